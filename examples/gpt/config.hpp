@@ -1,0 +1,71 @@
+// The shape of the model and of the batch it is trained on.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace gpt {
+
+// Tokens are bytes, so that any text will do and there is nothing to learn before training starts.
+inline constexpr int vocabulary = 256;
+
+struct config {
+  int blocks = 8;         // transformer blocks, n
+  int width = 96;         // channels of the residual stream
+  int heads = 4;          // attention heads; each has width / heads channels
+  int context = 64;       // tokens of a sequence
+  int sequences = 2;      // sequences of a micro-batch
+  int micro_batches = 8;  // micro-batches of a step, m
+  int stages = 4;         // pieces the model is cut into, S
+
+  // Tokens of a micro-batch: the rows of every activation.
+  constexpr int rows() const { return sequences * context; }
+  // Tokens of a step.
+  constexpr int tokens() const { return micro_batches * rows(); }
+  constexpr int head_width() const { return width / heads; }
+  // Channels between the two linear layers of the MLP.
+  constexpr int hidden() const { return 4 * width; }
+
+  friend constexpr bool operator==(config const&, config const&) = default;
+};
+
+// Throws std::invalid_argument, saying what is wrong, unless a model of this shape can be built.
+inline void require_valid(config const& shape) {
+  auto const at_least = [](int value, int least, char const* what) {
+    if (value < least) {
+      throw std::invalid_argument(std::string("the model needs at least ") + std::to_string(least) + ' '
+                                  + what + ", not " + std::to_string(value));
+    }
+  };
+  at_least(shape.blocks, 0, "blocks");
+  at_least(shape.width, 1, "channels");
+  at_least(shape.heads, 1, "heads");
+  at_least(shape.context, 1, "tokens of context");
+  at_least(shape.sequences, 1, "sequences in a micro-batch");
+  at_least(shape.micro_batches, 1, "micro-batches");
+  at_least(shape.stages, 1, "stages");
+  if (shape.width % shape.heads != 0) {
+    throw std::invalid_argument("a width of " + std::to_string(shape.width) + " does not divide into "
+                                + std::to_string(shape.heads) + " heads");
+  }
+}
+
+// What one stage holds: blocks [first_block, first_block + blocks), and the two ends of the model.
+struct stage_shape {
+  config model;
+  int stage = 0;
+  int first_block = 0;
+  int blocks = 0;
+  bool first = true;  // also the embedding
+  bool last = true;   // also the final norm, the head and the loss
+};
+
+// Stage i has blocks [i n / S, (i + 1) n / S). With more stages than blocks, some have none and pass
+// through.
+constexpr stage_shape shape_of(config const& model, int stage) {
+  int const begin = stage * model.blocks / model.stages;
+  int const end = (stage + 1) * model.blocks / model.stages;
+  return {model, stage, begin, end - begin, stage == 0, stage == model.stages - 1};
+}
+
+}  // namespace gpt

@@ -1,0 +1,164 @@
+// One stage: its parameters, what its passes keep, and the passes themselves.
+#pragma once
+
+#include "block.hpp"
+#include "config.hpp"
+#include "embedding.hpp"
+#include "layer_norm.hpp"
+#include "linear.hpp"
+#include "loss.hpp"
+#include "tensor.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <type_traits>
+
+namespace gpt {
+
+// The parameters of a stage (Scalar const) or their gradient (Scalar), in the same layout.
+template <class Scalar>
+struct stage_parameters {
+  gpt::embedding<Scalar> embedding;  // first stage only
+  repeated<block<Scalar>, Scalar, config> blocks;
+  layer_norm<Scalar> norm;  // last stage only
+  linear<Scalar> head;      // last stage only
+
+  stage_parameters(carver<Scalar>& from, stage_shape const& shape)
+      : embedding(shape.first ? gpt::embedding<Scalar>(from, shape.model) : gpt::embedding<Scalar>()),
+        blocks(from, shape.model, shape.blocks),
+        norm(shape.last ? layer_norm<Scalar>(from, shape.model.width) : layer_norm<Scalar>()),
+        head(shape.last ? linear<Scalar>(from, shape.model.width, vocabulary) : linear<Scalar>()) {}
+
+  // Calls f(tensor_description, matrix) for each tensor, in an order and under names that do not depend
+  // on how the model is cut into stages.
+  template <class F>
+  void visit(stage_shape const& shape, F&& f) const {
+    if (shape.first) embedding.visit("embedding", f);
+    for (int i = 0; i < shape.blocks; ++i) {
+      blocks[i].visit("block " + std::to_string(shape.first_block + i), shape.model.blocks, f);
+    }
+    if (shape.last) {
+      norm.visit("norm", f);
+      head.visit("head", 0.2, f);  // small: training starts near even odds
+    }
+  }
+};
+
+// What backward_input leaves for backward_weight.
+template <class Scalar>
+struct stage_gradients {
+  matrix<Scalar> embedding;  // first stage only: rows x width
+  repeated<block_gradients<Scalar>, Scalar, config> blocks;
+  matrix<Scalar> norm;  // last stage only: rows x width
+  matrix<Scalar> head;  // last stage only: rows x vocabulary
+
+  // `room`: the blocks whose gradients are kept at once.
+  stage_gradients(carver<Scalar>& from, stage_shape const& shape, int room)
+      : embedding(shape.first ? from.take(shape.model.rows(), shape.model.width) : matrix<Scalar>()),
+        blocks(from, shape.model, room),
+        norm(shape.last ? from.take(shape.model.rows(), shape.model.width) : matrix<Scalar>()),
+        head(shape.last ? from.take(shape.model.rows(), vocabulary) : matrix<Scalar>()) {}
+  stage_gradients(carver<Scalar>& from, stage_shape const& shape)
+      : stage_gradients(from, shape, shape.blocks) {}
+};
+
+// What forward keeps until the weight gradient is done, then the scratch memory of all passes.
+template <class Scalar>
+struct stage_stash {
+  repeated<block_stash<Scalar>, Scalar, config> blocks;
+  layer_norm_stash<Scalar> norm;  // last stage only
+  matrix<Scalar> probabilities;   // last stage only: rows x vocabulary
+  matrix<Scalar> stream;          // rows x width: the residual stream, then its gradient
+  block_scratch<Scalar> scratch;
+  // A fused backward uses up the gradients of a block before it makes the next: room for one block is
+  // enough.
+  stage_gradients<Scalar> gradients;
+
+  stage_stash(carver<Scalar>& from, stage_shape const& shape)
+      : blocks(from, shape.model, shape.blocks),
+        norm(shape.last ? layer_norm_stash<Scalar>(from, shape.model.rows(), shape.model.width)
+                        : layer_norm_stash<Scalar>()),
+        probabilities(shape.last ? from.take(shape.model.rows(), vocabulary) : matrix<Scalar>()),
+        stream(from.take(shape.model.rows(), shape.model.width)),
+        scratch(from, shape.model),
+        gradients(from, shape, std::min(shape.blocks, 1)) {}
+};
+
+// Elements that a group of matrices takes.
+template <class Layout, class Scalar>
+std::size_t elements_of(stage_shape const& shape) {
+  carver<Scalar> measure;
+  Layout const layout(measure, shape);
+  return measure.used();
+}
+
+// From the input (rows x width; unused by the first stage) to the output (unused by the last). Returns
+// the loss of the micro-batch at the last stage, else 0.
+template <class Scalar>
+double stage_forward(stage_shape const& shape, stage_parameters<Scalar const> const& weights,
+                     stage_stash<Scalar> const& stash, std::span<token const> inputs,
+                     std::span<token const> targets, Scalar const* input, Scalar* output) {
+  std::size_t const size = stash.stream.size();
+  if (shape.first) {
+    weights.embedding.forward(inputs, stash.stream);
+  } else {
+    std::copy_n(input, size, stash.stream.data);
+  }
+  for (int i = 0; i < shape.blocks; ++i) {
+    weights.blocks[i].forward(shape.model, stash.blocks[i], stash.stream);
+  }
+  if (output != nullptr) std::copy_n(stash.stream.data, size, output);
+  if (!shape.last) return 0;
+  weights.norm.forward(stash.stream, stash.norm);
+  weights.head.forward(stash.norm.output, stash.probabilities);
+  return cross_entropy(stash.probabilities, targets);
+}
+
+// Which gradients a backward pass computes.
+struct backward_parts {
+  bool input = false;
+  bool weight = false;
+};
+
+// The gradient of the input, that of the weights, or both. `up` is the gradient of the output (unused by
+// the last stage), `down` that of the input (unused by the first), `sum` the accumulated weight gradient
+// (unused without the weight part). `gradients` passes from the input part to the weight part; if it has
+// room for one block only, both parts must run together.
+template <class Scalar>
+void stage_backward(stage_shape const& shape, backward_parts parts,
+                    stage_parameters<Scalar const> const& weights, stage_stash<Scalar> const& stash,
+                    stage_gradients<Scalar> const& gradients, std::span<token const> inputs,
+                    std::span<token const> targets, Scalar const* up, Scalar* down,
+                    stage_parameters<Scalar> const& sum) {
+  std::size_t const size = stash.stream.size();
+  if (parts.input) {
+    if (shape.last) {
+      // The gradient of the mean loss of the step: one part in the number of its tokens from every row.
+      cross_entropy_backward(stash.probabilities, targets, 1 / static_cast<Scalar>(shape.model.tokens()),
+                             gradients.head);
+      weights.head.backward_input(gradients.head, gradients.norm);
+      std::fill_n(stash.stream.data, size, Scalar{});
+      weights.norm.backward_input(stash.norm, gradients.norm, stash.stream, stash.scratch.row.data);
+    } else {
+      std::copy_n(up, size, stash.stream.data);
+    }
+  }
+  if (parts.weight && shape.last) {
+    sum.head.backward_weight(stash.norm.output, gradients.head);
+    sum.norm.backward_weight(stash.norm, gradients.norm);
+  }
+  for (int i = shape.blocks - 1; i >= 0; --i) {
+    auto const kept = stash.blocks[i];
+    auto const made = gradients.blocks[gradients.blocks.size() == shape.blocks ? i : 0];
+    if (parts.input)
+      weights.blocks[i].backward_input(shape.model, kept, made, stash.scratch, stash.stream);
+    if (parts.weight) sum.blocks[i].backward_weight(kept, made);
+  }
+  if (parts.input && shape.first) std::copy_n(stash.stream.data, size, gradients.embedding.data);
+  if (parts.input && down != nullptr) std::copy_n(stash.stream.data, size, down);
+  if (parts.weight && shape.first) sum.embedding.backward_weight(inputs, gradients.embedding);
+}
+
+}  // namespace gpt

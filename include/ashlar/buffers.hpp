@@ -1,0 +1,58 @@
+// Slot colouring: the fewest buffers that a device's timed values fit into.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include <ashlar/instruction.hpp>
+#include <ashlar/ticks.hpp>
+
+namespace ashlar {
+
+// Gives values slots in the order of their beginnings. A value holds its slot from the start of its writer to the end of
+// its last reader, and a new slot is opened only when all of its kind are held: the number of slots is the largest
+// number of values alive at once, which is the minimum (greedy colouring of intervals).
+class slot_pool {
+ public:
+  // Time has come to `now`: what was let go of until then is free again.
+  constexpr void advance(tick now) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < leaving_.size(); ++i) {
+      departure const gone = leaving_[i];
+      if (gone.time > now)
+        leaving_[kept++] = gone;
+      else
+        free_[static_cast<std::size_t>(slots_[static_cast<std::size_t>(gone.slot)])].push_back(gone.slot);
+    }
+    leaving_.resize(kept);
+  }
+
+  constexpr int acquire(slot_kind kind) {
+    std::vector<int>& free = free_[static_cast<std::size_t>(kind)];
+    if (free.empty()) {
+      slots_.push_back(kind);
+      return static_cast<int>(slots_.size()) - 1;
+    }
+    int const slot = free.back();
+    free.pop_back();
+    return slot;
+  }
+
+  // The slot's value is last used until `time`.
+  constexpr void release(int slot, tick time) { leaving_.push_back({time, slot}); }
+
+  constexpr std::vector<slot_kind> const& slots() const { return slots_; }
+
+ private:
+  struct departure {
+    tick time = 0;
+    int slot = 0;
+  };
+
+  std::vector<slot_kind> slots_;
+  std::array<std::vector<int>, slot_kinds> free_;
+  std::vector<departure> leaving_;  // few: what has ended or is being sent, not what is held
+};
+
+}  // namespace ashlar

@@ -1,0 +1,241 @@
+// schedule -> program: passes, transfers and reductions as streams of instructions over coloured slots.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <ashlar/buffers.hpp>
+#include <ashlar/check_schedule.hpp>
+#include <ashlar/pipe.hpp>
+#include <ashlar/program.hpp>
+#include <ashlar/schedule.hpp>
+#include <ashlar/sharing.hpp>
+#include <ashlar/transfers.hpp>
+
+namespace ashlar {
+
+struct lower_options {
+  transfer_lanes lanes = transfer_lanes::one;
+};
+
+// Writes one device's stream after the other. Within a stream instructions stand in the order of their times in the
+// schedule, transfers and reductions before the passes that start with them.
+class lowering {
+ public:
+  constexpr lowering(schedule const& s, lower_options options)
+      : s_(s),
+        stages_(static_cast<std::size_t>(s.stage_count())),
+        edges_(static_cast<std::size_t>(s.graph.edge_count())),
+        passes_(s.stage_count(), s.micro_batch_count(), 0),
+        stage_values_(stages_ * s.route.size() * per_stage),
+        edge_values_(edges_ * s.route.size() * per_edge),
+        weight_gradient_(stages_, -1) {
+    program_.graph = s.graph;
+    program_.where = s.where;
+    program_.route = s.route;
+    program_.lanes = options.lanes;
+    for (auto const& order : s.order)
+      for (timed_pass const& t : order)
+        if (t.what.kind != pass_kind::work) {
+          int& present = passes_.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind));
+          present = t.what.kind == pass_kind::backward ? fused : 1;
+        }
+  }
+
+  constexpr program run() {
+    std::vector<event> const events = events_in_order(s_);
+    std::vector<std::vector<int>> mine(static_cast<std::size_t>(s_.device_count()));
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      event const& e = events[i];
+      if (e.is_reduction()) {
+        for (int device : replicas(s_.where, e.what.stage))
+          mine[static_cast<std::size_t>(device)].push_back(static_cast<int>(i));
+      } else {
+        mine[static_cast<std::size_t>(e.source)].push_back(static_cast<int>(i));
+        mine[static_cast<std::size_t>(e.target)].push_back(static_cast<int>(i));
+      }
+    }
+    for (std::size_t d = 0; d < mine.size(); ++d) write_stream(static_cast<int>(d), mine[d], events);
+    return std::move(program_);
+  }
+
+ private:
+  // Values are numbered by (micro-batch, stage) or (micro-batch, edge), and by what they are.
+  enum stage_value { output, checkpoint, stash, weight_stash };
+  enum edge_value { received_activation, gradient, received_gradient };
+  static constexpr std::size_t per_stage = 4, per_edge = 3;
+  static constexpr int fused = 2;  // in passes_: the input gradient is given by a fused backward
+
+  struct value {
+    int slot = -1;
+    int reads_left = 0;
+    tick until = 0;
+  };
+
+  constexpr value& of_stage(int micro_batch, int stage, stage_value v) {
+    return stage_values_[(static_cast<std::size_t>(micro_batch) * stages_ + static_cast<std::size_t>(stage)) *
+                             per_stage +
+                         v];
+  }
+  constexpr value& of_edge(int micro_batch, int from, int to, edge_value v) {
+    return edge_values_[(static_cast<std::size_t>(micro_batch) * edges_ +
+                         static_cast<std::size_t>(s_.graph.edge(from, to))) *
+                            per_edge +
+                        v];
+  }
+  constexpr bool is_local(int micro_batch, int a, int b) const {
+    int const route = s_.route[static_cast<std::size_t>(micro_batch)];
+    return s_.where.device_of(route, a) == s_.where.device_of(route, b);
+  }
+
+  constexpr void write_stream(int device, std::vector<int> const& mine, std::vector<event> const& events) {
+    pool_ = {};
+    for (std::size_t stage = 0; stage < stages_; ++stage) {
+      weight_gradient_[stage] = -1;
+      for (int d : replicas(s_.where, static_cast<int>(stage)))
+        if (d == device) weight_gradient_[stage] = pool_.acquire(slot_kind::weight_gradient);
+    }
+    std::size_t next = 0;
+    auto const write_events = [&](tick until) {
+      for (; next < mine.size(); ++next) {
+        event const& e = events[static_cast<std::size_t>(mine[next])];
+        if (e.time > until) return;
+        pool_.advance(e.time);
+        if (e.is_reduction())
+          write_reduction(e);
+        else
+          write_transfer(e, device);
+      }
+    };
+    for (timed_pass const& t : s_.order[static_cast<std::size_t>(device)]) {
+      write_events(t.start);
+      pool_.advance(t.start);
+      write_compute(t.what, s_.end_of(t));
+    }
+    write_events(max_tick);
+    program_.stream_begin.push_back(static_cast<int>(program_.instructions.size()));
+    program_.slots.insert(program_.slots.end(), pool_.slots().begin(), pool_.slots().end());
+    program_.slot_begin.push_back(static_cast<int>(program_.slots.size()));
+  }
+
+  constexpr instruction& begin(instruction i) {
+    i.first_operand = static_cast<int>(program_.operands.size());
+    program_.instructions.push_back(i);
+    return program_.instructions.back();
+  }
+  constexpr void use(int slot, access how) {
+    program_.operands.push_back({slot, how});
+    ++program_.instructions.back().operand_count;
+  }
+  constexpr void read(value& v, tick until) {
+    use(v.slot, access::read);
+    v.until = until > v.until ? until : v.until;
+    if (--v.reads_left == 0) pool_.release(v.slot, v.until);
+  }
+  // A value without readers is scratch space of its writer, which ends at `end`.
+  constexpr void write(value& v, slot_kind kind, int reads, tick end) {
+    v = {pool_.acquire(kind), reads, end};
+    use(v.slot, reads == 0 ? access::scratch : access::write);
+    if (reads == 0) pool_.release(v.slot, end);
+  }
+
+  constexpr void write_transfer(event const& e, int device) {
+    bool const sends = e.source == device;
+    int const peer = sends ? e.target : e.source;
+    bool const forward = e.what.kind == pass_kind::forward;
+    begin({.code = sends ? opcode::send : opcode::receive,
+           .lane = program_.transfer_lane(peer),
+           .what = e.what,
+           .to = e.to,
+           .peer = peer});
+    int const k = e.what.micro_batch, from = e.what.stage;
+    if (sends)
+      read(forward ? of_stage(k, from, output) : of_edge(k, e.to, from, gradient), e.time + s_.cost.transfer);
+    else if (forward)
+      write(of_edge(k, from, e.to, received_activation), slot_kind::activation, 1, e.time);
+    else
+      write(of_edge(k, e.to, from, received_gradient), slot_kind::gradient, 1, e.time);
+  }
+
+  constexpr void write_reduction(event const& e) {
+    begin({.code = opcode::reduce,
+           .lane = replicas(s_.where, e.what.stage).size() > 1 ? program_.collective_lane() : compute_lane,
+           .what = e.what});
+    use(weight_gradient_[static_cast<std::size_t>(e.what.stage)], access::accumulate);
+  }
+
+  constexpr void write_compute(pass what, tick end) {
+    int const k = what.micro_batch, stage = what.stage;
+    begin({.code = opcode::compute, .lane = compute_lane, .what = what});
+    switch (what.kind) {
+      case pass_kind::forward: {
+        for (int before : s_.graph.predecessors(stage))
+          read(is_local(k, before, stage) ? of_stage(k, before, output)
+                                          : of_edge(k, before, stage, received_activation),
+               end);
+        if (int const readers = s_.graph.successors(stage).size(); readers > 0)
+          write(of_stage(k, stage, output), slot_kind::activation, readers, end);
+        bool const again = passes_.at(k, stage, result::recomputed) != 0;
+        if (again) write(of_stage(k, stage, checkpoint), slot_kind::checkpoint, 1, end);
+        write(of_stage(k, stage, stash), slot_kind::stash, again ? 0 : stash_readers(k, stage), end);
+        break;
+      }
+      case pass_kind::recompute:
+        read(of_stage(k, stage, checkpoint), end);
+        write(of_stage(k, stage, stash), slot_kind::stash, stash_readers(k, stage), end);
+        break;
+      case pass_kind::backward:
+      case pass_kind::backward_input:
+        for (int after : s_.graph.successors(stage))
+          read(of_edge(k, stage, after, is_local(k, stage, after) ? gradient : received_gradient), end);
+        read(of_stage(k, stage, stash), end);
+        for (int before : s_.graph.predecessors(stage))
+          write(of_edge(k, before, stage, gradient), slot_kind::gradient, 1, end);
+        write(of_stage(k, stage, weight_stash), slot_kind::weight_stash,
+              passes_.at(k, stage, result::weight_gradient), end);
+        if (what.kind == pass_kind::backward) accumulate(stage);
+        break;
+      case pass_kind::backward_weight:
+        read(of_stage(k, stage, stash), end);
+        read(of_stage(k, stage, weight_stash), end);
+        accumulate(stage);
+        break;
+      case pass_kind::work: break;
+    }
+  }
+
+  constexpr void accumulate(int stage) {
+    use(weight_gradient_[static_cast<std::size_t>(stage)], access::accumulate);
+  }
+
+  // A fused backward reads the stash once; input and weight passes once each.
+  constexpr int stash_readers(int k, int stage) {
+    int const input = passes_.at(k, stage, result::input_gradient);
+    return input == fused ? 1 : input + passes_.at(k, stage, result::weight_gradient);
+  }
+
+  schedule const& s_;
+  std::size_t stages_;
+  std::size_t edges_;
+  result_table<int> passes_;  // 0: no such pass, 1: one, `fused`
+  std::vector<value> stage_values_;
+  std::vector<value> edge_values_;
+  std::vector<int> weight_gradient_;  // slot by stage on the device being written
+  slot_pool pool_;
+  program program_;
+};
+
+// The program of a valid schedule; its starts decide the order of transfers and which values share a slot.
+// Throws violation with check(s) when the schedule is not valid. O(n) in passes and transfers for unit costs,
+// O(n log n) for others.
+constexpr program lower(schedule const& s, lower_options options = {}) {
+  if (diagnosis const d = check(s); !d.ok()) throw violation{d};
+  return lowering(s, options).run();
+}
+
+constexpr auto lower(lower_options options = {}) {
+  return closure([=](schedule const& s) { return lower(s, options); });
+}
+
+}  // namespace ashlar

@@ -1,0 +1,51 @@
+// A pass: one piece of compute, (kind, stage, micro-batch).
+#pragma once
+
+namespace ashlar {
+
+enum class pass_kind : unsigned char {
+  forward,
+  recompute,        // the forward once more, to rebuild activations that were not kept
+  backward,         // fused: gradient of the input and of the weights
+  backward_input,   // gradient of the input only
+  backward_weight,  // gradient of the weights only
+  work,             // filled in by another system, depends on nothing of the pipeline
+};
+inline constexpr int pass_kinds = 6;
+
+struct pass {
+  pass_kind kind = pass_kind::forward;
+  int stage = 0;
+  int micro_batch = 0;
+
+  friend constexpr bool operator==(pass const&, pass const&) = default;
+};
+
+// Whether the pass computes the gradient that the previous stage waits for.
+constexpr bool gives_input_gradient(pass_kind kind) {
+  return kind == pass_kind::backward || kind == pass_kind::backward_input;
+}
+
+// Whether the pass adds to its stage's weight gradient. It is also the one after which the activations are freed.
+constexpr bool gives_weight_gradient(pass_kind kind) {
+  return kind == pass_kind::backward || kind == pass_kind::backward_weight;
+}
+
+// What a finished pass makes available, as a small index for tables. A fused backward and a backward_input give
+// the same thing, the gradient of the input, hence they share a result.
+enum class result : unsigned char { activation, recomputed, input_gradient, weight_gradient, none };
+inline constexpr int results = 4;
+
+constexpr result result_of(pass_kind kind) {
+  switch (kind) {
+    case pass_kind::forward: return result::activation;
+    case pass_kind::recompute: return result::recomputed;
+    case pass_kind::backward: return result::input_gradient;
+    case pass_kind::backward_input: return result::input_gradient;
+    case pass_kind::backward_weight: return result::weight_gradient;
+    case pass_kind::work: break;
+  }
+  return result::none;
+}
+
+}  // namespace ashlar

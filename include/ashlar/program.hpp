@@ -1,0 +1,94 @@
+// A program: one stream of instructions a device, over slots.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <ashlar/diagnosis.hpp>
+#include <ashlar/instruction.hpp>
+#include <ashlar/placement.hpp>
+#include <ashlar/stage_graph.hpp>
+
+namespace ashlar {
+
+enum class transfer_lanes : unsigned char { one, one_a_peer };
+
+// What runs: the streams of all devices one behind the other, their operands and slots. Does not own anything, so that
+// a program made at run time and one frozen into static memory are the same to a backend.
+struct program_view {
+  int device_count = 0;
+  int stage_count = 0;
+  int micro_batch_count = 0;
+  int lane_count = 0;  // of a device
+  std::span<instruction const> instructions;
+  std::span<int const> stream_begin;  // by device, and the end
+  std::span<operand const> operands;
+  std::span<slot_kind const> slots;
+  std::span<int const> slot_begin;  // by device, and the end
+
+  constexpr std::span<instruction const> stream(int device) const {
+    return part(instructions, stream_begin, device);
+  }
+  constexpr std::span<slot_kind const> slots_of(int device) const { return part(slots, slot_begin, device); }
+  constexpr std::span<operand const> operands_of(instruction const& i) const {
+    return operands.subspan(static_cast<std::size_t>(i.first_operand), static_cast<std::size_t>(i.operand_count));
+  }
+
+ private:
+  template <class T>
+  static constexpr std::span<T const> part(std::span<T const> all, std::span<int const> begin, int device) {
+    auto const d = static_cast<std::size_t>(device);
+    return all.subspan(static_cast<std::size_t>(begin[d]), static_cast<std::size_t>(begin[d + 1] - begin[d]));
+  }
+};
+
+// A program as a value, with what its proofs need to know: the stages, where they live, who takes which route.
+struct program {
+  stage_graph graph;
+  placement where;
+  std::vector<int> route;  // of each micro-batch
+  transfer_lanes lanes = transfer_lanes::one;
+  std::vector<instruction> instructions;
+  std::vector<int> stream_begin = {0};
+  std::vector<operand> operands;
+  std::vector<slot_kind> slots;
+  std::vector<int> slot_begin = {0};
+
+  constexpr int device_count() const { return where.device_count(); }
+  constexpr int stage_count() const { return where.stage_count(); }
+  constexpr int micro_batch_count() const { return static_cast<int>(route.size()); }
+  constexpr int transfer_lane(int peer) const {
+    return lanes == transfer_lanes::one ? first_transfer_lane : first_transfer_lane + peer;
+  }
+  constexpr int collective_lane() const { return transfer_lane(device_count() - 1) + 1; }
+
+  // Valid while the program is.
+  constexpr program_view view() const {
+    return {.device_count = device_count(),
+            .stage_count = stage_count(),
+            .micro_batch_count = micro_batch_count(),
+            .lane_count = collective_lane() + 1,
+            .instructions = instructions,
+            .stream_begin = stream_begin,
+            .operands = operands,
+            .slots = slots,
+            .slot_begin = slot_begin};
+  }
+
+  friend constexpr bool operator==(program const&, program const&) = default;
+};
+
+// Where an instruction stands, for a diagnosis.
+constexpr site site_of(instruction const& i, int device, int index) {
+  return {.device = device, .index = index, .code = i.code, .what = i.what};
+}
+
+// Slots of a kind on a device.
+constexpr int count_slots(program_view const& p, int device, slot_kind kind) {
+  int count = 0;
+  for (slot_kind k : p.slots_of(device)) count += k == kind;
+  return count;
+}
+
+}  // namespace ashlar

@@ -1,0 +1,84 @@
+// The gradients against finite differences of the loss, in double precision.
+#include "support.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct parameter {
+  std::string tensor;
+  double* value;
+  double gradient;
+};
+
+// A few elements of every tensor: all of a short one, some of a long one.
+std::vector<parameter> some_of(gpt::worker<double>& w) {
+  std::vector<parameter> chosen;
+  for (int stage = 0; stage < w.shape().stages; ++stage) {
+    w.visit(stage, [&](auto const& what, auto const& weight, auto const& gradient) {
+      // Most tokens do not occur in the batch; the ones that do have a gradient.
+      std::vector<std::size_t> moving;
+      for (std::size_t i = 0; i < weight.size(); ++i) {
+        if (gradient.data[i] != 0) moving.push_back(i);
+      }
+      REQUIRE(!moving.empty());
+      std::size_t const pace = std::max<std::size_t>(moving.size() / 12, 1);
+      for (std::size_t i = 0; i < moving.size(); i += pace) {
+        chosen.push_back({what.name, weight.data + moving[i], gradient.data[moving[i]]});
+      }
+    });
+  }
+  return chosen;
+}
+
+void check_gradients(gpt::config const& shape) {
+  gpt::worker<double> w(shape, 7);
+  w.set_batch(gpt_test::batch_for(shape));
+  // Away from the initial values, where biases are all zero and gains all one.
+  for (int stage = 0; stage < shape.stages; ++stage) {
+    w.visit(stage, [](auto const& what, auto const& weight, auto const&) {
+      gpt::normal_numbers next(gpt::seed_of(what.name, 11));
+      for (double& value : weight.flat()) value += 0.2 * next();
+    });
+  }
+  gpt::sequential<double> run(w);
+  run.step(gpt::backward_form::split);
+  for (auto const& p : some_of(w)) {
+    double const before = *p.value;
+    double const distance = 1e-5;
+    *p.value = before + distance;
+    run.evaluate();
+    double const above = w.loss();
+    *p.value = before - distance;
+    run.evaluate();
+    double const below = w.loss();
+    *p.value = before;
+    double const expected = (above - below) / (2 * distance);
+    CAPTURE(p.tensor);
+    CHECK(std::abs(p.gradient - expected) <= 1e-8 + 1e-5 * std::abs(expected));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("gradients agree with finite differences") {
+  SUBCASE("one stage") { check_gradients(gpt_test::tiny(1)); }
+  SUBCASE("two stages") { check_gradients(gpt_test::tiny(2)); }
+  SUBCASE("three stages, of which one has no block") { check_gradients(gpt_test::tiny(3)); }
+  SUBCASE("three stages, one block") { check_gradients(gpt_test::tiny(3, 1)); }
+  SUBCASE("no blocks at all") { check_gradients(gpt_test::tiny(2, 0)); }
+}
+
+TEST_CASE("every tensor of the model is checked") {
+  gpt::worker<double> w(gpt_test::tiny(3), 7);
+  w.set_batch(gpt_test::batch_for(w.shape()));
+  gpt::sequential<double>(w).step();
+  // Per block 2 norms and 4 linears of 2 tensors; 2 embeddings, the final norm, the head.
+  CHECK(gpt_test::tensors(w, gpt_test::which::gradient).size() == 2 * 12 + 6);
+}

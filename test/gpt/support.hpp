@@ -1,0 +1,89 @@
+// What several tests of the model share.
+#pragma once
+
+#include "gpt/batch.hpp"
+#include "gpt/config.hpp"
+#include "gpt/sequential.hpp"
+#include "gpt/worker.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace gpt_test {
+
+// Small, and with sizes that no vector register divides.
+inline gpt::config tiny(int stages, int blocks = 2) {
+  return {.blocks = blocks,
+          .width = 10,
+          .heads = 2,
+          .context = 5,
+          .sequences = 2,
+          .micro_batches = 2,
+          .stages = stages};
+}
+
+// Products with several tiles, attention with whole vectors.
+inline gpt::config small(int stages) {
+  return {.blocks = 3,
+          .width = 48,
+          .heads = 3,
+          .context = 20,
+          .sequences = 3,
+          .micro_batches = 2,
+          .stages = stages};
+}
+
+// A text with some structure: words of a few letters.
+inline std::vector<gpt::token> text(std::size_t size) {
+  std::vector<gpt::token> bytes(size);
+  std::uint32_t state = 1;
+  for (auto& byte : bytes) {
+    state = state * 1664525U + 1013904223U;
+    byte = static_cast<gpt::token>(state >> 30 == 0 ? ' '
+                                                    : 'a' + (&byte - bytes.data()) % 7 + (state >> 31));
+  }
+  return bytes;
+}
+
+inline gpt::batch batch_for(gpt::config const& shape, std::uint64_t step = 0) {
+  return gpt::sample(text(2000), shape, 5, step);
+}
+
+enum class which : unsigned char { weight, gradient };
+
+// All tensors of the model by name, whatever the stages.
+template <class Scalar>
+std::map<std::string, std::vector<Scalar>> tensors(gpt::worker<Scalar>& w, which what) {
+  std::map<std::string, std::vector<Scalar>> result;
+  for (int stage = 0; stage < w.shape().stages; ++stage) {
+    w.visit(stage, [&](auto const& description, auto const& weight, auto const& gradient) {
+      auto const values = (what == which::weight ? weight : gradient).flat();
+      result[description.name].assign(values.begin(), values.end());
+    });
+  }
+  return result;
+}
+
+// What a step of a fresh model gives.
+template <class Scalar>
+struct outcome {
+  std::vector<double> losses;
+  std::map<std::string, std::vector<Scalar>> gradients;
+
+  bool operator==(outcome const&) const = default;
+};
+
+template <class Scalar>
+outcome<Scalar> outcome_of(gpt::config const& shape,
+                           gpt::backward_form backward = gpt::backward_form::fused,
+                           gpt::memory_form memory = gpt::memory_form::keep) {
+  gpt::worker<Scalar> w(shape, 3);
+  w.set_batch(batch_for(shape));
+  gpt::sequential<Scalar>(w).step(backward, memory);
+  return {{w.losses().begin(), w.losses().end()}, tensors(w, which::gradient)};
+}
+
+}  // namespace gpt_test

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""The documentation tells the truth: its code is what stands in the tree, compiles and runs, and its links lead somewhere.
+
+usage: docs.py links|code ROOT [COMPILER]
+
+links  every relative link of a Markdown file leads to a file of the tree.
+code   a fenced block after `<!-- example: PATH -->` stands word for word in the file PATH (from the top);
+       a ```cpp block with an `int main` is a whole program: it compiles without warnings, runs, and returns 0;
+       a fenced block after `<!-- prints -->` is what the program before it prints.
+"""
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-pthread"]
+BLOCK = re.compile(r"^(?:<!-- *(example|prints)(?:: *(\S+))? *-->\n+)?```(\w*)\n(.*?)^```$", re.M | re.S)
+
+
+def pages(root):
+    return [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
+
+
+def links(root):
+    wrong = 0
+    for page in pages(root):
+        text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", page.read_text(), flags=re.M | re.S)
+        for target in re.findall(r"\]\(([^)\s]+)\)", text):
+            path = target.split("#")[0]
+            if path and "://" not in path and not path.startswith("mailto:") and not (page.parent / path).exists():
+                print(f"{page.relative_to(root)}: no such file: {target}")
+                wrong += 1
+    return wrong != 0
+
+
+def run_program(job):
+    """Compile and run one program; the complaint, or nothing."""
+    root, compiler, where, code, prints = job
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = Path(folder, "example.cpp"), Path(folder, "example")
+        source.write_text(code)
+        search = [f"-I{root}/{path}" for path in ("include", "backends/host/include", "examples")]
+        made = subprocess.run([compiler, *FLAGS, *search, str(source), "-o", str(program)], capture_output=True, text=True)
+        if made.returncode:
+            return f"{where}: does not compile\n{made.stderr}"
+        ran = subprocess.run([str(program)], capture_output=True, text=True, timeout=60)
+        if ran.returncode:
+            return f"{where}: returned {ran.returncode}\n{ran.stdout}{ran.stderr}"
+        if prints is not None and ran.stdout.rstrip() != prints.rstrip():
+            return f"{where}: prints something else:\n{ran.stdout}\ninstead of\n{prints}"
+    return None
+
+
+def code(root, compiler):
+    complaints, programs, quotes = [], [], 0
+    for page in pages(root):
+        last = None
+        text = page.read_text()
+        for match in BLOCK.finditer(text):
+            mark, path, language, body = match.groups()
+            where = f"{page.relative_to(root)}:{text.count(chr(10), 0, match.start()) + 1}"
+            if mark == "example":
+                quotes += 1
+                if not path or not (root / path).is_file():
+                    complaints.append(f"{where}: no file {path}")
+                elif body not in (root / path).read_text():
+                    complaints.append(f"{where}: this does not stand in {path}")
+            if mark == "prints":
+                if last is None:
+                    complaints.append(f"{where}: no program before it")
+                else:
+                    last[4] = body
+            elif language == "cpp" and "int main" in body:
+                last = [root, compiler, where, body, None]
+                programs.append(last)
+    with ThreadPoolExecutor(2) as pool:
+        complaints += [complaint for complaint in pool.map(run_program, programs) if complaint]
+    for complaint in complaints:
+        print(complaint)
+    print(f"{len(programs)} programs, {quotes} quotations, {len(complaints)} complaints")
+    return bool(complaints)
+
+
+def main():
+    what, root = sys.argv[1], Path(sys.argv[2]).resolve()
+    return links(root) if what == "links" else code(root, sys.argv[3])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
