@@ -1,16 +1,17 @@
-// A building block: the passes of one micro-batch (or a small group of them), each at an offset on its device.
-// Source of the idea: Qi, Wan, Amar, Lin: Pipeline Parallelism with Controllable Memory (2024), section 2.
+// A building block: the passes of one micro-batch (or a small group of them), each at an offset on its
+// device. Source of the idea: Qi, Wan, Amar, Lin: Pipeline Parallelism with Controllable Memory (2024),
+// section 2.
 #pragma once
-
-#include <cstddef>
-#include <initializer_list>
-#include <utility>
-#include <vector>
 
 #include <ashlar/cost.hpp>
 #include <ashlar/dependencies.hpp>
 #include <ashlar/placement.hpp>
 #include <ashlar/stage_graph.hpp>
+
+#include <cstddef>
+#include <initializer_list>
+#include <utility>
+#include <vector>
 
 namespace ashlar {
 
@@ -38,11 +39,11 @@ struct block {
   friend constexpr bool operator==(block const&, block const&) = default;
 };
 
-// The block of one micro-batch over a chain of stages: every stage runs each of `kinds`, pass (kind, stage) at
-// offset_of(kind, stage).
+// The block of one micro-batch over a chain of stages: every stage runs each of `kinds`, pass (kind,
+// stage) at offset_of(kind, stage).
 template <class OffsetOf>
-constexpr block make_block(placement where, costs cost, tick interval, std::initializer_list<pass_kind> kinds,
-                           OffsetOf offset_of) {
+constexpr block make_block(placement where, costs cost, tick interval,
+                           std::initializer_list<pass_kind> kinds, OffsetOf offset_of) {
   block b{.graph = chain(stages{where.stage_count()}),
           .where = std::move(where),
           .route = {0},
@@ -55,7 +56,8 @@ constexpr block make_block(placement where, costs cost, tick interval, std::init
 }
 
 // Ticks from the start of a stage's forward to the end of the pass that frees its activations.
-// Throws violation{rule::every_pass_is_present} when the block lacks one of the two. Linear in the cells.
+// Throws violation{rule::every_pass_is_present} when the block lacks one of the two. Linear in the
+// cells.
 constexpr tick lifespan(block const& b, stage_id stage, micro_batch_id micro_batch = micro_batch_id{0}) {
   tick begin = 0, end = 0;
   bool begins = false, ends = false;
@@ -75,8 +77,8 @@ constexpr tick lifespan(block const& b, stage_id stage, micro_batch_id micro_bat
   return end - begin;
 }
 
-// Chunk activations that a device can hold at most once the block is repeated: the sum over its stages of
-// lifespan / interval, rounded up (Controllable Memory, section 2.2).
+// Chunk activations that a device can hold at most once the block is repeated: the sum over its stages
+// of lifespan / interval, rounded up (Controllable Memory, section 2.2).
 constexpr int activation_bound(block const& b, device_id device) {
   tick bound = 0;
   for (cell const& c : b.cells)

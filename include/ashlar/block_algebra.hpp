@@ -1,12 +1,12 @@
 // Operations from blocks to blocks. Each is a free function and, with its other arguments bound, a pipe.
 #pragma once
 
+#include <ashlar/block.hpp>
+#include <ashlar/pipe.hpp>
+
 #include <cstddef>
 #include <utility>
 #include <vector>
-
-#include <ashlar/block.hpp>
-#include <ashlar/pipe.hpp>
 
 namespace ashlar {
 
@@ -36,12 +36,11 @@ constexpr block over(block b, stage_graph graph) {
   return b;
 }
 
-// Both blocks on the same devices: the micro-batches and routes of `a`, then those of `b`. Commutative and
-// associative up to the numbering of routes and micro-batches.
-// Throws violation: rule::intervals_agree; rule::tables_agree for other stages, devices or costs.
+// Both blocks on the same devices: the micro-batches and routes of `a`, then those of `b`. Commutative
+// and associative up to the numbering of routes and micro-batches. Throws violation:
+// rule::intervals_agree; rule::tables_agree for other stages, devices or costs.
 constexpr block overlay(block a, block const& b) {
-  if (a.interval != b.interval)
-    throw violation{{.broken = rule::intervals_agree, .number = b.interval}};
+  if (a.interval != b.interval) throw violation{{.broken = rule::intervals_agree, .number = b.interval}};
   if (a.graph != b.graph || a.cost != b.cost)
     throw violation{{.broken = rule::tables_agree, .number = b.graph.count()}};
   int const group = a.micro_batch_count(), routes = a.where.route_count();
@@ -54,7 +53,8 @@ constexpr block overlay(block a, block const& b) {
   return a;
 }
 
-// Moves one pass `by` ticks later. Throws violation{rule::every_pass_is_present} if the block has no such pass.
+// Moves one pass `by` ticks later. Throws violation{rule::every_pass_is_present} if the block has no
+// such pass.
 constexpr block delay(block b, pass what, tick by) {
   for (cell& c : b.cells)
     if (c.what == what) {
@@ -79,8 +79,8 @@ constexpr block scale(block b, tick factor) {
   return b;
 }
 
-// Only the starts `factor` times further apart: each pass keeps its length and gains (factor - 1) lengths of free
-// time behind it, so that what is put there meets no other pass.
+// Only the starts `factor` times further apart: each pass keeps its length and gains (factor - 1)
+// lengths of free time behind it, so that what is put there meets no other pass.
 constexpr block spread(block b, tick factor) {
   b.interval *= factor;
   for (cell& c : b.cells) c.offset *= factor;
@@ -102,9 +102,9 @@ constexpr block split_backward(block b) {
   return b;
 }
 
-// Every backward_input takes its backward_weight into one fused backward at the input's place. Where a weight pass
-// stood elsewhere than right behind, the block is first spread so that the longer passes fit.
-// fuse_backward(split_backward(b)) == b.
+// Every backward_input takes its backward_weight into one fused backward at the input's place. Where a
+// weight pass stood elsewhere than right behind, the block is first spread so that the longer passes
+// fit. fuse_backward(split_backward(b)) == b.
 constexpr block fuse_backward(block b) {
   result_table<tick> start(b.where.stage_count(), b.micro_batch_count(), 0);
   for (cell const& c : b.cells)
@@ -132,8 +132,9 @@ constexpr block fuse_backward(block b) {
   return spread(std::move(b), factor);
 }
 
-// Puts a recompute pass before every backward, which is spread over the block first so that both fit where the
-// backward stood. Activations are then kept only from the recompute on (Chen et al., sublinear memory, 2016).
+// Puts a recompute pass before every backward, which is spread over the block first so that both fit
+// where the backward stood. Activations are then kept only from the recompute on (Chen et al., sublinear
+// memory, 2016).
 constexpr block recompute(block b) {
   tick factor = 1;
   for (stage_cost const& c : b.cost.per_stage) {
@@ -161,9 +162,10 @@ constexpr bool collide(block const& b, cell const& x, cell const& y) {
   return gap < b.cost.of(x.what) || gap + b.cost.of(y.what) > b.interval;
 }
 
-// Gives every backward_input its backward_weight, in the first gap of the repeating pattern that is long enough,
-// in order of the backward_inputs. (Controllable Memory, appendix: weight passes fill the remaining holes.)
-// Throws violation{rule::passes_do_not_collide} when no gap is left. O(cells^2) a device.
+// Gives every backward_input its backward_weight, in the first gap of the repeating pattern that is long
+// enough, in order of the backward_inputs. (Controllable Memory, appendix: weight passes fill the
+// remaining holes.) Throws violation{rule::passes_do_not_collide} when no gap is left. O(cells^2) a
+// device.
 constexpr block weights_in_first_gaps(block b) {
   std::vector<std::vector<cell>> taken(static_cast<std::size_t>(b.where.device_count()));
   std::vector<std::vector<cell>> inputs(taken.size());

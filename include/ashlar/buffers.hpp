@@ -1,18 +1,19 @@
 // Slot colouring: the fewest buffers that a device's timed values fit into.
 #pragma once
 
+#include <ashlar/instruction.hpp>
+#include <ashlar/ticks.hpp>
+
 #include <array>
 #include <cstddef>
 #include <vector>
 
-#include <ashlar/instruction.hpp>
-#include <ashlar/ticks.hpp>
-
 namespace ashlar {
 
-// Gives values slots in the order of their beginnings. A value holds its slot from the start of its writer to the end of
-// its last reader, and a new slot is opened only when all of its kind are held: the number of slots is the largest
-// number of values alive at once, which is the minimum (greedy colouring of intervals).
+// Gives values slots in the order of their beginnings. A value holds its slot from the start of its
+// writer to the end of its last reader, and a new slot is opened only when all of its kind are held: the
+// number of slots is the largest number of values alive at once, which is the minimum (greedy colouring
+// of intervals).
 class slot_pool {
  public:
   // Time has come to `now`: what was let go of until then is free again.
@@ -23,7 +24,8 @@ class slot_pool {
       if (gone.time > now)
         leaving_[kept++] = gone;
       else
-        free_[static_cast<std::size_t>(slots_[static_cast<std::size_t>(gone.slot)])].push_back(gone.slot);
+        free_[static_cast<std::size_t>(slots_[static_cast<std::size_t>(gone.slot)])].push_back(
+            gone.slot);
     }
     leaving_.resize(kept);
   }

@@ -1,17 +1,17 @@
 // Whether a building block is right.
 #pragma once
 
-#include <cstddef>
-#include <vector>
-
 #include <ashlar/block_algebra.hpp>
 #include <ashlar/dependencies.hpp>
 #include <ashlar/residues.hpp>
 
+#include <cstddef>
+#include <vector>
+
 namespace ashlar {
 
-// Costs of so many stages: one for all or one each, passes of at least a tick, transfers of none or more, and sums
-// over m micro-batches that stay within the range of ticks.
+// Costs of so many stages: one for all or one each, passes of at least a tick, transfers of none or
+// more, and sums over m micro-batches that stay within the range of ticks.
 constexpr diagnosis check(costs const& cost, int stage_count, int m) {
   if (cost.per_stage.size() != 1 && static_cast<int>(cost.per_stage.size()) != stage_count)
     return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(cost.per_stage.size())};
@@ -31,12 +31,14 @@ constexpr diagnosis check(costs const& cost, int stage_count, int m) {
     longest = sum > longest ? sum : longest;
   }
   // Even if every pass waited for every other.
-  tick const all = saturating_product(saturating_product(saturating_sum(longest, cost.transfer), stage_count), m);
+  tick const all =
+      saturating_product(saturating_product(saturating_sum(longest, cost.transfer), stage_count), m);
   if (all >= max_tick) return {.broken = rule::ticks_fit, .number = longest};
   return {};
 }
 
-// A table of when results end, and the broken rule met on the way, if any: what blocks and schedules have in common.
+// A table of when results end, and the broken rule met on the way, if any: what blocks and schedules
+// have in common.
 class pass_register {
  public:
   constexpr pass_register(int stage_count, int m) : entries_(stage_count, m, {}) {}
@@ -47,7 +49,8 @@ class pass_register {
     entry& e = entries_.at(where.what.micro_batch, where.what.stage, result_of(where.what.kind));
     if (e.present) {
       bool const twice = e.fused == (where.what.kind == pass_kind::backward);
-      return {.broken = twice ? rule::no_pass_is_doubled : rule::backward_is_fused_or_split, .first = where};
+      return {.broken = twice ? rule::no_pass_is_doubled : rule::backward_is_fused_or_split,
+              .first = where};
     }
     e = {.present = true, .fused = where.what.kind == pass_kind::backward, .end = end};
     return {};
@@ -66,12 +69,15 @@ class pass_register {
   constexpr diagnosis complete(int stage_count, int m) {
     for (int k = 0; k < m; ++k)
       for (int stage = 0; stage < stage_count; ++stage) {
-        if (!entries_.at(k, stage, result::activation).present) return missing(pass_kind::forward, stage, k);
+        if (!entries_.at(k, stage, result::activation).present)
+          return missing(pass_kind::forward, stage, k);
         entry const& input = entries_.at(k, stage, result::input_gradient);
         bool const weight = entries_.at(k, stage, result::weight_gradient).present;
-        if (!input.present) return missing(weight ? pass_kind::backward_input : pass_kind::backward, stage, k);
+        if (!input.present)
+          return missing(weight ? pass_kind::backward_input : pass_kind::backward, stage, k);
         if (input.fused && weight)
-          return {.broken = rule::backward_is_fused_or_split, .first = {.what = {pass_kind::backward, stage, k}}};
+          return {.broken = rule::backward_is_fused_or_split,
+                  .first = {.what = {pass_kind::backward, stage, k}}};
         if (!input.fused && !weight) return missing(pass_kind::backward_weight, stage, k);
       }
     return {};
@@ -110,15 +116,17 @@ constexpr diagnosis check_inputs(stage_graph const& graph, tick transfer, site c
 }
 
 // Every stage has its passes; dependencies respect the offsets; nothing collides modulo the interval.
-// The rules, in the order in which they are looked at: counts_are_positive, tables_agree, durations_are_positive,
-// ticks_fit, every_pass_is_known, no_pass_is_doubled, backward_is_fused_or_split, every_pass_is_present,
-// no_pass_starts_before_its_input, passes_do_not_collide. Linear in cells (O(n log n) for long intervals).
+// The rules, in the order in which they are looked at: counts_are_positive, tables_agree,
+// durations_are_positive, ticks_fit, every_pass_is_known, no_pass_is_doubled,
+// backward_is_fused_or_split, every_pass_is_present, no_pass_starts_before_its_input,
+// passes_do_not_collide. Linear in cells (O(n log n) for long intervals).
 constexpr diagnosis check(block const& b) {
   int const stage_count = b.where.stage_count(), group = b.micro_batch_count();
   if (group < 1 || b.interval < 1) return {.broken = rule::counts_are_positive, .number = b.interval};
   if (b.graph.count() != stage_count) return {.broken = rule::tables_agree, .number = b.graph.count()};
   for (int route : b.route)
-    if (route < 0 || route >= b.where.route_count()) return {.broken = rule::tables_agree, .number = route};
+    if (route < 0 || route >= b.where.route_count())
+      return {.broken = rule::tables_agree, .number = route};
   if (diagnosis const d = check(b.cost, stage_count, group); !d.ok()) return d;
 
   pass_register ends(stage_count, group);
@@ -143,7 +151,8 @@ constexpr diagnosis check(block const& b) {
     if (!d.ok()) return d;
   }
 
-  // Folded into one interval each pass must end before the next starts, the last before the first comes again.
+  // Folded into one interval each pass must end before the next starts, the last before the first comes
+  // again.
   std::vector<std::vector<folded_cell>> const folded = fold(b);
   for (std::size_t device = 0; device < folded.size(); ++device) {
     auto const& cells = folded[device];
@@ -154,10 +163,11 @@ constexpr diagnosis check(block const& b) {
       cell const& early = b.cells[static_cast<std::size_t>(cells[i].cell)];
       cell const& late = b.cells[static_cast<std::size_t>(next.cell)];
       if (cells[i].residue + b.cost.of(early.what) > begins)
-        return {.broken = rule::passes_do_not_collide,
-                .first = {.device = static_cast<int>(device), .index = cells[i].cell, .what = early.what},
-                .second = {.device = static_cast<int>(device), .index = next.cell, .what = late.what},
-                .number = b.interval};
+        return {
+            .broken = rule::passes_do_not_collide,
+            .first = {.device = static_cast<int>(device), .index = cells[i].cell, .what = early.what},
+            .second = {.device = static_cast<int>(device), .index = next.cell, .what = late.what},
+            .number = b.interval};
     }
   }
   return {};

@@ -1,16 +1,16 @@
 // Whether a schedule is right.
 #pragma once
 
-#include <cstddef>
-
 #include <ashlar/check_block.hpp>
 #include <ashlar/schedule.hpp>
 
+#include <cstddef>
+
 namespace ashlar {
 
-// Sizes and costs agree; every pass is known, on the device of its route, there once; every (stage, micro-batch) has
-// its forward and its backward, fused or split. Says nothing about times: the orders of an import can be checked so.
-// `ends` is left with the end of every pass.
+// Sizes and costs agree; every pass is known, on the device of its route, there once; every (stage,
+// micro-batch) has its forward and its backward, fused or split. Says nothing about times: the orders of
+// an import can be checked so. `ends` is left with the end of every pass.
 constexpr diagnosis check_passes(schedule const& s, pass_register& ends) {
   int const stage_count = s.stage_count(), m = s.micro_batch_count();
   if (m < 1 || stage_count < 1) return {.broken = rule::counts_are_positive, .number = m};
@@ -18,7 +18,8 @@ constexpr diagnosis check_passes(schedule const& s, pass_register& ends) {
   if (static_cast<int>(s.order.size()) != s.device_count())
     return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(s.order.size())};
   for (int route : s.route)
-    if (route < 0 || route >= s.where.route_count()) return {.broken = rule::tables_agree, .number = route};
+    if (route < 0 || route >= s.where.route_count())
+      return {.broken = rule::tables_agree, .number = route};
   if (diagnosis const d = check(s.cost, stage_count, m); !d.ok()) return d;
 
   for (std::size_t device = 0; device < s.order.size(); ++device)
@@ -26,8 +27,8 @@ constexpr diagnosis check_passes(schedule const& s, pass_register& ends) {
       timed_pass const& t = s.order[device][i];
       site const where{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = t.what};
       if (t.what.kind == pass_kind::work) continue;
-      if (t.what.stage < 0 || t.what.stage >= stage_count || t.what.micro_batch < 0 ||
-          t.what.micro_batch >= m)
+      if (t.what.stage < 0 || t.what.stage >= stage_count || t.what.micro_batch < 0
+          || t.what.micro_batch >= m)
         return {.broken = rule::every_pass_is_known, .first = where};
       if (s.device_of(t.what) != where.device)
         return {.broken = rule::pass_is_on_its_device,
@@ -45,8 +46,8 @@ constexpr diagnosis check_passes(schedule const& s) {
   return check_passes(s, ends);
 }
 
-// check_passes, and: passes of a device do not overlap, nothing starts before its inputs have arrived. As every pass
-// takes time, that leaves no room for a cycle. Linear.
+// check_passes, and: passes of a device do not overlap, nothing starts before its inputs have arrived.
+// As every pass takes time, that leaves no room for a cycle. Linear.
 constexpr diagnosis check(schedule const& s) {
   pass_register ends(s.stage_count(), s.micro_batch_count());
   if (diagnosis const d = check_passes(s, ends); !d.ok()) return d;

@@ -1,15 +1,15 @@
 // Schedules out of schedules: one after another, side by side, mirrored, cut.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <utility>
-#include <vector>
-
 #include <ashlar/block_algebra.hpp>
 #include <ashlar/metrics.hpp>
 #include <ashlar/pipe.hpp>
 #include <ashlar/schedule.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
 
 namespace ashlar {
 
@@ -42,22 +42,24 @@ constexpr schedule renumber_behind(schedule const& a, schedule b) {
   return b;
 }
 
-// Side by side on the same devices: the micro-batches of `a`, then those of `b`, every pass at its own start; passes
-// that start together come in the order a, b. Whether they overlap is for check() to say, and for squeeze() to mend.
-// repeat(x, n + k) == merge(repeat(x, n), shift(repeat(x, k), n / group * interval)). Linear.
+// Side by side on the same devices: the micro-batches of `a`, then those of `b`, every pass at its own
+// start; passes that start together come in the order a, b. Whether they overlap is for check() to say,
+// and for squeeze() to mend. repeat(x, n + k) == merge(repeat(x, n), shift(repeat(x, k), n / group *
+// interval)). Linear.
 constexpr schedule merge(schedule const& a, schedule const& b) {
   schedule behind = renumber_behind(a, b);
   for (std::size_t d = 0; d < a.order.size(); ++d) {
     std::vector<timed_pass> merged(a.order[d].size() + behind.order[d].size());
     std::merge(a.order[d].begin(), a.order[d].end(), behind.order[d].begin(), behind.order[d].end(),
-               merged.begin(), [](timed_pass const& x, timed_pass const& y) { return x.start < y.start; });
+               merged.begin(),
+               [](timed_pass const& x, timed_pass const& y) { return x.start < y.start; });
     behind.order[d] = std::move(merged);
   }
   return behind;
 }
 
-// One after another, with a flush between: `b` starts when the last pass of `a` has ended. Squeeze to let them
-// interlock.
+// One after another, with a flush between: `b` starts when the last pass of `a` has ended. Squeeze to
+// let them interlock.
 constexpr schedule then(schedule const& a, schedule const& b) { return merge(a, shift(b, makespan(a))); }
 
 // Only the first `count` micro-batches, at their old times.

@@ -1,16 +1,16 @@
 // How long passes and transfers take.
 #pragma once
 
-#include <cstddef>
-#include <vector>
-
 #include <ashlar/pass.hpp>
 #include <ashlar/ticks.hpp>
 
+#include <cstddef>
+#include <vector>
+
 namespace ashlar {
 
-// Ticks of each kind of pass of one stage. A fused backward takes the sum of its two parts; a recompute takes as
-// long as a forward unless told otherwise.
+// Ticks of each kind of pass of one stage. A fused backward takes the sum of its two parts; a recompute
+// takes as long as a forward unless told otherwise.
 struct stage_cost {
   tick forward = 1;
   tick backward_input = 1;
@@ -22,12 +22,18 @@ struct stage_cost {
 
   constexpr tick of(pass_kind kind) const {
     switch (kind) {
-      case pass_kind::forward: return forward;
-      case pass_kind::recompute: return recompute == same_as_forward ? forward : recompute;
-      case pass_kind::backward: return backward_input + backward_weight;
-      case pass_kind::backward_input: return backward_input;
-      case pass_kind::backward_weight: return backward_weight;
-      case pass_kind::work: break;
+      case pass_kind::forward:
+        return forward;
+      case pass_kind::recompute:
+        return recompute == same_as_forward ? forward : recompute;
+      case pass_kind::backward:
+        return backward_input + backward_weight;
+      case pass_kind::backward_input:
+        return backward_input;
+      case pass_kind::backward_weight:
+        return backward_weight;
+      case pass_kind::work:
+        break;
     }
     return work;
   }
@@ -35,14 +41,15 @@ struct stage_cost {
   friend constexpr bool operator==(stage_cost const&, stage_cost const&) = default;
 };
 
-// Costs of a model: one entry for all stages alike, or one entry a stage; and the ticks of a transfer between
-// two devices (a hand-over between stages of one device is free).
+// Costs of a model: one entry for all stages alike, or one entry a stage; and the ticks of a transfer
+// between two devices (a hand-over between stages of one device is free).
 struct costs {
   std::vector<stage_cost> per_stage = std::vector<stage_cost>(1);
   tick transfer = 0;
 
   constexpr costs() = default;
-  constexpr costs(stage_cost alike, tick transfer_time = 0) : per_stage(1, alike), transfer(transfer_time) {}
+  constexpr costs(stage_cost alike, tick transfer_time = 0)
+      : per_stage(1, alike), transfer(transfer_time) {}
   constexpr costs(std::vector<stage_cost> each, tick transfer_time = 0)
       : per_stage(static_cast<std::vector<stage_cost>&&>(each)), transfer(transfer_time) {}
 

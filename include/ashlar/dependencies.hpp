@@ -1,31 +1,38 @@
-// What a pass needs, and tables indexed by what passes give. The one place that knows the data flow of training.
+// What a pass needs, and tables indexed by what passes give. The one place that knows the data flow of
+// training.
 #pragma once
-
-#include <cstddef>
-#include <vector>
 
 #include <ashlar/pass.hpp>
 #include <ashlar/stage_graph.hpp>
 
+#include <cstddef>
+#include <vector>
+
 namespace ashlar {
 
-// Calls visit(result, stage) for each thing of the pass's micro-batch that the pass needs before it starts. A
-// stage without recompute passes has no `recomputed`; whoever visits passes over what no pass gives.
+// Calls visit(result, stage) for each thing of the pass's micro-batch that the pass needs before it
+// starts. A stage without recompute passes has no `recomputed`; whoever visits passes over what no pass
+// gives.
 template <class Visit>
 constexpr void for_each_input(stage_graph const& graph, pass what, Visit&& visit) {
   switch (what.kind) {
     case pass_kind::forward:
       for (int before : graph.predecessors(what.stage)) visit(result::activation, before);
       return;
-    case pass_kind::recompute: visit(result::activation, what.stage); return;
+    case pass_kind::recompute:
+      visit(result::activation, what.stage);
+      return;
     case pass_kind::backward:
     case pass_kind::backward_input:
       visit(result::activation, what.stage);
       visit(result::recomputed, what.stage);
       for (int after : graph.successors(what.stage)) visit(result::input_gradient, after);
       return;
-    case pass_kind::backward_weight: visit(result::input_gradient, what.stage); return;
-    case pass_kind::work: return;
+    case pass_kind::backward_weight:
+      visit(result::input_gradient, what.stage);
+      return;
+    case pass_kind::work:
+      return;
   }
 }
 
@@ -35,10 +42,13 @@ class result_table {
  public:
   constexpr result_table(int stage_count, int micro_batch_count, Entry initial)
       : stages_(stage_count),
-        entries_(static_cast<std::size_t>(stage_count) * static_cast<std::size_t>(micro_batch_count) * results, initial) {}
+        entries_(static_cast<std::size_t>(stage_count) * static_cast<std::size_t>(micro_batch_count)
+                     * results,
+                 initial) {}
 
   constexpr Entry& at(int micro_batch, int stage, result r) {
-    return entries_[static_cast<std::size_t>((micro_batch * stages_ + stage) * results + static_cast<int>(r))];
+    return entries_[static_cast<std::size_t>((micro_batch * stages_ + stage) * results
+                                             + static_cast<int>(r))];
   }
 
  private:

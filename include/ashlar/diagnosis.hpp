@@ -1,13 +1,13 @@
-// What is wrong with a value: the rule it breaks and where. Plain data, so that it works in constant expressions
-// and as template arguments; sentences are made from it at run time (render/diagnosis.hpp) and types at compile
-// time (valid.hpp).
+// What is wrong with a value: the rule it breaks and where. Plain data, so that it works in constant
+// expressions and as template arguments; sentences are made from it at run time (render/diagnosis.hpp)
+// and types at compile time (valid.hpp).
 #pragma once
-
-#include <cstdint>
-#include <exception>
 
 #include <ashlar/opcode.hpp>
 #include <ashlar/pass.hpp>
+
+#include <cstdint>
+#include <exception>
 
 namespace ashlar {
 
@@ -59,8 +59,8 @@ struct site {
   friend constexpr bool operator==(site const&, site const&) = default;
 };
 
-// The first broken rule and its witnesses. `first` is the culprit, `second` what it conflicts with (if anything);
-// `number` is the rule's own quantity: the offending count, slot, or ticks.
+// The first broken rule and its witnesses. `first` is the culprit, `second` what it conflicts with (if
+// anything); `number` is the rule's own quantity: the offending count, slot, or ticks.
 struct diagnosis {
   rule broken = rule::none;
   site first = {};
@@ -75,37 +75,62 @@ struct diagnosis {
 // The rule as an English clause that says what must hold.
 constexpr char const* sentence(rule broken) {
   switch (broken) {
-    case rule::none: return "nothing is wrong";
-    case rule::counts_are_positive: return "counts must be at least 1";
-    case rule::tables_agree: return "costs, routes and stages must agree in number";
-    case rule::durations_are_positive: return "a pass must take at least one tick and a transfer no less than none";
-    case rule::ticks_fit: return "times must stay within the range of ticks";
-    case rule::stage_edges_ascend: return "every edge of the stage graph must lead to a higher stage, once";
-    case rule::every_stage_has_a_device: return "every route must put every stage on an existing device";
-    case rule::every_pass_is_known: return "a pass must name an existing device, stage and micro-batch";
-    case rule::every_pass_is_present: return "every stage must run every pass of every micro-batch";
-    case rule::no_pass_is_doubled: return "no pass may run twice";
-    case rule::backward_is_fused_or_split: return "a backward must be either fused or split into input and weight";
-    case rule::pass_is_on_its_device: return "a pass must run on the device that its route gives its stage";
-    case rule::no_pass_starts_before_its_input: return "no pass may start before its inputs have arrived";
-    case rule::passes_do_not_collide: return "passes of one device must not overlap in time";
-    case rule::intervals_agree: return "blocks laid over each other must have the same interval";
-    case rule::micro_batches_fill_blocks: return "the micro-batches must fill whole building blocks";
-    case rule::order_has_no_cycle: return "the devices' orders must not wait for each other in a circle";
-    case rule::every_send_has_its_receive: return "every send must have its receive on the peer";
-    case rule::every_receive_has_its_send: return "every receive must have its send on the peer";
-    case rule::no_transfer_is_doubled: return "no transfer may happen twice";
-    case rule::gradient_is_reduced_once: return "every stage's gradient must be reduced exactly once on each replica";
+    case rule::none:
+      return "nothing is wrong";
+    case rule::counts_are_positive:
+      return "counts must be at least 1";
+    case rule::tables_agree:
+      return "costs, routes and stages must agree in number";
+    case rule::durations_are_positive:
+      return "a pass must take at least one tick and a transfer no less than none";
+    case rule::ticks_fit:
+      return "times must stay within the range of ticks";
+    case rule::stage_edges_ascend:
+      return "every edge of the stage graph must lead to a higher stage, once";
+    case rule::every_stage_has_a_device:
+      return "every route must put every stage on an existing device";
+    case rule::every_pass_is_known:
+      return "a pass must name an existing device, stage and micro-batch";
+    case rule::every_pass_is_present:
+      return "every stage must run every pass of every micro-batch";
+    case rule::no_pass_is_doubled:
+      return "no pass may run twice";
+    case rule::backward_is_fused_or_split:
+      return "a backward must be either fused or split into input and weight";
+    case rule::pass_is_on_its_device:
+      return "a pass must run on the device that its route gives its stage";
+    case rule::no_pass_starts_before_its_input:
+      return "no pass may start before its inputs have arrived";
+    case rule::passes_do_not_collide:
+      return "passes of one device must not overlap in time";
+    case rule::intervals_agree:
+      return "blocks laid over each other must have the same interval";
+    case rule::micro_batches_fill_blocks:
+      return "the micro-batches must fill whole building blocks";
+    case rule::order_has_no_cycle:
+      return "the devices' orders must not wait for each other in a circle";
+    case rule::every_send_has_its_receive:
+      return "every send must have its receive on the peer";
+    case rule::every_receive_has_its_send:
+      return "every receive must have its send on the peer";
+    case rule::no_transfer_is_doubled:
+      return "no transfer may happen twice";
+    case rule::gradient_is_reduced_once:
+      return "every stage's gradient must be reduced exactly once on each replica";
     case rule::gradient_is_reduced_after_its_last_weight_pass:
       return "a gradient must be reduced after the last pass that adds to it";
     case rule::sends_and_receives_have_the_same_order:
       return "sends and receives between two devices must come in the same order";
-    case rule::no_cycle_of_waits: return "instructions must not wait for each other in a circle";
-    case rule::slot_holds_what_is_read: return "a slot must hold the value that an instruction reads from it";
+    case rule::no_cycle_of_waits:
+      return "instructions must not wait for each other in a circle";
+    case rule::slot_holds_what_is_read:
+      return "a slot must hold the value that an instruction reads from it";
     case rule::no_slot_is_overwritten_before_its_last_read:
       return "no slot may be overwritten while its value is still to be read";
-    case rule::every_slot_is_freed: return "every value must have been read by the end of the step";
-    case rule::memory_is_within_budget: return "slots must fit the memory budget";
+    case rule::every_slot_is_freed:
+      return "every value must have been read by the end of the step";
+    case rule::memory_is_within_budget:
+      return "slots must fit the memory budget";
   }
   return "unknown rule";
 }

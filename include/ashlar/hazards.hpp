@@ -1,17 +1,18 @@
 // What an instruction waits for on its own device: derived from slots, never written by hand.
 #pragma once
 
+#include <ashlar/program.hpp>
+
 #include <cstddef>
 #include <span>
 #include <vector>
 
-#include <ashlar/program.hpp>
-
 namespace ashlar {
 
-// For each instruction of a stream the earlier instructions of other lanes that it has to wait for: those that made
-// what it reads, and those that still use what it overwrites. (Its own lane runs in order anyway.) At most one, the
-// last, a lane. The engine waits for exactly these, and the proofs reason about exactly these.
+// For each instruction of a stream the earlier instructions of other lanes that it has to wait for:
+// those that made what it reads, and those that still use what it overwrites. (Its own lane runs in
+// order anyway.) At most one, the last, a lane. The engine waits for exactly these, and the proofs
+// reason about exactly these.
 class wait_table {
  public:
   constexpr std::span<int const> of(int index) const {

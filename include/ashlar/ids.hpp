@@ -1,7 +1,9 @@
-// Counts and ids that cannot be swapped: devices{4} is not micro_batches{4}, a stage_id is not a device_id.
+// Counts and ids that cannot be swapped: devices{4} is not micro_batches{4}, a stage_id is not a
+// device_id.
 //
-// They guard the public functions, where arguments meet. Inside the aggregates (pass, instruction, ...) an id is
-// a plain int with a name, because tables are indexed by it and every conversion would cost constant evaluation.
+// They guard the public functions, where arguments meet. Inside the aggregates (pass, instruction, ...)
+// an id is a plain int with a name, because tables are indexed by it and every conversion would cost
+// constant evaluation.
 #pragma once
 
 namespace ashlar {

@@ -8,11 +8,11 @@ namespace ashlar {
 
 // A slot is a buffer with a fixed address. Slots of one kind on one device share a pool.
 enum class slot_kind : unsigned char {
-  activation,       // a stage's output: written by its forward or received, read by the next stage or sent
-  gradient,         // of a stage's input, for one previous stage: written by its backward or received
-  checkpoint,       // what a forward keeps for its recompute
-  stash,            // what a forward or recompute keeps for the backward passes
-  weight_stash,     // what a backward_input keeps for its backward_weight
+  activation,    // a stage's output: written by its forward or received, read by the next stage or sent
+  gradient,      // of a stage's input, for one previous stage: written by its backward or received
+  checkpoint,    // what a forward keeps for its recompute
+  stash,         // what a forward or recompute keeps for the backward passes
+  weight_stash,  // what a backward_input keeps for its backward_weight
   weight_gradient,  // the accumulator of a stage; lives as long as the program
 };
 inline constexpr int slot_kinds = 6;
@@ -27,8 +27,8 @@ struct operand {
   friend constexpr bool operator==(operand const&, operand const&) = default;
 };
 
-// Lanes are in-order queues of a device which run concurrently. Lane 0 computes; transfers have one lane or one a
-// peer; reductions between replicas come last.
+// Lanes are in-order queues of a device which run concurrently. Lane 0 computes; transfers have one lane
+// or one a peer; reductions between replicas come last.
 inline constexpr int compute_lane = 0;
 inline constexpr int first_transfer_lane = 1;
 

@@ -1,10 +1,6 @@
 // schedule -> program: passes, transfers and reductions as streams of instructions over coloured slots.
 #pragma once
 
-#include <cstddef>
-#include <utility>
-#include <vector>
-
 #include <ashlar/buffers.hpp>
 #include <ashlar/check_schedule.hpp>
 #include <ashlar/pipe.hpp>
@@ -13,14 +9,18 @@
 #include <ashlar/sharing.hpp>
 #include <ashlar/transfers.hpp>
 
+#include <cstddef>
+#include <utility>
+#include <vector>
+
 namespace ashlar {
 
 struct lower_options {
   transfer_lanes lanes = transfer_lanes::one;
 };
 
-// Writes one device's stream after the other. Within a stream instructions stand in the order of their times in the
-// schedule, transfers and reductions before the passes that start with them.
+// Writes one device's stream after the other. Within a stream instructions stand in the order of their
+// times in the schedule, transfers and reductions before the passes that start with them.
 class lowering {
  public:
   constexpr lowering(schedule const& s, lower_options options)
@@ -74,22 +74,24 @@ class lowering {
   };
 
   constexpr value& of_stage(int micro_batch, int stage, stage_value v) {
-    return stage_values_[(static_cast<std::size_t>(micro_batch) * stages_ + static_cast<std::size_t>(stage)) *
-                             per_stage +
-                         v];
+    return stage_values_[(static_cast<std::size_t>(micro_batch) * stages_
+                          + static_cast<std::size_t>(stage))
+                             * per_stage
+                         + v];
   }
   constexpr value& of_edge(int micro_batch, int from, int to, edge_value v) {
-    return edge_values_[(static_cast<std::size_t>(micro_batch) * edges_ +
-                         static_cast<std::size_t>(s_.graph.edge(from, to))) *
-                            per_edge +
-                        v];
+    return edge_values_[(static_cast<std::size_t>(micro_batch) * edges_
+                         + static_cast<std::size_t>(s_.graph.edge(from, to)))
+                            * per_edge
+                        + v];
   }
   constexpr bool is_local(int micro_batch, int a, int b) const {
     int const route = s_.route[static_cast<std::size_t>(micro_batch)];
     return s_.where.device_of(route, a) == s_.where.device_of(route, b);
   }
 
-  constexpr void write_stream(int device, std::vector<int> const& mine, std::vector<event> const& events) {
+  constexpr void write_stream(int device, std::vector<int> const& mine,
+                              std::vector<event> const& events) {
     pool_ = {};
     for (std::size_t stage = 0; stage < stages_; ++stage) {
       weight_gradient_[stage] = -1;
@@ -151,7 +153,8 @@ class lowering {
            .peer = peer});
     int const k = e.what.micro_batch, from = e.what.stage;
     if (sends)
-      read(forward ? of_stage(k, from, output) : of_edge(k, e.to, from, gradient), e.time + s_.cost.transfer);
+      read(forward ? of_stage(k, from, output) : of_edge(k, e.to, from, gradient),
+           e.time + s_.cost.transfer);
     else if (forward)
       write(of_edge(k, from, e.to, received_activation), slot_kind::activation, 1, e.time);
     else
@@ -159,9 +162,10 @@ class lowering {
   }
 
   constexpr void write_reduction(event const& e) {
-    begin({.code = opcode::reduce,
-           .lane = replicas(s_.where, e.what.stage).size() > 1 ? program_.collective_lane() : compute_lane,
-           .what = e.what});
+    begin(
+        {.code = opcode::reduce,
+         .lane = replicas(s_.where, e.what.stage).size() > 1 ? program_.collective_lane() : compute_lane,
+         .what = e.what});
     use(weight_gradient_[static_cast<std::size_t>(e.what.stage)], access::accumulate);
   }
 
@@ -201,7 +205,8 @@ class lowering {
         read(of_stage(k, stage, weight_stash), end);
         accumulate(stage);
         break;
-      case pass_kind::work: break;
+      case pass_kind::work:
+        break;
     }
   }
 
@@ -226,9 +231,9 @@ class lowering {
   program program_;
 };
 
-// The program of a valid schedule; its starts decide the order of transfers and which values share a slot.
-// Throws violation with check(s) when the schedule is not valid. O(n) in passes and transfers for unit costs,
-// O(n log n) for others.
+// The program of a valid schedule; its starts decide the order of transfers and which values share a
+// slot. Throws violation with check(s) when the schedule is not valid. O(n) in passes and transfers for
+// unit costs, O(n log n) for others.
 constexpr program lower(schedule const& s, lower_options options = {}) {
   if (diagnosis const d = check(s); !d.ok()) throw violation{d};
   return lowering(s, options).run();

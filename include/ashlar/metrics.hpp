@@ -1,10 +1,10 @@
 // Numbers of a schedule. All linear in the passes.
 #pragma once
 
+#include <ashlar/schedule.hpp>
+
 #include <cstddef>
 #include <vector>
-
-#include <ashlar/schedule.hpp>
 
 namespace ashlar {
 
@@ -16,8 +16,8 @@ constexpr tick makespan(schedule const& s) {
   return end;
 }
 
-// The longest device time, max over devices of (last end - first start): what a step costs when consecutive steps
-// interlock without a barrier.
+// The longest device time, max over devices of (last end - first start): what a step costs when
+// consecutive steps interlock without a barrier.
 constexpr tick span(schedule const& s) {
   tick longest = 0;
   for (auto const& order : s.order)
@@ -48,8 +48,8 @@ constexpr double idle_share(schedule const& s, tick length) {
 constexpr double bubble_rate(schedule const& s) { return idle_share(s, makespan(s)); }
 constexpr double bubble_rate_span(schedule const& s) { return idle_share(s, span(s)); }
 
-// Most chunk activations that each device holds at once: one more from the start of a forward, one less from the
-// end of the fused backward or the weight pass.
+// Most chunk activations that each device holds at once: one more from the start of a forward, one less
+// from the end of the fused backward or the weight pass.
 constexpr std::vector<int> peak_activations(schedule const& s) {
   std::vector<int> peaks;
   for (auto const& order : s.order) {

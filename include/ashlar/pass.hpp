@@ -26,24 +26,31 @@ constexpr bool gives_input_gradient(pass_kind kind) {
   return kind == pass_kind::backward || kind == pass_kind::backward_input;
 }
 
-// Whether the pass adds to its stage's weight gradient. It is also the one after which the activations are freed.
+// Whether the pass adds to its stage's weight gradient. It is also the one after which the activations
+// are freed.
 constexpr bool gives_weight_gradient(pass_kind kind) {
   return kind == pass_kind::backward || kind == pass_kind::backward_weight;
 }
 
-// What a finished pass makes available, as a small index for tables. A fused backward and a backward_input give
-// the same thing, the gradient of the input, hence they share a result.
+// What a finished pass makes available, as a small index for tables. A fused backward and a
+// backward_input give the same thing, the gradient of the input, hence they share a result.
 enum class result : unsigned char { activation, recomputed, input_gradient, weight_gradient, none };
 inline constexpr int results = 4;
 
 constexpr result result_of(pass_kind kind) {
   switch (kind) {
-    case pass_kind::forward: return result::activation;
-    case pass_kind::recompute: return result::recomputed;
-    case pass_kind::backward: return result::input_gradient;
-    case pass_kind::backward_input: return result::input_gradient;
-    case pass_kind::backward_weight: return result::weight_gradient;
-    case pass_kind::work: break;
+    case pass_kind::forward:
+      return result::activation;
+    case pass_kind::recompute:
+      return result::recomputed;
+    case pass_kind::backward:
+      return result::input_gradient;
+    case pass_kind::backward_input:
+      return result::input_gradient;
+    case pass_kind::backward_weight:
+      return result::weight_gradient;
+    case pass_kind::work:
+      break;
   }
   return result::none;
 }

@@ -10,12 +10,12 @@ struct closure {
   Call call;
 
   explicit constexpr closure(Call c) : call(std::move(c)) {}
-
-  template <class Value>
-  friend constexpr auto operator|(Value const& value, closure const& operation)
-      -> decltype(operation.call(value)) {
-    return operation.call(value);
-  }
 };
+
+template <class Value, class Call>
+constexpr auto operator|(Value const& value, closure<Call> const& operation)
+    -> decltype(operation.call(value)) {
+  return operation.call(value);
+}
 
 }  // namespace ashlar

@@ -1,31 +1,33 @@
 // A placement: for each route, a mapping stage -> device.
 #pragma once
 
-#include <cstddef>
-#include <utility>
-#include <vector>
-
 #include <ashlar/diagnosis.hpp>
 #include <ashlar/ids.hpp>
 #include <ashlar/pipe.hpp>
 
+#include <cstddef>
+#include <utility>
+#include <vector>
+
 namespace ashlar {
 
-// Most placements have one route. Bidirectional ones have two or more, so that a stage has replicas and each
-// micro-batch takes one of the routes.
+// Most placements have one route. Bidirectional ones have two or more, so that a stage has replicas and
+// each micro-batch takes one of the routes.
 class placement {
  public:
   constexpr placement() = default;
 
   // `routes`: a list of devices by stage for each route, all of the same length.
   // Throws violation: rule::counts_are_positive, rule::tables_agree, rule::every_stage_has_a_device.
-  constexpr placement(devices count, std::vector<std::vector<int>> const& routes) : devices_(count.value) {
+  constexpr placement(devices count, std::vector<std::vector<int>> const& routes)
+      : devices_(count.value) {
     if (devices_ < 1) throw violation{{.broken = rule::counts_are_positive, .number = devices_}};
     if (routes.empty() || routes[0].empty()) throw violation{{.broken = rule::counts_are_positive}};
     stages_ = static_cast<int>(routes[0].size());
     for (std::vector<int> const& route : routes) {
       if (route.size() != routes[0].size())
-        throw violation{{.broken = rule::tables_agree, .number = static_cast<std::int64_t>(route.size())}};
+        throw violation{
+            {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(route.size())}};
       for (int device : route) {
         if (device < 0 || device >= devices_)
           throw violation{{.broken = rule::every_stage_has_a_device, .first = {.device = device}}};
@@ -36,9 +38,12 @@ class placement {
 
   constexpr int device_count() const { return devices_; }
   constexpr int stage_count() const { return stages_; }
-  constexpr int route_count() const { return stages_ == 0 ? 0 : static_cast<int>(table_.size()) / stages_; }
+  constexpr int route_count() const {
+    return stages_ == 0 ? 0 : static_cast<int>(table_.size()) / stages_;
+  }
 
-  // The device of a stage on a route. Both are indices within range: this is read once a pass, hence plain ints.
+  // The device of a stage on a route. Both are indices within range: this is read once a pass, hence
+  // plain ints.
   constexpr int device_of(int route, int stage) const {
     return table_[static_cast<std::size_t>(route * stages_ + stage)];
   }
@@ -49,7 +54,8 @@ class placement {
     return p;
   }
 
-  // The routes of `a`, then those of `b`, over the same devices and stages; else throws rule::tables_agree.
+  // The routes of `a`, then those of `b`, over the same devices and stages; else throws
+  // rule::tables_agree.
   friend constexpr placement overlay(placement a, placement const& b) {
     if (a.devices_ != b.devices_ || a.stages_ != b.stages_)
       throw violation{{.broken = rule::tables_agree, .number = b.stages_}};
@@ -91,7 +97,8 @@ constexpr placement wave(devices p, waves w) {
   });
 }
 
-// Down the devices and up again: stages i and 2p - 1 - i on device i (Qi et al., Controllable Memory, 2024).
+// Down the devices and up again: stages i and 2p - 1 - i on device i (Qi et al., Controllable Memory,
+// 2024).
 constexpr placement v_shape(devices p) { return wave(p, waves{1}); }
 
 }  // namespace ashlar

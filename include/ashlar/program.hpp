@@ -1,22 +1,34 @@
 // A program: one stream of instructions a device, over slots.
 #pragma once
 
-#include <cstddef>
-#include <span>
-#include <vector>
-
 #include <ashlar/diagnosis.hpp>
 #include <ashlar/instruction.hpp>
 #include <ashlar/placement.hpp>
 #include <ashlar/stage_graph.hpp>
 
+#include <cstddef>
+#include <span>
+#include <vector>
+
 namespace ashlar {
 
 enum class transfer_lanes : unsigned char { one, one_a_peer };
 
-// What runs: the streams of all devices one behind the other, their operands and slots. Does not own anything, so that
-// a program made at run time and one frozen into static memory are the same to a backend.
-struct program_view {
+// What runs: the streams of all devices one behind the other, their operands and slots. Does not own
+// anything, so that a program made at run time and one frozen into static memory are the same to a
+// backend.
+class program_view {
+  // Ahead of its uses: clang 14 defers the instantiation otherwise, and cannot use it in constant
+  // expressions.
+  template <class T>
+  static constexpr std::span<T const> part(std::span<T const> all, std::span<int const> begin,
+                                           int device) {
+    auto const d = static_cast<std::size_t>(device);
+    return all.subspan(static_cast<std::size_t>(begin[d]),
+                       static_cast<std::size_t>(begin[d + 1] - begin[d]));
+  }
+
+ public:
   int device_count = 0;
   int stage_count = 0;
   int micro_batch_count = 0;
@@ -30,20 +42,17 @@ struct program_view {
   constexpr std::span<instruction const> stream(int device) const {
     return part(instructions, stream_begin, device);
   }
-  constexpr std::span<slot_kind const> slots_of(int device) const { return part(slots, slot_begin, device); }
-  constexpr std::span<operand const> operands_of(instruction const& i) const {
-    return operands.subspan(static_cast<std::size_t>(i.first_operand), static_cast<std::size_t>(i.operand_count));
+  constexpr std::span<slot_kind const> slots_of(int device) const {
+    return part(slots, slot_begin, device);
   }
-
- private:
-  template <class T>
-  static constexpr std::span<T const> part(std::span<T const> all, std::span<int const> begin, int device) {
-    auto const d = static_cast<std::size_t>(device);
-    return all.subspan(static_cast<std::size_t>(begin[d]), static_cast<std::size_t>(begin[d + 1] - begin[d]));
+  constexpr std::span<operand const> operands_of(instruction const& i) const {
+    return operands.subspan(static_cast<std::size_t>(i.first_operand),
+                            static_cast<std::size_t>(i.operand_count));
   }
 };
 
-// A program as a value, with what its proofs need to know: the stages, where they live, who takes which route.
+// A program as a value, with what its proofs need to know: the stages, where they live, who takes which
+// route.
 struct program {
   stage_graph graph;
   placement where;

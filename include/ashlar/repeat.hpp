@@ -1,18 +1,18 @@
 // block -> schedule: one block an interval.
 #pragma once
 
-#include <cstddef>
-#include <vector>
-
 #include <ashlar/residues.hpp>
 #include <ashlar/schedule.hpp>
 
+#include <cstddef>
+#include <vector>
+
 namespace ashlar {
 
-// Repeats the block until `count` micro-batches have passed; micro-batch k of instance i becomes i * group + k.
-// A block without collisions modulo its interval gives a schedule without overlaps, for every count. Passes that
-// start together (in a colliding block) keep the order of the block's cells.
-// Throws violation: rule::counts_are_positive; rule::micro_batches_fill_blocks unless the block's group divides
+// Repeats the block until `count` micro-batches have passed; micro-batch k of instance i becomes i *
+// group + k. A block without collisions modulo its interval gives a schedule without overlaps, for every
+// count. Passes that start together (in a colliding block) keep the order of the block's cells. Throws
+// violation: rule::counts_are_positive; rule::micro_batches_fill_blocks unless the block's group divides
 // the count. Linear in the passes: a merge of the shifted copies by residue, no sort.
 constexpr schedule repeat(block const& b, micro_batches count) {
   int const group = b.micro_batch_count();
@@ -26,7 +26,8 @@ constexpr schedule repeat(block const& b, micro_batches count) {
   for (int i = 0; i < instances; ++i) s.route.insert(s.route.end(), b.route.begin(), b.route.end());
 
   for (std::vector<folded_cell> const& cells : fold(b)) {
-    std::vector<timed_pass>& order = s.order.emplace_back(cells.size() * static_cast<std::size_t>(instances));
+    std::vector<timed_pass>& order =
+        s.order.emplace_back(cells.size() * static_cast<std::size_t>(instances));
     if (cells.empty()) continue;
     tick first = cells[0].quotient, last = first;
     for (folded_cell const& f : cells) {

@@ -1,11 +1,11 @@
 // The cells of a block folded into one interval: what repeats on each device, in order.
 #pragma once
 
+#include <ashlar/block.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <vector>
-
-#include <ashlar/block.hpp>
 
 namespace ashlar {
 
@@ -18,8 +18,8 @@ struct folded_cell {
   friend constexpr bool operator==(folded_cell const&, folded_cell const&) = default;
 };
 
-// For each device its cells by residue, ties in the order of the block. Linear in cells + interval for intervals
-// of the size of the block (unit costs), O(n log n) for longer ones (costs in nanoseconds).
+// For each device its cells by residue, ties in the order of the block. Linear in cells + interval for
+// intervals of the size of the block (unit costs), O(n log n) for longer ones (costs in nanoseconds).
 constexpr std::vector<std::vector<folded_cell>> fold(block const& b) {
   auto const n = b.cells.size();
   std::vector<folded_cell> folded(n);
@@ -44,7 +44,8 @@ constexpr std::vector<std::vector<folded_cell>> fold(block const& b) {
 
   std::vector<std::vector<folded_cell>> by_device(static_cast<std::size_t>(b.where.device_count()));
   for (folded_cell const& f : sorted)
-    by_device[static_cast<std::size_t>(b.device_of(b.cells[static_cast<std::size_t>(f.cell)].what))].push_back(f);
+    by_device[static_cast<std::size_t>(b.device_of(b.cells[static_cast<std::size_t>(f.cell)].what))]
+        .push_back(f);
   return by_device;
 }
 

@@ -1,14 +1,14 @@
 // A schedule: timed passes on each device, in order.
 #pragma once
 
-#include <cstddef>
-#include <utility>
-#include <vector>
-
 #include <ashlar/cost.hpp>
 #include <ashlar/diagnosis.hpp>
 #include <ashlar/placement.hpp>
 #include <ashlar/stage_graph.hpp>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
 
 namespace ashlar {
 
@@ -38,8 +38,8 @@ struct schedule {
   friend constexpr bool operator==(schedule const&, schedule const&) = default;
 };
 
-// A schedule of which only the orders are known, as an import gives it; all starts are 0 until it is squeezed.
-// Chain of stages. Throws violation: rule::tables_agree unless `orders` has one list a device.
+// A schedule of which only the orders are known, as an import gives it; all starts are 0 until it is
+// squeezed. Chain of stages. Throws violation: rule::tables_agree unless `orders` has one list a device.
 constexpr schedule schedule_from_orders(placement where, std::vector<int> route, costs cost,
                                         std::vector<std::vector<pass>> const& orders) {
   if (static_cast<int>(orders.size()) != where.device_count())

@@ -1,13 +1,13 @@
 // schedule -> schedule: every pass as early as the order and its inputs allow.
 #pragma once
 
-#include <cstddef>
-#include <utility>
-#include <vector>
-
 #include <ashlar/dependencies.hpp>
 #include <ashlar/pipe.hpp>
 #include <ashlar/schedule.hpp>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
 
 namespace ashlar {
 
@@ -22,15 +22,15 @@ class order_walk {
         free_(p_, 0),
         next_waiter_(p_, nobody) {}
 
-  // Sets every start to the earliest possible time. The order of each device is kept; inputs that no pass of the
-  // schedule gives count as present. Linear in passes and dependencies.
-  // Breaks rule::every_pass_is_known or rule::order_has_no_cycle; starts are then of no use.
+  // Sets every start to the earliest possible time. The order of each device is kept; inputs that no
+  // pass of the schedule gives count as present. Linear in passes and dependencies. Breaks
+  // rule::every_pass_is_known or rule::order_has_no_cycle; starts are then of no use.
   constexpr diagnosis run() {
     for (std::size_t d = 0; d < p_; ++d)
       for (std::size_t i = 0; i < s_.order[d].size(); ++i) {
         pass const what = s_.order[d][i].what;
-        if (what.stage < 0 || what.stage >= s_.stage_count() || what.micro_batch < 0 ||
-            what.micro_batch >= s_.micro_batch_count())
+        if (what.stage < 0 || what.stage >= s_.stage_count() || what.micro_batch < 0
+            || what.micro_batch >= s_.micro_batch_count())
           return {.broken = rule::every_pass_is_known, .first = at(d, i)};
         if (what.kind != pass_kind::work) result(what).end = pending;
       }
@@ -61,7 +61,9 @@ class order_walk {
             .what = s_.order[device][index].what};
   }
 
-  constexpr entry& result(pass what) { return results_.at(what.micro_batch, what.stage, result_of(what.kind)); }
+  constexpr entry& result(pass what) {
+    return results_.at(what.micro_batch, what.stage, result_of(what.kind));
+  }
 
   // Runs the device's passes until one has to wait.
   constexpr void advance(std::size_t device, std::vector<std::size_t>& awake) {
@@ -74,7 +76,8 @@ class order_walk {
         entry& input = results_.at(what.micro_batch, stage, r);
         if (input.end == pending) missing = &input;
         if (input.end < 0) return;
-        tick const arrival = stage == what.stage || local(what, stage) ? input.end : input.end + s_.cost.transfer;
+        tick const arrival =
+            stage == what.stage || local(what, stage) ? input.end : input.end + s_.cost.transfer;
         start = arrival > start ? arrival : start;
       });
       if (missing) {
@@ -87,7 +90,8 @@ class order_walk {
       if (what.kind == pass_kind::work) continue;
       entry& done = result(what);
       done.end = free_[device];
-      for (int d = std::exchange(done.waiter, nobody); d != nobody; d = next_waiter_[static_cast<std::size_t>(d)])
+      for (int d = std::exchange(done.waiter, nobody); d != nobody;
+           d = next_waiter_[static_cast<std::size_t>(d)])
         awake.push_back(static_cast<std::size_t>(d));
     }
   }
@@ -104,8 +108,8 @@ class order_walk {
       for (std::size_t i = next_[other]; i < s_.order[other].size(); ++i)
         for_each_input(s_.graph, blocked.what, [&](ashlar::result r, int stage) {
           pass const candidate = s_.order[other][i].what;
-          if (candidate.micro_batch == blocked.what.micro_batch && candidate.stage == stage &&
-              result_of(candidate.kind) == r)
+          if (candidate.micro_batch == blocked.what.micro_batch && candidate.stage == stage
+              && result_of(candidate.kind) == r)
             d.second = at(other, i);
         });
     return d;
@@ -119,17 +123,18 @@ class order_walk {
   std::vector<int> next_waiter_;
 };
 
-// Starts every pass as early as order and dependencies allow, the first at tick 0. Keeps every device's order;
-// idempotent; never longer, never more activations at once. Linear.
-// Throws violation: rule::every_pass_is_known, rule::order_has_no_cycle.
-// (Controllable Memory, section 2: squeezing removes the redundant bubbles of warm-up and cool-down.)
+// Starts every pass as early as order and dependencies allow, the first at tick 0. Keeps every device's
+// order; idempotent; never longer, never more activations at once. Linear. Throws violation:
+// rule::every_pass_is_known, rule::order_has_no_cycle. (Controllable Memory, section 2: squeezing
+// removes the redundant bubbles of warm-up and cool-down.)
 constexpr schedule squeeze(schedule s) {
   if (diagnosis const d = order_walk(s).run(); !d.ok()) throw violation{d};
   return s;
 }
 
 // The same orders under other costs, squeezed. retime(squeeze(s), s.cost) == squeeze(s).
-// Throws as squeeze does, and violation{rule::tables_agree} unless there is one cost for all stages or one each.
+// Throws as squeeze does, and violation{rule::tables_agree} unless there is one cost for all stages or
+// one each.
 constexpr schedule retime(schedule s, costs cost) {
   if (cost.per_stage.size() != 1 && static_cast<int>(cost.per_stage.size()) != s.stage_count())
     throw violation{

@@ -1,11 +1,12 @@
-// The stage graph: which stage's output feeds which stage. All dependencies between passes come from here.
+// The stage graph: which stage's output feeds which stage. All dependencies between passes come from
+// here.
 #pragma once
-
-#include <cstddef>
-#include <vector>
 
 #include <ashlar/diagnosis.hpp>
 #include <ashlar/ids.hpp>
+
+#include <cstddef>
+#include <vector>
 
 namespace ashlar {
 
@@ -18,13 +19,15 @@ struct stage_edge {
 };
 
 // A directed acyclic graph over stages 0 .. count-1, every edge from a lower to a higher number.
-// Both directions are kept as indexed tables, so that a walk over neighbours is a loop over consecutive ints.
+// Both directions are kept as indexed tables, so that a walk over neighbours is a loop over consecutive
+// ints.
 class stage_graph {
  public:
   constexpr stage_graph() = default;
 
-  // Throws violation{rule::stage_edges_ascend} for an edge that leaves 0 .. count-1, does not ascend or is doubled.
-  // Linear in stages and edges when the edges come in ascending order, as those of chain() do.
+  // Throws violation{rule::stage_edges_ascend} for an edge that leaves 0 .. count-1, does not ascend or
+  // is doubled. Linear in stages and edges when the edges come in ascending order, as those of chain()
+  // do.
   constexpr stage_graph(stages count, std::vector<stage_edge> edges) : count_(count.value) {
     if (count_ < 1) throw violation{{.broken = rule::counts_are_positive, .number = count_}};
     sort(edges);
@@ -54,8 +57,12 @@ class stage_graph {
   constexpr range successors(int stage) const { return slice(after_, stage); }     // ascending
 
   // Edges are numbered from 0 in order of (from, to).
-  constexpr int edge_count() const { return count_ == 0 ? 0 : static_cast<int>(after_.size()) - count_ - 1; }
-  constexpr int first_edge(int from) const { return after_[static_cast<std::size_t>(from)] - count_ - 1; }
+  constexpr int edge_count() const {
+    return count_ == 0 ? 0 : static_cast<int>(after_.size()) - count_ - 1;
+  }
+  constexpr int first_edge(int from) const {
+    return after_[static_cast<std::size_t>(from)] - count_ - 1;
+  }
   // The number of an edge that exists.
   constexpr int edge(int from, int to) const {
     int number = first_edge(from);
@@ -69,7 +76,8 @@ class stage_graph {
   friend constexpr bool operator==(stage_graph const&, stage_graph const&) = default;
 
  private:
-  // neighbours of stage s: ends[ends[s]] .. ends[ends[s + 1]], offsets first, then the neighbours themselves.
+  // neighbours of stage s: ends[ends[s]] .. ends[ends[s + 1]], offsets first, then the neighbours
+  // themselves.
   using table = std::vector<int>;
 
   constexpr range slice(table const& t, int stage) const {
@@ -89,8 +97,8 @@ class stage_graph {
     return a.from < b.from || (a.from == b.from && a.to < b.to);
   }
 
-  constexpr void group(std::vector<stage_edge> const& edges, int stage_edge::*key, int stage_edge::*value,
-                       table& t) const {
+  constexpr void group(std::vector<stage_edge> const& edges, int stage_edge::*key,
+                       int stage_edge::*value, table& t) const {
     auto const head = static_cast<std::size_t>(count_) + 1;
     t.assign(head + edges.size(), 0);
     for (stage_edge const& e : edges) ++t[static_cast<std::size_t>(e.*key) + 1];

@@ -1,34 +1,34 @@
 // The events between devices (transfers and reductions) of a schedule in one global order.
 //
-// Ordering all of them by the time at which their producer ends, and letting every device's list be the restriction of
-// that one order, is acyclic and first-in first-out between any two devices by construction. Greedy insertion device
-// by device is neither.
+// Ordering all of them by the time at which their producer ends, and letting every device's list be the
+// restriction of that one order, is acyclic and first-in first-out between any two devices by
+// construction. Greedy insertion device by device is neither.
 #pragma once
-
-#include <algorithm>
-#include <cstddef>
-#include <vector>
 
 #include <ashlar/dependencies.hpp>
 #include <ashlar/schedule.hpp>
 #include <ashlar/sharing.hpp>
 
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
 namespace ashlar {
 
 struct event {
-  tick time = 0;     // end of the producer; for a reduction, of the stage's last weight pass on any replica
-  pass what = {};    // the producer; for a reduction only its stage counts
-  int to = -1;       // the stage that the value is for; -1 for a reduction
-  int source = -1;   // device
-  int target = -1;   // device
+  tick time = 0;  // end of the producer; for a reduction, of the stage's last weight pass on any replica
+  pass what = {};   // the producer; for a reduction only its stage counts
+  int to = -1;      // the stage that the value is for; -1 for a reduction
+  int source = -1;  // device
+  int target = -1;  // device
 
   constexpr bool is_reduction() const { return to < 0; }
 
   friend constexpr bool operator==(event const&, event const&) = default;
 };
 
-// All events by time; ties: gradients, then activations, then reductions, each by micro-batch and stage. Linear for
-// schedules of unit passes, O(n log n) for others.
+// All events by time; ties: gradients, then activations, then reductions, each by micro-batch and stage.
+// Linear for schedules of unit passes, O(n log n) for others.
 constexpr std::vector<event> events_in_order(schedule const& s) {
   struct producer {
     tick end = 0;
@@ -63,8 +63,11 @@ constexpr std::vector<event> events_in_order(schedule const& s) {
     for (int stage = 0; stage < stage_count; ++stage)
       for (int to : s.graph.successors(stage)) add(k, stage, to, result::activation);
   for (int stage = 0; stage < stage_count; ++stage)
-    events.push_back(
-        {last_weight[static_cast<std::size_t>(stage)], {pass_kind::backward_weight, stage, 0}, -1, -1, -1});
+    events.push_back({last_weight[static_cast<std::size_t>(stage)],
+                      {pass_kind::backward_weight, stage, 0},
+                      -1,
+                      -1,
+                      -1});
 
   if (static_cast<std::size_t>(latest) > 4 * events.size() + 64) {
     std::vector<std::size_t> rank(events.size());

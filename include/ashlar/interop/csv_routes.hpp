@@ -1,0 +1,146 @@
+// From the tokens of a compute-only CSV to placement and routes, and whether the passes are all there.
+#pragma once
+
+#include <ashlar/dependencies.hpp>
+#include <ashlar/interop/csv_tokens.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace ashlar {
+
+struct csv_routes {
+  std::vector<std::vector<int>> routes;  // devices by stage
+  std::vector<int> route;                // of each micro-batch
+};
+
+namespace csv_detail {
+
+// Where each pass of a (micro-batch, stage) stands.
+struct csv_entry {
+  int device = -1;
+  int column = 0;
+  pass_kind kind = pass_kind::work;
+};
+using csv_table = result_table<csv_entry>;
+
+// Tables have an entry for each stage of each micro-batch: a file that names a high number but has not
+// the passes for it must not make us build one. Every stage of every micro-batch has two passes at
+// least.
+inline bool numbers_are_plausible(csv_tokens const& tokens, csv_problems& problems) {
+  auto const stage_count = static_cast<std::size_t>(tokens.stage_count);
+  auto const m = static_cast<std::size_t>(tokens.micro_batch_count);
+  constexpr std::size_t harmless = 100'000;
+  if (stage_count * m <= std::max(tokens.count, harmless)) return true;
+  std::string const have = ", but the file has only " + std::to_string(tokens.count);
+  for (std::size_t d = 0; d < tokens.lines.size(); ++d)
+    for (csv_token const& t : tokens.lines[d]) {
+      bool const stage = t.what.stage + 1 == tokens.stage_count,
+                 micro_batch = t.what.micro_batch + 1 == tokens.micro_batch_count;
+      if (!(stage_count >= m ? stage : micro_batch)) continue;
+      problems.add(tokens.at(d, t),
+                   "every stage must run every pass of every micro-batch: " + std::to_string(stage_count)
+                       + " stages and " + std::to_string(m) + " micro-batches take at least "
+                       + std::to_string(2 * stage_count * m) + " passes" + have);
+      return false;
+    }
+  return false;
+}
+
+inline void enter(csv_tokens const& tokens, csv_table& table, csv_problems& problems) {
+  std::vector<csv_entry> owner(static_cast<std::size_t>(tokens.stage_count)
+                               * static_cast<std::size_t>(tokens.micro_batch_count));
+  for (std::size_t d = 0; d < tokens.lines.size(); ++d)
+    for (csv_token const& t : tokens.lines[d]) {
+      pass const what = t.what;
+      csv_entry& first =
+          owner[static_cast<std::size_t>(what.micro_batch) * static_cast<std::size_t>(tokens.stage_count)
+                + static_cast<std::size_t>(what.stage)];
+      csv_entry const self{static_cast<int>(d), t.column, what.kind};
+      csv_entry& entry = table.at(what.micro_batch, what.stage, result_of(what.kind));
+      auto const place = [&](csv_entry const& e) {
+        return tokens.place_of(static_cast<std::size_t>(e.device),
+                               {{e.kind, what.stage, what.micro_batch}, e.column});
+      };
+      if (entry.device >= 0 && entry.kind == what.kind)
+        problems.add(tokens.at(d, t),
+                     "no pass may run twice, but this one is there before: " + place(entry));
+      else if (entry.device >= 0)
+        problems.add(tokens.at(d, t),
+                     "a backward must be either fused or split into input and weight, but there is "
+                         + place(entry));
+      else if (first.device >= 0 && first.device != self.device)
+        problems.add(tokens.at(d, t),
+                     "a stage of a micro-batch must have one owner, but there is " + place(first));
+      if (entry.device < 0) entry = self;
+      if (first.device < 0) first = self;
+      if (problems.full()) return;
+    }
+}
+
+inline void find_missing(csv_tokens const& tokens, csv_table& table, csv_problems& problems) {
+  for (int k = 0; k < tokens.micro_batch_count; ++k)
+    for (int stage = 0; stage < tokens.stage_count && !problems.full(); ++stage) {
+      csv_entry const forward = table.at(k, stage, result::activation),
+                      input = table.at(k, stage, result::input_gradient),
+                      weight = table.at(k, stage, result::weight_gradient),
+                      again = table.at(k, stage, result::recomputed);
+      int device = -1;
+      for (csv_entry const& e : {forward, input, weight, again})
+        device = e.device >= 0 ? e.device : device;
+      auto const miss = [&](pass_kind kind, char const* note) {
+        problems.add(
+            {device + 1, 0, to_string(pass{kind, stage, k}), ""},
+            std::string("every stage must run every pass of every micro-batch, but this one is missing")
+                + note);
+      };
+      // Of a stage that is nowhere, say on the line where its other micro-batches are.
+      for (int other = 0; other < tokens.micro_batch_count && device < 0; ++other)
+        device = table.at(other, stage, result::activation).device;
+      if (device < 0) device = 0;
+      if (forward.device < 0) miss(pass_kind::forward, "");
+      if (input.device < 0 && weight.device < 0) miss(pass_kind::backward, " (or its two parts)");
+      if (input.device < 0 && weight.device >= 0) miss(pass_kind::backward_input, "");
+      if (input.device >= 0 && input.kind == pass_kind::backward_input && weight.device < 0)
+        miss(pass_kind::backward_weight, "");
+      if (input.device >= 0 && input.kind == pass_kind::backward && weight.device >= 0)
+        problems.add({weight.device + 1, weight.column, to_string(pass{weight.kind, stage, k}), ""},
+                     "a backward must be either fused or split into input and weight, but there is "
+                         + tokens.place_of(static_cast<std::size_t>(input.device),
+                                           {{input.kind, stage, k}, input.column}));
+    }
+}
+
+}  // namespace csv_detail
+
+// Groups the micro-batches by the devices of their stages. More routes than devices make no sense: each
+// route has a device of its own for the first stage, or shares it with another to no end.
+inline csv_routes find_csv_routes(csv_tokens const& tokens, csv_problems& problems) {
+  csv_routes found;
+  if (!csv_detail::numbers_are_plausible(tokens, problems)) return found;
+  csv_detail::csv_table table(tokens.stage_count, tokens.micro_batch_count, {});
+  csv_detail::enter(tokens, table, problems);
+  if (!problems.full()) csv_detail::find_missing(tokens, table, problems);
+  if (!problems.none()) return found;
+  for (int k = 0; k < tokens.micro_batch_count; ++k) {
+    std::vector<int> route;
+    for (int stage = 0; stage < tokens.stage_count; ++stage)
+      route.push_back(table.at(k, stage, result::activation).device);
+    std::size_t number = 0;
+    while (number < found.routes.size() && found.routes[number] != route) ++number;
+    if (number == found.routes.size()) {
+      if (number == tokens.lines.size()) {
+        problems.add({1, 0, "", ""}, "there must be no more routes than devices, but micro-batches 0 to "
+                                         + std::to_string(k) + " take " + std::to_string(number + 1));
+        return found;
+      }
+      found.routes.push_back(route);
+    }
+    found.route.push_back(static_cast<int>(number));
+  }
+  return found;
+}
+
+}  // namespace ashlar

@@ -1,0 +1,62 @@
+// A schedule and its metrics as one JSON object; over nlohmann::json, hence no part of the umbrella.
+#pragma once
+
+#include <ashlar/metrics.hpp>
+#include <ashlar/render/token.hpp>
+#include <ashlar/schedule.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ashlar {
+
+// Keys stay in this order. Times are ticks; `costs.per_stage` has an entry for each stage.
+inline nlohmann::ordered_json to_json(schedule const& s, std::string_view name) {
+  using nlohmann::ordered_json;
+  ordered_json routes = ordered_json::array();
+  for (int route = 0; route < s.where.route_count(); ++route) {
+    ordered_json by_stage = ordered_json::array();
+    for (int stage = 0; stage < s.stage_count(); ++stage)
+      by_stage.push_back(s.where.device_of(route, stage));
+    routes.push_back(std::move(by_stage));
+  }
+  ordered_json per_stage = ordered_json::array();
+  for (int stage = 0; stage < s.stage_count(); ++stage) {
+    stage_cost const& c = s.cost.of_stage(stage);
+    per_stage.push_back({{"forward", c.forward},
+                         {"backward_input", c.backward_input},
+                         {"backward_weight", c.backward_weight},
+                         {"recompute", c.of(pass_kind::recompute)}});
+  }
+  ordered_json orders = ordered_json::array(), starts = ordered_json::array();
+  for (auto const& order : s.order) {
+    ordered_json tokens = ordered_json::array(), ticks = ordered_json::array();
+    for (timed_pass const& t : order) {
+      tokens.push_back(to_string(t.what));
+      ticks.push_back(t.start);
+    }
+    orders.push_back(std::move(tokens));
+    starts.push_back(std::move(ticks));
+  }
+  return {{"schedule", std::string(name)},
+          {"devices", s.device_count()},
+          {"stages", s.stage_count()},
+          {"micro_batches", s.micro_batch_count()},
+          {"placement", std::move(routes)},
+          {"route", s.route},
+          {"costs", {{"per_stage", std::move(per_stage)}, {"transfer", s.cost.transfer}}},
+          {"makespan", makespan(s)},
+          {"span", span(s)},
+          {"busy", busy(s)},
+          {"bubble_rate", bubble_rate(s)},
+          {"bubble_rate_span", bubble_rate_span(s)},
+          {"peak_activations", peak_activations(s)},
+          {"orders", std::move(orders)},
+          {"starts", std::move(starts)}};
+}
+
+}  // namespace ashlar

@@ -1,0 +1,135 @@
+// Level "complete": every pass runs once, every transfer has exactly its two halves, every gradient is
+// reduced once.
+#pragma once
+
+#include <ashlar/check_block.hpp>
+#include <ashlar/prove/messages.hpp>
+#include <ashlar/sharing.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+namespace prove_detail {
+
+// Passes on their devices, once each, the backward fused or split.
+constexpr diagnosis computes_are_complete(program const& p, message_index const& index) {
+  pass_register passes(p.stage_count(), p.micro_batch_count());
+  for (std::size_t i = 0; i < p.instructions.size(); ++i) {
+    pass const what = p.instructions[i].what;
+    if (p.instructions[i].code != opcode::compute || what.kind == pass_kind::work) continue;
+    site const where = index.at(static_cast<int>(i));
+    if (what.stage < 0 || what.stage >= p.stage_count() || what.micro_batch < 0
+        || what.micro_batch >= p.micro_batch_count())
+      return {.broken = rule::every_pass_is_known, .first = where};
+    int const device =
+        p.where.device_of(p.route[static_cast<std::size_t>(what.micro_batch)], what.stage);
+    if (device != where.device)
+      return {.broken = rule::pass_is_on_its_device,
+              .first = where,
+              .second = {.device = device, .what = what}};
+    if (diagnosis const d = passes.enter(where, 0); !d.ok()) return d;
+  }
+  diagnosis d = passes.complete(p.stage_count(), p.micro_batch_count());
+  if (!d.ok())
+    d.first.device = p.where.device_of(p.route[static_cast<std::size_t>(d.first.what.micro_batch)],
+                                       d.first.what.stage);
+  return d;
+}
+
+// Every edge between devices carries both its messages, on the right lanes of the right devices.
+constexpr diagnosis transfers_are_complete(program const& p, message_index& index) {
+  for (std::size_t i = 0; i < p.instructions.size(); ++i) {
+    instruction const& self = p.instructions[i];
+    if (self.code != opcode::send && self.code != opcode::receive) continue;
+    bool const sends = self.code == opcode::send;
+    site const where = index.at(static_cast<int>(i));
+    int const message = index.number(self);
+    if (message == message_index::nowhere) return {.broken = rule::every_pass_is_known, .first = where};
+    int const route = p.route[static_cast<std::size_t>(self.what.micro_batch)];
+    int const source = p.where.device_of(route, self.what.stage),
+              target = p.where.device_of(route, self.to);
+    if ((sends ? source : target) != where.device || (sends ? target : source) != self.peer)
+      return {.broken = sends ? rule::every_send_has_its_receive : rule::every_receive_has_its_send,
+              .first = where,
+              .second = {.device = self.peer, .what = self.what}};
+    int& mine = sends ? index.of(message).send : index.of(message).receive;
+    if (mine != message_index::nowhere)
+      return {.broken = rule::no_transfer_is_doubled, .first = where, .second = index.at(mine)};
+    mine = static_cast<int>(i);
+  }
+  for (std::size_t k = 0; k < p.route.size(); ++k)
+    for (int from = 0; from < p.stage_count(); ++from)
+      for (int to : p.graph.successors(from)) {
+        int const up = p.where.device_of(p.route[k], from), down = p.where.device_of(p.route[k], to);
+        if (up == down) continue;
+        int const micro_batch = static_cast<int>(k);
+        int const first = (micro_batch * p.graph.edge_count() + p.graph.edge(from, to)) * 2;
+        for (int back = 0; back < 2; ++back) {
+          auto const& ends = index.of(first + back);
+          if (ends.send != message_index::nowhere && ends.receive != message_index::nowhere) continue;
+          pass const what{back == 0 ? pass_kind::forward : pass_kind::backward_input,
+                          back == 0 ? from : to, micro_batch};
+          int const source = back == 0 ? up : down, target = back == 0 ? down : up;
+          if (ends.receive == message_index::nowhere)
+            return {.broken = rule::every_send_has_its_receive,
+                    .first = ends.send == message_index::nowhere
+                                 ? site{.device = source, .code = opcode::send, .what = what}
+                                 : index.at(ends.send),
+                    .second = {.device = target, .code = opcode::receive, .what = what}};
+          return {.broken = rule::every_receive_has_its_send,
+                  .first = index.at(ends.receive),
+                  .second = {.device = source, .code = opcode::send, .what = what}};
+        }
+      }
+  return {};
+}
+
+// Each replica reduces each of its stages once, when its last weight pass is behind it.
+constexpr diagnosis reductions_are_complete(program const& p, message_index const& index) {
+  auto const stages_of_device = static_cast<std::size_t>(p.stage_count());
+  for (int d = 0; d < p.device_count(); ++d) {
+    std::vector<int> reduced(stages_of_device, -1);
+    int const begin = p.stream_begin[static_cast<std::size_t>(d)],
+              end = p.stream_begin[static_cast<std::size_t>(d) + 1];
+    for (int i = begin; i < end; ++i) {
+      instruction const& self = p.instructions[static_cast<std::size_t>(i)];
+      bool const reduces = self.code == opcode::reduce;
+      bool const adds = self.code == opcode::compute && gives_weight_gradient(self.what.kind);
+      if (!reduces && !adds) continue;
+      if (self.what.stage < 0 || self.what.stage >= p.stage_count())
+        return {.broken = rule::every_pass_is_known, .first = index.at(i)};
+      int& before = reduced[static_cast<std::size_t>(self.what.stage)];
+      if (before >= 0)
+        return {.broken = reduces ? rule::gradient_is_reduced_once
+                                  : rule::gradient_is_reduced_after_its_last_weight_pass,
+                .first = index.at(before),
+                .second = index.at(i)};
+      if (reduces) before = i;
+    }
+    for (int stage = 0; stage < p.stage_count(); ++stage) {
+      bool holds = false;
+      for (int replica : replicas(p.where, stage)) holds = holds || replica == d;
+      int const at = reduced[static_cast<std::size_t>(stage)];
+      if (holds != (at >= 0))
+        return {.broken = rule::gradient_is_reduced_once,
+                .first = at >= 0 ? index.at(at)
+                                 : site{.device = d,
+                                        .code = opcode::reduce,
+                                        .what = {pass_kind::backward_weight, stage, 0}}};
+    }
+  }
+  return {};
+}
+
+}  // namespace prove_detail
+
+// Fills the index on the way. Linear in instructions (and stages a device).
+constexpr diagnosis check_complete(program const& p, message_index& index) {
+  if (diagnosis const d = prove_detail::computes_are_complete(p, index); !d.ok()) return d;
+  if (diagnosis const d = prove_detail::transfers_are_complete(p, index); !d.ok()) return d;
+  return prove_detail::reductions_are_complete(p, index);
+}
+
+}  // namespace ashlar

@@ -1,0 +1,174 @@
+// Level "deadlock-free under rendezvous": a send lasts until its receive has come, and still all lanes
+// reach their end.
+#pragma once
+
+#include <ashlar/hazards.hpp>
+#include <ashlar/prove/messages.hpp>
+#include <ashlar/sharing.hpp>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace ashlar {
+
+// Runs the program on a machine whose lanes advance whenever they can. What one lane does never takes
+// away another's possibility, so if this run ends, every run ends; and if it gets stuck, the
+// instructions left wait for each other: the union of lane orders, waits and meetings (of a send with
+// its receive, of the replicas of a reduction) has a cycle.
+class rendezvous_machine {
+ public:
+  // For a complete program; `index` holds both halves of every transfer.
+  constexpr rendezvous_machine(program const& p, message_index& index)
+      : p_(p),
+        index_(index),
+        lanes_(static_cast<std::size_t>(p.collective_lane()) + 1),
+        state_(p.instructions.size()),
+        head_(lanes_ * static_cast<std::size_t>(p.device_count()), none),
+        reductions_(static_cast<std::size_t>(p.stage_count())) {
+    program_view const view = p.view();
+    for (int d = 0; d < p.device_count(); ++d) waits_.push_back(waits(view, d));
+    for (std::size_t i = p.instructions.size(); i-- > 0;) {
+      int& head = head_[lane_of(static_cast<int>(i))];
+      state_[i].next = head;
+      head = static_cast<int>(i);
+    }
+  }
+
+  // No cycle_of_waits is broken, or where the first stuck instruction is and what it waits for. Linear
+  // in instructions and waits.
+  constexpr diagnosis run() {
+    std::vector<std::size_t> awake;
+    for (std::size_t lane = head_.size(); lane-- > 0;)
+      if (head_[lane] != none) awake.push_back(lane);
+    while (!awake.empty()) {
+      std::size_t const lane = awake.back();
+      awake.pop_back();
+      while (head_[lane] != none && try_run(head_[lane], awake)) {
+      }
+    }
+    for (int head : head_)
+      if (head != none)
+        return {.broken = rule::no_cycle_of_waits,
+                .first = index_.at(head),
+                .second = index_.at(blocker(head))};
+    return {};
+  }
+
+  // After a run that got stuck: a circle of instructions each of which waits for the next, the last for
+  // the first.
+  constexpr std::vector<site> cycle() {
+    std::vector<site> chain;
+    int at = none;
+    for (int head : head_)
+      if (head != none) at = head;
+    if (at == none) return chain;
+    for (std::size_t i = 0; i < state_.size(); ++i) at = blocker(at);  // now surely on the circle
+    int const first = at;
+    do {
+      chain.push_back(index_.at(at));
+      at = blocker(at);
+    } while (at != first);
+    return chain;
+  }
+
+ private:
+  static constexpr int none = -1;
+
+  struct state {
+    int next = none;  // on the same lane
+    int first_waiter =
+        none;  // lanes that wait for this instruction, linked by next_waiter of their heads
+    int next_waiter = none;
+    bool done = false;
+    bool arrived = false;  // at its meeting
+  };
+
+  constexpr state& of(int i) { return state_[static_cast<std::size_t>(i)]; }
+  constexpr instruction const& at(int i) const { return p_.instructions[static_cast<std::size_t>(i)]; }
+  constexpr std::size_t lane_of(int i) const {
+    return static_cast<std::size_t>(index_.device(i)) * lanes_ + static_cast<std::size_t>(at(i).lane);
+  }
+  constexpr int base(int i) const { return p_.stream_begin[static_cast<std::size_t>(index_.device(i))]; }
+
+  // The first instruction on its own device that `i` still has to wait for.
+  constexpr int unmet_wait(int i) {
+    for (int local : waits_[static_cast<std::size_t>(index_.device(i))].of(i - base(i)))
+      if (!of(base(i) + local).done) return base(i) + local;
+    return none;
+  }
+
+  constexpr int partner(int i) {
+    auto const& ends = index_.of(index_.number(at(i)));
+    return at(i).code == opcode::send ? ends.receive : ends.send;
+  }
+
+  // Runs lane head `i` if it can run now; else makes sure that the lane is woken when it can.
+  constexpr bool try_run(int i, std::vector<std::size_t>& awake) {
+    if (int const other = unmet_wait(i); other != none) {
+      of(i).next_waiter = std::exchange(of(other).first_waiter, i);
+      return false;
+    }
+    switch (at(i).code) {
+      case opcode::compute:
+        finish(i, awake);
+        return true;
+      case opcode::send:
+      case opcode::receive: {
+        of(i).arrived = true;
+        int const other = partner(i);
+        if (!of(other).arrived) return false;
+        finish(i, awake);
+        finish(other, awake);
+        awake.push_back(lane_of(other));
+        return true;
+      }
+      case opcode::reduce:
+        break;
+    }
+    of(i).arrived = true;
+    std::vector<int>& met = reductions_[static_cast<std::size_t>(at(i).what.stage)];
+    met.push_back(i);
+    if (met.size() < replicas(p_.where, at(i).what.stage).size()) return false;
+    for (int member : met) {
+      finish(member, awake);
+      if (member != i) awake.push_back(lane_of(member));
+    }
+    return true;
+  }
+
+  constexpr void finish(int i, std::vector<std::size_t>& awake) {
+    of(i).done = true;
+    head_[lane_of(i)] = of(i).next;
+    for (int w = of(i).first_waiter; w != none; w = of(w).next_waiter) awake.push_back(lane_of(w));
+  }
+
+  // What keeps the stuck instruction `i`: an instruction before it on its lane, a wait, or the other
+  // side of its meeting, which has not come up on its lane.
+  constexpr int blocker(int i) {
+    if (int const head = head_[lane_of(i)]; head != i) return head;
+    if (int const other = unmet_wait(i); other != none) return other;
+    if (at(i).code != opcode::reduce) return partner(i);
+    for (std::size_t j = 0; j < state_.size(); ++j) {
+      auto const other = static_cast<int>(j);
+      if (at(other).code == opcode::reduce && at(other).what.stage == at(i).what.stage
+          && !of(other).arrived)
+        return other;
+    }
+    return i;
+  }
+
+  program const& p_;
+  message_index& index_;
+  std::size_t lanes_;
+  std::vector<state> state_;
+  std::vector<int> head_;                     // by device and lane: the instruction that is up
+  std::vector<std::vector<int>> reductions_;  // by stage: replicas that have come
+  std::vector<wait_table> waits_;
+};
+
+constexpr diagnosis check_deadlock_free(program const& p, message_index& index) {
+  return rendezvous_machine(p, index).run();
+}
+
+}  // namespace ashlar

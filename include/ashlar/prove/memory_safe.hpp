@@ -1,0 +1,209 @@
+// Level "memory-safe": every read finds the value that it is meant to find, nothing is overwritten
+// before its last read, and at the end nothing is left unread.
+#pragma once
+
+#include <ashlar/prove/messages.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ashlar {
+
+// Walks each device's stream and keeps what every slot holds. That is enough for all interleavings of
+// the lanes: the waits between lanes follow from the stream's order slot by slot (hazards.hpp).
+class slot_walk {
+ public:
+  constexpr explicit slot_walk(program const& p)
+      : p_(p), view_(p.view()), passes_(p.stage_count(), p.micro_batch_count(), 0) {
+    for (instruction const& i : p.instructions)
+      if (i.code == opcode::compute && i.what.kind != pass_kind::work)
+        passes_.at(i.what.micro_batch, i.what.stage, result_of(i.what.kind)) =
+            i.what.kind == pass_kind::backward ? fused : 1;
+  }
+
+  // For a complete program. Linear in operands.
+  constexpr diagnosis run() {
+    for (int d = 0; d < p_.device_count(); ++d) {
+      device_ = d;
+      contents_.assign(view_.slots_of(d).size(), {});
+      std::span<instruction const> const stream = view_.stream(d);
+      for (std::size_t i = 0; i < stream.size(); ++i) {
+        operands_ = view_.operands_of(stream[i]);
+        next_ = 0;
+        where_ = site_of(stream[i], d, static_cast<int>(i));
+        visit(stream[i]);
+        if (found_.ok() && next_ != operands_.size()) complain(rule::slot_holds_what_is_read, -1);
+        if (!found_.ok()) return found_;
+      }
+      for (std::size_t slot = 0; slot < contents_.size(); ++slot)
+        if (contents_[slot].reads_left > 0)
+          return {.broken = rule::every_slot_is_freed,
+                  .first = contents_[slot].writer,
+                  .number = static_cast<std::int64_t>(slot)};
+    }
+    return {};
+  }
+
+ private:
+  static constexpr int fused = 2;
+
+  // What a slot holds: the value of `kind` that `stage` made of a micro-batch, for stage `to` if it is
+  // for one only.
+  struct value {
+    slot_kind kind = slot_kind::activation;
+    int stage = -1;
+    int micro_batch = -1;
+    int to = -1;
+
+    friend constexpr bool operator==(value const&, value const&) = default;
+  };
+  struct content {
+    value holds;
+    int reads_left = 0;
+    site writer;
+  };
+
+  constexpr void complain(rule broken, int slot) {
+    if (!found_.ok()) return;
+    found_ = {.broken = broken, .first = where_, .number = slot};
+    if (slot >= 0 && slot < static_cast<int>(contents_.size()))
+      found_.second = contents_[static_cast<std::size_t>(slot)].writer;
+  }
+
+  // The next operand, if it is used in this way on a slot of this kind.
+  constexpr content* next(slot_kind kind, access how) {
+    if (!found_.ok()) return nullptr;
+    if (next_ >= operands_.size()) {
+      complain(rule::slot_holds_what_is_read, -1);
+      return nullptr;
+    }
+    operand const o = operands_[next_++];
+    std::span<slot_kind const> const slots = view_.slots_of(device_);
+    if (o.slot < 0 || o.slot >= static_cast<int>(slots.size()) || o.how != how
+        || slots[static_cast<std::size_t>(o.slot)] != kind) {
+      complain(rule::slot_holds_what_is_read, o.slot);
+      return nullptr;
+    }
+    slot_ = o.slot;
+    return &contents_[static_cast<std::size_t>(o.slot)];
+  }
+
+  constexpr void read(value v) {
+    content* const c = next(v.kind, access::read);
+    if (c == nullptr) return;
+    if (c->holds != v) return complain(rule::slot_holds_what_is_read, slot_);
+    --c->reads_left;
+  }
+  constexpr void write(value v, int reads) {
+    content* const c = next(v.kind, reads == 0 ? access::scratch : access::write);
+    if (c == nullptr) return;
+    if (c->reads_left > 0) return complain(rule::no_slot_is_overwritten_before_its_last_read, slot_);
+    *c = {reads == 0 ? value{} : v, reads, where_};
+  }
+  constexpr void accumulate(int stage) {
+    content* const c = next(slot_kind::weight_gradient, access::accumulate);
+    if (c == nullptr) return;
+    value const v{slot_kind::weight_gradient, stage, -1, -1};
+    if (c->holds.stage == -1) *c = {v, 0, where_};
+    if (c->holds != v) complain(rule::slot_holds_what_is_read, slot_);
+  }
+
+  constexpr bool is_local(int micro_batch, int stage) const {
+    return p_.where.device_of(p_.route[static_cast<std::size_t>(micro_batch)], stage) == device_;
+  }
+  constexpr int stash_reads(pass what) {
+    int const input = passes_.at(what.micro_batch, what.stage, result::input_gradient);
+    return input == fused ? 1
+                          : input + passes_.at(what.micro_batch, what.stage, result::weight_gradient);
+  }
+
+  constexpr void visit(instruction const& i) {
+    int const stage = i.what.stage, k = i.what.micro_batch;
+    bool const forward = i.what.kind == pass_kind::forward;
+    switch (i.code) {
+      case opcode::send:
+        read(forward ? value{slot_kind::activation, stage, k, -1}
+                     : value{slot_kind::gradient, stage, k, i.to});
+        return;
+      case opcode::receive:
+        write({forward ? slot_kind::activation : slot_kind::gradient, stage, k, i.to}, 1);
+        return;
+      case opcode::reduce:
+        accumulate(stage);
+        return;
+      case opcode::compute:
+        break;
+    }
+    switch (i.what.kind) {
+      case pass_kind::forward: {
+        for (int before : p_.graph.predecessors(stage))
+          read({slot_kind::activation, before, k, is_local(k, before) ? -1 : stage});
+        if (int const readers = p_.graph.successors(stage).size(); readers > 0)
+          write({slot_kind::activation, stage, k, -1}, readers);
+        bool const again = passes_.at(k, stage, result::recomputed) != 0;
+        if (again) write({slot_kind::checkpoint, stage, k, -1}, 1);
+        write({slot_kind::stash, stage, k, -1}, again ? 0 : stash_reads(i.what));
+        return;
+      }
+      case pass_kind::recompute:
+        read({slot_kind::checkpoint, stage, k, -1});
+        write({slot_kind::stash, stage, k, -1}, stash_reads(i.what));
+        return;
+      case pass_kind::backward:
+      case pass_kind::backward_input:
+        for (int after : p_.graph.successors(stage)) read({slot_kind::gradient, after, k, stage});
+        read({slot_kind::stash, stage, k, -1});
+        for (int before : p_.graph.predecessors(stage))
+          write({slot_kind::gradient, stage, k, before}, 1);
+        write({slot_kind::weight_stash, stage, k, -1}, passes_.at(k, stage, result::weight_gradient));
+        if (i.what.kind == pass_kind::backward) accumulate(stage);
+        return;
+      case pass_kind::backward_weight:
+        read({slot_kind::stash, stage, k, -1});
+        read({slot_kind::weight_stash, stage, k, -1});
+        accumulate(stage);
+        return;
+      case pass_kind::work:
+        return;
+    }
+  }
+
+  program const& p_;
+  program_view view_;
+  result_table<int> passes_;  // 0: no such pass, 1: one, `fused`
+  int device_ = 0;
+  std::vector<content> contents_;
+  std::span<operand const> operands_;
+  std::size_t next_ = 0;
+  int slot_ = 0;
+  site where_;
+  diagnosis found_;
+};
+
+constexpr diagnosis check_memory_safe(program const& p) { return slot_walk(p).run(); }
+
+// bytes(kind, stage) of each slot, at the largest value that it ever holds, against a budget a device.
+// `number` of the diagnosis is the bytes needed on `first.device`.
+template <class Bytes>
+constexpr diagnosis check_memory_budget(program const& p, Bytes bytes, std::int64_t budget) {
+  program_view const view = p.view();
+  for (int d = 0; d < p.device_count(); ++d) {
+    std::span<slot_kind const> const slots = view.slots_of(d);
+    std::vector<std::int64_t> size(slots.size(), 0);
+    for (instruction const& i : view.stream(d))
+      for (operand const& o : view.operands_of(i)) {
+        auto const slot = static_cast<std::size_t>(o.slot);
+        auto const need = static_cast<std::int64_t>(bytes(slots[slot], i.what.stage));
+        size[slot] = need > size[slot] ? need : size[slot];
+      }
+    std::int64_t sum = 0;
+    for (std::int64_t s : size) sum += s;
+    if (sum > budget)
+      return {.broken = rule::memory_is_within_budget, .first = {.device = d}, .number = sum};
+  }
+  return {};
+}
+
+}  // namespace ashlar

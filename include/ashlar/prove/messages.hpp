@@ -1,0 +1,69 @@
+// What travels between devices, numbered: the two halves of a transfer get the same number.
+#pragma once
+
+#include <ashlar/program.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// Numbers every (micro-batch, edge of the stage graph, direction) and finds the send and the receive of
+// each.
+class message_index {
+ public:
+  static constexpr int nowhere = -1;
+
+  struct ends {
+    int send = nowhere;  // index into the program's instructions
+    int receive = nowhere;
+  };
+
+  constexpr explicit message_index(program const& p)
+      : p_(p),
+        edges_(p.graph.edge_count()),
+        found_(p.route.size() * static_cast<std::size_t>(edges_) * 2),
+        device_(p.instructions.size(), 0) {
+    for (int d = 0; d < p.device_count(); ++d)
+      for (int i = p.stream_begin[static_cast<std::size_t>(d)];
+           i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i)
+        device_[static_cast<std::size_t>(i)] = d;
+  }
+
+  constexpr int count() const { return static_cast<int>(found_.size()); }
+  constexpr ends& of(int message) { return found_[static_cast<std::size_t>(message)]; }
+
+  // The device of an instruction.
+  constexpr int device(int index) const { return device_[static_cast<std::size_t>(index)]; }
+
+  // Where an instruction stands in its device's stream.
+  constexpr site at(int index) const {
+    int const d = device(index);
+    return site_of(p_.instructions[static_cast<std::size_t>(index)], d,
+                   index - p_.stream_begin[static_cast<std::size_t>(d)]);
+  }
+
+  // The number of a send's or receive's message; nowhere if no edge of the stage graph carries it.
+  constexpr int number(instruction const& i) const {
+    bool const forward = i.what.kind == pass_kind::forward;
+    if (!forward && !gives_input_gradient(i.what.kind)) return nowhere;
+    if (!known(i.what.stage, p_.stage_count()) || !known(i.to, p_.stage_count())
+        || !known(i.what.micro_batch, p_.micro_batch_count()))
+      return nowhere;
+    int const from = forward ? i.what.stage : i.to, to = forward ? i.to : i.what.stage;
+    for (int after : p_.graph.successors(from))
+      if (after == to)
+        return (i.what.micro_batch * edges_ + p_.graph.edge(from, to)) * 2 + (forward ? 0 : 1);
+    return nowhere;
+  }
+
+ private:
+  static constexpr bool known(int value, int count) { return value >= 0 && value < count; }
+
+  program const& p_;
+  int edges_;
+  std::vector<ends> found_;
+  std::vector<int> device_;
+};
+
+}  // namespace ashlar

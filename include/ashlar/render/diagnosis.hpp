@@ -1,0 +1,179 @@
+// A diagnosis as a sentence for people: where, what must hold, and by how much it does not.
+#pragma once
+
+#include <ashlar/block.hpp>
+#include <ashlar/diagnosis.hpp>
+#include <ashlar/program.hpp>
+#include <ashlar/render/token.hpp>
+#include <ashlar/schedule.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace ashlar {
+
+namespace render_detail {
+
+inline std::string count_of(std::int64_t n, char const* thing) {
+  return std::to_string(n) + " " + thing + (n == 1 ? "" : "s");
+}
+
+// What stands at a site: the pass, or what happens to its result.
+inline std::string name_of_site(site const& s) {
+  switch (s.code) {
+    case opcode::compute:
+      break;
+    case opcode::send:
+      return "the send of " + to_string(s.what);
+    case opcode::receive:
+      return "the receive of " + to_string(s.what);
+    case opcode::reduce:
+      return "the reduction of stage " + std::to_string(s.what.stage);
+  }
+  return to_string(s.what);
+}
+
+// `2F0 on device 1 at position 3`, as far as it is known. Positions count from 0, as devices and stages
+// do.
+inline std::string place_of(site const& s) {
+  std::string text = name_of_site(s);
+  if (s.device >= 0) text += " on device " + std::to_string(s.device);
+  if (s.index >= 0) text += " at position " + std::to_string(s.index);
+  return text;
+}
+
+// The rule's own quantities, as a clause behind `but`.
+inline std::string quantities(diagnosis const& d) {
+  std::string const first = place_of(d.first), second = place_of(d.second), n = std::to_string(d.number);
+  switch (d.broken) {
+    case rule::none:
+      return "";
+    case rule::counts_are_positive:
+      return "one of them is " + n;
+    case rule::tables_agree:
+      return "one of them gives " + n;
+    case rule::durations_are_positive:
+      if (d.number < 0 && d.first == site{}) return "one takes " + n;
+      return "the " + std::string(name_of(d.first.what.kind)) + " of stage "
+             + std::to_string(d.first.what.stage) + " takes " + n;
+    case rule::ticks_fit:
+      return "a stage takes " + n + " ticks, too many to be summed up";
+    case rule::stage_edges_ascend:
+      return "one leads from stage " + std::to_string(d.first.what.stage) + " to stage "
+             + std::to_string(d.second.what.stage);
+    case rule::every_stage_has_a_device:
+      return "one is put on device " + std::to_string(d.first.device);
+    case rule::every_pass_is_known:
+      return first + " does not";
+    case rule::every_pass_is_present:
+      return first + " is missing";
+    case rule::no_pass_is_doubled:
+      return first + " is there before";
+    case rule::backward_is_fused_or_split:
+      return first + " comes on top of the other form";
+    case rule::pass_is_on_its_device:
+      return first + " belongs on device " + std::to_string(d.second.device);
+    case rule::no_pass_starts_before_its_input:
+      return first + " starts " + count_of(d.number, "tick") + " before the result of " + second
+             + " is there";
+    case rule::passes_do_not_collide:
+      return first + " overlaps " + second;
+    case rule::intervals_agree:
+      return "one of them is " + count_of(d.number, "tick");
+    case rule::micro_batches_fill_blocks:
+      return "a block holds " + n;
+    case rule::order_has_no_cycle:
+      return first + " waits for " + (d.second.device >= 0 ? second + ", which waits for it" : "itself");
+    case rule::every_send_has_its_receive:
+      return first + " has none on device " + std::to_string(d.second.device);
+    case rule::every_receive_has_its_send:
+      return first + " has none on device " + std::to_string(d.second.device);
+    case rule::no_transfer_is_doubled:
+      return first + " repeats " + second;
+    case rule::gradient_is_reduced_once:
+      if (d.second.device >= 0) return first + " is repeated by " + second;
+      return first + (d.first.index < 0 ? " is missing" : " does not belong there");
+    case rule::gradient_is_reduced_after_its_last_weight_pass:
+      return first + " comes before " + second;
+    case rule::sends_and_receives_have_the_same_order:
+      return first + " is number " + n + " to its peer, unlike " + second;
+    case rule::no_cycle_of_waits:
+      return first + " waits for " + second + " and that, in the end, for it";
+    case rule::slot_holds_what_is_read:
+      if (d.number < 0) return first + " has the wrong number of operands";
+      return first + " finds something else in slot " + n
+             + (d.second.device >= 0 ? ", last written by " + second : "");
+    case rule::no_slot_is_overwritten_before_its_last_read:
+      return first + " overwrites slot " + n + ", written by " + second;
+    case rule::every_slot_is_freed:
+      return "what " + first + " wrote into slot " + n + " is never read";
+    case rule::memory_is_within_budget:
+      return "device " + std::to_string(d.first.device) + " needs " + count_of(d.number, "byte");
+  }
+  return "";
+}
+
+// The site's neighbours in a stream of `size`, three either side, the site's own in brackets.
+template <class NameOf>
+std::string neighbours(site const& s, std::size_t size, char const* between, NameOf name_of_index) {
+  auto const at = static_cast<std::size_t>(s.index);
+  std::size_t const begin = at < 3 ? 0 : at - 3, end = std::min(size, at + 4);
+  std::string line = "\n  device " + std::to_string(s.device) + ":" + (begin > 0 ? " ..." : "");
+  for (std::size_t i = begin; i < end; ++i) {
+    line += i == begin ? " " : between;
+    line += i == at ? "[" + name_of_index(i) + "]" : name_of_index(i);
+  }
+  return line + (end < size ? " ..." : "");
+}
+
+template <class SizeOf, class NameOf>
+std::string with_neighbours(diagnosis const& d, int device_count, char const* between, SizeOf size_of,
+                            NameOf name_of_index, std::string text) {
+  for (site const& s : {d.first, d.second}) {
+    if (s.device < 0 || s.device >= device_count || s.index < 0) continue;
+    auto const device = static_cast<std::size_t>(s.device);
+    std::size_t const size = size_of(device);
+    if (static_cast<std::size_t>(s.index) >= size) continue;
+    text += neighbours(s, size, between, [&](std::size_t i) { return name_of_index(device, i); });
+  }
+  return text;
+}
+
+}  // namespace render_detail
+
+// One sentence: what must hold, but where it does not.
+inline std::string explain(diagnosis const& d) {
+  std::string text = sentence(d.broken);
+  if (std::string const but = render_detail::quantities(d); !but.empty()) text += ", but " + but;
+  return text;
+}
+
+// In a block, where what collides does so modulo the interval.
+inline std::string explain(diagnosis const& d, block const&) {
+  bool const collides = d.broken == rule::passes_do_not_collide;
+  return explain(d) + (collides ? " modulo the interval of " + std::to_string(d.number) : "");
+}
+
+// The sentence, and on a line of its own each witness among its neighbours on its device.
+inline std::string explain(diagnosis const& d, schedule const& s) {
+  bool const collides = d.broken == rule::passes_do_not_collide;
+  return render_detail::with_neighbours(
+      d, static_cast<int>(s.order.size()), " ",
+      [&](std::size_t device) { return s.order[device].size(); },
+      [&](std::size_t device, std::size_t i) { return to_string(s.order[device][i].what); },
+      explain(d) + (collides ? " by " + render_detail::count_of(d.number, "tick") : ""));
+}
+inline std::string explain(diagnosis const& d, program const& p) {
+  program_view const view = p.view();
+  return render_detail::with_neighbours(
+      d, p.device_count(), "; ",
+      [&](std::size_t device) { return view.stream(static_cast<int>(device)).size(); },
+      [&](std::size_t device, std::size_t i) {
+        return to_string(view.stream(static_cast<int>(device))[i]);
+      },
+      explain(d));
+}
+
+}  // namespace ashlar

@@ -1,0 +1,116 @@
+// Lazy views of schedules and programs for range-v3. For host compilers; what is viewed must outlive the
+// view.
+//
+//   for (auto const& p : all_passes(s) | of_kind(pass_kind::forward) | of_stage(stage_id{2})) ...
+#pragma once
+
+#include <ashlar/ids.hpp>
+#include <ashlar/metrics.hpp>
+#include <ashlar/program.hpp>
+#include <ashlar/schedule.hpp>
+
+#include <range/v3/view/filter.hpp>
+#include <range/v3/view/for_each.hpp>
+#include <range/v3/view/iota.hpp>
+#include <range/v3/view/transform.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar::views {
+
+// A pass where and when it runs.
+struct placed_pass {
+  pass what;
+  int device = 0;
+  int index = 0;  // in the device's order
+  tick start = 0;
+  tick end = 0;
+
+  friend bool operator==(placed_pass const&, placed_pass const&) = default;
+};
+
+// An instruction and where it stands.
+struct placed_instruction {
+  instruction const* self = nullptr;
+  int device = 0;
+  int index = 0;  // in the device's stream
+
+  instruction const& operator*() const { return *self; }
+  instruction const* operator->() const { return self; }
+};
+
+// Time in which a device does nothing.
+struct gap {
+  tick start = 0;
+  tick end = 0;
+
+  tick length() const { return end - start; }
+
+  friend bool operator==(gap const&, gap const&) = default;
+};
+
+// The passes of one device, in order. Random access.
+inline auto passes_of(schedule const& s, device_id device) {
+  auto const& order = s.order[static_cast<std::size_t>(device.value)];
+  return ranges::views::iota(0, static_cast<int>(order.size()))
+         | ranges::views::transform([&s, &order, d = device.value](int i) {
+             timed_pass const& t = order[static_cast<std::size_t>(i)];
+             return placed_pass{t.what, d, i, t.start, s.end_of(t)};
+           });
+}
+
+// The passes of all devices, one device after the other. Input range: to be walked once.
+inline auto all_passes(schedule const& s) {
+  return ranges::views::iota(0, static_cast<int>(s.order.size()))
+         | ranges::views::for_each([&s](int d) { return passes_of(s, device_id{d}); });
+}
+
+// Filters for whatever has a pass as its member `what`: placed passes, timed passes, the cells of a
+// block.
+inline auto of_kind(pass_kind kind) {
+  return ranges::views::filter([kind](auto const& x) { return x.what.kind == kind; });
+}
+inline auto of_micro_batch(micro_batch_id k) {
+  return ranges::views::filter([k](auto const& x) { return x.what.micro_batch == k.value; });
+}
+inline auto of_stage(stage_id stage) {
+  return ranges::views::filter([stage](auto const& x) { return x.what.stage == stage.value; });
+}
+
+// The idle intervals of a device, from tick 0 to the schedule's makespan. The device's passes must not
+// overlap.
+inline auto gaps(schedule const& s, device_id device) {
+  auto const& order = s.order[static_cast<std::size_t>(device.value)];
+  return ranges::views::iota(std::size_t{0}, order.size() + 1)
+         | ranges::views::transform([&s, &order, end = makespan(s)](std::size_t i) {
+             return gap{i == 0 ? 0 : s.end_of(order[i - 1]), i == order.size() ? end : order[i].start};
+           })
+         | ranges::views::filter([](gap const& g) { return g.length() > 0; });
+}
+
+// The instructions of one device, in the order of its stream. Random access.
+inline auto instructions_of(program const& p, device_id device) {
+  auto const d = static_cast<std::size_t>(device.value);
+  return ranges::views::iota(0, p.stream_begin[d + 1] - p.stream_begin[d])
+         | ranges::views::transform([&p, d](int i) {
+             auto const at = static_cast<std::size_t>(p.stream_begin[d] + i);
+             return placed_instruction{&p.instructions[at], static_cast<int>(d), i};
+           });
+}
+
+// The instructions of all devices. Input range: to be walked once.
+inline auto all_instructions(program const& p) {
+  return ranges::views::iota(0, p.device_count())
+         | ranges::views::for_each([&p](int d) { return instructions_of(p, device_id{d}); });
+}
+
+// Filters for placed instructions.
+inline auto on_lane(int lane) {
+  return ranges::views::filter([lane](placed_instruction const& i) { return i->lane == lane; });
+}
+inline auto of_code(opcode code) {
+  return ranges::views::filter([code](placed_instruction const& i) { return i->code == code; });
+}
+
+}  // namespace ashlar::views
