@@ -4,7 +4,6 @@
 #include <ashlar/program.hpp>
 
 #include <cstddef>
-#include <span>
 #include <vector>
 
 namespace ashlar {
@@ -15,10 +14,9 @@ namespace ashlar {
 // reason about exactly these.
 class wait_table {
  public:
-  constexpr std::span<int const> of(int index) const {
+  constexpr list_view<int> of(int index) const {
     auto const i = static_cast<std::size_t>(index);
-    return std::span<int const>(on_).subspan(static_cast<std::size_t>(begin_[i]),
-                                             static_cast<std::size_t>(begin_[i + 1] - begin_[i]));
+    return {on_.data() + begin_[i], on_.data() + begin_[i + 1]};
   }
 
  private:
@@ -30,18 +28,26 @@ class wait_table {
 
 // Linear in the operands times the lanes that share a slot (two or three).
 constexpr wait_table waits(program_view const& p, int device) {
-  // The uses of a slot since its last write, the write first.
+  // The uses of a slot since its last write: the writer, and its readers as a list through `reads`.
   struct use_list {
     int writer = -1;
-    std::vector<int> readers;
+    int last_read = -1;
   };
-  std::span<instruction const> const stream = p.stream(device);
+  struct slot_read {
+    int reader = -1;
+    int earlier = -1;
+  };
+  list_view<instruction> const stream = p.stream(device);
   std::vector<use_list> uses(p.slots_of(device).size());
+  std::vector<slot_read> reads;
   wait_table table;
+  table.begin_.reserve(stream.size() + 1);
+  table.on_.reserve(stream.size());
+  reads.reserve(4 * stream.size());
+  int self = 0;
   std::size_t first = 0;  // of this instruction's waits
 
   auto const wait_for = [&](int index, int lane) {
-    if (index < 0) return;
     int const other = stream[static_cast<std::size_t>(index)].lane;
     if (other == lane) return;
     for (std::size_t i = first; i < table.on_.size(); ++i)
@@ -52,25 +58,22 @@ constexpr wait_table waits(program_view const& p, int device) {
     table.on_.push_back(index);
   };
 
-  for (std::size_t i = 0; i < stream.size(); ++i) {
-    int const self = static_cast<int>(i), lane = stream[i].lane;
-    for (operand const& o : p.operands_of(stream[i])) {
+  for (instruction const& i : stream) {
+    for (operand const& o : p.operands_of(i)) {
       use_list& slot = uses[static_cast<std::size_t>(o.slot)];
-      wait_for(slot.writer, lane);
-      if (o.how != access::read)
-        for (int reader : slot.readers) wait_for(reader, lane);
-    }
-    for (operand const& o : p.operands_of(stream[i])) {
-      use_list& slot = uses[static_cast<std::size_t>(o.slot)];
+      if (slot.writer >= 0 && slot.writer != self) wait_for(slot.writer, i.lane);
       if (o.how == access::read) {
-        slot.readers.push_back(self);
-      } else {
-        slot.writer = self;
-        slot.readers.clear();
+        reads.push_back({self, slot.last_read});
+        slot.last_read = static_cast<int>(reads.size()) - 1;
+        continue;
       }
+      for (int r = slot.last_read; r >= 0; r = reads[static_cast<std::size_t>(r)].earlier)
+        wait_for(reads[static_cast<std::size_t>(r)].reader, i.lane);
+      slot = {self, -1};
     }
     first = table.on_.size();
     table.begin_.push_back(static_cast<int>(first));
+    ++self;
   }
   return table;
 }

@@ -35,6 +35,11 @@ class lowering {
     program_.where = s.where;
     program_.route = s.route;
     program_.lanes = options.lanes;
+    std::size_t passes = 0;
+    for (auto const& order : s.order) passes += order.size();
+    // At most two transfers a pass and edge, five operands a pass on a chain.
+    program_.instructions.reserve(passes + 4 * edges_ * s.route.size() + stages_);
+    program_.operands.reserve(5 * passes + 4 * edges_ * s.route.size() + stages_);
     for (auto const& order : s.order)
       for (timed_pass const& t : order)
         if (t.what.kind != pass_kind::work) {
@@ -178,7 +183,7 @@ class lowering {
           read(is_local(k, before, stage) ? of_stage(k, before, output)
                                           : of_edge(k, before, stage, received_activation),
                end);
-        if (int const readers = s_.graph.successors(stage).size(); readers > 0)
+        if (int const readers = static_cast<int>(s_.graph.successors(stage).size()); readers > 0)
           write(of_stage(k, stage, output), slot_kind::activation, readers, end);
         bool const again = passes_.at(k, stage, result::recomputed) != 0;
         if (again) write(of_stage(k, stage, checkpoint), slot_kind::checkpoint, 1, end);

@@ -3,6 +3,7 @@
 
 #include <ashlar/diagnosis.hpp>
 #include <ashlar/instruction.hpp>
+#include <ashlar/list_view.hpp>
 #include <ashlar/placement.hpp>
 #include <ashlar/stage_graph.hpp>
 
@@ -17,18 +18,7 @@ enum class transfer_lanes : unsigned char { one, one_a_peer };
 // What runs: the streams of all devices one behind the other, their operands and slots. Does not own
 // anything, so that a program made at run time and one frozen into static memory are the same to a
 // backend.
-class program_view {
-  // Ahead of its uses: clang 14 defers the instantiation otherwise, and cannot use it in constant
-  // expressions.
-  template <class T>
-  static constexpr std::span<T const> part(std::span<T const> all, std::span<int const> begin,
-                                           int device) {
-    auto const d = static_cast<std::size_t>(device);
-    return all.subspan(static_cast<std::size_t>(begin[d]),
-                       static_cast<std::size_t>(begin[d + 1] - begin[d]));
-  }
-
- public:
+struct program_view {
   int device_count = 0;
   int stage_count = 0;
   int micro_batch_count = 0;
@@ -39,15 +29,17 @@ class program_view {
   std::span<slot_kind const> slots;
   std::span<int const> slot_begin;  // by device, and the end
 
-  constexpr std::span<instruction const> stream(int device) const {
-    return part(instructions, stream_begin, device);
+  constexpr list_view<instruction> stream(int device) const {
+    auto const d = static_cast<std::size_t>(device);
+    return {instructions.data() + stream_begin[d], instructions.data() + stream_begin[d + 1]};
   }
-  constexpr std::span<slot_kind const> slots_of(int device) const {
-    return part(slots, slot_begin, device);
+  constexpr list_view<slot_kind> slots_of(int device) const {
+    auto const d = static_cast<std::size_t>(device);
+    return {slots.data() + slot_begin[d], slots.data() + slot_begin[d + 1]};
   }
-  constexpr std::span<operand const> operands_of(instruction const& i) const {
-    return operands.subspan(static_cast<std::size_t>(i.first_operand),
-                            static_cast<std::size_t>(i.operand_count));
+  constexpr list_view<operand> operands_of(instruction const& i) const {
+    operand const* const first = operands.data() + i.first_operand;
+    return {first, first + i.operand_count};
   }
 };
 

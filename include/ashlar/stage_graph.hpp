@@ -4,6 +4,7 @@
 
 #include <ashlar/diagnosis.hpp>
 #include <ashlar/ids.hpp>
+#include <ashlar/list_view.hpp>
 
 #include <cstddef>
 #include <vector>
@@ -45,14 +46,7 @@ class stage_graph {
 
   constexpr int count() const { return count_; }
 
-  // A read-only run of stage numbers.
-  struct range {
-    int const* first;
-    int const* last;
-    constexpr int const* begin() const { return first; }
-    constexpr int const* end() const { return last; }
-    constexpr int size() const { return static_cast<int>(last - first); }
-  };
+  using range = list_view<int>;
   constexpr range predecessors(int stage) const { return slice(before_, stage); }  // ascending
   constexpr range successors(int stage) const { return slice(after_, stage); }     // ascending
 

@@ -49,6 +49,7 @@ constexpr std::vector<event> events_in_order(schedule const& s) {
     }
 
   std::vector<event> events;  // in the order that ties are to have
+  events.reserve(2 * static_cast<std::size_t>(s.graph.edge_count()) * s.route.size() + last_weight.size());
   auto const add = [&](int micro_batch, int from, int to, result r) {
     int const route = s.route[static_cast<std::size_t>(micro_batch)];
     int const source = s.where.device_of(route, from), target = s.where.device_of(route, to);

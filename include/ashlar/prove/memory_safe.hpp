@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 namespace ashlar {
@@ -28,7 +27,7 @@ class slot_walk {
     for (int d = 0; d < p_.device_count(); ++d) {
       device_ = d;
       contents_.assign(view_.slots_of(d).size(), {});
-      std::span<instruction const> const stream = view_.stream(d);
+      list_view<instruction> const stream = view_.stream(d);
       for (std::size_t i = 0; i < stream.size(); ++i) {
         operands_ = view_.operands_of(stream[i]);
         next_ = 0;
@@ -80,7 +79,7 @@ class slot_walk {
       return nullptr;
     }
     operand const o = operands_[next_++];
-    std::span<slot_kind const> const slots = view_.slots_of(device_);
+    list_view<slot_kind> const slots = view_.slots_of(device_);
     if (o.slot < 0 || o.slot >= static_cast<int>(slots.size()) || o.how != how
         || slots[static_cast<std::size_t>(o.slot)] != kind) {
       complain(rule::slot_holds_what_is_read, o.slot);
@@ -140,7 +139,7 @@ class slot_walk {
       case pass_kind::forward: {
         for (int before : p_.graph.predecessors(stage))
           read({slot_kind::activation, before, k, is_local(k, before) ? -1 : stage});
-        if (int const readers = p_.graph.successors(stage).size(); readers > 0)
+        if (int const readers = static_cast<int>(p_.graph.successors(stage).size()); readers > 0)
           write({slot_kind::activation, stage, k, -1}, readers);
         bool const again = passes_.at(k, stage, result::recomputed) != 0;
         if (again) write({slot_kind::checkpoint, stage, k, -1}, 1);
@@ -175,7 +174,7 @@ class slot_walk {
   result_table<int> passes_;  // 0: no such pass, 1: one, `fused`
   int device_ = 0;
   std::vector<content> contents_;
-  std::span<operand const> operands_;
+  list_view<operand> operands_;
   std::size_t next_ = 0;
   int slot_ = 0;
   site where_;
@@ -190,7 +189,7 @@ template <class Bytes>
 constexpr diagnosis check_memory_budget(program const& p, Bytes bytes, std::int64_t budget) {
   program_view const view = p.view();
   for (int d = 0; d < p.device_count(); ++d) {
-    std::span<slot_kind const> const slots = view.slots_of(d);
+    list_view<slot_kind> const slots = view.slots_of(d);
     std::vector<std::int64_t> size(slots.size(), 0);
     for (instruction const& i : view.stream(d))
       for (operand const& o : view.operands_of(i)) {

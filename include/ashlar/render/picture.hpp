@@ -18,13 +18,14 @@ struct picture_box {
   pass what;
   tick start = 0;
   tick end = 0;
-  int chunk = 0;  // which of its device's stages, by number; over all routes
+  int chunk = 0;  // which of its device's stages
 };
 
 struct picture {
   std::vector<std::vector<picture_box>> rows;  // by device, in order of their starts
   std::vector<bool> shows;                     // by kind: whether there is such a pass
   int chunk_count = 1;                         // of the device that has most
+  bool both_ways = false;                      // whether the two chunks are those of two routes
   tick first = 0;                              // start of the first pass
   tick last = 0;                               // end of the last pass
   tick shortest = 0;                           // pass; 0 if there is none
@@ -41,22 +42,21 @@ inline tick round_step(double least) {
   return decade;
 }
 
-// By device, then stage: the number of the stage among the device's stages.
-inline std::vector<std::vector<int>> chunks_of(placement const& where, int& most) {
+// By device, then stage: the number of the stage among the device's stages, those of the first route
+// first.
+inline std::vector<std::vector<int>> chunks_of(placement const& where, picture& drawn) {
   auto const p = static_cast<std::size_t>(where.device_count());
-  auto const stage_count = static_cast<std::size_t>(where.stage_count());
-  std::vector<std::vector<int>> chunk(p, std::vector<int>(stage_count, 0));
+  std::vector<std::vector<int>> chunk(
+      p, std::vector<int>(static_cast<std::size_t>(where.stage_count()), -1));
   std::vector<int> count(p, 0);
-  for (std::size_t stage = 0; stage < stage_count; ++stage) {
-    std::vector<bool> met(p, false);
-    for (int route = 0; route < where.route_count(); ++route) {
-      auto const d = static_cast<std::size_t>(where.device_of(route, static_cast<int>(stage)));
-      if (met[d]) continue;
-      met[d] = true;
-      chunk[d][stage] = count[d]++;
+  for (int route = 0; route < where.route_count(); ++route)
+    for (int stage = 0; stage < where.stage_count(); ++stage) {
+      auto const d = static_cast<std::size_t>(where.device_of(route, stage));
+      int& number = chunk[d][static_cast<std::size_t>(stage)];
+      if (number < 0) number = count[d]++;
     }
-  }
-  most = std::max(1, *std::max_element(count.begin(), count.end()));
+  drawn.chunk_count = std::max(1, *std::max_element(count.begin(), count.end()));
+  drawn.both_ways = where.route_count() == 2 && drawn.chunk_count == 2;
   return chunk;
 }
 
@@ -81,7 +81,7 @@ inline void finish(picture& drawn) {
 // For a schedule whose passes are all known.
 inline picture picture_of(schedule const& s) {
   picture drawn;
-  auto const chunk = render_detail::chunks_of(s.where, drawn.chunk_count);
+  auto const chunk = render_detail::chunks_of(s.where, drawn);
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     auto& row = drawn.rows.emplace_back();
     for (timed_pass const& t : s.order[d])
@@ -93,7 +93,7 @@ inline picture picture_of(schedule const& s) {
 
 inline picture picture_of(block const& b) {
   picture drawn;
-  auto const chunk = render_detail::chunks_of(b.where, drawn.chunk_count);
+  auto const chunk = render_detail::chunks_of(b.where, drawn);
   drawn.rows.resize(static_cast<std::size_t>(b.where.device_count()));
   for (cell const& c : b.cells) {
     auto const d = static_cast<std::size_t>(b.device_of(c.what));

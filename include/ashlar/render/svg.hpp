@@ -73,7 +73,8 @@ inline double draw_legend(svg_canvas& canvas, picture const& drawn, double x, do
   canvas.text(x + 18, y + 10.5, "idle");
   x += 18 + text_width("idle") + 14;
   if (drawn.chunk_count > 1) {
-    std::string_view const shades = "dark: first stage of a device; light: last";
+    std::string_view const shades = drawn.both_ways ? "dark: first route; light: second"
+                                                    : "dark: first stage of a device; light: last";
     canvas.text(x, y + 10.5, shades);
     x += text_width(shades) * 0.9;
   }

@@ -151,7 +151,9 @@ inline std::string legend(picture const& drawn, bool colour) {
     line += colour ? colour_of(kind, false) + letter + "\x1b[0m" : letter;
     line += std::string(" ") + name_of(kind);
   }
-  if (drawn.chunk_count == 2) line += "   small letters: the device's second stage";
+  if (drawn.chunk_count == 2)
+    line += drawn.both_ways ? "   small letters: the second route"
+                            : "   small letters: the device's second stage";
   return line + "\n";
 }
 

@@ -1,0 +1,24 @@
+// A read-only view of consecutive elements. It is std::span with plain pointers for iterators: each call of a class
+// iterator costs constant evaluation, and these loops are where programs are proved while compiling.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace ashlar {
+
+template <class T>
+struct list_view {
+  T const* first = nullptr;
+  T const* last = nullptr;
+
+  constexpr T const* begin() const { return first; }
+  constexpr T const* end() const { return last; }
+  constexpr T const* data() const { return first; }
+  constexpr std::size_t size() const { return static_cast<std::size_t>(last - first); }
+  constexpr bool empty() const { return first == last; }
+  constexpr T const& operator[](std::size_t i) const { return first[i]; }
+  constexpr operator std::span<T const>() const { return {first, last}; }
+};
+
+}  // namespace ashlar
