@@ -110,7 +110,7 @@ class lowering {
         if (e.time > until) return;
         pool_.advance(e.time);
         if (e.is_reduction())
-          write_reduction(e);
+          write_reduction(e, device);
         else
           write_transfer(e, device);
       }
@@ -166,11 +166,14 @@ class lowering {
       write(of_edge(k, e.to, from, received_gradient), slot_kind::gradient, 1, e.time);
   }
 
-  constexpr void write_reduction(event const& e) {
-    begin(
-        {.code = opcode::reduce,
-         .lane = replicas(s_.where, e.what.stage).size() > 1 ? program_.collective_lane() : compute_lane,
-         .what = e.what});
+  constexpr void write_reduction(event const& e, int device) {
+    std::vector<int> const group = replicas(s_.where, e.what.stage);
+    int rank = 0;
+    while (group[static_cast<std::size_t>(rank)] != device) ++rank;
+    begin({.code = opcode::reduce,
+           .lane = group.size() > 1 ? program_.collective_lane() : compute_lane,
+           .what = e.what,
+           .peer = rank});
     use(weight_gradient_[static_cast<std::size_t>(e.what.stage)], access::accumulate);
   }
 

@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstddef>
 #include <span>
+#include <vector>
 
 namespace ashlar {
 
@@ -44,5 +45,154 @@ concept worker = requires(W& w, frame const& f, slot_kind kind, int stage, buffe
   w.accumulate(stage, bytes, bytes);  // (stage, into, from): into += from, element by element
   w.reduced(stage, bytes);            // the stage's weight gradient of this step is complete
 };
+
+// What a transfer carries. Both sides name it, so that a mismatch is found where it happens.
+struct message {
+  pass what;   // that made the value
+  int to = 0;  // the stage that it is for
+
+  friend constexpr bool operator==(message const&, message const&) = default;
+};
+
+// What one device of a backend offers to the interpreter. All instructions go by their index in the
+// device's stream. A backend whose calls block returns from them when the thing has happened; one that
+// issues asynchronously returns when it is enqueued on the instruction's lane.
+template <class T>
+concept transport = requires(T& t, instruction const& i, int index, message m, buffer bytes) {
+  t.wait(i, index);        // (of, for): lane of `i` goes on only when instruction `index` is done
+  t.begin(i, index);       // instruction `index` is about to start
+  t.send(i, m, bytes);     // to i.peer
+  t.receive(i, m, bytes);  // from i.peer
+  t.reduce(i, bytes);      // sum over the replicas of i.what.stage; i.peer is this replica's rank
+  t.done(i, index);        // whoever waits for instruction `index` may go on once it has happened
+};
+
+// One device's stream with everything looked up beforehand: a step allocates nothing.
+class device_plan {
+ public:
+  // `bytes(kind, stage)` is the worker's; `slots[s]` the memory of slot s of this device.
+  template <class Bytes>
+  device_plan(program_view const& p, int device, std::vector<buffer> const& slots, Bytes bytes)
+      : waits_(ashlar::waits(p, device)), lanes_(static_cast<std::size_t>(p.lane_count)) {
+    list_view<instruction> const stream = p.stream(device);
+    list_view<slot_kind> const kinds = p.slots_of(device);
+    steps_.reserve(stream.size());
+    std::size_t operands = 0;
+    for (instruction const& i : stream) operands += p.operands_of(i).size();
+    messages_.reserve(operands);  // frames point into it
+    for (instruction const& i : stream) {
+      lanes_[static_cast<std::size_t>(i.lane)].push_back(static_cast<int>(steps_.size()));
+      step& s = steps_.emplace_back();
+      s.what = i;
+      s.frame.what = i.what;
+      for (operand const& o : p.operands_of(i)) {
+        auto const slot = static_cast<std::size_t>(o.slot);
+        if (i.code == opcode::compute)
+          place(s.frame, kinds[slot], slots[slot]);
+        else
+          s.bytes = i.code == opcode::reduce ? slots[slot]
+                                             : slots[slot].first(bytes(kinds[slot], i.what.stage));
+      }
+      // Messages of the two directions lie one behind the other: what is read comes before what is
+      // written.
+      std::size_t reads = 0, writes = 0;
+      for (operand const& o : p.operands_of(i))
+        if (is_message(kinds[static_cast<std::size_t>(o.slot)]))
+          ++(o.how == access::read ? reads : writes);
+      if (i.code != opcode::compute) continue;
+      buffer const* const end = messages_.data() + messages_.size();
+      s.frame.inputs = {end - reads - writes, reads};
+      s.frame.outputs = {end - writes, writes};
+    }
+  }
+
+  struct step {
+    instruction what;
+    ashlar::frame frame;  // of a compute
+    buffer bytes;         // of a transfer or reduction
+  };
+
+  step const& at(int index) const { return steps_[static_cast<std::size_t>(index)]; }
+  int size() const { return static_cast<int>(steps_.size()); }
+  list_view<int> waits_of(int index) const { return waits_.of(index); }
+
+  // Indices of a lane's instructions, in order.
+  std::vector<int> const& lane(int number) const { return lanes_[static_cast<std::size_t>(number)]; }
+
+ private:
+  static constexpr bool is_message(slot_kind kind) {
+    return kind == slot_kind::activation || kind == slot_kind::gradient;
+  }
+
+  void place(frame& f, slot_kind kind, buffer memory) {
+    switch (kind) {
+      case slot_kind::activation:
+      case slot_kind::gradient:
+        messages_.push_back(memory);
+        return;
+      case slot_kind::checkpoint:
+        f.checkpoint = memory;
+        return;
+      case slot_kind::stash:
+        f.stash = memory;
+        return;
+      case slot_kind::weight_stash:
+        f.weight_stash = memory;
+        return;
+      case slot_kind::weight_gradient:
+        f.weight_gradient = memory;
+        return;
+    }
+  }
+
+  wait_table waits_;
+  std::vector<std::vector<int>> lanes_;
+  std::vector<step> steps_;
+  std::vector<buffer> messages_;
+};
+
+// The worker's verb for a pass.
+template <worker Worker>
+void compute(Worker& w, frame const& f) {
+  switch (f.what.kind) {
+    case pass_kind::forward:
+      return static_cast<void>(w.forward(f));
+    case pass_kind::recompute:
+      return static_cast<void>(w.recompute(f));
+    case pass_kind::backward:
+      return static_cast<void>(w.backward(f));
+    case pass_kind::backward_input:
+      return static_cast<void>(w.backward_input(f));
+    case pass_kind::backward_weight:
+      return static_cast<void>(w.backward_weight(f));
+    case pass_kind::work:
+      return;
+  }
+}
+
+// Runs the instruction `index` of a device's stream: waits for what it has to wait for, does it, says
+// that it is done.
+template <worker Worker, transport Transport>
+void interpret(device_plan const& plan, int index, Worker& w, Transport& t) {
+  device_plan::step const& s = plan.at(index);
+  for (int other : plan.waits_of(index)) t.wait(s.what, other);
+  t.begin(s.what, index);
+  switch (s.what.code) {
+    case opcode::compute:
+      compute(w, s.frame);
+      break;
+    case opcode::send:
+      t.send(s.what, {s.what.what, s.what.to}, s.bytes);
+      break;
+    case opcode::receive:
+      t.receive(s.what, {s.what.what, s.what.to}, s.bytes);
+      break;
+    case opcode::reduce:
+      if (s.what.lane != compute_lane) t.reduce(s.what, s.bytes);
+      w.reduced(s.what.what.stage, s.bytes);
+      break;
+  }
+  t.done(s.what, index);
+}
 
 }  // namespace ashlar

@@ -109,10 +109,15 @@ constexpr diagnosis reductions_are_complete(program const& p, message_index cons
       if (reduces) before = i;
     }
     for (int stage = 0; stage < p.stage_count(); ++stage) {
-      bool holds = false;
-      for (int replica : replicas(p.where, stage)) holds = holds || replica == d;
+      int rank = 0, mine = -1;
+      for (int replica : replicas(p.where, stage)) {
+        if (replica == d) mine = rank;
+        ++rank;
+      }
       int const at = reduced[static_cast<std::size_t>(stage)];
-      if (holds != (at >= 0))
+      bool const right =
+          mine < 0 ? at < 0 : at >= 0 && p.instructions[static_cast<std::size_t>(at)].peer == mine;
+      if (!right)
         return {.broken = rule::gradient_is_reduced_once,
                 .first = at >= 0 ? index.at(at)
                                  : site{.device = d,

@@ -1,0 +1,35 @@
+// What can go wrong in a step besides the worker.
+#pragma once
+
+#include <ashlar/render/token.hpp>
+#include <ashlar/run.hpp>
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+
+namespace ashlar::host {
+
+// Two devices disagree about what the next message between them is: their programs do not belong
+// together.
+class mismatched_transfer : public std::runtime_error {
+ public:
+  mismatched_transfer(message sent, std::size_t sent_bytes, message expected, std::size_t expected_bytes)
+      : std::runtime_error("mismatched transfer: " + describe(sent, sent_bytes) + " was sent, "
+                           + describe(expected, expected_bytes) + " was to be received") {}
+
+ private:
+  static std::string describe(message const& m, std::size_t bytes) {
+    return to_string(m.what) + " for stage " + std::to_string(m.to) + " (" + std::to_string(bytes)
+           + " bytes)";
+  }
+};
+
+// Nothing has moved for the stall timeout, and nobody computes: a peer is dead or a program does not
+// belong here. The message says where every lane stands.
+class stalled : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace ashlar::host

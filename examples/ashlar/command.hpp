@@ -1,0 +1,28 @@
+// What all subcommands of the tool share: how they are registered, how they end.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <stdexcept>
+
+namespace tool {
+
+enum exit_code : int { done = 0, invalid = 1, unusable = 2 };
+
+// The command line asks for what cannot be done, or names a file that cannot be used: `unusable`, with
+// this message.
+struct usage_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// What the chosen subcommand will do once the whole line is parsed; returns an exit_code.
+using action = std::function<int()>;
+
+// Each adds its subcommand to the program, in a file of its own.
+void add_list(CLI::App& app, action& chosen);
+void add_show(CLI::App& app, action& chosen);
+void add_emit(CLI::App& app, action& chosen);
+void add_check(CLI::App& app, action& chosen);
+
+}  // namespace tool

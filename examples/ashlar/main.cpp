@@ -1,0 +1,69 @@
+// ashlar: pipeline schedules at the command line.
+#include "command.hpp"
+#include <ashlar/render/diagnosis.hpp>
+
+#include <cstdio>
+#include <new>
+#include <string>
+
+namespace {
+
+constexpr char const* footer =
+    "Examples:\n"
+    "  ashlar list\n"
+    "  ashlar show v-half -p 4 -m 8\n"
+    "  ashlar emit 1f1b -p 4 -m 8 --as pytorch -o 1f1b.csv\n"
+    "  ashlar check 1f1b.csv\n"
+    "Exit codes: 0 done or valid, 1 invalid, 2 wrong usage or an unusable file.";
+
+// Not by fmt, which throws where standard error cannot be written either.
+int complain(std::string const& message) {
+  std::fputs(("ashlar: " + message + "\n").c_str(), stderr);
+  return tool::unusable;
+}
+
+// CLI11 alone would say that a subcommand is required.
+void must_be_a_subcommand(CLI::App& app, std::string const& word) {
+  std::string known;
+  for (CLI::App const* const command : app.get_subcommands({})) {
+    if (word == command->get_name()) return;
+    known += " " + command->get_name();
+  }
+  throw tool::usage_error("there is no subcommand '" + word.substr(0, 64) + "'; there are:" + known);
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Pipeline-parallel schedules: show, export and check them.", "ashlar"};
+  app.set_version_flag("--version", ASHLAR_VERSION);
+  app.require_subcommand(1);
+  app.footer(footer);
+  tool::action chosen;
+  tool::add_list(app, chosen);
+  tool::add_show(app, chosen);
+  tool::add_emit(app, chosen);
+  tool::add_check(app, chosen);
+  if (argc > 1 && *argv[1] != '-') must_be_a_subcommand(app, argv[1]);
+  try {
+    app.parse(argc, argv);
+  } catch (CLI::ParseError const& e) {
+    return app.exit(e) == 0 ? tool::done : tool::unusable;
+  }
+  int const code = chosen();
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    throw tool::usage_error("cannot write to standard output");
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (ashlar::violation const& e) {
+    return complain(ashlar::explain(e.why));
+  } catch (std::bad_alloc const&) {
+    return complain("there is not enough memory for this");
+  } catch (std::exception const& e) {
+    return complain(e.what());
+  }
+}

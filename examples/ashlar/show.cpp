@@ -1,0 +1,128 @@
+// ashlar show: a schedule's picture and its numbers.
+#include "command.hpp"
+#include "counted.hpp"
+#include "placement_name.hpp"
+#include "shape_options.hpp"
+#include "terminal.hpp"
+#include <ashlar/lower.hpp>
+#include <ashlar/metrics.hpp>
+#include <ashlar/render/text.hpp>
+#include <ashlar/views.hpp>
+
+#include <fmt/core.h>
+#include <range/v3/algorithm/count_if.hpp>
+#include <range/v3/numeric/accumulate.hpp>
+#include <range/v3/range/primitives.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+struct show_options {
+  shape_options shape;
+  bool block = false;
+  std::string colour = "auto";
+  int width = -1;
+};
+
+// A table whose columns are as wide as they have to be, numbers to the right.
+void print_table(std::vector<std::vector<std::string>> const& rows) {
+  std::vector<std::size_t> width(rows[0].size(), 0);
+  for (auto const& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
+  for (auto const& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i)
+      fmt::print("{}{:>{}}", i == 0 ? "" : "  ", row[i], width[i]);
+    fmt::print("\n");
+  }
+}
+
+void print_metrics(ashlar::schedule const& s) {
+  using namespace ashlar;
+  fmt::print("makespan     {}\n", counted(makespan(s), "tick"));
+  fmt::print("span         {}, the longest from a device's first start to its last end\n",
+             counted(span(s), "tick"));
+  fmt::print("bubble rate  {:.2f} % of the makespan, {:.2f} % of the span\n\n", 100 * bubble_rate(s),
+             100 * bubble_rate_span(s));
+
+  program const lowered = lower(s);
+  program_view const view = lowered.view();
+  std::vector<tick> const work = busy(s);
+  std::vector<int> const peak = peak_activations(s);
+  std::vector<slot_kind> used;
+  for (int k = 0; k < slot_kinds; ++k)
+    for (slot_kind const kind : view.slots)
+      if (kind == static_cast<slot_kind>(k)) {
+        used.push_back(kind);
+        break;
+      }
+  std::vector<std::vector<std::string>> rows{
+      {"device", "busy", "idle", "peak activations", "instructions", "sends", "receives"}};
+  for (slot_kind const kind : used) rows[0].push_back(std::string(name_of(kind)) + " slots");
+  for (int d = 0; d < s.device_count(); ++d) {
+    device_id const device{d};
+    auto const stream = views::instructions_of(lowered, device);
+    auto const is = [](opcode code) { return [code](auto const& i) { return i->code == code; }; };
+    tick const idle = ranges::accumulate(views::gaps(s, device), tick{0}, {}, &views::gap::length);
+    auto const at = static_cast<std::size_t>(d);
+    auto& row = rows.emplace_back(std::vector<std::string>{
+        std::to_string(d), std::to_string(work[at]), std::to_string(idle), std::to_string(peak[at]),
+        std::to_string(ranges::size(stream)), std::to_string(ranges::count_if(stream, is(opcode::send))),
+        std::to_string(ranges::count_if(stream, is(opcode::receive)))});
+    for (slot_kind const kind : used) row.push_back(std::to_string(count_slots(view, d, kind)));
+  }
+  print_table(rows);
+  auto const sends =
+      ranges::count_if(view.instructions, [](auto const& i) { return i.code == opcode::send; });
+  fmt::print("{} instructions, {} transfers\n", view.instructions.size(), sends);
+}
+
+int show(show_options const& o) {
+  chosen_schedule const chosen = choose(o.shape);
+  ashlar::text_options const drawing{wants_colour(o.colour), o.width < 0 ? terminal_width() : o.width};
+  ashlar::schedule const& s = chosen.schedule;
+  fmt::print("{}: {} ({})\n", chosen.entry->name, chosen.entry->summary, chosen.entry->source);
+  fmt::print("{}, {} placement, {}, {}\n\n", counted(s.device_count(), "device"),
+             placement_name(s.where), counted(s.stage_count(), "stage"),
+             counted(s.micro_batch_count(), "micro-batch"));
+  if (o.block) {
+    fmt::print("{}", ashlar::text(chosen.block, drawing));
+    return done;
+  }
+  fmt::print("{}\n", ashlar::text(s, drawing));
+  print_metrics(s);
+  return done;
+}
+
+}  // namespace
+
+void add_show(CLI::App& app, action& chosen) {
+  auto* const command = app.add_subcommand("show", "Draw a schedule and print its numbers");
+  auto const options = std::make_shared<show_options>();
+  add_shape_options(*command, options->shape);
+  command->add_flag("--block", options->block,
+                    "show the building block that is repeated, in units of one pass");
+  command->add_option("--color,--colour", options->colour, "auto, always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->type_name("WHEN")
+      ->capture_default_str();
+  command
+      ->add_option("--width", options->width,
+                   "columns to draw in; 0: as many as it takes (default: the terminal's)")
+      ->check(CLI::Range(0, 100'000))
+      ->type_name("N");
+  command->footer(
+      "Examples:\n"
+      "  ashlar show 1f1b -p 4 -m 8\n"
+      "  ashlar show v-half -p 8 -m 16 --forward 10 --backward-input 11 --backward-weight 9 --transfer "
+      "1\n"
+      "  ashlar show v-half --block");
+  command->callback([&chosen, options] { chosen = [options] { return show(*options); }; });
+}
+
+}  // namespace tool

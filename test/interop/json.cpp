@@ -1,0 +1,33 @@
+// The JSON object of a schedule.
+#include <ashlar/catalog.hpp>
+#include <ashlar/interop/json.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace ashlar;
+
+TEST_CASE("1F1B on 4 devices with 8 micro-batches") {
+  auto const object = to_json(catalog::find("1f1b")->make({devices{4}, micro_batches{8}}), "1f1b");
+  // As run by reference implementations.
+  auto const orders = nlohmann::ordered_json::parse(R"([
+    ["0F0","0F1","0F2","0F3","0B0","0F4","0B1","0F5","0B2","0F6","0B3","0F7","0B4","0B5","0B6","0B7"],
+    ["1F0","1F1","1F2","1B0","1F3","1B1","1F4","1B2","1F5","1B3","1F6","1B4","1F7","1B5","1B6","1B7"],
+    ["2F0","2F1","2B0","2F2","2B1","2F3","2B2","2F4","2B3","2F5","2B4","2F6","2B5","2F7","2B6","2B7"],
+    ["3F0","3B0","3F1","3B1","3F2","3B2","3F3","3B3","3F4","3B4","3F5","3B5","3F6","3B6","3F7","3B7"]])");
+  CHECK(object["orders"] == orders);
+  CHECK(object["schedule"] == "1f1b");
+  CHECK(object["devices"] == 4);
+  CHECK(object["stages"] == 4);
+  CHECK(object["micro_batches"] == 8);
+  CHECK(object["placement"] == nlohmann::ordered_json::parse("[[0,1,2,3]]"));
+  CHECK(object["route"].size() == 8);
+  CHECK(object["makespan"] == 33);
+  CHECK(object["span"] == 33);
+  CHECK(object["busy"] == nlohmann::ordered_json::parse("[24,24,24,24]"));
+  CHECK(object["bubble_rate"] == doctest::Approx(0.272727));
+  CHECK(object["bubble_rate_span"] == doctest::Approx(0.272727));
+  CHECK(object["peak_activations"] == nlohmann::ordered_json::parse("[4,3,2,1]"));
+  CHECK(object["starts"][0][4] == 10);
+  CHECK(object["costs"]["transfer"] == 0);
+  CHECK(object["costs"]["per_stage"].size() == 4);
+}

@@ -1,0 +1,159 @@
+// The compute-only CSV: what is written is read again, and what is wrong is refused with its place and
+// rule.
+#include <ashlar/catalog.hpp>
+#include <ashlar/check_schedule.hpp>
+#include <ashlar/compose.hpp>
+#include <ashlar/interop/pytorch_csv.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace ashlar;
+
+TEST_CASE("written and read again, a schedule is the same") {
+  for (auto const& entry : catalog::entries)
+    for (int p = 1; p <= 6; ++p)
+      for (int m : {1, 2, 5, 12}) {
+        schedule s;
+        try {
+          s = entry.make({devices{p}, micro_batches{m}});
+        } catch (violation const&) {
+          continue;  // not for this size
+        }
+        csv_schedule const back = read_pytorch_csv(pytorch_csv(s));
+        REQUIRE(back.value);
+        CHECK(back.problems.empty());
+        CHECK(back.value->order == retime(s, costs{}).order);
+        CHECK(back.value->where == s.where);
+        CHECK(check(*back.value).ok());
+      }
+}
+
+TEST_CASE("line ends: LF, CRLF, none at the end") {
+  for (char const* text :
+       {"0F0,0B0\n1F0,1B0\n", "0F0,0B0\r\n1F0,1B0\r\n", "0F0,0B0\n1F0,1B0", "0F0,0B0\r\n1F0,1B0"})
+    CHECK(read_pytorch_csv(text).value);
+}
+
+TEST_CASE("routes are found where micro-batches go both ways") {
+  schedule const down = catalog::find("1f1b")->make({devices{4}, micro_batches{4}});
+  schedule const both = squeeze(merge(down, mirror(down)));
+  csv_schedule const back = read_pytorch_csv(pytorch_csv(both));
+  REQUIRE(back.value);
+  CHECK(back.value->where.route_count() == 2);
+  CHECK(back.value->route == both.route);
+  CHECK(*back.value == both);
+}
+
+TEST_CASE("empty cells are idle slots only when asked for") {
+  std::string const text = "0F0,,0B0\n,1F0,1B0\n";
+  CHECK(!read_pytorch_csv(text).value);
+  CHECK(read_pytorch_csv(text, {.idle_slots = true}).value);
+  CHECK(!read_pytorch_csv(",,\n,\n", {.idle_slots = true}).value);
+}
+
+namespace {
+
+struct bad_file {
+  char const* name;
+  std::string text;
+  int line;
+  int column;
+  char const* token;
+  char const* rule;
+};
+
+std::vector<bad_file> bad_files() {
+  return {
+      {"nothing at all", "", 1, 0, "", "this one is empty"},
+      {"unknown kind", "0F0,0Q0\n", 1, 5, "0Q0", "unknown token"},
+      {"no stage", "F0\n", 1, 1, "F0", "unknown token"},
+      {"no micro-batch", "0F0,0B\n", 1, 5, "0B", "unknown token"},
+      {"small letter", "0f0,0b0\n", 1, 1, "0f0", "unknown token"},
+      {"more behind", "0F0x,0B0\n", 1, 1, "0F0x", "unknown token"},
+      {"minus", "-1F0,0B0\n", 1, 1, "-1F0", "unknown token"},
+      {"not ours", "0X0\n", 1, 1, "0X0", "unknown token"},
+      {"communication", "0F0,0SEND_F0,0B0\n", 1, 5, "0SEND_F0", "unknown token"},
+      {"overlapped pair", "(0F1;0B0)OVERLAP_F_B\n", 1, 1, "(0F1;0B0)OVERLAP_F_B", "not supported"},
+      {"semicolons", "0F0;0B0\n", 1, 1, "0F0;0B0", "separated by commas"},
+      {"tabs", "0F0\t0B0\n", 1, 1, "0F0?0B0", "blanks"},
+      {"leading blank", " 0F0,0B0\n", 1, 1, " 0F0", "blanks"},
+      {"trailing blank", "0F0,0B0 \n", 1, 5, "0B0 ", "blanks"},
+      {"blank after the comma", "0F0, 0B0\n", 1, 5, " 0B0", "blanks"},
+      {"empty cell", "0F0,,0B0\n", 1, 5, "", "this one is empty"},
+      {"trailing comma", "0F0,0B0,\n", 1, 9, "", "this one is empty"},
+      {"empty line between", "0F0,0B0\n\n1F0,1B0\n", 2, 0, "", "this one is empty"},
+      {"empty line at the end", "0F0,0B0\n1F0,1B0\n\n", 3, 0, "", "this one is empty"},
+      {"lone carriage return", "0F0,0B0\r", 1, 5, "0B0?", "unknown token"},
+      {"byte order mark",
+       "\xEF\xBB\xBF"
+       "0F0,0B0\n",
+       1, 1,
+       "\xEF\xBB\xBF"
+       "0F0",
+       "unknown token"},
+      {"needless zero", "00F0,0B0\n", 1, 1, "00F0", "needless 0"},
+      {"number too large", "99999999999999999999F0,0B0\n", 1, 1, "99999999999999999999F0",
+       "no more than 999999999"},
+      {"micro-batch too large", "0F4294967296,0B0\n", 1, 1, "0F4294967296", "no more than 999999999"},
+      {"number without its passes", "0F0,0B0,999999999F0\n", 1, 9, "999999999F0", "1000000000 stages"},
+      {"micro-batches without their passes", "0F0,0B0,0F999999999\n", 1, 9, "0F999999999",
+       "1000000000 micro-batches"},
+      {"doubled pass", "0F0,0F0,0B0\n", 1, 5, "0F0", "no pass may run twice"},
+      {"two owners", "0F0,0F1,0B0\n1F0,1B0,1F1,1B1,0B1\n", 2, 17, "0B1", "one owner"},
+      {"fused and split", "0F0,0B0,0I0,0W0\n", 1, 9, "0I0", "fused or split"},
+      {"weight without input", "0F0,0W0\n", 1, 0, "0I0", "missing"},
+      {"input without weight", "0F0,0I0\n", 1, 0, "0W0", "missing"},
+      {"fused, and a weight", "0F0,0B0,0W0\n", 1, 9, "0W0", "fused or split"},
+      {"no forward", "0F0,0B0\n1B0\n", 2, 0, "1F0", "missing"},
+      {"no backward", "0F0,0B0\n1F0\n", 2, 0, "1B0", "missing"},
+      {"stage skipped", "0F0,0B0\n2F0,2B0\n", 1, 0, "1F0", "missing"},
+      {"backward first", "0B0,0F0\n", 1, 1, "0B0", "wait for each other"},
+      {"circle between devices", "0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n", 1, 5, "0B0", "circle"},
+      {"routes without end", "0F0,0B0,0F1,0B1,1F1,1B1,1F2,1B2\n1F0,1B0,0F2,0B2\n", 1, 0, "",
+       "no more routes than devices"},
+  };
+}
+
+}  // namespace
+
+TEST_CASE("a wrong file is refused with line, column, token and rule") {
+  for (bad_file const& bad : bad_files()) {
+    CAPTURE(bad.name);
+    csv_schedule const read = read_pytorch_csv(bad.text);
+    CHECK(!read.value);
+    REQUIRE(!read.problems.empty());
+    csv_problem const& first = read.problems[0];
+    CHECK(first.line == bad.line);
+    CHECK(first.column == bad.column);
+    CHECK(first.token == bad.token);
+    CAPTURE(first.message);
+    CHECK(first.message.find(bad.rule) != std::string::npos);
+  }
+}
+
+TEST_CASE("the first five problems are told, in the order of the file") {
+  std::string const text = "0F0,0Q0, 0B0\n\n1F0;1B0\nx,y,z\n";
+  csv_schedule const read = read_pytorch_csv(text);
+  REQUIRE(read.problems.size() == 5);
+  std::vector<int> lines;
+  for (csv_problem const& p : read.problems) lines.push_back(p.line);
+  CHECK(lines == std::vector<int>{1, 1, 2, 3, 4});
+  CHECK(read_pytorch_csv(text, {.most_problems = 2}).problems.size() == 2);
+  CHECK(to_string(read.problems[0]).starts_with("line 1, column 5: '0Q0': unknown token"));
+}
+
+// No byte of a good file may be changed so that reading it fails in any other way than with a problem.
+TEST_CASE("any change of a byte is read or refused, never worse") {
+  std::string const good = pytorch_csv(catalog::find("v-half")->make({devices{2}, micro_batches{2}}));
+  for (std::size_t i = 0; i < good.size(); ++i)
+    for (char c : std::string("019FIWBR,;\n\r \0\xff", 15)) {
+      std::string changed = good;
+      changed[i] = c;
+      csv_schedule const read = read_pytorch_csv(changed);
+      CHECK(read.value.has_value() == read.problems.empty());
+      if (read.value) CHECK(check(*read.value).ok());
+    }
+}

@@ -1,0 +1,95 @@
+// Small programs of every sort: the catalog's, two routes, stage graphs that are no chains, recompute,
+// uneven costs; each with both sorts of transfer lanes.
+#pragma once
+
+#include <ashlar/catalog.hpp>
+#include <ashlar/lower.hpp>
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace oracle {
+
+struct sample {
+  std::string name;
+  ashlar::program made;
+};
+
+class samples {
+ public:
+  // All shapes up to p devices and m micro-batches.
+  samples(int p, int m) {
+    using namespace ashlar;
+    for (int d = 1; d <= p; ++d)
+      for (int k = 1; k <= m; ++k) {
+        add_shape(d, k);
+        if (k % 2 == 0 && d > 1) add_two_routes(d, k);
+        if (d > 1) add_graphs(d, k);
+      }
+  }
+
+  std::vector<sample> take() && { return std::move(made_); }
+
+ private:
+  void add(std::string const& name, int p, int m, ashlar::schedule const& s) {
+    for (auto lanes : {ashlar::transfer_lanes::one, ashlar::transfer_lanes::one_a_peer})
+      made_.push_back({name + " p=" + std::to_string(p) + " m=" + std::to_string(m)
+                           + (lanes == ashlar::transfer_lanes::one ? "" : " a lane a peer"),
+                       lower(s, {.lanes = lanes})});
+  }
+
+  void add_shape(int p, int m) {
+    using namespace ashlar;
+    for (catalog::entry const& e : catalog::entries) {
+      catalog::shape const shape{devices{p}, micro_batches{m}};
+      block const b = e.build(shape);
+      add(e.name, p, m, e.make(shape));
+      add(e.name + std::string(", slow transfers"), p, m,
+          b | repeat(shape.m) | retime(costs({.forward = 2, .backward_input = 3}, 2)));
+      add(e.name + std::string(", recompute"), p, m, recompute(b) | repeat(shape.m) | squeeze());
+    }
+  }
+
+  // Half the micro-batches go the other way.
+  void add_two_routes(int p, int m) {
+    using namespace ashlar;
+    for (char const* name : {"1f1b", "zb-h1", "v-half"}) {
+      block const one = spread(catalog::find(name)->build({devices{p}, micro_batches{m}}), 2);
+      add(name + std::string(", two ways"), p, m,
+          overlay(one, mirror(one)) | repeat(micro_batches{m}) | squeeze());
+    }
+  }
+
+  // A skipping edge; a fork that joins again, on fewer devices than stages; two heads and two tails.
+  void add_graphs(int p, int m) {
+    using namespace ashlar;
+    struct graph {
+      char const* name;
+      stage_graph edges;
+    };
+    std::array const graphs{
+        graph{"skip", stage_graph(stages{3}, {{0, 1}, {0, 2}, {1, 2}})},
+        graph{"fork", stage_graph(stages{4}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}})},
+        graph{"two heads", stage_graph(stages{4}, {{0, 2}, {1, 2}, {0, 3}, {1, 3}})},
+    };
+    for (graph const& g : graphs) {
+      int const count = g.edges.count();
+      placement const where =
+          make_placement(devices{p}, stages{count}, [=](int s) { return s * p / count; });
+      block const b = make_block(where, {}, 3 * count, {pass_kind::forward, pass_kind::backward},
+                                 [=](pass_kind kind, int s) {
+                                   return tick{kind == pass_kind::forward ? s : 3 * count - 2 * s - 2};
+                                 })
+                      | over(g.edges);
+      add(g.name, p, m, b | repeat(micro_batches{m}) | squeeze());
+      add(g.name + std::string(", split"), p, m,
+          split_backward(b) | repeat(micro_batches{m}) | squeeze());
+    }
+  }
+
+  std::vector<sample> made_;
+};
+
+}  // namespace oracle

@@ -1,0 +1,85 @@
+// A diagnosis becomes one sentence that names the place, the rule and its numbers.
+#include <ashlar/catalog.hpp>
+#include <ashlar/lower.hpp>
+#include <ashlar/prove.hpp>
+#include <ashlar/render/diagnosis.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace {
+
+using namespace ashlar;
+
+schedule one_f_one_b() { return catalog::find("1f1b")->make({devices{4}, micro_batches{8}}); }
+
+bool contains(std::string const& text, std::string const& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a pass is written as PyTorch writes it") {
+  CHECK(to_string(pass{pass_kind::forward, 2, 0}) == "2F0");
+  CHECK(to_string(pass{pass_kind::backward_input, 10, 3}) == "10I3");
+  CHECK(to_string(pass{pass_kind::backward_weight, 0, 12}) == "0W12");
+  CHECK(to_string(pass{pass_kind::backward, 1, 1}) == "1B1");
+  CHECK(to_string(pass{pass_kind::recompute, 1, 1}) == "1R1");
+  CHECK(to_string(
+            instruction{.code = opcode::send, .what = {pass_kind::forward, 2, 0}, .to = 3, .peer = 3})
+        == "send 2F0 to device 3");
+}
+
+TEST_CASE("a pass that starts too early is named with its input and the ticks") {
+  schedule s = one_f_one_b();
+  s.order[1][0].start = 0;
+  CHECK(explain(check(s)) ==
+        "no pass may start before its inputs have arrived, but 1F0 on device 1 at position 0 starts 1 tick before "
+        "the result of 0F0 on device 0 is there");
+}
+
+TEST_CASE("the schedule adds what stands around the witnesses") {
+  schedule s = one_f_one_b();
+  s.order[2][5].start -= 2;
+  std::string const words = explain(check(s), s);
+  CHECK(contains(words,
+                 "passes of one device must not overlap in time, but 2F3 on device 2 at position 5"));
+  CHECK(contains(words, "by 2 ticks"));
+  CHECK(contains(words, "\n  device 2: ... 2B0 2F2 2B1 [2F3] 2B2 2F4 2B3 ..."));
+}
+
+TEST_CASE("a missing pass is named with its device") {
+  schedule s = one_f_one_b();
+  s.order[3].pop_back();
+  CHECK(explain(check(s))
+        == "every stage must run every pass of every micro-batch, but 3B7 on device 3 is missing");
+}
+
+TEST_CASE("the block adds its interval") {
+  block const b = with_interval(catalog::find("1f1b")->build({devices{2}, micro_batches{2}}), 2);
+  std::string const words = explain(check(b), b);
+  CHECK(contains(words, "overlaps"));
+  CHECK(contains(words, "modulo the interval of 2"));
+}
+
+TEST_CASE("a program's witnesses are shown as instructions") {
+  program p = lower(one_f_one_b());
+  auto const first = static_cast<std::size_t>(p.stream_begin[1]);
+  std::swap(p.instructions[first], p.instructions[first + 1]);
+  diagnosis const d = check(p);
+  REQUIRE(!d.ok());
+  std::string const words = explain(d, p);
+  CHECK(contains(words, "device 1"));
+  CHECK(contains(words, "receive 0F0 from device 0"));
+}
+
+TEST_CASE("every rule has a sentence that ends in its quantities") {
+  for (int r = 1; r <= static_cast<int>(rule::memory_is_within_budget); ++r) {
+    diagnosis const d{
+        .broken = static_cast<rule>(r), .first = {.device = 1, .index = 2}, .second = {.device = 0}};
+    CHECK(explain(d).starts_with(sentence(d.broken)));
+    CHECK(contains(explain(d), ", but "));
+  }
+  CHECK(explain(diagnosis{}) == "nothing is wrong");
+}

@@ -1,0 +1,73 @@
+// Text pictures: equal to the committed ones, within their width, each pass in its place.
+#include "render/pictures.hpp"
+#include <ashlar/catalog.hpp>
+#include <ashlar/render/text.hpp>
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+#include <string>
+
+namespace {
+
+using namespace ashlar;
+
+catalog::shape shape(int p, int m) { return {devices{p}, micro_batches{m}}; }
+schedule made(char const* name, catalog::shape const& s) { return catalog::find(name)->make(s); }
+
+}  // namespace
+
+TEST_CASE("pictures are as committed") {
+  CHECK(text(made("1f1b", shape(4, 8)), {.width = 0}) == picture_file("1f1b.txt"));
+  CHECK(text(made("1f1b", shape(4, 8)), {.width = 80}) == picture_file("1f1b-80.txt"));
+  CHECK(text(made("1f1b", shape(4, 8)), {.width = 50}) == picture_file("1f1b-50.txt"));
+  CHECK(text(made("1f1b", shape(4, 8)), {.width = 40}) == picture_file("1f1b-40.txt"));
+  CHECK(text(made("zb-h1", shape(4, 6)), {.width = 0}) == picture_file("zb-h1.txt"));
+  CHECK(text(catalog::find("v-half")->build(shape(4, 8)), {.width = 0})
+        == picture_file("v-half-block.txt"));
+}
+
+TEST_CASE("no line is wider than asked for") {
+  for (auto const& entry : catalog::entries)
+    for (int width : {40, 60, 100, 160}) {
+      std::istringstream lines(text(entry.make(shape(4, 16)), {.width = width}));
+      for (std::string line; std::getline(lines, line);)
+        if (line.starts_with("device") || line.starts_with(" "))
+          CHECK(line.size() <= static_cast<std::size_t>(width));
+    }
+}
+
+TEST_CASE("unevenly long passes are drawn to scale, and what is too short is counted") {
+  costs const cost(stage_cost{.forward = 1'000'000, .backward_input = 1'000'000, .backward_weight = 1});
+  schedule const s = made("zb-h1", {devices{2}, micro_batches{3}, cost});
+  std::string const drawn = text(s, {.width = 80});
+  CHECK(drawn.find("F0") != std::string::npos);
+  CHECK(drawn.find("passes are shorter than a column and not shown") != std::string::npos);
+}
+
+TEST_CASE("colour adds escapes and nothing else") {
+  schedule const s = made("v-half", shape(4, 8));
+  std::string plain;
+  std::string const coloured = text(s, {.colour = true, .width = 0});
+  for (std::size_t i = 0; i < coloured.size(); ++i) {
+    if (coloured[i] == '\x1b')
+      i = coloured.find('m', i);
+    else
+      plain += coloured[i];
+  }
+  CHECK(plain == text(s, {.width = 0}));
+}
+
+TEST_CASE("more than two chunks a device: boxes carry the stage") {
+  block const b = make_block(
+      looped(devices{2}, chunks{3}), {}, 18, {pass_kind::forward, pass_kind::backward},
+      [](pass_kind kind, int s) { return tick{kind == pass_kind::forward ? s : 6 + 2 * (5 - s)}; });
+  CHECK(text(b, {.width = 0}).find("4F0") != std::string::npos);
+}
+
+TEST_CASE("an empty schedule has a picture") {
+  schedule s = made("1f1b", shape(2, 2));
+  for (auto& order : s.order) order.clear();
+  CHECK(text(s).find("device 1 |") != std::string::npos);
+  CHECK(!text(s, {.width = 1}).empty());
+}

@@ -1,0 +1,120 @@
+// Whatever one asks for, the tool answers quickly: exit code 2 and a message that says what is wrong.
+#include "tool/run_tool.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+namespace {
+
+struct absurd {
+  std::string arguments;
+  char const* message;
+};
+
+void all_refused(std::vector<absurd> const& cases) {
+  for (absurd const& c : cases) {
+    CAPTURE(c.arguments);
+    tool_result const r = run_tool(c.arguments, 5);
+    CHECK(r.code == 2);
+    CHECK(r.out.empty());
+    CAPTURE(r.err);
+    CHECK(r.err.find(c.message) != std::string::npos);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("wrong usage") {
+  all_refused({{"", "subcommand"},
+               {"dance", "dance"},
+               {"show", "name"},
+               {"emit 1f1b", "--as"},
+               {"emit 1f1b --as punchcards", "punchcards"},
+               {"emit 1f1b --as json --block", "--block goes with --as svg only"},
+               {"check", "file"},
+               {"show 1f1b --color sometimes", "sometimes"},
+               {"show 1f1b --no-such-option", "--no-such-option"},
+               {"show 1f1b -p four", "four"},
+               {"show 1f1b -p 4.5", "4.5"},
+               {"show nothing-like-it", "there is no schedule 'nothing-like-it'; see `ashlar list`"},
+               {"show v-hafl", "did you mean 'v-half'?"},
+               {"show 1F1B", "did you mean '1f1b'?"},
+               {"show ''", "there is no schedule ''"}});
+}
+
+TEST_CASE("absurd sizes") {
+  all_refused({{"show 1f1b -p 0", "-p/--devices must be from 1 to 1024, not 0"},
+               {"show 1f1b -p -4", "not -4"},
+               {"show 1f1b -m 0", "-m/--micro-batches must be from 1 to 100000, not 0"},
+               {"show 1f1b -m -3", "not -3"},
+               {"show 1f1b -p 1000000000", "-p/--devices must be from 1 to 1024"},
+               {"show 1f1b -m 1000000000", "-m/--micro-batches must be from 1 to 100000"},
+               {"emit v-half -p 1000000000 -m 1000000000 --as svg", "-p/--devices"},
+               {"show 1f1b -p 99999999999999999999999", "-p"},
+               {"show v-half -p 1000 -m 1000", "the limit is 1000000"},
+               {"emit 1f1b -p 8 -m 20000 --as svg", "too large"}});
+}
+
+TEST_CASE("absurd costs") {
+  all_refused(
+      {{"show 1f1b --forward 0", "--forward must be from 1 to"},
+       {"show 1f1b --backward-input -1", "--backward-input must be from 1 to"},
+       {"show 1f1b --backward-weight 0", "--backward-weight"},
+       {"show 1f1b --transfer -1", "--transfer must be from 0 to"},
+       {"show 1f1b --forward 2305843009213693951", "range of ticks"},
+       {"show 1f1b --forward 9223372036854775807", "--forward must be"},
+       {"show 1f1b --forward 92233720368547758070", "--forward"},
+       {"show 1f1b --transfer 2305843009213693951", "range of ticks"},
+       {"show 1f1b --per-stage " + scratch_file("few.csv", "1,1,1\n"),
+        "costs of 1 stages, but 1f1b on 4"},
+       {"show 1f1b --per-stage " + scratch_file("word.csv", "1,1,1\n1,one,1\n"), "line 2"},
+       {"show 1f1b --per-stage " + scratch_file("zero.csv", "1,0,1\n"), "line 1"},
+       {"show 1f1b --per-stage " + scratch_file("more.csv", "1,1,1,1\n"), "line 1"},
+       {"show 1f1b --per-stage " + scratch_file("none.csv", "# nothing\n"), "has no costs"},
+       {"show 1f1b --per-stage /no/such/file", "cannot read '/no/such/file'"},
+       {"show 1f1b --forward 2 --per-stage " + scratch_file("four.csv", "1,1,1\n"), "excludes"}});
+}
+
+TEST_CASE("files that cannot be used") {
+  std::string const none = (scratch() / "none.txt").string();
+  all_refused({{"check " + none, "cannot read"},
+               {"check /", "Is a directory"},
+               {"check /dev/zero", "larger than 16 MiB"},
+               {"check /bin/sh", "not a text file"},
+               {"check " + scratch_file("nul.csv", std::string("0F0,0B0\0\n", 9)), "not a text file"},
+               {"emit 1f1b --as json -o /", "cannot write"},
+               {"emit 1f1b --as json -o /no/such/folder/file", "cannot write"},
+               {"emit 1f1b --as json -o ''", "cannot write"},
+               {"emit 1f1b --as json -o /dev/full", "cannot write"}});
+}
+
+TEST_CASE("a full standard output is an error, even if standard error is full as well") {
+  CHECK(run_tool("list 3>/dev/full 1>&3 2>/dev/null #").code == 2);
+  CHECK(run_tool("list 3>/dev/full 1>&3 2>&1 #").code == 2);
+  CHECK(run_tool("emit 1f1b --as json 3>/dev/full 1>&3 2>/dev/null #").code == 2);
+}
+
+TEST_CASE("a file with huge numbers or many lines is refused without being tried") {
+  CHECK(run_tool("check " + scratch_file("high.csv", "999999999F999999999\n"), 5).code == 1);
+  CHECK(run_tool("check " + scratch_file("lines.csv", std::string(1'000'000, '\n')), 5).code == 1);
+  CHECK(
+      run_tool("check --idle-slots " + scratch_file("commas.csv", std::string(10'000'000, ',')), 5).code
+      == 1);
+  std::string many;
+  for (int d = 0; d < 2000; ++d) many += std::to_string(d) + "F0," + std::to_string(d) + "B0\n";
+  tool_result const r = run_tool("check " + scratch_file("many.csv", many), 5);
+  CHECK(r.code == 2);
+  CHECK(r.err.find("2000 devices") != std::string::npos);
+}
+
+TEST_CASE("the smallest and the largest sizes work") {
+  for (auto const* line :
+       {"show 1f1b -p 1 -m 1", "show v-half -p 1 -m 1 --block", "show zb-h1 -p 1 -m 1",
+        "show gpipe -p 1 -m 100000", "emit v-half -p 64 -m 1000 --as pytorch",
+        "show 1f1b --forward 1000000000000000"}) {
+    CAPTURE(line);
+    CHECK(run_tool(line).code == 0);
+  }
+}

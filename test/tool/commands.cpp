@@ -1,0 +1,114 @@
+// The tool from end to end: each subcommand does what it says.
+#include "tool/run_tool.hpp"
+#include <ashlar/catalog.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace {
+
+bool contains(std::string const& text, std::string const& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("list names the whole catalog") {
+  tool_result const r = run_tool("list");
+  CHECK(r.code == 0);
+  CHECK(r.err.empty());
+  for (auto const& entry : ashlar::catalog::entries) {
+    CHECK(contains(r.out, std::string("\n") + entry.name + " "));
+    CHECK(contains(r.out, entry.summary));
+    CHECK(contains(r.out, entry.source));
+  }
+}
+
+TEST_CASE("show draws the picture and prints the numbers") {
+  tool_result const r = run_tool("show 1f1b -p 4 -m 8");
+  CHECK(r.code == 0);
+  CHECK(contains(r.out, "device 0 |F0F1F2F3"));
+  CHECK(contains(r.out, "makespan     33 ticks"));
+  CHECK(contains(r.out, "bubble rate  27.27 % of the makespan, 27.27 % of the span"));
+  CHECK(contains(r.out, "peak activations"));
+  CHECK(contains(r.out, "stash slots"));
+  CHECK(contains(r.out, "48 transfers"));
+  CHECK(!contains(r.out, "\x1b["));  // not a terminal
+
+  CHECK(contains(run_tool("show v-half --block").out,
+                 "stage 0 on device 0: lifespan 30, at most 5 activations held"));
+}
+
+TEST_CASE("costs change the times") {
+  CHECK(contains(run_tool("show 1f1b -p 1 -m 2 --forward 5 --backward-input 7 --backward-weight 11").out,
+                 "makespan     46 ticks"));
+  CHECK(contains(run_tool("show 1f1b -p 2 -m 1 --transfer 10").out, "makespan     26 ticks"));
+  std::string const file = scratch_file("costs.csv", "# two stages\n1,2,3\n10, 20, 30\n");
+  CHECK(contains(run_tool("show 1f1b -p 2 -m 1 --per-stage " + file).out, "makespan     66 ticks"));
+}
+
+TEST_CASE("colour is as asked for") {
+  CHECK(contains(run_tool("show 1f1b --color always").out, "\x1b["));
+  CHECK(!contains(run_tool("show 1f1b --color never").out, "\x1b["));
+}
+
+TEST_CASE("every format can be written, to a file as to standard output") {
+  for (auto const& entry : ashlar::catalog::entries)
+    for (std::string const format : {"pytorch", "json", "trace", "svg"}) {
+      std::string const line = std::string("emit ") + entry.name + " --as " + format;
+      CAPTURE(line);
+      tool_result const r = run_tool(line);
+      CHECK(r.code == 0);
+      CHECK(r.err.empty());
+      CHECK(!r.out.empty());
+      std::string const file = (scratch() / "written").string();
+      CHECK(run_tool(line + " -o " + file).code == 0);
+      CHECK(content(file) == r.out);
+    }
+}
+
+TEST_CASE("what is emitted is valid") {
+  for (auto const& entry : ashlar::catalog::entries) {
+    std::string const file = (scratch() / "schedule.csv").string();
+    CHECK(run_tool(std::string("emit ") + entry.name + " -p 4 -m 8 --as pytorch -o " + file).code == 0);
+    tool_result const r = run_tool("check " + file);
+    CHECK(r.code == 0);
+    CHECK(contains(r.out, "valid: 4 devices"));
+    CHECK(contains(r.out, "complete, ordered, deadlock-free and memory-safe"));
+    CHECK(run_tool("check - <" + file).code == 0);
+  }
+}
+
+TEST_CASE("what is wrong is invalid, with the reasons") {
+  std::string const file = scratch_file("wrong.csv", "0F0,0Q0\n1F0,1F0,1B0\n");
+  tool_result const r = run_tool("check " + file);
+  CHECK(r.code == 1);
+  CHECK(contains(r.out, "wrong.csv: line 1, column 5: '0Q0': unknown token"));
+  CHECK(run_tool("check " + scratch_file("circle.csv", "0B0,0F0\n")).code == 1);
+  CHECK(run_tool("check " + scratch_file("idle.csv", "0F0,,0B0\n")).code == 1);
+  CHECK(run_tool("check --idle-slots " + scratch_file("idle.csv", "0F0,,0B0\n")).code == 0);
+}
+
+// Draw them again with `ashlar emit NAME -p 4 -m 8 --as svg [--block] -o docs/pictures/FILE`.
+TEST_CASE("the documentation's pictures are what the tool draws") {
+  std::string const pictures = std::string(ASHLAR_TEST_DATA) + "/../../docs/pictures/";
+  CHECK(run_tool("emit 1f1b -p 4 -m 8 --as svg").out == content(pictures + "1f1b.svg"));
+  CHECK(run_tool("emit v-half -p 4 -m 8 --as svg").out == content(pictures + "v-half.svg"));
+  CHECK(run_tool("emit v-half -p 4 -m 8 --as svg --block").out
+        == content(pictures + "v-half-block.svg"));
+}
+
+TEST_CASE("help names every subcommand and option") {
+  tool_result const r = run_tool("--help");
+  CHECK(r.code == 0);
+  for (char const* word : {"list", "show", "emit", "check", "Examples:", "Exit codes"})
+    CHECK(contains(r.out, word));
+  tool_result const show = run_tool("show --help");
+  CHECK(show.code == 0);
+  for (char const* word :
+       {"--devices", "--micro-batches", "--forward", "--backward-input", "--backward-weight",
+        "--transfer", "--per-stage", "--color", "--width", "--block", "Examples:"})
+    CHECK(contains(show.out, word));
+  CHECK(run_tool("--version").code == 0);
+}

@@ -1,0 +1,59 @@
+// Runs the tool as a user does: a process, its exit code, what it prints.
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <system_error>
+
+struct tool_result {
+  int code = -1;  // 124: it took too long; 128 and more: a signal
+  std::string out;
+  std::string err;
+};
+
+inline std::string content(std::filesystem::path const& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A folder of this process's own, gone at its end.
+inline std::filesystem::path const& scratch() {
+  struct folder {
+    std::filesystem::path path =
+        std::filesystem::temp_directory_path() / ("ashlar_tool_" + std::to_string(getpid()));
+
+    folder() { std::filesystem::create_directories(path); }
+    ~folder() {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    }
+  };
+  static folder const own;
+  return own.path;
+}
+
+inline std::string scratch_file(std::string const& name, std::string const& text) {
+  std::ofstream(scratch() / name, std::ios::binary) << text;
+  return (scratch() / name).string();
+}
+
+// `arguments` as one writes them in a shell. What runs longer than `seconds` or takes more than 4 GB is
+// stopped.
+inline tool_result run_tool(std::string const& arguments, int seconds = 20) {
+  std::string const out = (scratch() / "out").string(), err = (scratch() / "err").string();
+#if defined(__SANITIZE_ADDRESS__)
+  std::string const limit;  // its shadow memory is larger than any limit
+#else
+  std::string const limit = "ulimit -v 4000000; ";
+#endif
+  std::string const line = limit + "timeout " + std::to_string(seconds) + " '" + ASHLAR_TOOL + "' "
+                           + arguments + " >'" + out + "' 2>'" + err + "'";
+  int const status = std::system(line.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128, content(out), content(err)};
+}
