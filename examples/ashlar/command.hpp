@@ -24,5 +24,6 @@ void add_list(CLI::App& app, action& chosen);
 void add_show(CLI::App& app, action& chosen);
 void add_emit(CLI::App& app, action& chosen);
 void add_check(CLI::App& app, action& chosen);
+void add_train(CLI::App& app, action& chosen);
 
 }  // namespace tool

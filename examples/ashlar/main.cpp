@@ -14,6 +14,7 @@ constexpr char const* footer =
     "  ashlar show v-half -p 4 -m 8\n"
     "  ashlar emit 1f1b -p 4 -m 8 --as pytorch -o 1f1b.csv\n"
     "  ashlar check 1f1b.csv\n"
+    "  ashlar train --schedule v-half -p 4 -m 8 --verify\n"
     "Exit codes: 0 done or valid, 1 invalid, 2 wrong usage or an unusable file.";
 
 // Not by fmt, which throws where standard error cannot be written either.
@@ -33,7 +34,7 @@ void must_be_a_subcommand(CLI::App& app, std::string const& word) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Pipeline-parallel schedules: show, export and check them.", "ashlar"};
+  CLI::App app{"Pipeline-parallel schedules: show, export, check and run them.", "ashlar"};
   app.set_version_flag("--version", ASHLAR_VERSION);
   app.require_subcommand(1);
   app.footer(footer);
@@ -42,6 +43,7 @@ int run(int argc, char** argv) {
   tool::add_show(app, chosen);
   tool::add_emit(app, chosen);
   tool::add_check(app, chosen);
+  tool::add_train(app, chosen);
   if (argc > 1 && *argv[1] != '-') must_be_a_subcommand(app, argv[1]);
   try {
     app.parse(argc, argv);

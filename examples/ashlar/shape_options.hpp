@@ -10,14 +10,14 @@
 namespace tool {
 
 struct shape_options {
-  std::string name;
+  std::string name = {};
   long long p = 4;
   long long m = 8;
   long long forward = 1;
   long long backward_input = 1;
   long long backward_weight = 1;
   long long transfer = 0;
-  std::string per_stage;
+  std::string per_stage = {};
 };
 
 void add_shape_options(CLI::App& command, shape_options& options);

@@ -38,6 +38,7 @@ enum class rule : unsigned char {
   no_transfer_is_doubled,
   gradient_is_reduced_once,
   gradient_is_reduced_after_its_last_weight_pass,
+  every_instruction_is_on_its_lane,
   // programs: ordered
   sends_and_receives_have_the_same_order,
   // programs: deadlock-free
@@ -119,6 +120,8 @@ constexpr char const* sentence(rule broken) {
       return "every stage's gradient must be reduced exactly once on each replica";
     case rule::gradient_is_reduced_after_its_last_weight_pass:
       return "a gradient must be reduced after the last pass that adds to it";
+    case rule::every_instruction_is_on_its_lane:
+      return "every instruction must be on the lane that is for it";
     case rule::sends_and_receives_have_the_same_order:
       return "sends and receives between two devices must come in the same order";
     case rule::no_cycle_of_waits:

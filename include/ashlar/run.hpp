@@ -43,7 +43,8 @@ concept worker = requires(W& w, frame const& f, slot_kind kind, int stage, buffe
   w.backward_input(f);
   w.backward_weight(f);
   w.accumulate(stage, bytes, bytes);  // (stage, into, from): into += from, element by element
-  w.reduced(stage, bytes);            // the stage's weight gradient of this step is complete
+  w.reduced(stage, bytes);            // the stage's weight gradient of this step is complete; called on each
+                                      // replica, and so perhaps from several threads at once
 };
 
 // What a transfer carries. Both sides name it, so that a mismatch is found where it happens.

@@ -3,7 +3,7 @@
 
 #include "gpt/batch.hpp"
 #include "gpt/config.hpp"
-#include "gpt/sequential.hpp"
+#include "sequential.hpp"
 #include "gpt/worker.hpp"
 
 #include <cstddef>

@@ -7,6 +7,8 @@
 // its devices. Slots hold tags, which only the execution moves.
 //
 // The notions that are rules rather than accidents of a run, each with its reason:
+//   - a reduction names its replica's place in the order of the routes (gradients are summed in that
+//     order, so that a sequential run can give the same bits);
 //   - a queue takes only what it is for (a model is called by one thread a device; a communicator
 //     belongs to one queue);
 //   - operands come in the order of the instruction's arguments, on slots of their kind (the engine

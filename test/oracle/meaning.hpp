@@ -63,9 +63,13 @@ class meaning {
   int device_of(int micro_batch, int stage) const {
     return p_.where.device_of(p_.route[static_cast<std::size_t>(micro_batch)], stage);
   }
-  std::set<int> devices_of(int stage) const {
-    std::set<int> found;
-    for (int r = 0; r < p_.where.route_count(); ++r) found.insert(p_.where.device_of(r, stage));
+  // In the order of the routes, which is the order of summation.
+  std::vector<int> devices_of(int stage) const {
+    std::vector<int> found;
+    for (int r = 0; r < p_.where.route_count(); ++r)
+      if (int const d = p_.where.device_of(r, stage);
+          std::find(found.begin(), found.end(), d) == found.end())
+        found.push_back(d);
     return found;
   }
 
@@ -103,6 +107,9 @@ class meaning {
     int const s = what.stage, k = what.micro_batch;
     if (i.code == opcode::reduce) {
       if (s < 0 || s >= p_.stage_count()) return {};
+      std::vector<int> const all = devices_of(s);
+      auto const rank = static_cast<std::size_t>(i.peer);
+      if (i.peer < 0 || rank >= all.size() || all[rank] != device) return {};
       return {{{access::accumulate, {slot_kind::weight_gradient, s, -1, -1}, 0}}};
     }
     if (what.kind == pass_kind::work)

@@ -153,11 +153,12 @@ class draft {
         if (l.operands.size() < 2) return false;
         ashlar::operand& a = l.operands[pick(l.operands.size())];
         ashlar::operand& b = l.operands[pick(l.operands.size())];
-        if (m == mutation::swap_uses)
-          std::swap(a.how, b.how);
-        else
+        if (m == mutation::swap_operands) {
           std::swap(a, b);
-        return a != b;
+          return a != b;
+        }
+        std::swap(a.how, b.how);
+        return a.how != b.how;
       }
       case mutation::change_lane:
         return change(l.what.lane, -1, base_.collective_lane() + 2);
@@ -254,10 +255,10 @@ class draft {
     if (l.operands.empty()) return false;
     ashlar::operand& o = l.operands[pick(l.operands.size())];
     auto& stream = streams_[device_];
+    if (from < stream.size() && o.how != ashlar::access::write) return false;
     int const old = o.slot, fresh = static_cast<int>(slots_[device_].size());
     slots_[device_].push_back(slots_[device_][static_cast<std::size_t>(old)]);
     o.slot = fresh;
-    if (from < stream.size() && o.how != ashlar::access::write) return false;
     for (std::size_t i = from + 1; i < stream.size(); ++i)
       for (ashlar::operand& later : stream[i].operands) {
         if (later.slot != old) continue;

@@ -38,7 +38,7 @@ constexpr diagnosis computes_are_complete(program const& p, message_index const&
   return d;
 }
 
-// Every edge between devices carries both its messages, on the right lanes of the right devices.
+// Every edge between devices carries both its messages.
 constexpr diagnosis transfers_are_complete(program const& p, message_index& index) {
   for (std::size_t i = 0; i < p.instructions.size(); ++i) {
     instruction const& self = p.instructions[i];
@@ -128,13 +128,33 @@ constexpr diagnosis reductions_are_complete(program const& p, message_index cons
   return {};
 }
 
+// Computing, the transfers with a peer and the reductions between replicas have a lane each: a model is
+// called by one thread a device, and a communicator belongs to one lane. Only then does the order of a
+// lane say in which order messages meet.
+constexpr diagnosis lanes_are_right(program const& p, message_index const& index) {
+  for (std::size_t i = 0; i < p.instructions.size(); ++i) {
+    instruction const& self = p.instructions[i];
+    bool const transfers = self.code == opcode::send || self.code == opcode::receive;
+    bool const meets = self.code == opcode::reduce && replicas(p.where, self.what.stage).size() > 1;
+    int const lane = transfers ? p.transfer_lane(self.peer)
+                     : meets   ? p.collective_lane()
+                               : compute_lane;
+    if (self.lane != lane)
+      return {.broken = rule::every_instruction_is_on_its_lane,
+              .first = index.at(static_cast<int>(i)),
+              .number = self.lane};
+  }
+  return {};
+}
+
 }  // namespace prove_detail
 
 // Fills the index on the way. Linear in instructions (and stages a device).
 constexpr diagnosis check_complete(program const& p, message_index& index) {
   if (diagnosis const d = prove_detail::computes_are_complete(p, index); !d.ok()) return d;
   if (diagnosis const d = prove_detail::transfers_are_complete(p, index); !d.ok()) return d;
-  return prove_detail::reductions_are_complete(p, index);
+  if (diagnosis const d = prove_detail::reductions_are_complete(p, index); !d.ok()) return d;
+  return prove_detail::lanes_are_right(p, index);
 }
 
 }  // namespace ashlar

@@ -27,6 +27,7 @@ class slot_walk {
     for (int d = 0; d < p_.device_count(); ++d) {
       device_ = d;
       contents_.assign(view_.slots_of(d).size(), {});
+      accumulator_.assign(static_cast<std::size_t>(p_.stage_count()), -1);
       list_view<instruction> const stream = view_.stream(d);
       for (std::size_t i = 0; i < stream.size(); ++i) {
         operands_ = view_.operands_of(stream[i]);
@@ -61,6 +62,7 @@ class slot_walk {
   struct content {
     value holds;
     int reads_left = 0;
+    int reader = -1;  // the last one, in the device's stream
     site writer;
   };
 
@@ -94,19 +96,23 @@ class slot_walk {
     if (c == nullptr) return;
     if (c->holds != v) return complain(rule::slot_holds_what_is_read, slot_);
     --c->reads_left;
+    c->reader = where_.index;
   }
   constexpr void write(value v, int reads) {
     content* const c = next(v.kind, reads == 0 ? access::scratch : access::write);
     if (c == nullptr) return;
-    if (c->reads_left > 0) return complain(rule::no_slot_is_overwritten_before_its_last_read, slot_);
-    *c = {reads == 0 ? value{} : v, reads, where_};
+    if (c->reads_left > 0 || c->reader == where_.index)  // nor by the reader itself
+      return complain(rule::no_slot_is_overwritten_before_its_last_read, slot_);
+    *c = {reads == 0 ? value{} : v, reads, -1, where_};
   }
   constexpr void accumulate(int stage) {
     content* const c = next(slot_kind::weight_gradient, access::accumulate);
     if (c == nullptr) return;
     value const v{slot_kind::weight_gradient, stage, -1, -1};
-    if (c->holds.stage == -1) *c = {v, 0, where_};
-    if (c->holds != v) complain(rule::slot_holds_what_is_read, slot_);
+    if (c->holds.stage == -1) *c = {v, 0, -1, where_};
+    int& only = accumulator_[static_cast<std::size_t>(stage)];
+    if (only == -1) only = slot_;
+    if (c->holds != v || only != slot_) complain(rule::slot_holds_what_is_read, slot_);
   }
 
   constexpr bool is_local(int micro_batch, int stage) const {
@@ -174,6 +180,7 @@ class slot_walk {
   result_table<int> passes_;  // 0: no such pass, 1: one, `fused`
   int device_ = 0;
   std::vector<content> contents_;
+  std::vector<int> accumulator_;  // slot by stage
   list_view<operand> operands_;
   std::size_t next_ = 0;
   int slot_ = 0;

@@ -97,6 +97,8 @@ inline std::string quantities(diagnosis const& d) {
       return first + (d.first.index < 0 ? " is missing" : " does not belong there");
     case rule::gradient_is_reduced_after_its_last_weight_pass:
       return first + " comes before " + second;
+    case rule::every_instruction_is_on_its_lane:
+      return first + " is on lane " + n;
     case rule::sends_and_receives_have_the_same_order:
       return first + " is number " + n + " to its peer, unlike " + second;
     case rule::no_cycle_of_waits:

@@ -2,8 +2,8 @@
 // with.
 #pragma once
 
-#include "tensor.hpp"
-#include "worker.hpp"
+#include "gpt/tensor.hpp"
+#include "gpt/worker.hpp"
 #include <ashlar/instruction.hpp>
 #include <ashlar/pass.hpp>
 #include <ashlar/run.hpp>

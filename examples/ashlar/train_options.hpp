@@ -1,0 +1,33 @@
+// What `ashlar train` is told.
+#pragma once
+
+#include "shape_options.hpp"
+
+#include <gpt/config.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace tool {
+
+struct train_options {
+  shape_options shape{.name = "v-half"};
+  std::string corpus;
+  std::string precision = "float";
+  int steps = 1200;
+  double rate = 3e-3;
+  std::uint64_t seed = 1;
+  std::string trace;
+  bool verify = false;
+  gpt::config model;
+};
+
+// Trains with one scalar type; returns an exit_code. Throws usage_error for a corpus that cannot be
+// used.
+template <class Scalar>
+int train(train_options const& options);
+
+extern template int train<float>(train_options const&);
+extern template int train<double>(train_options const&);
+
+}  // namespace tool

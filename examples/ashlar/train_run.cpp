@@ -1,0 +1,211 @@
+// The training loop.
+#include "command.hpp"
+#include "counted.hpp"
+#include "files.hpp"
+#include "train_options.hpp"
+#include "train_progress.hpp"
+#include "train_timing.hpp"
+#include "train_verify.hpp"
+#include <ashlar/host/runtime.hpp>
+#include <ashlar/lower.hpp>
+#include <ashlar/render/chrome_trace.hpp>
+
+#include <fmt/core.h>
+#include <gpt/batch.hpp>
+#include <gpt/corpus.hpp>
+#include <gpt/worker.hpp>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+constexpr int warm_up_steps = 20;
+constexpr int timed_steps = 20;        // whose pass times make the simulation
+constexpr int most_stages = 256;       // threads are made for each device
+constexpr double averaged_steps = 20;  // the loss that is shown is a running mean over about so many
+
+// Set by Ctrl-C: the step that runs is finished, then the closing lines are printed.
+volatile std::sig_atomic_t interrupted = 0;
+
+double rate_at(train_options const& o, int step) {
+  double const warm = std::min(1.0, static_cast<double>(step + 1) / warm_up_steps);
+  return o.rate * warm * (1.0 - 0.9 * static_cast<double>(step) / o.steps);
+}
+
+std::string trace_of(ashlar::program_view const& p,
+                     std::vector<ashlar::host::instruction_time> const& times) {
+  std::vector<ashlar::trace_span> spans;
+  std::size_t at = 0;
+  for (int d = 0; d < p.device_count; ++d)
+    for (ashlar::instruction const& i : p.stream(d)) {
+      spans.push_back(
+          {d, i.lane, to_string(i), times[at].begin, times[at].end,
+           i.code == ashlar::opcode::compute ? ashlar::name_of(i.what.kind) : "communication"});
+      ++at;
+    }
+  return ashlar::chrome_trace(spans);
+}
+
+gpt::corpus corpus_of(train_options const& o) {
+  try {
+    gpt::corpus text = gpt::read_corpus(o.corpus);
+    text.require_context(o.model.context);
+    return text;
+  } catch (std::runtime_error const& e) {
+    throw usage_error(fmt::format("--corpus: {}", e.what()));
+  }
+}
+
+template <class Scalar>
+class session {
+ public:
+  session(train_options const& o, chosen_schedule const& chosen, gpt::config const& shape)
+      : o_(o),
+        text_(corpus_of(o)),
+        schedule_(chosen.schedule),
+        program_(lower(schedule_)),
+        worker_(shape, o.seed),
+        runtime_(program_, worker_, {.record = true, .stall_timeout = std::chrono::seconds{30}}),
+        timing_(shape.stages) {}
+
+  int run() {
+    introduce();
+    progress bar(o_.steps, isatty(STDOUT_FILENO) != 0);
+    auto const start = clock::now();
+    int done = 0;
+    for (; done < o_.steps && interrupted == 0; ++done) {
+      worker_.set_batch(
+          gpt::sample(text_.training(), worker_.shape(), o_.seed, static_cast<std::uint64_t>(done)));
+      auto const begin = clock::now();
+      runtime_.run();
+      double const step_ms = milliseconds_since(begin);
+      mean_step_ms_ =
+          done == 0 ? step_ms : mean_step_ms_ + (step_ms - mean_step_ms_) / std::min(done + 1, 50);
+      double const loss = worker_.loss();
+      if (done == 0) first_loss_ = mean_loss_ = loss;
+      mean_loss_ += (loss - mean_loss_) / std::min<double>(done + 1, averaged_steps);
+      if (done < timed_steps) timing_.add(runtime_.view(), runtime_.times());
+      if (done + 1 == std::min(timed_steps, o_.steps)) simulate();
+      if (o_.verify && (done == 0 || (done + 1) % 100 == 0 || done + 1 == o_.steps)
+          && !verify(done, bar))
+        return invalid;
+      worker_.update({.rate = rate_at(o_, done)});
+      bar.update(done + 1, mean_loss_, tokens(done + 1) / seconds_since(start), mean_step_ms_,
+                 simulated_ms_);
+    }
+    bar.end();
+    if (!o_.trace.empty()) write_text(o_.trace, trace_of(runtime_.view(), runtime_.times()));
+    conclude(done, seconds_since(start));
+    return tool::done;
+  }
+
+ private:
+  using clock = std::chrono::steady_clock;
+
+  static double seconds_since(clock::time_point t) {
+    return std::chrono::duration<double>(clock::now() - t).count();
+  }
+  static double milliseconds_since(clock::time_point t) { return 1e3 * seconds_since(t); }
+  double tokens(int steps) const { return static_cast<double>(worker_.shape().tokens()) * steps; }
+
+  void introduce() const {
+    gpt::config const& shape = worker_.shape();
+    fmt::print(
+        "{} on {}, {} of {}: {} instructions, proved complete, ordered, deadlock-free and memory-safe\n",
+        o_.shape.name, counted(schedule_.device_count(), "device"),
+        counted(schedule_.micro_batch_count(), "micro-batch"), counted(shape.rows(), "token"),
+        program_.instructions.size());
+    fmt::print("{} parameters in {} on {}; {} bytes of text\n", worker_.parameters(),
+               counted(shape.blocks, "block"), counted(shape.stages, "stage"), text_.all().size());
+    std::fflush(stdout);
+  }
+
+  // What the schedule takes with the measured pass times when every device has a processor of its own.
+  void simulate() {
+    ashlar::schedule const timed = retime(schedule_, timing_.costs());
+    simulated_ms_ = static_cast<double>(makespan(timed)) * 1e-6;
+    ashlar::tick work = 0;
+    for (ashlar::tick busy : busy(timed)) work += busy;
+    work_ms_ = static_cast<double>(work) * 1e-6;
+  }
+
+  bool verify(int step, progress const& bar) {
+    std::string const difference = difference_to_sequential(program_, worker_);
+    if (difference.empty()) {
+      ++verified_;
+      return true;
+    }
+    bar.end();
+    fmt::print("step {}: {}\n", step + 1, difference);
+    return false;
+  }
+
+  void conclude(int steps, double seconds) {
+    if (steps == 0) return;
+    // The losses of a step whose gradient is never used.
+    worker_.set_batch(gpt::sample(text_.validation(), worker_.shape(), o_.seed, 0));
+    runtime_.run();
+    unsigned const cores = std::max(1U, std::thread::hardware_concurrency());
+    fmt::print("{}{} in {:.1f} s, {:.0f} tokens/s\n", interrupted != 0 ? "interrupted; " : "",
+               counted(steps, "step"), seconds, tokens(steps) / seconds);
+    if (simulated_ms_ > 0)
+      fmt::print(
+          "a step takes {:.1f} ms here; simulated with the measured pass times: {:.1f} ms if each of {} "
+          "had a core of its "
+          "own, at least {:.1f} ms of work on each of {}\n",
+          mean_step_ms_, simulated_ms_, counted(schedule_.device_count(), "device"), work_ms_ / cores,
+          counted(cores, "core"));
+    if (verified_ > 0)
+      fmt::print("verified: losses and gradients of {} bitwise equal to the sequential model's\n",
+                 counted(verified_, "step"));
+    fmt::print(
+        "loss {:.3f} nats a byte at first, {:.3f} at last, {:.3f} on held-out text; unigram entropy of "
+        "the text {:.3f}\n",
+        first_loss_, mean_loss_, worker_.loss(), gpt::unigram_entropy(text_.all()));
+  }
+
+  train_options const& o_;
+  gpt::corpus text_;
+  ashlar::schedule schedule_;
+  ashlar::program program_;
+  gpt::worker<Scalar> worker_;
+  ashlar::host::runtime<gpt::worker<Scalar>> runtime_;
+  pass_timing timing_;
+  double first_loss_ = 0, mean_loss_ = 0, mean_step_ms_ = 0, simulated_ms_ = 0, work_ms_ = 0;
+  int verified_ = 0;
+};
+
+}  // namespace
+
+template <class Scalar>
+int train(train_options const& o) {
+  chosen_schedule const chosen = choose(o.shape);
+  gpt::config shape = o.model;
+  shape.micro_batches = chosen.schedule.micro_batch_count();
+  shape.stages = chosen.schedule.stage_count();
+  if (shape.stages > most_stages)
+    throw usage_error(
+        fmt::format("training runs at most {} stages here, not {}", most_stages, shape.stages));
+  try {
+    require_valid(shape);
+  } catch (std::invalid_argument const& e) {
+    throw usage_error(e.what());
+  }
+  std::signal(SIGINT, [](int) { interrupted = 1; });
+  return session<Scalar>(o, chosen, shape).run();
+}
+
+template int train<float>(train_options const&);
+template int train<double>(train_options const&);
+
+}  // namespace tool
