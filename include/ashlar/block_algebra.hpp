@@ -103,20 +103,27 @@ constexpr block split_backward(block b) {
 }
 
 // Every backward_input takes its backward_weight into one fused backward at the input's place. Where a
-// weight pass stood elsewhere than right behind, the block is first spread so that the longer passes
-// fit. fuse_backward(split_backward(b)) == b.
+// weight pass stood elsewhere than right behind, or a previous stage did not wait for it, the block is
+// first spread so that the longer passes fit. fuse_backward(split_backward(b)) == b.
 constexpr block fuse_backward(block b) {
   result_table<tick> start(b.where.stage_count(), b.micro_batch_count(), 0);
   for (cell const& c : b.cells)
-    if (c.what.kind == pass_kind::backward_input)
+    if (gives_input_gradient(c.what.kind))
       start.at(c.what.micro_batch, c.what.stage, result::input_gradient) = c.offset;
 
   tick factor = 1;
   for (cell const& c : b.cells) {
     if (c.what.kind != pass_kind::backward_weight) continue;
+    int const k = c.what.micro_batch;
     stage_cost const& cost = b.cost.of_stage(c.what.stage);
-    tick const input = start.at(c.what.micro_batch, c.what.stage, result::input_gradient);
-    if (c.offset != input + cost.backward_input) {
+    tick const input = start.at(k, c.what.stage, result::input_gradient);
+    tick const end = input + cost.backward_input + cost.backward_weight;
+    bool fits = c.offset == input + cost.backward_input;
+    for (int before : b.graph.predecessors(c.what.stage)) {
+      bool const local = b.device_of({c.what.kind, before, k}) == b.device_of(c.what);
+      fits = fits && start.at(k, before, result::input_gradient) >= end + (local ? 0 : b.cost.transfer);
+    }
+    if (!fits) {
       tick const needed = (cost.backward_input + cost.backward_weight - 1) / cost.backward_input + 1;
       factor = needed > factor ? needed : factor;
     }

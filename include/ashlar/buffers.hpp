@@ -4,7 +4,6 @@
 #include <ashlar/instruction.hpp>
 #include <ashlar/ticks.hpp>
 
-#include <array>
 #include <cstddef>
 #include <vector>
 
@@ -53,7 +52,8 @@ class slot_pool {
   };
 
   std::vector<slot_kind> slots_;
-  std::array<std::vector<int>, slot_kinds> free_;
+  // By kind. Not a std::array: nvcc's front end does not destroy its elements in constant evaluation.
+  std::vector<std::vector<int>> free_ = std::vector<std::vector<int>>(slot_kinds);
   std::vector<departure> leaving_;  // few: what has ended or is being sent, not what is held
 };
 

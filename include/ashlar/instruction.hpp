@@ -37,7 +37,7 @@ struct instruction {
   int lane = compute_lane;
   pass what = {};  // compute: the pass; send, receive: the pass that made the value; reduce: the stage
   int to = -1;     // send, receive: the stage that the value is for
-  int peer = -1;   // send, receive: the other device; reduce: this replica's rank, the order of summation
+  int peer = -1;  // send, receive: the other device; reduce: this replica's rank, the order of summation
   int first_operand = 0;
   int operand_count = 0;
 

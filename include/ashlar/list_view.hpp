@@ -1,5 +1,6 @@
-// A read-only view of consecutive elements. It is std::span with plain pointers for iterators: each call of a class
-// iterator costs constant evaluation, and these loops are where programs are proved while compiling.
+// A read-only view of consecutive elements. It is std::span with plain pointers for iterators: each call
+// of a class iterator costs constant evaluation, and these loops are where programs are proved while
+// compiling.
 #pragma once
 
 #include <cstddef>

@@ -22,10 +22,14 @@ constexpr diagnosis check_well_formed(program const& p) {
   for (int route : p.route)
     if (route < 0 || route >= p.where.route_count())
       return {.broken = rule::tables_agree, .number = route};
+  // All begins before any is followed: begins that ascend from 0 to the size stay inside.
+  if (p.stream_begin.front() != 0 || p.slot_begin.front() != 0) return {.broken = rule::tables_agree};
+  for (std::size_t at = 0; at + 1 < ends; ++at)
+    if (p.stream_begin[at] > p.stream_begin[at + 1] || p.slot_begin[at] > p.slot_begin[at + 1])
+      return {.broken = rule::tables_agree};
   for (int d = 0; d < p.device_count(); ++d) {
     auto const at = static_cast<std::size_t>(d);
     int const slots = p.slot_begin[at + 1] - p.slot_begin[at];
-    if (slots < 0 || p.stream_begin[at] > p.stream_begin[at + 1]) return {.broken = rule::tables_agree};
     for (int i = p.stream_begin[at]; i < p.stream_begin[at + 1]; ++i) {
       instruction const& self = p.instructions[static_cast<std::size_t>(i)];
       site const where = site_of(self, d, i - p.stream_begin[at]);

@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstddef>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 namespace ashlar {
@@ -43,8 +44,8 @@ concept worker = requires(W& w, frame const& f, slot_kind kind, int stage, buffe
   w.backward_input(f);
   w.backward_weight(f);
   w.accumulate(stage, bytes, bytes);  // (stage, into, from): into += from, element by element
-  w.reduced(stage, bytes);            // the stage's weight gradient of this step is complete; called on each
-                                      // replica, and so perhaps from several threads at once
+  w.reduced(stage, bytes);  // the stage's weight gradient of this step is complete; called on each
+                            // replica, and so perhaps from several threads at once
 };
 
 // What a transfer carries. Both sides name it, so that a mismatch is found where it happens.
@@ -71,7 +72,8 @@ concept transport = requires(T& t, instruction const& i, int index, message m, b
 // One device's stream with everything looked up beforehand: a step allocates nothing.
 class device_plan {
  public:
-  // `bytes(kind, stage)` is the worker's; `slots[s]` the memory of slot s of this device.
+  // `bytes(kind, stage)` is the worker's; `slots[s]` the memory of slot s of this device. Throws
+  // std::length_error when a slot is too small for what is sent, received or reduced from it.
   template <class Bytes>
   device_plan(program_view const& p, int device, std::vector<buffer> const& slots, Bytes bytes)
       : waits_(ashlar::waits(p, device)), lanes_(static_cast<std::size_t>(p.lane_count)) {
@@ -91,8 +93,7 @@ class device_plan {
         if (i.code == opcode::compute)
           place(s.frame, kinds[slot], slots[slot]);
         else
-          s.bytes = i.code == opcode::reduce ? slots[slot]
-                                             : slots[slot].first(bytes(kinds[slot], i.what.stage));
+          s.bytes = value_in(slots[slot], bytes(kinds[slot], i.what.stage));
       }
       // Messages of the two directions lie one behind the other: what is read comes before what is
       // written.
@@ -123,6 +124,11 @@ class device_plan {
  private:
   static constexpr bool is_message(slot_kind kind) {
     return kind == slot_kind::activation || kind == slot_kind::gradient;
+  }
+
+  static buffer value_in(buffer slot, std::size_t size) {
+    if (slot.size() < size) throw std::length_error("a slot is too small for the value in it");
+    return slot.first(size);
   }
 
   void place(frame& f, slot_kind kind, buffer memory) {

@@ -36,8 +36,10 @@ constexpr std::vector<event> events_in_order(schedule const& s) {
   };
   int const stage_count = s.stage_count(), m = s.micro_batch_count();
   result_table<producer> made(stage_count, m, {});
-  std::vector<tick> last_weight(static_cast<std::size_t>(stage_count), 0);
-  tick latest = 0;
+  tick earliest = 0, latest = 0;  // a schedule may begin before 0
+  for (auto const& order : s.order)
+    if (!order.empty() && order.front().start < earliest) earliest = order.front().start;
+  std::vector<tick> last_weight(static_cast<std::size_t>(stage_count), earliest);
   for (auto const& order : s.order)
     for (timed_pass const& t : order) {
       if (t.what.kind == pass_kind::work) continue;
@@ -49,7 +51,8 @@ constexpr std::vector<event> events_in_order(schedule const& s) {
     }
 
   std::vector<event> events;  // in the order that ties are to have
-  events.reserve(2 * static_cast<std::size_t>(s.graph.edge_count()) * s.route.size() + last_weight.size());
+  events.reserve(2 * static_cast<std::size_t>(s.graph.edge_count()) * s.route.size()
+                 + last_weight.size());
   auto const add = [&](int micro_batch, int from, int to, result r) {
     int const route = s.route[static_cast<std::size_t>(micro_batch)];
     int const source = s.where.device_of(route, from), target = s.where.device_of(route, to);
@@ -70,7 +73,7 @@ constexpr std::vector<event> events_in_order(schedule const& s) {
                       -1,
                       -1});
 
-  if (static_cast<std::size_t>(latest) > 4 * events.size() + 64) {
+  if (static_cast<std::size_t>(latest - earliest) > 4 * events.size() + 64) {
     std::vector<std::size_t> rank(events.size());
     for (std::size_t i = 0; i < rank.size(); ++i) rank[i] = i;
     std::sort(rank.begin(), rank.end(), [&](std::size_t a, std::size_t b) {
@@ -80,11 +83,12 @@ constexpr std::vector<event> events_in_order(schedule const& s) {
     for (std::size_t r : rank) sorted.push_back(events[r]);
     return sorted;
   }
-  std::vector<std::size_t> next(static_cast<std::size_t>(latest) + 2, 0);  // a stable counting sort
-  for (event const& e : events) ++next[static_cast<std::size_t>(e.time) + 1];
+  std::vector<std::size_t> next(static_cast<std::size_t>(latest - earliest) + 2,
+                                0);  // a stable counting sort
+  for (event const& e : events) ++next[static_cast<std::size_t>(e.time - earliest) + 1];
   for (std::size_t t = 1; t < next.size(); ++t) next[t] += next[t - 1];
   std::vector<event> sorted(events.size());
-  for (event const& e : events) sorted[next[static_cast<std::size_t>(e.time)]++] = e;
+  for (event const& e : events) sorted[next[static_cast<std::size_t>(e.time - earliest)]++] = e;
   return sorted;
 }
 

@@ -3,8 +3,8 @@
 
 #include "gpt/batch.hpp"
 #include "gpt/config.hpp"
-#include "sequential.hpp"
 #include "gpt/worker.hpp"
+#include "sequential.hpp"
 
 #include <cstddef>
 #include <cstdint>

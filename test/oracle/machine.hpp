@@ -14,13 +14,12 @@
 //   - operands come in the order of the instruction's arguments, on slots of their kind (the engine
 //     passes buffers by position, and sizes them by kind), and say what is done to them (the engine
 //     derives its waits from that);
-//   - an instruction may not write a slot that it has another operand on (kernels do not work in place);
+//   - an instruction may not write a slot that it has another operand on (passes do not work in place);
 //   - a transfer carries the value that its label says (a backend sizes the message by it).
 #pragma once
 
-#include "oracle/meaning.hpp"
+#include "oracle/state.hpp"
 
-#include <cstdint>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -52,7 +51,7 @@ class machine {
     if (!fault_.good) return fault_;
     if (!meaning_.is_whole())
       return {.good = false, .why = "not every pass and reduction is there once"};
-    std::unordered_set<state, hash> seen;
+    std::unordered_set<state, state_hash> seen;
     state first;
     first.at.resize(queues_.size(), 0);
     first.slots.resize(slot_begin_.back());
@@ -87,29 +86,6 @@ class machine {
   }
 
  private:
-  struct content {
-    tag value;
-    unsigned bits = 0;  // reads to come; in an accumulator the micro-batches inside
-    friend bool operator==(content const&, content const&) = default;
-  };
-  struct state {
-    std::vector<std::uint8_t> at;  // by queue: how many have ended
-    std::vector<content> slots;
-    friend bool operator==(state const&, state const&) = default;
-  };
-  struct hash {
-    std::size_t operator()(state const& s) const {
-      std::uint64_t h = 0x9e3779b97f4a7c15U;
-      auto const mix = [&h](std::uint64_t v) { h = (h ^ v) * 0xff51afd7ed558ccdU, h ^= h >> 29; };
-      for (std::uint8_t a : s.at) mix(a);
-      for (content const& c : s.slots)
-        mix(static_cast<std::uint64_t>(c.value.kind) << 56
-            ^ static_cast<std::uint64_t>(c.value.stage) << 48
-            ^ static_cast<std::uint64_t>(c.value.micro_batch) << 40
-            ^ static_cast<std::uint64_t>(c.value.to) << 32 ^ c.bits);
-      return h;
-    }
-  };
   struct step {
     instruction what;
     int device = 0;
@@ -122,10 +98,14 @@ class machine {
   static constexpr unsigned reduced = 1U << 31;
 
   static bool conflict(step const& a, step const& b) {
-    for (operand const& x : a.operands)
-      for (operand const& y : b.operands)
-        if (x.slot == y.slot && (x.how != access::read || y.how != access::read)) return true;
-    return false;
+    auto const meets = [&b](operand const& x) {
+      return std::any_of(b.operands.begin(), b.operands.end(),
+                         [&x](operand const& y) { return conflict(x, y); });
+    };
+    return std::any_of(a.operands.begin(), a.operands.end(), meets);
+  }
+  static bool conflict(operand x, operand y) {
+    return x.slot == y.slot && (x.how != access::read || y.how != access::read);
   }
 
   void fail(step const& s, char const* why) {
@@ -156,9 +136,7 @@ class machine {
                  || slots[static_cast<std::size_t>(slot)] != s.arguments[o].value.kind)
           fail(s, "an operand of another kind or use");
         for (std::size_t other = 0; other < o; ++other)
-          if (s.operands[other].slot == slot
-              && (s.operands[other].how != access::read || s.operands[o].how != access::read))
-            fail(s, "writes what it still reads");
+          if (conflict(s.operands[other], s.operands[o])) fail(s, "writes what it still reads");
       }
     }
     for (std::size_t j = device_begin_.back(); j < steps_.size(); ++j)
@@ -208,8 +186,8 @@ class machine {
       step const* const s = up(now, queue);
       if (s == nullptr) continue;
       std::vector<step const*> together{s};
-      if (s->what.code == opcode::send || s->what.code == opcode::receive) {
-        if (s->what.code == opcode::receive) continue;  // happens with its send
+      if (s->what.code == opcode::receive) continue;  // happens with its send
+      if (s->what.code == opcode::send) {
         int const lane = p_.lanes == ashlar::transfer_lanes::one ? 1 : 1 + s->device;
         step const* const other = up(now, static_cast<std::size_t>(s->what.peer * lanes_ + lane));
         if (other == nullptr || other->what.code != opcode::receive || other->what.peer != s->device)

@@ -66,10 +66,15 @@ inline char const* name_of(mutation m) {
   return names[static_cast<int>(m)];
 }
 
+struct line {
+  ashlar::instruction what;
+  std::vector<ashlar::operand> operands;
+};
+
 // A program taken apart, so that instructions can move.
 class draft {
  public:
-  draft(ashlar::program p, std::uint32_t seed) : base_(std::move(p)), random_(seed) {
+  explicit draft(ashlar::program p, std::uint32_t seed = 0) : base_(std::move(p)), random_(seed) {
     for (int d = 0; d < base_.device_count(); ++d) {
       auto const view = base_.view();
       streams_.emplace_back();
@@ -188,12 +193,10 @@ class draft {
     return false;
   }
 
- private:
-  struct line {
-    ashlar::instruction what;
-    std::vector<ashlar::operand> operands;
-  };
+  std::vector<line>& stream(int device) { return streams_[static_cast<std::size_t>(device)]; }
+  std::vector<ashlar::slot_kind>& slots(int device) { return slots_[static_cast<std::size_t>(device)]; }
 
+ private:
   std::size_t pick(std::size_t count) { return random_() % count; }
   std::vector<line>::iterator iterator(std::size_t at) {
     return streams_[device_].begin() + static_cast<std::ptrdiff_t>(at);
@@ -212,6 +215,9 @@ class draft {
       std::rotate(iterator(to), iterator(from), iterator(from + 1));
     return from != to;
   }
+  bool exists(int slot) const {
+    return slot >= 0 && static_cast<std::size_t>(slot) < slots_[device_].size();
+  }
   // Mostly to a slot of the same kind: that is the harder thing to find.
   bool change_slot(line& l) {
     if (l.operands.empty()) return false;
@@ -220,7 +226,7 @@ class draft {
     int const old = o.slot;
     for (int tries = 0; tries < 8; ++tries) {
       o.slot = static_cast<int>(pick(slots.size() + (tries == 7)));
-      if (o.slot != old && static_cast<std::size_t>(o.slot) < slots.size()
+      if (o.slot != old && exists(o.slot) && exists(old)
           && slots[static_cast<std::size_t>(o.slot)] == slots[static_cast<std::size_t>(old)])
         return true;
     }
@@ -255,7 +261,7 @@ class draft {
     if (l.operands.empty()) return false;
     ashlar::operand& o = l.operands[pick(l.operands.size())];
     auto& stream = streams_[device_];
-    if (from < stream.size() && o.how != ashlar::access::write) return false;
+    if (!exists(o.slot) || (from < stream.size() && o.how != ashlar::access::write)) return false;
     int const old = o.slot, fresh = static_cast<int>(slots_[device_].size());
     slots_[device_].push_back(slots_[device_][static_cast<std::size_t>(old)]);
     o.slot = fresh;

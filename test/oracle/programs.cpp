@@ -6,7 +6,7 @@
 using namespace oracle;
 
 TEST_CASE("what lower makes ends well in every order of events") {
-  for (sample const& s : samples(3, 3).take()) {
+  for (sample const& s : samples(4, 4).take()) {
     opinions const o = ask(s.made);
     INFO(s.name << '\n' << written_out(o));
     CHECK(o.oracle.good);

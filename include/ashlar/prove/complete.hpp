@@ -72,12 +72,14 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
           pass const what{back == 0 ? pass_kind::forward : pass_kind::backward_input,
                           back == 0 ? from : to, micro_batch};
           int const source = back == 0 ? up : down, target = back == 0 ? down : up;
-          if (ends.receive == message_index::nowhere)
+          if (ends.receive == message_index::nowhere) {
+            // A variable, as below: nvcc 13's front end crashes on a conditional of braced sites.
+            site sent{.device = source, .code = opcode::send, .what = what};
+            if (ends.send != message_index::nowhere) sent = index.at(ends.send);
             return {.broken = rule::every_send_has_its_receive,
-                    .first = ends.send == message_index::nowhere
-                                 ? site{.device = source, .code = opcode::send, .what = what}
-                                 : index.at(ends.send),
+                    .first = sent,
                     .second = {.device = target, .code = opcode::receive, .what = what}};
+          }
           return {.broken = rule::every_receive_has_its_send,
                   .first = index.at(ends.receive),
                   .second = {.device = source, .code = opcode::send, .what = what}};
@@ -117,12 +119,10 @@ constexpr diagnosis reductions_are_complete(program const& p, message_index cons
       int const at = reduced[static_cast<std::size_t>(stage)];
       bool const right =
           mine < 0 ? at < 0 : at >= 0 && p.instructions[static_cast<std::size_t>(at)].peer == mine;
-      if (!right)
-        return {.broken = rule::gradient_is_reduced_once,
-                .first = at >= 0 ? index.at(at)
-                                 : site{.device = d,
-                                        .code = opcode::reduce,
-                                        .what = {pass_kind::backward_weight, stage, 0}}};
+      if (right) continue;
+      site place{.device = d, .code = opcode::reduce, .what = {pass_kind::backward_weight, stage, 0}};
+      if (at >= 0) place = index.at(at);
+      return {.broken = rule::gradient_is_reduced_once, .first = place};
     }
   }
   return {};
@@ -136,9 +136,7 @@ constexpr diagnosis lanes_are_right(program const& p, message_index const& index
     instruction const& self = p.instructions[i];
     bool const transfers = self.code == opcode::send || self.code == opcode::receive;
     bool const meets = self.code == opcode::reduce && replicas(p.where, self.what.stage).size() > 1;
-    int const lane = transfers ? p.transfer_lane(self.peer)
-                     : meets   ? p.collective_lane()
-                               : compute_lane;
+    int const lane = transfers ? p.transfer_lane(self.peer) : meets ? p.collective_lane() : compute_lane;
     if (self.lane != lane)
       return {.broken = rule::every_instruction_is_on_its_lane,
               .first = index.at(static_cast<int>(i)),

@@ -2,6 +2,7 @@
 // before its last read, and at the end nothing is left unread.
 #pragma once
 
+#include <ashlar/dependencies.hpp>
 #include <ashlar/prove/messages.hpp>
 
 #include <cstddef>

@@ -19,9 +19,13 @@ enum class transfer_mode : unsigned char { rendezvous, buffered };
 // Single sender, single receiver. No locks; memory is allocated when the channel is made.
 class channel {
  public:
-  // `depth` places of `capacity` bytes each; one place without bytes for rendezvous.
-  channel(transfer_mode mode, std::uint32_t depth, std::size_t capacity)
-      : buffered_(mode == transfer_mode::buffered), places_(buffered_ ? depth : 1) {
+  // From device `source` to `target`. `depth` > 0 places of `capacity` bytes each; one place without
+  // bytes for rendezvous.
+  channel(int source, int target, transfer_mode mode, std::uint32_t depth, std::size_t capacity)
+      : source_(source),
+        target_(target),
+        buffered_(mode == transfer_mode::buffered),
+        places_(buffered_ ? depth : 1) {
     if (buffered_)
       for (place& p : places_) p.own.resize(capacity);
   }
@@ -58,7 +62,7 @@ class channel {
     sent_.await(mine + 1);
     place const& p = places_[mine % places_.size()];
     if (p.what != m || p.bytes.size() != bytes.size())
-      throw mismatched_transfer(p.what, p.bytes.size(), m, bytes.size());
+      throw mismatched_transfer(source_, target_, p.what, p.bytes.size(), m, bytes.size());
     if (!bytes.empty()) std::memcpy(bytes.data(), p.bytes.data(), bytes.size());
     taken_.advance();
   }
@@ -70,6 +74,7 @@ class channel {
     std::vector<std::byte> own;
   };
 
+  int source_, target_;
   bool buffered_;
   std::vector<place> places_;
   gate sent_, taken_;

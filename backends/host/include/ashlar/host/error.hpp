@@ -14,9 +14,11 @@ namespace ashlar::host {
 // together.
 class mismatched_transfer : public std::runtime_error {
  public:
-  mismatched_transfer(message sent, std::size_t sent_bytes, message expected, std::size_t expected_bytes)
-      : std::runtime_error("mismatched transfer: " + describe(sent, sent_bytes) + " was sent, "
-                           + describe(expected, expected_bytes) + " was to be received") {}
+  mismatched_transfer(int source, int target, message sent, std::size_t sent_bytes, message expected,
+                      std::size_t expected_bytes)
+      : std::runtime_error("mismatched transfer: device " + std::to_string(source) + " sent "
+                           + describe(sent, sent_bytes) + ", device " + std::to_string(target)
+                           + " was to receive " + describe(expected, expected_bytes)) {}
 
  private:
   static std::string describe(message const& m, std::size_t bytes) {
@@ -25,8 +27,8 @@ class mismatched_transfer : public std::runtime_error {
   }
 };
 
-// Nothing has moved for the stall timeout, and nobody computes: a peer is dead or a program does not
-// belong here. The message says where every lane stands.
+// Nothing has moved for the stall timeout, and no worker is at work: a program waits for what never
+// comes. The message says where every lane stands.
 class stalled : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

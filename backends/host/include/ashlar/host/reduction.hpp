@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <stdexcept>
 #include <vector>
 
 namespace ashlar::host {
@@ -29,9 +30,10 @@ class reduction {
   }
 
   // Called once a step by each member; add(into, from) sums. Returns when `mine` holds the sum and
-  // nobody needs it more.
+  // nobody needs it more. Throws std::invalid_argument for a rank that no member has.
   template <class Add>
   void run(std::size_t rank, buffer mine, Add add) {
+    if (rank >= memory_.size()) throw std::invalid_argument("a reduction without its other replicas");
     if (rank != 0) {
       memory_[rank] = mine;
       here_[rank].advance();

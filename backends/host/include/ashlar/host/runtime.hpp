@@ -7,6 +7,7 @@
 #include <ashlar/host/transport.hpp>
 #include <ashlar/render/token.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -14,9 +15,10 @@
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace ashlar::host {
@@ -34,36 +36,32 @@ template <worker Worker>
 class runtime {
  public:
   // Keeps a copy of the program, but refers to the worker. Throws violation with check(p) for an invalid
-  // program.
+  // program, std::invalid_argument for a buffer without places, std::system_error when there are too
+  // many threads for the system.
   runtime(program p, Worker& w, run_options options = {})
       : program_(std::make_unique<program>(proved(std::move(p)))),
         view_(program_->view()),
         worker_(w),
-        options_(options) {
+        options_(usable(options)) {
     start();
   }
 
   // Refers to the program's memory, which must outlive the runtime: for frozen programs, proved while
   // compiling.
   runtime(program_view const& p, Worker& w, run_options options = {})
-      : view_(p), worker_(w), options_(options) {
+      : view_(p), worker_(w), options_(usable(options)) {
     start();
   }
 
   runtime(runtime const&) = delete;
   runtime& operator=(runtime const&) = delete;
 
-  ~runtime() {
-    {
-      std::lock_guard const lock(mutex_);
-      leaving_ = true;
-    }
-    begin_.notify_all();
-  }
+  ~runtime() { leave(); }
 
   // One step. Rethrows what the worker throws on any device, after all devices have stopped; throws
-  // stalled when nothing has moved for the stall timeout and nobody computes, and mismatched_transfer
-  // when two devices disagree. After an exception the runtime is ready for the next step.
+  // stalled when nothing has moved for the stall timeout and no device is inside the worker, and
+  // mismatched_transfer when two devices disagree. After an exception the runtime is ready for the next
+  // step. Passes are never interrupted: a step that fails lasts until those under way return.
   void run() {
     board_->reset();
     std::unique_lock lock(mutex_);
@@ -89,6 +87,12 @@ class runtime {
     return p;
   }
 
+  static run_options usable(run_options const& o) {
+    if (o.mode == transfer_mode::buffered && o.buffered_depth == 0)
+      throw std::invalid_argument("a buffer between two devices has to hold at least one message");
+    return o;
+  }
+
   std::size_t bytes(slot_kind kind, int stage) const {
     return static_cast<std::size_t>(worker_.bytes(kind, stage));
   }
@@ -107,10 +111,23 @@ class runtime {
       auto const first = static_cast<std::size_t>(view_.stream_begin[static_cast<std::size_t>(d)]);
       ends_.emplace_back(view_, d, *board_, worker_, options_.record ? times_.data() + first : nullptr);
     }
-    for (int d = 0; d < view_.device_count; ++d)
-      for (int lane = 0; lane < view_.lane_count; ++lane)
-        if (lane == compute_lane || !plans_[static_cast<std::size_t>(d)].lane(lane).empty())
-          threads_.emplace_back([this, d, lane] { live(d, lane); });
+    try {
+      for (int d = 0; d < view_.device_count; ++d)
+        for (int lane = 0; lane < view_.lane_count; ++lane)
+          if (lane == compute_lane || !plans_[static_cast<std::size_t>(d)].lane(lane).empty())
+            threads_.emplace_back([this, d, lane] { live(d, lane); });
+    } catch (...) {  // the system has no more threads: those that live are joined without a destructor
+      leave();
+      throw;
+    }
+  }
+
+  void leave() {
+    {
+      std::lock_guard const lock(mutex_);
+      leaving_ = true;
+    }
+    begin_.notify_all();
   }
 
   // A lane's thread: a step whenever one begins.
@@ -156,7 +173,7 @@ class runtime {
         std::min<std::chrono::milliseconds>(options_.stall_timeout, std::chrono::milliseconds{50});
     while (!end_.wait_for(lock, pause, [&] { return running_ == 0; })) {
       std::uint64_t const now_moved = board_->moved();
-      if (now_moved != moved || board_->anyone_computes()) {
+      if (now_moved != moved || board_->anyone_works()) {
         moved = now_moved;
         last_change = clock::now();
       } else if (!error_ && clock::now() - last_change >= options_.stall_timeout) {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <new>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace ashlar::host {
@@ -26,8 +27,14 @@ class sequential {
   // Throws violation with check(p).
   sequential(program p, Worker& w) : program_(std::move(p)), worker_(w) {
     if (diagnosis const d = check(program_); !d.ok()) throw violation{d};
+    recomputed_.resize(static_cast<std::size_t>(program_.micro_batch_count())
+                       * static_cast<std::size_t>(program_.stage_count()));
+    for (instruction const& i : program_.instructions)
+      if (i.code == opcode::compute && i.what.kind == pass_kind::recompute)
+        recomputed_[index_of(i.what)] = true;
   }
 
+  // One step. Needs memory for all values of all micro-batches at once.
   void run() {
     memory_.clear();
     // Device after device as far as its inputs reach, until all are through: a program that is proved
@@ -72,13 +79,8 @@ class sequential {
       inputs.push_back(found->second.view());
       return true;
     };
-    frame f{.what = what,
-            .inputs = {},
-            .outputs = {},
-            .checkpoint = {},
-            .stash = {},
-            .weight_stash = {},
-            .weight_gradient = {}};
+    frame f{};
+    f.what = what;
     if (what.kind == pass_kind::forward) {
       for (int before : program_.graph.predecessors(stage))
         if (!input({slot_kind::activation, k, before, all})) return false;
@@ -103,12 +105,10 @@ class sequential {
     return true;
   }
 
-  bool is_recomputed(pass what) const {
-    for (instruction const& i : program_.instructions)
-      if (i.code == opcode::compute
-          && i.what == pass{pass_kind::recompute, what.stage, what.micro_batch})
-        return true;
-    return false;
+  bool is_recomputed(pass what) const { return recomputed_[index_of(what)]; }
+  std::size_t index_of(pass what) const {
+    return static_cast<std::size_t>(what.micro_batch) * static_cast<std::size_t>(program_.stage_count())
+           + static_cast<std::size_t>(what.stage);
   }
 
   class aligned {
@@ -148,6 +148,7 @@ class sequential {
 
   program program_;
   Worker& worker_;
+  std::vector<bool> recomputed_;  // by micro-batch and stage
   std::map<key, aligned> memory_;
 };
 

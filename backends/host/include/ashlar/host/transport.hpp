@@ -4,6 +4,7 @@
 #include <ashlar/host/channel.hpp>
 #include <ashlar/host/gate.hpp>
 #include <ashlar/host/reduction.hpp>
+#include <ashlar/render/token.hpp>
 #include <ashlar/run.hpp>
 
 #include <atomic>
@@ -11,6 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace ashlar::host {
@@ -24,12 +27,14 @@ struct instruction_time {
 // What the threads of all devices share. Everything is allocated here, before the first step.
 class switchboard {
  public:
+  // Throws std::invalid_argument for a lane or a peer that is not there; of a program that nobody
+  // proved.
   switchboard(program_view const& p, transfer_mode mode, std::uint32_t depth,
               std::size_t largest_message)
       : devices_(static_cast<std::size_t>(p.device_count)),
         lanes_(static_cast<std::size_t>(p.lane_count)),
         progress_(devices_ * lanes_),
-        computing_(devices_),
+        working_(devices_ * lanes_),
         position_(p.instructions.size(), 0),
         channels_(devices_ * devices_),
         reductions_(static_cast<std::size_t>(p.stage_count)) {
@@ -38,22 +43,31 @@ class switchboard {
       std::vector<std::uint32_t> next(lanes_, 0);
       auto at = static_cast<std::size_t>(p.stream_begin[d]);
       for (instruction const& i : p.stream(static_cast<int>(d))) {
+        require(i.lane >= 0 && i.lane < p.lane_count, i, "lane");
+        if (i.code != opcode::compute) require(i.peer >= 0 && i.peer < p.device_count, i, "peer");
         position_[at++] = next[static_cast<std::size_t>(i.lane)]++;
-        if (i.code == opcode::send && !between(static_cast<int>(d), i.peer))
-          between(static_cast<int>(d), i.peer) = std::make_unique<channel>(mode, depth, largest_message);
-        if (i.code == opcode::receive && !between(i.peer, static_cast<int>(d)))
-          between(i.peer, static_cast<int>(d)) = std::make_unique<channel>(mode, depth, largest_message);
-        if (i.code == opcode::reduce) ++members[static_cast<std::size_t>(i.what.stage)];
+        if (i.code == opcode::reduce) {
+          require(i.what.stage >= 0 && i.what.stage < p.stage_count, i, "stage");
+          ++members[static_cast<std::size_t>(i.what.stage)];
+        }
+        if (i.code != opcode::send && i.code != opcode::receive) continue;
+        int const self = static_cast<int>(d), source = i.code == opcode::send ? self : i.peer,
+                  target = i.code == opcode::send ? i.peer : self;
+        if (auto& c = between(source, target); !c)
+          c = std::make_unique<channel>(source, target, mode, depth, largest_message);
       }
     }
     for (std::size_t stage = 0; stage < members.size(); ++stage)
-      if (members[stage] > 1) reductions_[stage] = std::make_unique<reduction>(members[stage]);
+      if (members[stage] > 0) reductions_[stage] = std::make_unique<reduction>(members[stage]);
   }
 
   gate& progress(int device, int lane) {
     return progress_[static_cast<std::size_t>(device) * lanes_ + static_cast<std::size_t>(lane)];
   }
-  std::atomic<bool>& computing(int device) { return computing_[static_cast<std::size_t>(device)]; }
+  // Whether the lane's thread is inside the worker, where it may stay for as long as it likes.
+  std::atomic<bool>& working(int device, int lane) {
+    return working_[static_cast<std::size_t>(device) * lanes_ + static_cast<std::size_t>(lane)];
+  }
   // How many instructions of its lane stand before instruction `index` of the whole program.
   std::uint32_t position(int index) const { return position_[static_cast<std::size_t>(index)]; }
   std::unique_ptr<channel>& between(int source, int target) {
@@ -63,7 +77,7 @@ class switchboard {
 
   void reset() {
     each([](auto& part) { part.reset(); });
-    for (auto& flag : computing_) flag.store(false, std::memory_order_relaxed);
+    for (auto& flag : working_) flag.store(false, std::memory_order_relaxed);
   }
   void stop() {
     each([](auto& part) { part.stop(); });
@@ -75,13 +89,19 @@ class switchboard {
     for (gate const& g : progress_) sum += g.count();
     return sum;
   }
-  bool anyone_computes() const {
-    for (auto const& flag : computing_)
+  bool anyone_works() const {
+    for (auto const& flag : working_)
       if (flag.load(std::memory_order_acquire)) return true;
     return false;
   }
 
  private:
+  static void require(bool holds, instruction const& i, char const* what) {
+    if (!holds)
+      throw std::invalid_argument("the instruction " + to_string(i) + " names a " + what
+                                  + " that is not there");
+  }
+
   template <class Act>
   void each(Act act) {
     for (gate& g : progress_) act(g);
@@ -93,7 +113,7 @@ class switchboard {
 
   std::size_t devices_, lanes_;
   std::vector<gate> progress_;                          // by device and lane: instructions done
-  std::vector<std::atomic<bool>> computing_;            // by device
+  std::vector<std::atomic<bool>> working_;              // by device and lane
   std::vector<std::uint32_t> position_;                 // by instruction of the program
   std::vector<std::unique_ptr<channel>> channels_;      // by source and target
   std::vector<std::unique_ptr<reduction>> reductions_;  // by stage
@@ -122,7 +142,9 @@ class host_transport {
     board_->progress(device_, lane).await(board_->position(first_ + index) + 1);
   }
   void begin(instruction const& i, int index) {
-    if (i.code == opcode::compute) board_->computing(device_).store(true, std::memory_order_release);
+    // A lane that has nothing to wait for would else run on for the rest of a step that has failed.
+    board_->progress(device_, i.lane).await(0);
+    if (i.lane == compute_lane) works(i, true);
     if (times_ != nullptr) times_[index].begin = now();
   }
   void send(instruction const& i, message m, buffer bytes) {
@@ -133,16 +155,23 @@ class host_transport {
   }
   void reduce(instruction const& i, buffer bytes) {
     board_->reduction_of(i.what.stage)
-        .run(static_cast<std::size_t>(i.peer), bytes,
-             [&](buffer into, buffer from) { worker_->accumulate(i.what.stage, into, from); });
+        .run(static_cast<std::size_t>(i.peer), bytes, [&](buffer into, buffer from) {
+          works(i, true);
+          worker_->accumulate(i.what.stage, into, from);
+          works(i, false);
+        });
+    works(i, true);  // reduced() comes next
   }
   void done(instruction const& i, int index) {
     if (times_ != nullptr) times_[index].end = now();
-    if (i.code == opcode::compute) board_->computing(device_).store(false, std::memory_order_release);
+    works(i, false);
     board_->progress(device_, i.lane).advance();
   }
 
  private:
+  void works(instruction const& i, bool yes) {
+    board_->working(device_, i.lane).store(yes, std::memory_order_release);
+  }
   std::int64_t now() const {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - start_).count();
   }

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""What does a compiler pay? Prints Markdown tables.
+
+usage: table.py [--only headers|asserts] [--repeat N] [--sizes P,M ...]
+
+headers  including a public header: processor time of -fsyntax-only, the smallest of N runs.
+asserts  static_assert(valid<...>()) of a schedule and of a program: processor time beyond the include, and the
+         smallest limit on constant evaluation that suffices (-fconstexpr-ops-limit of g++, -fconstexpr-steps of
+         clang++), found by bisection to 3 %.
+"""
+import argparse
+import resource
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+INCLUDE = ROOT / "include"
+HIGH = 1 << 31
+COMPILERS = {
+    "g++": (["g++"], lambda limit: [f"-fconstexpr-ops-limit={limit}", "-fconstexpr-loop-limit=16777216"], 33554432),
+    "clang++": (["clang++", "clang++-14"], lambda limit: [f"-fconstexpr-steps={limit}"], 1048576),
+}
+
+
+class Compiler:
+    def __init__(self, program, limit_flags, default):
+        self.program, self.limit_flags, self.default = program, limit_flags, default
+
+    def run(self, text, flags=()):
+        """Whether it compiles, and the processor time in milliseconds."""
+        with tempfile.NamedTemporaryFile("w", suffix=".cpp") as source:
+            source.write(text)
+            source.flush()
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            done = subprocess.run([self.program, "-std=c++20", "-fsyntax-only", f"-I{INCLUDE}", *flags, source.name],
+                                  capture_output=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return done.returncode == 0, 1000 * spent
+
+    def fastest(self, text, repeat, flags=()):
+        """The smallest time of some runs; None if it does not compile."""
+        results = [self.run(text, flags) for _ in range(repeat)]
+        return min(time for _, time in results) if all(ok for ok, _ in results) else None
+
+    def needs(self, text):
+        """The smallest limit on constant evaluation, to 3 %."""
+        low, high = 1, 1024
+        while not self.run(text, self.limit_flags(high))[0]:
+            low, high = high, 2 * high
+            if high > HIGH:
+                return None
+        while high - low > 0.03 * high:
+            middle = (low + high) // 2
+            if self.run(text, self.limit_flags(middle))[0]:
+                high = middle
+            else:
+                low = middle
+        return high
+
+
+def compilers():
+    found = {}
+    for name, (programs, flags, default) in COMPILERS.items():
+        for program in programs:
+            if shutil.which(program):
+                found.setdefault(name, Compiler(program, flags, default))
+    return found
+
+
+def number(value, form="{:,.0f}"):
+    return "-" if value is None else form.format(value)
+
+
+def headers(found, repeat):
+    print(f"| header | {' | '.join(f'{name}, ms' for name in found)} |")
+    print("|---|" + "---:|" * len(found))
+    rows = [("(nothing)", "")]
+    rows += [("`<vector>`", "#include <vector>\n")]
+    for path in sorted(INCLUDE.rglob("*.hpp")):
+        name = path.relative_to(INCLUDE).as_posix()
+        rows.append((f"`<{name}>`", f"#include <{name}>\n"))
+    for name, text in rows:
+        times = [number(compiler.fastest(text, repeat)) for compiler in found.values()]
+        print(f"| {name} | {' | '.join(times)} |", flush=True)
+
+
+def text_of(name, p, m, what):
+    tail = " | lower()" if what == "program" else ""
+    return f"""#include <ashlar/catalog.hpp>
+#include <ashlar/lower.hpp>
+#include <ashlar/valid.hpp>
+using namespace ashlar;
+constexpr auto make = [] {{
+  return catalog::find("{name}")->build({{devices{{{p}}}, micro_batches{{{m}}}}}) | repeat(micro_batches{{{m}}})
+         | squeeze(){tail};
+}};
+"""
+
+
+def asserts(found, repeat, sizes):
+    columns = [f"{name}, ms | {name}, limit needed | of its default" for name in found]
+    print(f"| value | p | m | passes | {' | '.join(columns)} |")
+    print("|---|" + "---:|" * (3 + 3 * len(found)))
+    for what in ("schedule", "program"):
+        for p, m in sizes:
+            name = "zb-h1"
+            text = text_of(name, p, m, what)
+            cells = []
+            for compiler in found.values():
+                plain = compiler.fastest(text, repeat)
+                checked = text + "static_assert(valid<make>());\n"
+                time = compiler.fastest(checked, repeat, compiler.limit_flags(HIGH - 1))
+                limit = compiler.needs(checked) if time is not None else None
+                cells += [number(max(time - plain, 0)) if time is not None and plain is not None else "-", number(limit),
+                          number(limit / compiler.default, "{:.2f}") if limit else "-"]
+            print(f"| {what}, {name} | {p} | {m} | {3 * p * m} | {' | '.join(cells)} |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=("headers", "asserts"))
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--sizes", nargs="+", default=["4,8", "4,16", "8,16", "8,32", "8,64"])
+    options = parser.parse_args()
+    found = compilers()
+    if not found:
+        parser.error("neither g++ nor clang++ found")
+    if options.only != "asserts":
+        headers(found, options.repeat)
+    if options.only is None:
+        print()
+    if options.only != "headers":
+        asserts(found, options.repeat, [tuple(map(int, size.split(","))) for size in options.sizes])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+// What does the engine itself cost? A step of a worker that does nothing, on threads.
+//
+// `each` is the time of a step divided by the instructions of all devices: waits, hand-overs and message
+// matching, and on a machine with fewer cores than lanes mostly the switches between threads.
+#include <ashlar/catalog.hpp>
+#include <ashlar/host/runtime.hpp>
+#include <ashlar/lower.hpp>
+
+#include <benchmark/benchmark.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace {
+
+using namespace ashlar;
+
+// Slots of one cache line, passes of no length.
+struct idle_worker {
+  std::size_t bytes(slot_kind, int) const { return 64; }
+  void forward(frame const&) {}
+  void recompute(frame const&) {}
+  void backward(frame const&) {}
+  void backward_input(frame const&) {}
+  void backward_weight(frame const&) {}
+  void accumulate(int, buffer, buffer) {}
+  void reduced(int, buffer) {}
+};
+
+void measure(benchmark::State& state, char const* name, host::transfer_mode mode) {
+  catalog::shape const shape{devices{static_cast<int>(state.range(0))},
+                             micro_batches{static_cast<int>(state.range(1))}};
+  program p = lower(catalog::find(name)->make(shape));
+  auto const instructions = static_cast<std::int64_t>(p.instructions.size());
+  idle_worker worker;
+  host::runtime engine(std::move(p), worker, {.mode = mode});
+  for (auto _ : state) engine.run();
+  state.counters["instructions"] = static_cast<double>(instructions);
+  state.counters["each"] =
+      benchmark::Counter(static_cast<double>(instructions),
+                         benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+
+constexpr std::array<std::pair<int, int>, 6> sizes{
+    {{1, 64}, {1, 1024}, {2, 64}, {2, 1024}, {4, 64}, {8, 64}}};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  for (auto const& [mode, mode_name] : {std::pair{host::transfer_mode::rendezvous, "rendezvous"},
+                                        std::pair{host::transfer_mode::buffered, "buffered"}})
+    for (char const* name : {"1f1b", "zb-h1"}) {
+      auto* const family = benchmark::RegisterBenchmark(
+          (std::string(mode_name) + '/' + name).c_str(),
+          [=, mode = mode](benchmark::State& state) { measure(state, name, mode); });
+      for (auto const& [p, m] : sizes) family->Args({p, m});
+      family->ArgNames({"p", "m"})->Unit(benchmark::kMicrosecond)->UseRealTime();
+    }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -1,0 +1,124 @@
+// How many buffers of each kind a timed schedule needs, counted from the lives of its values and without
+// the library's lowering.
+//
+// At one tick passes end, then transfers start in their order (gradients before activations, each by
+// micro-batch and stage), then passes start. Times are counted in steps finer than ticks, so that a
+// transfer that takes no time has its place, too.
+#pragma once
+
+#include <ashlar/instruction.hpp>
+#include <ashlar/schedule.hpp>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+#include <vector>
+
+class lives {
+ public:
+  explicit lives(ashlar::schedule const& s) : s_(s), alive_(s.order.size()) {
+    for (auto const& order : s.order)
+      for (ashlar::timed_pass const& t : order)
+        when_[{t.what.micro_batch, t.what.stage, t.what.kind}] = {(t.start + 1) * steps() - 1,
+                                                                  s.end_of(t) * steps()};
+    for (int k = 0; k < s.micro_batch_count(); ++k)
+      for (int stage = 0; stage < s.stage_count(); ++stage) add(k, stage);
+  }
+
+  // The largest number of values of a kind that a device holds at one time.
+  int most(int device, ashlar::slot_kind kind) const {
+    if (kind == ashlar::slot_kind::weight_gradient) return stages_on(device);
+    int most = 0;
+    auto const& all = alive_[static_cast<std::size_t>(device)][static_cast<std::size_t>(kind)];
+    for (life const& at : all) {
+      auto const holds = [&](life const& l) { return l.begin <= at.begin && at.begin < l.end; };
+      most = std::max(most, static_cast<int>(std::count_if(all.begin(), all.end(), holds)));
+    }
+    return most;
+  }
+
+ private:
+  struct life {
+    ashlar::tick begin, end;  // in steps
+  };
+
+  ashlar::tick stages() const { return s_.stage_count(); }
+  ashlar::tick steps() const { return 4 * stages() * stages() * s_.micro_batch_count() + 4; }
+
+  // The transfer of what a pass that ends at `end` made on `from` for stage `to`: from its place among
+  // the transfers of that tick until `transfer` ticks later, or its place's end if it takes no time.
+  life transfer(ashlar::tick end, bool gradient, int k, int from, int to) const {
+    ashlar::tick const place =
+        ((gradient ? 0 : s_.micro_batch_count()) + k) * stages() * stages() + from * stages() + to;
+    ashlar::tick const begin = end + 1 + 2 * place;
+    return {begin, s_.cost.transfer == 0 ? begin + 1 : end + s_.cost.transfer * steps()};
+  }
+
+  bool has(int k, int stage, ashlar::pass_kind kind) const { return when_.contains({k, stage, kind}); }
+  life const& of(int k, int stage, ashlar::pass_kind kind) const { return when_.at({k, stage, kind}); }
+  // The pass that gives the gradient of the input.
+  life const& back(int k, int stage) const {
+    using ashlar::pass_kind;
+    return has(k, stage, pass_kind::backward) ? of(k, stage, pass_kind::backward)
+                                              : of(k, stage, pass_kind::backward_input);
+  }
+  int device(int k, int stage) const { return s_.device_of({ashlar::pass_kind::forward, stage, k}); }
+
+  void add(int k, int stage, ashlar::slot_kind kind, ashlar::tick begin, ashlar::tick end) {
+    auto& all = alive_[static_cast<std::size_t>(device(k, stage))];
+    all[static_cast<std::size_t>(kind)].push_back({begin, end});
+  }
+
+  void add(int k, int stage) {
+    using ashlar::pass_kind;
+    using ashlar::slot_kind;
+    bool const fused = has(k, stage, pass_kind::backward), again = has(k, stage, pass_kind::recompute);
+    life const forward = of(k, stage, pass_kind::forward), gradient = back(k, stage);
+    life const last = fused ? gradient : of(k, stage, pass_kind::backward_weight);
+
+    ashlar::tick read = forward.end;
+    for (int to : s_.graph.successors(stage)) {
+      bool const local = device(k, to) == device(k, stage);
+      read = std::max(read, local ? of(k, to, pass_kind::forward).end
+                                  : transfer(forward.end, false, k, stage, to).end);
+      if (!local)
+        add(k, stage, slot_kind::gradient, transfer(back(k, to).end, true, k, to, stage).begin,
+            gradient.end);
+    }
+    if (!s_.graph.successors(stage).empty()) add(k, stage, slot_kind::activation, forward.begin, read);
+    for (int from : s_.graph.predecessors(stage)) {
+      bool const local = device(k, from) == device(k, stage);
+      if (!local)
+        add(k, stage, slot_kind::activation,
+            transfer(of(k, from, pass_kind::forward).end, false, k, from, stage).begin, forward.end);
+      add(k, stage, slot_kind::gradient, gradient.begin,
+          local ? back(k, from).end : transfer(gradient.end, true, k, stage, from).end);
+    }
+    ashlar::tick const used = std::max(gradient.end, last.end);
+    if (again) {
+      life const recompute = of(k, stage, pass_kind::recompute);
+      add(k, stage, slot_kind::checkpoint, forward.begin, recompute.end);
+      add(k, stage, slot_kind::stash, forward.begin, forward.end);
+      add(k, stage, slot_kind::stash, recompute.begin, used);
+    } else {
+      add(k, stage, slot_kind::stash, forward.begin, used);
+    }
+    add(k, stage, slot_kind::weight_stash, gradient.begin, last.end);
+  }
+
+  int stages_on(int device) const {
+    int count = 0;
+    for (int stage = 0; stage < s_.stage_count(); ++stage)
+      for (int route = 0; route < s_.where.route_count(); ++route)
+        if (s_.where.device_of(route, stage) == device) {
+          ++count;
+          break;  // a device's routes share the stage
+        }
+    return count;
+  }
+
+  ashlar::schedule const& s_;
+  std::map<std::tuple<int, int, ashlar::pass_kind>, life> when_;
+  std::vector<std::array<std::vector<life>, ashlar::slot_kinds>> alive_;
+};

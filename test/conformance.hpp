@@ -1,0 +1,72 @@
+// What every backend has to pass: programs of all kinds give, bit by bit, the losses and gradients of
+// the sequential reference. `run(program, worker)` runs one step of the backend.
+#pragma once
+
+#include "small_network.hpp"
+#include <ashlar/block_algebra.hpp>
+#include <ashlar/catalog.hpp>
+#include <ashlar/host/sequential.hpp>
+#include <ashlar/lower.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace test {
+
+struct sample_program {
+  std::string name;
+  ashlar::program program;
+};
+
+// Every entry of the catalog in several sizes and with both kinds of transfer lanes, and what no entry
+// has yet: replicas, recomputation, stages that fork and join.
+inline std::vector<sample_program> sample_programs() {
+  using namespace ashlar;
+  std::vector<sample_program> all;
+  auto const add = [&](std::string const& name, schedule const& s) {
+    for (transfer_lanes lanes : {transfer_lanes::one, transfer_lanes::one_a_peer})
+      all.push_back(
+          {name + (lanes == transfer_lanes::one ? ", one lane" : ", a lane a peer"), lower(s, {lanes})});
+  };
+  for (catalog::entry const& e : catalog::entries)
+    for (auto [p, m] : {std::pair{1, 1}, {1, 3}, {2, 1}, {2, 4}, {3, 5}, {4, 8}})
+      add(std::string(e.name) + " p=" + std::to_string(p) + " m=" + std::to_string(m),
+          e.make(
+              {devices{p}, micro_batches{m}, costs(stage_cost{.forward = 2, .backward_input = 3}, 1)}));
+
+  for (int p : {2, 3, 4}) {
+    block const down = catalog::zb_h1(devices{p}) | with_interval(6);
+    add("both ways p=" + std::to_string(p),
+        overlay(down, shift(mirror(down), 3)) | repeat(micro_batches{6}) | squeeze());
+    add("recompute p=" + std::to_string(p),
+        recompute(catalog::one_f_one_b(devices{p})) | repeat(micro_batches{4}) | squeeze());
+  }
+  block const chain = catalog::one_f_one_b(devices{4});
+  add("fork and join", chain | over(stage_graph(stages{4}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}))
+                           | repeat(micro_batches{4}) | squeeze());
+  return all;
+}
+
+template <class Run>
+void conforms(Run run) {
+  std::uint64_t seed = 1;
+  for (sample_program const& sample : sample_programs()) {
+    CAPTURE(sample.name);
+    small_network network(sample.program.stage_count(), sample.program.micro_batch_count());
+    ashlar::host::sequential(sample.program, network).run();
+    small_network::outcome const expected = network.take();
+
+    network.delays = seed++;
+    run(sample.program, network);
+    for (int stage = 0; stage < sample.program.stage_count(); ++stage)
+      CHECK(network.reductions(stage)
+            == static_cast<int>(ashlar::replicas(sample.program.where, stage).size()));
+    CHECK(network.take() == expected);
+  }
+}
+
+}  // namespace test

@@ -1,0 +1,89 @@
+// The host backend gives the bits of the sequential reference, and the reference those of plain
+// back-propagation.
+#include "../conformance.hpp"
+
+#include <ashlar/freeze.hpp>
+#include <ashlar/host/runtime.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+
+using namespace ashlar;
+
+TEST_CASE("host: the reference's gradients are the slopes of its loss") {
+  for (test::sample_program const& sample : test::sample_programs()) {
+    program const& p = sample.program;
+    if (p.micro_batch_count() > 4 || p.lanes != transfer_lanes::one) continue;
+    CAPTURE(sample.name);
+    test::small_network w(p.stage_count(), p.micro_batch_count());
+    host::sequential reference(p, w);
+    reference.run();
+    auto const gradients = w.take().gradients;
+    auto const loss = [&] {
+      reference.run();
+      double sum = 0;
+      for (double l : w.take().losses) sum += l;
+      return sum;
+    };
+    for (int stage = 0; stage < p.stage_count(); ++stage)
+      for (std::size_t i = 0; i < test::small_network::width; ++i) {
+        double& weight = w.weights(stage)[4 * i];
+        double const here = weight, step = 1e-5;
+        weight = here + step;
+        double const above = loss();
+        weight = here - step;
+        double const below = loss();
+        weight = here;
+        CHECK(gradients[static_cast<std::size_t>(stage)][4 * i]
+              == doctest::Approx((above - below) / (2 * step)).epsilon(1e-6).scale(1));
+      }
+  }
+}
+
+TEST_CASE("host: rendezvous conforms") {
+  test::conforms([](program const& p, test::small_network& w) { host::runtime(p, w).run(); });
+}
+
+TEST_CASE("host: buffered transfers conform") {
+  for (std::uint32_t depth : {1U, 3U})
+    test::conforms([depth](program const& p, test::small_network& w) {
+      host::runtime(p, w, {.mode = host::transfer_mode::buffered, .buffered_depth = depth}).run();
+    });
+}
+
+TEST_CASE("host: schedules that accumulate in the same order agree with each other") {
+  auto const outcome_of = [](schedule const& s) {
+    test::small_network w(s.stage_count(), s.micro_batch_count());
+    host::runtime(lower(s), w).run();
+    return w.take();
+  };
+  auto const shape = catalog::shape{devices{4}, micro_batches{8}};
+  auto const gpipe = outcome_of(catalog::find("gpipe")->make(shape));
+  for (char const* name : {"1f1b", "eager-1f1b", "zb-h1"})
+    CHECK(outcome_of(catalog::find(name)->make(shape)) == gpipe);
+}
+
+TEST_CASE("host: a runtime runs step after step, and accumulators start from zero") {
+  program const p = catalog::find("v-half")->make({devices{3}, micro_batches{6}}) | lower();
+  test::small_network w(p.stage_count(), p.micro_batch_count());
+  host::runtime runtime(p, w);
+  runtime.run();
+  auto const first = w.take();
+  for (int step = 0; step < 20; ++step) {
+    runtime.run();
+    CHECK(w.take() == first);
+  }
+}
+
+TEST_CASE("host: a frozen program runs from static memory") {
+  static constexpr auto make = [] {
+    return catalog::one_f_one_b(devices{2}) | repeat(micro_batches{4}) | squeeze() | lower();
+  };
+  test::small_network w(2, 4);
+  host::runtime(freeze<make>.view(), w).run();
+  auto const frozen = w.take();
+  host::sequential(make(), w).run();
+  CHECK(w.take() == frozen);
+}

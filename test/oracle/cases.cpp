@@ -1,0 +1,128 @@
+// The mutants that decide what a rule means, one by one.
+#include "oracle/agreement.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace {
+
+using namespace oracle;
+using ashlar::rule;
+
+program lowered(char const* name, int p, int m,
+                ashlar::transfer_lanes lanes = ashlar::transfer_lanes::one) {
+  using namespace ashlar;
+  return lower(catalog::find(name)->make({devices{p}, micro_batches{m}}), {.lanes = lanes});
+}
+
+// Where an instruction stands in its stream.
+std::size_t find(draft& d, int device, opcode code, pass what) {
+  auto const& stream = d.stream(device);
+  auto const found = std::find_if(stream.begin(), stream.end(), [&](line const& l) {
+    return l.what.code == code && l.what.what == what;
+  });
+  REQUIRE(found != stream.end());
+  return static_cast<std::size_t>(found - stream.begin());
+}
+
+void move(draft& d, int device, std::size_t from, std::size_t to) {
+  auto& stream = d.stream(device);
+  line const l = stream[from];
+  stream.erase(stream.begin() + static_cast<std::ptrdiff_t>(from));
+  stream.insert(stream.begin() + static_cast<std::ptrdiff_t>(to), l);
+}
+
+// Both sides must find `expected` broken, or neither anything.
+void judge(draft const& d, rule expected) {
+  program const p = d.assemble();
+  opinions const o = ask(p);
+  INFO(written_out(o) << written_out(p));
+  CHECK(o.proof.broken == expected);
+  CHECK(o.oracle.good == (expected == rule::none));
+}
+
+constexpr pass forward(int stage, int k) { return {pass_kind::forward, stage, k}; }
+constexpr pass backward(int stage, int k) { return {pass_kind::backward, stage, k}; }
+
+// An activation slot of its own for the forward value of a micro-batch on a device of two.
+void give_own_slot(draft& d, int device, int k) {
+  auto& slots = d.slots(device);
+  auto const fresh = static_cast<int>(slots.size());
+  for (line& l : d.stream(device))
+    for (operand& o : l.operands)
+      if (slots[static_cast<std::size_t>(o.slot)] == slot_kind::activation
+          && l.what.what.kind == pass_kind::forward && l.what.what.micro_batch == k)
+        o.slot = fresh;
+  slots.push_back(slot_kind::activation);
+}
+
+}  // namespace
+
+TEST_CASE("messages may overtake each other, if they do so on both sides") {
+  draft d(lowered("gpipe", 2, 2));
+  give_own_slot(d, 0, 1);
+  give_own_slot(d, 1, 1);
+  judge(d, rule::none);
+  move(d, 0, find(d, 0, opcode::send, forward(0, 0)), find(d, 0, opcode::send, forward(0, 1)));
+  judge(d, rule::sends_and_receives_have_the_same_order);
+  move(d, 1, find(d, 1, opcode::receive, forward(0, 1)), find(d, 1, opcode::receive, forward(0, 0)));
+  judge(d, rule::none);
+}
+
+TEST_CASE("a receive ahead of the send that leads to it: a circle") {
+  for (auto lanes : {ashlar::transfer_lanes::one, ashlar::transfer_lanes::one_a_peer}) {
+    draft d(lowered("1f1b", 2, 1, lanes));
+    move(d, 0, find(d, 0, opcode::receive, backward(1, 0)), 0);
+    judge(d, rule::no_cycle_of_waits);
+    auto const circle = ashlar::find_wait_cycle(d.assemble());
+    CHECK(circle.size() == 4);  // receive, its send behind a receive, whose send is behind the first
+    CHECK(is_wait_cycle(d.assemble(), circle));
+  }
+}
+
+TEST_CASE("no pass works in place") {
+  draft d(lowered("1f1b", 3, 1));
+  line& l = d.stream(1)[find(d, 1, opcode::compute, forward(1, 0))];
+  REQUIRE(l.operands[1].how == access::write);
+  l.operands[1].slot = l.operands[0].slot;
+  for (operand& o : d.stream(1)[find(d, 1, opcode::send, forward(1, 0))].operands)
+    o.slot = l.operands[0].slot;
+  judge(d, rule::no_slot_is_overwritten_before_its_last_read);
+}
+
+TEST_CASE("a weight gradient has one accumulator") {
+  draft d(lowered("1f1b", 2, 2));
+  auto const fresh = static_cast<int>(d.slots(0).size());
+  d.slots(0).push_back(slot_kind::weight_gradient);
+  d.stream(0)[find(d, 0, opcode::compute, backward(0, 1))].operands.back().slot = fresh;
+  judge(d, rule::slot_holds_what_is_read);
+  for (line& l : d.stream(0))
+    if (!l.operands.empty() && l.operands.back().how == access::accumulate)
+      l.operands.back().slot = fresh;
+  judge(d, rule::none);
+}
+
+TEST_CASE("every instruction has its lane") {
+  for (auto lanes : {ashlar::transfer_lanes::one, ashlar::transfer_lanes::one_a_peer}) {
+    draft const right(lowered("1f1b", 3, 2, lanes));
+    int const lane_count = right.assemble().view().lane_count;
+    for (std::size_t i = 0; i < draft(right).stream(1).size(); ++i)
+      for (int lane = 0; lane < lane_count; ++lane) {
+        draft d = right;
+        int& of = d.stream(1)[i].what.lane;
+        bool const other = std::exchange(of, lane) != lane;
+        judge(d, other ? rule::every_instruction_is_on_its_lane : rule::none);
+      }
+  }
+}
+
+TEST_CASE("independent instructions may change places") {
+  draft d(lowered("1f1b", 2, 2));
+  std::size_t const send = find(d, 1, opcode::send, backward(1, 0));
+  REQUIRE(d.stream(1)[send + 1].what.what == forward(1, 1));
+  move(d, 1, send, send + 1);
+  judge(d, rule::none);
+}

@@ -1,0 +1,85 @@
+// Lowered programs of random schedules.
+#include "alive.hpp"
+#include "random.hpp"
+#include "static_check.hpp"
+#include <ashlar/check.hpp>
+#include <ashlar/lower.hpp>
+#include <ashlar/repeat.hpp>
+#include <ashlar/squeeze.hpp>
+
+using namespace random_case;
+
+namespace {
+
+transfer_lanes random_lanes(dice& d) {
+  return d.percent(50) ? transfer_lanes::one : transfer_lanes::one_a_peer;
+}
+
+// Repeated, and most often squeezed, some with work passes.
+schedule random_schedule(dice& d, block const& b) {
+  schedule s = repeat(b, random_count(d, b, 3));
+  if (d.percent(30)) return s;
+  if (d.percent(30))
+    for (auto& order : s.order)
+      order.insert(order.begin() + d.between(0, static_cast<int>(order.size())),
+                   {{pass_kind::work, 0, 0}, 0});
+  return squeeze(s);
+}
+
+TEST_CASE("the program of a valid schedule is proved and keeps every device's order") {
+  FOR_SEEDS(400) {
+    block const b = random_block(d);
+    CAPTURE(seed);
+    INFO(words(b));
+    schedule const s = random_schedule(d, b);
+    program const p = lower(s, {.lanes = random_lanes(d)});
+    CHECK(check(p).ok());
+    CHECK(find_wait_cycle(p).empty());
+    for (int device = 0; device < s.device_count(); ++device) {
+      auto next = s.order[static_cast<std::size_t>(device)].begin();
+      for (instruction const& i : p.view().stream(device))
+        if (i.code == opcode::compute) CHECK(i.what == next++->what);
+      CHECK(next == s.order[static_cast<std::size_t>(device)].end());
+    }
+  }
+}
+
+TEST_CASE("a program has as few slots as its values can share") {
+  FOR_SEEDS(250) {
+    block const b = random_block(d);
+    CAPTURE(seed);
+    INFO(words(b));
+    schedule const s = random_schedule(d, b);
+    program const p = lower(s, {.lanes = random_lanes(d)});
+    lives const values(s);
+    for (int device = 0; device < s.device_count(); ++device)
+      for (int kind = 0; kind < slot_kinds; ++kind) {
+        CAPTURE(device);
+        CAPTURE(kind);
+        auto const k = static_cast<slot_kind>(kind);
+        CHECK(count_slots(p.view(), device, k) == values.most(device, k));
+      }
+  }
+}
+
+TEST_CASE("the budget that a program needs is enough, one byte less is not") {
+  FOR_SEEDS(100) {
+    block const b = random_block(d);
+    CAPTURE(seed);
+    INFO(words(b));
+    program const p = lower(random_schedule(d, b));
+    auto const bytes = [](slot_kind kind, int stage) { return 1 + static_cast<int>(kind) + 7 * stage; };
+    std::int64_t budget = 0;
+    for (int grown = 0; grown < 100; ++grown) {
+      diagnosis const found = check_memory_budget(p, bytes, budget);
+      if (found.ok()) break;
+      CHECK(found.broken == rule::memory_is_within_budget);
+      CHECK(found.number > budget);
+      budget = found.number;
+    }
+    CHECK(check_memory_budget(p, bytes, budget).ok());
+    CHECK(!check_memory_budget(p, bytes, budget - 1).ok());
+  }
+}
+
+}  // namespace

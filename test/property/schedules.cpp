@@ -1,0 +1,174 @@
+// Laws of the operations on schedules.
+#include "random.hpp"
+#include "static_check.hpp"
+#include <ashlar/check.hpp>
+#include <ashlar/compose.hpp>
+#include <ashlar/metrics.hpp>
+#include <ashlar/repeat.hpp>
+#include <ashlar/squeeze.hpp>
+
+#include <map>
+#include <tuple>
+
+using namespace random_case;
+
+namespace {
+
+tick first_start(schedule const& s) {
+  tick first = max_tick;
+  for (auto const& order : s.order)
+    if (!order.empty()) first = std::min(first, order.front().start);
+  return first;
+}
+
+std::vector<std::vector<pass>> passes_of(schedule const& s) {
+  std::vector<std::vector<pass>> all;
+  for (auto const& order : s.order) {
+    all.emplace_back();
+    for (timed_pass const& t : order) all.back().push_back(t.what);
+  }
+  return all;
+}
+
+// A random block repeated, beginning at 0.
+schedule random_schedule(dice& d, block const& b) {
+  schedule const s = repeat(b, random_count(d, b));
+  return shift(s, -first_start(s));
+}
+
+TEST_CASE("squeeze is idempotent, keeps the order, is never longer and holds no more") {
+  FOR_SEEDS(400) {
+    block const b = random_block(d);
+    CAPTURE(seed);
+    INFO(words(b));
+    schedule const s = random_schedule(d, b), q = squeeze(s);
+    CHECK(check(q).ok());
+    CHECK(squeeze(q) == q);
+    CHECK(passes_of(q) == passes_of(s));
+    CHECK(makespan(q) <= makespan(s));
+    std::vector<int> const before = peak_activations(s), after = peak_activations(q);
+    for (std::size_t i = 0; i < before.size(); ++i) CHECK(after[i] <= before[i]);
+    for (std::size_t i = 0; i < q.order.size(); ++i)
+      for (std::size_t j = 0; j < q.order[i].size(); ++j)
+        CHECK(q.order[i][j].start <= s.order[i][j].start);
+    CHECK(retime(q, q.cost) == q);
+    CHECK(squeeze(mirror(s)) == mirror(q));
+    CHECK(squeeze(shift(s, 17)) == q);
+  }
+}
+
+TEST_CASE("nothing can start earlier in a squeezed schedule") {
+  FOR_SEEDS(250) {
+    block const b = random_block(d);
+    CAPTURE(seed);
+    INFO(words(b));
+    schedule const q = squeeze(random_schedule(d, b));
+    std::map<std::tuple<int, int, result>, tick> end;
+    for (auto const& order : q.order)
+      for (timed_pass const& t : order)
+        end[{t.what.micro_batch, t.what.stage, result_of(t.what.kind)}] = q.end_of(t);
+    for (auto const& order : q.order) {
+      tick free = 0;
+      for (timed_pass const& t : order) {
+        tick earliest = free;
+        for_each_input(q.graph, t.what, [&](result r, int stage) {
+          auto const found = end.find({t.what.micro_batch, stage, r});
+          if (found == end.end()) return;
+          bool const local =
+              q.device_of({t.what.kind, stage, t.what.micro_batch}) == q.device_of(t.what);
+          earliest = std::max(earliest, found->second + (local ? 0 : q.cost.transfer));
+        });
+        CHECK(t.start == earliest);
+        free = q.end_of(t);
+      }
+    }
+  }
+}
+
+TEST_CASE("other costs keep the order, dearer ones are never shorter") {
+  FOR_SEEDS(250) {
+    block const b = random_block(d);
+    CAPTURE(seed);
+    INFO(words(b));
+    schedule const q = squeeze(random_schedule(d, b));
+    costs dearer = q.cost;
+    for (stage_cost& c : dearer.per_stage) c.forward += d.between(0, 3);
+    dearer.transfer += d.between(0, 3);
+    schedule const r = retime(q, dearer);
+    CHECK(check(r).ok());
+    CHECK(passes_of(r) == passes_of(q));
+    CHECK(makespan(r) >= makespan(q));
+    CHECK(retime(r, q.cost) == q);
+  }
+}
+
+TEST_CASE("work passes go anywhere") {
+  FOR_SEEDS(250) {
+    block const b = random_block(d);
+    CAPTURE(seed);
+    INFO(words(b));
+    schedule s = random_schedule(d, b);
+    for (std::size_t i = 0; i < s.order.size(); ++i) {
+      auto const at = d.between(0, static_cast<int>(s.order[i].size()));
+      s.order[i].insert(s.order[i].begin() + at, {{pass_kind::work, 0, 0}, 0});
+    }
+    schedule const q = squeeze(s);
+    CHECK(check(q).ok());
+    CHECK(passes_of(q) == passes_of(s));
+    CHECK(squeeze(q) == q);
+  }
+}
+
+TEST_CASE("take leaves the first micro-batches as they were") {
+  FOR_SEEDS(250) {
+    block const b = random_block(d);
+    CAPTURE(seed);
+    INFO(words(b));
+    schedule const s = random_schedule(d, b);
+    int const m = s.micro_batch_count(), n = d.between(1, m), k = d.between(1, n);
+    schedule const t = take(s, micro_batches{n});
+    CHECK(check(t).ok());
+    CHECK(check(squeeze(t)).ok());
+    CHECK(t.micro_batch_count() == n);
+    CHECK(take(s, micro_batches{m}) == s);
+    CHECK(take(t, micro_batches{k}) == take(s, micro_batches{k}));
+    for (std::size_t i = 0; i < s.order.size(); ++i)
+      for (timed_pass const& x : s.order[i]) {
+        auto const& kept = t.order[i];
+        CHECK((std::find(kept.begin(), kept.end(), x) != kept.end()) == (x.what.micro_batch < n));
+      }
+  }
+}
+
+TEST_CASE("then and merge keep all passes of both") {
+  FOR_SEEDS(250) {
+    world const w = random_world(d);
+    block const x = random_block(d, w), y = d.percent(50) ? x : random_block(d, w);
+    CAPTURE(seed);
+    INFO(words(x));
+    INFO(words(y));
+    schedule const a = random_schedule(d, x), b = random_schedule(d, y);
+    schedule const c = then(a, b);
+    CHECK(check(c).ok());
+    CHECK(makespan(c) == makespan(a) + makespan(b));
+    CHECK(makespan(squeeze(c)) <= makespan(c));
+    CHECK(c.micro_batch_count() == a.micro_batch_count() + b.micro_batch_count());
+    CHECK(take(c, micro_batches{a.micro_batch_count()}).order == a.order);
+
+    schedule const m = merge(a, b);
+    CHECK(check_passes(m).ok());
+    CHECK(take(m, micro_batches{a.micro_batch_count()}).order == a.order);
+    CHECK(mirror(m) == merge(mirror(a), mirror(b)));
+    for (std::size_t i = 0; i < m.order.size(); ++i) {
+      CHECK(m.order[i].size() == a.order[i].size() + b.order[i].size());
+      CHECK(std::is_sorted(m.order[i].begin(), m.order[i].end(),
+                           [](timed_pass const& u, timed_pass const& v) { return u.start < v.start; }));
+      std::vector<timed_pass> second;
+      for (timed_pass t : m.order[i])
+        if ((t.what.micro_batch -= a.micro_batch_count()) >= 0) second.push_back(t);
+      CHECK(second == b.order[i]);
+    }
+  }
+}
+
+}  // namespace

@@ -1,0 +1,210 @@
+// Random valid blocks and schedules, the same for a seed on every machine; and words for them.
+#pragma once
+
+#include <ashlar/block_algebra.hpp>
+#include <ashlar/dependencies.hpp>
+#include <ashlar/schedule.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <ostream>
+#include <random>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace random_case {
+
+using namespace ashlar;
+
+class dice {
+ public:
+  explicit dice(std::uint64_t seed) : engine_(seed) {}
+
+  // From low to high, both included.
+  int between(int low, int high) {
+    return low + static_cast<int>(engine_() % static_cast<std::uint64_t>(high - low + 1));
+  }
+  bool percent(int chance) { return between(1, 100) <= chance; }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+// What several blocks must have in common to be laid over each other.
+struct world {
+  devices p;
+  stage_graph graph;
+  costs cost;
+  placement where;
+};
+
+inline placement random_placement(dice& d, devices p, stages count) {
+  return make_placement(p, count, [&](int) { return d.between(0, p.value - 1); });
+}
+
+inline stage_graph random_graph(dice& d, int count) {
+  if (d.percent(70)) return chain(stages{count});
+  std::vector<stage_edge> edges;
+  for (int to = 1; to < count; ++to)
+    for (int from = 0, sure = d.between(-1, to - 1); from < to; ++from)
+      if (from == sure || d.percent(20)) edges.push_back({from, to});
+  return stage_graph(stages{count}, edges);
+}
+
+inline costs random_costs(dice& d, int count) {
+  std::vector<stage_cost> each(d.percent(50) ? std::size_t{1} : static_cast<std::size_t>(count));
+  for (stage_cost& c : each) {
+    c = {d.between(1, 4), d.between(1, 4), d.between(1, 4)};
+    if (d.percent(50)) c.recompute = d.between(1, 4);
+  }
+  return costs(each, d.percent(40) ? 0 : d.between(1, 4));
+}
+
+inline world random_world(dice& d) {
+  devices const p{d.between(1, 5)};
+  world w{p, {}, {}, linear(p)};
+  switch (d.between(0, 4)) {
+    case 0:
+      break;
+    case 1:
+      w.where = looped(p, chunks{d.between(1, 3)});
+      break;
+    case 2:
+      w.where = wave(p, waves{d.between(1, 2)});
+      break;
+    default:
+      w.where = random_placement(d, p, stages{d.between(1, 8)});
+  }
+  w.graph = random_graph(d, w.where.stage_count());
+  w.cost = random_costs(d, w.where.stage_count());
+  return w;
+}
+
+struct wishes {
+  bool fused = true, split = true, again = true;  // which passes a stage may have
+};
+
+// Puts the passes of a block one after the other at random free times after their inputs.
+class block_writer {
+ public:
+  block_writer(dice& d, world const& w, wishes want) : d_(d), want_(want) {
+    b_.graph = w.graph;
+    b_.cost = w.cost;
+    b_.where = w.where;
+    if (d.percent(35))
+      b_.where =
+          overlay(b_.where, d.percent(50) ? mirror(w.where)
+                                          : random_placement(d, w.p, stages{w.where.stage_count()}));
+    int const group = d.between(b_.where.route_count(), b_.where.route_count() + 2);
+    for (int k = 0; k < group; ++k)
+      b_.route.push_back(k < b_.where.route_count() ? k : d.between(0, b_.where.route_count() - 1));
+    choose_passes();
+  }
+
+  block write() {
+    std::vector<tick> busy(static_cast<std::size_t>(b_.where.device_count()), 0);
+    for (pass what : passes_) busy[static_cast<std::size_t>(b_.device_of(what))] += b_.cost.of(what);
+    tick const least = *std::max_element(busy.begin(), busy.end());
+    b_.interval = least + d_.between(0, static_cast<int>(least / 2));
+    while (!fits()) b_.interval += 1 + least / 4;
+    tick const by = d_.between(-20, 20);
+    for (cell& c : b_.cells) c.offset += by;
+    return b_;
+  }
+
+ private:
+  void choose_passes() {
+    int const count = b_.where.stage_count();
+    for (int k = 0; k < b_.micro_batch_count(); ++k) {
+      for (int s = 0; s < count; ++s) passes_.push_back({pass_kind::forward, s, k});
+      for (int s = count; s-- > 0;) {
+        if (want_.again && d_.percent(20)) passes_.push_back({pass_kind::recompute, s, k});
+        if (want_.fused && (!want_.split || d_.percent(50))) {
+          passes_.push_back({pass_kind::backward, s, k});
+        } else {
+          passes_.push_back({pass_kind::backward_input, s, k});
+          passes_.push_back({pass_kind::backward_weight, s, k});
+        }
+      }
+    }
+  }
+
+  bool fits() {
+    b_.cells.clear();
+    result_table<tick> ends(b_.where.stage_count(), b_.micro_batch_count(), -1);
+    std::vector<std::vector<bool>> taken(
+        static_cast<std::size_t>(b_.where.device_count()),
+        std::vector<bool>(static_cast<std::size_t>(b_.interval), false));
+    for (pass what : passes_) {
+      auto& row = taken[static_cast<std::size_t>(b_.device_of(what))];
+      tick start = d_.percent(70) ? 0 : d_.between(0, static_cast<int>(b_.interval));
+      for_each_input(b_.graph, what, [&](result r, int stage) {
+        tick const end = ends.at(what.micro_batch, stage, r);
+        bool const near = b_.device_of({what.kind, stage, what.micro_batch}) == b_.device_of(what);
+        if (end >= 0) start = std::max(start, end + (near ? 0 : b_.cost.transfer));
+      });
+      if (d_.percent(30)) start += d_.between(0, 5);
+      tick const last = start + b_.interval;
+      while (start < last && !free(row, start, b_.cost.of(what))) ++start;
+      if (start == last) return false;
+      for (tick t = start; t < start + b_.cost.of(what); ++t)
+        row[static_cast<std::size_t>(t % b_.interval)] = true;
+      ends.at(what.micro_batch, what.stage, result_of(what.kind)) = start + b_.cost.of(what);
+      b_.cells.insert(b_.cells.begin() + d_.between(0, static_cast<int>(b_.cells.size())),
+                      {what, start});
+    }
+    return true;
+  }
+
+  bool free(std::vector<bool> const& row, tick start, tick length) const {
+    for (tick t = start; t < start + length; ++t)
+      if (row[static_cast<std::size_t>(t % b_.interval)]) return false;
+    return length <= b_.interval;
+  }
+
+  dice& d_;
+  wishes want_;
+  block b_;
+  std::vector<pass> passes_;
+};
+
+inline block random_block(dice& d, world const& w, wishes want = {}) {
+  return block_writer(d, w, want).write();
+}
+inline block random_block(dice& d, wishes want = {}) { return random_block(d, random_world(d), want); }
+
+// A number of micro-batches that fills `most` blocks at most.
+inline micro_batches random_count(dice& d, block const& b, int most = 4) {
+  return micro_batches{b.micro_batch_count() * d.between(1, most)};
+}
+
+inline std::ostream& operator<<(std::ostream& out, pass const& what) {
+  return out << what.stage << "FRBIWx"[static_cast<int>(what.kind)] << what.micro_batch;
+}
+
+inline std::string words(block const& b) {
+  std::ostringstream out;
+  out << "interval " << b.interval << ", transfer " << b.cost.transfer << ", edges";
+  for (int s = 0; s < b.graph.count(); ++s)
+    for (int to : b.graph.successors(s)) out << ' ' << s << '>' << to;
+  for (int r = 0; r < b.where.route_count(); ++r) {
+    out << ", route";
+    for (int s = 0; s < b.where.stage_count(); ++s) out << ' ' << b.where.device_of(r, s);
+  }
+  out << ", taken";
+  for (int r : b.route) out << ' ' << r;
+  for (cell const& c : b.cells)
+    out << "\n  " << c.what << " on " << b.device_of(c.what) << ": " << c.offset << " + "
+        << b.cost.of(c.what);
+  return out.str();
+}
+
+}  // namespace random_case
+
+// Runs the body `count` times with a fresh `dice d`; what fails names its seed.
+#define FOR_SEEDS(count)                                \
+  for (std::uint64_t seed = 1; seed <= (count); ++seed) \
+    if (random_case::dice d(seed); true)                \
+      for (bool once = true; once; once = false)

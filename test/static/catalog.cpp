@@ -1,0 +1,34 @@
+// Every published schedule at 8 devices and 32 micro-batches: the block, and the schedule repeated and
+// squeezed.
+#include <ashlar/catalog.hpp>
+#include <ashlar/valid.hpp>
+
+#include <cstddef>
+
+using namespace ashlar;
+
+constexpr catalog::shape shape() { return {devices{8}, micro_batches{32}}; }
+
+template <std::size_t Entry>
+constexpr block block_of() {
+  return catalog::entries[Entry].build(shape());
+}
+
+template <std::size_t Entry>
+constexpr schedule schedule_of() {
+  return catalog::entries[Entry].make(shape());
+}
+
+static_assert(catalog::entries.size() == 5, "a line for each entry below");
+
+static_assert(valid<block_of<0>>());
+static_assert(valid<block_of<1>>());
+static_assert(valid<block_of<2>>());
+static_assert(valid<block_of<3>>());
+static_assert(valid<block_of<4>>());
+
+static_assert(valid<schedule_of<0>>());
+static_assert(valid<schedule_of<1>>());
+static_assert(valid<schedule_of<2>>());
+static_assert(valid<schedule_of<3>>());
+static_assert(valid<schedule_of<4>>());

@@ -1,0 +1,31 @@
+// A block as a user would write one, checked while compiling: one micro-batch down three devices and up
+// again, the weight passes where there is room.
+#include <ashlar/ashlar.hpp>
+
+using namespace ashlar;
+
+constexpr block my_block() {
+  return make_block(linear(devices{3}), costs{}, 3,
+                    {pass_kind::forward, pass_kind::backward_input, pass_kind::backward_weight},
+                    [](pass_kind kind, int stage) {
+                      if (kind == pass_kind::forward) return tick{stage};
+                      if (kind == pass_kind::backward_input) return tick{3 + 2 * (2 - stage)};
+                      return tick{8 + stage};
+                    });
+}
+
+constexpr schedule my_schedule() { return my_block() | repeat(micro_batches{8}) | squeeze(); }
+constexpr program my_program() { return my_schedule() | lower(); }
+
+static_assert(valid<my_block>());
+static_assert(valid<my_schedule>());
+static_assert(valid<my_program>());
+
+// Where no CUDA compiler translates the file, a lambda will do.
+#ifndef __CUDACC__
+static_assert(valid<[] { return my_block() | mirror(); }>());
+#endif
+
+static_assert(lifespan(my_block(), stage_id{0}) == 9);
+static_assert(activation_bound(my_block(), device_id{2}) == 3);
+static_assert(makespan(my_schedule()) == 3 * 8 + 2);

@@ -1,0 +1,68 @@
+#include <ashlar/catalog.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/check.hpp>
+
+#include <set>
+#include <string>
+
+using namespace shapes;
+
+namespace {
+
+constexpr bool test_find() {
+  for (catalog::entry const& e : catalog::entries) HOLDS(catalog::find(e.name) == &e);
+  HOLDS(catalog::find("") == nullptr && catalog::find("1F1B") == nullptr);
+  HOLDS(catalog::find("gpip") == nullptr && catalog::find("gpipe ") == nullptr);
+  return true;
+}
+BOTH_TIMES("entries by name", test_find)
+
+constexpr bool test_make() {
+  catalog::shape shape{devices{3}, micro_batches{4}};
+  shape.cost = costs(stage_cost{2, 3, 4}, 1);
+  for (catalog::entry const& e : catalog::entries) {
+    HOLDS(e.build(shape).cost == costs{});  // blocks are in units of one pass
+    schedule const s = e.make(shape);
+    HOLDS(s.cost == shape.cost && s.micro_batch_count() == 4 && s.device_count() == 3);
+    HOLDS(check(s).ok());
+  }
+  return true;
+}
+BOTH_TIMES("an entry makes a schedule under the shape's costs", test_make)
+
+TEST_CASE("every entry says what it is and whose") {
+  std::set<std::string> names;
+  for (catalog::entry const& e : catalog::entries) {
+    names.insert(e.name);
+    CHECK(!std::string(e.summary).empty());
+    CHECK(!std::string(e.source).empty());
+  }
+  CHECK(names.size() == catalog::entries.size());
+}
+
+TEST_CASE("one device, one micro-batch, a stage's own costs") {
+  for (catalog::entry const& e : catalog::entries) {
+    CHECK(check(e.make({devices{1}, micro_batches{1}})).ok());
+    CHECK(check(e.make({devices{1}, micro_batches{9}})).ok());
+    CHECK(check(e.make({devices{17}, micro_batches{1}})).ok());
+    int const count = e.build({devices{4}, micro_batches{2}}).where.stage_count();
+    std::vector<stage_cost> each;
+    for (tick s = 0; s < count; ++s) each.push_back({1 + s, 2 + s % 3, 3});
+    CHECK(check(e.make({devices{4}, micro_batches{6}, costs(each, 2)})).ok());
+  }
+}
+
+TEST_CASE("shapes that cannot be") {
+  for (catalog::entry const& e : catalog::entries) {
+    CHECK_BREAKS(counts_are_positive, e.make({devices{0}, micro_batches{4}}));
+    CHECK_BREAKS(counts_are_positive, e.make({devices{-2}, micro_batches{4}}));
+    CHECK_BREAKS(counts_are_positive, e.make({devices{2}, micro_batches{0}}));
+    CHECK_BREAKS(counts_are_positive, e.make({devices{2}, micro_batches{-1}}));
+    CHECK_BREAKS(tables_agree,
+                 e.make({devices{4}, micro_batches{2}, costs(std::vector<stage_cost>(3))}));
+  }
+}
+
+}  // namespace

@@ -1,0 +1,67 @@
+#include <ashlar/compose.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/check_schedule.hpp>
+
+using namespace shapes;
+
+namespace {
+
+constexpr bool test_repeat_in_parts() {
+  block const b = catalog::zb_h1(devices{3});
+  schedule const five = repeat(b, micro_batches{5});
+  HOLDS(five == merge(repeat(b, micro_batches{2}), shift(repeat(b, micro_batches{3}), 2 * 3)));
+  HOLDS(five == (repeat(b, micro_batches{4}) | merge(shift(repeat(b, micro_batches{1}), 4 * 3))));
+  return true;
+}
+BOTH_TIMES("merging the parts of a repetition", test_repeat_in_parts)
+
+constexpr bool test_then() {
+  schedule const a = one_f_one_b(3, 2), b = one_f_one_b(3, 4), c = then(a, b);
+  HOLDS(check(c).ok() && c.micro_batch_count() == 6);
+  HOLDS(makespan(c) == makespan(a) + makespan(b));
+  HOLDS((a | then(b)) == c);
+  schedule const turned = then(a, mirror(b));
+  HOLDS(makespan(squeeze(turned)) < makespan(turned));  // the last device need not wait for the first
+  return true;
+}
+BOTH_TIMES("one after another, with a flush between", test_then)
+
+constexpr bool test_routes() {
+  schedule const down = one_f_one_b(3, 2), up = mirror(down), both = then(down, up);
+  HOLDS(both.where.route_count() == 2 && both.route == std::vector<int>{0, 0, 1, 1});
+  HOLDS(check(both).ok());
+  HOLDS(then(down, down).where.route_count() == 1);
+  HOLDS(mirror(mirror(both)) == both);
+  return true;
+}
+BOTH_TIMES("another placement becomes another route", test_routes)
+
+constexpr bool test_take() {
+  schedule const s = one_f_one_b(3, 5), two = s | take(micro_batches{2});
+  HOLDS(check(two).ok() && two.micro_batch_count() == 2);
+  HOLDS(squeeze(two) == one_f_one_b(3, 2));
+  HOLDS(take(s, micro_batches{5}) == s);
+  return true;
+}
+BOTH_TIMES("only the first micro-batches", test_take)
+
+constexpr bool test_shift() {
+  schedule const s = one_f_one_b(2, 2);
+  HOLDS(shift(shift(s, 9), -9) == s && makespan(s | shift(9)) == makespan(s) + 9);
+  return true;
+}
+BOTH_TIMES("shifted", test_shift)
+
+TEST_CASE("schedules that do not fit each other") {
+  schedule const s = one_f_one_b(3, 2);
+  CHECK_BREAKS(tables_agree, merge(s, one_f_one_b(2, 2)));
+  CHECK_BREAKS(tables_agree, merge(s, retime(s, costs(stage_cost{2, 2, 2}))));
+  CHECK_BREAKS(tables_agree, then(s, catalog::find("v-half")->make({devices{3}, micro_batches{1}})));
+  CHECK_BREAKS(counts_are_positive, take(s, micro_batches{0}));
+  CHECK_BREAKS(counts_are_positive, take(s, micro_batches{-1}));
+  CHECK_BREAKS(counts_are_positive, take(s, micro_batches{3}));
+}
+
+}  // namespace
