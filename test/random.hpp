@@ -140,7 +140,7 @@ class block_writer {
     for (pass what : passes_) {
       auto& row = taken[static_cast<std::size_t>(b_.device_of(what))];
       tick start = d_.percent(70) ? 0 : d_.between(0, static_cast<int>(b_.interval));
-      for_each_input(b_.graph, what, [&](result r, int stage) {
+      for_each_input(b_.graph, what, [&](result r, int stage, int) {
         tick const end = ends.at(what.micro_batch, stage, r);
         bool const near = b_.device_of({what.kind, stage, what.micro_batch}) == b_.device_of(what);
         if (end >= 0) start = std::max(start, end + (near ? 0 : b_.cost.transfer));

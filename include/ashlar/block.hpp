@@ -30,6 +30,7 @@ struct block {
   costs cost;
   tick interval = 1;  // ticks between consecutive repetitions
   std::vector<cell> cells;
+  bool trains = true;  // false: inference, forwards only
 
   constexpr int micro_batch_count() const { return static_cast<int>(route.size()); }
   constexpr int device_of(pass what) const {

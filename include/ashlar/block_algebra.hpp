@@ -41,7 +41,7 @@ constexpr block over(block b, stage_graph graph) {
 // rule::intervals_agree; rule::tables_agree for other stages, devices or costs.
 constexpr block overlay(block a, block const& b) {
   if (a.interval != b.interval) throw violation{{.broken = rule::intervals_agree, .number = b.interval}};
-  if (a.graph != b.graph || a.cost != b.cost)
+  if (a.graph != b.graph || a.cost != b.cost || a.trains != b.trains)
     throw violation{{.broken = rule::tables_agree, .number = b.graph.count()}};
   int const group = a.micro_batch_count(), routes = a.where.route_count();
   a.where = overlay(std::move(a.where), b.where);
@@ -74,6 +74,7 @@ constexpr block scale(block b, tick factor) {
     c.work *= factor;
   }
   b.cost.transfer *= factor;
+  if (b.cost.overlapped != costs::one_after_the_other) b.cost.overlapped *= factor;
   b.interval *= factor;
   for (cell& c : b.cells) c.offset *= factor;
   return b;

@@ -15,8 +15,10 @@ namespace ashlar {
 constexpr diagnosis check(costs const& cost, int stage_count, int m) {
   if (cost.per_stage.size() != 1 && static_cast<int>(cost.per_stage.size()) != stage_count)
     return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(cost.per_stage.size())};
+  if (cost.overlapped < 1 && cost.overlapped != costs::one_after_the_other)
+    return {.broken = rule::durations_are_positive, .number = cost.overlapped};
   if (cost.transfer < 0) return {.broken = rule::durations_are_positive, .number = cost.transfer};
-  tick longest = cost.transfer;
+  tick longest = cost.transfer > cost.overlapped ? cost.transfer : cost.overlapped;
   for (std::size_t stage = 0; stage < cost.per_stage.size(); ++stage) {
     stage_cost const& c = cost.per_stage[stage];
     tick sum = 0;
@@ -34,6 +36,18 @@ constexpr diagnosis check(costs const& cost, int stage_count, int m) {
   tick const all =
       saturating_product(saturating_product(saturating_sum(longest, cost.transfer), stage_count), m);
   if (all >= max_tick) return {.broken = rule::ticks_fit, .number = longest};
+  return {};
+}
+
+// Every micro-batch takes an existing route, all sequence chunks of one the same.
+constexpr diagnosis check_routes(stage_graph const& graph, placement const& where,
+                                 std::vector<int> const& route) {
+  auto const q = static_cast<std::size_t>(graph.sequence_chunks());
+  if (route.size() % q != 0)
+    return {.broken = rule::micro_batches_fill_blocks, .number = graph.sequence_chunks()};
+  for (std::size_t k = 0; k < route.size(); ++k)
+    if (route[k] < 0 || route[k] >= where.route_count() || (q > 1 && route[k] != route[k - k % q]))
+      return {.broken = rule::tables_agree, .number = route[k]};
   return {};
 }
 
@@ -65,14 +79,20 @@ class pass_register {
     return entries_.at(micro_batch, stage, r);
   }
 
-  // Every stage has its forward and its backward, whole or in both parts, for every micro-batch.
-  constexpr diagnosis complete(int stage_count, int m) {
+  // Every stage has its forward and, if it `trains`, its backward, whole or in both parts, for every
+  // micro-batch; else no backward.
+  constexpr diagnosis complete(int stage_count, int m, bool trains) {
     for (int k = 0; k < m; ++k)
       for (int stage = 0; stage < stage_count; ++stage) {
         if (!entries_.at(k, stage, result::activation).present)
           return missing(pass_kind::forward, stage, k);
         entry const& input = entries_.at(k, stage, result::input_gradient);
         bool const weight = entries_.at(k, stage, result::weight_gradient).present;
+        if (!trains) {
+          if (!input.present && !weight) continue;
+          return {.broken = rule::inference_goes_forward_only,
+                  .first = {.what = {weight ? pass_kind::backward_weight : pass_kind::backward, stage, k}}};
+        }
         if (!input.present)
           return missing(weight ? pass_kind::backward_input : pass_kind::backward, stage, k);
         if (input.fused && weight)
@@ -97,8 +117,8 @@ template <class DeviceOf>
 constexpr diagnosis check_inputs(stage_graph const& graph, tick transfer, site const& where, tick start,
                                  pass_register& ends, DeviceOf device_of) {
   diagnosis found;
-  for_each_input(graph, where.what, [&](result r, int stage) {
-    auto const& input = ends(where.what.micro_batch, stage, r);
+  for_each_input(graph, where.what, [&](result r, int stage, int micro_batch) {
+    auto const& input = ends(micro_batch, stage, r);
     if (!input.present) return;
     int const device = device_of(stage);
     tick const arrival = device == where.device ? input.end : input.end + transfer;
@@ -109,7 +129,7 @@ constexpr diagnosis check_inputs(stage_graph const& graph, tick transfer, site c
                                                      : pass_kind::backward_input;
     found = {.broken = rule::no_pass_starts_before_its_input,
              .first = where,
-             .second = {.device = device, .what = {kind, stage, where.what.micro_batch}},
+             .second = {.device = device, .what = {kind, stage, micro_batch}},
              .number = arrival - start};
   });
   return found;
@@ -124,9 +144,7 @@ constexpr diagnosis check(block const& b) {
   int const stage_count = b.where.stage_count(), group = b.micro_batch_count();
   if (group < 1 || b.interval < 1) return {.broken = rule::counts_are_positive, .number = b.interval};
   if (b.graph.count() != stage_count) return {.broken = rule::tables_agree, .number = b.graph.count()};
-  for (int route : b.route)
-    if (route < 0 || route >= b.where.route_count())
-      return {.broken = rule::tables_agree, .number = route};
+  if (diagnosis const d = check_routes(b.graph, b.where, b.route); !d.ok()) return d;
   if (diagnosis const d = check(b.cost, stage_count, group); !d.ok()) return d;
 
   pass_register ends(stage_count, group);
@@ -138,7 +156,7 @@ constexpr diagnosis check(block const& b) {
     where.device = b.device_of(what);
     if (diagnosis const d = ends.enter(where, b.cells[i].offset + b.cost.of(what)); !d.ok()) return d;
   }
-  if (diagnosis d = ends.complete(stage_count, group); !d.ok()) {
+  if (diagnosis d = ends.complete(stage_count, group, b.trains); !d.ok()) {
     d.first.device = b.device_of(d.first.what);
     return d;
   }

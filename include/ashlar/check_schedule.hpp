@@ -17,9 +17,7 @@ constexpr diagnosis check_passes(schedule const& s, pass_register& ends) {
   if (s.graph.count() != stage_count) return {.broken = rule::tables_agree, .number = s.graph.count()};
   if (static_cast<int>(s.order.size()) != s.device_count())
     return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(s.order.size())};
-  for (int route : s.route)
-    if (route < 0 || route >= s.where.route_count())
-      return {.broken = rule::tables_agree, .number = route};
+  if (diagnosis const d = check_routes(s.graph, s.where, s.route); !d.ok()) return d;
   if (diagnosis const d = check(s.cost, stage_count, m); !d.ok()) return d;
 
   for (std::size_t device = 0; device < s.order.size(); ++device)
@@ -34,9 +32,11 @@ constexpr diagnosis check_passes(schedule const& s, pass_register& ends) {
         return {.broken = rule::pass_is_on_its_device,
                 .first = where,
                 .second = {.device = s.device_of(t.what), .what = t.what}};
+      if (!is_paired_right(s.order[device], i))
+        return {.broken = rule::overlapped_passes_are_a_pair, .first = where};
       if (diagnosis const d = ends.enter(where, s.end_of(t)); !d.ok()) return d;
     }
-  diagnosis d = ends.complete(stage_count, m);
+  diagnosis d = ends.complete(stage_count, m, s.trains);
   if (!d.ok()) d.first.device = s.device_of(d.first.what);
   return d;
 }
@@ -57,7 +57,7 @@ constexpr diagnosis check(schedule const& s) {
     for (std::size_t i = 0; i < order.size(); ++i) {
       pass const what = order[i].what;
       site const where{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = what};
-      if (order[i].start < free)
+      if (order[i].start < free && !order[i].closes_pair())
         return {.broken = rule::passes_do_not_collide,
                 .first = where,
                 .second = {.device = where.device, .index = where.index - 1, .what = order[i - 1].what},

@@ -41,11 +41,15 @@ struct stage_cost {
   friend constexpr bool operator==(stage_cost const&, stage_cost const&) = default;
 };
 
-// Costs of a model: one entry for all stages alike, or one entry a stage; and the ticks of a transfer
-// between two devices (a hand-over between stages of one device is free).
+// Costs of a model: one entry for all stages alike, or one entry a stage; the ticks of a transfer
+// between two devices (a hand-over between stages of one device is free); and those of a forward and a
+// backward that run overlapped on one device.
 struct costs {
   std::vector<stage_cost> per_stage = std::vector<stage_cost>(1);
   tick transfer = 0;
+  tick overlapped = one_after_the_other;
+
+  static constexpr tick one_after_the_other = -1;
 
   constexpr costs() = default;
   constexpr costs(stage_cost alike, tick transfer_time = 0)
@@ -57,6 +61,9 @@ struct costs {
     return per_stage[per_stage.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
   }
   constexpr tick of(pass what) const { return of_stage(what.stage).of(what.kind); }
+  constexpr tick of_pair(pass forward, pass backward) const {
+    return overlapped == one_after_the_other ? of(forward) + of(backward) : overlapped;
+  }
 
   friend constexpr bool operator==(costs const&, costs const&) = default;
 };

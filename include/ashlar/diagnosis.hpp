@@ -32,6 +32,8 @@ enum class rule : unsigned char {
   intervals_agree,
   micro_batches_fill_blocks,
   order_has_no_cycle,
+  overlapped_passes_are_a_pair,
+  inference_goes_forward_only,
   // programs: complete
   every_send_has_its_receive,
   every_receive_has_its_send,
@@ -110,6 +112,11 @@ constexpr char const* sentence(rule broken) {
       return "the micro-batches must fill whole building blocks";
     case rule::order_has_no_cycle:
       return "the devices' orders must not wait for each other in a circle";
+    case rule::overlapped_passes_are_a_pair:
+      return "a forward and the backward that it overlaps must stand and start together, independent of "
+             "each other";
+    case rule::inference_goes_forward_only:
+      return "a schedule for inference must not have backward passes";
     case rule::every_send_has_its_receive:
       return "every send must have its receive on the peer";
     case rule::every_receive_has_its_send:

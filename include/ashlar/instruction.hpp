@@ -38,6 +38,7 @@ struct instruction {
   pass what = {};  // compute: the pass; send, receive: the pass that made the value; reduce: the stage
   int to = -1;     // send, receive: the stage that the value is for
   int peer = -1;  // send, receive: the other device; reduce: this replica's rank, the order of summation
+  bool with_next = false;  // compute: runs overlapped with the next instruction of the stream
   int first_operand = 0;
   int operand_count = 0;
 

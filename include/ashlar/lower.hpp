@@ -35,6 +35,7 @@ class lowering {
     program_.where = s.where;
     program_.route = s.route;
     program_.lanes = options.lanes;
+    program_.trains = s.trains;
     std::size_t passes = 0;
     for (auto const& order : s.order) passes += order.size();
     // At most two transfers a pass and edge, five operands a pass on a chain.
@@ -100,6 +101,7 @@ class lowering {
     pool_ = {};
     for (std::size_t stage = 0; stage < stages_; ++stage) {
       weight_gradient_[stage] = -1;
+      if (!s_.trains) continue;
       for (int d : replicas(s_.where, static_cast<int>(stage)))
         if (d == device) weight_gradient_[stage] = pool_.acquire(slot_kind::weight_gradient);
     }
@@ -118,7 +120,7 @@ class lowering {
     for (timed_pass const& t : s_.order[static_cast<std::size_t>(device)]) {
       write_events(t.start);
       pool_.advance(t.start);
-      write_compute(t.what, s_.end_of(t));
+      write_compute(t, s_.end_of(t));
     }
     write_events(max_tick);
     program_.stream_begin.push_back(static_cast<int>(program_.instructions.size()));
@@ -177,9 +179,10 @@ class lowering {
     use(weight_gradient_[static_cast<std::size_t>(e.what.stage)], access::accumulate);
   }
 
-  constexpr void write_compute(pass what, tick end) {
+  constexpr void write_compute(timed_pass const& t, tick end) {
+    pass const what = t.what;
     int const k = what.micro_batch, stage = what.stage;
-    begin({.code = opcode::compute, .lane = compute_lane, .what = what});
+    begin({.code = opcode::compute, .lane = compute_lane, .what = what, .with_next = t.opens_pair()});
     switch (what.kind) {
       case pass_kind::forward: {
         for (int before : s_.graph.predecessors(stage))

@@ -33,7 +33,8 @@ constexpr std::vector<tick> busy(schedule const& s) {
   std::vector<tick> all;
   for (auto const& order : s.order) {
     tick sum = 0;
-    for (timed_pass const& t : order) sum += s.cost.of(t.what);
+    for (timed_pass const& t : order)
+      if (!t.closes_pair()) sum += s.end_of(t) - t.start;
     all.push_back(sum);
   }
   return all;

@@ -50,6 +50,7 @@ struct program {
   placement where;
   std::vector<int> route;  // of each micro-batch
   transfer_lanes lanes = transfer_lanes::one;
+  bool trains = true;  // false: inference, forwards only
   std::vector<instruction> instructions;
   std::vector<int> stream_begin = {0};
   std::vector<operand> operands;

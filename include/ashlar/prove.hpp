@@ -10,6 +10,23 @@
 
 namespace ashlar {
 
+// Instruction `i` of a stream that ends before `end`, run overlapped with the next: a forward and a fused
+// backward, neither of which writes what the other uses.
+constexpr bool overlaps_well(program const& p, int i, int end) {
+  if (i + 1 == end) return false;
+  instruction const &self = p.instructions[static_cast<std::size_t>(i)],
+                    &other = p.instructions[static_cast<std::size_t>(i) + 1];
+  if (self.code != opcode::compute || other.code != opcode::compute || self.lane != other.lane
+      || other.with_next || self.what.kind != pass_kind::forward
+      || other.what.kind != pass_kind::backward)
+    return false;
+  for (operand const& mine : p.view().operands_of(self))
+    for (operand const& theirs : p.view().operands_of(other))
+      if (mine.slot == theirs.slot && (mine.how != access::read || theirs.how != access::read))
+        return false;
+  return true;
+}
+
 // Tables have consistent sizes and every index stays inside: what the levels rely on when they read the
 // program.
 constexpr diagnosis check_well_formed(program const& p) {
@@ -19,9 +36,7 @@ constexpr diagnosis check_well_formed(program const& p) {
       || p.stream_begin.back() != static_cast<int>(p.instructions.size())
       || p.slot_begin.back() != static_cast<int>(p.slots.size()))
     return {.broken = rule::tables_agree};
-  for (int route : p.route)
-    if (route < 0 || route >= p.where.route_count())
-      return {.broken = rule::tables_agree, .number = route};
+  if (diagnosis const d = check_routes(p.graph, p.where, p.route); !d.ok()) return d;
   // All begins before any is followed: begins that ascend from 0 to the size stay inside.
   if (p.stream_begin.front() != 0 || p.slot_begin.front() != 0) return {.broken = rule::tables_agree};
   for (std::size_t at = 0; at + 1 < ends; ++at)
@@ -42,6 +57,8 @@ constexpr diagnosis check_well_formed(program const& p) {
         if (slot < 0 || slot >= slots)
           return {.broken = rule::slot_holds_what_is_read, .first = where, .number = slot};
       }
+      if (self.with_next && !overlaps_well(p, i, p.stream_begin[at + 1]))
+        return {.broken = rule::overlapped_passes_are_a_pair, .first = where};
     }
   }
   return {};

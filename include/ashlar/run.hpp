@@ -177,12 +177,35 @@ void compute(Worker& w, frame const& f) {
   }
 }
 
+// Runs a forward and the backward behind it as one: overlapped if the worker can, else one after the
+// other.
+template <worker Worker>
+void compute_pair(Worker& w, frame const& forward, frame const& backward) {
+  if constexpr (requires { w.overlapped(forward, backward); }) {
+    w.overlapped(forward, backward);
+  } else {
+    compute(w, forward);
+    compute(w, backward);
+  }
+}
+
 // Runs the instruction `index` of a device's stream: waits for what it has to wait for, does it, says
-// that it is done.
+// that it is done. The first of a pair does both; the second is then nothing more to do.
 template <worker Worker, transport Transport>
 void interpret(device_plan const& plan, int index, Worker& w, Transport& t) {
   device_plan::step const& s = plan.at(index);
+  if (index > 0 && plan.at(index - 1).what.with_next) return;
   for (int other : plan.waits_of(index)) t.wait(s.what, other);
+  if (s.what.with_next) {
+    device_plan::step const& next = plan.at(index + 1);
+    for (int other : plan.waits_of(index + 1)) t.wait(next.what, other);
+    t.begin(s.what, index);
+    t.begin(next.what, index + 1);
+    compute_pair(w, s.frame, next.frame);
+    t.done(s.what, index);
+    t.done(next.what, index + 1);
+    return;
+  }
   t.begin(s.what, index);
   switch (s.what.code) {
     case opcode::compute:

@@ -26,12 +26,16 @@ class order_walk {
   // pass of the schedule gives count as present. Linear in passes and dependencies. Breaks
   // rule::every_pass_is_known or rule::order_has_no_cycle; starts are then of no use.
   constexpr diagnosis run() {
+    if (s_.micro_batch_count() % s_.graph.sequence_chunks() != 0)
+      return {.broken = rule::micro_batches_fill_blocks, .number = s_.graph.sequence_chunks()};
     for (std::size_t d = 0; d < p_; ++d)
       for (std::size_t i = 0; i < s_.order[d].size(); ++i) {
         pass const what = s_.order[d][i].what;
         if (what.stage < 0 || what.stage >= s_.stage_count() || what.micro_batch < 0
             || what.micro_batch >= s_.micro_batch_count())
           return {.broken = rule::every_pass_is_known, .first = at(d, i)};
+        if (!is_paired_right(s_.order[d], i))
+          return {.broken = rule::overlapped_passes_are_a_pair, .first = at(d, i)};
         if (what.kind != pass_kind::work) result(what).end = pending;
       }
     std::vector<std::size_t> awake;
@@ -69,31 +73,45 @@ class order_walk {
   constexpr void advance(std::size_t device, std::vector<std::size_t>& awake) {
     std::vector<timed_pass>& order = s_.order[device];
     for (std::size_t& i = next_[device]; i < order.size(); ++i) {
-      pass const what = order[i].what;
       tick start = free_[device];
-      entry* missing = nullptr;
-      for_each_input(s_.graph, what, [&](ashlar::result r, int stage) {
-        entry& input = results_.at(what.micro_batch, stage, r);
-        if (input.end == pending) missing = &input;
-        if (input.end < 0) return;
-        tick const arrival =
-            stage == what.stage || local(what, stage) ? input.end : input.end + s_.cost.transfer;
-        start = arrival > start ? arrival : start;
-      });
-      if (missing) {
+      entry* missing = earliest(order[i].what, start);
+      bool const pair = order[i].overlaps >= 0;
+      if (pair && missing == nullptr) missing = earliest(order[i + 1].what, start);
+      if (missing != nullptr) {
         next_waiter_[device] = missing->waiter;
         missing->waiter = static_cast<int>(device);
         return;
       }
       order[i].start = start;
-      free_[device] = start + s_.cost.of(what);
-      if (what.kind == pass_kind::work) continue;
-      entry& done = result(what);
-      done.end = free_[device];
-      for (int d = std::exchange(done.waiter, nobody); d != nobody;
-           d = next_waiter_[static_cast<std::size_t>(d)])
-        awake.push_back(static_cast<std::size_t>(d));
+      free_[device] = s_.end_of(order[i]);
+      finish(order[i].what, free_[device], awake);
+      if (!pair) continue;
+      order[++i].start = start;
+      finish(order[i].what, free_[device], awake);
     }
+  }
+
+  // Raises `start` to when the last of the pass's inputs arrives, or returns one that is missing.
+  constexpr entry* earliest(pass what, tick& start) {
+    entry* missing = nullptr;
+    for_each_input(s_.graph, what, [&](ashlar::result r, int stage, int micro_batch) {
+      entry& input = results_.at(micro_batch, stage, r);
+      if (input.end == pending) missing = &input;
+      if (input.end < 0) return;
+      tick const arrival =
+          stage == what.stage || local(what, stage) ? input.end : input.end + s_.cost.transfer;
+      start = arrival > start ? arrival : start;
+    });
+    return missing;
+  }
+
+  constexpr void finish(pass what, tick end, std::vector<std::size_t>& awake) {
+    if (what.kind == pass_kind::work) return;
+    entry& done = result(what);
+    done.end = end;
+    for (int d = std::exchange(done.waiter, nobody); d != nobody;
+         d = next_waiter_[static_cast<std::size_t>(d)])
+      awake.push_back(static_cast<std::size_t>(d));
   }
 
   constexpr bool local(pass what, int stage) const {
@@ -102,13 +120,16 @@ class order_walk {
   }
 
   constexpr diagnosis stuck(std::size_t device) {
-    site const blocked = at(device, next_[device]);
+    site blocked = at(device, next_[device]);
+    tick ignored = 0;
+    if (s_.order[device][next_[device]].overlaps >= 0 && earliest(blocked.what, ignored) == nullptr)
+      blocked = at(device, next_[device] + 1);
     diagnosis d{.broken = rule::order_has_no_cycle, .first = blocked};
     for (std::size_t other = 0; other < p_; ++other)
       for (std::size_t i = next_[other]; i < s_.order[other].size(); ++i)
-        for_each_input(s_.graph, blocked.what, [&](ashlar::result r, int stage) {
+        for_each_input(s_.graph, blocked.what, [&](ashlar::result r, int stage, int micro_batch) {
           pass const candidate = s_.order[other][i].what;
-          if (candidate.micro_batch == blocked.what.micro_batch && candidate.stage == stage
+          if (candidate.micro_batch == micro_batch && candidate.stage == stage
               && result_of(candidate.kind) == r)
             d.second = at(other, i);
         });

@@ -19,7 +19,9 @@ struct stage_edge {
   friend constexpr bool operator==(stage_edge, stage_edge) = default;
 };
 
-// A directed acyclic graph over stages 0 .. count-1, every edge from a lower to a higher number.
+// A directed acyclic graph over stages 0 .. count-1, every edge from a lower to a higher number. Where
+// sequences are cut into q chunks, micro-batches q*i .. q*i+q-1 are the chunks of one: on each stage
+// their forwards need each other in order (attention looks back), their backwards in reverse.
 // Both directions are kept as indexed tables, so that a walk over neighbours is a loop over consecutive
 // ints.
 class stage_graph {
@@ -45,6 +47,14 @@ class stage_graph {
   }
 
   constexpr int count() const { return count_; }
+  constexpr int sequence_chunks() const { return sequence_chunks_; }
+
+  // The same stages over sequences in q chunks. Throws violation{rule::counts_are_positive}.
+  friend constexpr stage_graph in_sequence_chunks(stage_graph graph, int q) {
+    if (q < 1) throw violation{{.broken = rule::counts_are_positive, .number = q}};
+    graph.sequence_chunks_ = q;
+    return graph;
+  }
 
   using range = list_view<int>;
   constexpr range predecessors(int stage) const { return slice(before_, stage); }  // ascending
@@ -104,6 +114,7 @@ class stage_graph {
   }
 
   int count_ = 0;
+  int sequence_chunks_ = 1;
   table before_;
   table after_;
 };

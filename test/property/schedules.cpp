@@ -71,7 +71,7 @@ TEST_CASE("nothing can start earlier in a squeezed schedule") {
       tick free = 0;
       for (timed_pass const& t : order) {
         tick earliest = free;
-        for_each_input(q.graph, t.what, [&](result r, int stage) {
+        for_each_input(q.graph, t.what, [&](result r, int stage, int) {
           auto const found = end.find({t.what.micro_batch, stage, r});
           if (found == end.end()) return;
           bool const local =

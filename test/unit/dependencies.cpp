@@ -11,12 +11,15 @@ namespace {
 struct input {
   result what;
   int stage;
+  int micro_batch = 0;
   friend constexpr bool operator==(input, input) = default;
 };
 
 constexpr bool needs(stage_graph const& graph, pass what, std::vector<input> const& expected) {
   std::vector<input> found;
-  for_each_input(graph, what, [&](result r, int stage) { found.push_back({r, stage}); });
+  for_each_input(graph, what, [&](result r, int stage, int k) {
+    found.push_back({r, stage, k});
+  });
   return found == expected;
 }
 
@@ -33,6 +36,17 @@ constexpr bool test_chain_inputs() {
   return true;
 }
 BOTH_TIMES("inputs on a chain", test_chain_inputs)
+
+constexpr bool test_sequence_chunk_inputs() {
+  stage_graph const g = in_sequence_chunks(chain(stages{2}), 3);
+  HOLDS(needs(g, {pass_kind::forward, 0, 3}, {}));  // the first chunk of the second sequence
+  HOLDS(needs(g, {pass_kind::forward, 1, 4}, {{result::activation, 0, 4}, {result::activation, 1, 3}}));
+  HOLDS(needs(g, {pass_kind::backward, 1, 4},
+              {{result::activation, 1, 4}, {result::recomputed, 1, 4}, {result::input_gradient, 1, 5}}));
+  HOLDS(needs(g, {pass_kind::backward, 1, 5}, {{result::activation, 1, 5}, {result::recomputed, 1, 5}}));
+  return true;
+}
+BOTH_TIMES("inputs among sequence chunks", test_sequence_chunk_inputs)
 
 constexpr bool test_graph_inputs() {
   stage_graph const g(stages{4}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}});

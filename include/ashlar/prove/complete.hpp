@@ -31,11 +31,37 @@ constexpr diagnosis computes_are_complete(program const& p, message_index const&
               .second = {.device = device, .what = what}};
     if (diagnosis const d = passes.enter(where, 0); !d.ok()) return d;
   }
-  diagnosis d = passes.complete(p.stage_count(), p.micro_batch_count());
+  diagnosis d = passes.complete(p.stage_count(), p.micro_batch_count(), p.trains);
   if (!d.ok())
     d.first.device = p.where.device_of(p.route[static_cast<std::size_t>(d.first.what.micro_batch)],
                                        d.first.what.stage);
   return d;
+}
+
+// Where sequences are cut into chunks, each stage takes those of a sequence in order, and in reverse on
+// the way back: they hand over what they share on the stage itself, without a slot.
+constexpr diagnosis sequence_chunks_are_in_order(program const& p, message_index const& index) {
+  if (p.graph.sequence_chunks() == 1) return {};
+  result_table<int> seen(p.stage_count(), p.micro_batch_count(), -1);
+  for (int pass_over = 0; pass_over < 2; ++pass_over)
+    for (std::size_t i = 0; i < p.instructions.size(); ++i) {
+      pass const what = p.instructions[i].what;
+      if (p.instructions[i].code != opcode::compute || what.kind == pass_kind::work) continue;
+      if (pass_over == 0) {
+        seen.at(what.micro_batch, what.stage, result_of(what.kind)) = static_cast<int>(i);
+        continue;
+      }
+      int late = -1;
+      for_each_input(p.graph, what, [&](result r, int stage, int micro_batch) {
+        if (micro_batch != what.micro_batch && seen.at(micro_batch, stage, r) > static_cast<int>(i))
+          late = seen.at(micro_batch, stage, r);
+      });
+      if (late >= 0)
+        return {.broken = rule::no_pass_starts_before_its_input,
+                .first = index.at(static_cast<int>(i)),
+                .second = index.at(late)};
+    }
+  return {};
 }
 
 // Every edge between devices carries both its messages.
@@ -66,7 +92,7 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
         if (up == down) continue;
         int const micro_batch = static_cast<int>(k);
         int const first = (micro_batch * p.graph.edge_count() + p.graph.edge(from, to)) * 2;
-        for (int back = 0; back < 2; ++back) {
+        for (int back = 0; back < (p.trains ? 2 : 1); ++back) {
           auto const& ends = index.of(first + back);
           if (ends.send != message_index::nowhere && ends.receive != message_index::nowhere) continue;
           pass const what{back == 0 ? pass_kind::forward : pass_kind::backward_input,
@@ -118,7 +144,7 @@ constexpr diagnosis reductions_are_complete(program const& p, message_index cons
       }
       int const at = reduced[static_cast<std::size_t>(stage)];
       bool const right =
-          mine < 0 ? at < 0 : at >= 0 && p.instructions[static_cast<std::size_t>(at)].peer == mine;
+          mine < 0 || !p.trains ? at < 0 : at >= 0 && p.instructions[static_cast<std::size_t>(at)].peer == mine;
       if (right) continue;
       site place{.device = d, .code = opcode::reduce, .what = {pass_kind::backward_weight, stage, 0}};
       if (at >= 0) place = index.at(at);
@@ -150,6 +176,7 @@ constexpr diagnosis lanes_are_right(program const& p, message_index const& index
 // Fills the index on the way. Linear in instructions (and stages a device).
 constexpr diagnosis check_complete(program const& p, message_index& index) {
   if (diagnosis const d = prove_detail::computes_are_complete(p, index); !d.ok()) return d;
+  if (diagnosis const d = prove_detail::sequence_chunks_are_in_order(p, index); !d.ok()) return d;
   if (diagnosis const d = prove_detail::transfers_are_complete(p, index); !d.ok()) return d;
   if (diagnosis const d = prove_detail::reductions_are_complete(p, index); !d.ok()) return d;
   return prove_detail::lanes_are_right(p, index);

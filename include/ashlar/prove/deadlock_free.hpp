@@ -35,8 +35,8 @@ class rendezvous_machine {
     }
   }
 
-  // No cycle_of_waits is broken, or where the first stuck instruction is and what it waits for. Linear
-  // in instructions and waits.
+  // Whether all lanes reach their end; else two neighbours of a circle and its length. Linear in
+  // instructions and waits.
   constexpr diagnosis run() {
     std::vector<std::size_t> awake;
     for (std::size_t lane = head_.size(); lane-- > 0;)
@@ -47,12 +47,12 @@ class rendezvous_machine {
       while (head_[lane] != none && try_run(head_[lane], awake)) {
       }
     }
-    for (int head : head_)
-      if (head != none)
-        return {.broken = rule::no_cycle_of_waits,
-                .first = index_.at(head),
-                .second = index_.at(blocker(head))};
-    return {};
+    std::vector<site> const circle = cycle();
+    if (circle.empty()) return {};
+    return {.broken = rule::no_cycle_of_waits,
+            .first = circle[0],
+            .second = circle[circle.size() == 1 ? 0 : 1],
+            .number = static_cast<std::int64_t>(circle.size())};
   }
 
   // After a run that got stuck: a circle of instructions each of which waits for the next, the last for
@@ -91,11 +91,12 @@ class rendezvous_machine {
   }
   constexpr int base(int i) const { return p_.stream_begin[static_cast<std::size_t>(index_.device(i))]; }
 
-  // The first instruction on its own device that `i` still has to wait for.
+  // The first instruction on its own device that `i`, and what it runs overlapped with, still has to
+  // wait for.
   constexpr int unmet_wait(int i) {
     for (int local : waits_[static_cast<std::size_t>(index_.device(i))].of(i - base(i)))
       if (!of(base(i) + local).done) return base(i) + local;
-    return none;
+    return at(i).with_next ? unmet_wait(i + 1) : none;
   }
 
   constexpr int partner(int i) {
