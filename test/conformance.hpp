@@ -34,9 +34,10 @@ inline std::vector<sample_program> sample_programs() {
   };
   for (catalog::entry const& e : catalog::entries)
     for (auto [p, m] : {std::pair{1, 1}, {1, 3}, {2, 1}, {2, 4}, {3, 5}, {4, 8}})
-      add(std::string(e.name) + " p=" + std::to_string(p) + " m=" + std::to_string(m),
-          e.make(
-              {devices{p}, micro_batches{m}, costs(stage_cost{.forward = 2, .backward_input = 3}, 1)}));
+      if (catalog::shape const shape{devices{p}, micro_batches{m},
+                                     costs(stage_cost{.forward = 2, .backward_input = 3}, 1)};
+          e.check(shape).ok())
+        add(std::string(e.name) + " p=" + std::to_string(p) + " m=" + std::to_string(m), e.make(shape));
 
   for (int p : {2, 3, 4}) {
     block const down = catalog::zb_h1(devices{p}) | with_interval(6);

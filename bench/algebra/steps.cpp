@@ -29,7 +29,7 @@ struct values {
 values make(char const* name, int p, int m) {
   values v;
   v.m = micro_batches{m};
-  v.unit = catalog::find(name)->build({devices{p}, v.m});
+  v.unit = catalog::find(name)->block_of({devices{p}, v.m});
   v.loose = repeat(v.unit, v.m);
   v.tight = squeeze(v.loose);
   v.low = lower(v.tight);

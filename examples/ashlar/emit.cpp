@@ -29,7 +29,7 @@ std::string svg_of(chosen_schedule const& chosen, bool block) {
       fmt::format("{}, {} devices, {} micro-batches", chosen.entry->name, chosen.schedule.device_count(),
                   chosen.schedule.micro_batch_count());
   if (block)
-    return ashlar::svg(chosen.block,
+    return ashlar::svg(block_of(chosen),
                        {.title = fmt::format("{}, the building block", chosen.entry->name)});
   std::size_t passes = 0;
   for (auto const& order : chosen.schedule.order) passes += order.size();

@@ -16,7 +16,7 @@ namespace {
 // Of a size that most schedules have.
 std::string placement_of(ashlar::catalog::entry const& e) {
   try {
-    return placement_name(e.build({ashlar::devices{4}, ashlar::micro_batches{8}}).where);
+    return placement_name(e.make({ashlar::devices{4}, ashlar::micro_batches{8}}).where);
   } catch (ashlar::violation const&) {
     return "-";
   }

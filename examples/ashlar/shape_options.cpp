@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,17 @@ void add_shape_options(CLI::App& command, shape_options& o) {
   };
   count("-p,--devices", o.p, "pipeline devices");
   count("-m,--micro-batches", o.m, "micro-batches");
+  count("-v,--chunks", o.v, "stages on one device, where the schedule leaves the choice");
+  count("--waves", o.waves, "times that a micro-batch goes down and up again (hanayo)");
+  count("--routes", o.routes, "ways through the devices (chimera)");
+  count("--rounds", o.rounds, "depth-first rounds (breadth-first-hybrid)");
+  count("--group", o.group,
+        "micro-batches that take turns on a device's chunks (depth-first); 0: as many as devices");
+  count("--sequence-chunks", o.sequence_chunks, "pieces of a micro-batch's sequence (seq1f1b)");
+  command.add_option("--seam", o.seam, "how basic units are joined (bitpipe): code or figure")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ashlar::catalog::seam>{
+          {"code", ashlar::catalog::seam::code}, {"figure", ashlar::catalog::seam::figure}}))
+      ->type_name("SEAM");
   auto* const per_stage =
       command
           .add_option(
@@ -74,20 +86,49 @@ chosen_schedule choose(shape_options const& o) {
   };
   if (2 * o.p * o.m > most_passes) throw too_large(2 * o.p * o.m);
 
-  ashlar::catalog::shape const shape{ashlar::devices{static_cast<int>(o.p)},
-                                     ashlar::micro_batches{static_cast<int>(o.m)}, costs_of(o)};
-  ashlar::block block = entry.build(shape);
-  long long const passes =
-      static_cast<long long>(block.cells.size()) * (o.m / std::max(block.micro_batch_count(), 1));
-  if (passes > most_passes) throw too_large(passes);
-  int const stage_count = block.where.stage_count();
+  must_lie("-v/--chunks", o.v, 1, most_devices);
+  must_lie("--waves", o.waves, 1, most_devices);
+  must_lie("--routes", o.routes, 1, most_devices);
+  must_lie("--rounds", o.rounds, 1, most_micro_batches);
+  must_lie("--group", o.group, 0, most_micro_batches);
+  must_lie("--sequence-chunks", o.sequence_chunks, 1, most_micro_batches);
+  using ashlar::parameter;
+  long long passes = 2 * o.p * o.m;  // of two kinds at least
+  for (auto [which, times] : {std::pair{parameter::chunk_count, o.v},
+                              {parameter::wave_count, 2 * o.waves},
+                              {parameter::sequence_chunk_count, o.sequence_chunks}})
+    if (entry.uses(which) && (passes *= times) > most_passes) throw too_large(passes);
+
+  ashlar::catalog::shape const shape{.p = ashlar::devices{static_cast<int>(o.p)},
+                                     .m = ashlar::micro_batches{static_cast<int>(o.m)},
+                                     .cost = costs_of(o),
+                                     .v = ashlar::chunks{static_cast<int>(o.v)},
+                                     .w = ashlar::waves{static_cast<int>(o.waves)},
+                                     .routes = static_cast<int>(o.routes),
+                                     .rounds = static_cast<int>(o.rounds),
+                                     .group = static_cast<int>(o.group),
+                                     .seams = o.seam,
+                                     .sequence_chunks = static_cast<int>(o.sequence_chunks)};
+  if (auto const d = entry.check(shape); !d.ok())
+    throw usage_error(fmt::format("{}: {}", entry.name, ashlar::explain(d)));
+  ashlar::catalog::shape alike = shape;  // how many stages there are shows in any costs
+  alike.cost = {};
+  int const stage_count = entry.make(alike).stage_count();
   if (!o.per_stage.empty() && static_cast<int>(shape.cost.per_stage.size()) != stage_count)
     throw usage_error(fmt::format("'{}' has costs of {} stages, but {} on {} devices has {} stages",
                                   o.per_stage, shape.cost.per_stage.size(), entry.name, o.p,
                                   stage_count));
   if (auto const d = ashlar::check(shape.cost, stage_count, shape.m.value); !d.ok())
     throw usage_error(ashlar::explain(d));
+  std::optional<ashlar::block> block;
+  if (entry.block_of != nullptr) block = entry.block_of(shape);
   return {&entry, std::move(block), entry.make(shape)};
+}
+
+ashlar::block const& block_of(chosen_schedule const& chosen) {
+  if (!chosen.block)
+    throw usage_error(fmt::format("{} is not made by repeating a building block", chosen.entry->name));
+  return *chosen.block;
 }
 
 }  // namespace tool

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <optional>
 #include <string>
 
 namespace tool {
@@ -18,17 +19,27 @@ struct shape_options {
   long long backward_weight = 1;
   long long transfer = 0;
   std::string per_stage = {};
+  long long v = 2;
+  long long waves = 1;
+  long long routes = 2;
+  long long rounds = 1;
+  long long group = 0;
+  ashlar::catalog::seam seam = ashlar::catalog::seam::code;
+  long long sequence_chunks = 2;
 };
 
 void add_shape_options(CLI::App& command, shape_options& options);
 
 struct chosen_schedule {
   ashlar::catalog::entry const* entry;
-  ashlar::block block;
+  std::optional<ashlar::block> block;  // if the schedule is made from one
   ashlar::schedule schedule;
 };
 
 // Throws usage_error for an unknown name, sizes out of range, or costs that do not fit.
 chosen_schedule choose(shape_options const& options);
+
+// The building block. Throws usage_error if the schedule is not a repeated one.
+ashlar::block const& block_of(chosen_schedule const& chosen);
 
 }  // namespace tool

@@ -91,7 +91,7 @@ int show(show_options const& o) {
              placement_name(s.where), counted(s.stage_count(), "stage"),
              counted(s.micro_batch_count(), "micro-batch"));
   if (o.block) {
-    fmt::print("{}", ashlar::text(chosen.block, drawing));
+    fmt::print("{}", ashlar::text(block_of(chosen), drawing));
     return done;
   }
   fmt::print("{}\n", ashlar::text(s, drawing));

@@ -1,49 +1,74 @@
-// The published schedules by name. To add one: its block in catalog/, a line here, and its facts in the
-// tests.
+// The published schedules by name. To add one: its block (or orders) in catalog/, a line here, and its
+// facts in the tests.
 #pragma once
 
 #include <ashlar/catalog/gpipe.hpp>
 #include <ashlar/catalog/one_f_one_b.hpp>
+#include <ashlar/catalog/shape.hpp>
 #include <ashlar/catalog/v_half.hpp>
 #include <ashlar/catalog/zb_h1.hpp>
 #include <ashlar/repeat.hpp>
 #include <ashlar/squeeze.hpp>
 
 #include <array>
+#include <initializer_list>
 #include <string_view>
 
 namespace ashlar::catalog {
-
-// What to build a schedule for.
-struct shape {
-  devices p;
-  micro_batches m;
-  costs cost = {};  // for all stages alike, or one entry for each stage of the schedule
-};
 
 struct entry {
   char const* name;
   char const* summary;
   char const* source;
-  block (*build)(shape const&);  // the building block, in units of one pass
+  // The building block, in units of one pass; null where the schedule is not the squeeze of a repeated
+  // block.
+  block (*block_of)(shape const&) = nullptr;
+  // The schedule, where block_of is null or needs more than repeat(m); in any costs.
+  schedule (*schedule_of)(shape const&) = nullptr;
+  // Whether there is such a schedule: rule::parameter_... of the first parameter out of bounds.
+  diagnosis (*check)(shape const&) = is_any_shape;
+  unsigned parameters = 0;  // which it looks at besides devices and micro-batches: see uses()
 
-  // The block repeated and squeezed under the shape's costs. Throws violation as repeat and retime do.
-  constexpr schedule make(shape const& s) const { return build(s) | repeat(s.m) | retime(s.cost); }
+  constexpr bool uses(parameter which) const {
+    return (parameters >> static_cast<unsigned>(which) & 1U) != 0;
+  }
+
+  // The schedule squeezed under the shape's costs. Throws violation{check(s)}, and as retime does.
+  constexpr schedule make(shape const& s) const {
+    if (diagnosis const d = check(s); !d.ok()) throw violation{d};
+    if (schedule_of != nullptr) return schedule_of(s) | retime(s.cost);
+    return block_of(s) | repeat(s.m) | retime(s.cost);
+  }
 };
 
+// For entry::parameters.
+constexpr unsigned parameters_of(std::initializer_list<parameter> all) {
+  unsigned bits = 0;
+  for (parameter which : all) bits |= 1U << static_cast<unsigned>(which);
+  return bits;
+}
+
 inline constexpr std::array entries{
-    entry{"gpipe", "all forwards, then all backwards", "Huang et al., GPipe, 2019",
-          [](shape const& s) { return gpipe(s.p, s.m); }},
-    entry{"1f1b", "one forward, one backward after a warm-up", "Narayanan et al., PipeDream-Flush, 2020",
-          [](shape const& s) { return one_f_one_b(s.p); }},
-    entry{"eager-1f1b", "1F1B with twice the warm-up, to hide transfers", "Zhuang et al., 2022",
-          [](shape const& s) { return eager_one_f_one_b(s.p); }},
-    entry{"zb-h1", "split backward, weight passes fill the bubble, memory of 1F1B",
-          "Qi et al., Zero Bubble Pipeline Parallelism, 2023",
-          [](shape const& s) { return zb_h1(s.p); }},
-    entry{"v-half", "V-shaped placement, split backward, half the memory of 1F1B",
-          "Qi et al., Pipeline Parallelism with Controllable Memory, 2024",
-          [](shape const& s) { return v_half(s.p); }},
+    entry{.name = "gpipe",
+          .summary = "all forwards, then all backwards",
+          .source = "Huang et al., GPipe, 2019",
+          .block_of = [](shape const& s) { return gpipe(s.p, s.m); }},
+    entry{.name = "1f1b",
+          .summary = "one forward, one backward after a warm-up",
+          .source = "Narayanan et al., PipeDream-Flush, 2020",
+          .block_of = [](shape const& s) { return one_f_one_b(s.p); }},
+    entry{.name = "eager-1f1b",
+          .summary = "1F1B with twice the warm-up, to hide transfers",
+          .source = "Zhuang et al., 2022",
+          .block_of = [](shape const& s) { return eager_one_f_one_b(s.p); }},
+    entry{.name = "zb-h1",
+          .summary = "split backward, weight passes fill the bubble, memory of 1F1B",
+          .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023",
+          .block_of = [](shape const& s) { return zb_h1(s.p); }},
+    entry{.name = "v-half",
+          .summary = "V-shaped placement, split backward, half the memory of 1F1B",
+          .source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024",
+          .block_of = [](shape const& s) { return v_half(s.p); }},
 };
 
 // The entry of that name, or null.

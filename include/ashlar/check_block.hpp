@@ -90,8 +90,9 @@ class pass_register {
         bool const weight = entries_.at(k, stage, result::weight_gradient).present;
         if (!trains) {
           if (!input.present && !weight) continue;
-          return {.broken = rule::inference_goes_forward_only,
-                  .first = {.what = {weight ? pass_kind::backward_weight : pass_kind::backward, stage, k}}};
+          return {
+              .broken = rule::inference_goes_forward_only,
+              .first = {.what = {weight ? pass_kind::backward_weight : pass_kind::backward, stage, k}}};
         }
         if (!input.present)
           return missing(weight ? pass_kind::backward_input : pass_kind::backward, stage, k);

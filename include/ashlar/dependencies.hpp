@@ -10,13 +10,14 @@
 
 namespace ashlar {
 
-// Calls visit(result, stage, micro_batch) for each thing that the pass needs before it starts. A stage without recompute passes has no `recomputed`; whoever visits passes over what no pass
-// gives.
+// Calls visit(result, stage, micro_batch) for each thing that the pass needs before it starts. A stage
+// without recompute passes has no `recomputed`; whoever visits passes over what no pass gives.
 template <class Visit>
 constexpr void for_each_input(stage_graph const& graph, pass what, Visit&& visit) {
   switch (what.kind) {
     case pass_kind::forward:
-      for (int before : graph.predecessors(what.stage)) visit(result::activation, before, what.micro_batch);
+      for (int before : graph.predecessors(what.stage))
+        visit(result::activation, before, what.micro_batch);
       if (int const q = graph.sequence_chunks(); q > 1 && what.micro_batch % q != 0)
         visit(result::activation, what.stage, what.micro_batch - 1);
       return;

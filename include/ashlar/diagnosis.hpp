@@ -19,6 +19,9 @@ enum class rule : unsigned char {
   tables_agree,
   durations_are_positive,
   ticks_fit,
+  parameter_is_at_least,
+  parameter_is_at_most,
+  parameter_is_a_multiple,
   stage_edges_ascend,
   every_stage_has_a_device,
   // blocks and schedules
@@ -52,6 +55,19 @@ enum class rule : unsigned char {
   memory_is_within_budget,
 };
 
+// What a schedule is built for: its size, and the choices that some have.
+enum class parameter : unsigned char {
+  device_count,
+  micro_batch_count,
+  chunk_count,
+  wave_count,
+  route_count,
+  round_count,
+  group_size,
+  seam,
+  sequence_chunk_count,
+};
+
 // One place in a block, schedule or program.
 struct site {
   int device = -1;  // -1: none
@@ -63,12 +79,15 @@ struct site {
 };
 
 // The first broken rule and its witnesses. `first` is the culprit, `second` what it conflicts with (if
-// anything); `number` is the rule's own quantity: the offending count, slot, or ticks.
+// anything); `number` is the rule's own quantity: the offending count, slot, or ticks. For the rules
+// about a parameter: the bound or divisor, `which` parameter, and what was `given`.
 struct diagnosis {
   rule broken = rule::none;
   site first = {};
   site second = {};
   std::int64_t number = 0;
+  parameter which = parameter::device_count;
+  std::int64_t given = 0;
 
   constexpr bool ok() const { return broken == rule::none; }
 
@@ -88,6 +107,12 @@ constexpr char const* sentence(rule broken) {
       return "a pass must take at least one tick and a transfer no less than none";
     case rule::ticks_fit:
       return "times must stay within the range of ticks";
+    case rule::parameter_is_at_least:
+      return "a schedule's parameter must not be below its bound";
+    case rule::parameter_is_at_most:
+      return "a schedule's parameter must not be above its bound";
+    case rule::parameter_is_a_multiple:
+      return "a schedule's parameter must be a multiple";
     case rule::stage_edges_ascend:
       return "every edge of the stage graph must lead to a higher stage, once";
     case rule::every_stage_has_a_device:

@@ -10,8 +10,8 @@
 
 namespace ashlar {
 
-// Instruction `i` of a stream that ends before `end`, run overlapped with the next: a forward and a fused
-// backward, neither of which writes what the other uses.
+// Instruction `i` of a stream that ends before `end`, run overlapped with the next: a forward and a
+// fused backward, neither of which writes what the other uses.
 constexpr bool overlaps_well(program const& p, int i, int end) {
   if (i + 1 == end) return false;
   instruction const &self = p.instructions[static_cast<std::size_t>(i)],

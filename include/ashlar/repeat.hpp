@@ -22,7 +22,8 @@ constexpr schedule repeat(block const& b, micro_batches count) {
     throw violation{{.broken = rule::micro_batches_fill_blocks, .number = group}};
   tick const instances = count.value / group;
 
-  schedule s{.graph = b.graph, .where = b.where, .route = {}, .cost = b.cost, .order = {}, .trains = b.trains};
+  schedule s{
+      .graph = b.graph, .where = b.where, .route = {}, .cost = b.cost, .order = {}, .trains = b.trains};
   for (int i = 0; i < instances; ++i) s.route.insert(s.route.end(), b.route.begin(), b.route.end());
 
   for (std::vector<folded_cell> const& cells : fold(b)) {

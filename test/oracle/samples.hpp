@@ -44,8 +44,10 @@ class samples {
     using namespace ashlar;
     for (catalog::entry const& e : catalog::entries) {
       catalog::shape const shape{devices{p}, micro_batches{m}};
-      block const b = e.build(shape);
+      if (!e.check(shape).ok()) continue;
       add(e.name, p, m, e.make(shape));
+      if (e.block_of == nullptr) continue;
+      block const b = e.block_of(shape);
       add(e.name + std::string(", slow transfers"), p, m,
           b | repeat(shape.m) | retime(costs({.forward = 2, .backward_input = 3}, 2)));
       add(e.name + std::string(", recompute"), p, m, recompute(b) | repeat(shape.m) | squeeze());
@@ -56,7 +58,7 @@ class samples {
   void add_two_routes(int p, int m) {
     using namespace ashlar;
     for (char const* name : {"1f1b", "zb-h1", "v-half"}) {
-      block const one = spread(catalog::find(name)->build({devices{p}, micro_batches{m}}), 2);
+      block const one = spread(catalog::find(name)->block_of({devices{p}, micro_batches{m}}), 2);
       add(name + std::string(", two ways"), p, m,
           overlay(one, mirror(one)) | repeat(micro_batches{m}) | squeeze());
     }

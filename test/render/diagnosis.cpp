@@ -57,7 +57,7 @@ TEST_CASE("a missing pass is named with its device") {
 }
 
 TEST_CASE("the block adds its interval") {
-  block const b = with_interval(catalog::find("1f1b")->build({devices{2}, micro_batches{2}}), 2);
+  block const b = with_interval(catalog::find("1f1b")->block_of({devices{2}, micro_batches{2}}), 2);
   std::string const words = explain(check(b), b);
   CHECK(contains(words, "overlaps"));
   CHECK(contains(words, "modulo the interval of 2"));

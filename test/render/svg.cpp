@@ -59,7 +59,8 @@ TEST_CASE("pictures of the whole catalog are well-formed and show every pass") {
     CHECK(count(drawn, ", micro-batch ") == passes);
     CHECK(drawn.find("prefers-color-scheme:dark") != std::string::npos);
 
-    std::string const small = svg(entry.build(shape));
+    if (entry.block_of == nullptr) continue;
+    std::string const small = svg(entry.block_of(shape));
     CHECK(well_formed(small));
     CHECK(count(small, "holds its activations for") == static_cast<std::size_t>(s.stage_count()));
     CHECK(small.find("interval ") != std::string::npos);

@@ -23,7 +23,7 @@ TEST_CASE("pictures are as committed") {
   CHECK(text(made("1f1b", shape(4, 8)), {.width = 50}) == picture_file("1f1b-50.txt"));
   CHECK(text(made("1f1b", shape(4, 8)), {.width = 40}) == picture_file("1f1b-40.txt"));
   CHECK(text(made("zb-h1", shape(4, 6)), {.width = 0}) == picture_file("zb-h1.txt"));
-  CHECK(text(catalog::find("v-half")->build(shape(4, 8)), {.width = 0})
+  CHECK(text(catalog::find("v-half")->block_of(shape(4, 8)), {.width = 0})
         == picture_file("v-half-block.txt"));
 }
 

@@ -39,7 +39,7 @@ TEST_CASE("filters combine") {
   REQUIRE(found.size() == 1);
   CHECK(found[0].device == s.device_of(found[0].what));
 
-  block const b = catalog::find("v-half")->build({devices{4}, micro_batches{8}});
+  block const b = catalog::find("v-half")->block_of({devices{4}, micro_batches{8}});
   CHECK(ranges::distance(b.cells | of_stage(stage_id{0})) == 3);
 }
 

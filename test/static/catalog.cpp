@@ -11,7 +11,7 @@ constexpr catalog::shape shape() { return {devices{8}, micro_batches{32}}; }
 
 template <std::size_t Entry>
 constexpr block block_of() {
-  return catalog::entries[Entry].build(shape());
+  return catalog::entries[Entry].block_of(shape());
 }
 
 template <std::size_t Entry>

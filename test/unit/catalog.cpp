@@ -20,12 +20,13 @@ constexpr bool test_find() {
 BOTH_TIMES("entries by name", test_find)
 
 constexpr bool test_make() {
-  catalog::shape shape{devices{3}, micro_batches{4}};
+  catalog::shape shape{devices{4}, micro_batches{8}};
   shape.cost = costs(stage_cost{2, 3, 4}, 1);
   for (catalog::entry const& e : catalog::entries) {
-    HOLDS(e.build(shape).cost == costs{});  // blocks are in units of one pass
+    if (e.block_of != nullptr) HOLDS(e.block_of(shape).cost == costs{});  // in units of one pass
     schedule const s = e.make(shape);
-    HOLDS(s.cost == shape.cost && s.micro_batch_count() == 4 && s.device_count() == 3);
+    HOLDS(s.cost == shape.cost && s.micro_batch_count() >= 8
+          && (s.device_count() == 4 || s.device_count() == 1));
     HOLDS(check(s).ok());
   }
   return true;
@@ -44,24 +45,24 @@ TEST_CASE("every entry says what it is and whose") {
 
 TEST_CASE("one device, one micro-batch, a stage's own costs") {
   for (catalog::entry const& e : catalog::entries) {
-    CHECK(check(e.make({devices{1}, micro_batches{1}})).ok());
-    CHECK(check(e.make({devices{1}, micro_batches{9}})).ok());
-    CHECK(check(e.make({devices{17}, micro_batches{1}})).ok());
-    int const count = e.build({devices{4}, micro_batches{2}}).where.stage_count();
+    for (auto [p, m] : {std::pair{1, 1}, {1, 9}, {17, 1}, {16, 32}})
+      if (catalog::shape const shape{devices{p}, micro_batches{m}}; e.check(shape).ok())
+        CHECK(check(e.make(shape)).ok());
+    int const count = e.make({devices{4}, micro_batches{8}}).where.stage_count();
     std::vector<stage_cost> each;
     for (tick s = 0; s < count; ++s) each.push_back({1 + s, 2 + s % 3, 3});
-    CHECK(check(e.make({devices{4}, micro_batches{6}, costs(each, 2)})).ok());
+    CHECK(check(e.make({devices{4}, micro_batches{8}, costs(each, 2)})).ok());
   }
 }
 
 TEST_CASE("shapes that cannot be") {
   for (catalog::entry const& e : catalog::entries) {
-    CHECK_BREAKS(counts_are_positive, e.make({devices{0}, micro_batches{4}}));
-    CHECK_BREAKS(counts_are_positive, e.make({devices{-2}, micro_batches{4}}));
-    CHECK_BREAKS(counts_are_positive, e.make({devices{2}, micro_batches{0}}));
-    CHECK_BREAKS(counts_are_positive, e.make({devices{2}, micro_batches{-1}}));
+    CHECK_BREAKS(parameter_is_at_least, e.make({devices{0}, micro_batches{4}}));
+    CHECK_BREAKS(parameter_is_at_least, e.make({devices{-2}, micro_batches{4}}));
+    CHECK_BREAKS(parameter_is_at_least, e.make({devices{2}, micro_batches{0}}));
+    CHECK_BREAKS(parameter_is_at_least, e.make({devices{2}, micro_batches{-1}}));
     CHECK_BREAKS(tables_agree,
-                 e.make({devices{4}, micro_batches{2}, costs(std::vector<stage_cost>(3))}));
+                 e.make({devices{4}, micro_batches{8}, costs(std::vector<stage_cost>(3))}));
   }
 }
 

@@ -17,9 +17,7 @@ struct input {
 
 constexpr bool needs(stage_graph const& graph, pass what, std::vector<input> const& expected) {
   std::vector<input> found;
-  for_each_input(graph, what, [&](result r, int stage, int k) {
-    found.push_back({r, stage, k});
-  });
+  for_each_input(graph, what, [&](result r, int stage, int k) { found.push_back({r, stage, k}); });
   return found == expected;
 }
 

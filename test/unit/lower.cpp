@@ -108,8 +108,10 @@ TEST_CASE("slots are as many as values are alive at once") {
     for (int m : {1, 2, 6}) {
       catalog::shape const shape{devices{p}, micro_batches{m}};
       for (catalog::entry const& e : catalog::entries) {
-        block const b = e.build(shape);
+        if (!e.check(shape).ok()) continue;
         all.push_back(e.make(shape));
+        if (e.block_of == nullptr) continue;
+        block const b = e.block_of(shape);
         all.push_back(b | repeat(shape.m));
         all.push_back(retime(all.back(), costs({.forward = 3, .backward_input = 2}, 2)));
         all.push_back(recompute(b) | repeat(shape.m) | squeeze());
@@ -150,7 +152,7 @@ TEST_CASE("ticks do not change a program") {
   for (int p = 1; p <= 6; ++p)
     for (char const* name : {"gpipe", "1f1b", "zb-h1", "v-half"}) {
       catalog::shape const shape{devices{p}, micro_batches{5}};
-      block const b = catalog::find(name)->build(shape);
+      block const b = catalog::find(name)->block_of(shape);
       CHECK((b | repeat(shape.m) | squeeze() | lower())
             == (b | scale(1'000'003) | repeat(shape.m) | squeeze() | lower()));
     }

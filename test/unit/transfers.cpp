@@ -51,7 +51,7 @@ TEST_CASE("long times are ordered as short ones are") {
     for (char const* name : {"gpipe", "zb-h1", "v-half"}) {
       catalog::shape const shape{devices{p}, micro_batches{6}};
       tick const factor = 1'000'003;
-      block const b = catalog::find(name)->build(shape);
+      block const b = catalog::find(name)->block_of(shape);
       auto near = events_in_order(b | repeat(shape.m) | squeeze());
       auto const far = events_in_order(scale(b, factor) | repeat(shape.m) | squeeze());
       for (event& e : near) e.time *= factor;

@@ -143,8 +143,9 @@ constexpr diagnosis reductions_are_complete(program const& p, message_index cons
         ++rank;
       }
       int const at = reduced[static_cast<std::size_t>(stage)];
-      bool const right =
-          mine < 0 || !p.trains ? at < 0 : at >= 0 && p.instructions[static_cast<std::size_t>(at)].peer == mine;
+      bool const right = mine < 0 || !p.trains
+                             ? at < 0
+                             : at >= 0 && p.instructions[static_cast<std::size_t>(at)].peer == mine;
       if (right) continue;
       site place{.device = d, .code = opcode::reduce, .what = {pass_kind::backward_weight, stage, 0}};
       if (at >= 0) place = index.at(at);

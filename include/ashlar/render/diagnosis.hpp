@@ -101,8 +101,15 @@ inline std::string quantities(diagnosis const& d) {
       return first + " is on lane " + n;
     case rule::sends_and_receives_have_the_same_order:
       return first + " is number " + n + " to its peer, unlike " + second;
+    case rule::parameter_is_at_least:
+    case rule::parameter_is_at_most:
+    case rule::parameter_is_a_multiple:
+      return "";
     case rule::no_cycle_of_waits:
       return first + " waits for " + second + " and that, in the end, for it";
+    case rule::overlapped_passes_are_a_pair:
+    case rule::inference_goes_forward_only:
+      return first + " is not so";
     case rule::slot_holds_what_is_read:
       if (d.number < 0) return first + " has the wrong number of operands";
       return first + " finds something else in slot " + n
@@ -145,8 +152,53 @@ std::string with_neighbours(diagnosis const& d, int device_count, char const* be
 
 }  // namespace render_detail
 
+// The parameter as a thing in the plural.
+inline char const* name_of(parameter which) {
+  switch (which) {
+    case parameter::device_count:
+      return "devices";
+    case parameter::micro_batch_count:
+      return "micro-batches";
+    case parameter::chunk_count:
+      return "chunks";
+    case parameter::wave_count:
+      return "waves";
+    case parameter::route_count:
+      return "routes";
+    case parameter::round_count:
+      return "rounds";
+    case parameter::group_size:
+      return "micro-batches of a group";
+    case parameter::seam:
+      return "seams";
+    case parameter::sequence_chunk_count:
+      return "sequence chunks";
+  }
+  return "parameters";
+}
+
+namespace render_detail {
+
+// Which bound a parameter breaks, and the nearest values that do not.
+inline std::string bound_broken(diagnosis const& d) {
+  std::string const thing = name_of(d.which), n = std::to_string(d.number),
+                    given = std::to_string(d.given);
+  if (d.broken == rule::parameter_is_at_least)
+    return "the number of " + thing + " must be at least " + n + ", not " + given;
+  if (d.broken == rule::parameter_is_at_most)
+    return "the number of " + thing + " must be at most " + n + ", not " + given;
+  std::int64_t const step = std::max<std::int64_t>(d.number, 1), below = d.given / step * step;
+  return "the number of " + thing + " must be a multiple of " + n + ", not " + given + "; nearest: "
+         + (below > 0 ? std::to_string(below) + " and " : "") + std::to_string(below + step);
+}
+
+}  // namespace render_detail
+
 // One sentence: what must hold, but where it does not.
 inline std::string explain(diagnosis const& d) {
+  if (d.broken == rule::parameter_is_at_least || d.broken == rule::parameter_is_at_most
+      || d.broken == rule::parameter_is_a_multiple)
+    return render_detail::bound_broken(d);
   std::string text = sentence(d.broken);
   if (std::string const but = render_detail::quantities(d); !but.empty()) text += ", but " + but;
   return text;

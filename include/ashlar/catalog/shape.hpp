@@ -1,0 +1,56 @@
+// What a catalog entry is built for, and what it says to shapes that it cannot be built for.
+#pragma once
+
+#include <ashlar/cost.hpp>
+#include <ashlar/diagnosis.hpp>
+#include <ashlar/ids.hpp>
+
+#include <initializer_list>
+
+namespace ashlar::catalog {
+
+// How BitPipe joins its basic units: as the authors' code does, or as their figure shows.
+enum class seam : unsigned char { code, figure };
+
+// Sizes, costs and parameters; an entry looks at those that it has a use for.
+struct shape {
+  devices p;
+  micro_batches m;
+  costs cost = {};  // for all stages alike, or one entry for each stage of the schedule
+  chunks v{2};      // stages on one device
+  waves w{1};       // times down and up again
+  int routes = 2;
+  int rounds = 1;  // depth-first rounds that the micro-batches are dealt to
+  int group = 0;   // micro-batches that take turns on the chunks of a device; 0: as many as devices
+  seam seams = seam::code;
+  int sequence_chunks = 2;
+};
+
+// A parameter within its bounds, or the diagnosis that says so.
+constexpr diagnosis at_least(parameter which, int given, int least) {
+  if (given >= least) return {};
+  return {.broken = rule::parameter_is_at_least, .number = least, .which = which, .given = given};
+}
+constexpr diagnosis at_most(parameter which, int given, int most) {
+  if (given <= most) return {};
+  return {.broken = rule::parameter_is_at_most, .number = most, .which = which, .given = given};
+}
+constexpr diagnosis multiple_of(parameter which, int given, int divisor) {
+  if (given % divisor == 0) return {};
+  return {.broken = rule::parameter_is_a_multiple, .number = divisor, .which = which, .given = given};
+}
+
+// The first that is broken.
+constexpr diagnosis all_of(std::initializer_list<diagnosis> all) {
+  for (diagnosis const& d : all)
+    if (!d.ok()) return d;
+  return {};
+}
+
+// What every entry asks for.
+constexpr diagnosis is_any_shape(shape const& s) {
+  return all_of({at_least(parameter::device_count, s.p.value, 1),
+                 at_least(parameter::micro_batch_count, s.m.value, 1)});
+}
+
+}  // namespace ashlar::catalog
