@@ -16,8 +16,11 @@ constexpr diagnosis check(costs const& cost, int stage_count, int m) {
   if (cost.per_stage.size() != 1 && static_cast<int>(cost.per_stage.size()) != stage_count)
     return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(cost.per_stage.size())};
   if (cost.overlapped < 1 && cost.overlapped != costs::one_after_the_other)
-    return {.broken = rule::durations_are_positive, .number = cost.overlapped};
-  if (cost.transfer < 0) return {.broken = rule::durations_are_positive, .number = cost.transfer};
+    return {.broken = rule::durations_are_positive, .first = {.index = 0}, .number = cost.overlapped};
+  if (cost.transfer < 0)
+    return {.broken = rule::durations_are_positive,
+            .first = {.code = opcode::send},
+            .number = cost.transfer};
   tick longest = cost.transfer > cost.overlapped ? cost.transfer : cost.overlapped;
   for (std::size_t stage = 0; stage < cost.per_stage.size(); ++stage) {
     stage_cost const& c = cost.per_stage[stage];

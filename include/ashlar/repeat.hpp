@@ -9,11 +9,15 @@
 
 namespace ashlar {
 
+// How many intervals the passes of one block can lie apart.
+inline constexpr tick farthest = tick{1} << 24;
+
 // Repeats the block until `count` micro-batches have passed; micro-batch k of instance i becomes i *
 // group + k. A block without collisions modulo its interval gives a schedule without overlaps, for every
 // count. Passes that start together (in a colliding block) keep the order of the block's cells. Throws
 // violation: rule::counts_are_positive; rule::micro_batches_fill_blocks unless the block's group divides
-// the count. Linear in the passes: a merge of the shifted copies by residue, no sort.
+// the count; rule::ticks_fit for passes more than `farthest` intervals apart. Linear in the passes: a
+// merge of the shifted copies by residue, no sort.
 constexpr schedule repeat(block const& b, micro_batches count) {
   int const group = b.micro_batch_count();
   if (count.value < 1 || group < 1 || b.interval < 1)
@@ -35,6 +39,8 @@ constexpr schedule repeat(block const& b, micro_batches count) {
       first = f.quotient < first ? f.quotient : first;
       last = f.quotient > last ? f.quotient : last;
     }
+    // A pass millions of intervals away from its block is a slip of the pen, and would take for ever.
+    if (last - first > farthest) throw violation{{.broken = rule::ticks_fit, .number = last - first}};
     // In period n run the cells whose instance n - quotient exists, by residue.
     std::size_t filled = 0;
     for (tick period = first; period < last + instances; ++period)

@@ -74,6 +74,16 @@ TEST_CASE("a program's witnesses are shown as instructions") {
   CHECK(contains(words, "receive 0F0 from device 0"));
 }
 
+TEST_CASE("negative costs say whose they are") {
+  auto const said = [](costs const& c) { return explain(check(c, 2, 3)); };
+  std::string const rule = "a pass must take at least one tick and a transfer no less than none, but ";
+  CHECK(said(costs(stage_cost{}, -2)) == rule + "a transfer takes -2");
+  CHECK(said(costs(stage_cost{.forward = -1})) == rule + "the forward of stage 0 takes -1");
+  costs overlapped;
+  overlapped.overlapped = 0;
+  CHECK(said(overlapped) == rule + "an overlapped pair takes 0");
+}
+
 TEST_CASE("a parameter out of bounds is named with the nearest that are not") {
   using namespace catalog;
   CHECK(explain(at_least(parameter::chunk_count, 1, 2))

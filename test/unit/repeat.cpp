@@ -61,4 +61,12 @@ TEST_CASE("counts that cannot be") {
   CHECK_BREAKS(micro_batches_fill_blocks, repeat(two_ways(2), micro_batches{3}));
 }
 
+TEST_CASE("passes absurdly far apart are refused at once") {
+  block const b = catalog::find("1f1b")->block_of({devices{2}, micro_batches{2}});
+  CHECK_BREAKS(ticks_fit,
+               repeat(delay(b, {pass_kind::backward, 0, 0}, tick{1} << 60), micro_batches{2}));
+  CHECK_BREAKS(ticks_fit,
+               repeat(delay(b, {pass_kind::forward, 0, 0}, -(tick{1} << 60)), micro_batches{2}));
+}
+
 }  // namespace

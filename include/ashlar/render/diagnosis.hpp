@@ -55,7 +55,8 @@ inline std::string quantities(diagnosis const& d) {
     case rule::tables_agree:
       return "one of them gives " + n;
     case rule::durations_are_positive:
-      if (d.number < 0 && d.first == site{}) return "one takes " + n;
+      if (d.first.code == opcode::send) return "a transfer takes " + n;
+      if (d.first.index >= 0) return "an overlapped pair takes " + n;
       return "the " + std::string(name_of(d.first.what.kind)) + " of stage "
              + std::to_string(d.first.what.stage) + " takes " + n;
     case rule::ticks_fit:

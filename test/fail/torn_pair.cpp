@@ -1,0 +1,18 @@
+// expect: breaks<[^']*overlapped_passes_are_a_pair[^']*device_<0>
+// A forward that overlaps a backward which starts later.
+#include <ashlar/catalog.hpp>
+#include <ashlar/valid.hpp>
+
+using namespace ashlar;
+
+constexpr schedule made() {
+  schedule s = catalog::find("1f1b")->make({devices{2}, micro_batches{3}});
+  // Device 0: 0F0 0F1 0B0 0F2 0B1 0B2.
+#ifndef OK
+  s.order[0][3].overlaps = 0;
+  s.order[0][4].overlaps = 0;
+#endif
+  return s;
+}
+
+static_assert(valid<made>());
