@@ -17,13 +17,6 @@ namespace tool {
 
 namespace {
 
-ashlar::catalog::entry const& entry_named(std::string const& name) {
-  if (ashlar::catalog::entry const* const entry = ashlar::catalog::find(name)) return *entry;
-  std::string const near = nearest_name(name);
-  throw usage_error(fmt::format("there is no schedule '{}'{}; see `ashlar list`", name.substr(0, 64),
-                                near.empty() ? "" : fmt::format(": did you mean '{}'?", near)));
-}
-
 void must_lie(char const* what, long long value, long long least, long long most) {
   if (value < least || value > most)
     throw usage_error(fmt::format("{} must be from {} to {}, not {}", what, least, most, value));
@@ -42,8 +35,19 @@ ashlar::costs costs_of(shape_options const& o) {
 
 }  // namespace
 
+ashlar::catalog::entry const& entry_named(std::string const& name) {
+  if (ashlar::catalog::entry const* const entry = ashlar::catalog::find(name)) return *entry;
+  std::string const near = nearest_name(name);
+  throw usage_error(fmt::format("there is no schedule '{}'{}; see `ashlar list`", name.substr(0, 64),
+                                near.empty() ? "" : fmt::format(": did you mean '{}'?", near)));
+}
+
 void add_shape_options(CLI::App& command, shape_options& o) {
   command.add_option("name", o.name, "schedule, one of `ashlar list`")->required()->type_name("NAME");
+  add_size_options(command, o);
+}
+
+void add_size_options(CLI::App& command, shape_options& o) {
   auto const count = [&](char const* flags, long long& value, char const* help) {
     return command.add_option(flags, value, help)->type_name("N")->capture_default_str();
   };
@@ -75,8 +79,7 @@ void add_shape_options(CLI::App& command, shape_options& o) {
   count("--transfer", o.transfer, "ticks from device to device");
 }
 
-chosen_schedule choose(shape_options const& o) {
-  ashlar::catalog::entry const& entry = entry_named(o.name);
+ashlar::catalog::shape shape_of(ashlar::catalog::entry const& entry, shape_options const& o) {
   must_lie("-p/--devices", o.p, 1, most_devices);
   must_lie("-m/--micro-batches", o.m, 1, most_micro_batches);
   auto const too_large = [&](long long passes) {
@@ -99,16 +102,21 @@ chosen_schedule choose(shape_options const& o) {
                               {parameter::sequence_chunk_count, o.sequence_chunks}})
     if (entry.uses(which) && (passes *= times) > most_passes) throw too_large(passes);
 
-  ashlar::catalog::shape const shape{.p = ashlar::devices{static_cast<int>(o.p)},
-                                     .m = ashlar::micro_batches{static_cast<int>(o.m)},
-                                     .cost = costs_of(o),
-                                     .v = ashlar::chunks{static_cast<int>(o.v)},
-                                     .w = ashlar::waves{static_cast<int>(o.waves)},
-                                     .routes = static_cast<int>(o.routes),
-                                     .rounds = static_cast<int>(o.rounds),
-                                     .group = static_cast<int>(o.group),
-                                     .seams = o.seam,
-                                     .sequence_chunks = static_cast<int>(o.sequence_chunks)};
+  return {.p = ashlar::devices{static_cast<int>(o.p)},
+          .m = ashlar::micro_batches{static_cast<int>(o.m)},
+          .cost = costs_of(o),
+          .v = ashlar::chunks{static_cast<int>(o.v)},
+          .w = ashlar::waves{static_cast<int>(o.waves)},
+          .routes = static_cast<int>(o.routes),
+          .rounds = static_cast<int>(o.rounds),
+          .group = static_cast<int>(o.group),
+          .seams = o.seam,
+          .sequence_chunks = static_cast<int>(o.sequence_chunks)};
+}
+
+chosen_schedule choose(shape_options const& o) {
+  ashlar::catalog::entry const& entry = entry_named(o.name);
+  ashlar::catalog::shape const shape = shape_of(entry, o);
   if (auto const d = entry.check(shape); !d.ok())
     throw usage_error(fmt::format("{}: {}", entry.name, ashlar::explain(d)));
   ashlar::catalog::shape alike = shape;  // how many stages there are shows in any costs

@@ -30,6 +30,15 @@ struct shape_options {
 
 void add_shape_options(CLI::App& command, shape_options& options);
 
+// All but the name.
+void add_size_options(CLI::App& command, shape_options& options);
+
+// Throws usage_error for a name that there is not.
+ashlar::catalog::entry const& entry_named(std::string const& name);
+
+// What the entry is to be built for. Throws usage_error for sizes out of range.
+ashlar::catalog::shape shape_of(ashlar::catalog::entry const& entry, shape_options const& options);
+
 struct chosen_schedule {
   ashlar::catalog::entry const* entry;
   std::optional<ashlar::block> block;  // if the schedule is made from one

@@ -1,0 +1,166 @@
+// ashlar compare: all schedules, or some, side by side on the same model and devices.
+#include "command.hpp"
+#include "files.hpp"
+#include "shape_options.hpp"
+#include "table.hpp"
+#include <ashlar/compare.hpp>
+#include <ashlar/render/comparison.hpp>
+#include <ashlar/render/diagnosis.hpp>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+struct compare_options {
+  std::vector<std::string> names;
+  shape_options shape;
+  std::string format = "text";
+  std::string output = "-";
+};
+
+// A schedule that there is not for this size has the reason in place of its numbers.
+struct row {
+  ashlar::catalog::entry const* entry;
+  ashlar::comparison numbers = {};
+  std::string refused = {};
+};
+
+std::vector<row> rows_of(compare_options const& o) {
+  std::vector<row> rows;
+  auto const add = [&](ashlar::catalog::entry const& e) {
+    row& r = rows.emplace_back(row{&e});
+    ashlar::catalog::shape const shape = shape_of(e, o.shape);
+    if (auto const d = e.check(ashlar::fitting(e, shape)); !d.ok())
+      r.refused = ashlar::explain(d);
+    else
+      r.numbers = ashlar::compare(e, shape);
+  };
+  if (o.names.empty())
+    for (auto const& e : ashlar::catalog::entries) add(e);
+  for (std::string const& name : o.names) add(entry_named(name));
+  return rows;
+}
+
+std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
+
+std::string peaks_of(ashlar::comparison const& c) {
+  auto const [least, most] = std::minmax_element(c.peaks.begin(), c.peaks.end());
+  return *least == *most ? percent(*most) : percent(*least) + "-" + percent(*most);
+}
+
+void print_text(std::vector<row> const& rows) {
+  std::vector<std::vector<std::string>> table{{"schedule", "devices", "stages", "makespan", "span",
+                                               "bubble %", "of span %", "activations %", "weights",
+                                               "transfers", "exposed"}};
+  for (row const& r : rows) {
+    if (!r.refused.empty()) continue;
+    auto const& c = r.numbers;
+    table.push_back({r.entry->name, std::to_string(c.device_count), std::to_string(c.stage_count),
+                     fmt::format("{:g}", c.makespan), fmt::format("{:g}", c.span),
+                     percent(c.bubble_rate), percent(c.bubble_rate_span), peaks_of(c),
+                     fmt::format("{:g}", c.weight_copies), std::to_string(c.transfers),
+                     fmt::format("{:g}", c.exposed_communication)});
+  }
+  print_table(table, 1);
+  for (row const& r : rows)
+    if (!r.refused.empty()) fmt::print("{}: {}\n", r.entry->name, r.refused);
+  fmt::print(
+      "\nTicks are those of a p-th of the model. Activations: the most that a device holds, as a share "
+      "of 1F1B's;\nweights: copies of the model; exposed: makespan that transfers add.\n");
+}
+
+nlohmann::json json_of(std::vector<row> const& rows) {
+  nlohmann::json all = nlohmann::json::array();
+  for (row const& r : rows) {
+    auto const& c = r.numbers;
+    if (!r.refused.empty())
+      all.push_back({{"schedule", r.entry->name}, {"refused", r.refused}});
+    else
+      all.push_back({{"schedule", r.entry->name},
+                     {"source", r.entry->source},
+                     {"devices", c.device_count},
+                     {"stages", c.stage_count},
+                     {"micro_batches", c.micro_batch_count},
+                     {"makespan", c.makespan},
+                     {"span", c.span},
+                     {"bubble_rate", c.bubble_rate},
+                     {"bubble_rate_span", c.bubble_rate_span},
+                     {"peak_activations", c.peaks},
+                     {"weight_copies", c.weight_copies},
+                     {"transfers", c.transfers},
+                     {"exposed_communication", c.exposed_communication}});
+  }
+  return all;
+}
+
+std::string csv_of(std::vector<row> const& rows) {
+  std::string text =
+      "schedule,devices,stages,micro_batches,makespan,span,bubble_rate,bubble_rate_span,"
+      "least_peak_activations,most_peak_activations,weight_copies,transfers,exposed_communication\n";
+  for (row const& r : rows) {
+    if (!r.refused.empty()) continue;
+    auto const& c = r.numbers;
+    auto const [least, most] = std::minmax_element(c.peaks.begin(), c.peaks.end());
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", r.entry->name, c.device_count,
+                        c.stage_count, c.micro_batch_count, c.makespan, c.span, c.bubble_rate,
+                        c.bubble_rate_span, *least, *most, c.weight_copies, c.transfers,
+                        c.exposed_communication);
+  }
+  return text;
+}
+
+std::string svg_of(std::vector<row> const& rows, shape_options const& shape) {
+  std::vector<ashlar::comparison> drawn;
+  for (row const& r : rows)
+    if (r.refused.empty()) drawn.push_back(r.numbers);
+  return ashlar::svg(drawn, fmt::format("{} devices, {} micro-batches", shape.p, shape.m));
+}
+
+int compare_all(compare_options const& o) {
+  std::vector<row> const rows = rows_of(o);
+  if (o.format == "text" && o.output == "-")
+    print_text(rows);
+  else if (o.format == "text")
+    throw usage_error("the table as text goes to standard output; take --as csv for a file");
+  else
+    write_text(o.output, o.format == "csv"    ? csv_of(rows)
+                         : o.format == "json" ? json_of(rows).dump(1) + "\n"
+                                              : svg_of(rows, o.shape));
+  return done;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, action& chosen) {
+  auto* const command =
+      app.add_subcommand("compare", "Put schedules side by side: time, bubbles, memory, transfers");
+  auto const o = std::make_shared<compare_options>();
+  command->add_option("names", o->names, "schedules, of `ashlar list` (default: all)")
+      ->type_name("NAME");
+  add_size_options(*command, o->shape);
+  command->add_option("--as", o->format, "text, csv, json, or svg: bubble against memory")
+      ->check(CLI::IsMember({"text", "csv", "json", "svg"}))
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  command->add_option("-o,--output", o->output, "where to write; - is standard output")
+      ->type_name("FILE")
+      ->capture_default_str();
+  command->footer(
+      "Costs are those of a p-th of the model: a schedule with two stages a device has stages of half "
+      "the cost.\nExamples:\n"
+      "  ashlar compare -p 8 -m 32\n"
+      "  ashlar compare 1f1b zb-h1 v-half -p 16 -m 64 --forward 10 --backward-input 13 "
+      "--backward-weight 7 --transfer 1\n"
+      "  ashlar compare --as svg -o compare.svg");
+  command->callback([&chosen, o] { chosen = [o] { return compare_all(*o); }; });
+}
+
+}  // namespace tool
