@@ -29,7 +29,7 @@ if(ASHLAR_SANITIZE)
     message(FATAL_ERROR "ashlar: ASHLAR_SANITIZE is '${ASHLAR_SANITIZE}'; expected address, thread, or nothing")
   endif()
   target_compile_options(
-    ashlar_strict INTERFACE -fsanitize=${ashlar_sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer -O1 -g1)
+    ashlar_strict INTERFACE -fsanitize=${ashlar_sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer -Og -g1)
   target_link_options(ashlar_strict INTERFACE -fsanitize=${ashlar_sanitizers})
 endif()
 

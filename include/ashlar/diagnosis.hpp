@@ -66,6 +66,7 @@ enum class parameter : unsigned char {
   group_size,
   seam,
   sequence_chunk_count,
+  layer_count,
 };
 
 // One place in a block, schedule or program.

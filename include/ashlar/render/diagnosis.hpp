@@ -174,6 +174,8 @@ inline char const* name_of(parameter which) {
       return "seams";
     case parameter::sequence_chunk_count:
       return "sequence chunks";
+    case parameter::layer_count:
+      return "layers";
   }
   return "parameters";
 }
