@@ -2,6 +2,7 @@
 // thread a lane.
 #pragma once
 
+#include <ashlar/render/json_text.hpp>
 #include <ashlar/render/token.hpp>
 #include <ashlar/schedule.hpp>
 
@@ -24,24 +25,6 @@ struct trace_span {
 };
 
 namespace render_detail {
-
-inline std::string escape_json(std::string_view raw) {
-  std::string safe;
-  for (char c : raw) {
-    auto const byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      safe += '\\';
-      safe += c;
-    } else if (byte < 0x20) {
-      safe += "\\u00";
-      safe += "0123456789abcdef"[byte / 16];
-      safe += "0123456789abcdef"[byte % 16];
-    } else {
-      safe += c;
-    }
-  }
-  return safe;
-}
 
 // The format counts microseconds; the fraction keeps nanoseconds exact.
 inline std::string microseconds(std::int64_t ns) {
