@@ -80,6 +80,12 @@ try {
     radio.click();
     seen.modes[radio.value] = [0, 1].map(number => boxes(number).map(place));
   }
+  seen.touched = [0, 1].map(number => boxes(number).filter(box => {
+    const rim = box.getBoundingClientRect();
+    return document.elementFromPoint(rim.x + rim.width / 2, rim.y + 3) === box;
+  }).length);
+  tick("front");
+  seen.swapped = [0, 1].map(number => boxes(number).map(place));
   seen.rows = document.querySelectorAll("#numbers tr").length;
   seen.numbers = document.getElementById("numbers").innerText;
 } catch (problem) {
@@ -184,7 +190,11 @@ def main():
     check(seen["curves"] == 6, f"{seen['curves']} curves of activations, not 6")
     rows = {mode: [{place[1] for place in places} for places in both] for mode, both in seen["modes"].items()}
     check(max(rows["below"][0]) < min(rows["below"][1]), "one below the other: they are not")
-    check(rows["over"][0] == rows["over"][1] and len(rows["over"][0]) == 3, "overlaid: rows differ")
+    low, high = seen["modes"]["over"]
+    check({y - 6 for y in rows["over"][0]} == rows["over"][1] and len(rows["over"][1]) == 3, "overlaid: rows differ")
+    check({h for _, _, _, h in low} == {12} and {h for _, _, _, h in high} == {24}, "overlaid: one does not show the other")
+    check(seen["touched"] == [len(low), len(high)], f"overlaid: {seen['touched']} cells can be pointed at")
+    check({p[3] for p in seen["swapped"][0]} == {24} and {p[3] for p in seen["swapped"][1]} == {12}, "B in front: it is not")
     one, other = sorted(rows["rows"][0]), sorted(rows["rows"][1])
     check(one[0] < other[0] < one[1] < other[1] < one[2] < other[2], "device by device: they are not")
     check(seen["rows"] == 2 and str(schedules[1]["makespan"]) in seen["numbers"], "the numbers are not there")

@@ -104,7 +104,7 @@ inline constexpr char const* html_body = R"html(
 <label><input type="radio" name="mode" value="below" checked>one below the other</label>
 <label><input type="radio" name="mode" value="rows">device by device</label>
 <label><input type="radio" name="mode" value="over">overlaid</label>
-<label id="blend" hidden>A<input type="range" name="blend" min="0" max="100" value="50">B</label>
+<label id="front" hidden><input type="checkbox" name="front">B in front</label>
 </fieldset>
 <fieldset><label><input type="checkbox" name="transfers">transfers</label>
 <label><input type="checkbox" name="memory">activations held</label></fieldset>

@@ -80,30 +80,35 @@ function rowOf(s, device) {
 }
 const scale = () => Math.max(100, plot.clientWidth - left - right) / (view.to - view.from);
 const xOf = time => left + (time - view.from) * scale();
-const topOf = pass => rowOf(schedules[pass.number], pass.device) + (pass.part === 2 ? tall / 2 : 0);
-const heightOf = pass => pass.part === 0 ? tall : tall / 2;
+const overlaid = () => schedules.length > 1 && chosen("mode") === "over";
+const isFront = s => !overlaid() || (s.number === 1) === ticked("front");
+// Of two schedules laid over each other the front one has lower cells, so that both are seen.
+const inset = pass => overlaid() && isFront(schedules[pass.number]) ? tall / 4 : 0;
+const heightOf = pass => (tall - 2 * inset(pass)) / (pass.part === 0 ? 1 : 2);
+const topOf = pass =>
+  rowOf(schedules[pass.number], pass.device) + inset(pass) + (pass.part === 2 ? heightOf(pass) : 0);
 
 function round(step) {
   const decade = 10 ** Math.floor(Math.log10(Math.max(step, 1)));
   return [1, 2, 5, 10].map(f => f * decade).find(n => n >= step) || 1;
 }
 function curve(pass, other) {  // from the end of one to the start of the other
-  const x1 = xOf(pass.end), x2 = xOf(other.start), bend = Math.max(12, Math.abs(x2 - x1) / 2);
+  const x1 = xOf(pass.end), x2 = xOf(other.start), bend = Math.abs(x2 - x1) / 2;
   const y1 = topOf(pass) + heightOf(pass) / 2, y2 = topOf(other) + heightOf(other) / 2;
   return `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
 }
 
 function draw() {
   const width = Math.max(200, plot.clientWidth), zoom = scale();
-  const over = schedules.length > 1 && chosen("mode") === "over", blend = Number(chosen("blend")) / 100;
+  const over = overlaid();
   clip.setAttribute("width", width - left);
   behind.replaceChildren();
   curves.replaceChildren();
   let bottom = 0, sentData = "";
   for (const s of schedules) {
-    const front = !over || (s.number === 1) === (blend > 0.5);
-    s.cells.setAttribute("opacity", !over ? 1 : s.number === 1 ? blend : 1 - blend * 0.75);
-    s.cells.style.pointerEvents = front ? "" : "none";
+    const front = isFront(s);
+    s.cells.classList.toggle("front", over && front);
+    if (front) inside.insertBefore(s.cells, sent);
     for (let device = 0; device < s.devices; ++device) {
       const y = rowOf(s, device), both = schedules.length > 1 && chosen("mode") === "rows";
       if (s.number === 0 || !over || device >= schedules[0].devices) {
@@ -274,7 +279,7 @@ for (const button of controls.querySelectorAll("button"))
   button.addEventListener("click", () => acts[button.value]());
 controls.addEventListener("submit", event => event.preventDefault());
 controls.addEventListener("input", () => {
-  by("blend").hidden = chosen("mode") !== "over";
+  by("front").hidden = !overlaid();
   draw();
 });
 addEventListener("resize", draw);

@@ -42,7 +42,8 @@ stroke-linejoin:round}
 .links{fill:none;pointer-events:none;stroke-width:2}
 .links .need,.links .give{fill:none}
 #plot.focus .cells rect{opacity:.32}
-#plot.focus .cells text{opacity:.45}
+#plot.focus .cells text{opacity:.7}
+:where(.front) rect{stroke:var(--page)}
 #plot.focus .cells .here,#plot.focus .cells .need,#plot.focus .cells .give,#plot.focus .cells .twin{
 opacity:1;stroke-width:2.5;paint-order:normal}
 .here{stroke:var(--ink)}.need{stroke:var(--need)}.give{stroke:var(--give)}
