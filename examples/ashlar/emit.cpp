@@ -1,14 +1,11 @@
 // ashlar emit: a schedule for other programs.
 #include "command.hpp"
 #include "files.hpp"
-#include "limits.hpp"
+#include "pictures.hpp"
 #include "shape_options.hpp"
 #include <ashlar/interop/json.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
 #include <ashlar/render/chrome_trace.hpp>
-#include <ashlar/render/svg.hpp>
-
-#include <fmt/core.h>
 
 #include <memory>
 #include <string>
@@ -21,26 +18,11 @@ struct emit_options {
   shape_options shape;
   std::string format;
   std::string output = "-";
-  bool block = false;
+  picture_request picture;
 };
 
-std::string svg_of(chosen_schedule const& chosen, bool block) {
-  std::string const title =
-      fmt::format("{}, {} devices, {} micro-batches", chosen.entry->name, chosen.schedule.device_count(),
-                  chosen.schedule.micro_batch_count());
-  if (block)
-    return ashlar::svg(block_of(chosen),
-                       {.title = fmt::format("{}, the building block", chosen.entry->name)});
-  std::size_t passes = 0;
-  for (auto const& order : chosen.schedule.order) passes += order.size();
-  if (passes > most_drawn)
-    throw usage_error(
-        fmt::format("a picture of {} passes is too large; the limit is {}", passes, most_drawn));
-  return ashlar::svg(chosen.schedule, {.title = title});
-}
-
 int emit(emit_options const& o) {
-  if (o.block && o.format != "svg") throw usage_error("--block goes with --as svg only");
+  must_suit(o.picture, o.format);
   chosen_schedule const chosen = choose(o.shape);
   std::string text;
   if (o.format == "pytorch")
@@ -49,8 +31,10 @@ int emit(emit_options const& o) {
     text = ashlar::to_json(chosen.schedule, chosen.entry->name).dump() + "\n";
   else if (o.format == "trace")
     text = ashlar::chrome_trace(chosen.schedule);
+  else if (o.format == "html")
+    text = html_of(chosen, o.shape, o.picture);
   else
-    text = svg_of(chosen, o.block);
+    text = svg_of(chosen, o.picture);
   write_text(o.output, text);
   return done;
 }
@@ -64,18 +48,21 @@ void add_emit(CLI::App& app, action& chosen) {
   command
       ->add_option("--as", options->format,
                    "pytorch: compute-only CSV, a line a device; json: schedule, times and metrics; "
-                   "trace: for chrome://tracing and Perfetto; svg: a picture")
+                   "trace: for chrome://tracing and Perfetto; svg: a picture; html: a page to explore "
+                   "it or to compare it with another")
       ->required()
-      ->check(CLI::IsMember({"pytorch", "json", "trace", "svg"}))
+      ->check(CLI::IsMember({"pytorch", "json", "trace", "svg", "html"}))
       ->type_name("FORMAT");
   command->add_option("-o,--output", options->output, "where to write; - is standard output")
       ->type_name("FILE")
       ->capture_default_str();
-  command->add_flag("--block", options->block, "draw the building block (svg)");
+  add_picture_options(*command, options->picture);
   command->footer(
       "Examples:\n"
       "  ashlar emit 1f1b -p 4 -m 8 --as pytorch -o 1f1b.csv\n"
-      "  ashlar emit v-half -p 4 -m 8 --as svg -o v-half.svg\n"
+      "  ashlar emit v-half -p 4 -m 8 --as svg --memory --transfers -o v-half.svg\n"
+      "  ashlar emit v-half --as svg --block --dark -o v-half-block.svg\n"
+      "  ashlar emit 1f1b -p 8 -m 32 --as html --against zb-h1 -o compare.html\n"
       "  ashlar emit zb-h1 --as json --transfer 1");
   command->callback([&chosen, options] { chosen = [options] { return emit(*options); }; });
 }

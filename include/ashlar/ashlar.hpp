@@ -14,6 +14,7 @@
 #include <ashlar/placement.hpp>
 #include <ashlar/render/chrome_trace.hpp>
 #include <ashlar/render/diagnosis.hpp>
+#include <ashlar/render/html.hpp>
 #include <ashlar/render/svg.hpp>
 #include <ashlar/render/text.hpp>
 #include <ashlar/repeat.hpp>

@@ -16,9 +16,9 @@ namespace ashlar {
 struct layered_model {
   int layers = 64;
   tick forward = 10;
-  tick backward = 30;  // with the recomputation, if there is one
-  tick transfer = 2;   // of a micro-batch's activations from device to device
-  tick reduction = 0;  // of a layer's gradient over the data-parallel ranks, once a step
+  tick backward = 30;   // with the recomputation, if there is one
+  tick transfer = 2;    // of a micro-batch's activations from device to device
+  tick reduction = 0;   // of a layer's gradient over the data-parallel ranks, once a step
   int micro_batch = 1;  // samples
 };
 
@@ -31,8 +31,8 @@ struct pipeline_choice {
   bool blocks = false;  // transfers stop the passes, and gradients are reduced after the last pass
 };
 
-// Time of one step, in ticks: the schedule's makespan, and what the reductions add. A stage's gradient is
-// reduced once it is complete, one after another on each device, beside the passes unless transfers
+// Time of one step, in ticks: the schedule's makespan, and what the reductions add. A stage's gradient
+// is reduced once it is complete, one after another on each device, beside the passes unless transfers
 // block. Throws violation: rule::parameter_is_a_multiple unless the stages are of equally many layers;
 // and as entry::make does.
 constexpr tick step_time(layered_model const& model, pipeline_choice const& choice) {
@@ -54,7 +54,8 @@ constexpr tick step_time(layered_model const& model, pipeline_choice const& choi
   tick const end = makespan(s), reduction = layers * model.reduction;
   tick last = end;
   for (auto const& order : s.order) {
-    // Ready times ascend where a stage's last weight pass is met: backwards over the order, once a stage.
+    // Ready times ascend where a stage's last weight pass is met: backwards over the order, once a
+    // stage.
     std::vector<tick> ready;
     std::vector<char> met(static_cast<std::size_t>(s.stage_count()), 0);
     for (std::size_t i = order.size(); i-- > 0;) {
@@ -64,8 +65,7 @@ constexpr tick step_time(layered_model const& model, pipeline_choice const& choi
       ready.push_back(s.end_of(order[i]));
     }
     tick free = choice.blocks ? end : 0;
-    for (std::size_t i = ready.size(); i-- > 0;)
-      free = (ready[i] > free ? ready[i] : free) + reduction;
+    for (std::size_t i = ready.size(); i-- > 0;) free = (ready[i] > free ? ready[i] : free) + reduction;
     last = free > last ? free : last;
   }
   return last;

@@ -1,11 +1,18 @@
 // Chrome traces are JSON, and hold what they are given.
 #include <ashlar/catalog.hpp>
+#include <ashlar/metrics.hpp>
 #include <ashlar/render/chrome_trace.hpp>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 using namespace ashlar;
 
@@ -25,6 +32,74 @@ TEST_CASE("a schedule's trace has an event a pass") {
     }
   }
   CHECK(passes == 4 * 8 * 2);
+}
+
+TEST_CASE("every transfer is a flow from within its producer to within its consumer") {
+  for (auto const& entry : catalog::entries) {
+    CAPTURE(entry.name);
+    schedule const s = entry.make({devices{4}, micro_batches{8}, costs(stage_cost{2, 3, 4}, 1)});
+    auto const trace = nlohmann::json::parse(chrome_trace(s));
+    struct span {
+      int device;
+      double start, end;
+    };
+    std::map<std::string, span> passes;
+    std::map<int, nlohmann::json> begins, ends;
+    for (auto const& e : trace["traceEvents"]) {
+      double const at = e.value("ts", 0.0);
+      if (e["ph"] == "X") passes[e["name"]] = {e["pid"], at, at + e["dur"].get<double>()};
+      if (e["ph"] == "s") CHECK(begins.emplace(e["id"], e).second);
+      if (e["ph"] == "f") CHECK(ends.emplace(e["id"], e).second);
+    }
+    auto const all = needs_of(s);
+    std::set<std::pair<std::string, std::string>> expected, seen;
+    for (needing_pass const& p : all)
+      for (std::size_t n : p.needs)
+        if (all[n].device != p.device) expected.emplace(to_string(all[n].what), to_string(p.what));
+    CHECK(begins.size() == expected.size());
+    REQUIRE(ends.size() == expected.size());
+    for (auto const& [id, begin] : begins) {
+      auto const& end = ends.at(id);
+      CHECK(begin["name"] == end["name"]);
+      CHECK(begin["pid"] != end["pid"]);
+      CHECK(end["bp"] == "e");
+      span const& from = passes.at(begin["name"]);
+      CHECK(begin["pid"] == from.device);
+      CHECK(begin["ts"] > from.start);
+      CHECK(begin["ts"] < from.end);
+      CHECK(begin["ts"] > from.end - 0.01);
+      for (auto const& [name, to] : passes)
+        if (end["pid"] == to.device && std::abs(end["ts"].get<double>() - to.start) < 0.01)
+          seen.emplace(begin["name"], name);
+      CHECK(end["ts"] > from.end + 1);  // the transfer takes a tick
+    }
+    CHECK(seen == expected);
+  }
+}
+
+TEST_CASE("arrows stay inside their passes on either side of zero") {
+  using namespace render_detail;
+  CHECK(just_after(3) == "3.001");
+  CHECK(just_after(0) == "0.001");
+  CHECK(just_after(-1) == "-0.999");
+  CHECK(just_before(3) == "2.999");
+  CHECK(just_before(0) == "-0.001");
+  CHECK(just_before(-2) == "-2.001");
+}
+
+TEST_CASE("counters follow the activations that devices hold") {
+  schedule const s = catalog::find("v-half")->make({devices{4}, micro_batches{8}});
+  auto const trace = nlohmann::json::parse(chrome_trace(s));
+  std::vector<int> peak(4, 0), last(4, -1);
+  for (auto const& e : trace["traceEvents"]) {
+    if (e["ph"] != "C") continue;
+    CHECK(e["name"] == "chunk activations");
+    auto const d = e["pid"].get<std::size_t>();
+    last[d] = e["args"]["held"];
+    peak[d] = std::max(peak[d], last[d]);
+  }
+  CHECK(peak == peak_activations(s));
+  CHECK(last == std::vector<int>(4, 0));
 }
 
 TEST_CASE("measured spans keep nanoseconds and any name") {

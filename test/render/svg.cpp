@@ -1,4 +1,5 @@
 // SVG pictures: well-formed, complete, and safe with any title.
+#include "shapes.hpp"
 #include <ashlar/catalog.hpp>
 #include <ashlar/render/svg.hpp>
 
@@ -46,6 +47,14 @@ bool well_formed(std::string_view xml) {
   return open.empty();
 }
 
+// A forward and a backward of each micro-batch in one slot, as on a device that overlaps them.
+schedule overlapped() {
+  schedule s = catalog::find("1f1b")->make(
+      {devices{1}, micro_batches{6}, costs(stage_cost{.forward = 2, .backward_input = 1})});
+  for (std::size_t i = 0; i < s.order[0].size(); ++i) s.order[0][i].start = 2 * (tick(i) / 2);
+  return s;
+}
+
 }  // namespace
 
 TEST_CASE("pictures of the whole catalog are well-formed and show every pass") {
@@ -54,17 +63,94 @@ TEST_CASE("pictures of the whole catalog are well-formed and show every pass") {
     schedule const s = entry.make(shape);
     std::size_t passes = 0;
     for (auto const& order : s.order) passes += order.size();
-    std::string const drawn = svg(s);
-    CHECK(well_formed(drawn));
-    CHECK(count(drawn, ", micro-batch ") == passes);
-    CHECK(drawn.find("prefers-color-scheme:dark") != std::string::npos);
+    for (svg_options const& options :
+         {svg_options{}, svg_options{.theme = picture_theme::dark, .transfers = true, .memory = true}}) {
+      std::string const drawn = svg(s, options);
+      CHECK(well_formed(drawn));
+      CHECK(count(drawn, ", ticks ") == passes);
+    }
 
     if (entry.block_of == nullptr) continue;
     std::string const small = svg(entry.block_of(shape));
     CHECK(well_formed(small));
-    CHECK(count(small, "holds its activations for") == static_cast<std::size_t>(s.stage_count()));
+    CHECK(count(small, ": lifespan ") == static_cast<std::size_t>(s.stage_count()));
+    CHECK(count(small, "holds ") == 4);
     CHECK(small.find("interval ") != std::string::npos);
   }
+}
+
+TEST_CASE("the reader's theme is followed unless one is asked for") {
+  schedule const s = catalog::find("zb-h1")->make({devices{2}, micro_batches{2}});
+  CHECK(count(svg(s), "prefers-color-scheme:dark") == 1);
+  std::string const dark = svg(s, {.theme = picture_theme::dark});
+  CHECK(count(dark, "prefers-color-scheme") == 0);
+  CHECK(count(dark, ".page{fill:#0d1117}") == 1);
+  CHECK(count(svg(s, {.theme = picture_theme::light}), "#0d1117") == 0);
+}
+
+TEST_CASE("every value that changes device is an arrow") {
+  schedule const s = catalog::find("1f1b")->make({devices{4}, micro_batches{8}});
+  std::string const drawn = svg(s, {.transfers = true, .legend = false});
+  CHECK(count(drawn, "class=\"go over\"") == 1);
+  auto const path = [&](char const* look) {
+    auto const at = drawn.find(std::string("class=\"") + look);
+    return drawn.substr(at, drawn.find("/>", at) - at);
+  };
+  CHECK(count(path("go over"), "M") == 2 * 3 * 8);  // a line and a head each
+  CHECK(count(path("back over"), "M") == 2 * 3 * 8);
+  CHECK(count(svg(s), "activations sent") == 0);
+  CHECK(count(svg(s, {.transfers = true}), "activations sent") == 1);
+}
+
+TEST_CASE("the memory curve names each device's peak") {
+  schedule const s = catalog::find("1f1b")->make({devices{4}, micro_batches{8}});
+  std::string const drawn = svg(s, {.memory = true});
+  for (int peak = 1; peak <= 4; ++peak) CHECK(count(drawn, ">peak " + std::to_string(peak) + "<") == 1);
+  CHECK(count(svg(s), ">peak ") == 0);
+}
+
+TEST_CASE("routes have a hatch each, but the first") {
+  schedule const s = shapes::two_ways(4) | repeat(micro_batches{8}) | squeeze();
+  std::string const drawn = svg(s);
+  CHECK(well_formed(drawn));
+  CHECK(count(drawn, "<pattern id=\"h1") == 2);  // for white numbers and for black ones
+  CHECK(count(drawn, "<pattern ") == 2);
+  CHECK(count(drawn, ">route 0<") == 1);
+  CHECK(count(drawn, ">route 1<") == 1);
+  CHECK(count(drawn, "class=\"over h1w\"") == 2);  // the cells and the legend
+  CHECK(count(svg(shapes::one_f_one_b(4, 8)), "pattern") == 0);
+
+  // Four times as many: every hatch is defined where it is used.
+  block four = shapes::two_ways(4);
+  four = overlay(overlay(four, four), overlay(four, four));
+  std::string const many = svg(four);
+  for (int h = 1; h < 8; ++h) CHECK(count(many, "<pattern id=\"h" + std::to_string(h)) == 2);
+}
+
+TEST_CASE("an overlapped pair is one cell in two halves") {
+  schedule const s = overlapped();
+  std::string const drawn = svg(s);
+  CHECK(well_formed(drawn));
+  CHECK(count(drawn, ", ticks ") == 12);
+  CHECK(count(drawn, "height=\"15\"") == 12);  // half of 30
+  CHECK(count(drawn, ">overlapped<") == 1);
+  picture const p = picture_of(s);
+  CHECK(p.pairs);
+  for (std::size_t i = 0; i < 12; ++i) {
+    CHECK(p.rows[0][i].part == (i % 2 == 0 ? cell_part::upper : cell_part::lower));
+    CHECK(p.rows[0][i].end == p.rows[0][i].start + 2);
+  }
+  CHECK(!picture_of(shapes::one_f_one_b(4, 8)).pairs);
+}
+
+TEST_CASE("blocks that hold nothing have no bars, and colliding ones are drawn") {
+  block b = shapes::fork_join();
+  std::erase_if(b.cells, [](cell const& c) { return c.what.kind == shapes::B; });
+  CHECK(well_formed(svg(b)));
+  CHECK(count(svg(b), "lifespan") == 0);
+  b.interval = 0;
+  CHECK(well_formed(svg(b)));
+  CHECK(well_formed(svg(with_interval(shapes::fork_join(), 1))));
 }
 
 TEST_CASE("a title is escaped") {
@@ -86,5 +172,18 @@ TEST_CASE("a long schedule stays within the widest picture") {
   std::string const drawn =
       svg(catalog::find("1f1b")->make({devices{2}, micro_batches{1000}}), {.widest = 500});
   CHECK(drawn.find("width=\"5") != std::string::npos);
-  CHECK(drawn.find(">999<") == std::string::npos);  // no room for numbers
+  CHECK(drawn.find(">999<") == std::string::npos);     // no room for numbers
+  CHECK(drawn.find(", ticks ") == std::string::npos);  // nor for a pointer
+}
+
+TEST_CASE("numbers come and go by the width of a cell, not by their own") {
+  schedule const s = catalog::find("1f1b")->make({devices{2}, micro_batches{200}});
+  for (double const widest : {500.0, 2000.0, 4000.0, 8000.0, 20'000.0}) {
+    std::string const drawn = svg(s, {.widest = widest, .legend = false});
+    std::size_t const first = count(drawn, "\">0</text>"), last = count(drawn, "\">199</text>");
+    CAPTURE(widest);
+    CHECK(first == last + 1);  // the axis has a 0 of its own
+    CHECK((last == 0 || last == 2 || last == 4));
+  }
+  CHECK(count(svg(s, {.widest = 20'000}), "\">199</text>") == 4);
 }

@@ -65,6 +65,15 @@ TEST_CASE("more than two chunks a device: boxes carry the stage") {
   CHECK(text(b, {.width = 0}).find("4F0") != std::string::npos);
 }
 
+TEST_CASE("an overlapped pair shares its columns") {
+  schedule s = made("1f1b", {devices{1}, micro_batches{2}, costs(stage_cost{.forward = 2})});
+  s.order[0][1].start = 0;
+  s.order[0][2].start = s.order[0][3].start = 2;
+  std::string const drawn = text(s, {.width = 0});
+  CHECK(drawn.find("device 0 |F0+B0 F1+B1\n") != std::string::npos);
+  CHECK(drawn.find("+: overlapped with the next") != std::string::npos);
+}
+
 TEST_CASE("an empty schedule has a picture") {
   schedule s = made("1f1b", shape(2, 2));
   for (auto& order : s.order) order.clear();

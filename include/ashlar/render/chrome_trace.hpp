@@ -2,6 +2,9 @@
 // thread a lane.
 #pragma once
 
+#include <ashlar/render/activations.hpp>
+#include <ashlar/render/json_text.hpp>
+#include <ashlar/render/needs.hpp>
 #include <ashlar/render/token.hpp>
 #include <ashlar/schedule.hpp>
 
@@ -25,24 +28,6 @@ struct trace_span {
 
 namespace render_detail {
 
-inline std::string escape_json(std::string_view raw) {
-  std::string safe;
-  for (char c : raw) {
-    auto const byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      safe += '\\';
-      safe += c;
-    } else if (byte < 0x20) {
-      safe += "\\u00";
-      safe += "0123456789abcdef"[byte / 16];
-      safe += "0123456789abcdef"[byte % 16];
-    } else {
-      safe += c;
-    }
-  }
-  return safe;
-}
-
 // The format counts microseconds; the fraction keeps nanoseconds exact.
 inline std::string microseconds(std::int64_t ns) {
   std::uint64_t const size =
@@ -50,6 +35,14 @@ inline std::string microseconds(std::int64_t ns) {
   std::string fraction = std::to_string(1000 + size % 1000);
   fraction[0] = '.';
   return (ns < 0 ? "-" : "") + std::to_string(size / 1000) + fraction;
+}
+
+// A nanosecond from a tick, in microseconds.
+inline std::string just_after(tick t) {
+  return t >= 0 ? std::to_string(t) + ".001" : "-" + std::to_string(-t - 1) + ".999";
+}
+inline std::string just_before(tick t) {
+  return t > 0 ? std::to_string(t - 1) + ".999" : "-" + std::to_string(-t) + ".001";
 }
 
 class trace_writer {
@@ -64,6 +57,18 @@ class trace_writer {
     begin(name, "X", device, lane);
     json_ += ",\"cat\":\"" + escape_json(category) + "\",\"ts\":" + start + ",\"dur\":" + length;
     json_ += arguments.empty() ? "}" : ",\"args\":{" + arguments + "}}";
+  }
+  // One end of an arrow: `phase` is s where it starts, f where it finishes; bound to the event that
+  // encloses `at`.
+  void flow(char const* phase, std::string_view name, std::size_t number, int device,
+            std::string const& at) {
+    begin(name, phase, device, compute_lane);
+    json_ += ",\"cat\":\"transfer\",\"id\":" + std::to_string(number) + ",\"ts\":" + at;
+    json_ += *phase == 'f' ? ",\"bp\":\"e\"}" : "}";
+  }
+  void counter(char const* name, int device, std::string const& at, int value) {
+    begin(name, "C", device, compute_lane);
+    json_ += ",\"ts\":" + at + ",\"args\":{\"held\":" + std::to_string(value) + "}}";
   }
   std::string finish() const {
     return "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[" + json_ + "\n]}\n";
@@ -85,19 +90,37 @@ inline std::string name_of_lane(int lane) {
 
 }  // namespace render_detail
 
-// A schedule's passes, a tick as a microsecond.
+// A schedule's passes, a tick as a microsecond; an arrow for each value that goes from device to device;
+// and a counter of the chunk activations that each device holds. Arrows begin and end a nanosecond
+// inside their passes, so that a viewer binds them to these and not to the neighbours. All passes must
+// be known.
 inline std::string chrome_trace(schedule const& s) {
   render_detail::trace_writer writer;
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     int const device = static_cast<int>(d);
     writer.name("process_name", device, compute_lane, "device " + std::to_string(d));
     writer.name("thread_name", device, compute_lane, render_detail::name_of_lane(compute_lane));
-    for (timed_pass const& t : s.order[d])
-      writer.complete(to_string(t.what), name_of(t.what.kind), device, compute_lane,
-                      std::to_string(t.start), std::to_string(s.cost.of(t.what)),
-                      "\"stage\":" + std::to_string(t.what.stage)
-                          + ",\"micro_batch\":" + std::to_string(t.what.micro_batch));
   }
+  std::vector<needing_pass> const passes = needs_of(s);
+  for (needing_pass const& p : passes)
+    writer.complete(to_string(p.what), name_of(p.what.kind), p.device, compute_lane,
+                    std::to_string(p.start), std::to_string(p.end - p.start),
+                    "\"stage\":" + std::to_string(p.what.stage)
+                        + ",\"micro_batch\":" + std::to_string(p.what.micro_batch));
+  std::size_t transfers = 0;
+  for (needing_pass const& to : passes)
+    for (std::size_t const number : to.needs) {
+      needing_pass const& from = passes[number];
+      if (from.device == to.device) continue;
+      std::string const what = to_string(from.what);
+      writer.flow("s", what, transfers, from.device, render_detail::just_before(from.end));
+      writer.flow("f", what, transfers, to.device, render_detail::just_after(to.start));
+      ++transfers;
+    }
+  auto const held = held_activations(s);
+  for (std::size_t d = 0; d < held.size(); ++d)
+    for (held_step const& step : held[d])
+      writer.counter("chunk activations", static_cast<int>(d), std::to_string(step.time), step.held);
   return writer.finish();
 }
 

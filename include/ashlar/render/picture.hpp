@@ -13,22 +13,31 @@
 
 namespace ashlar {
 
+// A forward and a backward that run together share a cell: the forward has its upper half.
+enum class cell_part : unsigned char { whole, upper, lower };
+
 // One pass as it is drawn.
 struct picture_box {
   pass what;
   tick start = 0;
   tick end = 0;
   int chunk = 0;  // which of its device's stages
+  int shade = 0;  // which of its device's stages on its route
+  int route = 0;
+  cell_part part = cell_part::whole;
 };
 
 struct picture {
   std::vector<std::vector<picture_box>> rows;  // by device, in order of their starts
   std::vector<bool> shows;                     // by kind: whether there is such a pass
   int chunk_count = 1;                         // of the device that has most
-  bool both_ways = false;                      // whether the two chunks are those of two routes
-  tick first = 0;                              // start of the first pass
-  tick last = 0;                               // end of the last pass
-  tick shortest = 0;                           // pass; 0 if there is none
+  int shade_count = 1;                         // of the device and route that has most
+  int route_count = 1;
+  bool pairs = false;      // whether any passes share a cell
+  bool both_ways = false;  // whether the two chunks are those of two routes
+  tick first = 0;          // start of the first pass
+  tick last = 0;           // end of the last pass
+  tick shortest = 0;       // pass; 0 if there is none
 };
 
 namespace render_detail {
@@ -40,6 +49,21 @@ inline tick round_step(double least) {
     for (tick factor : {1, 2, 5})
       if (static_cast<double>(factor * decade) >= least) return factor * decade;
   return decade;
+}
+
+// By route, then stage: the number of the stage among its device's stages on that route.
+inline std::vector<std::vector<int>> shades_of(placement const& where, picture& drawn) {
+  std::vector<std::vector<int>> shade;
+  drawn.route_count = std::max(1, where.route_count());
+  for (int route = 0; route < where.route_count(); ++route) {
+    std::vector<int> count(static_cast<std::size_t>(where.device_count()), 0);
+    auto& numbers = shade.emplace_back();
+    for (int stage = 0; stage < where.stage_count(); ++stage) {
+      numbers.push_back(count[static_cast<std::size_t>(where.device_of(route, stage))]++);
+      drawn.shade_count = std::max(drawn.shade_count, numbers.back() + 1);
+    }
+  }
+  return shade;
 }
 
 // By device, then stage: the number of the stage among the device's stages, those of the first route
@@ -60,12 +84,27 @@ inline std::vector<std::vector<int>> chunks_of(placement const& where, picture& 
   return chunk;
 }
 
+// A forward directly followed by a backward with the same start is a pair; both end together.
+inline void pair_up(std::vector<picture_box>& row, picture& drawn) {
+  for (std::size_t i = 0; i + 1 < row.size(); ++i) {
+    picture_box &a = row[i], &b = row[i + 1];
+    if (a.start != b.start || a.what.kind != pass_kind::forward || !gives_input_gradient(b.what.kind))
+      continue;
+    a.end = b.end = std::max(a.end, b.end);
+    a.part = cell_part::upper;
+    b.part = cell_part::lower;
+    drawn.pairs = true;
+    ++i;
+  }
+}
+
 inline void finish(picture& drawn) {
   drawn.shows.assign(pass_kinds, false);
   bool any = false;
   for (auto& row : drawn.rows) {
     std::stable_sort(row.begin(), row.end(),
                      [](picture_box const& a, picture_box const& b) { return a.start < b.start; });
+    pair_up(row, drawn);
     for (picture_box const& box : row) {
       drawn.first = any ? std::min(drawn.first, box.start) : box.start;
       drawn.last = any ? std::max(drawn.last, box.end) : box.end;
@@ -82,10 +121,15 @@ inline void finish(picture& drawn) {
 inline picture picture_of(schedule const& s) {
   picture drawn;
   auto const chunk = render_detail::chunks_of(s.where, drawn);
+  auto const shade = render_detail::shades_of(s.where, drawn);
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     auto& row = drawn.rows.emplace_back();
-    for (timed_pass const& t : s.order[d])
-      row.push_back({t.what, t.start, s.end_of(t), chunk[d][static_cast<std::size_t>(t.what.stage)]});
+    for (timed_pass const& t : s.order[d]) {
+      auto const stage = static_cast<std::size_t>(t.what.stage);
+      int const route = s.route[static_cast<std::size_t>(t.what.micro_batch)];
+      row.push_back({t.what, t.start, s.end_of(t), chunk[d][stage],
+                     shade[static_cast<std::size_t>(route)][stage], route});
+    }
   }
   render_detail::finish(drawn);
   return drawn;
@@ -94,11 +138,14 @@ inline picture picture_of(schedule const& s) {
 inline picture picture_of(block const& b) {
   picture drawn;
   auto const chunk = render_detail::chunks_of(b.where, drawn);
+  auto const shade = render_detail::shades_of(b.where, drawn);
   drawn.rows.resize(static_cast<std::size_t>(b.where.device_count()));
   for (cell const& c : b.cells) {
     auto const d = static_cast<std::size_t>(b.device_of(c.what));
-    drawn.rows[d].push_back({c.what, c.offset, c.offset + b.cost.of(c.what),
-                             chunk[d][static_cast<std::size_t>(c.what.stage)]});
+    auto const stage = static_cast<std::size_t>(c.what.stage);
+    int const route = b.route[static_cast<std::size_t>(c.what.micro_batch)];
+    drawn.rows[d].push_back({c.what, c.offset, c.offset + b.cost.of(c.what), chunk[d][stage],
+                             shade[static_cast<std::size_t>(route)][stage], route});
   }
   render_detail::finish(drawn);
   return drawn;

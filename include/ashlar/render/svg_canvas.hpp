@@ -1,11 +1,8 @@
-// The parts of an SVG picture: colours, boxes, text, a frame that reads well on light and dark pages.
+// The parts of an SVG picture: boxes, text, lines, and the look of them all.
 #pragma once
 
-#include <ashlar/pass.hpp>
-#include <ashlar/render/token.hpp>
+#include <ashlar/render/palette.hpp>
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -60,78 +57,69 @@ class pixels {
 
 inline std::string px(double value) { return pixels(value).text(); }
 
-using rgb = std::array<int, 3>;
-
-// After Okabe and Ito: told apart with any colour vision. The first chunk is dark, later ones ever
-// lighter.
-inline rgb colour_of_box(pass_kind kind, int chunk, int chunk_count) {
-  static constexpr rgb dark[pass_kinds] = {{0, 91, 150},  {128, 70, 138}, {166, 64, 10},
-                                           {196, 122, 0}, {0, 112, 80},   {96, 96, 96}};
-  static constexpr rgb light[pass_kinds] = {{160, 212, 245}, {226, 190, 230}, {247, 190, 158},
-                                            {255, 216, 128}, {150, 222, 196}, {208, 208, 208}};
-  auto const k = static_cast<std::size_t>(kind);
-  rgb mixed{};
-  for (std::size_t i = 0; i < 3; ++i)
-    mixed[i] = chunk_count < 2 ? dark[k][i]
-                               : dark[k][i] + (light[k][i] - dark[k][i]) * chunk / (chunk_count - 1);
-  return mixed;
-}
-
-inline std::string hex(rgb colour) {
-  std::string text = "#";
-  for (int part : colour) {
-    text += "0123456789abcdef"[part / 16];
-    text += "0123456789abcdef"[part % 16];
-  }
-  return text;
-}
-
-// White on dark boxes, black on light ones.
-inline char const* ink_on(rgb colour) {
-  return 299 * colour[0] + 587 * colour[1] + 114 * colour[2] < 140 * 1000 ? "#fff" : "#000";
+// The outline of a box, to be joined to others in one path.
+inline std::string outline(double x, double y, double width, double height) {
+  return "M" + px(x) + " " + px(y) + "h" + px(width) + "v" + px(height) + "h" + px(-width) + "z";
 }
 
 class svg_canvas {
  public:
-  // `more` goes into an element as it is.
-  void box(double x, double y, double width, double height, rgb colour, std::string_view title) {
-    body_ += "<rect x=\"" + px(x) + "\" y=\"" + px(y) + "\" width=\"" + px(width) + "\" height=\""
-             + px(height) + "\" fill=\"" + hex(colour) + "\"><title>" + escape_xml(title)
-             + "</title></rect>\n";
-  }
-  void area(double x, double y, double width, double height, char const* look) {
+  // A box with a tooltip, where there is one. `look` is a class of the style sheet.
+  void box(double x, double y, double width, double height, std::string_view look,
+           std::string_view tip = "") {
     body_ += "<rect class=\"" + std::string(look) + "\" x=\"" + px(x) + "\" y=\"" + px(y) + "\" width=\""
-             + px(width) + "\" height=\"" + px(height) + "\"/>\n";
+             + px(width) + "\" height=\"" + px(height) + "\"";
+    body_ += tip.empty() ? "/>\n" : "><title>" + escape_xml(tip) + "</title></rect>\n";
   }
-  void line(double x1, double y1, double x2, double y2, char const* look) {
-    body_ += "<path class=\"" + std::string(look) + "\" d=\"M" + px(x1) + " " + px(y1) + "L" + px(x2)
-             + " " + px(y2) + "\"/>\n";
+  void line(double x1, double y1, double x2, double y2, std::string_view look) {
+    path("M" + px(x1) + " " + px(y1) + "L" + px(x2) + " " + px(y2), look);
   }
-  // Classes: `e` ends at x, `m` has its middle there; without one it begins there.
-  void text(double x, double y, std::string_view words, std::string_view look = "",
-            std::string_view ink = "") {
+  // Nothing where there is no data.
+  void path(std::string_view data, std::string_view look) {
+    if (data.empty()) return;
+    body_ += "<path class=\"" + std::string(look) + "\" d=\"" + std::string(data) + "\"/>\n";
+  }
+  // Looks: `e` ends at x, `m` has its middle there; without one it begins there.
+  void text(double x, double y, std::string_view words, std::string_view look = "") {
     body_ += "<text x=\"" + px(x) + "\" y=\"" + px(y) + "\"";
     if (!look.empty()) body_ += " class=\"" + std::string(look) + "\"";
-    if (!ink.empty()) body_ += " style=\"fill:" + std::string(ink) + "\"";
     body_ += ">" + escape_xml(words) + "</text>\n";
   }
 
-  std::string finish(double width, double height, std::string_view title) const {
+  // On top of what is there.
+  void add(svg_canvas const& layer) { body_ += layer.body_; }
+
+  // `more` is added to the style sheet, `definitions` are elements that looks refer to.
+  std::string finish(double width, double height, std::string_view title, picture_theme theme,
+                     std::string const& more, std::string const& definitions) const {
     std::string const w = px(width), h = px(height);
-    return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + w + "\" height=\"" + h
-           + "\" viewBox=\"0 0 " + w + " " + h + "\" role=\"img\">\n<title>" + escape_xml(title)
-           + "</title>\n<style>" + style + "</style>\n" + body_ + "</svg>\n";
+    std::string text = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + w + "\" height=\"" + h
+                       + "\" viewBox=\"0 0 " + w + " " + h + "\" role=\"img\">\n";
+    if (!title.empty()) text += "<title>" + escape_xml(title) + "</title>\n";
+    text += "<style>" + std::string(theme == picture_theme::dark ? dark : light) + fixed + more;
+    if (theme == picture_theme::follow_reader)
+      text += "@media(prefers-color-scheme:dark){" + std::string(dark) + "}";
+    text += "</style>\n";
+    if (!definitions.empty()) text += "<defs>" + definitions + "</defs>\n";
+    return text + "<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n" + body_ + "</svg>\n";
   }
 
  private:
-  // Boxes bring their own background; everything else takes the page's. Where the page is dark, so are
-  // we.
-  static constexpr char const* style =
-      "text{font:11px ui-sans-serif,Helvetica,Arial,sans-serif;fill:#222}"
-      ".m{text-anchor:middle}.e{text-anchor:end}.s{font-size:8.5px}"
-      ".idle{fill:#8a94a0;fill-opacity:.18}.rule{stroke:#8a94a0;stroke-width:1;fill:none}"
-      ".grid{stroke:#8a94a0;stroke-opacity:.45;stroke-width:1;fill:none;stroke-dasharray:2 3}"
-      "@media(prefers-color-scheme:dark){text{fill:#ddd}}";
+  // What depends on the background; the background itself is painted, so that a viewer's own does not
+  // matter.
+  static constexpr char const* light =
+      ".page{fill:#fff}text{fill:#1f2328}.idle{fill:#e9ecef}.rule,.go,.back{stroke:#6e7781}"
+      ".go{stroke:#0b3d91}.back{stroke:#8a1c00}.pair{stroke:#1f2328}.held{fill:#c9d1da;stroke:#57606a}";
+  static constexpr char const* dark =
+      ".page{fill:#0d1117}text{fill:#e6edf3}.idle{fill:#21262d}.rule{stroke:#8b949e}"
+      ".go{stroke:#a5c8ff}.back{stroke:#ffb08a}.pair{stroke:#e6edf3}.held{fill:#373e47;stroke:#9da7b3}";
+  static constexpr char const* fixed =
+      "text{font:11px Helvetica,Arial,'Liberation Sans',sans-serif}"
+      ".m{text-anchor:middle}.e{text-anchor:end}.s{font-size:8.5px}.t{font-size:7.5px}"
+      ""
+      ".rule,.go,.back,.pair{fill:none;stroke-width:1}.dots{stroke-dasharray:2 3;stroke-opacity:.6}"
+      ".go,.back{stroke-opacity:.8;stroke-linecap:round}.held{stroke-width:.8}.over{pointer-events:"
+      "none}";
 
   std::string body_;
 };

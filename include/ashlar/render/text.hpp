@@ -33,7 +33,11 @@ struct text_scale {
 // scale.
 inline text_scale scale_of(picture const& drawn, std::size_t label, std::size_t room) {
   if (drawn.shortest == 0) return {};
-  double const shortest = static_cast<double>(drawn.shortest);
+  double shortest = static_cast<double>(drawn.shortest);
+  for (auto const& row : drawn.rows)  // in one line a pair has two halves
+    for (picture_box const& box : row)
+      if (box.part != cell_part::whole)
+        shortest = std::min(shortest, static_cast<double>(box.end - box.start) / 2);
   double const columns =
       static_cast<double>(drawn.last - drawn.first) / shortest;  // one for the shortest pass
   std::size_t longest_row = 1;
@@ -102,15 +106,17 @@ inline text_picture draw_rows(picture const& drawn, text_scale const& scale, std
     std::string line;
     std::size_t column = 0;
     for (picture_box const& box : drawn.rows[d]) {
-      std::size_t const begin = scale.column(box.start, drawn.first),
-                        end = scale.column(box.end, drawn.first);
+      std::size_t begin = scale.column(box.start, drawn.first), end = scale.column(box.end, drawn.first);
+      if (box.part == cell_part::upper) end = begin + (end - begin) / 2;
+      if (box.part == cell_part::lower) begin += (end - begin) / 2;
       if (room > 0 && end > room && scale.cut) break;
       if (begin >= end || begin < column) {
         ++out.hidden;
         continue;
       }
       line.append(begin - column, ' ');
-      std::string const text = box_text(label_of(box, drawn.chunk_count), end - begin, scale.numbers);
+      std::string text = box_text(label_of(box, drawn.chunk_count), end - begin, scale.numbers);
+      if (box.part == cell_part::upper && text.back() == ' ') text.back() = '+';
       std::size_t const inked = text.find_last_not_of(' ') + 1;
       if (colour)
         line += colour_of(box.what.kind, box.chunk % 2 == 1) + text.substr(0, inked) + "\x1b[0m"
@@ -154,6 +160,7 @@ inline std::string legend(picture const& drawn, bool colour) {
   if (drawn.chunk_count == 2)
     line += drawn.both_ways ? "   small letters: the second route"
                             : "   small letters: the device's second stage";
+  if (drawn.pairs) line += "   +: overlapped with the next";
   return line + "\n";
 }
 

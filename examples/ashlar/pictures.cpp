@@ -1,0 +1,100 @@
+#include "pictures.hpp"
+
+#include "command.hpp"
+#include "limits.hpp"
+#include <ashlar/render/html.hpp>
+#include <ashlar/render/svg.hpp>
+
+#include <fmt/core.h>
+
+#include <cstddef>
+
+namespace tool {
+
+namespace {
+
+std::size_t passes_of(ashlar::schedule const& s) {
+  std::size_t passes = 0;
+  for (auto const& order : s.order) passes += order.size();
+  return passes;
+}
+
+void must_be_small(std::size_t passes, std::size_t most) {
+  if (passes > most)
+    throw usage_error(fmt::format("a picture of {} passes is too large; the limit is {}", passes, most));
+}
+
+ashlar::picture_theme theme_of(picture_request const& request) {
+  return request.dark    ? ashlar::picture_theme::dark
+         : request.light ? ashlar::picture_theme::light
+                         : ashlar::picture_theme::follow_reader;
+}
+
+}  // namespace
+
+void add_picture_options(CLI::App& command, picture_request& request) {
+  command.add_flag("--block", request.block,
+                   "svg: draw the building block with its lifespans and its interval");
+  command.add_flag("--transfers", request.transfers, "svg: draw an arrow from device to device");
+  command.add_flag("--memory", request.memory,
+                   "svg: draw the chunk activations that each device holds, below its row");
+  auto* const dark = command.add_flag("--dark", request.dark,
+                                      "svg, html: on a dark page (default: as the reader has it)");
+  command.add_flag("--light", request.light, "svg, html: on a light page")->excludes(dark);
+  command
+      .add_option("--against", request.against, "html: another schedule to compare with, of equal shape")
+      ->type_name("NAME");
+}
+
+void must_suit(picture_request const& request, std::string const& format) {
+  auto const only = [](bool given, char const* flag, char const* formats) {
+    if (given) throw usage_error(fmt::format("{} goes with --as {} only", flag, formats));
+  };
+  bool const svg = format == "svg", html = format == "html";
+  only(request.block && !svg, "--block", "svg");
+  only(request.transfers && !svg, "--transfers", "svg");
+  only(request.memory && !svg, "--memory", "svg");
+  only(request.dark && !svg && !html, "--dark", "svg or html");
+  only(request.light && !svg && !html, "--light", "svg or html");
+  only(!request.against.empty() && !html, "--against", "html");
+  if (request.block && (request.transfers || request.memory))
+    throw usage_error("--transfers and --memory draw what schedules do; a building block has neither");
+}
+
+std::string svg_of(chosen_schedule const& chosen, picture_request const& request) {
+  if (request.block) {
+    ashlar::block const& block = block_of(chosen);
+    must_be_small(block.cells.size(), most_drawn);
+    return ashlar::svg(block, {.title = fmt::format("{}, the building block", chosen.entry->name),
+                               .theme = theme_of(request)});
+  }
+  must_be_small(passes_of(chosen.schedule), most_drawn);
+  std::string const title =
+      fmt::format("{}, {} devices, {} micro-batches", chosen.entry->name, chosen.schedule.device_count(),
+                  chosen.schedule.micro_batch_count());
+  return ashlar::svg(chosen.schedule, {.title = title,
+                                       .theme = theme_of(request),
+                                       .transfers = request.transfers,
+                                       .memory = request.memory});
+}
+
+std::string html_of(chosen_schedule const& chosen, shape_options const& shape,
+                    picture_request const& request) {
+  std::size_t const passes = passes_of(chosen.schedule);
+  must_be_small(passes, most_explored);
+  if (request.against.empty())
+    return ashlar::html(
+        chosen.schedule,
+        {.title = chosen.entry->name, .name = chosen.entry->name, .theme = theme_of(request)});
+  shape_options same = shape;
+  same.name = request.against;
+  chosen_schedule const other = choose(same);
+  must_be_small(passes + passes_of(other.schedule), most_explored);
+  return ashlar::html(chosen.schedule, other.schedule,
+                      {.title = fmt::format("{} and {}", chosen.entry->name, other.entry->name),
+                       .name = chosen.entry->name,
+                       .other_name = other.entry->name,
+                       .theme = theme_of(request)});
+}
+
+}  // namespace tool

@@ -1,0 +1,33 @@
+// Pictures of schedules, as asked for on the command line.
+#pragma once
+
+#include "shape_options.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+
+namespace tool {
+
+struct picture_request {
+  bool block = false;
+  bool transfers = false;
+  bool memory = false;
+  bool dark = false;
+  bool light = false;
+  std::string against = {};  // the name of another schedule
+};
+
+void add_picture_options(CLI::App& command, picture_request& request);
+
+// Throws usage_error where an option means nothing in that format.
+void must_suit(picture_request const& request, std::string const& format);
+
+// Both throw usage_error for schedules too large to be drawn.
+std::string svg_of(chosen_schedule const& chosen, picture_request const& request);
+
+// The other schedule is made for `shape`, too.
+std::string html_of(chosen_schedule const& chosen, shape_options const& shape,
+                    picture_request const& request);
+
+}  // namespace tool

@@ -1,0 +1,48 @@
+// Memory over time: how many chunk activations each device holds.
+#pragma once
+
+#include <ashlar/schedule.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// From `time` on, until the next step.
+struct held_step {
+  tick time = 0;
+  int held = 0;  // chunk activations
+};
+
+// By device, one step for each time at which the number changes: one more from the start of a forward,
+// one less from the end of the fused backward or the weight pass. The highest step is
+// peak_activations(s). A schedule without backward passes keeps nothing beyond the end of a forward.
+// O(n log n) in the passes.
+inline std::vector<std::vector<held_step>> held_activations(schedule const& s) {
+  bool trains = false;
+  for (auto const& order : s.order)
+    for (timed_pass const& t : order) trains = trains || gives_weight_gradient(t.what.kind);
+  std::vector<std::vector<held_step>> all;
+  for (auto const& order : s.order) {
+    std::vector<held_step> changes;
+    for (timed_pass const& t : order) {
+      if (t.what.kind == pass_kind::forward) changes.push_back({t.start, 1});
+      if (trains ? gives_weight_gradient(t.what.kind) : t.what.kind == pass_kind::forward)
+        changes.push_back({s.end_of(t), -1});
+    }
+    std::sort(changes.begin(), changes.end(),
+              [](held_step const& a, held_step const& b) { return a.time < b.time; });
+    auto& steps = all.emplace_back();
+    int held = 0;
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      held += changes[i].held;
+      bool const last_of_its_time = i + 1 == changes.size() || changes[i + 1].time != changes[i].time;
+      if (last_of_its_time && held != (steps.empty() ? 0 : steps.back().held))
+        steps.push_back({changes[i].time, held});
+    }
+  }
+  return all;
+}
+
+}  // namespace ashlar

@@ -1,0 +1,40 @@
+// What each pass of a schedule waits for: for arrows, flows and whatever else follows the data.
+#pragma once
+
+#include <ashlar/dependencies.hpp>
+#include <ashlar/schedule.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+struct needing_pass {
+  pass what;
+  int device = 0;
+  tick start = 0;
+  tick end = 0;
+  std::vector<std::size_t> needs;  // the passes that give its inputs, by their number
+};
+
+// The passes of the schedule, numbered device by device in their order, each with its inputs. An input
+// that no pass gives is left out. All passes must be known. Linear.
+inline std::vector<needing_pass> needs_of(schedule const& s) {
+  constexpr auto nobody = static_cast<std::size_t>(-1);
+  std::vector<needing_pass> all;
+  result_table<std::size_t> giver(s.stage_count(), s.micro_batch_count(), nobody);
+  for (std::size_t d = 0; d < s.order.size(); ++d)
+    for (timed_pass const& t : s.order[d]) {
+      if (result const r = result_of(t.what.kind); r != result::none)
+        giver.at(t.what.micro_batch, t.what.stage, r) = all.size();
+      all.push_back({t.what, static_cast<int>(d), t.start, s.end_of(t), {}});
+    }
+  for (needing_pass& p : all)
+    for_each_input(s.graph, p.what, [&](result r, int stage, int micro_batch) {
+      std::size_t const from = giver.at(micro_batch, stage, r);
+      if (from != nobody) p.needs.push_back(from);
+    });
+  return all;
+}
+
+}  // namespace ashlar

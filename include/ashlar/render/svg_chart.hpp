@@ -1,0 +1,109 @@
+// Axes for lines and dots.
+#pragma once
+
+#include <ashlar/render/svg_canvas.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ashlar::render_detail {
+
+// A scale from data to pixels, linear or logarithmic; what lies outside is drawn at the edge.
+struct chart_scale {
+  double least = 0, most = 1;
+  double from = 0, to = 1;  // pixels
+  bool logarithmic = false;
+
+  double operator()(double value) const {
+    double const v = value < least ? least : value > most ? most : value;
+    double const share =
+        logarithmic ? std::log(v / least) / std::log(most / least) : (v - least) / (most - least);
+    return from + share * (to - from);
+  }
+
+  // Round values along the scale, at most a dozen: 1, 2 or 5 times a power of ten; powers of two where
+  // it is logarithmic.
+  std::vector<double> marks() const {
+    std::vector<double> all;
+    if (logarithmic) {
+      double factor = 2;
+      while (std::log(most / least) / std::log(factor) > 12) factor *= 2;
+      for (double v = std::exp2(std::ceil(std::log2(least))); v <= most; v *= factor) all.push_back(v);
+      return all;
+    }
+    double step = std::pow(10, std::floor(std::log10((most - least) / 4)));
+    for (double times : {1., 2., 5., 10.})
+      if ((most - least) / (step * times) <= 8) {
+        step *= times;
+        break;
+      }
+    for (double v = std::ceil(least / step) * step; v <= most + step / 1000; v += step) all.push_back(v);
+    return all;
+  }
+};
+
+// A value as a label: percent, or as few digits as it takes.
+inline std::string chart_label(double value, bool percent) {
+  if (percent) return px(100 * value) + " %";
+  return px(value);
+}
+
+struct svg_chart {
+  chart_scale x, y;
+  bool x_percent = false, y_percent = false;
+
+  // The frame of `width` by `height` pixels at (left, top); y grows upwards.
+  void place(double left, double top, double width, double height) {
+    x.from = left, x.to = left + width;
+    y.from = top + height, y.to = top;
+  }
+
+  void axes(svg_canvas& canvas, std::string_view x_name, std::string_view y_name) const {
+    std::string grid;
+    for (double v : x.marks()) {
+      grid += "M" + px(x(v)) + " " + px(y.from) + "V" + px(y.to);
+      canvas.text(x(v), y.from + 15, chart_label(v, x_percent), "m s");
+    }
+    for (double v : y.marks()) {
+      grid += "M" + px(x.from) + " " + px(y(v)) + "H" + px(x.to);
+      canvas.text(x.from - 6, y(v) + 3, chart_label(v, y_percent), "e s");
+    }
+    canvas.path(grid, "rule dots");
+    canvas.path("M" + px(x.from) + " " + px(y.to) + "V" + px(y.from) + "H" + px(x.to), "rule");
+    canvas.text((x.from + x.to) / 2, y.from + 32, x_name, "m");
+    canvas.text(x.from - 30, y.to - 10, y_name);
+  }
+
+  void curve(svg_canvas& canvas, std::vector<std::pair<double, double>> const& points,
+             std::string_view look) const {
+    std::string path;
+    for (auto const& [px_x, px_y] : points)
+      path += (path.empty() ? "M" : "L") + px(x(px_x)) + " " + px(y(px_y));
+    canvas.path(path, look);
+  }
+
+  void dot(svg_canvas& canvas, double at_x, double at_y, std::string_view look,
+           std::string_view tip) const {
+    canvas.box(x(at_x) - 3, y(at_y) - 3, 6, 6, look, tip);
+  }
+};
+
+// Looks `line0`, `dot0`, ... of `count` series, in the palette's hues.
+inline std::string series_style(std::size_t count) {
+  static constexpr pass_kind hues[] = {pass_kind::forward, pass_kind::backward_weight,
+                                       pass_kind::recompute, pass_kind::backward, pass_kind::work};
+  static constexpr char const* dashes[] = {"", ";stroke-dasharray:6 3", ";stroke-dasharray:2 2"};
+  std::string style;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::string const colour = hex(colour_of_box(hues[i % 5], 1, 3)), n = std::to_string(i);
+    style += ".line" + n + "{fill:none;stroke-width:1.8;stroke:" + colour + dashes[i / 5 % 3] + "}";
+    style += ".dot" + n + "{fill:" + colour + "}";
+  }
+  return style;
+}
+
+}  // namespace ashlar::render_detail

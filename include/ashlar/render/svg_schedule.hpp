@@ -1,0 +1,44 @@
+// A schedule as the papers draw it.
+#pragma once
+
+#include <ashlar/render/picture.hpp>
+#include <ashlar/render/svg_cells.hpp>
+#include <ashlar/render/svg_legend.hpp>
+#include <ashlar/render/svg_options.hpp>
+#include <ashlar/render/svg_transfers.hpp>
+
+#include <algorithm>
+#include <string>
+
+namespace ashlar {
+
+// A row a device, micro-batch numbers in the cells, kinds by colour, chunks by shade, routes by hatch,
+// idle time in grey; a forward and a backward that run overlapped share a split cell. All passes must be
+// known. Cells of long schedules are narrow, and numbers that have no room are left out.
+inline std::string svg(schedule const& s, svg_options const& options = {}) {
+  using namespace render_detail;
+  picture const drawn = picture_of(s);
+  std::string const longest = std::to_string(std::max(s.micro_batch_count() - 1, 0));
+  svg_frame f = frame_of(drawn, std::max(18.0, text_width(longest) + 6), options.widest);
+  double const curve = 22;
+  if (drawn.pairs) f.row = 30;
+  if (options.transfers) f.gap = 14;
+  if (options.memory) f.gap = curve + 10;
+  svg_canvas canvas;
+  draw_rows(canvas, drawn, f);
+  double right = f.right();
+  if (options.memory) right += draw_memory(canvas, s, f, curve);
+  svg_cells cells(canvas, drawn, f, longest.size());
+  for (std::size_t d = 0; d < drawn.rows.size(); ++d)
+    for (picture_box const& box : drawn.rows[d])
+      cells.add(box, d, std::to_string(box.what.micro_batch), "");
+  cells.finish();
+  if (options.transfers) draw_transfers(canvas, s, f);
+  double const last_row = f.y(drawn.rows.size()) - (options.memory ? 4 : f.gap - 4);
+  double height = draw_axis(canvas, f, last_row);
+  if (options.legend) height = draw_legend(canvas, drawn, options, f, height + 4, right);
+  return canvas.finish(right + 12, height + 4, options.title, options.theme,
+                       looks_of_cells(drawn) + looks_of_hatches(drawn), hatch_patterns(drawn));
+}
+
+}  // namespace ashlar

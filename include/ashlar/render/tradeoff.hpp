@@ -1,0 +1,64 @@
+// The trade-off of utilisation, cost and time as two charts.
+#pragma once
+
+#include <ashlar/render/svg_chart.hpp>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ashlar {
+
+// One schedule's points: utilisation over samples a device, and cost over time of a training.
+struct tradeoff_curve {
+  std::string name;
+  std::vector<std::pair<double, double>> utilisation;  // (samples a device, 0 .. 1)
+  std::vector<std::pair<double, double>> cost;         // (time, cost), best batch for each cluster
+};
+
+inline std::string svg(std::vector<tradeoff_curve> const& curves, std::string_view title,
+                       picture_theme theme = picture_theme::follow_reader) {
+  using namespace render_detail;
+  double least_batch = 1e300, most_batch = 0, least_time = 1e300, most_time = 0, least_cost = 1e300,
+         most_cost = 0;
+  for (tradeoff_curve const& c : curves) {
+    for (auto const& [batch, share] : c.utilisation) {
+      least_batch = std::min(least_batch, batch);
+      most_batch = std::max(most_batch, batch);
+    }
+    for (auto const& [time, cost] : c.cost) {
+      least_time = std::min(least_time, time);
+      most_time = std::max(most_time, time);
+      least_cost = std::min(least_cost, cost);
+      most_cost = std::max(most_cost, cost);
+    }
+  }
+  auto const apart = [](double least, double& most) { most = most > least ? most : 2 * least; };
+  apart(least_batch, most_batch);
+  apart(least_time, most_time);
+  apart(least_cost, most_cost);
+
+  svg_canvas canvas;
+  canvas.text(56, 22, title);
+  svg_chart left{.x = {.least = least_batch, .most = most_batch, .logarithmic = true}, .y = {}};
+  left.y_percent = true;
+  left.place(56, 52, 360, 300);
+  left.axes(canvas, "samples a device", "utilisation");
+  svg_chart right{.x = {.least = least_time, .most = most_time, .logarithmic = true},
+                  .y = {.least = 0.95 * least_cost, .most = 1.05 * most_cost}};
+  right.place(500, 52, 360, 300);
+  right.axes(canvas, "time of a training", "cost");
+  double y = 66;
+  for (std::size_t i = 0; i < curves.size(); ++i, y += 16) {
+    std::string const look = "line" + std::to_string(i);
+    left.curve(canvas, curves[i].utilisation, look);
+    right.curve(canvas, curves[i].cost, look);
+    canvas.line(880, y - 4, 904, y - 4, look);
+    canvas.text(910, y, curves[i].name);
+  }
+  return canvas.finish(1080, 400, title, theme, series_style(curves.size()), "");
+}
+
+}  // namespace ashlar
