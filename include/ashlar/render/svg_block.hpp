@@ -25,7 +25,7 @@ inline void draw_interval(svg_canvas& canvas, svg_frame const& f, tick interval,
     canvas.path("M" + px(f.x(t) + 1) + " " + px(f.top - 5) + "v-6H" + px(end - 1)
                     + (end < f.right() || f.x(t) + width == end ? "v6" : ""),
                 "rule");
-    canvas.line(f.x(t), f.top - 3, f.x(t), bottom, "rule dots");
+    canvas.line(f.x(t), f.top - 3, f.x(t), bottom, "grid");
     if (width < 6) break;  // no room to tell them apart
   }
 }

@@ -71,6 +71,12 @@ class svg_canvas {
              + px(width) + "\" height=\"" + px(height) + "\"";
     body_ += tip.empty() ? "/>\n" : "><title>" + escape_xml(tip) + "</title></rect>\n";
   }
+  // In a colour of its own.
+  void box(double x, double y, double width, double height, rgb colour, std::string_view tip) {
+    body_ += "<rect fill=\"" + hex(colour) + "\" x=\"" + px(x) + "\" y=\"" + px(y) + "\" width=\""
+             + px(width) + "\" height=\"" + px(height) + "\"><title>" + escape_xml(tip)
+             + "</title></rect>\n";
+  }
   void line(double x1, double y1, double x2, double y2, std::string_view look) {
     path("M" + px(x1) + " " + px(y1) + "L" + px(x2) + " " + px(y2), look);
   }
@@ -90,8 +96,9 @@ class svg_canvas {
   void add(svg_canvas const& layer) { body_ += layer.body_; }
 
   // `more` is added to the style sheet, `definitions` are elements that looks refer to.
-  std::string finish(double width, double height, std::string_view title, picture_theme theme,
-                     std::string const& more, std::string const& definitions) const {
+  std::string finish(double width, double height, std::string_view title,
+                     picture_theme theme = picture_theme::follow_reader, std::string const& more = "",
+                     std::string const& definitions = "") const {
     std::string const w = px(width), h = px(height);
     std::string text = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + w + "\" height=\"" + h
                        + "\" viewBox=\"0 0 " + w + " " + h + "\" role=\"img\">\n";
@@ -108,18 +115,18 @@ class svg_canvas {
   // What depends on the background; the background itself is painted, so that a viewer's own does not
   // matter.
   static constexpr char const* light =
-      ".page{fill:#fff}text{fill:#1f2328}.idle{fill:#e9ecef}.rule,.go,.back{stroke:#6e7781}"
+      ".page{fill:#fff}text{fill:#1f2328}.idle{fill:#e9ecef}.rule,.grid{stroke:#6e7781}"
       ".go{stroke:#0b3d91}.back{stroke:#8a1c00}.pair{stroke:#1f2328}.held{fill:#c9d1da;stroke:#57606a}";
   static constexpr char const* dark =
-      ".page{fill:#0d1117}text{fill:#e6edf3}.idle{fill:#21262d}.rule{stroke:#8b949e}"
+      ".page{fill:#0d1117}text{fill:#e6edf3}.idle{fill:#21262d}.rule,.grid{stroke:#8b949e}"
       ".go{stroke:#a5c8ff}.back{stroke:#ffb08a}.pair{stroke:#e6edf3}.held{fill:#373e47;stroke:#9da7b3}";
   static constexpr char const* fixed =
       "text{font:11px Helvetica,Arial,'Liberation Sans',sans-serif}"
       ".m{text-anchor:middle}.e{text-anchor:end}.s{font-size:8.5px}.t{font-size:7.5px}"
-      ""
-      ".rule,.go,.back,.pair{fill:none;stroke-width:1}.dots{stroke-dasharray:2 3;stroke-opacity:.6}"
-      ".go,.back{stroke-opacity:.8;stroke-linecap:round}.held{stroke-width:.8}.over{pointer-events:"
-      "none}";
+      ".rule,.grid,.go,.back,.pair{fill:none;stroke-width:1}"
+      ".grid{stroke-dasharray:2 3;stroke-opacity:.6}"
+      ".go,.back{stroke-opacity:.8;stroke-linecap:round}.held{stroke-width:.8}"
+      ".over{pointer-events:none}";
 
   std::string body_;
 };
