@@ -44,6 +44,7 @@ int run(int argc, char** argv) {
   tool::add_show(app, chosen);
   tool::add_emit(app, chosen);
   tool::add_compare(app, chosen);
+  tool::add_tradeoff(app, chosen);
   tool::add_check(app, chosen);
   tool::add_train(app, chosen);
   if (argc > 1 && *argv[1] != '-') must_be_a_subcommand(app, argv[1]);

@@ -73,8 +73,9 @@ constexpr tick step_time(layered_model const& model, pipeline_choice const& choi
 
 // Share of the step in which a device computes: 1 without any bubble.
 constexpr double utilisation(layered_model const& model, pipeline_choice const& choice) {
-  tick const work = model.layers * (model.forward + model.backward) * choice.m.value / choice.p.value;
-  return static_cast<double>(work) / static_cast<double>(step_time(model, choice));
+  double const work = static_cast<double>(model.forward + model.backward) * model.layers * choice.m.value
+                      / choice.p.value;
+  return work / static_cast<double>(step_time(model, choice));
 }
 
 // Samples a device: the batch over all devices of the pipeline.

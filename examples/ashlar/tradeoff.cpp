@@ -1,0 +1,108 @@
+// ashlar tradeoff: what schedules cost a training, over batch and cluster sizes.
+#include "command.hpp"
+#include "files.hpp"
+#include "limits.hpp"
+#include "table.hpp"
+#include "tradeoff_study.hpp"
+#include <ashlar/render/tradeoff.hpp>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+struct tradeoff_options {
+  std::string model, cluster;
+  std::string format = "text";
+  std::string output = "-";
+};
+
+void print_text(std::vector<studied_schedule> const& all) {
+  std::vector<std::vector<std::string>> table{
+      {"schedule", "loops", "devices", "samples a device", "utilisation", "cost", "time"}};
+  for (studied_schedule const& s : all)
+    for (operating_point const& p : s.best)
+      table.push_back({s.name, std::to_string(p.loops), std::to_string(p.device_count),
+                       fmt::format("{:g}", p.batch), fmt::format("{:.3f}", p.utilisation),
+                       fmt::format("{:.3f}", p.cost), fmt::format("{:.3g}", p.time)});
+  print_table(table, 1);
+  fmt::print(
+      "\nFor each cluster the batch and the loops of least cost. Cost 1: no idle time and no "
+      "sample wasted.\n");
+}
+
+nlohmann::json json_of(std::vector<studied_schedule> const& all) {
+  nlohmann::json out = nlohmann::json::array();
+  for (studied_schedule const& s : all) {
+    nlohmann::json curves = nlohmann::json::array(), best = nlohmann::json::array();
+    for (operating_point const& p : s.points)
+      curves.push_back(
+          {{"loops", p.loops}, {"samples_a_device", p.batch}, {"utilisation", p.utilisation}});
+    for (operating_point const& p : s.best)
+      best.push_back({{"devices", p.device_count},
+                      {"loops", p.loops},
+                      {"samples_a_device", p.batch},
+                      {"utilisation", p.utilisation},
+                      {"cost", p.cost},
+                      {"time", p.time}});
+    out.push_back({{"schedule", s.name}, {"utilisation", curves}, {"best", best}});
+  }
+  return out;
+}
+
+std::string svg_of(std::vector<studied_schedule> const& all, std::string const& title) {
+  std::vector<ashlar::tradeoff_curve> curves;
+  for (studied_schedule const& s : all) {
+    ashlar::tradeoff_curve& c = curves.emplace_back(ashlar::tradeoff_curve{s.name, {}, {}});
+    for (operating_point const& p : s.upper) c.utilisation.emplace_back(p.batch, p.utilisation);
+    for (operating_point const& p : s.best) c.cost.emplace_back(p.time, p.cost);
+  }
+  return ashlar::svg(curves, title);
+}
+
+int tradeoff(tradeoff_options const& o) {
+  if (o.format == "text" && o.output != "-")
+    throw usage_error("the table as text goes to standard output; take --as json for a file");
+  tradeoff_study const study = read_study(o.model, o.cluster);
+  std::vector<studied_schedule> const all = run(study);
+  if (o.format == "text")
+    print_text(all);
+  else
+    write_text(o.output, o.format == "json" ? json_of(all).dump(1) + "\n" : svg_of(all, study.title));
+  return done;
+}
+
+}  // namespace
+
+void add_tradeoff(CLI::App& app, action& chosen) {
+  auto* const command =
+      app.add_subcommand("tradeoff", "Weigh utilisation, cost and time of a training at cluster scale");
+  auto const o = std::make_shared<tradeoff_options>();
+  command->add_option("--model", o->model, "model, as JSON (docs/formats.md)")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--cluster", o->cluster, "cluster, as JSON (docs/formats.md)")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--as", o->format, "text, json, or svg: the curves")
+      ->check(CLI::IsMember({"text", "json", "svg"}))
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  command->add_option("-o,--output", o->output, "where to write; - is standard output")
+      ->type_name("FILE")
+      ->capture_default_str();
+  command->footer(
+      "The larger the batch on each device, the smaller its bubbles; the larger the batch of the whole "
+      "cluster,\nthe more samples a training takes: cost ~ (1 + batch / critical batch) / utilisation, "
+      "time ~ cost / devices.\nExample:\n"
+      "  ashlar tradeoff --model model.json --cluster cluster.json --as svg -o tradeoff.svg");
+  command->callback([&chosen, o] { chosen = [o] { return tradeoff(*o); }; });
+}
+
+}  // namespace tool

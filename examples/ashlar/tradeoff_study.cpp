@@ -1,0 +1,168 @@
+#include "tradeoff_study.hpp"
+
+#include "command.hpp"
+#include "files.hpp"
+#include "limits.hpp"
+#include "shape_options.hpp"
+#include <ashlar/render/diagnosis.hpp>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <map>
+
+namespace tool {
+
+namespace {
+
+using nlohmann::json;
+
+// A JSON object whose every key has to be asked for: a slip of the pen is not passed over.
+class json_file {
+ public:
+  explicit json_file(std::string path) : path_(std::move(path)) {
+    object_ = json::parse(read_text(path_), nullptr, false);
+    if (!object_.is_object()) fail("is not a JSON object");
+  }
+
+  std::string word(char const* key, std::string const& otherwise) {
+    json const* const value = find(key);
+    if (value == nullptr) return otherwise;
+    if (!value->is_string()) fail(fmt::format("gives no text for \"{}\"", key));
+    return value->get<std::string>();
+  }
+
+  long long number(char const* key, long long least, long long most, long long otherwise = -1) {
+    json const* const value = find(key);
+    if (value == nullptr && otherwise >= 0) return otherwise;
+    if (value == nullptr) fail(fmt::format("lacks \"{}\"", key));
+    return integer(*value, key, least, most);
+  }
+
+  std::vector<int> numbers(char const* key, long long least, long long most) {
+    std::vector<int> all;
+    for (json const& value : list(key))
+      all.push_back(static_cast<int>(integer(value, key, least, most)));
+    return all;
+  }
+
+  std::vector<std::string> words(char const* key, bool optional) {
+    std::vector<std::string> all;
+    if (optional && !object_.contains(key)) return all;
+    for (json const& value : list(key)) {
+      if (!value.is_string()) fail(fmt::format("has something else than names in \"{}\"", key));
+      all.push_back(value.get<std::string>());
+    }
+    return all;
+  }
+
+  void must_be_all() const {
+    for (auto const& [key, value] : object_.items())
+      if (std::find(asked_.begin(), asked_.end(), key) == asked_.end())
+        fail(fmt::format("has \"{}\", which means nothing here", key.substr(0, 64)));
+  }
+
+  [[noreturn]] void fail(std::string const& what) const {
+    throw usage_error(fmt::format("'{}' {}", path_, what));
+  }
+
+ private:
+  json const* find(char const* key) {
+    asked_.emplace_back(key);
+    auto const found = object_.find(key);
+    return found == object_.end() ? nullptr : &*found;
+  }
+  json const& list(char const* key) {
+    json const* const value = find(key);
+    if (value == nullptr || !value->is_array() || value->empty())
+      fail(fmt::format("needs a list \"{}\"", key));
+    if (value->size() > 1000) fail(fmt::format("has more than 1000 values in \"{}\"", key));
+    return *value;
+  }
+  long long integer(json const& value, char const* key, long long least, long long most) const {
+    if (!value.is_number_integer() || value.get<double>() < static_cast<double>(least)
+        || value.get<double>() > static_cast<double>(most))
+      fail(fmt::format("must give whole numbers from {} to {} for \"{}\"", least, most, key));
+    return value.get<long long>();
+  }
+
+  std::string path_;
+  json object_;
+  std::vector<std::string> asked_;
+};
+
+constexpr long long most_ticks = 1'000'000'000;
+
+}  // namespace
+
+tradeoff_study read_study(std::string const& model_file, std::string const& cluster_file) {
+  tradeoff_study study;
+  json_file model(model_file);
+  study.title = model.word("name", "model");
+  study.model = {.layers = static_cast<int>(model.number("layers", 1, 100'000)),
+                 .forward = model.number("forward", 1, most_ticks),
+                 .backward = model.number("backward", 2, most_ticks),
+                 .transfer = model.number("transfer", 0, most_ticks, 0),
+                 .reduction = model.number("reduction", 0, most_ticks, 0),
+                 .micro_batch = static_cast<int>(model.number("micro_batch", 1, 1'000'000, 1))};
+  study.critical_batch = static_cast<double>(model.number("critical_batch", 1, most_ticks));
+  model.must_be_all();
+
+  json_file cluster(cluster_file);
+  study.title += ", " + cluster.word("name", "cluster");
+  study.pipeline = static_cast<int>(cluster.number("pipeline", 1, most_devices));
+  study.loops = cluster.numbers("loops", 1, most_devices);
+  study.micro_batches = cluster.numbers("micro_batches", 1, most_micro_batches);
+  study.clusters = cluster.numbers("devices", 1, most_ticks);
+  for (std::string const& name : cluster.words("schedules", false))
+    study.schedules.push_back(&entry_named(name));
+  study.blocking = cluster.words("blocking", true);
+  cluster.must_be_all();
+  for (int n : study.clusters)
+    if (n % study.pipeline != 0)
+      cluster.fail(fmt::format("has a cluster of {} devices, which pipelines of {} do not fill", n,
+                               study.pipeline));
+  return study;
+}
+
+std::vector<studied_schedule> run(tradeoff_study const& study) {
+  std::vector<studied_schedule> all;
+  for (ashlar::catalog::entry const* const entry : study.schedules) {
+    studied_schedule& s = all.emplace_back(studied_schedule{entry->name, {}, {}, {}});
+    bool const blocks =
+        std::find(study.blocking.begin(), study.blocking.end(), entry->name) != study.blocking.end();
+    std::vector<int> loops = study.loops;
+    if (!entry->uses(ashlar::parameter::chunk_count)) loops = {1};
+    std::map<double, operating_point> upper;
+    for (int v : loops)
+      for (int m : study.micro_batches) {
+        ashlar::pipeline_choice const choice{entry, ashlar::devices{study.pipeline}, ashlar::chunks{v},
+                                             ashlar::micro_batches{m}, blocks};
+        if (2LL * study.pipeline * v * m > most_passes)
+          throw usage_error(fmt::format("{} with {} loops of {} micro-batches has more than {} passes",
+                                        entry->name, v, m, most_passes));
+        if (!entry->check({.p = choice.p, .m = choice.m, .v = choice.loops}).ok()) continue;
+        operating_point const p{.loops = v,
+                                .batch = batch_per_device(study.model, choice),
+                                .utilisation = utilisation(study.model, choice)};
+        s.points.push_back(p);
+        auto const found = upper.emplace(p.batch, p).first;
+        if (found->second.utilisation < p.utilisation) found->second = p;
+      }
+    for (auto const& [batch, p] : upper) s.upper.push_back(p);
+    for (int n : study.clusters) {
+      operating_point best;
+      for (operating_point p : s.upper) {
+        p.device_count = n;
+        p.cost = ashlar::training_cost(p.utilisation, p.batch, n, study.critical_batch);
+        p.time = ashlar::training_time(p.cost, n);
+        if (best.device_count == 0 || p.cost < best.cost) best = p;
+      }
+      if (best.device_count != 0) s.best.push_back(best);
+    }
+  }
+  return all;
+}
+
+}  // namespace tool

@@ -1,0 +1,43 @@
+// The study behind `ashlar tradeoff`: which schedules, on which batches and clusters.
+#pragma once
+
+#include <ashlar/tradeoff.hpp>
+
+#include <string>
+#include <vector>
+
+namespace tool {
+
+// One schedule on one batch; cost and time if a cluster is given.
+struct operating_point {
+  int loops = 1;
+  int device_count = 0;
+  double batch = 0;  // samples a device
+  double utilisation = 0;
+  double cost = 0;
+  double time = 0;
+};
+
+struct tradeoff_study {
+  std::string title;
+  ashlar::layered_model model;
+  double critical_batch = 0;  // samples
+  int pipeline = 8;           // devices
+  std::vector<int> loops, micro_batches, clusters;
+  std::vector<ashlar::catalog::entry const*> schedules;
+  std::vector<std::string> blocking;  // names of those whose transfers stop the passes
+};
+
+struct studied_schedule {
+  std::string name;
+  std::vector<operating_point> points;  // every batch with every number of loops
+  std::vector<operating_point> upper;   // every batch with the best of them, by batch
+  std::vector<operating_point> best;    // for each cluster size, of least cost
+};
+
+// Throws usage_error for files that cannot be read or do not say what they must.
+tradeoff_study read_study(std::string const& model_file, std::string const& cluster_file);
+
+std::vector<studied_schedule> run(tradeoff_study const& study);
+
+}  // namespace tool
