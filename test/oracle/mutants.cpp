@@ -70,9 +70,9 @@ TEST_CASE("three changes") { compare(samples(3, 3).take(), 3, 40, 3'000'000); }
 
 TEST_CASE("overlapped pairs") {
   std::vector<sample> const all = pairs();
-  tallies const one = compare(all, 1, 200, 4'000'000);
+  tallies const one = compare(all, 1, 1500, 4'000'000);
   auto const& changed = one[static_cast<std::size_t>(mutation::change_pairing)];
   CHECK(changed.accepted > 0);  // the pair taken apart
   CHECK(changed.rejected > 0);
-  compare(all, 2, 100, 5'000'000);
+  compare(all, 2, 800, 5'000'000);
 }
