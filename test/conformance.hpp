@@ -23,7 +23,7 @@ struct sample_program {
 };
 
 // Every entry of the catalog in several sizes and with both kinds of transfer lanes, and what no entry
-// has yet: replicas, recomputation, stages that fork and join.
+// has yet: replicas of a split backward, recomputation, stages that fork and join.
 inline std::vector<sample_program> sample_programs() {
   using namespace ashlar;
   std::vector<sample_program> all;
@@ -33,11 +33,17 @@ inline std::vector<sample_program> sample_programs() {
           {name + (lanes == transfer_lanes::one ? ", one lane" : ", a lane a peer"), lower(s, {lanes})});
   };
   for (catalog::entry const& e : catalog::entries)
-    for (auto [p, m] : {std::pair{1, 1}, {1, 3}, {2, 1}, {2, 4}, {3, 5}, {4, 8}})
+    for (auto [p, m] : {std::pair{1, 1}, {1, 3}, {2, 1}, {2, 4}, {3, 5}, {4, 4}, {4, 8}})
       if (catalog::shape const shape{devices{p}, micro_batches{m},
                                      costs(stage_cost{.forward = 2, .backward_input = 3}, 1)};
           e.check(shape).ok())
         add(std::string(e.name) + " p=" + std::to_string(p) + " m=" + std::to_string(m), e.make(shape));
+
+  catalog::shape four{devices{4}, micro_batches{8}};
+  four.routes = 4;
+  four.seams = catalog::seam::figure;
+  add("chimera over four routes", catalog::find("chimera")->make(four));
+  add("bitpipe as in the figure", catalog::find("bitpipe")->make(four));
 
   for (int p : {2, 3, 4}) {
     block const down = catalog::zb_h1(devices{p}) | with_interval(6);

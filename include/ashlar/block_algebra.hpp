@@ -28,6 +28,25 @@ constexpr block with_interval(block b, tick interval) {
   return b;
 }
 
+// The first `times` repetitions as one block, to be repeated as a whole. repeat(unroll(b, n), m) ==
+// repeat(b, m) for blocks without collisions. Throws violation{rule::counts_are_positive}.
+constexpr block unroll(block b, int times) {
+  if (times < 1) throw violation{{.broken = rule::counts_are_positive, .number = times}};
+  int const group = b.micro_batch_count();
+  std::size_t const cells = b.cells.size();
+  for (int i = 1; i < times; ++i) {
+    for (int k = 0; k < group; ++k) b.route.push_back(b.route[static_cast<std::size_t>(k)]);
+    for (std::size_t at = 0; at < cells; ++at) {
+      cell c = b.cells[at];
+      c.what.micro_batch += i * group;
+      c.offset += i * b.interval;
+      b.cells.push_back(c);
+    }
+  }
+  b.interval *= times;
+  return b;
+}
+
 // The same stages fed as `graph` says instead of as a chain. Throws violation{rule::tables_agree}.
 constexpr block over(block b, stage_graph graph) {
   if (graph.count() != b.where.stage_count())
@@ -221,6 +240,9 @@ constexpr auto shift(tick by) {
 }
 constexpr auto with_interval(tick interval) {
   return closure([=](block const& b) { return with_interval(b, interval); });
+}
+constexpr auto unroll(int times) {
+  return closure([=](block const& b) { return unroll(b, times); });
 }
 constexpr auto over(stage_graph graph) {
   return closure([graph = std::move(graph)](block const& b) { return over(b, graph); });

@@ -2,6 +2,10 @@
 // facts in the tests.
 #pragma once
 
+#include <ashlar/catalog/bitpipe.hpp>
+#include <ashlar/catalog/chimera.hpp>
+#include <ashlar/catalog/dualpipe.hpp>
+#include <ashlar/catalog/gems.hpp>
 #include <ashlar/catalog/gpipe.hpp>
 #include <ashlar/catalog/one_f_one_b.hpp>
 #include <ashlar/catalog/shape.hpp>
@@ -69,6 +73,47 @@ inline constexpr std::array entries{
           .summary = "V-shaped placement, split backward, half the memory of 1F1B",
           .source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024",
           .block_of = [](shape const& s) { return v_half(s.p); }},
+    entry{.name = "dualpipev",
+          .summary = "DualPipe folded onto half the devices: forwards overlapped with backwards",
+          .source = "DeepSeek-AI, DualPipe, 2025",
+          .schedule_of = [](shape const& s) { return dualpipev(s.p, s.m); },
+          .check = is_dualpipev_shape},
+    entry{.name = "gems",
+          .summary = "a micro-batch down, then one up, one held at a time",
+          .source = "Jain et al., GEMS, 2020",
+          .block_of = [](shape const& s) { return gems(s.p); },
+          .schedule_of = [](shape const& s) { return gems(s.p, s.m); }},
+    entry{.name = "chimera",
+          .summary = "1F1B down and up the devices, each in the bubbles of the other",
+          .source = "Li and Hoefler, Chimera, 2021",
+          .block_of = [](shape const& s) { return chimera(s.p, s.routes); },
+          .check = is_chimera_shape,
+          .parameters = parameters_of({parameter::route_count})},
+    entry{.name = "chimera-forward-doubling",
+          .summary = "Chimera with two forwards at a time, no bubble between units of 2p micro-batches",
+          .source = "Li and Hoefler, Chimera, 2021, section 3.5",
+          .block_of = [](shape const& s) { return chimera_forward_doubling(s.p); },
+          .check = is_forward_doubling_shape},
+    entry{.name = "chimera-backward-halving",
+          .summary = "Chimera with micro-batches halved for the backward; counts the halves",
+          .source = "Li and Hoefler, Chimera, 2021, section 3.5",
+          .block_of = [](shape const& s) { return chimera_forward_doubling(s.p); },
+          .schedule_of =
+              [](shape const& s) {
+                return chimera_forward_doubling(s.p) | repeat(micro_batches{2 * s.m.value});
+              },
+          .check = is_backward_halving_shape},
+    entry{.name = "bitpipe",
+          .summary = "Chimera of two V-shaped pipelines",
+          .source = "Wu et al., BitPipe, 2024",
+          .block_of = [](shape const& s) { return bitpipe(s.p, s.seams); },
+          .check = is_bitpipe_shape,
+          .parameters = parameters_of({parameter::seam})},
+    entry{.name = "dualpipe",
+          .summary = "two directions, forwards overlapped with backwards of the other",
+          .source = "DeepSeek-AI, DeepSeek-V3, 2024",
+          .schedule_of = [](shape const& s) { return dualpipe(s.p, s.m); },
+          .check = is_dualpipe_shape},
 };
 
 // The entry of that name, or null.

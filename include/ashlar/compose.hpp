@@ -63,7 +63,8 @@ constexpr schedule merge(schedule const& a, schedule const& b) {
 // let them interlock.
 constexpr schedule then(schedule const& a, schedule const& b) { return merge(a, shift(b, makespan(a))); }
 
-// Only the first `count` micro-batches, at their old times.
+// Only the first `count` micro-batches, at their old times; of an overlapped pair one pass may be left,
+// which is then alone.
 // Throws violation{rule::counts_are_positive} unless 1 <= count <= m.
 constexpr schedule take(schedule s, micro_batches count) {
   if (count.value < 1 || count.value > s.micro_batch_count())
@@ -73,6 +74,8 @@ constexpr schedule take(schedule s, micro_batches count) {
     std::vector<timed_pass> kept;
     for (timed_pass const& t : order)
       if (t.what.micro_batch < count.value) kept.push_back(t);
+    for (std::size_t i = 0; i < kept.size(); ++i)
+      if (!is_paired_right(kept, i)) kept[i].overlaps = -1;
     order = std::move(kept);
   }
   return s;

@@ -28,7 +28,8 @@ inline std::string written_out(program const& p) {
                                   *uses[] = {"r", "w", "a", "s"};
       out << "  " << d << '[' << index++ << "] lane " << i.lane << ' ' << codes[static_cast<int>(i.code)]
           << ' ' << "FRBIWx"[static_cast<int>(i.what.kind)] << " stage " << i.what.stage
-          << " micro-batch " << i.what.micro_batch << " to " << i.to << " peer " << i.peer << " :";
+          << " micro-batch " << i.what.micro_batch << " to " << i.to << " peer " << i.peer
+          << (i.with_next ? " with next :" : " :");
       for (operand const& o : p.view().operands_of(i))
         out << ' ' << uses[static_cast<int>(o.how)] << o.slot;
       out << '\n';

@@ -15,7 +15,11 @@
 //     passes buffers by position, and sizes them by kind), and say what is done to them (the engine
 //     derives its waits from that);
 //   - an instruction may not write a slot that it has another operand on (passes do not work in place);
-//   - a transfer carries the value that its label says (a backend sizes the message by it).
+//   - a transfer carries the value that its label says (a backend sizes the message by it);
+//   - what runs overlapped is a forward and the fused backward that directly follows it in the stream,
+//   and
+//     neither writes what the other uses: they are one event, which needs what both need before it
+//     starts.
 #pragma once
 
 #include "oracle/state.hpp"
@@ -43,6 +47,7 @@ class machine {
       slot_begin_.push_back(slot_begin_.back() + p.view().slots_of(d).size());
       device_begin_.push_back(steps_.size());
       for (instruction const& i : p.view().stream(d)) add(i, d);
+      judge_pairs();
     }
     device_begin_.push_back(steps_.size());
   }
@@ -77,7 +82,10 @@ class machine {
   bool waits_for(int device_a, int index_a, int device_b, int index_b) const {
     step const& a = steps_[id(device_a, index_a)];
     step const& b = steps_[id(device_b, index_b)];
-    if (device_a == device_b) return index_b < index_a && (a.what.lane == b.what.lane || conflict(a, b));
+    if (device_a == device_b)
+      return index_b < index_a
+             && (a.what.lane == b.what.lane || conflict(a, b)
+                 || (a.what.with_next && conflict(steps_[id(device_a, index_a + 1)], b)));
     if (a.what.code == opcode::reduce)
       return b.what.code == opcode::reduce && a.what.what.stage == b.what.what.stage;
     bool const opposite = (a.what.code == opcode::send && b.what.code == opcode::receive)
@@ -149,6 +157,20 @@ class machine {
     steps_.push_back(std::move(s));
   }
 
+  // Of the device that was added last.
+  void judge_pairs() {
+    for (std::size_t i = device_begin_.back(); i < steps_.size(); ++i) {
+      if (!steps_[i].what.with_next) continue;
+      bool const follows = i + 1 < steps_.size();
+      instruction const& ahead = steps_[i].what;
+      instruction const& back = steps_[follows ? i + 1 : i].what;
+      if (!follows || back.with_next || ahead.code != opcode::compute || back.code != opcode::compute
+          || ahead.what.kind != pass_kind::forward || back.what.kind != pass_kind::backward
+          || ahead.lane != back.lane || conflict(steps_[i], steps_[i + 1]))
+        fail(steps_[i], "overlapped with what it cannot be");
+    }
+  }
+
   int queue_for(instruction const& i) const {
     if (i.code == opcode::compute) return 0;
     if (i.code == opcode::reduce) return meaning_.devices_of(i.what.stage).size() > 1 ? lanes_ - 1 : 0;
@@ -176,9 +198,16 @@ class machine {
     if (at >= queues_[queue].size()) return nullptr;
     step const& s = steps_[queues_[queue][at]];
     for (std::size_t j : s.after)
-      if (static_cast<int>(now.at[queue_of(steps_[j])]) <= steps_[j].place) return nullptr;
+      if (!has_ended(now, steps_[j])) return nullptr;
+    if (s.what.with_next)
+      for (std::size_t j : overlapped_with(s).after)
+        if (!has_ended(now, steps_[j])) return nullptr;
     return &s;
   }
+  bool has_ended(state const& now, step const& s) const {
+    return static_cast<int>(now.at[queue_of(s)]) > s.place;
+  }
+  step const& overlapped_with(step const& s) const { return steps_[id(s.device, s.index + 1)]; }
 
   std::vector<state> successors(state const& now) {
     std::vector<state> next;
@@ -202,6 +231,8 @@ class machine {
         }
         if (together.size() < meaning_.devices_of(s->what.what.stage).size() || together[0] != s)
           continue;
+      } else if (s->what.with_next) {
+        together.push_back(&overlapped_with(*s));
       }
       state after = now;
       for (step const* t : together) {

@@ -15,11 +15,11 @@ struct tally {
 
 using tallies = std::array<tally, mutations>;
 
-// Mutants of every sample up to p devices and m micro-batches, each of `changes` mutations.
-tallies compare(int p, int m, int changes, int mutants_a_sample, std::uint32_t seed) {
+// Mutants of every sample, each of `changes` mutations.
+tallies compare(std::vector<sample> const& all, int changes, int mutants_a_sample, std::uint32_t seed) {
   tallies by_mutation{};
   int circles = 0;
-  for (sample const& s : samples(p, m).take())
+  for (sample const& s : all)
     for (int n = 0; n < mutants_a_sample; ++n) {
       draft d(s.made, ++seed);
       std::string applied;
@@ -51,7 +51,7 @@ tallies compare(int p, int m, int changes, int mutants_a_sample, std::uint32_t s
 }  // namespace
 
 TEST_CASE("one change") {
-  tallies const all = compare(3, 3, 1, 100, 0);
+  tallies const all = compare(samples(3, 3).take(), 1, 100, 0);
   auto const of = [&](mutation kind) { return all[static_cast<std::size_t>(kind)]; };
   // Both verdicts occur, and harmless changes are among the mutants.
   for (auto kind :
@@ -64,6 +64,15 @@ TEST_CASE("one change") {
                     mutation::swap_operands, mutation::change_lane})
     CHECK_MESSAGE((of(kind).accepted == 0 && of(kind).rejected > 0), std::string(name_of(kind)));
 }
-TEST_CASE("one change, four devices") { compare(4, 3, 1, 20, 1'000'000); }
-TEST_CASE("two changes") { compare(3, 3, 2, 60, 2'000'000); }
-TEST_CASE("three changes") { compare(3, 3, 3, 40, 3'000'000); }
+TEST_CASE("one change, four devices") { compare(samples(4, 3).take(), 1, 20, 1'000'000); }
+TEST_CASE("two changes") { compare(samples(3, 3).take(), 2, 60, 2'000'000); }
+TEST_CASE("three changes") { compare(samples(3, 3).take(), 3, 40, 3'000'000); }
+
+TEST_CASE("overlapped pairs") {
+  std::vector<sample> const all = pairs();
+  tallies const one = compare(all, 1, 1500, 4'000'000);
+  auto const& changed = one[static_cast<std::size_t>(mutation::change_pairing)];
+  CHECK(changed.accepted > 0);  // the pair taken apart
+  CHECK(changed.rejected > 0);
+  compare(all, 2, 800, 5'000'000);
+}

@@ -36,8 +36,9 @@ enum class mutation : unsigned char {
   rename_slots,
   give_value_a_new_slot,
   give_operand_a_new_slot,
+  change_pairing,
 };
-inline constexpr int mutations = 23;
+inline constexpr int mutations = 24;
 
 inline char const* name_of(mutation m) {
   static constexpr char const* names[mutations] = {"swap neighbours",
@@ -62,7 +63,8 @@ inline char const* name_of(mutation m) {
                                                    "swap transfers on both sides",
                                                    "rename slots",
                                                    "give value a new slot",
-                                                   "give operand a new slot"};
+                                                   "give operand a new slot",
+                                                   "change pairing"};
   return names[static_cast<int>(m)];
 }
 
@@ -189,6 +191,9 @@ class draft {
       case mutation::give_value_a_new_slot:
       case mutation::give_operand_a_new_slot:
         return new_slot(l, m == mutation::give_value_a_new_slot ? at : stream.size());
+      case mutation::change_pairing:
+        l.what.with_next = !l.what.with_next;
+        return true;
     }
     return false;
   }

@@ -48,6 +48,7 @@ class samples {
       add(e.name, p, m, e.make(shape));
       if (e.block_of == nullptr) continue;
       block const b = e.block_of(shape);
+      if (m % b.micro_batch_count() != 0) continue;
       add(e.name + std::string(", slow transfers"), p, m,
           b | repeat(shape.m) | retime(costs({.forward = 2, .backward_input = 3}, 2)));
       add(e.name + std::string(", recompute"), p, m, recompute(b) | repeat(shape.m) | squeeze());
@@ -93,5 +94,19 @@ class samples {
 
   std::vector<sample> made_;
 };
+
+// DualPipe and its fold, with a lane for all peers and with one a peer.
+inline std::vector<sample> pairs() {
+  using namespace ashlar;
+  std::vector<sample> all;
+  for (char const* name : {"dualpipe", "dualpipev"})
+    for (int p : {1, 2})
+      for (auto lanes : {transfer_lanes::one, transfer_lanes::one_a_peer})
+        if (catalog::shape const shape{devices{p}, micro_batches{2 * p}};
+            catalog::find(name)->check(shape).ok())
+          all.push_back({name + std::string(" p=") + std::to_string(p),
+                         lower(catalog::find(name)->make(shape), {.lanes = lanes})});
+  return all;
+}
 
 }  // namespace oracle

@@ -139,4 +139,19 @@ TEST_CASE("operations without a result") {
   CHECK(check(weights_in_first_gaps(with_interval(full, 3))).ok());
 }
 
+constexpr bool test_unroll() {
+  block const b = catalog::zb_h1(devices{3}), three = unroll(b, 3);
+  HOLDS(three.micro_batch_count() == 3 && three.interval == 9);
+  HOLDS(three.cells.size() == 3 * b.cells.size() && check(three).ok());
+  HOLDS(repeat(three, micro_batches{6}) == repeat(b, micro_batches{6}));
+  HOLDS(unroll(b, 1) == b && (b | unroll(3)) == three);
+  return true;
+}
+BOTH_TIMES("several repetitions as one block", test_unroll)
+
+TEST_CASE("no repetitions are no block") {
+  CHECK_BREAKS(counts_are_positive, unroll(catalog::zb_h1(devices{3}), 0));
+  CHECK_BREAKS(counts_are_positive, unroll(catalog::zb_h1(devices{3}), -1));
+}
+
 }  // namespace

@@ -5,6 +5,7 @@
 #include <ashlar/diagnosis.hpp>
 #include <ashlar/ids.hpp>
 
+#include <cstdint>
 #include <initializer_list>
 
 namespace ashlar::catalog {
@@ -27,16 +28,18 @@ struct shape {
 };
 
 // A parameter within its bounds, or the diagnosis that says so.
-constexpr diagnosis at_least(parameter which, int given, int least) {
+// Bounds are wide, so that one computed from another parameter does not overflow.
+constexpr diagnosis at_least(parameter which, std::int64_t given, std::int64_t least) {
   if (given >= least) return {};
   return {.broken = rule::parameter_is_at_least, .number = least, .which = which, .given = given};
 }
-constexpr diagnosis at_most(parameter which, int given, int most) {
+constexpr diagnosis at_most(parameter which, std::int64_t given, std::int64_t most) {
   if (given <= most) return {};
   return {.broken = rule::parameter_is_at_most, .number = most, .which = which, .given = given};
 }
-constexpr diagnosis multiple_of(parameter which, int given, int divisor) {
-  if (given % divisor == 0) return {};
+// A divisor below 1 is another parameter out of bounds, which has its own diagnosis.
+constexpr diagnosis multiple_of(parameter which, std::int64_t given, std::int64_t divisor) {
+  if (divisor < 1 || given % divisor == 0) return {};
   return {.broken = rule::parameter_is_a_multiple, .number = divisor, .which = which, .given = given};
 }
 

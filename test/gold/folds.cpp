@@ -1,0 +1,43 @@
+// Hanayo with one unit of micro-batches is a folded bidirectional schedule: one wave Chimera's, two
+// waves BitPipe's. Its published orders (data/gold/folded) against the folds.
+#include "static_check.hpp"
+#include <ashlar/catalog.hpp>
+#include <ashlar/check.hpp>
+#include <ashlar/fold.hpp>
+#include <ashlar/metrics.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+using namespace ashlar;
+using nlohmann::json;
+
+TEST_CASE("Hanayo is folded Chimera and folded BitPipe") {
+  int cases = 0;
+  for (json const& g : json::parse(std::ifstream(ASHLAR_TEST_DATA "/gold/folded/hanayo.json"))) {
+    ++cases;
+    CAPTURE(g["case"].get<std::string>());
+    int const p = g["p"].get<int>(), v = g["v"].get<int>();
+    schedule const s = catalog::find(v == 2 ? "chimera" : "bitpipe")
+                           ->make({devices{2 * p}, micro_batches{2 * g["m"].get<int>()}})
+                       | fold_in_half();
+    CHECK(check(s).ok());
+    CHECK(s.where == wave(devices{p}, waves{v / 2}));
+    std::vector<std::vector<std::string>> orders;
+    for (auto const& order : s.order) {
+      orders.emplace_back();
+      for (timed_pass const& t : order)
+        orders.back().push_back(std::to_string(t.what.stage)
+                                + (t.what.kind == pass_kind::forward ? 'F' : 'B')
+                                + std::to_string(t.what.micro_batch));
+    }
+    CHECK(orders == g["orders"].get<std::vector<std::vector<std::string>>>());
+    json const& expect = g["expect"]["f1_b2"];
+    CHECK(makespan(s) == expect["makespan"].get<tick>());
+    CHECK(peak_activations(s) == expect["peak_chunk_activations"].get<std::vector<int>>());
+  }
+  CHECK(cases == 4);
+}
