@@ -42,7 +42,8 @@ struct entry {
   // The schedule squeezed under the shape's costs. Throws violation{check(s)}, and as retime does.
   constexpr schedule make(shape const& s) const {
     if (diagnosis const d = check(s); !d.ok()) throw violation{d};
-    return retime(schedule_of != nullptr ? schedule_of(s) : repeat(block_of(s), s.m), s.cost);
+    if (schedule_of != nullptr) return retime(schedule_of(s), s.cost);
+    return retime(repeat(block_of(s), s.m), s.cost);
   }
 };
 
