@@ -203,6 +203,7 @@ TEST_CASE("inference: (m + p - 1) f and a transfer a hop") {
   sweep({0, 1, 50}, [](setting const& x) {
     schedule const s = x("inference");
     CHECK(!s.trains);
+    peaks_are(s, [](int) { return 1; });
     CHECK(makespan(s) == (x.m + x.p - 1) * x.f + (x.p - 1) * x.L);
   });
 }

@@ -48,8 +48,10 @@ class samples {
       add(e.name, p, m, e.make(shape));
       if (e.block_of == nullptr) continue;
       block const b = e.block_of(shape);
+      if (m % b.micro_batch_count() != 0) continue;
       add(e.name + std::string(", slow transfers"), p, m,
           b | repeat(shape.m) | retime(costs({.forward = 2, .backward_input = 3}, 2)));
+      if (e.name == std::string("1f1b-recompute")) continue;
       add(e.name + std::string(", recompute"), p, m, recompute(b) | repeat(shape.m) | squeeze());
     }
   }
