@@ -5,6 +5,7 @@
 #include "static_check.hpp"
 #include <ashlar/prove.hpp>
 
+#include <string_view>
 #include <vector>
 
 using namespace shapes;
@@ -112,8 +113,10 @@ TEST_CASE("slots are as many as values are alive at once") {
         all.push_back(e.make(shape));
         if (e.block_of == nullptr) continue;
         block const b = e.block_of(shape);
+        if (m % b.micro_batch_count() != 0) continue;
         all.push_back(b | repeat(shape.m));
         all.push_back(retime(all.back(), costs({.forward = 3, .backward_input = 2}, 2)));
+        if (e.name == std::string_view("1f1b-recompute")) continue;
         all.push_back(recompute(b) | repeat(shape.m) | squeeze());
       }
       all.push_back(recomputed(p) | repeat(shape.m));
