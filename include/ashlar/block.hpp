@@ -67,6 +67,9 @@ constexpr tick lifespan(block const& b, stage_id stage, micro_batch_id micro_bat
     if (c.what.kind == pass_kind::forward) {
       begin = c.offset;
       begins = true;
+      if (b.trains) continue;
+      end = c.offset + b.cost.of(c.what);  // nothing is kept
+      ends = true;
     } else if (gives_weight_gradient(c.what.kind)) {
       end = c.offset + b.cost.of(c.what);
       ends = true;

@@ -2,12 +2,18 @@
 // facts in the tests.
 #pragma once
 
+#include <ashlar/catalog/accumulation.hpp>
 #include <ashlar/catalog/bitpipe.hpp>
+#include <ashlar/catalog/breadth_first.hpp>
 #include <ashlar/catalog/chimera.hpp>
+#include <ashlar/catalog/depth_first.hpp>
 #include <ashlar/catalog/dualpipe.hpp>
 #include <ashlar/catalog/gems.hpp>
 #include <ashlar/catalog/gpipe.hpp>
+#include <ashlar/catalog/hanayo.hpp>
+#include <ashlar/catalog/inference.hpp>
 #include <ashlar/catalog/one_f_one_b.hpp>
+#include <ashlar/catalog/seq1f1b.hpp>
 #include <ashlar/catalog/shape.hpp>
 #include <ashlar/catalog/v_half.hpp>
 #include <ashlar/catalog/zb_h1.hpp>
@@ -40,8 +46,8 @@ struct entry {
   // The schedule squeezed under the shape's costs. Throws violation{check(s)}, and as retime does.
   constexpr schedule make(shape const& s) const {
     if (diagnosis const d = check(s); !d.ok()) throw violation{d};
-    if (schedule_of != nullptr) return schedule_of(s) | retime(s.cost);
-    return block_of(s) | repeat(s.m) | retime(s.cost);
+    if (schedule_of != nullptr) return retime(schedule_of(s), s.cost);
+    return retime(repeat(block_of(s), s.m), s.cost);
   }
 };
 
@@ -53,6 +59,18 @@ constexpr unsigned parameters_of(std::initializer_list<parameter> all) {
 }
 
 inline constexpr std::array entries{
+    entry{.name = "depth-first-accumulation",
+          .summary = "one device, no pipeline: micro-batch after micro-batch, whatever p",
+          .source = "Lamy-Poirier, Breadth-First Pipeline Parallelism, 2022",
+          .block_of = [](shape const& s) { return depth_first_accumulation(s.v); },
+          .check = is_chunked,
+          .parameters = parameters_of({parameter::chunk_count})},
+    entry{.name = "breadth-first-accumulation",
+          .summary = "one device, no pipeline: all micro-batches chunk by chunk, whatever p",
+          .source = "Lamy-Poirier, Breadth-First Pipeline Parallelism, 2022",
+          .block_of = [](shape const& s) { return breadth_first_accumulation(s.v, s.m); },
+          .check = is_chunked,
+          .parameters = parameters_of({parameter::chunk_count})},
     entry{.name = "gpipe",
           .summary = "all forwards, then all backwards",
           .source = "Huang et al., GPipe, 2019",
@@ -65,10 +83,42 @@ inline constexpr std::array entries{
           .summary = "1F1B with twice the warm-up, to hide transfers",
           .source = "Zhuang et al., 2022",
           .block_of = [](shape const& s) { return eager_one_f_one_b(s.p); }},
+    entry{.name = "1f1b-recompute",
+          .summary = "1F1B that keeps only the stages' inputs and runs each forward again",
+          .source = "Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016",
+          .block_of = [](shape const& s) { return one_f_one_b_recompute(s.p); }},
     entry{.name = "zb-h1",
           .summary = "split backward, weight passes fill the bubble, memory of 1F1B",
           .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023",
           .block_of = [](shape const& s) { return zb_h1(s.p); }},
+    entry{.name = "depth-first",
+          .summary = "interleaved 1F1B: groups of micro-batches take turns on a device's chunks",
+          .source = "Narayanan et al., Efficient Large-Scale Training with Megatron-LM, 2021",
+          .block_of = [](shape const& s) { return depth_first(s.p, s.v, group_of(s)); },
+          .schedule_of =
+              [](shape const& s) { return in_groups(depth_first(s.p, s.v, group_of(s)), s, 2); },
+          .check = is_grouped,
+          .parameters = parameters_of({parameter::chunk_count, parameter::group_size})},
+    entry{.name = "breadth-first",
+          .summary = "all micro-batches through one chunk of a device before the next",
+          .source = "Lamy-Poirier, Breadth-First Pipeline Parallelism, 2022",
+          .block_of = [](shape const& s) { return breadth_first(s.p, s.v, s.m); },
+          .check = is_chunked,
+          .parameters = parameters_of({parameter::chunk_count})},
+    entry{.name = "breadth-first-hybrid",
+          .summary = "breadth-first in rounds, one after another",
+          .source = "Lamy-Poirier, Breadth-First Pipeline Parallelism, 2022",
+          .block_of = [](shape const& s) { return breadth_first(s.p, s.v, s.m, s.rounds); },
+          .check = is_in_rounds,
+          .parameters = parameters_of({parameter::chunk_count, parameter::round_count})},
+    entry{.name = "interleaved-zb",
+          .summary = "interleaved 1F1B with the backward split, as ZB-H1",
+          .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023; PyTorch",
+          .block_of = [](shape const& s) { return interleaved_zb(s.p, s.v, group_of(s)); },
+          .schedule_of =
+              [](shape const& s) { return in_groups(interleaved_zb(s.p, s.v, group_of(s)), s, 1); },
+          .check = is_grouped,
+          .parameters = parameters_of({parameter::chunk_count, parameter::group_size})},
     entry{.name = "v-half",
           .summary = "V-shaped placement, split backward, half the memory of 1F1B",
           .source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024",
@@ -114,6 +164,27 @@ inline constexpr std::array entries{
           .source = "DeepSeek-AI, DeepSeek-V3, 2024",
           .schedule_of = [](shape const& s) { return dualpipe(s.p, s.m); },
           .check = is_dualpipe_shape},
+    entry{.name = "hanayo",
+          .summary = "down and up the devices in waves, forward and then backward",
+          .source = "Liu et al., Hanayo, 2023",
+          .block_of = [](shape const& s) { return hanayo(s.p, s.w, s.m); },
+          .check = is_in_waves,
+          .parameters = parameters_of({parameter::wave_count})},
+    entry{.name = "inference",
+          .summary = "forwards only: fill and drain",
+          .source = "Huang et al., GPipe, 2019",
+          .block_of = [](shape const& s) { return inference(s.p); }},
+    entry{.name = "seq1f1b",
+          .summary = "1F1B over chunks of sequences, backward in reverse",
+          .source = "Sun et al., Seq1F1B, 2024",
+          .block_of = [](shape const& s) { return seq1f1b(s.p, s.sequence_chunks); },
+          .schedule_of =
+              [](shape const& s) {
+                return seq1f1b(s.p, s.sequence_chunks)
+                       | repeat(micro_batches{s.m.value * s.sequence_chunks});
+              },
+          .check = is_in_sequence_chunks,
+          .parameters = parameters_of({parameter::sequence_chunk_count})},
 };
 
 // The entry of that name, or null.

@@ -50,14 +50,14 @@ constexpr double bubble_rate(schedule const& s) { return idle_share(s, makespan(
 constexpr double bubble_rate_span(schedule const& s) { return idle_share(s, span(s)); }
 
 // Most chunk activations that each device holds at once: one more from the start of a forward, one less
-// from the end of the fused backward or the weight pass.
+// from the end of the fused backward or the weight pass (in inference, of the forward).
 constexpr std::vector<int> peak_activations(schedule const& s) {
   std::vector<int> peaks;
   for (auto const& order : s.order) {
     int held = 0, peak = 0;
     for (timed_pass const& t : order) {  // passes of a device follow each other: the order is enough
       if (t.what.kind == pass_kind::forward && ++held > peak) peak = held;
-      if (gives_weight_gradient(t.what.kind)) --held;
+      if (gives_weight_gradient(t.what.kind) || !s.trains) --held;
     }
     peaks.push_back(peak);
   }

@@ -22,10 +22,12 @@ struct folded_cell {
 // intervals of the size of the block (unit costs), O(n log n) for longer ones (costs in nanoseconds).
 constexpr std::vector<std::vector<folded_cell>> fold(block const& b) {
   auto const n = b.cells.size();
-  std::vector<folded_cell> folded(n);
+  cell const* const cells = b.cells.data();
+  std::vector<folded_cell> folded;
+  folded.reserve(n);
   for (std::size_t i = 0; i < n; ++i) {
-    tick const quotient = floor_quotient(b.cells[i].offset, b.interval);
-    folded[i] = {b.cells[i].offset - quotient * b.interval, quotient, static_cast<int>(i)};
+    tick const quotient = floor_quotient(cells[i].offset, b.interval);
+    folded.push_back({cells[i].offset - quotient * b.interval, quotient, static_cast<int>(i)});
   }
 
   std::vector<folded_cell> sorted(n);
@@ -34,7 +36,8 @@ constexpr std::vector<std::vector<folded_cell>> fold(block const& b) {
     std::vector<std::size_t> next(interval + 1, 0);
     for (folded_cell const& f : folded) ++next[static_cast<std::size_t>(f.residue) + 1];
     for (std::size_t r = 1; r <= interval; ++r) next[r] += next[r - 1];
-    for (folded_cell const& f : folded) sorted[next[static_cast<std::size_t>(f.residue)]++] = f;
+    for (folded_cell const& f : folded)
+      sorted.data()[next.data()[static_cast<std::size_t>(f.residue)]++] = f;
   } else {
     std::sort(folded.begin(), folded.end(), [](folded_cell const& x, folded_cell const& y) {
       return x.residue < y.residue || (x.residue == y.residue && x.cell < y.cell);
@@ -43,9 +46,9 @@ constexpr std::vector<std::vector<folded_cell>> fold(block const& b) {
   }
 
   std::vector<std::vector<folded_cell>> by_device(static_cast<std::size_t>(b.where.device_count()));
+  for (auto& mine : by_device) mine.reserve(n / by_device.size() + 1);
   for (folded_cell const& f : sorted)
-    by_device[static_cast<std::size_t>(b.device_of(b.cells[static_cast<std::size_t>(f.cell)].what))]
-        .push_back(f);
+    by_device[static_cast<std::size_t>(b.device_of(cells[f.cell].what))].push_back(f);
   return by_device;
 }
 

@@ -44,7 +44,9 @@ std::vector<std::vector<std::string>> orders_of(schedule const& s) {
 // The number behind `key` in a case's description, as 4 in `p2 m4 W2` for m.
 int number_in(std::string const& description, std::string const& key, int otherwise) {
   auto const at = (' ' + description).find(' ' + key);
-  return at == std::string::npos ? otherwise : std::stoi(description.substr(at + key.size()));
+  if (at == std::string::npos) return otherwise;
+  std::string const behind = description.substr(at + key.size());
+  return behind[0] >= '0' && behind[0] <= '9' ? std::stoi(behind) : otherwise;
 }
 
 // The entry and shape that a gold case is about.

@@ -9,13 +9,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 using namespace ashlar;
 
 TEST_CASE("host: the reference's gradients are the slopes of its loss") {
   for (test::sample_program const& sample : test::sample_programs()) {
     program const& p = sample.program;
-    if (p.micro_batch_count() > 4 || p.lanes != transfer_lanes::one) continue;
+    if (!p.trains || p.micro_batch_count() > 4 || p.lanes != transfer_lanes::one) continue;
     CAPTURE(sample.name);
     test::small_network w(p.stage_count(), p.micro_batch_count());
     host::sequential reference(p, w);
@@ -61,8 +62,22 @@ TEST_CASE("host: schedules that accumulate in the same order agree with each oth
   };
   auto const shape = catalog::shape{devices{4}, micro_batches{8}};
   auto const gpipe = outcome_of(catalog::find("gpipe")->make(shape));
-  for (char const* name : {"1f1b", "eager-1f1b", "zb-h1"})
+  for (char const* name : {"1f1b", "1f1b-recompute", "eager-1f1b", "zb-h1"})
     CHECK(outcome_of(catalog::find(name)->make(shape)) == gpipe);
+}
+
+TEST_CASE("host: inference gives the losses of training, and no gradient") {
+  catalog::shape const shape{devices{4}, micro_batches{8}};
+  auto const outcome_of = [&](char const* name) {
+    test::small_network w(4, 8);
+    host::runtime(lower(catalog::find(name)->make(shape)), w).run();
+    return w.take();
+  };
+  auto const forward_only = outcome_of("inference"), both = outcome_of("gpipe");
+  CHECK(forward_only.losses == both.losses);
+  for (double loss : forward_only.losses) CHECK(loss > 0);
+  CHECK(forward_only.gradients != both.gradients);
+  CHECK(forward_only.gradients == std::vector<test::small_network::matrix>(4));
 }
 
 TEST_CASE("host: a runtime runs step after step, and accumulators start from zero") {

@@ -22,6 +22,7 @@ TEST_CASE("written and read again, a schedule is the same") {
         } catch (violation const&) {
           continue;  // not for this size
         }
+        if (!s.trains) continue;  // the format is for training: reading it asks for backwards
         csv_schedule const back = read_pytorch_csv(pytorch_csv(s));
         REQUIRE(back.value);
         CHECK(back.problems.empty());

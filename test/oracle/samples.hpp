@@ -51,6 +51,7 @@ class samples {
       if (m % b.micro_batch_count() != 0) continue;
       add(e.name + std::string(", slow transfers"), p, m,
           b | repeat(shape.m) | retime(costs({.forward = 2, .backward_input = 3}, 2)));
+      if (e.name == std::string("1f1b-recompute")) continue;
       add(e.name + std::string(", recompute"), p, m, recompute(b) | repeat(shape.m) | squeeze());
     }
   }

@@ -4,6 +4,8 @@
 #include <ashlar/valid.hpp>
 
 #include <cstddef>
+#include <string_view>
+#include <utility>
 
 using namespace ashlar;
 
@@ -13,11 +15,18 @@ constexpr program program_of() {
          | lower(lower_options{.lanes = Lanes});
 }
 
-static_assert(valid<program_of<0>>());
-static_assert(valid<program_of<1>>());
-static_assert(valid<program_of<2>>());
-static_assert(valid<program_of<3>>());
-static_assert(valid<program_of<4>>());
+// Variables, so that the limits on constant evaluation are for each entry alone.
+template <std::size_t Entry>
+constexpr bool is_program_valid = valid<program_of<Entry>>();
 
-static_assert(valid<program_of<1, transfer_lanes::one_a_peer>>());
-static_assert(valid<program_of<3, transfer_lanes::one_a_peer>>());
+template <std::size_t... Entry>
+constexpr bool are_all_valid(std::index_sequence<Entry...>) {
+  return (... && is_program_valid<Entry>);
+}
+static_assert(are_all_valid(std::make_index_sequence<catalog::entries.size()>()));
+
+constexpr std::size_t number_of(std::string_view name) {
+  return static_cast<std::size_t>(catalog::find(name) - catalog::entries.data());
+}
+static_assert(valid<program_of<number_of("1f1b"), transfer_lanes::one_a_peer>>());
+static_assert(valid<program_of<number_of("zb-h1"), transfer_lanes::one_a_peer>>());

@@ -5,6 +5,7 @@
 #include "static_check.hpp"
 #include <ashlar/prove.hpp>
 
+#include <string_view>
 #include <vector>
 
 using namespace shapes;
@@ -115,6 +116,7 @@ TEST_CASE("slots are as many as values are alive at once") {
         if (m % b.micro_batch_count() != 0) continue;
         all.push_back(b | repeat(shape.m));
         all.push_back(retime(all.back(), costs({.forward = 3, .backward_input = 2}, 2)));
+        if (e.name == std::string_view("1f1b-recompute")) continue;
         all.push_back(recompute(b) | repeat(shape.m) | squeeze());
       }
       all.push_back(recomputed(p) | repeat(shape.m));

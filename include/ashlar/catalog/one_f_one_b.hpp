@@ -3,7 +3,7 @@
 // Model Parallelism (2022), section 4.
 #pragma once
 
-#include <ashlar/block.hpp>
+#include <ashlar/block_algebra.hpp>
 #include <ashlar/ids.hpp>
 
 namespace ashlar::catalog {
@@ -15,6 +15,11 @@ constexpr block one_f_one_b(devices p) {
                       return tick{kind == pass_kind::forward ? s : p.value + 2 * (p.value - 1 - s)};
                     });
 }
+
+// Only the inputs of the stages are kept, and each forward runs once more before its backward (Chen et
+// al., Training Deep Nets with Sublinear Memory Cost, 2016). As a recompute needs no gradient, the order
+// lets it run while the device waits for one.
+constexpr block one_f_one_b_recompute(devices p) { return one_f_one_b(p) | recompute(); }
 
 // A whole interval a hop in both directions: 2(p - d) - 1 micro-batches in flight on device d.
 constexpr block eager_one_f_one_b(devices p) {

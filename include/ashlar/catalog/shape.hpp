@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 
 namespace ashlar::catalog {
 
@@ -54,6 +55,17 @@ constexpr diagnosis all_of(std::initializer_list<diagnosis> all) {
 constexpr diagnosis is_any_shape(shape const& s) {
   return all_of({at_least(parameter::device_count, s.p.value, 1),
                  at_least(parameter::micro_batch_count, s.m.value, 1)});
+}
+
+// At least one, and times `factor` still an int.
+constexpr diagnosis is_counted(shape const& s, parameter which, int given, int factor) {
+  if (diagnosis const d = is_any_shape(s); !d.ok()) return d;
+  return all_of(
+      {at_least(which, given, 1), at_most(which, given, std::numeric_limits<int>::max() / factor)});
+}
+
+constexpr diagnosis is_chunked(shape const& s) {
+  return is_counted(s, parameter::chunk_count, s.v.value, s.p.value);
 }
 
 }  // namespace ashlar::catalog

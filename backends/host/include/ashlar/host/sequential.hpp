@@ -45,7 +45,7 @@ class sequential {
       for (int d = 0; d < program_.device_count(); ++d)
         moved = advance(d, next[static_cast<std::size_t>(d)]) || moved;
     }
-    for (int stage = 0; stage < program_.stage_count(); ++stage) {
+    for (int stage = 0; stage < program_.stage_count() && program_.trains; ++stage) {
       std::vector<int> const group = replicas(program_.where, stage);
       buffer const sum = accumulator(group[0], stage);
       for (std::size_t i = 1; i < group.size(); ++i)

@@ -1,0 +1,42 @@
+// Hanayo: every micro-batch runs down and up the devices in w waves, forward, then in w waves backward.
+// Liu, Cheng, Zhou, You: Hanayo, Harnessing Wave-like Pipeline Parallelism (2023), section 3.
+#pragma once
+
+#include <ashlar/block.hpp>
+#include <ashlar/catalog/shape.hpp>
+#include <ashlar/ids.hpp>
+
+#include <algorithm>
+#include <limits>
+
+namespace ashlar::catalog {
+
+constexpr diagnosis is_in_waves(shape const& s) {
+  if (diagnosis const d =
+          at_most(parameter::device_count, s.p.value, std::numeric_limits<int>::max() / 2);
+      !d.ok())
+    return d;
+  return is_counted(s, parameter::wave_count, s.w.value, 2 * s.p.value);
+}
+
+// The order is that of the picture in which all passes take one step: a wave down and up the p devices
+// takes 2p steps, micro-batches follow each other two steps apart (a device is on the way down in one,
+// on the way up in the other), and wave n + 1 begins when the last of the m micro-batches has left wave
+// n's first stage, or its first has left the last stage: 2 max(m, p) steps later. The backward goes
+// through the waves of the reversed stages the same way.
+// A step is as long as the work of a device in one wave's step both forward and backward, one tick and
+// two for each wave; wave n has the n-th place in it, so that passes of different waves do not collide
+// however often the block repeats.
+constexpr block hanayo(devices p, waves w, micro_batches m) {
+  tick const step = 3 * tick{w.value}, turn = 2 * tick{p.value};
+  return make_block(wave(p, w), costs{}, 2 * step, {pass_kind::forward, pass_kind::backward},
+                    [=](pass_kind kind, int stage) {
+                      bool const forward = kind == pass_kind::forward;
+                      tick const at = forward ? stage : turn * w.value - 1 - stage;
+                      tick const n = at / turn + (forward ? 0 : w.value);
+                      tick const place = forward ? n : 2 * n - w.value;
+                      return step * (2 * n * std::max(m.value, p.value) + at % turn) + place;
+                    });
+}
+
+}  // namespace ashlar::catalog

@@ -1,0 +1,37 @@
+// Orders that are no repetition of a block: forwards and backwards in given sequences, one of each in
+// turn after a warm-up.
+#pragma once
+
+#include <ashlar/pass.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar::catalog {
+
+// One device's order: `warm_up` forwards, then a forward and a backward in turn, then the backwards that
+// are left. Split backwards (in `backwards` as their input passes) have their weight passes in the same
+// sequence, from the backward number `weights_behind` on one after each backward, the rest at the end.
+constexpr std::vector<pass> one_forward_one_backward(std::vector<pass> const& forwards,
+                                                     std::vector<pass> const& backwards,
+                                                     std::size_t warm_up,
+                                                     std::size_t weights_behind = 0) {
+  std::vector<pass> order;
+  std::size_t forward = 0, weight = 0;
+  auto const add_weight = [&] {
+    pass what = backwards[weight++];
+    if (what.kind != pass_kind::backward_input) return;
+    what.kind = pass_kind::backward_weight;
+    order.push_back(what);
+  };
+  while (forward < warm_up && forward < forwards.size()) order.push_back(forwards[forward++]);
+  for (std::size_t backward = 0; backward < backwards.size(); ++backward) {
+    if (forward < forwards.size()) order.push_back(forwards[forward++]);
+    order.push_back(backwards[backward]);
+    if (backward >= weights_behind) add_weight();
+  }
+  while (weight < backwards.size()) add_weight();
+  return order;
+}
+
+}  // namespace ashlar::catalog

@@ -1,0 +1,151 @@
+// Laws between schedules of the looped and wave placements: what is a special case of what, and that
+// time reversed they are themselves.
+#include <ashlar/catalog.hpp>
+#include <ashlar/check.hpp>
+#include <ashlar/compose.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+using namespace ashlar;
+
+namespace {
+
+template <class Look>
+void for_each_shape(Look look) {
+  for (int p : {1, 2, 3, 4, 5, 8})
+    for (int m : {1, 2, 3, 4, 5, 7, 8, 12, 16}) {
+      CAPTURE(p);
+      CAPTURE(m);
+      look(catalog::shape{devices{p}, micro_batches{m}, costs(stage_cost{3, 2, 4}, 1)});
+    }
+}
+
+schedule make(std::string_view name, catalog::shape s, int v = 1) {
+  s.v = chunks{v};
+  return catalog::find(name)->make(s);
+}
+
+TEST_CASE("law: with one chunk, interleaving is the schedule that it interleaves") {
+  for_each_shape([](catalog::shape s) {
+    CHECK(make("depth-first", s) == make("1f1b", s));
+    CHECK(make("breadth-first", s) == make("gpipe", s));
+    CHECK(make("interleaved-zb", s) == make("zb-h1", s));
+    if (s.m.value < s.p.value) return;
+    s.group = s.m.value;
+    CHECK(make("depth-first", s) == make("1f1b", s));
+  });
+}
+
+TEST_CASE("law: with one sequence chunk, Seq1F1B is 1F1B") {
+  for_each_shape([](catalog::shape s) {
+    s.sequence_chunks = 1;
+    CHECK(make("seq1f1b", s) == make("1f1b", s));
+  });
+}
+
+TEST_CASE(
+    "law: one round is breadth-first, on one device accumulation; m rounds are depth-first there") {
+  for_each_shape([](catalog::shape s) {
+    for (int v = 1; v <= 3; ++v) {
+      CHECK(make("breadth-first-hybrid", s, v) == make("breadth-first", s, v));
+      if (s.p.value > 1) continue;
+      CHECK(make("breadth-first", s, v) == make("breadth-first-accumulation", s, v));
+      catalog::shape each = s;
+      each.rounds = s.m.value;
+      CHECK(make("breadth-first-hybrid", each, v) == make("depth-first-accumulation", s, v));
+    }
+  });
+}
+
+TEST_CASE("law: rounds are breadth-first schedules one after another, squeezed") {
+  for_each_shape([](catalog::shape s) {
+    s.rounds = 2;
+    if (s.m.value % 2 != 0) return;
+    for (int v = 1; v <= 3; ++v) {
+      catalog::shape half = s;
+      half.m = micro_batches{s.m.value / 2};
+      schedule const round = make("breadth-first", half, v);
+      schedule both = then(round, round);
+      int const n = half.m.value;  // micro-batch k of round r becomes 2 k + r
+      for (auto& order : both.order)
+        for (timed_pass& t : order)
+          t.what.micro_batch =
+              t.what.micro_batch < n ? 2 * t.what.micro_batch : 2 * (t.what.micro_batch - n) + 1;
+      CHECK(squeeze(both) == make("breadth-first-hybrid", s, v));
+    }
+  });
+}
+
+TEST_CASE("law: inference is the forward half of GPipe") {
+  for_each_shape([](catalog::shape const& s) {
+    schedule half = make("gpipe", s);
+    half.trains = false;
+    for (auto& order : half.order) order.erase(order.begin() + s.m.value, order.end());
+    CHECK(half == make("inference", s));
+  });
+}
+
+TEST_CASE("law: without its recomputations, recomputed 1F1B has the order of 1F1B") {
+  for_each_shape([](catalog::shape const& s) {
+    schedule kept = make("1f1b-recompute", s);
+    for (auto& order : kept.order)
+      std::erase_if(order, [](timed_pass const& t) { return t.what.kind == pass_kind::recompute; });
+    CHECK(squeeze(kept) == make("1f1b", s));
+  });
+}
+
+// The orders backwards, forward for backward and the last micro-batch for the first.
+std::vector<std::vector<pass>> reversed_orders(schedule const& s) {
+  std::vector<std::vector<pass>> orders;
+  for (auto const& order : s.order) {
+    orders.emplace_back();
+    for (auto t = order.rbegin(); t != order.rend(); ++t) {
+      bool const forward = t->what.kind == pass_kind::forward;
+      orders.back().push_back({forward ? pass_kind::backward : pass_kind::forward, t->what.stage,
+                               s.micro_batch_count() - 1 - t->what.micro_batch});
+    }
+  }
+  return orders;
+}
+
+TEST_CASE("law: time reversed, schedules with a whole backward keep their order") {
+  for_each_shape([](catalog::shape s) {
+    for (int v = 1; v <= 3; ++v) {
+      s.v = chunks{v};
+      s.w = waves{v};
+      for (char const* name : {"depth-first-accumulation", "breadth-first-accumulation", "depth-first",
+                               "breadth-first", "hanayo"}) {
+        if (std::string_view(name) == "depth-first" && s.m.value % s.p.value != 0) continue;
+        CAPTURE(name);
+        CAPTURE(v);
+        schedule const made = catalog::find(name)->make(s);
+        std::vector<std::vector<pass>> const back = reversed_orders(made);
+        for (std::size_t d = 0; d < back.size(); ++d) {
+          std::vector<pass> order;
+          for (timed_pass const& t : made.order[d]) order.push_back(t.what);
+          CHECK(order == back[d]);
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("law: repetition and mirror commute for every block of the catalog") {
+  for_each_shape([](catalog::shape const& s) {
+    for (catalog::entry const& e : catalog::entries) {
+      if (e.block_of == nullptr || !e.check(s).ok()) continue;
+      CAPTURE(e.name);
+      block const b = e.block_of(s);
+      CHECK(check(b).ok());
+      micro_batches const m{b.micro_batch_count() * 2};
+      CHECK(mirror(repeat(b, m)) == repeat(mirror(b), m));
+      CHECK(check(mirror(repeat(b, m) | squeeze())).ok());
+    }
+  });
+}
+
+}  // namespace
