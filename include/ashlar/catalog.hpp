@@ -5,8 +5,9 @@
 #include <ashlar/catalog/gpipe.hpp>
 #include <ashlar/catalog/one_f_one_b.hpp>
 #include <ashlar/catalog/shape.hpp>
-#include <ashlar/catalog/v_half.hpp>
+#include <ashlar/catalog/v_family.hpp>
 #include <ashlar/catalog/zb_h1.hpp>
+#include <ashlar/catalog/zb_h2.hpp>
 #include <ashlar/repeat.hpp>
 #include <ashlar/squeeze.hpp>
 
@@ -65,10 +66,26 @@ inline constexpr std::array entries{
           .summary = "split backward, weight passes fill the bubble, memory of 1F1B",
           .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023",
           .block_of = [](shape const& s) { return zb_h1(s.p); }},
+    entry{.name = "zb-h2",
+          .summary = "ZB-H1 with twice the warm-up and memory, no bubble",
+          .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023",
+          .block_of = [](shape const& s) { return zb_h2(s.p); }},
+    entry{.name = "v-min",
+          .summary = "V-shaped placement, split backward, a third of the memory of 1F1B",
+          .source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024",
+          .block_of = [](shape const& s) { return v_min(s.p); }},
     entry{.name = "v-half",
           .summary = "V-shaped placement, split backward, half the memory of 1F1B",
           .source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024",
           .block_of = [](shape const& s) { return v_half(s.p); }},
+    entry{.name = "v-zb",
+          .summary = "V-shaped placement, split backward, the memory of 1F1B, no bubble",
+          .source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024",
+          .block_of = [](shape const& s) { return v_zb(s.p); }},
+    entry{.name = "1f1b-v",
+          .summary = "V-shaped placement, two thirds of the memory of 1F1B",
+          .source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024",
+          .block_of = [](shape const& s) { return one_f_one_b_v(s.p); }},
 };
 
 // The entry of that name, or null.

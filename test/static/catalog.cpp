@@ -19,16 +19,24 @@ constexpr schedule schedule_of() {
   return catalog::entries[Entry].make(shape());
 }
 
-static_assert(catalog::entries.size() == 5, "a line for each entry below");
+static_assert(catalog::entries.size() == 9, "a line for each entry below");
 
 static_assert(valid<block_of<0>>());
 static_assert(valid<block_of<1>>());
 static_assert(valid<block_of<2>>());
 static_assert(valid<block_of<3>>());
 static_assert(valid<block_of<4>>());
+static_assert(valid<block_of<5>>());
+static_assert(valid<block_of<6>>());
+static_assert(valid<block_of<7>>());
+static_assert(valid<block_of<8>>());
 
 static_assert(valid<schedule_of<0>>());
 static_assert(valid<schedule_of<1>>());
 static_assert(valid<schedule_of<2>>());
 static_assert(valid<schedule_of<3>>());
 static_assert(valid<schedule_of<4>>());
+static_assert(valid<schedule_of<5>>());
+static_assert(valid<schedule_of<6>>());
+static_assert(valid<schedule_of<7>>());
+static_assert(valid<schedule_of<8>>());

@@ -13,13 +13,17 @@ constexpr program program_of() {
          | lower(lower_options{.lanes = Lanes});
 }
 
-static_assert(catalog::entries.size() == 5, "a line for each entry below");
+static_assert(catalog::entries.size() == 9, "a line for each entry below");
 
 static_assert(valid<program_of<0>>());
 static_assert(valid<program_of<1>>());
 static_assert(valid<program_of<2>>());
 static_assert(valid<program_of<3>>());
 static_assert(valid<program_of<4>>());
+static_assert(valid<program_of<5>>());
+static_assert(valid<program_of<6>>());
+static_assert(valid<program_of<7>>());
+static_assert(valid<program_of<8>>());
 
 static_assert(valid<program_of<1, transfer_lanes::one_a_peer>>());
 static_assert(valid<program_of<3, transfer_lanes::one_a_peer>>());
