@@ -4,6 +4,7 @@
 
 #include <ashlar/catalog/gpipe.hpp>
 #include <ashlar/catalog/one_f_one_b.hpp>
+#include <ashlar/catalog/searched.hpp>
 #include <ashlar/catalog/shape.hpp>
 #include <ashlar/catalog/v_family.hpp>
 #include <ashlar/catalog/zb_h1.hpp>
@@ -70,22 +71,44 @@ inline constexpr std::array entries{
           .summary = "ZB-H1 with twice the warm-up and memory, no bubble",
           .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023",
           .block_of = [](shape const& s) { return zb_h2(s.p); }},
+    entry{.name = "zb-1p",
+          .summary = "split backward, best schedule found under p micro-batches",
+          .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023",
+          .schedule_of = [](shape const& s) { return zero_bubble(s, s.p.value); }},
+    entry{.name = "zb-2p",
+          .summary = "split backward, best schedule found under 2p micro-batches",
+          .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023",
+          .schedule_of = [](shape const& s) { return zero_bubble(s, 2 * s.p.value); }},
+    entry{.name = "grouped-interleaved",
+          .summary = "groups of micro-batches take turns on the chunks, split backward",
+          .source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024",
+          .schedule_of = [](shape const& s) { return grouped_interleaved(s); },
+          .check = is_grouped,
+          .parameters = parameters_of({parameter::chunk_count, parameter::group_size})},
     entry{.name = "v-min",
           .summary = "V-shaped placement, split backward, a third of the memory of 1F1B",
           .source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024",
-          .block_of = [](shape const& s) { return v_min(s.p); }},
+          .block_of = [](shape const& s) { return v_min(s.p); },
+          .schedule_of = [](shape const& s) { return within_its_peak(v_min(s.p), s); }},
     entry{.name = "v-half",
           .summary = "V-shaped placement, split backward, half the memory of 1F1B",
           .source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024",
-          .block_of = [](shape const& s) { return v_half(s.p); }},
+          .block_of = [](shape const& s) { return v_half(s.p); },
+          .schedule_of = [](shape const& s) { return within_its_peak(v_half(s.p), s); }},
     entry{.name = "v-zb",
           .summary = "V-shaped placement, split backward, the memory of 1F1B, no bubble",
           .source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024",
-          .block_of = [](shape const& s) { return v_zb(s.p); }},
+          .block_of = [](shape const& s) { return v_zb(s.p); },
+          .schedule_of = [](shape const& s) { return zero_bubble_v(s, 2 * s.p.value); }},
     entry{.name = "1f1b-v",
           .summary = "V-shaped placement, two thirds of the memory of 1F1B",
           .source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024",
-          .block_of = [](shape const& s) { return one_f_one_b_v(s.p); }},
+          .block_of = [](shape const& s) { return one_f_one_b_v(s.p); },
+          .schedule_of = [](shape const& s) { return within_its_peak(one_f_one_b_v(s.p), s); }},
+    entry{.name = "zbv",
+          .summary = "V-shaped placement, best schedule found under the memory of 1F1B",
+          .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023, appendix",
+          .schedule_of = [](shape const& s) { return zero_bubble_v(s, 2 * s.p.value); }},
 };
 
 // The entry of that name, or null.
