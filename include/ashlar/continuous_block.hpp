@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ashlar/improve.hpp>
+#include <ashlar/metrics.hpp>
 #include <ashlar/squeeze.hpp>
 
 #include <algorithm>
@@ -112,6 +113,7 @@ constexpr void climb(improver& search, schedule const& s, int legs, effort e) {
   continuous_block const straight = best;
   std::size_t look = 3;
   bool skewed = false;
+  if (search.left() <= e.passes / 2) return;
   tick least = search.justify(plan_of(best, s, search.passes()), freedoms[look], skewed);
   for (int idle = 0; search.left() > e.passes / 2; ++idle) {
     bool const anew = idle > 60;
@@ -137,18 +139,19 @@ constexpr void climb(improver& search, schedule const& s, int legs, effort e) {
 }
 
 // The best schedule found with at most `limit` chunk activations on a device. `seeds`: schedules of the
-// same passes, on a chain of stages and one route of `legs` legs; the result is no worse than any of
-// them that fits. Without effort it is the first seed, squeezed. Throws as squeeze() and the dispatcher
-// do.
+// same passes, on a chain of stages and one route of `legs` legs; the result is no worse than the first
+// squeezed, and is just that without effort or where it has no idle time. Throws as squeeze() and the
+// dispatcher do.
 constexpr schedule improve(std::vector<schedule> const& seeds, int limit, int legs, effort e) {
   schedule const first = squeeze(seeds[0]);
-  if (e.passes <= 0) return first;
+  std::vector<tick> const all_busy = busy(first);
+  if (e.passes <= 0 || makespan(first) == *std::max_element(all_busy.begin(), all_busy.end()))
+    return first;
   improver search(first, limit, e);
-  for (schedule const& seed : seeds) {
-    dispatcher::plan const planned = search.passes().planned_like(seed);
-    for (freedom f : freedoms)
-      for (bool skewed : {false, true}) search.justify(planned, f, skewed);
-  }
+  for (freedom f : freedoms)
+    for (schedule const& seed : seeds)
+      for (bool skewed : {false, true})
+        if (search.left() > 0) search.justify(search.passes().planned_like(seed), f, skewed);
   climb(search, first, legs, e);
   while (search.found() && search.left() > 0) search.polish();
   return search.found() ? search.result() : first;
