@@ -17,6 +17,7 @@
 #include <ashlar/render/html.hpp>
 #include <ashlar/render/svg.hpp>
 #include <ashlar/render/text.hpp>
+#include <ashlar/reorder.hpp>
 #include <ashlar/repeat.hpp>
 #include <ashlar/run.hpp>
 #include <ashlar/squeeze.hpp>

@@ -93,4 +93,29 @@ constexpr int activation_bound(block const& b, device_id device) {
   return static_cast<int>(bound);
 }
 
+// Most chunk activations that a device holds at once when the block is repeated for ever: the largest
+// number of live intervals over the phases of its forwards, because only a forward adds one. Never above
+// activation_bound(), and below it where not all stages are at their most in the same phase. Quadratic
+// in the device's stages. Throws as lifespan() does.
+constexpr int repeated_peak(block const& b, device_id device) {
+  struct life {
+    tick begin, end;
+  };
+  std::vector<life> lives;
+  for (cell const& c : b.cells)
+    if (c.what.kind == pass_kind::forward && b.device_of(c.what) == device.value)
+      lives.push_back(
+          {c.offset,
+           c.offset + lifespan(b, stage_id{c.what.stage}, micro_batch_id{c.what.micro_batch})});
+  tick most = 0;
+  for (life const& phase : lives) {
+    tick held = 0;
+    for (life const& l : lives)
+      held += floor_quotient(phase.begin - l.begin, b.interval)
+              - floor_quotient(phase.begin - l.end, b.interval);
+    most = held > most ? held : most;
+  }
+  return static_cast<int>(most);
+}
+
 }  // namespace ashlar

@@ -117,7 +117,7 @@ TEST_CASE("V-Half: no collisions, two floor((p+2)/2) held, no bubble that repeat
     }
     if (p > 24 && p % 8 != 0) continue;
     auto const made = [&](int m) {
-      return catalog::find("v-half")->make({devices{p}, micro_batches{m}});
+      return catalog::v_half(devices{p}) | repeat(micro_batches{m}) | squeeze();
     };
     schedule const s = made(3 * p), longer = made(3 * p + 1);
     CHECK(check(s).ok());

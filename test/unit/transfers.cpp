@@ -33,7 +33,8 @@ constexpr bool test_ties() {
 BOTH_TIMES("ties have an order too", test_ties)
 
 constexpr bool test_local() {
-  schedule const s = catalog::find("v-half")->make({devices{2}, micro_batches{1}});
+  schedule const s =
+      catalog::find("v-half")->make({.p = devices{2}, .m = micro_batches{1}, .search = {.passes = 0}});
   int between = 0;
   for (event const& e : events_in_order(s)) {
     if (e.is_reduction()) continue;

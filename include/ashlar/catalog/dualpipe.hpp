@@ -130,7 +130,8 @@ constexpr diagnosis is_dualpipe_shape(shape const& s) {
                  multiple_of(parameter::micro_batch_count, s.m.value, 2)});
 }
 constexpr diagnosis is_dualpipev_shape(shape const& s) {
-  return all_of({is_any_shape(s), at_least(parameter::micro_batch_count, s.m.value, 2 * tick{s.p.value})});
+  return all_of(
+      {is_any_shape(s), at_least(parameter::micro_batch_count, s.m.value, 2 * tick{s.p.value})});
 }
 
 }  // namespace ashlar::catalog

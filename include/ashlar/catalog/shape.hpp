@@ -4,6 +4,7 @@
 #include <ashlar/cost.hpp>
 #include <ashlar/diagnosis.hpp>
 #include <ashlar/ids.hpp>
+#include <ashlar/improve.hpp>
 
 #include <cstdint>
 #include <initializer_list>
@@ -26,6 +27,7 @@ struct shape {
   int group = 0;   // micro-batches that take turns on the chunks of a device; 0: as many as devices
   seam seams = seam::code;
   int sequence_chunks = 2;
+  effort search = {};  // for the entries that search; without passes, the block they begin with
 };
 
 // A parameter within its bounds, or the diagnosis that says so.

@@ -1,0 +1,70 @@
+// Schedules that depend on the costs: a block of the catalog, reordered by search under the block's
+// memory. The published ones come out of greedy schedulers; these are no longer and hold no more.
+#pragma once
+
+#include <ashlar/catalog/depth_first.hpp>
+#include <ashlar/catalog/grouped_interleaved.hpp>
+#include <ashlar/catalog/shape.hpp>
+#include <ashlar/catalog/v_family.hpp>
+#include <ashlar/catalog/zb_h1.hpp>
+#include <ashlar/catalog/zb_h2.hpp>
+#include <ashlar/continuous_block.hpp>
+#include <ashlar/repeat.hpp>
+
+#include <vector>
+
+namespace ashlar::catalog {
+
+// Most chunk activations of any device once the block repeats.
+constexpr int stable_peak(block const& b) {
+  int most = 0;
+  for (int d = 0; d < b.where.device_count(); ++d) {
+    int const peak = repeated_peak(b, device_id{d});
+    most = peak > most ? peak : most;
+  }
+  return most;
+}
+
+constexpr schedule repeated(block const& b, shape const& s) { return b | repeat(s.m) | retime(s.cost); }
+
+// The block repeated, then reordered within its stable peak.
+constexpr schedule within_its_peak(block const& b, shape const& s) {
+  return improve({repeated(b, s)}, stable_peak(b), 2, s.search);
+}
+
+// The best found with split backwards on the V-shaped placement under `limit` chunk activations a
+// device. Without effort it is V-Half, V-Min or V-ZB, the largest that fits.
+constexpr schedule zero_bubble_v(shape const& s, int limit) {
+  std::vector<schedule> seeds;
+  for (block const& b : {v_zb(s.p), v_half(s.p), v_min(s.p)})
+    if (stable_peak(b) <= limit) seeds.push_back(repeated(b, s));
+  if (seeds.empty()) seeds.push_back(repeated(v_min(s.p), s));
+  return improve(seeds, limit, 2, s.search);
+}
+
+// The best found with split backwards on a chain of devices under `limit` micro-batches a device.
+// Qi et al., Zero Bubble Pipeline Parallelism (2023), section 3: ZB-1p and ZB-2p for limits p and 2p.
+constexpr schedule zero_bubble(shape const& s, int limit) {
+  std::vector<schedule> seeds{repeated(zb_h1(s.p), s)};
+  if (s.search.passes > 0 || limit >= 2 * s.p.value - 1)
+    seeds.insert(limit >= 2 * s.p.value - 1 ? seeds.begin() : seeds.end(), repeated(zb_h2(s.p), s));
+  return improve(seeds, limit, 1, s.search);
+}
+
+// At least half of the devices, or the micro-batches of a group wait for each other in a circle; more
+// than p only hold more.
+constexpr diagnosis is_grouped_closely(shape const& s) {
+  if (diagnosis const d = is_any_shape(s); !d.ok()) return d;
+  return all_of({at_least(parameter::chunk_count, s.v.value, 1),
+                 at_least(parameter::group_size, group_of(s), (s.p.value + 1) / 2),
+                 at_most(parameter::group_size, group_of(s), s.p.value)});
+}
+
+// No more on any device than the first holds: (v - 1) g + p.
+constexpr schedule grouped_interleaved(shape const& s) {
+  int const group = group_of(s);
+  schedule const plain = grouped_interleaved(s.p, s.m, s.v, group) | retime(s.cost);
+  return improve({plain}, (s.v.value - 1) * group + s.p.value, s.v.value, s.search);
+}
+
+}  // namespace ashlar::catalog

@@ -1,0 +1,119 @@
+// What the best public schedulers reach (data/gold/v_and_zb.json: cost = forward, input, weight, hop),
+// against the catalog at the same peak: neither span nor makespan may be longer. And the lower bounds
+// that no schedule may beat.
+#include "static_check.hpp"
+#include <ashlar/catalog.hpp>
+#include <ashlar/check.hpp>
+#include <ashlar/metrics.hpp>
+#include <ashlar/reorder.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+using namespace ashlar;
+using nlohmann::json;
+
+namespace {
+
+struct row {
+  std::string name;
+  int p, m, peak, limit;
+  catalog::shape shape;
+  tick makespan, span;
+};
+
+row read(json const& r) {
+  auto const c = r["cost"].get<std::array<tick, 4>>();
+  auto const peaks = r["peak"].get<std::vector<int>>();
+  json const& more = r["params"];
+  row found{.name = r["schedule"],
+            .p = r["p"],
+            .m = r["m"],
+            .peak = *std::max_element(peaks.begin(), peaks.end()),
+            .limit = more.value("k", 0),
+            .shape = {.p = devices{r["p"].get<int>()},
+                      .m = micro_batches{r["m"].get<int>()},
+                      .cost = costs(stage_cost{c[0], c[1], c[2]}, c[3])},
+            .makespan = r["makespan"],
+            .span = r["span"]};
+  found.shape.v = chunks{more.value("v", 2)};
+  found.shape.group = more.value("g", 0);
+  return found;
+}
+
+// "zb" is ZB-1p and ZB-2p for every limit.
+schedule made(row const& r) {
+  if (r.name == "zb" && r.limit == r.p) return catalog::find("zb-1p")->make(r.shape);
+  if (r.name == "zb" && r.limit == 2 * r.p) return catalog::find("zb-2p")->make(r.shape);
+  if (r.name == "zb") return catalog::zero_bubble(r.shape, r.limit);
+  return catalog::find(r.name)->make(r.shape);
+}
+
+// Rows whose makespan ours undercuts by more than its span exceeds theirs: name, p, m, limit, forward
+// cost, ticks by which the span is longer.
+using exception = std::tuple<std::string, int, int, int, tick, tick>;
+std::vector<exception> const exceptions{
+    {"zb", 3, 12, 4, 100, 2},
+    {"zb", 4, 16, 5, 100, 2},
+    {"zbv", 4, 8, 8, 10, 3},
+    {"zbv", 4, 16, 8, 10, 3},
+};
+
+tick allowed_span(row const& r) {
+  for (auto const& [name, p, m, limit, forward, more] : exceptions)
+    if (name == r.name && p == r.p && m == r.m && limit == r.limit
+        && forward == r.shape.cost.of_stage(0).forward)
+      return r.span + more;
+  return r.span;
+}
+
+TEST_CASE("no longer than the best public schedulers at the same peak") {
+  int rows = 0;
+  for (json const& line : json::parse(std::ifstream(ASHLAR_TEST_DATA "/gold/v_and_zb.json"))) {
+    CAPTURE(line.dump());
+    row const r = read(line);
+    schedule const s = made(r);
+    CHECK(check(s).ok());
+    std::vector<int> const peaks = peak_activations(s);
+    CHECK(*std::max_element(peaks.begin(), peaks.end()) <= r.peak);
+    CHECK(makespan(s) <= r.makespan);
+    CHECK(span(s) <= allowed_span(r));
+    ++rows;
+  }
+  CHECK(rows == 396);
+}
+
+// Idle time of the busiest device of any schedule, and so of these, for m large: on the V-shaped
+// placement under M chunk activations, on a chain under M micro-batches, and with deferred weights.
+TEST_CASE("no schedule beats the lower bounds") {
+  for (char const* name : {"v-min", "v-half", "v-zb", "zbv", "zb-1p", "zb-2p", "zb-h1", "zb-h2"})
+    for (auto [f, b, w, c] : {std::array<tick, 4>{1, 1, 1, 0},
+                              {10, 13, 7, 1},
+                              {100, 104, 94, 7},
+                              {3, 1, 2, 1},
+                              {1, 4, 2, 0}})
+      for (int p = 2; p <= 6; ++p) {
+        CAPTURE(name);
+        CAPTURE(p);
+        CAPTURE(f);
+        schedule const s = catalog::find(name)->make({.p = devices{p},
+                                                      .m = micro_batches{4 * p},
+                                                      .cost = costs(stage_cost{f, b, w}, c),
+                                                      .search = {.passes = 100000}});
+        CHECK(check(s).ok());
+        bool const v = s.stage_count() == 2 * p;
+        tick const M = peak_of_all(s), idle = span(s) - busy(s)[0];
+        CHECK(idle >= 0);
+        CHECK(idle >= ((v ? 3 : 2) * p - 1) * (f + b) + w + (v ? 6 : 4) * (p - 1) * c - M * (f + b + w));
+        CHECK(makespan(s) >= span(s));
+        if (!v) CHECK(idle >= (p - 1) * (f + b + 2 * c) - (M - 1) * w);
+      }
+}
+
+}  // namespace
