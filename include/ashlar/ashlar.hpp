@@ -18,5 +18,6 @@
 #include <ashlar/render/text.hpp>
 #include <ashlar/repeat.hpp>
 #include <ashlar/run.hpp>
+#include <ashlar/simulate.hpp>
 #include <ashlar/squeeze.hpp>
 #include <ashlar/valid.hpp>

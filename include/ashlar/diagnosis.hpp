@@ -19,6 +19,7 @@ enum class rule : unsigned char {
   tables_agree,
   durations_are_positive,
   ticks_fit,
+  sizes_fit,
   stage_edges_ascend,
   every_stage_has_a_device,
   // blocks and schedules
@@ -86,6 +87,8 @@ constexpr char const* sentence(rule broken) {
       return "a pass must take at least one tick and a transfer no less than none";
     case rule::ticks_fit:
       return "times must stay within the range of ticks";
+    case rule::sizes_fit:
+      return "sizes must not be negative nor pass the range of bytes";
     case rule::stage_edges_ascend:
       return "every edge of the stage graph must lead to a higher stage, once";
     case rule::every_stage_has_a_device:
