@@ -29,7 +29,8 @@ class timed_machine {
         state_(p.instructions.size()),
         lane_(lanes_ * static_cast<std::size_t>(p.device_count())),
         reductions_(static_cast<std::size_t>(p.stage_count())) {
-    for (int d = 0; d < p.device_count(); ++d) waits_.push_back(waits(p.view(), d));
+    // All waits: a receive whose latency holds no lane may end after the send behind it.
+    for (int d = 0; d < p.device_count(); ++d) waits_.push_back(waits(p.view(), d, wait_detail::all));
     for (int s = 0; s < p.stage_count(); ++s)
       replicas_.push_back(static_cast<int>(replicas(p.where, s).size()));
     link_lanes();
@@ -67,7 +68,7 @@ class timed_machine {
   };
   struct lane_state {
     int head = none;
-    int last = none;  // that ran
+    int last = none;  // what made it free
     tick free = 0;
   };
 
@@ -234,13 +235,20 @@ class timed_machine {
       return true;
     }
     int const send = of(i).partner;
-    tick const there = saturating_sum(time(send).start, transfer(send).all);
-    if (there > time(i).start) {
-      time(i).start = there;
+    transfer_time const t = transfer(send);
+    tick const begun = time(send).start;
+    lane_state after{.head = of(i).next, .last = time(i).cause, .free = time(i).start};
+    if (begun + t.held > after.free) {
+      after.free = begun + t.held;
+      after.last = send;
+    }
+    if (begun + t.all > time(i).start) {
+      time(i).start = begun + t.all;
       time(i).cause = send;
     }
     time(i).made = time(send).made;
     finish(i, time(i).start, awake);
+    lane_[lane_of(i)] = after;  // what comes next need not wait for a message that is under way
     return true;
   }
 

@@ -13,9 +13,9 @@ namespace ashlar {
 //
 // An idle tick is `exposed` when what the next pass of the device needs had already been made somewhere:
 // it waits for a latency, for bytes, for a lane, a partner or a buffer. Reductions that hold the lane or
-// outlast it are exposed too. Every other idle tick is `warm_up` before the start of the device's first
-// backward (where there is none, of its first pass), `cool_down` after that and after the end of its
-// last forward, and `steady` in between.
+// run after its last pass are exposed too. Every other idle tick is `warm_up` before the start of the
+// device's first backward (where there is none, of its first pass), `cool_down` after that and after the
+// end of its last forward, and `steady` in between.
 struct device_usage {
   tick busy = 0;
   tick warm_up = 0;
@@ -34,15 +34,11 @@ constexpr std::vector<device_usage> usage_of(program const& p, timeline const& l
   for (std::size_t d = 0; d + 1 < p.stream_begin.size(); ++d) {
     auto const first = static_cast<std::size_t>(p.stream_begin[d]);
     auto const last = static_cast<std::size_t>(p.stream_begin[d + 1]);
-    tick warm = -1, first_pass = line.makespan, cool = 0, last_communication = 0;
+    tick warm = -1, first_pass = line.makespan, cool = 0;
     for (std::size_t i = first; i < last; ++i) {
       pass_kind const kind = p.instructions[i].what.kind;
       timed_instruction const& t = line.timed[i];
-      if (p.instructions[i].code != opcode::compute) {
-        if (p.instructions[i].code == opcode::reduce && t.end > last_communication)
-          last_communication = t.end;
-        continue;
-      }
+      if (p.instructions[i].code != opcode::compute) continue;
       first_pass = t.start < first_pass ? t.start : first_pass;
       if (warm < 0 && gives_input_gradient(kind)) warm = t.start;
       if (kind == pass_kind::forward) cool = t.end;
@@ -71,9 +67,13 @@ constexpr std::vector<device_usage> usage_of(program const& p, timeline const& l
       (self.code == opcode::compute ? use.busy : use.exposed) += t.end - t.start;
       free = t.end;
     }
-    if (last_communication > free) {
-      use.exposed += last_communication - free;
-      free = last_communication;
+    for (std::size_t i = first; i < last; ++i) {
+      timed_instruction const& t = line.timed[i];
+      if (p.instructions[i].code != opcode::reduce || t.end <= free) continue;
+      tick const begin = t.start > free ? t.start : free;
+      idle(free, begin);
+      use.exposed += t.end - begin;
+      free = t.end;
     }
     idle(free, line.makespan);
     all.push_back(use);
