@@ -24,6 +24,7 @@ void add_list(CLI::App& app, action& chosen);
 void add_show(CLI::App& app, action& chosen);
 void add_emit(CLI::App& app, action& chosen);
 void add_check(CLI::App& app, action& chosen);
+void add_simulate(CLI::App& app, action& chosen);
 void add_train(CLI::App& app, action& chosen);
 
 }  // namespace tool

@@ -14,6 +14,7 @@ constexpr char const* footer =
     "  ashlar show v-half -p 4 -m 8\n"
     "  ashlar emit 1f1b -p 4 -m 8 --as pytorch -o 1f1b.csv\n"
     "  ashlar check 1f1b.csv\n"
+    "  ashlar simulate 1f1b -p 8 -m 32 --transfer 1 --node-size 4 --inter-latency 5\n"
     "  ashlar train --schedule v-half -p 4 -m 8 --verify\n"
     "Exit codes: 0 done or valid, 1 invalid, 2 wrong usage or an unusable file.";
 
@@ -43,6 +44,7 @@ int run(int argc, char** argv) {
   tool::add_show(app, chosen);
   tool::add_emit(app, chosen);
   tool::add_check(app, chosen);
+  tool::add_simulate(app, chosen);
   tool::add_train(app, chosen);
   if (argc > 1 && *argv[1] != '-') must_be_a_subcommand(app, argv[1]);
   try {

@@ -3,6 +3,7 @@
 #include "counted.hpp"
 #include "placement_name.hpp"
 #include "shape_options.hpp"
+#include "table.hpp"
 #include "terminal.hpp"
 #include <ashlar/lower.hpp>
 #include <ashlar/metrics.hpp>
@@ -29,18 +30,6 @@ struct show_options {
   std::string colour = "auto";
   int width = -1;
 };
-
-// A table whose columns are as wide as they have to be, numbers to the right.
-void print_table(std::vector<std::vector<std::string>> const& rows) {
-  std::vector<std::size_t> width(rows[0].size(), 0);
-  for (auto const& row : rows)
-    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
-  for (auto const& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i)
-      fmt::print("{}{:>{}}", i == 0 ? "" : "  ", row[i], width[i]);
-    fmt::print("\n");
-  }
-}
 
 void print_metrics(ashlar::schedule const& s) {
   using namespace ashlar;
@@ -76,7 +65,7 @@ void print_metrics(ashlar::schedule const& s) {
         std::to_string(ranges::count_if(stream, is(opcode::receive)))});
     for (slot_kind const kind : used) row.push_back(std::to_string(count_slots(view, d, kind)));
   }
-  print_table(rows);
+  fmt::print("{}", table(rows));
   auto const sends =
       ranges::count_if(view.instructions, [](auto const& i) { return i.code == opcode::send; });
   fmt::print("{} instructions, {} transfers\n", view.instructions.size(), sends);
