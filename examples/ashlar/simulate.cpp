@@ -189,8 +189,7 @@ CLI::Option* add_choice(CLI::App& command, char const* name, Enum& value,
   std::string list;
   for (auto const& [word, meaning] : words) list += (list.empty() ? "" : "|") + word;
   return command.add_option(name, value, help)
-      ->transform(CLI::Transformer(words).description(""))
-      ->check(CLI::IsMember(words).description(""))
+      ->transform(CLI::CheckedTransformer(words).description(""))
       ->type_name(list);
 }
 
