@@ -188,8 +188,10 @@ CLI::Option* add_choice(CLI::App& command, char const* name, Enum& value,
                         std::map<std::string, Enum> const& words, char const* help) {
   std::string list;
   for (auto const& [word, meaning] : words) list += (list.empty() ? "" : "|") + word;
-  return command.add_option(name, value, help)
-      ->transform(CLI::CheckedTransformer(words).description(""))
+  return command
+      .add_option_function<std::string>(
+          name, [&value, words](std::string const& word) { value = words.at(word); }, help)
+      ->check(CLI::IsMember(words).description(""))
       ->type_name(list);
 }
 

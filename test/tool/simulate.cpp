@@ -69,7 +69,8 @@ TEST_CASE("simulate refuses what it cannot do") {
   for (char const* const line :
        {"simulate nothing", "simulate 1f1b --latency -1", "simulate 1f1b --bytes x",
         "simulate 1f1b --data-ranks 0", "simulate 1f1b --transfer-order never",
-        "simulate 1f1b --latency 9000000000000000000", "simulate 1f1b --stash-bytes 9000000000000000000",
+        "simulate 1f1b --transfer-order 1", "simulate 1f1b --latency 9000000000000000000",
+        "simulate 1f1b --stash-bytes 9000000000000000000",
         "simulate 1f1b --as trace --latency 1000000000000000", "simulate 1f1b --as picture"}) {
     CAPTURE(line);
     tool_result const r = run_tool(line);
