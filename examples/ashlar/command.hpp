@@ -26,6 +26,7 @@ void add_emit(CLI::App& app, action& chosen);
 void add_compare(CLI::App& app, action& chosen);
 void add_tradeoff(CLI::App& app, action& chosen);
 void add_check(CLI::App& app, action& chosen);
+void add_simulate(CLI::App& app, action& chosen);
 void add_train(CLI::App& app, action& chosen);
 
 }  // namespace tool

@@ -57,19 +57,19 @@ std::string peaks_of(ashlar::comparison const& c) {
 }
 
 void print_text(std::vector<row> const& rows) {
-  std::vector<std::vector<std::string>> table{{"schedule", "devices", "stages", "makespan", "span",
+  std::vector<std::vector<std::string>> cells{{"schedule", "devices", "stages", "makespan", "span",
                                                "bubble %", "of span %", "activations %", "weights",
                                                "transfers", "exposed"}};
   for (row const& r : rows) {
     if (!r.refused.empty()) continue;
     auto const& c = r.numbers;
-    table.push_back({r.entry->name, std::to_string(c.device_count), std::to_string(c.stage_count),
+    cells.push_back({r.entry->name, std::to_string(c.device_count), std::to_string(c.stage_count),
                      fmt::format("{:g}", c.makespan), fmt::format("{:g}", c.span),
                      percent(c.bubble_rate), percent(c.bubble_rate_span), peaks_of(c),
                      fmt::format("{:g}", c.weight_copies), std::to_string(c.transfers),
                      fmt::format("{:g}", c.exposed_communication)});
   }
-  print_table(table, 1);
+  fmt::print("{}", table(cells, 1));
   for (row const& r : rows)
     if (!r.refused.empty()) fmt::print("{}: {}\n", r.entry->name, r.refused);
   fmt::print(

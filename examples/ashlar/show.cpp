@@ -65,7 +65,7 @@ void print_metrics(ashlar::schedule const& s) {
         std::to_string(ranges::count_if(stream, is(opcode::receive)))});
     for (slot_kind const kind : used) row.push_back(std::to_string(count_slots(view, d, kind)));
   }
-  print_table(rows);
+  fmt::print("{}", table(rows));
   auto const sends =
       ranges::count_if(view.instructions, [](auto const& i) { return i.code == opcode::send; });
   fmt::print("{} instructions, {} transfers\n", view.instructions.size(), sends);

@@ -1,26 +1,26 @@
 #include "table.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
 namespace tool {
 
-void print_table(std::vector<std::vector<std::string>> const& rows, std::size_t left) {
-  if (rows.empty()) return;
+std::string table(std::vector<std::vector<std::string>> const& rows, std::size_t left) {
+  if (rows.empty()) return {};
   std::vector<std::size_t> width(rows[0].size(), 0);
   for (auto const& row : rows)
     for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
+  std::string text;
   for (auto const& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) {
-      char const* const gap = i == 0 ? "" : "  ";
-      if (i < left)
-        fmt::print("{}{:<{}}", gap, row[i], width[i]);
-      else
-        fmt::print("{}{:>{}}", gap, row[i], width[i]);
+      std::string const pad(width[i] - row[i].size(), ' ');
+      text += (i == 0 ? "" : "  ") + (i < left ? row[i] + pad : pad + row[i]);
     }
-    fmt::print("\n");
+    text.erase(text.find_last_not_of(' ') + 1);
+    text += '\n';
   }
+  return text;
 }
 
 }  // namespace tool

@@ -1,12 +1,14 @@
-// Columns as wide as they have to be.
+// Rows of text as a table.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 namespace tool {
 
-// Prints rows of equally many cells. Numbers go to the right; the first `left` columns to the left.
-void print_table(std::vector<std::vector<std::string>> const& rows, std::size_t left = 0);
+// Columns as wide as they have to be, numbers to the right, the first `left` columns to the left. All
+// rows have as many cells as the first.
+std::string table(std::vector<std::vector<std::string>> const& rows, std::size_t left = 0);
 
 }  // namespace tool

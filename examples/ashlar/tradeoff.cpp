@@ -24,14 +24,14 @@ struct tradeoff_options {
 };
 
 void print_text(std::vector<studied_schedule> const& all) {
-  std::vector<std::vector<std::string>> table{
+  std::vector<std::vector<std::string>> cells{
       {"schedule", "loops", "devices", "samples a device", "utilisation", "cost", "time"}};
   for (studied_schedule const& s : all)
     for (operating_point const& p : s.best)
-      table.push_back({s.name, std::to_string(p.loops), std::to_string(p.device_count),
+      cells.push_back({s.name, std::to_string(p.loops), std::to_string(p.device_count),
                        fmt::format("{:g}", p.batch), fmt::format("{:.3f}", p.utilisation),
                        fmt::format("{:.3f}", p.cost), fmt::format("{:.3g}", p.time)});
-  print_table(table, 1);
+  fmt::print("{}", table(cells, 1));
   fmt::print(
       "\nFor each cluster the batch and the loops of least cost. Cost 1: no idle time and no "
       "sample wasted.\n");

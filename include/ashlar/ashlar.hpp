@@ -20,5 +20,6 @@
 #include <ashlar/reorder.hpp>
 #include <ashlar/repeat.hpp>
 #include <ashlar/run.hpp>
+#include <ashlar/simulate.hpp>
 #include <ashlar/squeeze.hpp>
 #include <ashlar/valid.hpp>

@@ -9,12 +9,20 @@
 
 namespace ashlar {
 
+enum class slot_reuse : unsigned char {
+  when_free,  // the fewest slots
+  never,      // a slot a value: nothing ever waits for a buffer
+};
+
 // Gives values slots in the order of their beginnings. A value holds its slot from the start of its
 // writer to the end of its last reader, and a new slot is opened only when all of its kind are held: the
 // number of slots is the largest number of values alive at once, which is the minimum (greedy colouring
 // of intervals).
 class slot_pool {
  public:
+  constexpr slot_pool() = default;
+  explicit constexpr slot_pool(slot_reuse reuse) : reuse_(reuse) {}
+
   // Time has come to `now`: what was let go of until then is free again.
   constexpr void advance(tick now) {
     std::size_t kept = 0;
@@ -41,7 +49,9 @@ class slot_pool {
   }
 
   // The slot's value is last used until `time`.
-  constexpr void release(int slot, tick time) { leaving_.push_back({time, slot}); }
+  constexpr void release(int slot, tick time) {
+    if (reuse_ == slot_reuse::when_free) leaving_.push_back({time, slot});
+  }
 
   constexpr std::vector<slot_kind> const& slots() const { return slots_; }
 
@@ -51,6 +61,7 @@ class slot_pool {
     int slot = 0;
   };
 
+  slot_reuse reuse_ = slot_reuse::when_free;
   std::vector<slot_kind> slots_;
   // By kind. Not a std::array: nvcc's front end does not destroy its elements in constant evaluation.
   std::vector<std::vector<int>> free_ = std::vector<std::vector<int>>(slot_kinds);

@@ -22,6 +22,7 @@ enum class rule : unsigned char {
   parameter_is_at_least,
   parameter_is_at_most,
   parameter_is_a_multiple,
+  sizes_fit,
   stage_edges_ascend,
   every_stage_has_a_device,
   // blocks and schedules
@@ -114,6 +115,8 @@ constexpr char const* sentence(rule broken) {
       return "a schedule's parameter must not be above its bound";
     case rule::parameter_is_a_multiple:
       return "a schedule's parameter must be a multiple";
+    case rule::sizes_fit:
+      return "sizes must not be negative nor pass the range of bytes";
     case rule::stage_edges_ascend:
       return "every edge of the stage graph must lead to a higher stage, once";
     case rule::every_stage_has_a_device:

@@ -8,6 +8,11 @@
 
 namespace ashlar {
 
+enum class wait_detail : unsigned char {
+  last_of_a_lane,  // enough where the instructions of a lane end in its order
+  all,             // each one, those of its own lane too
+};
+
 // For each instruction of a stream the earlier instructions of other lanes that it has to wait for:
 // those that made what it reads, and those that still use what it overwrites. (Its own lane runs in
 // order anyway.) At most one, the last, a lane. The engine waits for exactly these, and the proofs
@@ -20,14 +25,15 @@ class wait_table {
   }
 
  private:
-  friend constexpr wait_table waits(program_view const& p, int device);
+  friend constexpr wait_table waits(program_view const& p, int device, wait_detail detail);
 
   std::vector<int> begin_ = {0};
   std::vector<int> on_;
 };
 
 // Linear in the operands times the lanes that share a slot (two or three).
-constexpr wait_table waits(program_view const& p, int device) {
+constexpr wait_table waits(program_view const& p, int device,
+                           wait_detail detail = wait_detail::last_of_a_lane) {
   // The uses of a slot since its last write: the writer, and its readers as a list through `reads`.
   struct use_list {
     int writer = -1;
@@ -49,6 +55,11 @@ constexpr wait_table waits(program_view const& p, int device) {
 
   auto const wait_for = [&](int index, int lane) {
     int const other = stream[static_cast<std::size_t>(index)].lane;
+    if (index == self) return;
+    if (detail == wait_detail::all) {
+      table.on_.push_back(index);
+      return;
+    }
     if (other == lane) return;
     for (std::size_t i = first; i < table.on_.size(); ++i)
       if (stream[static_cast<std::size_t>(table.on_[i])].lane == other) {

@@ -7,6 +7,7 @@
 #include <ashlar/program.hpp>
 #include <ashlar/schedule.hpp>
 #include <ashlar/sharing.hpp>
+#include <ashlar/transfer_order.hpp>
 #include <ashlar/transfers.hpp>
 
 #include <cstddef>
@@ -17,6 +18,8 @@ namespace ashlar {
 
 struct lower_options {
   transfer_lanes lanes = transfer_lanes::one;
+  transfer_order transfers = transfer_order::finish_time;
+  slot_reuse slots = slot_reuse::when_free;
 };
 
 // Writes one device's stream after the other. Within a stream instructions stand in the order of their
@@ -30,7 +33,8 @@ class lowering {
         passes_(s.stage_count(), s.micro_batch_count(), 0),
         stage_values_(stages_ * s.route.size() * per_stage),
         edge_values_(edges_ * s.route.size() * per_edge),
-        weight_gradient_(stages_, -1) {
+        weight_gradient_(stages_, -1),
+        reuse_(options.slots) {
     program_.graph = s.graph;
     program_.where = s.where;
     program_.route = s.route;
@@ -98,7 +102,7 @@ class lowering {
 
   constexpr void write_stream(int device, std::vector<int> const& mine,
                               std::vector<event> const& events) {
-    pool_ = {};
+    pool_ = slot_pool(reuse_);
     for (std::size_t stage = 0; stage < stages_; ++stage) {
       weight_gradient_[stage] = -1;
       if (!s_.trains) continue;
@@ -238,6 +242,7 @@ class lowering {
   std::vector<value> stage_values_;
   std::vector<value> edge_values_;
   std::vector<int> weight_gradient_;  // slot by stage on the device being written
+  slot_reuse reuse_;
   slot_pool pool_;
   program program_;
 };
@@ -247,6 +252,7 @@ class lowering {
 // unit costs, O(n log n) for others.
 constexpr program lower(schedule const& s, lower_options options = {}) {
   if (diagnosis const d = check(s); !d.ok()) throw violation{d};
+  if (options.transfers == transfer_order::asap) return lowering(one_by_one(s), options).run();
   return lowering(s, options).run();
 }
 

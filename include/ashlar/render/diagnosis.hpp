@@ -60,7 +60,10 @@ inline std::string quantities(diagnosis const& d) {
       return "the " + std::string(name_of(d.first.what.kind)) + " of stage "
              + std::to_string(d.first.what.stage) + " takes " + n;
     case rule::ticks_fit:
+      if (d.first.device >= 0) return first + " would end later";
       return "a stage takes " + n + " ticks, too many to be summed up";
+    case rule::sizes_fit:
+      return "one is " + n;
     case rule::stage_edges_ascend:
       return "one leads from stage " + std::to_string(d.first.what.stage) + " to stage "
              + std::to_string(d.second.what.stage);

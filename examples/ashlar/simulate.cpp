@@ -1,0 +1,265 @@
+// ashlar simulate: what running a schedule's program would take.
+#include "command.hpp"
+#include "counted.hpp"
+#include "files.hpp"
+#include "limits.hpp"
+#include "shape_options.hpp"
+#include "table.hpp"
+#include <ashlar/lower.hpp>
+#include <ashlar/metrics.hpp>
+#include <ashlar/render/chrome_trace.hpp>
+#include <ashlar/render/token.hpp>
+#include <ashlar/simulate.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+constexpr long long as_transfer = -1;  // unless told otherwise: the ticks of --transfer
+
+struct simulate_options {
+  shape_options shape;
+  ashlar::lower_options lowering;
+  ashlar::simulation_options run;
+  ashlar::stage_bytes bytes;
+  ashlar::byte_count message = 0;
+  long long latency = as_transfer;
+  long long between_latency = -1, between_bandwidth = -1;  // -1: as inside a node
+  bool in_flight = false;
+  std::string format = "text";
+  std::string output = "-";
+};
+
+struct result {
+  chosen_schedule chosen;
+  ashlar::program low;
+  ashlar::simulation run;
+
+  std::string name_of(int index) const {
+    return index < 0 ? "-" : to_string(low.instructions[static_cast<std::size_t>(index)]);
+  }
+  int device_of(int index) const {
+    auto const end = std::upper_bound(low.stream_begin.begin(), low.stream_begin.end(), index);
+    return static_cast<int>(end - low.stream_begin.begin()) - 1;
+  }
+};
+
+result run(simulate_options const& o) {
+  chosen_schedule chosen = choose(o.shape);
+  ashlar::simulation_options how = o.run;
+  how.cost = chosen.schedule.cost;
+  how.inside.latency = o.latency == as_transfer ? o.shape.transfer : o.latency;
+  how.between.latency = o.between_latency < 0 ? how.inside.latency : o.between_latency;
+  how.between.bandwidth = o.between_bandwidth < 0 ? how.inside.bandwidth : o.between_bandwidth;
+  how.latency_holds_lane = !o.in_flight;
+  how.bytes = {o.bytes};
+  how.bytes[0].activation = how.bytes[0].gradient = o.message;
+  ashlar::program low = lower(chosen.schedule, o.lowering);
+  ashlar::simulation timed = simulate(low, how);
+  return {std::move(chosen), std::move(low), std::move(timed)};
+}
+
+// The ends of a long path, which are where schedules differ, and how much lies between.
+std::string text_of_path(result const& r) {
+  constexpr std::size_t most = 24;
+  std::vector<ashlar::path_step> const& path = r.run.critical;
+  std::string text = "critical path, " + counted(static_cast<long long>(path.size()), "step") + ":\n";
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path.size() > most && i == most / 2) {
+      text += fmt::format("  ... {} ...\n", counted(static_cast<long long>(path.size() - most), "step"));
+      i = path.size() - most / 2;
+    }
+    text += fmt::format("  {:>8} to {:>8}  device {}: {}\n", path[i].from, path[i].until,
+                        r.device_of(path[i].index), r.name_of(path[i].index));
+  }
+  return text;
+}
+
+std::string text_of(result const& r) {
+  ashlar::tick const length = r.run.makespan(), ideal = makespan(r.chosen.schedule);
+  std::vector<std::vector<std::string>> rows{{"device", "busy", "warm-up", "steady", "cool-down",
+                                              "exposed", "resident bytes", "peak bytes", "at",
+                                              "reached by"}};
+  for (std::size_t d = 0; d < r.run.usage.size(); ++d) {
+    ashlar::device_usage const& u = r.run.usage[d];
+    ashlar::device_memory const& m = r.run.memory[d];
+    rows.push_back({std::to_string(d), std::to_string(u.busy), std::to_string(u.warm_up),
+                    std::to_string(u.steady), std::to_string(u.cool_down), std::to_string(u.exposed),
+                    std::to_string(m.resident), std::to_string(m.peak), std::to_string(m.peak_time),
+                    r.name_of(m.witness)});
+  }
+  std::string text = fmt::format("{}: {}, {}\n", r.chosen.entry->name,
+                                 counted(r.chosen.schedule.device_count(), "device"),
+                                 counted(r.chosen.schedule.micro_batch_count(), "micro-batch"));
+  text += fmt::format("makespan  {}\n", counted(length, "tick"));
+  text +=
+      fmt::format("schedule  {}, with every transfer taking --transfer and none in another's way\n\n",
+                  counted(ideal, "tick"));
+  return text + table(rows) + "\n" + text_of_path(r);
+}
+
+nlohmann::ordered_json json_of(result const& r) {
+  using nlohmann::ordered_json;
+  ordered_json all = ordered_json::array(), path = ordered_json::array();
+  for (std::size_t d = 0; d < r.run.usage.size(); ++d) {
+    ashlar::device_usage const& u = r.run.usage[d];
+    ashlar::device_memory const& m = r.run.memory[d];
+    ordered_json stream = ordered_json::array(), samples = ordered_json::array();
+    for (int i = r.low.stream_begin[d]; i < r.low.stream_begin[d + 1]; ++i) {
+      auto const at = static_cast<std::size_t>(i);
+      stream.push_back({{"instruction", r.name_of(i)},
+                        {"lane", r.low.instructions[at].lane},
+                        {"start", r.run.line.timed[at].start},
+                        {"end", r.run.line.timed[at].end}});
+    }
+    for (ashlar::memory_sample const& s : m.samples) samples.push_back({s.time, s.bytes});
+    all.push_back({{"busy", u.busy},
+                   {"idle",
+                    {{"warm_up", u.warm_up},
+                     {"steady", u.steady},
+                     {"cool_down", u.cool_down},
+                     {"exposed", u.exposed}}},
+                   {"memory",
+                    {{"resident", m.resident},
+                     {"reserved", m.reserved},
+                     {"peak", m.peak},
+                     {"peak_time", m.peak_time},
+                     {"witness", m.witness < 0 ? ordered_json() : ordered_json(r.name_of(m.witness))},
+                     {"samples", std::move(samples)}}},
+                   {"stream", std::move(stream)}});
+  }
+  for (ashlar::path_step const& s : r.run.critical)
+    path.push_back({{"device", r.device_of(s.index)},
+                    {"instruction", r.name_of(s.index)},
+                    {"from", s.from},
+                    {"until", s.until}});
+  return {{"schedule", r.chosen.entry->name},
+          {"devices", r.chosen.schedule.device_count()},
+          {"stages", r.chosen.schedule.stage_count()},
+          {"micro_batches", r.chosen.schedule.micro_batch_count()},
+          {"makespan", r.run.makespan()},
+          {"schedule_makespan", makespan(r.chosen.schedule)},
+          {"critical_path", std::move(path)},
+          {"by_device", std::move(all)}};
+}
+
+// A tick as a microsecond, as in the trace of a schedule.
+std::string trace_of(result const& r) {
+  constexpr std::int64_t tick_ns = 1'000;
+  if (r.run.makespan() > INT64_MAX / tick_ns) throw usage_error("times are too long for a trace");
+  std::vector<bool> critical(r.low.instructions.size(), false);
+  for (ashlar::path_step const& s : r.run.critical) critical[static_cast<std::size_t>(s.index)] = true;
+  std::vector<ashlar::trace_span> spans;
+  for (std::size_t i = 0; i < r.low.instructions.size(); ++i) {
+    ashlar::instruction const& self = r.low.instructions[i];
+    ashlar::timed_instruction const& t = r.run.line.timed[i];
+    spans.push_back({.device = r.device_of(static_cast<int>(i)),
+                     .lane = self.lane,
+                     .name = to_string(self),
+                     .start_ns = t.start * tick_ns,
+                     .end_ns = t.end * tick_ns,
+                     .category = critical[i] ? "critical" : "simulated"});
+  }
+  return ashlar::chrome_trace(spans);
+}
+
+int simulate_program(simulate_options const& o) {
+  result const r = run(o);
+  write_text(o.output, o.format == "json"    ? json_of(r).dump() + "\n"
+                       : o.format == "trace" ? trace_of(r)
+                                             : text_of(r));
+  return done;
+}
+
+template <class Enum>
+CLI::Option* add_choice(CLI::App& command, char const* name, Enum& value,
+                        std::map<std::string, Enum> const& words, char const* help) {
+  std::string list;
+  for (auto const& [word, meaning] : words) list += (list.empty() ? "" : "|") + word;
+  return command
+      .add_option_function<std::string>(
+          name, [&value, words](std::string const& word) { value = words.at(word); }, help)
+      ->check(CLI::IsMember(words).description(""))
+      ->type_name(list);
+}
+
+void add_link_options(CLI::App& command, simulate_options& o) {
+  auto const number = [&](char const* flag, auto& value, char const* help) {
+    command.add_option(flag, value, help)->check(CLI::NonNegativeNumber)->type_name("N");
+  };
+  number("--latency", o.latency, "ticks of a transfer before its bytes (default: those of --transfer)");
+  number("--bandwidth", o.run.inside.bandwidth, "bytes a tick; 0: bytes take no time");
+  number("--inter-latency", o.between_latency, "between nodes (default: as --latency)");
+  number("--inter-bandwidth", o.between_bandwidth, "between nodes (default: as --bandwidth)");
+  number("--node-size", o.run.node_size, "devices of a node; 0: all are in one");
+  number("--bytes", o.message, "bytes of a message: an activation or its gradient");
+  number("--stash-bytes", o.bytes.stash, "bytes that a forward keeps for its backward");
+  number("--weight-stash-bytes", o.bytes.weight_stash, "bytes kept for a weight pass");
+  number("--weight-bytes", o.bytes.weights, "bytes of a stage's weights");
+  number("--optimizer-bytes", o.bytes.optimizer_state, "bytes of a stage's optimizer state");
+  number("--gradient-bytes", o.bytes.weight_gradient, "bytes of a stage's weight gradient");
+  number("--ring-latency", o.run.collective.latency, "ticks of a step of a reduction's ring");
+  number("--ring-bandwidth", o.run.collective.bandwidth, "bytes a tick; 0: bytes take no time");
+  command.add_option("--data-ranks", o.run.data_ranks, "pipelines that reduce their gradients together")
+      ->check(CLI::Range(1, 1'000'000))
+      ->type_name("N");
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app, action& chosen) {
+  using namespace ashlar;
+  auto* const command =
+      app.add_subcommand("simulate", "Run a schedule's program on simulated devices and links");
+  auto const o = std::make_shared<simulate_options>();
+  add_shape_options(*command, o->shape);
+  add_link_options(*command, *o);
+  add_choice<transfer_order>(
+      *command, "--transfer-order", o->lowering.transfers,
+      {{"finish-time", transfer_order::finish_time}, {"asap", transfer_order::asap}},
+      "by the time the producer ends, or as frameworks list them");
+  add_choice<transfer_lanes>(*command, "--lanes", o->lowering.lanes,
+                             {{"one", transfer_lanes::one}, {"one-a-peer", transfer_lanes::one_a_peer}},
+                             "transfer lanes of a device");
+  add_choice<slot_reuse>(*command, "--slots", o->lowering.slots,
+                         {{"fewest", slot_reuse::when_free}, {"one-a-value", slot_reuse::never}},
+                         "whether values share buffers");
+  add_choice<issue_mode>(*command, "--issue", o->run.issue,
+                         {{"by-slots", issue_mode::by_slots}, {"in-stream", issue_mode::in_stream}},
+                         "whether a transfer also waits for all passes before it in its stream");
+  add_choice<transfer_mode>(
+      *command, "--transfers", o->run.mode,
+      {{"rendezvous", transfer_mode::rendezvous}, {"buffered", transfer_mode::buffered}},
+      "whether a send waits for its receive");
+  command->add_flag("--latency-in-flight", o->in_flight,
+                    "the next transfer of a lane need not wait for the latency of the one before");
+  command->add_option("--as", o->format, "text, json, or trace for chrome://tracing and Perfetto")
+      ->check(CLI::IsMember({"text", "json", "trace"}))
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  command->add_option("-o,--output", o->output, "where to write; - is standard output")
+      ->type_name("FILE")
+      ->capture_default_str();
+  command->footer(
+      "Examples:\n"
+      "  ashlar simulate 1f1b -p 8 -m 32 --forward 10 --backward-input 10 --backward-weight 10 "
+      "--latency 1\n"
+      "  ashlar simulate v-half -p 8 -m 16 --transfer-order asap --issue in-stream --latency 1\n"
+      "  ashlar simulate 1f1b --node-size 2 --bytes 1000 --bandwidth 1000 --inter-bandwidth 100 --as "
+      "json");
+  command->callback([&chosen, o] { chosen = [o] { return simulate_program(*o); }; });
+}
+
+}  // namespace tool

@@ -1,0 +1,41 @@
+// The chain of passes and transfers that makes the makespan.
+#pragma once
+
+#include <ashlar/simulate/timeline.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// An instruction on the path, from its start until the next one could start because of it.
+struct path_step {
+  int index = 0;  // into the program's instructions
+  tick from = 0;
+  tick until = 0;
+
+  friend constexpr bool operator==(path_step const&, path_step const&) = default;
+};
+
+// From tick 0 to the makespan without a gap: to finish earlier, one of these has to become shorter. Of
+// several such chains the one of the first instruction that ends last. Linear.
+constexpr std::vector<path_step> critical_path(timeline const& line) {
+  std::vector<path_step> path;
+  int at = -1;
+  for (std::size_t i = line.timed.size(); i-- > 0;)
+    if (line.timed[i].end == line.makespan) at = static_cast<int>(i);
+  for (tick until = line.makespan; at >= 0;) {
+    timed_instruction const& t = line.timed[static_cast<std::size_t>(at)];
+    path.push_back({at, t.start, until});
+    until = t.start;
+    at = t.cause;
+  }
+  for (std::size_t i = 0; 2 * i + 1 < path.size(); ++i) {
+    path_step const step = path[i];
+    path[i] = path[path.size() - 1 - i];
+    path[path.size() - 1 - i] = step;
+  }
+  return path;
+}
+
+}  // namespace ashlar

@@ -1,0 +1,336 @@
+// Runs a program on timed lanes.
+#pragma once
+
+#include <ashlar/hazards.hpp>
+#include <ashlar/prove.hpp>
+#include <ashlar/sharing.hpp>
+#include <ashlar/simulate/options.hpp>
+#include <ashlar/simulate/timeline.hpp>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace ashlar {
+
+// Lanes advance as those of rendezvous_machine do, and every instruction starts at the latest of what it
+// waits for. Nothing depends on who is served first, so no queue of events is needed: a lane that has to
+// wait is woken by what it waits for.
+class timed_machine {
+ public:
+  // Throws violation: what check_well_formed and check(options) say; rule::every_pass_is_known for an
+  // instruction on an unknown stage, micro-batch or peer.
+  constexpr timed_machine(program const& p, simulation_options const& o)
+      : p_(checked(p, o)),
+        o_(o),
+        index_(p),
+        lanes_(static_cast<std::size_t>(p.collective_lane()) + 1),
+        line_{std::vector<timed_instruction>(p.instructions.size()), 0},
+        state_(p.instructions.size()),
+        lane_(lanes_ * static_cast<std::size_t>(p.device_count())),
+        reductions_(static_cast<std::size_t>(p.stage_count())) {
+    // All waits: a receive whose latency holds no lane may end after the send behind it.
+    for (int d = 0; d < p.device_count(); ++d) waits_.push_back(waits(p.view(), d, wait_detail::all));
+    for (int s = 0; s < p.stage_count(); ++s)
+      replicas_.push_back(static_cast<int>(replicas(p.where, s).size()));
+    link_lanes();
+    pair_transfers();
+  }
+
+  // The times of all instructions. Throws violation: rule::no_cycle_of_waits with the first instruction
+  // that never starts and what it waits for, rule::ticks_fit. Linear in instructions and waits.
+  constexpr timeline run() {
+    std::vector<std::size_t> awake;
+    for (std::size_t lane = lane_.size(); lane-- > 0;)
+      if (lane_[lane].head != none) awake.push_back(lane);
+    while (!awake.empty()) {
+      std::size_t const lane = awake.back();
+      awake.pop_back();
+      while (lane_[lane].head != none && try_run(lane_[lane].head, awake)) {
+      }
+    }
+    for (lane_state const& l : lane_)
+      if (l.head != none) throw violation{stuck(l.head)};
+    return std::move(line_);
+  }
+
+ private:
+  static constexpr int none = -1;
+
+  struct state {
+    int next = none;          // on the same lane
+    int partner = none;       // the other half of a transfer
+    int issued = none;        // the last compute before a transfer in its stream
+    int first_waiter = none;  // lane heads that wait for this instruction, linked by next_waiter
+    int next_waiter = none;
+    bool done = false;
+    bool arrived = false;  // at its meeting; start and cause then say since when
+  };
+  struct lane_state {
+    int head = none;
+    int last = none;  // what made it free
+    tick free = 0;
+  };
+
+  static constexpr program const& checked(program const& p, simulation_options const& o) {
+    if (diagnosis const d = check_well_formed(p); !d.ok()) throw violation{d};
+    if (diagnosis const d = check(o, p.stage_count(), p.micro_batch_count()); !d.ok())
+      throw violation{d};
+    for (int d = 0; d < p.device_count(); ++d) {
+      int const begin = p.stream_begin[static_cast<std::size_t>(d)];
+      for (int i = begin; i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i) {
+        instruction const& self = p.instructions[static_cast<std::size_t>(i)];
+        bool const moves = self.code == opcode::send || self.code == opcode::receive;
+        if (self.what.stage < 0 || self.what.stage >= p.stage_count() || self.what.micro_batch < 0
+            || self.what.micro_batch >= p.micro_batch_count()
+            || (moves && (self.peer < 0 || self.peer >= p.device_count())))
+          throw violation{{.broken = rule::every_pass_is_known, .first = site_of(self, d, i - begin)}};
+      }
+    }
+    return p;
+  }
+
+  constexpr void link_lanes() {
+    std::vector<int> last(lane_.size(), none);
+    int issued = none, device = none;
+    for (std::size_t n = 0; n < state_.size(); ++n) {
+      int const i = static_cast<int>(n);
+      if (index_.device(i) != device) issued = none;
+      device = index_.device(i);
+      if (at(i).code == opcode::compute)
+        issued = i;
+      else if (o_.issue == issue_mode::in_stream && at(i).code != opcode::reduce)
+        of(i).issued = issued;
+      int& before = last[lane_of(i)];
+      (before == none ? lane_[lane_of(i)].head : of(before).next) = i;
+      before = i;
+    }
+  }
+
+  constexpr void pair_transfers() {
+    for (std::size_t n = 0; n < state_.size(); ++n) {
+      int const i = static_cast<int>(n);
+      bool const sends = at(i).code == opcode::send;
+      if (!sends && at(i).code != opcode::receive) continue;
+      int const number = index_.number(at(i));
+      if (number == message_index::nowhere) throw violation{lonely(i, sends)};
+      message_index::ends& ends = index_.of(number);
+      int& mine = sends ? ends.send : ends.receive;
+      if (mine != none)
+        throw violation{
+            {.broken = rule::no_transfer_is_doubled, .first = index_.at(i), .second = index_.at(mine)}};
+      mine = i;
+    }
+    for (std::size_t n = 0; n < state_.size(); ++n) {
+      int const i = static_cast<int>(n);
+      bool const sends = at(i).code == opcode::send;
+      if (!sends && at(i).code != opcode::receive) continue;
+      message_index::ends const& ends = index_.of(index_.number(at(i)));
+      int const other = sends ? ends.receive : ends.send;
+      if (other == none || at(other).peer != index_.device(i) || at(i).peer != index_.device(other))
+        throw violation{lonely(i, sends)};
+      of(i).partner = other;
+    }
+  }
+
+  constexpr diagnosis lonely(int i, bool sends) const {
+    return {.broken = sends ? rule::every_send_has_its_receive : rule::every_receive_has_its_send,
+            .first = index_.at(i),
+            .second = {.device = at(i).peer}};
+  }
+
+  constexpr state& of(int i) { return state_[static_cast<std::size_t>(i)]; }
+  constexpr timed_instruction& time(int i) { return line_.timed[static_cast<std::size_t>(i)]; }
+  constexpr instruction const& at(int i) const { return p_.instructions[static_cast<std::size_t>(i)]; }
+  constexpr std::size_t lane_of(int i) const {
+    return static_cast<std::size_t>(index_.device(i)) * lanes_ + static_cast<std::size_t>(at(i).lane);
+  }
+
+  // The first instruction that `i` waits for and that has not ended; none if there is none. Else sets
+  // the time since which `i` can run, and what it followed.
+  constexpr int unmet_wait(int i) {
+    int const device = index_.device(i);
+    int const base = p_.stream_begin[static_cast<std::size_t>(device)];
+    lane_state const& lane = lane_[lane_of(i)];
+    timed_instruction& self = time(i);
+    self = {.start = lane.free, .cause = lane.last};
+    auto const follow = [&](int other) {
+      if (time(other).end > self.start) {
+        self.start = time(other).end;
+        self.cause = other;
+      }
+    };
+    for (int local : waits_[static_cast<std::size_t>(device)].of(i - base)) {
+      int const other = base + local;
+      if (!of(other).done) return other;
+      follow(other);
+      tick const made = at(other).code == opcode::compute   ? time(other).end
+                        : at(other).code == opcode::receive ? time(other).made
+                                                            : 0;
+      self.made = made > self.made ? made : self.made;
+    }
+    if (int const other = of(i).issued; other != none) {
+      if (!of(other).done) return other;
+      follow(other);
+    }
+    if (at(i).code == opcode::receive && o_.mode == transfer_mode::buffered && !of(of(i).partner).done)
+      return of(i).partner;
+    return none;
+  }
+
+  // Runs lane head `i` if it can run now; else makes sure that the lane is woken when it can.
+  constexpr bool try_run(int i, std::vector<std::size_t>& awake) {
+    if (int const other = unmet_wait(i); other != none) {
+      of(i).next_waiter = std::exchange(of(other).first_waiter, i);
+      return false;
+    }
+    switch (at(i).code) {
+      case opcode::compute:
+        if (at(i).with_next) return try_pair(i, awake);
+        finish(i, saturating_sum(time(i).start, o_.cost.of(at(i).what)), awake);
+        return true;
+      case opcode::send:
+      case opcode::receive:
+        return o_.mode == transfer_mode::buffered ? move_buffered(i, awake) : meet(i, awake);
+      case opcode::reduce:
+        break;
+    }
+    return reduce(i, awake);
+  }
+
+  // A forward that is ready and the backward that it overlaps: both start when both can.
+  constexpr bool try_pair(int i, std::vector<std::size_t>& awake) {
+    int const next = i + 1;
+    if (int const other = unmet_wait(next); other != none) {
+      of(i).next_waiter = std::exchange(of(other).first_waiter, i);
+      return false;
+    }
+    tick const made = time(i).made > time(next).made ? time(i).made : time(next).made;
+    timed_instruction together = time(time(i).start >= time(next).start ? i : next);
+    together.made = made;
+    time(i) = time(next) = together;
+    tick const end = saturating_sum(together.start, o_.cost.of_pair(at(i).what, at(next).what));
+    finish(i, end, awake);
+    time(next) = together;
+    finish(next, end, awake);
+    return true;
+  }
+
+  // How long a transfer takes, and how long it holds its lanes.
+  struct transfer_time {
+    tick all = 0;
+    tick held = 0;
+  };
+  constexpr transfer_time transfer(int i) const {
+    link_speed const& link = o_.link(index_.device(i), at(i).peer);
+    stage_bytes const& bytes = o_.bytes_of(at(i).what.stage);
+    tick const moving =
+        byte_time(link, at(i).what.kind == pass_kind::forward ? bytes.activation : bytes.gradient);
+    tick const all = saturating_sum(link.latency, moving);
+    return {all, o_.latency_holds_lane ? all : moving};
+  }
+
+  constexpr bool meet(int i, std::vector<std::size_t>& awake) {
+    of(i).arrived = true;
+    int const other = of(i).partner;
+    if (!of(other).arrived) return false;
+    int const late = time(i).start >= time(other).start ? i : other;
+    int const send = at(i).code == opcode::send ? i : other, receive = send == i ? other : i;
+    timed_instruction const meeting{
+        .start = time(late).start, .made = time(send).made, .cause = time(late).cause};
+    time(send) = time(receive) = meeting;
+    transfer_time const t = transfer(send);
+    tick const held = saturating_sum(meeting.start, t.held);
+    finish(send, held, awake);
+    finish(receive, saturating_sum(meeting.start, t.all), awake);
+    lane_[lane_of(receive)].free = held;
+    awake.push_back(lane_of(other));
+    return true;
+  }
+
+  constexpr bool move_buffered(int i, std::vector<std::size_t>& awake) {
+    if (at(i).code == opcode::send) {
+      finish(i, saturating_sum(time(i).start, transfer(i).held), awake);
+      return true;
+    }
+    int const send = of(i).partner;
+    transfer_time const t = transfer(send);
+    tick const begun = time(send).start;
+    lane_state after{.head = of(i).next, .last = time(i).cause, .free = time(i).start};
+    if (begun + t.held > after.free) {
+      after.free = begun + t.held;
+      after.last = send;
+    }
+    if (begun + t.all > time(i).start) {
+      time(i).start = begun + t.all;
+      time(i).cause = send;
+    }
+    time(i).made = time(send).made;
+    finish(i, time(i).start, awake);
+    lane_[lane_of(i)] = after;  // what comes next need not wait for a message that is under way
+    return true;
+  }
+
+  // All replicas start together when the last has come.
+  constexpr bool reduce(int i, std::vector<std::size_t>& awake) {
+    of(i).arrived = true;
+    auto const stage = static_cast<std::size_t>(at(i).what.stage);
+    std::vector<int>& met = reductions_[stage];
+    met.push_back(i);
+    if (static_cast<int>(met.size()) < replicas_[stage]) return false;
+    timed_instruction meeting = time(i);
+    for (int member : met)
+      if (time(member).start > meeting.start) meeting = time(member);
+    tick const ring = ring_time(o_.collective, o_.bytes_of(at(i).what.stage).weight_gradient,
+                                tick{replicas_[stage]} * o_.data_ranks);
+    for (int member : met) {
+      time(member) = meeting;
+      finish(member, saturating_sum(meeting.start, ring), awake);
+      if (member != i) awake.push_back(lane_of(member));
+    }
+    met.clear();
+    return true;
+  }
+
+  constexpr void finish(int i, tick end, std::vector<std::size_t>& awake) {
+    if (end >= max_tick) throw violation{{.broken = rule::ticks_fit, .first = index_.at(i)}};
+    time(i).end = end;
+    of(i).done = true;
+    lane_[lane_of(i)] = {.head = of(i).next, .last = i, .free = end};
+    line_.makespan = end > line_.makespan ? end : line_.makespan;
+    for (int w = of(i).first_waiter; w != none; w = of(w).next_waiter) awake.push_back(lane_of(w));
+  }
+
+  // The stuck lane head and what keeps it: a wait, or the other side of its meeting.
+  constexpr diagnosis stuck(int i) {
+    diagnosis d{.broken = rule::no_cycle_of_waits, .first = index_.at(i)};
+    if (int const other = unmet_wait(i); other != none) {
+      d.second = index_.at(other);
+    } else if (at(i).with_next) {
+      d.second = index_.at(unmet_wait(i + 1));
+    } else if (at(i).code != opcode::reduce) {
+      d.second = index_.at(of(i).partner);
+    } else {
+      for (std::size_t n = 0; n < state_.size(); ++n) {
+        int const late = static_cast<int>(n);
+        if (at(late).code == opcode::reduce && at(late).what.stage == at(i).what.stage
+            && !of(late).arrived)
+          d.second = index_.at(late);
+      }
+    }
+    return d;
+  }
+
+  program const& p_;
+  simulation_options const& o_;
+  message_index index_;
+  std::size_t lanes_;
+  timeline line_;
+  std::vector<state> state_;
+  std::vector<lane_state> lane_;              // by device and lane
+  std::vector<std::vector<int>> reductions_;  // by stage: replicas that have come
+  std::vector<int> replicas_;                 // by stage
+  std::vector<wait_table> waits_;
+};
+
+}  // namespace ashlar

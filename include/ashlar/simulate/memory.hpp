@@ -1,0 +1,139 @@
+// Bytes of each device over time.
+#pragma once
+
+#include <ashlar/program.hpp>
+#include <ashlar/sharing.hpp>
+#include <ashlar/simulate/options.hpp>
+#include <ashlar/simulate/timeline.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+struct memory_sample {
+  tick time = 0;
+  byte_count bytes = 0;  // from this time until the next sample
+
+  friend constexpr bool operator==(memory_sample const&, memory_sample const&) = default;
+};
+
+struct device_memory {
+  byte_count resident = 0;  // weights, optimizer state, weight gradients: there all the time
+  byte_count reserved = 0;  // resident, and every slot as large as the largest value that it ever holds
+  byte_count peak = 0;      // resident, and the values alive at once
+  tick peak_time = 0;       // when the peak is reached first
+  int witness = -1;  // the instruction that reaches it, by index into the program; -1: none, it is
+                     // all resident
+  std::vector<memory_sample> samples;  // times ascend; the first is at tick 0
+
+  friend constexpr bool operator==(device_memory const&, device_memory const&) = default;
+};
+
+// One device's values over time. A value is alive from the start of its writer to the end of its last
+// reader; one that nobody reads, to the end of its writer.
+class memory_walk {
+ public:
+  constexpr memory_walk(program const& p, timeline const& line, simulation_options const& o)
+      : p_(p), view_(p.view()), line_(line), o_(o) {}
+
+  constexpr device_memory run(int device) {
+    device_memory m;
+    for (int stage = 0; stage < p_.stage_count(); ++stage)
+      for (int d : replicas(p_.where, stage))
+        if (d == device) m.resident = sum(m.resident, o_.bytes_of(stage).resident());
+    m.reserved = m.resident;
+    collect(device);
+    for (value const& v : slots_) m.reserved = sum(m.reserved, v.largest);
+    m.peak = m.resident;
+    m.samples.push_back({0, m.resident});
+    byte_count now = m.resident;
+    for (change const& c : changes_) {
+      now = c.bytes > 0 ? sum(now, c.bytes) : now + c.bytes;
+      if (m.samples.back().time != c.time) m.samples.push_back({c.time, now});
+      m.samples.back().bytes = now;
+      if (now <= m.peak) continue;
+      m.peak = now;
+      m.peak_time = c.time;
+      m.witness = c.index;
+    }
+    return m;
+  }
+
+ private:
+  struct value {
+    int writer = -1;
+    tick end = 0;
+    byte_count bytes = 0;
+    byte_count largest = 0;  // of all that the slot held
+  };
+  struct change {
+    tick time = 0;
+    byte_count bytes = 0;
+    int index = 0;
+  };
+
+  static constexpr byte_count sum(byte_count a, byte_count b) {
+    byte_count const both = saturating_sum(a, b);
+    if (both >= max_tick) throw violation{{.broken = rule::sizes_fit, .number = b}};
+    return both;
+  }
+
+  constexpr void let_go(value& v) {
+    if (v.writer >= 0 && v.bytes > 0) changes_.push_back({v.end, -v.bytes, v.writer});
+    v.writer = -1;
+  }
+
+  constexpr void collect(int device) {
+    list_view<slot_kind> const kinds = view_.slots_of(device);
+    slots_.assign(kinds.size(), value{});
+    changes_.clear();
+    int const first = p_.stream_begin[static_cast<std::size_t>(device)];
+    int const last = p_.stream_begin[static_cast<std::size_t>(device) + 1];
+    for (int i = first; i < last; ++i) {
+      instruction const& self = p_.instructions[static_cast<std::size_t>(i)];
+      timed_instruction const& t = line_.timed[static_cast<std::size_t>(i)];
+      for (operand const& o : view_.operands_of(self)) {
+        value& v = slots_[static_cast<std::size_t>(o.slot)];
+        slot_kind const kind = kinds[static_cast<std::size_t>(o.slot)];
+        if (kind == slot_kind::weight_gradient) continue;  // resident
+        if (o.how == access::write || o.how == access::scratch) {
+          let_go(v);
+          v.writer = i;
+          v.end = t.end;
+          v.bytes = o_.bytes_of(self.what.stage).of(kind);
+          v.largest = v.bytes > v.largest ? v.bytes : v.largest;
+          if (v.bytes > 0) changes_.push_back({t.start, v.bytes, i});
+        } else {
+          v.end = t.end > v.end ? t.end : v.end;
+        }
+      }
+    }
+    for (value& v : slots_) let_go(v);
+    std::sort(changes_.begin(), changes_.end(), [](change const& a, change const& b) {
+      if (a.time != b.time) return a.time < b.time;
+      if ((a.bytes < 0) != (b.bytes < 0)) return a.bytes < 0;  // what goes makes room for what comes
+      return a.index < b.index;
+    });
+  }
+
+  program const& p_;
+  program_view view_;
+  timeline const& line_;
+  simulation_options const& o_;
+  std::vector<value> slots_;
+  std::vector<change> changes_;
+};
+
+// By device. Messages that a buffered transfer keeps under way lie outside the program's slots and are
+// not counted. O(n log n) in the operands. Throws violation: rule::sizes_fit.
+constexpr std::vector<device_memory> memory_over_time(program const& p, timeline const& line,
+                                                      simulation_options const& o) {
+  std::vector<device_memory> all;
+  memory_walk walk(p, line, o);
+  for (int d = 0; d < p.device_count(); ++d) all.push_back(walk.run(d));
+  return all;
+}
+
+}  // namespace ashlar

@@ -1,0 +1,85 @@
+// Where the time of each device goes.
+#pragma once
+
+#include <ashlar/program.hpp>
+#include <ashlar/simulate/timeline.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// Ticks of a device's compute lane; the five sum to the makespan.
+//
+// An idle tick is `exposed` when what the next pass of the device needs had already been made somewhere:
+// it waits for a latency, for bytes, for a lane, a partner or a buffer. Reductions that hold the lane or
+// run after its last pass are exposed too. Every other idle tick is `warm_up` before the start of the
+// device's first backward (where there is none, of its first pass), `cool_down` after that and after the
+// end of its last forward, and `steady` in between.
+struct device_usage {
+  tick busy = 0;
+  tick warm_up = 0;
+  tick steady = 0;
+  tick cool_down = 0;
+  tick exposed = 0;
+
+  constexpr tick idle() const { return warm_up + steady + cool_down + exposed; }
+
+  friend constexpr bool operator==(device_usage const&, device_usage const&) = default;
+};
+
+// By device. Linear.
+constexpr std::vector<device_usage> usage_of(program const& p, timeline const& line) {
+  std::vector<device_usage> all;
+  for (std::size_t d = 0; d + 1 < p.stream_begin.size(); ++d) {
+    auto const first = static_cast<std::size_t>(p.stream_begin[d]);
+    auto const last = static_cast<std::size_t>(p.stream_begin[d + 1]);
+    tick warm = -1, first_pass = line.makespan, cool = 0;
+    for (std::size_t i = first; i < last; ++i) {
+      pass_kind const kind = p.instructions[i].what.kind;
+      timed_instruction const& t = line.timed[i];
+      if (p.instructions[i].code != opcode::compute) continue;
+      first_pass = t.start < first_pass ? t.start : first_pass;
+      if (warm < 0 && gives_input_gradient(kind)) warm = t.start;
+      if (kind == pass_kind::forward) cool = t.end;
+    }
+    if (warm < 0) warm = first_pass;
+    if (cool < warm) cool = warm;
+
+    device_usage use;
+    auto const idle = [&](tick from, tick to) {  // not exposed
+      auto const part = [&](tick low, tick high) {
+        tick const a = from > low ? from : low, b = to < high ? to : high;
+        return b > a ? b - a : 0;
+      };
+      use.warm_up += part(0, warm);
+      use.steady += part(warm, cool);
+      use.cool_down += part(cool, line.makespan);
+    };
+    tick free = 0;
+    for (std::size_t i = first; i < last; ++i) {
+      instruction const& self = p.instructions[i];
+      timed_instruction const& t = line.timed[i];
+      if (self.lane != compute_lane) continue;
+      if (i > first && p.instructions[i - 1].with_next) continue;  // with the one before
+      tick const made = t.made < free ? free : t.made > t.start ? t.start : t.made;
+      idle(free, made);
+      use.exposed += t.start - made;
+      (self.code == opcode::compute ? use.busy : use.exposed) += t.end - t.start;
+      free = t.end;
+    }
+    for (std::size_t i = first; i < last; ++i) {
+      timed_instruction const& t = line.timed[i];
+      if (p.instructions[i].code != opcode::reduce || t.end <= free) continue;
+      tick const begin = t.start > free ? t.start : free;
+      idle(free, begin);
+      use.exposed += t.end - begin;
+      free = t.end;
+    }
+    idle(free, line.makespan);
+    all.push_back(use);
+  }
+  return all;
+}
+
+}  // namespace ashlar

@@ -1,0 +1,81 @@
+// ashlar simulate, from end to end.
+#include "tool/run_tool.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace {
+
+nlohmann::json simulated(std::string const& arguments) {
+  tool_result const r = run_tool("simulate " + arguments + " --as json");
+  REQUIRE(r.code == 0);
+  CHECK(r.err.empty());
+  return nlohmann::json::parse(r.out);
+}
+
+}  // namespace
+
+TEST_CASE("simulate agrees with show where transfers are free or latency in flight") {
+  CHECK(simulated("1f1b -p 4 -m 8").at("makespan") == 33);
+  for (std::string const name : {"gpipe", "1f1b", "zb-h1", "v-half"}) {
+    auto const run = simulated(name + " -p 4 -m 8 --transfer 3 --forward 5 --latency-in-flight");
+    CHECK(run.at("makespan") == run.at("schedule_makespan"));
+    CHECK(run.at("critical_path").back().at("until") == run.at("makespan"));
+    for (auto const& device : run.at("by_device")) {
+      long long sum = device.at("busy").get<long long>();
+      for (auto const& idle : device.at("idle")) sum += idle.get<long long>();
+      CHECK(sum == run.at("makespan").get<long long>());
+    }
+  }
+}
+
+TEST_CASE("simulate counts links, bytes and rings") {
+  // Two forwards and two backwards of a tick and two, and two transfers between them.
+  CHECK(simulated("1f1b -p 2 -m 1 --latency 3 --bytes 100 --bandwidth 10").at("makespan") == 6 + 26);
+  CHECK(simulated("1f1b -p 2 -m 1 --latency 3 --node-size 1 --inter-latency 7").at("makespan") == 20);
+  CHECK(
+      simulated("1f1b -p 1 -m 1 --gradient-bytes 100 --ring-bandwidth 10 --data-ranks 2").at("makespan")
+      == 13);
+  auto const run = simulated("1f1b -p 4 -m 8 --stash-bytes 10 --weight-bytes 7 --optimizer-bytes 1");
+  CHECK(run.at("by_device")[0].at("memory").at("peak") == 48);
+  CHECK(run.at("by_device")[0].at("memory").at("witness") == "0F3");
+  CHECK(run.at("by_device")[3].at("memory").at("resident") == 8);
+}
+
+TEST_CASE("simulate has the order of transfers as an option") {
+  std::string const line =
+      "v-half -p 8 -m 32 --forward 10 --backward-input 10 --backward-weight 10 --transfer 1 "
+      "--slots one-a-value --transfer-order ";
+  long long const ordered = simulated(line + "finish-time").at("makespan").get<long long>();
+  CHECK(simulated(line + "asap").at("makespan").get<long long>() > ordered);
+}
+
+TEST_CASE("simulate writes text and a trace, to a file too") {
+  tool_result const text = run_tool("simulate 1f1b -p 4 -m 8");
+  CHECK(text.code == 0);
+  CHECK(text.out.find("makespan  33 ticks") != std::string::npos);
+  CHECK(text.out.find("critical path") != std::string::npos);
+  std::string const file = (scratch() / "trace.json").string();
+  CHECK(run_tool("simulate 1f1b -p 4 -m 8 --as trace -o " + file).code == 0);
+  auto const trace = nlohmann::json::parse(content(file));
+  std::size_t spans = 0;
+  for (auto const& e : trace.at("traceEvents")) spans += e.at("ph") == "X";
+  CHECK(spans == 64 + 2 * 48 + 4);  // passes, halves of transfers, reductions
+}
+
+TEST_CASE("simulate refuses what it cannot do") {
+  for (char const* const line :
+       {"simulate nothing", "simulate 1f1b --latency -1", "simulate 1f1b --bytes x",
+        "simulate 1f1b --data-ranks 0", "simulate 1f1b --transfer-order never",
+        "simulate 1f1b --transfer-order 1", "simulate 1f1b --latency 9000000000000000000",
+        "simulate 1f1b --stash-bytes 9000000000000000000",
+        "simulate 1f1b --as trace --latency 1000000000000000", "simulate 1f1b --as picture"}) {
+    CAPTURE(line);
+    tool_result const r = run_tool(line);
+    CHECK(r.code == 2);
+    CHECK(r.out.empty());
+    CHECK(!r.err.empty());
+  }
+}
