@@ -1,10 +1,13 @@
 // ashlar emit: a schedule for other programs.
 #include "command.hpp"
+#include "dialect_option.hpp"
 #include "files.hpp"
 #include "limits.hpp"
 #include "shape_options.hpp"
 #include <ashlar/interop/json.hpp>
+#include <ashlar/interop/pytorch_comms.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
+#include <ashlar/lower.hpp>
 #include <ashlar/render/chrome_trace.hpp>
 #include <ashlar/render/svg.hpp>
 
@@ -21,6 +24,7 @@ struct emit_options {
   shape_options shape;
   std::string format;
   std::string output = "-";
+  std::string dialect = "detect";
   bool block = false;
 };
 
@@ -39,12 +43,28 @@ std::string svg_of(chosen_schedule const& chosen, bool block) {
   return ashlar::svg(chosen.schedule, {.title = title});
 }
 
+std::string comms_of(chosen_schedule const& chosen, ashlar::csv_dialect dialect) {
+  ashlar::program const lowered = ashlar::lower(chosen.schedule);
+  if (std::string const why = ashlar::pytorch_obstacle(lowered); !why.empty())
+    throw usage_error(fmt::format("PyTorch cannot run {}: {}", chosen.entry->name, why));
+  return ashlar::pytorch_comms_csv(lowered, dialect);
+}
+
+// Bidirectional schedules and recompute have a compute-only form, too: the line tells the device.
+std::string passes_of(chosen_schedule const& chosen, ashlar::csv_dialect dialect) {
+  if (std::string const why = ashlar::pytorch_obstacle(ashlar::lower(chosen.schedule)); !why.empty())
+    fmt::print(stderr, "ashlar: PyTorch cannot run {}: {}\n", chosen.entry->name, why);
+  return ashlar::pytorch_csv(chosen.schedule, dialect);
+}
+
 int emit(emit_options const& o) {
   if (o.block && o.format != "svg") throw usage_error("--block goes with --as svg only");
   chosen_schedule const chosen = choose(o.shape);
   std::string text;
   if (o.format == "pytorch")
-    text = ashlar::pytorch_csv(chosen.schedule);
+    text = passes_of(chosen, dialect_of(o.dialect));
+  else if (o.format == "pytorch-comms")
+    text = comms_of(chosen, dialect_of(o.dialect));
   else if (o.format == "json")
     text = ashlar::to_json(chosen.schedule, chosen.entry->name).dump() + "\n";
   else if (o.format == "trace")
@@ -63,18 +83,21 @@ void add_emit(CLI::App& app, action& chosen) {
   add_shape_options(*command, options->shape);
   command
       ->add_option("--as", options->format,
-                   "pytorch: compute-only CSV, a line a device; json: schedule, times and metrics; "
+                   "pytorch: compute-only CSV, a line a device; pytorch-comms: with transfers and "
+                   "reductions; json: schedule, times and metrics; "
                    "trace: for chrome://tracing and Perfetto; svg: a picture")
       ->required()
-      ->check(CLI::IsMember({"pytorch", "json", "trace", "svg"}))
+      ->check(CLI::IsMember({"pytorch", "pytorch-comms", "json", "trace", "svg"}))
       ->type_name("FORMAT");
   command->add_option("-o,--output", options->output, "where to write; - is standard output")
       ->type_name("FILE")
       ->capture_default_str();
+  add_dialect_option(*command, options->dialect);
   command->add_flag("--block", options->block, "draw the building block (svg)");
   command->footer(
       "Examples:\n"
       "  ashlar emit 1f1b -p 4 -m 8 --as pytorch -o 1f1b.csv\n"
+      "  ashlar emit zb-h1 -p 4 -m 8 --as pytorch-comms --dialect i-b\n"
       "  ashlar emit v-half -p 4 -m 8 --as svg -o v-half.svg\n"
       "  ashlar emit zb-h1 --as json --transfer 1");
   command->callback([&chosen, options] { chosen = [options] { return emit(*options); }; });
