@@ -145,7 +145,8 @@ inline csv_routes find_csv_routes(csv_tokens const& tokens, csv_problems& proble
   if (!csv_detail::numbers_are_plausible(tokens, problems)) return found;
   csv_detail::csv_table table(tokens.stage_count, tokens.micro_batch_count, {});
   csv_detail::find_unknown(tokens, problems);
-  if (!problems.full()) csv_detail::enter(tokens, table, problems);
+  if (!problems.none()) return found;
+  csv_detail::enter(tokens, table, problems);
   if (!problems.full()) csv_detail::find_missing(tokens, table, problems);
   if (!problems.none()) return found;
   for (int k = 0; k < tokens.micro_batch_count; ++k) {
