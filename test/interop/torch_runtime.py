@@ -1,6 +1,8 @@
-"""Runs our CSV in PyTorch's own pipeline runtime and compares losses and gradients with the model run as a whole.
+"""Runs our CSV in PyTorch's own pipeline runtime; compares losses and gradients with the whole model's.
 
-usage: torch_runtime.py ASHLAR        the tool; without a torch that has pipelining the answer is 77 (skipped)
+usage: torch_runtime.py ASHLAR
+
+ASHLAR is the tool. Without a torch that has pipelining the exit code is 77: skipped.
 """
 
 import os
@@ -81,7 +83,8 @@ def rank_of_pipeline(path, level, rank, ranks, micro_batches, meeting):
     expected_losses, expected = as_a_whole(len(where), micro_batches)
     if last:
         assert len(losses) == micro_batches, losses
-        torch.testing.assert_close(torch.tensor([loss.item() for loss in losses]), torch.tensor(expected_losses))
+        seen = torch.tensor([loss.item() for loss in losses])
+        torch.testing.assert_close(seen, torch.tensor(expected_losses))
     for s in mine:
         for parameter, gradient in zip(model[s].parameters(), expected[s]):
             torch.testing.assert_close(parameter.grad, gradient)
@@ -95,7 +98,9 @@ def run_case(path, level, ranks, micro_batches, folder):
         os.remove(meeting)
     line = [sys.executable, __file__, "--rank", path, level]
     runs = [
-        subprocess.Popen(line + [str(rank), str(ranks), str(micro_batches), meeting], stderr=subprocess.PIPE)
+        subprocess.Popen(
+            line + [str(rank), str(ranks), str(micro_batches), meeting], stderr=subprocess.PIPE
+        )
         for rank in range(ranks)
     ]
     good = True
@@ -118,7 +123,7 @@ def main(tool):
     try:
         import torch
         import torch.distributed.pipelining
-        from torch.distributed.pipelining.schedules import _ComputationType, _PipelineScheduleRuntime  # noqa: F401
+        from torch.distributed.pipelining.schedules import _ComputationType
     except ImportError as missing:
         print(f"skipped: no torch with torch.distributed.pipelining here ({missing})")
         return SKIPPED
@@ -134,10 +139,12 @@ def main(tool):
         for name, ranks, micro_batches in CASES:
             for level, form in [("compute_only", "pytorch"), ("compute_comms", "pytorch-comms")]:
                 path = os.path.join(folder, f"{name}-{level}.csv")
-                shape = ["-p", str(ranks), "-m", str(micro_batches), "--as", form, "--dialect", dialect, "-o", path]
-                subprocess.run([tool, "emit", name] + shape, check=True, timeout=PATIENCE)
+                shape = ["-p", str(ranks), "-m", str(micro_batches), "--as", form]
+                where = ["--dialect", dialect, "-o", path]
+                subprocess.run([tool, "emit", name] + shape + where, check=True, timeout=PATIENCE)
                 good = run_case(path, level, ranks, micro_batches, folder)
-                print(f"torch {torch.__version__}, {name}, {level}, {dialect}: {'same' if good else 'DIFFERENT'}", flush=True)
+                answer = "same" if good else "DIFFERENT"
+                print(f"torch {torch.__version__}, {name}, {level}, {dialect}: {answer}", flush=True)
                 failed += not good
     return 1 if failed else 0
 
