@@ -126,5 +126,5 @@ TEST_CASE("a CSV with communication is written in each dialect, read and proved"
   std::string const wrong = scratch_file("wrong.csv", "0F0,0B0,0REDUCE_GRAD,0REDUCE_GRAD\n");
   tool_result const r = run_tool("check " + wrong);
   CHECK(r.code == 1);
-  CHECK(contains(r.out, "line 1, column 21: '0REDUCE_GRAD': every stage's gradient must be reduced"));
+  CHECK(contains(r.out, "line 1, column 22: '0REDUCE_GRAD': every stage's gradient must be reduced"));
 }
