@@ -60,10 +60,12 @@ inline void prove_streams(csv_tokens const& tokens, csv_streams const& s, csv_pr
   } else if (d.broken == rule::no_cycle_of_waits) {
     but = "this";
     std::vector<site> const circle = find_wait_cycle(s.value);
+    constexpr int most = 8;  // of a long circle
+    int told = 0;
     for (site const& at : circle)
-      if (site const t = token_of(at); t.device >= 0 && !(t == first))
+      if (site const t = token_of(at); t.device >= 0 && !(t == first) && told++ < most)
         but += " waits for " + tokens.place_of(t) + ", that";
-    but += " waits for this";
+    but += told > most ? " for others, and the last of them for this" : " waits for this";
   }
   csv_problem where{d.first.device + 1, 0, "", ""};
   if (first.device >= 0) where = tokens.at(first);
