@@ -52,7 +52,8 @@ inline void prove_streams(csv_tokens const& tokens, csv_streams const& s, csv_pr
         s.token_of[static_cast<std::size_t>(at.device)][static_cast<std::size_t>(at.index)];
     return index < 0 ? site{} : site{.device = at.device, .index = index};
   };
-  site const first = token_of(d.first), second = token_of(d.second);
+  site first = token_of(d.first);
+  site const second = token_of(d.second);
   std::string but = "this does not";
   if (d.broken == rule::sends_and_receives_have_the_same_order) {
     but =
@@ -62,6 +63,8 @@ inline void prove_streams(csv_tokens const& tokens, csv_streams const& s, csv_pr
     std::vector<site> const circle = find_wait_cycle(s.value);
     constexpr int most = 8;  // of a long circle
     int told = 0;
+    for (std::size_t i = circle.size(); i-- > 0;)  // what is stuck first may stand outside the circle
+      if (site const t = token_of(circle[i]); t.device >= 0) first = t;
     for (site const& at : circle)
       if (site const t = token_of(at); t.device >= 0 && !(t == first) && told++ < most)
         but += " waits for " + tokens.place_of(t) + ", that";
