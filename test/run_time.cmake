@@ -56,3 +56,11 @@ if(TARGET test_tool)
   target_compile_definitions(test_tool PRIVATE ASHLAR_TOOL="$<TARGET_FILE:ashlar_tool>")
   add_dependencies(test_tool ashlar_tool)
 endif()
+
+# Our CSV in PyTorch's own runtime, where the Python that is found has one.
+find_package(Python3 QUIET COMPONENTS Interpreter)
+if(TARGET ashlar_tool AND Python3_Interpreter_FOUND)
+  add_test(NAME interop/torch_runtime COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/interop/torch_runtime.py
+                                              $<TARGET_FILE:ashlar_tool>)
+  set_tests_properties(interop/torch_runtime PROPERTIES LABELS interop SKIP_RETURN_CODE 77 TIMEOUT 600)
+endif()

@@ -1,9 +1,11 @@
-// ashlar check: whether a compute-only CSV is a schedule that runs to its end.
+// ashlar check: whether a CSV, of passes only or with all communication, runs to its end.
 #include "command.hpp"
 #include "counted.hpp"
+#include "dialect_option.hpp"
 #include "files.hpp"
 #include "limits.hpp"
 #include <ashlar/check_schedule.hpp>
+#include <ashlar/interop/pytorch_comms.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
 #include <ashlar/lower.hpp>
 #include <ashlar/metrics.hpp>
@@ -14,6 +16,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace tool {
 
@@ -22,7 +25,38 @@ namespace {
 struct check_options {
   std::string file;
   bool idle_slots = false;
+  std::string dialect = "detect";
 };
+
+int tell(std::string const& file, std::vector<ashlar::csv_problem> const& problems) {
+  for (ashlar::csv_problem const& p : problems) fmt::print("{}: {}\n", file, to_string(p));
+  fmt::print("{}: invalid\n", file);
+  return invalid;
+}
+
+void must_be_small(std::string const& file, ashlar::csv_tokens const& tokens) {
+  auto const lines = static_cast<long long>(tokens.lines.size());
+  auto const count = static_cast<long long>(tokens.count + tokens.others);
+  if (lines > most_devices || count > most_tokens)
+    throw usage_error(fmt::format("'{}' has {} lines and {} tokens; the limits are {} and {}", file,
+                                  lines, count, most_devices, most_tokens));
+}
+
+int check_comms(check_options const& o, ashlar::csv_tokens const& tokens,
+                ashlar::csv_problems& problems) {
+  using namespace ashlar;
+  must_be_small(o.file, tokens);
+  csv_program const read = read_pytorch_comms(tokens, problems);
+  if (!read.value) return tell(o.file, read.problems);
+  program const& p = *read.value;
+  fmt::print("{}: valid: {}, {}, {}, {}, dialect {}\n", o.file, counted(p.device_count(), "device"),
+             counted(p.stage_count(), "stage"), counted(p.micro_batch_count(), "micro-batch"),
+             counted(static_cast<long long>(tokens.count + tokens.others), "token"),
+             name_of(read.dialect));
+  fmt::print("{}: its program of {} is complete, ordered, deadlock-free and memory-safe\n", o.file,
+             counted(static_cast<long long>(p.instructions.size()), "instruction"));
+  return done;
+}
 
 void must_be_small(std::string const& file, ashlar::schedule const& s) {
   long long passes = 0;
@@ -35,12 +69,13 @@ void must_be_small(std::string const& file, ashlar::schedule const& s) {
 int check(check_options const& o) {
   using namespace ashlar;
   std::string const text = read_text(o.file);
-  csv_schedule const read = read_pytorch_csv(text, {.idle_slots = o.idle_slots});
-  if (!read.value) {
-    for (csv_problem const& p : read.problems) fmt::print("{}: {}\n", o.file, to_string(p));
-    fmt::print("{}: invalid\n", o.file);
-    return invalid;
-  }
+  csv_options const options{.idle_slots = o.idle_slots, .dialect = dialect_of(o.dialect)};
+  csv_problems problems(options.most_problems);
+  csv_tokens const tokens = read_csv_tokens(text, options, problems);
+  if (!problems.none()) return tell(o.file, problems.take());
+  if (tokens.others > 0) return check_comms(o, tokens, problems);
+  csv_schedule const read = read_pytorch_csv(tokens, problems);
+  if (!read.value) return tell(o.file, read.problems);
   schedule const& s = *read.value;
   must_be_small(o.file, s);
   if (diagnosis const d = ashlar::check(s); !d.ok()) {
@@ -66,17 +101,20 @@ int check(check_options const& o) {
 
 void add_check(CLI::App& app, action& chosen) {
   auto* const command =
-      app.add_subcommand("check", "Check a compute-only CSV, and prove the program that it makes");
+      app.add_subcommand("check", "Check a CSV, and prove the program that it makes or is");
   auto const options = std::make_shared<check_options>();
   command->add_option("file", options->file, "the CSV; - is standard input")
       ->required()
       ->type_name("FILE");
   command->add_flag("--idle-slots", options->idle_slots,
                     "let empty cells be idle slots, as PyTorch writes them");
+  add_dialect_option(*command, options->dialect);
   command->footer(
       "The format: a line a device, the device's passes in order, separated by commas without blanks;\n"
       "a pass is stage, kind, micro-batch: 2F0. Kinds: F forward, I backward input, W backward weight,\n"
-      "B fused backward, R recompute.\n"
+      "B fused backward, R recompute. (0F7;3B1)OVERLAP_F_B is a pair that shares its slot of time.\n"
+      "A file with communication has all of it: 2SEND_F0, 3RECV_F0, 3SEND_B0, 2RECV_B0, and where its\n"
+      "dialect has them 2UNSHARD, 2RESHARD, 2REDUCE_GRAD, 2WAIT_REDUCE_GRAD, 2WAIT_SEND_F0.\n"
       "Exit codes: 0 valid, 1 invalid (with the reasons), 2 the file cannot be used.");
   command->callback([&chosen, options] { chosen = [options] { return check(*options); }; });
 }

@@ -1,11 +1,16 @@
 // ashlar emit: a schedule for other programs.
 #include "command.hpp"
+#include "dialect_option.hpp"
 #include "files.hpp"
 #include "pictures.hpp"
 #include "shape_options.hpp"
 #include <ashlar/interop/json.hpp>
+#include <ashlar/interop/pytorch_comms.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
+#include <ashlar/lower.hpp>
 #include <ashlar/render/chrome_trace.hpp>
+
+#include <fmt/core.h>
 
 #include <memory>
 #include <string>
@@ -18,15 +23,32 @@ struct emit_options {
   shape_options shape;
   std::string format;
   std::string output = "-";
+  std::string dialect = "detect";
   picture_request picture;
 };
+
+std::string comms_of(chosen_schedule const& chosen, ashlar::csv_dialect dialect) {
+  ashlar::program const lowered = ashlar::lower(chosen.schedule);
+  if (std::string const why = ashlar::pytorch_obstacle(lowered); !why.empty())
+    throw usage_error(fmt::format("PyTorch cannot run {}: {}", chosen.entry->name, why));
+  return ashlar::pytorch_comms_csv(lowered, dialect);
+}
+
+// Bidirectional schedules and recompute have a compute-only form, too: the line tells the device.
+std::string passes_of(chosen_schedule const& chosen, ashlar::csv_dialect dialect) {
+  if (std::string const why = ashlar::pytorch_obstacle(ashlar::lower(chosen.schedule)); !why.empty())
+    fmt::print(stderr, "ashlar: PyTorch cannot run {}: {}\n", chosen.entry->name, why);
+  return ashlar::pytorch_csv(chosen.schedule, dialect);
+}
 
 int emit(emit_options const& o) {
   must_suit(o.picture, o.format);
   chosen_schedule const chosen = choose(o.shape);
   std::string text;
   if (o.format == "pytorch")
-    text = ashlar::pytorch_csv(chosen.schedule);
+    text = passes_of(chosen, dialect_of(o.dialect));
+  else if (o.format == "pytorch-comms")
+    text = comms_of(chosen, dialect_of(o.dialect));
   else if (o.format == "json")
     text = ashlar::to_json(chosen.schedule, chosen.entry->name).dump() + "\n";
   else if (o.format == "trace")
@@ -47,19 +69,21 @@ void add_emit(CLI::App& app, action& chosen) {
   add_shape_options(*command, options->shape);
   command
       ->add_option("--as", options->format,
-                   "pytorch: compute-only CSV, a line a device; json: schedule, times and metrics; "
-                   "trace: for chrome://tracing and Perfetto; svg: a picture; html: a page to explore "
-                   "it or to compare it with another")
+                   "pytorch: compute-only CSV, a line a device; pytorch-comms: with transfers and "
+                   "reductions; json: schedule, times and metrics; trace: for chrome://tracing and "
+                   "Perfetto; svg: a picture; html: a page to explore it or to compare it with another")
       ->required()
-      ->check(CLI::IsMember({"pytorch", "json", "trace", "svg", "html"}))
+      ->check(CLI::IsMember({"pytorch", "pytorch-comms", "json", "trace", "svg", "html"}))
       ->type_name("FORMAT");
   command->add_option("-o,--output", options->output, "where to write; - is standard output")
       ->type_name("FILE")
       ->capture_default_str();
+  add_dialect_option(*command, options->dialect);
   add_picture_options(*command, options->picture);
   command->footer(
       "Examples:\n"
       "  ashlar emit 1f1b -p 4 -m 8 --as pytorch -o 1f1b.csv\n"
+      "  ashlar emit zb-h1 -p 4 -m 8 --as pytorch-comms --dialect i-b\n"
       "  ashlar emit v-half -p 4 -m 8 --as svg --memory --transfers -o v-half.svg\n"
       "  ashlar emit v-half --as svg --block --dark -o v-half-block.svg\n"
       "  ashlar emit 1f1b -p 8 -m 32 --as html --against zb-h1 -o compare.html\n"

@@ -10,6 +10,7 @@ inline constexpr long long most_micro_batches = 100'000;
 inline constexpr long long most_passes = 1'000'000;  // devices x stages a device x micro-batches x kinds
 inline constexpr std::size_t most_drawn = 100'000;   // passes of an SVG picture
 inline constexpr std::size_t most_explored = 20'000;  // passes of an HTML page, both schedules together
+inline constexpr long long most_tokens = 4 * most_passes;    // of a file with communication
 inline constexpr std::size_t most_bytes = 16 * 1024 * 1024;  // of a file that is read
 
 }  // namespace tool

@@ -8,6 +8,7 @@
 #include <ashlar/check.hpp>
 #include <ashlar/compose.hpp>
 #include <ashlar/freeze.hpp>
+#include <ashlar/interop/pytorch_comms.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
 #include <ashlar/lower.hpp>
 #include <ashlar/metrics.hpp>

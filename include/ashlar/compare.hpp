@@ -67,9 +67,9 @@ constexpr comparison compare(catalog::entry const& e, catalog::shape s) {
   schedule const unit_made = e.make(s);
   int const stage_count = unit_made.stage_count();
 
-  // Time in units small enough that a stage of any size takes whole ones: a stage, of one sequence
-  // chunk, is part / unit of a p-th of the model.
-  int const pieces = stage_count * unit_made.graph.sequence_chunks();
+  // Time in units small enough that a stage of any size takes whole ones: a stage, of what the schedule
+  // counts as a micro-batch (a sequence chunk, a half), is part / unit of a p-th of the model.
+  int const pieces = stage_count * (unit_made.micro_batch_count() / s.m.value);
   tick const unit = pieces / std::gcd(pieces, p), part = p / std::gcd(pieces, p);
   s.cost = costs(stage_cost{.forward = share.forward * part,
                             .backward_input = share.backward_input * part,

@@ -45,6 +45,13 @@ enum class rule : unsigned char {
   gradient_is_reduced_once,
   gradient_is_reduced_after_its_last_weight_pass,
   every_instruction_is_on_its_lane,
+  // programs of an import
+  every_stage_has_one_owner,
+  transfers_lead_to_another_device,
+  weights_are_resident_when_used,
+  gathers_and_releases_alternate,
+  every_gather_is_used,
+  every_start_has_its_wait,
   // programs: ordered
   sends_and_receives_have_the_same_order,
   // programs: deadlock-free
@@ -158,6 +165,18 @@ constexpr char const* sentence(rule broken) {
       return "a gradient must be reduced after the last pass that adds to it";
     case rule::every_instruction_is_on_its_lane:
       return "every instruction must be on the lane that is for it";
+    case rule::every_stage_has_one_owner:
+      return "a stage must have one owner";
+    case rule::transfers_lead_to_another_device:
+      return "a transfer must lead from one device to another";
+    case rule::weights_are_resident_when_used:
+      return "no pass may compute on weights that are not resident";
+    case rule::gathers_and_releases_alternate:
+      return "weights must be gathered when they are not resident and released when they are";
+    case rule::every_gather_is_used:
+      return "gathered weights must be used and released";
+    case rule::every_start_has_its_wait:
+      return "what is started must be waited for, once and later";
     case rule::sends_and_receives_have_the_same_order:
       return "sends and receives between two devices must come in the same order";
     case rule::no_cycle_of_waits:

@@ -36,18 +36,22 @@ constexpr schedule one_by_one(schedule s) {
     std::size_t const before = left;
     for (std::size_t d = 0; d < s.order.size(); ++d) {
       if (next[d] == s.order[d].size()) continue;
-      timed_pass& t = s.order[d][next[d]];
+      timed_pass* const t = &s.order[d][next[d]];
+      std::size_t const together = t->opens_pair() ? 2 : 1;
       bool ready = true;
-      for_each_input(s.graph, t.what, [&](result r, int stage) {
-        ready = ready && pending.at(t.what.micro_batch, stage, r) == 0;
-      });
+      for (std::size_t i = 0; i < together; ++i)
+        for_each_input(s.graph, t[i].what, [&](result r, int stage, int micro_batch) {
+          ready = ready && pending.at(micro_batch, stage, r) == 0;
+        });
       if (!ready) continue;
-      t.start = now;
-      now = s.end_of(t);
-      if (t.what.kind != pass_kind::work)
-        pending.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind)) = 0;
-      ++next[d];
-      --left;
+      for (std::size_t i = 0; i < together; ++i) {
+        t[i].start = now;
+        if (t[i].what.kind != pass_kind::work)
+          pending.at(t[i].what.micro_batch, t[i].what.stage, result_of(t[i].what.kind)) = 0;
+      }
+      now = s.end_of(*t);
+      next[d] += together;
+      left -= together;
     }
     if (left == before) throw violation{{.broken = rule::order_has_no_cycle}};
   }

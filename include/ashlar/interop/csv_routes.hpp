@@ -1,8 +1,9 @@
-// From the tokens of a compute-only CSV to placement and routes, and whether the passes are all there.
+// From the passes of a CSV to placement and routes, and whether the passes are all there.
 #pragma once
 
 #include <ashlar/dependencies.hpp>
 #include <ashlar/interop/csv_tokens.hpp>
+#include <ashlar/render/token.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -21,7 +22,7 @@ namespace csv_detail {
 // Where each pass of a (micro-batch, stage) stands.
 struct csv_entry {
   int device = -1;
-  int column = 0;
+  int index = 0;
   pass_kind kind = pass_kind::work;
 };
 using csv_table = result_table<csv_entry>;
@@ -34,46 +35,68 @@ inline bool numbers_are_plausible(csv_tokens const& tokens, csv_problems& proble
   auto const m = static_cast<std::size_t>(tokens.micro_batch_count);
   constexpr std::size_t harmless = 100'000;
   if (stage_count * m <= std::max(tokens.count, harmless)) return true;
-  std::string const have = ", but the file has only " + std::to_string(tokens.count);
+  std::string const have = ", and the file has only " + std::to_string(tokens.count);
   for (std::size_t d = 0; d < tokens.lines.size(); ++d)
     for (csv_token const& t : tokens.lines[d]) {
+      if (!t.computes()) continue;
       bool const stage = t.what.stage + 1 == tokens.stage_count,
                  micro_batch = t.what.micro_batch + 1 == tokens.micro_batch_count;
       if (!(stage_count >= m ? stage : micro_batch)) continue;
-      problems.add(tokens.at(d, t),
-                   "every stage must run every pass of every micro-batch: " + std::to_string(stage_count)
-                       + " stages and " + std::to_string(m) + " micro-batches take at least "
-                       + std::to_string(2 * stage_count * m) + " passes" + have);
+      problems.add(tokens.at(d, t), rule::every_pass_is_present,
+                   std::to_string(stage_count) + " stages and " + std::to_string(m)
+                       + " micro-batches take at least " + std::to_string(2 * stage_count * m)
+                       + " passes" + have);
       return false;
     }
   return false;
+}
+
+// How many micro-batches there are, the file does not say. The stage with the most forwards or backwards
+// tells it, as long as no more than one is lost or renamed.
+inline void find_unknown(csv_tokens const& tokens, csv_problems& problems) {
+  std::vector<int> forwards(static_cast<std::size_t>(tokens.stage_count), 0), backwards = forwards;
+  int most = 0;
+  for (auto const& line : tokens.lines)
+    for (csv_token const& t : line) {
+      if (!t.computes()) continue;
+      auto const stage = static_cast<std::size_t>(t.what.stage);
+      if (t.what.kind == pass_kind::forward) most = std::max(most, ++forwards[stage]);
+      if (gives_input_gradient(t.what.kind)) most = std::max(most, ++backwards[stage]);
+    }
+  for (std::size_t d = 0; d < tokens.lines.size(); ++d)
+    for (csv_token const& t : tokens.lines[d])
+      if (t.computes() && t.what.micro_batch >= most)
+        problems.add(tokens.at(d, t), rule::every_pass_is_known,
+                     "no stage runs more than " + std::to_string(most)
+                         + " micro-batches, so the last should be " + std::to_string(most - 1));
 }
 
 inline void enter(csv_tokens const& tokens, csv_table& table, csv_problems& problems) {
   std::vector<csv_entry> owner(static_cast<std::size_t>(tokens.stage_count)
                                * static_cast<std::size_t>(tokens.micro_batch_count));
   for (std::size_t d = 0; d < tokens.lines.size(); ++d)
-    for (csv_token const& t : tokens.lines[d]) {
+    for (std::size_t i = 0; i < tokens.lines[d].size(); ++i) {
+      csv_token const& t = tokens.lines[d][i];
+      if (!t.computes()) continue;
       pass const what = t.what;
       csv_entry& first =
           owner[static_cast<std::size_t>(what.micro_batch) * static_cast<std::size_t>(tokens.stage_count)
                 + static_cast<std::size_t>(what.stage)];
-      csv_entry const self{static_cast<int>(d), t.column, what.kind};
+      csv_entry const self{static_cast<int>(d), static_cast<int>(i), what.kind};
       csv_entry& entry = table.at(what.micro_batch, what.stage, result_of(what.kind));
+      csv_entry const weight = table.at(what.micro_batch, what.stage, result::weight_gradient);
       auto const place = [&](csv_entry const& e) {
-        return tokens.place_of(static_cast<std::size_t>(e.device),
-                               {{e.kind, what.stage, what.micro_batch}, e.column});
+        return tokens.place_of({.device = e.device, .index = e.index});
       };
       if (entry.device >= 0 && entry.kind == what.kind)
-        problems.add(tokens.at(d, t),
-                     "no pass may run twice, but this one is there before: " + place(entry));
+        problems.add(tokens.at(d, t), rule::no_pass_is_doubled,
+                     "this one is there before: " + place(entry));
       else if (entry.device >= 0)
-        problems.add(tokens.at(d, t),
-                     "a backward must be either fused or split into input and weight, but there is "
-                         + place(entry));
+        problems.add(tokens.at(d, t), rule::backward_is_fused_or_split, "there is " + place(entry));
+      else if (what.kind == pass_kind::backward && weight.device >= 0)
+        problems.add(tokens.at(d, t), rule::backward_is_fused_or_split, "there is " + place(weight));
       else if (first.device >= 0 && first.device != self.device)
-        problems.add(tokens.at(d, t),
-                     "a stage of a micro-batch must have one owner, but there is " + place(first));
+        problems.add(tokens.at(d, t), rule::every_stage_has_one_owner, "there is " + place(first));
       if (entry.device < 0) entry = self;
       if (first.device < 0) first = self;
       if (problems.full()) return;
@@ -91,10 +114,8 @@ inline void find_missing(csv_tokens const& tokens, csv_table& table, csv_problem
       for (csv_entry const& e : {forward, input, weight, again})
         device = e.device >= 0 ? e.device : device;
       auto const miss = [&](pass_kind kind, char const* note) {
-        problems.add(
-            {device + 1, 0, to_string(pass{kind, stage, k}), ""},
-            std::string("every stage must run every pass of every micro-batch, but this one is missing")
-                + note);
+        problems.add({device + 1, 0, to_string(pass{kind, stage, k}), ""}, rule::every_pass_is_present,
+                     std::string("this one is missing") + note);
       };
       // Of a stage that is nowhere, say on the line where its other micro-batches are.
       for (int other = 0; other < tokens.micro_batch_count && device < 0; ++other)
@@ -105,11 +126,13 @@ inline void find_missing(csv_tokens const& tokens, csv_table& table, csv_problem
       if (input.device < 0 && weight.device >= 0) miss(pass_kind::backward_input, "");
       if (input.device >= 0 && input.kind == pass_kind::backward_input && weight.device < 0)
         miss(pass_kind::backward_weight, "");
-      if (input.device >= 0 && input.kind == pass_kind::backward && weight.device >= 0)
-        problems.add({weight.device + 1, weight.column, to_string(pass{weight.kind, stage, k}), ""},
-                     "a backward must be either fused or split into input and weight, but there is "
-                         + tokens.place_of(static_cast<std::size_t>(input.device),
-                                           {{input.kind, stage, k}, input.column}));
+      // Unless it was told when the later of the two came.
+      if (input.device >= 0 && input.kind == pass_kind::backward && weight.device >= 0
+          && problems.none()) {
+        site const at{.device = weight.device, .index = weight.index};
+        problems.add(tokens.at(at), rule::backward_is_fused_or_split,
+                     "there is " + tokens.place_of({.device = input.device, .index = input.index}));
+      }
     }
 }
 
@@ -121,6 +144,8 @@ inline csv_routes find_csv_routes(csv_tokens const& tokens, csv_problems& proble
   csv_routes found;
   if (!csv_detail::numbers_are_plausible(tokens, problems)) return found;
   csv_detail::csv_table table(tokens.stage_count, tokens.micro_batch_count, {});
+  csv_detail::find_unknown(tokens, problems);
+  if (!problems.none()) return found;
   csv_detail::enter(tokens, table, problems);
   if (!problems.full()) csv_detail::find_missing(tokens, table, problems);
   if (!problems.none()) return found;

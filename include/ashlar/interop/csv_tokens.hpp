@@ -1,9 +1,10 @@
-// The tokens of a compute-only CSV, and what may be wrong with them.
+// The tokens of PyTorch's CSV, and what may be wrong with each by itself.
 #pragma once
 
 #include <ashlar/diagnosis.hpp>
+#include <ashlar/interop/csv_actions.hpp>
+#include <ashlar/interop/csv_problems.hpp>
 #include <ashlar/pass.hpp>
-#include <ashlar/render/token.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -15,80 +16,50 @@
 namespace ashlar {
 
 struct csv_options {
-  bool idle_slots = false;  // whether empty cells are idle slots, as PyTorch writes them, or an error
+  // Whether empty cells are idle slots, as PyTorch writes them in compute-only files, or an error.
+  bool idle_slots = false;
   std::size_t most_problems = 5;  // what is more is not looked for
-};
-
-// Lines and columns count from 1, columns in bytes, as editors do; a column of 0 means the line as a
-// whole.
-struct csv_problem {
-  int line = 0;
-  int column = 0;
-  std::string token;
-  std::string message;  // what must hold and does not
-
-  friend bool operator==(csv_problem const&, csv_problem const&) = default;
-};
-
-// One line for people: `line 2, column 5: '1Q0': ...`.
-inline std::string to_string(csv_problem const& p) {
-  std::string text = "line " + std::to_string(p.line);
-  if (p.column > 0) text += ", column " + std::to_string(p.column);
-  if (!p.token.empty()) text += ": '" + p.token + "'";
-  return text + ": " + p.message;
-}
-
-// Takes the first few.
-class csv_problems {
- public:
-  explicit csv_problems(std::size_t most) : most_(std::max<std::size_t>(most, 1)) {}
-
-  void add(csv_problem p, std::string message) {
-    if (full()) return;
-    p.message = std::move(message);
-    list_.push_back(std::move(p));
-  }
-  bool full() const { return list_.size() >= most_; }
-  bool none() const { return list_.empty(); }
-  // In the order of the file.
-  std::vector<csv_problem> take() {
-    std::stable_sort(list_.begin(), list_.end(), [](csv_problem const& a, csv_problem const& b) {
-      return std::pair(a.line, a.column) < std::pair(b.line, b.column);
-    });
-    return std::move(list_);
-  }
-
- private:
-  std::size_t most_;
-  std::vector<csv_problem> list_;
+  csv_dialect dialect = csv_dialect::detect;
 };
 
 struct csv_token {
-  pass what;
+  csv_word const* word = &csv_words[0];
+  pass what;  // of a compute what it is in any dialect; else stage and micro-batch, if it has one
   int column = 0;
+  bool with_next = false;  // shares its slot of time with the next token
+
+  csv_action action() const { return word->action; }
+  bool computes() const { return action() == csv_action::compute; }
 };
+
+// As it is written.
+inline std::string to_string(csv_token const& t) {
+  std::string const text = std::to_string(t.what.stage) + t.word->name;
+  return t.word->of_micro_batch ? text + std::to_string(t.what.micro_batch) : text;
+}
 
 struct csv_tokens {
   std::vector<std::vector<csv_token>> lines;  // by device
-  int stage_count = 0;                        // one more than the highest
+  csv_dialect dialect = csv_dialect::i_b;
+  int stage_count = 0;  // one more than the highest of the passes
   int micro_batch_count = 0;
-  std::size_t count = 0;
+  std::size_t count = 0;   // of passes
+  std::size_t others = 0;  // tokens that are no passes
 
+  csv_token const& token(site const& s) const {
+    return lines[static_cast<std::size_t>(s.device)][static_cast<std::size_t>(s.index)];
+  }
   csv_problem at(std::size_t device, csv_token const& t) const {
-    return {static_cast<int>(device) + 1, t.column, to_string(t.what), ""};
+    return {static_cast<int>(device) + 1, t.column, to_string(t), ""};
   }
-  csv_problem at(site const& s) const {
-    return at(static_cast<std::size_t>(s.device),
-              lines[static_cast<std::size_t>(s.device)][static_cast<std::size_t>(s.index)]);
-  }
+  csv_problem at(site const& s) const { return at(static_cast<std::size_t>(s.device), token(s)); }
   std::string place_of(std::size_t device, csv_token const& t) const {
-    return to_string(t.what) + " on line " + std::to_string(device + 1) + ", column "
+    return to_string(t) + " on line " + std::to_string(device + 1) + ", column "
            + std::to_string(t.column);
   }
   std::string place_of(site const& s) const {
     if (s.device < 0 || s.index < 0) return "itself";
-    return place_of(static_cast<std::size_t>(s.device),
-                    lines[static_cast<std::size_t>(s.device)][static_cast<std::size_t>(s.index)]);
+    return place_of(static_cast<std::size_t>(s.device), token(s));
   }
 };
 
@@ -97,6 +68,7 @@ namespace csv_detail {
 inline constexpr int largest_number = 999'999'999;
 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+inline bool is_of_word(char c) { return (c >= 'A' && c <= 'Z') || c == '_'; }
 
 // A number at the front of `rest`, which it leaves; -1 if there is none, -2 if it is too large, -3 if it
 // is written with needless zeros.
@@ -113,37 +85,56 @@ inline int read_number(std::string_view& rest) {
   return number;
 }
 
-inline bool read_kind(char c, pass_kind& kind) {
-  for (pass_kind k : {pass_kind::forward, pass_kind::recompute, pass_kind::backward,
-                      pass_kind::backward_input, pass_kind::backward_weight})
-    if (letter_of(k) == c) {
-      kind = k;
-      return true;
-    }
-  return false;
-}
-
-// What is wrong with the cell, or nothing and the pass.
-inline std::string read_cell(std::string_view cell, pass& what) {
-  if (cell.empty()) return "a cell must hold a token, this one is empty";
-  if (cell.find_first_of(" \t") != std::string_view::npos)
-    return "tokens must not have blanks in or around them";
-  if (cell.find_first_of(";|:") != std::string_view::npos && is_digit(cell[0]))
-    return "tokens must be separated by commas";
-  if (cell.find("OVERLAP") != std::string_view::npos)
-    return "overlapped pairs are not supported: a token must be one pass";
+// What is wrong with the token, or nothing and the token.
+inline std::string read_token(std::string_view cell, csv_token& token) {
   std::string_view rest = cell;
   int const stage = read_number(rest);
-  bool const known = !rest.empty() && read_kind(rest[0], what.kind);
-  if (!rest.empty()) rest.remove_prefix(1);
+  std::size_t length = 0;
+  while (length < rest.size() && is_of_word(rest[length])) ++length;
+  csv_word const* const word = find_csv_word(rest.substr(0, length));
+  rest.remove_prefix(length);
+  bool const ends = rest.empty();
   int const micro_batch = read_number(rest);
-  if (stage == -1 || !known || micro_batch == -1 || !rest.empty())
-    return "unknown token: a token must be stage, one of F I W B R, micro-batch, as in 2F0";
+  if (stage == -1 || word == nullptr || !rest.empty() || (word->of_micro_batch && micro_batch == -1))
+    return "unknown token: a token must be stage, one of F I W B R, micro-batch, as in 2F0, or stage "
+           "and an action, as in 2SEND_F0 and 2UNSHARD";
+  if (!word->of_micro_batch && !ends)
+    return std::string(word->name) + " must not have a micro-batch: it is for the whole stage";
   if (stage == -2 || micro_batch == -2)
     return "stages and micro-batches must be no more than " + std::to_string(largest_number);
   if (stage == -3 || micro_batch == -3) return "numbers must not begin with a needless 0";
-  what.stage = stage;
-  what.micro_batch = micro_batch;
+  token.word = word;
+  token.what = {word->kind, stage, std::max(micro_batch, 0)};
+  return "";
+}
+
+// One token, or the two of an overlapped pair. Columns are relative to the cell.
+inline std::string read_cell(std::string_view cell, std::vector<csv_token>& tokens) {
+  constexpr std::string_view overlap = ")OVERLAP_F_B";
+  if (cell.empty()) return "a cell must hold a token, this one is empty";
+  if (cell.find_first_of(" \t") != std::string_view::npos)
+    return "tokens must not have blanks in or around them";
+  tokens.emplace_back();
+  if (cell[0] != '(') {
+    if (cell.find_first_of(";|:") != std::string_view::npos && is_digit(cell[0]))
+      return "tokens must be separated by commas";
+    return read_token(cell, tokens[0]);
+  }
+  std::size_t const middle = cell.find(';');
+  if (!cell.ends_with(overlap) || middle == std::string_view::npos)
+    return "an overlapped pair must be a forward and a backward, as in (0F7;3B1)OVERLAP_F_B";
+  tokens.emplace_back();
+  std::string wrong = read_token(cell.substr(1, middle - 1), tokens[0]);
+  if (wrong.empty())
+    wrong = read_token(cell.substr(middle + 1, cell.size() - overlap.size() - middle - 1), tokens[1]);
+  if (!wrong.empty()) return wrong;
+  if (!tokens[0].computes() || tokens[0].what.kind != pass_kind::forward || !tokens[1].computes()
+      || tokens[1].what.kind != pass_kind::backward)
+    return "an overlapped pair must be a forward and then a whole backward, as in "
+           "(0F7;3B1)OVERLAP_F_B";
+  tokens[0].column = 1;
+  tokens[0].with_next = true;
+  tokens[1].column = static_cast<int>(middle) + 1;
   return "";
 }
 
@@ -154,11 +145,60 @@ inline std::string printable(std::string_view cell) {
   return cell.size() > 40 ? shown + "..." : shown;
 }
 
+template <class Visit>
+void for_each_token(csv_tokens& tokens, Visit visit) {
+  for (std::size_t d = 0; d < tokens.lines.size(); ++d)
+    for (csv_token& t : tokens.lines[d]) visit(d, t);
+}
+
+// The dialect from the words that only it has, unless it is given; then the passes in that dialect.
+inline void resolve_dialect(csv_tokens& tokens, csv_dialect given, csv_problems& problems) {
+  std::string_view const bw = "BW";
+  csv_dialect found = csv_dialect::i_b;
+  for_each_token(tokens, [&](std::size_t, csv_token const& t) {
+    csv_action const a = t.action();
+    bool const waits = a == csv_action::wait_reduce_grad || a == csv_action::wait_send_f
+                       || a == csv_action::wait_send_b;
+    if (t.word->name == bw)
+      found = csv_dialect::b_bw;
+    else if (found != csv_dialect::b_bw && waits)
+      found = csv_dialect::waits;
+    else if (found == csv_dialect::i_b && a == csv_action::reduce_grad)
+      found = csv_dialect::reduce_grad;
+  });
+  tokens.dialect = given == csv_dialect::detect ? found : given;
+  bool const old = tokens.dialect == csv_dialect::b_bw;
+  std::vector<std::pair<int, int>> split;  // stage and micro-batch of the weight passes, sorted
+  for_each_token(tokens, [&](std::size_t d, csv_token const& t) {
+    csv_action const a = t.action();
+    bool const waits = a == csv_action::wait_reduce_grad || a == csv_action::wait_send_f
+                       || a == csv_action::wait_send_b;
+    bool const fits =
+        old ? !waits && a != csv_action::reduce_grad && t.word->name != std::string_view("I")
+            : t.word->name != bw
+                  && (tokens.dialect != csv_dialect::i_b || (!waits && a != csv_action::reduce_grad))
+                  && (tokens.dialect == csv_dialect::waits || !waits);
+    if (!fits)
+      problems.add(tokens.at(d, t), std::string("all tokens must be of one dialect, and ")
+                                        + name_of(tokens.dialect) + " has no " + t.word->name);
+    if (old && t.what.kind == pass_kind::backward_weight && t.computes())
+      split.emplace_back(t.what.stage, t.what.micro_batch);
+  });
+  if (!old) return;
+  std::sort(split.begin(), split.end());
+  for_each_token(tokens, [&](std::size_t, csv_token& t) {
+    if (t.computes() && t.word->name == std::string_view("B")
+        && std::binary_search(split.begin(), split.end(), std::pair(t.what.stage, t.what.micro_batch)))
+      t.what.kind = pass_kind::backward_input;
+  });
+}
+
 }  // namespace csv_detail
 
 inline csv_tokens read_csv_tokens(std::string_view text, csv_options const& options,
                                   csv_problems& problems) {
   csv_tokens out;
+  csv_problem idle;
   int number = 0;
   if (text.empty())
     problems.add({1, 0, "", ""}, "a file must have a line for each device, this one is empty");
@@ -177,21 +217,33 @@ inline csv_tokens read_csv_tokens(std::string_view text, csv_options const& opti
     for (std::size_t begin = 0; begin <= line.size() && !problems.full();) {
       std::size_t const comma = std::min(line.find(',', begin), line.size());
       std::string_view const cell = line.substr(begin, comma - begin);
-      csv_token token{.what = {}, .column = static_cast<int>(begin) + 1};
+      int const column = static_cast<int>(begin) + 1;
       begin = comma + 1;
-      if (cell.empty() && options.idle_slots) continue;
-      if (std::string const wrong = csv_detail::read_cell(cell, token.what); !wrong.empty()) {
-        problems.add({number, token.column, csv_detail::printable(cell), ""}, wrong);
+      if (cell.empty() && options.idle_slots) {
+        if (idle.line == 0) idle = {number, column, "", ""};
         continue;
       }
-      out.stage_count = std::max(out.stage_count, token.what.stage + 1);
-      out.micro_batch_count = std::max(out.micro_batch_count, token.what.micro_batch + 1);
-      ++out.count;
-      tokens.push_back(token);
+      std::vector<csv_token> read;
+      if (std::string const wrong = csv_detail::read_cell(cell, read); !wrong.empty()) {
+        problems.add({number, column, csv_detail::printable(cell), ""}, wrong);
+        continue;
+      }
+      for (csv_token& t : read) {
+        t.column += column;
+        tokens.push_back(t);
+        out.others += t.computes() ? 0 : 1;
+        if (!t.computes()) continue;
+        out.stage_count = std::max(out.stage_count, t.what.stage + 1);
+        out.micro_batch_count = std::max(out.micro_batch_count, t.what.micro_batch + 1);
+        ++out.count;
+      }
     }
   }
   if (out.count == 0 && problems.none())
-    problems.add({1, 0, "", ""}, "a file must hold at least one pass, this one has idle slots only");
+    problems.add({1, 0, "", ""}, "a file must hold at least one pass, this one has none");
+  if (out.others > 0 && idle.line > 0)
+    problems.add(idle, "a file with communication must have no idle slots, this cell is empty");
+  if (problems.none()) csv_detail::resolve_dialect(out, options.dialect, problems);
   return out;
 }
 

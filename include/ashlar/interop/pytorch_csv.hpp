@@ -1,8 +1,9 @@
 // PyTorch's compute-only CSV: a line a device, the device's passes in order, separated by commas:
 // 0F0,0F1,0B0,...
 //
-// What is read must be exactly that: tokens of digits, one of F I W B R, digits; no blanks, no quotes,
-// no comments, no empty line, no empty cell. Lines may end in LF or CRLF; the last may lack its end.
+// What is read must be exactly that: tokens of digits, one of F I W B R (or BW in the oldest dialect),
+// digits, or a pair of them as in (0F7;3B1)OVERLAP_F_B; no blanks, no quotes, no comments, no empty
+// line, no empty cell. Lines may end in LF or CRLF; the last may lack its end.
 #pragma once
 
 #include <ashlar/interop/csv_routes.hpp>
@@ -19,12 +20,33 @@
 
 namespace ashlar {
 
-inline std::string pytorch_csv(schedule const& s) {
+namespace csv_detail {
+
+inline void make_pair(timed_pass& forward, timed_pass& backward) {
+  forward.overlaps = backward.what.stage;
+  backward.overlaps = forward.what.stage;
+}
+
+}  // namespace csv_detail
+
+// `dialect`: b_bw, or any other, which are the same here.
+inline std::string pytorch_csv(schedule const& s, csv_dialect dialect = csv_dialect::i_b) {
+  bool const old = dialect == csv_dialect::b_bw;
   std::string text;
   for (auto const& order : s.order) {
+    bool closes = false;
     for (std::size_t i = 0; i < order.size(); ++i) {
-      if (i > 0) text += ',';
-      text += to_string(order[i].what);
+      pass const what = order[i].what;
+      bool const opens = order[i].opens_pair();
+      if (i > 0) text += closes ? ';' : ',';
+      if (opens) text += '(';
+      if (old && gives_input_gradient(what.kind))
+        text += std::to_string(what.stage) + (what.kind == pass_kind::backward ? "BW" : "B")
+                + std::to_string(what.micro_batch);
+      else
+        text += to_string(what);
+      if (closes) text += ")OVERLAP_F_B";
+      closes = opens;
     }
     text += '\n';
   }
@@ -36,16 +58,23 @@ struct csv_schedule {
   std::vector<csv_problem> problems;  // the first few
 };
 
-// Reads a schedule and checks it: passes known, each there once, on one route a micro-batch, without a
-// circle. The routes are found by grouping the micro-batches by the lines that their stages stand on.
-// Linear in the text (times the routes).
-inline csv_schedule read_pytorch_csv(std::string_view text, csv_options const& options = {}) {
+// Reads tokens that were read without a problem, and checks the schedule: passes known, each there once,
+// on one route a micro-batch, without a circle. The routes are found by grouping the micro-batches by
+// the lines that their stages stand on. Linear in the text (times the routes).
+inline csv_schedule read_pytorch_csv(csv_tokens const& tokens, csv_problems& problems) {
   csv_schedule out;
-  csv_problems problems(options.most_problems);
-  csv_tokens const tokens = read_csv_tokens(text, options, problems);
-  if (problems.none()) {
-    csv_routes const found = find_csv_routes(tokens, problems);
-    if (problems.none()) {
+  for (std::size_t d = 0; d < tokens.lines.size(); ++d)
+    for (std::size_t i = 0; i < tokens.lines[d].size(); ++i) {
+      csv_token const& t = tokens.lines[d][i];
+      if (!t.computes())
+        problems.add(tokens.at(d, t), "a compute-only file must hold passes only, this is an action");
+      if (t.with_next && t.what.stage == tokens.lines[d][i + 1].what.stage
+          && t.what.micro_batch == tokens.lines[d][i + 1].what.micro_batch)
+        problems.add(tokens.at(d, t), rule::no_pass_starts_before_its_input,
+                     "the other pass of its pair needs it");
+    }
+  if (problems.none())
+    if (csv_routes const found = find_csv_routes(tokens, problems); problems.none()) {
       std::vector<std::vector<pass>> orders;
       for (auto const& line : tokens.lines) {
         auto& order = orders.emplace_back();
@@ -54,16 +83,25 @@ inline csv_schedule read_pytorch_csv(std::string_view text, csv_options const& o
       schedule s =
           schedule_from_orders(placement(devices{static_cast<int>(orders.size())}, found.routes),
                                found.route, costs{}, orders);
+      for (std::size_t d = 0; d < orders.size(); ++d)
+        for (std::size_t i = 0; i + 1 < orders[d].size(); ++i)
+          if (tokens.lines[d][i].with_next) csv_detail::make_pair(s.order[d][i], s.order[d][i + 1]);
       if (diagnosis const d = order_walk(s).run(); !d.ok())
-        problems.add(tokens.at(d.first),
+        problems.add(tokens.at(d.first), rule::order_has_no_cycle,
                      "this pass and " + tokens.place_of(d.second)
                          + " wait for each other in a circle, so that none of them can start");
       else
         out.value = std::move(s);
     }
-  }
   out.problems = problems.take();
   return out;
+}
+
+inline csv_schedule read_pytorch_csv(std::string_view text, csv_options const& options = {}) {
+  csv_problems problems(options.most_problems);
+  csv_tokens const tokens = read_csv_tokens(text, options, problems);
+  if (problems.none()) return read_pytorch_csv(tokens, problems);
+  return {.value = {}, .problems = problems.take()};
 }
 
 }  // namespace ashlar

@@ -103,6 +103,13 @@ inline std::string quantities(diagnosis const& d) {
       return first + " comes before " + second;
     case rule::every_instruction_is_on_its_lane:
       return first + " is on lane " + n;
+    case rule::every_stage_has_one_owner:
+    case rule::transfers_lead_to_another_device:
+    case rule::weights_are_resident_when_used:
+    case rule::gathers_and_releases_alternate:
+    case rule::every_gather_is_used:
+    case rule::every_start_has_its_wait:
+      return first + (d.second.device >= 0 ? " conflicts with " + second : " breaks it");
     case rule::sends_and_receives_have_the_same_order:
       return first + " is number " + n + " to its peer, unlike " + second;
     case rule::parameter_is_at_least:

@@ -1,0 +1,88 @@
+// What a cell of PyTorch's CSV may name, and the dialects in which PyTorch has written it.
+#pragma once
+
+#include <ashlar/pass.hpp>
+
+#include <array>
+#include <string_view>
+
+namespace ashlar {
+
+enum class csv_action : unsigned char {
+  compute,
+  unshard,  // gather the stage's weights
+  reshard,  // release them
+  reduce_grad,
+  wait_reduce_grad,
+  send_f,  // named by the stage that made the value; receives by the stage that takes it
+  recv_f,
+  send_b,
+  recv_b,
+  wait_send_f,
+  wait_send_b,
+};
+
+enum class csv_dialect : unsigned char {
+  detect,
+  b_bw,         // B is the input gradient where there is a W, else the whole backward, as BW always is
+  i_b,          // I is the input gradient, B the whole backward
+  reduce_grad,  // the same, and each stage has its REDUCE_GRAD
+  waits,        // the same, and each send and each reduction has its wait
+};
+
+constexpr char const* name_of(csv_dialect d) {
+  switch (d) {
+    case csv_dialect::detect:
+      break;
+    case csv_dialect::b_bw:
+      return "b-bw";
+    case csv_dialect::i_b:
+      return "i-b";
+    case csv_dialect::reduce_grad:
+      return "reduce-grad";
+    case csv_dialect::waits:
+      return "waits";
+  }
+  return "detect";
+}
+
+struct csv_word {
+  char const* name;
+  csv_action action;
+  pass_kind kind;  // of compute; of the pass whose result travels
+  bool of_micro_batch = true;
+};
+
+inline constexpr std::array csv_words{
+    csv_word{"F", csv_action::compute, pass_kind::forward},
+    csv_word{"I", csv_action::compute, pass_kind::backward_input},
+    csv_word{"W", csv_action::compute, pass_kind::backward_weight},
+    csv_word{"B", csv_action::compute, pass_kind::backward},
+    csv_word{"BW", csv_action::compute, pass_kind::backward},
+    csv_word{"R", csv_action::compute, pass_kind::recompute},
+    csv_word{"UNSHARD", csv_action::unshard, pass_kind::work, false},
+    csv_word{"RESHARD", csv_action::reshard, pass_kind::work, false},
+    csv_word{"REDUCE_GRAD", csv_action::reduce_grad, pass_kind::backward_weight, false},
+    csv_word{"WAIT_REDUCE_GRAD", csv_action::wait_reduce_grad, pass_kind::backward_weight, false},
+    csv_word{"SEND_F", csv_action::send_f, pass_kind::forward},
+    csv_word{"RECV_F", csv_action::recv_f, pass_kind::forward},
+    csv_word{"SEND_B", csv_action::send_b, pass_kind::backward_input},
+    csv_word{"RECV_B", csv_action::recv_b, pass_kind::backward_input},
+    csv_word{"WAIT_SEND_F", csv_action::wait_send_f, pass_kind::forward},
+    csv_word{"WAIT_SEND_B", csv_action::wait_send_b, pass_kind::backward_input},
+};
+
+// The word of that name, or null.
+constexpr csv_word const* find_csv_word(std::string_view name) {
+  for (csv_word const& w : csv_words)
+    if (name == w.name) return &w;
+  return nullptr;
+}
+
+constexpr char const* name_of(csv_action action) {
+  for (csv_word const& w : csv_words)
+    if (w.action == action) return w.name;
+  return "";
+}
+
+}  // namespace ashlar

@@ -1,0 +1,185 @@
+// PyTorch's compute_comms CSV: passes, transfers, reductions and residency of weights, a line a device,
+// in the order in which the device issues them.
+#pragma once
+
+#include <ashlar/interop/csv_comms.hpp>
+#include <ashlar/interop/csv_program.hpp>
+#include <ashlar/interop/csv_routes.hpp>
+#include <ashlar/prove.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ashlar {
+
+struct csv_program {
+  std::optional<program> value;       // proved; if there is no problem
+  std::vector<csv_problem> problems;  // the first few
+  csv_dialect dialect = csv_dialect::detect;
+};
+
+namespace csv_detail {
+
+// Says only the first token of each stage that is on a second line.
+inline void find_second_owners(csv_tokens const& tokens, csv_problems& problems) {
+  std::vector<site> first(static_cast<std::size_t>(tokens.stage_count));
+  std::vector<bool> told(first.size(), false);
+  for (std::size_t d = 0; d < tokens.lines.size(); ++d)
+    for (std::size_t i = 0; i < tokens.lines[d].size(); ++i) {
+      csv_token const& t = tokens.lines[d][i];
+      if (!t.computes()) continue;
+      auto const stage = static_cast<std::size_t>(t.what.stage);
+      site& owner = first[stage];
+      if (owner.device < 0) owner = {.device = static_cast<int>(d), .index = static_cast<int>(i)};
+      if (owner.device == static_cast<int>(d) || told[stage]) continue;
+      told[stage] = true;
+      problems.add(tokens.at(d, t), rule::every_stage_has_one_owner,
+                   "there is " + tokens.place_of(owner));
+    }
+}
+
+// The first broken proof of the program, in the words of the file.
+inline void prove_streams(csv_tokens const& tokens, csv_streams const& s, csv_problems& problems) {
+  diagnosis const d = check(s.value);
+  if (d.ok()) return;
+  auto const token_of = [&](site at) {
+    if (at.device < 0 || at.index < 0) return site{};
+    int const index =
+        s.token_of[static_cast<std::size_t>(at.device)][static_cast<std::size_t>(at.index)];
+    return index < 0 ? site{} : site{.device = at.device, .index = index};
+  };
+  site first = token_of(d.first);
+  site const second = token_of(d.second);
+  std::string but = "this does not";
+  if (d.broken == rule::sends_and_receives_have_the_same_order) {
+    but =
+        "this is number " + std::to_string(d.number) + " to its peer, unlike " + tokens.place_of(second);
+  } else if (d.broken == rule::no_cycle_of_waits) {
+    but = "this";
+    std::vector<site> const circle = find_wait_cycle(s.value);
+    constexpr int most = 8;  // of a long circle
+    int told = 0;
+    for (std::size_t i = circle.size(); i-- > 0;)  // what is stuck first may stand outside the circle
+      if (site const t = token_of(circle[i]); t.device >= 0) first = t;
+    for (site const& at : circle)
+      if (site const t = token_of(at); t.device >= 0 && !(t == first) && told++ < most)
+        but += " waits for " + tokens.place_of(t) + ", that";
+    but += told > most ? " for others, and the last of them for this" : " waits for this";
+  }
+  csv_problem where{d.first.device + 1, 0, "", ""};
+  if (first.device >= 0) where = tokens.at(first);
+  problems.add(where, d.broken, but);
+}
+
+}  // namespace csv_detail
+
+// Reads tokens that were read without a problem. `text` has been judged pass by pass; what is left is
+// judged here: one owner a stage, transfers, residency, reductions, waits; then the proofs of the
+// program, with rendezvous transfers on one lane a device.
+inline csv_program read_pytorch_comms(csv_tokens const& tokens, csv_problems& problems) {
+  csv_program out;
+  out.dialect = tokens.dialect;
+  if (csv_detail::numbers_are_plausible(tokens, problems))
+    csv_detail::find_second_owners(tokens, problems);
+  if (problems.none())
+    if (csv_routes const found = find_csv_routes(tokens, problems); problems.none()) {
+      csv_comms(tokens, found.routes[0], problems).run();
+      if (problems.none()) {
+        placement where(devices{static_cast<int>(tokens.lines.size())}, {found.routes[0]});
+        csv_streams streams = csv_program_writer(tokens, std::move(where)).run();
+        csv_detail::prove_streams(tokens, streams, problems);
+        if (problems.none()) out.value = std::move(streams.value);
+      }
+    }
+  out.problems = problems.take();
+  return out;
+}
+
+inline csv_program read_pytorch_comms(std::string_view text, csv_options const& options = {}) {
+  csv_problems problems(options.most_problems);
+  csv_tokens const tokens = read_csv_tokens(text, options, problems);
+  if (problems.none()) return read_pytorch_comms(tokens, problems);
+  return {.value = {}, .problems = problems.take(), .dialect = options.dialect};
+}
+
+// Why PyTorch cannot run the program, or nothing.
+inline std::string pytorch_obstacle(program const& p) {
+  if (p.graph != chain(stages{p.stage_count()}))
+    return "its stages are no chain, and PyTorch hands over from each stage to the next only";
+  std::vector<bool> busy(static_cast<std::size_t>(p.device_count()), false);
+  for (int stage = 0; stage < p.stage_count(); ++stage) {
+    std::vector<int> const owners = replicas(p.where, stage);
+    if (owners.size() > 1)
+      return "stage " + std::to_string(stage) + " is on devices " + std::to_string(owners[0]) + " and "
+             + std::to_string(owners[1]) + ", and PyTorch knows one owner a stage";
+    busy[static_cast<std::size_t>(owners[0])] = true;
+  }
+  for (std::size_t d = 0; d < busy.size(); ++d)
+    if (!busy[d]) return "device " + std::to_string(d) + " has no stage, and PyTorch needs one on each";
+  int next = 0, forwards = 0, backwards = 0;
+  for (instruction const& i : p.instructions) {
+    if (i.code != opcode::compute) continue;
+    if (i.what.kind == pass_kind::recompute || i.what.kind == pass_kind::work)
+      return "it has the pass " + to_string(i.what) + ", and PyTorch has no passes of this kind";
+    forwards += i.what.kind == pass_kind::forward ? 1 : 0;
+    backwards += gives_weight_gradient(i.what.kind) ? 1 : 0;
+    if (i.what.kind != pass_kind::forward || i.what.stage + 1 != p.stage_count()) continue;
+    if (i.what.micro_batch != next++)
+      return "the last stage runs " + to_string(i.what) + " out of turn, and PyTorch looks its loss up "
+             "by the number of the micro-batch";
+  }
+  if (forwards != backwards) return "it does not train, and PyTorch's runtime wants all backwards";
+  return "";
+}
+
+namespace csv_detail {
+
+inline std::string comms_token(instruction const& i, csv_dialect dialect) {
+  bool const forward = i.what.kind == pass_kind::forward, old = dialect == csv_dialect::b_bw;
+  std::string const k = std::to_string(i.what.micro_batch);
+  if (i.code == opcode::send) return std::to_string(i.what.stage) + (forward ? "SEND_F" : "SEND_B") + k;
+  if (i.code == opcode::receive) return std::to_string(i.to) + (forward ? "RECV_F" : "RECV_B") + k;
+  if (i.code == opcode::reduce) return std::to_string(i.what.stage) + "REDUCE_GRAD";
+  if (old && i.what.kind == pass_kind::backward) return std::to_string(i.what.stage) + "BW" + k;
+  if (old && i.what.kind == pass_kind::backward_input) return std::to_string(i.what.stage) + "B" + k;
+  return to_string(i.what);
+}
+
+}  // namespace csv_detail
+
+// Each stream in its order. The dialect `waits` waits for each reduction at once and for the sends at
+// the end of the line, when all receives are posted. For a program that has no obstacle; `detect` writes
+// reduce_grad.
+inline std::string pytorch_comms_csv(program const& p, csv_dialect dialect = csv_dialect::detect) {
+  bool const waits = dialect == csv_dialect::waits;
+  bool const reduces = waits || dialect == csv_dialect::reduce_grad || dialect == csv_dialect::detect;
+  program_view const view = p.view();
+  std::string text;
+  for (int d = 0; d < p.device_count(); ++d) {
+    std::string line, last;
+    char const* open = "";
+    for (instruction const& i : view.stream(d)) {
+      if (i.code == opcode::reduce && !reduces) continue;
+      std::string const token = csv_detail::comms_token(i, dialect);
+      bool const opens = i.with_next;
+      if (*open != '\0')
+        line += ";" + token + ")OVERLAP_F_B";
+      else
+        line += (line.empty() ? "" : ",") + std::string(opens ? "(" : "") + token;
+      open = opens ? ";" : "";
+      std::string const stage = std::to_string(i.what.stage);
+      if (waits && i.code == opcode::reduce) line += "," + stage + "WAIT_REDUCE_GRAD";
+      if (waits && i.code == opcode::send)
+        last += "," + stage + (i.what.kind == pass_kind::forward ? "WAIT_SEND_F" : "WAIT_SEND_B")
+                + std::to_string(i.what.micro_batch);
+    }
+    text += line + last + '\n';
+  }
+  return text;
+}
+
+}  // namespace ashlar

@@ -1,0 +1,249 @@
+// The CSV with communication: what is written is read again and proved; what is wrong is refused with
+// its place and rule; nothing that is read ever fails in another way.
+#include "random.hpp"
+#include <ashlar/catalog.hpp>
+#include <ashlar/compose.hpp>
+#include <ashlar/interop/pytorch_comms.hpp>
+#include <ashlar/interop/pytorch_csv.hpp>
+#include <ashlar/lower.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace ashlar;
+
+namespace {
+
+constexpr csv_dialect dialects[] = {csv_dialect::b_bw, csv_dialect::i_b, csv_dialect::reduce_grad,
+                                    csv_dialect::waits};
+
+// What a program says without its buffers.
+std::vector<std::string> words_of(program const& p, bool reductions) {
+  std::vector<std::string> words;
+  for (int d = 0; d < p.device_count(); ++d)
+    for (instruction const& i : p.view().stream(d))
+      if (i.code != opcode::reduce || reductions) {
+        // A gradient that travels does not tell whether a fused backward made it.
+        instruction of = i;
+        if (of.code != opcode::compute && of.what.kind == pass_kind::backward)
+          of.what.kind = pass_kind::backward_input;
+        words.push_back(std::to_string(d) + " " + to_string(of));
+      }
+  return words;
+}
+
+// Two stages a rank, looped: 0 and 2 on rank 0, 1 and 3 on rank 1; two micro-batches.
+std::string const looped_file =
+    "0UNSHARD,2UNSHARD,0F0,0SEND_F0,0F1,0SEND_F1,2RECV_F0,2F0,2RECV_F1,2SEND_F0,2F1,2SEND_F1,"
+    "2RECV_B0,2I0,2RECV_B1,2SEND_B0,2W0,2B1,2SEND_B1,2REDUCE_GRAD,2RESHARD,0RECV_B0,0B0,0RECV_B1,0B1,"
+    "0REDUCE_GRAD,0RESHARD\n"
+    "1UNSHARD,3UNSHARD,1RECV_F0,1F0,1RECV_F1,1SEND_F0,1F1,1SEND_F1,3RECV_F0,3F0,3RECV_F1,3F1,3B0,"
+    "3SEND_B0,3B1,3SEND_B1,3REDUCE_GRAD,3RESHARD,1RECV_B0,1RECV_B1,1B0,1SEND_B0,1B1,1SEND_B1,"
+    "1REDUCE_GRAD,1RESHARD\n";
+
+std::string replaced(std::string text, std::string const& from, std::string const& to) {
+  std::size_t const at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+std::string changed(std::string const& from, std::string const& to) {
+  return replaced(looped_file, from, to);
+}
+
+// The end of a stage's line in the newest dialect.
+std::string ends(int stage) {
+  std::string const name = std::to_string(stage);
+  return "," + name + "REDUCE_GRAD," + name + "WAIT_REDUCE_GRAD\n";
+}
+
+struct wrong_file {
+  char const* name;
+  std::string text;
+  rule broken;
+  std::string token;  // of the first problem
+  int line;
+};
+
+std::vector<wrong_file> wrong_files() {
+  std::string const swapped =
+      changed("2RECV_F0,2F0,2RECV_F1,2SEND_F0", "2RECV_F1,2RECV_F0,2F0,2SEND_F0");
+  return {
+      {"doubled forward", changed("2F1,", "2F1,2F1,"), rule::no_pass_is_doubled, "2F1", 1},
+      {"doubled backward", changed("0B1,", "0B1,0B1,"), rule::no_pass_is_doubled, "0B1", 1},
+      {"out of range", changed("2F1,", "2F7,"), rule::every_pass_is_known, "2F7", 1},
+      {"transfer out of range", changed("2RECV_F1", "2RECV_F7"), rule::every_pass_is_known, "2RECV_F7",
+       1},
+      {"B and I and W", changed("2W0,", "2W0,2B0,"), rule::backward_is_fused_or_split, "2B0", 1},
+      {"B and W", changed("0B1,", "0B1,0W1,"), rule::backward_is_fused_or_split, "0W1", 1},
+      {"lost pass", changed("2F1,", ""), rule::every_pass_is_present, "2F1", 1},
+      {"lost receive", changed("2RECV_F1,", ""), rule::every_send_has_its_receive, "1SEND_F1", 2},
+      {"lost send", changed("0SEND_F1,", ""), rule::every_receive_has_its_send, "1RECV_F1", 2},
+      {"lost transfer", replaced(changed("0SEND_F1,", ""), "1RECV_F1,", ""),
+       rule::every_receive_has_its_send, "1RECV_F1", 2},
+      {"swapped receives", swapped, rule::sends_and_receives_have_the_same_order, "1SEND_F0", 2},
+      {"head-on sends", changed("1RECV_F1,1SEND_F0,1F1", "1SEND_F0,1RECV_F1,1F1"),
+       rule::no_cycle_of_waits, "", 0},
+      {"doubled send", changed("0SEND_F1,", "0SEND_F1,0SEND_F1,"), rule::no_transfer_is_doubled,
+       "0SEND_F1", 1},
+      {"doubled receive", changed("2RECV_F1,", "2RECV_F1,2RECV_F1,"), rule::no_transfer_is_doubled,
+       "2RECV_F1", 1},
+      {"late receive", changed("2RECV_F1,2SEND_F0,2F1", "2SEND_F0,2F1,2RECV_F1"),
+       rule::no_pass_starts_before_its_input, "2F1", 1},
+      {"hasty send", changed("0F1,0SEND_F1", "0SEND_F1,0F1"), rule::no_pass_starts_before_its_input,
+       "0SEND_F1", 1},
+      {"weight before input", changed("2I0,2RECV_B1,2SEND_B0,2W0", "2W0,2I0,2RECV_B1,2SEND_B0"),
+       rule::no_pass_starts_before_its_input, "2W0", 1},
+      {"no reduction", changed("2REDUCE_GRAD,", ""), rule::gradient_is_reduced_once, "2REDUCE_GRAD", 1},
+      {"two reductions", changed("2REDUCE_GRAD,", "2REDUCE_GRAD,2REDUCE_GRAD,"),
+       rule::gradient_is_reduced_once, "2REDUCE_GRAD", 1},
+      {"early reduction", changed("0B1,0REDUCE_GRAD", "0REDUCE_GRAD,0B1"),
+       rule::gradient_is_reduced_after_its_last_weight_pass, "0REDUCE_GRAD", 1},
+      {"sharded weights", changed("0UNSHARD,", ""), rule::weights_are_resident_when_used, "0F0", 1},
+      {"released weights",
+       replaced(changed("0REDUCE_GRAD,0RESHARD", "0REDUCE_GRAD"), "0RECV_B0", "0RESHARD,0RECV_B0"),
+       rule::weights_are_resident_when_used, "0B0", 1},
+      {"gathered twice", changed("0UNSHARD,", "0UNSHARD,0UNSHARD,"),
+       rule::gathers_and_releases_alternate, "0UNSHARD", 1},
+      {"never released", changed(",0RESHARD", ""), rule::every_gather_is_used, "0UNSHARD", 1},
+      {"gathered in vain", changed("0UNSHARD,", "0UNSHARD,0RESHARD,0UNSHARD,"),
+       rule::every_gather_is_used, "0UNSHARD", 1},
+      {"stage on two ranks", replaced(changed("2F1,", ""), "3F1,", "3F1,2F1,"),
+       rule::every_stage_has_one_owner, "2F1", 2},
+      {"transfer on another rank", replaced(changed("2RECV_F1,", ""), "3F1,", "3F1,2RECV_F1,"),
+       rule::every_stage_has_one_owner, "2RECV_F1", 2},
+      {"transfer to nowhere", changed("0B1,", "0B1,0SEND_B1,"), rule::every_pass_is_known, "0SEND_B1",
+       1},
+      {"local transfer", "0F0,0SEND_F0,1RECV_F0,1F0,1B0,0B0\n", rule::transfers_lead_to_another_device,
+       "0SEND_F0", 1},
+      {"recompute", "0F0,0R0,0B0,0REDUCE_GRAD\n", rule::every_pass_is_known, "0R0", 1},
+      {"send without its wait",
+       "0F0,0SEND_F0,0RECV_B0,0B0" + ends(0) + "1RECV_F0,1F0,1B0,1SEND_B0,1WAIT_SEND_B0" + ends(1),
+       rule::every_start_has_its_wait, "0SEND_F0", 1},
+      {"wait before its send",
+       "0F0,0WAIT_SEND_F0,0SEND_F0,0RECV_B0,0B0" + ends(0) + "1RECV_F0,1F0,1B0,1SEND_B0" + ends(1),
+       rule::every_start_has_its_wait, "0WAIT_SEND_F0", 1},
+      {"pair that needs itself", "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,(1F0;1B0)OVERLAP_F_B,1SEND_B0\n",
+       rule::no_pass_starts_before_its_input, "1B0", 2},
+  };
+}
+
+}  // namespace
+
+TEST_CASE("written and read again, every catalog entry's program is the same in every dialect") {
+  for (auto const& entry : catalog::entries)
+    for (csv_dialect dialect : dialects)
+      for (int p : {1, 2, 4}) {
+        CAPTURE(entry.name);
+        program const lowered = lower(entry.make({devices{p}, micro_batches{5}}));
+        if (!pytorch_obstacle(lowered).empty()) continue;
+        csv_program const back =
+            read_pytorch_comms(pytorch_comms_csv(lowered, dialect), {.dialect = dialect});
+        REQUIRE(back.problems.empty());
+        REQUIRE(back.value);
+        CHECK(check(*back.value).ok());
+        CHECK(back.value->where == lowered.where);
+        bool const reduces = dialect == csv_dialect::reduce_grad || dialect == csv_dialect::waits;
+        CHECK(words_of(*back.value, reduces) == words_of(lowered, reduces));
+      }
+}
+
+TEST_CASE("the dialect is told by its words") {
+  CHECK(read_pytorch_comms(looped_file).dialect == csv_dialect::reduce_grad);
+  CHECK(read_pytorch_comms(looped_file).value);
+  std::string const pair = "0F0,0SEND_F0,0RECV_B0,0BW0\n1RECV_F0,1F0,1B0,1SEND_B0,1W0\n";
+  CHECK(read_pytorch_comms(pair).dialect == csv_dialect::b_bw);
+  CHECK(read_pytorch_comms(pair).value);
+  csv_program const other = read_pytorch_comms(pair, {.dialect = csv_dialect::i_b});
+  REQUIRE(!other.problems.empty());
+  CHECK(other.problems[0].token == "0BW0");
+  // In the oldest dialect a B without a W is the whole backward.
+  std::string const whole = "0F0,0B0,0F1,0BW1\n";
+  csv_schedule const read = read_pytorch_csv(whole);
+  REQUIRE(read.value);
+  CHECK(read.value->order[0][1].what.kind == pass_kind::backward);
+}
+
+TEST_CASE("a wrong file is refused with its place and rule") {
+  for (wrong_file const& wrong : wrong_files()) {
+    CAPTURE(wrong.name);
+    csv_program const read = read_pytorch_comms(wrong.text);
+    CHECK(!read.value);
+    REQUIRE(!read.problems.empty());
+    CAPTURE(to_string(read.problems[0]));
+    CHECK(read.problems[0].broken == wrong.broken);
+    if (!wrong.token.empty()) CHECK(read.problems[0].token == wrong.token);
+    if (wrong.line > 0) CHECK(read.problems[0].line == wrong.line);
+  }
+}
+
+TEST_CASE("an overlapped pair runs where both have their inputs") {
+  std::string const pair =
+      "0F0,0SEND_F0,0RECV_B0,(0F1;0B0)OVERLAP_F_B,0SEND_F1,0RECV_B1,0B1\n"
+      "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n";
+  CHECK(read_pytorch_comms(pair).value);
+}
+
+TEST_CASE("what PyTorch cannot run has its reason") {
+  schedule const down = catalog::find("1f1b")->make({devices{2}, micro_batches{2}});
+  CHECK(pytorch_obstacle(lower(down)).empty());
+  CHECK(pytorch_obstacle(lower(squeeze(merge(down, mirror(down))))).find("one owner")
+        != std::string::npos);
+  csv_schedule const late = read_pytorch_csv("0F0,0F1,0B0,0B1\n1F1,1F0,1B0,1B1\n");
+  REQUIRE(late.value);
+  CHECK(pytorch_obstacle(lower(*late.value)).find("out of turn") != std::string::npos);
+  schedule skipping = catalog::find("gpipe")->make({devices{3}, micro_batches{1}});
+  skipping.graph = stage_graph(stages{3}, {{0, 1}, {0, 2}, {1, 2}});
+  CHECK(pytorch_obstacle(lower(squeeze(skipping))).find("no chain") != std::string::npos);
+  csv_schedule const again = read_pytorch_csv("0F0,0R0,0B0\n");
+  REQUIRE(again.value);
+  CHECK(pytorch_obstacle(lower(*again.value)).find("0R0") != std::string::npos);
+}
+
+TEST_CASE("any change of a good file is read or refused, never worse") {
+  std::vector<std::string> cells;
+  std::string cell;
+  for (char c : looped_file)
+    if (c == ',' || c == '\n') {
+      cells.push_back(cell);
+      cell.clear();
+    } else {
+      cell += c;
+    }
+  FOR_SEEDS(400) {
+    std::string text = looped_file;
+    for (int n = d.between(1, 3); n > 0 && !text.empty(); --n) {
+      auto const at = static_cast<std::size_t>(d.between(0, static_cast<int>(text.size()) - 1));
+      auto const some = static_cast<std::size_t>(d.between(0, static_cast<int>(cells.size()) - 1));
+      switch (d.between(0, 3)) {
+        case 0:
+          text[at] = static_cast<char>(d.between(0, 255));
+          break;
+        case 1:
+          text.erase(at, static_cast<std::size_t>(d.between(1, 12)));
+          break;
+        case 2:
+          if (std::size_t const comma = text.find(',', at); comma != std::string::npos)
+            text.insert(comma, "," + cells[some]);
+          break;
+        default:
+          if (std::size_t const found = text.find(cells[some]); found != std::string::npos)
+            text.replace(found, cells[some].size(), cells[static_cast<std::size_t>(d.between(0, 20))]);
+      }
+    }
+    csv_program const read = read_pytorch_comms(text);
+    CHECK(read.value.has_value() == read.problems.empty());
+    if (read.value) CHECK(check(*read.value).ok());
+  }
+}
+
+TEST_CASE("random bytes are refused") {
+  FOR_SEEDS(200) {
+    std::string text;
+    for (int n = d.between(1, 200); n > 0; --n)
+      text += d.percent(70) ? "0123FIBWRSEND_RECV,;()\n"[d.between(0, 22)]
+                            : static_cast<char>(d.between(0, 255));
+    CHECK(!read_pytorch_comms(text).value);
+  }
+}
