@@ -10,7 +10,8 @@ using namespace shapes;
 namespace {
 
 constexpr comparison compared(char const* name, int p, int m, costs const& cost = {}) {
-  return compare(*catalog::find(name), {devices{p}, micro_batches{m}, cost});
+  return compare(*catalog::find(name),
+                 {.p = devices{p}, .m = micro_batches{m}, .cost = cost, .search = {.passes = 0}});
 }
 
 constexpr bool test_counts() {
