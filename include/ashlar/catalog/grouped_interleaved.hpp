@@ -17,29 +17,30 @@ namespace ashlar::catalog {
 constexpr schedule grouped_interleaved(devices p, micro_batches m, chunks v, int group) {
   // (local chunk, micro-batch) in the order of the forwards; backwards go through the chunks in reverse.
   std::vector<std::pair<int, int>> turns;
+  turns.reserve(static_cast<std::size_t>(m.value * v.value));
   for (int begin = 0; begin < m.value; begin += group)
     for (int chunk = 0; chunk < v.value; ++chunk)
       for (int k = begin; k < begin + group && k < m.value; ++k) turns.push_back({chunk, k});
 
-  std::vector<std::vector<pass>> orders(static_cast<std::size_t>(p.value));
+  std::pair<int, int> const* const turn = turns.data();
+  auto const at = [](int i) { return static_cast<std::size_t>(i); };
+  schedule s = schedule_from_orders(looped(p, v), std::vector<int>(at(m.value), 0), costs{},
+                                    std::vector<std::vector<pass>>(at(p.value)));
   for (int d = 0; d < p.value; ++d) {
-    std::vector<pass>& order = orders[static_cast<std::size_t>(d)];
-    auto const forward = [&](std::size_t i) {
-      order.push_back({pass_kind::forward, turns[i].first * p.value + d, turns[i].second});
-    };
-    auto const backward = [&](std::size_t i) {
-      int const stage = (v.value - 1 - turns[i].first) * p.value + d;
-      order.push_back({pass_kind::backward_input, stage, turns[i].second});
-      order.push_back({pass_kind::backward_weight, stage, turns[i].second});
-    };
-    auto const ahead = static_cast<std::size_t>((v.value - 1) * group + p.value - 1 - d);
-    for (std::size_t i = 0; i < turns.size() + ahead; ++i) {
-      if (i < turns.size()) forward(i);
-      if (i >= ahead) backward(i - ahead);
+    std::vector<timed_pass>& order = s.order[at(d)];
+    order.resize(3 * turns.size());
+    timed_pass* next = order.data();  // cheaper to evaluate while compiling than to push back
+    int const ahead = (v.value - 1) * group + p.value - 1 - d, count = m.value * v.value;
+    for (int i = 0; i < count + ahead; ++i) {
+      if (i < count) (next++)->what = {pass_kind::forward, turn[i].first * p.value + d, turn[i].second};
+      if (i < ahead) continue;
+      auto const& [chunk, k] = turn[i - ahead];
+      int const stage = (v.value - 1 - chunk) * p.value + d;
+      (next++)->what = {pass_kind::backward_input, stage, k};
+      (next++)->what = {pass_kind::backward_weight, stage, k};
     }
   }
-  return schedule_from_orders(looped(p, v), std::vector<int>(static_cast<std::size_t>(m.value), 0),
-                              costs{}, orders);
+  return s;
 }
 
 }  // namespace ashlar::catalog

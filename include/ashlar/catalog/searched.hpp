@@ -29,12 +29,14 @@ constexpr schedule repeated(block const& b, shape const& s) { return b | repeat(
 
 // The block repeated, then reordered within its stable peak.
 constexpr schedule within_its_peak(block const& b, shape const& s) {
+  if (s.search.passes <= 0) return b | repeat(s.m);
   return improve({repeated(b, s)}, stable_peak(b), 2, s.search);
 }
 
 // The best found with split backwards on the V-shaped placement under `limit` chunk activations a
-// device. Without effort it is V-Half, V-Min or V-ZB, the largest that fits.
+// device. Without effort it is the largest of V-ZB, V-Half and V-Min that fits.
 constexpr schedule zero_bubble_v(shape const& s, int limit) {
+  if (s.search.passes <= 0 && limit >= 2 * s.p.value) return v_zb(s.p) | repeat(s.m);
   std::vector<schedule> seeds;
   for (block const& b : {v_zb(s.p), v_half(s.p), v_min(s.p)})
     if (stable_peak(b) <= limit) seeds.push_back(repeated(b, s));
@@ -43,11 +45,16 @@ constexpr schedule zero_bubble_v(shape const& s, int limit) {
 }
 
 // The best found with split backwards on a chain of devices under `limit` micro-batches a device.
-// Qi et al., Zero Bubble Pipeline Parallelism (2023), section 3: ZB-1p and ZB-2p for limits p and 2p.
+// Without effort it is ZB-H2 where that fits, else ZB-H1. Qi et al., Zero Bubble Pipeline Parallelism
+// (2023), section 3: ZB-1p and ZB-2p for limits p and 2p.
 constexpr schedule zero_bubble(shape const& s, int limit) {
+  bool const twice = limit >= 2 * s.p.value - 1;
+  if (s.search.passes <= 0) {
+    if (twice) return zb_h2(s.p) | repeat(s.m);
+    return zb_h1(s.p) | repeat(s.m);
+  }
   std::vector<schedule> seeds{repeated(zb_h1(s.p), s)};
-  if (s.search.passes > 0 || limit >= 2 * s.p.value - 1)
-    seeds.insert(limit >= 2 * s.p.value - 1 ? seeds.begin() : seeds.end(), repeated(zb_h2(s.p), s));
+  seeds.insert(twice ? seeds.begin() : seeds.end(), repeated(zb_h2(s.p), s));
   return improve(seeds, limit, 1, s.search);
 }
 
@@ -63,8 +70,9 @@ constexpr diagnosis is_grouped_closely(shape const& s) {
 // No more on any device than the first holds: (v - 1) g + p.
 constexpr schedule grouped_interleaved(shape const& s) {
   int const group = group_of(s);
-  schedule const plain = grouped_interleaved(s.p, s.m, s.v, group) | retime(s.cost);
-  return improve({plain}, (s.v.value - 1) * group + s.p.value, s.v.value, s.search);
+  if (s.search.passes <= 0) return grouped_interleaved(s.p, s.m, s.v, group);
+  schedule const plain = grouped_interleaved(s.p, s.m, s.v, group);
+  return improve({retime(plain, s.cost)}, (s.v.value - 1) * group + s.p.value, s.v.value, s.search);
 }
 
 }  // namespace ashlar::catalog
