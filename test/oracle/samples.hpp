@@ -44,7 +44,7 @@ class samples {
     using namespace ashlar;
     for (catalog::entry const& e : catalog::entries) {
       catalog::shape const shape{devices{p}, micro_batches{m}};
-      if (!e.check(shape).ok()) continue;
+      if (!e.check(shape).ok() || !e.make(shape).trains) continue;  // the oracle knows training alone
       add(e.name, p, m, e.make(shape));
       if (e.block_of == nullptr) continue;
       block const b = e.block_of(shape);
