@@ -136,14 +136,18 @@ TEST_CASE("written and read again, every catalog entry's program is the same in 
     for (csv_dialect dialect : dialects)
       for (int p : {1, 2, 4}) {
         CAPTURE(entry.name);
-        program const lowered = lower(entry.make({devices{p}, micro_batches{5}}));
+        catalog::shape const shape{.p = devices{p}, .m = micro_batches{8}, .search = {.passes = 0}};
+        if (!entry.check(shape).ok()) continue;
+        program const lowered = lower(entry.make(shape));
         if (!pytorch_obstacle(lowered).empty()) continue;
         csv_program const back =
             read_pytorch_comms(pytorch_comms_csv(lowered, dialect), {.dialect = dialect});
         REQUIRE(back.problems.empty());
         REQUIRE(back.value);
         CHECK(check(*back.value).ok());
-        CHECK(back.value->where == lowered.where);
+        for (int stage = 0; stage < lowered.stage_count(); ++stage)  // as PyTorch has no other routes
+          CHECK(back.value->where.device_of(back.value->route[0], stage)
+                == lowered.where.device_of(lowered.route[0], stage));
         bool const reduces = dialect == csv_dialect::reduce_grad || dialect == csv_dialect::waits;
         CHECK(words_of(*back.value, reduces) == words_of(lowered, reduces));
       }

@@ -18,7 +18,7 @@ TEST_CASE("written and read again, a schedule is the same") {
       for (int m : {1, 2, 5, 12}) {
         schedule s;
         try {
-          s = entry.make({devices{p}, micro_batches{m}});
+          s = entry.make({.p = devices{p}, .m = micro_batches{m}, .search = {.passes = 0}});
         } catch (violation const&) {
           continue;  // not for this size
         }
@@ -27,7 +27,10 @@ TEST_CASE("written and read again, a schedule is the same") {
         REQUIRE(back.value);
         CHECK(back.problems.empty());
         CHECK(back.value->order == retime(s, costs{}).order);
-        CHECK(back.value->where == s.where);
+        for (int k = 0; k < s.micro_batch_count(); ++k)  // a route that none takes is not in the file
+          for (int stage = 0; stage < s.stage_count(); ++stage)
+            CHECK(back.value->device_of({pass_kind::forward, stage, k})
+                  == s.device_of({pass_kind::forward, stage, k}));
         CHECK(check(*back.value).ok());
       }
 }

@@ -236,6 +236,9 @@ class machine {
       }
       state after = now;
       for (step const* t : together) {
+        for (step const& other : steps_)
+          if (hands_over(other, *t) && !has_ended(now, other))
+            fail(*t, "a sequence chunk before the one that it needs");
         use(after, *t);
         ++after.at[queue_of(*t)];
       }
@@ -244,6 +247,20 @@ class machine {
       next.push_back(std::move(after));
     }
     return next;
+  }
+
+  // Whether `a` is the pass of the neighbouring sequence chunk that `b` needs on their stage.
+  bool hands_over(step const& a, step const& b) const {
+    int const q = p_.graph.sequence_chunks();
+    if (q == 1 || a.what.code != opcode::compute || b.what.code != opcode::compute
+        || a.device != b.device || a.what.what.stage != b.what.what.stage)
+      return false;
+    int const from = a.what.what.micro_batch, to = b.what.what.micro_batch;
+    if (from / q != to / q) return false;
+    if (b.what.what.kind == pass_kind::forward)
+      return a.what.what.kind == pass_kind::forward && from + 1 == to;
+    return gives_input_gradient(b.what.what.kind) && gives_input_gradient(a.what.what.kind)
+           && from == to + 1;
   }
 
   std::size_t slot(step const& s, std::size_t o) const {

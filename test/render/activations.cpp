@@ -45,11 +45,9 @@ TEST_CASE("the curve of every catalog entry") {
   for (auto const& entry : catalog::entries)
     for (int p : {1, 2, 4})
       for (costs const& cost : {costs{}, costs(stage_cost{3, 2, 4}, 1)}) {
-        schedule const s = entry.make({devices{p}, micro_batches{8}, cost});
-        bool const trains = std::any_of(s.order[0].begin(), s.order[0].end(), [](timed_pass const& t) {
-          return gives_weight_gradient(t.what.kind);
-        });
-        if (trains) check_curve(s);
+        catalog::shape const shape{devices{p}, micro_batches{8}, cost};
+        if (!entry.check(shape).ok()) continue;
+        if (schedule const s = entry.make(shape); s.trains) check_curve(s);
       }
 }
 

@@ -70,7 +70,8 @@ TEST_CASE("every transfer is a flow from within its producer to within its consu
       CHECK(begin["ts"] > from.end - 0.01);
       for (auto const& [name, to] : passes)
         if (end["pid"] == to.device && std::abs(end["ts"].get<double>() - to.start) < 0.01)
-          seen.emplace(begin["name"], name);
+          if (expected.contains({begin["name"], name}))  // an overlapped pair starts as one
+            seen.emplace(begin["name"], name);
       CHECK(end["ts"] > from.end + 1);  // the transfer takes a tick
     }
     CHECK(seen == expected);

@@ -142,13 +142,15 @@ TEST_CASE("a stage that is not on the critical path may be slower for nothing") 
 
 TEST_CASE("memory: as many bytes as activations, gradients and slots") {
   for (auto const& e : catalog::entries) {
+    if (e.name == std::string_view("1f1b-recompute")) continue;  // keeps checkpoints for stashes
     schedule const s = e.make({devices{4}, micro_batches{8}});
+    if (!s.trains) continue;  // keeps nothing
     program const p = lower(s);
     simulation_options o = options_of(s);
     o.bytes = {{.stash = 1}};
     std::vector<int> const peak = peak_activations(s);
     simulation const stashes = simulate(p, o);
-    for (std::size_t d = 0; d < 4; ++d) CHECK(stashes.memory[d].peak == peak[d]);
+    for (std::size_t d = 0; d < peak.size(); ++d) CHECK(stashes.memory[d].peak == peak[d]);
 
     for (slot_kind kind :
          {slot_kind::activation, slot_kind::gradient, slot_kind::stash, slot_kind::weight_stash}) {
@@ -159,12 +161,14 @@ TEST_CASE("memory: as many bytes as activations, gradients and slots") {
                                      : b.weight_stash) = 1;
       o.bytes = {b};
       simulation const run = simulate(p, o);
-      for (int d = 0; d < 4; ++d) {
+      for (int d = 0; d < s.device_count(); ++d) {
         device_memory const& m = run.memory[static_cast<std::size_t>(d)];
         CHECK(m.reserved == count_slots(p.view(), d, kind));
         // Without transfer times a value that is only sent is there for no time at its end, and one
         // that is received is counted where it arrives: all slots are needed at once.
-        CHECK(m.peak == m.reserved);
+        // An overlapped pair lets go of its inputs when both end, together with what comes then.
+        bool const pairs = std::string_view(e.name).starts_with("dualpipe");
+        CHECK((pairs ? m.peak <= m.reserved : m.peak == m.reserved));
         if (m.peak > 0) CHECK(run.line.timed[static_cast<std::size_t>(m.witness)].start == m.peak_time);
       }
     }
