@@ -30,7 +30,10 @@ class sharded_network : public small_network {
   std::vector<std::vector<double>> const& gradients() const { return gradients_; }
   int calls(int stage) const { return calls_[static_cast<std::size_t>(stage)]; }
   int steps(int stage) const { return steps_[static_cast<std::size_t>(stage)]; }
-  double norm() const { return norm_; }
+  double norm() const {
+    std::lock_guard const lock(mutex_);
+    return norm_;
+  }
   ashlar::byte_range part() const { return part_; }
 
   // The worker. Sharded, only this rank's shard of the weights is ever looked at.
@@ -55,7 +58,7 @@ class sharded_network : public small_network {
     if (replica != 0) return;
     auto const* const g = reinterpret_cast<double const*>(gradient.data());
     std::size_t const begin = sharded_ ? part_.begin / sizeof(double) : 0;
-    double const rate = 0.1 / (1 + norm_);
+    double const rate = 0.1 / (1 + norm());
     for (std::size_t i = 0; i < gradient.size() / sizeof(double); ++i)
       weights(stage)[begin + i] -= rate * g[i];
     ++steps_[static_cast<std::size_t>(stage)];
@@ -76,7 +79,7 @@ class sharded_network : public small_network {
   std::vector<int> calls_;
   std::vector<int> steps_;
   double norm_ = 0;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
 };
 static_assert(
     ashlar::worker<

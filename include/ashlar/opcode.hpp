@@ -13,7 +13,7 @@ enum class opcode : unsigned char {
   release,     // give gathered weights up
   scatter,     // add a gradient buffer, summed over the ranks, to each rank's shard; empties the buffer
   statistics,  // sum a statistic of the gradients (their squared norm) over all devices and ranks
-  optimize,    // a stage's optimizer step
+  optimize,    // a stage's optimizer step; uses its gradient up
 };
 
 }  // namespace ashlar

@@ -107,7 +107,7 @@ class sharing_writer {
                   .lane = compute_lane,
                   .what = {pass_kind::backward_weight, stage, 0},
                   .peer = replica_of(s_.where, stage, device_)});
-      out_.use(gradient(stage), access::read);
+      out_.use(gradient(stage), access::accumulate);  // so that it waits for the statistics
     }
   }
 

@@ -155,7 +155,7 @@ class slot_walk {
       accumulator_[static_cast<std::size_t>(stage)] = -1;
       add_to(slot_kind::gradient_shard, stage, shard_[static_cast<std::size_t>(stage)]);
     } else if (i.code == opcode::optimize) {
-      look_at(whole_gradient(), stage, access::read);
+      look_at(whole_gradient(), stage, access::accumulate);
     } else {  // statistics, of each gradient of the device once
       std::vector<bool> seen(static_cast<std::size_t>(p_.stage_count()), false);
       std::size_t wanted = chunks_of(p_.where, device_).size();
@@ -274,6 +274,7 @@ constexpr diagnosis check_memory_budget(program const& p, Bytes bytes, std::int6
     std::vector<std::int64_t> size(slots.size(), 0);
     for (instruction const& i : view.stream(d))
       for (operand const& o : view.operands_of(i)) {
+        if (i.code == opcode::statistics) continue;  // of gradients of several stages
         auto const slot = static_cast<std::size_t>(o.slot);
         auto const need = static_cast<std::int64_t>(bytes(slots[slot], i.what.stage));
         size[slot] = need > size[slot] ? need : size[slot];
