@@ -173,6 +173,10 @@ constexpr bool test_slots() {
       operand_of(p, 0, nth(p, 0, opcode::optimize, 1), 0).slot;
   HOLDS(check(p).broken == rule::slot_holds_what_is_read);
 
+  p = good(2);  // it would not wait for the statistics
+  operand_of(p, 0, nth(p, 0, opcode::optimize), 0).how = access::read;
+  HOLDS(check(p).broken == rule::slot_holds_what_is_read);
+
   p = good(2);
   operand_of(p, 0, nth(p, 0, opcode::statistics), 0).slot =
       operand_of(p, 0, nth(p, 0, opcode::statistics), 1).slot;
