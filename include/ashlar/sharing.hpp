@@ -57,11 +57,12 @@ constexpr int replica_of(placement const& where, int stage, int device) {
 // The stages that a device holds, each once, in the order of (route, stage): its chunks.
 constexpr std::vector<int> chunks_of(placement const& where, int device) {
   std::vector<int> found;
-  std::vector<bool> known(static_cast<std::size_t>(where.stage_count()), false);
+  std::vector<char> known(static_cast<std::size_t>(where.stage_count()), 0);  // bool: not in clang 14
   for (int route = 0; route < where.route_count(); ++route)
     for (int stage = 0; stage < where.stage_count(); ++stage) {
-      if (where.device_of(route, stage) != device || known[static_cast<std::size_t>(stage)]) continue;
-      known[static_cast<std::size_t>(stage)] = true;
+      if (where.device_of(route, stage) != device || known[static_cast<std::size_t>(stage)] != 0)
+        continue;
+      known[static_cast<std::size_t>(stage)] = 1;
       found.push_back(stage);
     }
   return found;

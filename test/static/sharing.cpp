@@ -6,8 +6,8 @@
 using namespace ashlar;
 
 template <sharding_level Level, int Buffers>
-constexpr program shared(char const* name) {
-  return catalog::find(name)->make({devices{3}, micro_batches{4}})
+constexpr program shared() {
+  return catalog::v_half(devices{3}) | repeat(micro_batches{4}) | squeeze()
          | lower(lower_options{.data_ranks = 8,
                                .reduction = gradient_reduction::eager_middle_last,
                                .sharding = Level,
@@ -16,8 +16,8 @@ constexpr program shared(char const* name) {
                                .step = optimizer_step::after_statistics});
 }
 
-static_assert(valid<[] { return shared<sharding_level::none, 1>("1f1b"); }>());
-static_assert(valid<[] { return shared<sharding_level::optimizer, 1>("zb-h1"); }>());
-static_assert(valid<[] { return shared<sharding_level::gradients, 1>("v-half"); }>());
-static_assert(valid<[] { return shared<sharding_level::full, 1>("v-half"); }>());
-static_assert(valid<[] { return shared<sharding_level::full, 2>("v-half"); }>());
+static_assert(valid<shared<sharding_level::none, 1>>());
+static_assert(valid<shared<sharding_level::optimizer, 1>>());
+static_assert(valid<shared<sharding_level::gradients, 1>>());
+static_assert(valid<shared<sharding_level::full, 1>>());
+static_assert(valid<shared<sharding_level::full, 2>>());

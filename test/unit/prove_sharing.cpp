@@ -55,14 +55,19 @@ constexpr bool test_residency() {
   HOLDS(d.broken == rule::weights_are_resident_when_used
         || d.broken == rule::gathered_weights_are_given_up);
 
-  p = good();
+  return true;
+}
+BOTH_TIMES("weights are resident when they are used", test_residency)
+
+constexpr bool test_gathers() {
+  program p = good();
   drop(p, 1, nth(p, 1, opcode::release));
   HOLDS(check(p).broken == rule::gathered_weights_are_given_up
         || check(p).broken == rule::no_slot_is_overwritten_before_its_last_read);
 
   p = good();
   insert(p, 1, nth(p, 1, opcode::gather), at(p, 1, nth(p, 1, opcode::gather)));
-  d = check(p);
+  diagnosis d = check(p);
   HOLDS(d.broken == rule::gathered_weights_are_given_up && d.second.code == opcode::gather);
 
   p = good();  // a gather at the end, for nothing
@@ -76,7 +81,7 @@ constexpr bool test_residency() {
   HOLDS(check(p).broken == rule::gathered_weights_are_used);
   return true;
 }
-BOTH_TIMES("weights are resident when they are used", test_residency)
+BOTH_TIMES("gathers are used and given up", test_gathers)
 
 constexpr bool test_scatter() {
   program p = good();
@@ -168,7 +173,12 @@ constexpr bool test_slots() {
       operand_of(p, 0, nth(p, 0, opcode::scatter, 1), 1).slot;
   HOLDS(check(p).broken == rule::slot_holds_what_is_read);
 
-  p = good(2);
+  return true;
+}
+BOTH_TIMES("slots of weights and shards", test_slots)
+
+constexpr bool test_slots_at_the_end() {
+  program p = good(2);
   operand_of(p, 0, nth(p, 0, opcode::optimize, 0), 0).slot =
       operand_of(p, 0, nth(p, 0, opcode::optimize, 1), 0).slot;
   HOLDS(check(p).broken == rule::slot_holds_what_is_read);
@@ -186,7 +196,7 @@ constexpr bool test_slots() {
   HOLDS(check(p).broken == rule::slot_holds_what_is_read);
   return true;
 }
-BOTH_TIMES("slots of weights and shards", test_slots)
+BOTH_TIMES("slots of statistics and optimizer steps", test_slots_at_the_end)
 
 // The replicas of two stages reduce in different orders; one device never takes part in the statistics.
 constexpr bool test_meetings() {

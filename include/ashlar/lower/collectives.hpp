@@ -24,7 +24,8 @@ struct collective {
 // gradient in a buffer is scattered when a run of weight passes of its stage ends.
 struct collective_plan {
   std::vector<collective> steps;  // in the order of the stream
-  std::vector<bool> parted;       // by position: opens a pair that cannot overlap, for want of a buffer
+  std::vector<char>
+      parted;  // by position: 1 if it opens a pair that cannot overlap, for want of a buffer
 };
 
 class collective_planner {
@@ -80,15 +81,15 @@ class collective_planner {
   constexpr int size() const { return static_cast<int>(order_.size()); }
   constexpr timed_pass const& at(int i) const { return order_[static_cast<std::size_t>(i)]; }
   constexpr bool overlaps_next(int i) const {
-    return at(i).opens_pair() && !parted_[static_cast<std::size_t>(i)];
+    return at(i).opens_pair() && parted_[static_cast<std::size_t>(i)] == 0;
   }
 
   template <class Buffer>
   constexpr void part_pairs(Buffer buffer_of) {
-    parted_.assign(order_.size(), false);
+    parted_.assign(order_.size(), 0);
     for (std::size_t i = 0; i + 1 < order_.size(); ++i) {
       int const a = order_[i].what.stage, b = order_[i + 1].what.stage;
-      if (order_[i].opens_pair() && a != b && buffer_of(a) == buffer_of(b)) parted_[i] = true;
+      if (order_[i].opens_pair() && a != b && buffer_of(a) == buffer_of(b)) parted_[i] = 1;
     }
   }
 
@@ -131,7 +132,7 @@ class collective_planner {
   schedule const& s_;
   std::vector<timed_pass> const& order_;
   int prefetch_;
-  std::vector<bool> parted_;
+  std::vector<char> parted_;
   std::vector<found> found_;
 };
 

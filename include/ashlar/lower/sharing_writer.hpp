@@ -64,7 +64,9 @@ class sharing_writer {
   }
 
   // A pass of the device, at `position` of its order.
-  constexpr bool is_parted(std::size_t position) const { return sharded_ && plan_.parted[position]; }
+  constexpr bool is_parted(std::size_t position) const {
+    return sharded_ && plan_.parted[position] != 0;
+  }
   constexpr void use_weights(int stage) {
     if (sharded_) out_.use(weight_[at(stage)], access::read);
   }

@@ -157,14 +157,14 @@ class slot_walk {
     } else if (i.code == opcode::optimize) {
       look_at(whole_gradient(), stage, access::accumulate);
     } else {  // statistics, of each gradient of the device once
-      std::vector<bool> seen(static_cast<std::size_t>(p_.stage_count()), false);
+      std::vector<char> seen(static_cast<std::size_t>(p_.stage_count()), 0);
       std::size_t wanted = chunks_of(p_.where, device_).size();
       while (found_.ok() && next_ < operands_.size()) {
         content* const c = next(whole_gradient(), access::read);
         if (c == nullptr) return;
-        if (c->holds.stage < 0 || seen[static_cast<std::size_t>(c->holds.stage)])
+        if (c->holds.stage < 0 || seen[static_cast<std::size_t>(c->holds.stage)] != 0)
           return complain(rule::slot_holds_what_is_read, slot_);
-        seen[static_cast<std::size_t>(c->holds.stage)] = true;
+        seen[static_cast<std::size_t>(c->holds.stage)] = 1;
         --wanted;
       }
       if (found_.ok() && wanted != 0) complain(rule::slot_holds_what_is_read, -1);
