@@ -30,7 +30,7 @@ struct frame {
   buffer stash;            // all passes but work
   buffer weight_stash;     // backward passes; scratch space in a fused one
   buffer weight_gradient;  // backward and backward_weight add to it; zero when a step begins
-  buffer weight;           // all passes but work, if weights are sharded: the stage's, gathered
+  buffer weight = {};      // all passes but work, if weights are sharded: the stage's, gathered
 };
 
 // A model. Passes of different devices are called from different threads, of one device from one thread
