@@ -37,7 +37,8 @@ class small_network {
 
   std::function<void(ashlar::pass)> before_pass = [](ashlar::pass) {};
   std::function<void(int)> before_reduced = [](int) {};
-  std::uint64_t delays = 0;  // a seed; 0: none
+  std::uint64_t delays = 0;   // a seed; 0: none
+  int first_micro_batch = 0;  // of its data set: what micro-batch 0 is
 
   // What a step leaves behind. Equality is bit by bit.
   struct outcome {
@@ -72,7 +73,8 @@ class small_network {
     vector x{};
     if (f.inputs.empty())
       for (std::size_t i = 0; i < width; ++i)
-        x[i] = std::cos(static_cast<double>(f.what.micro_batch) + static_cast<double>(i));
+        x[i] = std::cos(static_cast<double>(first_micro_batch + f.what.micro_batch)
+                        + static_cast<double>(i));
     for (ashlar::buffer b : f.inputs)
       for (std::size_t i = 0; i < width; ++i) x[i] += as<vector>(b)[i];
     if (!f.checkpoint.empty()) as<vector>(f.checkpoint) = x;
@@ -112,8 +114,13 @@ class small_network {
     return *reinterpret_cast<T*>(b.data());
   }
 
+  // Gathered, if the program shards them.
+  matrix const& weights_for(ashlar::frame const& f) {
+    return f.weight.empty() ? weights(f.what.stage) : as<matrix>(f.weight);
+  }
+
   vector compute(ashlar::frame const& f, vector const& x) {
-    matrix const& w = weights_[static_cast<std::size_t>(f.what.stage)];
+    matrix const& w = weights_for(f);
     vector y{};
     for (std::size_t i = 0; i < width; ++i) {
       for (std::size_t j = 0; j < width; ++j) y[i] += w[i * width + j] * x[j];
@@ -134,7 +141,7 @@ class small_network {
       for (std::size_t i = 0; i < width; ++i) dy[i] += as<vector>(b)[i];
     for (std::size_t i = 0; i < width; ++i) dy[i] *= 1 - stash[1][i] * stash[1][i];
     as<vector>(f.weight_stash) = dy;
-    matrix const& w = weights_[static_cast<std::size_t>(f.what.stage)];
+    matrix const& w = weights_for(f);
     for (ashlar::buffer b : f.outputs) {
       vector dx{};
       for (std::size_t j = 0; j < width; ++j)

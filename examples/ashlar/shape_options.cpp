@@ -60,6 +60,9 @@ void add_size_options(CLI::App& command, shape_options& o) {
   count("--group", o.group,
         "micro-batches that take turns on a device's chunks (depth-first); 0: as many as devices");
   count("--sequence-chunks", o.sequence_chunks, "pieces of a micro-batch's sequence (seq1f1b)");
+  count("--search", o.search,
+        "passes to dispatch in search of a better order, for schedules that are searched (v-half, zbv, "
+        "...); 0: the published block as it is");
   command.add_option("--seam", o.seam, "how basic units are joined (bitpipe): code or figure")
       ->transform(CLI::CheckedTransformer(std::map<std::string, ashlar::catalog::seam>{
           {"code", ashlar::catalog::seam::code}, {"figure", ashlar::catalog::seam::figure}}))
@@ -94,6 +97,7 @@ ashlar::catalog::shape shape_of(ashlar::catalog::entry const& entry, shape_optio
   must_lie("--routes", o.routes, 1, most_devices);
   must_lie("--rounds", o.rounds, 1, most_micro_batches);
   must_lie("--group", o.group, 0, most_micro_batches);
+  must_lie("--search", o.search, 0, 1'000'000'000);
   must_lie("--sequence-chunks", o.sequence_chunks, 1, most_micro_batches);
   using ashlar::parameter;
   long long passes = 2 * o.p * o.m;  // of two kinds at least
@@ -111,7 +115,8 @@ ashlar::catalog::shape shape_of(ashlar::catalog::entry const& entry, shape_optio
           .rounds = static_cast<int>(o.rounds),
           .group = static_cast<int>(o.group),
           .seams = o.seam,
-          .sequence_chunks = static_cast<int>(o.sequence_chunks)};
+          .sequence_chunks = static_cast<int>(o.sequence_chunks),
+          .search = {.passes = o.search}};
 }
 
 chosen_schedule choose(shape_options const& o) {

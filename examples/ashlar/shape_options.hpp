@@ -26,6 +26,7 @@ struct shape_options {
   long long group = 0;
   ashlar::catalog::seam seam = ashlar::catalog::seam::code;
   long long sequence_chunks = 2;
+  long long search = 1'000'000;
 };
 
 void add_shape_options(CLI::App& command, shape_options& options);

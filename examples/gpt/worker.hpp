@@ -148,6 +148,8 @@ class worker {
       case ashlar::slot_kind::weight_stash:
         return at(stage).weight_stash_size * sizeof(Scalar);
       case ashlar::slot_kind::weight_gradient:
+      case ashlar::slot_kind::weight:
+      case ashlar::slot_kind::gradient_shard:
         return at(stage).weights.size() * sizeof(Scalar);
     }
     return 0;

@@ -44,13 +44,16 @@ enum class rule : unsigned char {
   no_transfer_is_doubled,
   gradient_is_reduced_once,
   gradient_is_reduced_after_its_last_weight_pass,
+  weights_are_resident_when_used,
+  gathered_weights_are_used,
+  gathered_weights_are_given_up,
+  gradient_is_scattered_whole,
+  statistics_see_all_gradients,
+  optimizer_steps_once_after_reduction,
   every_instruction_is_on_its_lane,
   // programs of an import
   every_stage_has_one_owner,
   transfers_lead_to_another_device,
-  weights_are_resident_when_used,
-  gathers_and_releases_alternate,
-  every_gather_is_used,
   every_start_has_its_wait,
   // programs: ordered
   sends_and_receives_have_the_same_order,
@@ -75,6 +78,9 @@ enum class parameter : unsigned char {
   seam,
   sequence_chunk_count,
   layer_count,
+  data_rank_count,
+  weight_buffer_count,
+  prefetch_distance,
 };
 
 // One place in a block, schedule or program.
@@ -163,18 +169,28 @@ constexpr char const* sentence(rule broken) {
       return "every stage's gradient must be reduced exactly once on each replica";
     case rule::gradient_is_reduced_after_its_last_weight_pass:
       return "a gradient must be reduced after the last pass that adds to it";
+    case rule::weights_are_resident_when_used:
+      return "a pass must find its stage's weights gathered and not yet given up";
+    case rule::gathered_weights_are_used:
+      return "weights must not be gathered for nothing";
+    case rule::gathered_weights_are_given_up:
+      return "gathered weights must be given up exactly once, before they are gathered again and by the "
+             "end of the step";
+    case rule::gradient_is_scattered_whole:
+      return "every part of a gradient must be scattered exactly once, before its stage is reduced";
+    case rule::statistics_see_all_gradients:
+      return "gradient statistics must be taken once on each device, after all its reductions and "
+             "before "
+             "its first optimizer step";
+    case rule::optimizer_steps_once_after_reduction:
+      return "every stage must take exactly one optimizer step on each replica, after its gradient is "
+             "reduced";
     case rule::every_instruction_is_on_its_lane:
       return "every instruction must be on the lane that is for it";
     case rule::every_stage_has_one_owner:
       return "a stage must have one owner";
     case rule::transfers_lead_to_another_device:
       return "a transfer must lead from one device to another";
-    case rule::weights_are_resident_when_used:
-      return "no pass may compute on weights that are not resident";
-    case rule::gathers_and_releases_alternate:
-      return "weights must be gathered when they are not resident and released when they are";
-    case rule::every_gather_is_used:
-      return "gathered weights must be used and released";
     case rule::every_start_has_its_wait:
       return "what is started must be waited for, once and later";
     case rule::sends_and_receives_have_the_same_order:

@@ -14,8 +14,10 @@ enum class slot_kind : unsigned char {
   stash,         // what a forward or recompute keeps for the backward passes
   weight_stash,  // what a backward_input keeps for its backward_weight
   weight_gradient,  // the accumulator of a stage; lives as long as the program
+  weight,           // a stage's gathered weights
+  gradient_shard,   // this rank's shard of a stage's weight gradient; lives as long as the program
 };
-inline constexpr int slot_kinds = 6;
+inline constexpr int slot_kinds = 8;
 
 // How an instruction uses a slot. Accumulation reads and writes. Scratch is a write that nobody reads.
 enum class access : unsigned char { read, write, accumulate, scratch };
@@ -28,16 +30,17 @@ struct operand {
 };
 
 // Lanes are in-order queues of a device which run concurrently. Lane 0 computes; transfers have one lane
-// or one a peer; reductions between replicas come last.
+// or one a peer; collectives (between replicas of a stage or data-parallel ranks) come last.
 inline constexpr int compute_lane = 0;
 inline constexpr int first_transfer_lane = 1;
 
 struct instruction {
   opcode code = opcode::compute;
   int lane = compute_lane;
-  pass what = {};  // compute: the pass; send, receive: the pass that made the value; reduce: the stage
+  pass what = {};  // compute: the pass; send, receive: the pass that made the value; else: the stage
   int to = -1;     // send, receive: the stage that the value is for
-  int peer = -1;  // send, receive: the other device; reduce: this replica's rank, the order of summation
+  int peer = -1;   // send, receive: the other device; of a stage's weights or gradient: the number of
+                   // this replica, which is the order of summation
   bool with_next = false;  // compute: runs overlapped with the next instruction of the stream
   int first_operand = 0;
   int operand_count = 0;

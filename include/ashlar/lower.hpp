@@ -3,6 +3,9 @@
 
 #include <ashlar/buffers.hpp>
 #include <ashlar/check_schedule.hpp>
+#include <ashlar/lower/options.hpp>
+#include <ashlar/lower/program_writer.hpp>
+#include <ashlar/lower/sharing_writer.hpp>
 #include <ashlar/pipe.hpp>
 #include <ashlar/program.hpp>
 #include <ashlar/schedule.hpp>
@@ -16,35 +19,25 @@
 
 namespace ashlar {
 
-struct lower_options {
-  transfer_lanes lanes = transfer_lanes::one;
-  transfer_order transfers = transfer_order::finish_time;
-  slot_reuse slots = slot_reuse::when_free;
-};
-
 // Writes one device's stream after the other. Within a stream instructions stand in the order of their
 // times in the schedule, transfers and reductions before the passes that start with them.
 class lowering {
  public:
-  constexpr lowering(schedule const& s, lower_options options)
+  constexpr lowering(schedule const& s, lower_options const& options)
       : s_(s),
         stages_(static_cast<std::size_t>(s.stage_count())),
         edges_(static_cast<std::size_t>(s.graph.edge_count())),
         passes_(s.stage_count(), s.micro_batch_count(), 0),
         stage_values_(stages_ * s.route.size() * per_stage),
         edge_values_(edges_ * s.route.size() * per_edge),
-        weight_gradient_(stages_, -1),
-        reuse_(options.slots) {
-    program_.graph = s.graph;
-    program_.where = s.where;
-    program_.route = s.route;
-    program_.lanes = options.lanes;
-    program_.trains = s.trains;
+        reuse_(options.slots),
+        out_(program_for(s, options)),
+        sharing_(s, options, out_) {
     std::size_t passes = 0;
     for (auto const& order : s.order) passes += order.size();
     // At most two transfers a pass and edge, five operands a pass on a chain.
-    program_.instructions.reserve(passes + 4 * edges_ * s.route.size() + stages_);
-    program_.operands.reserve(5 * passes + 4 * edges_ * s.route.size() + stages_);
+    out_.reserve(passes + 4 * edges_ * s.route.size() + stages_,
+                 5 * passes + 4 * edges_ * s.route.size() + stages_);
     for (auto const& order : s.order)
       for (timed_pass const& t : order)
         if (t.what.kind != pass_kind::work) {
@@ -67,10 +60,23 @@ class lowering {
       }
     }
     for (std::size_t d = 0; d < mine.size(); ++d) write_stream(static_cast<int>(d), mine[d], events);
-    return std::move(program_);
+    return std::move(out_.made());
   }
 
  private:
+  static constexpr program program_for(schedule const& s, lower_options const& options) {
+    program p;
+    p.graph = s.graph;
+    p.where = s.where;
+    p.route = s.route;
+    p.lanes = options.lanes;
+    p.trains = s.trains;
+    p.data_ranks = options.data_ranks;
+    p.sharding = options.sharding;
+    p.step = options.step;
+    return p;
+  }
+
   // Values are numbered by (micro-batch, stage) or (micro-batch, edge), and by what they are.
   enum stage_value { output, checkpoint, stash, weight_stash };
   enum edge_value { received_activation, gradient, received_gradient };
@@ -103,53 +109,43 @@ class lowering {
   constexpr void write_stream(int device, std::vector<int> const& mine,
                               std::vector<event> const& events) {
     pool_ = slot_pool(reuse_);
-    for (std::size_t stage = 0; stage < stages_; ++stage) {
-      weight_gradient_[stage] = -1;
-      if (!s_.trains) continue;
-      for (int d : replicas(s_.where, static_cast<int>(stage)))
-        if (d == device) weight_gradient_[stage] = pool_.acquire(slot_kind::weight_gradient);
-    }
+    sharing_.begin_device(device, pool_);
     std::size_t next = 0;
-    auto const write_events = [&](tick until) {
+    auto const write_events = [&](int position, tick until) {
       for (; next < mine.size(); ++next) {
         event const& e = events[static_cast<std::size_t>(mine[next])];
-        if (e.time > until) return;
+        if (e.time > until) break;
+        sharing_.write_until(position, e.time);
         pool_.advance(e.time);
         if (e.is_reduction())
-          write_reduction(e, device);
+          sharing_.reduce(e.what.stage);
         else
           write_transfer(e, device);
       }
+      sharing_.write_ahead_of(position);
     };
+    int position = 0;
     for (timed_pass const& t : s_.order[static_cast<std::size_t>(device)]) {
-      write_events(t.start);
+      write_events(position, t.start);
       pool_.advance(t.start);
-      write_compute(t, s_.end_of(t));
+      bool const overlaps = t.opens_pair() && !sharing_.is_parted(static_cast<std::size_t>(position));
+      write_compute(t, s_.end_of(t), overlaps);
+      ++position;
     }
-    write_events(max_tick);
-    program_.stream_begin.push_back(static_cast<int>(program_.instructions.size()));
-    program_.slots.insert(program_.slots.end(), pool_.slots().begin(), pool_.slots().end());
-    program_.slot_begin.push_back(static_cast<int>(program_.slots.size()));
+    write_events(position, max_tick);
+    sharing_.end_device();
+    out_.end_stream(pool_.slots());
   }
 
-  constexpr instruction& begin(instruction i) {
-    i.first_operand = static_cast<int>(program_.operands.size());
-    program_.instructions.push_back(i);
-    return program_.instructions.back();
-  }
-  constexpr void use(int slot, access how) {
-    program_.operands.push_back({slot, how});
-    ++program_.instructions.back().operand_count;
-  }
   constexpr void read(value& v, tick until) {
-    use(v.slot, access::read);
+    out_.use(v.slot, access::read);
     v.until = until > v.until ? until : v.until;
     if (--v.reads_left == 0) pool_.release(v.slot, v.until);
   }
   // A value without readers is scratch space of its writer, which ends at `end`.
   constexpr void write(value& v, slot_kind kind, int reads, tick end) {
     v = {pool_.acquire(kind), reads, end};
-    use(v.slot, reads == 0 ? access::scratch : access::write);
+    out_.use(v.slot, reads == 0 ? access::scratch : access::write);
     if (reads == 0) pool_.release(v.slot, end);
   }
 
@@ -157,11 +153,11 @@ class lowering {
     bool const sends = e.source == device;
     int const peer = sends ? e.target : e.source;
     bool const forward = e.what.kind == pass_kind::forward;
-    begin({.code = sends ? opcode::send : opcode::receive,
-           .lane = program_.transfer_lane(peer),
-           .what = e.what,
-           .to = e.to,
-           .peer = peer});
+    out_.begin({.code = sends ? opcode::send : opcode::receive,
+                .lane = out_.made().transfer_lane(peer),
+                .what = e.what,
+                .to = e.to,
+                .peer = peer});
     int const k = e.what.micro_batch, from = e.what.stage;
     if (sends)
       read(forward ? of_stage(k, from, output) : of_edge(k, e.to, from, gradient),
@@ -172,21 +168,10 @@ class lowering {
       write(of_edge(k, e.to, from, received_gradient), slot_kind::gradient, 1, e.time);
   }
 
-  constexpr void write_reduction(event const& e, int device) {
-    std::vector<int> const group = replicas(s_.where, e.what.stage);
-    int rank = 0;
-    while (group[static_cast<std::size_t>(rank)] != device) ++rank;
-    begin({.code = opcode::reduce,
-           .lane = group.size() > 1 ? program_.collective_lane() : compute_lane,
-           .what = e.what,
-           .peer = rank});
-    use(weight_gradient_[static_cast<std::size_t>(e.what.stage)], access::accumulate);
-  }
-
-  constexpr void write_compute(timed_pass const& t, tick end) {
+  constexpr void write_compute(timed_pass const& t, tick end, bool overlaps) {
     pass const what = t.what;
     int const k = what.micro_batch, stage = what.stage;
-    begin({.code = opcode::compute, .lane = compute_lane, .what = what, .with_next = t.opens_pair()});
+    out_.begin({.code = opcode::compute, .lane = compute_lane, .what = what, .with_next = overlaps});
     switch (what.kind) {
       case pass_kind::forward: {
         for (int before : s_.graph.predecessors(stage))
@@ -213,20 +198,17 @@ class lowering {
           write(of_edge(k, before, stage, gradient), slot_kind::gradient, 1, end);
         write(of_stage(k, stage, weight_stash), slot_kind::weight_stash,
               passes_.at(k, stage, result::weight_gradient), end);
-        if (what.kind == pass_kind::backward) accumulate(stage);
+        if (what.kind == pass_kind::backward) sharing_.use_accumulator(stage);
         break;
       case pass_kind::backward_weight:
         read(of_stage(k, stage, stash), end);
         read(of_stage(k, stage, weight_stash), end);
-        accumulate(stage);
+        sharing_.use_accumulator(stage);
         break;
       case pass_kind::work:
-        break;
+        return;
     }
-  }
-
-  constexpr void accumulate(int stage) {
-    use(weight_gradient_[static_cast<std::size_t>(stage)], access::accumulate);
+    sharing_.use_weights(stage);
   }
 
   // A fused backward reads the stash once; input and weight passes once each.
@@ -241,16 +223,17 @@ class lowering {
   result_table<int> passes_;  // 0: no such pass, 1: one, `fused`
   std::vector<value> stage_values_;
   std::vector<value> edge_values_;
-  std::vector<int> weight_gradient_;  // slot by stage on the device being written
   slot_reuse reuse_;
   slot_pool pool_;
-  program program_;
+  program_writer out_;
+  sharing_writer sharing_;
 };
 
 // The program of a valid schedule; its starts decide the order of transfers and which values share a
-// slot. Throws violation with check(s) when the schedule is not valid. O(n) in passes and transfers for
-// unit costs, O(n log n) for others.
+// slot. Throws violation with check(options) or check(s) when one of them is not valid. O(n) in passes
+// and transfers for unit costs, O(n log n) for others.
 constexpr program lower(schedule const& s, lower_options options = {}) {
+  if (diagnosis const d = check(options); !d.ok()) throw violation{d};
   if (diagnosis const d = check(s); !d.ok()) throw violation{d};
   if (options.transfers == transfer_order::asap) return lowering(one_by_one(s), options).run();
   return lowering(s, options).run();

@@ -5,6 +5,7 @@
 #include <ashlar/instruction.hpp>
 #include <ashlar/list_view.hpp>
 #include <ashlar/placement.hpp>
+#include <ashlar/sharing.hpp>
 #include <ashlar/stage_graph.hpp>
 
 #include <cstddef>
@@ -23,6 +24,8 @@ struct program_view {
   int stage_count = 0;
   int micro_batch_count = 0;
   int lane_count = 0;  // of a device
+  int data_ranks = 1;  // that run this program side by side, each on devices of its own
+  sharding_level sharding = sharding_level::none;
   std::span<instruction const> instructions;
   std::span<int const> stream_begin;  // by device, and the end
   std::span<operand const> operands;
@@ -51,6 +54,9 @@ struct program {
   std::vector<int> route;  // of each micro-batch
   transfer_lanes lanes = transfer_lanes::one;
   bool trains = true;  // false: inference, forwards only
+  int data_ranks = 1;  // that run this program side by side, each on devices of its own
+  sharding_level sharding = sharding_level::none;
+  optimizer_step step = optimizer_step::none;
   std::vector<instruction> instructions;
   std::vector<int> stream_begin = {0};
   std::vector<operand> operands;
@@ -64,6 +70,10 @@ struct program {
     return lanes == transfer_lanes::one ? first_transfer_lane : first_transfer_lane + peer;
   }
   constexpr int collective_lane() const { return transfer_lane(device_count() - 1) + 1; }
+  // Where the gradient of a stage that has so many replicas is reduced: nobody to meet, no collective.
+  constexpr int reduction_lane(std::size_t replica_count) const {
+    return replica_count > 1 || data_ranks > 1 ? collective_lane() : compute_lane;
+  }
 
   // Valid while the program is.
   constexpr program_view view() const {
@@ -71,6 +81,8 @@ struct program {
             .stage_count = stage_count(),
             .micro_batch_count = micro_batch_count(),
             .lane_count = collective_lane() + 1,
+            .data_ranks = data_ranks,
+            .sharding = sharding,
             .instructions = instructions,
             .stream_begin = stream_begin,
             .operands = operands,

@@ -31,7 +31,8 @@ constexpr bool overlaps_well(program const& p, int i, int end) {
 // program.
 constexpr diagnosis check_well_formed(program const& p) {
   auto const ends = static_cast<std::size_t>(p.device_count()) + 1;
-  if (p.device_count() < 1 || p.route.empty()) return {.broken = rule::counts_are_positive};
+  if (p.device_count() < 1 || p.route.empty() || p.data_ranks < 1)
+    return {.broken = rule::counts_are_positive};
   if (p.graph.count() != p.stage_count() || p.stream_begin.size() != ends || p.slot_begin.size() != ends
       || p.stream_begin.back() != static_cast<int>(p.instructions.size())
       || p.slot_begin.back() != static_cast<int>(p.slots.size()))

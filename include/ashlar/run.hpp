@@ -3,6 +3,7 @@
 
 #include <ashlar/hazards.hpp>
 #include <ashlar/program.hpp>
+#include <ashlar/run/collectives.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -29,6 +30,7 @@ struct frame {
   buffer stash;            // all passes but work
   buffer weight_stash;     // backward passes; scratch space in a fused one
   buffer weight_gradient;  // backward and backward_weight add to it; zero when a step begins
+  buffer weight = {};      // all passes but work, if weights are sharded: the stage's, gathered
 };
 
 // A model. Passes of different devices are called from different threads, of one device from one thread
@@ -44,8 +46,9 @@ concept worker = requires(W& w, frame const& f, slot_kind kind, int stage, buffe
   w.backward_input(f);
   w.backward_weight(f);
   w.accumulate(stage, bytes, bytes);  // (stage, into, from): into += from, element by element
-  w.reduced(stage, bytes);  // the stage's weight gradient of this step is complete; called on each
-                            // replica, and so perhaps from several threads at once
+  w.reduced(stage, bytes);  // the stage's weight gradient of this step (or this rank's shard of it) is
+                            // complete; called on each replica, and so perhaps from several threads at
+                            // once
 };
 
 // What a transfer carries. Both sides name it, so that a mismatch is found where it happens.
@@ -65,7 +68,8 @@ concept transport = requires(T& t, instruction const& i, int index, message m, b
   t.begin(i, index);       // instruction `index` is about to start
   t.send(i, m, bytes);     // to i.peer
   t.receive(i, m, bytes);  // from i.peer
-  t.reduce(i, bytes);      // sum over the replicas of i.what.stage; i.peer is this replica's rank
+  t.reduce(i, bytes);      // sum over the replicas of i.what.stage (and the data-parallel ranks, unless
+                           // sharded); i.peer is this replica's number
   t.done(i, index);        // whoever waits for instruction `index` may go on once it has happened
 };
 
@@ -80,6 +84,7 @@ class device_plan {
     list_view<instruction> const stream = p.stream(device);
     list_view<slot_kind> const kinds = p.slots_of(device);
     steps_.reserve(stream.size());
+    std::vector<held_gradient> held(kinds.size());  // by slot
     std::size_t operands = 0;
     for (instruction const& i : stream) operands += p.operands_of(i).size();
     messages_.reserve(operands);  // frames point into it
@@ -92,9 +97,15 @@ class device_plan {
         auto const slot = static_cast<std::size_t>(o.slot);
         if (i.code == opcode::compute)
           place(s.frame, kinds[slot], slots[slot]);
+        else if (i.code == opcode::statistics)
+          s.gradients.push_back(held[slot]);
         else
-          s.bytes = value_in(slots[slot], bytes(kinds[slot], i.what.stage));
+          (kinds[slot] == slot_kind::gradient_shard && i.code == opcode::scatter ? s.shard : s.bytes) =
+              value_in(slots[slot], bytes(kinds[slot], i.what.stage));
+        // Replicas have the same gradient: the first one's counts.
+        if (i.code == opcode::reduce) held[slot] = {i.peer == 0 ? i.what.stage : nobody, s.bytes};
       }
+      std::erase_if(s.gradients, [](held_gradient const& g) { return g.stage == nobody; });
       // Messages of the two directions lie one behind the other: what is read comes before what is
       // written.
       std::size_t reads = 0, writes = 0;
@@ -110,8 +121,10 @@ class device_plan {
 
   struct step {
     instruction what;
-    ashlar::frame frame;  // of a compute
-    buffer bytes;         // of a transfer or reduction
+    ashlar::frame frame;                   // of a compute
+    buffer bytes;                          // of a transfer or collective
+    buffer shard;                          // of a scatter
+    std::vector<held_gradient> gradients;  // of statistics: those that this device counts for
   };
 
   step const& at(int index) const { return steps_[static_cast<std::size_t>(index)]; }
@@ -122,6 +135,8 @@ class device_plan {
   std::vector<int> const& lane(int number) const { return lanes_[static_cast<std::size_t>(number)]; }
 
  private:
+  static constexpr int nobody = -1;
+
   static constexpr bool is_message(slot_kind kind) {
     return kind == slot_kind::activation || kind == slot_kind::gradient;
   }
@@ -148,6 +163,11 @@ class device_plan {
         return;
       case slot_kind::weight_gradient:
         f.weight_gradient = memory;
+        return;
+      case slot_kind::weight:
+        f.weight = memory;
+        return;
+      case slot_kind::gradient_shard:
         return;
     }
   }
@@ -220,6 +240,20 @@ void interpret(device_plan const& plan, int index, Worker& w, Transport& t) {
     case opcode::reduce:
       if (s.what.lane != compute_lane) t.reduce(s.what, s.bytes);
       w.reduced(s.what.what.stage, s.bytes);
+      break;
+    case opcode::gather:
+      run_detail::gather(s.what, s.bytes, w, t);
+      break;
+    case opcode::release:  // only to be waited for
+      break;
+    case opcode::scatter:
+      run_detail::scatter(s.what, s.bytes, s.shard, t);
+      break;
+    case opcode::statistics:
+      run_detail::statistics(s.what, s.gradients, w, t);
+      break;
+    case opcode::optimize:
+      run_detail::optimize(s.what, s.bytes, w);
       break;
   }
   t.done(s.what, index);

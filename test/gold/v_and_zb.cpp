@@ -39,7 +39,8 @@ row read(json const& r) {
             .limit = more.value("k", 0),
             .shape = {.p = devices{r["p"].get<int>()},
                       .m = micro_batches{r["m"].get<int>()},
-                      .cost = costs(stage_cost{c[0], c[1], c[2]}, c[3])},
+                      .cost = costs(stage_cost{c[0], c[1], c[2]}, c[3]),
+                      .search = {.passes = 1'000'000}},
             .makespan = r["makespan"],
             .span = r["span"]};
   found.shape.v = chunks{more.value("v", 2)};

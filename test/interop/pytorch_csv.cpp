@@ -18,7 +18,7 @@ TEST_CASE("written and read again, a schedule is the same") {
       for (int m : {1, 2, 5, 12}) {
         schedule s;
         try {
-          s = entry.make({.p = devices{p}, .m = micro_batches{m}, .search = {.passes = 0}});
+          s = entry.make({.p = devices{p}, .m = micro_batches{m}});
         } catch (violation const&) {
           continue;  // not for this size
         }

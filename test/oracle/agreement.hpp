@@ -24,7 +24,8 @@ inline std::string written_out(program const& p) {
   for (int d = 0; d < p.device_count(); ++d) {
     int index = 0;
     for (instruction const& i : p.view().stream(d)) {
-      static constexpr char const *codes[] = {"compute", "send", "receive", "reduce"},
+      static constexpr char const *codes[] = {"compute", "send",    "receive",    "reduce",  "gather",
+                                              "release", "scatter", "statistics", "optimize"},
                                   *uses[] = {"r", "w", "a", "s"};
       out << "  " << d << '[' << index++ << "] lane " << i.lane << ' ' << codes[static_cast<int>(i.code)]
           << ' ' << "FRBIWx"[static_cast<int>(i.what.kind)] << " stage " << i.what.stage

@@ -106,3 +106,52 @@ TEST_CASE("every rule has a sentence that ends in its quantities") {
   }
   CHECK(explain(diagnosis{}) == "nothing is wrong");
 }
+
+TEST_CASE("what is shared has names, and its rules have sentences") {
+  program const good = lower(
+      one_f_one_b(),
+      {.data_ranks = 2, .sharding = sharding_level::full, .step = optimizer_step::after_statistics});
+  auto const position = [&](opcode code) {
+    int at = 0;
+    for (instruction const& i : good.view().stream(0)) {
+      if (i.code == code) return at;
+      ++at;
+    }
+    return -1;
+  };
+  auto const without = [&](opcode code) {
+    program p = good;
+    p.instructions.erase(p.instructions.begin() + position(code));
+    for (std::size_t d = 1; d < p.stream_begin.size(); ++d) --p.stream_begin[d];
+    return explain(check(p));
+  };
+  auto const name_of_first = [&](opcode code) {
+    return to_string(good.view().stream(0)[static_cast<std::size_t>(position(code))]);
+  };
+  CHECK(name_of_first(opcode::gather) == "gather stage 0");
+  CHECK(name_of_first(opcode::release) == "release stage 0");
+  CHECK(name_of_first(opcode::scatter) == "scatter stage 0");
+  CHECK(name_of_first(opcode::statistics) == "gradient statistics");
+  CHECK(name_of_first(opcode::optimize) == "optimize stage 0");
+  CHECK(without(opcode::gather)
+        == "a pass must find its stage's weights gathered and not yet given up, but 0F0 on device 0 at "
+           "position 0 comes before any gather of them");
+  CHECK(without(opcode::release)
+        == "gathered weights must be given up exactly once, before they are gathered again and by the end "
+           "of the step, but the gather of stage 0 on device 0 at position 0 has no release");
+  CHECK(contains(without(opcode::scatter),
+                 "every part of a gradient must be scattered exactly once, before its stage is reduced, "
+                 "but what 0B7 on device 0 at position"));
+  CHECK(contains(without(opcode::statistics),
+                 "the reduction of gradient statistics on device 0 is missing"));
+  CHECK(contains(without(opcode::optimize), "the optimizer step of stage 0 on device 0 is missing"));
+}
+
+TEST_CASE("options of sharing that cannot be are refused in words") {
+  CHECK(explain(check(lower_options{.data_ranks = 0}))
+        == "the number of data-parallel ranks must be at least 1, not 0");
+  CHECK(explain(check(lower_options{.weight_buffers = -2}))
+        == "the number of weight buffers must be at least 1, not -2");
+  CHECK(explain(check(lower_options{.prefetch = -1}))
+        == "the number of passes that a gather stands ahead must be at least 0, not -1");
+}

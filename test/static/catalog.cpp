@@ -8,10 +8,7 @@
 
 using namespace ashlar;
 
-// Without a search, which takes longer than compilers wait.
-constexpr catalog::shape shape() {
-  return {.p = devices{8}, .m = micro_batches{32}, .search = {.passes = 0}};
-}
+constexpr catalog::shape shape() { return {.p = devices{8}, .m = micro_batches{32}}; }
 
 template <std::size_t Entry>
 constexpr block block_of() {

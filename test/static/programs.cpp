@@ -11,7 +11,7 @@ using namespace ashlar;
 
 template <std::size_t Entry, transfer_lanes Lanes = transfer_lanes::one>
 constexpr program program_of() {
-  return catalog::entries[Entry].make({.p = devices{4}, .m = micro_batches{8}, .search = {.passes = 0}})
+  return catalog::entries[Entry].make({.p = devices{4}, .m = micro_batches{8}})
          | lower(lower_options{.lanes = Lanes});
 }
 

@@ -6,9 +6,7 @@
 
 using namespace ashlar;
 
-constexpr catalog::shape shape() {
-  return {.p = devices{8}, .m = micro_batches{32}, .search = {.passes = 0}};
-}
+constexpr catalog::shape shape() { return {.p = devices{8}, .m = micro_batches{32}}; }
 constexpr schedule grouped() { return catalog::find("grouped-interleaved")->make(shape()); }
 constexpr schedule v_min() { return catalog::find("v-min")->make(shape()); }
 

@@ -11,8 +11,7 @@ using namespace ashlar;
 
 template <std::size_t Entry>
 constexpr program program_of() {
-  return catalog::entries[Entry].make({.p = devices{8}, .m = micro_batches{32}, .search = {.passes = 0}})
-         | lower();
+  return catalog::entries[Entry].make({.p = devices{8}, .m = micro_batches{32}}) | lower();
 }
 
 // Variables, so that the limits on constant evaluation are for each entry alone.

@@ -20,7 +20,7 @@ constexpr bool test_find() {
 BOTH_TIMES("entries by name", test_find)
 
 TEST_CASE("an entry makes a schedule under the shape's costs") {
-  catalog::shape shape{.p = devices{4}, .m = micro_batches{8}, .search = {.passes = 0}};
+  catalog::shape shape{.p = devices{4}, .m = micro_batches{8}};
   shape.cost = costs(stage_cost{2, 3, 4}, 1);
   for (catalog::entry const& e : catalog::entries) {
     CAPTURE(e.name);

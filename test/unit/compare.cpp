@@ -10,8 +10,7 @@ using namespace shapes;
 namespace {
 
 constexpr comparison compared(char const* name, int p, int m, costs const& cost = {}) {
-  return compare(*catalog::find(name),
-                 {.p = devices{p}, .m = micro_batches{m}, .cost = cost, .search = {.passes = 0}});
+  return compare(*catalog::find(name), {.p = devices{p}, .m = micro_batches{m}, .cost = cost});
 }
 
 constexpr bool test_counts() {

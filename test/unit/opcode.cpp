@@ -12,6 +12,11 @@ constexpr bool test_numbers() {
   HOLDS(static_cast<int>(opcode::send) == 1);
   HOLDS(static_cast<int>(opcode::receive) == 2);
   HOLDS(static_cast<int>(opcode::reduce) == 3);
+  HOLDS(static_cast<int>(opcode::gather) == 4);
+  HOLDS(static_cast<int>(opcode::release) == 5);
+  HOLDS(static_cast<int>(opcode::scatter) == 6);
+  HOLDS(static_cast<int>(opcode::statistics) == 7);
+  HOLDS(static_cast<int>(opcode::optimize) == 8);
   return true;
 }
 BOTH_TIMES("opcodes keep their numbers", test_numbers)

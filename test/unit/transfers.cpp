@@ -33,8 +33,7 @@ constexpr bool test_ties() {
 BOTH_TIMES("ties have an order too", test_ties)
 
 constexpr bool test_local() {
-  schedule const s =
-      catalog::find("v-half")->make({.p = devices{2}, .m = micro_batches{1}, .search = {.passes = 0}});
+  schedule const s = catalog::find("v-half")->make({.p = devices{2}, .m = micro_batches{1}});
   int between = 0;
   for (event const& e : events_in_order(s)) {
     if (e.is_reduction()) continue;

@@ -164,7 +164,7 @@ class csv_comms {
         return;
       case csv_action::unshard:
         if (w.resident)
-          complain(here, rule::gathers_and_releases_alternate,
+          complain(here, rule::gathered_weights_are_given_up,
                    "they are there since " + tokens_.place_of(w.gather));
         w.gather = here;
         w.resident = true;
@@ -172,9 +172,9 @@ class csv_comms {
         return;
       case csv_action::reshard:
         if (!w.resident)
-          complain(here, rule::gathers_and_releases_alternate, "they are not there");
+          complain(here, rule::gathered_weights_are_given_up, "they are not there");
         else if (!w.used)
-          complain(w.gather, rule::every_gather_is_used,
+          complain(w.gather, rule::gathered_weights_are_used,
                    "nothing uses them until " + tokens_.place_of(here));
         w.resident = false;
         return;
@@ -265,7 +265,7 @@ class csv_comms {
     weights const& w = weights_[static_cast<std::size_t>(stage)];
     csv_problem const line{owner(stage) + 1, 0, std::to_string(stage) + "REDUCE_GRAD", ""};
     if (w.resident)
-      complain(w.gather, rule::every_gather_is_used,
+      complain(w.gather, rule::gathered_weights_are_used,
                std::string("they are ") + (w.used ? "never released" : "never used"));
     if (reduces_ && is_none(w.reduction))
       problems_.add(line, rule::gradient_is_reduced_once, "it is missing");

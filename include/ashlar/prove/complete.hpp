@@ -4,6 +4,7 @@
 
 #include <ashlar/check_block.hpp>
 #include <ashlar/prove/messages.hpp>
+#include <ashlar/prove/sharing.hpp>
 #include <ashlar/sharing.hpp>
 
 #include <cstddef>
@@ -155,15 +156,20 @@ constexpr diagnosis reductions_are_complete(program const& p, message_index cons
   return {};
 }
 
-// Computing, the transfers with a peer and the reductions between replicas have a lane each: a model is
+// Computing, the transfers with a peer and the collectives have a lane each: a model is
 // called by one thread a device, and a communicator belongs to one lane. Only then does the order of a
 // lane say in which order messages meet.
 constexpr diagnosis lanes_are_right(program const& p, message_index const& index) {
   for (std::size_t i = 0; i < p.instructions.size(); ++i) {
     instruction const& self = p.instructions[i];
     bool const transfers = self.code == opcode::send || self.code == opcode::receive;
-    bool const meets = self.code == opcode::reduce && replicas(p.where, self.what.stage).size() > 1;
-    int const lane = transfers ? p.transfer_lane(self.peer) : meets ? p.collective_lane() : compute_lane;
+    int lane = compute_lane;
+    if (transfers)
+      lane = p.transfer_lane(self.peer);
+    else if (self.code == opcode::reduce)
+      lane = p.reduction_lane(replicas(p.where, self.what.stage).size());
+    else if (self.code != opcode::compute && self.code != opcode::optimize)
+      lane = p.collective_lane();
     if (self.lane != lane)
       return {.broken = rule::every_instruction_is_on_its_lane,
               .first = index.at(static_cast<int>(i)),
@@ -180,6 +186,7 @@ constexpr diagnosis check_complete(program const& p, message_index& index) {
   if (diagnosis const d = prove_detail::sequence_chunks_are_in_order(p, index); !d.ok()) return d;
   if (diagnosis const d = prove_detail::transfers_are_complete(p, index); !d.ok()) return d;
   if (diagnosis const d = prove_detail::reductions_are_complete(p, index); !d.ok()) return d;
+  if (diagnosis const d = check_sharing(p, index); !d.ok()) return d;
   return prove_detail::lanes_are_right(p, index);
 }
 

@@ -15,7 +15,7 @@ namespace ashlar {
 // Runs the program on a machine whose lanes advance whenever they can. What one lane does never takes
 // away another's possibility, so if this run ends, every run ends; and if it gets stuck, the
 // instructions left wait for each other: the union of lane orders, waits and meetings (of a send with
-// its receive, of the replicas of a reduction) has a cycle.
+// its receive, of the replicas of a reduction, of all devices) has a cycle.
 class rendezvous_machine {
  public:
   // For a complete program; `index` holds both halves of every transfer.
@@ -25,7 +25,7 @@ class rendezvous_machine {
         lanes_(static_cast<std::size_t>(p.collective_lane()) + 1),
         state_(p.instructions.size()),
         head_(lanes_ * static_cast<std::size_t>(p.device_count()), none),
-        reductions_(static_cast<std::size_t>(p.stage_count())) {
+        meetings_(static_cast<std::size_t>(p.stage_count()) + 1) {
     program_view const view = p.view();
     for (int d = 0; d < p.device_count(); ++d) waits_.push_back(waits(view, d));
     for (std::size_t i = p.instructions.size(); i-- > 0;) {
@@ -112,6 +112,11 @@ class rendezvous_machine {
     }
     switch (at(i).code) {
       case opcode::compute:
+      case opcode::optimize:
+      // Between data-parallel ranks, which all run this program: what one does, all do.
+      case opcode::gather:
+      case opcode::release:
+      case opcode::scatter:
         finish(i, awake);
         return true;
       case opcode::send:
@@ -125,12 +130,17 @@ class rendezvous_machine {
         return true;
       }
       case opcode::reduce:
+      case opcode::statistics:
         break;
     }
     of(i).arrived = true;
-    std::vector<int>& met = reductions_[static_cast<std::size_t>(at(i).what.stage)];
+    bool const all = at(i).code == opcode::statistics;
+    std::vector<int>& met =
+        all ? meetings_.back() : meetings_[static_cast<std::size_t>(at(i).what.stage)];
     met.push_back(i);
-    if (met.size() < replicas(p_.where, at(i).what.stage).size()) return false;
+    std::size_t const wanted =
+        all ? static_cast<std::size_t>(p_.device_count()) : replicas(p_.where, at(i).what.stage).size();
+    if (met.size() < wanted) return false;
     for (int member : met) {
       finish(member, awake);
       if (member != i) awake.push_back(lane_of(member));
@@ -149,11 +159,10 @@ class rendezvous_machine {
   constexpr int blocker(int i) {
     if (int const head = head_[lane_of(i)]; head != i) return head;
     if (int const other = unmet_wait(i); other != none) return other;
-    if (at(i).code != opcode::reduce) return partner(i);
+    if (at(i).code == opcode::send || at(i).code == opcode::receive) return partner(i);
     for (std::size_t j = 0; j < state_.size(); ++j) {
       auto const other = static_cast<int>(j);
-      if (at(other).code == opcode::reduce && at(other).what.stage == at(i).what.stage
-          && !of(other).arrived)
+      if (at(other).code == at(i).code && at(other).what.stage == at(i).what.stage && !of(other).arrived)
         return other;
     }
     return i;
@@ -163,8 +172,9 @@ class rendezvous_machine {
   message_index& index_;
   std::size_t lanes_;
   std::vector<state> state_;
-  std::vector<int> head_;                     // by device and lane: the instruction that is up
-  std::vector<std::vector<int>> reductions_;  // by stage: replicas that have come
+  std::vector<int> head_;                   // by device and lane: the instruction that is up
+  std::vector<std::vector<int>> meetings_;  // who has come, to the reduction of each stage and, last, to
+                                            // the statistics
   std::vector<wait_table> waits_;
 };
 

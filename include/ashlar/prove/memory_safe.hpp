@@ -4,6 +4,7 @@
 
 #include <ashlar/dependencies.hpp>
 #include <ashlar/prove/messages.hpp>
+#include <ashlar/sharing.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +17,10 @@ namespace ashlar {
 class slot_walk {
  public:
   constexpr explicit slot_walk(program const& p)
-      : p_(p), view_(p.view()), passes_(p.stage_count(), p.micro_batch_count(), 0) {
+      : p_(p),
+        view_(p.view()),
+        sharded_(p.sharding != sharding_level::none),
+        passes_(p.stage_count(), p.micro_batch_count(), 0) {
     for (instruction const& i : p.instructions)
       if (i.code == opcode::compute && i.what.kind != pass_kind::work)
         passes_.at(i.what.micro_batch, i.what.stage, result_of(i.what.kind)) =
@@ -29,6 +33,7 @@ class slot_walk {
       device_ = d;
       contents_.assign(view_.slots_of(d).size(), {});
       accumulator_.assign(static_cast<std::size_t>(p_.stage_count()), -1);
+      if (sharded_) shard_ = accumulator_;
       list_view<instruction> const stream = view_.stream(d);
       for (std::size_t i = 0; i < stream.size(); ++i) {
         operands_ = view_.operands_of(stream[i]);
@@ -107,13 +112,63 @@ class slot_walk {
     *c = {reads == 0 ? value{} : v, reads, -1, where_};
   }
   constexpr void accumulate(int stage) {
-    content* const c = next(slot_kind::weight_gradient, access::accumulate);
+    add_to(slot_kind::weight_gradient, stage, accumulator_[static_cast<std::size_t>(stage)]);
+  }
+  // A stage has one accumulator at a time, `only`.
+  constexpr void add_to(slot_kind kind, int stage, int& only) {
+    content* const c = next(kind, access::accumulate);
     if (c == nullptr) return;
-    value const v{slot_kind::weight_gradient, stage, -1, -1};
+    value const v{kind, stage, -1, -1};
     if (c->holds.stage == -1) *c = {v, 0, -1, where_};
-    int& only = accumulator_[static_cast<std::size_t>(stage)];
     if (only == -1) only = slot_;
     if (c->holds != v || only != slot_) complain(rule::slot_holds_what_is_read, slot_);
+  }
+  // Reads that nobody counts: of weights and of gradients that are complete.
+  constexpr content* look_at(slot_kind kind, int stage, access how) {
+    content* const c = next(kind, how);
+    if (c == nullptr) return nullptr;
+    if (c->holds != value{kind, stage, -1, -1}) {
+      complain(rule::slot_holds_what_is_read, slot_);
+      return nullptr;
+    }
+    return c;
+  }
+
+  // The slot in which a stage's gradient is complete.
+  constexpr slot_kind whole_gradient() const {
+    return sharded_ ? slot_kind::gradient_shard : slot_kind::weight_gradient;
+  }
+  constexpr void visit_shared(instruction const& i) {
+    int const stage = i.what.stage;
+    if (i.code == opcode::gather) {
+      content* const c = next(slot_kind::weight, access::write);
+      if (c == nullptr) return;
+      if (c->holds.stage != -1)
+        return complain(rule::no_slot_is_overwritten_before_its_last_read, slot_);
+      *c = {{slot_kind::weight, stage, -1, -1}, 0, -1, where_};
+    } else if (i.code == opcode::release) {
+      if (content* const c = look_at(slot_kind::weight, stage, access::scratch); c != nullptr) *c = {};
+    } else if (i.code == opcode::scatter) {
+      accumulate(stage);
+      if (!found_.ok()) return;
+      contents_[static_cast<std::size_t>(slot_)] = {};
+      accumulator_[static_cast<std::size_t>(stage)] = -1;
+      add_to(slot_kind::gradient_shard, stage, shard_[static_cast<std::size_t>(stage)]);
+    } else if (i.code == opcode::optimize) {
+      look_at(whole_gradient(), stage, access::accumulate);
+    } else {  // statistics, of each gradient of the device once
+      std::vector<char> seen(static_cast<std::size_t>(p_.stage_count()), 0);
+      std::size_t wanted = chunks_of(p_.where, device_).size();
+      while (found_.ok() && next_ < operands_.size()) {
+        content* const c = next(whole_gradient(), access::read);
+        if (c == nullptr) return;
+        if (c->holds.stage < 0 || seen[static_cast<std::size_t>(c->holds.stage)] != 0)
+          return complain(rule::slot_holds_what_is_read, slot_);
+        seen[static_cast<std::size_t>(c->holds.stage)] = 1;
+        --wanted;
+      }
+      if (found_.ok() && wanted != 0) complain(rule::slot_holds_what_is_read, -1);
+    }
   }
 
   constexpr bool is_local(int micro_batch, int stage) const {
@@ -137,12 +192,28 @@ class slot_walk {
         write({forward ? slot_kind::activation : slot_kind::gradient, stage, k, i.to}, 1);
         return;
       case opcode::reduce:
-        accumulate(stage);
+        if (sharded_)
+          add_to(slot_kind::gradient_shard, stage, shard_[static_cast<std::size_t>(stage)]);
+        else
+          accumulate(stage);
+        return;
+      case opcode::gather:
+      case opcode::release:
+      case opcode::scatter:
+      case opcode::optimize:
+      case opcode::statistics:
+        visit_shared(i);
         return;
       case opcode::compute:
         break;
     }
-    switch (i.what.kind) {
+    visit_pass(i.what);
+    if (sharded_ && i.what.kind != pass_kind::work) look_at(slot_kind::weight, stage, access::read);
+  }
+
+  constexpr void visit_pass(pass what) {
+    int const stage = what.stage, k = what.micro_batch;
+    switch (what.kind) {
       case pass_kind::forward: {
         for (int before : p_.graph.predecessors(stage))
           read({slot_kind::activation, before, k, is_local(k, before) ? -1 : stage});
@@ -150,12 +221,12 @@ class slot_walk {
           write({slot_kind::activation, stage, k, -1}, readers);
         bool const again = passes_.at(k, stage, result::recomputed) != 0;
         if (again) write({slot_kind::checkpoint, stage, k, -1}, 1);
-        write({slot_kind::stash, stage, k, -1}, again ? 0 : stash_reads(i.what));
+        write({slot_kind::stash, stage, k, -1}, again ? 0 : stash_reads(what));
         return;
       }
       case pass_kind::recompute:
         read({slot_kind::checkpoint, stage, k, -1});
-        write({slot_kind::stash, stage, k, -1}, stash_reads(i.what));
+        write({slot_kind::stash, stage, k, -1}, stash_reads(what));
         return;
       case pass_kind::backward:
       case pass_kind::backward_input:
@@ -164,7 +235,7 @@ class slot_walk {
         for (int before : p_.graph.predecessors(stage))
           write({slot_kind::gradient, stage, k, before}, 1);
         write({slot_kind::weight_stash, stage, k, -1}, passes_.at(k, stage, result::weight_gradient));
-        if (i.what.kind == pass_kind::backward) accumulate(stage);
+        if (what.kind == pass_kind::backward) accumulate(stage);
         return;
       case pass_kind::backward_weight:
         read({slot_kind::stash, stage, k, -1});
@@ -178,10 +249,12 @@ class slot_walk {
 
   program const& p_;
   program_view view_;
+  bool sharded_;
   result_table<int> passes_;  // 0: no such pass, 1: one, `fused`
   int device_ = 0;
   std::vector<content> contents_;
   std::vector<int> accumulator_;  // slot by stage
+  std::vector<int> shard_;        // slot by stage, if sharded
   list_view<operand> operands_;
   std::size_t next_ = 0;
   int slot_ = 0;
@@ -201,6 +274,7 @@ constexpr diagnosis check_memory_budget(program const& p, Bytes bytes, std::int6
     std::vector<std::int64_t> size(slots.size(), 0);
     for (instruction const& i : view.stream(d))
       for (operand const& o : view.operands_of(i)) {
+        if (i.code == opcode::statistics) continue;  // of gradients of several stages
         auto const slot = static_cast<std::size_t>(o.slot);
         auto const need = static_cast<std::int64_t>(bytes(slots[slot], i.what.stage));
         size[slot] = need > size[slot] ? need : size[slot];

@@ -31,6 +31,16 @@ inline std::string name_of_site(site const& s) {
       return "the receive of " + to_string(s.what);
     case opcode::reduce:
       return "the reduction of stage " + std::to_string(s.what.stage);
+    case opcode::gather:
+      return "the gather of stage " + std::to_string(s.what.stage);
+    case opcode::release:
+      return "the release of stage " + std::to_string(s.what.stage);
+    case opcode::scatter:
+      return "the scatter of stage " + std::to_string(s.what.stage);
+    case opcode::statistics:
+      return "the reduction of gradient statistics";
+    case opcode::optimize:
+      return "the optimizer step of stage " + std::to_string(s.what.stage);
   }
   return to_string(s.what);
 }
@@ -101,13 +111,28 @@ inline std::string quantities(diagnosis const& d) {
       return first + (d.first.index < 0 ? " is missing" : " does not belong there");
     case rule::gradient_is_reduced_after_its_last_weight_pass:
       return first + " comes before " + second;
+    case rule::weights_are_resident_when_used:
+      return first
+             + (d.second.device >= 0 ? " comes after " + second : " comes before any gather of them");
+    case rule::gathered_weights_are_used:
+      return first + " is followed by no pass of the stage"
+             + (d.second.device >= 0 ? " before " + second : "");
+    case rule::gathered_weights_are_given_up:
+      if (d.first.code == opcode::release)
+        return first + (d.second.device >= 0 ? " repeats " + second : " has no gather before it");
+      return first + (d.second.device >= 0 ? " finds them resident since " + second : " has no release");
+    case rule::gradient_is_scattered_whole:
+      if (d.first.code == opcode::scatter)
+        return first + (d.second.device >= 0 ? " comes after " + second : " finds nothing to scatter");
+      return "what " + first + " adds is not scattered before " + second;
+    case rule::statistics_see_all_gradients:
+    case rule::optimizer_steps_once_after_reduction:
+      if (d.first.index < 0) return first + " is missing";
+      return first + (d.second.device >= 0 ? " is out of place beside " + second : " is out of place");
     case rule::every_instruction_is_on_its_lane:
       return first + " is on lane " + n;
     case rule::every_stage_has_one_owner:
     case rule::transfers_lead_to_another_device:
-    case rule::weights_are_resident_when_used:
-    case rule::gathers_and_releases_alternate:
-    case rule::every_gather_is_used:
     case rule::every_start_has_its_wait:
       return first + (d.second.device >= 0 ? " conflicts with " + second : " breaks it");
     case rule::sends_and_receives_have_the_same_order:
@@ -186,6 +211,12 @@ inline char const* name_of(parameter which) {
       return "sequence chunks";
     case parameter::layer_count:
       return "layers";
+    case parameter::data_rank_count:
+      return "data-parallel ranks";
+    case parameter::weight_buffer_count:
+      return "weight buffers";
+    case parameter::prefetch_distance:
+      return "passes that a gather stands ahead";
   }
   return "parameters";
 }

@@ -58,6 +58,10 @@ constexpr char const* name_of(slot_kind kind) {
       return "stash";
     case slot_kind::weight_stash:
       return "weight stash";
+    case slot_kind::weight:
+      return "weight";
+    case slot_kind::gradient_shard:
+      return "gradient shard";
     case slot_kind::weight_gradient:
       break;
   }
@@ -68,7 +72,8 @@ inline std::string to_string(pass what) {
   return std::to_string(what.stage) + letter_of(what.kind) + std::to_string(what.micro_batch);
 }
 
-// A line of a listing: `2F0`, `send 2F0 to device 3`, `receive 1F0 from device 1`, `reduce stage 2`.
+// A line of a listing: `2F0`, `send 2F0 to device 3`, `receive 1F0 from device 1`, `reduce stage 2`,
+// `gather stage 2`.
 inline std::string to_string(instruction const& i) {
   switch (i.code) {
     case opcode::compute:
@@ -79,6 +84,16 @@ inline std::string to_string(instruction const& i) {
       return "receive " + to_string(i.what) + " from device " + std::to_string(i.peer);
     case opcode::reduce:
       return "reduce stage " + std::to_string(i.what.stage);
+    case opcode::gather:
+      return "gather stage " + std::to_string(i.what.stage);
+    case opcode::release:
+      return "release stage " + std::to_string(i.what.stage);
+    case opcode::scatter:
+      return "scatter stage " + std::to_string(i.what.stage);
+    case opcode::statistics:
+      return "gradient statistics";
+    case opcode::optimize:
+      return "optimize stage " + std::to_string(i.what.stage);
   }
   return to_string(i.what);
 }

@@ -192,11 +192,34 @@ class timed_machine {
       case opcode::send:
       case opcode::receive:
         return o_.mode == transfer_mode::buffered ? move_buffered(i, awake) : meet(i, awake);
+      case opcode::gather:
+      case opcode::scatter: {  // the ranks run in step: each device meets only itself on the others
+        stage_bytes const& b = o_.bytes_of(at(i).what.stage);
+        byte_count const size = at(i).code == opcode::gather ? b.weights : b.weight_gradient;
+        finish(i, saturating_sum(time(i).start, half_ring_time(o_.collective, size, ranks())), awake);
+        return true;
+      }
+      case opcode::release:
+        finish(i, time(i).start, awake);
+        return true;
+      case opcode::optimize:
+        finish(i, saturating_sum(time(i).start, share_of(o_.optimizer, sharded() ? ranks() : 1)), awake);
+        return true;
+      case opcode::statistics:
+        return meet_all(i, statistics_, p_.device_count(),
+                        ring_time(o_.collective, 0, tick{p_.device_count()} * ranks()), awake);
       case opcode::reduce:
         break;
     }
-    return reduce(i, awake);
+    auto const stage = static_cast<std::size_t>(at(i).what.stage);
+    byte_count const size = o_.bytes_of(at(i).what.stage).weight_gradient;
+    tick const ring = sharded() ? ring_time(o_.collective, share_of(size, ranks()), replicas_[stage])
+                                : ring_time(o_.collective, size, tick{replicas_[stage]} * ranks());
+    return meet_all(i, reductions_[stage], replicas_[stage], ring, awake);
   }
+
+  constexpr bool sharded() const { return p_.sharding != sharding_level::none; }
+  constexpr int ranks() const { return p_.data_ranks > 1 ? p_.data_ranks : o_.data_ranks; }
 
   // A forward that is ready and the backward that it overlaps: both start when both can.
   constexpr bool try_pair(int i, std::vector<std::size_t>& awake) {
@@ -271,21 +294,18 @@ class timed_machine {
     return true;
   }
 
-  // All replicas start together when the last has come.
-  constexpr bool reduce(int i, std::vector<std::size_t>& awake) {
+  // All `members` start together when the last has come, and take so long.
+  constexpr bool meet_all(int i, std::vector<int>& met, int members, tick length,
+                          std::vector<std::size_t>& awake) {
     of(i).arrived = true;
-    auto const stage = static_cast<std::size_t>(at(i).what.stage);
-    std::vector<int>& met = reductions_[stage];
     met.push_back(i);
-    if (static_cast<int>(met.size()) < replicas_[stage]) return false;
+    if (static_cast<int>(met.size()) < members) return false;
     timed_instruction meeting = time(i);
     for (int member : met)
       if (time(member).start > meeting.start) meeting = time(member);
-    tick const ring = ring_time(o_.collective, o_.bytes_of(at(i).what.stage).weight_gradient,
-                                tick{replicas_[stage]} * o_.data_ranks);
     for (int member : met) {
       time(member) = meeting;
-      finish(member, saturating_sum(meeting.start, ring), awake);
+      finish(member, saturating_sum(meeting.start, length), awake);
       if (member != i) awake.push_back(lane_of(member));
     }
     met.clear();
@@ -308,13 +328,12 @@ class timed_machine {
       d.second = index_.at(other);
     } else if (at(i).with_next) {
       d.second = index_.at(unmet_wait(i + 1));
-    } else if (at(i).code != opcode::reduce) {
+    } else if (at(i).code == opcode::send || at(i).code == opcode::receive) {
       d.second = index_.at(of(i).partner);
     } else {
       for (std::size_t n = 0; n < state_.size(); ++n) {
         int const late = static_cast<int>(n);
-        if (at(late).code == opcode::reduce && at(late).what.stage == at(i).what.stage
-            && !of(late).arrived)
+        if (at(late).code == at(i).code && at(late).what.stage == at(i).what.stage && !of(late).arrived)
           d.second = index_.at(late);
       }
     }
@@ -329,6 +348,7 @@ class timed_machine {
   std::vector<state> state_;
   std::vector<lane_state> lane_;              // by device and lane
   std::vector<std::vector<int>> reductions_;  // by stage: replicas that have come
+  std::vector<int> statistics_;               // devices that have come
   std::vector<int> replicas_;                 // by stage
   std::vector<wait_table> waits_;
 };

@@ -20,7 +20,8 @@ struct memory_sample {
 };
 
 struct device_memory {
-  byte_count resident = 0;  // weights, optimizer state, weight gradients: there all the time
+  byte_count resident = 0;  // weights and optimizer state, or this rank's shards of them, and weight
+                            // gradients: there all the time
   byte_count reserved = 0;  // resident, and every slot as large as the largest value that it ever holds
   byte_count peak = 0;      // resident, and the values alive at once
   tick peak_time = 0;       // when the peak is reached first
@@ -40,12 +41,24 @@ class memory_walk {
 
   constexpr device_memory run(int device) {
     device_memory m;
+    int const parts = p_.sharding == sharding_level::none ? 1
+                      : p_.data_ranks > 1                 ? p_.data_ranks
+                                                          : o_.data_ranks;
     for (int stage = 0; stage < p_.stage_count(); ++stage)
       for (int d : replicas(p_.where, stage))
-        if (d == device) m.resident = sum(m.resident, o_.bytes_of(stage).resident());
-    m.reserved = m.resident;
+        if (d == device)
+          m.resident = sum(m.resident, sum(share_of(o_.bytes_of(stage).weights, parts),
+                                           share_of(o_.bytes_of(stage).optimizer_state, parts)));
     collect(device);
-    for (value const& v : slots_) m.reserved = sum(m.reserved, v.largest);
+    list_view<slot_kind> const kinds = view_.slots_of(device);
+    for (std::size_t s = 0; s < slots_.size(); ++s) {
+      if (kinds[s] == slot_kind::weight_gradient) m.resident = sum(m.resident, slots_[s].largest);
+      if (kinds[s] == slot_kind::gradient_shard)
+        m.resident = sum(m.resident, share_of(slots_[s].largest, parts));
+    }
+    m.reserved = m.resident;
+    for (std::size_t s = 0; s < slots_.size(); ++s)
+      if (!is_resident(kinds[s])) m.reserved = sum(m.reserved, slots_[s].largest);
     m.peak = m.resident;
     m.samples.push_back({0, m.resident});
     byte_count now = m.resident;
@@ -80,6 +93,10 @@ class memory_walk {
     return both;
   }
 
+  static constexpr bool is_resident(slot_kind kind) {
+    return kind == slot_kind::weight_gradient || kind == slot_kind::gradient_shard;
+  }
+
   constexpr void let_go(value& v) {
     if (v.writer >= 0 && v.bytes > 0) changes_.push_back({v.end, -v.bytes, v.writer});
     v.writer = -1;
@@ -97,12 +114,21 @@ class memory_walk {
       for (operand const& o : view_.operands_of(self)) {
         value& v = slots_[static_cast<std::size_t>(o.slot)];
         slot_kind const kind = kinds[static_cast<std::size_t>(o.slot)];
-        if (kind == slot_kind::weight_gradient) continue;  // resident
+        byte_count const bytes = o_.bytes_of(self.what.stage).of(kind);
+        if (is_resident(kind)) {
+          v.largest = bytes > v.largest ? bytes : v.largest;
+          continue;
+        }
+        if (self.code == opcode::release) {
+          v.end = t.end > v.end ? t.end : v.end;
+          let_go(v);
+          continue;
+        }
         if (o.how == access::write || o.how == access::scratch) {
           let_go(v);
           v.writer = i;
           v.end = t.end;
-          v.bytes = o_.bytes_of(self.what.stage).of(kind);
+          v.bytes = bytes;
           v.largest = v.bytes > v.largest ? v.bytes : v.largest;
           if (v.bytes > 0) changes_.push_back({t.start, v.bytes, i});
         } else {

@@ -47,14 +47,13 @@ struct stage_bytes {
         return stash;
       case slot_kind::weight_stash:
         return weight_stash;
+      case slot_kind::weight:
+        return weights;
+      case slot_kind::gradient_shard:
       case slot_kind::weight_gradient:
         break;
     }
     return weight_gradient;
-  }
-  // What a replica of the stage holds from the first tick to the last.
-  constexpr byte_count resident() const {
-    return saturating_sum(saturating_sum(weights, optimizer_state), weight_gradient);
   }
 
   friend constexpr bool operator==(stage_bytes const&, stage_bytes const&) = default;
@@ -77,7 +76,9 @@ struct simulation_options {
   link_speed between = {};                                       // between devices of different nodes
   int node_size = 0;           // devices of a node, by number; 0: all devices are in one node
   link_speed collective = {};  // the slowest link of a ring that reduces gradients
-  int data_ranks = 1;          // r, the pipelines side by side that reduce their gradients together
+  int data_ranks = 1;  // r, the pipelines side by side that reduce their gradients together; of a
+                       // program that knows its own, those count
+  tick optimizer = 0;  // ticks of a stage's optimizer step, whole; a shard takes its share
   transfer_mode mode = transfer_mode::rendezvous;
   bool latency_holds_lane = true;  // false: the next transfer of the lane may start when the bytes have
                                    // left, while they are still on their way
@@ -95,6 +96,20 @@ struct simulation_options {
 constexpr tick byte_time(link_speed const& l, byte_count size) {
   return l.bandwidth == 0 ? 0 : size / l.bandwidth + (size % l.bandwidth != 0);
 }
+
+// All-gather or reduce-scatter of `size` bytes over `ranks` ranks in a ring: ranks - 1 steps, each with
+// a latency and size / ranks bytes.
+constexpr tick half_ring_time(link_speed const& l, byte_count size, tick ranks) {
+  if (ranks < 2) return 0;
+  tick const latency = saturating_product(ranks - 1, l.latency);
+  if (l.bandwidth == 0) return latency;
+  tick const moved = saturating_product(ranks - 1, size);
+  tick const speed = saturating_product(ranks, l.bandwidth);
+  return saturating_sum(latency, moved / speed + (moved % speed != 0));
+}
+
+// The share of one of `ranks`, rounded up.
+constexpr byte_count share_of(byte_count size, int ranks) { return size / ranks + (size % ranks != 0); }
 
 // All-reduce of `size` bytes on each of `ranks` ranks in a ring: ranks - 1 steps to sum and as many to
 // spread, each with a latency and size / ranks bytes: 2 (n - 1) latency + 2 (n - 1) / n size /
@@ -115,6 +130,8 @@ constexpr diagnosis check(simulation_options const& o, int stage_count, int micr
   if (o.bytes.size() != 1 && static_cast<int>(o.bytes.size()) != stage_count)
     return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(o.bytes.size())};
   if (o.data_ranks < 1) return {.broken = rule::counts_are_positive, .number = o.data_ranks};
+  if (o.optimizer < 0 || o.optimizer >= max_tick)
+    return {.broken = rule::durations_are_positive, .number = o.optimizer};
   if (o.node_size < 0) return {.broken = rule::counts_are_positive, .number = o.node_size};
   for (link_speed const& l : {o.inside, o.between, o.collective}) {
     if (l.latency < 0) return {.broken = rule::durations_are_positive, .number = l.latency};

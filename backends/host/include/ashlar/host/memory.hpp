@@ -38,7 +38,8 @@ class slot_memory {
     for (std::size_t slot = 0; slot < size.size(); ++slot) {
       slots_.emplace_back(memory_.get() + at, size[slot]);
       at += rounded(size[slot]);
-      if (kinds[slot] == slot_kind::weight_gradient) accumulators_.push_back(slots_.back());
+      if (kinds[slot] == slot_kind::weight_gradient || kinds[slot] == slot_kind::gradient_shard)
+        accumulators_.push_back(slots_.back());
     }
   }
 

@@ -1,8 +1,10 @@
-// Runs a program on threads: one a device, and one for each further lane that the device uses.
+// Runs a program on threads: one a device and data-parallel rank, and one for each further lane that the
+// device uses.
 #pragma once
 
 #include <ashlar/check.hpp>
 #include <ashlar/host/error.hpp>
+#include <ashlar/host/meetings.hpp>
 #include <ashlar/host/memory.hpp>
 #include <ashlar/host/transport.hpp>
 #include <ashlar/render/token.hpp>
@@ -39,9 +41,14 @@ class runtime {
   // program, std::invalid_argument for a buffer without places, std::system_error when there are too
   // many threads for the system.
   runtime(program p, Worker& w, run_options options = {})
+      : runtime(std::move(p), std::vector<Worker*>{&w}, options) {}
+
+  // The same for data-parallel ranks, a worker each. Throws std::invalid_argument unless there are as
+  // many as the program has ranks, and when the workers lack a verb that it needs (run/collectives.hpp).
+  runtime(program p, std::vector<Worker*> ranks, run_options options = {})
       : program_(std::make_unique<program>(proved(std::move(p)))),
         view_(program_->view()),
-        worker_(w),
+        workers_(able(view_, std::move(ranks))),
         options_(usable(options)) {
     start();
   }
@@ -49,7 +56,9 @@ class runtime {
   // Refers to the program's memory, which must outlive the runtime: for frozen programs, proved while
   // compiling.
   runtime(program_view const& p, Worker& w, run_options options = {})
-      : view_(p), worker_(w), options_(usable(options)) {
+      : runtime(p, std::vector<Worker*>{&w}, options) {}
+  runtime(program_view const& p, std::vector<Worker*> ranks, run_options options = {})
+      : view_(p), workers_(able(p, std::move(ranks))), options_(usable(options)) {
     start();
   }
 
@@ -63,7 +72,8 @@ class runtime {
   // mismatched_transfer when two devices disagree. After an exception the runtime is ready for the next
   // step. Passes are never interrupted: a step that fails lasts until those under way return.
   void run() {
-    board_->reset();
+    for (auto& board : boards_) board->reset();
+    meetings_->reset();
     std::unique_lock lock(mutex_);
     error_ = nullptr;
     running_ = threads_.size();
@@ -75,7 +85,7 @@ class runtime {
     if (error_) std::rethrow_exception(error_);
   }
 
-  // By instruction of the whole program, of the last step; empty unless options.record.
+  // By instruction of the whole program, rank after rank, of the last step; empty unless options.record.
   std::vector<instruction_time> const& times() const { return times_; }
   program_view const& view() const { return view_; }
 
@@ -87,35 +97,62 @@ class runtime {
     return p;
   }
 
+  static std::vector<Worker*> able(program_view const& p, std::vector<Worker*> ranks) {
+    if (ranks.empty() || static_cast<int>(ranks.size()) != p.data_ranks)
+      throw std::invalid_argument("a program of " + std::to_string(p.data_ranks)
+                                  + " data-parallel ranks needs as many workers, not "
+                                  + std::to_string(ranks.size()));
+    for (instruction const& i : p.instructions) {
+      bool const shards = i.code == opcode::gather || i.code == opcode::scatter;
+      if ((shards && (!sharding_worker<Worker> || p.sharding == sharding_level::none))
+          || (i.code == opcode::optimize && !optimizing_worker<Worker>)
+          || (i.code == opcode::statistics && !measuring_worker<Worker>))
+        run_detail::refuse(i, "the worker");
+    }
+    return ranks;
+  }
+
   static run_options usable(run_options const& o) {
     if (o.mode == transfer_mode::buffered && o.buffered_depth == 0)
       throw std::invalid_argument("a buffer between two devices has to hold at least one message");
     return o;
   }
 
-  std::size_t bytes(slot_kind kind, int stage) const {
-    return static_cast<std::size_t>(worker_.bytes(kind, stage));
+  std::size_t bytes(std::size_t rank, slot_kind kind, int stage) const {
+    if (kind != slot_kind::gradient_shard)
+      return static_cast<std::size_t>(workers_[rank]->bytes(kind, stage));
+    return shard_of(bytes(rank, slot_kind::weight_gradient, stage), static_cast<int>(rank),
+                    view_.data_ranks)
+        .size;
   }
+  std::size_t devices() const { return static_cast<std::size_t>(view_.device_count); }
 
   void start() {
-    auto const size_of = [this](slot_kind kind, int stage) { return bytes(kind, stage); };
-    std::size_t largest = 0;
-    for (int stage = 0; stage < view_.stage_count; ++stage)
-      for (slot_kind kind : {slot_kind::activation, slot_kind::gradient})
-        largest = std::max(largest, bytes(kind, stage));
-    board_ = std::make_unique<switchboard>(view_, options_.mode, options_.buffered_depth, largest);
-    if (options_.record) times_.resize(view_.instructions.size());
-    for (int d = 0; d < view_.device_count; ++d) {
-      memory_.emplace_back(view_, d, size_of);
-      plans_.emplace_back(view_, d, memory_.back().slots(), size_of);
-      auto const first = static_cast<std::size_t>(view_.stream_begin[static_cast<std::size_t>(d)]);
-      ends_.emplace_back(view_, d, *board_, worker_, options_.record ? times_.data() + first : nullptr);
+    meetings_ = std::make_unique<meetings>(view_);
+    if (options_.record) times_.resize(view_.instructions.size() * workers_.size());
+    for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
+      auto const size_of = [this, rank](slot_kind kind, int stage) { return bytes(rank, kind, stage); };
+      std::size_t largest = 0;
+      for (int stage = 0; stage < view_.stage_count; ++stage)
+        for (slot_kind kind : {slot_kind::activation, slot_kind::gradient})
+          largest = std::max(largest, size_of(kind, stage));
+      boards_.push_back(
+          std::make_unique<switchboard>(view_, options_.mode, options_.buffered_depth, largest));
+      for (int d = 0; d < view_.device_count; ++d) {
+        memory_.emplace_back(view_, d, size_of);
+        plans_.emplace_back(view_, d, memory_.back().slots(), size_of);
+        std::size_t const first =
+            rank * view_.instructions.size()
+            + static_cast<std::size_t>(view_.stream_begin[static_cast<std::size_t>(d)]);
+        ends_.emplace_back(view_, static_cast<int>(rank), d, *boards_.back(), *meetings_,
+                           *workers_[rank], options_.record ? times_.data() + first : nullptr);
+      }
     }
     try {
-      for (int d = 0; d < view_.device_count; ++d)
+      for (std::size_t at = 0; at < plans_.size(); ++at)
         for (int lane = 0; lane < view_.lane_count; ++lane)
-          if (lane == compute_lane || !plans_[static_cast<std::size_t>(d)].lane(lane).empty())
-            threads_.emplace_back([this, d, lane] { live(d, lane); });
+          if (lane == compute_lane || !plans_[at].lane(lane).empty())
+            threads_.emplace_back([this, at, lane] { live(at, lane); });
     } catch (...) {  // the system has no more threads: those that live are joined without a destructor
       leave();
       throw;
@@ -131,7 +168,7 @@ class runtime {
   }
 
   // A lane's thread: a step whenever one begins.
-  void live(int device, int lane) {
+  void live(std::size_t at, int lane) {
     for (std::uint64_t seen = 0;;) {
       {
         std::unique_lock lock(mutex_);
@@ -140,7 +177,7 @@ class runtime {
         seen = step_;
       }
       try {
-        run_lane(device, lane);
+        run_lane(at, lane);
       } catch (stopped const&) {
       } catch (...) {
         fail(std::current_exception());
@@ -150,11 +187,11 @@ class runtime {
     }
   }
 
-  void run_lane(int device, int lane) {
-    auto const d = static_cast<std::size_t>(device);
+  void run_lane(std::size_t at, int lane) {
     // Other lanes touch the accumulators only behind this lane's weight passes.
-    if (lane == compute_lane) memory_[d].clear_accumulators();
-    for (int index : plans_[d].lane(lane)) interpret(plans_[d], index, worker_, ends_[d]);
+    if (lane == compute_lane) memory_[at].clear_accumulators();
+    Worker& w = *workers_[at / devices()];
+    for (int index : plans_[at].lane(lane)) interpret(plans_[at], index, w, ends_[at]);
   }
 
   void fail(std::exception_ptr error) {
@@ -162,7 +199,12 @@ class runtime {
       std::lock_guard const lock(mutex_);
       if (!error_) error_ = std::move(error);
     }
-    board_->stop();
+    stop();
+  }
+
+  void stop() {
+    for (auto& board : boards_) board->stop();
+    meetings_->stop();
   }
 
   // Until all lanes are through; stops them when nothing moves any more.
@@ -172,13 +214,18 @@ class runtime {
     auto const pause =
         std::min<std::chrono::milliseconds>(options_.stall_timeout, std::chrono::milliseconds{50});
     while (!end_.wait_for(lock, pause, [&] { return running_ == 0; })) {
-      std::uint64_t const now_moved = board_->moved();
-      if (now_moved != moved || board_->anyone_works()) {
+      std::uint64_t now_moved = 0;
+      bool anyone_works = false;
+      for (auto const& board : boards_) {
+        now_moved += board->moved();
+        anyone_works = anyone_works || board->anyone_works();
+      }
+      if (now_moved != moved || anyone_works) {
         moved = now_moved;
         last_change = clock::now();
       } else if (!error_ && clock::now() - last_change >= options_.stall_timeout) {
         error_ = std::make_exception_ptr(stalled(where_all_stand()));
-        board_->stop();
+        stop();
       }
     }
   }
@@ -186,12 +233,15 @@ class runtime {
   std::string where_all_stand() {
     std::string text =
         "nothing has moved for " + std::to_string(options_.stall_timeout.count()) + " ms:";
-    for (int d = 0; d < view_.device_count; ++d)
+    for (std::size_t at = 0; at < plans_.size(); ++at)
       for (int lane = 0; lane < view_.lane_count; ++lane) {
-        device_plan const& plan = plans_[static_cast<std::size_t>(d)];
-        std::size_t const done = board_->progress(d, lane).count();
+        device_plan const& plan = plans_[at];
+        std::size_t const rank = at / devices();
+        auto const d = static_cast<int>(at % devices());
+        std::size_t const done = boards_[rank]->progress(d, lane).count();
         if (done >= plan.lane(lane).size()) continue;
         int const index = plan.lane(lane)[done];
+        if (workers_.size() > 1) text += " rank " + std::to_string(rank) + ',';
         text += " device " + std::to_string(d) + " waits at position " + std::to_string(index) + " ("
                 + to_string(plan.at(index).what) + ");";
       }
@@ -200,12 +250,13 @@ class runtime {
 
   std::unique_ptr<program> program_;
   program_view view_;
-  Worker& worker_;
+  std::vector<Worker*> workers_;  // by rank
   run_options options_;
-  std::unique_ptr<switchboard> board_;
-  std::vector<slot_memory> memory_;           // by device
-  std::vector<device_plan> plans_;            // by device
-  std::vector<host_transport<Worker>> ends_;  // by device
+  std::unique_ptr<meetings> meetings_;
+  std::vector<std::unique_ptr<switchboard>> boards_;  // by rank
+  std::vector<slot_memory> memory_;                   // by rank and device, as the next two
+  std::vector<device_plan> plans_;
+  std::vector<host_transport<Worker>> ends_;
   std::vector<instruction_time> times_;
 
   std::mutex mutex_;  // guards what follows; taken when a step begins, ends or fails

@@ -3,7 +3,7 @@
 
 #include <ashlar/host/channel.hpp>
 #include <ashlar/host/gate.hpp>
-#include <ashlar/host/reduction.hpp>
+#include <ashlar/host/meetings.hpp>
 #include <ashlar/render/token.hpp>
 #include <ashlar/run.hpp>
 
@@ -24,7 +24,8 @@ struct instruction_time {
   std::int64_t end = 0;
 };
 
-// What the threads of all devices share. Everything is allocated here, before the first step.
+// What the threads of all devices of one rank share. Everything is allocated here, before the first
+// step.
 class switchboard {
  public:
   // Throws std::invalid_argument for a lane or a peer that is not there; of a program that nobody
@@ -36,20 +37,17 @@ class switchboard {
         progress_(devices_ * lanes_),
         working_(devices_ * lanes_),
         position_(p.instructions.size(), 0),
-        channels_(devices_ * devices_),
-        reductions_(static_cast<std::size_t>(p.stage_count)) {
-    std::vector<std::size_t> members(reductions_.size(), 0);
+        channels_(devices_ * devices_) {
     for (std::size_t d = 0; d < devices_; ++d) {
       std::vector<std::uint32_t> next(lanes_, 0);
       auto at = static_cast<std::size_t>(p.stream_begin[d]);
       for (instruction const& i : p.stream(static_cast<int>(d))) {
         require(i.lane >= 0 && i.lane < p.lane_count, i, "lane");
-        if (i.code != opcode::compute) require(i.peer >= 0 && i.peer < p.device_count, i, "peer");
+        if (i.code != opcode::compute && i.code != opcode::statistics)
+          require(i.peer >= 0 && i.peer < p.device_count, i, "peer");
         position_[at++] = next[static_cast<std::size_t>(i.lane)]++;
-        if (i.code == opcode::reduce) {
+        if (i.code == opcode::reduce)
           require(i.what.stage >= 0 && i.what.stage < p.stage_count, i, "stage");
-          ++members[static_cast<std::size_t>(i.what.stage)];
-        }
         if (i.code != opcode::send && i.code != opcode::receive) continue;
         int const self = static_cast<int>(d), source = i.code == opcode::send ? self : i.peer,
                   target = i.code == opcode::send ? i.peer : self;
@@ -57,8 +55,6 @@ class switchboard {
           c = std::make_unique<channel>(source, target, mode, depth, largest_message);
       }
     }
-    for (std::size_t stage = 0; stage < members.size(); ++stage)
-      if (members[stage] > 0) reductions_[stage] = std::make_unique<reduction>(members[stage]);
   }
 
   gate& progress(int device, int lane) {
@@ -73,7 +69,6 @@ class switchboard {
   std::unique_ptr<channel>& between(int source, int target) {
     return channels_[static_cast<std::size_t>(source) * devices_ + static_cast<std::size_t>(target)];
   }
-  reduction& reduction_of(int stage) { return *reductions_[static_cast<std::size_t>(stage)]; }
 
   void reset() {
     each([](auto& part) { part.reset(); });
@@ -107,31 +102,30 @@ class switchboard {
     for (gate& g : progress_) act(g);
     for (auto& c : channels_)
       if (c) act(*c);
-    for (auto& r : reductions_)
-      if (r) act(*r);
   }
 
   std::size_t devices_, lanes_;
-  std::vector<gate> progress_;                          // by device and lane: instructions done
-  std::vector<std::atomic<bool>> working_;              // by device and lane
-  std::vector<std::uint32_t> position_;                 // by instruction of the program
-  std::vector<std::unique_ptr<channel>> channels_;      // by source and target
-  std::vector<std::unique_ptr<reduction>> reductions_;  // by stage
+  std::vector<gate> progress_;                      // by device and lane: instructions done
+  std::vector<std::atomic<bool>> working_;          // by device and lane
+  std::vector<std::uint32_t> position_;             // by instruction of the program
+  std::vector<std::unique_ptr<channel>> channels_;  // by source and target
 };
 
-// One device's end of the switchboard.
+// One device's end of its rank's switchboard.
 template <worker Worker>
 class host_transport {
  public:
   using clock = std::chrono::steady_clock;
 
   // `times`, if not null, points to the first instruction's time of this device.
-  host_transport(program_view const& p, int device, switchboard& board, Worker& w,
-                 instruction_time* times)
+  host_transport(program_view const& p, int rank, int device, switchboard& board, meetings& all,
+                 Worker& w, instruction_time* times)
       : stream_(p.stream(device)),
+        rank_(rank),
         device_(device),
         first_(p.stream_begin[static_cast<std::size_t>(device)]),
         board_(&board),
+        meetings_(&all),
         worker_(&w),
         times_(times) {}
 
@@ -144,7 +138,7 @@ class host_transport {
   void begin(instruction const& i, int index) {
     // A lane that has nothing to wait for would else run on for the rest of a step that has failed.
     board_->progress(device_, i.lane).await(0);
-    if (i.lane == compute_lane) works(i, true);
+    if (i.lane == compute_lane || i.code == opcode::statistics) works(i, true);
     if (times_ != nullptr) times_[index].begin = now();
   }
   void send(instruction const& i, message m, buffer bytes) {
@@ -154,13 +148,20 @@ class host_transport {
     board_->between(i.peer, device_)->receive(m, bytes);
   }
   void reduce(instruction const& i, buffer bytes) {
-    board_->reduction_of(i.what.stage)
-        .run(static_cast<std::size_t>(i.peer), bytes, [&](buffer into, buffer from) {
-          works(i, true);
-          worker_->accumulate(i.what.stage, into, from);
-          works(i, false);
-        });
+    meetings_->reduce(rank_, i, bytes, adding(i));
     works(i, true);  // reduced() comes next
+  }
+  void gather(instruction const&, buffer shard, buffer whole) {
+    meetings_->between_ranks(device_).gather(rank_, shard, whole);
+  }
+  void scatter(instruction const& i, buffer whole, buffer shard) {
+    meetings_->between_ranks(device_).scatter(rank_, whole, shard, adding(i));
+  }
+  double statistics(instruction const& i, double mine) {
+    works(i, false);
+    double const sum = meetings_->statistics(rank_, device_, mine);
+    works(i, true);
+    return sum;
   }
   void done(instruction const& i, int index) {
     if (times_ != nullptr) times_[index].end = now();
@@ -169,6 +170,13 @@ class host_transport {
   }
 
  private:
+  auto adding(instruction const& i) {
+    return [this, &i](buffer into, buffer from) {
+      works(i, true);
+      worker_->accumulate(i.what.stage, into, from);
+      works(i, false);
+    };
+  }
   void works(instruction const& i, bool yes) {
     board_->working(device_, i.lane).store(yes, std::memory_order_release);
   }
@@ -177,9 +185,11 @@ class host_transport {
   }
 
   list_view<instruction> stream_;
+  int rank_;
   int device_;
   int first_;
   switchboard* board_;
+  meetings* meetings_;
   Worker* worker_;
   instruction_time* times_;
   clock::time_point start_{};

@@ -1,0 +1,139 @@
+// Where a device's gathers, releases and scatters stand among its passes.
+#pragma once
+
+#include <ashlar/schedule.hpp>
+#include <ashlar/sharing.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// Stands before the pass at position `before` of the device's order (or behind all), and among the
+// events between devices by `time`.
+struct collective {
+  int before = 0;
+  tick time = 0;
+  opcode code = opcode::gather;
+  int stage = 0;
+};
+
+// Buffers are mapped directly, as in the simplest of caches: a stage is gathered whenever a pass needs
+// it and its buffer holds another one, and released after the last pass before that happens; the
+// gradient in a buffer is scattered when a run of weight passes of its stage ends.
+struct collective_plan {
+  std::vector<collective> steps;  // in the order of the stream
+  std::vector<char>
+      parted;  // by position: 1 if it opens a pair that cannot overlap, for want of a buffer
+};
+
+class collective_planner {
+ public:
+  // `buffer(stage)` of weights and of gradients; `late(stage)`: its gradient is reduced at the end.
+  constexpr collective_planner(schedule const& s, int device, int prefetch)
+      : s_(s), order_(s.order[static_cast<std::size_t>(device)]), prefetch_(prefetch) {}
+
+  // Times ascend from one step to the next, and a step's time is no earlier than the ends of the passes
+  // that it waits for: with the events between devices merged in by time, no circle of waits can come
+  // about. At equal times what ends a use comes first, then the events, then gathers.
+  template <class WeightBuffer, class GradientBuffer, class Late>
+  constexpr collective_plan plan(int buffers, WeightBuffer weight_buffer, GradientBuffer gradient_buffer,
+                                 Late late) {
+    part_pairs(weight_buffer);
+    std::vector<use> weights(static_cast<std::size_t>(buffers)), gradients = weights;
+    for (int i = 0; i < size(); ++i) {
+      pass const what = at(i).what;
+      if (what.kind == pass_kind::work) continue;
+      use& w = weights[static_cast<std::size_t>(weight_buffer(what.stage))];
+      if (w.stage != what.stage) {
+        release(w);
+        gather(what.stage, w.last, i);
+      }
+      w = {what.stage, i};
+      if (!gives_weight_gradient(what.kind)) continue;
+      use& g = gradients[static_cast<std::size_t>(gradient_buffer(what.stage))];
+      if (g.stage >= 0 && g.stage != what.stage) after(opcode::scatter, g);
+      g = {what.stage, i};
+    }
+    for (use const& w : weights) release(w);
+    for (use const& g : gradients) {
+      if (g.stage < 0) continue;
+      if (late(g.stage))
+        add(size(), max_tick, opcode::scatter, g.stage);
+      else
+        after(opcode::scatter, g);
+    }
+    return in_order();
+  }
+
+ private:
+  // Of a buffer: the stage in it, and the last pass that used it.
+  struct use {
+    int stage = -1;
+    int last = -1;
+  };
+  struct found {
+    collective what;
+    std::size_t turn = 0;
+  };
+
+  constexpr int size() const { return static_cast<int>(order_.size()); }
+  constexpr timed_pass const& at(int i) const { return order_[static_cast<std::size_t>(i)]; }
+  constexpr bool overlaps_next(int i) const {
+    return at(i).opens_pair() && parted_[static_cast<std::size_t>(i)] == 0;
+  }
+
+  template <class Buffer>
+  constexpr void part_pairs(Buffer buffer_of) {
+    parted_.assign(order_.size(), 0);
+    for (std::size_t i = 0; i + 1 < order_.size(); ++i) {
+      int const a = order_[i].what.stage, b = order_[i + 1].what.stage;
+      if (order_[i].opens_pair() && a != b && buffer_of(a) == buffer_of(b)) parted_[i] = 1;
+    }
+  }
+
+  constexpr void add(int before, tick time, opcode code, int stage) {
+    found_.push_back({{before, time, code, stage}, found_.size()});
+  }
+  constexpr void release(use const& w) {
+    if (w.stage >= 0) after(opcode::release, w);
+  }
+  // Behind the last pass of a use, and behind the pass that it overlaps with.
+  constexpr void after(opcode code, use const& u) {
+    int const before = u.last + (overlaps_next(u.last) ? 2 : 1);
+    tick const end = s_.end_of(at(u.last));
+    bool const early = before < size() && at(before).start < end;  // within a pair that is parted
+    add(before, early ? at(before).start : end, code, u.stage);
+  }
+  // Ahead of the pass at `needed`, behind the last use of the buffer, not within a pair.
+  constexpr void gather(int stage, int last_use, int needed) {
+    int before = needed - prefetch_ > last_use + 1 ? needed - prefetch_ : last_use + 1;
+    if (before > 0 && overlaps_next(before - 1)) before += last_use < before - 1 ? -1 : 1;
+    add(before, at(before).start, opcode::gather, stage);
+  }
+
+  static constexpr int rank_of(opcode code) {
+    return code == opcode::release ? 0 : code == opcode::scatter ? 1 : 2;
+  }
+  constexpr collective_plan in_order() {
+    std::sort(found_.begin(), found_.end(), [](found const& a, found const& b) {
+      if (a.what.before != b.what.before) return a.what.before < b.what.before;
+      if (a.what.time != b.what.time) return a.what.time < b.what.time;
+      int const first = rank_of(a.what.code), second = rank_of(b.what.code);
+      return first != second ? first < second : a.turn < b.turn;
+    });
+    collective_plan made;
+    for (found const& f : found_) made.steps.push_back(f.what);
+    made.parted = parted_;
+    return made;
+  }
+
+  schedule const& s_;
+  std::vector<timed_pass> const& order_;
+  int prefetch_;
+  std::vector<char> parted_;
+  std::vector<found> found_;
+};
+
+}  // namespace ashlar

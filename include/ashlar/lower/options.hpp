@@ -1,0 +1,39 @@
+// How a schedule becomes a program.
+#pragma once
+
+#include <ashlar/buffers.hpp>
+#include <ashlar/diagnosis.hpp>
+#include <ashlar/program.hpp>
+#include <ashlar/sharing.hpp>
+#include <ashlar/transfer_order.hpp>
+
+namespace ashlar {
+
+struct lower_options {
+  transfer_lanes lanes = transfer_lanes::one;
+  int data_ranks = 1;  // that run the pipeline side by side
+  gradient_reduction reduction = gradient_reduction::eager;
+  sharding_level sharding = sharding_level::none;
+  // Buffers of a device for gathered weights (full sharding) and for gradients (full, gradients). They
+  // are mapped directly: a device's chunk c has buffer c modulo their number.
+  int weight_buffers = 1;
+  // How many passes before the one that needs it a gather stands, if its buffer is free by then. Its
+  // lane is in order: a gather that stands early does not queue behind reductions.
+  int prefetch = 1;
+  optimizer_step step = optimizer_step::none;
+  transfer_order transfers = transfer_order::finish_time;
+  slot_reuse slots = slot_reuse::when_free;
+};
+
+constexpr diagnosis check(lower_options const& o) {
+  auto const at_least = [](parameter which, int given, int bound) {
+    return diagnosis{
+        .broken = rule::parameter_is_at_least, .number = bound, .which = which, .given = given};
+  };
+  if (o.data_ranks < 1) return at_least(parameter::data_rank_count, o.data_ranks, 1);
+  if (o.weight_buffers < 1) return at_least(parameter::weight_buffer_count, o.weight_buffers, 1);
+  if (o.prefetch < 0) return at_least(parameter::prefetch_distance, o.prefetch, 0);
+  return {};
+}
+
+}  // namespace ashlar

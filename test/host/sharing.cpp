@@ -1,0 +1,242 @@
+// Data-parallel ranks on the host: the bits of the sequential reference, whatever is shared and when.
+#include "../shapes.hpp"
+#include "../sharded_network.hpp"
+#include <ashlar/catalog.hpp>
+#include <ashlar/host/runtime.hpp>
+#include <ashlar/host/sequential.hpp>
+#include <ashlar/lower.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace ashlar;
+
+namespace {
+
+// The workers of a program's ranks.
+class team {
+ public:
+  explicit team(program const& p) : sharded_(p.sharding != sharding_level::none) {
+    for (int rank = 0; rank < p.data_ranks; ++rank)
+      all_.push_back(std::make_unique<test::sharded_network>(p.stage_count(), p.micro_batch_count(),
+                                                             rank, p.data_ranks, sharded_));
+  }
+
+  std::vector<test::sharded_network*> workers() const {
+    std::vector<test::sharded_network*> list;
+    for (auto const& w : all_) list.push_back(w.get());
+    return list;
+  }
+  void delay(std::uint64_t seed) {
+    for (auto const& w : all_) w->delays = seed++;
+  }
+
+  // The whole gradient of a stage: what every rank has, or their shards one behind the other.
+  std::vector<double> gradient(int stage) const {
+    std::vector<double> whole;
+    for (auto const& w : all_) {
+      auto const& g = w->gradients()[static_cast<std::size_t>(stage)];
+      if (sharded_)
+        whole.insert(whole.end(), g.begin(), g.end());
+      else if (whole.empty())
+        whole = g;
+      else
+        CHECK(whole == g);
+    }
+    return whole;
+  }
+  // The whole weights, each shard from the rank that keeps it.
+  std::vector<double> weights(int stage) const {
+    std::vector<double> whole;
+    for (auto const& w : all_) {
+      auto const& mine = w->weights(stage);
+      byte_range const part = sharded_ ? w->part() : byte_range{0, sizeof mine};
+      if (!sharded_ && !whole.empty()) {
+        CHECK(whole == std::vector<double>(mine.begin(), mine.end()));
+        continue;
+      }
+      auto const* const first = mine.data() + part.begin / sizeof(double);
+      whole.insert(whole.end(), first, first + part.size / sizeof(double));
+    }
+    return whole;
+  }
+  // Only what a rank keeps may be looked at: spoils the rest of its weights.
+  void spoil() const {
+    for (auto const& w : all_)
+      for (std::size_t s = 0; s < w->gradients().size() && sharded_; ++s) {
+        auto& all = w->weights(static_cast<int>(s));
+        for (std::size_t i = 0; i < all.size(); ++i)
+          if (i * sizeof(double) < w->part().begin
+              || i * sizeof(double) >= w->part().begin + w->part().size)
+            all[i] = 1e300;
+      }
+  }
+
+ private:
+  bool sharded_;
+  std::vector<std::unique_ptr<test::sharded_network>> all_;
+};
+
+struct sample {
+  std::string name;
+  schedule made;
+};
+
+std::vector<sample> samples() {
+  std::vector<sample> all;
+  for (char const* name : {"gpipe", "1f1b", "zb-h1", "v-half"})
+    all.push_back({name, catalog::find(name)->make({devices{3}, micro_batches{3}})});
+  all.push_back({"two ways", shapes::two_ways(2) | repeat(micro_batches{4}) | squeeze()});
+  all.push_back({"recompute", shapes::recomputed(2) | repeat(micro_batches{3})});
+  all.push_back({"fork and join", shapes::fork_join() | repeat(micro_batches{2})});
+  // Two chunks a device, micro-batch by micro-batch: every buffer is given up again and again.
+  constexpr auto F = pass_kind::forward, B = pass_kind::backward;
+  all.push_back({"looped", squeeze(schedule_from_orders(looped(devices{1}, chunks{3}), {0, 0}, {},
+                                                        {{{F, 0, 0},
+                                                          {F, 1, 0},
+                                                          {F, 2, 0},
+                                                          {B, 2, 0},
+                                                          {B, 1, 0},
+                                                          {B, 0, 0},
+                                                          {F, 0, 1},
+                                                          {F, 1, 1},
+                                                          {F, 2, 1},
+                                                          {B, 2, 1},
+                                                          {B, 1, 1},
+                                                          {B, 0, 1}}}))});
+  return all;
+}
+
+constexpr sharding_level levels[] = {sharding_level::none, sharding_level::optimizer,
+                                     sharding_level::gradients, sharding_level::full};
+constexpr gradient_reduction times[] = {gradient_reduction::at_end, gradient_reduction::eager,
+                                        gradient_reduction::eager_middle_last};
+
+}  // namespace
+
+TEST_CASE("host: ranks give the bits of the sequential reference, step after step") {
+  std::uint64_t seed = 1;
+  for (sample const& s : samples())
+    for (sharding_level level : levels)
+      for (gradient_reduction when : times)
+        for (int ranks : {2, 3}) {
+          if (ranks == 3 && when != gradient_reduction::eager) continue;
+          CAPTURE(s.name);
+          CAPTURE(static_cast<int>(level));
+          CAPTURE(static_cast<int>(when));
+          CAPTURE(ranks);
+          program const p = lower(s.made, {.data_ranks = ranks,
+                                           .reduction = when,
+                                           .sharding = level,
+                                           .weight_buffers = 1 + static_cast<int>(seed % 2),
+                                           .step = optimizer_step::after_statistics});
+          team reference(p), threads(p);
+          threads.spoil();
+          threads.delay(seed++);
+          host::sequential one_by_one(p, reference.workers());
+          host::runtime runtime(p, threads.workers());
+          for (int step = 1; step <= 3; ++step) {
+            one_by_one.run();
+            runtime.run();
+            for (int stage = 0; stage < p.stage_count(); ++stage) {
+              CHECK(threads.gradient(stage) == reference.gradient(stage));
+              CHECK(threads.gradient(stage).size() == 9);
+              CHECK(threads.weights(stage) == reference.weights(stage));
+              for (test::sharded_network* w : threads.workers()) {
+                CHECK(w->steps(stage) == step);
+                CHECK(w->calls(stage) == step * static_cast<int>(replicas(p.where, stage).size()));
+              }
+            }
+            CHECK(threads.workers()[0]->norm() == reference.workers()[0]->norm());
+            CHECK(threads.workers()[1]->norm() == threads.workers()[0]->norm());
+            CHECK(threads.workers()[0]->norm() > 0);
+          }
+        }
+}
+
+TEST_CASE("host: where each device adds up its micro-batches in one go, the ranks' sums add up") {
+  // Independent of the reference with ranks: each rank's gradients by itself, added in order of rank.
+  for (char const* name : {"gpipe", "1f1b", "zb-h1", "v-half"})
+    for (sharding_level level : {sharding_level::none, sharding_level::optimizer}) {
+      schedule const s = catalog::find(name)->make({devices{3}, micro_batches{4}});
+      program const alone = lower(s), both = lower(s, {.data_ranks = 2, .sharding = level});
+      team threads(both);
+      host::runtime(both, threads.workers()).run();
+      std::vector<std::vector<double>> sum;
+      for (int rank : {0, 1}) {
+        test::sharded_network w(alone.stage_count(), 4, rank, 1, false);
+        w.first_micro_batch = 4 * rank;
+        host::sequential(alone, w).run();
+        for (std::size_t stage = 0; stage < w.gradients().size(); ++stage)
+          if (rank == 0)
+            sum.push_back(w.gradients()[stage]);
+          else
+            for (std::size_t i = 0; i < sum[stage].size(); ++i) sum[stage][i] += w.gradients()[stage][i];
+      }
+      for (int stage = 0; stage < both.stage_count(); ++stage)
+        CHECK(threads.gradient(stage) == sum[static_cast<std::size_t>(stage)]);
+    }
+}
+
+TEST_CASE("host: sharding changes where things lie, not what is learnt") {
+  schedule const s = catalog::find("v-half")->make({devices{2}, micro_batches{4}});
+  std::vector<std::vector<double>> expected;
+  for (sharding_level level : levels) {
+    program const p = lower(s, {.data_ranks = 2, .sharding = level, .step = optimizer_step::at_end});
+    team threads(p);
+    host::runtime runtime(p, threads.workers());
+    for (int step = 0; step < 5; ++step) runtime.run();
+    for (int stage = 0; stage < p.stage_count(); ++stage) {
+      auto const at = static_cast<std::size_t>(stage);
+      if (level == sharding_level::none) {
+        expected.push_back(threads.weights(stage));
+        continue;
+      }
+      std::vector<double> const found = threads.weights(stage);
+      REQUIRE(found.size() == expected[at].size());
+      for (std::size_t i = 0; i < found.size(); ++i)
+        CHECK(found[i] == doctest::Approx(expected[at][i]).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("host: an exception on one rank ends the step of all, and the runtime can be used again") {
+  program const p = lower(catalog::find("v-half")->make({devices{2}, micro_batches{3}}),
+                          {.data_ranks = 2, .sharding = sharding_level::full});
+  team threads(p);
+  host::runtime runtime(p, threads.workers());
+  runtime.run();
+  std::vector<double> const right = threads.gradient(1);
+  for (instruction const& i : p.instructions) {
+    if (i.code != opcode::compute || i.what.micro_batch != 1) continue;
+    threads.workers()[1]->before_pass = [&](pass what) {
+      if (what == i.what) throw std::runtime_error("out of luck");
+    };
+    CHECK_THROWS_AS(runtime.run(), std::runtime_error);
+    threads.workers()[1]->before_pass = [](pass) {};
+    runtime.run();
+    CHECK(threads.gradient(1) == right);
+  }
+}
+
+TEST_CASE("host: workers that are too few, or cannot do what a program asks, are refused") {
+  schedule const s = catalog::find("1f1b")->make({devices{2}, micro_batches{2}});
+  program const p = lower(s, {.data_ranks = 2, .sharding = sharding_level::full});
+  team threads(p);
+  test::sharded_network& one = *threads.workers()[0];
+  CHECK_THROWS_AS(host::runtime(p, one), std::invalid_argument);
+  CHECK_THROWS_AS(host::sequential(p, one), std::invalid_argument);
+  test::small_network plain(2, 2);
+  std::vector<test::small_network*> const two{&plain, &plain};
+  CHECK_THROWS_AS(host::runtime(p, two), std::invalid_argument);
+  CHECK_THROWS_AS(host::sequential(p, two), std::invalid_argument);
+  program const steps = lower(s, {.step = optimizer_step::at_end});
+  CHECK_THROWS_AS(host::runtime(steps, plain), std::invalid_argument);
+}

@@ -1,0 +1,23 @@
+// Programs with everything shared, proved while compiling.
+#include <ashlar/catalog.hpp>
+#include <ashlar/lower.hpp>
+#include <ashlar/valid.hpp>
+
+using namespace ashlar;
+
+template <sharding_level Level, int Buffers>
+constexpr program shared() {
+  return catalog::v_half(devices{3}) | repeat(micro_batches{4}) | squeeze()
+         | lower(lower_options{.data_ranks = 8,
+                               .reduction = gradient_reduction::eager_middle_last,
+                               .sharding = Level,
+                               .weight_buffers = Buffers,
+                               .prefetch = 2,
+                               .step = optimizer_step::after_statistics});
+}
+
+static_assert(valid<shared<sharding_level::none, 1>>());
+static_assert(valid<shared<sharding_level::optimizer, 1>>());
+static_assert(valid<shared<sharding_level::gradients, 1>>());
+static_assert(valid<shared<sharding_level::full, 1>>());
+static_assert(valid<shared<sharding_level::full, 2>>());
