@@ -23,6 +23,13 @@ class slot_pool {
   constexpr slot_pool() = default;
   explicit constexpr slot_pool(slot_reuse reuse) : reuse_(reuse) {}
 
+  // As new. (Assigning a new pool leaks in the constant evaluation of nvcc's front end.)
+  constexpr void clear() {
+    slots_.clear();
+    for (std::vector<int>& free : free_) free.clear();
+    leaving_.clear();
+  }
+
   // Time has come to `now`: what was let go of until then is free again.
   constexpr void advance(tick now) {
     std::size_t kept = 0;

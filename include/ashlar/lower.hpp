@@ -30,7 +30,7 @@ class lowering {
         passes_(s.stage_count(), s.micro_batch_count(), 0),
         stage_values_(stages_ * s.route.size() * per_stage),
         edge_values_(edges_ * s.route.size() * per_edge),
-        reuse_(options.slots),
+        pool_(options.slots),
         out_(program_for(s, options)),
         sharing_(s, options, out_) {
     std::size_t passes = 0;
@@ -108,7 +108,7 @@ class lowering {
 
   constexpr void write_stream(int device, std::vector<int> const& mine,
                               std::vector<event> const& events) {
-    pool_ = slot_pool(reuse_);
+    pool_.clear();
     sharing_.begin_device(device, pool_);
     std::size_t next = 0;
     auto const write_events = [&](int position, tick until) {
@@ -223,7 +223,6 @@ class lowering {
   result_table<int> passes_;  // 0: no such pass, 1: one, `fused`
   std::vector<value> stage_values_;
   std::vector<value> edge_values_;
-  slot_reuse reuse_;
   slot_pool pool_;
   program_writer out_;
   sharing_writer sharing_;

@@ -74,7 +74,7 @@ constexpr std::vector<event> events_in_order(schedule const& s) {
                       -1});
 
   if (static_cast<std::size_t>(latest - earliest) > 4 * events.size() + 64) {
-    std::vector<std::size_t> rank(events.size());
+    std::vector<std::size_t> rank(events.size(), 0);
     for (std::size_t i = 0; i < rank.size(); ++i) rank[i] = i;
     std::sort(rank.begin(), rank.end(), [&](std::size_t a, std::size_t b) {
       return events[a].time < events[b].time || (events[a].time == events[b].time && a < b);

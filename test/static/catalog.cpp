@@ -12,12 +12,14 @@ constexpr catalog::shape shape() { return {.p = devices{8}, .m = micro_batches{3
 
 template <std::size_t Entry>
 constexpr block block_of() {
-  return catalog::entries[Entry].block_of(shape());
+  catalog::entry const entry = catalog::entries[Entry];  // a copy: nvcc 13 cannot evaluate it in place
+  return entry.block_of(shape());
 }
 
 template <std::size_t Entry>
 constexpr schedule schedule_of() {
-  return catalog::entries[Entry].make(shape());
+  catalog::entry const entry = catalog::entries[Entry];  // a copy: nvcc 13 cannot evaluate it in place
+  return entry.make(shape());
 }
 
 // Variables, so that the limits on constant evaluation are for each entry alone.

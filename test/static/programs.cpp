@@ -11,8 +11,8 @@ using namespace ashlar;
 
 template <std::size_t Entry, transfer_lanes Lanes = transfer_lanes::one>
 constexpr program program_of() {
-  return catalog::entries[Entry].make({.p = devices{4}, .m = micro_batches{8}})
-         | lower(lower_options{.lanes = Lanes});
+  catalog::entry const entry = catalog::entries[Entry];  // a copy: nvcc 13 cannot evaluate it in place
+  return entry.make({.p = devices{4}, .m = micro_batches{8}}) | lower(lower_options{.lanes = Lanes});
 }
 
 // Variables, so that the limits on constant evaluation are for each entry alone.
