@@ -1,0 +1,56 @@
+// Efficiencies of breadth-first and depth-first pipelines as the breadth-first paper has them (figures 2
+// to 4): 8 devices, 64 layers, a backward of three forwards, 16 micro-batches.
+#include "static_check.hpp"
+#include <ashlar/tradeoff.hpp>
+
+using namespace ashlar;
+
+namespace {
+
+double efficiency(char const* name, int loops, tick transfer, bool blocks) {
+  layered_model const model{.layers = 64, .forward = 10, .backward = 30, .transfer = transfer};
+  return utilisation(model, {catalog::find(name), devices{8}, chunks{loops}, micro_batches{16}, blocks});
+}
+
+TEST_CASE("breadth-first keeps rising with the loops, depth-first turns down when transfers are slow") {
+  struct row {
+    tick transfer;  // of 10 a layer's forward
+    double breadth_first[4], depth_first[4];
+  };
+  row const rows[] = {{2, {.693, .817, .897, .943}, {.687, .801, .858, .862}},
+                      {10, {.683, .803, .880, .924}, {.655, .729, .721, .632}}};
+  for (row const& r : rows)
+    for (int i = 0; i < 4; ++i) {
+      int const loops = 1 << i;
+      CAPTURE(r.transfer);
+      CAPTURE(loops);
+      // One loop is plain 1F1B in Megatron.
+      char const* const interleaved = loops == 1 ? "1f1b" : "depth-first";
+      CHECK(efficiency("breadth-first", loops, r.transfer, false)
+            == doctest::Approx(r.breadth_first[i]).epsilon(0.01));
+      CHECK(efficiency(interleaved, loops, r.transfer, true)
+            == doctest::Approx(r.depth_first[i]).epsilon(0.01));
+    }
+}
+
+TEST_CASE("reductions hide behind the passes unless transfers block") {
+  layered_model const free{.layers = 64, .forward = 10, .backward = 30, .transfer = 2};
+  layered_model dear = free;
+  dear.reduction = 20;
+  pipeline_choice choice{catalog::find("breadth-first"), devices{8}, chunks{4}, micro_batches{16}};
+  // Stage by stage as gradients complete; behind the last pass only the last stage of a device is left.
+  CHECK(step_time(dear, choice) - step_time(free, choice) == 2 * 20);
+  choice.blocks = true;
+  CHECK(step_time(dear, choice) - step_time(free, choice) == 4 * 2 * 20);
+}
+
+TEST_CASE("cost and time of a training") {
+  CHECK(training_cost(1, 0, 100, 1000) == 1);
+  CHECK(training_cost(0.5, 10, 100, 1000) == 4);  // as many samples again, half of the time idle
+  CHECK(training_time(4, 100) == 0.04);
+  CHECK(batch_per_device({.micro_batch = 2}, {nullptr, devices{8}, chunks{1}, micro_batches{16}}) == 4);
+  CHECK_BREAKS(parameter_is_a_multiple, step_time({.layers = 10}, {catalog::find("1f1b"), devices{4},
+                                                                   chunks{1}, micro_batches{4}}));
+}
+
+}  // namespace

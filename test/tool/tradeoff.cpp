@@ -1,0 +1,72 @@
+// `ashlar tradeoff` from end to end.
+#include "tool/run_tool.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <string>
+
+namespace {
+
+std::string const model = " --model " ASHLAR_TEST_DATA "/tradeoff/model.json";
+std::string const cluster = " --cluster " ASHLAR_TEST_DATA "/tradeoff/cluster.json";
+
+std::string written(char const* name, std::string const& text) {
+  auto const path = scratch() / name;
+  std::ofstream(path) << text;
+  return path.string();
+}
+
+}  // namespace
+
+TEST_CASE("tradeoff as text, JSON and picture") {
+  tool_result const text = run_tool("tradeoff" + model + cluster);
+  CHECK(text.code == 0);
+  CHECK(text.out.find("breadth-first") != std::string::npos);
+
+  auto const all = nlohmann::json::parse(run_tool("tradeoff --as json" + model + cluster).out);
+  REQUIRE(all.size() == 3);
+  for (auto const& s : all) {
+    double last_time = 1e300, last_cost = 0;
+    for (auto const& p : s["best"]) {  // the larger the cluster, the faster and the dearer
+      CHECK(p["time"].get<double>() < last_time);
+      CHECK(p["cost"].get<double>() > last_cost);
+      last_time = p["time"];
+      last_cost = p["cost"];
+    }
+    for (auto const& p : s["utilisation"]) {
+      CHECK(p["utilisation"].get<double>() > 0);
+      CHECK(p["utilisation"].get<double>() < 1);
+    }
+  }
+  // Small batches a device are where breadth-first is ahead.
+  CHECK(all[0]["schedule"] == "breadth-first");
+  CHECK(all[0]["best"].back()["cost"].get<double>() < all[1]["best"].back()["cost"].get<double>());
+  CHECK(run_tool("tradeoff --as svg" + model + cluster).out.starts_with("<svg"));
+}
+
+TEST_CASE("files that do not say what they must") {
+  std::string const good = R"({"layers": 64, "forward": 10, "backward": 30, "critical_batch": 100})";
+  for (std::string const wrong :
+       {"", "[]", "{", R"({"layers": 64})",
+        R"({"layers": 0, "forward": 1, "backward": 2, "critical_batch": 1})",
+        R"({"layers": 64, "forward": 1.5, "backward": 2, "critical_batch": 1})",
+        R"({"layers": 64, "forward": 1, "backward": 2, "critical_batch": 1, "foward": 2})",
+        R"({"layers": 64, "forward": 1, "backward": 1e300, "critical_batch": 1})"}) {
+    CAPTURE(wrong);
+    tool_result const r = run_tool("tradeoff --model " + written("wrong.json", wrong) + cluster);
+    CHECK(r.code == 2);
+    CHECK(r.err.find("wrong.json") != std::string::npos);
+  }
+  std::string const right = " --model " + written("right.json", good);
+  for (
+      std::string const wrong :
+      {R"({"pipeline": 8, "loops": [1], "micro_batches": [8], "devices": [12], "schedules": ["gpipe"]})",
+       R"({"pipeline": 8, "loops": [], "micro_batches": [8], "devices": [16], "schedules": ["gpipe"]})",
+       R"({"pipeline": 8, "loops": [3], "micro_batches": [8], "devices": [16], "schedules": ["breadth-first"]})",
+       R"({"pipeline": 8, "loops": [1], "micro_batches": [8], "devices": [16], "schedules": ["none"]})"}) {
+    CAPTURE(wrong);
+    CHECK(run_tool("tradeoff" + right + " --cluster " + written("cluster.json", wrong)).code == 2);
+  }
+}
