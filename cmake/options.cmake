@@ -30,6 +30,7 @@ if(ASHLAR_SANITIZE)
   endif()
   target_compile_options(
     ashlar_strict INTERFACE -fsanitize=${ashlar_sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer -Og -g1)
+  target_compile_definitions(ashlar_strict INTERFACE ASHLAR_SANITIZED)
   target_link_options(ashlar_strict INTERFACE -fsanitize=${ashlar_sanitizers})
 endif()
 

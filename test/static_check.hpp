@@ -36,7 +36,7 @@ ashlar::rule broken_by(Call call) {
 
 // A case that is both compiled and run.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-// A sanitizer has no say while compiling, but makes it slow.
+// g++'s sanitizers have no say while compiling, but make it slow.
 #define BOTH_TIMES(name, function) \
   TEST_CASE(name) { CHECK(function()); }
 #else

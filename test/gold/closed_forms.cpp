@@ -1,5 +1,6 @@
 // What the papers say of their schedules, as formulas in p devices, m micro-batches, the ticks f, b = i
 // + w of forward and backward and L of a transfer; swept over many of each.
+#include "gold/peaks_are.hpp"
 #include "static_check.hpp"
 #include <ashlar/catalog.hpp>
 #include <ashlar/check.hpp>
@@ -43,12 +44,6 @@ void sweep(std::vector<stage_cost> const& costs_to_try, std::vector<tick> const&
 
 std::vector<stage_cost> const some_costs{{1, 1, 1}, {2, 1, 1}, {1, 3, 2}, {7, 5, 3}, {10, 1, 1}};
 std::vector<tick> const some_transfers{0, 1, 2, 7, 50};
-
-template <class Peak>
-void peaks_are(schedule const& s, Peak peak) {
-  std::vector<int> const found = peak_activations(s);
-  for (int d = 0; d < s.device_count(); ++d) CHECK(found[static_cast<std::size_t>(d)] == peak(d));
-}
 
 TEST_CASE("GPipe: bubble (p-1)(f+b), two transfers a hop, all m held") {
   sweep(some_costs, some_transfers, [](setting const& x) {

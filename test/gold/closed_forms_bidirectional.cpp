@@ -1,5 +1,6 @@
 // What is known of the schedules in two directions, as formulas in p devices, m micro-batches, k units
 // of them and the ticks f, b = i + w of forward and backward; swept over many of each.
+#include "gold/peaks_are.hpp"
 #include "static_check.hpp"
 #include <ashlar/catalog.hpp>
 #include <ashlar/check.hpp>
@@ -15,7 +16,7 @@ using namespace ashlar;
 
 namespace {
 
-std::vector<stage_cost> some_costs() {
+std::vector<stage_cost> small_costs() {
   std::vector<stage_cost> all{{10, 1, 1}, {7, 5, 3}, {3, 11, 9}};
   for (tick f = 1; f <= 4; ++f)
     for (tick i = 1; i <= 4; ++i)
@@ -28,8 +29,8 @@ schedule made(std::string_view name, catalog::shape const& s) { return catalog::
 // Calls look(shape, f, b, k) for shapes of p = 2, 4, ... devices and k units of p * `per_device`
 // micro-batches.
 template <class Look>
-void sweep(int per_device, Look look) {
-  for (stage_cost const& c : some_costs())
+void sweep_routes(int per_device, Look look) {
+  for (stage_cost const& c : small_costs())
     for (int p = 2; p <= 12; p += 2)
       for (int k = 1; k <= 4; ++k) {
         catalog::shape const s{devices{p}, micro_batches{k * p * per_device}, c};
@@ -51,12 +52,6 @@ tick bubble(schedule const& s) {
   return makespan(s) - work[0];
 }
 
-template <class Peak>
-void peaks_are(schedule const& s, Peak peak) {
-  std::vector<int> const found = peak_activations(s);
-  for (int d = 0; d < s.device_count(); ++d) CHECK(found[static_cast<std::size_t>(d)] == peak(d));
-}
-
 // Stage s is through on every replica s backwards before the end; later stages of uneven passes are
 // through even before.
 void gradients_come_in_turn(schedule const& s, tick f, tick b) {
@@ -73,7 +68,7 @@ void gradients_come_in_turn(schedule const& s, tick f, tick b) {
 // Behind the backward of one micro-batch goes the forward of the next, the slower of the two sets the
 // pace: T = p f + m p b + (m - 1) f for f <= b.
 TEST_CASE("GEMS: T = p f + (m - 1) max(p b + f, p f + b) + p b, one held") {
-  for (stage_cost const& c : some_costs())
+  for (stage_cost const& c : small_costs())
     for (int p : {1, 2, 3, 4, 7, 8})
       for (int m : {1, 2, 3, 4, 5, 8, 13}) {
         CAPTURE(p);
@@ -87,7 +82,7 @@ TEST_CASE("GEMS: T = p f + (m - 1) max(p b + f, p f + b) + p b, one held") {
 }
 
 TEST_CASE("Chimera: bubble (p-2) max(f,b) + (k-1)(p-2) |b-f|, p/2 + 1 + dd held") {
-  sweep(1, [](catalog::shape const& x, tick f, tick b, int k) {
+  sweep_routes(1, [](catalog::shape const& x, tick f, tick b, int k) {
     schedule const s = made("chimera", x);
     int const p = x.p.value;
     CHECK(bubble(s) == (p - 2) * (std::max(f, b) + (k - 1) * std::abs(b - f)));
@@ -97,7 +92,7 @@ TEST_CASE("Chimera: bubble (p-2) max(f,b) + (k-1)(p-2) |b-f|, p/2 + 1 + dd held"
 }
 
 TEST_CASE("BitPipe, either seam: Chimera's bubble in half-stages, 3p/2 + 1 + dd held") {
-  sweep(1, [](catalog::shape x, tick f, tick b, int k) {
+  sweep_routes(1, [](catalog::shape x, tick f, tick b, int k) {
     int const p = x.p.value;
     tick const idle = (p - 2) * (std::max(f, b) + (k - 1) * std::abs(b - f));
     schedule const s = made("bitpipe", x);
@@ -133,7 +128,7 @@ TEST_CASE("Chimera over 2F routes: bubble (p-2F)/F forwards where f = b, p - p/2
 
 // The second term is what joining units costs: nothing for backwards one to two forwards long.
 TEST_CASE("forward doubling: bubble (p-2)/2 (max(2f, f+b, 2(b-f)) + 2 (k-1) max(0, f-b, b-2f))") {
-  sweep(2, [](catalog::shape const& x, tick f, tick b, int k) {
+  sweep_routes(2, [](catalog::shape const& x, tick f, tick b, int k) {
     schedule const s = made("chimera-forward-doubling", x);
     int const p = x.p.value;
     CHECK(bubble(s)

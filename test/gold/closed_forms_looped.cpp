@@ -1,6 +1,7 @@
 // What is known of the schedules on one device, on the looped and wave placements, of recomputation,
 // inference and sequence chunks, as formulas in p devices, m micro-batches, v chunks, w waves, the ticks
 // f, b = i + w of a chunk's forward and backward, and L of a transfer; swept over many of each.
+#include "gold/peaks_are.hpp"
 #include "static_check.hpp"
 #include <ashlar/catalog.hpp>
 #include <ashlar/check.hpp>
@@ -16,7 +17,7 @@ using namespace ashlar;
 
 namespace {
 
-struct setting {
+struct looped_setting {
   catalog::shape s;
   tick p, m, v, f, b, i, w, L;
 
@@ -25,13 +26,13 @@ struct setting {
 
 // Every p and m in reach, v = 1 .. 4 chunks, several costs.
 template <class Look>
-void sweep(std::vector<tick> const& transfers, Look look) {
+void sweep_chunks(std::vector<tick> const& transfers, Look look) {
   for (stage_cost const& c : {stage_cost{1, 1, 1}, {2, 1, 1}, {1, 3, 2}, {7, 5, 3}, {10, 1, 1}})
     for (tick L : transfers)
       for (int p : {1, 2, 3, 4, 6, 9})
         for (int m : {1, 2, 3, 4, 5, 6, 8, 9, 12, 18, 24})
           for (int v = 1; v <= 4; ++v) {
-            setting x{{devices{p}, micro_batches{m}, costs(c, L)},
+            looped_setting x{{devices{p}, micro_batches{m}, costs(c, L)},
                       p,
                       m,
                       v,
@@ -54,12 +55,6 @@ void sweep(std::vector<tick> const& transfers, Look look) {
           }
 }
 
-template <class Peak>
-void peaks_are(schedule const& s, Peak peak) {
-  std::vector<int> const found = peak_activations(s);
-  for (int d = 0; d < s.device_count(); ++d) CHECK(found[static_cast<std::size_t>(d)] == peak(d));
-}
-
 // Ticks from the last weight pass of a stage to the end.
 tick ready_before_end(schedule const& s, int stage) {
   tick ready = 0;
@@ -70,7 +65,7 @@ tick ready_before_end(schedule const& s, int stage) {
 }
 
 TEST_CASE("accumulation on one device: no bubble, v or m v held, nothing sent") {
-  sweep({0, 7}, [](setting const& x) {
+  sweep_chunks({0, 7}, [](looped_setting const& x) {
     for (char const* name : {"depth-first-accumulation", "breadth-first-accumulation"}) {
       schedule const s = x(name);
       CHECK(s.device_count() == 1);
@@ -81,7 +76,7 @@ TEST_CASE("accumulation on one device: no bubble, v or m v held, nothing sent") 
 }
 
 TEST_CASE("breadth-first, m >= p: its makespan with transfers, m v held, gradients ready") {
-  sweep({0, 1, 7, 50}, [](setting const& x) {
+  sweep_chunks({0, 1, 7, 50}, [](looped_setting const& x) {
     schedule const s = x("breadth-first");
     peaks_are(s, [&](int) { return x.m * x.v; });
     if (x.m < x.p) return;
@@ -98,7 +93,7 @@ TEST_CASE("breadth-first, m >= p: its makespan with transfers, m v held, gradien
 }
 
 TEST_CASE("breadth-first in r rounds: bubble r (p-1)(f+b), (m/r) v held") {
-  sweep({0}, [](setting x) {
+  sweep_chunks({0}, [](looped_setting x) {
     for (int r = 1; r <= x.m; ++r) {
       CAPTURE(r);
       x.s.rounds = r;
@@ -113,7 +108,7 @@ TEST_CASE("breadth-first in r rounds: bubble r (p-1)(f+b), (m/r) v held") {
 }
 
 TEST_CASE("depth-first, v >= 2, p divides m: bubble (p-1)(f+b), its memory, gradients ready") {
-  sweep({0, 1}, [](setting const& x) {
+  sweep_chunks({0, 1}, [](looped_setting const& x) {
     if (x.v == 1 || x.m % x.p != 0) return;
     schedule const s = x("depth-first");
     peaks_are(s, [&](int d) { return std::min(x.m * x.v, (x.v - 1) * x.p + 2 * (x.p - 1 - d) + 1); });
@@ -132,7 +127,7 @@ TEST_CASE("depth-first, v >= 2, p divides m: bubble (p-1)(f+b), its memory, grad
 }
 
 TEST_CASE("depth-first in groups: any g from p to m, (v-1) g + 2(p-1-d) + 1 held if g divides m") {
-  sweep({0}, [](setting x) {
+  sweep_chunks({0}, [](looped_setting x) {
     if (x.v == 1) return;
     for (int g = 1; g <= x.m + 1; ++g) {
       CAPTURE(g);
@@ -152,7 +147,7 @@ TEST_CASE("depth-first in groups: any g from p to m, (v-1) g + 2(p-1-d) + 1 held
 }
 
 TEST_CASE("interleaved zero bubble, p divides m: bubble (p-1)(f+i-w) for w <= min(f, i), v p held") {
-  sweep({0}, [](setting const& x) {
+  sweep_chunks({0}, [](looped_setting const& x) {
     schedule const s = x("interleaved-zb");
     CHECK(check(s).ok());
     if (x.m % x.p != 0) return;
@@ -175,7 +170,7 @@ TEST_CASE("transfers of a tenth of a pass: the ideal of p=8, m=32") {
 }
 
 TEST_CASE("Hanayo, m >= p: bubble 2(p-1) max(f, b), 2 w m - (p-1-d) held") {
-  sweep({0}, [](setting const& x) {
+  sweep_chunks({0}, [](looped_setting const& x) {
     schedule const s = x("hanayo");
     CHECK(check(s).ok());
     if (x.m < x.p) return;
@@ -186,7 +181,7 @@ TEST_CASE("Hanayo, m >= p: bubble 2(p-1) max(f, b), 2 w m - (p-1-d) held") {
 
 TEST_CASE("1F1B with recomputation: each forward twice, still a bubble of (p-1)(f+b)") {
   for (tick again : {1, 2, 5})
-    sweep({0}, [&](setting x) {
+    sweep_chunks({0}, [&](looped_setting x) {
       x.s.cost.per_stage[0].recompute = again;
       schedule const s = x("1f1b-recompute");
       CHECK(makespan(s) == x.m * (x.f + again + x.b) + (x.p - 1) * (x.f + x.b));
@@ -200,7 +195,7 @@ TEST_CASE("1F1B with recomputation: each forward twice, still a bubble of (p-1)(
 }
 
 TEST_CASE("inference: (m + p - 1) f and a transfer a hop") {
-  sweep({0, 1, 50}, [](setting const& x) {
+  sweep_chunks({0, 1, 50}, [](looped_setting const& x) {
     schedule const s = x("inference");
     CHECK(!s.trains);
     peaks_are(s, [](int) { return 1; });
@@ -209,7 +204,7 @@ TEST_CASE("inference: (m + p - 1) f and a transfer a hop") {
 }
 
 TEST_CASE("Seq1F1B: bubble (p-1)(f+b) of a sequence chunk, p - 1 - d + q held") {
-  sweep({0}, [](setting x) {
+  sweep_chunks({0}, [](looped_setting x) {
     int const q = static_cast<int>(x.v);
     x.s.sequence_chunks = q;
     schedule const s = x("seq1f1b");

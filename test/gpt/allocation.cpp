@@ -16,15 +16,7 @@ std::atomic<bool> counting = false;
 
 // Puts a malloc that counts in the place of the C library's, where that has another name for its own. A
 // sanitizer brings a malloc of its own, which must stay.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define GPT_SANITIZED
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define GPT_SANITIZED
-#endif
-#endif
-
-#if defined(__GLIBC__) && !defined(GPT_SANITIZED)
+#if defined(__GLIBC__) && !defined(ASHLAR_SANITIZED)
 
 extern "C" void* __libc_malloc(std::size_t);
 

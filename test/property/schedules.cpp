@@ -31,7 +31,7 @@ std::vector<std::vector<pass>> passes_of(schedule const& s) {
 }
 
 // A random block repeated, beginning at 0.
-schedule random_schedule(dice& d, block const& b) {
+schedule random_loose_schedule(dice& d, block const& b) {
   schedule const s = repeat(b, random_count(d, b));
   return shift(s, -first_start(s));
 }
@@ -41,7 +41,7 @@ TEST_CASE("squeeze is idempotent, keeps the order, is never longer and holds no 
     block const b = random_block(d);
     CAPTURE(seed);
     INFO(words(b));
-    schedule const s = random_schedule(d, b), q = squeeze(s);
+    schedule const s = random_loose_schedule(d, b), q = squeeze(s);
     CHECK(check(q).ok());
     CHECK(squeeze(q) == q);
     CHECK(passes_of(q) == passes_of(s));
@@ -62,7 +62,7 @@ TEST_CASE("nothing can start earlier in a squeezed schedule") {
     block const b = random_block(d);
     CAPTURE(seed);
     INFO(words(b));
-    schedule const q = squeeze(random_schedule(d, b));
+    schedule const q = squeeze(random_loose_schedule(d, b));
     std::map<std::tuple<int, int, result>, tick> end;
     for (auto const& order : q.order)
       for (timed_pass const& t : order)
@@ -90,7 +90,7 @@ TEST_CASE("other costs keep the order, dearer ones are never shorter") {
     block const b = random_block(d);
     CAPTURE(seed);
     INFO(words(b));
-    schedule const q = squeeze(random_schedule(d, b));
+    schedule const q = squeeze(random_loose_schedule(d, b));
     costs dearer = q.cost;
     for (stage_cost& c : dearer.per_stage) c.forward += d.between(0, 3);
     dearer.transfer += d.between(0, 3);
@@ -107,7 +107,7 @@ TEST_CASE("work passes go anywhere") {
     block const b = random_block(d);
     CAPTURE(seed);
     INFO(words(b));
-    schedule s = random_schedule(d, b);
+    schedule s = random_loose_schedule(d, b);
     for (std::size_t i = 0; i < s.order.size(); ++i) {
       auto const at = d.between(0, static_cast<int>(s.order[i].size()));
       s.order[i].insert(s.order[i].begin() + at, {{pass_kind::work, 0, 0}, 0});
@@ -124,7 +124,7 @@ TEST_CASE("take leaves the first micro-batches as they were") {
     block const b = random_block(d);
     CAPTURE(seed);
     INFO(words(b));
-    schedule const s = random_schedule(d, b);
+    schedule const s = random_loose_schedule(d, b);
     int const m = s.micro_batch_count(), n = d.between(1, m), k = d.between(1, n);
     schedule const t = take(s, micro_batches{n});
     CHECK(check(t).ok());
@@ -147,7 +147,7 @@ TEST_CASE("then and merge keep all passes of both") {
     CAPTURE(seed);
     INFO(words(x));
     INFO(words(y));
-    schedule const a = random_schedule(d, x), b = random_schedule(d, y);
+    schedule const a = random_loose_schedule(d, x), b = random_loose_schedule(d, y);
     schedule const c = then(a, b);
     CHECK(check(c).ok());
     CHECK(makespan(c) == makespan(a) + makespan(b));

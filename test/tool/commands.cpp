@@ -8,10 +8,6 @@
 
 namespace {
 
-bool contains(std::string const& text, std::string const& part) {
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("list names the whole catalog") {

@@ -10,10 +10,6 @@
 
 namespace {
 
-bool contains(std::string const& text, std::string const& part) {
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("compare prints every schedule, none with a hole") {

@@ -13,8 +13,6 @@ std::size_t count(std::string const& text, std::string const& part) {
   for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++n;
   return n;
 }
-bool contains(std::string const& text, std::string const& part) { return count(text, part) > 0; }
-
 std::string picture(std::string const& options) {
   tool_result const r = run_tool("emit 1f1b -p 4 -m 8 --as svg " + options);
   CHECK(r.code == 0);

@@ -43,11 +43,15 @@ inline std::string scratch_file(std::string const& name, std::string const& text
   return (scratch() / name).string();
 }
 
+inline bool contains(std::string const& text, std::string const& part) {
+  return text.find(part) != std::string::npos;
+}
+
 // `arguments` as one writes them in a shell. What runs longer than `seconds` or takes more than 4 GB is
 // stopped.
 inline tool_result run_tool(std::string const& arguments, int seconds = 20) {
   std::string const out = (scratch() / "out").string(), err = (scratch() / "err").string();
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ASHLAR_SANITIZED)
   std::string const limit;  // its shadow memory is larger than any limit
 #else
   std::string const limit = "ulimit -v 4000000; ";

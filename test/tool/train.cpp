@@ -9,10 +9,6 @@
 
 namespace {
 
-bool contains(std::string const& text, std::string const& part) {
-  return text.find(part) != std::string::npos;
-}
-
 std::string const tiny = " --blocks 4 --width 16 --heads 2 --context 16 --sequences 1";
 
 std::string corpus() {

@@ -18,7 +18,7 @@ constexpr bool test_valid() {
 }
 BOTH_TIMES("valid schedules", test_valid)
 
-constexpr bool test_sizes() {
+constexpr bool test_schedule_sizes() {
   HOLDS(check(schedule{}).broken == rule::counts_are_positive);
   schedule s = one_f_one_b(3, 2);
   s.order.pop_back();
@@ -36,9 +36,9 @@ constexpr bool test_sizes() {
   HOLDS(check(s).broken == rule::durations_are_positive);
   return true;
 }
-BOTH_TIMES("sizes of a schedule", test_sizes)
+BOTH_TIMES("sizes of a schedule", test_schedule_sizes)
 
-constexpr bool test_passes() {
+constexpr bool test_schedule_passes() {
   schedule s = one_f_one_b(3, 2);
   timed_pass const last = s.order[1].back();
   s.order[1].pop_back();
@@ -56,7 +56,7 @@ constexpr bool test_passes() {
   HOLDS(check(s).broken == rule::every_pass_is_known);
   return true;
 }
-BOTH_TIMES("each pass of a schedule once, where it belongs", test_passes)
+BOTH_TIMES("each pass of a schedule once, where it belongs", test_schedule_passes)
 
 constexpr bool test_times() {
   schedule s = one_f_one_b(2, 2);

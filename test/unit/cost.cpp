@@ -20,7 +20,7 @@ constexpr bool test_stage_cost() {
 }
 BOTH_TIMES("costs of a stage's passes", test_stage_cost)
 
-constexpr bool test_costs() {
+constexpr bool test_cost_values() {
   costs const unit;
   HOLDS(unit.of({pass_kind::backward, 17, 0}) == 2);
   HOLDS(unit.transfer == 0);
@@ -33,6 +33,6 @@ constexpr bool test_costs() {
   HOLDS(each != alike && each == costs(each));
   return true;
 }
-BOTH_TIMES("one cost for all stages or one each", test_costs)
+BOTH_TIMES("one cost for all stages or one each", test_cost_values)
 
 }  // namespace

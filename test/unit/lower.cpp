@@ -28,7 +28,7 @@ constexpr bool keeps_order(schedule const& s, program const& p) {
   return true;
 }
 
-constexpr bool test_small() {
+constexpr bool test_small_program() {
   program const p = one_f_one_b(2, 1) | lower();
   auto const is = [&](int device, std::size_t at, opcode code, pass what) {
     instruction const& i = p.view().stream(device)[at];
@@ -43,7 +43,7 @@ constexpr bool test_small() {
   HOLDS(check(p).ok());
   return true;
 }
-BOTH_TIMES("the program of one micro-batch", test_small)
+BOTH_TIMES("the program of one micro-batch", test_small_program)
 
 constexpr bool is_lowered(schedule const& s, transfer_lanes lanes = transfer_lanes::one) {
   program const p = s | lower({.lanes = lanes});
@@ -58,14 +58,14 @@ constexpr bool test_graphs() {
 }
 BOTH_TIMES("forks and joins", test_graphs)
 
-constexpr bool test_kinds() {
+constexpr bool test_instruction_kinds() {
   HOLDS(is_lowered(two_ways(2) | repeat(micro_batches{2}) | squeeze()));
   HOLDS(is_lowered(two_ways(2) | repeat(micro_batches{2}) | squeeze(), transfer_lanes::one_a_peer));
   HOLDS(is_lowered(recomputed(2) | repeat(micro_batches{2})));
   HOLDS(is_lowered(with_work(one_f_one_b(2, 2))));
   return true;
 }
-BOTH_TIMES("two routes, recomputes, work", test_kinds)
+BOTH_TIMES("two routes, recomputes, work", test_instruction_kinds)
 
 constexpr bool test_reductions() {
   program const p = two_ways(3) | repeat(micro_batches{2}) | squeeze() | lower();

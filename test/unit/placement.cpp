@@ -36,14 +36,14 @@ constexpr bool test_mirror() {
 }
 BOTH_TIMES("mirrored", test_mirror)
 
-constexpr bool test_overlay() {
+constexpr bool test_overlaid_routes() {
   placement const down = linear(devices{2}), both = overlay(down, mirror(down));
   HOLDS(both.route_count() == 2 && both.stage_count() == 2 && both.device_count() == 2);
   HOLDS(both == placement(devices{2}, {{0, 1}, {1, 0}}));
   HOLDS(overlay(both, down).route_count() == 3);
   return true;
 }
-BOTH_TIMES("laid over each other", test_overlay)
+BOTH_TIMES("laid over each other", test_overlaid_routes)
 
 TEST_CASE("absurd placements") {
   using routes = std::vector<std::vector<int>>;

@@ -8,7 +8,7 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_view() {
+constexpr bool test_program_view() {
   program const p = one_f_one_b(2, 2) | lower();
   program_view const v = p.view();
   HOLDS(v.device_count == 2 && v.stage_count == 2 && v.micro_batch_count == 2);
@@ -22,9 +22,9 @@ constexpr bool test_view() {
   HOLDS(operands == p.operands.size());
   return true;
 }
-BOTH_TIMES("a view walks over streams, slots and operands", test_view)
+BOTH_TIMES("a view walks over streams, slots and operands", test_program_view)
 
-constexpr bool test_lanes() {
+constexpr bool test_program_lanes() {
   program p = one_f_one_b(3, 1) | lower();
   HOLDS(p.transfer_lane(0) == first_transfer_lane && p.transfer_lane(2) == first_transfer_lane);
   HOLDS(p.collective_lane() == first_transfer_lane + 1);
@@ -33,7 +33,7 @@ constexpr bool test_lanes() {
   HOLDS(p.collective_lane() == first_transfer_lane + 3);
   return true;
 }
-BOTH_TIMES("one transfer lane or one a peer", test_lanes)
+BOTH_TIMES("one transfer lane or one a peer", test_program_lanes)
 
 constexpr bool test_count_slots() {
   program const p = one_f_one_b(3, 4) | lower();

@@ -10,22 +10,22 @@ using namespace mutate;
 
 namespace {
 
-constexpr program good() {
+constexpr program safe() {
   return catalog::find("gpipe")->make({devices{2}, micro_batches{2}}) | lower();
 }
 
-constexpr bool test_good() {
-  HOLDS(check_memory_safe(good()).ok());
+constexpr bool test_safe() {
+  HOLDS(check_memory_safe(safe()).ok());
   HOLDS(check_memory_safe(recomputed(2) | repeat(micro_batches{2}) | lower()).ok());
   HOLDS(check_memory_safe(fork_join() | repeat(micro_batches{2}) | lower()).ok());
   HOLDS(check_memory_safe(two_ways(2) | repeat(micro_batches{2}) | squeeze() | lower()).ok());
   HOLDS(check_memory_safe(with_work(one_f_one_b(2, 2)) | lower()).ok());
   return true;
 }
-BOTH_TIMES("memory-safe programs", test_good)
+BOTH_TIMES("memory-safe programs", test_safe)
 
 constexpr bool test_overwritten() {
-  program p = good();
+  program p = safe();
   int const first = find(p, 0, opcode::compute, {F, 0, 0});
   int const second = find(p, 0, opcode::compute, {F, 0, 1});
   int const stash = at(p, 0, first).operand_count - 1;
@@ -39,23 +39,23 @@ constexpr bool test_overwritten() {
 BOTH_TIMES("a slot overwritten before its last read", test_overwritten)
 
 constexpr bool test_wrong_value() {
-  program p = good();
+  program p = safe();
   int const backward = find(p, 1, opcode::compute, {B, 1, 0});
   int const other = find(p, 1, opcode::compute, {B, 1, 1});
   std::swap(operand_of(p, 1, backward, 0), operand_of(p, 1, other, 0));  // the stashes
   HOLDS(check_memory_safe(p).broken == rule::slot_holds_what_is_read);
-  p = good();
+  p = safe();
   operand_of(p, 1, backward, 0).how = access::write;
   HOLDS(check_memory_safe(p).broken == rule::slot_holds_what_is_read);
-  p = good();
+  p = safe();
   operand_of(p, 1, backward, 0).slot = 1000;
   HOLDS(check_memory_safe(p).broken == rule::slot_holds_what_is_read);
   operand_of(p, 1, backward, 0).slot = -1;
   HOLDS(check_memory_safe(p).broken == rule::slot_holds_what_is_read);
-  p = good();
+  p = safe();
   --at(p, 1, backward).operand_count;
   HOLDS(check_memory_safe(p).broken == rule::slot_holds_what_is_read);
-  p = good();
+  p = safe();
   ++at(p, 1, backward).operand_count;
   HOLDS(check_memory_safe(p).broken == rule::slot_holds_what_is_read);
   return true;
@@ -64,7 +64,7 @@ BOTH_TIMES("a slot that holds another value", test_wrong_value)
 
 constexpr bool test_order() {
   // Before the pass that makes it, there is nothing to send.
-  program p = good();
+  program p = safe();
   exchange(p, 0, find(p, 0, opcode::compute, {F, 0, 0}), find(p, 0, opcode::send, {F, 0, 0}));
   HOLDS(check_memory_safe(p).broken == rule::slot_holds_what_is_read);
   return true;
@@ -84,7 +84,7 @@ constexpr bool test_accumulators() {
 BOTH_TIMES("each stage adds up in one place", test_accumulators)
 
 constexpr bool test_left_over() {
-  program p = good();
+  program p = safe();
   drop(p, 0, find(p, 0, opcode::send, {F, 0, 1}));  // not complete, and so never read
   diagnosis const d = check_memory_safe(p);
   HOLDS(d.broken == rule::every_slot_is_freed && d.first.device == 0 && d.first.what == pass{F, 0, 1});

@@ -9,7 +9,7 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_numbers() {
+constexpr bool test_message_numbers() {
   program p = fork_join() | repeat(micro_batches{2}) | lower();
   message_index const index(p);
   HOLDS(index.count() == 2 * 4 * 2);
@@ -27,7 +27,7 @@ constexpr bool test_numbers() {
     }
   return true;
 }
-BOTH_TIMES("both halves of a transfer have the same number, others have others", test_numbers)
+BOTH_TIMES("both halves of a transfer have the same number, others have others", test_message_numbers)
 
 constexpr bool test_nowhere() {
   program const p = one_f_one_b(3, 2) | lower();

@@ -7,7 +7,7 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_fold() {
+constexpr bool test_folded_residues() {
   // Device 1 of 1F1B on two devices: F at 1, B at 2.
   auto const folded = fold(shift(catalog::one_f_one_b(devices{2}), -4));
   HOLDS(folded.size() == 2);
@@ -15,9 +15,9 @@ constexpr bool test_fold() {
   HOLDS(folded[1] == std::vector<folded_cell>{{0, -1, 2}, {1, -1, 3}});
   return true;
 }
-BOTH_TIMES("offsets folded into one interval", test_fold)
+BOTH_TIMES("offsets folded into one interval", test_folded_residues)
 
-constexpr bool test_ties() {
+constexpr bool test_tied_residues() {
   block const b =
       make_block(linear(devices{1}), {}, 4, {F, I, W}, [](pass_kind, int) { return tick{4}; });
   HOLDS(fold(b)[0] == std::vector<folded_cell>{{0, 1, 0}, {0, 1, 1}, {0, 1, 2}});
@@ -25,7 +25,7 @@ constexpr bool test_ties() {
   HOLDS(fold(slow)[0] == fold(b)[0]);
   return true;
 }
-BOTH_TIMES("ties keep the order of the block", test_ties)
+BOTH_TIMES("ties keep the order of the block", test_tied_residues)
 
 TEST_CASE("long intervals fold as short ones do") {
   for (int p = 1; p <= 12; ++p)

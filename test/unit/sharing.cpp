@@ -6,7 +6,7 @@ using namespace ashlar;
 
 namespace {
 
-constexpr bool test_replicas() {
+constexpr bool test_shared_replicas() {
   placement const down = linear(devices{3});
   HOLDS(replicas(down, 1) == std::vector<int>{1});
   placement const both = overlay(mirror(down), down);
@@ -16,7 +16,7 @@ constexpr bool test_replicas() {
   HOLDS(replica_of(both, 0, 0) == 1 && replica_of(both, 0, 2) == 0 && replica_of(both, 0, 1) == -1);
   return true;
 }
-BOTH_TIMES("replicas in the order of the routes", test_replicas)
+BOTH_TIMES("replicas in the order of the routes", test_shared_replicas)
 
 constexpr bool test_chunks() {
   placement const down = looped(devices{2}, chunks{2});

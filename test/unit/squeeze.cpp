@@ -8,7 +8,7 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_one_f_one_b() {
+constexpr bool test_squeezed_one_f_one_b() {
   schedule const s = one_f_one_b(2, 2);
   HOLDS(s.order[0]
         == std::vector<timed_pass>{{{F, 0, 0}, 0}, {{F, 0, 1}, 1}, {{B, 0, 0}, 4}, {{B, 0, 1}, 7}});
@@ -18,7 +18,7 @@ constexpr bool test_one_f_one_b() {
   HOLDS(retime(s, s.cost) == s);
   return true;
 }
-BOTH_TIMES("redundant bubbles go, the order stays", test_one_f_one_b)
+BOTH_TIMES("redundant bubbles go, the order stays", test_squeezed_one_f_one_b)
 
 constexpr bool test_fork_join() {
   schedule const s = fork_join() | repeat(micro_batches{1}) | squeeze();
@@ -32,7 +32,7 @@ constexpr bool test_fork_join() {
 }
 BOTH_TIMES("a join waits for all its branches", test_fork_join)
 
-constexpr bool test_transfers() {
+constexpr bool test_squeezed_transfers() {
   schedule const s = retime(one_f_one_b(3, 1), costs(stage_cost{}, 10));
   HOLDS(makespan(s) == 3 * 3 + 4 * 10);
   // A hand-over within a device is free.
@@ -41,7 +41,7 @@ constexpr bool test_transfers() {
   HOLDS(makespan(v) == 18);
   return true;
 }
-BOTH_TIMES("transfers take their time, hand-overs none", test_transfers)
+BOTH_TIMES("transfers take their time, hand-overs none", test_squeezed_transfers)
 
 constexpr bool test_two_ways() {
   schedule const s = repeat(two_ways(4), micro_batches{4}) | squeeze();

@@ -28,7 +28,7 @@ constexpr bool test_chain() {
 }
 BOTH_TIMES("a chain", test_chain)
 
-constexpr bool test_fork_join() {
+constexpr bool test_fork_join_graph() {
   // Given in no order; found in ascending order.
   stage_graph const g(stages{4}, {{2, 3}, {0, 2}, {1, 3}, {0, 1}});
   HOLDS(g == stage_graph(stages{4}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}));
@@ -39,7 +39,7 @@ constexpr bool test_fork_join() {
   HOLDS(g.first_edge(0) == 0 && g.first_edge(1) == 2 && g.first_edge(3) == 4);
   return true;
 }
-BOTH_TIMES("a fork that joins again", test_fork_join)
+BOTH_TIMES("a fork that joins again", test_fork_join_graph)
 
 constexpr bool test_islands() {
   stage_graph const g(stages{3}, {});

@@ -7,7 +7,7 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_small() {
+constexpr bool test_few_transfers() {
   std::vector<event> const e = events_in_order(one_f_one_b(2, 2));
   HOLDS(e.size() == 6);
   HOLDS(e[0] == event{1, {F, 0, 0}, 1, 0, 1});
@@ -18,9 +18,9 @@ constexpr bool test_small() {
   HOLDS(e[5].is_reduction() && e[5].time == 9 && e[5].what.stage == 0);
   return true;
 }
-BOTH_TIMES("in the order in which the producers end", test_small)
+BOTH_TIMES("in the order in which the producers end", test_few_transfers)
 
-constexpr bool test_ties() {
+constexpr bool test_tied_transfers() {
   // Of one end time: gradients, then activations, then reductions.
   std::vector<event> const e = events_in_order(catalog::zb_h1(devices{4}) | repeat(micro_batches{4}));
   auto const rank = [](event const& x) { return x.is_reduction() ? 2 : x.what.kind == F ? 1 : 0; };
@@ -30,7 +30,7 @@ constexpr bool test_ties() {
   }
   return true;
 }
-BOTH_TIMES("ties have an order too", test_ties)
+BOTH_TIMES("ties have an order too", test_tied_transfers)
 
 constexpr bool test_local() {
   schedule const s = catalog::find("v-half")->make({.p = devices{2}, .m = micro_batches{1}});
