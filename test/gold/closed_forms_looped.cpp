@@ -33,14 +33,14 @@ void sweep_chunks(std::vector<tick> const& transfers, Look look) {
         for (int m : {1, 2, 3, 4, 5, 6, 8, 9, 12, 18, 24})
           for (int v = 1; v <= 4; ++v) {
             looped_setting x{{devices{p}, micro_batches{m}, costs(c, L)},
-                      p,
-                      m,
-                      v,
-                      c.forward,
-                      0,
-                      c.backward_input,
-                      c.backward_weight,
-                      L};
+                             p,
+                             m,
+                             v,
+                             c.forward,
+                             0,
+                             c.backward_input,
+                             c.backward_weight,
+                             L};
             x.s.v = chunks{v};
             x.s.w = waves{v};
             x.b = x.i + x.w;

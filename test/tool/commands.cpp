@@ -6,9 +6,7 @@
 
 #include <string>
 
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("list names the whole catalog") {
   tool_result const r = run_tool("list");

@@ -8,9 +8,7 @@
 #include <algorithm>
 #include <string>
 
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("compare prints every schedule, none with a hole") {
   tool_result const r = run_tool("compare -p 8 -m 32");
