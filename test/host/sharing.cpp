@@ -116,8 +116,8 @@ std::vector<sample> samples() {
 
 constexpr sharding_level levels[] = {sharding_level::none, sharding_level::optimizer,
                                      sharding_level::gradients, sharding_level::full};
-constexpr gradient_reduction times[] = {gradient_reduction::at_end, gradient_reduction::eager,
-                                        gradient_reduction::eager_middle_last};
+constexpr gradient_reduction reduction_times[] = {gradient_reduction::at_end, gradient_reduction::eager,
+                                                  gradient_reduction::eager_middle_last};
 
 }  // namespace
 
@@ -125,7 +125,7 @@ TEST_CASE("host: ranks give the bits of the sequential reference, step after ste
   std::uint64_t seed = 1;
   for (sample const& s : samples())
     for (sharding_level level : levels)
-      for (gradient_reduction when : times)
+      for (gradient_reduction when : reduction_times)
         for (int ranks : {2, 3}) {
           if (ranks == 3 && when != gradient_reduction::eager) continue;
           CAPTURE(s.name);
