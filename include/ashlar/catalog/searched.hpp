@@ -63,7 +63,7 @@ constexpr schedule zero_bubble(shape const& s, int limit) {
 constexpr diagnosis is_grouped_closely(shape const& s) {
   if (diagnosis const d = is_any_shape(s); !d.ok()) return d;
   return all_of({at_least(parameter::chunk_count, s.v.value, 1),
-                 at_least(parameter::group_size, group_of(s), (s.p.value + 1) / 2),
+                 at_least(parameter::group_size, group_of(s), s.p.value / 2 + s.p.value % 2),
                  at_most(parameter::group_size, group_of(s), s.p.value)});
 }
 
