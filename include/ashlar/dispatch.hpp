@@ -5,8 +5,7 @@
 // resource-constrained project scheduling (Li and Willis, 1992; Valls et al., 2005).
 #pragma once
 
-#include <ashlar/dependencies.hpp>
-#include <ashlar/schedule.hpp>
+#include <ashlar/pass_network.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -24,74 +23,19 @@ struct freedom {
   friend constexpr bool operator==(freedom const&, freedom const&) = default;
 };
 
-// The passes of a schedule and what they wait for, ready to be dispatched again and again. Memory counts
-// in chunk activations: a forward takes one, the pass that ends its stay gives it back.
+// A network of passes, ready to be dispatched again and again.
 class dispatcher {
  public:
-  using plan = std::vector<std::vector<int>>;  // by device, passes by number
-  static constexpr int nobody = -1;
+  using plan = pass_network::plan;
+  static constexpr int nobody = pass_network::nobody;
 
-  // `limit`: of every device, in chunk activations. Throws violation: rule::every_pass_is_known for a
-  // pass out of range, rule::overlapped_passes_are_a_pair for schedules with pairs: they have no
-  // dispatcher.
-  constexpr dispatcher(schedule const& s, int limit)
-      : p_(s.order.size()), limit_(limit), transfer_(s.cost.transfer) {
-    result_table<int> giver(s.stage_count(), s.micro_batch_count(), -1);
-    own_.resize(p_);
-    for (std::size_t d = 0; d < p_; ++d) {
-      std::vector<int> stream_of(static_cast<std::size_t>(s.stage_count() * pass_kinds), -1);
-      int streams = 0;
-      for (std::size_t i = 0; i < s.order[d].size(); ++i) {
-        timed_pass const& t = s.order[d][i];
-        site const where{.device = static_cast<int>(d), .index = static_cast<int>(i), .what = t.what};
-        if (t.what.stage < 0 || t.what.stage >= s.stage_count() || t.what.micro_batch < 0
-            || t.what.micro_batch >= s.micro_batch_count() || t.what.kind == pass_kind::work)
-          throw violation{{.broken = rule::every_pass_is_known, .first = where}};
-        if (t.overlaps >= 0)
-          throw violation{{.broken = rule::overlapped_passes_are_a_pair, .first = where}};
-        auto const number = static_cast<int>(what_.size());
-        giver.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind)) = number;
-        own_[d].push_back(number);
-        what_.push_back(t.what);
-        device_.push_back(static_cast<int>(d));
-        length_.push_back(s.cost.of(t.what));
-        int& stream = stream_of[static_cast<std::size_t>(t.what.stage * pass_kinds)
-                                + static_cast<std::size_t>(t.what.kind)];
-        if (stream < 0) stream = streams++;
-        stream_.push_back(std::uint64_t{1} << static_cast<unsigned>(stream % 64));
-      }
-    }
-    std::vector<std::vector<int>> needs(what_.size()), feeds(what_.size());
-    for (std::size_t x = 0; x < what_.size(); ++x)
-      for_each_input(s.graph, what_[x], [&](result r, int stage, int micro_batch) {
-        int const y = giver.at(micro_batch, stage, r);
-        if (y < 0) return;
-        needs[x].push_back(y);
-        feeds[static_cast<std::size_t>(y)].push_back(static_cast<int>(x));
-      });
-    needs_ = flat(needs);
-    feeds_ = flat(feeds);
+  // Throws as pass_network does.
+  constexpr dispatcher(schedule const& s, memory_limit const& limit)
+      : net_(s, limit), p_(s.order.size()), transfer_(s.cost.transfer) {
+    for (std::size_t d = 0; d < p_; ++d) limit_.push_back(limit.on(static_cast<int>(d)));
   }
 
-  constexpr plan const& orders() const { return own_; }
-  constexpr pass what(int number) const { return what_[static_cast<std::size_t>(number)]; }
-
-  // The orders of another schedule of the same passes on the same devices. Throws violation
-  // {rule::every_pass_is_known} where it has another pass.
-  constexpr plan planned_like(schedule const& s) const {
-    result_table<int> number(s.stage_count(), s.micro_batch_count(), nobody);
-    for (std::size_t x = 0; x < what_.size(); ++x)
-      number.at(what_[x].micro_batch, what_[x].stage, result_of(what_[x].kind)) = static_cast<int>(x);
-    plan all(s.order.size());
-    for (std::size_t d = 0; d < s.order.size(); ++d)
-      for (timed_pass const& t : s.order[d]) {
-        int const x = number.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind));
-        if (x == nobody || what(x) != t.what)
-          throw violation{{.broken = rule::every_pass_is_known, .first = {.what = t.what}}};
-        all[d].push_back(x);
-      }
-    return all;
-  }
+  constexpr pass_network const& passes() const { return net_; }
 
   // What a run gives.
   struct timeline {
@@ -115,41 +59,40 @@ class dispatcher {
     for (std::vector<int>& order : turned) reverse(order);
     if (!walk(turned, f, released, out, true)) return false;
     for (std::vector<int>& order : out.orders) reverse(order);
-    for (std::size_t x = 0; x < what_.size(); ++x)
-      out.start[x] = out.makespan - out.start[x] - length_[x];
+    for (std::size_t x = 0; x < net_.what.size(); ++x)
+      out.start[x] = out.makespan - out.start[x] - net_.length[x];
     return true;
   }
 
   constexpr tick end_of(timeline const& t, int number) const {
     auto const x = static_cast<std::size_t>(number);
-    return t.start[x] + length_[x];
+    return t.start[x] + net_.length[x];
   }
 
   // `s` with the orders and starts of the timeline.
   constexpr schedule timed(schedule s, timeline const& t) const {
     for (std::size_t d = 0; d < p_; ++d) {
       s.order[d].clear();
-      for (int x : t.orders[d]) s.order[d].push_back({what(x), t.start[static_cast<std::size_t>(x)]});
+      for (int x : t.orders[d])
+        s.order[d].push_back(
+            {net_.what[static_cast<std::size_t>(x)], t.start[static_cast<std::size_t>(x)]});
     }
     return s;
   }
 
- private:
-  // Lists of passes one behind the other: those of x are at[x] .. at[x + 1].
-  struct lists {
-    std::vector<std::size_t> at;
-    std::vector<int> all;
-  };
-  static constexpr lists flat(std::vector<std::vector<int>> const& each) {
-    lists f;
-    for (std::vector<int> const& list : each) {
-      f.at.push_back(f.all.size());
-      f.all.insert(f.all.end(), list.begin(), list.end());
+  // Finds makespan and span from the orders and starts.
+  constexpr void measure(timeline& out) const {
+    out.makespan = out.span = 0;
+    for (std::vector<int> const& order : out.orders) {
+      if (order.empty()) continue;
+      tick const end = end_of(out, order.back());
+      tick const time = end - out.start[static_cast<std::size_t>(order.front())];
+      out.makespan = end > out.makespan ? end : out.makespan;
+      out.span = time > out.span ? time : out.span;
     }
-    f.at.push_back(f.all.size());
-    return f;
   }
 
+ private:
   static constexpr void reverse(std::vector<int>& order) {
     for (std::size_t i = 0, j = order.size(); i + 1 < j; ++i) std::swap(order[i], order[--j]);
   }
@@ -157,7 +100,7 @@ class dispatcher {
   struct device_state {
     tick free = 0;
     int head = nobody;  // first of the plan that has not run
-    int held = 0;
+    std::int64_t held = 0, limit = 0;
     int pick = nobody;  // what it would run next
     int before_pick = nobody;
     tick pick_start = 0;
@@ -168,26 +111,26 @@ class dispatcher {
   // and what is between; in reversed time the other way about.
   constexpr void mark_ends(std::vector<int> const& order) {
     std::size_t first = 0, last = order.size();
-    auto const is_forward = [&](std::size_t i) { return what(order[i]).kind == pass_kind::forward; };
+    auto const is_forward = [&](std::size_t i) {
+      return net_.what[static_cast<std::size_t>(order[i])].kind == pass_kind::forward;
+    };
     while (first < order.size() && is_forward(first) != reversed_) ++first;
     while (last > first && is_forward(last - 1) == reversed_) --last;
     for (std::size_t i = 0; i < order.size(); ++i)
       part_[static_cast<std::size_t>(order[i])] = i < first ? 0 : i < last ? 1 : 2;
   }
 
-  constexpr bool takes(std::size_t x) const {
-    return reversed_ ? gives_weight_gradient(what_[x].kind) : what_[x].kind == pass_kind::forward;
-  }
-  constexpr bool frees(std::size_t x) const {
-    return reversed_ ? what_[x].kind == pass_kind::forward : gives_weight_gradient(what_[x].kind);
+  // What more the device holds once pass x has begun, or less.
+  constexpr std::int64_t change(std::size_t x) const {
+    return reversed_ ? -net_.memory[x] : net_.memory[x];
   }
 
   constexpr bool walk(plan const& planned, freedom f, std::vector<tick> const& released, timeline& out,
                       bool reversed) {
     reversed_ = reversed;
-    lists const& needs = reversed ? feeds_ : needs_;
-    lists const& feeds = reversed ? needs_ : feeds_;
-    std::size_t const n = what_.size();
+    pass_network::lists const& needs = reversed ? net_.feeds : net_.needs;
+    pass_network::lists const& feeds = reversed ? net_.needs : net_.feeds;
+    std::size_t const n = net_.what.size();
     missing_.assign(n, 0);
     ready_.assign(n, 0);
     next_.assign(n, nobody);
@@ -198,6 +141,7 @@ class dispatcher {
     out.start.assign(n, 0);
     for (std::size_t d = 0; d < p_; ++d) {
       if (!released.empty()) state_[d].free = released[d];
+      state_[d].limit = limit_[d];
       if (planned[d].empty()) continue;
       state_[d].head = planned[d][0];
       for (std::size_t i = 1; i < planned[d].size(); ++i)
@@ -219,12 +163,12 @@ class dispatcher {
       (at.before_pick == nobody ? at.head : next_[static_cast<std::size_t>(at.before_pick)]) = next_[x];
       out.orders[device].push_back(at.pick);
       out.start[x] = at.pick_start;
-      at.free = at.pick_start + length_[x];
-      at.held += (takes(x) ? 1 : 0) - (frees(x) ? 1 : 0);
+      at.free = at.pick_start + net_.length[x];
+      at.held += change(x);
       at.stale = true;
       for (std::size_t i = feeds.at[x]; i < feeds.at[x + 1]; ++i) {
         auto const y = static_cast<std::size_t>(feeds.all[i]);
-        auto const other = static_cast<std::size_t>(device_[y]);
+        auto const other = static_cast<std::size_t>(net_.device[y]);
         tick const arrival = at.free + (other == device ? 0 : transfer_);
         ready_[y] = arrival > ready_[y] ? arrival : ready_[y];
         if (--missing_[y] == 0) state_[other].stale = true;
@@ -241,7 +185,8 @@ class dispatcher {
   constexpr void choose(device_state& at, freedom f) {
     at.stale = false;
     at.pick = nobody;
-    int before = nobody, change = 0, most = 0;
+    int before = nobody;
+    std::int64_t held = at.held, most = at.held;  // where those that it overtakes ran before it
     std::uint64_t overtaken = 0;
     tick latest_end = max_tick;
     for (int x = at.head, seen = 0; x != nobody && seen < f.window;
@@ -250,46 +195,30 @@ class dispatcher {
       if (f.ends_only && seen > 0
           && (part_[i] == 1 || part_[i] != part_[static_cast<std::size_t>(at.head)]))
         return;
-      int const own = (takes(i) ? 1 : 0) - (frees(i) ? 1 : 0);
+      std::int64_t const own = change(i);
       if (missing_[i] == 0) {
         tick const start = ready_[i] > at.free ? ready_[i] : at.free;
-        bool const fits = !takes(i) || at.held + 1 + most <= limit_;
-        if (fits && (overtaken & stream_[i]) == 0 && start + length_[i] <= latest_end
+        bool const fits = own <= 0 || most + own <= at.limit;
+        if (fits && (overtaken & net_.stream[i]) == 0 && start + net_.length[i] <= latest_end
             && (at.pick == nobody || start < at.pick_start)) {
           at.pick = x;
           at.before_pick = before;
           at.pick_start = start;
           if (start == at.free) return;
         }
-        tick const end = start + length_[i] * f.patience / 100;
+        tick const end = start + net_.length[i] * f.patience / 100;
         if (fits && end < latest_end) latest_end = end;
       }
-      change += own;
-      most = change > most ? change : most;
-      overtaken |= stream_[i];
+      held += own;
+      most = held > most ? held : most;
+      overtaken |= net_.stream[i];
     }
   }
 
-  constexpr void measure(timeline& out) const {
-    out.makespan = out.span = 0;
-    for (std::vector<int> const& order : out.orders) {
-      if (order.empty()) continue;
-      tick const end = end_of(out, order.back());
-      tick const time = end - out.start[static_cast<std::size_t>(order.front())];
-      out.makespan = end > out.makespan ? end : out.makespan;
-      out.span = time > out.span ? time : out.span;
-    }
-  }
-
+  pass_network net_;
   std::size_t p_;
-  int limit_;
   tick transfer_;
-  plan own_;
-  std::vector<pass> what_;
-  std::vector<int> device_;
-  std::vector<tick> length_;
-  std::vector<std::uint64_t> stream_;  // a bit for each stage and kind of a device, as far as 64 go
-  lists needs_, feeds_;
+  std::vector<std::int64_t> limit_;
 
   bool reversed_ = false;
   std::vector<int> missing_;

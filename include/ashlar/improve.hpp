@@ -1,111 +1,65 @@
-// Keeps the best of many dispatched plans.
+// schedules -> schedule: the best that a search finds for the same passes under a memory limit.
 #pragma once
 
-#include <ashlar/dispatch.hpp>
+#include <ashlar/climb.hpp>
+#include <ashlar/improver.hpp>
+#include <ashlar/metrics.hpp>
+#include <ashlar/shake.hpp>
+#include <ashlar/squeeze.hpp>
 
-#include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace ashlar {
 
-// What a search may spend and what it looks for.
-struct effort {
-  std::int64_t passes = 0;  // to dispatch in all; the same number gives the same result everywhere. A
-                            // million take a tenth of a second
-  std::uint64_t seed = 1;
-  tick span_weight = 3;  // a search minimises makespan + span_weight * span
-
-  friend constexpr bool operator==(effort const&, effort const&) = default;
-};
-
-class improver {
- public:
-  // Searches orders for the passes of `s` with at most `limit` chunk activations on a device. Throws as
-  // the dispatcher does.
-  constexpr improver(schedule const& s, int limit, effort e)
-      : s_(s), dispatcher_(s, limit), effort_(e), left_(e.passes), random_(e.seed) {
-    for (auto const& order : s.order) size_ += static_cast<std::int64_t>(order.size());
+// Whether no device ever holds more than it may. O(passes).
+constexpr bool is_within(schedule const& s, memory_limit const& limit) {
+  for (std::size_t d = 0; d < s.order.size(); ++d) {
+    std::int64_t held = 0;
+    for (timed_pass const& t : s.order[d])
+      if ((held += limit.change(t.what)) > limit.on(static_cast<int>(d))) return false;
   }
+  return true;
+}
 
-  constexpr dispatcher const& passes() const { return dispatcher_; }
-  constexpr std::int64_t left() const { return left_; }
-  constexpr bool found() const { return found_; }
-  constexpr schedule result() const { return dispatcher_.timed(s_, best_); }
-
-  // Forward, reverse, forward: what had to wait for memory or inputs closes up with what follows.
-  // `skewed`: in reversed time, devices end as far apart as they began, which is best for the span.
-  // Returns the least score on the way; max_tick where the plan gets stuck.
-  constexpr tick justify(dispatcher::plan const& planned, freedom f, bool skewed) {
-    dispatcher::timeline t, reversed;
-    tick least = max_tick;
-    if (!run(planned, f, t, least)) return max_tick;
-    left_ -= size_;
-    if (!dispatcher_.run_reversed(t.orders, f, skewed ? skew(t) : std::vector<tick>{}, reversed))
-      return least;
-    run(reversed.orders, freedom{}, t, least);
-    if (f.window > 1) run(reversed.orders, f, t, least);
-    return least;
-  }
-
-  // Moves one or two passes of the best orders by a few places and keeps what is no worse.
-  constexpr void polish() {
-    constexpr std::size_t reach = 8;
-    dispatcher::plan plan = best_.orders;
-    for (std::size_t moves = 1 + random(2); moves > 0; --moves) {
-      std::vector<int>& order = plan[random(plan.size())];
-      if (order.empty()) continue;
-      std::size_t from = random(order.size()), to = random(order.size());
-      to = to > from + reach ? from + reach : from > to + reach ? from - reach : to;
-      for (; from < to; ++from) std::swap(order[from], order[from + 1]);
-      for (; from > to; --from) std::swap(order[from], order[from - 1]);
+// Spends the search's effort: on `seeds`, schedules of the same passes; on continuous blocks where the
+// stages are a chain with one route; and on shaking the best.
+template <class Search>
+constexpr void improve(Search& search, std::vector<schedule> const& seeds, memory_limit const& limit,
+                       effort e) {
+  for (schedule const& s : seeds)
+    if (is_within(s, limit)) search.consider(s);
+  for (int tries = 0; tries < 8; ++tries)
+    for (schedule const& s : seeds)
+      if (!search.is_over(20))
+        search.justify(search.passes().planned_like(s), tries == 0 ? style{} : any_style(search, tries));
+  schedule const& s = search.of();
+  if (s.graph == chain(stages{s.stage_count()}) && s.where.route_count() == 1 && s.trains) {
+    std::vector<kernel> tops;
+    at_full_size evaluate(search);
+    evaluate({{one_at_a_time(s)}, style{}});  // fits wherever anything does
+    if (s.micro_batch_count() > 4 * s.device_count()) {
+      climb(search, limit, by_extension(search, limit, e), 35, tops);
+      for (kernel& k : tops) k.reached = evaluate(k);
     }
-    dispatcher::timeline t;
-    left_ -= size_;
-    if (dispatcher_.run(plan, freedom{}, {}, t) && score(t) <= score(best_)) best_ = std::move(t);
+    climb(search, limit, evaluate, 50, tops);
   }
+  shake(search);
+}
 
-  // 0 .. below - 1, the same on every machine.
-  constexpr std::size_t random(std::size_t below) {
-    random_ = random_ * 6364136223846793005U + 1442695040888963407U;
-    return static_cast<std::size_t>((random_ >> 33U) % below);
-  }
-
- private:
-  constexpr tick score(dispatcher::timeline const& t) const {
-    return t.makespan + effort_.span_weight * t.span;
-  }
-
-  constexpr bool run(dispatcher::plan const& planned, freedom f, dispatcher::timeline& t, tick& least) {
-    left_ -= size_;
-    if (!dispatcher_.run(planned, f, {}, t)) return false;
-    tick const reached = score(t);
-    least = reached < least ? reached : least;
-    if (!found_ || reached < score(best_)) best_ = t;
-    found_ = true;
-    return true;
-  }
-
-  // By how much earlier than the last each device starts.
-  static constexpr std::vector<tick> skew(dispatcher::timeline const& t) {
-    std::vector<tick> released;
-    tick latest = 0;
-    for (std::vector<int> const& order : t.orders) {
-      released.push_back(order.empty() ? 0 : t.start[static_cast<std::size_t>(order[0])]);
-      latest = released.back() > latest ? released.back() : latest;
-    }
-    for (tick& r : released) r = latest - r;
-    return released;
-  }
-
-  schedule s_;
-  dispatcher dispatcher_;
-  effort effort_;
-  std::int64_t left_, size_ = 0;
-  std::uint64_t random_;
-  dispatcher::timeline best_;
-  bool found_ = false;
-};
+// The best schedule found within `limit`, no worse than the first of `seeds` squeezed where that is
+// within it; just that without effort or where it has no idle time. Throws as squeeze() and the
+// dispatcher do.
+constexpr schedule improve(std::vector<schedule> const& seeds, memory_limit const& limit, effort e) {
+  schedule first = squeeze(seeds[0]);
+  bool const fits = is_within(first, limit);
+  std::vector<tick> const all_busy = busy(first);
+  if (e.passes <= 0 || (fits && makespan(first) == *std::max_element(all_busy.begin(), all_busy.end())))
+    return first;
+  improver search(first, limit, e);
+  if (fits) search.consider(first);
+  improve(search, seeds, limit, e);
+  return search.found() ? search.result() : first;
+}
 
 }  // namespace ashlar

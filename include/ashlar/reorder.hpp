@@ -2,7 +2,7 @@
 // section 2: repeat, squeeze, reorder.
 #pragma once
 
-#include <ashlar/improve.hpp>
+#include <ashlar/improver.hpp>
 #include <ashlar/metrics.hpp>
 #include <ashlar/pipe.hpp>
 #include <ashlar/squeeze.hpp>
@@ -24,8 +24,11 @@ constexpr int peak_of_all(schedule const& s) {
 constexpr schedule reorder(schedule const& s) {
   schedule const before = squeeze(s);
   improver search(before, peak_of_all(before), effort{});
-  dispatcher::plan const planned = search.passes().orders();
-  for (int window : {2, 4, 16}) search.justify(planned, {.window = window, .ends_only = true}, false);
+  dispatcher::plan const planned = search.passes().orders;
+  for (int window : {2, 4, 16}) {
+    freedom const at_ends{.window = window, .ends_only = true};
+    search.justify(planned, {at_ends, at_ends, at_ends});
+  }
   if (!search.found()) return before;
   schedule after = search.result();
   return makespan(after) <= makespan(before) && span(after) <= span(before) ? after : before;

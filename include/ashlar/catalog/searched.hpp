@@ -8,7 +8,7 @@
 #include <ashlar/catalog/v_family.hpp>
 #include <ashlar/catalog/zb_h1.hpp>
 #include <ashlar/catalog/zb_h2.hpp>
-#include <ashlar/continuous_block.hpp>
+#include <ashlar/improve.hpp>
 #include <ashlar/repeat.hpp>
 
 #include <vector>
@@ -30,7 +30,7 @@ constexpr schedule repeated(block const& b, shape const& s) { return b | repeat(
 // The block repeated, then reordered within its stable peak.
 constexpr schedule within_its_peak(block const& b, shape const& s) {
   if (s.search.passes <= 0) return b | repeat(s.m);
-  return improve({repeated(b, s)}, stable_peak(b), 2, s.search);
+  return improve({repeated(b, s)}, stable_peak(b), s.search);
 }
 
 // The best found with split backwards on the V-shaped placement under `limit` chunk activations a
@@ -41,7 +41,7 @@ constexpr schedule zero_bubble_v(shape const& s, int limit) {
   for (block const& b : {v_zb(s.p), v_half(s.p), v_min(s.p)})
     if (stable_peak(b) <= limit) seeds.push_back(repeated(b, s));
   if (seeds.empty()) seeds.push_back(repeated(v_min(s.p), s));
-  return improve(seeds, limit, 2, s.search);
+  return improve(seeds, limit, s.search);
 }
 
 // The best found with split backwards on a chain of devices under `limit` micro-batches a device.
@@ -55,7 +55,7 @@ constexpr schedule zero_bubble(shape const& s, int limit) {
   }
   std::vector<schedule> seeds{repeated(zb_h1(s.p), s)};
   seeds.insert(twice ? seeds.begin() : seeds.end(), repeated(zb_h2(s.p), s));
-  return improve(seeds, limit, 1, s.search);
+  return improve(seeds, limit, s.search);
 }
 
 // At least half of the devices, or the micro-batches of a group wait for each other in a circle; more
@@ -72,7 +72,7 @@ constexpr schedule grouped_interleaved(shape const& s) {
   int const group = group_of(s);
   if (s.search.passes <= 0) return grouped_interleaved(s.p, s.m, s.v, group);
   schedule const plain = grouped_interleaved(s.p, s.m, s.v, group);
-  return improve({retime(plain, s.cost)}, (s.v.value - 1) * group + s.p.value, s.v.value, s.search);
+  return improve({retime(plain, s.cost)}, (s.v.value - 1) * group + s.p.value, s.search);
 }
 
 }  // namespace ashlar::catalog

@@ -4,7 +4,7 @@
 #include <ashlar/cost.hpp>
 #include <ashlar/diagnosis.hpp>
 #include <ashlar/ids.hpp>
-#include <ashlar/improve.hpp>
+#include <ashlar/improver.hpp>
 
 #include <cstdint>
 #include <initializer_list>

@@ -217,6 +217,8 @@ inline char const* name_of(parameter which) {
       return "weight buffers";
     case parameter::prefetch_distance:
       return "passes that a gather stands ahead";
+    case parameter::memory_limit:
+      return "activations that may be held";
   }
   return "parameters";
 }
@@ -225,8 +227,9 @@ namespace render_detail {
 
 // Which bound a parameter breaks, and the nearest values that do not.
 inline std::string bound_broken(diagnosis const& d) {
-  std::string const thing = name_of(d.which), n = std::to_string(d.number),
-                    given = std::to_string(d.given);
+  std::string thing = name_of(d.which);
+  if (d.first.device >= 0) thing += " on device " + std::to_string(d.first.device);
+  std::string const n = std::to_string(d.number), given = std::to_string(d.given);
   if (d.broken == rule::parameter_is_at_least)
     return "the number of " + thing + " must be at least " + n + ", not " + given;
   if (d.broken == rule::parameter_is_at_most)
