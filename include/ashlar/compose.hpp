@@ -81,6 +81,24 @@ constexpr schedule take(schedule s, micro_batches count) {
   return s;
 }
 
+// Each fused backward as an input and a weight pass, one right after the other; pairs stay whole.
+constexpr schedule split_backward(schedule s) {
+  for (auto& order : s.order) {
+    std::vector<timed_pass> split;
+    for (timed_pass t : order) {
+      bool const fused = t.what.kind == pass_kind::backward && t.overlaps < 0;
+      if (fused) t.what.kind = pass_kind::backward_input;
+      split.push_back(t);
+      if (!fused) continue;
+      t.start += s.cost.of(t.what);
+      t.what.kind = pass_kind::backward_weight;
+      split.push_back(t);
+    }
+    order = std::move(split);
+  }
+  return s;
+}
+
 constexpr auto then(schedule next) {
   return closure([next = std::move(next)](schedule const& s) { return then(s, next); });
 }

@@ -104,6 +104,7 @@ class dispatcher {
     int pick = nobody;  // what it would run next
     int before_pick = nobody;
     tick pick_start = 0;
+    std::uint64_t streams = 0;  // all of the device
     bool stale = true;
   };
 
@@ -144,6 +145,7 @@ class dispatcher {
       state_[d].limit = limit_[d];
       if (planned[d].empty()) continue;
       state_[d].head = planned[d][0];
+      for (int x : planned[d]) state_[d].streams |= net_.stream[static_cast<std::size_t>(x)];
       for (std::size_t i = 1; i < planned[d].size(); ++i)
         next_[static_cast<std::size_t>(planned[d][i - 1])] = planned[d][i];
       if (f.ends_only) mark_ends(planned[d]);
@@ -212,6 +214,7 @@ class dispatcher {
       held += own;
       most = held > most ? held : most;
       overtaken |= net_.stream[i];
+      if (overtaken == at.streams) return;
     }
   }
 

@@ -72,7 +72,7 @@ constexpr diagnosis is_feasible(placement const& where, memory_limit const& limi
       return {.broken = rule::parameter_is_at_least,
               .first = {.device = d},
               .number = least,
-              .which = parameter::memory_limit,
+              .which = parameter::activation_limit,
               .given = limit.on(d)};
   return {};
 }

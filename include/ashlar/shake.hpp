@@ -39,13 +39,14 @@ constexpr void move_some(Search& search, dispatcher::timeline const& t, tick wor
 
 }  // namespace shake_detail
 
-// Until the effort is spent; goes on from what is no worse. Does nothing where nothing is found yet.
-template <class Search>
-constexpr void shake(Search& search) {
-  if (!search.found()) return;
-  tick const work = work_of_one(search.of());
+// Until the effort is spent; goes on from what `rate` scores no worse. Does nothing where nothing is
+// found yet. Returns the last that it went on from.
+template <class Search, class Rate>
+constexpr dispatcher::timeline shake(Search& search, Rate rate) {
   dispatcher::timeline now = search.best();
-  score least = search.judge(now);
+  if (!search.found()) return now;
+  tick const work = work_of_one(search.of());
+  score least = rate(now);
   std::vector<std::pair<tick, int>> by_wish;
   while (!search.is_over()) {
     std::vector<tick> wish = now.start;
@@ -59,11 +60,18 @@ constexpr void shake(Search& search) {
       for (auto const& [at, x] : by_wish) plan[d].push_back(x);
     }
     int const rounds = 1 + static_cast<int>(search.random(std::size_t{2}));
-    score const reached = search.justify(plan, any_style(search, rounds));
-    if (reached > least || reached == score{}) continue;
+    if (search.justify(plan, any_style(search, rounds)) == score{}) continue;
+    score const reached = rate(search.reached());
+    if (reached > least) continue;
     least = reached;
     now = search.reached();
   }
+  return now;
+}
+
+template <class Search>
+constexpr void shake(Search& search) {
+  shake(search, [&](dispatcher::timeline const& t) { return search.judge(t); });
 }
 
 }  // namespace ashlar

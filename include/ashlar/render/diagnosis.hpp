@@ -217,7 +217,7 @@ inline char const* name_of(parameter which) {
       return "weight buffers";
     case parameter::prefetch_distance:
       return "passes that a gather stands ahead";
-    case parameter::memory_limit:
+    case parameter::activation_limit:
       return "activations that may be held";
   }
   return "parameters";

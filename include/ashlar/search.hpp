@@ -1,0 +1,72 @@
+// The best schedule for real costs under a memory limit, and how good it is.
+#pragma once
+
+#include <ashlar/bounds.hpp>
+#include <ashlar/improve.hpp>
+#include <ashlar/search/seeds.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace ashlar {
+
+// A chain of stages on one route, with split backwards.
+struct search_problem {
+  placement where;
+  micro_batches m;
+  costs cost;
+  memory_limit limit;
+};
+
+struct search_result {
+  schedule best;
+  tick reached = 0;              // makespan or span, as the objective asks
+  std::optional<bound> least;    // no schedule is shorter; none where memory counts in other units
+  std::int64_t passes = 0;       // dispatched
+  std::int64_t evaluations = 0;  // of whole schedules
+
+  constexpr tick bound_of(objective aim) const {
+    return !least ? 0 : aim == objective::makespan ? least->makespan : least->span;
+  }
+};
+
+// Whether the problem has a solution at all: rule::parameter_is_at_least names the smallest limit of a
+// device, and the rules of check(costs).
+constexpr diagnosis check(search_problem const& problem) {
+  if (diagnosis const d = check(problem.cost, problem.where.stage_count(), problem.m.value); !d.ok())
+    return d;
+  return is_feasible(problem.where, problem.limit);
+}
+
+// The lower bound where the limit counts chunk activations, which all stay until the weight pass.
+constexpr std::optional<bound> lower_bound(search_problem const& problem) {
+  memory_limit const counted{0};
+  if (problem.limit.activation != counted.activation || problem.limit.stash != counted.stash)
+    return std::nullopt;
+  workload w{
+      .where = problem.where, .micro_batch_count = problem.m.value, .cost = problem.cost, .limits = {}};
+  for (std::int64_t limit : problem.limit.of_device) w.limits.push_back(static_cast<int>(limit));
+  return lower_bound(w);
+}
+
+// Searches with all that the catalog has on this placement as a start: no worse than any of them that
+// fits. Ends at the bound. Throws violation{check(problem)}.
+template <class Watch = unwatched>
+constexpr search_result search(search_problem const& problem, effort e, Watch watch = {}) {
+  if (diagnosis const d = check(problem); !d.ok()) throw violation{d};
+  search_result r{.best = {}, .least = lower_bound(problem)};
+  e.goal = r.bound_of(e.aim);
+  std::vector<schedule> seeds{one_after_another(problem.where, problem.m, problem.cost)};
+  for (published_schedule& known : published_on(problem.where, problem.m, problem.cost))
+    seeds.push_back(static_cast<schedule&&>(known.made));
+  improver engine(seeds[0], problem.limit, e, watch);
+  improve(engine, seeds, problem.limit, e);
+  r.best = engine.result();
+  r.reached = engine.judge(engine.best()).first;
+  r.passes = engine.spent();
+  r.evaluations = (engine.spent() + engine.size() - 1) / engine.size();
+  return r;
+}
+
+}  // namespace ashlar

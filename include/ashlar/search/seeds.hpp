@@ -1,0 +1,71 @@
+// Published schedules for a placement, as a search can begin with them.
+#pragma once
+
+#include <ashlar/catalog.hpp>
+#include <ashlar/compose.hpp>
+#include <ashlar/squeeze.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+struct published_schedule {
+  catalog::entry const* entry;
+  schedule made;
+};
+
+// Every schedule of the catalog on this very placement, with one route and no overlapped pairs, made for
+// these costs with each group size, number of rounds and waves that make sense; backwards are split.
+// O(passes) each.
+constexpr std::vector<published_schedule> published_on(placement const& where, micro_batches m,
+                                                       costs const& cost) {
+  std::vector<published_schedule> found;
+  int const p = where.device_count();
+  if (where.stage_count() % p != 0) return found;
+  chunks const v{where.stage_count() / p};
+  for (catalog::entry const& listed : catalog::entries) {
+    catalog::entry const e = listed;
+    std::vector<catalog::shape> shapes{{.p = devices{p}, .m = m, .v = v, .w = waves{(v.value + 1) / 2}}};
+    if (e.uses(parameter::group_size))
+      for (int group : {(p + 1) / 2, p}) {
+        shapes.push_back(shapes[0]);
+        shapes.back().group = group;
+      }
+    for (catalog::shape shape : shapes) {
+      if (e.uses(parameter::sequence_chunk_count) || !e.check(shape).ok()) continue;
+      schedule unit = e.make(shape);
+      if (!(unit.where == where) || !unit.trains || unit.micro_batch_count() != m.value
+          || !(unit.graph == chain(stages{where.stage_count()})))
+        continue;
+      bool plain = true;
+      for (auto const& order : unit.order)
+        for (timed_pass const& t : order)
+          plain = plain && t.overlaps < 0 && t.what.kind != pass_kind::recompute;
+      if (!plain) continue;
+      shape.cost = cost;
+      found.push_back({&listed, split_backward(e.make(shape))});
+    }
+  }
+  return found;
+}
+
+// One micro-batch after the other, with split backwards: what holds least. On the first route.
+constexpr schedule one_after_another(placement const& where, micro_batches m, costs const& cost) {
+  std::vector<std::vector<pass>> orders(static_cast<std::size_t>(where.device_count()));
+  int const last = where.stage_count() - 1;
+  for (int micro_batch = 0; micro_batch < m.value; ++micro_batch) {
+    auto const add = [&](pass_kind kind, int stage) {
+      orders[static_cast<std::size_t>(where.device_of(0, stage))].push_back({kind, stage, micro_batch});
+    };
+    for (int stage = 0; stage <= last; ++stage) add(pass_kind::forward, stage);
+    for (int stage = last; stage >= 0; --stage) {
+      add(pass_kind::backward_input, stage);
+      add(pass_kind::backward_weight, stage);
+    }
+  }
+  std::vector<int> const route(static_cast<std::size_t>(m.value), 0);
+  return squeeze(schedule_from_orders(where, route, cost, orders));
+}
+
+}  // namespace ashlar
