@@ -12,6 +12,7 @@ TOOL = sys.argv[1]
 CHECK = "--check" in sys.argv[2:]
 FOLDER = Path(__file__).resolve().parent
 PAGE = FOLDER.parent / "pictures.md"
+STUDY = FOLDER.parent.parent / "test" / "data" / "tradeoff"
 MARK = "<!-- drawn by docs/pictures/draw.py -->\n"
 # The first shape that a schedule takes.
 SHAPES = [["-p", "4", "-m", "8"], ["-p", "2", "-m", "8"], ["-p", "1", "-m", "8"]]
@@ -47,9 +48,11 @@ def entries():
 
 
 def main():
-    drawn = {"reading-transfers.svg"}
+    drawn = {"reading-transfers.svg", "tradeoff.svg"}
     emit("reading-transfers.svg", "1f1b", "--transfers", "--forward", "2", "--backward-input", "2",
          "--backward-weight", "2", "--transfer", "1")
+    put(FOLDER / "tradeoff.svg", ashlar("tradeoff", "--model", str(STUDY / "model.json"),
+                                        "--cluster", str(STUDY / "cluster.json"), "--as", "svg"))
     sections = []
     for name in entries():
         shape = emit(f"{name}.svg", name, "--memory")

@@ -59,9 +59,12 @@ nlohmann::json json_of(std::vector<studied_schedule> const& all) {
 std::string svg_of(std::vector<studied_schedule> const& all, std::string const& title) {
   std::vector<ashlar::tradeoff_curve> curves;
   for (studied_schedule const& s : all) {
-    ashlar::tradeoff_curve& c = curves.emplace_back(ashlar::tradeoff_curve{s.name, {}, {}});
+    ashlar::tradeoff_curve& c = curves.emplace_back(ashlar::tradeoff_curve{s.name, {}, {}, {}});
     for (operating_point const& p : s.upper) c.utilisation.emplace_back(p.batch, p.utilisation);
-    for (operating_point const& p : s.best) c.cost.emplace_back(p.time, p.cost);
+    for (operating_point const& p : s.best) {
+      c.cost.emplace_back(p.time, p.cost);
+      c.clusters.push_back(p.device_count);
+    }
   }
   return ashlar::svg(curves, title);
 }

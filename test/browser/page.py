@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The HTML page works in a browser: it draws all passes, shows what a pass needs, zooms, moves, compares.
+"""The HTML page works in a browser: it draws all passes, overlapped pairs as halves, shows what a pass needs, zooms, moves,
+compares.
 
 usage: page.py TOOL [CHROMIUM]      exit code 77: skipped, for there is no browser
 """
@@ -40,6 +41,7 @@ try {
     seen.schedules.push(passes);
   }
   seen.labels = count(".labels text");
+  seen.legend = document.getElementById("legend").innerText;
   over(document.getElementById("plot"));
   seen.afterwards = {marks: count(".cells rect[class]"), lines: count(".links path"),
                      tip: document.getElementById("tip").hidden};
@@ -119,8 +121,9 @@ def look_at(page):
     return json.loads(html.unescape(found[1]))
 
 
-def expected(schedule):
-    """What each pass of a chain needs, said once more: by stage and micro-batch, from the orders alone."""
+def expected(schedule, sequence_chunks=1):
+    """What each pass of a chain needs, said once more: by stage and micro-batch, from the orders alone. Of a sequence's chunks
+    each forward also needs the one before, each backward the one behind."""
     passes = {}
     for device, (order, starts) in enumerate(zip(schedule["orders"], schedule["starts"])):
         for token, start in zip(order, starts):
@@ -130,13 +133,37 @@ def expected(schedule):
     for token, (stage, kind, k, _, _) in passes.items():
         wanted = {"F": [f"{stage - 1}F{k}"], "R": [f"{stage}F{k}"], "W": [f"{stage}I{k}"]}.get(
             kind, [f"{stage}F{k}", f"{stage}R{k}", f"{stage + 1}B{k}", f"{stage + 1}I{k}"])
+        if kind == "F" and k % sequence_chunks > 0:
+            wanted.append(f"{stage}F{k - 1}")
+        if kind in "BI" and (k + 1) % sequence_chunks > 0:
+            wanted += [f"{stage}B{k + 1}", f"{stage}I{k + 1}"]
         needs[token] = sorted(name for name in wanted if name in passes)
     gives = {token: sorted(other for other in needs if token in needs[other]) for token in needs}
     return passes, needs, gives
 
 
-def check_schedule(name, seen, schedule, other_tokens):
-    passes, needs, gives = expected(schedule)
+def pairs(schedule):
+    """The overlapped pairs: forward and backward that begin together on a device."""
+    return [(first, second) for order, starts in zip(schedule["orders"], schedule["starts"])
+            for first, second, a, b in zip(order, order[1:], starts, starts[1:]) if a == b]
+
+
+def check_halves(name, places, schedule, whole):
+    """A pair is two halves of a cell, the forward above; every other pass is a cell of height `whole`."""
+    together = pairs(schedule)
+    for first, second in together:
+        (x, y, width, height), below = places[first], places[second]
+        check("F" in first and "B" in second, f"{name}: {first} and {second} begin together")
+        check(height == whole / 2 and below == [x, y + whole / 2, width, whole / 2],
+              f"{name}: {first} at {places[first]} and {second} at {below} are no halves")
+    halves = {token for pair in together for token in pair}
+    for token, place in places.items():
+        check(token in halves or place[3] == whole, f"{name}: {token} is {place[3]} high")
+    return len(together)
+
+
+def check_schedule(name, seen, schedule, other_tokens, sequence_chunks=1):
+    passes, needs, gives = expected(schedule, sequence_chunks)
     check(sorted(p["token"] for p in seen) == sorted(passes), f"{name}: not every pass is drawn once")
     scale = None
     for p in seen:
@@ -203,6 +230,32 @@ def main():
     check(not alone["problems"], f"problems of one schedule: {alone['problems']}")
     check(len(alone["schedules"]) == 1 and alone["page"] == "rgb(255, 255, 255)", "one schedule, light")
     drawn += check_schedule("1f1b", alone["schedules"][0], json.loads(emit("1f1b", *shape, "--as", "json")), set())
+
+    # Overlapped pairs, and sequences in three chunks.
+    pair, chunks = ["dualpipev", "-p", "3", "-m", "6"], ["seq1f1b", "-p", "3", "-m", "2", "--sequence-chunks", "3"]
+    schedule = json.loads(emit(*pair, "--as", "json"))
+    found = look_at(emit(*pair, "--as", "html", "--light"))
+    check(not found["problems"], f"problems of overlapped pairs: {found['problems']}")
+    drawn += check_schedule("dualpipev", found["schedules"][0], schedule, set())
+    places = {p["token"]: p["place"] for p in found["schedules"][0]}
+    check(check_halves("dualpipev", places, schedule, 24) > 6, "hardly any pair overlaps")
+    check("halves: overlapped" in found["legend"], f"the legend says {found['legend']!r}")
+    check("halves" not in seen["legend"], "halves where nothing overlaps")
+
+    both = look_at(emit(*pair, "--as", "html", "--against", "zbv"))
+    check(not both["problems"], f"problems of pairs in a comparison: {both['problems']}")
+    check(len(both["schedules"]) == 2, "no other schedule beside the pairs")
+    tokens = [p["token"] for p in both["schedules"][0]]
+    for when, high in (("over", 12), ("below", 24), ("rows", 24)):
+        check_halves(f"dualpipev, {when}", dict(zip(tokens, both["modes"][when][0])), schedule, high)
+
+    schedule = json.loads(emit(*chunks, "--as", "json"))
+    check(schedule["micro_batches"] == 6, "two sequences of three chunks are six")
+    found = look_at(emit(*chunks, "--as", "html", "--light"))
+    check(not found["problems"], f"problems of sequence chunks: {found['problems']}")
+    drawn += check_schedule("seq1f1b", found["schedules"][0], schedule, set(), 3)
+    _, needs, _ = expected(schedule, 3)
+    check(needs["1F4"] == ["0F4", "1F3"] and needs["1F3"] == ["0F3"] and "1B5" in needs["1B4"], "chunks need each other")
 
     for complaint in complaints[:20]:
         print(complaint)

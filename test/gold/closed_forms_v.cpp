@@ -1,5 +1,5 @@
-// The building blocks of Controllable Memory: collisions, lifespans, and the paper's table of bubble and
-// peak memory.
+// The building blocks of Controllable Memory: collisions, lifespans and peaks. The paper's table of
+// bubble and memory is in controllable_memory.cpp.
 #include "static_check.hpp"
 #include <ashlar/catalog.hpp>
 #include <ashlar/check.hpp>

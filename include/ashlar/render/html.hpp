@@ -4,7 +4,8 @@
 
 #include <ashlar/metrics.hpp>
 #include <ashlar/render/activations.hpp>
-#include <ashlar/render/html_script.hpp>
+#include <ashlar/render/html_acting.hpp>
+#include <ashlar/render/html_drawing.hpp>
 #include <ashlar/render/html_style.hpp>
 #include <ashlar/render/json_text.hpp>
 #include <ashlar/render/needs.hpp>
@@ -133,7 +134,8 @@ inline std::string html_page(std::string const& schedules, html_options const& o
          + std::string(html_policy) + "<title>" + title + "</title>\n<style>" + style + html_style
          + "</style>\n</head>\n<body>\n<h1>" + title + "</h1>" + html_body
          + "<script type=\"application/json\" id=\"data\">{\"kinds\":[" + kinds + "],\"schedules\":["
-         + schedules + "]}</script>\n<script>" + html_script + "</script>\n</body>\n</html>\n";
+         + schedules + "]}</script>\n<script>" + html_drawing + html_acting
+         + "</script>\n</body>\n</html>\n";
 }
 
 }  // namespace render_detail

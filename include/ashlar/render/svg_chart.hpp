@@ -46,10 +46,10 @@ struct chart_scale {
   }
 };
 
-// A value as a label: percent, or as few digits as it takes.
-inline std::string chart_label(double value, bool percent) {
+// A value as a label: percent, or as few digits as it takes; on a logarithmic scale 1/8 for 0.125.
+inline std::string chart_label(double value, bool percent, bool logarithmic) {
   if (percent) return px(100 * value) + " %";
-  return px(value);
+  return logarithmic && value < 1 ? "1/" + px(1 / value) : px(value);
 }
 
 struct svg_chart {
@@ -66,13 +66,13 @@ struct svg_chart {
     std::string grid;
     for (double v : x.marks()) {
       grid += "M" + px(x(v)) + " " + px(y.from) + "V" + px(y.to);
-      canvas.text(x(v), y.from + 15, chart_label(v, x_percent), "m s");
+      canvas.text(x(v), y.from + 15, chart_label(v, x_percent, x.logarithmic), "m s");
     }
     for (double v : y.marks()) {
       grid += "M" + px(x.from) + " " + px(y(v)) + "H" + px(x.to);
-      canvas.text(x.from - 6, y(v) + 3, chart_label(v, y_percent), "e s");
+      canvas.text(x.from - 6, y(v) + 3, chart_label(v, y_percent, y.logarithmic), "e s");
     }
-    canvas.path(grid, "rule dots");
+    canvas.path(grid, "grid");
     canvas.path("M" + px(x.from) + " " + px(y.to) + "V" + px(y.from) + "H" + px(x.to), "rule");
     canvas.text((x.from + x.to) / 2, y.from + 32, x_name, "m");
     canvas.text(x.from - 30, y.to - 10, y_name);
@@ -94,13 +94,14 @@ struct svg_chart {
 
 // Looks `line0`, `dot0`, ... of `count` series, in the palette's hues.
 inline std::string series_style(std::size_t count) {
-  static constexpr pass_kind hues[] = {pass_kind::forward, pass_kind::backward_weight,
-                                       pass_kind::recompute, pass_kind::backward, pass_kind::work};
+  static constexpr pass_kind hues[] = {pass_kind::forward, pass_kind::backward_input,
+                                       pass_kind::backward_weight, pass_kind::recompute,
+                                       pass_kind::work};
   static constexpr char const* dashes[] = {"", ";stroke-dasharray:6 3", ";stroke-dasharray:2 2"};
   std::string style;
   for (std::size_t i = 0; i < count; ++i) {
-    std::string const colour = hex(colour_of_box(hues[i % 5], 1, 3)), n = std::to_string(i);
-    style += ".line" + n + "{fill:none;stroke-width:1.8;stroke:" + colour + dashes[i / 5 % 3] + "}";
+    std::string const colour = hex(colour_of_box(hues[i % 5], 1, 6)), n = std::to_string(i);
+    style += ".line" + n + "{fill:none;stroke-width:2;stroke:" + colour + dashes[i / 5 % 3] + "}";
     style += ".dot" + n + "{fill:" + colour + "}";
   }
   return style;

@@ -16,6 +16,7 @@ struct tradeoff_curve {
   std::string name;
   std::vector<std::pair<double, double>> utilisation;  // (samples a device, 0 .. 1)
   std::vector<std::pair<double, double>> cost;         // (time, cost), best batch for each cluster
+  std::vector<int> clusters;                           // their devices, one a point of `cost`
 };
 
 inline std::string svg(std::vector<tradeoff_curve> const& curves, std::string_view title,
@@ -46,19 +47,28 @@ inline std::string svg(std::vector<tradeoff_curve> const& curves, std::string_vi
   left.y_percent = true;
   left.place(56, 52, 360, 300);
   left.axes(canvas, "samples a device", "utilisation");
-  svg_chart right{.x = {.least = least_time, .most = most_time, .logarithmic = true},
-                  .y = {.least = 0.95 * least_cost, .most = 1.05 * most_cost}};
+  svg_chart right{.x = {.least = least_time / 1.25, .most = 1.1 * most_time, .logarithmic = true},
+                  .y = {.least = 0.85 * least_cost, .most = 1.05 * most_cost}};
   right.place(500, 52, 360, 300);
-  right.axes(canvas, "time of a training", "cost");
+  right.axes(canvas, "time of a training (1: one device, never idle)", "cost");
   double y = 66;
   for (std::size_t i = 0; i < curves.size(); ++i, y += 16) {
     std::string const look = "line" + std::to_string(i);
     left.curve(canvas, curves[i].utilisation, look);
     right.curve(canvas, curves[i].cost, look);
+    for (auto const& [batch, share] : curves[i].utilisation)
+      left.dot(canvas, batch, share, "dot" + std::to_string(i), curves[i].name);
+    for (std::size_t n = 0; n < curves[i].cost.size() && n < curves[i].clusters.size(); ++n) {
+      auto const& [time, cost] = curves[i].cost[n];
+      std::string const count = std::to_string(curves[i].clusters[n]);
+      right.dot(canvas, time, cost, "dot" + std::to_string(i),
+                curves[i].name + ", " + count + " devices");
+      if (i == 0) canvas.text(right.x(time) - 5, right.y(cost) + 12, count, "e s");
+    }
     canvas.line(880, y - 4, 904, y - 4, look);
     canvas.text(910, y, curves[i].name);
   }
-  return canvas.finish(1080, 400, title, theme, series_style(curves.size()), "");
+  return canvas.finish(1000, 400, title, theme, series_style(curves.size()), "");
 }
 
 }  // namespace ashlar

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <ashlar/hazards.hpp>
-#include <ashlar/prove.hpp>
-#include <ashlar/sharing.hpp>
+#include <ashlar/prove/messages.hpp>
+#include <ashlar/simulate/durations.hpp>
 #include <ashlar/simulate/options.hpp>
 #include <ashlar/simulate/timeline.hpp>
+#include <ashlar/simulate/transfer_pairs.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -18,8 +19,7 @@ namespace ashlar {
 // wait is woken by what it waits for.
 class timed_machine {
  public:
-  // Throws violation: what check_well_formed and check(options) say; rule::every_pass_is_known for an
-  // instruction on an unknown stage, micro-batch or peer.
+  // Throws violation with check_can_be_timed, and as transfer_pairs does.
   constexpr timed_machine(program const& p, simulation_options const& o)
       : p_(checked(p, o)),
         o_(o),
@@ -28,13 +28,12 @@ class timed_machine {
         line_{std::vector<timed_instruction>(p.instructions.size()), 0},
         state_(p.instructions.size()),
         lane_(lanes_ * static_cast<std::size_t>(p.device_count())),
-        reductions_(static_cast<std::size_t>(p.stage_count())) {
+        partner_(transfer_pairs(p, index_)),
+        reductions_(static_cast<std::size_t>(p.stage_count())),
+        shared_(p, o) {
     // All waits: a receive whose latency holds no lane may end after the send behind it.
     for (int d = 0; d < p.device_count(); ++d) waits_.push_back(waits(p.view(), d, wait_detail::all));
-    for (int s = 0; s < p.stage_count(); ++s)
-      replicas_.push_back(static_cast<int>(replicas(p.where, s).size()));
     link_lanes();
-    pair_transfers();
   }
 
   // The times of all instructions. Throws violation: rule::no_cycle_of_waits with the first instruction
@@ -59,7 +58,6 @@ class timed_machine {
 
   struct state {
     int next = none;          // on the same lane
-    int partner = none;       // the other half of a transfer
     int issued = none;        // the last compute before a transfer in its stream
     int first_waiter = none;  // lane heads that wait for this instruction, linked by next_waiter
     int next_waiter = none;
@@ -73,20 +71,7 @@ class timed_machine {
   };
 
   static constexpr program const& checked(program const& p, simulation_options const& o) {
-    if (diagnosis const d = check_well_formed(p); !d.ok()) throw violation{d};
-    if (diagnosis const d = check(o, p.stage_count(), p.micro_batch_count()); !d.ok())
-      throw violation{d};
-    for (int d = 0; d < p.device_count(); ++d) {
-      int const begin = p.stream_begin[static_cast<std::size_t>(d)];
-      for (int i = begin; i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i) {
-        instruction const& self = p.instructions[static_cast<std::size_t>(i)];
-        bool const moves = self.code == opcode::send || self.code == opcode::receive;
-        if (self.what.stage < 0 || self.what.stage >= p.stage_count() || self.what.micro_batch < 0
-            || self.what.micro_batch >= p.micro_batch_count()
-            || (moves && (self.peer < 0 || self.peer >= p.device_count())))
-          throw violation{{.broken = rule::every_pass_is_known, .first = site_of(self, d, i - begin)}};
-      }
-    }
+    if (diagnosis const d = check_can_be_timed(p, o); !d.ok()) throw violation{d};
     return p;
   }
 
@@ -107,40 +92,9 @@ class timed_machine {
     }
   }
 
-  constexpr void pair_transfers() {
-    for (std::size_t n = 0; n < state_.size(); ++n) {
-      int const i = static_cast<int>(n);
-      bool const sends = at(i).code == opcode::send;
-      if (!sends && at(i).code != opcode::receive) continue;
-      int const number = index_.number(at(i));
-      if (number == message_index::nowhere) throw violation{lonely(i, sends)};
-      message_index::ends& ends = index_.of(number);
-      int& mine = sends ? ends.send : ends.receive;
-      if (mine != none)
-        throw violation{
-            {.broken = rule::no_transfer_is_doubled, .first = index_.at(i), .second = index_.at(mine)}};
-      mine = i;
-    }
-    for (std::size_t n = 0; n < state_.size(); ++n) {
-      int const i = static_cast<int>(n);
-      bool const sends = at(i).code == opcode::send;
-      if (!sends && at(i).code != opcode::receive) continue;
-      message_index::ends const& ends = index_.of(index_.number(at(i)));
-      int const other = sends ? ends.receive : ends.send;
-      if (other == none || at(other).peer != index_.device(i) || at(i).peer != index_.device(other))
-        throw violation{lonely(i, sends)};
-      of(i).partner = other;
-    }
-  }
-
-  constexpr diagnosis lonely(int i, bool sends) const {
-    return {.broken = sends ? rule::every_send_has_its_receive : rule::every_receive_has_its_send,
-            .first = index_.at(i),
-            .second = {.device = at(i).peer}};
-  }
-
   constexpr state& of(int i) { return state_[static_cast<std::size_t>(i)]; }
   constexpr timed_instruction& time(int i) { return line_.timed[static_cast<std::size_t>(i)]; }
+  constexpr int partner(int i) const { return partner_[static_cast<std::size_t>(i)]; }
   constexpr instruction const& at(int i) const { return p_.instructions[static_cast<std::size_t>(i)]; }
   constexpr std::size_t lane_of(int i) const {
     return static_cast<std::size_t>(index_.device(i)) * lanes_ + static_cast<std::size_t>(at(i).lane);
@@ -173,8 +127,8 @@ class timed_machine {
       if (!of(other).done) return other;
       follow(other);
     }
-    if (at(i).code == opcode::receive && o_.mode == transfer_mode::buffered && !of(of(i).partner).done)
-      return of(i).partner;
+    if (at(i).code == opcode::receive && o_.mode == transfer_mode::buffered && !of(partner(i)).done)
+      return partner(i);
     return none;
   }
 
@@ -193,33 +147,19 @@ class timed_machine {
       case opcode::receive:
         return o_.mode == transfer_mode::buffered ? move_buffered(i, awake) : meet(i, awake);
       case opcode::gather:
-      case opcode::scatter: {  // the ranks run in step: each device meets only itself on the others
-        stage_bytes const& b = o_.bytes_of(at(i).what.stage);
-        byte_count const size = at(i).code == opcode::gather ? b.weights : b.weight_gradient;
-        finish(i, saturating_sum(time(i).start, half_ring_time(o_.collective, size, ranks())), awake);
-        return true;
-      }
+      case opcode::scatter:
       case opcode::release:
-        finish(i, time(i).start, awake);
-        return true;
       case opcode::optimize:
-        finish(i, saturating_sum(time(i).start, share_of(o_.optimizer, sharded() ? ranks() : 1)), awake);
+        finish(i, saturating_sum(time(i).start, shared_.of(at(i))), awake);
         return true;
       case opcode::statistics:
-        return meet_all(i, statistics_, p_.device_count(),
-                        ring_time(o_.collective, 0, tick{p_.device_count()} * ranks()), awake);
+        return meet_all(i, statistics_, p_.device_count(), awake);
       case opcode::reduce:
         break;
     }
-    auto const stage = static_cast<std::size_t>(at(i).what.stage);
-    byte_count const size = o_.bytes_of(at(i).what.stage).weight_gradient;
-    tick const ring = sharded() ? ring_time(o_.collective, share_of(size, ranks()), replicas_[stage])
-                                : ring_time(o_.collective, size, tick{replicas_[stage]} * ranks());
-    return meet_all(i, reductions_[stage], replicas_[stage], ring, awake);
+    int const stage = at(i).what.stage;
+    return meet_all(i, reductions_[static_cast<std::size_t>(stage)], shared_.replicas_of(stage), awake);
   }
-
-  constexpr bool sharded() const { return p_.sharding != sharding_level::none; }
-  constexpr int ranks() const { return p_.data_ranks > 1 ? p_.data_ranks : o_.data_ranks; }
 
   // A forward that is ready and the backward that it overlaps: both start when both can.
   constexpr bool try_pair(int i, std::vector<std::size_t>& awake) {
@@ -239,30 +179,16 @@ class timed_machine {
     return true;
   }
 
-  // How long a transfer takes, and how long it holds its lanes.
-  struct transfer_time {
-    tick all = 0;
-    tick held = 0;
-  };
-  constexpr transfer_time transfer(int i) const {
-    link_speed const& link = o_.link(index_.device(i), at(i).peer);
-    stage_bytes const& bytes = o_.bytes_of(at(i).what.stage);
-    tick const moving =
-        byte_time(link, at(i).what.kind == pass_kind::forward ? bytes.activation : bytes.gradient);
-    tick const all = saturating_sum(link.latency, moving);
-    return {all, o_.latency_holds_lane ? all : moving};
-  }
-
   constexpr bool meet(int i, std::vector<std::size_t>& awake) {
     of(i).arrived = true;
-    int const other = of(i).partner;
+    int const other = partner(i);
     if (!of(other).arrived) return false;
     int const late = time(i).start >= time(other).start ? i : other;
     int const send = at(i).code == opcode::send ? i : other, receive = send == i ? other : i;
     timed_instruction const meeting{
         .start = time(late).start, .made = time(send).made, .cause = time(late).cause};
     time(send) = time(receive) = meeting;
-    transfer_time const t = transfer(send);
+    transfer_time const t = time_of_transfer(o_, at(send), index_.device(send));
     tick const held = saturating_sum(meeting.start, t.held);
     finish(send, held, awake);
     finish(receive, saturating_sum(meeting.start, t.all), awake);
@@ -273,11 +199,12 @@ class timed_machine {
 
   constexpr bool move_buffered(int i, std::vector<std::size_t>& awake) {
     if (at(i).code == opcode::send) {
-      finish(i, saturating_sum(time(i).start, transfer(i).held), awake);
+      tick const held = time_of_transfer(o_, at(i), index_.device(i)).held;
+      finish(i, saturating_sum(time(i).start, held), awake);
       return true;
     }
-    int const send = of(i).partner;
-    transfer_time const t = transfer(send);
+    int const send = partner(i);
+    transfer_time const t = time_of_transfer(o_, at(send), index_.device(send));
     tick const begun = time(send).start;
     lane_state after{.head = of(i).next, .last = time(i).cause, .free = time(i).start};
     if (begun + t.held > after.free) {
@@ -294,9 +221,8 @@ class timed_machine {
     return true;
   }
 
-  // All `members` start together when the last has come, and take so long.
-  constexpr bool meet_all(int i, std::vector<int>& met, int members, tick length,
-                          std::vector<std::size_t>& awake) {
+  // All `members` start together when the last has come.
+  constexpr bool meet_all(int i, std::vector<int>& met, int members, std::vector<std::size_t>& awake) {
     of(i).arrived = true;
     met.push_back(i);
     if (static_cast<int>(met.size()) < members) return false;
@@ -305,7 +231,7 @@ class timed_machine {
       if (time(member).start > meeting.start) meeting = time(member);
     for (int member : met) {
       time(member) = meeting;
-      finish(member, saturating_sum(meeting.start, length), awake);
+      finish(member, saturating_sum(meeting.start, shared_.of(at(i))), awake);
       if (member != i) awake.push_back(lane_of(member));
     }
     met.clear();
@@ -329,7 +255,7 @@ class timed_machine {
     } else if (at(i).with_next) {
       d.second = index_.at(unmet_wait(i + 1));
     } else if (at(i).code == opcode::send || at(i).code == opcode::receive) {
-      d.second = index_.at(of(i).partner);
+      d.second = index_.at(partner(i));
     } else {
       for (std::size_t n = 0; n < state_.size(); ++n) {
         int const late = static_cast<int>(n);
@@ -347,9 +273,10 @@ class timed_machine {
   timeline line_;
   std::vector<state> state_;
   std::vector<lane_state> lane_;              // by device and lane
+  std::vector<int> partner_;                  // the other half of a transfer
   std::vector<std::vector<int>> reductions_;  // by stage: replicas that have come
   std::vector<int> statistics_;               // devices that have come
-  std::vector<int> replicas_;                 // by stage
+  shared_durations shared_;
   std::vector<wait_table> waits_;
 };
 

@@ -1,0 +1,71 @@
+// What a program has to be before its instructions can be timed: its passes known, its transfers in
+// pairs.
+#pragma once
+
+#include <ashlar/prove.hpp>
+#include <ashlar/simulate/options.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// What check_well_formed and check(options) say; rule::every_pass_is_known for an instruction on an
+// unknown stage, micro-batch or peer. Linear.
+constexpr diagnosis check_can_be_timed(program const& p, simulation_options const& o) {
+  if (diagnosis const d = check_well_formed(p); !d.ok()) return d;
+  if (diagnosis const d = check(o, p.stage_count(), p.micro_batch_count()); !d.ok()) return d;
+  for (int d = 0; d < p.device_count(); ++d) {
+    int const begin = p.stream_begin[static_cast<std::size_t>(d)];
+    for (int i = begin; i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i) {
+      instruction const& self = p.instructions[static_cast<std::size_t>(i)];
+      bool const moves = self.code == opcode::send || self.code == opcode::receive;
+      if (self.what.stage < 0 || self.what.stage >= p.stage_count() || self.what.micro_batch < 0
+          || self.what.micro_batch >= p.micro_batch_count()
+          || (moves && (self.peer < 0 || self.peer >= p.device_count())))
+        return {.broken = rule::every_pass_is_known, .first = site_of(self, d, i - begin)};
+    }
+  }
+  return {};
+}
+
+// By instruction: the other half of a transfer, -1 for all else. Throws violation:
+// rule::every_send_has_its_receive, rule::every_receive_has_its_send, rule::no_transfer_is_doubled.
+// Linear.
+constexpr std::vector<int> transfer_pairs(program const& p, message_index& index) {
+  std::vector<int> other(p.instructions.size(), -1);
+  auto const at = [&](std::size_t i) -> instruction const& { return p.instructions[i]; };
+  auto const is_transfer = [&](std::size_t i) {
+    return at(i).code == opcode::send || at(i).code == opcode::receive;
+  };
+  auto const lonely = [&](std::size_t i) {
+    return diagnosis{.broken = at(i).code == opcode::send ? rule::every_send_has_its_receive
+                                                          : rule::every_receive_has_its_send,
+                     .first = index.at(static_cast<int>(i)),
+                     .second = {.device = at(i).peer}};
+  };
+  for (std::size_t i = 0; i < other.size(); ++i) {
+    if (!is_transfer(i)) continue;
+    int const number = index.number(at(i));
+    if (number == message_index::nowhere) throw violation{lonely(i)};
+    message_index::ends& ends = index.of(number);
+    int& mine = at(i).code == opcode::send ? ends.send : ends.receive;
+    if (mine != -1)
+      throw violation{{.broken = rule::no_transfer_is_doubled,
+                       .first = index.at(static_cast<int>(i)),
+                       .second = index.at(mine)}};
+    mine = static_cast<int>(i);
+  }
+  for (std::size_t i = 0; i < other.size(); ++i) {
+    if (!is_transfer(i)) continue;
+    message_index::ends const& ends = index.of(index.number(at(i)));
+    other[i] = at(i).code == opcode::send ? ends.receive : ends.send;
+    if (other[i] == -1
+        || at(static_cast<std::size_t>(other[i])).peer != index.device(static_cast<int>(i))
+        || at(i).peer != index.device(other[i]))
+      throw violation{lonely(i)};
+  }
+  return other;
+}
+
+}  // namespace ashlar
