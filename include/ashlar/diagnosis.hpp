@@ -81,6 +81,7 @@ enum class parameter : unsigned char {
   data_rank_count,
   weight_buffer_count,
   prefetch_distance,
+  activation_limit,
 };
 
 // One place in a block, schedule or program.

@@ -217,6 +217,8 @@ inline char const* name_of(parameter which) {
       return "weight buffers";
     case parameter::prefetch_distance:
       return "passes that a gather stands ahead";
+    case parameter::activation_limit:
+      return "chunk activations on a device";
   }
   return "parameters";
 }
