@@ -76,11 +76,12 @@ constexpr bound lower_bound(workload const& w) {
   bounding::flow f = bounding::flow_of(w);
   bound b = bounding::machine_bound(f);
 
-  tick const most = busiest_work(w);
+  tick const work = busiest_work(w);
+  if (b.makespan == work) return b;
   for (int d = 0; d < f.device_count(); ++d) f.limit[static_cast<std::size_t>(d)] = f.count_on(d);
   bound const unlimited = bounding::machine_bound(f);
   auto const why = [&](tick limited, tick free) {
-    return limited == most ? held_by::work : limited == free ? held_by::dependencies : held_by::memory;
+    return limited == work ? held_by::work : limited == free ? held_by::dependencies : held_by::memory;
   };
   b.span_by = why(b.span, unlimited.span);
   b.makespan_by = why(b.makespan, unlimited.makespan);

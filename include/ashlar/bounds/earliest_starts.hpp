@@ -91,9 +91,8 @@ class earliest_starts {
       t = later(t, after(end(k, before, j), f_.device_of(before) == d ? 0 : f_.transfer));
     std::vector<tick> const& known = places_[place_index(k, d)];
     if (known.empty()) return t;
-    int place = j;  // all that comes before it on its own stage and on those that it comes through
-    for (int other : f_.on(d))
-      if ((stage - other) * f_.direction(k) > 0) place += j + 1;
+    // Behind all that comes before it on its own stage and on those that it comes through.
+    int const place = j + f_.chunks_before(k, stage) * (j + 1);
     return later(t, known[static_cast<std::size_t>(place)]);
   }
 
@@ -138,20 +137,17 @@ class earliest_starts {
     for (int i = 0; i < n; ++i)
       for (int k = 0; k < K; ++k) {
         auto const at = static_cast<std::size_t>(i), step = static_cast<std::size_t>(k);
-        tick& place = places_[place_index(k, d)][at];
-        if (i > 0) place = later(place, ends[step][at - 1]);
-        if (k > 0) place = later(place, ends[step - 1][at]);
+        tick& found = places_[place_index(k, d)][at];
+        if (i > 0) found = later(found, ends[step][at - 1]);
+        if (k > 0) found = later(found, ends[step - 1][at]);
         int const given_back = i < limit ? 0 : i + 1 - limit;
         if (k == 0 && given_back > 0)
-          place = later(place, ends.back()[static_cast<std::size_t>(given_back - 1)]);
+          found = later(found, ends.back()[static_cast<std::size_t>(given_back - 1)]);
         for (int other = 0; other < K; ++other)
-          busy[step].done[static_cast<std::size_t>(other)] = take_up_to(other < k    ? i + 1
-                                                                        : other == k ? i
-                                                                                     : given_back,
-                                                                        other, d, length, busy[step]);
+          take_up_to(other < k ? i + 1 : other == k ? i : given_back, other, d, length, busy[step]);
         look_for_idle_time(d, length, busy[step]);
-        place = later(place, busy[step].until);
-        ends[step][at] = later(ends[step][at], after(place, length[step]));
+        found = later(found, busy[step].until);
+        ends[step][at] = later(ends[step][at], after(found, length[step]));
       }
   }
 
@@ -159,39 +155,42 @@ class earliest_starts {
   // and `until`.
   struct busy_time {
     tick since = any_time, until = any_time;
+    tick work = 0;  // all that is done, also before `since`
     std::vector<int> done;
   };
 
+  constexpr tick place(int k, int d, int n) const {
+    return places_[place_index(k, d)][static_cast<std::size_t>(n)];
+  }
+
   // Adds what has to be done more of a step.
-  constexpr int take_up_to(int count, int k, int d, std::vector<tick> const& length,
-                           busy_time& busy) const {
-    std::vector<tick> const& places = places_[place_index(k, d)];
+  constexpr void take_up_to(int count, int k, int d, std::vector<tick> const& length,
+                            busy_time& busy) const {
     auto const step = static_cast<std::size_t>(k);
-    for (int i = busy.done[step]; i < count && busy.until != any_time; ++i)
-      if (places[static_cast<std::size_t>(i)] >= busy.since) busy.until += length[step];
-    return count;
+    for (int& n = busy.done[step]; n < count; ++n) {
+      busy.work += length[step];
+      if (busy.until != any_time && place(k, d, n) >= busy.since) busy.until += length[step];
+    }
   }
 
   // Whether the last passes alone take until later, because the device had to wait for them. A few are
   // enough: an idle time is found when the first pass behind it comes.
-  constexpr void look_for_idle_time(int d, std::vector<tick> const& length, busy_time& busy) const {
-    std::vector<int> left = busy.done;
+  constexpr void look_for_idle_time(int d, std::vector<tick> const& length, busy_time& busy) {
+    int const K = f_.step_count();
+    left_ = busy.done;
     tick work = 0;
-    for (std::size_t looked_at = 0; looked_at < 4 * left.size(); ++looked_at) {
-      std::size_t last = left.size();
+    for (int looked_at = 0; looked_at < 4 * K; ++looked_at) {
+      int last = K;
       tick latest = any_time;
-      for (std::size_t k = 0; k < left.size(); ++k) {
-        if (left[k] == 0) continue;
-        tick const place =
-            places_[place_index(static_cast<int>(k), d)][static_cast<std::size_t>(left[k] - 1)];
-        if (place > latest) {
-          latest = place;
-          last = k;
-        }
+      for (int k = 0; k < K; ++k) {
+        int const n = left_[static_cast<std::size_t>(k)];
+        if (n == 0 || place(k, d, n - 1) <= latest) continue;
+        latest = place(k, d, n - 1);
+        last = k;
       }
-      if (last == left.size()) return;
-      work += length[last];
-      --left[last];
+      if (last == K || latest + busy.work <= busy.until) return;
+      work += length[static_cast<std::size_t>(last)];
+      --left_[static_cast<std::size_t>(last)];
       if (latest + work > busy.until) {
         busy.since = latest;
         busy.until = latest + work;
@@ -203,6 +202,7 @@ class earliest_starts {
   int origin_;
   std::vector<tick> starts_;               // by step, stage, micro-batch
   std::vector<std::vector<tick>> places_;  // by device, step, place
+  std::vector<int> left_;                  // while looking for idle time
 };
 
 }  // namespace ashlar::bounding

@@ -19,6 +19,7 @@ struct flow {
 
   std::vector<step> steps;
   std::vector<int> device;                  // by stage
+  std::vector<int> chunk;                   // by stage: how many earlier ones are on its device
   std::vector<std::vector<int>> stages_of;  // by device, ascending
   std::vector<int> limit;                   // by device
   tick transfer = 0;
@@ -32,6 +33,11 @@ struct flow {
   constexpr int direction(int k) const { return steps[static_cast<std::size_t>(k)].direction; }
   constexpr tick length(int k, int stage) const {
     return steps[static_cast<std::size_t>(k)].length[static_cast<std::size_t>(stage)];
+  }
+  // How many stages of the same device take the step before `stage` does, and must.
+  constexpr int chunks_before(int k, int stage) const {
+    int const own = chunk[static_cast<std::size_t>(stage)], way = direction(k);
+    return way == 0 ? 0 : way > 0 ? own : static_cast<int>(on(device_of(stage)).size()) - 1 - own;
   }
   // The shortest of a step on a device that has stages.
   constexpr tick least_length(int k, int d) const {
@@ -50,7 +56,9 @@ constexpr flow flow_of(workload const& w) {
   f.stages_of.resize(static_cast<std::size_t>(w.where.device_count()));
   for (int stage = 0; stage < w.where.stage_count(); ++stage) {
     f.device.push_back(w.where.device_of(0, stage));
-    f.stages_of[static_cast<std::size_t>(f.device.back())].push_back(stage);
+    auto& on = f.stages_of[static_cast<std::size_t>(f.device.back())];
+    f.chunk.push_back(static_cast<int>(on.size()));
+    on.push_back(stage);
   }
   for (int d = 0; d < w.where.device_count(); ++d) f.limit.push_back(w.limit_of(d));
 
