@@ -74,8 +74,9 @@ class search {
   };
 
   bool may_run(job const& x) const {
-    if (x.done || (x.what.kind == pass_kind::forward
-                   && held_[static_cast<std::size_t>(x.device)] >= w_.limit_of(x.device)))
+    if (x.done
+        || (x.what.kind == pass_kind::forward
+            && held_[static_cast<std::size_t>(x.device)] >= w_.limit_of(x.device)))
       return false;
     for (int y : x.needs)
       if (!jobs_[static_cast<std::size_t>(y)].done) return false;
@@ -102,9 +103,8 @@ class search {
         if (jobs_[x].start > now || (jobs_[x].start == now && jobs_[x].device >= from_device))
           ready.push_back(x);
       }
-    std::stable_sort(ready.begin(), ready.end(), [&](std::size_t x, std::size_t y) {
-      return jobs_[x].start < jobs_[y].start;
-    });
+    std::stable_sort(ready.begin(), ready.end(),
+                     [&](std::size_t x, std::size_t y) { return jobs_[x].start < jobs_[y].start; });
     for (std::size_t const x : ready) {
       job& chosen = jobs_[x];
       auto const d = static_cast<std::size_t>(chosen.device);
@@ -170,9 +170,7 @@ class search {
     for (std::size_t d = circle[0] + 1; d < last_.size(); ++d) walk(circle, d, longest);
     circle.pop_back();
   }
-  job const& last(std::size_t d) const {
-    return jobs_[static_cast<std::size_t>(last_[d])];
-  }
+  job const& last(std::size_t d) const { return jobs_[static_cast<std::size_t>(last_[d])]; }
   tick end(std::size_t d) const { return last_[d] < 0 ? 0 : last(d).start + last(d).length; }
 
   workload w_;

@@ -179,7 +179,7 @@ class earliest_starts {
     int const K = f_.step_count();
     left_ = busy.done;
     tick work = 0;
-    for (int looked_at = 0; looked_at < 4 * K; ++looked_at) {
+    for (int looked_at = 0; looked_at < K; ++looked_at) {
       int last = K;
       tick latest = any_time;
       for (int k = 0; k < K; ++k) {
