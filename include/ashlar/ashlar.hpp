@@ -4,6 +4,7 @@
 
 #include <ashlar/block.hpp>
 #include <ashlar/block_algebra.hpp>
+#include <ashlar/bounds.hpp>
 #include <ashlar/catalog.hpp>
 #include <ashlar/check.hpp>
 #include <ashlar/compose.hpp>

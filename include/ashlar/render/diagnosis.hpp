@@ -218,7 +218,7 @@ inline char const* name_of(parameter which) {
     case parameter::prefetch_distance:
       return "passes that a gather stands ahead";
     case parameter::activation_limit:
-      return "activations that may be held";
+      return "chunk activations";
   }
   return "parameters";
 }

@@ -1,0 +1,112 @@
+// Lower bounds on the span that fit in a line. lower_bound() is no lower than any of them.
+#pragma once
+
+#include <ashlar/bounds/workload.hpp>
+#include <ashlar/ids.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// Ticks that the busiest device works.
+constexpr tick busiest_work(workload const& w) {
+  std::vector<tick> work(static_cast<std::size_t>(w.where.device_count()), 0);
+  tick most = 0;
+  for (int stage = 0; stage < w.where.stage_count(); ++stage) {
+    stage_cost const& c = w.cost.of_stage(stage);
+    tick once = c.forward;
+    if (w.trains) once += c.of(pass_kind::backward) + (w.recomputes ? c.of(pass_kind::recompute) : 0);
+    tick& sum = work[static_cast<std::size_t>(w.where.device_of(0, stage))];
+    sum += w.micro_batch_count * once;
+    most = sum > most ? sum : most;
+  }
+  return most;
+}
+
+// From the start of a stage's forward to the end of the pass that frees its activation, if nothing has
+// to wait.
+constexpr tick shortest_lifespan(workload const& w, int stage) {
+  tick sum = w.cost.of_stage(stage).of(pass_kind::forward);
+  if (!w.trains) return sum;
+  sum += w.cost.of_stage(stage).of(pass_kind::backward);
+  for (int next = stage + 1; next < w.where.stage_count(); ++next) {
+    stage_cost const& c = w.cost.of_stage(next);
+    sum += c.forward + (w.splits_backward ? c.backward_input : c.of(pass_kind::backward));
+    if (w.where.device_of(0, next) != w.where.device_of(0, next - 1)) sum += 2 * w.cost.transfer;
+  }
+  return sum;
+}
+
+// Little's law: activations times lifespans is an area of a device's memory over time.
+constexpr tick area_bound(workload const& w) {
+  tick most = 0;
+  for (int d = 0; d < w.where.device_count(); ++d) {
+    tick area = 0;
+    for (int stage = 0; stage < w.where.stage_count(); ++stage)
+      if (w.where.device_of(0, stage) == d) area += w.micro_batch_count * shortest_lifespan(w, stage);
+    tick const time = (area - 1) / w.limit_of(d) + 1;
+    if (area > 0) most = time > most ? time : most;
+  }
+  return most;
+}
+
+// Stages alike with split backwards, and the same limit on every device, in chunk activations.
+struct uniform_workload {
+  devices p;
+  micro_batches m;
+  stage_cost cost;
+  tick transfer = 0;
+  int limit = workload::no_limit;
+};
+
+namespace bounding {
+
+constexpr tick at_least_work(tick work, tick idle) { return idle > 0 ? work + idle : work; }
+
+}  // namespace bounding
+
+// One chunk a device. Device 0 takes forward `limit` only when micro-batch 0 has been through the
+// pipeline and back, and in reversed time likewise; in between it works.
+constexpr tick linear_bound(uniform_workload const& u) {
+  tick const p = u.p.value, f = u.cost.forward, b = u.cost.backward_input, w = u.cost.backward_weight;
+  tick const each = f + b + w, work = u.m.value * each;
+  if (u.m.value <= u.limit) return work;
+  return bounding::at_least_work(work,
+                                 (2 * p - 1) * (f + b) + w + 4 * (p - 1) * u.transfer - u.limit * each);
+}
+
+// The V-shaped placement, from the first start of device 0: device p - 1 starts p - 1 stages later,
+// takes no more than `limit` forwards before its first activation is freed, and in reversed time
+// likewise.
+constexpr tick v_shape_bound(uniform_workload const& u) {
+  tick const p = u.p.value, f = u.cost.forward, b = u.cost.backward_input, w = u.cost.backward_weight;
+  tick const each = f + b + w, work = 2 * u.m.value * each;
+  if (2 * u.m.value <= u.limit) return work;
+  return bounding::at_least_work(work,
+                                 (3 * p - 1) * (f + b) + w + 6 * (p - 1) * u.transfer - u.limit * each);
+}
+
+// One chunk a device: what the last device is idle before its first forward and after its last backward,
+// less the weight passes that it has put off.
+constexpr tick deferred_weights_bound(uniform_workload const& u) {
+  tick const p = u.p.value, m = u.m.value;
+  tick const put_off = (u.limit < m ? u.limit : m) - 1;
+  return bounding::at_least_work(m * (u.cost.forward + u.cost.backward_input + u.cost.backward_weight),
+                                 (p - 1) * (u.cost.forward + u.cost.backward_input + 2 * u.transfer)
+                                     - put_off * u.cost.backward_weight);
+}
+
+// The V-shaped placement: before its first backward device d has nothing but forwards.
+constexpr tick warm_up_bound(uniform_workload const& u) {
+  tick const p = u.p.value, m = u.m.value, f = u.cost.forward, b = u.cost.backward_input;
+  tick const forwards = u.limit < 2 * m ? u.limit : 2 * m;
+  tick idle = 0;
+  for (tick d = 0; d < p; ++d) {
+    tick const first = (2 * p - d) * f + d * b + (2 * p - 2) * u.transfer;
+    idle = first - forwards * f > idle ? first - forwards * f : idle;
+  }
+  return bounding::at_least_work(2 * m * (f + b + u.cost.backward_weight), idle);
+}
+
+}  // namespace ashlar

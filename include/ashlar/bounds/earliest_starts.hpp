@@ -1,0 +1,208 @@
+// How early the passes of a workload can start at best.
+#pragma once
+
+#include <ashlar/bounds/flow.hpp>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace ashlar::bounding {
+
+// No time at all: there is no bound on how early a pass starts.
+inline constexpr tick any_time = -max_tick;
+
+constexpr tick later(tick a, tick b) { return a > b ? a : b; }
+constexpr tick after(tick start, tick length) { return start == any_time ? any_time : start + length; }
+
+// Lower bounds on starts, in two tables that sharpen each other:
+//
+// * of (step, stage, micro-batch), where on each stage micro-batches take each step in order. That loses
+//   nothing: if in any schedule the i-th start of each (step, stage) is given to micro-batch i, then
+//   lists that obeyed dependencies in pairs obey them in order, and devices and memory see no change;
+// * of the i-th time that a device takes a step, whatever stage it is for. A step on a stage has known
+//   predecessors of its own kind on its device, so its place among them is i at least. The i-th of a
+//   device's takings of memory comes after the (i - limit)-th time that it gave memory back.
+//
+// A start is no earlier than inputs, places and memory allow, nor than a device can have done what must
+// come before it: after any time h, all of that which starts at h or later.
+class earliest_starts {
+ public:
+  static constexpr int whole = -1;
+
+  // Time 0 is the first start on the device `origin`, and other devices may start before; or for
+  // `whole` no pass starts before 0. O(rounds * n) for n passes, times the
+  // chunks of a device.
+  constexpr earliest_starts(flow const& f, int origin) : f_(f), origin_(origin) {
+    constexpr int rounds = 8;
+    auto const K = static_cast<std::size_t>(f.step_count());
+    starts_.assign(K * static_cast<std::size_t>(f.stage_count() * f.micro_batch_count), any_time);
+    places_.resize(K * static_cast<std::size_t>(f.device_count()));
+    for (int round = 0; round < rounds; ++round) {
+      if (!sharpen_starts()) break;
+      for (int d = 0; d < f.device_count(); ++d)
+        if (!f.on(d).empty()) find_places(d);
+    }
+  }
+
+  constexpr tick start(int k, int stage, int micro_batch) const {
+    return starts_[index(k, stage, micro_batch)];
+  }
+  // Of the device's n-th step k, for n = 0 .. count_on(device) - 1. Ascending.
+  constexpr std::vector<tick> const& places(int k, int device) const {
+    return places_[place_index(k, device)];
+  }
+
+ private:
+  constexpr std::size_t index(int k, int stage, int j) const {
+    return static_cast<std::size_t>((k * f_.stage_count() + stage) * f_.micro_batch_count + j);
+  }
+  constexpr std::size_t place_index(int k, int d) const {
+    return static_cast<std::size_t>(d * f_.step_count() + k);
+  }
+  constexpr tick end(int k, int stage, int j) const {
+    return after(start(k, stage, j), f_.length(k, stage));
+  }
+
+  // Whether anything became later.
+  constexpr bool sharpen_starts() {
+    bool changed = false;
+    int const S = f_.stage_count();
+    for (int j = 0; j < f_.micro_batch_count; ++j)
+      for (int k = 0; k < f_.step_count(); ++k)
+        for (int i = 0; i < S; ++i) {
+          int const stage = f_.direction(k) < 0 ? S - 1 - i : i;
+          tick const found = sharper_start(k, stage, j);
+          tick& known = starts_[index(k, stage, j)];
+          changed = changed || found > known;
+          known = later(known, found);
+        }
+    return changed;
+  }
+
+  constexpr tick sharper_start(int k, int stage, int j) const {
+    int const d = f_.device_of(stage), limit = f_.limit[static_cast<std::size_t>(d)];
+    tick t = origin_ == whole || origin_ == d ? 0 : any_time;
+    if (j > 0) t = later(t, end(k, stage, j - 1));
+    if (k > 0) t = later(t, end(k - 1, stage, j));
+    if (k == 0 && j >= limit) t = later(t, end(f_.step_count() - 1, stage, j - limit));
+    int const before = stage - f_.direction(k);
+    if (before != stage && before >= 0 && before < f_.stage_count())
+      t = later(t, after(end(k, before, j), f_.device_of(before) == d ? 0 : f_.transfer));
+    std::vector<tick> const& known = places_[place_index(k, d)];
+    if (known.empty()) return t;
+    // Behind all that comes before it on its own stage and on those that it comes through.
+    int const place = j + f_.chunks_before(k, stage) * (j + 1);
+    return later(t, known[static_cast<std::size_t>(place)]);
+  }
+
+  // The starts of all of a device's steps k, or the ends, in ascending order.
+  constexpr std::vector<tick> merged(int k, int d, bool ends) const {
+    std::vector<int> const& on = f_.on(d);
+    std::vector<int> next(on.size(), 0);
+    std::vector<tick> all;
+    int const n = f_.count_on(d);
+    all.reserve(static_cast<std::size_t>(n));
+    while (static_cast<int>(all.size()) < n) {
+      std::size_t first = on.size();
+      tick least = 0;
+      for (std::size_t i = 0; i < on.size(); ++i) {
+        if (next[i] == f_.micro_batch_count) continue;
+        tick const t = ends ? end(k, on[i], next[i]) : start(k, on[i], next[i]);
+        if (first == on.size() || t < least) {
+          first = i;
+          least = t;
+        }
+      }
+      ++next[first];
+      all.push_back(least);
+    }
+    return all;
+  }
+
+  // Sorted lists obey what their members obey in pairs. Which stage has a place is unknown: a place
+  // takes as long as the shortest.
+  constexpr void find_places(int d) {
+    int const K = f_.step_count(), n = f_.count_on(d);
+    int const limit = f_.limit[static_cast<std::size_t>(d)];
+    std::vector<std::vector<tick>> ends;
+    std::vector<tick> length;
+    for (int k = 0; k < K; ++k) {
+      places_[place_index(k, d)] = merged(k, d, false);
+      ends.push_back(merged(k, d, true));
+      length.push_back(f_.least_length(k, d));
+    }
+    std::vector<busy_time> busy(static_cast<std::size_t>(K));
+    for (busy_time& b : busy) b.done.assign(static_cast<std::size_t>(K), 0);
+    for (int i = 0; i < n; ++i)
+      for (int k = 0; k < K; ++k) {
+        auto const at = static_cast<std::size_t>(i), step = static_cast<std::size_t>(k);
+        tick& found = places_[place_index(k, d)][at];
+        if (i > 0) found = later(found, ends[step][at - 1]);
+        if (k > 0) found = later(found, ends[step - 1][at]);
+        int const given_back = i < limit ? 0 : i + 1 - limit;
+        if (k == 0 && given_back > 0)
+          found = later(found, ends.back()[static_cast<std::size_t>(given_back - 1)]);
+        for (int other = 0; other < K; ++other)
+          take_up_to(other < k ? i + 1 : other == k ? i : given_back, other, d, length, busy[step]);
+        look_for_idle_time(d, length, busy[step]);
+        found = later(found, busy[step].until);
+        ends[step][at] = later(ends[step][at], after(found, length[step]));
+      }
+  }
+
+  // When a device can have taken each step k done[k] times: its time is full at least between `since`
+  // and `until`.
+  struct busy_time {
+    tick since = any_time, until = any_time;
+    tick work = 0;  // all that is done, also before `since`
+    std::vector<int> done;
+  };
+
+  constexpr tick place(int k, int d, int n) const {
+    return places_[place_index(k, d)][static_cast<std::size_t>(n)];
+  }
+
+  // Adds what has to be done more of a step.
+  constexpr void take_up_to(int count, int k, int d, std::vector<tick> const& length,
+                            busy_time& busy) const {
+    auto const step = static_cast<std::size_t>(k);
+    for (int& n = busy.done[step]; n < count; ++n) {
+      busy.work += length[step];
+      if (busy.until != any_time && place(k, d, n) >= busy.since) busy.until += length[step];
+    }
+  }
+
+  // Whether the last passes alone take until later, because the device had to wait for them. A few are
+  // enough: an idle time is found when the first pass behind it comes.
+  constexpr void look_for_idle_time(int d, std::vector<tick> const& length, busy_time& busy) {
+    int const K = f_.step_count();
+    left_ = busy.done;
+    tick work = 0;
+    for (int looked_at = 0; looked_at < K; ++looked_at) {
+      int last = K;
+      tick latest = any_time;
+      for (int k = 0; k < K; ++k) {
+        int const n = left_[static_cast<std::size_t>(k)];
+        if (n == 0 || place(k, d, n - 1) <= latest) continue;
+        latest = place(k, d, n - 1);
+        last = k;
+      }
+      if (last == K || latest + busy.work <= busy.until) return;
+      work += length[static_cast<std::size_t>(last)];
+      --left_[static_cast<std::size_t>(last)];
+      if (latest + work > busy.until) {
+        busy.since = latest;
+        busy.until = latest + work;
+      }
+    }
+  }
+
+  flow const& f_;
+  int origin_;
+  std::vector<tick> starts_;               // by step, stage, micro-batch
+  std::vector<std::vector<tick>> places_;  // by device, step, place
+  std::vector<int> left_;                  // while looking for idle time
+};
+
+}  // namespace ashlar::bounding

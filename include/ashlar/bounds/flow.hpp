@@ -1,0 +1,84 @@
+// A workload as steps that every stage takes for every micro-batch, in forward and in reversed time.
+#pragma once
+
+#include <ashlar/bounds/workload.hpp>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace ashlar::bounding {
+
+// Steps follow each other on each stage; the first takes memory, the last gives it back. In reversed
+// time the same holds the other way round, so that a flow and its reverse are of one kind.
+struct flow {
+  struct step {
+    int direction = 0;         // +1: after this step of the stage before it, -1: of the stage behind it
+    std::vector<tick> length;  // by stage
+  };
+
+  std::vector<step> steps;
+  std::vector<int> device;                  // by stage
+  std::vector<int> chunk;                   // by stage: how many earlier ones are on its device
+  std::vector<std::vector<int>> stages_of;  // by device, ascending
+  std::vector<int> limit;                   // by device
+  tick transfer = 0;
+  int micro_batch_count = 0;
+
+  constexpr int step_count() const { return static_cast<int>(steps.size()); }
+  constexpr int device_count() const { return static_cast<int>(limit.size()); }
+  constexpr int stage_count() const { return static_cast<int>(device.size()); }
+  constexpr std::vector<int> const& on(int d) const { return stages_of[static_cast<std::size_t>(d)]; }
+  constexpr int device_of(int stage) const { return device[static_cast<std::size_t>(stage)]; }
+  constexpr int direction(int k) const { return steps[static_cast<std::size_t>(k)].direction; }
+  constexpr tick length(int k, int stage) const {
+    return steps[static_cast<std::size_t>(k)].length[static_cast<std::size_t>(stage)];
+  }
+  // How many stages of the same device take the step before `stage` does, and must.
+  constexpr int chunks_before(int k, int stage) const {
+    int const own = chunk[static_cast<std::size_t>(stage)], way = direction(k);
+    return way == 0 ? 0 : way > 0 ? own : static_cast<int>(on(device_of(stage)).size()) - 1 - own;
+  }
+  // The shortest of a step on a device that has stages.
+  constexpr tick least_length(int k, int d) const {
+    tick least = length(k, on(d)[0]);
+    for (int stage : on(d)) least = length(k, stage) < least ? length(k, stage) : least;
+    return least;
+  }
+  // How many times a device takes each step.
+  constexpr int count_on(int d) const { return static_cast<int>(on(d).size()) * micro_batch_count; }
+};
+
+constexpr flow flow_of(workload const& w) {
+  flow f;
+  f.transfer = w.cost.transfer;
+  f.micro_batch_count = w.micro_batch_count;
+  f.stages_of.resize(static_cast<std::size_t>(w.where.device_count()));
+  for (int stage = 0; stage < w.where.stage_count(); ++stage) {
+    f.device.push_back(w.where.device_of(0, stage));
+    auto& on = f.stages_of[static_cast<std::size_t>(f.device.back())];
+    f.chunk.push_back(static_cast<int>(on.size()));
+    on.push_back(stage);
+  }
+  for (int d = 0; d < w.where.device_count(); ++d) f.limit.push_back(w.limit_of(d));
+
+  auto const add = [&](int direction, pass_kind kind) {
+    f.steps.push_back({.direction = direction, .length = {}});
+    for (int stage = 0; stage < w.where.stage_count(); ++stage)
+      f.steps.back().length.push_back(w.cost.of_stage(stage).of(kind));
+  };
+  add(+1, pass_kind::forward);
+  if (!w.trains) return f;
+  if (w.recomputes) add(0, pass_kind::recompute);
+  add(-1, w.splits_backward ? pass_kind::backward_input : pass_kind::backward);
+  if (w.splits_backward) add(0, pass_kind::backward_weight);
+  return f;
+}
+
+constexpr flow reversed(flow f) {
+  for (std::size_t i = 0, j = f.steps.size(); i + 1 < j; ++i) std::swap(f.steps[i], f.steps[--j]);
+  for (flow::step& s : f.steps) s.direction = -s.direction;
+  return f;
+}
+
+}  // namespace ashlar::bounding

@@ -1,0 +1,91 @@
+// How long one device takes for jobs that cannot start before their head and are followed by a tail.
+#pragma once
+
+#include <ashlar/bounds/earliest_starts.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar::bounding {
+
+// Jobs alike but for their heads, which ascend, and tails, which descend. A job whose head is any_time
+// is out of the way before 0; one whose tail is any_time has nothing to follow it.
+struct job_list {
+  std::vector<tick> head, tail;
+  tick length = 0;
+};
+
+// The least time from 0 to the end of the last tail if jobs may be interrupted: always run the job with
+// the longest tail of those there are (Jackson's rule; Carlier, The One-Machine Sequencing Problem,
+// 1982). No schedule of whole jobs is shorter. O(jobs * lists).
+constexpr tick one_machine(std::vector<job_list> const& lists) {
+  struct progress {
+    std::size_t next = 0;
+    tick left = 0;  // of the next job
+  };
+  std::vector<progress> at(lists.size(), progress{});
+  std::size_t open = 0;
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    at[i].left = lists[i].length;
+    while (at[i].next < lists[i].head.size() && lists[i].head[at[i].next] == any_time) ++at[i].next;
+    open += lists[i].head.size() - at[i].next;
+  }
+  tick now = 0, latest = 0;
+  while (open > 0) {
+    std::size_t pick = lists.size();
+    tick arrival = max_tick;
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      std::size_t const job = at[i].next;
+      if (job == lists[i].head.size()) continue;
+      if (lists[i].head[job] > now)
+        arrival = lists[i].head[job] < arrival ? lists[i].head[job] : arrival;
+      else if (pick == lists.size() || lists[i].tail[job] > lists[pick].tail[at[pick].next])
+        pick = i;
+    }
+    if (pick == lists.size()) {
+      now = arrival;
+      continue;
+    }
+    progress& running = at[pick];
+    tick const run = arrival - now < running.left ? arrival - now : running.left;
+    now += run;
+    running.left -= run;
+    if (running.left > 0) continue;
+    latest = later(latest, after(lists[pick].tail[running.next], now));
+    ++running.next;
+    running.left = lists[pick].length;
+    --open;
+  }
+  return latest;
+}
+
+// The jobs of a device. Its n-th step k is a job as long as the shortest of its stages takes; what a
+// longer stage takes in addition is a job of its own, within that stage's heads and tails. So no stage's
+// length is paired with a place that it may not have. `forth` and `back` are the starts in forward and
+// in reversed time.
+constexpr std::vector<job_list> jobs_of(flow const& f, int device, earliest_starts const& forth,
+                                        earliest_starts const& back) {
+  std::vector<job_list> lists;
+  auto const backwards = [](std::vector<tick> const& list) {
+    return std::vector<tick>(list.rbegin(), list.rend());
+  };
+  for (int k = 0; k < f.step_count(); ++k) {
+    int const mirrored = f.step_count() - 1 - k;
+    tick const least = f.least_length(k, device);
+    lists.push_back({.head = forth.places(k, device),
+                     .tail = backwards(back.places(mirrored, device)),
+                     .length = least});
+    for (int stage : f.on(device)) {
+      if (f.length(k, stage) == least) continue;
+      job_list excess{.head = {}, .tail = {}, .length = f.length(k, stage) - least};
+      for (int j = 0; j < f.micro_batch_count; ++j) {
+        excess.head.push_back(forth.start(k, stage, j));
+        excess.tail.push_back(back.start(mirrored, stage, f.micro_batch_count - 1 - j));
+      }
+      lists.push_back(excess);
+    }
+  }
+  return lists;
+}
+
+}  // namespace ashlar::bounding

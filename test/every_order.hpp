@@ -1,0 +1,187 @@
+// The shortest span and makespan of a tiny workload, by trying the orders of passes on all devices. It
+// knows the bounds only as numbers at which a search may stop: a schedule that short has been found.
+#pragma once
+
+#include <ashlar/bounds/workload.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace every_order {
+
+using namespace ashlar;
+
+inline constexpr tick never = std::numeric_limits<tick>::min() / 4;
+
+class search {
+ public:
+  enum class aim { span, makespan };
+
+  // `in_order`: on each stage, micro-batches take each kind of pass in order.
+  search(workload const& w, bool in_order) : w_(w), in_order_(in_order) {
+    int const S = w.where.stage_count();
+    auto const add = [&](pass what, std::vector<int> needs) {
+      int const d = w.where.device_of(0, what.stage);
+      jobs_.push_back({what, d, w.cost.of(what), std::move(needs), {}, 0});
+      left_.resize(static_cast<std::size_t>(w.where.device_count()), 0);
+      left_[static_cast<std::size_t>(d)] += jobs_.back().length;
+    };
+    for (int m = 0; m < w.micro_batch_count; ++m) {
+      int const first = static_cast<int>(jobs_.size());
+      for (int s = 0; s < S; ++s)
+        add({pass_kind::forward, s, m}, s > 0 ? std::vector{first + s - 1} : std::vector<int>{});
+      if (!w.trains) continue;
+      int gradient = -1;
+      for (int s = S; s-- > 0;) {
+        std::vector<int> needs{first + s};
+        if (w.recomputes) {
+          add({pass_kind::recompute, s, m}, {first + s});
+          needs.push_back(static_cast<int>(jobs_.size()) - 1);
+        }
+        if (gradient >= 0) needs.push_back(gradient);
+        gradient = static_cast<int>(jobs_.size());
+        add({w.splits_backward ? pass_kind::backward_input : pass_kind::backward, s, m}, needs);
+        if (w.splits_backward) add({pass_kind::backward_weight, s, m}, {gradient});
+      }
+    }
+    auto const p = static_cast<std::size_t>(w.where.device_count());
+    last_.assign(p, -1);
+    held_.assign(p, 0);
+  }
+
+  // The shortest there is, or the first found that is no longer than `enough`. After more than
+  // `patience` steps: -1.
+  tick least(aim what, tick enough, std::int64_t patience) {
+    aim_ = what;
+    enough_ = enough;
+    patience_ = patience;
+    best_ = std::numeric_limits<tick>::max();
+    append(0, 0, 0);
+    return patience_ < 0 ? -1 : best_;
+  }
+
+ private:
+  struct job {
+    pass what;
+    int device;
+    tick length;
+    std::vector<int> needs;
+    std::vector<tick> since;  // by device: least time from that device's first start to this job's
+    tick start;               // as early as the orders allow
+    bool done = false;
+  };
+
+  bool may_run(job const& x) const {
+    if (x.done
+        || (x.what.kind == pass_kind::forward
+            && held_[static_cast<std::size_t>(x.device)] >= w_.limit_of(x.device)))
+      return false;
+    for (int y : x.needs)
+      if (!jobs_[static_cast<std::size_t>(y)].done) return false;
+    if (!in_order_) return true;
+    for (job const& y : jobs_)
+      if (!y.done && y.what.kind == x.what.kind && y.what.stage == x.what.stage
+          && y.what.micro_batch < x.what.micro_batch)
+        return false;
+    return true;
+  }
+
+  // Orders are built in the order of starts, ties by device, so that each comes up once.
+  void append(std::size_t count, tick now, int from_device) {
+    if (--patience_ < 0 || best_ <= enough_) return;
+    if (count == jobs_.size()) {
+      best_ = std::min(best_, at_least());
+      return;
+    }
+    if (at_least() >= best_) return;
+    std::vector<std::size_t> ready;
+    for (std::size_t x = 0; x < jobs_.size(); ++x)
+      if (may_run(jobs_[x])) {
+        place(jobs_[x]);
+        if (jobs_[x].start > now || (jobs_[x].start == now && jobs_[x].device >= from_device))
+          ready.push_back(x);
+      }
+    std::stable_sort(ready.begin(), ready.end(),
+                     [&](std::size_t x, std::size_t y) { return jobs_[x].start < jobs_[y].start; });
+    for (std::size_t const x : ready) {
+      job& chosen = jobs_[x];
+      auto const d = static_cast<std::size_t>(chosen.device);
+      place(chosen);
+      int const before = last_[d];
+      int const change = (chosen.what.kind == pass_kind::forward ? 1 : 0)
+                         - (gives_weight_gradient(chosen.what.kind) || !w_.trains ? 1 : 0);
+      chosen.done = true;
+      last_[d] = static_cast<int>(x);
+      left_[d] -= chosen.length;
+      held_[d] += change;
+      append(count + 1, chosen.start, chosen.device);
+      held_[d] -= change;
+      left_[d] += chosen.length;
+      last_[d] = before;
+      chosen.done = false;
+    }
+  }
+
+  // Behind the last of its device and what it needs.
+  void place(job& x) {
+    auto const d = static_cast<std::size_t>(x.device);
+    x.start = 0;
+    x.since.assign(last_.size(), never);
+    if (last_[d] < 0) x.since[d] = 0;
+    auto const follow = [&](int number) {
+      job const& y = jobs_[static_cast<std::size_t>(number)];
+      tick const lag = y.length + (y.device == x.device ? 0 : w_.cost.transfer);
+      x.start = std::max(x.start, y.start + lag);
+      for (std::size_t e = 0; e < last_.size(); ++e)
+        if (y.since[e] != never) x.since[e] = std::max(x.since[e], y.since[e] + lag);
+    };
+    if (last_[d] >= 0) follow(last_[d]);
+    for (int y : x.needs) follow(y);
+  }
+
+  // No completion of the orders so far is shorter. Starts may be put off: the least span is the largest
+  // mean over circles of devices of the time from a first start to the next device's last end.
+  tick at_least() const {
+    tick longest = 0;
+    std::size_t const p = last_.size();
+    if (aim_ == aim::makespan) {
+      for (std::size_t d = 0; d < p; ++d) longest = std::max(longest, end(d) + left_[d]);
+      return longest;
+    }
+    std::vector<std::size_t> circle;
+    for (std::size_t d = 0; d < p; ++d) walk(circle, d, longest);
+    return longest;
+  }
+  void walk(std::vector<std::size_t>& circle, std::size_t next, tick& longest) const {
+    if (std::find(circle.begin(), circle.end(), next) != circle.end()) return;
+    circle.push_back(next);
+    tick sum = 0;
+    bool closed = true;
+    for (std::size_t i = 0; i < circle.size(); ++i) {
+      std::size_t const from = circle[i], to = circle[(i + 1) % circle.size()];
+      tick const time = last_[to] < 0 ? never : last(to).since[from];
+      closed = closed && time != never;
+      if (closed) sum += time + last(to).length + left_[to];
+    }
+    auto const n = static_cast<tick>(circle.size());
+    if (closed) longest = std::max(longest, (sum + n - 1) / n);
+    for (std::size_t d = circle[0] + 1; d < last_.size(); ++d) walk(circle, d, longest);
+    circle.pop_back();
+  }
+  job const& last(std::size_t d) const { return jobs_[static_cast<std::size_t>(last_[d])]; }
+  tick end(std::size_t d) const { return last_[d] < 0 ? 0 : last(d).start + last(d).length; }
+
+  workload w_;
+  bool in_order_;
+  aim aim_ = aim::span;
+  tick enough_ = 0, best_ = 0;
+  std::int64_t patience_ = 0;
+  std::vector<job> jobs_;
+  std::vector<tick> left_;  // by device: work that is still to come
+  std::vector<int> last_;   // by device: the last job so far
+  std::vector<int> held_;
+};
+
+}  // namespace every_order

@@ -1,0 +1,167 @@
+// Lower bounds against what they are known to reach, against the closed forms, and against what the best
+// public schedulers reach.
+#include "static_check.hpp"
+#include <ashlar/bounds.hpp>
+#include <ashlar/catalog.hpp>
+#include <ashlar/check.hpp>
+#include <ashlar/metrics.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <string>
+#include <vector>
+
+using namespace ashlar;
+using nlohmann::json;
+
+namespace {
+
+using times = std::array<tick, 4>;  // forward, backward_input, backward_weight, transfer
+
+workload with(placement where, int m, times t, std::vector<int> limits) {
+  return {.where = std::move(where),
+          .micro_batch_count = m,
+          .cost = costs(stage_cost{t[0], t[1], t[2]}, t[3]),
+          .limits = std::move(limits)};
+}
+
+uniform_workload uniform(int p, int m, times t, int limit) {
+  return {devices{p}, micro_batches{m}, {t[0], t[1], t[2]}, t[3], limit};
+}
+
+// Bubble rates by span: what the bound is at least, and what some schedule is known to reach. Two chunks
+// a device are the V-shaped placement.
+struct known {
+  times cost;
+  int p, chunks_of_a_device, m, limit;
+  double least, reached;
+};
+std::vector<known> const table{
+    {{10, 13, 7, 1}, 8, 2, 16, 8, .2604, .2884},
+    {{10, 13, 7, 1}, 8, 2, 64, 8, .0809, .1594},
+    {{10, 13, 7, 1}, 8, 2, 64, 10, .0675, .0704},
+    {{10, 13, 7, 1}, 8, 2, 64, 12, .0537, .0537},
+    {{10, 13, 7, 1}, 8, 2, 64, 16, .0266, .0271},
+    {{10, 13, 7, 1}, 4, 2, 8, 4, .2477, .3023},
+    {{10, 13, 7, 1}, 4, 2, 8, 6, .1696, .1696},
+    {{10, 13, 7, 1}, 4, 2, 8, 7, .1241, .1241},
+    {{10, 13, 7, 1}, 4, 2, 8, 8, .0787, .0822},
+    {{10, 13, 7, 1}, 16, 2, 64, 12, .2587, .3477},
+    {{10, 13, 7, 1}, 16, 2, 64, 16, .1538, .1946},
+    {{10, 13, 7, 1}, 16, 2, 64, 24, .1066, .1066},
+    {{10, 13, 7, 1}, 16, 2, 64, 32, .0572, .0581},
+    {{100, 104, 94, 7}, 8, 2, 32, 8, .1239, .1467},
+    {{100, 104, 94, 7}, 8, 2, 32, 10, .0992, .0992},
+    {{100, 104, 94, 7}, 8, 2, 32, 14, .0454, .0454},
+    {{100, 104, 94, 7}, 8, 2, 32, 16, .0161, .0168},
+    {{100, 104, 94, 7}, 16, 2, 32, 12, .2718, .3037},
+    {{100, 104, 94, 7}, 16, 2, 32, 20, .1858, .1858},
+    {{100, 104, 94, 7}, 16, 2, 32, 28, .0935, .0935},
+    {{100, 104, 94, 7}, 16, 2, 32, 32, .0391, .0411},
+    {{1, 1, 1, 0}, 8, 2, 16, 6, .2320, .2782},
+    {{1, 1, 1, 0}, 8, 2, 16, 7, .2131, .2441},
+    {{1, 1, 1, 0}, 8, 2, 16, 8, .1933, .1933},
+    {{1, 1, 1, 0}, 8, 2, 16, 16, 0, 0},
+    {{20, 26, 14, 1}, 8, 1, 64, 7, .0751, .1045},
+    {{20, 26, 14, 1}, 8, 1, 64, 6, .1534, .2043},
+};
+
+TEST_CASE("between what is proved and what is reached") {
+  constexpr double rounding = 5.1e-5;
+  for (known const& k : table) {
+    CAPTURE(k.p);
+    CAPTURE(k.m);
+    CAPTURE(k.limit);
+    CAPTURE(k.cost[0]);
+    devices const p{k.p};
+    workload const w = with(k.chunks_of_a_device == 2 ? v_shape(p) : linear(p), k.m, k.cost, {k.limit});
+    double const rate =
+        1 - static_cast<double>(busiest_work(w)) / static_cast<double>(lower_bound(w).span);
+    CHECK(rate >= k.least - rounding);
+    CHECK(rate <= k.reached + rounding);
+  }
+}
+
+TEST_CASE("unit passes on a V: 6p - 1 - 3M idle ticks from V-Min's memory to 2p - 2") {
+  for (int p : {3, 4, 5, 8, 10})
+    for (int limit = 2 * ((p + 4) / 3); limit <= 2 * p - 2; ++limit) {
+      CAPTURE(p);
+      CAPTURE(limit);
+      bound const b = lower_bound(with(v_shape(devices{p}), 2 * p, {1, 1, 1, 0}, {limit}));
+      CHECK(b.span >= 12 * p + 6 * p - 1 - 3 * limit);
+      if (limit >= p) CHECK(b.span == 12 * p + 6 * p - 1 - 3 * limit);
+    }
+}
+
+TEST_CASE("no lower than the closed forms") {
+  for (times const& t : {times{1, 1, 1, 0}, {10, 13, 7, 1}, {3, 1, 2, 1}, {1, 4, 2, 3}, {5, 5, 20, 9}})
+    for (int p : {1, 2, 3, 4, 7})
+      for (int m : {1, 2, 3, p, 2 * p, 5 * p})
+        for (int limit = 1; limit <= 2 * p + 2; ++limit) {
+          CAPTURE(t[0]);
+          CAPTURE(p);
+          CAPTURE(m);
+          CAPTURE(limit);
+          workload const chain = with(linear(devices{p}), m, t, {limit});
+          uniform_workload const u = uniform(p, m, t, limit);
+          bound const b = lower_bound(chain);
+          CHECK(b.span >= linear_bound(u));
+          CHECK(b.span >= deferred_weights_bound(u));
+          CHECK(b.span >= area_bound(chain));
+          if (limit < 2) continue;
+          workload const v = with(v_shape(devices{p}), m, t, {limit});
+          bound const c = lower_bound(v);
+          CHECK(c.span >= v_shape_bound(u));
+          CHECK(c.span >= warm_up_bound(u));
+          CHECK(c.span >= area_bound(v));
+        }
+}
+
+TEST_CASE("published schedules that no other can beat") {
+  for (int p : {2, 4, 7})
+    for (int m : {p, 3 * p}) {
+      CAPTURE(p);
+      CAPTURE(m);
+      auto const gap_of = [&](char const* name) {
+        schedule const s = catalog::find(name)->make(
+            {.p = devices{p}, .m = micro_batches{m}, .search = {.passes = 100000}});
+        return span(s) - lower_bound(s).value().span;
+      };
+      CHECK(gap_of("1f1b") == 0);
+      CHECK(gap_of("gpipe") == 0);
+      CHECK(gap_of("zb-h1") == 0);
+      CHECK(gap_of("zb-h2") == 0);
+      if (p < 7) CHECK(gap_of("zbv") == 0);
+    }
+}
+
+TEST_CASE("the best public schedulers are not below the bound") {
+  int rows = 0, tight = 0;
+  for (json const& row : json::parse(std::ifstream(ASHLAR_TEST_DATA "/gold/v_and_zb.json"))) {
+    CAPTURE(row.dump());
+    std::string const name = row["schedule"];
+    devices const p{row["p"].get<int>()};
+    auto const peaks = row["peak"].get<std::vector<int>>();
+    placement const where = name == "zb"                    ? linear(p)
+                            : name == "grouped-interleaved" ? looped(p, chunks{row["chunks"].get<int>()})
+                                                            : v_shape(p);
+    workload w = with(where, row["m"], row["cost"], peaks);
+    w.splits_backward = name != "1f1b-v";
+    bound const own = lower_bound(w);
+    tick const reached = row["span"], makespan = row["makespan"];
+    CHECK(own.span <= reached);
+    CHECK(own.makespan <= makespan);
+    w.limits = {*std::max_element(peaks.begin(), peaks.end())};
+    CHECK(lower_bound(w).span <= own.span);
+    tight += own.span == reached ? 1 : 0;
+    ++rows;
+  }
+  CHECK(rows == 396);
+  CHECK(tight >= 210);
+  MESSAGE(tight << " of " << rows << " spans are proved optimal");
+}
+
+}  // namespace

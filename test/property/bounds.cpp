@@ -1,0 +1,170 @@
+// No schedule is below its bound: those of the catalog over sizes and costs, and the best of all orders
+// of tiny workloads.
+#include "every_order.hpp"
+#include "random.hpp"
+#include "static_check.hpp"
+#include <ashlar/bounds.hpp>
+#include <ashlar/catalog.hpp>
+#include <ashlar/check.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+using namespace random_case;
+
+namespace {
+
+// Under what each device holds, and under the most that one holds on all.
+void holds_for(schedule const& s) {
+  REQUIRE(check(s).ok());
+  std::vector<int> const peaks = peak_activations(s);
+  std::optional<workload> const own = workload_of(s, peaks);
+  REQUIRE(own.has_value());
+  bound const tight = lower_bound(*own), b = lower_bound(s).value();
+  CHECK(tight.span <= span(s));
+  CHECK(tight.makespan <= makespan(s));
+  CHECK(b.span <= tight.span);
+  CHECK(b.makespan <= tight.makespan);
+  CHECK(b.span <= b.makespan);
+  CHECK(b.span >= busiest_work(*own));
+  CHECK(b.span >= area_bound(*workload_of(s)));
+}
+
+TEST_CASE("no schedule of the catalog is below its bound") {
+  int bounded = 0;
+  for (catalog::entry const& e : catalog::entries) FOR_SEEDS(12) {
+      catalog::shape shape{.p = devices{d.between(1, 6)}, .m = micro_batches{d.between(1, 14)}};
+      shape.v = chunks{d.between(1, 3)};
+      if (seed % 4 == 0) shape.search = {.passes = 100000, .seed = seed};
+      if (!e.check(shape).ok()) shape.m = micro_batches{2 * shape.p.value};
+      if (!e.check(shape).ok()) continue;
+      int const stage_count = e.make(shape).stage_count();
+      shape.cost = random_costs(d, stage_count);
+      CAPTURE(e.name);
+      CAPTURE(seed);
+      schedule const s = e.make(shape);
+      if (!workload_of(s).has_value()) continue;
+      holds_for(s);
+      ++bounded;
+    }
+  CHECK(bounded > 200);
+}
+
+TEST_CASE("no schedule is below its bound, wherever its stages are") {
+  FOR_SEEDS(300) {
+    block const b = random_block(d);
+    CAPTURE(seed);
+    INFO(words(b));
+    schedule const s = squeeze(repeat(b, random_count(d, b)));
+    if (workload_of(s).has_value()) holds_for(s);
+  }
+}
+
+TEST_CASE("a longer list, more memory and dearer passes") {
+  FOR_SEEDS(100) {
+    int const p = d.between(1, 4);
+    workload w{.where = d.percent(50) ? v_shape(devices{p}) : linear(devices{p}),
+               .micro_batch_count = d.between(1, 8)};
+    w.cost = random_costs(d, w.where.stage_count());
+    w.limits = {d.between(2, 8)};
+    w.splits_backward = d.percent(50);
+    CAPTURE(seed);
+    bound const b = lower_bound(w);
+    auto const is_no_less = [&](workload const& more) {
+      bound const c = lower_bound(more);
+      CHECK(c.span >= b.span);
+      CHECK(c.makespan >= b.makespan);
+    };
+    workload more = w;
+    ++more.micro_batch_count;
+    is_no_less(more);
+    more = w;
+    more.limits[0] -= more.limits[0] > 2 ? 1 : 0;
+    is_no_less(more);
+    more = w;
+    more.splits_backward = false;
+    is_no_less(more);
+    more = w;
+    ++more.cost.transfer;
+    is_no_less(more);
+  }
+}
+
+workload tiny_workload(dice& d) {
+  devices const p{d.between(1, 3)}, few{std::min(p.value, 2)};
+  workload w;
+  switch (d.between(0, 5)) {
+    case 0:
+    case 1:
+      w.where = linear(p);
+      break;
+    case 2:
+      w.where = v_shape(few);
+      break;
+    case 3:
+      w.where = looped(few, chunks{2});
+      break;
+    default:
+      w.where = random_placement(d, p, stages{d.between(1, 4)});
+  }
+  w.micro_batch_count = d.between(1, p.value == 1 ? 5 : 4);
+  w.trains = !d.percent(5);
+  w.splits_backward = d.percent(70);
+  w.recomputes = w.trains && d.percent(10);
+  w.cost = d.percent(30) ? costs(stage_cost{}, d.between(0, 1)) : random_costs(d, w.where.stage_count());
+  w.limits.clear();
+  for (int e = 0; e < w.where.device_count(); ++e)
+    w.limits.push_back(std::max(1, smallest_limit(w.where, e, w.trains) + d.between(0, 3)));
+  return w;
+}
+
+// The search stops at a schedule as short as the bound: it is then the best, and the bound is tight.
+TEST_CASE("the bound is no more than the best of all orders, and mostly that") {
+  using every_order::search;
+  int solved = 0, tight = 0;
+  FOR_SEEDS(2000) {
+    workload const w = tiny_workload(d);
+    CAPTURE(seed);
+    bound const b = lower_bound(w);
+    for (search::aim const aim : {search::aim::span, search::aim::makespan}) {
+      tick const least = aim == search::aim::span ? b.span : b.makespan;
+      // Also without the assumption that micro-batches take their passes in order.
+      tick const best = search(w, seed % 4 != 0).least(aim, least, 50'000);
+      if (best < 0) continue;
+      CHECK(least <= best);
+      ++solved;
+      tight += least == best ? 1 : 0;
+    }
+  }
+  MESSAGE(tight << " of " << solved << " bounds are tight");
+  CHECK(solved > 3500);
+  CHECK(20 * tight > 19 * solved);
+}
+
+// Where the search ends for itself, with nothing to stop at.
+TEST_CASE("the best of all orders without knowing the bound") {
+  using every_order::search;
+  int solved = 0, in_any_order = 0;
+  FOR_SEEDS(400) {
+    workload const w = tiny_workload(d);
+    CAPTURE(seed);
+    bound const b = lower_bound(w);
+    tick const shortest_span = search(w, true).least(search::aim::span, 0, 50'000);
+    tick const shortest = search(w, true).least(search::aim::makespan, 0, 50'000);
+    if (shortest_span < 0 || shortest < 0) continue;
+    CHECK(b.span <= shortest_span);
+    CHECK(b.makespan <= shortest);
+    CHECK(shortest_span <= shortest);
+    // Micro-batches in order are no restriction.
+    tick const any_order = search(w, false).least(search::aim::span, 0, 50'000);
+    ++solved;
+    if (any_order < 0) continue;
+    CHECK(any_order == shortest_span);
+    ++in_any_order;
+  }
+  CHECK(solved > 200);
+  CHECK(in_any_order > 100);
+}
+
+}  // namespace
