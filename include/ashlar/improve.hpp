@@ -22,16 +22,16 @@ constexpr bool is_within(schedule const& s, memory_limit const& limit) {
   return true;
 }
 
-// Spends the search's effort: on `seeds`, schedules of the same passes; on continuous blocks where the
-// stages are a chain with one route; and on shaking the best.
+// Spends the first half of the search's effort: on `seeds`, schedules of the same passes, and on
+// continuous blocks where the stages are a chain with one route. What is left is for shake().
 template <class Search>
-constexpr void improve(Search& search, std::vector<schedule> const& seeds, memory_limit const& limit,
-                       effort e) {
+constexpr void improve_plans(Search& search, std::vector<schedule> const& seeds,
+                             memory_limit const& limit, effort e) {
   for (schedule const& s : seeds)
     if (is_within(s, limit)) search.consider(s);
   for (int tries = 0; tries < 8; ++tries)
     for (schedule const& s : seeds)
-      if (!search.is_over(20))
+      if (!search.is_over(8))
         search.justify(search.passes().planned_like(s), tries == 0 ? style{} : any_style(search, tries));
   schedule const& s = search.of();
   if (s.graph == chain(stages{s.stage_count()}) && s.where.route_count() == 1 && s.trains) {
@@ -39,12 +39,11 @@ constexpr void improve(Search& search, std::vector<schedule> const& seeds, memor
     at_full_size evaluate(search);
     evaluate({{one_at_a_time(s)}, style{}});  // fits wherever anything does
     if (s.micro_batch_count() > 4 * s.device_count()) {
-      climb(search, limit, by_extension(search, limit, e), 35, tops);
+      climb(search, limit, by_extension(search, limit, e), 30, tops);
       for (kernel& k : tops) k.reached = evaluate(k);
     }
     climb(search, limit, evaluate, 50, tops);
   }
-  shake(search);
 }
 
 // The best schedule found within `limit`, no worse than the first of `seeds` squeezed where that is
@@ -58,7 +57,8 @@ constexpr schedule improve(std::vector<schedule> const& seeds, memory_limit cons
     return first;
   improver search(first, limit, e);
   if (fits) search.consider(first);
-  improve(search, seeds, limit, e);
+  improve_plans(search, seeds, limit, e);
+  shake(search);
   return search.found() ? search.result() : first;
 }
 

@@ -12,9 +12,10 @@
 
 namespace ashlar {
 
-// What a search makes small. `both`: makespan + 3 span, of schedules whose passes start as soon as they
-// can; the others count first, and the other of the two breaks ties.
-enum class objective : unsigned char { span, makespan, both };
+// What a search makes small: the span, with the makespan to break ties; the makespan, with the span to
+// break ties; `both`: makespan + 3 span, of schedules whose passes start as soon as they can; `program`:
+// the makespan, and of what comes near to the least the simulated makespan of the lowered program.
+enum class objective : unsigned char { span, makespan, both, program };
 
 // What a search may spend and what it looks for.
 struct effort {
@@ -76,6 +77,7 @@ class improver {
       case objective::span:
         return {t.span, t.makespan};
       case objective::makespan:
+      case objective::program:
         return {t.makespan, t.span};
       case objective::both:
         break;

@@ -3,10 +3,13 @@
 
 #include <ashlar/bounds.hpp>
 #include <ashlar/improve.hpp>
+#include <ashlar/lower.hpp>
 #include <ashlar/search/seeds.hpp>
+#include <ashlar/simulate.hpp>
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace ashlar {
@@ -17,6 +20,8 @@ struct search_problem {
   micro_batches m;
   costs cost;
   memory_limit limit;
+  std::optional<simulation_options> machine = std::nullopt;  // for objective::program; by default links
+                                                             // that take `cost.transfer`
 };
 
 struct search_result {
@@ -27,7 +32,7 @@ struct search_result {
   std::int64_t evaluations = 0;  // of whole schedules
 
   constexpr tick bound_of(objective aim) const {
-    return !least ? 0 : aim == objective::makespan ? least->makespan : least->span;
+    return !least ? 0 : aim == objective::span ? least->span : least->makespan;
   }
 };
 
@@ -50,20 +55,59 @@ constexpr std::optional<bound> lower_bound(search_problem const& problem) {
   return lower_bound(w);
 }
 
+namespace search_detail {
+
+constexpr simulation_options machine_of(search_problem const& problem) {
+  if (problem.machine) return *problem.machine;
+  simulation_options o;
+  o.cost = problem.cost;
+  o.inside.latency = problem.cost.transfer;
+  return o;
+}
+
+// Shakes by the simulated makespan of the programs of schedules that are at most 2 % longer than the
+// shortest. Returns the best.
+template <class Search>
+constexpr std::pair<schedule, tick> shake_programs(Search& engine, simulation_options const& machine) {
+  constexpr std::int64_t dispatches = 20;  // that lowering and simulation cost about
+  auto const made = [&](dispatcher::timeline const& t) {
+    schedule s = engine.of();
+    return squeeze(dispatcher(s, memory_limit{0}).timed(s, t));
+  };
+  auto const simulated = [&](dispatcher::timeline const& t) {
+    engine.spend(dispatches * engine.size());
+    return time_program(lower(made(t)), machine).makespan;
+  };
+  dispatcher::timeline const best = shake(engine, [&](dispatcher::timeline const& t) {
+    if (t.makespan > engine.best().makespan + engine.best().makespan / 50) return score{};
+    return score{simulated(t), t.makespan};
+  });
+  return {made(best), simulated(best)};
+}
+
+}  // namespace search_detail
+
 // Searches with all that the catalog has on this placement as a start: no worse than any of them that
 // fits. Ends at the bound. Throws violation{check(problem)}.
 template <class Watch = unwatched>
 constexpr search_result search(search_problem const& problem, effort e, Watch watch = {}) {
   if (diagnosis const d = check(problem); !d.ok()) throw violation{d};
   search_result r{.best = {}, .least = lower_bound(problem)};
-  e.goal = r.bound_of(e.aim);
+  if (e.aim != objective::program) e.goal = r.bound_of(e.aim);
   std::vector<schedule> seeds{one_after_another(problem.where, problem.m, problem.cost)};
   for (published_schedule& known : published_on(problem.where, problem.m, problem.cost))
     seeds.push_back(static_cast<schedule&&>(known.made));
   improver engine(seeds[0], problem.limit, e, watch);
-  improve(engine, seeds, problem.limit, e);
-  r.best = engine.result();
-  r.reached = engine.judge(engine.best()).first;
+  improve_plans(engine, seeds, problem.limit, e);
+  if (e.aim == objective::program) {
+    auto [best, reached] = search_detail::shake_programs(engine, search_detail::machine_of(problem));
+    r.best = static_cast<schedule&&>(best);
+    r.reached = reached;
+  } else {
+    shake(engine);
+    r.best = engine.result();
+    r.reached = engine.judge(engine.best()).first;
+  }
   r.passes = engine.spent();
   r.evaluations = (engine.spent() + engine.size() - 1) / engine.size();
   return r;

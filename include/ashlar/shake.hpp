@@ -14,8 +14,9 @@ namespace ashlar {
 
 namespace shake_detail {
 
-// Moves the wished starts of a few passes, of a stage's passes of one kind, of a micro-batch, of all in
-// a short time, or of all of a kind from a micro-batch on.
+// Moves the wished starts of a few passes, of a stage's passes of one kind (of every first, second,
+// third or fourth micro-batch), of a micro-batch, of all in a short time, or of all of a kind from a
+// micro-batch on.
 template <class Search>
 constexpr void move_some(Search& search, dispatcher::timeline const& t, tick work,
                          std::vector<tick>& wish) {
@@ -24,13 +25,15 @@ constexpr void move_some(Search& search, dispatcher::timeline const& t, tick wor
   tick const most = work * search.random(1, 60) / 100 + 1;
   auto const far = [&] { return search.random(-most, most); };
   pass const some = what[search.random(n)];
+  int const every = static_cast<int>(search.random(1, 4)), offset = some.micro_batch % every;
   tick const together = far(), length = work * search.random(1, 4), from = search.random(0, t.makespan);
   if (how == 0)
     for (std::size_t left = 1 + search.random(n / 20 + 1); left > 0; --left)
       wish[search.random(n)] += far();
   for (std::size_t x = 0; how > 0 && x < n; ++x) {
     bool const kind = what[x].kind == some.kind;
-    if (how == 1 && kind && what[x].stage == some.stage) wish[x] += together;
+    if (how == 1 && kind && what[x].stage == some.stage && what[x].micro_batch % every == offset)
+      wish[x] += together;
     if (how == 2 && what[x].micro_batch == some.micro_batch) wish[x] += together;
     if (how == 3 && t.start[x] >= from && t.start[x] < from + length) wish[x] += far() / 2;
     if (how == 4 && kind && what[x].micro_batch >= some.micro_batch) wish[x] += together;
