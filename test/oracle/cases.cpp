@@ -196,6 +196,12 @@ TEST_CASE("a stage's weights are in one buffer at a time, and a stage is known b
   d.stream(0).insert(d.stream(0).begin() + at, {gather, release});
   judge(d, rule::gathered_weights_are_given_up);
 
+  d = right;  // once more, for nothing
+  gather.operands = release.operands;
+  gather.operands[0].how = access::write;
+  d.stream(0).insert(d.stream(0).end(), {gather, release});
+  judge(d, rule::gathered_weights_are_used);
+
   d = right;
   d.stream(0).front().what.peer = 1;
   judge(d, rule::every_pass_is_known);
