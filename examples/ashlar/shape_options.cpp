@@ -10,7 +10,6 @@
 
 #include <fmt/core.h>
 
-#include <map>
 #include <utility>
 #include <vector>
 
