@@ -138,10 +138,11 @@ constexpr void climb(improver& search, schedule const& s, int legs, effort e) {
   }
 }
 
-// The best schedule found with at most `limit` chunk activations on a device. `seeds`: schedules of the
-// same passes, on a chain of stages and one route of `legs` legs; the result is no worse than the first
-// squeezed, and is just that without effort or where it has no idle time. Throws as squeeze() and the
-// dispatcher do.
+// The best schedule found with at most `limit` chunk activations on a device, by makespan + span_weight
+// * span. `seeds`: schedules of the same passes, on a chain of stages and one route of `legs` legs; the
+// result is no worse than any of them that keeps to the limit, as far as the effort reaches (to the
+// first always). It is the first squeezed, whatever that holds, without effort, where it has no idle
+// time, and where nothing is found. Throws as squeeze() and the dispatcher do.
 constexpr schedule improve(std::vector<schedule> const& seeds, int limit, int legs, effort e) {
   schedule const first = squeeze(seeds[0]);
   std::vector<tick> const all_busy = busy(first);
@@ -154,7 +155,8 @@ constexpr schedule improve(std::vector<schedule> const& seeds, int limit, int le
         if (search.left() > 0) search.justify(search.passes().planned_like(seed), f, skewed);
   climb(search, first, legs, e);
   while (search.found() && search.left() > 0) search.polish();
-  return search.found() ? search.result() : first;
+  if (!search.found()) return first;  // no conditional: g++ 12 destroys its operands while compiling
+  return search.result();
 }
 
 }  // namespace ashlar

@@ -42,8 +42,9 @@ class improver {
     tick least = max_tick;
     if (!run(planned, f, t, least)) return max_tick;
     left_ -= size_;
-    if (!dispatcher_.run_reversed(t.orders, f, skewed ? skew(t) : std::vector<tick>{}, reversed))
-      return least;
+    std::vector<tick> released;  // no conditional: g++ 12 destroys its operands twice while compiling
+    if (skewed) released = skew(t);
+    if (!dispatcher_.run_reversed(t.orders, f, released, reversed)) return least;
     run(reversed.orders, freedom{}, t, least);
     if (f.window > 1) run(reversed.orders, f, t, least);
     return least;
