@@ -18,7 +18,7 @@ struct verdicts {
 };
 
 // One rank stands for all: where that is quickly done, both are run as well.
-void judge(program const& p, opcode changed, std::string const& how, verdicts& found) {
+void judge_mutant(program const& p, opcode changed, std::string const& how, verdicts& found) {
   opinions const o = ask(p);
   auto const code = static_cast<std::size_t>(changed);
   ++(o.proof.ok() ? found.accepted : found.rejected)[code];
@@ -38,8 +38,9 @@ verdicts judge_all(char const* name, Change change) {
         draft mutant = right;
         opcode const code = mutant.stream(d)[at].what.code;
         if (!change(mutant.stream(d), at)) continue;
-        judge(mutant.assemble(), code,
-              s.name + ", " + name + ' ' + std::to_string(d) + '[' + std::to_string(at) + ']', found);
+        judge_mutant(mutant.assemble(), code,
+                     s.name + ", " + name + ' ' + std::to_string(d) + '[' + std::to_string(at) + ']',
+                     found);
       }
   }
   return found;

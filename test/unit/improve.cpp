@@ -19,7 +19,9 @@ constexpr schedule uneven(int p, int m) {
          | retime(costs(stage_cost{.forward = 3, .backward_input = 4, .backward_weight = 2}, 2));
 }
 
-constexpr tick score_of(schedule const& s, effort e) { return makespan(s) + e.span_weight * span(s); }
+constexpr tick search_score(schedule const& s, effort e) {
+  return makespan(s) + e.span_weight * span(s);
+}
 
 constexpr bool holds_at_most(schedule const& s, int limit) {
   for (int peak : peak_activations(s))
@@ -53,13 +55,13 @@ constexpr bool test_justify() {
   HOLDS(!search.found() && search.left() == 10'000);
   tick const least = search.justify(search.passes().orders(), {}, false);
   HOLDS(search.found() && search.left() == 10'000 - 3 * size);  // forward, reverse, forward
-  HOLDS(least <= score_of(s, e));
-  HOLDS(score_of(search.result(), e) == least);
+  HOLDS(least <= search_score(s, e));
+  HOLDS(search_score(search.result(), e) == least);
   HOLDS(check(search.result()).ok() && holds_at_most(search.result(), 3));
 
   search.justify(search.passes().orders(), {.window = 4}, true);  // and once more at liberty
   HOLDS(search.left() == 10'000 - 7 * size);
-  HOLDS(score_of(search.result(), e) <= least);
+  HOLDS(search_score(search.result(), e) <= least);
   return true;
 }
 BOTH_TIMES("justifying gives the best that was met, and costs its passes", test_justify)
@@ -93,14 +95,14 @@ TEST_CASE("polishing never makes worse, keeps to the limit and to its budget") {
         effort const e{.passes = 40'000, .seed = seed};
         improver search(s, p, e), again(s, p, e);
         for (improver* i : {&search, &again}) i->justify(i->passes().orders(), {}, false);
-        tick before = score_of(search.result(), e);
+        tick before = search_score(search.result(), e);
         for (std::int64_t left = search.left(); left > 0;) {
           search.polish();
           again.polish();
           CHECK(search.left() == left - 3 * p * m);
           left = search.left();
           if (left % 7 != 0) continue;
-          tick const now = score_of(search.result(), e);
+          tick const now = search_score(search.result(), e);
           CHECK(now <= before);
           before = now;
         }
