@@ -29,7 +29,7 @@ constexpr std::vector<pass> planned(schedule const& s, continuous_block const& b
   return found;
 }
 
-constexpr bool test_numbers() {
+constexpr bool test_block_numbers() {
   continuous_block b(3);
   HOLDS(b.legs() == 3 && b.size() == 15 && b.turn.size() == 5);
   for (std::size_t i = 0; i < b.size(); ++i) b[i] = 100 + static_cast<tick>(i);
@@ -40,7 +40,7 @@ constexpr bool test_numbers() {
   HOLDS(b.weight == std::vector<tick>{112, 113, 114});
   return true;
 }
-BOTH_TIMES("every number has its place", test_numbers)
+BOTH_TIMES("every number has its place", test_block_numbers)
 
 constexpr bool test_plan() {
   schedule const s = one_f_one_b(2, 3);
@@ -58,7 +58,7 @@ constexpr bool test_plan() {
 }
 BOTH_TIMES("the plan is the order of a block that repeats", test_plan)
 
-constexpr bool test_work() {
+constexpr bool test_work_of_one() {
   HOLDS(work_of_one(one_f_one_b(3, 2)) == 3);
   schedule s = catalog::v_half(devices{2}) | repeat(micro_batches{1});
   HOLDS(work_of_one(s) == 6);
@@ -66,7 +66,7 @@ constexpr bool test_work() {
   HOLDS(work_of_one(s) == 18);  // stages 1 and 2
   return true;
 }
-BOTH_TIMES("the work of the busiest device", test_work)
+BOTH_TIMES("the work of the busiest device", test_work_of_one)
 
 // A small search, while compiling.
 constexpr bool test_small_search() {
