@@ -28,7 +28,7 @@ class lives {
 
   // The largest number of values of a kind that a device holds at one time.
   int most(int device, ashlar::slot_kind kind) const {
-    if (kind == ashlar::slot_kind::weight_gradient) return stages_on(device);
+    if (kind == ashlar::slot_kind::weight_gradient) return s_.trains ? stages_on(device) : 0;
     int most = 0;
     auto const& all = alive_[static_cast<std::size_t>(device)][static_cast<std::size_t>(kind)];
     for (life const& at : all) {
@@ -73,28 +73,37 @@ class lives {
   void add(int k, int stage) {
     using ashlar::pass_kind;
     using ashlar::slot_kind;
+    life const forward = of(k, stage, pass_kind::forward);
+    ashlar::tick read = forward.end;
+    for (int to : s_.graph.successors(stage))
+      read = std::max(read, device(k, to) == device(k, stage)
+                                ? of(k, to, pass_kind::forward).end
+                                : transfer(forward.end, false, k, stage, to).end);
+    if (!s_.graph.successors(stage).empty()) add(k, stage, slot_kind::activation, forward.begin, read);
+    for (int from : s_.graph.predecessors(stage))
+      if (device(k, from) != device(k, stage))
+        add(k, stage, slot_kind::activation,
+            transfer(of(k, from, pass_kind::forward).end, false, k, from, stage).begin, forward.end);
+    if (s_.trains)
+      add_backward(k, stage);
+    else
+      add(k, stage, slot_kind::stash, forward.begin, forward.end);
+  }
+
+  void add_backward(int k, int stage) {
+    using ashlar::pass_kind;
+    using ashlar::slot_kind;
     bool const fused = has(k, stage, pass_kind::backward), again = has(k, stage, pass_kind::recompute);
     life const forward = of(k, stage, pass_kind::forward), gradient = back(k, stage);
     life const last = fused ? gradient : of(k, stage, pass_kind::backward_weight);
-
-    ashlar::tick read = forward.end;
-    for (int to : s_.graph.successors(stage)) {
-      bool const local = device(k, to) == device(k, stage);
-      read = std::max(read, local ? of(k, to, pass_kind::forward).end
-                                  : transfer(forward.end, false, k, stage, to).end);
-      if (!local)
+    for (int to : s_.graph.successors(stage))
+      if (device(k, to) != device(k, stage))
         add(k, stage, slot_kind::gradient, transfer(back(k, to).end, true, k, to, stage).begin,
             gradient.end);
-    }
-    if (!s_.graph.successors(stage).empty()) add(k, stage, slot_kind::activation, forward.begin, read);
-    for (int from : s_.graph.predecessors(stage)) {
-      bool const local = device(k, from) == device(k, stage);
-      if (!local)
-        add(k, stage, slot_kind::activation,
-            transfer(of(k, from, pass_kind::forward).end, false, k, from, stage).begin, forward.end);
+    for (int from : s_.graph.predecessors(stage))
       add(k, stage, slot_kind::gradient, gradient.begin,
-          local ? back(k, from).end : transfer(gradient.end, true, k, stage, from).end);
-    }
+          device(k, from) == device(k, stage) ? back(k, from).end
+                                              : transfer(gradient.end, true, k, stage, from).end);
     ashlar::tick const used = std::max(gradient.end, last.end);
     if (again) {
       life const recompute = of(k, stage, pass_kind::recompute);

@@ -1,8 +1,10 @@
 // What every backend has to pass: programs of all kinds give, bit by bit, the losses and gradients of
-// the sequential reference. `run(program, worker)` runs one step of the backend.
+// the sequential reference. `run(program, worker)` runs one step of the backend, `run(program, workers)`
+// one of data-parallel ranks.
 #pragma once
 
 #include "small_network.hpp"
+#include "team.hpp"
 #include <ashlar/block_algebra.hpp>
 #include <ashlar/catalog.hpp>
 #include <ashlar/host/sequential.hpp>
@@ -58,6 +60,36 @@ inline std::vector<sample_program> sample_programs() {
   return all;
 }
 
+// Two data-parallel ranks: every entry of the catalog at every sharding level, with all times of
+// reduction, one buffer and two, gathers near and far ahead, and optimizer steps.
+inline std::vector<sample_program> programs_of_ranks() {
+  using namespace ashlar;
+  std::vector<sample_program> all;
+  int turn = 0;
+  for (catalog::entry const& e : catalog::entries)
+    for (auto [p, m] : {std::pair{2, 4}, {4, 4}, {3, 6}}) {
+      catalog::shape const shape{devices{p}, micro_batches{m}};
+      if (!e.check(shape).ok()) continue;
+      for (sharding_level level : {sharding_level::none, sharding_level::optimizer,
+                                   sharding_level::gradients, sharding_level::full}) {
+        ++turn;
+        std::string const size = " p=" + std::to_string(p) + " m=" + std::to_string(m);
+        all.push_back({e.name + size + " sharded " + std::to_string(static_cast<int>(level)) + ", turn "
+                           + std::to_string(turn),
+                       lower(e.make(shape),
+                             {.lanes = turn % 2 == 0 ? transfer_lanes::one : transfer_lanes::one_a_peer,
+                              .data_ranks = 2,
+                              .reduction = static_cast<gradient_reduction>(turn % 3),
+                              .sharding = level,
+                              .weight_buffers = 1 + turn / 2 % 2,
+                              .prefetch = turn % 3,
+                              .step = e.make(shape).trains ? static_cast<optimizer_step>(turn / 3 % 3)
+                                                           : optimizer_step::none})});
+      }
+    }
+  return all;
+}
+
 template <class Run>
 void conforms(Run run) {
   std::uint64_t seed = 1;
@@ -75,6 +107,33 @@ void conforms(Run run) {
                     ? static_cast<int>(ashlar::replicas(sample.program.where, stage).size())
                     : 0));
     CHECK(network.take() == expected);
+  }
+}
+
+// Gradients, losses, weights and norms of two steps.
+template <class Run>
+void ranks_conform(Run run) {
+  std::uint64_t seed = 1;
+  for (sample_program const& sample : programs_of_ranks()) {
+    CAPTURE(sample.name);
+    ashlar::program const& p = sample.program;
+    team expected(p), found(p);
+    found.spoil();
+    found.delay(seed++);
+    ashlar::host::sequential reference(p, expected.workers());
+    for (int step = 0; step < 2; ++step) {
+      reference.run();
+      run(p, found.workers());
+      for (int stage = 0; stage < p.stage_count(); ++stage) {
+        CHECK(found.gradient(stage) == expected.gradient(stage));
+        CHECK(found.gradient(stage).size() == (p.trains ? 9 : 0));
+        CHECK(found.weights(stage) == expected.weights(stage));
+      }
+      for (std::size_t rank = 0; rank < 2; ++rank) {
+        CHECK(found.workers()[rank]->norm() == expected.workers()[rank]->norm());
+        CHECK(found.workers()[rank]->take().losses == expected.workers()[rank]->take().losses);
+      }
+    }
   }
 }
 

@@ -84,6 +84,7 @@ inline world random_world(dice& d) {
 
 struct wishes {
   bool fused = true, split = true, again = true;  // which passes a stage may have
+  bool trains = true;                             // false: forwards alone
 };
 
 // Puts the passes of a block one after the other at random free times after their inputs.
@@ -93,6 +94,7 @@ class block_writer {
     b_.graph = w.graph;
     b_.cost = w.cost;
     b_.where = w.where;
+    b_.trains = want.trains;
     if (d.percent(35))
       b_.where =
           overlay(b_.where, d.percent(50) ? mirror(w.where)
@@ -119,7 +121,7 @@ class block_writer {
     int const count = b_.where.stage_count();
     for (int k = 0; k < b_.micro_batch_count(); ++k) {
       for (int s = 0; s < count; ++s) passes_.push_back({pass_kind::forward, s, k});
-      for (int s = count; s-- > 0;) {
+      for (int s = count; s-- > 0 && want_.trains;) {
         if (want_.again && d_.percent(20)) passes_.push_back({pass_kind::recompute, s, k});
         if (want_.fused && (!want_.split || d_.percent(50))) {
           passes_.push_back({pass_kind::backward, s, k});

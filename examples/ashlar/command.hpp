@@ -16,6 +16,9 @@ struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Throws usage_error unless value is from least to most. `what`: the option.
+void must_lie(char const* what, long long value, long long least, long long most);
+
 // What the chosen subcommand will do once the whole line is parsed; returns an exit_code.
 using action = std::function<int()>;
 

@@ -2,6 +2,7 @@
 #include "command.hpp"
 #include "dialect_option.hpp"
 #include "files.hpp"
+#include "lowering_options.hpp"
 #include "pictures.hpp"
 #include "shape_options.hpp"
 #include <ashlar/interop/json.hpp>
@@ -21,14 +22,16 @@ namespace {
 
 struct emit_options {
   shape_options shape;
+  lowering_options lowering;
   std::string format;
   std::string output = "-";
   std::string dialect = "detect";
   picture_request picture;
 };
 
-std::string comms_of(chosen_schedule const& chosen, ashlar::csv_dialect dialect) {
-  ashlar::program const lowered = ashlar::lower(chosen.schedule);
+std::string comms_of(chosen_schedule const& chosen, ashlar::lower_options const& options,
+                     ashlar::csv_dialect dialect) {
+  ashlar::program const lowered = ashlar::lower(chosen.schedule, options);
   if (std::string const why = ashlar::pytorch_obstacle(lowered); !why.empty())
     throw usage_error(fmt::format("PyTorch cannot run {}: {}", chosen.entry->name, why));
   return ashlar::pytorch_comms_csv(lowered, dialect);
@@ -43,12 +46,17 @@ std::string passes_of(chosen_schedule const& chosen, ashlar::csv_dialect dialect
 
 int emit(emit_options const& o) {
   must_suit(o.picture, o.format);
+  if (o.format != "pytorch-comms" && o.lowering != lowering_options{})
+    throw usage_error(
+        fmt::format("--as {} writes the schedule, not its program: data-parallel ranks, "
+                    "sharding, reductions and steps go with --as pytorch-comms only",
+                    o.format));
   chosen_schedule const chosen = choose(o.shape);
   std::string text;
   if (o.format == "pytorch")
     text = passes_of(chosen, dialect_of(o.dialect));
   else if (o.format == "pytorch-comms")
-    text = comms_of(chosen, dialect_of(o.dialect));
+    text = comms_of(chosen, lowering_of(o.lowering), dialect_of(o.dialect));
   else if (o.format == "json")
     text = ashlar::to_json(chosen.schedule, chosen.entry->name).dump() + "\n";
   else if (o.format == "trace")
@@ -68,10 +76,11 @@ void add_emit(CLI::App& app, action& chosen) {
   auto const options = std::make_shared<emit_options>();
   add_shape_options(*command, options->shape);
   command
-      ->add_option("--as", options->format,
-                   "pytorch: compute-only CSV, a line a device; pytorch-comms: with transfers and "
-                   "reductions; json: schedule, times and metrics; trace: for chrome://tracing and "
-                   "Perfetto; svg: a picture; html: a page to explore it or to compare it with another")
+      ->add_option(
+          "--as", options->format,
+          "pytorch: compute-only CSV, a line a device; pytorch-comms: with transfers, "
+          "reductions and gathers; json: schedule, times and metrics; trace: for chrome://tracing and "
+          "Perfetto; svg: a picture; html: a page to explore it or to compare it with another")
       ->required()
       ->check(CLI::IsMember({"pytorch", "pytorch-comms", "json", "trace", "svg", "html"}))
       ->type_name("FORMAT");
@@ -79,11 +88,13 @@ void add_emit(CLI::App& app, action& chosen) {
       ->type_name("FILE")
       ->capture_default_str();
   add_dialect_option(*command, options->dialect);
+  add_lowering_options(*command, options->lowering);
   add_picture_options(*command, options->picture);
   command->footer(
       "Examples:\n"
       "  ashlar emit 1f1b -p 4 -m 8 --as pytorch -o 1f1b.csv\n"
       "  ashlar emit zb-h1 -p 4 -m 8 --as pytorch-comms --dialect i-b\n"
+      "  ashlar emit depth-first --as pytorch-comms --data-ranks 2 --sharding optimizer\n"
       "  ashlar emit v-half -p 4 -m 8 --as svg --memory --transfers -o v-half.svg\n"
       "  ashlar emit v-half --as svg --block --dark -o v-half-block.svg\n"
       "  ashlar emit 1f1b -p 8 -m 32 --as html --against zb-h1 -o compare.html\n"

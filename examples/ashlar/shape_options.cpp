@@ -1,5 +1,6 @@
 #include "shape_options.hpp"
 
+#include "choice.hpp"
 #include "command.hpp"
 #include "limits.hpp"
 #include "per_stage.hpp"
@@ -9,18 +10,12 @@
 
 #include <fmt/core.h>
 
-#include <map>
 #include <utility>
 #include <vector>
 
 namespace tool {
 
 namespace {
-
-void must_lie(char const* what, long long value, long long least, long long most) {
-  if (value < least || value > most)
-    throw usage_error(fmt::format("{} must be from {} to {}, not {}", what, least, most, value));
-}
 
 ashlar::costs costs_of(shape_options const& o) {
   must_lie("--transfer", o.transfer, 0, ashlar::max_tick);
@@ -34,6 +29,11 @@ ashlar::costs costs_of(shape_options const& o) {
 }
 
 }  // namespace
+
+void must_lie(char const* what, long long value, long long least, long long most) {
+  if (value < least || value > most)
+    throw usage_error(fmt::format("{} must be from {} to {}, not {}", what, least, most, value));
+}
 
 ashlar::catalog::entry const& entry_named(std::string const& name) {
   if (ashlar::catalog::entry const* const entry = ashlar::catalog::find(name)) return *entry;
@@ -63,10 +63,9 @@ void add_size_options(CLI::App& command, shape_options& o) {
   count("--search", o.search,
         "passes to dispatch in search of a better order, for schedules that are searched (v-half, zbv, "
         "...); 0: the published block as it is");
-  command.add_option("--seam", o.seam, "how basic units are joined (bitpipe): code or figure")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, ashlar::catalog::seam>{
-          {"code", ashlar::catalog::seam::code}, {"figure", ashlar::catalog::seam::figure}}))
-      ->type_name("SEAM");
+  using ashlar::catalog::seam;
+  add_choice<seam>(command, "--seam", o.seam, {{"code", seam::code}, {"figure", seam::figure}},
+                   "how basic units are joined (bitpipe): as in its code (default) or its figure");
   auto* const per_stage =
       command
           .add_option(

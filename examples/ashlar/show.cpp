@@ -1,6 +1,7 @@
 // ashlar show: a schedule's picture and its numbers.
 #include "command.hpp"
 #include "counted.hpp"
+#include "lowering_options.hpp"
 #include "placement_name.hpp"
 #include "shape_options.hpp"
 #include "table.hpp"
@@ -26,12 +27,13 @@ namespace {
 
 struct show_options {
   shape_options shape;
+  lowering_options lowering;
   bool block = false;
   std::string colour = "auto";
   int width = -1;
 };
 
-void print_metrics(ashlar::schedule const& s) {
+void print_metrics(ashlar::schedule const& s, ashlar::lower_options const& options) {
   using namespace ashlar;
   fmt::print("makespan     {}\n", counted(makespan(s), "tick"));
   fmt::print("span         {}, the longest from a device's first start to its last end\n",
@@ -39,7 +41,7 @@ void print_metrics(ashlar::schedule const& s) {
   fmt::print("bubble rate  {:.2f} % of the makespan, {:.2f} % of the span\n\n", 100 * bubble_rate(s),
              100 * bubble_rate_span(s));
 
-  program const lowered = lower(s);
+  program const lowered = lower(s, options);
   program_view const view = lowered.view();
   std::vector<tick> const work = busy(s);
   std::vector<int> const peak = peak_activations(s);
@@ -52,6 +54,8 @@ void print_metrics(ashlar::schedule const& s) {
       }
   std::vector<std::vector<std::string>> rows{
       {"device", "busy", "idle", "peak activations", "instructions", "sends", "receives"}};
+  bool const sharded = lowered.sharding != sharding_level::none;
+  if (sharded) rows[0].insert(rows[0].end(), {"gathers", "scatters"});
   for (slot_kind const kind : used) rows[0].push_back(std::string(name_of(kind)) + " slots");
   for (int d = 0; d < s.device_count(); ++d) {
     device_id const device{d};
@@ -63,6 +67,8 @@ void print_metrics(ashlar::schedule const& s) {
         std::to_string(d), std::to_string(work[at]), std::to_string(idle), std::to_string(peak[at]),
         std::to_string(ranges::size(stream)), std::to_string(ranges::count_if(stream, is(opcode::send))),
         std::to_string(ranges::count_if(stream, is(opcode::receive)))});
+    for (opcode const code : {opcode::gather, opcode::scatter})
+      if (sharded) row.push_back(std::to_string(ranges::count_if(stream, is(code))));
     for (slot_kind const kind : used) row.push_back(std::to_string(count_slots(view, d, kind)));
   }
   fmt::print("{}", table(rows));
@@ -75,6 +81,7 @@ int show(show_options const& o) {
   chosen_schedule const chosen = choose(o.shape);
   ashlar::text_options const drawing{wants_colour(o.colour), o.width < 0 ? terminal_width() : o.width};
   ashlar::schedule const& s = chosen.schedule;
+  ashlar::lower_options const lowering = lowering_of(o.lowering);
   fmt::print("{}: {} ({})\n", chosen.entry->name, chosen.entry->summary, chosen.entry->source);
   fmt::print("{}, {} placement, {}, {}\n\n", counted(s.device_count(), "device"),
              placement_name(s.where), counted(s.stage_count(), "stage"),
@@ -84,7 +91,7 @@ int show(show_options const& o) {
     return done;
   }
   fmt::print("{}\n", ashlar::text(s, drawing));
-  print_metrics(s);
+  print_metrics(s, lowering);
   return done;
 }
 
@@ -94,6 +101,7 @@ void add_show(CLI::App& app, action& chosen) {
   auto* const command = app.add_subcommand("show", "Draw a schedule and print its numbers");
   auto const options = std::make_shared<show_options>();
   add_shape_options(*command, options->shape);
+  add_lowering_options(*command, options->lowering);
   command->add_flag("--block", options->block,
                     "show the building block that is repeated, in units of one pass");
   command->add_option("--color,--colour", options->colour, "auto, always or never")
@@ -110,6 +118,7 @@ void add_show(CLI::App& app, action& chosen) {
       "  ashlar show 1f1b -p 4 -m 8\n"
       "  ashlar show v-half -p 8 -m 16 --forward 10 --backward-input 11 --backward-weight 9 --transfer "
       "1\n"
+      "  ashlar show breadth-first -v 4 --data-ranks 2 --sharding full --weight-buffers 2\n"
       "  ashlar show v-half --block");
   command->callback([&chosen, options] { chosen = [options] { return show(*options); }; });
 }

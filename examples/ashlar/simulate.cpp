@@ -1,8 +1,10 @@
 // ashlar simulate: what running a schedule's program would take.
+#include "choice.hpp"
 #include "command.hpp"
 #include "counted.hpp"
 #include "files.hpp"
 #include "limits.hpp"
+#include "lowering_options.hpp"
 #include "shape_options.hpp"
 #include "table.hpp"
 #include <ashlar/lower.hpp>
@@ -31,7 +33,7 @@ constexpr long long as_transfer = -1;  // unless told otherwise: the ticks of --
 
 struct simulate_options {
   shape_options shape;
-  ashlar::lower_options lowering;
+  lowering_options lowering;
   ashlar::simulation_options run;
   ashlar::stage_bytes bytes;
   ashlar::byte_count message = 0;
@@ -66,7 +68,7 @@ result run(simulate_options const& o) {
   how.latency_holds_lane = !o.in_flight;
   how.bytes = {o.bytes};
   how.bytes[0].activation = how.bytes[0].gradient = o.message;
-  ashlar::program low = lower(chosen.schedule, o.lowering);
+  ashlar::program low = lower(chosen.schedule, lowering_of(o.lowering));
   ashlar::simulation timed = simulate(low, how);
   return {std::move(chosen), std::move(low), std::move(timed)};
 }
@@ -183,18 +185,6 @@ int simulate_program(simulate_options const& o) {
   return done;
 }
 
-template <class Enum>
-CLI::Option* add_choice(CLI::App& command, char const* name, Enum& value,
-                        std::map<std::string, Enum> const& words, char const* help) {
-  std::string list;
-  for (auto const& [word, meaning] : words) list += (list.empty() ? "" : "|") + word;
-  return command
-      .add_option_function<std::string>(
-          name, [&value, words](std::string const& word) { value = words.at(word); }, help)
-      ->check(CLI::IsMember(words).description(""))
-      ->type_name(list);
-}
-
 void add_link_options(CLI::App& command, simulate_options& o) {
   auto const number = [&](char const* flag, auto& value, char const* help) {
     command.add_option(flag, value, help)->check(CLI::NonNegativeNumber)->type_name("N");
@@ -210,11 +200,9 @@ void add_link_options(CLI::App& command, simulate_options& o) {
   number("--weight-bytes", o.bytes.weights, "bytes of a stage's weights");
   number("--optimizer-bytes", o.bytes.optimizer_state, "bytes of a stage's optimizer state");
   number("--gradient-bytes", o.bytes.weight_gradient, "bytes of a stage's weight gradient");
-  number("--ring-latency", o.run.collective.latency, "ticks of a step of a reduction's ring");
+  number("--optimizer-ticks", o.run.optimizer, "ticks of a stage's optimizer step; a shard's are fewer");
+  number("--ring-latency", o.run.collective.latency, "ticks of a step of a collective's ring");
   number("--ring-bandwidth", o.run.collective.bandwidth, "bytes a tick; 0: bytes take no time");
-  command.add_option("--data-ranks", o.run.data_ranks, "pipelines that reduce their gradients together")
-      ->check(CLI::Range(1, 1'000'000))
-      ->type_name("N");
 }
 
 }  // namespace
@@ -226,14 +214,15 @@ void add_simulate(CLI::App& app, action& chosen) {
   auto const o = std::make_shared<simulate_options>();
   add_shape_options(*command, o->shape);
   add_link_options(*command, *o);
+  add_lowering_options(*command, o->lowering);
   add_choice<transfer_order>(
-      *command, "--transfer-order", o->lowering.transfers,
+      *command, "--transfer-order", o->lowering.rest.transfers,
       {{"finish-time", transfer_order::finish_time}, {"asap", transfer_order::asap}},
       "by the time the producer ends, or as frameworks list them");
-  add_choice<transfer_lanes>(*command, "--lanes", o->lowering.lanes,
+  add_choice<transfer_lanes>(*command, "--lanes", o->lowering.rest.lanes,
                              {{"one", transfer_lanes::one}, {"one-a-peer", transfer_lanes::one_a_peer}},
                              "transfer lanes of a device");
-  add_choice<slot_reuse>(*command, "--slots", o->lowering.slots,
+  add_choice<slot_reuse>(*command, "--slots", o->lowering.rest.slots,
                          {{"fewest", slot_reuse::when_free}, {"one-a-value", slot_reuse::never}},
                          "whether values share buffers");
   add_choice<issue_mode>(*command, "--issue", o->run.issue,
@@ -257,6 +246,8 @@ void add_simulate(CLI::App& app, action& chosen) {
       "  ashlar simulate 1f1b -p 8 -m 32 --forward 10 --backward-input 10 --backward-weight 10 "
       "--latency 1\n"
       "  ashlar simulate v-half -p 8 -m 16 --transfer-order asap --issue in-stream --latency 1\n"
+      "  ashlar simulate breadth-first -v 4 --data-ranks 8 --sharding full --weight-bytes 100 "
+      "--ring-bandwidth 10\n"
       "  ashlar simulate 1f1b --node-size 2 --bytes 1000 --bandwidth 1000 --inter-bandwidth 100 --as "
       "json");
   command->callback([&chosen, o] { chosen = [o] { return simulate_program(*o); }; });

@@ -161,8 +161,12 @@ constexpr block fuse_backward(block b) {
 
 // Puts a recompute pass before every backward, which is spread over the block first so that both fit
 // where the backward stood. Activations are then kept only from the recompute on (Chen et al., sublinear
-// memory, 2016).
+// memory, 2016). Throws violation{rule::no_pass_is_doubled} for a block that recomputes already.
 constexpr block recompute(block b) {
+  for (cell const& c : b.cells)
+    if (c.what.kind == pass_kind::recompute)
+      throw violation{{.broken = rule::no_pass_is_doubled,
+                       .first = {.device = b.device_of(c.what), .what = c.what}}};
   tick factor = 1;
   for (stage_cost const& c : b.cost.per_stage) {
     tick const again = c.of(pass_kind::recompute);

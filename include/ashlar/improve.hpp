@@ -59,7 +59,8 @@ constexpr schedule improve(std::vector<schedule> const& seeds, memory_limit cons
   if (fits) search.consider(first);
   improve_plans(search, seeds, limit, e);
   shake(search);
-  return search.found() ? search.result() : first;
+  if (!search.found()) return first;  // no conditional: g++ 12 destroys its operands while compiling
+  return search.result();
 }
 
 }  // namespace ashlar

@@ -137,18 +137,6 @@ TEST_CASE("breadth-first gathers 2v - 1 times and reduces v times, with two buff
       }
 }
 
-TEST_CASE("gradients of GPipe and 1F1B are complete d backwards before the end") {
-  for (char const* name : {"gpipe", "1f1b"})
-    for (int p = 1; p <= 6; ++p)
-      for (int m : {1, 3, p, 2 * p, 2 * p + 3})
-        for (stage_cost const cost : {stage_cost{1, 1, 1}, stage_cost{2, 1, 1}, stage_cost{3, 2, 3}}) {
-          schedule const s = catalog::find(name)->make({devices{p}, micro_batches{m}, cost});
-          for (event const& e : events_in_order(s))
-            if (e.is_reduction())
-              CHECK(e.time == makespan(s) - e.what.stage * cost.of(pass_kind::backward));
-        }
-}
-
 TEST_CASE("an eager reduction stands behind its last weight pass, ahead of what starts later") {
   for (char const* name : {"gpipe", "1f1b", "zb-h1", "v-half"}) {
     schedule const s = catalog::find(name)->make({devices{4}, micro_batches{8}});

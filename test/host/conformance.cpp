@@ -54,6 +54,13 @@ TEST_CASE("host: buffered transfers conform") {
     });
 }
 
+TEST_CASE("host: data-parallel ranks conform") {
+  for (auto mode : {host::transfer_mode::rendezvous, host::transfer_mode::buffered})
+    test::ranks_conform([mode](program const& p, std::vector<test::sharded_network*> const& workers) {
+      host::runtime(p, workers, {.mode = mode}).run();
+    });
+}
+
 TEST_CASE("host: schedules that accumulate in the same order agree with each other") {
   auto const outcome_of = [](schedule const& s) {
     test::small_network w(s.stage_count(), s.micro_batch_count());

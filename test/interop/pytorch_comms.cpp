@@ -182,6 +182,62 @@ TEST_CASE("a wrong file is refused with its place and rule") {
   }
 }
 
+TEST_CASE("programs whose ranks share: gathers, releases, one reduction a stage, without optimizer") {
+  for (auto const& entry : catalog::entries)
+    for (csv_dialect dialect : dialects)
+      for (auto level : {sharding_level::optimizer, sharding_level::full}) {
+        CAPTURE(entry.name);
+        catalog::shape const shape{.p = devices{2}, .m = micro_batches{4}};
+        if (!entry.check(shape).ok()) continue;
+        program const p = lower(entry.make(shape), {.data_ranks = 2, .sharding = level});
+        if (!pytorch_obstacle(p).empty()) continue;
+        std::string const text = pytorch_comms_csv(p, dialect);
+        csv_program const back = read_pytorch_comms(text, {.dialect = dialect});
+        REQUIRE(back.problems.empty());
+        auto const count = [&](std::string const& word) {
+          std::size_t found = 0;
+          for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+            ++found;
+          return found;
+        };
+        std::size_t gathers = 0;
+        for (instruction const& i : p.instructions) gathers += i.code == opcode::gather;
+        CHECK(gathers > 0);
+        CHECK(count("UNSHARD") == gathers);
+        CHECK(count("RESHARD") == gathers);
+        bool const reduces = dialect == csv_dialect::reduce_grad || dialect == csv_dialect::waits;
+        std::size_t const waits = dialect == csv_dialect::waits ? 2 : 1;
+        CHECK(count("REDUCE_GRAD") == (reduces ? waits * static_cast<std::size_t>(p.stage_count()) : 0));
+      }
+  schedule const s = catalog::find("depth-first")->make({devices{2}, micro_batches{4}});
+  lower_options o{.data_ranks = 2, .sharding = sharding_level::full};
+  CHECK(pytorch_obstacle(lower(s, o)).find("more than once") != std::string::npos);
+  o = {.step = optimizer_step::at_end};
+  CHECK(pytorch_obstacle(lower(s, o)).find("training loop") != std::string::npos);
+}
+
+TEST_CASE("forwards alone are a file for inference") {
+  std::string const file = "0F0,0SEND_F0,0F1,0SEND_F1\n1RECV_F0,1F0,1RECV_F1,1F1\n";
+  for (csv_dialect dialect : dialects) {
+    bool const waits = dialect == csv_dialect::waits;
+    csv_program const read = read_pytorch_comms(
+        waits ? replaced(file, "\n", ",0WAIT_SEND_F0,0WAIT_SEND_F1\n") : file, {.dialect = dialect});
+    REQUIRE(read.value);
+    CHECK(!read.value->trains);
+    CHECK(words_of(*read.value, true)
+          == words_of(lower(catalog::find("inference")->make({devices{2}, micro_batches{2}})), true));
+  }
+  auto const broken = [&](std::string const& from, std::string const& to) {
+    csv_program const read = read_pytorch_comms(replaced(file, from, to));
+    REQUIRE(!read.problems.empty());
+    return read.problems[0].broken;
+  };
+  CHECK(broken(",0SEND_F1", "") == rule::every_receive_has_its_send);
+  CHECK(broken("1F1", "1F1,1SEND_B1") == rule::every_send_has_its_receive);
+  CHECK(broken("1F1", "1F1,1REDUCE_GRAD") == rule::gradient_is_reduced_after_its_last_weight_pass);
+  CHECK(broken("1F1", "1F1,1B1") == rule::every_pass_is_present);
+}
+
 TEST_CASE("an overlapped pair runs where both have their inputs") {
   std::string const pair =
       "0F0,0SEND_F0,0RECV_B0,(0F1;0B0)OVERLAP_F_B,0SEND_F1,0RECV_B1,0B1\n"

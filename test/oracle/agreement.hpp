@@ -36,7 +36,7 @@ inline std::string written_out(program const& p) {
       out << '\n';
     }
     out << "  slots of " << d << ':';
-    for (slot_kind k : p.view().slots_of(d)) out << ' ' << "agcswW"[static_cast<int>(k)];
+    for (slot_kind k : p.view().slots_of(d)) out << ' ' << "agcsxGWS"[static_cast<int>(k)];
     out << '\n';
   }
   return out.str();
@@ -54,10 +54,10 @@ inline std::string written_out(opinions const& o) {
 // Of a program that is stuck: whether each member of the circle waits for the next.
 inline bool is_wait_cycle(program const& p, std::vector<ashlar::site> const& circle) {
   if (circle.size() < 2) return false;
-  machine const m(p);
+  steps const all(p, 1);
   for (std::size_t i = 0; i < circle.size(); ++i) {
     ashlar::site const &a = circle[i], &b = circle[(i + 1) % circle.size()];
-    if (!m.waits_for(a.device, a.index, b.device, b.index)) return false;
+    if (!all.waits_for(a.device, a.index, b.device, b.index)) return false;
   }
   return true;
 }

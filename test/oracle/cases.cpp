@@ -126,3 +126,83 @@ TEST_CASE("independent instructions may change places") {
   move(d, 1, send, send + 1);
   judge(d, rule::none);
 }
+
+TEST_CASE("inference has no transfers backward, not even half of one") {
+  draft d(lowered("inference", 2, 1));
+  judge(d, rule::none);
+  std::size_t const send = find(d, 0, opcode::send, forward(0, 0));
+  line l = d.stream(0)[send];
+  l.what = {.code = opcode::send, .lane = l.what.lane, .what = backward(1, 0), .to = 0, .peer = 0};
+  l.operands = {{static_cast<int>(d.slots(1).size()), access::read}};
+  d.slots(1).push_back(slot_kind::gradient);
+  d.stream(1).push_back(l);
+  judge(d, rule::every_send_has_its_receive);
+  l.what.code = opcode::receive;
+  l.what.peer = 1;
+  l.operands = {{static_cast<int>(d.slots(0).size()), access::write}};
+  d.slots(0).push_back(slot_kind::gradient);
+  d.stream(0).push_back(l);
+  judge(d, rule::every_slot_is_freed);
+  d.stream(1).pop_back();
+  judge(d, rule::every_receive_has_its_send);
+}
+
+// Both devices of two ways hold both stages: what their replicas do together they do in one order.
+TEST_CASE("replicas that scatter and reduce in different orders") {
+  using namespace ashlar;
+  block const one = spread(catalog::one_f_one_b(devices{2}), 2);
+  draft d(lower(overlay(one, mirror(one)) | repeat(micro_batches{2}) | squeeze(),
+                {.data_ranks = 2,
+                 .reduction = gradient_reduction::at_end,
+                 .sharding = sharding_level::full,
+                 .step = optimizer_step::after_statistics}));
+  judge(d, rule::none);
+  auto& stream = d.stream(0);
+  auto const reduces = [](line const& l) { return l.what.code == opcode::reduce; };
+  auto const first = std::find_if(stream.begin(), stream.end(), reduces);
+  std::swap(*first, *std::find_if(first + 1, stream.end(), reduces));
+  judge(d, rule::no_cycle_of_waits);
+  CHECK(is_wait_cycle(d.assemble(), find_wait_cycle(d.assemble())));
+}
+
+TEST_CASE("a stage's weights are in one buffer at a time, and a stage is known by its replica") {
+  using namespace ashlar;
+  draft const right(lower(catalog::find("1f1b")->make({devices{1}, micro_batches{2}}),
+                          {.data_ranks = 2, .sharding = sharding_level::full}));
+  auto const weights = [](line const& l) {
+    return l.what.code == opcode::gather || l.what.code == opcode::release;
+  };
+  draft d = right;  // a second buffer for the second half: gathered while the first still is
+  auto& stream = d.stream(0);
+  auto const fresh = static_cast<int>(d.slots(0).size());
+  d.slots(0).push_back(slot_kind::weight);
+  auto const half = std::find_if(stream.begin(), stream.end(), [](line const& l) {
+    return l.what.code == opcode::compute && l.what.what.micro_batch == 1;
+  });
+  for (auto l = half; l != stream.end(); ++l)
+    if (weights(*l) || l->what.code == opcode::compute)
+      for (operand& o : l->operands)
+        if (d.slots(0)[static_cast<std::size_t>(o.slot)] == slot_kind::weight) o.slot = fresh;
+  line gather = stream.front();
+  REQUIRE(gather.what.code == opcode::gather);
+  line release = gather;
+  release.what.code = opcode::release;
+  release.operands[0].how = access::scratch;
+  gather.operands[0].slot = fresh;
+  draft apart = d;
+  std::ptrdiff_t const at = half - stream.begin();
+  apart.stream(0).insert(apart.stream(0).begin() + at, {release, gather});
+  judge(apart, rule::none);
+  d.stream(0).insert(d.stream(0).begin() + at, {gather, release});
+  judge(d, rule::gathered_weights_are_given_up);
+
+  d = right;  // once more, for nothing
+  gather.operands = release.operands;
+  gather.operands[0].how = access::write;
+  d.stream(0).insert(d.stream(0).end(), {gather, release});
+  judge(d, rule::gathered_weights_are_used);
+
+  d = right;
+  d.stream(0).front().what.peer = 1;
+  judge(d, rule::every_pass_is_known);
+}

@@ -2,6 +2,7 @@
 // stage graph, the routes and the list of passes alone.
 #pragma once
 
+#include "oracle/state.hpp"
 #include <ashlar/program.hpp>
 
 #include <algorithm>
@@ -12,25 +13,6 @@
 #include <vector>
 
 namespace oracle {
-
-using ashlar::access;
-using ashlar::instruction;
-using ashlar::opcode;
-using ashlar::operand;
-using ashlar::pass;
-using ashlar::pass_kind;
-using ashlar::program;
-using ashlar::slot_kind;
-
-// Everything that tells one value from another. `to`: the stage that the value is for, -1 if for all.
-struct tag {
-  slot_kind kind = slot_kind::activation;
-  int stage = -1;
-  int micro_batch = -1;
-  int to = -1;
-
-  friend bool operator==(tag const&, tag const&) = default;
-};
 
 // What an instruction does with one operand. `bits`: of a write, one bit for each read that is to come;
 // of a read, the bit that it takes away; of an accumulation, the bit of the micro-batch.
@@ -47,6 +29,8 @@ class meaning {
     for (int d = 0; d < p.device_count(); ++d)
       for (instruction const& i : p.view().stream(d)) {
         if (i.code == opcode::reduce) reduced_.insert({d, i.what.stage});
+        if (i.code == opcode::optimize) stepped_.insert({d, i.what.stage});
+        if (i.code == opcode::statistics) measured_.insert(d);
         if (i.code != opcode::compute || i.what.kind == pass_kind::work) continue;
         if (!exists(i.what) || device_of(i.what.micro_batch, i.what.stage) != d) {
           misplaced_ = true;
@@ -73,7 +57,17 @@ class meaning {
     return found;
   }
 
-  // Each pass once on its device, each stage reduced once on each of its devices.
+  bool is_sharded() const { return p_.sharding != ashlar::sharding_level::none; }
+  // The stages of a device.
+  std::vector<int> stages_on(int device) const {
+    std::vector<int> found;
+    for (int s = 0; s < p_.stage_count(); ++s)
+      if (replica(s, device) >= 0) found.push_back(s);
+    return found;
+  }
+
+  // Each pass once on its device, each stage reduced once on each of its devices and stepped once where
+  // the program steps. For inference no backward and none of these.
   bool is_whole() const {
     if (misplaced_) return false;
     for (int k = 0; k < p_.micro_batch_count(); ++k)
@@ -83,13 +77,23 @@ class meaning {
                            && times(pass_kind::backward_weight) == 0;
         bool const split = times(pass_kind::backward) == 0 && times(pass_kind::backward_input) == 1
                            && times(pass_kind::backward_weight) == 1;
-        if (times(pass_kind::forward) != 1 || times(pass_kind::recompute) > 1 || !(fused || split))
+        bool const none = times(pass_kind::backward) + times(pass_kind::backward_input)
+                              + times(pass_kind::backward_weight)
+                          == 0;
+        if (times(pass_kind::forward) != 1 || times(pass_kind::recompute) > 1
+            || !(p_.trains ? fused || split : none))
           return false;
       }
-    std::multiset<std::tuple<int, int>> wanted;
-    for (int s = 0; s < p_.stage_count(); ++s)
-      for (int d : devices_of(s)) wanted.insert({d, s});
-    return wanted == reduced_;
+    std::multiset<std::tuple<int, int>> reductions, steps;
+    std::multiset<int> statistics;
+    for (int d = 0; d < p_.device_count() && p_.trains; ++d) {
+      if (p_.step == ashlar::optimizer_step::after_statistics) statistics.insert(d);
+      for (int s : stages_on(d)) {
+        reductions.insert({d, s});
+        if (p_.step != ashlar::optimizer_step::none) steps.insert({d, s});
+      }
+    }
+    return reductions == reduced_ && steps == stepped_ && statistics == measured_;
   }
 
   // The micro-batches that a device adds to a stage's weight gradient, a bit each.
@@ -105,17 +109,21 @@ class meaning {
   std::optional<std::vector<argument>> arguments(instruction const& i, int device) const {
     pass const what = i.what;
     int const s = what.stage, k = what.micro_batch;
-    if (i.code == opcode::reduce) {
-      if (s < 0 || s >= p_.stage_count()) return {};
-      std::vector<int> const all = devices_of(s);
-      auto const rank = static_cast<std::size_t>(i.peer);
-      if (i.peer < 0 || rank >= all.size() || all[rank] != device) return {};
-      return {{{access::accumulate, {slot_kind::weight_gradient, s, -1, -1}, 0}}};
+    if (i.code == opcode::statistics)
+      return std::vector<argument>(stages_on(device).size(),
+                                   {access::read, {whole_gradient(), -1, -1, -1}, 0});
+    if (i.code != opcode::compute && i.code != opcode::send && i.code != opcode::receive) {
+      if (s < 0 || s >= p_.stage_count() || i.peer < 0 || replica(s, device) != i.peer) return {};
+      return of_collective(i.code, s);
     }
     if (what.kind == pass_kind::work)
       return i.code == opcode::compute ? std::optional{std::vector<argument>{}} : std::nullopt;
     if (!exists(what)) return {};
-    if (i.code == opcode::compute) return of_pass(what, device);
+    if (i.code == opcode::compute) {
+      auto list = of_pass(what, device);
+      if (is_sharded()) list.push_back({access::read, {slot_kind::weight, s, -1, -1}, used});
+      return list;
+    }
 
     bool const forward = what.kind == pass_kind::forward;
     if (!forward && what.kind != pass_kind::backward && what.kind != pass_kind::backward_input)
@@ -145,11 +153,36 @@ class meaning {
     return passes_.contains({kind, what.stage, what.micro_batch});
   }
 
+  // A device's number among the devices of a stage, -1 if it is none of them.
+  int replica(int stage, int device) const {
+    std::vector<int> const all = devices_of(stage);
+    auto const found = std::find(all.begin(), all.end(), device);
+    return found == all.end() ? -1 : static_cast<int>(found - all.begin());
+  }
+  // Where a stage's gradient is when it is complete.
+  slot_kind whole_gradient() const {
+    return is_sharded() ? slot_kind::gradient_shard : slot_kind::weight_gradient;
+  }
+
+  std::optional<std::vector<argument>> of_collective(opcode code, int stage) const {
+    argument const weights{access::write, {slot_kind::weight, stage, -1, -1}, resident},
+        given_up{access::scratch, weights.value, resident | used},
+        part{access::accumulate, {slot_kind::weight_gradient, stage, -1, -1}, 0},
+        shard{access::accumulate, {slot_kind::gradient_shard, stage, -1, -1}, 0};
+    if (code == opcode::reduce || code == opcode::optimize)
+      return std::vector<argument>{is_sharded() ? shard : part};
+    if (!is_sharded()) return {};
+    if (code == opcode::gather) return std::vector<argument>{weights};
+    if (code == opcode::release) return std::vector<argument>{given_up};
+    return std::vector<argument>{part, shard};
+  }
+
   std::vector<argument> of_pass(pass what, int device) const {
     int const s = what.stage, k = what.micro_batch;
     bool const again = runs(pass_kind::recompute, what);
     // Whoever goes backward reads the stash: the input's pass (bit 0) and the weights' (bit 1).
-    unsigned const stash_readers = runs(pass_kind::backward_weight, what) ? 3 : 1;
+    unsigned const stash_readers = !p_.trains ? 0 : runs(pass_kind::backward_weight, what) ? 3 : 1;
+    access const keeps = stash_readers == 0 ? access::scratch : access::write;
     tag const stash{slot_kind::stash, s, k, -1}, checkpoint{slot_kind::checkpoint, s, k, -1},
         weight_stash{slot_kind::weight_stash, s, k, -1}, weights{slot_kind::weight_gradient, s, -1, -1};
     std::vector<argument> list;
@@ -164,11 +197,11 @@ class meaning {
         if (auto const next = p_.graph.successors(s).size(); next > 0)
           list.push_back({access::write, {slot_kind::activation, s, k, -1}, (1U << next) - 1});
         if (again) list.push_back({access::write, checkpoint, 1});
-        list.push_back({again ? access::scratch : access::write, stash, again ? 0 : stash_readers});
+        list.push_back({again ? access::scratch : keeps, stash, again ? 0 : stash_readers});
         break;
       case pass_kind::recompute:
         list.push_back({access::read, checkpoint, 1});
-        list.push_back({access::write, stash, stash_readers});
+        list.push_back({keeps, stash, stash_readers});
         break;
       case pass_kind::backward:
       case pass_kind::backward_input: {
@@ -195,7 +228,8 @@ class meaning {
 
   program const& p_;
   std::multiset<std::tuple<pass_kind, int, int>> passes_;
-  std::multiset<std::tuple<int, int>> reduced_;  // device, stage
+  std::multiset<std::tuple<int, int>> reduced_, stepped_;  // device, stage
+  std::multiset<int> measured_;                            // devices that take statistics
   bool misplaced_ = false;
 };
 

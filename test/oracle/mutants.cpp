@@ -76,3 +76,15 @@ TEST_CASE("overlapped pairs") {
   CHECK(changed.rejected > 0);
   compare(all, 2, 800, 5'000'000);
 }
+
+TEST_CASE("what ranks share: other changes") {
+  std::vector<sample> const all = shared();
+  tallies const one = compare(all, 1, 400, 6'000'000);
+  for (auto kind : {mutation::change_stage, mutation::change_peer, mutation::move_within_stream,
+                    mutation::reduce_earlier}) {
+    auto const& of = one[static_cast<std::size_t>(kind)];
+    CHECK_MESSAGE((of.accepted > 0 && of.rejected > 0), std::string(name_of(kind)));
+  }
+  compare(all, 2, 150, 7'000'000);
+  compare(all, 3, 100, 8'000'000);
+}

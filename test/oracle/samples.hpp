@@ -44,14 +44,14 @@ class samples {
     using namespace ashlar;
     for (catalog::entry const& e : catalog::entries) {
       catalog::shape const shape{devices{p}, micro_batches{m}};
-      if (!e.check(shape).ok() || !e.make(shape).trains) continue;  // the oracle knows training alone
+      if (!e.check(shape).ok()) continue;
       add(e.name, p, m, e.make(shape));
       if (e.block_of == nullptr) continue;
       block const b = e.block_of(shape);
       if (m % b.micro_batch_count() != 0) continue;
       add(e.name + std::string(", slow transfers"), p, m,
           b | repeat(shape.m) | retime(costs({.forward = 2, .backward_input = 3}, 2)));
-      if (e.name == std::string("1f1b-recompute")) continue;
+      if (e.name == std::string("1f1b-recompute") || !b.trains) continue;
       add(e.name + std::string(", recompute"), p, m, recompute(b) | repeat(shape.m) | squeeze());
     }
   }
@@ -95,6 +95,48 @@ class samples {
 
   std::vector<sample> made_;
 };
+
+// Programs whose data-parallel ranks share weights and gradients in every way: schedules of one chunk a
+// device and of several, split and recomputed backwards, replicas, overlapped pairs; every level, time
+// of reduction and optimizer step, one buffer and two.
+inline std::vector<sample> shared() {
+  using namespace ashlar;
+  std::vector<std::pair<std::string, schedule>> schedules;
+  auto const add = [&](char const* name, int p, int m) {
+    schedules.push_back({name, catalog::find(name)->make({devices{p}, micro_batches{m}})});
+  };
+  add("1f1b", 2, 3);
+  add("zb-h1", 2, 1);
+  add("v-half", 2, 2);
+  add("dualpipev", 1, 2);
+  add("depth-first-accumulation", 1, 2);
+  add("breadth-first-accumulation", 1, 2);
+  add("inference", 2, 2);
+  schedules.push_back(
+      {"recompute", recompute(catalog::one_f_one_b(devices{2})) | repeat(micro_batches{1}) | squeeze()});
+  block const one = spread(catalog::one_f_one_b(devices{2}), 2);
+  schedules.push_back({"two ways", overlay(one, mirror(one)) | repeat(micro_batches{2}) | squeeze()});
+  std::vector<sample> all;
+  for (auto const& [name, s] : schedules)
+    for (auto level : {sharding_level::none, sharding_level::optimizer, sharding_level::gradients,
+                       sharding_level::full})
+      for (auto when : {gradient_reduction::at_end, gradient_reduction::eager,
+                        gradient_reduction::eager_middle_last})
+        for (auto step :
+             {optimizer_step::none, optimizer_step::at_end, optimizer_step::after_statistics}) {
+          int const buffers = 1 + static_cast<int>(step) % 2;
+          all.push_back({name + ", level " + std::to_string(static_cast<int>(level)) + ", reduced "
+                             + std::to_string(static_cast<int>(when)) + ", step "
+                             + std::to_string(static_cast<int>(step)),
+                         lower(s, {.data_ranks = 2,
+                                   .reduction = when,
+                                   .sharding = level,
+                                   .weight_buffers = buffers,
+                                   .prefetch = static_cast<int>(when),
+                                   .step = step})});
+        }
+  return all;
+}
 
 // DualPipe and its fold, with a lane for all peers and with one a peer.
 inline std::vector<sample> pairs() {

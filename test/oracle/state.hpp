@@ -1,15 +1,41 @@
 // Where a run of a program stands.
 #pragma once
 
-#include "oracle/meaning.hpp"
+#include <ashlar/program.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace oracle {
 
+using ashlar::access;
+using ashlar::instruction;
+using ashlar::opcode;
+using ashlar::operand;
+using ashlar::pass;
+using ashlar::pass_kind;
+using ashlar::program;
+using ashlar::slot_kind;
+
+// Everything that tells one value from another. `to`: the stage that the value is for, -1 if for all.
+struct tag {
+  slot_kind kind = slot_kind::activation;
+  int stage = -1;
+  int micro_batch = -1;
+  int to = -1;
+
+  friend bool operator==(tag const&, tag const&) = default;
+};
+
+// Of a gradient, beside its micro-batches: summed over the replicas, used by the optimizer.
+inline constexpr unsigned reduced = 1U << 31, stepped = 1U << 30;
+// Of weights: gathered, and some pass has used them since.
+inline constexpr unsigned resident = 1, used = 2;
+
 struct content {
   tag value;
-  unsigned bits = 0;  // reads to come; in an accumulator the micro-batches inside
+  unsigned bits = 0;  // reads to come; in a gradient the micro-batches inside; of weights as above
   friend bool operator==(content const&, content const&) = default;
 };
 struct state {

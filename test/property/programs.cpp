@@ -15,6 +15,9 @@ transfer_lanes random_lanes(dice& d) {
   return d.percent(50) ? transfer_lanes::one : transfer_lanes::one_a_peer;
 }
 
+// One in five is for inference.
+block training_or_not(dice& d) { return random_block(d, wishes{.trains = d.percent(80)}); }
+
 // Repeated, and most often squeezed, some with work passes.
 schedule random_schedule(dice& d, block const& b) {
   schedule s = repeat(b, random_count(d, b, 3));
@@ -28,7 +31,7 @@ schedule random_schedule(dice& d, block const& b) {
 
 TEST_CASE("the program of a valid schedule is proved and keeps every device's order") {
   FOR_SEEDS(400) {
-    block const b = random_block(d);
+    block const b = training_or_not(d);
     CAPTURE(seed);
     INFO(words(b));
     schedule const s = random_schedule(d, b);
@@ -46,7 +49,7 @@ TEST_CASE("the program of a valid schedule is proved and keeps every device's or
 
 TEST_CASE("a program has as few slots as its values can share") {
   FOR_SEEDS(250) {
-    block const b = random_block(d);
+    block const b = training_or_not(d);
     CAPTURE(seed);
     INFO(words(b));
     schedule const s = random_schedule(d, b);
@@ -64,7 +67,7 @@ TEST_CASE("a program has as few slots as its values can share") {
 
 TEST_CASE("the budget that a program needs is enough, one byte less is not") {
   FOR_SEEDS(100) {
-    block const b = random_block(d);
+    block const b = training_or_not(d);
     CAPTURE(seed);
     INFO(words(b));
     program const p = lower(random_schedule(d, b));

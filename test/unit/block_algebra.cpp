@@ -139,6 +139,18 @@ TEST_CASE("operations without a result") {
   CHECK(check(weights_in_first_gaps(with_interval(full, 3))).ok());
 }
 
+TEST_CASE("a block that recomputes is not recomputed again") {
+  block const b = catalog::one_f_one_b(devices{3});
+  CHECK_BREAKS(no_pass_is_doubled, recompute(recompute(b)));
+  CHECK_BREAKS(no_pass_is_doubled, recompute(recomputed(2)));
+  CHECK_BREAKS(no_pass_is_doubled, b | recompute() | split_backward() | recompute());
+  try {
+    recompute(mirror(recomputed(2)));
+  } catch (violation const& v) {
+    CHECK(v.why.first == site{.device = 1, .what = {R, 0, 0}});
+  }
+}
+
 constexpr bool test_unroll() {
   block const b = catalog::zb_h1(devices{3}), three = unroll(b, 3);
   HOLDS(three.micro_batch_count() == 3 && three.interval == 9);

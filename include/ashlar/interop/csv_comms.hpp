@@ -27,7 +27,7 @@ class csv_comms {
         reduces_ = reduces_ || t.action() == csv_action::reduce_grad;
       }
     if (tokens.dialect == csv_dialect::reduce_grad || tokens.dialect == csv_dialect::waits)
-      reduces_ = true;
+      reduces_ = tokens.trains;
   }
 
   // Adds what it finds. Linear in tokens, and in stages times micro-batches.
@@ -139,6 +139,8 @@ class csv_comms {
           if (!exists(to) || owner(from) == owner(to)) continue;
           transfer const& t = of(from, k).out[way];
           if (!is_none(t.send) && !is_none(t.receive)) continue;
+          bool const needed = tokens_.trains || way == activation;
+          if (!needed && is_none(t.send) && is_none(t.receive)) continue;
           std::string const send = half(true, way, from, to, k), receive = half(false, way, from, to, k);
           if (!is_none(t.send))
             complain(t.send, rule::every_send_has_its_receive,

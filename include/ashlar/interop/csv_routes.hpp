@@ -29,7 +29,7 @@ using csv_table = result_table<csv_entry>;
 
 // Tables have an entry for each stage of each micro-batch: a file that names a high number but has not
 // the passes for it must not make us build one. Every stage of every micro-batch has two passes at
-// least.
+// least, or its forward alone.
 inline bool numbers_are_plausible(csv_tokens const& tokens, csv_problems& problems) {
   auto const stage_count = static_cast<std::size_t>(tokens.stage_count);
   auto const m = static_cast<std::size_t>(tokens.micro_batch_count);
@@ -44,8 +44,8 @@ inline bool numbers_are_plausible(csv_tokens const& tokens, csv_problems& proble
       if (!(stage_count >= m ? stage : micro_batch)) continue;
       problems.add(tokens.at(d, t), rule::every_pass_is_present,
                    std::to_string(stage_count) + " stages and " + std::to_string(m)
-                       + " micro-batches take at least " + std::to_string(2 * stage_count * m)
-                       + " passes" + have);
+                       + " micro-batches take at least "
+                       + std::to_string((tokens.trains ? 2 : 1) * stage_count * m) + " passes" + have);
       return false;
     }
   return false;
@@ -122,6 +122,7 @@ inline void find_missing(csv_tokens const& tokens, csv_table& table, csv_problem
         device = table.at(other, stage, result::activation).device;
       if (device < 0) device = 0;
       if (forward.device < 0) miss(pass_kind::forward, "");
+      if (!tokens.trains) continue;
       if (input.device < 0 && weight.device < 0) miss(pass_kind::backward, " (or its two parts)");
       if (input.device < 0 && weight.device >= 0) miss(pass_kind::backward_input, "");
       if (input.device >= 0 && input.kind == pass_kind::backward_input && weight.device < 0)

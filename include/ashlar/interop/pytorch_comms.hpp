@@ -121,7 +121,17 @@ inline std::string pytorch_obstacle(program const& p) {
   for (std::size_t d = 0; d < busy.size(); ++d)
     if (!busy[d]) return "device " + std::to_string(d) + " has no stage, and PyTorch needs one on each";
   int next = 0, forwards = 0, backwards = 0;
+  std::vector<bool> scattered(static_cast<std::size_t>(p.stage_count()), false);
   for (instruction const& i : p.instructions) {
+    if (i.code == opcode::optimize || i.code == opcode::statistics)
+      return "it has the optimizer's step, and PyTorch leaves that to the training loop";
+    if (i.code == opcode::scatter) {
+      auto const stage = static_cast<std::size_t>(i.what.stage);
+      if (scattered[stage])
+        return "it scatters the gradient of stage " + std::to_string(i.what.stage)
+               + " more than once, and PyTorch reduces it once";
+      scattered[stage] = true;
+    }
     if (i.code != opcode::compute) continue;
     if (i.what.kind == pass_kind::recompute || i.what.kind == pass_kind::work)
       return "it has the pass " + to_string(i.what) + ", and PyTorch has no passes of this kind";
@@ -143,7 +153,10 @@ inline std::string comms_token(instruction const& i, csv_dialect dialect) {
   std::string const k = std::to_string(i.what.micro_batch);
   if (i.code == opcode::send) return std::to_string(i.what.stage) + (forward ? "SEND_F" : "SEND_B") + k;
   if (i.code == opcode::receive) return std::to_string(i.to) + (forward ? "RECV_F" : "RECV_B") + k;
-  if (i.code == opcode::reduce) return std::to_string(i.what.stage) + "REDUCE_GRAD";
+  if (i.code == opcode::gather) return std::to_string(i.what.stage) + "UNSHARD";
+  if (i.code == opcode::release) return std::to_string(i.what.stage) + "RESHARD";
+  if (i.code == opcode::reduce || i.code == opcode::scatter)
+    return std::to_string(i.what.stage) + "REDUCE_GRAD";
   if (old && i.what.kind == pass_kind::backward) return std::to_string(i.what.stage) + "BW" + k;
   if (old && i.what.kind == pass_kind::backward_input) return std::to_string(i.what.stage) + "B" + k;
   return to_string(i.what);
@@ -157,13 +170,16 @@ inline std::string comms_token(instruction const& i, csv_dialect dialect) {
 inline std::string pytorch_comms_csv(program const& p, csv_dialect dialect = csv_dialect::detect) {
   bool const waits = dialect == csv_dialect::waits;
   bool const reduces = waits || dialect == csv_dialect::reduce_grad || dialect == csv_dialect::detect;
+  // A stage has one owner: nobody is left to sum its shards with.
+  bool const sharded = p.sharding != sharding_level::none;
   program_view const view = p.view();
   std::string text;
   for (int d = 0; d < p.device_count(); ++d) {
     std::string line, last;
     char const* open = "";
     for (instruction const& i : view.stream(d)) {
-      if (i.code == opcode::reduce && !reduces) continue;
+      bool const sums = i.code == opcode::reduce || i.code == opcode::scatter;
+      if (sums && (!reduces || (sharded && i.code == opcode::reduce))) continue;
       std::string const token = csv_detail::comms_token(i, dialect);
       bool const opens = i.with_next;
       if (*open != '\0')
@@ -172,7 +188,7 @@ inline std::string pytorch_comms_csv(program const& p, csv_dialect dialect = csv
         line += (line.empty() ? "" : ",") + std::string(opens ? "(" : "") + token;
       open = opens ? ";" : "";
       std::string const stage = std::to_string(i.what.stage);
-      if (waits && i.code == opcode::reduce) line += "," + stage + "WAIT_REDUCE_GRAD";
+      if (waits && sums) line += "," + stage + "WAIT_REDUCE_GRAD";
       if (waits && i.code == opcode::send)
         last += "," + stage + (i.what.kind == pass_kind::forward ? "WAIT_SEND_F" : "WAIT_SEND_B")
                 + std::to_string(i.what.micro_batch);

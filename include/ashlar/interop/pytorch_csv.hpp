@@ -59,8 +59,9 @@ struct csv_schedule {
 };
 
 // Reads tokens that were read without a problem, and checks the schedule: passes known, each there once,
-// on one route a micro-batch, without a circle. The routes are found by grouping the micro-batches by
-// the lines that their stages stand on. Linear in the text (times the routes).
+// on one route a micro-batch, without a circle. A file of forwards alone is one for inference. The
+// routes are found by grouping the micro-batches by the lines that their stages stand on. Linear in the
+// text (times the routes).
 inline csv_schedule read_pytorch_csv(csv_tokens const& tokens, csv_problems& problems) {
   csv_schedule out;
   for (std::size_t d = 0; d < tokens.lines.size(); ++d)
@@ -86,6 +87,7 @@ inline csv_schedule read_pytorch_csv(csv_tokens const& tokens, csv_problems& pro
       for (std::size_t d = 0; d < orders.size(); ++d)
         for (std::size_t i = 0; i + 1 < orders[d].size(); ++i)
           if (tokens.lines[d][i].with_next) csv_detail::make_pair(s.order[d][i], s.order[d][i + 1]);
+      s.trains = tokens.trains;
       if (diagnosis const d = order_walk(s).run(); !d.ok())
         problems.add(tokens.at(d.first), rule::order_has_no_cycle,
                      "this pass and " + tokens.place_of(d.second)

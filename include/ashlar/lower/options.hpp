@@ -23,6 +23,8 @@ struct lower_options {
   optimizer_step step = optimizer_step::none;
   transfer_order transfers = transfer_order::finish_time;
   slot_reuse slots = slot_reuse::when_free;
+
+  friend constexpr bool operator==(lower_options const&, lower_options const&) = default;
 };
 
 constexpr diagnosis check(lower_options const& o) {

@@ -93,8 +93,11 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
         if (up == down) continue;
         int const micro_batch = static_cast<int>(k);
         int const first = (micro_batch * p.graph.edge_count() + p.graph.edge(from, to)) * 2;
-        for (int back = 0; back < (p.trains ? 2 : 1); ++back) {
+        for (int back = 0; back < 2; ++back) {
           auto const& ends = index.of(first + back);
+          bool const neither =
+              ends.send == message_index::nowhere && ends.receive == message_index::nowhere;
+          if (back == 1 && !p.trains && neither) continue;
           if (ends.send != message_index::nowhere && ends.receive != message_index::nowhere) continue;
           pass const what{back == 0 ? pass_kind::forward : pass_kind::backward_input,
                           back == 0 ? from : to, micro_batch};

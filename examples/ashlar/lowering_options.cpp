@@ -1,0 +1,54 @@
+#include "lowering_options.hpp"
+
+#include "choice.hpp"
+#include "command.hpp"
+#include "limits.hpp"
+
+namespace tool {
+
+void add_lowering_options(CLI::App& command, lowering_options& o) {
+  using namespace ashlar;
+  auto const count = [&](char const* flag, long long& value, char const* help) {
+    command.add_option(flag, value, help)->type_name("N")->capture_default_str();
+  };
+  count("--data-ranks", o.data_ranks, "pipelines that run side by side and reduce gradients together");
+  add_choice<sharding_level>(command, "--sharding", o.rest.sharding,
+                             {{"none", sharding_level::none},
+                              {"optimizer", sharding_level::optimizer},
+                              {"gradients", sharding_level::gradients},
+                              {"full", sharding_level::full}},
+                             "what each data-parallel rank keeps a shard of only: nothing (default), "
+                             "optimizer state and weights between steps, gradients too, or all");
+  add_choice<gradient_reduction>(command, "--reduction", o.rest.reduction,
+                                 {{"at-end", gradient_reduction::at_end},
+                                  {"eager", gradient_reduction::eager},
+                                  {"eager-middle-last", gradient_reduction::eager_middle_last}},
+                                 "when a stage's gradient is reduced: behind the device's last pass, as "
+                                 "soon as it is complete (default), or so but for the middle stages");
+  add_choice<optimizer_step>(command, "--optimizer-step", o.rest.step,
+                             {{"none", optimizer_step::none},
+                              {"at-end", optimizer_step::at_end},
+                              {"after-statistics", optimizer_step::after_statistics}},
+                             "whether the program ends with it, and with the gradients' norm before it "
+                             "(default: none)");
+  count("--weight-buffers", o.weight_buffers,
+        "of a device, for gathered weights (--sharding full) and gradients (full, gradients)");
+  count(
+      "--prefetch", o.prefetch,
+      "passes by which weights are gathered ahead of the one that needs them, if their buffer is free");
+}
+
+ashlar::lower_options lowering_of(lowering_options const& o) {
+  must_lie("--data-ranks", o.data_ranks, 1, most_data_ranks);
+  must_lie("--weight-buffers", o.weight_buffers, 1, most_passes);
+  must_lie("--prefetch", o.prefetch, 0, most_passes);
+  if (o.rest.sharding != ashlar::sharding_level::none && o.data_ranks == 1)
+    throw usage_error("--sharding needs others to share with: --data-ranks of 2 or more");
+  ashlar::lower_options lowering = o.rest;
+  lowering.data_ranks = static_cast<int>(o.data_ranks);
+  lowering.weight_buffers = static_cast<int>(o.weight_buffers);
+  lowering.prefetch = static_cast<int>(o.prefetch);
+  return lowering;
+}
+
+}  // namespace tool

@@ -1,0 +1,24 @@
+// The options that say how a schedule becomes a program: its data-parallel ranks, and what they share.
+#pragma once
+
+#include <ashlar/lower.hpp>
+
+#include <CLI/CLI.hpp>
+
+namespace tool {
+
+struct lowering_options {
+  long long data_ranks = 1;
+  long long weight_buffers = 1;
+  long long prefetch = 1;
+  ashlar::lower_options rest = {};
+
+  friend bool operator==(lowering_options const&, lowering_options const&) = default;
+};
+
+void add_lowering_options(CLI::App& command, lowering_options& options);
+
+// Throws usage_error for numbers out of range, and for shards that nobody shares.
+ashlar::lower_options lowering_of(lowering_options const& options);
+
+}  // namespace tool

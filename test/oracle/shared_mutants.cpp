@@ -1,0 +1,104 @@
+// Programs whose ranks share, each instruction left out, doubled or moved: every such mutant.
+#include "oracle/agreement.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <utility>
+
+namespace {
+
+using namespace oracle;
+
+constexpr std::size_t opcodes = 9;
+
+struct verdicts {
+  std::array<int, opcodes> accepted{}, rejected{};  // by what is changed
+};
+
+// One rank stands for all: where that is quickly done, both are run as well.
+void judge_mutant(program const& p, opcode changed, std::string const& how, verdicts& found) {
+  opinions const o = ask(p);
+  auto const code = static_cast<std::size_t>(changed);
+  ++(o.proof.ok() ? found.accepted : found.rejected)[code];
+  bool const small = o.oracle.states < 60;
+  bool const agree = o.agree() && (!small || machine(p, 2).explore().good == o.oracle.good);
+  if (!agree) FAIL_CHECK(how << '\n' << written_out(o) << written_out(p));
+}
+
+// change(stream, position) for every position; false: there is nothing to change there.
+template <class Change>
+verdicts judge_all(char const* name, Change change) {
+  verdicts found;
+  for (sample const& s : shared()) {
+    draft const right(s.made);
+    for (int d = 0; d < s.made.device_count(); ++d)
+      for (std::size_t at = 0; at < draft(right).stream(d).size(); ++at) {
+        draft mutant = right;
+        opcode const code = mutant.stream(d)[at].what.code;
+        if (!change(mutant.stream(d), at)) continue;
+        judge_mutant(mutant.assemble(), code,
+                     s.name + ", " + name + ' ' + std::to_string(d) + '[' + std::to_string(at) + ']',
+                     found);
+      }
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("what ranks share: no instruction may be left out") {
+  verdicts const found = judge_all("without", [](std::vector<line>& stream, std::size_t at) {
+    stream.erase(stream.begin() + static_cast<std::ptrdiff_t>(at));
+    return true;
+  });
+  for (std::size_t code = 0; code < opcodes; ++code) {
+    CAPTURE(code);
+    CHECK(found.accepted[code] == 0);
+    CHECK(found.rejected[code] > 0);
+  }
+}
+
+TEST_CASE("what ranks share: no instruction may be doubled, there or at the end") {
+  for (bool at_the_end : {false, true}) {
+    verdicts const found = judge_all("twice", [=](std::vector<line>& stream, std::size_t at) {
+      auto const behind = static_cast<std::ptrdiff_t>(at_the_end ? stream.size() : at + 1);
+      stream.insert(stream.begin() + behind, line(stream[at]));
+      return true;
+    });
+    for (std::size_t code = 0; code < opcodes; ++code) {
+      CAPTURE(code);
+      CHECK(found.accepted[code] == 0);
+      CHECK(found.rejected[code] > 0);
+    }
+  }
+}
+
+TEST_CASE("what ranks share: neighbours change places") {
+  verdicts const found = judge_all("swapped behind", [](std::vector<line>& stream, std::size_t at) {
+    if (at + 1 == stream.size()) return false;
+    std::swap(stream[at], stream[at + 1]);
+    return true;
+  });
+  for (std::size_t code = 0; code < opcodes; ++code) {
+    CAPTURE(code);
+    // Statistics need what is before them and are needed by what is behind; steps are independent.
+    if (static_cast<opcode>(code) != opcode::optimize) CHECK(found.rejected[code] > 0);
+    if (static_cast<opcode>(code) != opcode::statistics) CHECK(found.accepted[code] > 0);
+  }
+}
+
+TEST_CASE("what ranks share: each instruction first and last of its stream") {
+  for (bool first : {false, true}) {
+    verdicts const found = judge_all("moved", [=](std::vector<line>& stream, std::size_t at) {
+      line const l = stream[at];
+      if (at == (first ? 0 : stream.size() - 1)) return false;
+      stream.erase(stream.begin() + static_cast<std::ptrdiff_t>(at));
+      stream.insert(first ? stream.begin() : stream.end(), l);
+      return true;
+    });
+    for (auto code : {opcode::compute, opcode::reduce, opcode::scatter, opcode::statistics})
+      CHECK(found.rejected[static_cast<std::size_t>(code)] > 0);
+  }
+}

@@ -1,0 +1,216 @@
+// What of a program does not change while it runs: its instructions as steps on queues, what each must
+// wait for on its device, whom it must meet. And the faults that show without running.
+//
+// The notions that are rules rather than accidents of a run, each with its reason:
+//   - what belongs to a stage's weights names its replica's place in the order of the routes (gradients
+//     are summed in that order, so that a sequential run can give the same bits);
+//   - a queue takes only what it is for (a model is called by one thread a device; a communicator
+//     belongs to one queue);
+//   - operands come in the order of the instruction's arguments, on slots of their kind (the engine
+//     passes buffers by position, and sizes them by kind), and say what is done to them (the engine
+//     derives its waits from that);
+//   - an instruction may not write a slot that it has another operand on (passes do not work in place);
+//   - a transfer carries the value that its label says (a backend sizes the message by it);
+//   - what runs overlapped is a forward and the fused backward that directly follows it in the stream,
+//     and neither writes what the other uses: they are one event, which needs what both need before it
+//     starts.
+#pragma once
+
+#include "oracle/meaning.hpp"
+
+#include <string>
+
+namespace oracle {
+
+struct verdict {
+  bool good = true;
+  std::string why;
+  int device = -1;
+  int index = -1;
+  std::size_t states = 0;  // distinct ones that were reached
+};
+
+struct step {
+  instruction what;
+  int node = 0;   // the device, counted over the data-parallel ranks
+  int index = 0;  // in the device's stream
+  int place = 0;  // on its queue
+  std::vector<operand> operands;
+  std::vector<argument> arguments;
+  std::vector<std::size_t> after;  // earlier steps of the device that have to end first
+};
+
+inline bool conflict(operand x, operand y) {
+  return x.slot == y.slot && (x.how != access::read || y.how != access::read);
+}
+inline bool conflict(step const& a, step const& b) {
+  auto const meets = [&b](operand const& x) {
+    return std::any_of(b.operands.begin(), b.operands.end(),
+                       [&x](operand const& y) { return conflict(x, y); });
+  };
+  return std::any_of(a.operands.begin(), a.operands.end(), meets);
+}
+
+class steps {
+ public:
+  // `ranks` data-parallel copies of the program, each on nodes of its own.
+  steps(program const& p, int ranks)
+      : p_(p), meaning_(p), ranks_(ranks), lanes_(p.collective_lane() + 1) {
+    queues_.resize(static_cast<std::size_t>(ranks * p.device_count() * lanes_));
+    slot_begin_.push_back(0);
+    for (int node = 0; node < ranks * p.device_count(); ++node) {
+      int const d = node % p.device_count();
+      slot_begin_.push_back(slot_begin_.back() + p.view().slots_of(d).size());
+      node_begin_.push_back(all_.size());
+      for (instruction const& i : p.view().stream(d)) add(i, node);
+      judge_pairs();
+    }
+  }
+
+  program const& source() const { return p_; }
+  meaning const& meant() const { return meaning_; }
+  verdict const& fault() const { return fault_; }
+  std::vector<step> const& all() const { return all_; }
+  std::vector<std::vector<std::size_t>> const& queues() const { return queues_; }
+  std::size_t slot_count() const { return slot_begin_.back(); }
+
+  int device_of(step const& s) const { return s.node % p_.device_count(); }
+  step const& at(int node, int index) const {
+    return all_[node_begin_[static_cast<std::size_t>(node)] + static_cast<std::size_t>(index)];
+  }
+  step const& overlapped_with(step const& s) const { return at(s.node, s.index + 1); }
+  std::size_t queue_of(int node, int lane) const {
+    return static_cast<std::size_t>(node * lanes_ + lane);
+  }
+  std::size_t queue_of(step const& s) const { return queue_of(s.node, s.what.lane); }
+  // Of an operand, among the slots of all nodes; and those of a node.
+  std::size_t slot(step const& s, std::size_t o) const {
+    return slot_begin_[static_cast<std::size_t>(s.node)] + static_cast<std::size_t>(s.operands[o].slot);
+  }
+  std::size_t first_slot(int node) const { return slot_begin_[static_cast<std::size_t>(node)]; }
+
+  // The nodes that have to come to the same collective as `s`, its own among them; no more for what is
+  // done alone.
+  std::vector<int> meeting(step const& s) const {
+    int const p = p_.device_count(), own = s.node % p, first = s.node - own;
+    bool const statistics = s.what.code == opcode::statistics, reduces = s.what.code == opcode::reduce;
+    bool const scatters = s.what.code == opcode::scatter || s.what.code == opcode::gather;
+    std::vector<int> devices{own}, nodes;
+    if (reduces) devices = meaning_.devices_of(s.what.what.stage);
+    if (statistics) {
+      devices.clear();
+      for (int d = 0; d < p; ++d) devices.push_back(d);
+    }
+    // A reduction of shards stays inside a rank: each has the sum over all ranks of its own shard.
+    bool const across = statistics || scatters || (reduces && !meaning_.is_sharded());
+    for (int rank = 0; rank < ranks_; ++rank)
+      for (int d : devices)
+        if (across || rank * p == first) nodes.push_back(rank * p + d);
+    return nodes;
+  }
+  // Whether two steps are one event, provided that both are up.
+  static bool meet(step const& a, step const& b) {
+    return a.what.code == b.what.code
+           && (a.what.code == opcode::statistics || a.what.what.stage == b.what.what.stage);
+  }
+
+  // Whether instruction `a` cannot end before `b` has ended or, at a meeting, come up. On one rank.
+  bool waits_for(int device_a, int index_a, int device_b, int index_b) const {
+    step const& a = at(device_a, index_a);
+    step const& b = at(device_b, index_b);
+    if (device_a == device_b)
+      return index_b < index_a
+             && (a.what.lane == b.what.lane || conflict(a, b)
+                 || (a.what.with_next && conflict(overlapped_with(a), b)));
+    if (a.what.code == opcode::reduce || a.what.code == opcode::statistics) return meet(a, b);
+    bool const opposite = (a.what.code == opcode::send && b.what.code == opcode::receive)
+                          || (a.what.code == opcode::receive && b.what.code == opcode::send);
+    return opposite && a.what.peer == device_b && b.what.peer == device_a && rank(a) == rank(b);
+  }
+
+ private:
+  void fail(step const& s, char const* why) {
+    if (fault_.good) fault_ = {.good = false, .why = why, .device = device_of(s), .index = s.index};
+  }
+
+  void add(instruction const& i, int node) {
+    step s;
+    s.what = i;
+    s.node = node;
+    s.index = static_cast<int>(all_.size() - node_begin_.back());
+    int const device = device_of(s);
+    for (operand const& o : p_.view().operands_of(i)) s.operands.push_back(o);
+    auto const slots = p_.view().slots_of(device);
+    auto const arguments = meaning_.arguments(i, device);
+    if (!arguments) {
+      fail(s, "there is no such pass, transfer or collective here");
+    } else if (i.lane != queue_for(i)) {
+      fail(s, "on a queue that is not for it");
+    } else if (arguments->size() != s.operands.size()) {
+      fail(s, "other operands than it has arguments");
+    } else {
+      s.arguments = *arguments;
+      for (std::size_t o = 0; o < s.operands.size(); ++o) {
+        int const slot = s.operands[o].slot;
+        if (slot < 0 || slot >= static_cast<int>(slots.size()))
+          fail(s, "no such slot");
+        else if (s.operands[o].how != s.arguments[o].how
+                 || slots[static_cast<std::size_t>(slot)] != s.arguments[o].value.kind)
+          fail(s, "an operand of another kind or use");
+        for (std::size_t other = 0; other < o; ++other)
+          if (conflict(s.operands[other], s.operands[o])) fail(s, "writes what it still reads");
+      }
+    }
+    for (std::size_t j = node_begin_.back(); j < all_.size(); ++j)
+      if (conflict(all_[j], s)) s.after.push_back(j);
+    if (i.lane >= 0 && i.lane < lanes_) {
+      auto& queue = queues_[queue_of(s)];
+      s.place = static_cast<int>(queue.size());
+      queue.push_back(all_.size());
+    }
+    all_.push_back(std::move(s));
+  }
+
+  // Of the device that was added last.
+  void judge_pairs() {
+    for (std::size_t i = node_begin_.back(); i < all_.size(); ++i) {
+      if (!all_[i].what.with_next) continue;
+      bool const follows = i + 1 < all_.size();
+      instruction const& ahead = all_[i].what;
+      instruction const& back = all_[follows ? i + 1 : i].what;
+      if (!follows || back.with_next || ahead.code != opcode::compute || back.code != opcode::compute
+          || ahead.what.kind != pass_kind::forward || back.what.kind != pass_kind::backward
+          || ahead.lane != back.lane || conflict(all_[i], all_[i + 1]))
+        fail(all_[i], "overlapped with what it cannot be");
+    }
+  }
+
+  int queue_for(instruction const& i) const {
+    if (i.code == opcode::compute || i.code == opcode::optimize) return 0;
+    if (i.code == opcode::send || i.code == opcode::receive)
+      return p_.lanes == ashlar::transfer_lanes::one ? 1 : 1 + i.peer;
+    bool const alone = meaning_.devices_of(i.what.stage).size() == 1 && p_.data_ranks == 1;
+    return i.code == opcode::reduce && alone ? 0 : lanes_ - 1;
+  }
+
+  // How many transfers between the same two devices in the same direction come before.
+  int rank(step const& s) const {
+    int before = 0;
+    for (step const& t : all_)
+      before += t.node == s.node && t.index < s.index && t.what.code == s.what.code
+                && t.what.peer == s.what.peer;
+    return before;
+  }
+
+  program const& p_;
+  meaning meaning_;
+  int ranks_;
+  int lanes_;
+  std::vector<step> all_;                         // node by node
+  std::vector<std::size_t> node_begin_;           // in all_
+  std::vector<std::size_t> slot_begin_;           // in a state's slots
+  std::vector<std::vector<std::size_t>> queues_;  // by node and lane
+  verdict fault_;
+};
+
+}  // namespace oracle
