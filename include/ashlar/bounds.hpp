@@ -100,9 +100,25 @@ constexpr std::optional<bound> lower_bound(schedule const& s) {
   return std::nullopt;
 }
 
+// What holds the bound, as an adverbial.
+constexpr char const* name_of(held_by what) {
+  switch (what) {
+    case held_by::work:
+      return "by work";
+    case held_by::dependencies:
+      return "by dependencies";
+    case held_by::memory:
+      return "by memory";
+  }
+  return "";
+}
+
 // By what share of the bound a time exceeds it; 0 is proved optimal.
+constexpr double gap(double reached, double least) {
+  return least == 0 ? 0.0 : (reached - least) / least;
+}
 constexpr double gap(tick reached, tick least) {
-  return least == 0 ? 0.0 : static_cast<double>(reached - least) / static_cast<double>(least);
+  return gap(static_cast<double>(reached), static_cast<double>(least));
 }
 
 }  // namespace ashlar
