@@ -88,8 +88,8 @@ void print_text(std::vector<row> const& rows) {
     if (!r.refused.empty()) fmt::print("{}: {}\n", r.entry->name, r.refused);
   fmt::print(
       "\nTicks are those of a p-th of the model. Bound: no schedule of the same stages on the same "
-      "devices "
-      "and\nwith the same memory takes less; gap: by how much of it this one takes more; -: chains of "
+      "devices and\nwith the same memory takes less; gap: by how much of it this one takes more; -: "
+      "chains of "
       "stages on one\nroute only. Activations: the most that a device holds, as a share of 1F1B's; "
       "weights: copies of the model;\nexposed: makespan that transfers add.\n");
 }

@@ -114,11 +114,9 @@ constexpr char const* name_of(held_by what) {
 }
 
 // By what share of the bound a time exceeds it; 0 is proved optimal.
-constexpr double gap(double reached, double least) {
-  return least == 0 ? 0.0 : (reached - least) / least;
-}
-constexpr double gap(tick reached, tick least) {
-  return gap(static_cast<double>(reached), static_cast<double>(least));
+template <class Time>
+constexpr double gap(Time reached, Time least) {
+  return least == 0 ? 0.0 : static_cast<double>(reached - least) / static_cast<double>(least);
 }
 
 }  // namespace ashlar
