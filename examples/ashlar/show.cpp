@@ -17,7 +17,6 @@
 #include <range/v3/range/primitives.hpp>
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,15 +35,15 @@ struct show_options {
 // How far the schedule is from what no schedule of the same passes can undercut.
 void print_bound(ashlar::schedule const& s) {
   using namespace ashlar;
-  std::optional<workload> const task = workload_of(s);
-  if (!task) {
+  if (!has_workload(s)) {
     fmt::print("bound        none: only chains of stages on one route have one\n");
     return;
   }
-  bound const b = lower_bound(*task);
+  workload const task = workload_of(s);
+  bound const b = lower_bound(task);
   fmt::print("bound        {} of makespan ({}), {} of span ({}), with up to {} a device\n",
              counted(b.makespan, "tick"), name_of(b.makespan_by), counted(b.span, "tick"),
-             name_of(b.span_by), counted(task->limit_of(0), "chunk activation"));
+             name_of(b.span_by), counted(task.limit_of(0), "chunk activation"));
   fmt::print("gap          {:.2f} % of makespan, {:.2f} % of span\n", 100 * gap(makespan(s), b.makespan),
              100 * gap(span(s), b.span));
 }

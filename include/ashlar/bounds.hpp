@@ -90,14 +90,14 @@ constexpr bound lower_bound(workload const& w) {
 
 // The bound for all schedules of the same passes on the same placement, with on every device at most
 // `limit` chunk activations (by default as many as the device of `s` that holds most). None for
-// schedules that workload_of has no workload for.
+// schedules that have no workload.
 constexpr std::optional<bound> lower_bound(schedule const& s, int limit) {
-  if (std::optional<workload> const w = workload_of(s, {limit})) return lower_bound(*w);
-  return std::nullopt;
+  if (!has_workload(s)) return std::nullopt;
+  return lower_bound(workload_of(s, {limit}));
 }
 constexpr std::optional<bound> lower_bound(schedule const& s) {
-  if (std::optional<workload> const w = workload_of(s)) return lower_bound(*w);
-  return std::nullopt;
+  if (!has_workload(s)) return std::nullopt;
+  return lower_bound(workload_of(s));
 }
 
 // What holds the bound, as an adverbial.

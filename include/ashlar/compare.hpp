@@ -23,15 +23,16 @@ struct comparison {
   int micro_batch_count = 0;  // as the schedule counts them: sequence chunks are on their own
   double makespan = 0;
   double span = 0;
-  double bubble_rate = 0;             // of the makespan
-  double bubble_rate_span = 0;        // of the span
-  std::vector<double> peaks = {};     // most activations that each device holds, as a share of the most
-                                      // that one of 1F1B does: p micro-batches of a p-th of the model
-  double weight_copies = 0;           // of the whole model, on all devices together
-  int transfers = 0;                  // between devices, in a step
-  double exposed_communication = 0;   // makespan less what it were if transfers took no time
-  std::optional<workload> task = {};  // what a bound is for, if there is one
-  tick unit = 1;                      // so many ticks of the task are one of the above
+  double bubble_rate = 0;            // of the makespan
+  double bubble_rate_span = 0;       // of the span
+  std::vector<double> peaks = {};    // most activations that each device holds, as a share of the most
+                                     // that one of 1F1B does: p micro-batches of a p-th of the model
+  double weight_copies = 0;          // of the whole model, on all devices together
+  int transfers = 0;                 // between devices, in a step
+  double exposed_communication = 0;  // makespan less what it were if transfers took no time
+  bool has_task = false;
+  workload task = {};  // what a bound is for, if there is one
+  tick unit = 1;       // so many ticks of the task are one of the above
 };
 
 // No schedule of the same stages on the same devices, with the memory of the one that is compared, takes
@@ -40,8 +41,8 @@ struct compared_bound {
   double makespan = 0, span = 0;
 };
 constexpr std::optional<compared_bound> lower_bound(comparison const& c) {
-  if (!c.task) return std::nullopt;
-  bound const b = lower_bound(*c.task);
+  if (!c.has_task) return std::nullopt;
+  bound const b = lower_bound(c.task);
   return compared_bound{static_cast<double>(b.makespan) / static_cast<double>(c.unit),
                         static_cast<double>(b.span) / static_cast<double>(c.unit)};
 }
@@ -105,8 +106,9 @@ constexpr comparison compare(catalog::entry const& e, catalog::shape s) {
                .bubble_rate_span = bubble_rate_span(made),
                .weight_copies = count_weight_copies(made.where),
                .transfers = count_transfers(made),
-               .task = workload_of(made),
+               .has_task = has_workload(made),
                .unit = unit};
+  if (c.has_task) c.task = workload_of(made);
   costs free = s.cost;
   free.transfer = 0;
   c.exposed_communication = c.makespan - in_ticks(makespan(retime(made, free)));

@@ -140,6 +140,7 @@ inline std::string quantities(diagnosis const& d) {
     case rule::parameter_is_at_least:
     case rule::parameter_is_at_most:
     case rule::parameter_is_a_multiple:
+    case rule::bound_is_for_a_chain_on_one_route:
       return "";
     case rule::no_cycle_of_waits:
       return first + " waits for " + second + " and that, in the end, for it";
