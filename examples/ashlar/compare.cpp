@@ -12,12 +12,15 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace tool {
 
 namespace {
+
+using ashlar::compared_bound;
 
 struct compare_options {
   std::vector<std::string> names;
@@ -30,6 +33,7 @@ struct compare_options {
 struct row {
   ashlar::catalog::entry const* entry;
   ashlar::comparison numbers = {};
+  std::optional<ashlar::compared_bound> least = {};
   std::string refused = {};
 };
 
@@ -38,10 +42,12 @@ std::vector<row> rows_of(compare_options const& o) {
   auto const add = [&](ashlar::catalog::entry const& e) {
     row& r = rows.emplace_back(row{&e});
     ashlar::catalog::shape const shape = shape_of(e, o.shape);
-    if (auto const d = e.check(ashlar::fitting(e, shape)); !d.ok())
+    if (auto const d = e.check(ashlar::fitting(e, shape)); !d.ok()) {
       r.refused = ashlar::explain(d);
-    else
+    } else {
       r.numbers = ashlar::compare(e, shape);
+      r.least = ashlar::lower_bound(r.numbers);
+    }
   };
   if (o.names.empty())
     for (auto const& e : ashlar::catalog::entries) add(e);
@@ -57,14 +63,22 @@ std::string peaks_of(ashlar::comparison const& c) {
 }
 
 void print_text(std::vector<row> const& rows) {
-  std::vector<std::vector<std::string>> cells{{"schedule", "devices", "stages", "makespan", "span",
-                                               "bubble %", "of span %", "activations %", "weights",
-                                               "transfers", "exposed"}};
+  std::vector<std::vector<std::string>> cells{
+      {"schedule", "devices", "stages", "makespan", "bound", "gap %", "span", "bound", "gap %",
+       "bubble %", "of span %", "activations %", "weights", "transfers", "exposed"}};
   for (row const& r : rows) {
     if (!r.refused.empty()) continue;
     auto const& c = r.numbers;
+    auto const least = [&](double compared_bound::*which) {
+      return r.least ? fmt::format("{:g}", *r.least.*which) : "-";
+    };
+    auto const gap_to = [&](double reached, double compared_bound::*which) {
+      return r.least ? percent(ashlar::gap(reached, *r.least.*which)) : "-";
+    };
     cells.push_back({r.entry->name, std::to_string(c.device_count), std::to_string(c.stage_count),
-                     fmt::format("{:g}", c.makespan), fmt::format("{:g}", c.span),
+                     fmt::format("{:g}", c.makespan), least(&compared_bound::makespan),
+                     gap_to(c.makespan, &compared_bound::makespan), fmt::format("{:g}", c.span),
+                     least(&compared_bound::span), gap_to(c.span, &compared_bound::span),
                      percent(c.bubble_rate), percent(c.bubble_rate_span), peaks_of(c),
                      fmt::format("{:g}", c.weight_copies), std::to_string(c.transfers),
                      fmt::format("{:g}", c.exposed_communication)});
@@ -73,30 +87,40 @@ void print_text(std::vector<row> const& rows) {
   for (row const& r : rows)
     if (!r.refused.empty()) fmt::print("{}: {}\n", r.entry->name, r.refused);
   fmt::print(
-      "\nTicks are those of a p-th of the model. Activations: the most that a device holds, as a share "
-      "of 1F1B's;\nweights: copies of the model; exposed: makespan that transfers add.\n");
+      "\nTicks are those of a p-th of the model. Bound: no schedule of the same stages on the same "
+      "devices and\nwith the same memory takes less; gap: by how much of it this one takes more; -: "
+      "chains of "
+      "stages on one\nroute only. Activations: the most that a device holds, as a share of 1F1B's; "
+      "weights: copies of the model;\nexposed: makespan that transfers add.\n");
 }
 
 nlohmann::json json_of(std::vector<row> const& rows) {
   nlohmann::json all = nlohmann::json::array();
   for (row const& r : rows) {
     auto const& c = r.numbers;
-    if (!r.refused.empty())
+    if (!r.refused.empty()) {
       all.push_back({{"schedule", r.entry->name}, {"refused", r.refused}});
-    else
-      all.push_back({{"schedule", r.entry->name},
-                     {"source", r.entry->source},
-                     {"devices", c.device_count},
-                     {"stages", c.stage_count},
-                     {"micro_batches", c.micro_batch_count},
-                     {"makespan", c.makespan},
-                     {"span", c.span},
-                     {"bubble_rate", c.bubble_rate},
-                     {"bubble_rate_span", c.bubble_rate_span},
-                     {"peak_activations", c.peaks},
-                     {"weight_copies", c.weight_copies},
-                     {"transfers", c.transfers},
-                     {"exposed_communication", c.exposed_communication}});
+    } else {
+      auto& object =
+          all.emplace_back(nlohmann::json{{"schedule", r.entry->name},
+                                          {"source", r.entry->source},
+                                          {"devices", c.device_count},
+                                          {"stages", c.stage_count},
+                                          {"micro_batches", c.micro_batch_count},
+                                          {"makespan", c.makespan},
+                                          {"span", c.span},
+                                          {"bubble_rate", c.bubble_rate},
+                                          {"bubble_rate_span", c.bubble_rate_span},
+                                          {"peak_activations", c.peaks},
+                                          {"weight_copies", c.weight_copies},
+                                          {"transfers", c.transfers},
+                                          {"exposed_communication", c.exposed_communication}});
+      if (!r.least) continue;
+      object["makespan_bound"] = r.least->makespan;
+      object["span_bound"] = r.least->span;
+      object["makespan_gap"] = ashlar::gap(c.makespan, r.least->makespan);
+      object["span_gap"] = ashlar::gap(c.span, r.least->span);
+    }
   }
   return all;
 }
@@ -104,15 +128,20 @@ nlohmann::json json_of(std::vector<row> const& rows) {
 std::string csv_of(std::vector<row> const& rows) {
   std::string text =
       "schedule,devices,stages,micro_batches,makespan,span,bubble_rate,bubble_rate_span,"
-      "least_peak_activations,most_peak_activations,weight_copies,transfers,exposed_communication\n";
+      "least_peak_activations,most_peak_activations,weight_copies,transfers,exposed_communication,"
+      "makespan_bound,makespan_gap,span_bound,span_gap\n";
   for (row const& r : rows) {
     if (!r.refused.empty()) continue;
     auto const& c = r.numbers;
     auto const [least, most] = std::minmax_element(c.peaks.begin(), c.peaks.end());
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", r.entry->name, c.device_count,
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", r.entry->name, c.device_count,
                         c.stage_count, c.micro_batch_count, c.makespan, c.span, c.bubble_rate,
                         c.bubble_rate_span, *least, *most, c.weight_copies, c.transfers,
                         c.exposed_communication);
+    text += r.least ? fmt::format(",{},{},{},{}\n", r.least->makespan,
+                                  ashlar::gap(c.makespan, r.least->makespan), r.least->span,
+                                  ashlar::gap(c.span, r.least->span))
+                    : ",,,,\n";
   }
   return text;
 }

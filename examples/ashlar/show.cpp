@@ -6,6 +6,7 @@
 #include "shape_options.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
+#include <ashlar/bounds.hpp>
 #include <ashlar/lower.hpp>
 #include <ashlar/metrics.hpp>
 #include <ashlar/render/text.hpp>
@@ -33,11 +34,28 @@ struct show_options {
   int width = -1;
 };
 
+// How far the schedule is from what no schedule of the same passes can undercut.
+void print_bound(ashlar::schedule const& s) {
+  using namespace ashlar;
+  if (!has_workload(s)) {
+    fmt::print("bound        none: only chains of stages on one route have one\n");
+    return;
+  }
+  workload const task = workload_of(s);
+  bound const b = lower_bound(task);
+  fmt::print("bound        {} of makespan ({}), {} of span ({}), with up to {} a device\n",
+             counted(b.makespan, "tick"), name_of(b.makespan_by), counted(b.span, "tick"),
+             name_of(b.span_by), counted(task.limit_of(0), "chunk activation"));
+  fmt::print("gap          {:.2f} % of makespan, {:.2f} % of span\n", 100 * gap(makespan(s), b.makespan),
+             100 * gap(span(s), b.span));
+}
+
 void print_metrics(ashlar::schedule const& s, ashlar::lower_options const& options) {
   using namespace ashlar;
   fmt::print("makespan     {}\n", counted(makespan(s), "tick"));
   fmt::print("span         {}, the longest from a device's first start to its last end\n",
              counted(span(s), "tick"));
+  print_bound(s);
   fmt::print("bubble rate  {:.2f} % of the makespan, {:.2f} % of the span\n\n", 100 * bubble_rate(s),
              100 * bubble_rate_span(s));
 

@@ -90,18 +90,32 @@ constexpr bound lower_bound(workload const& w) {
 
 // The bound for all schedules of the same passes on the same placement, with on every device at most
 // `limit` chunk activations (by default as many as the device of `s` that holds most). None for
-// schedules that workload_of has no workload for.
+// schedules that have no workload.
 constexpr std::optional<bound> lower_bound(schedule const& s, int limit) {
-  if (std::optional<workload> const w = workload_of(s, {limit})) return lower_bound(*w);
-  return std::nullopt;
+  if (!has_workload(s)) return std::nullopt;
+  return lower_bound(workload_of(s, {limit}));
 }
 constexpr std::optional<bound> lower_bound(schedule const& s) {
-  if (std::optional<workload> const w = workload_of(s)) return lower_bound(*w);
-  return std::nullopt;
+  if (!has_workload(s)) return std::nullopt;
+  return lower_bound(workload_of(s));
+}
+
+// What holds the bound, as an adverbial.
+constexpr char const* name_of(held_by what) {
+  switch (what) {
+    case held_by::work:
+      return "by work";
+    case held_by::dependencies:
+      return "by dependencies";
+    case held_by::memory:
+      return "by memory";
+  }
+  return "";
 }
 
 // By what share of the bound a time exceeds it; 0 is proved optimal.
-constexpr double gap(tick reached, tick least) {
+template <class Time>
+constexpr double gap(Time reached, Time least) {
   return least == 0 ? 0.0 : static_cast<double>(reached - least) / static_cast<double>(least);
 }
 

@@ -1,6 +1,7 @@
 // Schedules side by side: the same model on the same devices, whatever each schedule makes of it.
 #pragma once
 
+#include <ashlar/bounds.hpp>
 #include <ashlar/catalog.hpp>
 #include <ashlar/metrics.hpp>
 #include <ashlar/sharing.hpp>
@@ -8,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 namespace ashlar {
@@ -28,7 +30,22 @@ struct comparison {
   double weight_copies = 0;          // of the whole model, on all devices together
   int transfers = 0;                 // between devices, in a step
   double exposed_communication = 0;  // makespan less what it were if transfers took no time
+  bool has_task = false;
+  workload task = {};  // what a bound is for, if there is one
+  tick unit = 1;       // so many ticks of the task are one of the above
 };
+
+// No schedule of the same stages on the same devices, with the memory of the one that is compared, takes
+// fewer ticks. Apart from `compare` because it takes longer.
+struct compared_bound {
+  double makespan = 0, span = 0;
+};
+constexpr std::optional<compared_bound> lower_bound(comparison const& c) {
+  if (!c.has_task) return std::nullopt;
+  bound const b = lower_bound(c.task);
+  return compared_bound{static_cast<double>(b.makespan) / static_cast<double>(c.unit),
+                        static_cast<double>(b.span) / static_cast<double>(c.unit)};
+}
 
 // Messages between devices in a step. Linear in micro-batches times edges.
 constexpr int count_transfers(schedule const& s) {
@@ -88,7 +105,10 @@ constexpr comparison compare(catalog::entry const& e, catalog::shape s) {
                .bubble_rate = bubble_rate(made),
                .bubble_rate_span = bubble_rate_span(made),
                .weight_copies = count_weight_copies(made.where),
-               .transfers = count_transfers(made)};
+               .transfers = count_transfers(made),
+               .has_task = has_workload(made),
+               .unit = unit};
+  if (c.has_task) c.task = workload_of(made);
   costs free = s.cost;
   free.transfer = 0;
   c.exposed_communication = c.makespan - in_ticks(makespan(retime(made, free)));

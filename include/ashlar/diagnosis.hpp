@@ -38,6 +38,7 @@ enum class rule : unsigned char {
   order_has_no_cycle,
   overlapped_passes_are_a_pair,
   inference_goes_forward_only,
+  bound_is_for_a_chain_on_one_route,
   // programs: complete
   every_send_has_its_receive,
   every_receive_has_its_send,
@@ -160,6 +161,10 @@ constexpr char const* sentence(rule broken) {
              "each other";
     case rule::inference_goes_forward_only:
       return "a schedule for inference must not have backward passes";
+    case rule::bound_is_for_a_chain_on_one_route:
+      return "what is bounded must be a chain of stages on one route whose overlapped pairs take as "
+             "long "
+             "as their passes one after the other";
     case rule::every_send_has_its_receive:
       return "every send must have its receive on the peer";
     case rule::every_receive_has_its_send:

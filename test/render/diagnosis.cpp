@@ -1,4 +1,5 @@
 // A diagnosis becomes one sentence that names the place, the rule and its numbers.
+#include <ashlar/bounds.hpp>
 #include <ashlar/catalog.hpp>
 #include <ashlar/lower.hpp>
 #include <ashlar/prove.hpp>
@@ -145,6 +146,11 @@ TEST_CASE("what is shared has names, and its rules have sentences") {
   CHECK(contains(without(opcode::statistics),
                  "the reduction of gradient statistics on device 0 is missing"));
   CHECK(contains(without(opcode::optimize), "the optimizer step of stage 0 on device 0 is missing"));
+}
+
+TEST_CASE("a limit on memory without a schedule is refused in words") {
+  CHECK(explain(check(workload{.where = v_shape(devices{2}), .limits = {1}}))
+        == "the number of chunk activations on a device must be at least 2, not 1");
 }
 
 TEST_CASE("options of sharing that cannot be are refused in words") {

@@ -25,6 +25,10 @@ TEST_CASE("show draws the picture and prints the numbers") {
   CHECK(contains(r.out, "device 0 |F0F1F2F3"));
   CHECK(contains(r.out, "makespan     33 ticks"));
   CHECK(contains(r.out, "bubble rate  27.27 % of the makespan, 27.27 % of the span"));
+  CHECK(contains(r.out,
+                 "bound        33 ticks of makespan (by dependencies), 33 ticks of span (by "
+                 "dependencies), with up to 4 chunk activations a device"));
+  CHECK(contains(r.out, "gap          0.00 % of makespan, 0.00 % of span"));
   CHECK(contains(r.out, "peak activations"));
   CHECK(contains(r.out, "stash slots"));
   CHECK(contains(r.out, "48 transfers"));

@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <sstream>
 #include <string>
+#include <vector>
 
 namespace {}  // namespace
 
@@ -24,6 +26,23 @@ TEST_CASE("compare prints every schedule, none with a hole") {
   CHECK(!contains(r.out, "nan"));
 }
 
+TEST_CASE("compare shows bound and gap, or that there is none") {
+  tool_result const r = run_tool("compare zb-h1 hanayo chimera -p 4 -m 8");
+  auto const cells_of = [&](std::string const& name) {
+    std::istringstream line(r.out.substr(r.out.find("\n" + name + " ") + 1));
+    std::vector<std::string> cells(9);
+    for (std::string& cell : cells) line >> cell;
+    return cells;
+  };
+  // schedule, devices, stages, makespan, bound, gap, span, bound, gap
+  CHECK(cells_of("zb-h1")[4] == cells_of("zb-h1")[3]);
+  CHECK(cells_of("zb-h1")[5] == "0.0");
+  CHECK(cells_of("zb-h1")[8] == "0.0");
+  CHECK(std::stod(cells_of("hanayo")[8]) > 0);
+  CHECK(cells_of("chimera")[4] == "-");
+  CHECK(cells_of("chimera")[8] == "-");
+}
+
 TEST_CASE("compare in other formats") {
   auto const all = nlohmann::json::parse(run_tool("compare 1f1b v-half -p 4 -m 8 --as json").out);
   REQUIRE(all.size() == 2);
@@ -31,10 +50,16 @@ TEST_CASE("compare in other formats") {
   CHECK(all[0]["makespan"] == 33);
   CHECK(all[0]["peak_activations"] == std::vector<double>{1, 0.75, 0.5, 0.25});
   CHECK(all[1]["stages"] == 8);
+  CHECK(all[0]["makespan_bound"] == 33);
+  CHECK(all[0]["makespan_gap"] == 0);
+  CHECK(all[1]["span_bound"] <= all[1]["span"]);
+  CHECK(!nlohmann::json::parse(run_tool("compare chimera --as json").out)[0].contains("span_bound"));
 
   std::string const csv = run_tool("compare gpipe --as csv").out;
   CHECK(csv.starts_with("schedule,devices,stages,"));
   CHECK(contains(csv, "\ngpipe,4,4,8,33,33,"));
+  CHECK(csv.ends_with(",33,0,33,0\n"));
+  CHECK(run_tool("compare chimera --as csv").out.ends_with(",,,,\n"));
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 2);
 
   std::string const svg = run_tool("compare --as svg").out;

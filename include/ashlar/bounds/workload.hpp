@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <limits>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -70,23 +69,31 @@ constexpr diagnosis check(workload const& w) {
   return check(w.cost, w.where.stage_count(), w.micro_batch_count);
 }
 
-// The workload of a valid schedule, under limits of its own or given ones. None unless stages form a
-// chain, all micro-batches take one route and no overlapped pair takes less than its passes one after
-// the other. Where only some backwards are split or some stages recompute, the workload asks for less
-// than the schedule does: a fused backward is a split one without a pause.
-constexpr std::optional<workload> workload_of(schedule const& s, std::vector<int> limits) {
-  if (s.route.empty() || s.graph.count() != s.stage_count()) return std::nullopt;
+// Whether there is a workload of the schedule: stages form a chain, all micro-batches take one route and
+// no overlapped pair takes less than its passes one after the other.
+constexpr bool has_workload(schedule const& s) {
+  if (s.route.empty() || s.graph.count() != s.stage_count()) return false;
   for (int stage = 0; stage + 1 < s.stage_count(); ++stage)
-    if (s.graph.successors(stage).size() != 1 || s.graph.successors(stage)[0] != stage + 1)
-      return std::nullopt;
+    if (s.graph.successors(stage).size() != 1 || s.graph.successors(stage)[0] != stage + 1) return false;
   for (int route : s.route)
-    if (route != s.route[0]) return std::nullopt;
+    if (route != s.route[0]) return false;
+  if (s.cost.overlapped == costs::one_after_the_other) return true;
+  for (auto const& order : s.order)
+    for (timed_pass const& t : order)
+      if (t.overlaps >= 0) return false;
+  return true;
+}
 
+// The workload of a valid schedule that has one, else throws violation
+// {rule::bound_is_for_a_chain_on_one_route}. Where only some backwards are split or some stages
+// recompute, or sequences come in chunks, it asks for less than the schedule does: a fused backward is a
+// split one without a pause. Linear in the passes.
+constexpr workload workload_of(schedule const& s, std::vector<int> limits) {
+  if (!has_workload(s)) throw violation{{.broken = rule::bound_is_for_a_chain_on_one_route}};
   bool split = false;
   int again = 0;
   for (auto const& order : s.order)
     for (timed_pass const& t : order) {
-      if (t.overlaps >= 0 && s.cost.overlapped != costs::one_after_the_other) return std::nullopt;
       split = split || t.what.kind == pass_kind::backward_input;
       again += t.what.kind == pass_kind::recompute ? 1 : 0;
     }
@@ -103,7 +110,7 @@ constexpr std::optional<workload> workload_of(schedule const& s, std::vector<int
 }
 
 // Under what the device of the schedule that holds most holds, on every device.
-constexpr std::optional<workload> workload_of(schedule const& s) {
+constexpr workload workload_of(schedule const& s) {
   int most = 0;
   for (int peak : peak_activations(s)) most = peak > most ? peak : most;
   return workload_of(s, {most});

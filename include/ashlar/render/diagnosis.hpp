@@ -143,6 +143,8 @@ inline std::string quantities(diagnosis const& d) {
       return "";
     case rule::no_cycle_of_waits:
       return first + " waits for " + second + " and that, in the end, for it";
+    case rule::bound_is_for_a_chain_on_one_route:
+      return "stages, routes or pairs are not so";
     case rule::overlapped_passes_are_a_pair:
     case rule::inference_goes_forward_only:
       return first + " is not so";
