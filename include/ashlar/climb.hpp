@@ -85,7 +85,7 @@ constexpr continuous_block start_of_climb(Search& search, memory_limit const& li
         held += (at.weight[i] + s.cost.of_stage(stage).backward_weight - at.forward[i])
                 * limit.change({pass_kind::forward, stage, 0});
       }
-    b.period = std::max(b.period, held / limit.on(d));
+    if (limit.on(d) > 0) b.period = std::max(b.period, held / limit.on(d));
   }
   return b;
 }

@@ -7,6 +7,8 @@
 #include <ashlar/shake.hpp>
 #include <ashlar/squeeze.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -50,17 +52,17 @@ constexpr void improve_plans(Search& search, std::vector<schedule> const& seeds,
 // within it; just that without effort or where it has no idle time. Throws as squeeze() and the
 // dispatcher do.
 constexpr schedule improve(std::vector<schedule> const& seeds, memory_limit const& limit, effort e) {
-  schedule first = squeeze(seeds[0]);
-  bool const fits = is_within(first, limit);
-  std::vector<tick> const all_busy = busy(first);
-  if (e.passes <= 0 || (fits && makespan(first) == *std::max_element(all_busy.begin(), all_busy.end())))
-    return first;
-  improver search(first, limit, e);
-  if (fits) search.consider(first);
+  schedule best = squeeze(seeds[0]);
+  bool const fits = is_within(best, limit);
+  std::vector<tick> const all_busy = busy(best);
+  if (e.passes <= 0 || (fits && makespan(best) == *std::max_element(all_busy.begin(), all_busy.end())))
+    return best;
+  improver search(best, limit, e);
+  if (fits) search.consider(best);
   improve_plans(search, seeds, limit, e);
   shake(search);
-  if (!search.found()) return first;  // no conditional: g++ 12 destroys its operands while compiling
-  return search.result();
+  if (search.found()) best = search.result();
+  return best;
 }
 
 }  // namespace ashlar

@@ -93,7 +93,8 @@ class improver {
     for (int round = 0; round < how.rounds; ++round) {
       score const before = least;
       spent_ += size_;
-      std::vector<tick> released;  // no conditional: g++ 12 destroys its operands twice while compiling
+      // Named: g++ 12 frees a temporary of ?: twice in constant expressions.
+      std::vector<tick> released;
       if (how.skewed) released = skew(now_);
       if (!dispatcher_.run_reversed(now_.orders, how.backward, released, reversed_)) break;
       if (effort_.aim != objective::both) keep(reversed_, least);

@@ -65,8 +65,16 @@ constexpr std::int64_t smallest_limit(placement const& where, memory_limit const
 }
 
 // Whether each device may hold one micro-batch: rule::parameter_is_at_least with the smallest limit of
-// the first device that may not.
+// the first device that may not; rule::tables_agree for tables of other lengths.
 constexpr diagnosis is_feasible(placement const& where, memory_limit const& limit) {
+  auto const fits = [](std::vector<std::int64_t> const& table, int count) {
+    return table.size() == 1 || table.size() == static_cast<std::size_t>(count);
+  };
+  if (!fits(limit.of_device, where.device_count()))
+    return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(limit.of_device.size())};
+  for (auto const* table : {&limit.activation, &limit.stash})
+    if (!fits(*table, where.stage_count()))
+      return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(table->size())};
   for (int d = 0; d < where.device_count(); ++d)
     if (std::int64_t const least = smallest_limit(where, limit, d); limit.on(d) < least)
       return {.broken = rule::parameter_is_at_least,

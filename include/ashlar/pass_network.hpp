@@ -31,7 +31,8 @@ struct pass_network {
 
   // Throws violation: rule::every_pass_is_known for a pass out of range,
   // rule::overlapped_passes_are_a_pair for schedules with pairs: they cannot be dispatched.
-  constexpr pass_network(schedule const& s, memory_limit const& limit) {
+  constexpr pass_network(schedule const& s, memory_limit const& limit)
+      : stage_count_(s.stage_count()), micro_batch_count_(s.micro_batch_count()) {
     result_table<int> giver(s.stage_count(), s.micro_batch_count(), nobody);
     orders.resize(s.order.size());
     for (std::size_t d = 0; d < s.order.size(); ++d) {
@@ -70,24 +71,36 @@ struct pass_network {
     feeds = flat(all_feeds);
   }
 
-  // The orders of another schedule of the same passes on the same devices. Throws violation
-  // {rule::every_pass_is_known} where it has another pass.
+  // The orders of another schedule of the same passes on the same devices. Throws violation:
+  // rule::tables_agree for other numbers of stages, micro-batches or devices, rule::every_pass_is_known
+  // where it has another pass, rule::pass_is_on_its_device, rule::every_pass_is_present.
   constexpr plan planned_like(schedule const& s) const {
+    if (s.stage_count() != stage_count_ || s.micro_batch_count() != micro_batch_count_
+        || s.order.size() != orders.size())
+      throw violation{{.broken = rule::tables_agree, .number = s.micro_batch_count()}};
     result_table<int> number(s.stage_count(), s.micro_batch_count(), nobody);
     for (std::size_t x = 0; x < what.size(); ++x)
       number.at(what[x].micro_batch, what[x].stage, result_of(what[x].kind)) = static_cast<int>(x);
     plan all(s.order.size());
+    std::size_t count = 0;
     for (std::size_t d = 0; d < s.order.size(); ++d)
       for (timed_pass const& t : s.order[d]) {
+        site const where{.device = static_cast<int>(d), .what = t.what};
         int const x = number.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind));
         if (x == nobody || what[static_cast<std::size_t>(x)] != t.what)
-          throw violation{{.broken = rule::every_pass_is_known, .first = {.what = t.what}}};
+          throw violation{{.broken = rule::every_pass_is_known, .first = where}};
+        if (device[static_cast<std::size_t>(x)] != where.device)
+          throw violation{{.broken = rule::pass_is_on_its_device, .first = where}};
         all[d].push_back(x);
+        ++count;
       }
+    if (count != what.size()) throw violation{{.broken = rule::every_pass_is_present}};
     return all;
   }
 
  private:
+  int stage_count_, micro_batch_count_;
+
   static constexpr lists flat(std::vector<std::vector<int>> const& each) {
     lists f;
     for (std::vector<int> const& list : each) {

@@ -7,6 +7,7 @@
 #include <ashlar/search/seeds.hpp>
 #include <ashlar/simulate.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -26,19 +27,22 @@ struct search_problem {
 
 struct search_result {
   schedule best;
-  tick reached = 0;              // makespan or span, as the objective asks
+  tick reached = 0;              // what the objective counts
   std::optional<bound> least;    // no schedule is shorter; none where memory counts in other units
   std::int64_t passes = 0;       // dispatched
   std::int64_t evaluations = 0;  // of whole schedules
 
   constexpr tick bound_of(objective aim) const {
-    return !least ? 0 : aim == objective::span ? least->span : least->makespan;
+    if (!least) return 0;
+    if (aim == objective::both) return least->makespan + 3 * least->span;
+    return aim == objective::span ? least->span : least->makespan;
   }
 };
 
 // Whether the problem has a solution at all: rule::parameter_is_at_least names the smallest limit of a
-// device, and the rules of check(costs).
+// device; rule::counts_are_positive, rule::tables_agree and the rules of check(costs).
 constexpr diagnosis check(search_problem const& problem) {
+  if (problem.m.value < 1) return {.broken = rule::counts_are_positive, .number = problem.m.value};
   if (diagnosis const d = check(problem.cost, problem.where.stage_count(), problem.m.value); !d.ok())
     return d;
   return is_feasible(problem.where, problem.limit);
@@ -51,7 +55,8 @@ constexpr std::optional<bound> lower_bound(search_problem const& problem) {
     return std::nullopt;
   workload w{
       .where = problem.where, .micro_batch_count = problem.m.value, .cost = problem.cost, .limits = {}};
-  for (std::int64_t limit : problem.limit.of_device) w.limits.push_back(static_cast<int>(limit));
+  for (std::int64_t limit : problem.limit.of_device)
+    w.limits.push_back(static_cast<int>(std::min<std::int64_t>(limit, workload::no_limit)));
   return lower_bound(w);
 }
 
@@ -66,10 +71,12 @@ constexpr simulation_options machine_of(search_problem const& problem) {
 }
 
 // Shakes by the simulated makespan of the programs of schedules that are at most 2 % longer than the
-// shortest. Returns the best.
+// shortest. Returns the best, which may be a seed.
 template <class Search>
-constexpr std::pair<schedule, tick> shake_programs(Search& engine, simulation_options const& machine) {
+constexpr std::pair<schedule, tick> shake_programs(Search& engine, search_problem const& problem,
+                                                   std::vector<schedule> const& seeds) {
   constexpr std::int64_t dispatches = 20;  // that lowering and simulation cost about
+  simulation_options const machine = machine_of(problem);
   auto const made = [&](dispatcher::timeline const& t) {
     schedule s = engine.of();
     return squeeze(dispatcher(s, memory_limit{0}).timed(s, t));
@@ -82,7 +89,13 @@ constexpr std::pair<schedule, tick> shake_programs(Search& engine, simulation_op
     if (t.makespan > engine.best().makespan + engine.best().makespan / 50) return score{};
     return score{simulated(t), t.makespan};
   });
-  return {made(best), simulated(best)};
+  std::pair<schedule, tick> found{made(best), simulated(best)};
+  for (schedule const& s : seeds) {
+    if (!is_within(s, problem.limit)) continue;
+    engine.spend(dispatches * engine.size());
+    if (tick const t = time_program(lower(s), machine).makespan; t < found.second) found = {s, t};
+  }
+  return found;
 }
 
 }  // namespace search_detail
@@ -100,7 +113,7 @@ constexpr search_result search(search_problem const& problem, effort e, Watch wa
   improver engine(seeds[0], problem.limit, e, watch);
   improve_plans(engine, seeds, problem.limit, e);
   if (e.aim == objective::program) {
-    auto [best, reached] = search_detail::shake_programs(engine, search_detail::machine_of(problem));
+    auto [best, reached] = search_detail::shake_programs(engine, problem, seeds);
     r.best = static_cast<schedule&&>(best);
     r.reached = reached;
   } else {

@@ -50,17 +50,18 @@ constexpr dispatcher::timeline shake(Search& search, Rate rate) {
   if (!search.found()) return now;
   tick const work = work_of_one(search.of());
   score least = rate(now);
-  std::vector<std::pair<tick, int>> by_wish;
+  std::vector<std::pair<tick, std::size_t>> by_wish;  // and by place in the order
   while (!search.is_over()) {
     std::vector<tick> wish = now.start;
     shake_detail::move_some(search, now, work, wish);
     dispatcher::plan plan(now.orders.size());
     for (std::size_t d = 0; d < plan.size(); ++d) {
       by_wish.clear();
-      for (int x : now.orders[d]) by_wish.push_back({wish[static_cast<std::size_t>(x)], x});
-      std::stable_sort(by_wish.begin(), by_wish.end(),
-                       [](auto const& a, auto const& b) { return a.first < b.first; });
-      for (auto const& [at, x] : by_wish) plan[d].push_back(x);
+      std::vector<int> const& order = now.orders[d];
+      for (std::size_t i = 0; i < order.size(); ++i)
+        by_wish.push_back({wish[static_cast<std::size_t>(order[i])], i});
+      std::sort(by_wish.begin(), by_wish.end());
+      for (auto const& [at, i] : by_wish) plan[d].push_back(order[i]);
     }
     int const rounds = 1 + static_cast<int>(search.random(std::size_t{2}));
     if (search.justify(plan, any_style(search, rounds)) == score{}) continue;
