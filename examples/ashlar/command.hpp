@@ -24,6 +24,8 @@ void add_list(CLI::App& app, action& chosen);
 void add_show(CLI::App& app, action& chosen);
 void add_emit(CLI::App& app, action& chosen);
 void add_compare(CLI::App& app, action& chosen);
+void add_search(CLI::App& app, action& chosen);
+void add_frontier(CLI::App& app, action& chosen);
 void add_tradeoff(CLI::App& app, action& chosen);
 void add_check(CLI::App& app, action& chosen);
 void add_simulate(CLI::App& app, action& chosen);
