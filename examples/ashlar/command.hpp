@@ -16,9 +16,6 @@ struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Throws usage_error unless value is from least to most. `what`: the option.
-void must_lie(char const* what, long long value, long long least, long long most);
-
 // What the chosen subcommand will do once the whole line is parsed; returns an exit_code.
 using action = std::function<int()>;
 
@@ -27,6 +24,8 @@ void add_list(CLI::App& app, action& chosen);
 void add_show(CLI::App& app, action& chosen);
 void add_emit(CLI::App& app, action& chosen);
 void add_compare(CLI::App& app, action& chosen);
+void add_search(CLI::App& app, action& chosen);
+void add_frontier(CLI::App& app, action& chosen);
 void add_tradeoff(CLI::App& app, action& chosen);
 void add_check(CLI::App& app, action& chosen);
 void add_simulate(CLI::App& app, action& chosen);

@@ -1,15 +1,11 @@
 // ashlar emit: a schedule for other programs.
 #include "command.hpp"
+#include "data_formats.hpp"
 #include "dialect_option.hpp"
 #include "files.hpp"
 #include "lowering_options.hpp"
 #include "pictures.hpp"
 #include "shape_options.hpp"
-#include <ashlar/interop/json.hpp>
-#include <ashlar/interop/pytorch_comms.hpp>
-#include <ashlar/interop/pytorch_csv.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/render/chrome_trace.hpp>
 
 #include <fmt/core.h>
 
@@ -29,21 +25,6 @@ struct emit_options {
   picture_request picture;
 };
 
-std::string comms_of(chosen_schedule const& chosen, ashlar::lower_options const& options,
-                     ashlar::csv_dialect dialect) {
-  ashlar::program const lowered = ashlar::lower(chosen.schedule, options);
-  if (std::string const why = ashlar::pytorch_obstacle(lowered); !why.empty())
-    throw usage_error(fmt::format("PyTorch cannot run {}: {}", chosen.entry->name, why));
-  return ashlar::pytorch_comms_csv(lowered, dialect);
-}
-
-// Bidirectional schedules and recompute have a compute-only form, too: the line tells the device.
-std::string passes_of(chosen_schedule const& chosen, ashlar::csv_dialect dialect) {
-  if (std::string const why = ashlar::pytorch_obstacle(ashlar::lower(chosen.schedule)); !why.empty())
-    fmt::print(stderr, "ashlar: PyTorch cannot run {}: {}\n", chosen.entry->name, why);
-  return ashlar::pytorch_csv(chosen.schedule, dialect);
-}
-
 int emit(emit_options const& o) {
   must_suit(o.picture, o.format);
   if (o.format != "pytorch-comms" && o.lowering != lowering_options{})
@@ -53,18 +34,13 @@ int emit(emit_options const& o) {
                     o.format));
   chosen_schedule const chosen = choose(o.shape);
   std::string text;
-  if (o.format == "pytorch")
-    text = passes_of(chosen, dialect_of(o.dialect));
-  else if (o.format == "pytorch-comms")
-    text = comms_of(chosen, lowering_of(o.lowering), dialect_of(o.dialect));
-  else if (o.format == "json")
-    text = ashlar::to_json(chosen.schedule, chosen.entry->name).dump() + "\n";
-  else if (o.format == "trace")
-    text = ashlar::chrome_trace(chosen.schedule);
-  else if (o.format == "html")
+  if (o.format == "html")
     text = html_of(chosen, o.shape, o.picture);
-  else
+  else if (o.format == "svg")
     text = svg_of(chosen, o.picture);
+  else
+    text = data_of(chosen.schedule, chosen.entry->name, o.format, dialect_of(o.dialect),
+                   lowering_of(o.lowering));
   write_text(o.output, text);
   return done;
 }

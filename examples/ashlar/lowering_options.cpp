@@ -2,6 +2,7 @@
 
 #include "choice.hpp"
 #include "command.hpp"
+#include "cost_options.hpp"
 #include "limits.hpp"
 
 namespace tool {

@@ -15,6 +15,7 @@ constexpr char const* footer =
     "  ashlar emit 1f1b -p 4 -m 8 --as pytorch -o 1f1b.csv\n"
     "  ashlar check 1f1b.csv\n"
     "  ashlar compare -p 8 -m 32\n"
+    "  ashlar search -p 8 -m 32 --memory 0.5 --forward 20 --backward-input 26 --backward-weight 14\n"
     "  ashlar simulate 1f1b -p 8 -m 32 --transfer 1 --node-size 4 --inter-latency 5\n"
     "  ashlar train --schedule v-half -p 4 -m 8 --verify\n"
     "Exit codes: 0 done or valid, 1 invalid, 2 wrong usage or an unusable file.";
@@ -45,6 +46,7 @@ int run(int argc, char** argv) {
   tool::add_show(app, chosen);
   tool::add_emit(app, chosen);
   tool::add_compare(app, chosen);
+  tool::add_search(app, chosen);
   tool::add_tradeoff(app, chosen);
   tool::add_check(app, chosen);
   tool::add_simulate(app, chosen);

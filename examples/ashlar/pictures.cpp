@@ -68,24 +68,29 @@ std::string svg_of(chosen_schedule const& chosen, picture_request const& request
     return ashlar::svg(block, {.title = fmt::format("{}, the building block", chosen.entry->name),
                                .theme = theme_of(request)});
   }
-  must_be_small(passes_of(chosen.schedule), most_drawn);
+  return svg_of(chosen.schedule, chosen.entry->name, request);
+}
+
+std::string svg_of(ashlar::schedule const& s, std::string const& name, picture_request const& request) {
+  must_be_small(passes_of(s), most_drawn);
   std::string const title =
-      fmt::format("{}, {} devices, {} micro-batches", chosen.entry->name, chosen.schedule.device_count(),
-                  chosen.schedule.micro_batch_count());
-  return ashlar::svg(chosen.schedule, {.title = title,
-                                       .theme = theme_of(request),
-                                       .transfers = request.transfers,
-                                       .memory = request.memory});
+      fmt::format("{}, {} devices, {} micro-batches", name, s.device_count(), s.micro_batch_count());
+  return ashlar::svg(s, {.title = title,
+                         .theme = theme_of(request),
+                         .transfers = request.transfers,
+                         .memory = request.memory});
+}
+
+std::string html_of(ashlar::schedule const& s, std::string const& name, picture_request const& request) {
+  must_be_small(passes_of(s), most_explored);
+  return ashlar::html(s, {.title = name, .name = name, .theme = theme_of(request)});
 }
 
 std::string html_of(chosen_schedule const& chosen, shape_options const& shape,
                     picture_request const& request) {
+  if (request.against.empty()) return html_of(chosen.schedule, chosen.entry->name, request);
   std::size_t const passes = passes_of(chosen.schedule);
   must_be_small(passes, most_explored);
-  if (request.against.empty())
-    return ashlar::html(
-        chosen.schedule,
-        {.title = chosen.entry->name, .name = chosen.entry->name, .theme = theme_of(request)});
   shape_options same = shape;
   same.name = request.against;
   chosen_schedule const other = choose(same);

@@ -23,8 +23,12 @@ void add_picture_options(CLI::App& command, picture_request& request);
 // Throws usage_error where an option means nothing in that format.
 void must_suit(picture_request const& request, std::string const& format);
 
-// Both throw usage_error for schedules too large to be drawn.
+// All throw usage_error for schedules too large to be drawn.
 std::string svg_of(chosen_schedule const& chosen, picture_request const& request);
+
+// Of a schedule that is none of the catalog's: neither a block nor another to compare with.
+std::string svg_of(ashlar::schedule const& s, std::string const& name, picture_request const& request);
+std::string html_of(ashlar::schedule const& s, std::string const& name, picture_request const& request);
 
 // The other schedule is made for `shape`, too.
 std::string html_of(chosen_schedule const& chosen, shape_options const& shape,

@@ -3,7 +3,6 @@
 #include "choice.hpp"
 #include "command.hpp"
 #include "limits.hpp"
-#include "per_stage.hpp"
 #include "suggest.hpp"
 #include <ashlar/check_block.hpp>
 #include <ashlar/render/diagnosis.hpp>
@@ -14,26 +13,6 @@
 #include <vector>
 
 namespace tool {
-
-namespace {
-
-ashlar::costs costs_of(shape_options const& o) {
-  must_lie("--transfer", o.transfer, 0, ashlar::max_tick);
-  if (!o.per_stage.empty()) return {read_per_stage(o.per_stage), o.transfer};
-  must_lie("--forward", o.forward, 1, ashlar::max_tick);
-  must_lie("--backward-input", o.backward_input, 1, ashlar::max_tick);
-  must_lie("--backward-weight", o.backward_weight, 1, ashlar::max_tick);
-  return {
-      {.forward = o.forward, .backward_input = o.backward_input, .backward_weight = o.backward_weight},
-      o.transfer};
-}
-
-}  // namespace
-
-void must_lie(char const* what, long long value, long long least, long long most) {
-  if (value < least || value > most)
-    throw usage_error(fmt::format("{} must be from {} to {}, not {}", what, least, most, value));
-}
 
 ashlar::catalog::entry const& entry_named(std::string const& name) {
   if (ashlar::catalog::entry const* const entry = ashlar::catalog::find(name)) return *entry;
@@ -66,19 +45,7 @@ void add_size_options(CLI::App& command, shape_options& o) {
   using ashlar::catalog::seam;
   add_choice<seam>(command, "--seam", o.seam, {{"code", seam::code}, {"figure", seam::figure}},
                    "how basic units are joined (bitpipe): as in its code (default) or its figure");
-  auto* const per_stage =
-      command
-          .add_option(
-              "--per-stage", o.per_stage,
-              "costs of each stage: a line a stage, `forward,backward_input,backward_weight` in ticks; "
-              "lines that begin with # are comments")
-          ->type_name("FILE");
-  count("--forward", o.forward, "ticks of a stage's forward")->excludes(per_stage);
-  count("--backward-input", o.backward_input, "ticks of the gradient of a stage's input")
-      ->excludes(per_stage);
-  count("--backward-weight", o.backward_weight, "ticks of the gradient of its weights (fused: the sum)")
-      ->excludes(per_stage);
-  count("--transfer", o.transfer, "ticks from device to device");
+  add_cost_options(command, o.cost);
 }
 
 ashlar::catalog::shape shape_of(ashlar::catalog::entry const& entry, shape_options const& o) {
@@ -107,7 +74,7 @@ ashlar::catalog::shape shape_of(ashlar::catalog::entry const& entry, shape_optio
 
   return {.p = ashlar::devices{static_cast<int>(o.p)},
           .m = ashlar::micro_batches{static_cast<int>(o.m)},
-          .cost = costs_of(o),
+          .cost = costs_of(o.cost),
           .v = ashlar::chunks{static_cast<int>(o.v)},
           .w = ashlar::waves{static_cast<int>(o.waves)},
           .routes = static_cast<int>(o.routes),
@@ -126,9 +93,9 @@ chosen_schedule choose(shape_options const& o) {
   ashlar::catalog::shape alike = shape;  // how many stages there are shows in any costs
   alike.cost = {};
   int const stage_count = entry.make(alike).stage_count();
-  if (!o.per_stage.empty() && static_cast<int>(shape.cost.per_stage.size()) != stage_count)
+  if (!o.cost.per_stage.empty() && static_cast<int>(shape.cost.per_stage.size()) != stage_count)
     throw usage_error(fmt::format("'{}' has costs of {} stages, but {} on {} devices has {} stages",
-                                  o.per_stage, shape.cost.per_stage.size(), entry.name, o.p,
+                                  o.cost.per_stage, shape.cost.per_stage.size(), entry.name, o.p,
                                   stage_count));
   if (auto const d = ashlar::check(shape.cost, stage_count, shape.m.value); !d.ok())
     throw usage_error(ashlar::explain(d));

@@ -1,6 +1,7 @@
 // The options that say which schedule is meant: its name, its size, its costs.
 #pragma once
 
+#include "cost_options.hpp"
 #include <ashlar/catalog.hpp>
 
 #include <CLI/CLI.hpp>
@@ -14,11 +15,7 @@ struct shape_options {
   std::string name = {};
   long long p = 4;
   long long m = 8;
-  long long forward = 1;
-  long long backward_input = 1;
-  long long backward_weight = 1;
-  long long transfer = 0;
-  std::string per_stage = {};
+  cost_options cost = {};
   long long v = 2;
   long long waves = 1;
   long long routes = 2;

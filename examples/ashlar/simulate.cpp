@@ -62,7 +62,7 @@ result run(simulate_options const& o) {
   chosen_schedule chosen = choose(o.shape);
   ashlar::simulation_options how = o.run;
   how.cost = chosen.schedule.cost;
-  how.inside.latency = o.latency == as_transfer ? o.shape.transfer : o.latency;
+  how.inside.latency = o.latency == as_transfer ? o.shape.cost.transfer : o.latency;
   how.between.latency = o.between_latency < 0 ? how.inside.latency : o.between_latency;
   how.between.bandwidth = o.between_bandwidth < 0 ? how.inside.bandwidth : o.between_bandwidth;
   how.latency_holds_lane = !o.in_flight;

@@ -1,0 +1,41 @@
+#include "data_formats.hpp"
+
+#include "command.hpp"
+#include <ashlar/interop/json.hpp>
+#include <ashlar/interop/pytorch_comms.hpp>
+#include <ashlar/interop/pytorch_csv.hpp>
+#include <ashlar/lower.hpp>
+#include <ashlar/render/chrome_trace.hpp>
+
+#include <fmt/core.h>
+
+namespace tool {
+
+namespace {
+
+std::string comms_of(ashlar::schedule const& s, std::string const& name, ashlar::csv_dialect dialect,
+                     ashlar::lower_options const& lowering) {
+  ashlar::program const lowered = ashlar::lower(s, lowering);
+  if (std::string const why = ashlar::pytorch_obstacle(lowered); !why.empty())
+    throw usage_error(fmt::format("PyTorch cannot run {}: {}", name, why));
+  return ashlar::pytorch_comms_csv(lowered, dialect);
+}
+
+// Bidirectional schedules and recompute have a compute-only form, too: the line tells the device.
+std::string passes_of(ashlar::schedule const& s, std::string const& name, ashlar::csv_dialect dialect) {
+  if (std::string const why = ashlar::pytorch_obstacle(ashlar::lower(s)); !why.empty())
+    fmt::print(stderr, "ashlar: PyTorch cannot run {}: {}\n", name, why);
+  return ashlar::pytorch_csv(s, dialect);
+}
+
+}  // namespace
+
+std::string data_of(ashlar::schedule const& s, std::string const& name, std::string const& format,
+                    ashlar::csv_dialect dialect, ashlar::lower_options const& lowering) {
+  if (format == "pytorch") return passes_of(s, name, dialect);
+  if (format == "pytorch-comms") return comms_of(s, name, dialect, lowering);
+  if (format == "trace") return ashlar::chrome_trace(s);
+  return ashlar::to_json(s, name).dump() + "\n";
+}
+
+}  // namespace tool

@@ -1,0 +1,17 @@
+// Schedules as other programs read them.
+#pragma once
+
+#include <ashlar/interop/csv_actions.hpp>
+#include <ashlar/lower/options.hpp>
+#include <ashlar/schedule.hpp>
+
+#include <string>
+
+namespace tool {
+
+// `format`: pytorch, json, trace, or pytorch-comms, which alone is of the lowered program. Throws
+// usage_error where PyTorch has no words for it; what it merely cannot run is said on standard error.
+std::string data_of(ashlar::schedule const& s, std::string const& name, std::string const& format,
+                    ashlar::csv_dialect dialect, ashlar::lower_options const& lowering = {});
+
+}  // namespace tool

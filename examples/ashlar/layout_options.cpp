@@ -1,0 +1,134 @@
+#include "layout_options.hpp"
+
+#include "command.hpp"
+#include "counted.hpp"
+#include "limits.hpp"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+
+namespace tool {
+
+namespace {
+
+using ashlar::layout;
+
+int chunks_of(layout shape, layout_options const& o) {
+  if (shape == layout::linear || shape == layout::v) {
+    if (o.v != 0)
+      throw usage_error(
+          fmt::format("-v/--chunks goes with --placement looped or wave, not {}", o.placement));
+    return shape == layout::v ? 2 : 1;
+  }
+  must_lie("-v/--chunks", o.v == 0 ? 2 : o.v, 1, most_devices);
+  int const count = o.v == 0 ? 2 : static_cast<int>(o.v);
+  if (shape == layout::wave && count % 2 != 0)
+    throw usage_error(
+        fmt::format("a wave goes down and up again: -v/--chunks must be even, not {}", count));
+  return count;
+}
+
+void must_be_few(layout_options const& o, long long chunk_count) {
+  long long const passes = 3 * o.p * o.m * chunk_count;
+  if (passes > most_passes)
+    throw usage_error(
+        fmt::format("{} devices with {} micro-batches and {} a device make {} passes; the limit is {}",
+                    o.p, o.m, counted(chunk_count, "chunk"), passes, most_passes));
+}
+
+}  // namespace
+
+void add_layout_options(CLI::App& command, layout_options& o) {
+  auto const count = [&](char const* flags, long long& value, char const* help) {
+    return command.add_option(flags, value, help)->type_name("N");
+  };
+  count("-p,--devices", o.p, "pipeline devices")->capture_default_str();
+  count("-m,--micro-batches", o.m, "micro-batches")->capture_default_str();
+  command
+      .add_option("--placement", o.placement,
+                  "v, linear, looped or wave; any: each of these, with one, two and four chunks")
+      ->check(CLI::IsMember({"any", "v", "linear", "looped", "wave"}))
+      ->type_name("PLACEMENT")
+      ->capture_default_str();
+  count("-v,--chunks", o.v, "stages on one device, looped (default: 2) or in a wave (2: a V)");
+  add_cost_options(command, o.cost);
+}
+
+std::vector<ashlar::layout_choice> layouts_of(layout_options const& o) {
+  must_lie("-p/--devices", o.p, 1, most_devices);
+  must_lie("-m/--micro-batches", o.m, 1, most_micro_batches);
+  ashlar::devices const p{static_cast<int>(o.p)};
+  ashlar::micro_batches const m{static_cast<int>(o.m)};
+  if (o.placement == "any") {
+    if (o.v != 0) throw usage_error("-v/--chunks goes with --placement looped or wave, not any");
+    if (!o.cost.per_stage.empty())
+      throw usage_error("--per-stage names the stages of one placement; say which with --placement");
+    constexpr long long most_chunks = 4;
+    must_be_few(o, most_chunks);
+    ashlar::costs const cost = costs_of(o.cost);
+    return ashlar::layouts_for({p, m, cost.per_stage[0], cost.transfer}, 100);
+  }
+  layout const shape = o.placement == "v"        ? layout::v
+                       : o.placement == "looped" ? layout::looped
+                       : o.placement == "wave"   ? layout::wave
+                                                 : layout::linear;
+  int const count = chunks_of(shape, o);
+  must_be_few(o, count);
+  ashlar::costs const cost = costs_of(o.cost);
+  if (auto const stages = static_cast<std::size_t>(o.p) * static_cast<std::size_t>(count);
+      !o.cost.per_stage.empty() && cost.per_stage.size() != stages)
+    throw usage_error(fmt::format("'{}' has costs of {} stages, but {} on {} devices has {} stages",
+                                  o.cost.per_stage, cost.per_stage.size(), o.placement, o.p, stages));
+  return {{.shape = shape,
+           .chunk_count = count,
+           .unit = 1,
+           .problem = {ashlar::lay_out(shape, p, count), m, cost, o.p * count}}};
+}
+
+long long read_memory(char const* option, std::string const& text) {
+  double value = 0;
+  char const* const last = text.data() + text.size();
+  auto const [end, error] = std::from_chars(text.data(), last, value);
+  bool const percent = end + 1 == last && *end == '%';
+  if (percent) value /= 100;
+  constexpr double most = 1000;
+  if (error != std::errc{} || !(end == last || percent) || !(value > 0) || value > most)
+    throw usage_error(fmt::format("{} is a share of 1F1B's activations, like 0.5 or 50%, not '{}'",
+                                  option, text.substr(0, 64)));
+  return std::llround(value * static_cast<double>(whole_memory));
+}
+
+long long limit_of(ashlar::layout_choice const& choice, long long memory) {
+  // A thousandth of an activation more, so that 0.333333 is a third.
+  long long const devices = choice.problem.where.device_count();
+  return (memory * devices * choice.chunk_count + whole_memory / 1000) / whole_memory;
+}
+
+double share_of(ashlar::layout_choice const& choice, double chunk_activations) {
+  return chunk_activations / (choice.problem.where.device_count() * choice.chunk_count);
+}
+
+char const* shape_name(layout shape) {
+  switch (shape) {
+    case layout::linear:
+      return "linear";
+    case layout::v:
+      return "v";
+    case layout::looped:
+      return "looped";
+    case layout::wave:
+      return "wave";
+  }
+  return "";
+}
+
+std::string layout_name(ashlar::layout_choice const& choice) {
+  std::string const name = shape_name(choice.shape);
+  bool const leaves_choice = choice.shape == layout::looped || choice.shape == layout::wave;
+  return leaves_choice ? name + ", " + counted(choice.chunk_count, "chunk") : name;
+}
+
+}  // namespace tool

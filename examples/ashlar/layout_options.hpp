@@ -1,0 +1,44 @@
+// The options that say which model is laid out on which devices, and how: for what is searched.
+#pragma once
+
+#include "cost_options.hpp"
+#include <ashlar/search/portfolio.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+namespace tool {
+
+struct layout_options {
+  long long p = 4;
+  long long m = 8;
+  cost_options cost = {};
+  std::string placement = "any";
+  long long v = 0;  // as many chunks as the placement has by itself
+};
+
+void add_layout_options(CLI::App& command, layout_options& options);
+
+// The layouts asked for, each with a limit of 1F1B's activations. Throws usage_error for sizes out of
+// range and options that do not go together.
+std::vector<ashlar::layout_choice> layouts_of(layout_options const& options);
+
+// Memory is counted in millionths of what 1F1B holds: p micro-batches of a p-th of the model.
+inline constexpr long long whole_memory = 1'000'000;
+
+// A number, or a percentage with its sign, in millionths. Throws usage_error, naming the option.
+long long read_memory(char const* option, std::string const& text);
+
+// The chunk activations that a device of this layout may hold then, rounded down.
+long long limit_of(ashlar::layout_choice const& choice, long long memory);
+
+// The share of 1F1B's activations that so many chunk activations are.
+double share_of(ashlar::layout_choice const& choice, double chunk_activations);
+
+// "looped, 4 chunks", and its first word.
+std::string layout_name(ashlar::layout_choice const& choice);
+char const* shape_name(ashlar::layout shape);
+
+}  // namespace tool
