@@ -92,11 +92,11 @@ constexpr bound lower_bound(workload const& w) {
 // `limit` chunk activations (by default as many as the device of `s` that holds most). None for
 // schedules that workload_of has no workload for.
 constexpr std::optional<bound> lower_bound(schedule const& s, int limit) {
-  if (std::optional<workload> const w = workload_of(s, {limit})) return lower_bound(*w);
+  if (maybe<workload> const w = workload_of(s, {limit})) return lower_bound(*w);
   return std::nullopt;
 }
 constexpr std::optional<bound> lower_bound(schedule const& s) {
-  if (std::optional<workload> const w = workload_of(s)) return lower_bound(*w);
+  if (maybe<workload> const w = workload_of(s)) return lower_bound(*w);
   return std::nullopt;
 }
 

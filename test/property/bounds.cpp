@@ -19,7 +19,7 @@ namespace {
 void holds_for(schedule const& s) {
   REQUIRE(check(s).ok());
   std::vector<int> const peaks = peak_activations(s);
-  std::optional<workload> const own = workload_of(s, peaks);
+  maybe<workload> const own = workload_of(s, peaks);
   REQUIRE(own.has_value());
   bound const tight = lower_bound(*own), b = lower_bound(s).value();
   CHECK(tight.span <= span(s));

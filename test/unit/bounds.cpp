@@ -116,7 +116,7 @@ BOTH_TIMES("chunks of unlike length", test_chunks_of_unlike_length)
 
 constexpr bool test_workload_of() {
   schedule const s = one_f_one_b(2, 2);
-  std::optional<workload> const w = workload_of(s);
+  maybe<workload> const w = workload_of(s);
   HOLDS(w.has_value() && w->limits == std::vector<int>{2} && !w->splits_backward && !w->recomputes);
   HOLDS(w->where == linear(devices{2}) && w->micro_batch_count == 2);
   HOLDS(workload_of(recomputed(2) | repeat(micro_batches{2}))->recomputes);

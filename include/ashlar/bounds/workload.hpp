@@ -3,13 +3,13 @@
 
 #include <ashlar/check_block.hpp>
 #include <ashlar/cost.hpp>
+#include <ashlar/maybe.hpp>
 #include <ashlar/metrics.hpp>
 #include <ashlar/placement.hpp>
 #include <ashlar/schedule.hpp>
 
 #include <cstddef>
 #include <limits>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -74,7 +74,7 @@ constexpr diagnosis check(workload const& w) {
 // chain, all micro-batches take one route and no overlapped pair takes less than its passes one after
 // the other. Where only some backwards are split or some stages recompute, the workload asks for less
 // than the schedule does: a fused backward is a split one without a pause.
-constexpr std::optional<workload> workload_of(schedule const& s, std::vector<int> limits) {
+constexpr maybe<workload> workload_of(schedule const& s, std::vector<int> limits) {
   if (s.route.empty() || s.graph.count() != s.stage_count()) return std::nullopt;
   for (int stage = 0; stage + 1 < s.stage_count(); ++stage)
     if (s.graph.successors(stage).size() != 1 || s.graph.successors(stage)[0] != stage + 1)
@@ -103,7 +103,7 @@ constexpr std::optional<workload> workload_of(schedule const& s, std::vector<int
 }
 
 // Under what the device of the schedule that holds most holds, on every device.
-constexpr std::optional<workload> workload_of(schedule const& s) {
+constexpr maybe<workload> workload_of(schedule const& s) {
   int most = 0;
   for (int peak : peak_activations(s)) most = peak > most ? peak : most;
   return workload_of(s, {most});
