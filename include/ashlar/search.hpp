@@ -4,6 +4,7 @@
 #include <ashlar/bounds.hpp>
 #include <ashlar/improve.hpp>
 #include <ashlar/lower.hpp>
+#include <ashlar/maybe.hpp>
 #include <ashlar/search/seeds.hpp>
 #include <ashlar/simulate.hpp>
 
@@ -21,8 +22,8 @@ struct search_problem {
   micro_batches m;
   costs cost;
   memory_limit limit;
-  std::optional<simulation_options> machine = std::nullopt;  // for objective::program; by default links
-                                                             // that take `cost.transfer`
+  maybe<simulation_options> machine = std::nullopt;  // for objective::program; by default links
+                                                     // that take `cost.transfer`
 };
 
 struct search_result {

@@ -54,6 +54,36 @@ constexpr bool test_shift() {
 }
 BOTH_TIMES("shifted", test_shift)
 
+constexpr bool test_split_backward() {
+  schedule const s = retime(one_f_one_b(3, 4), costs(stage_cost{3, 5, 2}, 1)), t = split_backward(s);
+  HOLDS(check(t).ok() && makespan(t) == makespan(s) && busy(t) == busy(s));
+  HOLDS(peak_activations(t) == peak_activations(s) && split_backward(t) == t);
+  std::vector<timed_pass> const& order = t.order[2];  // F I W F I W ...
+  HOLDS(order.size() == 12 && order[1].what == pass{I, 2, 0} && order[2].what == pass{W, 2, 0});
+  HOLDS(order[1].start == order[0].start + 3 && order[2].start == order[1].start + 5);
+  HOLDS(makespan(squeeze(t)) < makespan(t));  // gradients are ready before the weights are through
+  return true;
+}
+BOTH_TIMES("fused backwards of a schedule split in two", test_split_backward)
+
+TEST_CASE("splitting keeps every schedule of the catalog valid, as long and as large") {
+  for (catalog::entry const& e : catalog::entries)
+    for (int m : {4, 12}) {
+      catalog::shape shape{devices{4}, micro_batches{m}};
+      if (!e.check(shape).ok()) continue;
+      int const count = e.make(shape).stage_count();
+      std::vector<stage_cost> each;
+      for (int stage = 0; stage < count; ++stage) each.push_back({2 + stage % 3, 3, 1 + stage % 2});
+      shape.cost = costs(each, 1);
+      schedule const s = e.make(shape), t = split_backward(s);
+      CAPTURE(e.name);
+      CHECK(check(t).ok());
+      CHECK(makespan(t) == makespan(s));
+      CHECK(span(t) == span(s));
+      CHECK(peak_activations(t) == peak_activations(s));
+    }
+}
+
 TEST_CASE("schedules that do not fit each other") {
   schedule const s = one_f_one_b(3, 2);
   CHECK_BREAKS(tables_agree, merge(s, one_f_one_b(2, 2)));

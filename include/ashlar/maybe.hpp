@@ -1,0 +1,27 @@
+// A value or none: std::optional for types with vectors, which nvcc 13 takes for no literal type.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+namespace ashlar {
+
+template <class Value>
+class maybe {
+ public:
+  constexpr maybe() = default;
+  constexpr maybe(std::nullopt_t) {}
+  constexpr maybe(Value v) { held_.push_back(static_cast<Value&&>(v)); }
+
+  constexpr bool has_value() const { return !held_.empty(); }
+  constexpr explicit operator bool() const { return has_value(); }
+  constexpr Value const& operator*() const { return held_[0]; }
+  constexpr Value const* operator->() const { return held_.data(); }
+
+  friend constexpr bool operator==(maybe const&, maybe const&) = default;
+
+ private:
+  std::vector<Value> held_;  // one or none
+};
+
+}  // namespace ashlar

@@ -1,0 +1,168 @@
+// What holds of every search, over placements, costs and limits.
+#include "random.hpp"
+#include "static_check.hpp"
+#include <ashlar/check.hpp>
+#include <ashlar/search.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+using namespace random_case;
+
+namespace {
+
+// Linear, V, looped, wave, or stages wherever they fall; a device may be left out.
+placement random_chain(dice& d) {
+  devices const p{d.between(1, 4)};
+  switch (d.between(0, 4)) {
+    case 0:
+      return linear(p);
+    case 1:
+      return v_shape(p);
+    case 2:
+      return looped(p, chunks{d.between(2, 3)});
+    case 3:
+      return wave(p, waves{2});
+    default:
+      return random_placement(d, p, stages{d.between(1, 8)});
+  }
+}
+
+std::int64_t least_of(search_problem const& problem, int device) {
+  std::int64_t sum = 0;
+  memory_limit const& limit = problem.limit;
+  for (int stage = 0; stage < problem.where.stage_count(); ++stage)
+    if (problem.where.device_of(0, stage) == device)
+      sum += limit.activation.size() == 1 ? limit.activation[0]
+                                          : limit.activation[static_cast<std::size_t>(stage)];
+  return sum;
+}
+
+// Limits from the smallest with a solution up: of one count for all, of one each, or in bytes of which
+// some stay until the weight pass.
+search_problem random_problem(dice& d) {
+  search_problem problem{
+      .where = random_chain(d), .m = micro_batches{d.between(1, 9)}, .cost = {}, .limit = 0};
+  int const count = problem.where.stage_count(), p = problem.where.device_count();
+  problem.cost = random_costs(d, count);
+  if (d.percent(30)) {
+    problem.limit.activation.clear();
+    problem.limit.stash.clear();
+    for (int stage = 0; stage < count; ++stage) {
+      problem.limit.activation.push_back(d.between(1, 9));
+      problem.limit.stash.push_back(d.between(0, static_cast<int>(problem.limit.activation.back())));
+    }
+  }
+  problem.limit.of_device.clear();
+  for (int device = 0; device < p; ++device) {
+    std::int64_t const least = least_of(problem, device);
+    problem.limit.of_device.push_back(least
+                                      + (d.percent(30) ? 0 : d.between(0, static_cast<int>(2 * least))));
+  }
+  if (d.percent(40))
+    problem.limit.of_device.assign(
+        1, *std::max_element(problem.limit.of_device.begin(), problem.limit.of_device.end()));
+  return problem;
+}
+
+// Counted as memory_limit says, in the order of starts, by itself.
+bool keeps_to(schedule const& s, memory_limit const& limit) {
+  auto const entry = [](std::vector<std::int64_t> const& table, int i) {
+    return table[table.size() == 1 ? 0 : static_cast<std::size_t>(i)];
+  };
+  for (int device = 0; device < s.device_count(); ++device) {
+    std::int64_t held = 0;
+    for (timed_pass const& t : s.order[static_cast<std::size_t>(device)]) {
+      std::int64_t const whole = entry(limit.activation, t.what.stage),
+                         rest = entry(limit.stash, t.what.stage);
+      if (t.what.kind == pass_kind::forward) held += whole;
+      if (held > entry(limit.of_device, device)) return false;
+      if (t.what.kind == pass_kind::backward_input) held -= whole - rest;
+      if (t.what.kind == pass_kind::backward_weight) held -= rest;
+    }
+    if (held != 0) return false;
+  }
+  return true;
+}
+
+tick counted(schedule const& s, search_problem const& problem, objective aim) {
+  if (aim == objective::span) return span(s);
+  if (aim == objective::makespan) return makespan(s);
+  if (aim == objective::both) return makespan(s) + 3 * span(s);
+  return time_program(lower(s), {.cost = problem.cost, .inside = {.latency = problem.cost.transfer}})
+      .makespan;
+}
+
+TEST_CASE("a search's result is valid, keeps to the limit, and is not below the bound") {
+  int bounded = 0, at_bound = 0, against = 0;
+  FOR_SEEDS(1000) {
+    search_problem const problem = random_problem(d);
+    objective const aim = static_cast<objective>(d.between(0, 3));
+    effort const e{.passes = d.between(0, 20) * 1'000, .seed = seed, .aim = aim};
+    CAPTURE(seed);
+    REQUIRE(check(problem).ok());
+    search_result const r = search(problem, e);
+    CHECK(check(r.best).ok());
+    CHECK(r.best.where == problem.where);
+    CHECK(r.best.micro_batch_count() == problem.m.value);
+    CHECK(r.best.cost == problem.cost);
+    CHECK(keeps_to(r.best, problem.limit));
+    CHECK(r.reached == counted(r.best, problem, aim));
+    if (r.least) {
+      CHECK(span(r.best) >= r.least->span);
+      CHECK(makespan(r.best) >= r.least->makespan);
+      CHECK(r.reached >= r.bound_of(aim));
+      ++bounded;
+      at_bound += r.reached == r.bound_of(aim) ? 1 : 0;
+    }
+    for (published_schedule const& known : published_on(problem.where, problem.m, problem.cost))
+      if (keeps_to(known.made, problem.limit)) {
+        CAPTURE(known.entry->name);
+        CHECK(r.reached <= counted(known.made, problem, aim));
+        ++against;
+      }
+    if (seed % 3 != 0) continue;
+    search_result const again = search(problem, e);
+    CHECK(again.best == r.best);
+    CHECK(again.reached == r.reached);
+    CHECK(again.passes == r.passes);
+  }
+  MESSAGE(at_bound << " of " << bounded << " results are proved optimal; compared with " << against);
+  CHECK(bounded > 600);
+  CHECK(2 * at_bound > bounded);
+  CHECK(against > 4000);
+}
+
+TEST_CASE("more effort is no worse: what was found stays found") {
+  FOR_SEEDS(100) {
+    search_problem const problem = random_problem(d);
+    CAPTURE(seed);
+    search_result const none = search(problem, {.seed = seed, .aim = objective::span}),
+                        more = search(problem, {.passes = 20'000, .seed = seed, .aim = objective::span});
+    CHECK(more.reached <= none.reached);
+  }
+}
+
+TEST_CASE("a limit without a solution is refused with the least that has one") {
+  FOR_SEEDS(200) {
+    search_problem problem = random_problem(d);
+    int const p = problem.where.device_count(), device = d.between(0, p - 1);
+    std::int64_t const least = least_of(problem, device);
+    if (least == 0) continue;  // no stage there
+    problem.limit.of_device.assign(static_cast<std::size_t>(p), 1'000'000);
+    problem.limit.of_device[static_cast<std::size_t>(device)] =
+        least - d.between(1, static_cast<int>(least));
+    CAPTURE(seed);
+    diagnosis const refused = check(problem);
+    CHECK(refused.broken == rule::parameter_is_at_least);
+    CHECK(refused.first.device == device);
+    CHECK(refused.number == least);
+    CHECK(refused.given == problem.limit.of_device[static_cast<std::size_t>(device)]);
+    CHECK_BREAKS(parameter_is_at_least, search(problem, {.passes = 1'000}));
+    problem.limit.of_device[static_cast<std::size_t>(device)] = refused.number;
+    CHECK(check(problem).ok());
+  }
+}
+
+}  // namespace

@@ -1,0 +1,46 @@
+// Searches while compiling, from one micro-batch after the other to the best that there is.
+#include <ashlar/bounds.hpp>
+#include <ashlar/check.hpp>
+#include <ashlar/improve.hpp>
+#include <ashlar/search/seeds.hpp>
+
+using namespace ashlar;
+
+constexpr schedule to_search() {
+  return one_after_another(linear(devices{2}), micro_batches{3}, costs(stage_cost{3, 4, 2}, 2));
+}
+static_assert(makespan(to_search()) == 60);  // 3 + 2 + 3 + 4 + 2 + 4 + 2 a micro-batch
+#if !defined(__CUDACC__)                     // nvcc 13 loses the workload on its way through maybe
+static_assert(lower_bound(to_search(), 2)->makespan == 40);
+#endif
+
+// The shorter timeline of both ways.
+constexpr tick dispatched(int limit, int window) {
+  schedule const s = to_search();
+  dispatcher d(s, limit);
+  dispatcher::timeline forth, back;
+  if (!d.run(d.passes().orders, {.window = window}, {}, forth)) return -1;
+  if (!d.run_reversed(forth.orders, {.window = window}, {}, back)) return -2;
+  if (!check(d.timed(s, forth)).ok() || !check(d.timed(s, back)).ok()) return -3;
+  return forth.makespan < back.makespan ? forth.makespan : back.makespan;
+}
+static_assert(dispatched(2, 1) == 60);
+static_assert(dispatched(1, 9) == 60);
+static_assert(dispatched(2, 9) < 60);
+
+constexpr tick justified(objective aim) {
+  schedule const s = to_search();
+  improver<> search(s, 2, {.passes = 1000, .aim = aim});
+  search.justify(search.passes().orders, {{9}, {9, 50}, {9}, true, 2});
+  schedule const r = search.result();
+  return !check(r).ok() || !is_within(r, 2) ? -1 : aim == objective::span ? span(r) : makespan(r);
+}
+static_assert(justified(objective::span) >= 40 && justified(objective::span) < 50);
+static_assert(justified(objective::makespan) >= 40 && justified(objective::makespan) < 50);
+
+constexpr tick improved(std::int64_t passes) {
+  schedule const r = improve({to_search()}, 2, {.passes = passes, .aim = objective::makespan});
+  return check(r).ok() && is_within(r, 2) ? makespan(r) : -1;
+}
+static_assert(improved(0) == 60);
+static_assert(improved(400) == 40);  // proved: no schedule is shorter
