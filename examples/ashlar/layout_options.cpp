@@ -3,6 +3,7 @@
 #include "command.hpp"
 #include "counted.hpp"
 #include "limits.hpp"
+#include <ashlar/render/diagnosis.hpp>
 
 #include <fmt/core.h>
 
@@ -66,10 +67,15 @@ std::vector<ashlar::layout_choice> layouts_of(layout_options const& o) {
     if (o.v != 0) throw usage_error("-v/--chunks goes with --placement looped or wave, not any");
     if (!o.cost.per_stage.empty())
       throw usage_error("--per-stage names the stages of one placement; say which with --placement");
-    constexpr long long most_chunks = 4;
+    constexpr int most_chunks = 4;
     must_be_few(o, most_chunks);
     ashlar::costs const cost = costs_of(o.cost);
-    return ashlar::layouts_for({p, m, cost.per_stage[0], cost.transfer}, 100);
+    ashlar::model_share const model{p, m, cost.per_stage[0], cost.transfer};
+    if (auto const d =
+            ashlar::check(ashlar::choose_layout(model, layout::wave, most_chunks, 100).problem);
+        !d.ok())
+      throw usage_error(ashlar::explain(d));
+    return ashlar::layouts_for(model, 100);
   }
   layout const shape = o.placement == "v"        ? layout::v
                        : o.placement == "looped" ? layout::looped

@@ -112,6 +112,25 @@ std::vector<std::vector<pass>> reversed_orders(schedule const& s) {
   return orders;
 }
 
+TEST_CASE("grouped interleaving is valid for every last group, within its memory") {
+  catalog::entry const& e = *catalog::find("grouped-interleaved");
+  for (int p = 1; p <= 12; ++p)
+    for (int m = 1; m <= 30; ++m)
+      for (int v = 1; v <= 4; ++v)
+        for (int group = (p + 1) / 2; group <= p; ++group) {
+          catalog::shape s{.p = devices{p}, .m = micro_batches{m}, .v = chunks{v}};
+          s.group = group;
+          if (!e.check(s).ok()) continue;
+          CAPTURE(p);
+          CAPTURE(m);
+          CAPTURE(v);
+          CAPTURE(group);
+          schedule const made = e.make(s);
+          REQUIRE(check(made).ok());
+          for (int peak : peak_activations(made)) CHECK(peak <= (v - 1) * group + p);
+        }
+}
+
 TEST_CASE("law: time reversed, schedules with a whole backward keep their order") {
   for_each_shape([](catalog::shape s) {
     for (int v = 1; v <= 3; ++v) {

@@ -8,8 +8,10 @@
 #include <ashlar/catalog/v_family.hpp>
 #include <ashlar/catalog/zb_h1.hpp>
 #include <ashlar/catalog/zb_h2.hpp>
+#include <ashlar/compose.hpp>
 #include <ashlar/improve.hpp>
 #include <ashlar/repeat.hpp>
+#include <ashlar/squeeze.hpp>
 
 #include <vector>
 
@@ -67,12 +69,21 @@ constexpr diagnosis is_grouped_closely(shape const& s) {
                  at_most(parameter::group_size, group_of(s), s.p.value)});
 }
 
+// With a last group too small for the devices, which would wait for each other in a circle, the
+// micro-batches of one that is whole are left out.
+constexpr schedule grouped_without_circle(shape const& s) {
+  int const group = group_of(s);
+  schedule plain = grouped_interleaved(s.p, s.m, s.v, group);
+  if (s.m.value % group == 0 || order_walk(plain).run().ok()) return plain;
+  micro_batches const whole{s.m.value - s.m.value % group + group};
+  return take(grouped_interleaved(s.p, whole, s.v, group), s.m);
+}
+
 // No more on any device than the first holds: (v - 1) g + p.
 constexpr schedule grouped_interleaved(shape const& s) {
-  int const group = group_of(s);
-  if (s.search.passes <= 0) return grouped_interleaved(s.p, s.m, s.v, group);
-  schedule const plain = grouped_interleaved(s.p, s.m, s.v, group);
-  return improve({retime(plain, s.cost)}, (s.v.value - 1) * group + s.p.value, s.search);
+  schedule const plain = grouped_without_circle(s);
+  if (s.search.passes <= 0) return plain;
+  return improve({retime(plain, s.cost)}, (s.v.value - 1) * group_of(s) + s.p.value, s.search);
 }
 
 }  // namespace ashlar::catalog

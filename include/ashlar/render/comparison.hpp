@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace ashlar {
@@ -38,22 +37,12 @@ inline std::string svg(std::vector<comparison> const& all, std::string_view titl
   canvas.text(56, 22, title);
   chart.axes(canvas, "activations held, of 1F1B's", "bubble rate");
 
-  std::vector<std::pair<double, double>> labels;  // places that are taken
+  dot_labels labels(chart);
   for (dot const& d : dots) {
-    double const x = chart.x(d.memory), y = chart.y(d.bubble);
     chart.dot(
         canvas, d.memory, d.bubble, "dot0",
         d.name + ": bubble " + px(100 * d.bubble) + " %, activations " + px(100 * d.memory) + " %");
-    double at = y + 3;
-    auto const taken = [&] {
-      return std::any_of(labels.begin(), labels.end(), [&](auto const& l) {
-        return l.first < x + 110 && x < l.first + 110 && l.second < at + 9 && at < l.second + 9;
-      });
-    };
-    while (taken()) at -= 3;
-    labels.emplace_back(x, at);
-    bool const at_edge = x > chart.x.to - 110;
-    canvas.text(at_edge ? x - 6 : x + 6, at, d.name, at_edge ? "e s" : "s");
+    labels.add(canvas, chart.x(d.memory), chart.y(d.bubble), d.name);
   }
   return canvas.finish(760, 520, title, theme, series_style(1), "");
 }

@@ -3,6 +3,7 @@
 
 #include <ashlar/render/svg_canvas.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -92,8 +93,34 @@ struct svg_chart {
   }
 };
 
-// Looks `line0`, `dot0`, ... of `count` series, in the palette's hues.
-inline std::string series_style(std::size_t count) {
+// Finds room for the labels of dots: each stands beside its dot, or higher where another stands already.
+class dot_labels {
+ public:
+  explicit dot_labels(svg_chart const& chart) : right_(chart.x.to) {}
+
+  void add(svg_canvas& canvas, double x, double y, std::string_view name) {
+    constexpr double width = 110, height = 9, step = 3;
+    double at = y + 3;
+    auto const taken = [&] {
+      return std::any_of(places_.begin(), places_.end(), [&](auto const& l) {
+        return l.first < x + width && x < l.first + width && l.second < at + height
+               && at < l.second + height;
+      });
+    };
+    while (taken()) at -= step;
+    places_.emplace_back(x, at);
+    bool const at_edge = x > right_ - width;
+    canvas.text(at_edge ? x - 6 : x + 6, at, name, at_edge ? "e s" : "s");
+  }
+
+ private:
+  double right_;
+  std::vector<std::pair<double, double>> places_;
+};
+
+// Looks `line0`, `dot0`, ... of `count` series, in the palette's hues; `with_thin`: also `open0`,
+// ..., dots that are not filled, and `least0`, ..., thin lines.
+inline std::string series_style(std::size_t count, bool with_thin = false) {
   static constexpr pass_kind hues[] = {pass_kind::forward, pass_kind::backward_input,
                                        pass_kind::backward_weight, pass_kind::recompute,
                                        pass_kind::work};
@@ -103,6 +130,9 @@ inline std::string series_style(std::size_t count) {
     std::string const colour = hex(colour_of_box(hues[i % 5], 1, 6)), n = std::to_string(i);
     style += ".line" + n + "{fill:none;stroke-width:2;stroke:" + colour + dashes[i / 5 % 3] + "}";
     style += ".dot" + n + "{fill:" + colour + "}";
+    if (!with_thin) continue;
+    style += ".open" + n + "{fill:none;stroke-width:1.5;stroke:" + colour + "}";
+    style += ".least" + n + "{fill:none;stroke-dasharray:4 3;stroke:" + colour + "}";
   }
   return style;
 }

@@ -1,0 +1,245 @@
+// ashlar frontier: what a limit on memory costs, placement by placement.
+#include "command.hpp"
+#include "files.hpp"
+#include "layout_options.hpp"
+#include "search_run.hpp"
+#include "table.hpp"
+#include <ashlar/compare.hpp>
+#include <ashlar/render/frontier.hpp>
+#include <ashlar/search/seeds.hpp>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+struct frontier_options {
+  layout_options model;
+  std::string from = "0.3";
+  std::string to = "1";
+  long long steps = 15;
+  search_budget budget{.evaluations = 200};
+  std::string format = "text";
+  std::string output = "-";
+};
+
+// One line of the table: a limit and what was found within it, or a published schedule.
+struct frontier_row {
+  std::string schedule;
+  long long activations = 0;  // the limit, or the peak
+  double memory = 0;
+  double bubble = 0;
+  double least = 0;  // of a limit
+};
+
+struct frontier_part {
+  std::string name;
+  std::vector<frontier_row> searched, published;
+};
+
+double bubble_within(double work, double length) { return length > 0 ? 1 - work / length : 0; }
+
+// Limits that leave no schedule are left out; what fits a smaller limit fits a larger one.
+std::vector<frontier_row> searched_on(ashlar::layout_choice choice, frontier_options const& o) {
+  long long const from = read_memory("--from", o.from), to = read_memory("--to", o.to);
+  std::vector<frontier_row> rows;
+  double best = 1;
+  for (long long i = 0, last = 0; i < o.steps; ++i) {
+    long long const limit =
+        limit_of(choice, from + (o.steps == 1 ? 0 : (to - from) * i / (o.steps - 1)));
+    if (limit == last) continue;
+    last = limit;
+    choice.problem.limit = limit;
+    if (!ashlar::check(choice.problem).ok()) continue;
+    searched_layout const found = search_layout(choice, ashlar::objective::span, o.budget);
+    std::vector<ashlar::tick> const busy = ashlar::busy(found.result.best);
+    auto const work = static_cast<double>(*std::max_element(busy.begin(), busy.end()));
+    best = std::min(best, found.bubble());
+    rows.push_back({"searched", limit, share_of(choice, static_cast<double>(limit)), best,
+                    bubble_within(work, static_cast<double>(found.least()))});
+  }
+  return rows;
+}
+
+void add_published(std::vector<frontier_row>& rows, frontier_row const& more) {
+  auto const alike = [&](frontier_row const& r) {
+    return r.activations == more.activations && r.bubble == more.bubble;
+  };
+  if (std::none_of(rows.begin(), rows.end(), alike)) rows.push_back(more);
+}
+
+std::vector<frontier_row> published_rows(ashlar::layout_choice const& choice) {
+  std::vector<frontier_row> rows;
+  ashlar::search_problem const& problem = choice.problem;
+  for (auto const& known : ashlar::published_on(problem.where, problem.m, problem.cost)) {
+    std::vector<int> const peaks = ashlar::peak_activations(known.made);
+    int const peak = *std::max_element(peaks.begin(), peaks.end());
+    add_published(
+        rows, {known.entry->name, peak, share_of(choice, peak), ashlar::bubble_rate_span(known.made)});
+  }
+  return rows;
+}
+
+// Those that hold the weights more than once, which no search here does.
+std::vector<frontier_row> bidirectional_rows(frontier_options const& o) {
+  std::vector<frontier_row> rows;
+  ashlar::catalog::shape const s{.p = ashlar::devices{static_cast<int>(o.model.p)},
+                                 .m = ashlar::micro_batches{static_cast<int>(o.model.m)},
+                                 .cost = costs_of(o.model.cost)};
+  for (ashlar::catalog::entry const& e : ashlar::catalog::entries) {
+    if (!e.check(s).ok()) continue;
+    ashlar::catalog::shape plain = s;
+    plain.cost = {};
+    if (e.make(plain).where.route_count() < 2) continue;
+    ashlar::comparison const c = ashlar::compare(e, s);
+    double const peak = *std::max_element(c.peaks.begin(), c.peaks.end());
+    rows.push_back({e.name, 0, peak, c.bubble_rate_span});
+  }
+  return rows;
+}
+
+std::vector<frontier_part> parts_of(frontier_options const& o) {
+  must_lie("--steps", o.steps, 1, 1000);
+  if (read_memory("--from", o.from) > read_memory("--to", o.to))
+    throw usage_error(fmt::format("--from {} is above --to {}", o.from, o.to));
+  std::vector<frontier_part> parts;
+  for (ashlar::layout_choice const& choice : layouts_of(o.model)) {
+    std::vector<frontier_row> searched = searched_on(choice, o);
+    if (!searched.empty())
+      parts.push_back({layout_name(choice), std::move(searched), published_rows(choice)});
+  }
+  if (!parts.empty() && o.model.placement == "any")
+    if (std::vector<frontier_row> both = bidirectional_rows(o); !both.empty())
+      parts.push_back({"both ways, weights twice", {}, std::move(both)});
+  return parts;
+}
+
+std::string percent(double share) { return fmt::format("{:.2f}", 100 * share); }
+
+std::string text_of(std::vector<frontier_part> const& parts) {
+  std::vector<std::vector<std::string>> cells{
+      {"placement", "schedule", "activations", "memory %", "bubble %", "no less than %"}};
+  auto const add = [&](frontier_part const& part, frontier_row const& r, bool searched) {
+    cells.push_back({part.name, r.schedule, r.activations > 0 ? std::to_string(r.activations) : "",
+                     percent(r.memory), percent(r.bubble), searched ? percent(r.least) : ""});
+  };
+  for (frontier_part const& part : parts) {
+    for (frontier_row const& r : part.searched) add(part, r, true);
+    for (frontier_row const& r : part.published) add(part, r, false);
+  }
+  return table(cells, 2)
+         + "\nBubble rates are of the span. Activations: the limit of a search, the peak of a published "
+           "schedule;\nmemory: as a share of what 1F1B holds.\n";
+}
+
+std::string csv_of(std::vector<frontier_part> const& parts) {
+  std::string text = "placement,schedule,activations,memory,bubble_rate_span,least_bubble_rate_span\n";
+  auto const add = [&](frontier_part const& part, frontier_row const& r) {
+    text += fmt::format("\"{}\",{},{},{},{},", part.name, r.schedule,
+                        r.activations > 0 ? std::to_string(r.activations) : "", r.memory, r.bubble);
+  };
+  for (frontier_part const& part : parts) {
+    for (frontier_row const& r : part.searched) {
+      add(part, r);
+      text += fmt::format("{}\n", r.least);
+    }
+    for (frontier_row const& r : part.published) {
+      add(part, r);
+      text += '\n';
+    }
+  }
+  return text;
+}
+
+std::string json_of(std::vector<frontier_part> const& parts) {
+  using nlohmann::ordered_json;
+  ordered_json out = ordered_json::array();
+  for (frontier_part const& part : parts) {
+    ordered_json searched = ordered_json::array(), published = ordered_json::array();
+    for (frontier_row const& r : part.searched)
+      searched.push_back({{"limit", r.activations},
+                          {"memory", r.memory},
+                          {"bubble_rate_span", r.bubble},
+                          {"least_bubble_rate_span", r.least}});
+    for (frontier_row const& r : part.published)
+      published.push_back(
+          {{"schedule", r.schedule}, {"memory", r.memory}, {"bubble_rate_span", r.bubble}});
+    out.push_back({{"placement", part.name}, {"searched", searched}, {"published", published}});
+  }
+  return out.dump(1) + "\n";
+}
+
+std::string svg_of(std::vector<frontier_part> const& parts, frontier_options const& o) {
+  std::vector<ashlar::frontier_curve> curves;
+  for (frontier_part const& part : parts) {
+    ashlar::frontier_curve& c = curves.emplace_back(ashlar::frontier_curve{part.name, {}, {}});
+    for (frontier_row const& r : part.searched) {
+      c.reached.emplace_back(r.memory, r.bubble);
+      c.least.emplace_back(r.memory, r.least);
+    }
+    for (frontier_row const& r : part.published) c.published.push_back({r.schedule, r.memory, r.bubble});
+  }
+  std::string title = fmt::format("{} devices, {} micro-batches", o.model.p, o.model.m);
+  ashlar::stage_cost const c = costs_of(o.model.cost).of_stage(0);
+  if (o.model.cost.per_stage.empty())
+    title += fmt::format("; forward {}, backward {} + {}, transfer {}", c.forward, c.backward_input,
+                         c.backward_weight, o.model.cost.transfer);
+  return ashlar::svg(curves, title);
+}
+
+int frontier(frontier_options const& o) {
+  std::vector<frontier_part> const parts = parts_of(o);
+  if (parts.empty()) {
+    fmt::print(stderr, "ashlar: no placement has a schedule within {} of 1F1B's activations\n", o.to);
+    return invalid;
+  }
+  write_text(o.output, o.format == "csv"    ? csv_of(parts)
+                       : o.format == "json" ? json_of(parts)
+                       : o.format == "svg"  ? svg_of(parts, o)
+                                            : text_of(parts));
+  return done;
+}
+
+}  // namespace
+
+void add_frontier(CLI::App& app, action& chosen) {
+  auto* const command = app.add_subcommand(
+      "frontier", "Search under one limit on memory after the other: bubbles against memory");
+  auto const o = std::make_shared<frontier_options>();
+  add_layout_options(*command, o->model);
+  command
+      ->add_option("--from", o->from, "the smallest limit, as a share of 1F1B's activations: 0.3, 30%")
+      ->type_name("SHARE")
+      ->capture_default_str();
+  command->add_option("--to", o->to, "the largest limit")->type_name("SHARE")->capture_default_str();
+  command->add_option("--steps", o->steps, "limits to search")->type_name("N")->capture_default_str();
+  add_budget_options(*command, o->budget);
+  command
+      ->add_option("--as", o->format,
+                   "text, csv, json, or svg: lines of what is found and of what no schedule is below, "
+                   "published schedules as dots")
+      ->check(CLI::IsMember({"text", "csv", "json", "svg"}))
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  command->add_option("-o,--output", o->output, "where to write; - is standard output")
+      ->type_name("FILE")
+      ->capture_default_str();
+  command->footer(
+      "The budget is for each limit of each placement. With one placement, costs are those of a stage; "
+      "with\n--placement any they are those of a p-th of the model.\n"
+      "Examples:\n"
+      "  ashlar frontier -p 8 -m 32 --forward 20 --backward-input 26 --backward-weight 14 --transfer 1\n"
+      "  ashlar frontier -p 8 -m 32 --placement v --from 30% --to 100% --steps 29 --budget 2000 --as "
+      "svg "
+      "-o v.svg");
+  command->callback([&chosen, o] { chosen = [o] { return frontier(*o); }; });
+}
+
+}  // namespace tool

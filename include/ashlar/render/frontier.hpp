@@ -1,0 +1,82 @@
+// What memory buys: bubble rates over limits on activations, for several placements of one model.
+#pragma once
+
+#include <ashlar/render/svg_chart.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ashlar {
+
+// Memory is a share of what 1F1B holds, bubble rates are of the span.
+struct frontier_dot {
+  std::string name;
+  double memory = 0, bubble = 0;
+};
+
+// One placement: what a search reaches within each limit, what no schedule can be below, and published
+// schedules.
+struct frontier_curve {
+  std::string name;
+  std::vector<std::pair<double, double>> reached, least;  // (memory, bubble rate), by memory
+  std::vector<frontier_dot> published = {};
+};
+
+// A line through what is reached, a dashed one through the least; published schedules are hollow dots.
+// Of these, the ones beyond the limits and above all lines are left out.
+inline std::string svg(std::vector<frontier_curve> const& curves, std::string_view title,
+                       picture_theme theme = picture_theme::follow_reader) {
+  using namespace render_detail;
+  double least_memory = 1, most_memory = 1, most_bubble = 0.02;
+  for (frontier_curve const& c : curves)
+    for (auto const& [memory, bubble] : c.reached) {
+      least_memory = std::min(least_memory, memory);
+      most_memory = std::max(most_memory, memory);
+      most_bubble = std::max(most_bubble, bubble);
+    }
+  svg_chart chart{.x = {.least = least_memory - 0.03, .most = most_memory + 0.03},
+                  .y = {.most = 1.04 * most_bubble}};
+  chart.x_percent = chart.y_percent = true;
+  chart.place(56, 52, 680, 420);
+  svg_canvas canvas;
+  canvas.text(56, 22, title);
+  chart.axes(canvas, "limit on the activations of a device, of what 1F1B holds",
+             "bubble rate of the span");
+  for (std::size_t i = 0; i < curves.size(); ++i)
+    chart.curve(canvas, curves[i].least, "least" + std::to_string(i));
+  dot_labels labels(chart);
+  double y = 66;
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    frontier_curve const& c = curves[i];
+    std::string const n = std::to_string(i);
+    chart.curve(canvas, c.reached, "line" + n);
+    for (auto const& [memory, bubble] : c.reached)
+      chart.dot(canvas, memory, bubble, "dot" + n,
+                c.name + ", " + px(100 * memory) + " %: bubble " + px(100 * bubble) + " %");
+    for (frontier_dot const& d : c.published) {
+      if (d.memory > chart.x.most || d.bubble > chart.y.most) continue;
+      chart.dot(canvas, d.memory, d.bubble, "open" + n,
+                d.name + " (" + c.name + "), " + px(100 * d.memory) + " %: bubble " + px(100 * d.bubble)
+                    + " %");
+      labels.add(canvas, chart.x(d.memory), chart.y(d.bubble), d.name);
+    }
+    if (c.reached.empty())
+      canvas.box(765, y - 7, 6, 6, "open" + n);
+    else
+      canvas.line(756, y - 4, 780, y - 4, "line" + n);
+    canvas.text(786, y, c.name);
+    y += 16;
+  }
+  y += 8;
+  canvas.line(756, y - 4, 780, y - 4, "least0");
+  canvas.text(786, y, "no schedule is below");
+  canvas.box(765, y + 9, 6, 6, "open0");
+  canvas.text(786, y + 16, "published");
+  return canvas.finish(920, 520, title, theme, series_style(curves.size(), true), "");
+}
+
+}  // namespace ashlar
