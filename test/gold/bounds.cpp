@@ -1,5 +1,6 @@
 // Lower bounds against what they are known to reach, against the closed forms, and against what the best
 // public schedulers reach.
+#include "known_bubbles.hpp"
 #include "static_check.hpp"
 #include <ashlar/bounds.hpp>
 #include <ashlar/catalog.hpp>
@@ -32,56 +33,15 @@ uniform_workload uniform(int p, int m, times t, int limit) {
   return {devices{p}, micro_batches{m}, {t[0], t[1], t[2]}, t[3], limit};
 }
 
-// Bubble rates by span: what the bound is at least, and what some schedule is known to reach. Two chunks
-// a device are the V-shaped placement.
-struct known {
-  times cost;
-  int p, chunks_of_a_device, m, limit;
-  double least, reached;
-};
-std::vector<known> const table{
-    {{10, 13, 7, 1}, 8, 2, 16, 8, .2604, .2884},
-    {{10, 13, 7, 1}, 8, 2, 64, 8, .0809, .1594},
-    {{10, 13, 7, 1}, 8, 2, 64, 10, .0675, .0704},
-    {{10, 13, 7, 1}, 8, 2, 64, 12, .0537, .0537},
-    {{10, 13, 7, 1}, 8, 2, 64, 16, .0266, .0271},
-    {{10, 13, 7, 1}, 4, 2, 8, 4, .2477, .3023},
-    {{10, 13, 7, 1}, 4, 2, 8, 6, .1696, .1696},
-    {{10, 13, 7, 1}, 4, 2, 8, 7, .1241, .1241},
-    {{10, 13, 7, 1}, 4, 2, 8, 8, .0787, .0822},
-    {{10, 13, 7, 1}, 16, 2, 64, 12, .2587, .3477},
-    {{10, 13, 7, 1}, 16, 2, 64, 16, .1538, .1946},
-    {{10, 13, 7, 1}, 16, 2, 64, 24, .1066, .1066},
-    {{10, 13, 7, 1}, 16, 2, 64, 32, .0572, .0581},
-    {{100, 104, 94, 7}, 8, 2, 32, 8, .1239, .1467},
-    {{100, 104, 94, 7}, 8, 2, 32, 10, .0992, .0992},
-    {{100, 104, 94, 7}, 8, 2, 32, 14, .0454, .0454},
-    {{100, 104, 94, 7}, 8, 2, 32, 16, .0161, .0168},
-    {{100, 104, 94, 7}, 16, 2, 32, 12, .2718, .3037},
-    {{100, 104, 94, 7}, 16, 2, 32, 20, .1858, .1858},
-    {{100, 104, 94, 7}, 16, 2, 32, 28, .0935, .0935},
-    {{100, 104, 94, 7}, 16, 2, 32, 32, .0391, .0411},
-    {{1, 1, 1, 0}, 8, 2, 16, 6, .2320, .2782},
-    {{1, 1, 1, 0}, 8, 2, 16, 7, .2131, .2441},
-    {{1, 1, 1, 0}, 8, 2, 16, 8, .1933, .1933},
-    {{1, 1, 1, 0}, 8, 2, 16, 16, 0, 0},
-    {{20, 26, 14, 1}, 8, 1, 64, 7, .0751, .1045},
-    {{20, 26, 14, 1}, 8, 1, 64, 6, .1534, .2043},
-};
-
 TEST_CASE("between what is proved and what is reached") {
-  constexpr double rounding = 5.1e-5;
-  for (known const& k : table) {
+  for (known_bubbles::known const& k : known_bubbles::table) {
     CAPTURE(k.p);
     CAPTURE(k.m);
     CAPTURE(k.limit);
     CAPTURE(k.cost[0]);
-    devices const p{k.p};
-    workload const w = with(k.chunks_of_a_device == 2 ? v_shape(p) : linear(p), k.m, k.cost, {k.limit});
-    double const rate =
-        1 - static_cast<double>(busiest_work(w)) / static_cast<double>(lower_bound(w).span);
-    CHECK(rate >= k.least - rounding);
-    CHECK(rate <= k.reached + rounding);
+    double const rate = k.rate(lower_bound(k.work()).span);
+    CHECK(rate >= k.least - known_bubbles::rounding);
+    CHECK(rate <= k.reached + known_bubbles::rounding);
   }
 }
 

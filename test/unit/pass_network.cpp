@@ -17,7 +17,7 @@ constexpr std::vector<int> listed(pass_network::lists const& lists, std::size_t 
   return found;
 }
 
-constexpr bool test_numbers() {
+constexpr bool test_passes_by_number() {
   schedule const s = catalog::zb_h1(devices{2}) | repeat(micro_batches{1})
                      | retime(costs(std::vector<stage_cost>{{2, 3, 4}, {5, 6, 7}}, 1));
   pass_network const net(s, {{90}, {10, 20}, {3, 20}});
@@ -34,9 +34,9 @@ constexpr bool test_numbers() {
   }
   return true;
 }
-BOTH_TIMES("passes by number, what they need and feed", test_numbers)
+BOTH_TIMES("passes by number, what they need and feed", test_passes_by_number)
 
-constexpr bool test_streams() {
+constexpr bool test_pass_streams() {
   schedule const s = catalog::v_half(devices{2}) | repeat(micro_batches{3}) | squeeze();
   pass_network const net(s, 9);
   for (std::size_t x = 0; x < net.what.size(); ++x)
@@ -48,7 +48,7 @@ constexpr bool test_streams() {
     }
   return true;
 }
-BOTH_TIMES("a stream is a stage and a kind", test_streams)
+BOTH_TIMES("a stream is a stage and a kind", test_pass_streams)
 
 constexpr bool test_planned_like() {
   schedule const s = catalog::zb_h1(devices{2}) | repeat(micro_batches{3}) | squeeze();
