@@ -128,6 +128,11 @@ TEST_CASE("search: costs of each stage, and time instead of a budget") {
   nlohmann::json const s = found("-p 4 -m 8 --placement linear --seconds 0.2 --per-stage " + costs);
   CHECK(s["bound"].get<long>() >= 80);
   CHECK(s["costs"]["per_stage"][3]["backward_input"] == 4);
+
+  // Not known to be optimal: the clock ends it.
+  nlohmann::json const timed = found("-p 4 -m 8 --placement v --limit 4 --seconds 0.3" + uneven);
+  CHECK(timed["optimal"] == false);
+  CHECK(timed["evaluations"].get<long>() > 10);
 }
 
 TEST_CASE("search: a limit that leaves no schedule") {
@@ -139,7 +144,7 @@ TEST_CASE("search: a limit that leaves no schedule") {
        {refusal{"--placement v --limit 1", "must be at least 2, not 1"},
         refusal{"--placement looped -v 4 --memory 20%", "must be at least 4, not 3"},
         refusal{"-p 10 --memory 0.05", "10.00 % of what 1F1B holds"}}) {
-    CAPTURE(options);
+    CAPTURE(std::string(options));
     tool_result const r = run_tool(std::string("search ") + options);
     CHECK(r.code == 1);
     CHECK(r.out.empty());
@@ -170,7 +175,7 @@ TEST_CASE("search and frontier: wrong usage") {
         refusal{"search --objective speed", "speed"},
         refusal{"search --per-stage costs.csv", "one placement"},
         refusal{"search --forward 0", "--forward must be from 1"},
-        refusal{"search --forward 2000000000000000000 -m 1000", "too large"},
+        refusal{"search --forward 2000000000000000000 -m 1000", "too many to be summed up"},
         refusal{"search -p 0", "-p/--devices must be from 1 to 1024, not 0"},
         refusal{"search -p 1024 -m 100000", "the limit is 1000000"},
         refusal{"search -p 1000 -m 300", "the limit is 1000000"},
@@ -178,7 +183,7 @@ TEST_CASE("search and frontier: wrong usage") {
         refusal{"frontier --from 0.9 --to 0.5", "is above"},
         refusal{"frontier --from x", "--from"},
         refusal{"frontier --as png", "png"}}) {
-    CAPTURE(arguments);
+    CAPTURE(std::string(arguments));
     tool_result const r = run_tool(arguments, 5);
     CHECK(r.code == 2);
     CHECK(r.out.empty());
