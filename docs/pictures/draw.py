@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draw the pictures of docs/pictures.md, and the list of them at its end: every schedule of the catalog.
+"""Draw the pictures of docs/pictures.md and docs/search.md, and the list of them at its end: every schedule of the catalog.
 
 usage: draw.py TOOL [--check]      with --check nothing is written; what is out of date is named, exit code 1
 """
@@ -14,6 +14,10 @@ FOLDER = Path(__file__).resolve().parent
 PAGE = FOLDER.parent / "pictures.md"
 STUDY = FOLDER.parent.parent / "test" / "data" / "tradeoff"
 MARK = "<!-- drawn by docs/pictures/draw.py -->\n"
+# Costs of a p-th of the model.
+FRONTIERS = {"frontier.svg": ["--forward", "2", "--backward-input", "2", "--backward-weight", "2"],
+             "frontier-uneven.svg": ["--forward", "20", "--backward-input", "26", "--backward-weight", "14",
+                                     "--transfer", "1"]}
 # The first shape that a schedule takes.
 SHAPES = [["-p", "4", "-m", "8"], ["-p", "2", "-m", "8"], ["-p", "1", "-m", "8"]]
 stale = []
@@ -48,11 +52,13 @@ def entries():
 
 
 def main():
-    drawn = {"reading-transfers.svg", "tradeoff.svg"}
+    drawn = {"reading-transfers.svg", "tradeoff.svg", *FRONTIERS}
     emit("reading-transfers.svg", "1f1b", "--transfers", "--forward", "2", "--backward-input", "2",
          "--backward-weight", "2", "--transfer", "1")
     put(FOLDER / "tradeoff.svg", ashlar("tradeoff", "--model", str(STUDY / "model.json"),
                                         "--cluster", str(STUDY / "cluster.json"), "--as", "svg"))
+    for file, costs in FRONTIERS.items():
+        put(FOLDER / file, ashlar("frontier", "-p", "8", "-m", "32", *costs, "--budget", "500", "--as", "svg"))
     sections = []
     for name in entries():
         shape = emit(f"{name}.svg", name, "--memory")

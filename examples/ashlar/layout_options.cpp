@@ -40,6 +40,11 @@ void must_be_few(layout_options const& o, long long chunk_count) {
                     o.p, o.m, counted(chunk_count, "chunk"), passes, most_passes));
 }
 
+// Under a limit that leaves a schedule, what else is wrong is costs.
+void must_fit(ashlar::layout_choice const& choice) {
+  if (auto const d = ashlar::check(choice.problem); !d.ok()) throw usage_error(ashlar::explain(d));
+}
+
 }  // namespace
 
 void add_layout_options(CLI::App& command, layout_options& o) {
@@ -71,10 +76,7 @@ std::vector<ashlar::layout_choice> layouts_of(layout_options const& o) {
     must_be_few(o, most_chunks);
     ashlar::costs const cost = costs_of(o.cost);
     ashlar::model_share const model{p, m, cost.per_stage[0], cost.transfer};
-    if (auto const d =
-            ashlar::check(ashlar::choose_layout(model, layout::wave, most_chunks, 100).problem);
-        !d.ok())
-      throw usage_error(ashlar::explain(d));
+    must_fit(ashlar::choose_layout(model, layout::wave, most_chunks, 100));
     return ashlar::layouts_for(model, 100);
   }
   layout const shape = o.placement == "v"        ? layout::v
@@ -88,10 +90,13 @@ std::vector<ashlar::layout_choice> layouts_of(layout_options const& o) {
       !o.cost.per_stage.empty() && cost.per_stage.size() != stages)
     throw usage_error(fmt::format("'{}' has costs of {} stages, but {} on {} devices has {} stages",
                                   o.cost.per_stage, cost.per_stage.size(), o.placement, o.p, stages));
-  return {{.shape = shape,
-           .chunk_count = count,
-           .unit = 1,
-           .problem = {ashlar::lay_out(shape, p, count), m, cost, o.p * count}}};
+  ashlar::layout_choice const chosen{
+      .shape = shape,
+      .chunk_count = count,
+      .unit = 1,
+      .problem = {ashlar::lay_out(shape, p, count), m, cost, o.p * count}};
+  must_fit(chosen);
+  return {chosen};
 }
 
 long long read_memory(char const* option, std::string const& text) {

@@ -47,6 +47,7 @@ int run(int argc, char** argv) {
   tool::add_emit(app, chosen);
   tool::add_compare(app, chosen);
   tool::add_search(app, chosen);
+  tool::add_frontier(app, chosen);
   tool::add_tradeoff(app, chosen);
   tool::add_check(app, chosen);
   tool::add_simulate(app, chosen);

@@ -53,7 +53,6 @@ std::vector<ashlar::layout_choice> choices_of(search_options const& o, std::stri
       feasible.push_back(std::move(c));
       continue;
     }
-    if (d.which != ashlar::parameter::activation_limit) throw usage_error(ashlar::explain(d));
     double const share = share_of(c, static_cast<double>(d.number));
     if (why.empty() || share < least)
       why = fmt::format("{}: {}; that is {} % of what 1F1B holds", layout_name(c), ashlar::explain(d),

@@ -26,8 +26,9 @@ struct frontier_curve {
   std::vector<frontier_dot> published = {};
 };
 
-// A line through what is reached, a dashed one through the least; published schedules are hollow dots.
-// Of these, the ones beyond the limits and above all lines are left out.
+// A line through what is reached, a dashed one through the least; published schedules are hollow dots,
+// those of curves without a search in the colour of the text. Dots far beyond the limits and above all
+// lines are left out.
 inline std::string svg(std::vector<frontier_curve> const& curves, std::string_view title,
                        picture_theme theme = picture_theme::follow_reader) {
   using namespace render_detail;
@@ -38,7 +39,7 @@ inline std::string svg(std::vector<frontier_curve> const& curves, std::string_vi
       most_memory = std::max(most_memory, memory);
       most_bubble = std::max(most_bubble, bubble);
     }
-  svg_chart chart{.x = {.least = least_memory - 0.03, .most = most_memory + 0.03},
+  svg_chart chart{.x = {.least = least_memory - 0.03, .most = most_memory + 0.22},
                   .y = {.most = 1.04 * most_bubble}};
   chart.x_percent = chart.y_percent = true;
   chart.place(56, 52, 680, 420);
@@ -48,29 +49,38 @@ inline std::string svg(std::vector<frontier_curve> const& curves, std::string_vi
              "bubble rate of the span");
   for (std::size_t i = 0; i < curves.size(); ++i)
     chart.curve(canvas, curves[i].least, "least" + std::to_string(i));
-  dot_labels labels(chart);
+  struct labelled {
+    double bubble, memory;
+    std::string name;
+  };
+  std::vector<labelled> dots;
   double y = 66;
-  for (std::size_t i = 0; i < curves.size(); ++i) {
+  for (std::size_t i = 0; i < curves.size(); ++i, y += 16) {
     frontier_curve const& c = curves[i];
-    std::string const n = std::to_string(i);
+    std::string const n = std::to_string(i), open = c.reached.empty() ? "pair" : "open" + n;
+    auto const dot = [&](double memory, double bubble, std::string const& look,
+                         std::string const& name) {
+      chart.dot(canvas, memory, bubble, look,
+                name + ", " + px(100 * memory) + " %: bubble " + px(100 * bubble) + " %");
+    };
     chart.curve(canvas, c.reached, "line" + n);
-    for (auto const& [memory, bubble] : c.reached)
-      chart.dot(canvas, memory, bubble, "dot" + n,
-                c.name + ", " + px(100 * memory) + " %: bubble " + px(100 * bubble) + " %");
+    for (auto const& [memory, bubble] : c.reached) dot(memory, bubble, "dot" + n, c.name);
     for (frontier_dot const& d : c.published) {
       if (d.memory > chart.x.most || d.bubble > chart.y.most) continue;
-      chart.dot(canvas, d.memory, d.bubble, "open" + n,
-                d.name + " (" + c.name + "), " + px(100 * d.memory) + " %: bubble " + px(100 * d.bubble)
-                    + " %");
-      labels.add(canvas, chart.x(d.memory), chart.y(d.bubble), d.name);
+      dot(d.memory, d.bubble, open, d.name + " (" + c.name + ")");
+      dots.push_back({d.bubble, d.memory, d.name});
     }
     if (c.reached.empty())
-      canvas.box(765, y - 7, 6, 6, "open" + n);
+      canvas.box(765, y - 7, 6, 6, open);
     else
       canvas.line(756, y - 4, 780, y - 4, "line" + n);
     canvas.text(786, y, c.name);
-    y += 16;
   }
+  // Lowest first: a label moves up where it has no room.
+  std::stable_sort(dots.begin(), dots.end(),
+                   [](labelled const& a, labelled const& b) { return a.bubble < b.bubble; });
+  dot_labels labels(chart);
+  for (labelled const& d : dots) labels.add(canvas, chart.x(d.memory), chart.y(d.bubble), d.name);
   y += 8;
   canvas.line(756, y - 4, 780, y - 4, "least0");
   canvas.text(786, y, "no schedule is below");

@@ -93,29 +93,41 @@ struct svg_chart {
   }
 };
 
-// Finds room for the labels of dots: each stands beside its dot, or higher where another stands already.
+// Finds room for the labels of dots: on the right of the dot, on its left, or higher.
 class dot_labels {
  public:
-  explicit dot_labels(svg_chart const& chart) : right_(chart.x.to) {}
+  explicit dot_labels(svg_chart const& chart) : least_(chart.x.from), most_(chart.x.to) {}
 
   void add(svg_canvas& canvas, double x, double y, std::string_view name) {
-    constexpr double width = 110, height = 9, step = 3;
-    double at = y + 3;
-    auto const taken = [&] {
-      return std::any_of(places_.begin(), places_.end(), [&](auto const& l) {
-        return l.first < x + width && x < l.first + width && l.second < at + height
-               && at < l.second + height;
-      });
-    };
-    while (taken()) at -= step;
-    places_.emplace_back(x, at);
-    bool const at_edge = x > right_ - width;
-    canvas.text(at_edge ? x - 6 : x + 6, at, name, at_edge ? "e s" : "s");
+    constexpr double gap = 6, letter = 4.6, step = 3;
+    double const width = letter * static_cast<double>(name.size());
+    label const right{x + gap, x + gap + width, y + 3}, left{x - gap - width, x - gap, y + 3};
+    for (double up = 0;; up += step)
+      for (label l : {right, left}) {
+        l.y -= up;
+        bool const last = l.y < 0;
+        if (!last && (l.from < least_ || l.to > most_ || is_taken(l))) continue;
+        places_.push_back(l);
+        bool const ends_at_dot = l.to < x;
+        canvas.text(ends_at_dot ? l.to : l.from, l.y, name, ends_at_dot ? "e s" : "s");
+        return;
+      }
   }
 
  private:
-  double right_;
-  std::vector<std::pair<double, double>> places_;
+  struct label {
+    double from, to, y;
+  };
+
+  bool is_taken(label const& l) const {
+    constexpr double height = 9;
+    return std::any_of(places_.begin(), places_.end(), [&](label const& other) {
+      return other.from < l.to && l.from < other.to && other.y < l.y + height && l.y < other.y + height;
+    });
+  }
+
+  double least_, most_;
+  std::vector<label> places_;
 };
 
 // Looks `line0`, `dot0`, ... of `count` series, in the palette's hues; `with_thin`: also `open0`,

@@ -1,0 +1,234 @@
+// `ashlar search` and `ashlar frontier` from end to end.
+#include "tool/run_tool.hpp"
+#include <ashlar/catalog.hpp>
+#include <ashlar/metrics.hpp>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+std::string const uneven = " --forward 10 --backward-input 13 --backward-weight 7 --transfer 1";
+
+nlohmann::json found(std::string const& options) {
+  tool_result const r = run_tool("search --as json " + options);
+  CAPTURE(options);
+  CHECK(r.err == "");
+  REQUIRE(r.code == 0);
+  return nlohmann::json::parse(r.out);
+}
+
+// Most forwards of a device without their weight pass, by the tokens alone.
+int peak_of(nlohmann::json const& schedule) {
+  int most = 0;
+  for (auto const& order : schedule["orders"]) {
+    int held = 0;
+    for (std::string const token : order) {
+      if (contains(token, "F")) most = std::max(most, ++held);
+      if (contains(token, "W")) --held;
+    }
+  }
+  return most;
+}
+
+std::vector<std::string> lines_of(std::string const& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("search: the schedule as JSON keeps the limit and lies above its bound") {
+  for (std::string const aim : {"span", "makespan", "program"})
+    for (int limit : {2, 4, 8}) {
+      nlohmann::json const s = found("-p 4 -m 8 --placement v --budget 200 --objective " + aim
+                                     + " --limit " + std::to_string(limit) + uneven);
+      CHECK(s["layout"] == "v");
+      CHECK(s["limit"] == limit);
+      CHECK(peak_of(s) <= limit);
+      CHECK(s["peak_activations"].size() == 4);
+      CHECK(s["reached"].get<long>() >= s["bound"].get<long>());
+      CHECK(s["bound"].get<long>() >= 8 * 60);
+      CHECK(s["optimal"] == (s["reached"] == s["bound"]));
+      if (aim == "program")
+        CHECK(s["reached"].get<long>() >= s["makespan"].get<long>());
+      else
+        CHECK(s["reached"] == s[aim]);
+    }
+}
+
+TEST_CASE("search: no worse than what is published on the same placement") {
+  using namespace ashlar;
+  nlohmann::json const s =
+      found("-p 4 -m 12 --placement looped -v 2 --limit 8 --budget 50 --objective makespan" + uneven);
+  schedule const known =
+      catalog::find("interleaved-zb")
+          ->make({.p = devices{4}, .m = micro_batches{12}, .cost = {{10, 13, 7}, 1}, .v = chunks{2}});
+  std::vector<int> const peaks = peak_activations(known);
+  REQUIRE(*std::max_element(peaks.begin(), peaks.end()) <= 8);
+  CHECK(s["reached"].get<tick>() <= makespan(known));
+}
+
+TEST_CASE("search: of all placements the best") {
+  nlohmann::json const s = found("-p 4 -m 8 --memory 50% --budget 400" + uneven);
+  REQUIRE(s["layouts"].size() == 5);
+  double least = 1e300;
+  for (auto const& l : s["layouts"]) {
+    CHECK(l["limit"] == 2 * l["chunks"].get<int>());
+    least = std::min(least, l["reached"].get<double>() / l["unit"].get<double>());
+  }
+  CHECK(s["reached"].get<double>() / s["unit"].get<double>() == least);
+  CHECK(s["stages"] == 4 * s["chunks"].get<int>());
+}
+
+TEST_CASE("search: the same seed gives the same bytes") {
+  std::string const options = "search -p 4 -m 8 --memory 0.5 --budget 300 --as json" + uneven;
+  std::string const first = run_tool(options + " --seed 7").out;
+  CHECK_FALSE(first.empty());
+  CHECK(run_tool(options + " --seed 7").out == first);
+  CHECK(run_tool(options + " --seed 8").out != first);
+}
+
+TEST_CASE("search: every format") {
+  std::string const options = "search -p 4 -m 8 --placement v --limit 4 --budget 100 --as ";
+  std::map<std::string, std::string> const beginning{{"text", "placement"}, {"json", "{\"schedule\""},
+                                                     {"svg", "<svg"},       {"html", "<!"},
+                                                     {"trace", "{"},        {"pytorch", "0F0"}};
+  for (auto const& [format, first] : beginning) {
+    tool_result const r = run_tool(options + format);
+    CAPTURE(format);
+    CHECK(r.code == 0);
+    CHECK(r.err.empty());
+    CHECK(r.out.substr(0, first.size()) == first);
+  }
+  tool_result const text = run_tool(options + "text");
+  CHECK(contains(text.out, "device 3 |"));
+  CHECK(contains(text.out, "within this limit"));
+
+  // What it writes for PyTorch is a schedule, by the tool's own proofs.
+  std::string const file = (scratch() / "found.csv").string();
+  for (std::string const format : {"pytorch", "pytorch-comms"}) {
+    CAPTURE(format);
+    CHECK(run_tool(options + format + " -o " + file).code == 0);
+    CHECK(run_tool("check " + file).code == 0);
+  }
+}
+
+TEST_CASE("search: costs of each stage, and time instead of a budget") {
+  std::string const costs =
+      scratch_file("costs.csv", "# a heavy last stage\n1,1,1\n2,2,2\n1,1,1\n3,4,3\n");
+  nlohmann::json const s = found("-p 4 -m 8 --placement linear --seconds 0.2 --per-stage " + costs);
+  CHECK(s["bound"].get<long>() >= 80);
+  CHECK(s["costs"]["per_stage"][3]["backward_input"] == 4);
+
+  // Not known to be optimal: the clock ends it.
+  nlohmann::json const timed = found("-p 4 -m 8 --placement v --limit 4 --seconds 0.3" + uneven);
+  CHECK(timed["optimal"] == false);
+  CHECK(timed["evaluations"].get<long>() > 10);
+}
+
+TEST_CASE("search: a limit that leaves no schedule") {
+  struct refusal {
+    char const* options;
+    char const* message;
+  };
+  for (auto const& [options, message] :
+       {refusal{"--placement v --limit 1", "must be at least 2, not 1"},
+        refusal{"--placement looped -v 4 --memory 20%", "must be at least 4, not 3"},
+        refusal{"-p 10 --memory 0.05", "10.00 % of what 1F1B holds"}}) {
+    CAPTURE(std::string(options));
+    tool_result const r = run_tool(std::string("search ") + options);
+    CHECK(r.code == 1);
+    CHECK(r.out.empty());
+    CHECK(contains(r.err, message));
+  }
+  CHECK(run_tool("frontier --to 0.2 --from 0.1").code == 1);
+}
+
+TEST_CASE("search and frontier: wrong usage") {
+  struct refusal {
+    char const* arguments;
+    char const* message;
+  };
+  for (auto const& [arguments, message] :
+       {refusal{"search --limit 4", "--placement any"},
+        refusal{"search --limit 0 --placement v", "--limit"},
+        refusal{"search --limit 4 --memory 1 --placement v", "--memory"},
+        refusal{"search --seconds 1 --budget 4", "--budget"},
+        refusal{"search --placement spiral", "spiral"},
+        refusal{"search --placement wave -v 3", "must be even, not 3"},
+        refusal{"search --placement linear -v 2", "goes with --placement looped or wave"},
+        refusal{"search -v 2", "goes with --placement looped or wave"},
+        refusal{"search --memory half", "not 'half'"},
+        refusal{"search --memory -1", "not '-1'"},
+        refusal{"search --memory nan", "not 'nan'"},
+        refusal{"search --memory 50%%", "not '50%%'"},
+        refusal{"search --budget 0", "--budget"},
+        refusal{"search --objective speed", "speed"},
+        refusal{"search --per-stage costs.csv", "one placement"},
+        refusal{"search --forward 0", "--forward must be from 1"},
+        refusal{"search --forward 2000000000000000000 -m 1000", "too many to be summed up"},
+        refusal{"search -p 0", "-p/--devices must be from 1 to 1024, not 0"},
+        refusal{"search -p 1024 -m 100000", "the limit is 1000000"},
+        refusal{"search -p 1000 -m 300", "the limit is 1000000"},
+        refusal{"frontier --steps 0", "--steps"},
+        refusal{"frontier --from 0.9 --to 0.5", "is above"},
+        refusal{"frontier --from x", "--from"},
+        refusal{"frontier --as png", "png"}}) {
+    CAPTURE(std::string(arguments));
+    tool_result const r = run_tool(arguments, 5);
+    CHECK(r.code == 2);
+    CHECK(r.out.empty());
+    CAPTURE(r.err);
+    CHECK(contains(r.err, message));
+  }
+}
+
+TEST_CASE("frontier: more memory is never worse, and nothing is below its bound") {
+  std::string const options = "frontier -p 4 -m 8 --from 0.25 --steps 6 --budget 20" + uneven;
+  tool_result const r = run_tool(options + " --as csv");
+  REQUIRE(r.code == 0);
+  std::vector<std::string> const lines = lines_of(r.out);
+  REQUIRE(lines.size() > 20);
+  CHECK(lines[0] == "placement,schedule,activations,memory,bubble_rate_span,least_bubble_rate_span");
+
+  auto const all = nlohmann::json::parse(run_tool(options + " --as json").out);
+  REQUIRE(all.size() == 6);
+  std::size_t rows = 1;
+  for (auto const& part : all) {
+    double memory = 0, bubble = 1;
+    for (auto const& point : part["searched"]) {
+      CHECK(point["memory"].get<double>() > memory);
+      CHECK(point["bubble_rate_span"].get<double>() <= bubble);
+      CHECK(point["bubble_rate_span"].get<double>()
+            >= point["least_bubble_rate_span"].get<double>() - 1e-12);
+      memory = point["memory"];
+      bubble = point["bubble_rate_span"];
+    }
+    for (auto const& known : part["published"])  // which the search began with
+      if (known["memory"].get<double>() <= memory && !part["searched"].empty())
+        CHECK(known["bubble_rate_span"].get<double>() >= bubble);
+    rows += part["searched"].size() + part["published"].size();
+  }
+  CHECK(rows == lines.size());
+  CHECK(run_tool(options + " --as svg").out.starts_with("<svg"));
+  CHECK(contains(run_tool(options).out, "no less than %"));
+}
+
+TEST_CASE("frontier: one placement") {
+  auto const all = nlohmann::json::parse(
+      run_tool("frontier -p 4 -m 8 --placement v --from 50% --to 100% --steps 2 --budget 20 --as json")
+          .out);
+  REQUIRE(all.size() == 1);
+  CHECK(all[0]["placement"] == "v");
+  CHECK(all[0]["searched"].size() == 2);
+  CHECK(all[0]["searched"][1]["limit"] == 8);
+}
