@@ -75,16 +75,16 @@ TEST_CASE("no longer than the best public schedulers at the same peak") {
 // placement under M chunk activations, on a chain under M micro-batches, and with deferred weights.
 TEST_CASE("no schedule beats the lower bounds") {
   for (char const* name : {"v-min", "v-half", "v-zb", "zbv", "zb-1p", "zb-2p", "zb-h1", "zb-h2"})
-    for (auto const& times : {std::array<tick, 4>{1, 1, 1, 0},
+    for (auto const& ticks : {std::array<tick, 4>{1, 1, 1, 0},
                               {10, 13, 7, 1},
                               {100, 104, 94, 7},
                               {3, 1, 2, 1},
                               {1, 4, 2, 0}})
       for (int p = 2; p <= 6; ++p) {
-        auto const [f, b, w, c] = times;
+        auto const [f, b, w, c] = ticks;
         CAPTURE(name);
         CAPTURE(p);
-        CAPTURE(times[0]);
+        CAPTURE(ticks[0]);
         schedule const s = catalog::find(name)->make({.p = devices{p},
                                                       .m = micro_batches{4 * p},
                                                       .cost = costs(stage_cost{f, b, w}, c),

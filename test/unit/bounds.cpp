@@ -62,7 +62,7 @@ constexpr bool test_memory_for_all() {
 }
 BOTH_TIMES("memory for two micro-batches", test_memory_for_all)
 
-constexpr bool test_one_device() {
+constexpr bool test_device_alone() {
   bound const b = lower_bound(on_chain(1, 4, 1, {2, 3, 4}));
   HOLDS(b.span == 36 && b.makespan == 36 && b.span_by == held_by::work);
   workload again = on_chain(1, 4, 1, {2, 3, 4, 5});
@@ -72,7 +72,7 @@ constexpr bool test_one_device() {
   HOLDS(lower_bound(again).span == 8);
   return true;
 }
-BOTH_TIMES("a device alone works all the time", test_one_device)
+BOTH_TIMES("a device alone works all the time", test_device_alone)
 
 constexpr bool test_closed_forms() {
   for (int p : {2, 5, 8})
