@@ -37,6 +37,10 @@ int peak_of(nlohmann::json const& schedule) {
   return most;
 }
 
+struct refused_line {
+  std::string arguments, message;
+};
+
 std::vector<std::string> lines_of(std::string const& text) {
   std::vector<std::string> lines;
   std::istringstream in(text);
@@ -102,12 +106,12 @@ TEST_CASE("search: every format") {
   std::map<std::string, std::string> const beginning{{"text", "placement"}, {"json", "{\"schedule\""},
                                                      {"svg", "<svg"},       {"html", "<!"},
                                                      {"trace", "{"},        {"pytorch", "0F0"}};
-  for (auto const& [format, first] : beginning) {
-    tool_result const r = run_tool(options + format);
-    CAPTURE(format);
+  for (auto const& b : beginning) {
+    CAPTURE(b.first);
+    tool_result const r = run_tool(options + b.first);
     CHECK(r.code == 0);
     CHECK(r.err.empty());
-    CHECK(r.out.substr(0, first.size()) == first);
+    CHECK(r.out.substr(0, b.second.size()) == b.second);
   }
   tool_result const text = run_tool(options + "text");
   CHECK(contains(text.out, "device 3 |"));
@@ -136,59 +140,51 @@ TEST_CASE("search: costs of each stage, and time instead of a budget") {
 }
 
 TEST_CASE("search: a limit that leaves no schedule") {
-  struct refusal {
-    char const* options;
-    char const* message;
-  };
-  for (auto const& [options, message] :
-       {refusal{"--placement v --limit 1", "must be at least 2, not 1"},
-        refusal{"--placement looped -v 4 --memory 20%", "must be at least 4, not 3"},
-        refusal{"-p 10 --memory 0.05", "10.00 % of what 1F1B holds"}}) {
-    CAPTURE(std::string(options));
-    tool_result const r = run_tool(std::string("search ") + options);
+  for (refused_line const& asked :
+       {refused_line{"--placement v --limit 1", "must be at least 2, not 1"},
+        refused_line{"--placement looped -v 4 --memory 20%", "must be at least 4, not 3"},
+        refused_line{"-p 10 --memory 0.05", "10.00 % of what 1F1B holds"}}) {
+    CAPTURE(asked.arguments);
+    tool_result const r = run_tool("search " + asked.arguments);
     CHECK(r.code == 1);
     CHECK(r.out.empty());
-    CHECK(contains(r.err, message));
+    CHECK(contains(r.err, asked.message));
   }
   CHECK(run_tool("frontier --to 0.2 --from 0.1").code == 1);
 }
 
 TEST_CASE("search and frontier: wrong usage") {
-  struct refusal {
-    char const* arguments;
-    char const* message;
-  };
-  for (auto const& [arguments, message] :
-       {refusal{"search --limit 4", "--placement any"},
-        refusal{"search --limit 0 --placement v", "--limit"},
-        refusal{"search --limit 4 --memory 1 --placement v", "--memory"},
-        refusal{"search --seconds 1 --budget 4", "--budget"},
-        refusal{"search --placement spiral", "spiral"},
-        refusal{"search --placement wave -v 3", "must be even, not 3"},
-        refusal{"search --placement linear -v 2", "goes with --placement looped or wave"},
-        refusal{"search -v 2", "goes with --placement looped or wave"},
-        refusal{"search --memory half", "not 'half'"},
-        refusal{"search --memory -1", "not '-1'"},
-        refusal{"search --memory nan", "not 'nan'"},
-        refusal{"search --memory 50%%", "not '50%%'"},
-        refusal{"search --budget 0", "--budget"},
-        refusal{"search --objective speed", "speed"},
-        refusal{"search --per-stage costs.csv", "one placement"},
-        refusal{"search --forward 0", "--forward must be from 1"},
-        refusal{"search --forward 2000000000000000000 -m 1000", "too many to be summed up"},
-        refusal{"search -p 0", "-p/--devices must be from 1 to 1024, not 0"},
-        refusal{"search -p 1024 -m 100000", "the limit is 1000000"},
-        refusal{"search -p 1000 -m 300", "the limit is 1000000"},
-        refusal{"frontier --steps 0", "--steps"},
-        refusal{"frontier --from 0.9 --to 0.5", "is above"},
-        refusal{"frontier --from x", "--from"},
-        refusal{"frontier --as png", "png"}}) {
-    CAPTURE(std::string(arguments));
-    tool_result const r = run_tool(arguments, 5);
+  for (refused_line const& asked :
+       {refused_line{"search --limit 4", "--placement any"},
+        refused_line{"search --limit 0 --placement v", "--limit"},
+        refused_line{"search --limit 4 --memory 1 --placement v", "--memory"},
+        refused_line{"search --seconds 1 --budget 4", "--budget"},
+        refused_line{"search --placement spiral", "spiral"},
+        refused_line{"search --placement wave -v 3", "must be even, not 3"},
+        refused_line{"search --placement linear -v 2", "goes with --placement looped or wave"},
+        refused_line{"search -v 2", "goes with --placement looped or wave"},
+        refused_line{"search --memory half", "not 'half'"},
+        refused_line{"search --memory -1", "not '-1'"},
+        refused_line{"search --memory nan", "not 'nan'"},
+        refused_line{"search --memory 50%%", "not '50%%'"},
+        refused_line{"search --budget 0", "--budget"},
+        refused_line{"search --objective speed", "speed"},
+        refused_line{"search --per-stage costs.csv", "one placement"},
+        refused_line{"search --forward 0", "--forward must be from 1"},
+        refused_line{"search --forward 2000000000000000000 -m 1000", "too many to be summed up"},
+        refused_line{"search -p 0", "-p/--devices must be from 1 to 1024, not 0"},
+        refused_line{"search -p 1024 -m 100000", "the limit is 1000000"},
+        refused_line{"search -p 1000 -m 300", "the limit is 1000000"},
+        refused_line{"frontier --steps 0", "--steps"},
+        refused_line{"frontier --from 0.9 --to 0.5", "is above"},
+        refused_line{"frontier --from x", "--from"},
+        refused_line{"frontier --as png", "png"}}) {
+    CAPTURE(asked.arguments);
+    tool_result const r = run_tool(asked.arguments, 5);
     CHECK(r.code == 2);
     CHECK(r.out.empty());
     CAPTURE(r.err);
-    CHECK(contains(r.err, message));
+    CHECK(contains(r.err, asked.message));
   }
 }
 
