@@ -55,11 +55,9 @@ std::vector<row> rows_of(compare_options const& o) {
   return rows;
 }
 
-std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
-
 std::string peaks_of(ashlar::comparison const& c) {
   auto const [least, most] = std::minmax_element(c.peaks.begin(), c.peaks.end());
-  return *least == *most ? percent(*most) : percent(*least) + "-" + percent(*most);
+  return *least == *most ? percent(*most, 1) : percent(*least, 1) + "-" + percent(*most, 1);
 }
 
 void print_text(std::vector<row> const& rows) {
@@ -79,7 +77,7 @@ void print_text(std::vector<row> const& rows) {
                      fmt::format("{:g}", c.makespan), least(&compared_bound::makespan),
                      gap_to(c.makespan, &compared_bound::makespan), fmt::format("{:g}", c.span),
                      least(&compared_bound::span), gap_to(c.span, &compared_bound::span),
-                     percent(c.bubble_rate), percent(c.bubble_rate_span), peaks_of(c),
+                     percent(c.bubble_rate, 1), percent(c.bubble_rate_span, 1), peaks_of(c),
                      fmt::format("{:g}", c.weight_copies), std::to_string(c.transfers),
                      fmt::format("{:g}", c.exposed_communication)});
   }
@@ -146,7 +144,7 @@ std::string csv_of(std::vector<row> const& rows) {
   return text;
 }
 
-std::string svg_of(std::vector<row> const& rows, shape_options const& shape) {
+std::string chart_of(std::vector<row> const& rows, shape_options const& shape) {
   std::vector<ashlar::comparison> drawn;
   for (row const& r : rows)
     if (r.refused.empty()) drawn.push_back(r.numbers);
@@ -162,7 +160,7 @@ int compare_all(compare_options const& o) {
   else
     write_text(o.output, o.format == "csv"    ? csv_of(rows)
                          : o.format == "json" ? json_of(rows).dump(1) + "\n"
-                                              : svg_of(rows, o.shape));
+                                              : chart_of(rows, o.shape));
   return done;
 }
 

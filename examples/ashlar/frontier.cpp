@@ -121,8 +121,6 @@ std::vector<frontier_part> parts_of(frontier_options const& o) {
   return parts;
 }
 
-std::string percent(double share) { return fmt::format("{:.2f}", 100 * share); }
-
 std::string text_of(std::vector<frontier_part> const& parts) {
   std::vector<std::vector<std::string>> cells{
       {"placement", "schedule", "activations", "memory %", "bubble %", "no less than %"}};
@@ -176,7 +174,7 @@ std::string json_of(std::vector<frontier_part> const& parts) {
   return out.dump(1) + "\n";
 }
 
-std::string svg_of(std::vector<frontier_part> const& parts, frontier_options const& o) {
+std::string chart_of(std::vector<frontier_part> const& parts, frontier_options const& o) {
   std::vector<ashlar::frontier_curve> curves;
   for (frontier_part const& part : parts) {
     ashlar::frontier_curve& c = curves.emplace_back(ashlar::frontier_curve{part.name, {}, {}});
@@ -202,7 +200,7 @@ int frontier(frontier_options const& o) {
   }
   write_text(o.output, o.format == "csv"    ? csv_of(parts)
                        : o.format == "json" ? json_of(parts)
-                       : o.format == "svg"  ? svg_of(parts, o)
+                       : o.format == "svg"  ? chart_of(parts, o)
                                             : text_of(parts));
   return done;
 }

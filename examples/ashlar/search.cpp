@@ -40,8 +40,6 @@ ashlar::objective aim_of(std::string const& name) {
   return name == "makespan" ? makespan : name == "program" ? program : span;
 }
 
-std::string percent(double share) { return fmt::format("{:.2f}", 100 * share); }
-
 // Those that the limit leaves a schedule for. Where it is so for none, `why` says how small it may be.
 std::vector<ashlar::layout_choice> choices_of(search_options const& o, std::string& why) {
   std::vector<ashlar::layout_choice> feasible;

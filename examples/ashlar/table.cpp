@@ -23,4 +23,6 @@ std::string table(std::vector<std::vector<std::string>> const& rows, std::size_t
   return text;
 }
 
+std::string percent(double share, int digits) { return fmt::format("{:.{}f}", 100 * share, digits); }
+
 }  // namespace tool

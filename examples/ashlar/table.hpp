@@ -11,4 +11,7 @@ namespace tool {
 // rows have as many cells as the first.
 std::string table(std::vector<std::vector<std::string>> const& rows, std::size_t left = 0);
 
+// A share as a number of percent.
+std::string percent(double share, int digits = 2);
+
 }  // namespace tool

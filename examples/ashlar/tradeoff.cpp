@@ -56,7 +56,7 @@ nlohmann::json json_of(std::vector<studied_schedule> const& all) {
   return out;
 }
 
-std::string svg_of(std::vector<studied_schedule> const& all, std::string const& title) {
+std::string chart_of(std::vector<studied_schedule> const& all, std::string const& title) {
   std::vector<ashlar::tradeoff_curve> curves;
   for (studied_schedule const& s : all) {
     ashlar::tradeoff_curve& c = curves.emplace_back(ashlar::tradeoff_curve{s.name, {}, {}, {}});
@@ -77,7 +77,7 @@ int tradeoff(tradeoff_options const& o) {
   if (o.format == "text")
     print_text(all);
   else
-    write_text(o.output, o.format == "json" ? json_of(all).dump(1) + "\n" : svg_of(all, study.title));
+    write_text(o.output, o.format == "json" ? json_of(all).dump(1) + "\n" : chart_of(all, study.title));
   return done;
 }
 

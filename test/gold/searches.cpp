@@ -9,24 +9,22 @@
 #include <cstdint>
 
 using namespace ashlar;
-using known_bubbles::known;
-using known_bubbles::rounding;
 
 namespace {
 
-search_result search_known(known const& k, std::int64_t passes) {
+search_result search_known(known_bubbles::known const& k, std::int64_t passes) {
   return search({.where = k.where(), .m = micro_batches{k.m}, .cost = k.all_costs(), .limit = k.limit},
                 {.passes = passes, .aim = objective::span});
 }
 
 // Where it takes tens of millions of passes to come near.
-bool is_hard(known const& k) {
+bool is_hard(known_bubbles::known const& k) {
   return (k.p == 16 && k.cost[0] == 100 && k.limit == 32) || k.chunks_of_a_device == 1;
 }
 
 TEST_CASE("a little effort comes within a tenth and a thousandth of the least known bubble") {
   int proved = 0, known_or_better = 0, better_than_public = 0;
-  for (known const& k : known_bubbles::table) {
+  for (known_bubbles::known const& k : known_bubbles::table) {
     CAPTURE(k.p);
     CAPTURE(k.m);
     CAPTURE(k.limit);
@@ -38,11 +36,11 @@ TEST_CASE("a little effort comes within a tenth and a thousandth of the least kn
     CHECK(is_within(r.best, k.limit));
     CHECK(r.reached == span(r.best));
     CHECK(r.reached >= r.least->span);
-    CHECK(rate >= k.least - rounding);
+    CHECK(rate >= k.least - known_bubbles::rounding);
     CHECK(rate <= (is_hard(k) ? 1.7 : 1.1) * k.reached + .001);
     proved += r.reached == r.least->span ? 1 : 0;
-    known_or_better += rate <= k.reached + rounding ? 1 : 0;
-    better_than_public += rate < k.published - rounding ? 1 : 0;
+    known_or_better += rate <= k.reached + known_bubbles::rounding ? 1 : 0;
+    better_than_public += rate < k.published - known_bubbles::rounding ? 1 : 0;
   }
   MESSAGE(proved << " proved, " << known_or_better << " as good as known, " << better_than_public
                  << " better than public schedulers, of " << known_bubbles::table.size());
@@ -54,7 +52,7 @@ TEST_CASE("a little effort comes within a tenth and a thousandth of the least kn
 // Where the bound is reached: it is met exactly, and that ends the search.
 TEST_CASE("proved optimal schedules") {
   int met = 0;
-  for (known const& k : known_bubbles::table) {
+  for (known_bubbles::known const& k : known_bubbles::table) {
     bool const small = k.p == 4 && (k.limit == 6 || k.limit == 7);
     bool const unit = k.cost[0] == 1 && (k.limit == 8 || k.limit == 16);
     bool const long_weights = k.p == 8 && k.cost[0] == 100 && (k.limit == 10 || k.limit == 14);
@@ -71,7 +69,7 @@ TEST_CASE("proved optimal schedules") {
 
 // The catalog's own schedules of these placements are no match under half of V-ZB's memory.
 TEST_CASE("better than all of the catalog that fits") {
-  for (known const& k : known_bubbles::table) {
+  for (known_bubbles::known const& k : known_bubbles::table) {
     if (k.p != 8 || k.chunks_of_a_device != 2 || k.limit >= 16) continue;
     tick const found = search_known(k, 200'000).reached;
     for (published_schedule const& s : published_on(k.where(), micro_batches{k.m}, k.all_costs())) {
