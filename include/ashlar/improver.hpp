@@ -31,7 +31,7 @@ struct effort {
 struct score {
   tick first = max_tick, then = max_tick;
 
-  friend constexpr bool operator==(score const&, score const&) = default;
+  friend constexpr bool operator==(score const&, score const&) = default;  // for nvcc, by name
   friend constexpr auto operator<=>(score const&, score const&) = default;
 };
 
