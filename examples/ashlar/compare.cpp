@@ -71,7 +71,7 @@ void print_text(std::vector<row> const& rows) {
       return r.least ? fmt::format("{:g}", *r.least.*which) : "-";
     };
     auto const gap_to = [&](double reached, double compared_bound::*which) {
-      return r.least ? percent(ashlar::gap(reached, *r.least.*which)) : "-";
+      return r.least ? percent(ashlar::gap(reached, *r.least.*which), 1) : "-";
     };
     cells.push_back({r.entry->name, std::to_string(c.device_count), std::to_string(c.stage_count),
                      fmt::format("{:g}", c.makespan), least(&compared_bound::makespan),

@@ -73,7 +73,7 @@ TEST_CASE("Controllable Memory's table: the finished schedules") {
     for (int p = 3; p <= 8; ++p) {
       CAPTURE(row.name);
       CAPTURE(p);
-      measured const found = measure(row.name, p, 300'000);
+      measured const found = measure(row.name, p, 3'000'000);
       CHECK(found.peak == row.peak(p));
       CHECK(found.in_span == row.reordered(p));
     }
