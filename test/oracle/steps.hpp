@@ -189,8 +189,8 @@ class steps {
     if (i.code == opcode::compute || i.code == opcode::optimize) return 0;
     if (i.code == opcode::send || i.code == opcode::receive)
       return p_.lanes == ashlar::transfer_lanes::one ? 1 : 1 + i.peer;
-    bool const alone = meaning_.devices_of(i.what.stage).size() == 1 && p_.data_ranks == 1;
-    return i.code == opcode::reduce && alone ? 0 : lanes_ - 1;
+    if (i.code != opcode::reduce) return lanes_ - 1;  // that of statistics is of no stage
+    return meaning_.devices_of(i.what.stage).size() == 1 && p_.data_ranks == 1 ? 0 : lanes_ - 1;
   }
 
   // How many transfers between the same two devices in the same direction come before.
