@@ -28,24 +28,33 @@ class search {
       left_.resize(static_cast<std::size_t>(w.where.device_count()), 0);
       left_[static_cast<std::size_t>(d)] += jobs_.back().length;
     };
-    for (int m = 0; m < w.micro_batch_count; ++m) {
-      int const first = static_cast<int>(jobs_.size());
-      for (int s = 0; s < S; ++s)
-        add({pass_kind::forward, s, m}, s > 0 ? std::vector{first + s - 1} : std::vector<int>{});
-      if (!w.trains) continue;
-      int gradient = -1;
+    auto const at = [&](std::vector<int> const& numbers, int s, int m) {
+      return numbers[static_cast<std::size_t>(m * S + s)];
+    };
+    std::vector<int> forwards, gradients(static_cast<std::size_t>(w.micro_batch_count * S), -1);
+    for (int m = 0; m < w.micro_batch_count; ++m)
+      for (int s = 0; s < S; ++s) {
+        std::vector<int> needs;
+        if (s > 0) needs.push_back(at(forwards, s - 1, m));
+        if (m % w.sequence_chunks != 0) needs.push_back(at(forwards, s, m - 1));
+        forwards.push_back(static_cast<int>(jobs_.size()));
+        add({pass_kind::forward, s, m}, needs);
+      }
+    for (int turn = 0; w.trains && turn < w.micro_batch_count; ++turn)
       for (int s = S; s-- > 0;) {
-        std::vector<int> needs{first + s};
-        if (w.recomputes) {
-          add({pass_kind::recompute, s, m}, {first + s});
+        int const m = in_turn(turn);
+        std::vector<int> needs{at(forwards, s, m)};
+        if (w.recomputes(s)) {
+          add({pass_kind::recompute, s, m}, {at(forwards, s, m)});
           needs.push_back(static_cast<int>(jobs_.size()) - 1);
         }
-        if (gradient >= 0) needs.push_back(gradient);
-        gradient = static_cast<int>(jobs_.size());
+        if (s + 1 < S) needs.push_back(at(gradients, s + 1, m));
+        if ((m + 1) % w.sequence_chunks != 0) needs.push_back(at(gradients, s, m + 1));
+        int const gradient = gradients[static_cast<std::size_t>(m * S + s)] =
+            static_cast<int>(jobs_.size());
         add({w.splits_backward ? pass_kind::backward_input : pass_kind::backward, s, m}, needs);
         if (w.splits_backward) add({pass_kind::backward_weight, s, m}, {gradient});
       }
-    }
     auto const p = static_cast<std::size_t>(w.where.device_count());
     last_.assign(p, -1);
     held_.assign(p, 0);
@@ -73,17 +82,38 @@ class search {
     bool done = false;
   };
 
+  // The chunks of a sequence go backward in reverse. An involution.
+  int in_turn(int m) const {
+    int const q = w_.sequence_chunks;
+    return m / q * q + q - 1 - m % q;
+  }
+
+  bool comes_before(pass x, pass y) const {
+    if (x.kind == pass_kind::forward) return x.micro_batch < y.micro_batch;
+    return in_turn(x.micro_batch) < in_turn(y.micro_batch);
+  }
+
+  // What of the activations that count a pass takes at its start, and what it gives back at its end.
+  bool takes(pass what) const {
+    return what.kind
+           == (w_.taken_by == pass_kind::recompute && w_.recomputes(what.stage) ? pass_kind::recompute
+                                                                                : pass_kind::forward);
+  }
+  bool gives_back(pass what) const {
+    return !w_.trains || what.kind == pass_kind::backward
+           || (w_.splits_backward && what.kind == w_.given_back_by);
+  }
+
   bool may_run(job const& x) const {
     if (x.done
-        || (x.what.kind == pass_kind::forward
-            && held_[static_cast<std::size_t>(x.device)] >= w_.limit_of(x.device)))
+        || (takes(x.what) && held_[static_cast<std::size_t>(x.device)] >= w_.limit_of(x.device)))
       return false;
     for (int y : x.needs)
       if (!jobs_[static_cast<std::size_t>(y)].done) return false;
     if (!in_order_) return true;
     for (job const& y : jobs_)
       if (!y.done && y.what.kind == x.what.kind && y.what.stage == x.what.stage
-          && y.what.micro_batch < x.what.micro_batch)
+          && comes_before(y.what, x.what))
         return false;
     return true;
   }
@@ -110,8 +140,7 @@ class search {
       auto const d = static_cast<std::size_t>(chosen.device);
       place(chosen);
       int const before = last_[d];
-      int const change = (chosen.what.kind == pass_kind::forward ? 1 : 0)
-                         - (gives_weight_gradient(chosen.what.kind) || !w_.trains ? 1 : 0);
+      int const change = (takes(chosen.what) ? 1 : 0) - (gives_back(chosen.what) ? 1 : 0);
       chosen.done = true;
       last_[d] = static_cast<int>(x);
       left_[d] -= chosen.length;

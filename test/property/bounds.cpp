@@ -108,13 +108,21 @@ workload tiny_workload(dice& d) {
       w.where = random_placement(d, p, stages{d.between(1, 4)});
   }
   w.micro_batch_count = d.between(1, p.value == 1 ? 5 : 4);
+  if (d.percent(20)) {
+    w.sequence_chunks = d.between(1, 3);
+    w.micro_batch_count = w.sequence_chunks * d.between(1, 4 / w.sequence_chunks);
+  }
   w.trains = !d.percent(5);
   w.splits_backward = d.percent(70);
-  w.recomputes = w.trains && d.percent(10);
+  if (bool const again = d.percent(20); again && w.trains)
+    for (int stage = 0; stage < w.where.stage_count(); ++stage)
+      if (d.percent(70)) w.recomputed.push_back(stage);
+  if (d.percent(50)) w.taken_by = pass_kind::recompute;
+  if (d.percent(20)) w.given_back_by = pass_kind::backward_input;
   w.cost = d.percent(30) ? costs(stage_cost{}, d.between(0, 1)) : random_costs(d, w.where.stage_count());
   w.limits.clear();
   for (int e = 0; e < w.where.device_count(); ++e)
-    w.limits.push_back(std::max(1, smallest_limit(w.where, e, w.trains) + d.between(0, 3)));
+    w.limits.push_back(std::max(1, chunk_count(w.where, e) * w.sequence_chunks) + d.between(0, 3));
   return w;
 }
 

@@ -18,12 +18,20 @@ constexpr workload on_chain(int p, int m, int limit, stage_cost c = {}, tick tra
 }
 
 constexpr bool test_smallest_limit() {
-  HOLDS(smallest_limit(linear(devices{4}), 2) == 1);
-  HOLDS(smallest_limit(v_shape(devices{4}), 0) == 2);
-  HOLDS(smallest_limit(looped(devices{4}, chunks{3}), 3) == 3);
-  HOLDS(smallest_limit(looped(devices{4}, chunks{3}), 3, false) == 1);
+  auto const least = [](placement const& where, int device) {
+    return smallest_limit(workload{.where = where}, device);
+  };
+  HOLDS(least(linear(devices{4}), 2) == 1 && least(v_shape(devices{4}), 0) == 2);
+  workload w{.where = looped(devices{4}, chunks{3}), .micro_batch_count = 4};
+  HOLDS(smallest_limit(w, 3) == 3);
+  w.sequence_chunks = 4;
+  HOLDS(smallest_limit(w, 3) == 12 && check(w).ok());
+  w.sequence_chunks = 3;
+  HOLDS(check(w).broken == rule::micro_batches_fill_blocks && check(w).number == 3);
+  w.trains = false;
+  HOLDS(smallest_limit(w, 3) == 1);
   placement one_of_two(devices{2}, {{0, 0, 0}});
-  HOLDS(smallest_limit(one_of_two, 0) == 3 && smallest_limit(one_of_two, 1) == 0);
+  HOLDS(least(one_of_two, 0) == 3 && least(one_of_two, 1) == 0);
   HOLDS(check(on_v(2, 2, 2)).ok());
   diagnosis const d = check(on_v(2, 2, 1));
   HOLDS(d.broken == rule::parameter_is_at_least && d.which == parameter::activation_limit);
@@ -66,13 +74,37 @@ constexpr bool test_device_alone() {
   bound const b = lower_bound(on_chain(1, 4, 1, {2, 3, 4}));
   HOLDS(b.span == 36 && b.makespan == 36 && b.span_by == held_by::work);
   workload again = on_chain(1, 4, 1, {2, 3, 4, 5});
-  again.recomputes = true;
+  again.recomputed = {0};
   HOLDS(lower_bound(again).span == 4 * 14);
   again.trains = false;
   HOLDS(lower_bound(again).span == 8);
   return true;
 }
 BOTH_TIMES("a device alone works all the time", test_device_alone)
+
+// With room for one: the next forward waits for the weight pass, or only for the input pass; what is
+// recomputed is held only then.
+constexpr bool test_what_counts() {
+  workload w = on_chain(2, 2, 1);
+  w.recomputed = {0, 1};
+  HOLDS(lower_bound(w).makespan == 2 * 6);  // F F R I I W, device 0 recomputes while it waits
+  w.given_back_by = pass_kind::backward_input;
+  HOLDS(lower_bound(w).makespan == 11);
+  w.taken_by = pass_kind::recompute;
+  HOLDS(lower_bound(w).makespan == 9);  // device 0: F F, then R I R I W W with an idle tick between
+  return true;
+}
+BOTH_TIMES("activations count between two passes", test_what_counts)
+
+// Both chunks of a sequence come before the first goes back.
+constexpr bool test_sequence_chunks() {
+  workload w = on_chain(2, 2, 2);
+  HOLDS(lower_bound(w).makespan == 7);
+  w.sequence_chunks = 2;
+  HOLDS(lower_bound(w).makespan == 8);  // device 1: F F I, then device 0: I I W W
+  return true;
+}
+BOTH_TIMES("sequences turn when all of their chunks have come", test_sequence_chunks)
 
 constexpr bool test_closed_forms() {
   for (int p : {2, 5, 8})
@@ -117,9 +149,9 @@ BOTH_TIMES("chunks of unlike length", test_chunks_of_unlike_length)
 constexpr bool test_workload_of() {
   schedule const s = one_f_one_b(2, 2);
   workload const w = workload_of(s);
-  HOLDS(has_workload(s) && w.limits == std::vector<int>{2} && !w.splits_backward && !w.recomputes);
+  HOLDS(has_workload(s) && w.limits == std::vector<int>{2} && !w.splits_backward && w.recomputed.empty());
   HOLDS(w.where == linear(devices{2}) && w.micro_batch_count == 2);
-  HOLDS(workload_of(recomputed(2) | repeat(micro_batches{2})).recomputes);
+  HOLDS(workload_of(recomputed(2) | repeat(micro_batches{2})).recomputed == std::vector{0, 1});
   HOLDS(!has_workload(fork_join() | repeat(micro_batches{2})));
   HOLDS(!has_workload(two_ways(2) | repeat(micro_batches{2})));
   HOLDS(workload_of(catalog::zb_h1(devices{2}) | repeat(micro_batches{2})).splits_backward);

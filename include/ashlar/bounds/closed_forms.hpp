@@ -16,7 +16,7 @@ constexpr tick busiest_work(workload const& w) {
   for (int stage = 0; stage < w.where.stage_count(); ++stage) {
     stage_cost const& c = w.cost.of_stage(stage);
     tick once = c.forward;
-    if (w.trains) once += c.of(pass_kind::backward) + (w.recomputes ? c.of(pass_kind::recompute) : 0);
+    if (w.trains) once += c.of(pass_kind::backward) + (w.recomputes(stage) ? c.of(pass_kind::recompute) : 0);
     tick& sum = work[static_cast<std::size_t>(w.where.device_of(0, stage))];
     sum += w.micro_batch_count * once;
     most = sum > most ? sum : most;
@@ -24,18 +24,22 @@ constexpr tick busiest_work(workload const& w) {
   return most;
 }
 
-// From the start of a stage's forward to the end of the pass that frees its activation, if nothing has
-// to wait.
+// How long a stage's activation counts at least, if nothing has to wait. What a stage recomputes, it may
+// recompute while the others are at work.
 constexpr tick shortest_lifespan(workload const& w, int stage) {
-  tick sum = w.cost.of_stage(stage).of(pass_kind::forward);
-  if (!w.trains) return sum;
-  sum += w.cost.of_stage(stage).of(pass_kind::backward);
+  stage_cost const& own = w.cost.of_stage(stage);
+  if (!w.trains) return own.forward;
+  bool const input_only = w.splits_backward && w.given_back_by == pass_kind::backward_input;
+  tick const backward = own.of(input_only ? pass_kind::backward_input : pass_kind::backward);
+  tick const again = w.recomputes(stage) ? own.of(pass_kind::recompute) : 0;
+  if (w.taken_by == pass_kind::recompute && !w.recomputed.empty()) return again + backward;
+  tick others = 0;
   for (int next = stage + 1; next < w.where.stage_count(); ++next) {
     stage_cost const& c = w.cost.of_stage(next);
-    sum += c.forward + (w.splits_backward ? c.backward_input : c.of(pass_kind::backward));
-    if (w.where.device_of(0, next) != w.where.device_of(0, next - 1)) sum += 2 * w.cost.transfer;
+    others += c.forward + (w.splits_backward ? c.backward_input : c.of(pass_kind::backward));
+    if (w.where.device_of(0, next) != w.where.device_of(0, next - 1)) others += 2 * w.cost.transfer;
   }
-  return sum;
+  return own.forward + (others > again ? others : again) + backward;
 }
 
 // Little's law: activations times lifespans is an area of a device's memory over time.

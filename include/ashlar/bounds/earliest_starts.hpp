@@ -85,7 +85,8 @@ class earliest_starts {
     tick t = origin_ == whole || origin_ == d ? 0 : any_time;
     if (j > 0) t = later(t, end(k, stage, j - 1));
     if (k > 0) t = later(t, end(k - 1, stage, j));
-    if (k == 0 && j >= limit) t = later(t, end(f_.step_count() - 1, stage, j - limit));
+    if (k == f_.takes && j >= limit) t = later(t, end(f_.gives, stage, j - limit));
+    if (f_.sequence_chunks > 1) t = later(t, turn(k, stage, j));
     int const before = stage - f_.direction(k);
     if (before != stage && before >= 0 && before < f_.stage_count())
       t = later(t, after(end(k, before, j), f_.device_of(before) == d ? 0 : f_.transfer));
@@ -94,6 +95,17 @@ class earliest_starts {
     // Behind all that comes before it on its own stage and on those that it comes through.
     int const place = j + f_.chunks_before(k, stage) * (j + 1);
     return later(t, known[static_cast<std::size_t>(place)]);
+  }
+
+  // Sequences turn at the last stage when all of their chunks have come: before a stage's j-th step back,
+  // as many sequences as take part in the first j + 1 of these have taken all of their steps there.
+  constexpr tick turn(int k, int stage, int j) const {
+    int const all_of_it = (j / f_.sequence_chunks + 1) * f_.sequence_chunks - 1;
+    tick t = any_time;
+    for (int there = 0; there < k; ++there)
+      if (f_.direction(k) != 0 && f_.direction(there) == -f_.direction(k))
+        t = later(t, end(there, stage, all_of_it));
+    return t;
   }
 
   // The starts of all of a device's steps k, or the ends, in ascending order.
@@ -141,14 +153,22 @@ class earliest_starts {
         if (i > 0) found = later(found, ends[step][at - 1]);
         if (k > 0) found = later(found, ends[step - 1][at]);
         int const given_back = i < limit ? 0 : i + 1 - limit;
-        if (k == 0 && given_back > 0)
-          found = later(found, ends.back()[static_cast<std::size_t>(given_back - 1)]);
+        if (k == f_.takes && given_back > 0)
+          found = later(found, ends[static_cast<std::size_t>(f_.gives)]
+                                   [static_cast<std::size_t>(given_back - 1)]);
         for (int other = 0; other < K; ++other)
-          take_up_to(other < k ? i + 1 : other == k ? i : given_back, other, d, length, busy[step]);
+          take_up_to(done_before(other, k, i, given_back), other, d, length, busy[step]);
         look_for_idle_time(d, length, busy[step]);
         found = later(found, busy[step].until);
         ends[step][at] = later(ends[step][at], after(found, length[step]));
       }
+  }
+
+  // How often a device has taken the step `other` before it takes step k for the (i + 1)-th time, if the
+  // i-th after the limit needs `given_back` returns of memory.
+  constexpr int done_before(int other, int k, int i, int given_back) const {
+    if (other <= k) return other < k ? i + 1 : i;
+    return k >= f_.takes && other <= f_.gives ? given_back : 0;
   }
 
   // When a device can have taken each step k done[k] times: its time is full at least between `since`

@@ -9,8 +9,8 @@
 
 namespace ashlar::bounding {
 
-// Steps follow each other on each stage; the first takes memory, the last gives it back. In reversed
-// time the same holds the other way round, so that a flow and its reverse are of one kind.
+// Steps follow each other on each stage; one takes memory, a later one gives it back. In reversed time
+// the same holds the other way round, so that a flow and its reverse are of one kind.
 struct flow {
   struct step {
     int direction = 0;         // +1: after this step of the stage before it, -1: of the stage behind it
@@ -24,6 +24,8 @@ struct flow {
   std::vector<int> limit;                   // by device
   tick transfer = 0;
   int micro_batch_count = 0;
+  int sequence_chunks = 1;
+  int takes = 0, gives = 0;  // steps
 
   constexpr int step_count() const { return static_cast<int>(steps.size()); }
   constexpr int device_count() const { return static_cast<int>(limit.size()); }
@@ -54,6 +56,7 @@ constexpr flow flow_of(workload const& w) {
   f.transfer = w.cost.transfer;
   f.micro_batch_count = w.micro_batch_count;
   f.stages_of.resize(static_cast<std::size_t>(w.where.device_count()));
+  f.sequence_chunks = w.sequence_chunks;
   for (int stage = 0; stage < w.where.stage_count(); ++stage) {
     f.device.push_back(w.where.device_of(0, stage));
     auto& on = f.stages_of[static_cast<std::size_t>(f.device.back())];
@@ -63,21 +66,30 @@ constexpr flow flow_of(workload const& w) {
   for (int d = 0; d < w.where.device_count(); ++d) f.limit.push_back(w.limit_of(d));
 
   auto const add = [&](int direction, pass_kind kind) {
+    f.gives = f.step_count();
     f.steps.push_back({.direction = direction, .length = {}});
     for (int stage = 0; stage < w.where.stage_count(); ++stage)
-      f.steps.back().length.push_back(w.cost.of_stage(stage).of(kind));
+      f.steps.back().length.push_back(
+          kind == pass_kind::recompute && !w.recomputes(stage) ? 0 : w.cost.of_stage(stage).of(kind));
   };
   add(+1, pass_kind::forward);
   if (!w.trains) return f;
-  if (w.recomputes) add(0, pass_kind::recompute);
+  if (!w.recomputed.empty()) add(0, pass_kind::recompute);
+  if (w.taken_by == pass_kind::recompute) f.takes = f.gives;
   add(-1, w.splits_backward ? pass_kind::backward_input : pass_kind::backward);
-  if (w.splits_backward) add(0, pass_kind::backward_weight);
+  if (!w.splits_backward) return f;
+  int const input = f.gives;
+  add(0, pass_kind::backward_weight);
+  if (w.given_back_by == pass_kind::backward_input) f.gives = input;
   return f;
 }
 
 constexpr flow reversed(flow f) {
   for (std::size_t i = 0, j = f.steps.size(); i + 1 < j; ++i) std::swap(f.steps[i], f.steps[--j]);
   for (flow::step& s : f.steps) s.direction = -s.direction;
+  int const last = f.step_count() - 1, takes = f.takes;
+  f.takes = last - f.gives;
+  f.gives = last - takes;
   return f;
 }
 

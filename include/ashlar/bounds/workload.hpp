@@ -7,6 +7,7 @@
 #include <ashlar/placement.hpp>
 #include <ashlar/schedule.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <utility>
@@ -16,20 +17,30 @@ namespace ashlar {
 
 // A chain of stages on the first route of `where`, micro-batches that are alike, and the most chunk
 // activations that each device may hold: one more from the start of a forward, one less from the end of
-// the fused backward or the weight pass (in inference, of the forward).
+// the fused backward or the weight pass (in inference, of the forward). Of sequences in q chunks, each
+// chunk counts as a micro-batch.
 struct workload {
   placement where;
   int micro_batch_count = 1;
   costs cost = {};
   std::vector<int> limits = {no_limit};  // one for all devices alike or one each
   bool splits_backward = true;           // the weight pass may wait; else backwards are fused
-  bool recomputes = false;               // every stage runs its forward again before its backward
   bool trains = true;                    // false: inference, forwards only
+  std::vector<int> recomputed = {};      // stages that run their forwards again before the backward
+  int sequence_chunks = 1;
+  // What the limits count, if not all from the forward to the weight pass: activations from the start of
+  // a recompute on (of stages without, from the end of the forward); or until the end of the input pass.
+  pass_kind taken_by = pass_kind::forward;
+  pass_kind given_back_by = pass_kind::backward_weight;
 
   static constexpr int no_limit = std::numeric_limits<int>::max();
 
   constexpr int limit_of(int device) const {
     return limits[limits.size() == 1 ? 0 : static_cast<std::size_t>(device)];
+  }
+
+  constexpr bool recomputes(int stage) const {
+    return trains && std::find(recomputed.begin(), recomputed.end(), stage) != recomputed.end();
   }
 
   friend constexpr bool operator==(workload const&, workload const&) = default;
@@ -43,24 +54,28 @@ constexpr int chunk_count(placement const& where, int device) {
   return count;
 }
 
-// The smallest limit under which there is a schedule. In training a micro-batch's first backward comes
-// after all of its forwards, so each device holds all of its chunks at once; one micro-batch after the
-// other holds no more. In inference nothing is kept.
-constexpr int smallest_limit(placement const& where, int device, bool trains = true) {
-  int const count = chunk_count(where, device);
-  return trains || count == 0 ? count : 1;
+// No schedule has less; this much is enough where the limit counts from the forward on. In training a
+// sequence's first backward comes after all of its forwards, so each device holds all of its chunks at
+// once; one sequence after the other holds no more. In inference nothing is kept.
+constexpr int smallest_limit(workload const& w, int device) {
+  int const count = chunk_count(w.where, device);
+  if (!w.trains || count == 0 || w.taken_by == pass_kind::recompute) return count == 0 ? 0 : 1;
+  return count * w.sequence_chunks;
 }
 
 // Broken rules: those of check(costs); rule::counts_are_positive, rule::tables_agree,
-// rule::parameter_is_at_least for a limit without a schedule.
+// rule::micro_batches_fill_blocks for sequences that are not whole, rule::parameter_is_at_least for a
+// limit without a schedule.
 constexpr diagnosis check(workload const& w) {
-  if (w.micro_batch_count < 1 || w.where.stage_count() < 1)
-    return {.broken = rule::counts_are_positive, .number = w.micro_batch_count};
+  for (int count : {w.micro_batch_count, w.where.stage_count(), w.sequence_chunks})
+    if (count < 1) return {.broken = rule::counts_are_positive, .number = count};
+  if (w.micro_batch_count % w.sequence_chunks != 0)
+    return {.broken = rule::micro_batches_fill_blocks, .number = w.sequence_chunks};
   int const p = w.where.device_count();
   if (w.limits.size() != 1 && static_cast<int>(w.limits.size()) != p)
     return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(w.limits.size())};
   for (int d = 0; d < p; ++d)
-    if (int const least = smallest_limit(w.where, d, w.trains); w.limit_of(d) < least)
+    if (int const least = smallest_limit(w, d); w.limit_of(d) < least)
       return {.broken = rule::parameter_is_at_least,
               .first = {.device = d},
               .number = least,
@@ -91,22 +106,25 @@ constexpr bool has_workload(schedule const& s) {
 constexpr workload workload_of(schedule const& s, std::vector<int> limits) {
   if (!has_workload(s)) throw violation{{.broken = rule::bound_is_for_a_chain_on_one_route}};
   bool split = false;
-  int again = 0;
+  std::vector<int> again(static_cast<std::size_t>(s.stage_count()), 0);
   for (auto const& order : s.order)
     for (timed_pass const& t : order) {
       split = split || t.what.kind == pass_kind::backward_input;
-      again += t.what.kind == pass_kind::recompute ? 1 : 0;
+      again[static_cast<std::size_t>(t.what.stage)] += t.what.kind == pass_kind::recompute ? 1 : 0;
     }
-  std::vector<int> route;
-  for (int stage = 0; stage < s.stage_count(); ++stage)
+  std::vector<int> route, recomputed;
+  for (int stage = 0; stage < s.stage_count(); ++stage) {
     route.push_back(s.where.device_of(s.route[0], stage));
+    if (again[static_cast<std::size_t>(stage)] == s.micro_batch_count()) recomputed.push_back(stage);
+  }
   return workload{.where = placement(devices{s.device_count()}, {route}),
                   .micro_batch_count = s.micro_batch_count(),
                   .cost = s.cost,
                   .limits = std::move(limits),
                   .splits_backward = split,
-                  .recomputes = again == s.stage_count() * s.micro_batch_count(),
-                  .trains = s.trains};
+                  .trains = s.trains,
+                  .recomputed = std::move(recomputed),
+                  .sequence_chunks = s.graph.sequence_chunks()};
 }
 
 // Under what the device of the schedule that holds most holds, on every device.
