@@ -105,8 +105,7 @@ class search {
   }
 
   bool may_run(job const& x) const {
-    if (x.done
-        || (takes(x.what) && held_[static_cast<std::size_t>(x.device)] >= w_.limit_of(x.device)))
+    if (x.done || (takes(x.what) && held_[static_cast<std::size_t>(x.device)] >= w_.limit_of(x.device)))
       return false;
     for (int y : x.needs)
       if (!jobs_[static_cast<std::size_t>(y)].done) return false;

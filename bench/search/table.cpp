@@ -67,9 +67,9 @@ void print_cases(effort e) {
         "| %d, %d, %d; %d%s | %d | %d | %d | %d | %s | %s | %s | %s%s | %s | %s | %.1f | %lld |\n",
         static_cast<int>(k.cost[0]), static_cast<int>(k.cost[1]), static_cast<int>(k.cost[2]),
         static_cast<int>(k.cost[3]), k.of == known_bubbles::model::uniform ? "" : ", last stage × 1.5",
-        k.p, k.chunks_of_a_device, k.m, k.limit, percent(k.rate(found.least->span)).c_str(),
+        k.p, k.chunks_of_a_device, k.m, k.limit, percent(k.rate(found.least.span)).c_str(),
         percent(ours).c_str(), percent(k.reached).c_str(), how,
-        found.reached == found.least->span ? ", proved" : "", percent(best_listed(k)).c_str(),
+        found.reached == found.least.span ? ", proved" : "", percent(best_listed(k)).c_str(),
         percent(k.published).c_str(), seconds, static_cast<long long>(found.evaluations));
     std::fflush(stdout);
   }
@@ -86,8 +86,8 @@ void print_scaling(effort e) {
     auto const [found, seconds] = measure(k, e);
     std::printf("| %d | %d | %d | %.3f | %s | %s | %.2f %% |\n", p, m, 6 * p * m,
                 seconds / static_cast<double>(std::max<std::int64_t>(found.passes, 1)) * 1e6,
-                percent(k.rate(found.reached)).c_str(), percent(k.rate(found.least->span)).c_str(),
-                100 * gap(found.reached, found.least->span));
+                percent(k.rate(found.reached)).c_str(), percent(k.rate(found.least.span)).c_str(),
+                100 * gap(found.reached, found.least.span));
     std::fflush(stdout);
   };
   for (int p : {4, 8, 16, 32}) row(p, 4 * p);

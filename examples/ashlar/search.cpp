@@ -184,8 +184,8 @@ void add_search(CLI::App& app, action& chosen) {
   add_dialect_option(*command, o->dialect);
   command->footer(
       "With one placement, costs are those of a stage. With --placement any they are those of a p-th of "
-      "the model:\na placement with two stages a device has stages of half the cost. Half of the budget "
-      "goes to all placements\nalike, half to the best.\n"
+      "the model:\na placement with two stages a device has stages of half the cost. All share a part "
+      "of the budget,\nthen the better half of them another, and so on; the best alone gets half.\n"
       "Exit code 1: the limit leaves no schedule.\n"
       "Examples:\n"
       "  ashlar search -p 8 -m 32 --memory 0.5 --forward 20 --backward-input 26 --backward-weight 14 "

@@ -144,17 +144,37 @@ std::size_t best_of(std::vector<searched_layout> const& all) {
 std::vector<searched_layout> search_layouts(std::vector<ashlar::layout_choice> const& choices,
                                             ashlar::objective aim, search_budget const& budget) {
   std::vector<searched_layout> all;
-  if (choices.size() == 1) return {search_layout(choices[0], aim, budget)};
-  for (ashlar::layout_choice const& c : choices)
-    all.push_back(search_layout(c, aim, budget.part(0.5 / static_cast<double>(choices.size()))));
-  searched_layout& best = all[best_of(all)];
-  if (best.is_optimal()) return all;
-  search_budget rest = budget.part(0.5);
-  ++rest.seed;
-  searched_layout again = search_layout(best.choice, aim, rest);
-  std::int64_t const evaluations = best.result.evaluations + again.result.evaluations;
-  if (again.result.reached < best.result.reached) best = std::move(again);
-  best.result.evaluations = evaluations;
+  std::vector<std::size_t> left;
+  int rounds = 0;  // before the best is alone
+  for (std::size_t n = choices.size(); n > 1; n = (n + 1) / 2) ++rounds;
+  search_budget now = budget.part(rounds == 0 ? 1 : 0.5 / rounds / static_cast<double>(choices.size()));
+  for (ashlar::layout_choice const& c : choices) {
+    left.push_back(all.size());
+    all.push_back(search_layout(c, aim, now));
+  }
+  auto const shorter = [&](std::size_t a, std::size_t b) {
+    return all[a].in_ticks(all[a].result.reached) < all[b].in_ticks(all[b].result.reached);
+  };
+  for (int round = 1; round <= rounds; ++round) {
+    std::stable_sort(left.begin(), left.end(), shorter);
+    searched_layout const& first = all[left[0]];
+    double const reached = first.in_ticks(first.result.reached);
+    auto const hopeless = [&](std::size_t i) { return all[i].in_ticks(all[i].least()) >= reached; };
+    left.resize((left.size() + 1) / 2);
+    left.erase(std::remove_if(left.begin() + 1, left.end(), hopeless), left.end());
+    if (left.size() == 1) round = rounds;
+    if (left.size() == 1 && first.is_optimal()) break;
+    now = budget.part((round == rounds ? 0.5 : 0.5 / rounds) / static_cast<double>(left.size()));
+    now.seed += static_cast<std::uint64_t>(round);
+    for (std::size_t const i : left) {
+      searched_layout again = search_layout(all[i].choice, aim, now);
+      again.result.evaluations += all[i].result.evaluations;
+      if (again.result.reached >= all[i].result.reached)
+        all[i].result.evaluations = again.result.evaluations;
+      else
+        all[i] = std::move(again);
+    }
+  }
   return all;
 }
 

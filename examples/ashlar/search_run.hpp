@@ -33,7 +33,7 @@ struct searched_layout {
   ashlar::objective aim = ashlar::objective::span;
 
   ashlar::tick least() const { return result.bound_of(aim); }
-  bool is_optimal() const { return result.least && result.reached == least(); }
+  bool is_optimal() const { return result.reached == least(); }
   double gap() const { return ashlar::gap(result.reached, least()); }
   // Idle share of the busiest device.
   double bubble() const { return ashlar::idle_share(result.best, result.reached); }
@@ -47,7 +47,9 @@ struct searched_layout {
 searched_layout search_layout(ashlar::layout_choice const& choice, ashlar::objective aim,
                               search_budget const& budget);
 
-// All get an equal share of half of the budget, the best gets the other half. In the order given.
+// By halves: all get an equal share of a part of the budget, then the better half of them of as much
+// again, and so on; the best alone gets half of all. One that cannot come to be shorter than another is,
+// by its bound, gets no more. In the order given.
 std::vector<searched_layout> search_layouts(std::vector<ashlar::layout_choice> const& choices,
                                             ashlar::objective aim, search_budget const& budget);
 

@@ -33,15 +33,21 @@ class at_full_size {
   Search* search_;
 };
 
-// Scores a kernel by its schedules of 2p and 3p micro-batches: what the third p took, each further p
-// takes too. For m > 4p, in O(p^2) a score instead of O(m p).
+// p micro-batches, or a few more of whole sequences.
+constexpr int round_of(schedule const& s) {
+  int const q = s.graph.sequence_chunks();
+  return (s.device_count() + q - 1) / q * q;
+}
+
+// Scores a kernel by its schedules of 2p and 3p micro-batches (of two and three rounds): what the third
+// took, each further p takes too. For m > 4p, in O(p^2) a score instead of O(m p).
 template <class Search>
 class by_extension {
  public:
   constexpr by_extension(Search& search, memory_limit const& limit, effort e)
       : search_(&search), two_(cut(search, 2), limit, e), three_(cut(search, 3), limit, e) {
-    schedule const& s = search.of();
-    least_growth_ = s.device_count() * work_of_one(s) * (e.aim == objective::both ? 4 : 1);
+    least_growth_ =
+        round_of(search.of()) * work_of_one(search.of()) * (e.aim == objective::both ? 4 : 1);
   }
   constexpr score operator()(kernel const& k) {
     std::int64_t const before = two_.spent() + three_.spent();
@@ -49,13 +55,13 @@ class by_extension {
     score const three = three_.justify(plan_of(k.tracks, three_.of(), three_.passes()), k.how);
     search_->spend(two_.spent() + three_.spent() - before);
     if (two == score{} || three == score{}) return {};
-    tick const p = search_->of().device_count(), m = search_->of().micro_batch_count();
+    tick const p = round_of(search_->of()), m = search_->of().micro_batch_count();
     return {three.first + std::max(three.first - two.first, least_growth_) * (m - 3 * p) / p, 0};
   }
 
  private:
   static constexpr schedule cut(Search const& search, int times) {
-    return take(search.of(), micro_batches{times * search.of().device_count()});
+    return take(search.of(), micro_batches{times * round_of(search.of())});
   }
 
   Search* search_;

@@ -99,6 +99,30 @@ constexpr schedule split_backward(schedule s) {
   return s;
 }
 
+// The forwards of these stages once more, each right before the backward that needs it (of an overlapped
+// pair, before the pair). Only the orders count then: starts are to be squeezed. Throws
+// violation{rule::no_pass_is_doubled} for a stage that recomputes already. Linear, times the stages
+// named.
+constexpr schedule recompute(schedule s, std::vector<int> const& again) {
+  for (auto& order : s.order) {
+    std::vector<timed_pass> longer;
+    for (timed_pass const& t : order) {
+      bool const named = std::find(again.begin(), again.end(), t.what.stage) != again.end();
+      if (named && t.what.kind == pass_kind::recompute)
+        throw violation{
+            {.broken = rule::no_pass_is_doubled,
+             .first = {.device = static_cast<int>(&order - s.order.data()), .what = t.what}}};
+      if (named && gives_input_gradient(t.what.kind)) {
+        pass const before{pass_kind::recompute, t.what.stage, t.what.micro_batch};
+        longer.insert(longer.end() - (t.closes_pair() ? 1 : 0), {before, t.start});
+      }
+      longer.push_back(t);
+    }
+    order = std::move(longer);
+  }
+  return s;
+}
+
 constexpr auto then(schedule next) {
   return closure([next = std::move(next)](schedule const& s) { return then(s, next); });
 }

@@ -91,14 +91,25 @@ struct offsets_of_stages {
     }
   }
 
+  // A recompute comes right before the backward: by its place in the order, after the forward.
   constexpr tick of(pass what) const {
     auto const stage = static_cast<std::size_t>(what.stage);
     if (what.kind == pass_kind::forward) return forward[stage];
+    if (what.kind == pass_kind::recompute) return backward[stage] - 1;
     return what.kind == pass_kind::backward_weight ? weight[stage] : backward[stage];
   }
 };
 
-// Each micro-batch follows when the one before it is through. Chain of stages, one route.
+// How many periods after the first a pass comes: its micro-batch, but the chunks of a sequence go
+// backward in reverse, from when the last of them has gone forward.
+constexpr int turn_of(pass what, int sequence_chunks) {
+  if (what.kind == pass_kind::forward) return what.micro_batch;
+  int const chunk = what.micro_batch % sequence_chunks;
+  return what.micro_batch + 2 * (sequence_chunks - 1 - chunk);
+}
+
+// Each micro-batch follows when the one before it is through. Chain of stages, one route; of sequences
+// in chunks, the next one's come before all of the last one's are through.
 constexpr continuous_block one_at_a_time(schedule const& s) {
   std::vector<std::size_t> const leg = legs_of(s.where);
   continuous_block b(static_cast<int>(leg.back()) + 1, 1);
@@ -127,7 +138,8 @@ constexpr pass_network::plan plan_of(std::vector<continuous_block> const& tracks
     for (int x : passes.orders[device]) {
       pass const what = passes.what[static_cast<std::size_t>(x)];
       auto const track = static_cast<std::size_t>(what.micro_batch) % tracks.size();
-      by_start.push_back({offsets[track].of(what) + what.micro_batch * tracks[0].period, x});
+      tick const turn = turn_of(what, s.graph.sequence_chunks());
+      by_start.push_back({offsets[track].of(what) + turn * tracks[0].period, x});
     }
     std::sort(by_start.begin(), by_start.end());
     for (auto const& [start, x] : by_start) plan[device].push_back(x);
@@ -137,12 +149,13 @@ constexpr pass_network::plan plan_of(std::vector<continuous_block> const& tracks
 
 // Work of the busiest device for one micro-batch.
 constexpr tick work_of_one(schedule const& s) {
-  std::vector<tick> work(static_cast<std::size_t>(s.device_count()), 0);
-  for (int i = 0; i < s.stage_count(); ++i) {
-    stage_cost const& c = s.cost.of_stage(i);
-    work[static_cast<std::size_t>(s.where.device_of(0, i))] += c.forward + c.of(pass_kind::backward);
+  tick most = 0;
+  for (auto const& order : s.order) {
+    tick work = 0;
+    for (timed_pass const& t : order) work += t.what.micro_batch == 0 ? s.cost.of(t.what) : 0;
+    most = std::max(most, work);
   }
-  return *std::max_element(work.begin(), work.end());
+  return most;
 }
 
 }  // namespace ashlar

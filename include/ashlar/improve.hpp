@@ -36,11 +36,13 @@ constexpr void improve_plans(Search& search, std::vector<schedule> const& seeds,
       if (!search.is_over(8))
         search.justify(search.passes().planned_like(s), tries == 0 ? style{} : any_style(search, tries));
   schedule const& s = search.of();
-  if (s.graph == chain(stages{s.stage_count()}) && s.where.route_count() == 1 && s.trains) {
+  int const q = s.graph.sequence_chunks();
+  bool const is_chain = s.graph == in_sequence_chunks(chain(stages{s.stage_count()}), q);
+  if (is_chain && s.where.route_count() == 1 && s.trains) {
     std::vector<kernel> tops;
     at_full_size evaluate(search);
     evaluate({{one_at_a_time(s)}, style{}});  // fits wherever anything does
-    if (s.micro_batch_count() > 4 * s.device_count()) {
+    if (s.micro_batch_count() > 4 * round_of(s)) {
       climb(search, limit, by_extension(search, limit, e), 30, tops);
       for (kernel& k : tops) k.reached = evaluate(k);
     }

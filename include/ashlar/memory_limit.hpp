@@ -19,8 +19,8 @@ struct memory_limit {
   std::vector<std::int64_t> of_device;
   std::vector<std::int64_t> activation = std::vector<std::int64_t>(1, 1);  // what a forward takes
   std::vector<std::int64_t> stash = activation;  // what of it stays from the input to the weight pass
-  std::vector<std::int64_t> kept = activation;   // what of it stays from the forward to the recompute; less
-                                                 // than all of it where a stage recomputes
+  std::vector<std::int64_t> kept = activation;   // what of it stays from the forward to the recompute;
+                                                 // less than all of it where a stage recomputes
 
   constexpr memory_limit(std::int64_t chunk_activations) : of_device(1, chunk_activations) {}
   constexpr memory_limit(std::vector<std::int64_t> each, std::vector<std::int64_t> activations,
@@ -39,8 +39,8 @@ struct memory_limit {
   constexpr std::int64_t on(int device) const { return entry(of_device, device); }
   constexpr bool recomputes(int stage) const { return entry(kept, stage) < entry(activation, stage); }
 
-  // The least that is held of a stage's micro-batch at any time from the start of a forward (a recompute)
-  // to the end of the weight pass (the input pass).
+  // The least that is held of a stage's micro-batch at any time from the start of a forward (a
+  // recompute) to the end of the weight pass (the input pass).
   constexpr std::int64_t least_held(int stage, pass_kind from, pass_kind to) const {
     std::int64_t least = entry(activation, stage);
     if (from == pass_kind::forward) least = std::min(least, entry(kept, stage));
@@ -75,6 +75,17 @@ struct memory_limit {
   }
 };
 
+// The same limit where of the activations of these stages only `checkpoint` is kept until their
+// recomputes.
+constexpr memory_limit keeping(memory_limit limit, int stage_count, std::vector<int> const& recomputed,
+                               std::int64_t checkpoint) {
+  if (recomputed.empty()) return limit;
+  limit.kept = limit.activation;
+  limit.kept.resize(static_cast<std::size_t>(stage_count), limit.activation[0]);
+  for (int stage : recomputed) limit.kept[static_cast<std::size_t>(stage)] = checkpoint;
+  return limit;
+}
+
 // The least that a device can do with: one micro-batch at a time (the q chunks of one sequence), which
 // holds every stage of the device until its backwards; what recomputes takes all of its own only then.
 // O(stages).
@@ -90,8 +101,8 @@ constexpr std::int64_t smallest_limit(placement const& where, memory_limit const
     for (int chunk = 0; chunk < sequence_chunks; ++chunk)
       for (int stage = 0; stage < where.stage_count(); ++stage)
         pass_through(stage, {pass_kind::forward});
-    for (int chunk = 0; chunk < sequence_chunks; ++chunk)
-      for (int stage = where.stage_count() - 1; stage >= 0; --stage)
+    for (int stage = where.stage_count() - 1; stage >= 0; --stage)
+      for (int chunk = 0; chunk < sequence_chunks; ++chunk)
         pass_through(stage,
                      {pass_kind::recompute, pass_kind::backward_input, pass_kind::backward_weight});
   }

@@ -4,62 +4,28 @@
 #include <ashlar/bounds.hpp>
 #include <ashlar/improve.hpp>
 #include <ashlar/lower.hpp>
-#include <ashlar/maybe.hpp>
-#include <ashlar/search/seeds.hpp>
+#include <ashlar/search/problem.hpp>
 #include <ashlar/simulate.hpp>
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <utility>
 #include <vector>
 
 namespace ashlar {
 
-// A chain of stages on one route, with split backwards.
-struct search_problem {
-  placement where;
-  micro_batches m;
-  costs cost;
-  memory_limit limit;
-  maybe<simulation_options> machine = std::nullopt;  // for objective::program; by default links
-                                                     // that take `cost.transfer`
-};
-
 struct search_result {
   schedule best;
   tick reached = 0;              // what the objective counts
-  std::optional<bound> least;    // no schedule is shorter; none where memory counts in other units
+  bound least;                   // no schedule is shorter
   std::int64_t passes = 0;       // dispatched
   std::int64_t evaluations = 0;  // of whole schedules
 
   constexpr tick bound_of(objective aim) const {
-    if (!least) return 0;
-    if (aim == objective::both) return least->makespan + 3 * least->span;
-    return aim == objective::span ? least->span : least->makespan;
+    if (aim == objective::both) return least.makespan + 3 * least.span;
+    return aim == objective::span ? least.span : least.makespan;
   }
 };
-
-// Whether the problem has a solution at all: rule::parameter_is_at_least names the smallest limit of a
-// device; rule::counts_are_positive, rule::tables_agree and the rules of check(costs).
-constexpr diagnosis check(search_problem const& problem) {
-  if (problem.m.value < 1) return {.broken = rule::counts_are_positive, .number = problem.m.value};
-  if (diagnosis const d = check(problem.cost, problem.where.stage_count(), problem.m.value); !d.ok())
-    return d;
-  return is_feasible(problem.where, problem.limit);
-}
-
-// The lower bound where the limit counts chunk activations, which all stay until the weight pass.
-constexpr std::optional<bound> lower_bound(search_problem const& problem) {
-  memory_limit const counted{0};
-  if (problem.limit.activation != counted.activation || problem.limit.stash != counted.stash)
-    return std::nullopt;
-  workload w{
-      .where = problem.where, .micro_batch_count = problem.m.value, .cost = problem.cost, .limits = {}};
-  for (std::int64_t limit : problem.limit.of_device)
-    w.limits.push_back(static_cast<int>(std::min<std::int64_t>(limit, workload::no_limit)));
-  return lower_bound(w);
-}
 
 namespace search_detail {
 
@@ -108,9 +74,7 @@ constexpr search_result search(search_problem const& problem, effort e, Watch wa
   if (diagnosis const d = check(problem); !d.ok()) throw violation{d};
   search_result r{.best = {}, .least = lower_bound(problem)};
   if (e.aim != objective::program) e.goal = r.bound_of(e.aim);
-  std::vector<schedule> seeds{one_after_another(problem.where, problem.m, problem.cost)};
-  for (published_schedule& known : published_on(problem.where, problem.m, problem.cost))
-    seeds.push_back(static_cast<schedule&&>(known.made));
+  std::vector<schedule> const seeds = seeds_of(problem);
   improver engine(seeds[0], problem.limit, e, watch);
   improve_plans(engine, seeds, problem.limit, e);
   if (e.aim == objective::program) {

@@ -35,10 +35,10 @@ TEST_CASE("a little effort comes within a tenth and a thousandth of the least kn
     CHECK(check(r.best).ok());
     CHECK(is_within(r.best, k.limit));
     CHECK(r.reached == span(r.best));
-    CHECK(r.reached >= r.least->span);
+    CHECK(r.reached >= r.least.span);
     CHECK(rate >= k.least - known_bubbles::rounding);
     CHECK(rate <= (is_hard(k) ? 1.7 : 1.1) * k.reached + .001);
-    proved += r.reached == r.least->span ? 1 : 0;
+    proved += r.reached == r.least.span ? 1 : 0;
     known_or_better += rate <= k.reached + known_bubbles::rounding ? 1 : 0;
     better_than_public += rate < k.published - known_bubbles::rounding ? 1 : 0;
   }
@@ -60,7 +60,7 @@ TEST_CASE("proved optimal schedules") {
     CAPTURE(k.p);
     CAPTURE(k.limit);
     search_result const r = search_known(k, 20'000'000);
-    CHECK(r.reached == r.least->span);
+    CHECK(r.reached == r.least.span);
     CHECK(r.passes < 20'000'000);
     ++met;
   }

@@ -18,6 +18,7 @@ struct searched {
   placement where;
   int m;
   memory_limit limit;
+  int sequence_chunks = 1;
 };
 
 TEST_CASE("host: searched schedules are proved and give the sequential bits") {
@@ -31,6 +32,9 @@ TEST_CASE("host: searched schedules are proved and give the sequential bits") {
       {wave(devices{2}, waves{2}), 5, 6},
       {placement(devices{3}, {{2, 0, 0, 1, 2}}), 6, 4},
       {v_shape(devices{4}), 6, {{60, 40, 40, 60}, {10}, {3}}},  // given back by the input pass
+      {v_shape(devices{4}), 6, keeping({{45}, {10}, {10}}, 8, {0, 1, 2, 3, 5}, 1)},  // recomputed
+      {linear(devices{3}), 2, 7, 4},
+      {v_shape(devices{2}), 2, keeping({{60}, {10}, {4}}, 4, {1, 2}, 2), 3},
   };
   std::uint64_t seed = 1;
   for (searched const& s : problems)
@@ -41,9 +45,12 @@ TEST_CASE("host: searched schedules are proved and give the sequential bits") {
       std::vector<stage_cost> each;
       for (int stage = 0; stage < s.where.stage_count(); ++stage)
         each.push_back({10, 13 + stage % 2, 7});
-      search_result const found =
-          search({.where = s.where, .m = micro_batches{s.m}, .cost = costs(each, 1), .limit = s.limit},
-                 {.passes = 20'000, .seed = seed, .aim = aim});
+      search_result const found = search({.where = s.where,
+                                          .m = micro_batches{s.m},
+                                          .cost = costs(each, 1),
+                                          .limit = s.limit,
+                                          .sequence_chunks = s.sequence_chunks},
+                                         {.passes = 20'000, .seed = seed, .aim = aim});
       for (transfer_lanes lanes : {transfer_lanes::one, transfer_lanes::one_a_peer}) {
         program const p = lower(found.best, {lanes});
         REQUIRE(check(p).ok());

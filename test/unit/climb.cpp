@@ -45,6 +45,15 @@ constexpr bool test_start_of_climb() {
 }
 BOTH_TIMES("climbs start from the shapes of V-ZB, V-Half and V-Min", test_start_of_climb)
 
+constexpr bool test_round() {
+  schedule s = one_f_one_b(3, 4);
+  HOLDS(round_of(s) == 3);
+  s.graph = in_sequence_chunks(s.graph, 2);
+  HOLDS(round_of(s) == 4);
+  return true;
+}
+BOTH_TIMES("a round is of whole sequences", test_round)
+
 constexpr bool test_extension() {
   // 1F1B with fused backwards and no transfers: what p more micro-batches take does not change.
   schedule const s = one_f_one_b(2, 12);

@@ -66,6 +66,26 @@ constexpr bool test_split_backward() {
 }
 BOTH_TIMES("fused backwards of a schedule split in two", test_split_backward)
 
+constexpr bool test_recompute() {
+  schedule const s = split_backward(one_f_one_b(2, 2)), t = squeeze(recompute(s, {0}));
+  HOLDS(check(t).ok() && t.order[1].size() == s.order[1].size());
+  HOLDS(t.order[0].size() == 8 && t.order[0][2].what == pass{R, 0, 0});
+  HOLDS(t.order[0][3].what == pass{I, 0, 0} && t.order[0][5].what == pass{R, 0, 1});
+  HOLDS(squeeze(recompute(t, {1})) == squeeze(recompute(s, {0, 1})) && recompute(s, {}) == s);
+  HOLDS(retime(recompute(one_f_one_b(3, 4), {0, 1, 2}), {})
+        == retime(catalog::one_f_one_b_recompute(devices{3}) | repeat(micro_batches{4}), {}));
+  return true;
+}
+BOTH_TIMES("the forwards of some stages once more", test_recompute)
+
+TEST_CASE("a recompute comes before the whole of an overlapped pair, and once") {
+  schedule s = catalog::dualpipev(devices{2}, micro_batches{8});
+  std::vector<int> const every{0, 1, 2, 3};
+  schedule const t = squeeze(recompute(s, every));
+  CHECK(check(t).ok());
+  CHECK_BREAKS(no_pass_is_doubled, recompute(t, {2}));
+}
+
 TEST_CASE("splitting keeps every schedule of the catalog valid, as long and as large") {
   for (catalog::entry const& e : catalog::entries)
     for (int m : {4, 12}) {

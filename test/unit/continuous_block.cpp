@@ -67,12 +67,30 @@ constexpr bool test_plan() {
 }
 BOTH_TIMES("the plan is the order of blocks that repeat", test_plan)
 
+constexpr bool test_plan_of_sequences() {
+  schedule s = one_f_one_b(1, 4);
+  s.graph = in_sequence_chunks(s.graph, 2);
+  continuous_block b(1, 2);
+  HOLDS(turn_of({F, 0, 2}, 2) == 2 && turn_of({F, 0, 3}, 2) == 3);
+  HOLDS(turn_of({B, 0, 3}, 2) == 3 && turn_of({B, 0, 2}, 2) == 4 && turn_of({W, 0, 0}, 2) == 2);
+  HOLDS(turn_of({I, 0, 0}, 4) == 6 && turn_of({I, 0, 3}, 4) == 3 && turn_of({I, 0, 7}, 1) == 7);
+  HOLDS(planned(s, {b}, 0)
+        == std::vector<pass>{
+            {F, 0, 0}, {F, 0, 1}, {B, 0, 1}, {F, 0, 2}, {B, 0, 0}, {F, 0, 3}, {B, 0, 3}, {B, 0, 2}});
+  schedule const again = recompute(one_f_one_b(1, 2), {0});
+  HOLDS(planned(again, {b}, 0)
+        == std::vector<pass>{{F, 0, 0}, {R, 0, 0}, {B, 0, 0}, {F, 0, 1}, {R, 0, 1}, {B, 0, 1}});
+  return true;
+}
+BOTH_TIMES("sequences go back in reverse, recomputes come before backwards", test_plan_of_sequences)
+
 constexpr bool test_work_of_one() {
   HOLDS(work_of_one(one_f_one_b(3, 2)) == 3);
   schedule s = catalog::v_half(devices{2}) | repeat(micro_batches{1});
   HOLDS(work_of_one(s) == 6);
   s.cost = costs(std::vector<stage_cost>{{1, 1, 1}, {5, 5, 5}, {1, 1, 1}, {2, 2, 2}}, 0);
   HOLDS(work_of_one(s) == 18);  // stages 1 and 2
+  HOLDS(work_of_one(recompute(s, {2})) == 18 + 1);
   return true;
 }
 BOTH_TIMES("the work of the busiest device", test_work_of_one)

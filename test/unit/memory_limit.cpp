@@ -51,6 +51,27 @@ constexpr bool test_feasible() {
 }
 BOTH_TIMES("the first device that has too little, and the least that it needs", test_feasible)
 
+constexpr bool test_recomputed() {
+  placement const v = v_shape(devices{2});  // stages 0 3, 1 2
+  memory_limit const bytes = keeping({{24, 40}, {10, 20}, {4}}, 4, {}, 1);
+  HOLDS(bytes.kept == bytes.activation);
+  memory_limit const m = keeping({{24}, {10}, {4}}, 4, {0, 2}, 3);
+  HOLDS(m.kept == std::vector<std::int64_t>{3, 10, 3, 10});
+  HOLDS(m.recomputes(0) && !m.recomputes(1) && m.recomputes(2) && !m.recomputes(3));
+  HOLDS(m.change({F, 0, 0}) == 3 && m.change({R, 0, 0}) == 7 && m.change({I, 0, 0}) == -6);
+  HOLDS(m.change({F, 1, 0}) == 10 && m.change({R, 1, 0}) == 0);
+  // Device 0: both forwards take 13, the recompute comes when stage 3 is through; device 1: 1 and 2 of
+  // which 2 is recomputed while 1 is held.
+  HOLDS(smallest_limit(v, m, 0) == 13 && smallest_limit(v, m, 1) == 20);
+  HOLDS(smallest_limit(v, m, 0, 3) == 39 && smallest_limit(v, m, 1, 3) == 3 * 13 + 7);
+  HOLDS(is_feasible(v, m).ok() && is_feasible(v, m, 3).number == 39);
+  HOLDS(m.least_held(0, F, W) == 3 && m.least_held(1, F, W) == 4 && m.least_held(1, F, I) == 10);
+  HOLDS(m.least_held(0, F, I) == 3 && m.least_held(0, R, I) == 10 && m.least_held(0, R, W) == 4);
+  HOLDS(is_feasible(v, {{50}, {10}, {4}, {1, 2}}).broken == rule::tables_agree);
+  return true;
+}
+BOTH_TIMES("what recomputes keeps less until then", test_recomputed)
+
 constexpr bool test_tables() {
   placement const v = v_shape(devices{2});
   HOLDS(is_feasible(v, {{8, 8, 8}, {1}, {1}}).broken == rule::tables_agree);

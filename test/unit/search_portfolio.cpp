@@ -48,6 +48,45 @@ constexpr bool test_what_fits() {
 }
 BOTH_TIMES("layouts that the memory leaves a schedule for", test_what_fits)
 
+constexpr bool test_variants() {
+  model_share model{devices{4}, micro_batches{8}, {20, 26, 14}, 3};
+  HOLDS(variants_of(model, layout::v, 2, 50).size() == 1);
+  model.kept_percent = 10;
+  model.most_sequence_chunks = 5;
+  std::vector<layout_choice> const all = variants_of(model, layout::v, 2, 50);
+  HOLDS(all.size() == 9);  // none, one or two chunks again; sequences in 1, 2 and 4
+  HOLDS(all[0].recomputed_chunks == 0 && all[0].problem.limit == memory_limit{4});
+  layout_choice c = all[4];
+  HOLDS(c.recomputed_chunks == 1 && c.sequence_chunks == 2 && c.problem.sequence_chunks == 2);
+  HOLDS(c.unit == 4 && c.problem.cost == costs(stage_cost{20, 26, 14}, 12));
+  HOLDS(c.problem.limit.on(0) == 50 * 4 * 4);  // percent: half of 4 micro-batches of 4 pieces
+  for (int stage = 0; stage < 8; ++stage) {
+    HOLDS(c.problem.limit.recomputes(stage) == (stage < 4));
+    HOLDS(c.problem.limit.change({F, stage, 0}) == (stage < 4 ? 10 : 100));
+  }
+  HOLDS(first_chunks(wave(devices{2}, waves{2}), 3) == std::vector<int>{0, 1, 2, 3, 4, 5});
+  HOLDS(first_chunks(placement(devices{3}, {{0, 0, 2, 0}}), 2) == std::vector<int>{0, 1, 2});
+  return true;
+}
+BOTH_TIMES("chunks that recompute, sequences in chunks", test_variants)
+
+// A fifth of 1F1B's memory is less than one micro-batch on 4 devices: enough where all recompute, or
+// for none.
+TEST_CASE("recomputing fits where keeping does not") {
+  model_share model{devices{4}, micro_batches{8}, {20, 26, 14}, 1};
+  CHECK(layouts_for(model, 20).empty());
+  model.kept_percent = 5;
+  std::vector<layout_choice> const all = layouts_for(model, 20);
+  CHECK(!all.empty());
+  for (layout_choice const& c : all) {
+    CHECK(c.recomputed_chunks > 0);
+    search_result const r = search(c.problem, {.passes = 60'000, .aim = objective::span});
+    CHECK(check(r.best).ok());
+    CHECK(is_within(r.best, c.problem.limit));
+    CHECK(busy(r.best)[0] == 8 * (60 * c.unit + 20 * c.recomputed_chunks * c.unit / c.chunk_count));
+  }
+}
+
 // The work of a device is the same in all of them, in units of the model.
 TEST_CASE("layouts compare in the model's ticks") {
   model_share const model{devices{4}, micro_batches{8}, {20, 26, 14}, 1};

@@ -26,6 +26,18 @@ constexpr bool test_one_after_another() {
 }
 BOTH_TIMES("one after another holds one micro-batch", test_one_after_another)
 
+constexpr bool test_sequences_one_after_another() {
+  schedule const s =
+      one_after_another(v_shape(devices{2}), micro_batches{2}, costs(stage_cost{3, 4, 2}, 2), 3);
+  HOLDS(check(s).ok() && s.micro_batch_count() == 6 && s.graph.sequence_chunks() == 3);
+  HOLDS(peak_activations(s) == std::vector<int>{6, 6});
+  // A device is through with its last stage before it goes back over an earlier one.
+  HOLDS(s.order[0][5].what == pass{F, 3, 2} && s.order[0][6].what == pass{I, 3, 2});
+  HOLDS(s.order[0][10].what == pass{I, 3, 0} && s.order[0][12].what == pass{I, 0, 2});
+  return true;
+}
+BOTH_TIMES("sequences in chunks, one after another", test_sequences_one_after_another)
+
 TEST_CASE("what is published on a placement") {
   auto const names = [](placement const& where) {
     std::set<std::string> found;
@@ -48,6 +60,17 @@ TEST_CASE("what is published on a placement") {
   CHECK(names(placement(devices{4}, {{0, 1, 2}})).empty());     // not as many chunks each
   CHECK(names(placement(devices{2}, {{0, 0, 1, 1}})).empty());  // nobody lays it out so
   CHECK(names(mirror(linear(devices{4}))).empty());
+}
+
+TEST_CASE("what is published of sequences in chunks") {
+  auto const found =
+      published_on(linear(devices{4}), micro_batches{3}, costs(stage_cost{3, 4, 2}, 1), 4);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].entry->name == std::string("seq1f1b"));
+  CHECK(found[0].made.micro_batch_count() == 12);
+  CHECK(found[0].made.graph.sequence_chunks() == 4);
+  CHECK(check(found[0].made).ok());
+  CHECK(published_on(v_shape(devices{4}), micro_batches{3}, {}, 4).empty());
 }
 
 TEST_CASE("published schedules are made for the costs, valid and split") {

@@ -16,7 +16,8 @@ constexpr tick busiest_work(workload const& w) {
   for (int stage = 0; stage < w.where.stage_count(); ++stage) {
     stage_cost const& c = w.cost.of_stage(stage);
     tick once = c.forward;
-    if (w.trains) once += c.of(pass_kind::backward) + (w.recomputes(stage) ? c.of(pass_kind::recompute) : 0);
+    if (w.trains)
+      once += c.of(pass_kind::backward) + (w.recomputes(stage) ? c.of(pass_kind::recompute) : 0);
     tick& sum = work[static_cast<std::size_t>(w.where.device_of(0, stage))];
     sum += w.micro_batch_count * once;
     most = sum > most ? sum : most;

@@ -97,8 +97,9 @@ class earliest_starts {
     return later(t, known[static_cast<std::size_t>(place)]);
   }
 
-  // Sequences turn at the last stage when all of their chunks have come: before a stage's j-th step back,
-  // as many sequences as take part in the first j + 1 of these have taken all of their steps there.
+  // Sequences turn at the last stage when all of their chunks have come: before a stage's j-th step
+  // back, as many sequences as take part in the first j + 1 of these have taken all of their steps
+  // there.
   constexpr tick turn(int k, int stage, int j) const {
     int const all_of_it = (j / f_.sequence_chunks + 1) * f_.sequence_chunks - 1;
     tick t = any_time;
@@ -154,8 +155,8 @@ class earliest_starts {
         if (k > 0) found = later(found, ends[step - 1][at]);
         int const given_back = i < limit ? 0 : i + 1 - limit;
         if (k == f_.takes && given_back > 0)
-          found = later(found, ends[static_cast<std::size_t>(f_.gives)]
-                                   [static_cast<std::size_t>(given_back - 1)]);
+          found = later(
+              found, ends[static_cast<std::size_t>(f_.gives)][static_cast<std::size_t>(given_back - 1)]);
         for (int other = 0; other < K; ++other)
           take_up_to(done_before(other, k, i, given_back), other, d, length, busy[step]);
         look_for_idle_time(d, length, busy[step]);

@@ -16,27 +16,33 @@ struct published_schedule {
 };
 
 // Every schedule of the catalog on this very placement, with one route and no overlapped pairs, made for
-// these costs with each group size, number of rounds and waves that make sense; backwards are split.
-// O(passes) each.
+// these costs with each group size, number of rounds and waves that make sense; backwards are split. Of
+// m sequences in chunks, those that cut them so. O(passes) each.
 constexpr std::vector<published_schedule> published_on(placement const& where, micro_batches m,
-                                                       costs const& cost) {
+                                                       costs const& cost, int sequence_chunks = 1) {
   std::vector<published_schedule> found;
   int const p = where.device_count();
   if (where.stage_count() % p != 0) return found;
   chunks const v{where.stage_count() / p};
+  stage_graph const graph = in_sequence_chunks(chain(stages{where.stage_count()}), sequence_chunks);
   for (catalog::entry const& listed : catalog::entries) {
     catalog::entry const e = listed;
-    std::vector<catalog::shape> shapes{{.p = devices{p}, .m = m, .v = v, .w = waves{(v.value + 1) / 2}}};
+    if (e.uses(parameter::sequence_chunk_count) != (sequence_chunks > 1)) continue;
+    std::vector<catalog::shape> shapes{{.p = devices{p},
+                                        .m = m,
+                                        .v = v,
+                                        .w = waves{(v.value + 1) / 2},
+                                        .sequence_chunks = sequence_chunks}};
     if (e.uses(parameter::group_size))
       for (int group : {(p + 1) / 2, p}) {
         shapes.push_back(shapes[0]);
         shapes.back().group = group;
       }
     for (catalog::shape shape : shapes) {
-      if (e.uses(parameter::sequence_chunk_count) || !e.check(shape).ok()) continue;
+      if (!e.check(shape).ok()) continue;
       schedule unit = e.make(shape);
-      if (!(unit.where == where) || !unit.trains || unit.micro_batch_count() != m.value
-          || !(unit.graph == chain(stages{where.stage_count()})))
+      if (!(unit.where == where) || !unit.trains || unit.micro_batch_count() != m.value * sequence_chunks
+          || !(unit.graph == graph))
         continue;
       bool plain = true;
       for (auto const& order : unit.order)
@@ -50,22 +56,28 @@ constexpr std::vector<published_schedule> published_on(placement const& where, m
   return found;
 }
 
-// One micro-batch after the other, with split backwards: what holds least. On the first route.
-constexpr schedule one_after_another(placement const& where, micro_batches m, costs const& cost) {
+// One micro-batch (sequence) after the other, with split backwards: what holds least. On the first
+// route.
+constexpr schedule one_after_another(placement const& where, micro_batches m, costs const& cost,
+                                     int sequence_chunks = 1) {
   std::vector<std::vector<pass>> orders(static_cast<std::size_t>(where.device_count()));
-  int const last = where.stage_count() - 1;
-  for (int micro_batch = 0; micro_batch < m.value; ++micro_batch) {
-    auto const add = [&](pass_kind kind, int stage) {
-      orders[static_cast<std::size_t>(where.device_of(0, stage))].push_back({kind, stage, micro_batch});
-    };
-    for (int stage = 0; stage <= last; ++stage) add(pass_kind::forward, stage);
-    for (int stage = last; stage >= 0; --stage) {
-      add(pass_kind::backward_input, stage);
-      add(pass_kind::backward_weight, stage);
-    }
+  int const last = where.stage_count() - 1, q = sequence_chunks;
+  auto const add = [&](pass_kind kind, int stage, int micro_batch) {
+    orders[static_cast<std::size_t>(where.device_of(0, stage))].push_back({kind, stage, micro_batch});
+  };
+  for (int sequence = 0; sequence < m.value; ++sequence) {
+    for (int chunk = sequence * q; chunk < (sequence + 1) * q; ++chunk)
+      for (int stage = 0; stage <= last; ++stage) add(pass_kind::forward, stage, chunk);
+    for (int stage = last; stage >= 0; --stage)
+      for (int chunk = (sequence + 1) * q - 1; chunk >= sequence * q; --chunk) {
+        add(pass_kind::backward_input, stage, chunk);
+        add(pass_kind::backward_weight, stage, chunk);
+      }
   }
-  std::vector<int> const route(static_cast<std::size_t>(m.value), 0);
-  return squeeze(schedule_from_orders(where, route, cost, orders));
+  std::vector<int> const route(static_cast<std::size_t>(m.value * q), 0);
+  schedule s = schedule_from_orders(where, route, cost, orders);
+  s.graph = in_sequence_chunks(s.graph, q);
+  return squeeze(s);
 }
 
 }  // namespace ashlar

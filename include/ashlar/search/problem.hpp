@@ -1,0 +1,110 @@
+// What a search is asked: a model on devices, under a limit on memory.
+#pragma once
+
+#include <ashlar/bounds.hpp>
+#include <ashlar/compose.hpp>
+#include <ashlar/maybe.hpp>
+#include <ashlar/memory_limit.hpp>
+#include <ashlar/search/seeds.hpp>
+#include <ashlar/simulate.hpp>
+#include <ashlar/squeeze.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace ashlar {
+
+// A chain of stages on one route, with split backwards. Stages of which the limit says that they keep
+// less until then recompute.
+struct search_problem {
+  placement where;
+  micro_batches m;
+  costs cost;  // of sequences in chunks: of a chunk, as are activations
+  memory_limit limit;
+  int sequence_chunks = 1;
+  maybe<simulation_options> machine = std::nullopt;  // for objective::program; by default links
+                                                     // that take `cost.transfer`
+};
+
+// Whether the problem has a solution at all: rule::parameter_is_at_least names the smallest limit of a
+// device; rule::counts_are_positive, rule::parameter_is_at_most, rule::tables_agree and the rules of
+// check(costs).
+constexpr diagnosis check(search_problem const& problem) {
+  for (int count : {problem.m.value, problem.sequence_chunks})
+    if (count < 1) return {.broken = rule::counts_are_positive, .number = count};
+  constexpr int most = std::numeric_limits<int>::max();
+  if (problem.m.value > most / problem.sequence_chunks)
+    return {.broken = rule::parameter_is_at_most,
+            .number = most / problem.sequence_chunks,
+            .which = parameter::micro_batch_count,
+            .given = problem.m.value};
+  int const count = problem.m.value * problem.sequence_chunks;
+  if (diagnosis const d = check(problem.cost, problem.where.stage_count(), count); !d.ok()) return d;
+  return is_feasible(problem.where, problem.limit, problem.sequence_chunks);
+}
+
+constexpr std::vector<int> recomputed_stages(search_problem const& problem) {
+  std::vector<int> found;
+  for (int stage = 0; stage < problem.where.stage_count(); ++stage)
+    if (problem.limit.recomputes(stage)) found.push_back(stage);
+  return found;
+}
+
+// No schedule is below it. Whatever memory counts in, as many chunk activations fit as of the least that
+// each holds: all the time, or only until its input pass, or from its recompute on. The problem must
+// have a solution.
+constexpr bound lower_bound(search_problem const& problem) {
+  memory_limit const& limit = problem.limit;
+  workload w{.where = problem.where,
+             .micro_batch_count = problem.m.value * problem.sequence_chunks,
+             .cost = problem.cost,
+             .limits = {},
+             .recomputed = recomputed_stages(problem),
+             .sequence_chunks = problem.sequence_chunks};
+  bound best;
+  auto const add = [&](pass_kind from, pass_kind to) {
+    w.limits.clear();
+    for (int d = 0; d < problem.where.device_count(); ++d) {
+      std::int64_t least = std::numeric_limits<std::int64_t>::max();
+      for (int stage = 0; stage < problem.where.stage_count(); ++stage)
+        if (problem.where.device_of(0, stage) == d)
+          least = std::min(least, limit.least_held(stage, from, to));
+      std::int64_t const count = least > 0 ? limit.on(d) / least : workload::no_limit;
+      w.limits.push_back(static_cast<int>(std::min<std::int64_t>(count, workload::no_limit)));
+    }
+    w.taken_by = from;
+    w.given_back_by = to;
+    bound const b = lower_bound(w);
+    if (b.span > best.span) {
+      best.span = b.span;
+      best.span_by = b.span_by;
+    }
+    if (b.makespan > best.makespan) {
+      best.makespan = b.makespan;
+      best.makespan_by = b.makespan_by;
+    }
+  };
+  bool const early = limit.stash != limit.activation;
+  add(pass_kind::forward, pass_kind::backward_weight);
+  if (early) add(pass_kind::forward, pass_kind::backward_input);
+  if (w.recomputed.empty()) return best;
+  add(pass_kind::recompute, pass_kind::backward_weight);
+  if (early) add(pass_kind::recompute, pass_kind::backward_input);
+  return best;
+}
+
+// All schedules to begin with: one micro-batch after the other, then what is published.
+constexpr std::vector<schedule> seeds_of(search_problem const& problem) {
+  int const q = problem.sequence_chunks;
+  std::vector<schedule> seeds{one_after_another(problem.where, problem.m, problem.cost, q)};
+  for (published_schedule& known : published_on(problem.where, problem.m, problem.cost, q))
+    seeds.push_back(static_cast<schedule&&>(known.made));
+  std::vector<int> const again = recomputed_stages(problem);
+  if (again.empty()) return seeds;
+  for (schedule& s : seeds) s = squeeze(recompute(s, again));
+  return seeds;
+}
+
+}  // namespace ashlar
