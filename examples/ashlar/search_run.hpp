@@ -32,6 +32,7 @@ struct searched_layout {
   ashlar::search_result result;
   ashlar::objective aim = ashlar::objective::span;
 
+  bool has_bound() const { return result.least.has_value(); }
   ashlar::tick least() const { return result.bound_of(aim); }
   bool is_optimal() const { return result.least && result.reached == least(); }
   double gap() const { return ashlar::gap(result.reached, least()); }

@@ -3,6 +3,7 @@
 
 #include <ashlar/tradeoff.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,12 @@ struct operating_point {
   int device_count = 0;
   double batch = 0;  // samples a device
   double utilisation = 0;
+  std::optional<double> most = {};  // that any schedule of these passes can reach
   double cost = 0;
   double time = 0;
+
+  // By what share the step is longer than it has to be, and so are cost and time.
+  double gap() const { return ashlar::gap(*most, utilisation); }
 };
 
 struct tradeoff_study {

@@ -24,6 +24,7 @@ TEST_CASE("tradeoff as text, JSON and picture") {
   tool_result const text = run_tool("tradeoff" + model + cluster);
   CHECK(text.code == 0);
   CHECK(text.out.find("breadth-first") != std::string::npos);
+  CHECK(text.out.find("utilisation  at most  gap %") != std::string::npos);
 
   auto const all = nlohmann::json::parse(run_tool("tradeoff --as json" + model + cluster).out);
   REQUIRE(all.size() == 3);
@@ -32,12 +33,16 @@ TEST_CASE("tradeoff as text, JSON and picture") {
     for (auto const& p : s["best"]) {  // the larger the cluster, the faster and the dearer
       CHECK(p["time"].get<double>() < last_time);
       CHECK(p["cost"].get<double>() > last_cost);
+      double const share = 1 + p["gap"].get<double>();
+      CHECK(p["cost"].get<double>() == doctest::Approx(share * p["cost_bound"].get<double>()));
+      CHECK(p["time"].get<double>() == doctest::Approx(share * p["time_bound"].get<double>()));
       last_time = p["time"];
       last_cost = p["cost"];
     }
     for (auto const& p : s["utilisation"]) {
       CHECK(p["utilisation"].get<double>() > 0);
-      CHECK(p["utilisation"].get<double>() < 1);
+      CHECK(p["utilisation"] <= p["utilisation_bound"]);
+      CHECK(p["utilisation_bound"].get<double>() <= 1);
     }
   }
   // Small batches a device are where breadth-first is ahead.
