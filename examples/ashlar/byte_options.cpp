@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
 
 // False for what is no number of a known unit.
-bool parse(std::string_view text, double& bytes) {
+bool parse_bytes(std::string_view text, double& bytes) {
   double value = 0;
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{}) return false;
@@ -33,9 +33,9 @@ bool parse(std::string_view text, double& bytes) {
 
 }  // namespace
 
-ashlar::byte_count read_bytes(char const* option, std::string const& text) {
+ashlar::byte_count read_bytes(std::string const& option, std::string const& text) {
   double bytes = 0;
-  if (!parse(text, bytes) || !(bytes >= 0 && bytes <= static_cast<double>(most_memory)))
+  if (!parse_bytes(text, bytes) || !(bytes >= 0 && bytes <= static_cast<double>(most_memory)))
     throw usage_error(
         fmt::format("{} is a number of bytes from 0 to {}, like 512, 24GiB or 79.5GiB, "
                     "not '{}'",

@@ -12,7 +12,7 @@ namespace tool {
 
 // A number of bytes (B or nothing), KiB, MiB, GiB or TiB: 512, 24GiB, 79.5GiB. Throws usage_error,
 // naming the option.
-ashlar::byte_count read_bytes(char const* option, std::string const& text);
+ashlar::byte_count read_bytes(std::string const& option, std::string const& text);
 
 // In the largest of these units that leaves a whole number: 24GiB, 1000B.
 std::string text_of_bytes(ashlar::byte_count bytes);

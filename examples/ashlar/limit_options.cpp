@@ -4,6 +4,7 @@
 #include "command.hpp"
 #include "limits.hpp"
 #include "number_option.hpp"
+#include "per_stage.hpp"
 #include "table.hpp"
 #include <ashlar/render/diagnosis.hpp>
 
@@ -17,15 +18,24 @@ namespace tool {
 
 namespace {
 
-// What each stage of the layout takes.
-ashlar::stage_memory memory_of(ashlar::layout_choice const& c, limit_options const& o, bool divided) {
+// What the stages of the layout take, one entry if they are alike.
+std::vector<ashlar::stage_memory> memory_of(ashlar::layout_choice const& c, limit_options const& o,
+                                            bool divided) {
+  if (!o.per_stage.empty()) {
+    std::vector<ashlar::stage_memory> each = read_per_stage_bytes(o.per_stage);
+    if (static_cast<int>(each.size()) != c.problem.where.stage_count())
+      throw usage_error(fmt::format("'{}' has sizes of {} stages, but {} on {} devices has {} stages",
+                                    o.per_stage, each.size(), layout_name(c),
+                                    c.problem.where.device_count(), c.problem.where.stage_count()));
+    return each;
+  }
   ashlar::stage_bytes const& b = o.stage;
   auto const part = [&](ashlar::byte_count size) {
     return ashlar::share_of(size, divided ? c.chunk_count : 1);
   };
-  return {.resident = part(b.weights) + part(b.weight_gradient) + part(b.optimizer_state),
-          .stash = part(b.stash),
-          .left = o.left == ashlar::stage_memory::all ? o.left : part(o.left)};
+  return {{.resident = part(b.weights) + part(b.weight_gradient) + part(b.optimizer_state),
+           .stash = part(b.stash),
+           .left = o.left == ashlar::stage_memory::all ? o.left : part(o.left)}};
 }
 
 void must_be_one_or_each(char const* option, std::size_t given, int device_count) {
@@ -74,10 +84,16 @@ void add_limit_options(CLI::App& command, limit_options& o) {
           ->excludes(limit)
           ->excludes(memory);
   std::vector<CLI::Option*> sizes = add_stage_bytes(command, o.stage);
-  bytes->needs(sizes[0]);  // without a stash there is nothing to limit
   sizes.push_back(add_bytes(command, "--stash-left-bytes", o.left,
                             "what of a stash stays from the input to the weight pass (default: all)"));
-  for (CLI::Option* const size : sizes) size->needs(bytes);
+  auto* const per_stage =
+      command
+          .add_option("--per-stage-bytes", o.per_stage,
+                      "sizes of each stage: a line a stage, `resident,stash` or `resident,stash,left`; "
+                      "resident is what lies there all the time")
+          ->type_name("FILE")
+          ->needs(bytes);
+  for (CLI::Option* const size : sizes) size->needs(bytes)->excludes(per_stage);
 }
 
 void must_suit(limit_options const& o, std::string const& placement) {
@@ -86,8 +102,11 @@ void must_suit(limit_options const& o, std::string const& placement) {
         "--limit counts chunks, which --placement any has of several sizes; take --memory, "
         "--limit-bytes or a placement");
   for (long long n : o.activations) must_lie("--limit", n, 1, most_activations);
-  if (o.bytes.empty()) return;
-  must_lie("--stash-bytes", o.stage.stash, 1, most_memory);
+  if (!o.per_stage.empty() && placement == "any")
+    throw usage_error("--per-stage-bytes names the stages of one placement; say which with --placement");
+  if (o.bytes.empty() || !o.per_stage.empty()) return;
+  if (o.stage.stash == 0)
+    throw usage_error("--limit-bytes needs --stash-bytes of 1 or more, or --per-stage-bytes");
   if (o.left != ashlar::stage_memory::all) must_lie("--stash-left-bytes", o.left, 0, o.stage.stash);
 }
 
@@ -95,7 +114,7 @@ void put_limit(ashlar::layout_choice& c, limit_options const& o, bool divided) {
   int const p = c.problem.where.device_count();
   if (!o.bytes.empty()) {
     must_be_one_or_each("--limit-bytes", o.bytes.size(), p);
-    c.problem.limit = ashlar::limit_in_bytes(c.problem.where, {memory_of(c, o, divided)}, o.bytes);
+    c.problem.limit = ashlar::limit_in_bytes(c.problem.where, memory_of(c, o, divided), o.bytes);
   } else if (!o.activations.empty()) {
     must_be_one_or_each("--limit", o.activations.size(), p);
     c.problem.limit.of_device.assign(o.activations.begin(), o.activations.end());

@@ -23,6 +23,7 @@ struct limit_options {
   std::string memory = "1";
   ashlar::stage_bytes stage = {};                       // of a stage, or of a p-th of the model
   ashlar::byte_count left = ashlar::stage_memory::all;  // what of a stash stays for the weight pass
+  std::string per_stage = {};  // a file with all of that for each stage; empty: all alike
 };
 
 void add_limit_options(CLI::App& command, limit_options& options);

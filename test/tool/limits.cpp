@@ -92,6 +92,18 @@ TEST_CASE("limits: in bytes on any placement, sizes are those of a p-th of the m
   CHECK(*std::max_element(peaks.begin(), peaks.end()) == 4);
 }
 
+TEST_CASE("limits: sizes of each stage") {
+  std::string const file =
+      scratch_file("sizes.csv", "# a vocabulary at the end\n0,10\n0,10\n0,10,2\n1KiB, 20\n");
+  std::string const line =
+      "-p 4 -m 8 --placement linear --budget 100 --per-stage-bytes " + file + uneven;
+  json const s = found(line + " --limit-bytes 20,20,20,1064");
+  CHECK(s["limit"] == json({20, 20, 20, 1064}));
+  std::vector<int> const peaks = s["peak_activations"];
+  for (int device : {0, 1, 3}) CHECK(peaks[static_cast<std::size_t>(device)] <= 2);
+  all_refused({{"search " + line + " --limit-bytes 1043", "device 3 needs 1044B (1KiB of weights"}}, 1);
+}
+
 TEST_CASE("limits: without a schedule") {
   all_refused(
       {{"search -p 4 --placement v --limit 8,8,1,8",
@@ -108,6 +120,7 @@ TEST_CASE("limits: without a schedule") {
 
 TEST_CASE("limits and speeds: wrong usage") {
   std::string const bytes = "search --placement v --stash-bytes 10 --limit-bytes ";
+  std::string const each = "search --placement linear --limit-bytes 100 --per-stage-bytes ";
   all_refused(
       {{"search --speeds 100,50", "--speeds has speeds of 2 devices, but there are 4"},
        {"search --speeds 100,50,0,100", "--speeds must be from 1 to 1000000, not 0"},
@@ -126,7 +139,18 @@ TEST_CASE("limits and speeds: wrong usage") {
        {bytes + "1.5", "not '1.5'"},
        {bytes + "100 --stash-left-bytes 11", "--stash-left-bytes must be from 0 to 10, not 11"},
        {"search --placement v --limit-bytes 100", "--stash-bytes"},
-       {"search --placement v --limit-bytes 100 --stash-bytes 0", "--stash-bytes must be from 1 to"},
+       {"search --placement v --limit-bytes 100 --stash-bytes 0", "--stash-bytes of 1 or more"},
+       {bytes + "100 --per-stage-bytes x", "excludes"},
+       {"search --limit-bytes 9 --per-stage-bytes x", "say which with --placement"},
+       {"search --placement v --per-stage-bytes x", "--limit-bytes"},
+       {each + scratch_file("two.csv", "1,1\n1,1\n"),
+        "has sizes of 2 stages, but linear on 4 devices has 4 stages"},
+       {each + scratch_file("one.csv", "1,1\n1\n"), "line 2: a stage's sizes are two or three"},
+       {each + scratch_file("word.csv", "1,one\n"),
+        "line 1: a size is a number of bytes from 0 to 4TiB"},
+       {each + scratch_file("zero.csv", "1,0\n"), "line 1: a stash must be of 1 byte or more"},
+       {each + scratch_file("left.csv", "1,2,3\n"), "line 1: a stash must be"},
+       {each + scratch_file("none.csv", "#\n"), "has no sizes"},
        {"search --placement v --stash-bytes 10", "--limit-bytes"},
        {"search --placement v --limit 4 --weight-bytes 10", "--limit-bytes"},
        {"simulate 1f1b --weight-bytes 10GB", "--weight-bytes is a number of bytes"}});
