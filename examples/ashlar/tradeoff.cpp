@@ -29,7 +29,7 @@ void print_text(std::vector<studied_schedule> const& all) {
                                                "utilisation", "at most", "gap %", "cost", "time"}};
   for (studied_schedule const& s : all)
     for (operating_point const& p : s.best)
-      cells.push_back({s.name, std::to_string(p.loops), std::to_string(p.device_count),
+      cells.push_back({s.name, std::to_string(p.choice.loops.value), std::to_string(p.device_count),
                        fmt::format("{:g}", p.batch), fmt::format("{:.3f}", p.utilisation),
                        p.most ? fmt::format("{:.3f}", *p.most) : "-", p.most ? percent(p.gap(), 1) : "-",
                        fmt::format("{:.3f}", p.cost), fmt::format("{:.3g}", p.time)});
@@ -44,7 +44,7 @@ void print_text(std::vector<studied_schedule> const& all) {
 
 nlohmann::json json_of(operating_point const& p) {
   nlohmann::json object{
-      {"loops", p.loops}, {"samples_a_device", p.batch}, {"utilisation", p.utilisation}};
+      {"loops", p.choice.loops.value}, {"samples_a_device", p.batch}, {"utilisation", p.utilisation}};
   if (p.most) {
     object["utilisation_bound"] = *p.most;
     object["gap"] = p.gap();
@@ -88,7 +88,11 @@ int tradeoff(tradeoff_options const& o) {
   if (o.format == "text" && o.output != "-")
     throw usage_error("the table as text goes to standard output; take --as json for a file");
   tradeoff_study const study = read_study(o.model, o.cluster);
-  std::vector<studied_schedule> const all = run(study);
+  std::vector<studied_schedule> all = run(study);
+  for (studied_schedule& s : all) {
+    if (o.format != "svg") find_bounds(study, s.best);
+    if (o.format == "json") find_bounds(study, s.points);
+  }
   if (o.format == "text")
     print_text(all);
   else
