@@ -21,6 +21,12 @@ constexpr schedule one_f_one_b(int p, int m) {
   return catalog::one_f_one_b(devices{p}) | repeat(micro_batches{m}) | squeeze();
 }
 
+// V-Half for passes of 10, 13 and 7 ticks.
+constexpr schedule uneven_v(int p, int m, tick transfer) {
+  return catalog::v_half(devices{p}) | repeat(micro_batches{m})
+         | retime(costs(stage_cost{10, 13, 7}, transfer));
+}
+
 // A fork that joins again: stage 0 feeds 1 and 2, both feed 3. A stage a device.
 constexpr block fork_join() {
   block const b = make_block(linear(devices{4}), {}, 3, {F, B}, [](pass_kind kind, int stage) {

@@ -1,4 +1,5 @@
 // ashlar check: whether a CSV, of passes only or with all communication, runs to its end.
+#include "bound_words.hpp"
 #include "command.hpp"
 #include "counted.hpp"
 #include "dialect_option.hpp"
@@ -92,10 +93,10 @@ int check(check_options const& o) {
                o.file);
     return invalid;
   }
-  fmt::print("{}: valid{}: {}, {}, {}, {}, makespan {} for unit passes\n", o.file, purpose(s.trains),
+  fmt::print("{}: valid{}: {}, {}, {}, {}, makespan {} for unit passes, {}\n", o.file, purpose(s.trains),
              counted(s.device_count(), "device"), counted(s.stage_count(), "stage"),
              counted(s.micro_batch_count(), "micro-batch"), counted(s.where.route_count(), "route"),
-             makespan(s));
+             makespan(s), bound_words(makespan(s), ashlar::lower_bound(s)));
   fmt::print("{}: its program of {} is complete, ordered, deadlock-free and memory-safe\n", o.file,
              counted(static_cast<long long>(lowered.instructions.size()), "instruction"));
   return done;

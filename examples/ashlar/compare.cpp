@@ -1,6 +1,7 @@
 // ashlar compare: all schedules, or some, side by side on the same model and devices.
 #include "command.hpp"
 #include "files.hpp"
+#include "output_options.hpp"
 #include "shape_options.hpp"
 #include "table.hpp"
 #include <ashlar/compare.hpp>
@@ -173,13 +174,9 @@ void add_compare(CLI::App& app, action& chosen) {
   command->add_option("names", o->names, "schedules, of `ashlar list` (default: all)")
       ->type_name("NAME");
   add_size_options(*command, o->shape);
-  command->add_option("--as", o->format, "text, csv, json, or svg: bubble against memory")
-      ->check(CLI::IsMember({"text", "csv", "json", "svg"}))
-      ->type_name("FORMAT")
-      ->capture_default_str();
-  command->add_option("-o,--output", o->output, "where to write; - is standard output")
-      ->type_name("FILE")
-      ->capture_default_str();
+  add_format_option(*command, o->format, {"text", "csv", "json", "svg"},
+                    "text, csv, json, or svg: bubble against memory");
+  add_output_option(*command, o->output);
   command->footer(
       "Costs are those of a p-th of the model: a schedule with two stages a device has stages of half "
       "the cost.\nExamples:\n"

@@ -1,21 +1,11 @@
 #include "cost_options.hpp"
 
-#include "command.hpp"
+#include "number_option.hpp"
 #include "per_stage.hpp"
-
-#include <fmt/core.h>
 
 namespace tool {
 
-void must_lie(char const* what, long long value, long long least, long long most) {
-  if (value < least || value > most)
-    throw usage_error(fmt::format("{} must be from {} to {}, not {}", what, least, most, value));
-}
-
 void add_cost_options(CLI::App& command, cost_options& o) {
-  auto const count = [&](char const* flags, long long& value, char const* help) {
-    return command.add_option(flags, value, help)->type_name("N")->capture_default_str();
-  };
   auto* const per_stage =
       command
           .add_option(
@@ -23,12 +13,13 @@ void add_cost_options(CLI::App& command, cost_options& o) {
               "costs of each stage: a line a stage, `forward,backward_input,backward_weight` in ticks; "
               "lines that begin with # are comments")
           ->type_name("FILE");
-  count("--forward", o.forward, "ticks of a stage's forward")->excludes(per_stage);
-  count("--backward-input", o.backward_input, "ticks of the gradient of a stage's input")
+  add_number(command, "--forward", o.forward, "ticks of a stage's forward")->excludes(per_stage);
+  add_number(command, "--backward-input", o.backward_input, "ticks of the gradient of a stage's input")
       ->excludes(per_stage);
-  count("--backward-weight", o.backward_weight, "ticks of the gradient of its weights (fused: the sum)")
+  add_number(command, "--backward-weight", o.backward_weight,
+             "ticks of the gradient of its weights (fused: the sum)")
       ->excludes(per_stage);
-  count("--transfer", o.transfer, "ticks from device to device");
+  add_number(command, "--transfer", o.transfer, "ticks from device to device");
 }
 
 ashlar::costs costs_of(cost_options const& o) {

@@ -22,7 +22,4 @@ void add_cost_options(CLI::App& command, cost_options& options);
 // Throws usage_error for ticks out of range and for files that are no costs.
 ashlar::costs costs_of(cost_options const& options);
 
-// Throws usage_error with the option `what` and its range.
-void must_lie(char const* what, long long value, long long least, long long most);
-
 }  // namespace tool

@@ -4,6 +4,7 @@
 #include "dialect_option.hpp"
 #include "files.hpp"
 #include "lowering_options.hpp"
+#include "output_options.hpp"
 #include "pictures.hpp"
 #include "shape_options.hpp"
 
@@ -51,18 +52,13 @@ void add_emit(CLI::App& app, action& chosen) {
   auto* const command = app.add_subcommand("emit", "Write a schedule in a format for other programs");
   auto const options = std::make_shared<emit_options>();
   add_shape_options(*command, options->shape);
-  command
-      ->add_option(
-          "--as", options->format,
-          "pytorch: compute-only CSV, a line a device; pytorch-comms: with transfers, "
-          "reductions and gathers; json: schedule, times and metrics; trace: for chrome://tracing and "
-          "Perfetto; svg: a picture; html: a page to explore it or to compare it with another")
-      ->required()
-      ->check(CLI::IsMember({"pytorch", "pytorch-comms", "json", "trace", "svg", "html"}))
-      ->type_name("FORMAT");
-  command->add_option("-o,--output", options->output, "where to write; - is standard output")
-      ->type_name("FILE")
-      ->capture_default_str();
+  add_format_option(
+      *command, options->format, {"pytorch", "pytorch-comms", "json", "trace", "svg", "html"},
+      "pytorch: compute-only CSV, a line a device; pytorch-comms: with transfers, "
+      "reductions and gathers; json: schedule, times and metrics; trace: for chrome://tracing and "
+      "Perfetto; svg: a picture; html: a page to explore it or to compare it with another")
+      ->required();
+  add_output_option(*command, options->output);
   add_dialect_option(*command, options->dialect);
   add_lowering_options(*command, options->lowering);
   add_picture_options(*command, options->picture);

@@ -2,17 +2,20 @@
 #include "command.hpp"
 #include "files.hpp"
 #include "layout_options.hpp"
+#include "number_option.hpp"
+#include "output_options.hpp"
 #include "search_run.hpp"
 #include "table.hpp"
 #include <ashlar/compare.hpp>
 #include <ashlar/render/frontier.hpp>
 #include <ashlar/search/seeds.hpp>
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,15 +39,13 @@ struct frontier_row {
   long long activations = 0;  // the limit, or the peak
   double memory = 0;
   double bubble = 0;
-  double least = 0;  // of a limit
+  std::optional<double> least = {};  // that any schedule has within that many activations
 };
 
 struct frontier_part {
   std::string name;
   std::vector<frontier_row> searched, published;
 };
-
-double bubble_within(double work, double length) { return length > 0 ? 1 - work / length : 0; }
 
 // Limits that leave no schedule are left out; what fits a smaller limit fits a larger one.
 std::vector<frontier_row> searched_on(ashlar::layout_choice choice, frontier_options const& o) {
@@ -59,11 +60,9 @@ std::vector<frontier_row> searched_on(ashlar::layout_choice choice, frontier_opt
     choice.problem.limit = limit;
     if (!ashlar::check(choice.problem).ok()) continue;
     searched_layout const found = search_layout(choice, ashlar::objective::span, o.budget);
-    std::vector<ashlar::tick> const busy = ashlar::busy(found.result.best);
-    auto const work = static_cast<double>(*std::max_element(busy.begin(), busy.end()));
     best = std::min(best, found.bubble());
     rows.push_back({"searched", limit, share_of(choice, static_cast<double>(limit)), best,
-                    bubble_within(work, static_cast<double>(found.least()))});
+                    ashlar::idle_share(found.result.best, found.least())});
   }
   return rows;
 }
@@ -81,15 +80,20 @@ std::vector<frontier_row> published_rows(ashlar::layout_choice const& choice) {
   for (auto const& known : ashlar::published_on(problem.where, problem.m, problem.cost)) {
     std::vector<int> const peaks = ashlar::peak_activations(known.made);
     int const peak = *std::max_element(peaks.begin(), peaks.end());
-    add_published(
-        rows, {known.entry->name, peak, share_of(choice, peak), ashlar::bubble_rate_span(known.made)});
+    frontier_row row{known.entry->name, peak, share_of(choice, peak),
+                     ashlar::bubble_rate_span(known.made)};
+    if (auto const least = ashlar::lower_bound(known.made))
+      row.least = ashlar::idle_share(known.made, least->span);
+    add_published(rows, row);
   }
   return rows;
 }
 
-// Those that hold the weights more than once, which no search here does.
+// Those that hold the weights more than once, which no search here does. A replica on a slower device
+// would be another stage: there are none for devices of several speeds.
 std::vector<frontier_row> bidirectional_rows(frontier_options const& o) {
   std::vector<frontier_row> rows;
+  if (!o.model.speeds.empty()) return rows;
   ashlar::catalog::shape const s{.p = ashlar::devices{static_cast<int>(o.model.p)},
                                  .m = ashlar::micro_batches{static_cast<int>(o.model.m)},
                                  .cost = costs_of(o.model.cost)};
@@ -124,34 +128,30 @@ std::vector<frontier_part> parts_of(frontier_options const& o) {
 std::string text_of(std::vector<frontier_part> const& parts) {
   std::vector<std::vector<std::string>> cells{
       {"placement", "schedule", "activations", "memory %", "bubble %", "no less than %"}};
-  auto const add = [&](frontier_part const& part, frontier_row const& r, bool searched) {
+  auto const add = [&](frontier_part const& part, frontier_row const& r) {
     cells.push_back({part.name, r.schedule, r.activations > 0 ? std::to_string(r.activations) : "",
-                     percent(r.memory), percent(r.bubble), searched ? percent(r.least) : ""});
+                     percent(r.memory), percent(r.bubble), r.least ? percent(*r.least) : ""});
   };
   for (frontier_part const& part : parts) {
-    for (frontier_row const& r : part.searched) add(part, r, true);
-    for (frontier_row const& r : part.published) add(part, r, false);
+    for (frontier_row const& r : part.searched) add(part, r);
+    for (frontier_row const& r : part.published) add(part, r);
   }
   return table(cells, 2)
          + "\nBubble rates are of the span. Activations: the limit of a search, the peak of a published "
-           "schedule;\nmemory: as a share of what 1F1B holds.\n";
+           "schedule;\nmemory: as a share of what 1F1B holds; no less than: what any schedule within as "
+           "many activations idles.\n";
 }
 
 std::string csv_of(std::vector<frontier_part> const& parts) {
   std::string text = "placement,schedule,activations,memory,bubble_rate_span,least_bubble_rate_span\n";
   auto const add = [&](frontier_part const& part, frontier_row const& r) {
-    text += fmt::format("\"{}\",{},{},{},{},", part.name, r.schedule,
-                        r.activations > 0 ? std::to_string(r.activations) : "", r.memory, r.bubble);
+    text += fmt::format("\"{}\",{},{},{},{},{}\n", part.name, r.schedule,
+                        r.activations > 0 ? std::to_string(r.activations) : "", r.memory, r.bubble,
+                        r.least ? fmt::format("{}", *r.least) : "");
   };
   for (frontier_part const& part : parts) {
-    for (frontier_row const& r : part.searched) {
-      add(part, r);
-      text += fmt::format("{}\n", r.least);
-    }
-    for (frontier_row const& r : part.published) {
-      add(part, r);
-      text += '\n';
-    }
+    for (frontier_row const& r : part.searched) add(part, r);
+    for (frontier_row const& r : part.published) add(part, r);
   }
   return text;
 }
@@ -161,14 +161,14 @@ std::string json_of(std::vector<frontier_part> const& parts) {
   ordered_json out = ordered_json::array();
   for (frontier_part const& part : parts) {
     ordered_json searched = ordered_json::array(), published = ordered_json::array();
-    for (frontier_row const& r : part.searched)
-      searched.push_back({{"limit", r.activations},
+    auto const row = [](char const* key, ordered_json const& name, frontier_row const& r) {
+      return ordered_json{{key, name},
                           {"memory", r.memory},
                           {"bubble_rate_span", r.bubble},
-                          {"least_bubble_rate_span", r.least}});
-    for (frontier_row const& r : part.published)
-      published.push_back(
-          {{"schedule", r.schedule}, {"memory", r.memory}, {"bubble_rate_span", r.bubble}});
+                          {"least_bubble_rate_span", r.least ? ordered_json(*r.least) : ordered_json()}};
+    };
+    for (frontier_row const& r : part.searched) searched.push_back(row("limit", r.activations, r));
+    for (frontier_row const& r : part.published) published.push_back(row("schedule", r.schedule, r));
     out.push_back({{"placement", part.name}, {"searched", searched}, {"published", published}});
   }
   return out.dump(1) + "\n";
@@ -180,7 +180,7 @@ std::string chart_of(std::vector<frontier_part> const& parts, frontier_options c
     ashlar::frontier_curve& c = curves.emplace_back(ashlar::frontier_curve{part.name, {}, {}});
     for (frontier_row const& r : part.searched) {
       c.reached.emplace_back(r.memory, r.bubble);
-      c.least.emplace_back(r.memory, r.least);
+      if (r.least) c.least.emplace_back(r.memory, *r.least);
     }
     for (frontier_row const& r : part.published) c.published.push_back({r.schedule, r.memory, r.bubble});
   }
@@ -189,6 +189,7 @@ std::string chart_of(std::vector<frontier_part> const& parts, frontier_options c
   if (o.model.cost.per_stage.empty())
     title += fmt::format("; forward {}, backward {} + {}, transfer {}", c.forward, c.backward_input,
                          c.backward_weight, o.model.cost.transfer);
+  if (!o.model.speeds.empty()) title += fmt::format("; speeds {} %", fmt::join(o.model.speeds, ", "));
   return ashlar::svg(curves, title);
 }
 
@@ -217,18 +218,12 @@ void add_frontier(CLI::App& app, action& chosen) {
       ->type_name("SHARE")
       ->capture_default_str();
   command->add_option("--to", o->to, "the largest limit")->type_name("SHARE")->capture_default_str();
-  command->add_option("--steps", o->steps, "limits to search")->type_name("N")->capture_default_str();
+  add_number(*command, "--steps", o->steps, "limits to search");
   add_budget_options(*command, o->budget);
-  command
-      ->add_option("--as", o->format,
-                   "text, csv, json, or svg: lines of what is found and of what no schedule is below, "
-                   "published schedules as dots")
-      ->check(CLI::IsMember({"text", "csv", "json", "svg"}))
-      ->type_name("FORMAT")
-      ->capture_default_str();
-  command->add_option("-o,--output", o->output, "where to write; - is standard output")
-      ->type_name("FILE")
-      ->capture_default_str();
+  add_format_option(*command, o->format, {"text", "csv", "json", "svg"},
+                    "text, csv, json, or svg: lines of what is found and of what no schedule is below, "
+                    "published schedules as dots");
+  add_output_option(*command, o->output);
   command->footer(
       "The budget is for each limit of each placement. With one placement, costs are those of a stage; "
       "with\n--placement any they are those of a p-th of the model.\n"

@@ -3,7 +3,9 @@
 #include "command.hpp"
 #include "counted.hpp"
 #include "limits.hpp"
+#include "number_option.hpp"
 #include <ashlar/render/diagnosis.hpp>
+#include <ashlar/speeds.hpp>
 
 #include <fmt/core.h>
 
@@ -45,22 +47,42 @@ void must_fit(ashlar::layout_choice const& choice) {
   if (auto const d = ashlar::check(choice.problem); !d.ok()) throw usage_error(ashlar::explain(d));
 }
 
+// The same layouts, of stages that take what they take on devices of these speeds.
+std::vector<ashlar::layout_choice> at_speeds(std::vector<ashlar::layout_choice> all,
+                                             layout_options const& o) {
+  if (o.speeds.empty()) return all;
+  if (static_cast<long long>(o.speeds.size()) != o.p)
+    throw usage_error(fmt::format("--speeds has speeds of {}, but there are {}",
+                                  counted(static_cast<long long>(o.speeds.size()), "device"), o.p));
+  for (int percent : o.speeds) must_lie("--speeds", percent, 1, most_percent);
+  for (ashlar::layout_choice& c : all) {
+    c.problem.cost = ashlar::at_speeds(c.problem.cost, c.problem.where, {o.speeds});
+    must_fit(c);
+  }
+  return all;
+}
+
 }  // namespace
 
 void add_layout_options(CLI::App& command, layout_options& o) {
-  auto const count = [&](char const* flags, long long& value, char const* help) {
-    return command.add_option(flags, value, help)->type_name("N");
-  };
-  count("-p,--devices", o.p, "pipeline devices")->capture_default_str();
-  count("-m,--micro-batches", o.m, "micro-batches")->capture_default_str();
+  add_number(command, "-p,--devices", o.p, "pipeline devices");
+  add_number(command, "-m,--micro-batches", o.m, "micro-batches");
   command
       .add_option("--placement", o.placement,
                   "v, linear, looped or wave; any: each of these, with one, two and four chunks")
       ->check(CLI::IsMember({"any", "v", "linear", "looped", "wave"}))
       ->type_name("PLACEMENT")
       ->capture_default_str();
-  count("-v,--chunks", o.v, "stages on one device, looped (default: 2) or in a wave (2: a V)");
+  command
+      .add_option("-v,--chunks", o.v, "stages on one device, looped (default: 2) or in a wave (2: a V)")
+      ->type_name("N");
   add_cost_options(command, o.cost);
+  command
+      .add_option("--speeds", o.speeds,
+                  "speed of each device, in percent of that which costs are for: 100,100,50,100")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("PERCENT");
 }
 
 std::vector<ashlar::layout_choice> layouts_of(layout_options const& o) {
@@ -77,7 +99,7 @@ std::vector<ashlar::layout_choice> layouts_of(layout_options const& o) {
     ashlar::costs const cost = costs_of(o.cost);
     ashlar::model_share const model{p, m, cost.per_stage[0], cost.transfer};
     must_fit(ashlar::choose_layout(model, layout::wave, most_chunks, 100));
-    return ashlar::layouts_for(model, 100);
+    return at_speeds(ashlar::layouts_for(model, 100), o);
   }
   layout const shape = o.placement == "v"        ? layout::v
                        : o.placement == "looped" ? layout::looped
@@ -96,7 +118,7 @@ std::vector<ashlar::layout_choice> layouts_of(layout_options const& o) {
       .unit = 1,
       .problem = {ashlar::lay_out(shape, p, count), m, cost, o.p * count}};
   must_fit(chosen);
-  return {chosen};
+  return at_speeds({chosen}, o);
 }
 
 long long read_memory(char const* option, std::string const& text) {

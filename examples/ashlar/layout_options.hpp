@@ -16,7 +16,8 @@ struct layout_options {
   long long m = 8;
   cost_options cost = {};
   std::string placement = "any";
-  long long v = 0;  // as many chunks as the placement has by itself
+  long long v = 0;               // as many chunks as the placement has by itself
+  std::vector<int> speeds = {};  // of each device, in percent; empty: all alike
 };
 
 void add_layout_options(CLI::App& command, layout_options& options);

@@ -2,17 +2,15 @@
 
 #include "choice.hpp"
 #include "command.hpp"
-#include "cost_options.hpp"
 #include "limits.hpp"
+#include "number_option.hpp"
 
 namespace tool {
 
 void add_lowering_options(CLI::App& command, lowering_options& o) {
   using namespace ashlar;
-  auto const count = [&](char const* flag, long long& value, char const* help) {
-    command.add_option(flag, value, help)->type_name("N")->capture_default_str();
-  };
-  count("--data-ranks", o.data_ranks, "pipelines that run side by side and reduce gradients together");
+  add_number(command, "--data-ranks", o.data_ranks,
+             "pipelines that run side by side and reduce gradients together");
   add_choice<sharding_level>(command, "--sharding", o.rest.sharding,
                              {{"none", sharding_level::none},
                               {"optimizer", sharding_level::optimizer},
@@ -32,10 +30,10 @@ void add_lowering_options(CLI::App& command, lowering_options& o) {
                               {"after-statistics", optimizer_step::after_statistics}},
                              "whether the program ends with it, and with the gradients' norm before it "
                              "(default: none)");
-  count("--weight-buffers", o.weight_buffers,
-        "of a device, for gathered weights (--sharding full) and gradients (full, gradients)");
-  count(
-      "--prefetch", o.prefetch,
+  add_number(command, "--weight-buffers", o.weight_buffers,
+             "of a device, for gathered weights (--sharding full) and gradients (full, gradients)");
+  add_number(
+      command, "--prefetch", o.prefetch,
       "passes by which weights are gathered ahead of the one that needs them, if their buffer is free");
 }
 

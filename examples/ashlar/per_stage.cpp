@@ -1,63 +1,80 @@
 #include "per_stage.hpp"
 
+#include "byte_options.hpp"
 #include "command.hpp"
 #include "files.hpp"
 #include "limits.hpp"
+#include "table_lines.hpp"
 #include <ashlar/ticks.hpp>
 
 #include <fmt/core.h>
 
 #include <charconv>
+#include <cstddef>
 #include <string_view>
 
 namespace tool {
 
 namespace {
 
-std::string_view trimmed(std::string_view s) {
-  auto const begin = s.find_first_not_of(" \t\r");
-  if (begin == std::string_view::npos) return {};
-  return s.substr(begin, s.find_last_not_of(" \t\r") - begin + 1);
-}
-
 // Three numbers of ticks; false if the line holds anything else.
-bool parse(std::string_view line, ashlar::stage_cost& cost) {
-  for (ashlar::tick* const part : {&cost.forward, &cost.backward_input, &cost.backward_weight}) {
-    bool const last = part == &cost.backward_weight;
-    auto const comma = line.find(',');
-    if ((comma == std::string_view::npos) != last) return false;
-    std::string_view const number = trimmed(line.substr(0, comma));
-    auto const [end, error] = std::from_chars(number.data(), number.data() + number.size(), *part);
-    if (error != std::errc{} || end != number.data() + number.size()) return false;
-    if (*part < 1 || *part > ashlar::max_tick) return false;
-    if (!last) line.remove_prefix(comma + 1);
+bool parse_ticks(std::vector<std::string_view> const& cells, ashlar::stage_cost& cost) {
+  ashlar::tick* const parts[] = {&cost.forward, &cost.backward_input, &cost.backward_weight};
+  if (cells.size() != std::size(parts)) return false;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    char const* const last = cells[i].data() + cells[i].size();
+    auto const [end, error] = std::from_chars(cells[i].data(), last, *parts[i]);
+    if (error != std::errc{} || end != last || *parts[i] < 1 || *parts[i] > ashlar::max_tick)
+      return false;
   }
   return true;
+}
+
+// One entry for each line of the file: entry_of(where, cells), `where` for messages.
+template <class EntryOf>
+auto read_stages(std::string const& path, char const* what, EntryOf entry_of) {
+  std::string const text = read_text(path);
+  std::vector<decltype(entry_of(std::string(), {}))> entries;
+  for_each_line(text, [&](int number, std::vector<std::string_view> const& cells) {
+    entries.push_back(entry_of(fmt::format("'{}', line {}", path, number), cells));
+    if (static_cast<long long>(entries.size()) > most_passes)
+      throw usage_error(fmt::format("'{}' has more than {} stages", path, most_passes));
+  });
+  if (entries.empty()) throw usage_error(fmt::format("'{}' has no {}", path, what));
+  return entries;
 }
 
 }  // namespace
 
 std::vector<ashlar::stage_cost> read_per_stage(std::string const& path) {
-  std::string const text = read_text(path);
-  std::vector<ashlar::stage_cost> costs;
-  std::string_view rest = text;
-  for (int number = 1; !rest.empty(); ++number) {
-    auto const end = rest.find('\n');
-    std::string_view const line = trimmed(rest.substr(0, end));
-    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-    if (line.empty() || line[0] == '#') continue;
-    ashlar::stage_cost cost;
-    if (!parse(line, cost))
-      throw usage_error(
-          fmt::format("'{}', line {}: a stage's costs are three numbers of ticks from 1 to {}, "
-                      "`forward,backward_input,backward_weight`",
-                      path, number, ashlar::max_tick));
-    costs.push_back(cost);
-    if (static_cast<long long>(costs.size()) > most_passes)
-      throw usage_error(fmt::format("'{}' has more than {} stages", path, most_passes));
-  }
-  if (costs.empty()) throw usage_error(fmt::format("'{}' has no costs", path));
-  return costs;
+  return read_stages(path, "costs",
+                     [](std::string const& where, std::vector<std::string_view> const& cells) {
+                       ashlar::stage_cost cost;
+                       if (!parse_ticks(cells, cost))
+                         throw usage_error(
+                             fmt::format("{}: a stage's costs are three numbers of ticks from 1 to {}, "
+                                         "`forward,backward_input,backward_weight`",
+                                         where, ashlar::max_tick));
+                       return cost;
+                     });
+}
+
+std::vector<ashlar::stage_memory> read_per_stage_bytes(std::string const& path) {
+  return read_stages(
+      path, "sizes", [](std::string const& where, std::vector<std::string_view> const& cells) {
+        if (cells.size() != 2 && cells.size() != 3)
+          throw usage_error(
+              fmt::format("{}: a stage's sizes are two or three, `resident,stash,left`", where));
+        auto const size = [&](std::size_t i) {
+          return read_bytes(where + ": a size", std::string(cells[i]));
+        };
+        ashlar::stage_memory stage{.resident = size(0), .stash = size(1)};
+        if (cells.size() == 3) stage.left = size(2);
+        if (stage.stash < 1 || stage.left > stage.stash)
+          throw usage_error(fmt::format(
+              "{}: a stash must be of 1 byte or more, and no more than that be left", where));
+        return stage;
+      });
 }
 
 }  // namespace tool

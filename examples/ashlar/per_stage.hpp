@@ -1,14 +1,19 @@
-// The file of --per-stage: a line a stage, `forward,backward_input,backward_weight` in ticks.
+// Files with a line a stage: what its passes take, or what it takes of its device.
 #pragma once
 
 #include <ashlar/cost.hpp>
+#include <ashlar/search/byte_limit.hpp>
 
 #include <string>
 #include <vector>
 
 namespace tool {
 
-// Empty lines and lines that begin with # do not count. Throws usage_error with the line at fault.
+// The file of --per-stage: `forward,backward_input,backward_weight` in ticks. Empty lines and lines that
+// begin with # do not count. Throws usage_error with the line at fault.
 std::vector<ashlar::stage_cost> read_per_stage(std::string const& path);
+
+// The file of --per-stage-bytes: `resident,stash` or `resident,stash,left`. Likewise.
+std::vector<ashlar::stage_memory> read_per_stage_bytes(std::string const& path);
 
 }  // namespace tool

@@ -4,12 +4,13 @@
 #include "dialect_option.hpp"
 #include "files.hpp"
 #include "layout_options.hpp"
+#include "limit_options.hpp"
+#include "output_options.hpp"
 #include "pictures.hpp"
 #include "search_run.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
 #include <ashlar/interop/json.hpp>
-#include <ashlar/render/diagnosis.hpp>
 #include <ashlar/render/text.hpp>
 
 #include <fmt/core.h>
@@ -17,6 +18,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +28,7 @@ namespace {
 
 struct search_options {
   layout_options model;
-  long long limit = 0;  // where it is not 0, it counts
-  std::string memory = "1";
+  limit_options limit;
   std::string aim = "span";
   search_budget budget;
   std::string format = "text";
@@ -43,20 +44,16 @@ ashlar::objective aim_of(std::string const& name) {
 // Those that the limit leaves a schedule for. Where it is so for none, `why` says how small it may be.
 std::vector<ashlar::layout_choice> choices_of(search_options const& o, std::string& why) {
   std::vector<ashlar::layout_choice> feasible;
-  double least = 0;
+  std::optional<shortfall> smallest;
   for (ashlar::layout_choice c : layouts_of(o.model)) {
-    c.problem.limit = o.limit > 0 ? o.limit : limit_of(c, read_memory("--memory", o.memory));
-    ashlar::diagnosis const d = ashlar::check(c.problem);
-    if (d.ok()) {
+    put_limit(c, o.limit, o.model.placement == "any");
+    std::optional<shortfall> const lacks = shortfall_of(c, o.limit);
+    if (!lacks)
       feasible.push_back(std::move(c));
-      continue;
-    }
-    double const share = share_of(c, static_cast<double>(d.number));
-    if (why.empty() || share < least)
-      why = fmt::format("{}: {}; that is {} % of what 1F1B holds", layout_name(c), ashlar::explain(d),
-                        percent(share));
-    least = share;
+    else if (!smallest || lacks->least < smallest->least)
+      smallest = lacks;
   }
+  if (smallest) why = smallest->why;
   return feasible;
 }
 
@@ -65,14 +62,11 @@ std::string text_of(std::vector<searched_layout> const& all, search_options cons
   char const* const what = o.aim == "span" ? "span" : "makespan";
   std::vector<std::vector<std::string>> cells{
       {"placement", "limit", "memory %", "no less than", what, "bubble %", "gap %", "evaluations"}};
-  for (searched_layout const& s : all) {
-    long long const limit = s.choice.problem.limit.on(0);
-    cells.push_back({layout_name(s.choice), std::to_string(limit),
-                     percent(share_of(s.choice, static_cast<double>(limit))),
-                     fmt::format("{:g}", s.in_ticks(s.least())),
+  for (searched_layout const& s : all)
+    cells.push_back({layout_name(s.choice), words_of_limit(s.choice, o.limit),
+                     percent(share_of_limit(s.choice)), fmt::format("{:g}", s.in_ticks(s.least())),
                      fmt::format("{:g}", s.in_ticks(s.result.reached)), percent(s.bubble()),
                      percent(s.gap()), std::to_string(s.result.evaluations)});
-  }
   std::string text = table(cells, 1);
   text += fmt::format(
       "\n{}: {}\n", layout_name(best.choice),
@@ -92,11 +86,12 @@ std::string text_of(std::vector<searched_layout> const& all, search_options cons
 
 std::string json_of(std::vector<searched_layout> const& all, search_options const& o) {
   using nlohmann::ordered_json;
-  auto const facts = [](searched_layout const& s) {
+  auto const facts = [&o](searched_layout const& s) {
     return ordered_json{{"layout", shape_name(s.choice.shape)},
                         {"chunks", s.choice.chunk_count},
                         {"unit", s.choice.unit},
-                        {"limit", s.choice.problem.limit.on(0)},
+                        {"limit", json_of_limit(s.choice, o.limit)},
+                        {"limit_unit", o.limit.bytes.empty() ? "chunk activations" : "bytes"},
                         {"reached", s.result.reached},
                         {"bound", s.least()},
                         {"gap", s.gap()},
@@ -113,6 +108,7 @@ std::string json_of(std::vector<searched_layout> const& all, search_options cons
 }
 
 int search(search_options const& o) {
+  must_suit(o.limit, o.model.placement);
   auto const dialect = dialect_of(o.dialect);
   std::string why;
   std::vector<ashlar::layout_choice> const choices = choices_of(o, why);
@@ -146,16 +142,7 @@ void add_search(CLI::App& app, action& chosen) {
       app.add_subcommand("search", "Find the best schedule for given costs under a memory limit");
   auto const o = std::make_shared<search_options>();
   add_layout_options(*command, o->model);
-  auto* const limit =
-      command->add_option("--limit", o->limit, "chunk activations that a device may hold")
-          ->check(CLI::Range(1LL, 1'000'000'000'000LL))
-          ->type_name("N");
-  command
-      ->add_option("--memory", o->memory,
-                   "what a device may hold, as a share of 1F1B's activations: 0.5 or 50%")
-      ->type_name("SHARE")
-      ->capture_default_str()
-      ->excludes(limit);
+  add_limit_options(*command, o->limit);
   command
       ->add_option("--objective", o->aim,
                    "span: of the device that takes longest; makespan; program: the simulated makespan "
@@ -170,36 +157,28 @@ void add_search(CLI::App& app, action& chosen) {
       ->check(CLI::Range(0.01, 1e6))
       ->type_name("S")
       ->excludes("--budget");
-  command
-      ->add_option(
-          "--as", o->format,
-          "text: table and picture; json: schedule, times, bound; or svg, html, trace, pytorch, "
-          "pytorch-comms as `ashlar emit` has them")
-      ->check(CLI::IsMember({"text", "json", "svg", "html", "trace", "pytorch", "pytorch-comms"}))
-      ->type_name("FORMAT")
-      ->capture_default_str();
-  command->add_option("-o,--output", o->output, "where to write; - is standard output")
-      ->type_name("FILE")
-      ->capture_default_str();
+  add_format_option(
+      *command, o->format, {"text", "json", "svg", "html", "trace", "pytorch", "pytorch-comms"},
+      "text: table and picture; json: schedule, times, bound; or svg, html, trace, pytorch, "
+      "pytorch-comms as `ashlar emit` has them");
+  add_output_option(*command, o->output);
   add_dialect_option(*command, o->dialect);
   command->footer(
-      "With one placement, costs are those of a stage. With --placement any they are those of a p-th of "
-      "the model:\na placement with two stages a device has stages of half the cost. All share a part "
-      "of the budget,\nthen the better half of them another, and so on; the best alone gets half.\n"
+      "With one placement, costs and sizes are those of a stage. With --placement any they are those of "
+      "a p-th of\nthe model: a placement with two stages a device has stages of half the cost. All "
+      "share "
+      "a part of the budget,\nthen the better half of them another, and so on; the best alone gets "
+      "half.\n"
       "Exit code 1: the limit leaves no schedule.\n"
       "Examples:\n"
       "  ashlar search -p 8 -m 32 --memory 0.5 --forward 20 --backward-input 26 --backward-weight 14 "
       "--transfer 1\n"
       "  ashlar search -p 4 -m 8 --placement v --limit 4 --as svg -o v.svg\n"
+      "  ashlar search -p 4 -m 8 --speeds 100,100,50,100 --limit-bytes 80GiB,80GiB,40GiB,80GiB "
+      "--stash-bytes 6GiB\n    --weight-bytes 10GiB --gradient-bytes 10GiB --optimizer-bytes 12GiB\n"
       "  ashlar search -p 4 -m 16 --placement looped -v 2 --per-stage costs.csv --seconds 10 --as "
       "pytorch");
-  command->callback([&chosen, o] {
-    if (o->limit > 0 && o->model.placement == "any")
-      throw CLI::ValidationError("--limit",
-                                 "counts chunks, which --placement any has of several sizes; take "
-                                 "--memory or a placement");
-    chosen = [o] { return search(*o); };
-  });
+  command->callback([&chosen, o] { chosen = [o] { return search(*o); }; });
 }
 
 }  // namespace tool

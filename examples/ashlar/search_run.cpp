@@ -52,16 +52,15 @@ class observer {
     constexpr double pause = 0.1;
     if (elapsed_ < last_ + pause) return;
     last_ = elapsed_;
-    if (!least_) least_ = ashlar::lower_bound(choice_.problem);
+    if (!least_) least_ = ashlar::lower_bound(choice_.problem);  // limits in bytes may have none
     bool const spans = aim_ == ashlar::objective::span;
     auto const in_ticks = [&](ashlar::tick t) {
       return static_cast<double>(t) / static_cast<double>(choice_.unit);
     };
-    fmt::print(stderr, "\r\x1b[K{}: {} {:g}, no less than {:g}", layout_name(choice_),
-               spans ? "span" : "makespan", in_ticks(spans ? best.span : best.makespan),
-               in_ticks(!least_ ? 0
-                        : spans ? least_->span
-                                : least_->makespan));
+    fmt::print(stderr, "\r\x1b[K{}: {} {:g}", layout_name(choice_), spans ? "span" : "makespan",
+               in_ticks(spans ? best.span : best.makespan));
+    if (least_)
+      fmt::print(stderr, ", no less than {:g}", in_ticks(spans ? least_->span : least_->makespan));
     std::fflush(stderr);
     drawn_ = true;
   }

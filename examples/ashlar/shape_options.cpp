@@ -3,6 +3,7 @@
 #include "choice.hpp"
 #include "command.hpp"
 #include "limits.hpp"
+#include "number_option.hpp"
 #include "suggest.hpp"
 #include <ashlar/check_block.hpp>
 #include <ashlar/render/diagnosis.hpp>
@@ -27,21 +28,20 @@ void add_shape_options(CLI::App& command, shape_options& o) {
 }
 
 void add_size_options(CLI::App& command, shape_options& o) {
-  auto const count = [&](char const* flags, long long& value, char const* help) {
-    return command.add_option(flags, value, help)->type_name("N")->capture_default_str();
-  };
-  count("-p,--devices", o.p, "pipeline devices");
-  count("-m,--micro-batches", o.m, "micro-batches");
-  count("-v,--chunks", o.v, "stages on one device, where the schedule leaves the choice");
-  count("--waves", o.waves, "times that a micro-batch goes down and up again (hanayo)");
-  count("--routes", o.routes, "ways through the devices (chimera)");
-  count("--rounds", o.rounds, "depth-first rounds (breadth-first-hybrid)");
-  count("--group", o.group,
-        "micro-batches that take turns on a device's chunks (depth-first); 0: as many as devices");
-  count("--sequence-chunks", o.sequence_chunks, "pieces of a micro-batch's sequence (seq1f1b)");
-  count("--search", o.search,
-        "passes to dispatch in search of a better order, for schedules that are searched (v-half, zbv, "
-        "...); 0: the published block as it is");
+  add_number(command, "-p,--devices", o.p, "pipeline devices");
+  add_number(command, "-m,--micro-batches", o.m, "micro-batches");
+  add_number(command, "-v,--chunks", o.v, "stages on one device, where the schedule leaves the choice");
+  add_number(command, "--waves", o.waves, "times that a micro-batch goes down and up again (hanayo)");
+  add_number(command, "--routes", o.routes, "ways through the devices (chimera)");
+  add_number(command, "--rounds", o.rounds, "depth-first rounds (breadth-first-hybrid)");
+  add_number(command, "--group", o.group,
+             "micro-batches that take turns on a device's chunks (depth-first); 0: as many as devices");
+  add_number(command, "--sequence-chunks", o.sequence_chunks,
+             "pieces of a micro-batch's sequence (seq1f1b)");
+  add_number(
+      command, "--search", o.search,
+      "passes to dispatch in search of a better order, for schedules that are searched (v-half, zbv, "
+      "...); 0: the published block as it is");
   using ashlar::catalog::seam;
   add_choice<seam>(command, "--seam", o.seam, {{"code", seam::code}, {"figure", seam::figure}},
                    "how basic units are joined (bitpipe): as in its code (default) or its figure");

@@ -1,10 +1,13 @@
 // ashlar simulate: what running a schedule's program would take.
+#include "bound_words.hpp"
+#include "byte_options.hpp"
 #include "choice.hpp"
 #include "command.hpp"
 #include "counted.hpp"
 #include "files.hpp"
 #include "limits.hpp"
 #include "lowering_options.hpp"
+#include "output_options.hpp"
 #include "shape_options.hpp"
 #include "table.hpp"
 #include <ashlar/lower.hpp>
@@ -21,6 +24,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +52,8 @@ struct result {
   chosen_schedule chosen;
   ashlar::program low;
   ashlar::simulation run;
+  std::optional<ashlar::bound> least;           // of the run
+  std::optional<ashlar::bound> schedule_least;  // of the schedule, whose transfers all take --transfer
 
   std::string name_of(int index) const {
     return index < 0 ? "-" : to_string(low.instructions[static_cast<std::size_t>(index)]);
@@ -70,7 +76,8 @@ result run(simulate_options const& o) {
   how.bytes[0].activation = how.bytes[0].gradient = o.message;
   ashlar::program low = lower(chosen.schedule, lowering_of(o.lowering));
   ashlar::simulation timed = simulate(low, how);
-  return {std::move(chosen), std::move(low), std::move(timed)};
+  auto const least = lower_bound(chosen.schedule, low, how), other = lower_bound(chosen.schedule);
+  return {std::move(chosen), std::move(low), std::move(timed), least, other};
 }
 
 // The ends of a long path, which are where schedules differ, and how much lies between.
@@ -105,10 +112,10 @@ std::string text_of(result const& r) {
   std::string text = fmt::format("{}: {}, {}\n", r.chosen.entry->name,
                                  counted(r.chosen.schedule.device_count(), "device"),
                                  counted(r.chosen.schedule.micro_batch_count(), "micro-batch"));
-  text += fmt::format("makespan  {}\n", counted(length, "tick"));
-  text +=
-      fmt::format("schedule  {}, with every transfer taking --transfer and none in another's way\n\n",
-                  counted(ideal, "tick"));
+  text += fmt::format("makespan  {}, {}\n", counted(length, "tick"), bound_words(length, r.least));
+  text += fmt::format(
+      "schedule  {}, {}, with every transfer taking --transfer and none in another's way\n\n",
+      counted(ideal, "tick"), bound_words(ideal, r.schedule_least));
   return text + table(rows) + "\n" + text_of_path(r);
 }
 
@@ -147,14 +154,22 @@ nlohmann::ordered_json json_of(result const& r) {
                     {"instruction", r.name_of(s.index)},
                     {"from", s.from},
                     {"until", s.until}});
-  return {{"schedule", r.chosen.entry->name},
-          {"devices", r.chosen.schedule.device_count()},
-          {"stages", r.chosen.schedule.stage_count()},
-          {"micro_batches", r.chosen.schedule.micro_batch_count()},
-          {"makespan", r.run.makespan()},
-          {"schedule_makespan", makespan(r.chosen.schedule)},
-          {"critical_path", std::move(path)},
-          {"by_device", std::move(all)}};
+  ordered_json out{{"schedule", r.chosen.entry->name},
+                   {"devices", r.chosen.schedule.device_count()},
+                   {"stages", r.chosen.schedule.stage_count()},
+                   {"micro_batches", r.chosen.schedule.micro_batch_count()}};
+  auto const add = [&](std::string const& key, ashlar::tick reached,
+                       std::optional<ashlar::bound> const& least) {
+    out[key] = reached;
+    if (!least) return;
+    out[key + "_bound"] = least->makespan;
+    out[key + "_gap"] = ashlar::gap(reached, least->makespan);
+  };
+  add("makespan", r.run.makespan(), r.least);
+  add("schedule_makespan", makespan(r.chosen.schedule), r.schedule_least);
+  out["critical_path"] = std::move(path);
+  out["by_device"] = std::move(all);
+  return out;
 }
 
 // A tick as a microsecond, as in the trace of a schedule.
@@ -194,12 +209,10 @@ void add_link_options(CLI::App& command, simulate_options& o) {
   number("--inter-latency", o.between_latency, "between nodes (default: as --latency)");
   number("--inter-bandwidth", o.between_bandwidth, "between nodes (default: as --bandwidth)");
   number("--node-size", o.run.node_size, "devices of a node; 0: all are in one");
-  number("--bytes", o.message, "bytes of a message: an activation or its gradient");
-  number("--stash-bytes", o.bytes.stash, "bytes that a forward keeps for its backward");
-  number("--weight-stash-bytes", o.bytes.weight_stash, "bytes kept for a weight pass");
-  number("--weight-bytes", o.bytes.weights, "bytes of a stage's weights");
-  number("--optimizer-bytes", o.bytes.optimizer_state, "bytes of a stage's optimizer state");
-  number("--gradient-bytes", o.bytes.weight_gradient, "bytes of a stage's weight gradient");
+  add_bytes(command, "--bytes", o.message, "a message: an activation or its gradient");
+  add_stage_bytes(command, o.bytes);
+  add_bytes(command, "--weight-stash-bytes", o.bytes.weight_stash,
+            "what an input pass keeps beside that for its weight pass");
   number("--optimizer-ticks", o.run.optimizer, "ticks of a stage's optimizer step; a shard's are fewer");
   number("--ring-latency", o.run.collective.latency, "ticks of a step of a collective's ring");
   number("--ring-bandwidth", o.run.collective.bandwidth, "bytes a tick; 0: bytes take no time");
@@ -234,13 +247,9 @@ void add_simulate(CLI::App& app, action& chosen) {
       "whether a send waits for its receive");
   command->add_flag("--latency-in-flight", o->in_flight,
                     "the next transfer of a lane need not wait for the latency of the one before");
-  command->add_option("--as", o->format, "text, json, or trace for chrome://tracing and Perfetto")
-      ->check(CLI::IsMember({"text", "json", "trace"}))
-      ->type_name("FORMAT")
-      ->capture_default_str();
-  command->add_option("-o,--output", o->output, "where to write; - is standard output")
-      ->type_name("FILE")
-      ->capture_default_str();
+  add_format_option(*command, o->format, {"text", "json", "trace"},
+                    "text, json, or trace for chrome://tracing and Perfetto");
+  add_output_option(*command, o->output);
   command->footer(
       "Examples:\n"
       "  ashlar simulate 1f1b -p 8 -m 32 --forward 10 --backward-input 10 --backward-weight 10 "

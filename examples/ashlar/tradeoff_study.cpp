@@ -143,7 +143,7 @@ std::vector<studied_schedule> run(tradeoff_study const& study) {
           throw usage_error(fmt::format("{} with {} loops of {} micro-batches has more than {} passes",
                                         entry->name, v, m, most_passes));
         if (!entry->check({.p = choice.p, .m = choice.m, .v = choice.loops}).ok()) continue;
-        operating_point const p{.loops = v,
+        operating_point const p{.choice = choice,
                                 .batch = batch_per_device(study.model, choice),
                                 .utilisation = utilisation(study.model, choice)};
         s.points.push_back(p);
@@ -163,6 +163,12 @@ std::vector<studied_schedule> run(tradeoff_study const& study) {
     }
   }
   return all;
+}
+
+void find_bounds(tradeoff_study const& study, std::vector<operating_point>& points) {
+  for (operating_point& p : points)
+    if (auto const least = least_step_time(study.model, p.choice))
+      p.most = utilisation_of(study.model, p.choice, *least);
 }
 
 }  // namespace tool

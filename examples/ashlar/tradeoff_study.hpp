@@ -3,6 +3,7 @@
 
 #include <ashlar/tradeoff.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,12 +11,16 @@ namespace tool {
 
 // One schedule on one batch; cost and time if a cluster is given.
 struct operating_point {
-  int loops = 1;
+  ashlar::pipeline_choice choice = {};
   int device_count = 0;
   double batch = 0;  // samples a device
   double utilisation = 0;
+  std::optional<double> most = {};  // that any schedule of these passes can reach, once it is asked for
   double cost = 0;
   double time = 0;
+
+  // By what share the step is longer than it has to be, and so are cost and time.
+  double gap() const { return ashlar::gap(*most, utilisation); }
 };
 
 struct tradeoff_study {
@@ -39,5 +44,8 @@ struct studied_schedule {
 tradeoff_study read_study(std::string const& model_file, std::string const& cluster_file);
 
 std::vector<studied_schedule> run(tradeoff_study const& study);
+
+// Bounds take longer than schedules.
+void find_bounds(tradeoff_study const& study, std::vector<operating_point>& points);
 
 }  // namespace tool

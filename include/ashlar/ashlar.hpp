@@ -23,5 +23,6 @@
 #include <ashlar/repeat.hpp>
 #include <ashlar/run.hpp>
 #include <ashlar/simulate.hpp>
+#include <ashlar/speeds.hpp>
 #include <ashlar/squeeze.hpp>
 #include <ashlar/valid.hpp>

@@ -83,6 +83,7 @@ enum class parameter : unsigned char {
   weight_buffer_count,
   prefetch_distance,
   activation_limit,
+  device_speed,
 };
 
 // One place in a block, schedule or program.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/pipe.hpp>
+#include <ashlar/simulate/bound.hpp>
 #include <ashlar/simulate/critical_path.hpp>
 #include <ashlar/simulate/machine.hpp>
 #include <ashlar/simulate/memory.hpp>

@@ -4,10 +4,12 @@
 // Source: Lamy-Poirier, Breadth-First Pipeline Parallelism (2022), sections 3 and 5.
 #pragma once
 
+#include <ashlar/bounds.hpp>
 #include <ashlar/catalog.hpp>
 #include <ashlar/metrics.hpp>
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace ashlar {
@@ -16,7 +18,7 @@ namespace ashlar {
 struct layered_model {
   int layers = 64;
   tick forward = 10;
-  tick backward = 30;   // with the recomputation, if there is one
+  tick backward = 30;   // with the recomputation, if there is one; where it is split, in halves
   tick transfer = 2;    // of a micro-batch's activations from device to device
   tick reduction = 0;   // of a layer's gradient over the data-parallel ranks, once a step
   int micro_batch = 1;  // samples
@@ -31,27 +33,37 @@ struct pipeline_choice {
   bool blocks = false;  // transfers stop the passes, and gradients are reduced after the last pass
 };
 
+// The passes of a step; where transfers block, they are part of them. Throws violation:
+// rule::parameter_is_a_multiple unless the stages are of equally many layers, and so is the share of a
+// stage that a sequence chunk takes; and as entry::make does.
+constexpr schedule step_schedule(layered_model const& model, pipeline_choice const& choice) {
+  schedule const alike = choice.entry->make({.p = choice.p, .m = choice.m, .v = choice.loops});
+  int const pieces = alike.stage_count() * (alike.micro_batch_count() / choice.m.value);
+  if (diagnosis const d = catalog::multiple_of(parameter::layer_count, model.layers, pieces); !d.ok())
+    throw violation{d};
+  tick const layers = model.layers / pieces;
+  tick const stop = choice.blocks ? model.transfer : 0;
+  tick const backward = layers * model.backward + stop;
+  stage_cost const stage{.forward = layers * model.forward + stop,
+                         .backward_input = backward / 2,
+                         .backward_weight = backward - backward / 2};
+  return choice.entry->make({.p = choice.p,
+                             .m = choice.m,
+                             .cost = costs(stage, choice.blocks ? 0 : model.transfer),
+                             .v = choice.loops});
+}
+
+// Ticks in which a stage's gradient is reduced.
+constexpr tick reduction_time(layered_model const& model, schedule const& s) {
+  return model.layers / s.stage_count() * model.reduction;
+}
+
 // Time of one step, in ticks: the schedule's makespan, and what the reductions add. A stage's gradient
 // is reduced once it is complete, one after another on each device, beside the passes unless transfers
-// block. Throws violation: rule::parameter_is_a_multiple unless the stages are of equally many layers;
-// and as entry::make does.
+// block. Throws as step_schedule does.
 constexpr tick step_time(layered_model const& model, pipeline_choice const& choice) {
-  int const stage_count = choice.p.value * choice.loops.value;
-  if (diagnosis const d =
-          catalog::multiple_of(parameter::layer_count, model.layers, stage_count < 1 ? 1 : stage_count);
-      !d.ok())
-    throw violation{d};
-  tick const layers = model.layers / stage_count;
-  tick const stop = choice.blocks ? model.transfer : 0;
-  // A fused backward is the sum of its parts; how it is cut makes no difference to it.
-  stage_cost const stage{.forward = layers * model.forward + stop,
-                         .backward_input = 1,
-                         .backward_weight = layers * model.backward + stop - 1};
-  schedule const s = choice.entry->make({.p = choice.p,
-                                         .m = choice.m,
-                                         .cost = costs(stage, choice.blocks ? 0 : model.transfer),
-                                         .v = choice.loops});
-  tick const end = makespan(s), reduction = layers * model.reduction;
+  schedule const s = step_schedule(model, choice);
+  tick const end = makespan(s), reduction = reduction_time(model, s);
   tick last = end;
   for (auto const& order : s.order) {
     // Ready times ascend where a stage's last weight pass is met: backwards over the order, once a
@@ -71,11 +83,26 @@ constexpr tick step_time(layered_model const& model, pipeline_choice const& choi
   return last;
 }
 
-// Share of the step in which a device computes: 1 without any bubble.
-constexpr double utilisation(layered_model const& model, pipeline_choice const& choice) {
+// No schedule of the same passes on the same devices, with the memory of this one, makes a shorter step:
+// behind its last pass stands a reduction or, where transfers block, those of all stages of a device.
+// None unless stages form a chain on one route. Throws as step_schedule does.
+constexpr std::optional<tick> least_step_time(layered_model const& model,
+                                              pipeline_choice const& choice) {
+  schedule const s = step_schedule(model, choice);
+  std::optional<bound> const least = lower_bound(s);
+  if (!least) return std::nullopt;
+  int const behind = !s.trains ? 0 : choice.blocks ? chunk_count(s.where, 0) : 1;
+  return least->makespan + behind * reduction_time(model, s);
+}
+
+// Share of a step of so many ticks in which a device computes: 1 without any bubble.
+constexpr double utilisation_of(layered_model const& model, pipeline_choice const& choice, tick step) {
   double const work = static_cast<double>(model.forward + model.backward) * model.layers * choice.m.value
                       / choice.p.value;
-  return work / static_cast<double>(step_time(model, choice));
+  return work / static_cast<double>(step);
+}
+constexpr double utilisation(layered_model const& model, pipeline_choice const& choice) {
+  return utilisation_of(model, choice, step_time(model, choice));
 }
 
 // Samples a device: the batch over all devices of the pipeline.

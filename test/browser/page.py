@@ -224,7 +224,10 @@ def main():
     check({p[3] for p in seen["swapped"][0]} == {24} and {p[3] for p in seen["swapped"][1]} == {12}, "B in front: it is not")
     one, other = sorted(rows["rows"][0]), sorted(rows["rows"][1])
     check(one[0] < other[0] < one[1] < other[1] < one[2] < other[2], "device by device: they are not")
-    check(seen["rows"] == 2 and str(schedules[1]["makespan"]) in seen["numbers"], "the numbers are not there")
+    gaps = [f"{schedule['makespan']}\t{schedule['makespan_bound']}\t{100 * schedule['makespan_gap']:.2f} %"
+            for schedule in schedules]
+    check(seen["rows"] == 2 and all(gap in seen["numbers"] for gap in gaps),
+          f"the numbers are not there: {seen['numbers']!r} instead of {gaps}")
 
     alone = look_at(emit("1f1b", *shape, "--as", "html", "--light"))
     check(not alone["problems"], f"problems of one schedule: {alone['problems']}")

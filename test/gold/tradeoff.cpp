@@ -3,6 +3,8 @@
 #include "static_check.hpp"
 #include <ashlar/tradeoff.hpp>
 
+#include <vector>
+
 using namespace ashlar;
 
 namespace {
@@ -42,6 +44,35 @@ TEST_CASE("reductions hide behind the passes unless transfers block") {
   CHECK(step_time(dear, choice) - step_time(free, choice) == 2 * 20);
   choice.blocks = true;
   CHECK(step_time(dear, choice) - step_time(free, choice) == 4 * 2 * 20);
+}
+
+// step.
+TEST_CASE("no step is shorter than its bound") {
+  layered_model const model{.layers = 64, .forward = 10, .backward = 30, .transfer = 2, .reduction = 30};
+  int bounded = 0;
+  for (catalog::entry const& listed : catalog::entries)
+    for (bool blocks : {false, true}) {
+      pipeline_choice const choice{&listed, devices{4}, chunks{2}, micro_batches{8}, blocks};
+      if (!listed.check({.p = choice.p, .m = choice.m, .v = choice.loops}).ok()) continue;
+      CAPTURE(listed.name);
+      auto const least = least_step_time(model, choice);
+      bounded += least ? 1 : 0;
+      if (least) CHECK(step_time(model, choice) >= *least);
+    }
+  CHECK(bounded > 20);
+  // 1F1B is as good as its memory lets it be: behind the last pass, one reduction of 16 layers.
+  pipeline_choice const choice{catalog::find("1f1b"), devices{4}, chunks{1}, micro_batches{8}, true};
+  CHECK(step_time(model, choice) == *least_step_time(model, choice));
+  CHECK(utilisation_of(model, choice, *least_step_time(model, choice)) == utilisation(model, choice));
+}
+
+TEST_CASE("two stages a device are half as long, whatever the schedule takes for its chunks") {
+  layered_model const model{.layers = 64, .forward = 10, .backward = 30};
+  auto const work_of = [&](char const* name) {
+    return busy(step_schedule(model, {catalog::find(name), devices{4}, chunks{1}, micro_batches{8}}));
+  };
+  for (char const* name : {"1f1b", "v-half", "hanayo", "seq1f1b"})
+    CHECK(work_of(name) == std::vector<tick>(4, 8 * 16 * 40));
 }
 
 TEST_CASE("cost and time of a training") {

@@ -23,6 +23,10 @@ TEST_CASE("1F1B on 4 devices with 8 micro-batches") {
   CHECK(object["route"].size() == 8);
   CHECK(object["makespan"] == 33);
   CHECK(object["span"] == 33);
+  CHECK(object["makespan_bound"] == 33);
+  CHECK(object["makespan_gap"] == 0.0);
+  CHECK(object["span_bound"] == 33);
+  CHECK(object["span_gap"] == 0.0);
   CHECK(object["busy"] == nlohmann::ordered_json::parse("[24,24,24,24]"));
   CHECK(object["bubble_rate"] == doctest::Approx(0.272727));
   CHECK(object["bubble_rate_span"] == doctest::Approx(0.272727));
@@ -30,4 +34,18 @@ TEST_CASE("1F1B on 4 devices with 8 micro-batches") {
   CHECK(object["starts"][0][4] == 10);
   CHECK(object["costs"]["transfer"] == 0);
   CHECK(object["costs"]["per_stage"].size() == 4);
+}
+
+TEST_CASE("bounds and gaps, of schedules that have them") {
+  schedule s = catalog::find("v-half")->make({devices{4}, micro_batches{8}, {{10, 13, 7}, 1}});
+  auto const object = to_json(s, "v-half");
+  tick const least = object["makespan_bound"], reached = object["makespan"];
+  CHECK(least == lower_bound(s)->makespan);
+  CHECK(reached > least);
+  CHECK(object["makespan_gap"].get<double>() == gap(reached, least));
+  CHECK(object["span_gap"].get<double>() == gap(span(s), lower_bound(s)->span));
+  CHECK_FALSE(to_json(catalog::find("chimera")->make({devices{4}, micro_batches{8}}), "chimera")
+                  .contains("makespan_bound"));
+  s.order[2].pop_back();  // no schedule
+  CHECK_FALSE(to_json(s, "v-half").contains("span_gap"));
 }

@@ -104,6 +104,23 @@ TEST_CASE("and with a latency that holds no lane") {
   }
 }
 
+TEST_CASE("no simulation is below its bound, whatever the links") {
+  int bounded = 0;
+  FOR_SEEDS(300) {
+    run_case const c = random_case_of(d, random_block(d));
+    CAPTURE(seed);
+    for (transfer_mode mode : {transfer_mode::rendezvous, transfer_mode::buffered}) {
+      simulation_options o = random_links(d, c.s);
+      o.mode = mode;
+      auto const least = lower_bound(c.s, c.p, o);
+      if (!least) continue;
+      ++bounded;
+      CHECK(time_program(c.p, o).makespan >= least->makespan);
+    }
+  }
+  CHECK(bounded > 50);
+}
+
 // Takes the instructions in the order of their starts and lets the machine of the proofs do each when it
 // comes up: both halves of a transfer, all replicas of a reduction, together.
 bool is_admissible(program const& p, timeline const& line) {

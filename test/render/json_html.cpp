@@ -33,6 +33,7 @@ TEST_CASE("the page holds every pass with its place, its time and its inputs") {
   CHECK(shown["routes"] == 2);
   CHECK(shown["shades"] == 1);
   CHECK(shown["makespan"] == makespan(s));
+  CHECK(shown["bound"].is_null());  // several routes
   CHECK(shown["bubble"].get<double>() == doctest::Approx(10'000 * bubble_rate(s)).epsilon(0.001));
   auto const all = needs_of(s);
   REQUIRE(shown["passes"].size() == all.size());
@@ -56,6 +57,8 @@ TEST_CASE("two schedules, side by side in one page") {
   REQUIRE(data["schedules"].size() == 2);
   CHECK(data["schedules"][1]["name"] == "other");
   CHECK(data["schedules"][1]["shades"] == 2);
+  CHECK(data["schedules"][0]["bound"] == lower_bound(one)->makespan);
+  CHECK(data["schedules"][1]["bound"] == lower_bound(other)->makespan);
   CHECK(data["schedules"][1]["colours"][0].size() == 2);
   CHECK(data["kinds"].size() == pass_kinds);
   CHECK(data["kinds"][1]["letter"] == "R");

@@ -2,7 +2,9 @@
 #include <ashlar/bounds.hpp>
 #include <ashlar/check.hpp>
 #include <ashlar/improve.hpp>
+#include <ashlar/search/byte_limit.hpp>
 #include <ashlar/search/seeds.hpp>
+#include <ashlar/speeds.hpp>
 
 using namespace ashlar;
 
@@ -13,6 +15,12 @@ static_assert(makespan(to_search()) == 60);  // 3 + 2 + 3 + 4 + 2 + 4 + 2 a micr
 #if !defined(__CUDACC__)                     // nvcc 13 loses the workload on its way through maybe
 static_assert(lower_bound(to_search(), 2)->makespan == 40);
 #endif
+
+// A device of half the speed, and one of which weights leave half of the memory.
+static_assert(at_speeds({{3, 4, 2}, 2}, linear(devices{2}), {{100, 50}})
+              == costs({{3, 4, 2}, {6, 8, 4, stage_cost::same_as_forward, 2}}, 2));
+static_assert(limit_in_bytes(linear(devices{2}), {{0, 10}, {20, 10, 4}}, {40})
+              == memory_limit({40, 20}, {10, 10}, {10, 4}));
 
 // The shorter timeline of both ways.
 constexpr tick dispatched(int limit, int window) {

@@ -1,30 +1,9 @@
 // Whatever one asks for, the tool answers quickly: exit code 2 and a message that says what is wrong.
-#include "tool/run_tool.hpp"
+#include "tool/refusals.hpp"
 
 #include <doctest/doctest.h>
 
 #include <string>
-#include <vector>
-
-namespace {
-
-struct absurd {
-  std::string arguments;
-  char const* message;
-};
-
-void all_refused(std::vector<absurd> const& cases) {
-  for (absurd const& c : cases) {
-    CAPTURE(c.arguments);
-    tool_result const r = run_tool(c.arguments, 5);
-    CHECK(r.code == 2);
-    CHECK(r.out.empty());
-    CAPTURE(r.err);
-    CHECK(r.err.find(c.message) != std::string::npos);
-  }
-}
-
-}  // namespace
 
 TEST_CASE("wrong usage") {
   all_refused({{"", "subcommand"},

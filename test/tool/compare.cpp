@@ -65,6 +65,7 @@ TEST_CASE("compare in other formats") {
   std::string const svg = run_tool("compare --as svg").out;
   CHECK(svg.starts_with("<svg"));
   CHECK(contains(svg, "v-half: bubble "));
+  CHECK(contains(svg, "1f1b: bubble 27.27 %, no less than 27.27 %, activations 100 %"));
 }
 
 TEST_CASE("what cannot be compared") {

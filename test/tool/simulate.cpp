@@ -31,6 +31,28 @@ TEST_CASE("simulate agrees with show where transfers are free or latency in flig
   }
 }
 
+TEST_CASE("simulate puts a bound beside what it reaches, whatever the links") {
+  for (std::string const links :
+       {"", " --latency 0", " --latency 5", " --latency 5 --latency-in-flight",
+        " --bytes 100 --bandwidth 30", " --node-size 2 --inter-latency 9 --transfers buffered"})
+    for (std::string const name : {"gpipe", "1f1b", "zb-h1", "v-half"}) {
+      auto const run = simulated(name + " -p 4 -m 8 --transfer 3 --forward 5" + links);
+      CAPTURE(name + links);
+      for (std::string const key : {"makespan", "schedule_makespan"}) {
+        double const reached = run.at(key), least = run.at(key + "_bound");
+        CHECK(reached >= least);
+        CHECK(run.at(key + "_gap").get<double>() == doctest::Approx(reached / least - 1));
+      }
+      if (links.empty()) CHECK(run["makespan_bound"] == run["schedule_makespan_bound"]);
+    }
+  // Faster than --transfer: the bound is that of the links. Several routes have none.
+  auto const fast = simulated("1f1b -p 4 -m 8 --transfer 3 --latency 0");
+  CHECK(fast["makespan_bound"] == 33);
+  CHECK(fast["schedule_makespan_bound"] > 33);
+  CHECK_FALSE(simulated("chimera -p 4 -m 8").contains("makespan_bound"));
+  CHECK(contains(run_tool("simulate chimera").out, "ticks, without a bound\n"));
+}
+
 TEST_CASE("simulate counts links, bytes and rings") {
   // Two forwards and two backwards of a tick and two, and two transfers between them.
   CHECK(simulated("1f1b -p 2 -m 1 --latency 3 --bytes 100 --bandwidth 10").at("makespan") == 6 + 26);
@@ -55,7 +77,7 @@ TEST_CASE("simulate has the order of transfers as an option") {
 TEST_CASE("simulate writes text and a trace, to a file too") {
   tool_result const text = run_tool("simulate 1f1b -p 4 -m 8");
   CHECK(text.code == 0);
-  CHECK(text.out.find("makespan  33 ticks") != std::string::npos);
+  CHECK(contains(text.out, "makespan  33 ticks, no less than 33, gap 0.00 %\n"));
   CHECK(text.out.find("critical path") != std::string::npos);
   std::string const file = (scratch() / "trace.json").string();
   CHECK(run_tool("simulate 1f1b -p 4 -m 8 --as trace -o " + file).code == 0);

@@ -24,20 +24,29 @@ TEST_CASE("tradeoff as text, JSON and picture") {
   tool_result const text = run_tool("tradeoff" + model + cluster);
   CHECK(text.code == 0);
   CHECK(text.out.find("breadth-first") != std::string::npos);
+  CHECK(text.out.find("utilisation  at most  gap %") != std::string::npos);
 
-  auto const all = nlohmann::json::parse(run_tool("tradeoff --as json" + model + cluster).out);
+  std::string const small = written("small.json", R"({"pipeline": 8, "loops": [1, 4, 8],
+      "micro_batches": [8, 16, 32], "devices": [64, 256, 1024], "blocking": ["depth-first"],
+      "schedules": ["breadth-first", "depth-first", "gpipe"]})");
+  auto const all =
+      nlohmann::json::parse(run_tool("tradeoff --as json" + model + " --cluster " + small).out);
   REQUIRE(all.size() == 3);
   for (auto const& s : all) {
     double last_time = 1e300, last_cost = 0;
     for (auto const& p : s["best"]) {  // the larger the cluster, the faster and the dearer
       CHECK(p["time"].get<double>() < last_time);
       CHECK(p["cost"].get<double>() > last_cost);
+      double const share = 1 + p["gap"].get<double>();
+      CHECK(p["cost"].get<double>() == doctest::Approx(share * p["cost_bound"].get<double>()));
+      CHECK(p["time"].get<double>() == doctest::Approx(share * p["time_bound"].get<double>()));
       last_time = p["time"];
       last_cost = p["cost"];
     }
     for (auto const& p : s["utilisation"]) {
       CHECK(p["utilisation"].get<double>() > 0);
-      CHECK(p["utilisation"].get<double>() < 1);
+      CHECK(p["utilisation"] <= p["utilisation_bound"]);
+      CHECK(p["utilisation_bound"].get<double>() <= 1);
     }
   }
   // Small batches a device are where breadth-first is ahead.

@@ -12,13 +12,8 @@ using namespace shapes;
 
 namespace {
 
-constexpr schedule v_of(int p, int m) {
-  return catalog::v_half(devices{p}) | repeat(micro_batches{m})
-         | retime(costs(stage_cost{10, 13, 7}, 1));
-}
-
 constexpr bool test_full_size() {
-  schedule const s = v_of(2, 3);
+  schedule const s = uneven_v(2, 3, 1);
   improver<> search(s, 4, {.passes = 10'000, .aim = objective::makespan});
   at_full_size evaluate(search);
   score const got = evaluate({{one_at_a_time(s)}, style{}});
@@ -30,7 +25,7 @@ constexpr bool test_full_size() {
 BOTH_TIMES("a kernel counts what its schedule does", test_full_size)
 
 constexpr bool test_start_of_climb() {
-  schedule const s = v_of(2, 3);  // a device works 60 for a micro-batch
+  schedule const s = uneven_v(2, 3, 1);  // a device works 60 for a micro-batch
   improver<> search(s, 4, {.passes = 10'000});
   continuous_block const zb = start_of_climb(search, 4, 0), half = start_of_climb(search, 4, 4),
                          least = start_of_climb(search, 4, 2);
@@ -72,7 +67,7 @@ constexpr bool test_extension() {
 BOTH_TIMES("what is periodic needs not be made at full size", test_extension)
 
 TEST_CASE("neighbours stay blocks") {
-  schedule const s = v_of(3, 4);
+  schedule const s = uneven_v(3, 4, 1);
   improver<> search(s, 4, {.passes = 10'000});
   tick const work = work_of_one(s);
   kernel k{{start_of_climb(search, 4, 0)}, style{}};
@@ -105,7 +100,7 @@ TEST_CASE("neighbours stay blocks") {
 
 TEST_CASE("a climb stops at its share, gets better, and its tops are the best first") {
   for (auto [p, m] : {std::pair{2, 5}, {3, 4}, {4, 8}}) {
-    schedule const s = v_of(p, m);
+    schedule const s = uneven_v(p, m, 1);
     memory_limit const limit = 3;
     effort const e{.passes = 200'000, .aim = objective::span};
     improver<> search(s, limit, e);
@@ -128,7 +123,7 @@ TEST_CASE("a climb stops at its share, gets better, and its tops are the best fi
 }
 
 TEST_CASE("a longer schedule climbs by extension, for little effort each") {
-  schedule const s = v_of(2, 40);
+  schedule const s = uneven_v(2, 40, 1);
   effort const e{.passes = 400'000, .aim = objective::span};
   improver<> search(s, 4, e);
   by_extension extended(search, 4, e);

@@ -12,11 +12,6 @@ using namespace shapes;
 
 namespace {
 
-constexpr schedule to_shake(int p, int m) {
-  return catalog::v_half(devices{p}) | repeat(micro_batches{m})
-         | retime(costs(stage_cost{10, 13, 7}, 3));
-}
-
 constexpr bool test_shake() {
   schedule const s =
       catalog::zb_h1(devices{2}) | repeat(micro_batches{2}) | retime(costs(stage_cost{3, 4, 2}, 2));
@@ -37,7 +32,7 @@ TEST_CASE("shaking finds better ones within the limit, again for the same seed")
   int better = 0;
   for (int p : {2, 3, 4})
     for (std::uint64_t seed : {1U, 2U, 3U}) {
-      schedule const s = to_shake(p, 6);
+      schedule const s = uneven_v(p, 6, 3);
       effort const e{.passes = 60'000, .seed = seed, .aim = objective::span};
       improver<> search(s, p + 1, e), again(s, p + 1, e);
       for (improver<>* i : {&search, &again}) {
@@ -58,7 +53,7 @@ TEST_CASE("shaking finds better ones within the limit, again for the same seed")
 
 // Goes on from what the rate likes, and comes back with the best of it.
 TEST_CASE("another rate") {
-  schedule const s = to_shake(3, 4);
+  schedule const s = uneven_v(3, 4, 3);
   improver<> search(s, 6, {.passes = 40'000});
   search.consider(s);
   auto const begins_late = [](dispatcher::timeline const& t) {

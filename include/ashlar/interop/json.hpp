@@ -2,19 +2,22 @@
 #pragma once
 
 #include <ashlar/metrics.hpp>
+#include <ashlar/render/known_bound.hpp>
 #include <ashlar/render/token.hpp>
 #include <ashlar/schedule.hpp>
 
 #include <nlohmann/json.hpp>
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace ashlar {
 
-// Keys stay in this order. Times are ticks; `costs.per_stage` has an entry for each stage.
+// Keys stay in this order. Times are ticks; `costs.per_stage` has an entry for each stage. Bounds and
+// gaps are there for schedules that have a bound. O(min(p, 16) p n) for n passes on p devices.
 inline nlohmann::ordered_json to_json(schedule const& s, std::string_view name) {
   using nlohmann::ordered_json;
   ordered_json routes = ordered_json::array();
@@ -42,21 +45,28 @@ inline nlohmann::ordered_json to_json(schedule const& s, std::string_view name) 
     orders.push_back(std::move(tokens));
     starts.push_back(std::move(ticks));
   }
-  return {{"schedule", std::string(name)},
-          {"devices", s.device_count()},
-          {"stages", s.stage_count()},
-          {"micro_batches", s.micro_batch_count()},
-          {"placement", std::move(routes)},
-          {"route", s.route},
-          {"costs", {{"per_stage", std::move(per_stage)}, {"transfer", s.cost.transfer}}},
-          {"makespan", makespan(s)},
-          {"span", span(s)},
-          {"busy", busy(s)},
-          {"bubble_rate", bubble_rate(s)},
-          {"bubble_rate_span", bubble_rate_span(s)},
-          {"peak_activations", peak_activations(s)},
-          {"orders", std::move(orders)},
-          {"starts", std::move(starts)}};
+  ordered_json all{{"schedule", std::string(name)},
+                   {"devices", s.device_count()},
+                   {"stages", s.stage_count()},
+                   {"micro_batches", s.micro_batch_count()},
+                   {"placement", std::move(routes)},
+                   {"route", s.route},
+                   {"costs", {{"per_stage", std::move(per_stage)}, {"transfer", s.cost.transfer}}},
+                   {"makespan", makespan(s)},
+                   {"span", span(s)}};
+  if (std::optional<bound> const least = known_bound(s)) {
+    all["makespan_bound"] = least->makespan;
+    all["makespan_gap"] = gap(makespan(s), least->makespan);
+    all["span_bound"] = least->span;
+    all["span_gap"] = gap(span(s), least->span);
+  }
+  all["busy"] = busy(s);
+  all["bubble_rate"] = bubble_rate(s);
+  all["bubble_rate_span"] = bubble_rate_span(s);
+  all["peak_activations"] = peak_activations(s);
+  all["orders"] = std::move(orders);
+  all["starts"] = std::move(starts);
+  return all;
 }
 
 }  // namespace ashlar

@@ -221,6 +221,8 @@ inline char const* name_of(parameter which) {
       return "passes that a gather stands ahead";
     case parameter::activation_limit:
       return "chunk activations";
+    case parameter::device_speed:
+      return "percent of nominal speed";
   }
   return "parameters";
 }

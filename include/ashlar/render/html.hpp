@@ -8,6 +8,7 @@
 #include <ashlar/render/html_drawing.hpp>
 #include <ashlar/render/html_style.hpp>
 #include <ashlar/render/json_text.hpp>
+#include <ashlar/render/known_bound.hpp>
 #include <ashlar/render/needs.hpp>
 #include <ashlar/render/picture.hpp>
 #include <ashlar/render/svg_canvas.hpp>
@@ -16,6 +17,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -72,6 +74,7 @@ inline std::string html_data(schedule const& s, std::string_view name) {
               + std::to_string(b.route) + ","
               + json_array(p.needs, [](std::size_t n) { return std::to_string(n); }) + "]";
   }
+  std::optional<bound> const least = known_bound(s);
   auto const held = held_activations(s);
   int peak = 0;
   for (auto const& steps : held)
@@ -79,6 +82,7 @@ inline std::string html_data(schedule const& s, std::string_view name) {
   return "{\"name\":\"" + escape_json(name) + "\",\"devices\":" + std::to_string(s.device_count())
          + ",\"microBatches\":" + std::to_string(s.micro_batch_count())
          + ",\"first\":" + std::to_string(drawn.first) + ",\"makespan\":" + std::to_string(makespan(s))
+         + ",\"bound\":" + (least ? std::to_string(least->makespan) : "null")
          + ",\"bubble\":" + std::to_string(std::llround(10'000 * bubble_rate(s)))
          + ",\"peak\":" + std::to_string(peak) + ",\"shades\":" + std::to_string(drawn.shade_count)
          + ",\"routes\":" + std::to_string(drawn.route_count)
@@ -99,6 +103,7 @@ inline constexpr char const* html_policy =
 
 inline constexpr char const* html_body = R"html(
 <table><thead><tr><th>schedule</th><th>devices</th><th>micro-batches</th><th>makespan</th>
+<th title="no schedule of the same passes with the same memory takes less">no less than</th><th>gap</th>
 <th>bubble rate</th><th>peak activations</th></tr></thead><tbody id="numbers"></tbody></table>
 <form id="controls">
 <fieldset class="two">

@@ -131,10 +131,12 @@ controls.addEventListener("input", () => {
 addEventListener("resize", draw);
 
 // ---- words around
+const gapOf = s => s.bound ? (100 * (s.makespan / s.bound - 1)).toFixed(2) + " %" : "";
 for (const s of schedules) {
   const row = add(by("numbers"), "tr", {});
   const words = [(schedules.length > 1 ? (s.number ? "B: " : "A: ") : "") + s.name, s.devices,
-                 s.microBatches, s.makespan, (s.bubble / 100).toFixed(2) + " %", s.peak];
+                 s.microBatches, s.makespan, s.bound ?? "", gapOf(s), (s.bubble / 100).toFixed(2) + " %",
+                 s.peak];
   for (const word of words) add(row, "td", {}, word);
 }
 const legend = by("legend");

@@ -1,0 +1,21 @@
+// A bound beside what was reached.
+#pragma once
+
+#include "table.hpp"
+#include <ashlar/bounds.hpp>
+
+#include <fmt/core.h>
+
+#include <optional>
+#include <string>
+
+namespace tool {
+
+// Of a makespan: "no less than 33, gap 0.00 %", or that there is no bound.
+inline std::string bound_words(ashlar::tick makespan, std::optional<ashlar::bound> const& least) {
+  if (!least) return "without a bound";
+  return fmt::format("no less than {}, gap {} %", least->makespan,
+                     percent(ashlar::gap(makespan, least->makespan)));
+}
+
+}  // namespace tool

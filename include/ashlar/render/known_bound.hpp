@@ -1,0 +1,17 @@
+// The bound of a schedule that is to be shown, whatever it is.
+#pragma once
+
+#include <ashlar/bounds.hpp>
+#include <ashlar/check_schedule.hpp>
+#include <ashlar/schedule.hpp>
+
+#include <optional>
+
+namespace ashlar {
+
+// As lower_bound() has it; none either for a schedule that is not valid.
+inline std::optional<bound> known_bound(schedule const& s) {
+  return check(s).ok() ? lower_bound(s) : std::nullopt;
+}
+
+}  // namespace ashlar

@@ -1,0 +1,157 @@
+// `ashlar search` on devices that differ: in speed, in memory, in activations and in bytes.
+#include "tool/refusals.hpp"
+#include "tool/searching.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace {
+
+using nlohmann::json;
+
+std::string const four = "-p 4 -m 8 --placement v --budget 100" + uneven;
+
+}  // namespace
+
+TEST_CASE("speeds: a device at half the speed takes twice as long, whatever the placement") {
+  json const s = found("-p 4 -m 8 --placement v --budget 50 --speeds 100,100,50,80" + uneven);
+  json const& stages = s["costs"]["per_stage"];  // device 2 holds 2 and 5, device 3 holds 3 and 4
+  for (int stage : {0, 1, 6, 7}) CHECK(stages[static_cast<std::size_t>(stage)]["forward"] == 10);
+  for (int stage : {2, 5}) {
+    CHECK(stages[static_cast<std::size_t>(stage)]["forward"] == 20);
+    CHECK(stages[static_cast<std::size_t>(stage)]["backward_weight"] == 14);
+  }
+  CHECK(stages[4]["backward_input"] == 17);  // 16.25, rounded up
+  CHECK(s["busy"] == json({480, 480, 960, 2 * 8 * (13 + 17 + 9)}));
+  CHECK(s["bound"].get<long>() >= 960);
+
+  json const all = found("-p 4 -m 8 --memory 60% --budget 50 --speeds 100,100,50,100" + uneven);
+  REQUIRE(all["layouts"].size() == 5);
+  for (json const& l : all["layouts"]) CHECK(l["bound"].get<long>() >= 480 * l["unit"].get<long>());
+  CHECK(found(four + " --speeds 100,100,100,100")["starts"] == found(four)["starts"]);
+}
+
+TEST_CASE("speeds: a frontier of slower devices") {
+  auto const all = json::parse(run_tool("frontier -p 4 -m 8 --from 0.5 --steps 2 --budget 5 --as json "
+                                        "--speeds 100,50,100,100"
+                                        + uneven)
+                                   .out);
+  CHECK(all.size() == 5);  // none of those both ways, whose replicas would differ
+  for (json const& part : all)
+    for (json const& row : part["searched"])
+      CHECK(row["bubble_rate_span"] >= row["least_bubble_rate_span"]);
+}
+
+TEST_CASE("limits: one a device, in chunk activations") {
+  json const s = found(four + " --limit 8,6,4,2");
+  CHECK(s["limit"] == json({8, 6, 4, 2}));
+  CHECK(s["limit_unit"] == "chunk activations");
+  for (std::size_t d = 0; d < 4; ++d)
+    CHECK(s["peak_activations"][d].get<int>() <= s["limit"][d].get<int>());
+  CHECK(s["bound"] > 0);
+  CHECK(contains(run_tool("search " + four + " --limit 8,6,4,2").out, "8,6,4,2"));
+  json const alike = found(four + " --limit 4,4,4,4"), one = found(four + " --limit 4");
+  CHECK(alike["limit"] == 4);
+  CHECK(alike["starts"] == one["starts"]);
+}
+
+TEST_CASE("limits: in bytes, of which weights take their part") {
+  // Two stages of 20 bytes of weights and 10 of gradients leave 40: four activations, or half of them.
+  std::string const sizes = " --stash-bytes 10 --weight-bytes 20 --gradient-bytes 10 --limit-bytes ";
+  json const s = found(four + sizes + "100");
+  CHECK(s["limit"] == 100);
+  CHECK(s["limit_unit"] == "bytes");
+  for (json const& peak : s["peak_activations"]) CHECK(peak.get<int>() <= 4);
+  CHECK(s["starts"] == found(four + sizes + "100,100,100,100")["starts"]);
+  CHECK(found(four + sizes + "100,100,100,80")["peak_activations"][3] == 2);
+  // What input passes give back makes room for more.
+  json const more = found(four + sizes + "100 --stash-left-bytes 2");
+  std::vector<int> const peaks = more["peak_activations"];
+  CHECK(*std::max_element(peaks.begin(), peaks.end()) > 4);
+  CHECK(more["reached"] < s["reached"]);
+  tool_result const text = run_tool("search " + four + sizes + "2KiB");
+  CHECK(text.code == 0);
+  CHECK(contains(text.out, " 2KiB "));
+}
+
+TEST_CASE("limits: in bytes on any placement, sizes are those of a p-th of the model") {
+  json const s = found(
+      "-p 4 -m 8 --budget 50 --limit-bytes 1GiB --stash-bytes 129MiB --optimizer-bytes 500MiB" + uneven);
+  REQUIRE(s["layouts"].size() == 5);
+  for (json const& l : s["layouts"]) CHECK(l["limit"] == 1 << 30);
+  // (1024 - 500) / 129 = 4.06: all of 1F1B's.
+  json const one = found(
+      "-p 4 -m 8 --placement linear --limit-bytes 1GiB --stash-bytes 129MiB --optimizer-bytes 500MiB "
+      "--budget 50"
+      + uneven);
+  std::vector<int> const peaks = one["peak_activations"];
+  CHECK(*std::max_element(peaks.begin(), peaks.end()) == 4);
+}
+
+TEST_CASE("limits: sizes of each stage") {
+  std::string const file =
+      scratch_file("sizes.csv", "# a vocabulary at the end\n0,10\n0,10\n0,10,2\n1KiB, 20\n");
+  std::string const line =
+      "-p 4 -m 8 --placement linear --budget 100 --per-stage-bytes " + file + uneven;
+  json const s = found(line + " --limit-bytes 20,20,20,1064");
+  CHECK(s["limit"] == json({20, 20, 20, 1064}));
+  std::vector<int> const peaks = s["peak_activations"];
+  for (int device : {0, 1, 3}) CHECK(peaks[static_cast<std::size_t>(device)] <= 2);
+  all_refused({{"search " + line + " --limit-bytes 1043", "device 3 needs 1044B (1KiB of weights"}}, 1);
+}
+
+TEST_CASE("limits: without a schedule") {
+  all_refused(
+      {{"search -p 4 --placement v --limit 8,8,1,8",
+        "number of chunk activations on device 2 must be at least 2, not 1"},
+       {"search -p 4 --placement v --stash-bytes 10 --limit-bytes 100,100,19,100",
+        "device 2 needs 20B (0B of weights, gradients and optimizer state, 20B of one micro-batch), but "
+        "--limit-bytes gives it 19B; the smallest limit for all devices is 20B"},
+       {"search -p 4 --placement linear --stash-bytes 1GiB --weight-bytes 30GiB --optimizer-bytes 60GiB "
+        "--limit-bytes 80GiB",
+        "linear: device 0 needs 91GiB (90GiB of weights, gradients and optimizer state, 1GiB of one"},
+       {"search -p 4 --stash-bytes 10 --limit-bytes 8", "the smallest limit for all devices is 10B"}},
+      1);
+}
+
+TEST_CASE("limits and speeds: wrong usage") {
+  std::string const bytes = "search --placement v --stash-bytes 10 --limit-bytes ";
+  std::string const each = "search --placement linear --limit-bytes 100 --per-stage-bytes ";
+  all_refused(
+      {{"search --speeds 100,50", "--speeds has speeds of 2 devices, but there are 4"},
+       {"search --speeds 100,50,0,100", "--speeds must be from 1 to 1000000, not 0"},
+       {"search --speeds 100,fast,50,50", "--speeds"},
+       {"frontier --speeds 100", "--speeds has speeds of 1 device, but there are 4"},
+       {"search --placement v --limit 8,8", "--limit gives 2 limits; there must be 1 for all devices"},
+       {"search --placement v --limit 8,8,8,0", "--limit must be from 1 to"},
+       {"search --placement v --limit 8,8,8,x", "--limit"},
+       {"search --limit 8,8,8,8", "--limit counts chunks"},
+       {bytes + "100,200", "--limit-bytes gives 2 limits"},
+       {bytes + "100 --limit 4", "excludes"},
+       {bytes + "100 --memory 50%", "excludes"},
+       {bytes + "100GB", "--limit-bytes is a number of bytes from 0 to 4TiB, like 512, 24GiB"},
+       {bytes + "-1", "not '-1'"},
+       {bytes + "1e30", "not '1e30'"},
+       {bytes + "1.5", "not '1.5'"},
+       {bytes + "100 --stash-left-bytes 11", "--stash-left-bytes must be from 0 to 10, not 11"},
+       {"search --placement v --limit-bytes 100", "--stash-bytes"},
+       {"search --placement v --limit-bytes 100 --stash-bytes 0", "--stash-bytes of 1 or more"},
+       {bytes + "100 --per-stage-bytes x", "excludes"},
+       {"search --limit-bytes 9 --per-stage-bytes x", "say which with --placement"},
+       {"search --placement v --per-stage-bytes x", "--limit-bytes"},
+       {each + scratch_file("two.csv", "1,1\n1,1\n"),
+        "has sizes of 2 stages, but linear on 4 devices has 4 stages"},
+       {each + scratch_file("one.csv", "1,1\n1\n"), "line 2: a stage's sizes are two or three"},
+       {each + scratch_file("word.csv", "1,one\n"),
+        "line 1: a size is a number of bytes from 0 to 4TiB"},
+       {each + scratch_file("zero.csv", "1,0\n"), "line 1: a stash must be of 1 byte or more"},
+       {each + scratch_file("left.csv", "1,2,3\n"), "line 1: a stash must be"},
+       {each + scratch_file("none.csv", "#\n"), "has no sizes"},
+       {"search --placement v --stash-bytes 10", "--limit-bytes"},
+       {"search --placement v --limit 4 --weight-bytes 10", "--limit-bytes"},
+       {"simulate 1f1b --weight-bytes 10GB", "--weight-bytes is a number of bytes"}});
+}
