@@ -2,10 +2,12 @@
 #include "command.hpp"
 #include "counted.hpp"
 #include "files.hpp"
+#include "table.hpp"
 #include "train_options.hpp"
 #include "train_progress.hpp"
 #include "train_timing.hpp"
 #include "train_verify.hpp"
+#include <ashlar/bounds.hpp>
 #include <ashlar/host/runtime.hpp>
 #include <ashlar/lower.hpp>
 #include <ashlar/render/chrome_trace.hpp>
@@ -134,6 +136,7 @@ class session {
   void simulate() {
     ashlar::schedule const timed = retime(schedule_, timing_.costs());
     simulated_ms_ = static_cast<double>(makespan(timed)) * 1e-6;
+    if (auto const least = lower_bound(timed)) least_ms_ = static_cast<double>(least->makespan) * 1e-6;
     ashlar::tick work = 0;
     for (ashlar::tick busy : busy(timed)) work += busy;
     work_ms_ = static_cast<double>(work) * 1e-6;
@@ -160,11 +163,14 @@ class session {
                counted(steps, "step"), seconds, tokens(steps) / seconds);
     if (simulated_ms_ > 0)
       fmt::print(
-          "a step takes {:.1f} ms here; simulated with the measured pass times: {:.1f} ms if each of {} "
-          "had a core of its "
-          "own, at least {:.1f} ms of work on each of {}\n",
-          mean_step_ms_, simulated_ms_, counted(schedule_.device_count(), "device"), work_ms_ / cores,
-          counted(cores, "core"));
+          "a step takes {:.1f} ms here; simulated with the measured pass times: {:.1f} ms{} if each of "
+          "{} "
+          "had a core of its own, at least {:.1f} ms of work on each of {}\n",
+          mean_step_ms_, simulated_ms_,
+          least_ms_ > 0 ? fmt::format(" (no less than {:.1f}, gap {} %)", least_ms_,
+                                      percent(ashlar::gap(simulated_ms_, least_ms_)))
+                        : "",
+          counted(schedule_.device_count(), "device"), work_ms_ / cores, counted(cores, "core"));
     if (verified_ > 0)
       fmt::print("verified: losses and gradients of {} bitwise equal to the sequential model's\n",
                  counted(verified_, "step"));
@@ -181,7 +187,8 @@ class session {
   gpt::worker<Scalar> worker_;
   ashlar::host::runtime<gpt::worker<Scalar>> runtime_;
   pass_timing timing_;
-  double first_loss_ = 0, mean_loss_ = 0, mean_step_ms_ = 0, simulated_ms_ = 0, work_ms_ = 0;
+  double first_loss_ = 0, mean_loss_ = 0, mean_step_ms_ = 0, simulated_ms_ = 0, least_ms_ = 0,
+         work_ms_ = 0;
   int verified_ = 0;
 };
 

@@ -29,6 +29,7 @@ TEST_CASE("train verifies its steps bit by bit") {
     CHECK(r.err.empty());
     CHECK(contains(r.out, "proved complete, ordered, deadlock-free and memory-safe"));
     CHECK(contains(r.out, "losses and gradients of 2 steps bitwise equal to the sequential model's"));
+    CHECK(contains(r.out, " ms (no less than "));
     CHECK(contains(r.out, "unigram entropy of the text"));
   }
 }
