@@ -36,7 +36,7 @@ struct frontier_options {
 // One line of the table: a limit and what was found within it, or a published schedule.
 struct frontier_row {
   std::string schedule;
-  long long activations = 0;  // the limit, or the peak
+  double activations = 0;  // the limit, or the peak
   double memory = 0;
   double bubble = 0;
   std::optional<double> least = {};  // that any schedule has within that many activations
@@ -48,21 +48,30 @@ struct frontier_part {
 };
 
 // Limits that leave no schedule are left out; what fits a smaller limit fits a larger one.
-std::vector<frontier_row> searched_on(ashlar::layout_choice choice, frontier_options const& o) {
+std::vector<frontier_row> searched_on(ashlar::layout_choice const& choice, frontier_options const& o) {
   long long const from = read_memory("--from", o.from), to = read_memory("--to", o.to);
   std::vector<frontier_row> rows;
+  std::vector<ashlar::layout_choice> variants = ashlar::variants_of(choice, variety_of(o.model));
   double best = 1;
-  for (long long i = 0, last = 0; i < o.steps; ++i) {
-    long long const limit =
-        limit_of(choice, from + (o.steps == 1 ? 0 : (to - from) * i / (o.steps - 1)));
-    if (limit == last) continue;
-    last = limit;
-    choice.problem.limit = limit;
-    if (!ashlar::check(choice.problem).ok()) continue;
-    searched_layout const found = search_layout(choice, ashlar::objective::span, o.budget);
-    best = std::min(best, found.bubble());
-    rows.push_back({"searched", limit, share_of(choice, static_cast<double>(limit)), best,
-                    ashlar::idle_share(found.result.best, found.least())});
+  for (long long i = 0; i < o.steps; ++i) {
+    long long const memory = from + (o.steps == 1 ? 0 : (to - from) * i / (o.steps - 1));
+    frontier_row row{.schedule = "searched"};
+    std::vector<ashlar::layout_choice> feasible;
+    for (ashlar::layout_choice& v : variants) {
+      v.problem.limit.of_device = {limit_of(v, memory)};
+      if (!ashlar::check(v.problem).ok()) continue;
+      auto const limit = static_cast<double>(v.problem.limit.on(0));
+      row.activations = std::max(row.activations, limit / static_cast<double>(v.memory_unit));
+      row.memory = std::max(row.memory, share_of(v, limit));
+      feasible.push_back(v);
+    }
+    if (feasible.empty() || (!rows.empty() && row.memory == rows.back().memory)) continue;
+    std::vector<searched_layout> const found =
+        search_layouts(feasible, ashlar::objective::span, o.budget);
+    row.bubble = best = std::min(best, found[best_of(found)].bubble());
+    row.least = 1;
+    for (searched_layout const& s : found) row.least = std::min(*row.least, s.bubble_within(s.least()));
+    rows.push_back(row);
   }
   return rows;
 }
@@ -80,7 +89,7 @@ std::vector<frontier_row> published_rows(ashlar::layout_choice const& choice) {
   for (auto const& known : ashlar::published_on(problem.where, problem.m, problem.cost)) {
     std::vector<int> const peaks = ashlar::peak_activations(known.made);
     int const peak = *std::max_element(peaks.begin(), peaks.end());
-    frontier_row row{known.entry->name, peak, share_of(choice, peak),
+    frontier_row row{known.entry->name, static_cast<double>(peak), share_of(choice, peak),
                      ashlar::bubble_rate_span(known.made)};
     if (auto const least = ashlar::lower_bound(known.made))
       row.least = ashlar::idle_share(known.made, least->span);
@@ -129,7 +138,7 @@ std::string text_of(std::vector<frontier_part> const& parts) {
   std::vector<std::vector<std::string>> cells{
       {"placement", "schedule", "activations", "memory %", "bubble %", "no less than %"}};
   auto const add = [&](frontier_part const& part, frontier_row const& r) {
-    cells.push_back({part.name, r.schedule, r.activations > 0 ? std::to_string(r.activations) : "",
+    cells.push_back({part.name, r.schedule, r.activations > 0 ? fmt::format("{:g}", r.activations) : "",
                      percent(r.memory), percent(r.bubble), r.least ? percent(*r.least) : ""});
   };
   for (frontier_part const& part : parts) {
@@ -146,7 +155,7 @@ std::string csv_of(std::vector<frontier_part> const& parts) {
   std::string text = "placement,schedule,activations,memory,bubble_rate_span,least_bubble_rate_span\n";
   auto const add = [&](frontier_part const& part, frontier_row const& r) {
     text += fmt::format("\"{}\",{},{},{},{},{}\n", part.name, r.schedule,
-                        r.activations > 0 ? std::to_string(r.activations) : "", r.memory, r.bubble,
+                        r.activations > 0 ? fmt::format("{:g}", r.activations) : "", r.memory, r.bubble,
                         r.least ? fmt::format("{}", *r.least) : "");
   };
   for (frontier_part const& part : parts) {
@@ -189,6 +198,9 @@ std::string chart_of(std::vector<frontier_part> const& parts, frontier_options c
   if (o.model.cost.per_stage.empty())
     title += fmt::format("; forward {}, backward {} + {}, transfer {}", c.forward, c.backward_input,
                          c.backward_weight, o.model.cost.transfer);
+  if (!o.model.checkpoint.empty()) title += fmt::format("; recomputes keep {}", o.model.checkpoint);
+  if (o.model.sequence_chunks > 1)
+    title += fmt::format("; sequences in up to {} chunks", o.model.sequence_chunks);
   if (!o.model.speeds.empty()) title += fmt::format("; speeds {} %", fmt::join(o.model.speeds, ", "));
   return ashlar::svg(curves, title);
 }

@@ -35,16 +35,32 @@ int chunks_of(layout shape, layout_options const& o) {
 }
 
 void must_be_few(layout_options const& o, long long chunk_count) {
-  long long const passes = 3 * o.p * o.m * chunk_count;
+  long long const kinds = o.checkpoint.empty() ? 3 : 4;
+  long long const passes = kinds * o.p * o.m * chunk_count * o.sequence_chunks;
   if (passes > most_passes)
-    throw usage_error(
-        fmt::format("{} devices with {} micro-batches and {} a device make {} passes; the limit is {}",
-                    o.p, o.m, counted(chunk_count, "chunk"), passes, most_passes));
+    throw usage_error(fmt::format(
+        "{} devices with {} micro-batches{} and {} a device make {} passes; the limit is {}", o.p, o.m,
+        o.sequence_chunks > 1 ? fmt::format(" in {} pieces", o.sequence_chunks) : "",
+        counted(chunk_count, "chunk"), passes, most_passes));
 }
 
 // Under a limit that leaves a schedule, what else is wrong is costs.
 void must_fit(ashlar::layout_choice const& choice) {
   if (auto const d = ashlar::check(choice.problem); !d.ok()) throw usage_error(ashlar::explain(d));
+}
+
+// A positive number, or a percentage with its sign; false for what is neither.
+bool read_share(std::string const& text, double& share) {
+  char const* const last = text.data() + text.size();
+  auto const [end, error] = std::from_chars(text.data(), last, share);
+  bool const percent = end + 1 == last && *end == '%';
+  if (percent) share /= 100;
+  return error == std::errc{} && (end == last || percent) && share > 0;
+}
+
+// p micro-batches of the chunks of a device, in the unit of the layout's memory.
+long long all_of_1f1b(ashlar::layout_choice const& c) {
+  return c.problem.where.device_count() * c.chunk_count * c.memory_unit;
 }
 
 // The same layouts, of stages that take what they take on devices of these speeds.
@@ -83,11 +99,30 @@ void add_layout_options(CLI::App& command, layout_options& o) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("PERCENT");
+  command
+      .add_option("--checkpoint", o.checkpoint,
+                  "let stages recompute that keep this share of an activation until then, 0.06 or 6%: "
+                  "none, or the first one, two ... of every device")
+      ->type_name("SHARE");
+  add_number(command, "--sequence-chunks", o.sequence_chunks,
+             "let sequences be cut into as many chunks, or fewer by powers of two");
+}
+
+ashlar::variety variety_of(layout_options const& o) {
+  ashlar::variety how{.most_sequence_chunks = static_cast<int>(o.sequence_chunks)};
+  if (o.checkpoint.empty()) return how;
+  double share = 0;
+  if (!read_share(o.checkpoint, share) || share >= 1)
+    throw usage_error(fmt::format("--checkpoint is a share of an activation, like 0.06 or 6%, not '{}'",
+                                  o.checkpoint.substr(0, 64)));
+  how.kept_percent = static_cast<int>(std::ceil(share * 100 - 1e-9));
+  return how;
 }
 
 std::vector<ashlar::layout_choice> layouts_of(layout_options const& o) {
   must_lie("-p/--devices", o.p, 1, most_devices);
   must_lie("-m/--micro-batches", o.m, 1, most_micro_batches);
+  must_lie("--sequence-chunks", o.sequence_chunks, 1, most_sequence_chunks);
   ashlar::devices const p{static_cast<int>(o.p)};
   ashlar::micro_batches const m{static_cast<int>(o.m)};
   if (o.placement == "any") {
@@ -122,13 +157,9 @@ std::vector<ashlar::layout_choice> layouts_of(layout_options const& o) {
 }
 
 long long read_memory(char const* option, std::string const& text) {
-  double value = 0;
-  char const* const last = text.data() + text.size();
-  auto const [end, error] = std::from_chars(text.data(), last, value);
-  bool const percent = end + 1 == last && *end == '%';
-  if (percent) value /= 100;
   constexpr double most = 1000;
-  if (error != std::errc{} || !(end == last || percent) || !(value > 0) || value > most)
+  double value = 0;
+  if (!read_share(text, value) || value > most)
     throw usage_error(fmt::format("{} is a share of 1F1B's activations, like 0.5 or 50%, not '{}'",
                                   option, text.substr(0, 64)));
   return std::llround(value * static_cast<double>(whole_memory));
@@ -136,12 +167,11 @@ long long read_memory(char const* option, std::string const& text) {
 
 long long limit_of(ashlar::layout_choice const& choice, long long memory) {
   // A thousandth of an activation more, so that 0.333333 is a third.
-  long long const devices = choice.problem.where.device_count();
-  return (memory * devices * choice.chunk_count + whole_memory / 1000) / whole_memory;
+  return (memory * all_of_1f1b(choice) + whole_memory / 1000) / whole_memory;
 }
 
-double share_of(ashlar::layout_choice const& choice, double chunk_activations) {
-  return chunk_activations / (choice.problem.where.device_count() * choice.chunk_count);
+double share_of(ashlar::layout_choice const& choice, double memory) {
+  return memory / static_cast<double>(all_of_1f1b(choice));
 }
 
 char const* shape_name(layout shape) {
@@ -161,7 +191,9 @@ char const* shape_name(layout shape) {
 std::string layout_name(ashlar::layout_choice const& choice) {
   std::string const name = shape_name(choice.shape);
   bool const leaves_choice = choice.shape == layout::looped || choice.shape == layout::wave;
-  return leaves_choice ? name + ", " + counted(choice.chunk_count, "chunk") : name;
+  return (leaves_choice ? name + ", " + counted(choice.chunk_count, "chunk") : name)
+         + (choice.recomputed_chunks > 0 ? fmt::format(", {} recomputed", choice.recomputed_chunks) : "")
+         + (choice.sequence_chunks > 1 ? fmt::format(", sequences in {}", choice.sequence_chunks) : "");
 }
 
 }  // namespace tool

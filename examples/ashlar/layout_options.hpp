@@ -18,6 +18,8 @@ struct layout_options {
   std::string placement = "any";
   long long v = 0;               // as many chunks as the placement has by itself
   std::vector<int> speeds = {};  // of each device, in percent; empty: all alike
+  std::string checkpoint = "";   // what of an activation a recompute leaves; empty: none recomputes
+  long long sequence_chunks = 1;
 };
 
 void add_layout_options(CLI::App& command, layout_options& options);
@@ -26,19 +28,23 @@ void add_layout_options(CLI::App& command, layout_options& options);
 // range and options that do not go together.
 std::vector<ashlar::layout_choice> layouts_of(layout_options const& options);
 
+// In how many ways each of them may be varied. Throws usage_error.
+ashlar::variety variety_of(layout_options const& options);
+
 // Memory is counted in millionths of what 1F1B holds: p micro-batches of a p-th of the model.
 inline constexpr long long whole_memory = 1'000'000;
 
 // A number, or a percentage with its sign, in millionths. Throws usage_error, naming the option.
 long long read_memory(char const* option, std::string const& text);
 
-// The chunk activations that a device of this layout may hold then, rounded down.
+// What a device of this layout may hold then, in the unit of its memory; chunk activations are rounded
+// down.
 long long limit_of(ashlar::layout_choice const& choice, long long memory);
 
-// The share of 1F1B's activations that so many chunk activations are.
-double share_of(ashlar::layout_choice const& choice, double chunk_activations);
+// The share of 1F1B's activations that so much is, in the unit of the layout's memory.
+double share_of(ashlar::layout_choice const& choice, double memory);
 
-// "looped, 4 chunks", and its first word.
+// "looped, 4 chunks, 2 recomputed, sequences in 4", and its first word.
 std::string layout_name(ashlar::layout_choice const& choice);
 char const* shape_name(ashlar::layout shape);
 

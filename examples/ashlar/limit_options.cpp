@@ -6,11 +6,11 @@
 #include "number_option.hpp"
 #include "per_stage.hpp"
 #include "table.hpp"
-#include <ashlar/render/diagnosis.hpp>
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -45,10 +45,13 @@ void must_be_one_or_each(char const* option, std::size_t given, int device_count
                     given, device_count));
 }
 
-// All devices' entries, if they are alike the one.
-std::vector<std::int64_t> entries_of(ashlar::layout_choice const& c, limit_options const& o) {
-  std::vector<std::int64_t> all =
-      o.bytes.empty() ? c.problem.limit.of_device : std::vector<std::int64_t>(o.bytes);
+// All devices' entries, if they are alike the one. Chunk activations may be parts of one where chunks
+// recompute or sequences are cut.
+std::vector<double> entries_of(ashlar::layout_choice const& c, limit_options const& o) {
+  std::vector<double> all(o.bytes.begin(), o.bytes.end());
+  if (o.bytes.empty())
+    for (std::int64_t const n : c.problem.limit.of_device)
+      all.push_back(static_cast<double>(n) / static_cast<double>(c.memory_unit));
   if (std::equal(all.begin() + 1, all.end(), all.begin())) all.resize(1);
   return all;
 }
@@ -110,7 +113,8 @@ void must_suit(limit_options const& o, std::string const& placement) {
   if (o.left != ashlar::stage_memory::all) must_lie("--stash-left-bytes", o.left, 0, o.stage.stash);
 }
 
-void put_limit(ashlar::layout_choice& c, limit_options const& o, bool divided) {
+std::vector<ashlar::layout_choice> limited(ashlar::layout_choice c, limit_options const& o,
+                                           ashlar::variety const& how, bool divided) {
   int const p = c.problem.where.device_count();
   if (!o.bytes.empty()) {
     must_be_one_or_each("--limit-bytes", o.bytes.size(), p);
@@ -118,34 +122,43 @@ void put_limit(ashlar::layout_choice& c, limit_options const& o, bool divided) {
   } else if (!o.activations.empty()) {
     must_be_one_or_each("--limit", o.activations.size(), p);
     c.problem.limit.of_device.assign(o.activations.begin(), o.activations.end());
-  } else {
-    c.problem.limit = limit_of(c, read_memory("--memory", o.memory));
   }
+  std::vector<ashlar::layout_choice> all = ashlar::variants_of(c, how);
+  if (o.bytes.empty() && o.activations.empty())
+    for (ashlar::layout_choice& v : all)
+      v.problem.limit.of_device = {limit_of(v, read_memory("--memory", o.memory))};
+  return all;
 }
 
 std::optional<shortfall> shortfall_of(ashlar::layout_choice const& c, limit_options const& o) {
   ashlar::memory_limit const& limit = c.problem.limit;
   ashlar::diagnosis const d = ashlar::check(c.problem);
   if (d.ok()) return std::nullopt;
+  int const first = d.first.device;
   if (o.bytes.empty()) {
     double const share = share_of(c, static_cast<double>(d.number));
-    return shortfall{fmt::format("{}: {}; that is {} % of what 1F1B holds", layout_name(c),
-                                 ashlar::explain(d), percent(share)),
-                     share};
+    auto const activations = [&](std::int64_t memory) {
+      return static_cast<double>(memory) / static_cast<double>(c.memory_unit);
+    };
+    return shortfall{
+        fmt::format("{}: number of chunk activations on device {} must be at least {:g}, "
+                    "not {:g}; that is {} % of what 1F1B holds",
+                    layout_name(c), first, activations(d.number), activations(d.given), percent(share)),
+        share};
   }
   // What lies there all the time is what was taken off the limit. Of all devices, the one that needs
   // most says how much would do for all.
   auto const given = [&](int device) {
     return o.bytes[o.bytes.size() == 1 ? 0 : static_cast<std::size_t>(device)];
   };
-  auto const resident = [&](int device) { return given(device) - limit.on(device); };
+  auto const resident = [&](int device) { return given(device) - limit.on(device) / c.memory_unit; };
   auto const needed = [&](int device) {
-    return resident(device) + ashlar::smallest_limit(c.problem.where, limit, device);
+    std::int64_t const least = ashlar::smallest_limit(c.problem.where, limit, device, c.sequence_chunks);
+    return resident(device) + (least + c.memory_unit - 1) / c.memory_unit;
   };
   ashlar::byte_count most = 0;
   for (int device = 0; device < c.problem.where.device_count(); ++device)
     most = std::max(most, needed(device));
-  int const first = d.first.device;
   return shortfall{
       fmt::format(
           "{}: device {} needs {} ({} of weights, gradients and optimizer state, {} of one "
@@ -158,24 +171,30 @@ std::optional<shortfall> shortfall_of(ashlar::layout_choice const& c, limit_opti
 
 std::string words_of_limit(ashlar::layout_choice const& c, limit_options const& o) {
   std::string words;
-  for (std::int64_t const n : entries_of(c, o))
-    words += (words.empty() ? "" : ",") + (o.bytes.empty() ? std::to_string(n) : text_of_bytes(n));
+  for (double const n : entries_of(c, o))
+    words += (words.empty() ? "" : ",")
+             + (o.bytes.empty() ? fmt::format("{:g}", n) : text_of_bytes(std::llround(n)));
   return words;
 }
 
 nlohmann::ordered_json json_of_limit(ashlar::layout_choice const& c, limit_options const& o) {
-  std::vector<std::int64_t> const all = entries_of(c, o);
-  return all.size() == 1 ? nlohmann::ordered_json(all[0]) : nlohmann::ordered_json(all);
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (double const n : entries_of(c, o))
+    all.push_back(n == std::floor(n) ? nlohmann::ordered_json(std::llround(n))
+                                     : nlohmann::ordered_json(n));
+  return all.size() == 1 ? all[0] : all;
 }
 
 double share_of_limit(ashlar::layout_choice const& c) {
   ashlar::search_problem const& problem = c.problem;
+  ashlar::memory_limit all_kept = problem.limit;
+  all_kept.kept = all_kept.activation;
   double most = 0;
   int const p = problem.where.device_count();
-  for (int device = 0; device < p; ++device)
-    most = std::max(
-        most, static_cast<double>(problem.limit.on(device))
-                  / static_cast<double>(ashlar::smallest_limit(problem.where, problem.limit, device)));
+  for (int device = 0; device < p; ++device) {
+    std::int64_t const one = ashlar::smallest_limit(problem.where, all_kept, device, c.sequence_chunks);
+    most = std::max(most, static_cast<double>(problem.limit.on(device)) / static_cast<double>(one));
+  }
   return most / p;
 }
 

@@ -31,9 +31,11 @@ void add_limit_options(CLI::App& command, limit_options& options);
 // Which options go together depends on `placement`, too. Throws usage_error.
 void must_suit(limit_options const& options, std::string const& placement);
 
-// Puts the limit on a layout. `divided`: sizes are those of a p-th of the model, of which each of the
-// layout's chunks takes its part, rounded up. Throws usage_error for lists of another length.
-void put_limit(ashlar::layout_choice& choice, limit_options const& options, bool divided);
+// The variants of a layout with the limit put on. `divided`: sizes are those of a p-th of the model, of
+// which each of the layout's chunks takes its part, rounded up. Throws usage_error for lists of another
+// length.
+std::vector<ashlar::layout_choice> limited(ashlar::layout_choice choice, limit_options const& options,
+                                           ashlar::variety const& how, bool divided);
 
 // Why a limit that was put on leaves no schedule, and how much the smallest one is that does, in a unit
 // that all layouts share.

@@ -7,6 +7,7 @@ namespace tool {
 
 inline constexpr long long most_devices = 1'024;
 inline constexpr long long most_micro_batches = 100'000;
+inline constexpr long long most_sequence_chunks = 1'000;
 inline constexpr long long most_data_ranks = 1'000'000;
 inline constexpr long long most_passes = 1'000'000;  // devices x stages a device x micro-batches x kinds
 inline constexpr long long most_activations = 1'000'000'000'000;

@@ -45,14 +45,15 @@ ashlar::objective aim_of(std::string const& name) {
 std::vector<ashlar::layout_choice> choices_of(search_options const& o, std::string& why) {
   std::vector<ashlar::layout_choice> feasible;
   std::optional<shortfall> smallest;
-  for (ashlar::layout_choice c : layouts_of(o.model)) {
-    put_limit(c, o.limit, o.model.placement == "any");
-    std::optional<shortfall> const lacks = shortfall_of(c, o.limit);
-    if (!lacks)
-      feasible.push_back(std::move(c));
-    else if (!smallest || lacks->least < smallest->least)
-      smallest = lacks;
-  }
+  for (ashlar::layout_choice const& plain : layouts_of(o.model))
+    for (ashlar::layout_choice& c :
+         limited(plain, o.limit, variety_of(o.model), o.model.placement == "any")) {
+      std::optional<shortfall> const lacks = shortfall_of(c, o.limit);
+      if (!lacks)
+        feasible.push_back(std::move(c));
+      else if (!smallest || lacks->least < smallest->least)
+        smallest = lacks;
+    }
   if (smallest) why = smallest->why;
   return feasible;
 }
@@ -89,6 +90,8 @@ std::string json_of(std::vector<searched_layout> const& all, search_options cons
   auto const facts = [&o](searched_layout const& s) {
     return ordered_json{{"layout", shape_name(s.choice.shape)},
                         {"chunks", s.choice.chunk_count},
+                        {"recomputed_chunks", s.choice.recomputed_chunks},
+                        {"sequence_chunks", s.choice.sequence_chunks},
                         {"unit", s.choice.unit},
                         {"limit", json_of_limit(s.choice, o.limit)},
                         {"limit_unit", o.limit.bytes.empty() ? "chunk activations" : "bytes"},

@@ -118,6 +118,17 @@ void add_budget_options(CLI::App& command, search_budget& budget) {
       ->capture_default_str();
 }
 
+double searched_layout::bubble_within(ashlar::tick time) const {
+  ashlar::tick most = 0;
+  for (auto const& order : result.best.order) {
+    ashlar::tick work = 0;
+    for (ashlar::timed_pass const& t : order)
+      if (t.what.kind != ashlar::pass_kind::recompute) work += result.best.cost.of(t.what);
+    most = std::max(most, work);
+  }
+  return time == 0 ? 0.0 : 1 - static_cast<double>(most) / static_cast<double>(time);
+}
+
 searched_layout search_layout(ashlar::layout_choice const& choice, ashlar::objective aim,
                               search_budget const& budget) {
   ashlar::effort e{.seed = budget.seed, .aim = aim};
@@ -125,7 +136,10 @@ searched_layout search_layout(ashlar::layout_choice const& choice, ashlar::objec
   if (budget.seconds > 0) {
     found.result = timed(choice, e, budget.seconds);
   } else {
-    e.passes = budget.evaluations * 3 * choice.problem.where.stage_count() * choice.problem.m.value;
+    ashlar::search_problem const& problem = choice.problem;
+    e.passes = budget.evaluations * problem.m.value * problem.sequence_chunks
+               * (3 * problem.where.stage_count()
+                  + static_cast<std::int64_t>(ashlar::recomputed_stages(problem).size()));
     observer seen(choice, aim, 0);
     found.result = observed(choice, e, seen);
   }

@@ -35,8 +35,10 @@ struct searched_layout {
   ashlar::tick least() const { return result.bound_of(aim); }
   bool is_optimal() const { return result.reached == least(); }
   double gap() const { return ashlar::gap(result.reached, least()); }
-  // Idle share of the busiest device.
-  double bubble() const { return ashlar::idle_share(result.best, result.reached); }
+  // The share of a time (in ticks of the schedule) in which the busiest device does not do the model's
+  // own work: it idles or recomputes.
+  double bubble_within(ashlar::tick time) const;
+  double bubble() const { return bubble_within(result.reached); }
   // In ticks of what the costs are of: the layout's own may be shorter.
   double in_ticks(ashlar::tick t) const {
     return static_cast<double>(t) / static_cast<double>(choice.unit);

@@ -37,7 +37,8 @@ struct memory_limit {
   }
 
   constexpr std::int64_t on(int device) const { return entry(of_device, device); }
-  constexpr bool recomputes(int stage) const { return entry(kept, stage) < entry(activation, stage); }
+  constexpr std::int64_t activation_of(int stage) const { return entry(activation, stage); }
+  constexpr bool recomputes(int stage) const { return entry(kept, stage) < activation_of(stage); }
 
   // The least that is held of a stage's micro-batch at any time from the start of a forward (a
   // recompute) to the end of the weight pass (the input pass).

@@ -49,34 +49,49 @@ constexpr bool test_what_fits() {
 BOTH_TIMES("layouts that the memory leaves a schedule for", test_what_fits)
 
 constexpr bool test_variants() {
-  model_share model{devices{4}, micro_batches{8}, {20, 26, 14}, 3};
-  HOLDS(variants_of(model, layout::v, 2, 50).size() == 1);
-  model.kept_percent = 10;
-  model.most_sequence_chunks = 5;
-  std::vector<layout_choice> const all = variants_of(model, layout::v, 2, 50);
+  model_share const model{devices{4}, micro_batches{8}, {20, 26, 14}, 3};
+  layout_choice const plain = choose_layout(model, layout::v, 2, 50);
+  HOLDS(variants_of(plain, {}).size() == 1);
+  std::vector<layout_choice> const all = variants_of(plain, {10, 5});
   HOLDS(all.size() == 9);  // none, one or two chunks again; sequences in 1, 2 and 4
   HOLDS(all[0].recomputed_chunks == 0 && all[0].problem.limit == memory_limit{4});
-  layout_choice c = all[4];
+  HOLDS(all[0].memory_unit == 1 && all[6].problem.limit == memory_limit{16} && all[6].memory_unit == 4);
+  layout_choice const c = all[4];
   HOLDS(c.recomputed_chunks == 1 && c.sequence_chunks == 2 && c.problem.sequence_chunks == 2);
   HOLDS(c.unit == 4 && c.problem.cost == costs(stage_cost{20, 26, 14}, 12));
-  HOLDS(c.problem.limit.on(0) == 50 * 4 * 4);  // percent: half of 4 micro-batches of 4 pieces
+  HOLDS(c.problem.limit.on(0) == 800 && c.memory_unit == 200);  // 8 of 16 chunks of sequences
   for (int stage = 0; stage < 8; ++stage) {
     HOLDS(c.problem.limit.recomputes(stage) == (stage < 4));
     HOLDS(c.problem.limit.change({F, stage, 0}) == (stage < 4 ? 10 : 100));
   }
-  HOLDS(first_chunks(wave(devices{2}, waves{2}), 3) == std::vector<int>{0, 1, 2, 3, 4, 5});
-  HOLDS(first_chunks(placement(devices{3}, {{0, 0, 2, 0}}), 2) == std::vector<int>{0, 1, 2});
   return true;
 }
 BOTH_TIMES("chunks that recompute, sequences in chunks", test_variants)
 
+constexpr bool test_variants_in_bytes() {
+  layout_choice plain{.shape = layout::linear,
+                      .problem = {.where = linear(devices{2}),
+                                  .m = micro_batches{3},
+                                  .cost = {},
+                                  .limit = {{50, 60}, {7, 9}, {3, 4}}}};
+  memory_limit const again = vary(plain, 1, 1, 50).problem.limit;
+  HOLDS(again.of_device == std::vector<std::int64_t>{5000, 6000});
+  HOLDS(again.change({F, 0, 0}) == 350 && again.change({R, 1, 0}) == 450);
+  HOLDS(again.change({I, 0, 0}) == 300 - 700 && again.change({W, 1, 0}) == -400);
+  memory_limit const cut = vary(plain, 0, 4, 50).problem.limit;
+  HOLDS(cut.of_device == std::vector<std::int64_t>{200, 240} && cut.change({F, 1, 0}) == 9);
+  HOLDS(first_chunks(wave(devices{2}, waves{2}), 3) == std::vector<int>{0, 1, 2, 3, 4, 5});
+  HOLDS(first_chunks(placement(devices{3}, {{0, 0, 2, 0}}), 2) == std::vector<int>{0, 1, 2});
+  return true;
+}
+BOTH_TIMES("variants of a limit in bytes", test_variants_in_bytes)
+
 // A fifth of 1F1B's memory is less than one micro-batch on 4 devices: enough where all recompute, or
 // for none.
 TEST_CASE("recomputing fits where keeping does not") {
-  model_share model{devices{4}, micro_batches{8}, {20, 26, 14}, 1};
+  model_share const model{devices{4}, micro_batches{8}, {20, 26, 14}, 1};
   CHECK(layouts_for(model, 20).empty());
-  model.kept_percent = 5;
-  std::vector<layout_choice> const all = layouts_for(model, 20);
+  std::vector<layout_choice> const all = layouts_for(model, 20, {.kept_percent = 5});
   CHECK(!all.empty());
   for (layout_choice const& c : all) {
     CHECK(c.recomputed_chunks > 0);

@@ -18,21 +18,25 @@ struct model_share {
   micro_batches m;
   stage_cost share;   // ticks of a p-th of the model, not of a chunk
   tick transfer = 0;  // between devices
-  // Percent of its activation that a chunk keeps which recomputes; 100: none does.
-  int kept_percent = 100;
-  // Sequences may be cut into as many chunks, in powers of two.
-  int most_sequence_chunks = 1;
 };
 
 // A way to lay it out. Ticks of its problem are `unit` times as short as those of the model, so that
-// passes of a chunk take whole ones.
+// passes of a chunk take whole ones; its memory counts in what is `memory_unit` times as small as what
+// the limit was given in.
 struct layout_choice {
   layout shape = layout::linear;
   int chunk_count = 1;        // on a device
   int recomputed_chunks = 0;  // the first of each device: those that would be held for longest
   int sequence_chunks = 1;
   tick unit = 1;
+  std::int64_t memory_unit = 1;
   search_problem problem;
+};
+
+// What each chunk may do besides.
+struct variety {
+  int kept_percent = 100;        // of its activation, if it recomputes; 100: none does
+  int most_sequence_chunks = 1;  // that sequences are cut into; powers of two
 };
 
 constexpr placement lay_out(layout shape, devices p, int chunk_count) {
@@ -49,6 +53,20 @@ constexpr placement lay_out(layout shape, devices p, int chunk_count) {
   return linear(p);
 }
 
+// `memory_percent`: of what 1F1B holds at most, p micro-batches of a p-th of the model. In chunk
+// activations.
+constexpr layout_choice choose_layout(model_share const& model, layout shape, int chunk_count,
+                                      int memory_percent) {
+  tick const part = chunk_count;
+  return {.shape = shape,
+          .chunk_count = chunk_count,
+          .unit = part,
+          .problem = {.where = lay_out(shape, model.p, chunk_count),
+                      .m = model.m,
+                      .cost = costs(model.share, model.transfer * part),
+                      .limit = memory_percent * model.p.value * part / 100}};
+}
+
 // The stages that are among the first `count` chunks of their devices, on the first route.
 constexpr std::vector<int> first_chunks(placement const& where, int count) {
   std::vector<int> found, seen(static_cast<std::size_t>(where.device_count()), 0);
@@ -57,50 +75,53 @@ constexpr std::vector<int> first_chunks(placement const& where, int count) {
   return found;
 }
 
-// `memory_percent`: of what 1F1B holds at most, p micro-batches of a p-th of the model. Memory counts in
-// chunk activations, or in percent of one where some recompute.
-constexpr layout_choice choose_layout(model_share const& model, layout shape, int chunk_count,
-                                      int memory_percent, int recomputed_chunks = 0,
-                                      int sequence_chunks = 1) {
-  tick const part = tick{chunk_count} * sequence_chunks;
-  layout_choice c{.shape = shape,
-                  .chunk_count = chunk_count,
-                  .recomputed_chunks = recomputed_chunks,
-                  .sequence_chunks = sequence_chunks,
-                  .unit = part,
-                  .problem = {.where = lay_out(shape, model.p, chunk_count),
-                              .m = model.m,
-                              .cost = costs(model.share, model.transfer * part),
-                              .limit = memory_percent * model.p.value * part / 100,
-                              .sequence_chunks = sequence_chunks}};
+// The same layout within the same memory, with sequences cut into chunks, which take equal parts of the
+// time and memory of the whole, and with some chunks of the model recomputed. A message takes as long as
+// that of a whole sequence.
+constexpr layout_choice vary(layout_choice c, int recomputed_chunks, int sequence_chunks,
+                             int kept_percent) {
+  constexpr std::int64_t percents = 100;
+  memory_limit& limit = c.problem.limit;
+  c.recomputed_chunks = recomputed_chunks;
+  c.sequence_chunks = c.problem.sequence_chunks = sequence_chunks;
+  c.unit *= sequence_chunks;
+  c.problem.cost.transfer *= sequence_chunks;
+  std::int64_t const finer = recomputed_chunks > 0 ? percents : 1;
+  c.memory_unit *= finer * sequence_chunks;
+  for (std::int64_t& most : limit.of_device) most = saturating_product(most, finer * sequence_chunks);
   if (recomputed_chunks == 0) return c;
-  memory_limit const in_percent({memory_percent * model.p.value * part}, {100}, {100});
-  c.problem.limit = keeping(in_percent, c.problem.where.stage_count(),
-                            first_chunks(c.problem.where, recomputed_chunks), model.kept_percent);
+  for (auto* table : {&limit.activation, &limit.stash})
+    for (std::int64_t& size : *table) size *= percents;
+  limit.kept.clear();
+  for (int stage = 0; stage < c.problem.where.stage_count(); ++stage)
+    limit.kept.push_back(limit.activation_of(stage));
+  for (int stage : first_chunks(c.problem.where, recomputed_chunks))
+    limit.kept[static_cast<std::size_t>(stage)] = limit.activation_of(stage) / percents * kept_percent;
   return c;
 }
 
-// Every number of chunks that may recompute, every number of chunks that sequences may be cut into.
-constexpr std::vector<layout_choice> variants_of(model_share const& model, layout shape, int chunk_count,
-                                                 int memory_percent) {
+// Every number of chunks that may recompute, every number of chunks that sequences may be cut into; the
+// layout as it is comes first.
+constexpr std::vector<layout_choice> variants_of(layout_choice const& plain, variety const& how) {
   std::vector<layout_choice> found;
-  int const most_recomputed = model.kept_percent < 100 ? chunk_count : 0;
-  for (int q = 1; q <= model.most_sequence_chunks; q *= 2)
+  int const most_recomputed = how.kept_percent < 100 ? plain.chunk_count : 0;
+  for (int q = 1; q <= how.most_sequence_chunks; q *= 2)
     for (int again = 0; again <= most_recomputed; ++again)
-      found.push_back(choose_layout(model, shape, chunk_count, memory_percent, again, q));
+      found.push_back(vary(plain, again, q, how.kept_percent));
   return found;
 }
 
 // One chunk a device; two and four, looped and in waves; each in all variants. Those that the memory
 // leaves no schedule for are not among them.
-constexpr std::vector<layout_choice> layouts_for(model_share const& model, int memory_percent) {
+constexpr std::vector<layout_choice> layouts_for(model_share const& model, int memory_percent,
+                                                 variety const& how = {}) {
   std::vector<layout_choice> found;
   for (auto const& [shape, count] : {std::pair{layout::linear, 1},
                                      {layout::v, 2},
                                      {layout::looped, 2},
                                      {layout::looped, 4},
                                      {layout::wave, 4}})
-    for (layout_choice& c : variants_of(model, shape, count, memory_percent))
+    for (layout_choice& c : variants_of(choose_layout(model, shape, count, memory_percent), how))
       if (check(c.problem).ok()) found.push_back(static_cast<layout_choice&&>(c));
   return found;
 }

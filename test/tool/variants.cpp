@@ -1,0 +1,128 @@
+// `ashlar search` and `ashlar frontier` where chunks may recompute and sequences be cut.
+#include "tool/refusals.hpp"
+#include "tool/searching.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+// Most that a device holds, in percent of an activation, by the tokens alone: a forward of one of the
+// stages that recompute takes `kept`, its recompute the rest.
+int peak_percent(nlohmann::json const& schedule, int recomputing_stages, int kept) {
+  int most = 0;
+  for (auto const& order : schedule["orders"]) {
+    int held = 0;
+    for (std::string const token : order) {
+      bool const again = std::stoi(token) < recomputing_stages;
+      if (contains(token, "F")) held += again ? kept : 100;
+      if (contains(token, "R")) held += 100 - kept;
+      if (contains(token, "W")) held -= 100;
+      most = std::max(most, held);
+    }
+    CHECK(held == 0);
+  }
+  return most;
+}
+
+int recomputes_of(nlohmann::json const& schedule) {
+  int count = 0;
+  for (auto const& order : schedule["orders"])
+    for (std::string const token : order) count += contains(token, "R") ? 1 : 0;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("search: chunks that recompute where that is shorter") {
+  std::string const options = "-p 4 -m 8 --placement v --limit 3 --budget 400" + uneven;
+  nlohmann::json const all = found(options), s = found(options + " --checkpoint 10%");
+  REQUIRE(s["layouts"].size() == 3);
+  for (int again : {0, 1, 2}) {
+    CHECK(s["layouts"][static_cast<std::size_t>(again)]["recomputed_chunks"] == again);
+    CHECK(s["layouts"][static_cast<std::size_t>(again)]["limit"] == 3);
+  }
+  int const again = s["recomputed_chunks"];
+  CHECK(again > 0);
+  CHECK(s["reached"].get<long>() < all["reached"].get<long>());
+  CHECK(s["reached"].get<long>() >= s["bound"].get<long>());
+  CHECK(recomputes_of(s) == again * 4 * 8);
+  CHECK(recomputes_of(all) == 0);
+  CHECK(peak_percent(s, again * 4, 10) <= 300);
+  CHECK(peak_percent(all, 0, 10) <= 300);
+}
+
+TEST_CASE("search: sequences in chunks hold less and wait less") {
+  std::string const options = "-p 4 -m 6 --placement linear --memory 50% --budget 200" + uneven;
+  nlohmann::json const whole = found(options), s = found(options + " --sequence-chunks 5");
+  REQUIRE(s["layouts"].size() == 3);  // whole, in 2, in 4
+  CHECK(s["sequence_chunks"] == 4);
+  CHECK(s["unit"] == 4);
+  CHECK(s["limit"] == 2);
+  CHECK(s["micro_batches"] == 24);
+  CHECK(peak_percent(s, 0, 100) <= 800);
+  CHECK(s["reached"].get<double>() / 4 < whole["reached"].get<double>());
+}
+
+TEST_CASE("search: variants of all placements, and of limits in bytes") {
+  std::string const variants = " --checkpoint 0.05 --sequence-chunks 2 --budget 100" + uneven;
+  nlohmann::json const s = found("-p 3 -m 4 --memory 40%" + variants);
+  CHECK(s["layouts"].size() == 2 * (2 + 3 + 3 + 5 + 5));
+  // A device has 60 B for what passes keep: three stashes, or what six sequences in halves keep.
+  nlohmann::json const b = found(
+      "-p 3 -m 4 --placement linear --limit-bytes 100 --weight-bytes 40 --stash-bytes 20" + variants);
+  REQUIRE(b["layouts"].size() == 4);
+  for (auto const& l : b["layouts"]) CHECK(l["limit"] == 100);
+  CHECK(peak_percent(b, 3 * b["recomputed_chunks"].get<int>(), 5)
+        <= 300 * b["sequence_chunks"].get<int>());
+}
+
+TEST_CASE("search: what recomputes counts as bubble") {
+  tool_result const r =
+      run_tool("search -p 1 -m 4 --placement linear --limit 1 --checkpoint 50% --budget 20");
+  CHECK(contains(r.out, "linear, 1 recomputed"));
+  CHECK(contains(r.out, "25.00"));  // 3 of 4 ticks are the model's own
+  CHECK(contains(r.out, "linear: optimal"));
+}
+
+TEST_CASE("frontier: the best of all variants, less below the smallest limit of whole activations") {
+  std::string const options =
+      "frontier -p 4 -m 8 --placement v --from 20% --steps 5 --budget 30 --as json";
+  auto const rows = [](std::string const& line) {
+    return nlohmann::json::parse(run_tool(line).out)[0]["searched"];
+  };
+  nlohmann::json const plain = rows(options),
+                       varied = rows(options + " --checkpoint 10% --sequence-chunks 2");
+  CHECK(plain.size() == 4);
+  REQUIRE(varied.size() == 5);
+  CHECK(varied[0]["limit"] == 1.6);
+  for (std::size_t i = 0; i < varied.size(); ++i) {
+    CHECK(varied[i]["least_bubble_rate_span"].get<double>()
+          <= varied[i]["bubble_rate_span"].get<double>());
+    if (i > 0) CHECK(varied[i]["bubble_rate_span"] <= varied[i - 1]["bubble_rate_span"]);
+  }
+  CHECK(contains(
+      run_tool("frontier -p 2 -m 2 --steps 1 --budget 1 --as svg --checkpoint 10% --sequence-chunks 2")
+          .out,
+      "recomputes keep 10%; sequences in up to 2 chunks"));
+}
+
+TEST_CASE("variants: wrong usage and limits without a schedule") {
+  all_refused(
+      {{"search --checkpoint 100%", "--checkpoint is a share of an activation, like 0.06 or 6%, not"},
+       {"search --checkpoint 0", "--checkpoint is a share"},
+       {"search --checkpoint some", "not 'some'"},
+       {"frontier --checkpoint -5%", "not '-5%'"},
+       {"search --sequence-chunks 0", "--sequence-chunks must be from 1 to 1000, not 0"},
+       {"search -p 100 -m 10000 --sequence-chunks 8", "10000 micro-batches in 8 pieces"}});
+  all_refused({{"search -p 4 --memory 2% --checkpoint 5%",
+                "device 0 must be at least 1.15, not 0.32; that is 7.19 % of what 1F1B holds"},
+               {"search -p 4 --limit-bytes 5 --stash-bytes 20 --checkpoint 5%",
+                "the smallest limit for all devices is 6B"}},
+              1);
+}
