@@ -15,9 +15,12 @@ PAGE = FOLDER.parent / "pictures.md"
 STUDY = FOLDER.parent.parent / "test" / "data" / "tradeoff"
 MARK = "<!-- drawn by docs/pictures/draw.py -->\n"
 # Costs of a p-th of the model.
-FRONTIERS = {"frontier.svg": ["--forward", "2", "--backward-input", "2", "--backward-weight", "2"],
-             "frontier-uneven.svg": ["--forward", "20", "--backward-input", "26", "--backward-weight", "14",
-                                     "--transfer", "1"]}
+UNEVEN = ["--forward", "20", "--backward-input", "26", "--backward-weight", "14", "--transfer", "1"]
+FRONTIERS = {"frontier.svg": ["-p", "8", "-m", "32", "--budget", "500", "--forward", "2", "--backward-input", "2",
+                              "--backward-weight", "2"],
+             "frontier-uneven.svg": ["-p", "8", "-m", "32", "--budget", "500", *UNEVEN],
+             "frontier-variants.svg": ["-p", "4", "-m", "8", "--budget", "60", *UNEVEN, "--checkpoint", "6%",
+                                       "--sequence-chunks", "4", "--from", "10%", "--steps", "10"]}
 # The first shape that a schedule takes.
 SHAPES = [["-p", "4", "-m", "8"], ["-p", "2", "-m", "8"], ["-p", "1", "-m", "8"]]
 stale = []
@@ -57,8 +60,8 @@ def main():
          "--backward-weight", "2", "--transfer", "1")
     put(FOLDER / "tradeoff.svg", ashlar("tradeoff", "--model", str(STUDY / "model.json"),
                                         "--cluster", str(STUDY / "cluster.json"), "--as", "svg"))
-    for file, costs in FRONTIERS.items():
-        put(FOLDER / file, ashlar("frontier", "-p", "8", "-m", "32", *costs, "--budget", "500", "--as", "svg"))
+    for file, options in FRONTIERS.items():
+        put(FOLDER / file, ashlar("frontier", *options, "--as", "svg"))
     sections = []
     for name in entries():
         shape = emit(f"{name}.svg", name, "--memory")

@@ -66,8 +66,8 @@ std::vector<frontier_row> searched_on(ashlar::layout_choice const& choice, front
       feasible.push_back(v);
     }
     if (feasible.empty() || (!rows.empty() && row.memory == rows.back().memory)) continue;
-    std::vector<searched_layout> const found =
-        search_layouts(feasible, ashlar::objective::span, o.budget);
+    std::vector<searched_layout> const found = search_layouts(
+        feasible, ashlar::objective::span, o.budget.part(static_cast<double>(feasible.size())));
     row.bubble = best = std::min(best, found[best_of(found)].bubble());
     row.least = 1;
     for (searched_layout const& s : found) row.least = std::min(*row.least, s.bubble_within(s.least()));
@@ -237,7 +237,8 @@ void add_frontier(CLI::App& app, action& chosen) {
                     "published schedules as dots");
   add_output_option(*command, o->output);
   command->footer(
-      "The budget is for each limit of each placement. With one placement, costs are those of a stage; "
+      "The budget is for each limit of each placement and variant. With one placement, costs are those "
+      "of a stage; "
       "with\n--placement any they are those of a p-th of the model.\n"
       "Examples:\n"
       "  ashlar frontier -p 8 -m 32 --forward 20 --backward-input 26 --backward-weight 14 --transfer 1\n"

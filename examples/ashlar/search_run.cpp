@@ -165,18 +165,20 @@ std::vector<searched_layout> search_layouts(std::vector<ashlar::layout_choice> c
     left.push_back(all.size());
     all.push_back(search_layout(c, aim, now));
   }
-  auto const shorter = [&](std::size_t a, std::size_t b) {
-    return all[a].in_ticks(all[a].result.reached) < all[b].in_ticks(all[b].result.reached);
-  };
   for (int round = 1; round <= rounds; ++round) {
-    std::stable_sort(left.begin(), left.end(), shorter);
-    searched_layout const& first = all[left[0]];
-    double const reached = first.in_ticks(first.result.reached);
+    // While little is spent, what one may come to counts as much as what it has.
+    auto const length = [&](std::size_t i) {
+      return all[i].in_ticks(all[i].result.reached + (round < rounds ? all[i].least() : 0));
+    };
+    std::stable_sort(left.begin(), left.end(),
+                     [&](std::size_t a, std::size_t b) { return length(a) < length(b); });
+    searched_layout const& best = all[best_of(all)];
+    double const reached = best.in_ticks(best.result.reached);
     auto const hopeless = [&](std::size_t i) { return all[i].in_ticks(all[i].least()) >= reached; };
     left.resize((left.size() + 1) / 2);
-    left.erase(std::remove_if(left.begin() + 1, left.end(), hopeless), left.end());
+    left.erase(std::remove_if(left.begin(), left.end(), hopeless), left.end());
+    if (left.empty()) break;
     if (left.size() == 1) round = rounds;
-    if (left.size() == 1 && first.is_optimal()) break;
     now = budget.part((round == rounds ? 0.5 : 0.5 / rounds) / static_cast<double>(left.size()));
     now.seed += static_cast<std::uint64_t>(round);
     for (std::size_t const i : left) {

@@ -50,8 +50,8 @@ searched_layout search_layout(ashlar::layout_choice const& choice, ashlar::objec
                               search_budget const& budget);
 
 // By halves: all get an equal share of a part of the budget, then the better half of them of as much
-// again, and so on; the best alone gets half of all. One that cannot come to be shorter than another is,
-// by its bound, gets no more. In the order given.
+// again, and so on; the best alone gets half of all. One that by its bound cannot come to be shorter
+// than the best is gets no more. In the order given.
 std::vector<searched_layout> search_layouts(std::vector<ashlar::layout_choice> const& choices,
                                             ashlar::objective aim, search_budget const& budget);
 
