@@ -66,11 +66,12 @@ std::vector<frontier_row> searched_on(ashlar::layout_choice const& choice, front
       feasible.push_back(v);
     }
     if (feasible.empty() || (!rows.empty() && row.memory == rows.back().memory)) continue;
-    std::vector<searched_layout> const found = search_layouts(
+    std::vector<ashlar::searched_layout> const found = search_layouts(
         feasible, ashlar::objective::span, o.budget.part(static_cast<double>(feasible.size())));
-    row.bubble = best = std::min(best, found[best_of(found)].bubble());
+    row.bubble = best = std::min(best, found[ashlar::best_of(found)].bubble());
     row.least = 1;
-    for (searched_layout const& s : found) row.least = std::min(*row.least, s.bubble_within(s.least()));
+    for (ashlar::searched_layout const& s : found)
+      row.least = std::min(*row.least, s.bubble_within(s.least()));
     rows.push_back(row);
   }
   return rows;

@@ -58,12 +58,12 @@ std::vector<ashlar::layout_choice> choices_of(search_options const& o, std::stri
   return feasible;
 }
 
-std::string text_of(std::vector<searched_layout> const& all, search_options const& o) {
-  searched_layout const& best = all[best_of(all)];
+std::string text_of(std::vector<ashlar::searched_layout> const& all, search_options const& o) {
+  ashlar::searched_layout const& best = all[ashlar::best_of(all)];
   char const* const what = o.aim == "span" ? "span" : "makespan";
   std::vector<std::vector<std::string>> cells{
       {"placement", "limit", "memory %", "no less than", what, "bubble %", "gap %", "evaluations"}};
-  for (searched_layout const& s : all)
+  for (ashlar::searched_layout const& s : all)
     cells.push_back({layout_name(s.choice), words_of_limit(s.choice, o.limit),
                      percent(share_of_limit(s.choice)), fmt::format("{:g}", s.in_ticks(s.least())),
                      fmt::format("{:g}", s.in_ticks(s.result.reached)), percent(s.bubble()),
@@ -85,9 +85,9 @@ std::string text_of(std::vector<searched_layout> const& all, search_options cons
   return text;
 }
 
-std::string json_of(std::vector<searched_layout> const& all, search_options const& o) {
+std::string json_of(std::vector<ashlar::searched_layout> const& all, search_options const& o) {
   using nlohmann::ordered_json;
-  auto const facts = [&o](searched_layout const& s) {
+  auto const facts = [&o](ashlar::searched_layout const& s) {
     return ordered_json{{"layout", shape_name(s.choice.shape)},
                         {"chunks", s.choice.chunk_count},
                         {"recomputed_chunks", s.choice.recomputed_chunks},
@@ -101,12 +101,12 @@ std::string json_of(std::vector<searched_layout> const& all, search_options cons
                         {"optimal", s.is_optimal()},
                         {"evaluations", s.result.evaluations}};
   };
-  searched_layout const& best = all[best_of(all)];
+  ashlar::searched_layout const& best = all[ashlar::best_of(all)];
   ordered_json out = ashlar::to_json(best.result.best, "searched");
   out["objective"] = o.aim;
   out.update(facts(best));
   out["layouts"] = ordered_json::array();
-  for (searched_layout const& s : all) out["layouts"].push_back(facts(s));
+  for (ashlar::searched_layout const& s : all) out["layouts"].push_back(facts(s));
   return out.dump() + "\n";
 }
 
@@ -119,8 +119,8 @@ int search(search_options const& o) {
     fmt::print(stderr, "ashlar: there is no schedule within the limit on memory: {}\n", why);
     return invalid;
   }
-  std::vector<searched_layout> const all = search_layouts(choices, aim_of(o.aim), o.budget);
-  searched_layout const& best = all[best_of(all)];
+  std::vector<ashlar::searched_layout> const all = search_layouts(choices, aim_of(o.aim), o.budget);
+  ashlar::searched_layout const& best = all[ashlar::best_of(all)];
   ashlar::schedule const& s = best.result.best;
   std::string const title = "searched, " + layout_name(best.choice);
   std::string text;

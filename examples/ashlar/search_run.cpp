@@ -118,79 +118,32 @@ void add_budget_options(CLI::App& command, search_budget& budget) {
       ->capture_default_str();
 }
 
-double searched_layout::bubble_within(ashlar::tick time) const {
-  ashlar::tick most = 0;
-  for (auto const& order : result.best.order) {
-    ashlar::tick work = 0;
-    for (ashlar::timed_pass const& t : order)
-      if (t.what.kind != ashlar::pass_kind::recompute) work += result.best.cost.of(t.what);
-    most = std::max(most, work);
-  }
-  return time == 0 ? 0.0 : 1 - static_cast<double>(most) / static_cast<double>(time);
-}
-
-searched_layout search_layout(ashlar::layout_choice const& choice, ashlar::objective aim,
-                              search_budget const& budget) {
+ashlar::search_result search_layout(ashlar::layout_choice const& choice, ashlar::objective aim,
+                                    search_budget const& budget) {
   ashlar::effort e{.seed = budget.seed, .aim = aim};
-  searched_layout found{choice, {}, aim};
+  ashlar::search_result found;
   if (budget.seconds > 0) {
-    found.result = timed(choice, e, budget.seconds);
+    found = timed(choice, e, budget.seconds);
   } else {
     ashlar::search_problem const& problem = choice.problem;
     e.passes = budget.evaluations * problem.m.value * problem.sequence_chunks
                * (3 * problem.where.stage_count()
                   + static_cast<std::int64_t>(ashlar::recomputed_stages(problem).size()));
     observer seen(choice, aim, 0);
-    found.result = observed(choice, e, seen);
+    found = observed(choice, e, seen);
   }
-  must_be_right(found.result, choice.problem.limit);
+  must_be_right(found, choice.problem.limit);
   return found;
 }
 
-std::size_t best_of(std::vector<searched_layout> const& all) {
-  auto const shorter = [](searched_layout const& a, searched_layout const& b) {
-    return a.in_ticks(a.result.reached) < b.in_ticks(b.result.reached);
-  };
-  return static_cast<std::size_t>(std::min_element(all.begin(), all.end(), shorter) - all.begin());
-}
-
-std::vector<searched_layout> search_layouts(std::vector<ashlar::layout_choice> const& choices,
-                                            ashlar::objective aim, search_budget const& budget) {
-  std::vector<searched_layout> all;
-  std::vector<std::size_t> left;
-  int rounds = 0;  // before the best is alone
-  for (std::size_t n = choices.size(); n > 1; n = (n + 1) / 2) ++rounds;
-  search_budget now = budget.part(rounds == 0 ? 1 : 0.5 / rounds / static_cast<double>(choices.size()));
-  for (ashlar::layout_choice const& c : choices) {
-    left.push_back(all.size());
-    all.push_back(search_layout(c, aim, now));
-  }
-  for (int round = 1; round <= rounds; ++round) {
-    // While little is spent, what one may come to counts as much as what it has.
-    auto const length = [&](std::size_t i) {
-      return all[i].in_ticks(all[i].result.reached + (round < rounds ? all[i].least() : 0));
-    };
-    std::stable_sort(left.begin(), left.end(),
-                     [&](std::size_t a, std::size_t b) { return length(a) < length(b); });
-    searched_layout const& best = all[best_of(all)];
-    double const reached = best.in_ticks(best.result.reached);
-    auto const hopeless = [&](std::size_t i) { return all[i].in_ticks(all[i].least()) >= reached; };
-    left.resize((left.size() + 1) / 2);
-    left.erase(std::remove_if(left.begin(), left.end(), hopeless), left.end());
-    if (left.empty()) break;
-    if (left.size() == 1) round = rounds;
-    now = budget.part((round == rounds ? 0.5 : 0.5 / rounds) / static_cast<double>(left.size()));
-    now.seed += static_cast<std::uint64_t>(round);
-    for (std::size_t const i : left) {
-      searched_layout again = search_layout(all[i].choice, aim, now);
-      again.result.evaluations += all[i].result.evaluations;
-      if (again.result.reached >= all[i].result.reached)
-        all[i].result.evaluations = again.result.evaluations;
-      else
-        all[i] = std::move(again);
-    }
-  }
-  return all;
+std::vector<ashlar::searched_layout> search_layouts(std::vector<ashlar::layout_choice> const& choices,
+                                                    ashlar::objective aim, search_budget const& budget) {
+  return ashlar::search_layouts(choices, aim,
+                                [&](ashlar::layout_choice const& c, double share, int round) {
+                                  search_budget part = budget.part(share);
+                                  part.seed += static_cast<std::uint64_t>(round);
+                                  return search_layout(c, aim, part);
+                                });
 }
 
 }  // namespace tool

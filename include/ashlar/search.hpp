@@ -15,9 +15,9 @@
 namespace ashlar {
 
 struct search_result {
-  schedule best;
+  schedule best = {};
   tick reached = 0;              // what the objective counts
-  bound least;                   // no schedule is shorter
+  bound least = {};              // no schedule is shorter
   std::int64_t passes = 0;       // dispatched
   std::int64_t evaluations = 0;  // of whole schedules
 

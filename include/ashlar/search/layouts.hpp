@@ -1,0 +1,111 @@
+// The best of several layouts of one model, within one budget.
+#pragma once
+
+#include <ashlar/search/portfolio.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ashlar {
+
+// A layout and what a search found on it.
+struct searched_layout {
+  layout_choice choice;
+  search_result result;
+  objective aim = objective::span;
+
+  constexpr tick least() const { return result.bound_of(aim); }
+  constexpr bool is_optimal() const { return result.reached == least(); }
+  constexpr double gap() const { return ashlar::gap(result.reached, least()); }
+
+  // In ticks of what the costs are of: the layout's own may be shorter.
+  constexpr double in_ticks(tick t) const {
+    return static_cast<double>(t) / static_cast<double>(choice.unit);
+  }
+
+  // The share of a time (in ticks of the schedule) in which the busiest device does not do the model's
+  // own work: it idles or recomputes.
+  constexpr double bubble_within(tick time) const {
+    tick most = 0;
+    for (auto const& order : result.best.order) {
+      tick work = 0;
+      for (timed_pass const& t : order)
+        if (t.what.kind != pass_kind::recompute) work += result.best.cost.of(t.what);
+      most = std::max(most, work);
+    }
+    return time == 0 ? 0.0 : 1 - static_cast<double>(most) / static_cast<double>(time);
+  }
+  constexpr double bubble() const { return bubble_within(result.reached); }
+};
+
+// Index of the one that is shortest, the first of those.
+constexpr std::size_t best_of(std::vector<searched_layout> const& all) {
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < all.size(); ++i)
+    if (all[i].in_ticks(all[i].result.reached) < all[best].in_ticks(all[best].result.reached)) best = i;
+  return best;
+}
+
+// By halves: all get an equal share of a part of the budget, then the better half of them of as much
+// again, and so on; the best alone gets half of all. While little is spent, what one may come to counts
+// as much as what it has. One that by its bound cannot come to be shorter than the best is gets no more.
+// `search_one`: of a layout, with a share (0 .. 1) of the budget and, counted from 0, the round, gives
+// the search_result. In the order given.
+template <class SearchOne>
+constexpr std::vector<searched_layout> search_layouts(std::vector<layout_choice> const& choices,
+                                                      objective aim, SearchOne search_one) {
+  std::vector<searched_layout> all;
+  std::vector<std::size_t> left;
+  int rounds = 0;  // before the best is alone
+  for (std::size_t n = choices.size(); n > 1; n = (n + 1) / 2) ++rounds;
+  auto const share_of_each = [rounds](int round, std::size_t count) {
+    return (rounds == 0 ? 1 : round == rounds ? 0.5 : 0.5 / rounds) / static_cast<double>(count);
+  };
+  for (layout_choice const& c : choices) {
+    left.push_back(all.size());
+    all.push_back({c, search_one(c, share_of_each(0, choices.size()), 0), aim});
+  }
+  for (int round = 1; round <= rounds; ++round) {
+    auto const length = [&](std::size_t i) {
+      return all[i].in_ticks(all[i].result.reached + (round < rounds ? all[i].least() : 0));
+    };
+    std::sort(left.begin(), left.end(), [&](std::size_t a, std::size_t b) {
+      return length(a) < length(b) || (length(a) == length(b) && a < b);
+    });
+    searched_layout const& best = all[best_of(all)];
+    double const reached = best.in_ticks(best.result.reached);
+    auto const hopeless = [&](std::size_t i) { return all[i].in_ticks(all[i].least()) >= reached; };
+    left.resize((left.size() + 1) / 2);
+    left.erase(std::remove_if(left.begin(), left.end(), hopeless), left.end());
+    if (left.empty()) break;
+    if (left.size() == 1) round = rounds;
+    for (std::size_t const i : left) {
+      search_result& known = all[i].result;
+      search_result again = search_one(all[i].choice, share_of_each(round, left.size()), round);
+      again.passes += known.passes;
+      again.evaluations += known.evaluations;
+      if (again.reached >= known.reached) {
+        known.passes = again.passes;
+        known.evaluations = again.evaluations;
+      } else {
+        known = static_cast<search_result&&>(again);
+      }
+    }
+  }
+  return all;
+}
+
+// With an effort in passes for all together. Throws as search() does.
+constexpr std::vector<searched_layout> search_layouts(std::vector<layout_choice> const& choices,
+                                                      effort e) {
+  return search_layouts(choices, e.aim, [e](layout_choice const& c, double share, int round) {
+    effort part = e;
+    part.passes = static_cast<std::int64_t>(static_cast<double>(e.passes) * share);
+    part.seed += static_cast<std::uint64_t>(round);
+    return search(c.problem, part);
+  });
+}
+
+}  // namespace ashlar
