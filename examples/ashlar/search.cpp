@@ -177,6 +177,7 @@ void add_search(CLI::App& app, action& chosen) {
       "  ashlar search -p 8 -m 32 --memory 0.5 --forward 20 --backward-input 26 --backward-weight 14 "
       "--transfer 1\n"
       "  ashlar search -p 4 -m 8 --placement v --limit 4 --as svg -o v.svg\n"
+      "  ashlar search -p 8 -m 32 --memory 25% --checkpoint 6% --sequence-chunks 4\n"
       "  ashlar search -p 4 -m 8 --speeds 100,100,50,100 --limit-bytes 80GiB,80GiB,40GiB,80GiB "
       "--stash-bytes 6GiB\n    --weight-bytes 10GiB --gradient-bytes 10GiB --optimizer-bytes 12GiB\n"
       "  ashlar search -p 4 -m 16 --placement looped -v 2 --per-stage costs.csv --seconds 10 --as "
