@@ -27,14 +27,14 @@ class machine {
     if (!fault_.good) return fault_;
     if (!all_.meant().is_whole())
       return {.good = false, .why = "not every pass, reduction and step is there once"};
-    std::unordered_set<state, state_hash> seen;
+    all_.find_order();
     state first;
     first.at.resize(all_.queues().size(), 0);
     first.slots.resize(all_.slot_count());
-    std::vector<state> open{first};
-    seen.insert(std::move(first));
+    std::unordered_set<state, state_hash> seen;
+    std::vector<state const*> open{&*seen.insert(std::move(first)).first};
     while (!open.empty()) {
-      state const now = std::move(open.back());
+      state const& now = *open.back();
       open.pop_back();
       std::vector<state> next = successors(now);
       if (next.empty() && fault_.good) judge_end(now);
@@ -43,7 +43,7 @@ class machine {
         break;
       }
       for (state& n : next)
-        if (seen.insert(n).second) open.push_back(std::move(n));
+        if (auto const [at, is_new] = seen.insert(std::move(n)); is_new) open.push_back(&*at);
     }
     fault_.states = seen.size();
     return fault_;
@@ -60,10 +60,10 @@ class machine {
     std::size_t const at = now.at[queue];
     if (at >= all_.queues()[queue].size()) return nullptr;
     step const& s = all_.all()[all_.queues()[queue][at]];
-    for (std::size_t j : s.after)
+    for (std::size_t j : all_.after(s))
       if (!has_ended(now, all_.all()[j])) return nullptr;
     if (s.what.with_next)
-      for (std::size_t j : all_.overlapped_with(s).after)
+      for (std::size_t j : all_.after(all_.overlapped_with(s)))
         if (!has_ended(now, all_.all()[j])) return nullptr;
     return &s;
   }
@@ -83,6 +83,7 @@ class machine {
       return {&s, other};
     }
     if (s.what.with_next) return {&s, &all_.overlapped_with(s)};
+    if (s.what.code == opcode::compute) return {&s};
     std::vector<step const*> together;
     for (int node : all_.meeting(s)) {
       step const* const t = up(now, all_.queue_of(node, s.what.lane));
@@ -102,9 +103,7 @@ class machine {
       if (together.empty()) continue;
       state after = now;
       for (step const* t : together) {
-        for (step const& other : all_.all())
-          if (hands_over(other, *t) && !has_ended(now, other))
-            fail(*t, "a sequence chunk before the one that it needs");
+        fail(*t, judge_sequence(now, *t));
         fail(*t, effects_.use(after, *t));
         ++after.at[all_.queue_of(*t)];
       }
@@ -116,10 +115,18 @@ class machine {
     return next;
   }
 
+  char const* judge_sequence(state const& now, step const& s) const {
+    if (p_.graph.sequence_chunks() == 1) return nullptr;
+    for (step const& other : all_.all())
+      if (hands_over(other, s) && !has_ended(now, other))
+        return "a sequence chunk before the one that it needs";
+    return nullptr;
+  }
+
   // Whether `a` is the pass of the neighbouring sequence chunk that `b` needs on their stage.
   bool hands_over(step const& a, step const& b) const {
     int const q = p_.graph.sequence_chunks();
-    if (q == 1 || a.what.code != opcode::compute || b.what.code != opcode::compute || a.node != b.node
+    if (a.what.code != opcode::compute || b.what.code != opcode::compute || a.node != b.node
         || a.what.what.stage != b.what.what.stage)
       return false;
     int const from = a.what.what.micro_batch, to = b.what.what.micro_batch;

@@ -19,9 +19,12 @@ using tallies = std::array<tally, mutations>;
 tallies compare(std::vector<sample> const& all, int changes, int mutants_a_sample, std::uint32_t seed) {
   tallies by_mutation{};
   int circles = 0;
-  for (sample const& s : all)
+  for (sample const& s : all) {
+    draft const right(s.made);
+    draft d = right;
     for (int n = 0; n < mutants_a_sample; ++n) {
-      draft d(s.made, ++seed);
+      d = right;
+      d.seed(++seed);
       std::string applied;
       mutation last{};
       for (int done = 0, tries = 0; done < changes && tries < 100; ++tries) {
@@ -44,6 +47,7 @@ tallies compare(std::vector<sample> const& all, int changes, int mutants_a_sampl
                           << '\n'
                           << written_out(mutant));
     }
+  }
   CHECK(circles > 0);
   return by_mutation;
 }
