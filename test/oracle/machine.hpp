@@ -33,17 +33,19 @@ class machine {
     first.slots.resize(all_.slot_count());
     std::unordered_set<state, state_hash> seen;
     std::vector<state const*> open{&*seen.insert(std::move(first)).first};
-    while (!open.empty()) {
+    state after;  // here, so that it keeps its memory
+    while (!open.empty() && fault_.good) {
       state const& now = *open.back();
       open.pop_back();
-      std::vector<state> next = successors(now);
-      if (next.empty() && fault_.good) judge_end(now);
-      if (!fault_.good || seen.size() > limit) {
-        if (fault_.good) fault_ = {.good = false, .why = "too many states to explore"};
-        break;
+      bool ends = true;
+      for (std::size_t queue = 0; queue < all_.queues().size(); ++queue) {
+        if (!advance(now, queue, after)) continue;
+        ends = false;
+        if (auto const [at, is_new] = seen.insert(after); is_new) open.push_back(&*at);
       }
-      for (state& n : next)
-        if (auto const [at, is_new] = seen.insert(std::move(n)); is_new) open.push_back(&*at);
+      if (ends && fault_.good) judge_end(now);
+      if (fault_.good && seen.size() > limit)
+        fault_ = {.good = false, .why = "too many states to explore"};
     }
     fault_.states = seen.size();
     return fault_;
@@ -94,25 +96,22 @@ class machine {
     return together;
   }
 
-  std::vector<state> successors(state const& now) {
-    std::vector<state> next;
-    for (std::size_t queue = 0; queue < all_.queues().size(); ++queue) {
-      step const* const s = up(now, queue);
-      if (s == nullptr) continue;
-      std::vector<step const*> const together = event(now, *s);
-      if (together.empty()) continue;
-      state after = now;
-      for (step const* t : together) {
-        fail(*t, judge_sequence(now, *t));
-        fail(*t, effects_.use(after, *t));
-        ++after.at[all_.queue_of(*t)];
-      }
-      if (s->what.code == opcode::send && fault_.good)
-        fail(*together[1], effects_.deliver(now, after, *s, *together[1]));
-      if (!fault_.good) return {};
-      next.push_back(std::move(after));
+  // What is `after` the event that the queue's next step is the first of; false if nothing can happen
+  // there now, or must not.
+  bool advance(state const& now, std::size_t queue, state& after) {
+    step const* const s = up(now, queue);
+    if (s == nullptr) return false;
+    std::vector<step const*> const together = event(now, *s);
+    if (together.empty()) return false;
+    after = now;
+    for (step const* t : together) {
+      fail(*t, judge_sequence(now, *t));
+      fail(*t, effects_.use(after, *t));
+      ++after.at[all_.queue_of(*t)];
     }
-    return next;
+    if (s->what.code == opcode::send && fault_.good)
+      fail(*together[1], effects_.deliver(now, after, *s, *together[1]));
+    return fault_.good;
   }
 
   char const* judge_sequence(state const& now, step const& s) const {
