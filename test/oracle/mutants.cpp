@@ -1,5 +1,6 @@
 // Broken programs: the proofs must reject exactly what can go wrong when it is executed.
 #include "oracle/agreement.hpp"
+#include "random_cases.hpp"
 
 #include <doctest/doctest.h>
 
@@ -15,14 +16,6 @@ struct tally {
 
 using tallies = std::array<tally, mutations>;
 
-// Of the random mutants. A sanitizer looks at the code that runs, which the first thousands have run
-// through.
-#if defined(ASHLAR_SANITIZED)
-constexpr int one_in = 4;
-#else
-constexpr int one_in = 1;
-#endif
-
 // Mutants of every sample, each of `changes` mutations.
 tallies compare(std::vector<sample> const& all, int changes, int mutants_a_sample, std::uint32_t seed) {
   tallies by_mutation{};
@@ -30,7 +23,7 @@ tallies compare(std::vector<sample> const& all, int changes, int mutants_a_sampl
   for (sample const& s : all) {
     draft const right(s.made);
     draft d = right;
-    for (int n = 0; n < mutants_a_sample / one_in; ++n) {
+    for (int n = 0; n < random_cases(mutants_a_sample); ++n) {
       d = right;
       d.seed(++seed);
       std::string applied;
