@@ -28,8 +28,10 @@ if(ASHLAR_SANITIZE)
   if(NOT ashlar_sanitizers)
     message(FATAL_ERROR "ashlar: ASHLAR_SANITIZE is '${ASHLAR_SANITIZE}'; expected address, thread, or nothing")
   endif()
+  # A program with the property ASHLAR_BRIEF takes longer to compile than to run.
   target_compile_options(
-    ashlar_strict INTERFACE -fsanitize=${ashlar_sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer -Og -g1)
+    ashlar_strict INTERFACE -fsanitize=${ashlar_sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1
+                            -O$<IF:$<BOOL:$<TARGET_PROPERTY:ASHLAR_BRIEF>>,0,g>)
   target_compile_definitions(ashlar_strict INTERFACE ASHLAR_SANITIZED)
   target_link_options(ashlar_strict INTERFACE -fsanitize=${ashlar_sanitizers})
 endif()

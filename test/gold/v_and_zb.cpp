@@ -1,6 +1,6 @@
 // What the best public schedulers reach (data/gold/v_and_zb.json: cost = forward, input, weight, hop),
-// against the catalog at the same peak: neither span nor makespan may be longer. And the lower bounds
-// that no schedule may beat.
+// against the catalog at the same peak: neither span nor makespan may be longer, almost always after a
+// short search. And the lower bounds that no schedule may beat.
 #include "static_check.hpp"
 #include <ashlar/catalog.hpp>
 #include <ashlar/check.hpp>
@@ -25,6 +25,10 @@ struct row {
   int p, m, peak, limit;
   catalog::shape shape;
   tick makespan, span;
+
+  bool is_reached_by(schedule const& s) const {
+    return ashlar::makespan(s) <= makespan && ashlar::span(s) <= span;
+  }
 };
 
 row read(json const& r) {
@@ -39,7 +43,7 @@ row read(json const& r) {
             .shape = {.p = devices{r["p"].get<int>()},
                       .m = micro_batches{r["m"].get<int>()},
                       .cost = costs(stage_cost{c[0], c[1], c[2]}, c[3]),
-                      .search = {.passes = 1'000'000}},
+                      .search = {.passes = 100'000}},
             .makespan = r["makespan"],
             .span = r["span"]};
   found.shape.v = chunks{more.value("v", 2)};
@@ -56,11 +60,16 @@ schedule made(row const& r) {
 }
 
 TEST_CASE("no longer than the best public schedulers at the same peak") {
-  int rows = 0;
+  int rows = 0, hard = 0;
   for (json const& line : json::parse(std::ifstream(ASHLAR_TEST_DATA "/gold/v_and_zb.json"))) {
     CAPTURE(line.dump());
-    row const r = read(line);
-    schedule const s = made(r);
+    row r = read(line);
+    schedule s = made(r);
+    if (!r.is_reached_by(s)) {
+      r.shape.search.passes *= 10;
+      s = made(r);
+      ++hard;
+    }
     CHECK(check(s).ok());
     std::vector<int> const peaks = peak_activations(s);
     CHECK(*std::max_element(peaks.begin(), peaks.end()) <= r.peak);
@@ -69,6 +78,7 @@ TEST_CASE("no longer than the best public schedulers at the same peak") {
     ++rows;
   }
   CHECK(rows == 396);
+  CHECK(hard <= 4);
 }
 
 // Idle time of the busiest device of any schedule, and so of these, for m large: on the V-shaped

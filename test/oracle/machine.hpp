@@ -27,23 +27,25 @@ class machine {
     if (!fault_.good) return fault_;
     if (!all_.meant().is_whole())
       return {.good = false, .why = "not every pass, reduction and step is there once"};
-    std::unordered_set<state, state_hash> seen;
+    all_.find_order();
     state first;
     first.at.resize(all_.queues().size(), 0);
     first.slots.resize(all_.slot_count());
-    std::vector<state> open{first};
-    seen.insert(std::move(first));
-    while (!open.empty()) {
-      state const now = std::move(open.back());
+    std::unordered_set<state, state_hash> seen;
+    std::vector<state const*> open{&*seen.insert(std::move(first)).first};
+    state after;  // here, so that it keeps its memory
+    while (!open.empty() && fault_.good) {
+      state const& now = *open.back();
       open.pop_back();
-      std::vector<state> next = successors(now);
-      if (next.empty() && fault_.good) judge_end(now);
-      if (!fault_.good || seen.size() > limit) {
-        if (fault_.good) fault_ = {.good = false, .why = "too many states to explore"};
-        break;
+      bool ends = true;
+      for (std::size_t queue = 0; queue < all_.queues().size(); ++queue) {
+        if (!advance(now, queue, after)) continue;
+        ends = false;
+        if (auto const [at, is_new] = seen.insert(after); is_new) open.push_back(&*at);
       }
-      for (state& n : next)
-        if (seen.insert(n).second) open.push_back(std::move(n));
+      if (ends && fault_.good) judge_end(now);
+      if (fault_.good && seen.size() > limit)
+        fault_ = {.good = false, .why = "too many states to explore"};
     }
     fault_.states = seen.size();
     return fault_;
@@ -60,10 +62,10 @@ class machine {
     std::size_t const at = now.at[queue];
     if (at >= all_.queues()[queue].size()) return nullptr;
     step const& s = all_.all()[all_.queues()[queue][at]];
-    for (std::size_t j : s.after)
+    for (std::size_t j : all_.after(s))
       if (!has_ended(now, all_.all()[j])) return nullptr;
     if (s.what.with_next)
-      for (std::size_t j : all_.overlapped_with(s).after)
+      for (std::size_t j : all_.after(all_.overlapped_with(s)))
         if (!has_ended(now, all_.all()[j])) return nullptr;
     return &s;
   }
@@ -83,6 +85,7 @@ class machine {
       return {&s, other};
     }
     if (s.what.with_next) return {&s, &all_.overlapped_with(s)};
+    if (s.what.code == opcode::compute) return {&s};
     std::vector<step const*> together;
     for (int node : all_.meeting(s)) {
       step const* const t = up(now, all_.queue_of(node, s.what.lane));
@@ -93,33 +96,36 @@ class machine {
     return together;
   }
 
-  std::vector<state> successors(state const& now) {
-    std::vector<state> next;
-    for (std::size_t queue = 0; queue < all_.queues().size(); ++queue) {
-      step const* const s = up(now, queue);
-      if (s == nullptr) continue;
-      std::vector<step const*> const together = event(now, *s);
-      if (together.empty()) continue;
-      state after = now;
-      for (step const* t : together) {
-        for (step const& other : all_.all())
-          if (hands_over(other, *t) && !has_ended(now, other))
-            fail(*t, "a sequence chunk before the one that it needs");
-        fail(*t, effects_.use(after, *t));
-        ++after.at[all_.queue_of(*t)];
-      }
-      if (s->what.code == opcode::send && fault_.good)
-        fail(*together[1], effects_.deliver(now, after, *s, *together[1]));
-      if (!fault_.good) return {};
-      next.push_back(std::move(after));
+  // What is `after` the event that the queue's next step is the first of; false if nothing can happen
+  // there now, or must not.
+  bool advance(state const& now, std::size_t queue, state& after) {
+    step const* const s = up(now, queue);
+    if (s == nullptr) return false;
+    std::vector<step const*> const together = event(now, *s);
+    if (together.empty()) return false;
+    after = now;
+    for (step const* t : together) {
+      fail(*t, judge_sequence(now, *t));
+      fail(*t, effects_.use(after, *t));
+      ++after.at[all_.queue_of(*t)];
     }
-    return next;
+    if (s->what.code == opcode::send && fault_.good)
+      fail(*together[1], effects_.deliver(now, after, *s, *together[1]));
+    return fault_.good;
+  }
+
+  char const* judge_sequence(state const& now, step const& s) const {
+    if (p_.graph.sequence_chunks() == 1) return nullptr;
+    for (step const& other : all_.all())
+      if (hands_over(other, s) && !has_ended(now, other))
+        return "a sequence chunk before the one that it needs";
+    return nullptr;
   }
 
   // Whether `a` is the pass of the neighbouring sequence chunk that `b` needs on their stage.
   bool hands_over(step const& a, step const& b) const {
     int const q = p_.graph.sequence_chunks();
-    if (q == 1 || a.what.code != opcode::compute || b.what.code != opcode::compute || a.node != b.node
+    if (a.what.code != opcode::compute || b.what.code != opcode::compute || a.node != b.node
         || a.what.what.stage != b.what.what.stage)
       return false;
     int const from = a.what.what.micro_batch, to = b.what.what.micro_batch;

@@ -25,7 +25,9 @@ struct argument {
 // The passes of a program on the devices of their routes; whether each is there once is part of it.
 class meaning {
  public:
-  explicit meaning(program const& p) : p_(p) {
+  explicit meaning(program const& p)
+      : p_(p),
+        passes_(static_cast<std::size_t>(pass_kinds * p.stage_count() * p.micro_batch_count()), 0) {
     for (int d = 0; d < p.device_count(); ++d)
       for (instruction const& i : p.view().stream(d)) {
         if (i.code == opcode::reduce) reduced_.insert({d, i.what.stage});
@@ -36,7 +38,7 @@ class meaning {
           misplaced_ = true;
           continue;
         }
-        passes_.insert({i.what.kind, i.what.stage, i.what.micro_batch});
+        ++passes_[number(i.what.kind, i.what.stage, i.what.micro_batch)];
       }
   }
 
@@ -72,7 +74,7 @@ class meaning {
     if (misplaced_) return false;
     for (int k = 0; k < p_.micro_batch_count(); ++k)
       for (int s = 0; s < p_.stage_count(); ++s) {
-        auto const times = [&](pass_kind kind) { return passes_.count({kind, s, k}); };
+        auto const times = [&](pass_kind kind) { return passes_[number(kind, s, k)]; };
         bool const fused = times(pass_kind::backward) == 1 && times(pass_kind::backward_input) == 0
                            && times(pass_kind::backward_weight) == 0;
         bool const split = times(pass_kind::backward) == 0 && times(pass_kind::backward_input) == 1
@@ -149,8 +151,12 @@ class meaning {
     auto const next = p_.graph.successors(from);
     return 1U << (std::find(next.begin(), next.end(), to) - next.begin());
   }
+  std::size_t number(pass_kind kind, int stage, int micro_batch) const {
+    int const row = static_cast<int>(kind) * p_.stage_count() + stage;
+    return static_cast<std::size_t>(row * p_.micro_batch_count() + micro_batch);
+  }
   bool runs(pass_kind kind, pass what) const {
-    return passes_.contains({kind, what.stage, what.micro_batch});
+    return passes_[number(kind, what.stage, what.micro_batch)] > 0;
   }
 
   // A device's number among the devices of a stage, -1 if it is none of them.
@@ -186,6 +192,7 @@ class meaning {
     tag const stash{slot_kind::stash, s, k, -1}, checkpoint{slot_kind::checkpoint, s, k, -1},
         weight_stash{slot_kind::weight_stash, s, k, -1}, weights{slot_kind::weight_gradient, s, -1, -1};
     std::vector<argument> list;
+    list.reserve(8);
     switch (what.kind) {
       case pass_kind::forward:
         for (int before : p_.graph.predecessors(s)) {
@@ -227,7 +234,7 @@ class meaning {
   }
 
   program const& p_;
-  std::multiset<std::tuple<pass_kind, int, int>> passes_;
+  std::vector<int> passes_;                                // how often each, by number()
   std::multiset<std::tuple<int, int>> reduced_, stepped_;  // device, stage
   std::multiset<int> measured_;                            // devices that take statistics
   bool misplaced_ = false;

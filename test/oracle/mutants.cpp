@@ -1,5 +1,6 @@
 // Broken programs: the proofs must reject exactly what can go wrong when it is executed.
 #include "oracle/agreement.hpp"
+#include "random_cases.hpp"
 
 #include <doctest/doctest.h>
 
@@ -19,9 +20,12 @@ using tallies = std::array<tally, mutations>;
 tallies compare(std::vector<sample> const& all, int changes, int mutants_a_sample, std::uint32_t seed) {
   tallies by_mutation{};
   int circles = 0;
-  for (sample const& s : all)
-    for (int n = 0; n < mutants_a_sample; ++n) {
-      draft d(s.made, ++seed);
+  for (sample const& s : all) {
+    draft const right(s.made);
+    draft d = right;
+    for (int n = 0; n < random_cases(mutants_a_sample); ++n) {
+      d = right;
+      d.seed(++seed);
       std::string applied;
       mutation last{};
       for (int done = 0, tries = 0; done < changes && tries < 100; ++tries) {
@@ -44,6 +48,7 @@ tallies compare(std::vector<sample> const& all, int changes, int mutants_a_sampl
                           << '\n'
                           << written_out(mutant));
     }
+  }
   CHECK(circles > 0);
   return by_mutation;
 }

@@ -76,7 +76,7 @@ struct line {
 // A program taken apart, so that instructions can move.
 class draft {
  public:
-  explicit draft(ashlar::program p, std::uint32_t seed = 0) : base_(std::move(p)), random_(seed) {
+  explicit draft(ashlar::program p) : base_(std::move(p)) {
     for (int d = 0; d < base_.device_count(); ++d) {
       auto const view = base_.view();
       streams_.emplace_back();
@@ -108,6 +108,8 @@ class draft {
     return p;
   }
 
+  // The changes that follow are those of this number.
+  void seed(std::uint32_t number) { random_.seed(number); }
   mutation any() { return static_cast<mutation>(pick(mutations)); }
 
   // Applies a mutation somewhere; false where there is nothing that it could change.

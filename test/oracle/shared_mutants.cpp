@@ -33,9 +33,10 @@ verdicts judge_all(char const* name, Change change) {
   verdicts found;
   for (sample const& s : shared()) {
     draft const right(s.made);
+    draft mutant = right;
     for (int d = 0; d < s.made.device_count(); ++d)
-      for (std::size_t at = 0; at < draft(right).stream(d).size(); ++at) {
-        draft mutant = right;
+      for (std::size_t at = 0; at < s.made.view().stream(d).size(); ++at) {
+        mutant = right;
         opcode const code = mutant.stream(d)[at].what.code;
         if (!change(mutant.stream(d), at)) continue;
         judge_mutant(mutant.assemble(), code,

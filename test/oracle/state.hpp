@@ -15,6 +15,7 @@ using ashlar::opcode;
 using ashlar::operand;
 using ashlar::pass;
 using ashlar::pass_kind;
+using ashlar::pass_kinds;
 using ashlar::program;
 using ashlar::slot_kind;
 

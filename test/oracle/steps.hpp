@@ -19,6 +19,7 @@
 #include "oracle/meaning.hpp"
 
 #include <string>
+#include <utility>
 
 namespace oracle {
 
@@ -35,9 +36,8 @@ struct step {
   int node = 0;   // the device, counted over the data-parallel ranks
   int index = 0;  // in the device's stream
   int place = 0;  // on its queue
-  std::vector<operand> operands;
-  std::vector<argument> arguments;
-  std::vector<std::size_t> after;  // earlier steps of the device that have to end first
+  ashlar::list_view<operand> operands;
+  std::vector<argument> arguments;  // one an operand, unless something is wrong with the program
 };
 
 inline bool conflict(operand x, operand y) {
@@ -53,10 +53,11 @@ inline bool conflict(step const& a, step const& b) {
 
 class steps {
  public:
-  // `ranks` data-parallel copies of the program, each on nodes of its own.
+  // `ranks` data-parallel copies of the program, which has to outlive them, each on nodes of its own.
   steps(program const& p, int ranks)
       : p_(p), meaning_(p), ranks_(ranks), lanes_(p.collective_lane() + 1) {
     queues_.resize(static_cast<std::size_t>(ranks * p.device_count() * lanes_));
+    all_.reserve(static_cast<std::size_t>(ranks) * p.instructions.size());
     slot_begin_.push_back(0);
     for (int node = 0; node < ranks * p.device_count(); ++node) {
       int const d = node % p.device_count();
@@ -78,6 +79,10 @@ class steps {
   step const& at(int node, int index) const {
     return all_[node_begin_[static_cast<std::size_t>(node)] + static_cast<std::size_t>(index)];
   }
+  // The earlier steps of its device that have to end first; by find_order() alone.
+  std::vector<std::size_t> const& after(step const& s) const {
+    return after_[node_begin_[static_cast<std::size_t>(s.node)] + static_cast<std::size_t>(s.index)];
+  }
   step const& overlapped_with(step const& s) const { return at(s.node, s.index + 1); }
   std::size_t queue_of(int node, int lane) const {
     return static_cast<std::size_t>(node * lanes_ + lane);
@@ -88,6 +93,14 @@ class steps {
     return slot_begin_[static_cast<std::size_t>(s.node)] + static_cast<std::size_t>(s.operands[o].slot);
   }
   std::size_t first_slot(int node) const { return slot_begin_[static_cast<std::size_t>(node)]; }
+
+  // Apart from the rest, as most broken programs are known for that before they run.
+  void find_order() {
+    after_.resize(all_.size());
+    for (std::size_t i = 0; i < all_.size(); ++i)
+      for (std::size_t j = node_begin_[static_cast<std::size_t>(all_[i].node)]; j < i; ++j)
+        if (conflict(all_[j], all_[i])) after_[i].push_back(j);
+  }
 
   // The nodes that have to come to the same collective as `s`, its own among them; no more for what is
   // done alone.
@@ -138,37 +151,34 @@ class steps {
     s.what = i;
     s.node = node;
     s.index = static_cast<int>(all_.size() - node_begin_.back());
-    int const device = device_of(s);
-    for (operand const& o : p_.view().operands_of(i)) s.operands.push_back(o);
-    auto const slots = p_.view().slots_of(device);
-    auto const arguments = meaning_.arguments(i, device);
-    if (!arguments) {
-      fail(s, "there is no such pass, transfer or collective here");
-    } else if (i.lane != queue_for(i)) {
-      fail(s, "on a queue that is not for it");
-    } else if (arguments->size() != s.operands.size()) {
-      fail(s, "other operands than it has arguments");
-    } else {
-      s.arguments = *arguments;
-      for (std::size_t o = 0; o < s.operands.size(); ++o) {
-        int const slot = s.operands[o].slot;
-        if (slot < 0 || slot >= static_cast<int>(slots.size()))
-          fail(s, "no such slot");
-        else if (s.operands[o].how != s.arguments[o].how
-                 || slots[static_cast<std::size_t>(slot)] != s.arguments[o].value.kind)
-          fail(s, "an operand of another kind or use");
-        for (std::size_t other = 0; other < o; ++other)
-          if (conflict(s.operands[other], s.operands[o])) fail(s, "writes what it still reads");
-      }
-    }
-    for (std::size_t j = node_begin_.back(); j < all_.size(); ++j)
-      if (conflict(all_[j], s)) s.after.push_back(j);
+    s.operands = p_.view().operands_of(i);
+    if (fault_.good) judge(s);
     if (i.lane >= 0 && i.lane < lanes_) {
       auto& queue = queues_[queue_of(s)];
       s.place = static_cast<int>(queue.size());
       queue.push_back(all_.size());
     }
     all_.push_back(std::move(s));
+  }
+
+  void judge(step& s) {
+    int const device = device_of(s);
+    auto const slots = p_.view().slots_of(device);
+    auto arguments = meaning_.arguments(s.what, device);
+    if (!arguments) return fail(s, "there is no such pass, transfer or collective here");
+    if (s.what.lane != queue_for(s.what)) return fail(s, "on a queue that is not for it");
+    if (arguments->size() != s.operands.size()) return fail(s, "other operands than it has arguments");
+    s.arguments = std::move(*arguments);
+    for (std::size_t o = 0; o < s.operands.size(); ++o) {
+      int const slot = s.operands[o].slot;
+      if (slot < 0 || slot >= static_cast<int>(slots.size()))
+        fail(s, "no such slot");
+      else if (s.operands[o].how != s.arguments[o].how
+               || slots[static_cast<std::size_t>(slot)] != s.arguments[o].value.kind)
+        fail(s, "an operand of another kind or use");
+      for (std::size_t other = 0; other < o; ++other)
+        if (conflict(s.operands[other], s.operands[o])) fail(s, "writes what it still reads");
+    }
   }
 
   // Of the device that was added last.
@@ -208,6 +218,7 @@ class steps {
   int lanes_;
   std::vector<step> all_;                         // node by node
   std::vector<std::size_t> node_begin_;           // in all_
+  std::vector<std::vector<std::size_t>> after_;   // by step
   std::vector<std::size_t> slot_begin_;           // in a state's slots
   std::vector<std::vector<std::size_t>> queues_;  // by node and lane
   verdict fault_;

@@ -3,7 +3,8 @@
 
 usage: headers.py --root ROOT --compiler PATH --kind host|nvcc [--also views.hpp …] [--jobs N]
 
-With nvcc, the core headers (floors 0 to 5) are compiled as .cu, through both of its front ends.
+With nvcc, the core headers (floors 0 to 5) are compiled as .cu, through both of its front ends, all as one:
+nvcc puts headers of its own before a file, and whether one of ours stands alone is for the host compilers to see.
 """
 import argparse
 import subprocess
@@ -17,13 +18,11 @@ from floors import CORE, THIRD_PARTY, read_floors
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 
 
-def command(kind, compiler, root, folder, number):
+def command(kind, compiler, root, source):
     search = [f"-I{root}/include", f"-I{root}/backends/host/include"]
     if kind == "nvcc":
-        source = f"{folder}/{number}.cu"
-        return source, [compiler, "-std=c++20", "-Werror=all-warnings", *search, "-c", source, "-o", f"{folder}/{number}.o"]
-    source = f"{folder}/{number}.cpp"
-    return source, [compiler, "-std=c++20", "-fsyntax-only", *WARNINGS, *search, source]
+        return [compiler, "-std=c++20", "-Werror=all-warnings", *search, "-c", source, "-o", source.with_suffix(".o")]
+    return [compiler, "-std=c++20", "-fsyntax-only", *WARNINGS, *search, source]
 
 
 def main():
@@ -39,28 +38,30 @@ def main():
     backend = options.root / "backends" / "host" / "include" / "ashlar"
     if options.kind == "nvcc":
         floors, _ = read_floors(options.root)
-        names = [name for name, floor in floors.items() if floor <= CORE]
+        groups = [sorted(name for name, floor in floors.items() if floor <= CORE)]
     else:
         names = [header.relative_to(include).as_posix() for header in include.rglob("*.hpp")]
         names = [name for name in names if name not in THIRD_PARTY or name in options.also]
         names += [header.relative_to(backend).as_posix() for header in backend.rglob("*.hpp")]
+        groups = [[name] for name in sorted(names)]
 
     with tempfile.TemporaryDirectory() as folder:
-        def compile_alone(numbered):
-            number, name = numbered
-            source, line = command(options.kind, options.compiler, options.root, folder, number)
-            Path(source).write_text(f"#include <ashlar/{name}>\n#include <ashlar/{name}>\n")
+        def compile_group(numbered):
+            number, names = numbered
+            source = Path(folder, f"{number}.cu" if options.kind == "nvcc" else f"{number}.cpp")
+            source.write_text("".join(2 * f"#include <ashlar/{name}>\n" for name in names))
+            line = command(options.kind, options.compiler, options.root, source)
             result = subprocess.run(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            return name, result.returncode, result.stdout
+            return names, result.returncode, result.stdout
 
         with ThreadPoolExecutor(options.jobs) as pool:
-            results = list(pool.map(compile_alone, enumerate(sorted(names))))
+            results = list(pool.map(compile_group, enumerate(groups)))
 
-    broken = [(name, output) for name, status, output in results if status]
-    for name, output in broken:
-        print(f"---- {name}\n{output}")
-    print(f"{len(results)} headers, {len(broken)} do not compile alone" + "".join(f"\n  {name}" for name, _ in broken))
-    return bool(broken) or not results
+    broken = [(names, output) for names, status, output in results if status]
+    for names, output in broken:
+        print(f"---- {', '.join(names)}\n{output}")
+    print(f"{sum(len(names) for names in groups)} headers, {len(broken)} of {len(groups)} files do not compile")
+    return bool(broken) or not all(groups) or not groups
 
 
 if __name__ == "__main__":
