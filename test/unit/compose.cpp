@@ -66,7 +66,7 @@ constexpr bool test_split_backward() {
 }
 BOTH_TIMES("fused backwards of a schedule split in two", test_split_backward)
 
-constexpr bool test_recompute() {
+constexpr bool test_recompute_stages() {
   schedule const s = split_backward(one_f_one_b(2, 2)), t = squeeze(recompute(s, {0}));
   HOLDS(check(t).ok() && t.order[1].size() == s.order[1].size());
   HOLDS(t.order[0].size() == 8 && t.order[0][2].what == pass{R, 0, 0});
@@ -76,7 +76,7 @@ constexpr bool test_recompute() {
         == retime(catalog::one_f_one_b_recompute(devices{3}) | repeat(micro_batches{4}), {}));
   return true;
 }
-BOTH_TIMES("the forwards of some stages once more", test_recompute)
+BOTH_TIMES("the forwards of some stages once more", test_recompute_stages)
 
 TEST_CASE("a recompute comes before the whole of an overlapped pair, and once") {
   schedule s = catalog::dualpipev(devices{2}, micro_batches{8});

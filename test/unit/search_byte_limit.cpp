@@ -10,7 +10,7 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_limit() {
+constexpr bool test_limit_in_bytes() {
   placement const v = v_shape(devices{2});  // stages 0 3, 1 2
   std::vector<stage_memory> const alike{{.resident = 35, .stash = 7, .left = 3}};
   HOLDS(resident_bytes(v, alike, 0) == 70 && resident_bytes(v, alike, 1) == 70);
@@ -29,7 +29,7 @@ constexpr bool test_limit() {
   HOLDS(limit_in_bytes(v, each, {200}) == memory_limit({30, 130}, {7, 7, 7, 9}, {7, 7, 7, 0}));
   return true;
 }
-BOTH_TIMES("what is resident leaves the rest of a device's bytes", test_limit)
+BOTH_TIMES("what is resident leaves the rest of a device's bytes", test_limit_in_bytes)
 
 TEST_CASE("sizes that are none") {
   placement const v = v_shape(devices{2});

@@ -109,7 +109,8 @@ inline csv_program read_pytorch_comms(std::string_view text, csv_options const& 
 // Why PyTorch cannot run the program, or nothing.
 inline std::string pytorch_obstacle(program const& p) {
   if (p.graph.sequence_chunks() > 1)
-    return "its sequences come in chunks, and to PyTorch micro-batches have nothing to do with each other";
+    return "its sequences come in chunks, and to PyTorch micro-batches have nothing to do with each "
+           "other";
   if (p.graph != chain(stages{p.stage_count()}))
     return "its stages are no chain, and PyTorch hands over from each stage to the next only";
   std::vector<bool> busy(static_cast<std::size_t>(p.device_count()), false);
