@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -26,8 +25,13 @@ double seconds_since(clock::time_point then) {
 // What a search under way has come to: a line on standard error, if that is a terminal, and its speed.
 class observer {
  public:
-  observer(ashlar::layout_choice const& choice, ashlar::objective aim, double seconds)
-      : choice_(choice), aim_(aim), seconds_(seconds), draws_(isatty(STDERR_FILENO) == 1) {}
+  observer(ashlar::layout_choice const& choice, ashlar::bound const& least, ashlar::objective aim,
+           double seconds)
+      : choice_(choice),
+        least_(least),
+        aim_(aim),
+        seconds_(seconds),
+        draws_(isatty(STDERR_FILENO) == 1) {}
   observer(observer const&) = delete;
   observer& operator=(observer const&) = delete;
   ~observer() {
@@ -52,31 +56,30 @@ class observer {
     constexpr double pause = 0.1;
     if (elapsed_ < last_ + pause) return;
     last_ = elapsed_;
-    if (!least_) least_ = ashlar::lower_bound(choice_.problem);  // limits in bytes may have none
     bool const spans = aim_ == ashlar::objective::span;
     auto const in_ticks = [&](ashlar::tick t) {
       return static_cast<double>(t) / static_cast<double>(choice_.unit);
     };
-    fmt::print(stderr, "\r\x1b[K{}: {} {:g}", layout_name(choice_), spans ? "span" : "makespan",
-               in_ticks(spans ? best.span : best.makespan));
-    if (least_)
-      fmt::print(stderr, ", no less than {:g}", in_ticks(spans ? least_->span : least_->makespan));
+    fmt::print(stderr, "\r\x1b[K{}: {} {:g}, no less than {:g}", layout_name(choice_),
+               spans ? "span" : "makespan", in_ticks(spans ? best.span : best.makespan),
+               in_ticks(spans ? least_.span : least_.makespan));
     std::fflush(stderr);
     drawn_ = true;
   }
 
   ashlar::layout_choice const& choice_;
+  ashlar::bound least_;
   ashlar::objective aim_;
   double seconds_;
   bool draws_, drawn_ = false;
-  std::optional<ashlar::bound> least_;
   clock::time_point first_{};
   double elapsed_ = 0, last_ = 0;
   std::int64_t spent_ = 0;
 };
 
-ashlar::search_result observed(ashlar::layout_choice const& choice, ashlar::effort e, observer& seen) {
-  return ashlar::search(choice.problem, e,
+ashlar::search_result observed(ashlar::layout_choice const& choice, ashlar::search_start const& start,
+                               ashlar::effort e, observer& seen) {
+  return ashlar::search(choice.problem, start, e,
                         [&seen](auto const& best, std::int64_t spent) { return seen(best, spent); });
 }
 
@@ -84,14 +87,18 @@ ashlar::search_result observed(ashlar::layout_choice const& choice, ashlar::effo
 ashlar::search_result timed(ashlar::layout_choice const& choice, ashlar::effort e, double seconds) {
   constexpr double no_end = 1e15;
   auto const begin = clock::now();
+  ashlar::search_start const start(choice.problem);
+  auto const left_of = [&](double share) {
+    return std::max(seconds - seconds_since(begin), seconds / 100) * share;
+  };
   e.passes = static_cast<std::int64_t>(no_end);
-  observer trial(choice, e.aim, seconds / 10);
-  ashlar::search_result first = observed(choice, e, trial);
-  double const left = std::max(seconds - seconds_since(begin), seconds / 100);
+  observer trial(choice, start.least, e.aim, left_of(0.1));
+  ashlar::search_result first = observed(choice, start, e, trial);
+  double const left = left_of(1);
   e.passes = static_cast<std::int64_t>(std::min(no_end, trial.speed() * left));
   ++e.seed;
-  observer rest(choice, e.aim, left);
-  ashlar::search_result second = observed(choice, e, rest);
+  observer rest(choice, start.least, e.aim, left);
+  ashlar::search_result second = observed(choice, start, e, rest);
   second.passes += first.passes;
   second.evaluations += first.evaluations;
   if (second.reached <= first.reached) return second;
@@ -129,8 +136,9 @@ ashlar::search_result search_layout(ashlar::layout_choice const& choice, ashlar:
     e.passes = budget.evaluations * problem.m.value * problem.sequence_chunks
                * (3 * problem.where.stage_count()
                   + static_cast<std::int64_t>(ashlar::recomputed_stages(problem).size()));
-    observer seen(choice, aim, 0);
-    found = observed(choice, e, seen);
+    ashlar::search_start const start(problem);
+    observer seen(choice, start.least, aim, 0);
+    found = observed(choice, start, e, seen);
   }
   must_be_right(found, choice.problem.limit);
   return found;

@@ -67,14 +67,27 @@ constexpr std::pair<schedule, tick> shake_programs(Search& engine, search_proble
 
 }  // namespace search_detail
 
+// What a search begins with; made once, it serves several searches of the same problem. Throws
+// violation{check(problem)}. O(passes) times the seeds and as lower_bound().
+struct search_start {
+  std::vector<schedule> seeds;
+  bound least;
+
+  constexpr explicit search_start(search_problem const& problem) {
+    if (diagnosis const d = check(problem); !d.ok()) throw violation{d};
+    seeds = seeds_of(problem);
+    least = lower_bound(problem);
+  }
+};
+
 // Searches with all that the catalog has on this placement as a start: no worse than any of them that
-// fits. Ends at the bound. Throws violation{check(problem)}.
+// fits. Ends at the bound.
 template <class Watch = unwatched>
-constexpr search_result search(search_problem const& problem, effort e, Watch watch = {}) {
-  if (diagnosis const d = check(problem); !d.ok()) throw violation{d};
-  search_result r{.best = {}, .least = lower_bound(problem)};
+constexpr search_result search(search_problem const& problem, search_start const& start, effort e,
+                               Watch watch = {}) {
+  search_result r{.best = {}, .least = start.least};
   if (e.aim != objective::program) e.goal = r.bound_of(e.aim);
-  std::vector<schedule> const seeds = seeds_of(problem);
+  std::vector<schedule> const& seeds = start.seeds;
   improver engine(seeds[0], problem.limit, e, watch);
   improve_plans(engine, seeds, problem.limit, e);
   if (e.aim == objective::program) {
@@ -89,6 +102,12 @@ constexpr search_result search(search_problem const& problem, effort e, Watch wa
   r.passes = engine.spent();
   r.evaluations = (engine.spent() + engine.size() - 1) / engine.size();
   return r;
+}
+
+// Throws violation{check(problem)}.
+template <class Watch = unwatched>
+constexpr search_result search(search_problem const& problem, effort e, Watch watch = {}) {
+  return search(problem, search_start(problem), e, watch);
 }
 
 }  // namespace ashlar

@@ -116,6 +116,18 @@ TEST_CASE("each objective: what it counts is reached, within the limit, not belo
   }
 }
 
+TEST_CASE("one start serves several searches") {
+  search_problem const problem = on_v_with(3, 6, 4);
+  search_start const start(problem);
+  CHECK(start.least == lower_bound(problem));
+  for (std::uint64_t seed : {1, 2}) {
+    effort const e{.passes = 20'000, .seed = seed};
+    search_result const a = search(problem, e), b = search(problem, start, e);
+    CHECK(a.best == b.best);
+    CHECK(a.passes == b.passes);
+  }
+}
+
 TEST_CASE("a search ends at the bound") {
   search_problem const problem = on_v_with(4, 8, 6);
   search_result const r = search(problem, {.passes = 30'000'000, .aim = objective::span});
