@@ -1,0 +1,59 @@
+// What does it buy to recompute, and to cut sequences, where memory is scarce?
+//
+// Prints Markdown: for each share of 1F1B's memory the least bubble of all layouts of a model (of the
+// span, in percent; what is recomputed counts), the least that the bound leaves, and the layout. A
+// recompute leaves 6 % of an activation, sequences come in up to 4 chunks.
+//
+// usage: bench_search_variants [passes of a cell, 60000000] [seed, 1]
+#include <ashlar/search/layouts.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <vector>
+
+namespace {
+
+using namespace ashlar;
+
+constexpr char const* names[] = {"linear", "v", "looped", "wave"};
+
+void print_cell(model_share const& model, int memory_percent, variety const& how, effort e) {
+  std::vector<layout_choice> const layouts = layouts_for(model, memory_percent, how);
+  if (layouts.empty()) {
+    std::printf(" none |");
+    return;
+  }
+  std::vector<searched_layout> const found = search_layouts(layouts, e);
+  searched_layout const& best = found[best_of(found)];
+  double least = 1;
+  for (searched_layout const& s : found) least = std::min(least, s.bubble_within(s.least()));
+  std::printf(" **%.2f** (%.2f) %s %d", 100 * best.bubble(), 100 * least,
+              names[static_cast<std::size_t>(best.choice.shape)], best.choice.chunk_count);
+  if (best.choice.recomputed_chunks > 0) std::printf(", %d again", best.choice.recomputed_chunks);
+  if (best.choice.sequence_chunks > 1) std::printf(", in %d", best.choice.sequence_chunks);
+  std::printf(" |");
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  effort const e{.passes = argc > 1 ? std::atoll(argv[1]) : 60'000'000,
+                 .seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1,
+                 .aim = objective::span};
+  if (e.passes < 1) {
+    std::fputs("usage: bench_search_variants [passes of a cell] [seed]\n", stderr);
+    return 2;
+  }
+  model_share const model{devices{8}, micro_batches{32}, {20, 26, 14}, 1};
+  std::puts("| memory % | as it is | recomputed | cut | both | s |\n|---:|---|---|---|---|---:|");
+  for (int percent : {10, 15, 20, 30, 40, 50, 75, 100}) {
+    std::clock_t const begin = std::clock();
+    std::printf("| %d |", percent);
+    for (variety const& how : {variety{100, 1}, variety{6, 1}, variety{100, 4}, variety{6, 4}})
+      print_cell(model, percent, how, e);
+    std::printf(" %.1f |\n", static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
+  }
+}
