@@ -1,7 +1,6 @@
 // Hill climbing over continuous blocks and the ways to justify their plans.
 #pragma once
 
-#include <ashlar/compose.hpp>
 #include <ashlar/continuous_block.hpp>
 #include <ashlar/improver.hpp>
 
@@ -31,42 +30,6 @@ class at_full_size {
 
  private:
   Search* search_;
-};
-
-// p micro-batches, or a few more of whole sequences.
-constexpr int round_of(schedule const& s) {
-  int const q = s.graph.sequence_chunks();
-  return (s.device_count() + q - 1) / q * q;
-}
-
-// Scores a kernel by its schedules of 2p and 3p micro-batches (of two and three rounds): what the third
-// took, each further p takes too. For m > 4p, in O(p^2) a score instead of O(m p).
-template <class Search>
-class by_extension {
- public:
-  constexpr by_extension(Search& search, memory_limit const& limit, effort e)
-      : search_(&search), two_(cut(search, 2), limit, e), three_(cut(search, 3), limit, e) {
-    least_growth_ =
-        round_of(search.of()) * work_of_one(search.of()) * (e.aim == objective::both ? 4 : 1);
-  }
-  constexpr score operator()(kernel const& k) {
-    std::int64_t const before = two_.spent() + three_.spent();
-    score const two = two_.justify(plan_of(k.tracks, two_.of(), two_.passes()), k.how);
-    score const three = three_.justify(plan_of(k.tracks, three_.of(), three_.passes()), k.how);
-    search_->spend(two_.spent() + three_.spent() - before);
-    if (two == score{} || three == score{}) return {};
-    tick const p = round_of(search_->of()), m = search_->of().micro_batch_count();
-    return {three.first + std::max(three.first - two.first, least_growth_) * (m - 3 * p) / p, 0};
-  }
-
- private:
-  static constexpr schedule cut(Search const& search, int times) {
-    return take(search.of(), micro_batches{times * round_of(search.of())});
-  }
-
-  Search* search_;
-  improver<> two_, three_;
-  tick least_growth_;
 };
 
 // From where climbs start: hops of a half, a sixth and none of the work, as V-ZB, V-Half and V-Min have
@@ -129,7 +92,7 @@ constexpr kernel neighbour(Search& search, kernel k, tick work) {
 // Climbs, and begins anew where it gets no further, until `share` percent of the effort are spent.
 // `tops`: the best kernels on the way, best first; those that it brings are climbed on, too.
 template <class Search, class Evaluate>
-constexpr void climb(Search& search, memory_limit const& limit, Evaluate evaluate, std::int64_t share,
+constexpr void climb(Search& search, memory_limit const& limit, Evaluate&& evaluate, std::int64_t share,
                      std::vector<kernel>& tops) {
   constexpr std::size_t most_tops = 12;
   constexpr int most_idle = 100;

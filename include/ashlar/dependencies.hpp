@@ -52,11 +52,17 @@ class result_table {
                  initial) {}
 
   constexpr Entry& at(int micro_batch, int stage, result r) {
-    return entries_[static_cast<std::size_t>((micro_batch * stages_ + stage) * results
-                                             + static_cast<int>(r))];
+    return entries_[index(micro_batch, stage, r)];
+  }
+  constexpr Entry const& at(int micro_batch, int stage, result r) const {
+    return entries_[index(micro_batch, stage, r)];
   }
 
  private:
+  constexpr std::size_t index(int micro_batch, int stage, result r) const {
+    return static_cast<std::size_t>((micro_batch * stages_ + stage) * results + static_cast<int>(r));
+  }
+
   int stages_;
   std::vector<Entry> entries_;
 };

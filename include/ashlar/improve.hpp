@@ -2,10 +2,12 @@
 #pragma once
 
 #include <ashlar/climb.hpp>
+#include <ashlar/extension.hpp>
 #include <ashlar/improver.hpp>
 #include <ashlar/metrics.hpp>
 #include <ashlar/shake.hpp>
 #include <ashlar/squeeze.hpp>
+#include <ashlar/stretch.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -42,9 +44,13 @@ constexpr void improve_plans(Search& search, std::vector<schedule> const& seeds,
     std::vector<kernel> tops;
     at_full_size evaluate(search);
     evaluate({{one_at_a_time(s)}, style{}});  // fits wherever anything does
-    if (s.micro_batch_count() > 4 * round_of(s)) {
-      climb(search, limit, by_extension(search, limit, e), 30, tops);
-      for (kernel& k : tops) k.reached = evaluate(k);
+    if (is_long(s)) {
+      by_extension extension(search, limit, e);
+      climb(search, limit, extension, 15, tops);
+      for (kernel& k : tops) {
+        extension.extend(k);
+        k.reached = evaluate(k);
+      }
     }
     climb(search, limit, evaluate, 50, tops);
   }

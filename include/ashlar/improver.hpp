@@ -87,10 +87,11 @@ class improver {
   }
 
   // What had to wait for memory or inputs closes up with what follows. Returns the least score on the
-  // way, which reached() has; no score where the plan gets stuck at once.
-  constexpr score justify(dispatcher::plan const& planned, style const& how) {
+  // way, which reached() has; no score where the plan gets stuck at once. A plan whose first dispatch is
+  // above `hopeless` is not taken further.
+  constexpr score justify(dispatcher::plan const& planned, style const& how, tick hopeless = max_tick) {
     score least;
-    if (!run(planned, how.at_first, least)) return least;
+    if (!run(planned, how.at_first, least) || least.first > hopeless) return least;
     for (int round = 0; round < how.rounds; ++round) {
       score const before = least;
       spent_ += size_;

@@ -40,32 +40,6 @@ constexpr bool test_start_of_climb() {
 }
 BOTH_TIMES("climbs start from the shapes of V-ZB, V-Half and V-Min", test_start_of_climb)
 
-constexpr bool test_round() {
-  schedule s = one_f_one_b(3, 4);
-  HOLDS(round_of(s) == 3);
-  s.graph = in_sequence_chunks(s.graph, 2);
-  HOLDS(round_of(s) == 4);
-  return true;
-}
-BOTH_TIMES("a round is of whole sequences", test_round)
-
-constexpr bool test_extension() {
-  // 1F1B with fused backwards and no transfers: what p more micro-batches take does not change.
-  schedule const s = one_f_one_b(2, 12);
-  effort const e{.passes = 100'000, .aim = objective::makespan};
-  improver<> search(s, 2, e);
-  by_extension extended(search, 2, e);
-  std::int64_t const size_of_two = 2 * 2 * 4, size_of_three = 2 * 2 * 6;
-  kernel k{{continuous_block(1, 3)}, style{}};  // g++ 12 evaluates no const one
-  score const got = extended(k);
-  HOLDS(got.first == makespan(s));
-  HOLDS(search.spent() == 3 * (size_of_two + size_of_three) && !search.found());
-  at_full_size evaluate(search);
-  HOLDS(evaluate(k).first == got.first);
-  return true;
-}
-BOTH_TIMES("what is periodic needs not be made at full size", test_extension)
-
 TEST_CASE("neighbours stay blocks") {
   schedule const s = uneven_v(3, 4, 1);
   improver<> search(s, 4, {.passes = 10'000});
@@ -120,21 +94,6 @@ TEST_CASE("a climb stops at its share, gets better, and its tops are the best fi
     CHECK(search.judge(search.best()) == tops[0].reached);  // nothing better was passed over
     for (kernel const& k : tops) CHECK(evaluate(k) == k.reached);
   }
-}
-
-TEST_CASE("a longer schedule climbs by extension, for little effort each") {
-  schedule const s = uneven_v(2, 40, 1);
-  effort const e{.passes = 400'000, .aim = objective::span};
-  improver<> search(s, 4, e);
-  by_extension extended(search, 4, e);
-  std::vector<kernel> tops;
-  climb(search, 4, extended, 30, tops);
-  REQUIRE(!tops.empty());
-  at_full_size evaluate(search);
-  score const full = evaluate(tops[0]);
-  CHECK(full < score{});
-  // What was expected is near to what comes.
-  CHECK(std::abs(full.first - tops[0].reached.first) < full.first / 50);
 }
 
 }  // namespace

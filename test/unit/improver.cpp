@@ -58,6 +58,19 @@ constexpr bool test_justified() {
 }
 BOTH_TIMES("justifying gives the best that was met, and costs its passes", test_justified)
 
+constexpr bool test_hopeless() {
+  schedule const s = uneven(3, 4);
+  improver<> search(s, 3, {.passes = 10'000});
+  score const first = search.justify(search.passes().orders, {}, 0);
+  HOLDS(search.spent() == search.size());  // dispatched once
+  HOLDS(search.found() && first == search.judge(search.best())
+        && first == search.judge(search.reached()));
+  HOLDS(search.justify(search.passes().orders, {}, first.first) <= first);
+  HOLDS(search.spent() == 4 * search.size());
+  return true;
+}
+BOTH_TIMES("what begins without hope is not justified", test_hopeless)
+
 constexpr bool test_is_stuck() {
   schedule const s = catalog::gpipe(devices{2}, micro_batches{3}) | repeat(micro_batches{3}) | squeeze();
   improver<> search(s, 1, {.passes = 1000});

@@ -1,0 +1,76 @@
+#include <ashlar/extension.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/check_schedule.hpp>
+#include <ashlar/improve.hpp>
+#include <ashlar/search/seeds.hpp>
+
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+using namespace shapes;
+
+namespace {
+
+constexpr bool test_extension() {
+  // 1F1B with fused backwards and no transfers: what p more micro-batches take does not change.
+  schedule const s = one_f_one_b(2, 12);
+  effort const e{.passes = 100'000, .aim = objective::makespan};
+  improver<> search(s, 2, e);
+  by_extension extended(search, 2, e);
+  std::int64_t const size_of_three = 2 * 2 * 6;
+  kernel k{{continuous_block(1, 3)}, style{}};  // g++ 12 evaluates no const one
+  score const got = extended(k);
+  HOLDS(got.first == makespan(s));
+  HOLDS(search.spent() == 3 * size_of_three && !search.found());
+  at_full_size evaluate(search);
+  HOLDS(evaluate(k).first == got.first);
+
+  improver<> longer(s, 2, e);
+  by_extension of_longer(longer, 2, e);
+  of_longer.extend(k);
+  HOLDS(longer.found() && longer.judge(longer.best()).first == makespan(s));
+  HOLDS(check(longer.result()).ok());
+  return true;
+}
+BOTH_TIMES("what is periodic needs not be made at full size", test_extension)
+
+TEST_CASE("a longer schedule climbs by extension, for little effort each") {
+  schedule const s = uneven_v(2, 40, 1);
+  effort const e{.passes = 400'000, .aim = objective::span};
+  improver<> search(s, 4, e);
+  by_extension extended(search, 4, e);
+  std::vector<kernel> tops;
+  climb(search, 4, extended, 30, tops);
+  REQUIRE(!tops.empty());
+  CHECK(!search.found());
+  extended.extend(tops[0]);
+  REQUIRE(search.found());
+  CHECK(check(search.result()).ok());
+  CHECK(is_within(search.result(), 4));
+  // What was expected is near to what comes.
+  tick const reached = search.judge(search.best()).first;
+  CHECK(std::abs(reached - tops[0].reached.first) < reached / 50);
+}
+
+// Stretched by whole sequences: their chunks still go back in reverse.
+TEST_CASE("sequences in chunks climb by extension, too") {
+  schedule const s =
+      one_after_another(linear(devices{3}), micro_batches{20}, costs(stage_cost{5, 7, 4}, 1), 2);
+  effort const e{.passes = 400'000, .aim = objective::span};
+  improver<> search(s, 6, e);
+  by_extension extended(search, 6, e);
+  std::vector<kernel> tops;
+  climb(search, 6, extended, 30, tops);
+  REQUIRE(!tops.empty());
+  extended.extend(tops[0]);
+  REQUIRE(search.found());
+  CHECK(check(search.result()).ok());
+  CHECK(is_within(search.result(), 6));
+  tick const reached = search.judge(search.best()).first;
+  CHECK(std::abs(reached - tops[0].reached.first) < reached / 20);
+}
+
+}  // namespace
