@@ -69,7 +69,7 @@ constexpr bool test_one_alone() {
 BOTH_TIMES("one layout gets all", test_one_alone)
 
 // Layout 3 cannot come below 97, which layout 4 has; layout 2 may come to less, and is alone then.
-constexpr bool test_hopeless() {
+constexpr bool test_hopeless_layouts() {
   std::vector<double> shares;
   std::vector<int> asked;
   pretended const search_one{&shares, &asked, {99, 99, 10, 97, 96}};
@@ -82,7 +82,7 @@ constexpr bool test_hopeless() {
   HOLDS(asked.size() == 5);
   return true;
 }
-BOTH_TIMES("what its bound says cannot win gets no more", test_hopeless)
+BOTH_TIMES("what its bound says cannot win gets no more", test_hopeless_layouts)
 
 constexpr bool test_bubble() {
   schedule s = squeeze(recompute(one_f_one_b(1, 4), {0}));
