@@ -16,9 +16,10 @@
 
 namespace ashlar {
 
-// Scores a kernel by its schedule of 3p micro-batches (three rounds), stretched: where p, or half as
-// many, take least time before the last p, all further ones can take as long. For long schedules; in
-// O(p^2) a score instead of O(m p).
+// Scores a kernel by its schedule of 3p micro-batches (three rounds), stretched: by how fast the second
+// p follow each other, and each half of these, all further ones can. The mean of the fastest and the
+// slowest counts, because what is fast in one place only may not last. For long schedules; in O(p^2) a
+// score instead of O(m p).
 template <class Search>
 class by_extension {
  public:
@@ -30,7 +31,7 @@ class by_extension {
       if (x.micro_batch == 0) references_.push_back(x);
     int const p = round_of(search.of()), m = search.of().micro_batch_count();
     int const q = search.of().graph.sequence_chunks(), half = (p / q + 1) / 2 * q;
-    for (int like : {half, p, p + half})
+    for (int like : {p, p + half})
       for (int count : {half, p})
         if (like + count <= 2 * p)
           stretches_.push_back({3 * p, m, like, count, like, like + count + m - 3 * p});
@@ -45,7 +46,7 @@ class by_extension {
     by_growth_.clear();
     for (std::size_t i = 0; i < stretches_.size(); ++i) by_growth_.push_back({growth(start, i), i});
     std::sort(by_growth_.begin(), by_growth_.end());
-    return {three.first + weight_ * by_growth_[0].first, 0};
+    return {three.first + weight_ * (by_growth_.front().first + by_growth_.back().first) / 2, 0};
   }
 
   // Justifies the two best stretches of a kernel's schedule at full size, for search.best().

@@ -17,9 +17,11 @@ search_result search_known(known_bubbles::known const& k, std::int64_t passes) {
                 {.passes = passes, .aim = objective::span});
 }
 
-// Where it takes tens of millions of passes to come near.
-bool is_hard(known_bubbles::known const& k) {
-  return (k.p == 16 && k.cost[0] == 100 && k.limit == 32) || k.chunks_of_a_device == 1;
+// More where less comes nowhere near.
+std::int64_t little_effort(known_bubbles::known const& k) {
+  bool const is_hard =
+      (k.p == 16 && k.cost[0] == 100 && k.limit == 32) || (k.chunks_of_a_device == 1 && k.limit == 7);
+  return is_hard ? 9'000'000 : 3'000'000;
 }
 
 TEST_CASE("a little effort comes within a tenth and a thousandth of the least known bubble") {
@@ -29,7 +31,7 @@ TEST_CASE("a little effort comes within a tenth and a thousandth of the least kn
     CAPTURE(k.m);
     CAPTURE(k.limit);
     CAPTURE(k.cost[0]);
-    search_result const r = search_known(k, 3'000'000);
+    search_result const r = search_known(k, little_effort(k));
     double const rate = k.rate(r.reached);
     CAPTURE(rate);
     CHECK(check(r.best).ok());
@@ -37,7 +39,7 @@ TEST_CASE("a little effort comes within a tenth and a thousandth of the least kn
     CHECK(r.reached == span(r.best));
     CHECK(r.reached >= r.least.span);
     CHECK(rate >= k.least - known_bubbles::rounding);
-    CHECK(rate <= (is_hard(k) ? 1.7 : 1.1) * k.reached + .001);
+    CHECK(rate <= 1.1 * k.reached + .001);
     proved += r.reached == r.least.span ? 1 : 0;
     known_or_better += rate <= k.reached + known_bubbles::rounding ? 1 : 0;
     better_than_public += rate < k.published - known_bubbles::rounding ? 1 : 0;
@@ -45,8 +47,8 @@ TEST_CASE("a little effort comes within a tenth and a thousandth of the least kn
   MESSAGE(proved << " proved, " << known_or_better << " as good as known, " << better_than_public
                  << " better than public schedulers, of " << known_bubbles::table.size());
   CHECK(proved >= 7);
-  CHECK(known_or_better >= 11);
-  CHECK(better_than_public >= 22);
+  CHECK(known_or_better >= 12);
+  CHECK(better_than_public >= 25);
 }
 
 // Where the bound is reached: it is met exactly, and that ends the search.
