@@ -44,6 +44,8 @@ class observer {
     return seconds_ == 0 || elapsed_ < seconds_;
   }
 
+  // Seconds since the search itself began, behind its bounds and seeds.
+  double elapsed() const { return elapsed_; }
   // Passes dispatched a second.
   double speed() const { return static_cast<double>(spent_) / std::max(elapsed_, 1e-6); }
 
@@ -82,13 +84,17 @@ ashlar::search_result observed(ashlar::layout_choice const& choice, ashlar::effo
 }
 
 // A search divides its effort in passes, so a tenth of the time goes into how many there are in it.
+// Bounds and seeds, which both searches make, are part of the time; where it is over, the first search
+// is all.
 ashlar::search_result timed(ashlar::layout_choice const& choice, ashlar::effort e, double seconds) {
   constexpr double no_end = 1e15;
   auto const begin = clock::now();
   e.passes = static_cast<std::int64_t>(no_end);
   observer trial(choice, e.aim, seconds / 10);
   ashlar::search_result first = observed(choice, e, trial);
-  double const left = std::max(seconds - seconds_since(begin), seconds / 100);
+  double const spent = seconds_since(begin), before = spent - trial.elapsed();
+  double const left = seconds - spent - before;
+  if (left <= 0) return first;
   e.passes = static_cast<std::int64_t>(std::min(no_end, trial.speed() * left));
   ++e.seed;
   observer rest(choice, e.aim, left);
