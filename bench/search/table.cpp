@@ -1,10 +1,10 @@
 // How near to the best does the search come, and what does it take?
 //
-// Prints Markdown: the workloads of test/known_bubbles.hpp with what is proved, found, known to be
-// reached and published; then how time, bubble and gap grow with devices and micro-batches. Rates are
-// 1 - busiest work / span, in percent.
+// Prints Markdown: the workloads of test/known_bubbles.hpp with what is proved, found with several
+// seeds, known to be reached and published; then how time, bubble and gap grow with devices and
+// micro-batches. Rates are 1 - busiest work / span, in percent.
 //
-// usage: bench_search_table [passes of a case, 60000000] [seed, 1] [cases | scaling]
+// usage: bench_search_table [passes of a search, 60000000] [seeds, 3] [cases | scaling]
 #include "../../test/known_bubbles.hpp"
 #include <ashlar/search.hpp>
 
@@ -26,11 +26,32 @@ struct measured {
   double seconds;  // of processor time
 };
 
+// The best and the worst of searches that differ in their seeds alone: 1, 2, ...
+struct several {
+  measured best, worst;
+};
+
 measured measure(known const& k, effort e) {
   std::clock_t const begin = std::clock();
   search_result r =
       search({.where = k.where(), .m = micro_batches{k.m}, .cost = k.all_costs(), .limit = k.limit}, e);
   return {std::move(r), static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC};
+}
+
+several measure(known const& k, effort e, int seeds) {
+  e.seed = 1;
+  measured const first = measure(k, e);
+  several all{first, first};
+  double seconds = first.seconds;
+  while (static_cast<int>(e.seed) < seeds && all.best.found.reached > all.best.found.least.span) {
+    ++e.seed;
+    measured const next = measure(k, e);
+    seconds += next.seconds;
+    if (next.found.reached < all.best.found.reached) all.best = next;
+    if (next.found.reached > all.worst.found.reached) all.worst = next;
+  }
+  all.best.seconds = seconds;
+  return all;
 }
 
 // Of the catalog's schedules that fit.
@@ -53,24 +74,25 @@ char const* verdict(double ours, double reached) {
   return ours <= reached + known_bubbles::rounding ? "equal" : "missed";
 }
 
-void print_cases(effort e) {
+void print_cases(effort e, int seeds) {
   std::puts(
-      "| costs | p | chunks | m | limit | bound | ours | known | | catalog | public | s | schedules |\n"
-      "|---|---:|---:|---:|---:|---:|---:|---:|---|---:|---:|---:|---:|");
+      "| costs | p | chunks | m | limit | bound | ours | worst seed | known | | catalog | public | s |\n"
+      "|---|---:|---:|---:|---:|---:|---:|---:|---:|---|---:|---:|---:|");
   int counts[3] = {0, 0, 0};
   for (known const& k : known_bubbles::table) {
-    auto const [found, seconds] = measure(k, e);
+    auto const [best, worst] = measure(k, e, seeds);
+    search_result const& found = best.found;
     double const ours = k.rate(found.reached);
     char const* const how = verdict(ours, k.reached);
     ++counts[*how == 'b' ? 0 : *how == 'e' ? 1 : 2];
-    std::printf(
-        "| %d, %d, %d; %d%s | %d | %d | %d | %d | %s | %s | %s | %s%s | %s | %s | %.1f | %lld |\n",
-        static_cast<int>(k.cost[0]), static_cast<int>(k.cost[1]), static_cast<int>(k.cost[2]),
-        static_cast<int>(k.cost[3]), k.of == known_bubbles::model::uniform ? "" : ", last stage × 1.5",
-        k.p, k.chunks_of_a_device, k.m, k.limit, percent(k.rate(found.least.span)).c_str(),
-        percent(ours).c_str(), percent(k.reached).c_str(), how,
-        found.reached == found.least.span ? ", proved" : "", percent(best_listed(k)).c_str(),
-        percent(k.published).c_str(), seconds, static_cast<long long>(found.evaluations));
+    std::printf("| %d, %d, %d; %d%s | %d | %d | %d | %d | %s | %s | %s | %s | %s%s | %s | %s | %.1f |\n",
+                static_cast<int>(k.cost[0]), static_cast<int>(k.cost[1]), static_cast<int>(k.cost[2]),
+                static_cast<int>(k.cost[3]),
+                k.of == known_bubbles::model::uniform ? "" : ", last stage × 1.5", k.p,
+                k.chunks_of_a_device, k.m, k.limit, percent(k.rate(found.least.span)).c_str(),
+                percent(ours).c_str(), percent(k.rate(worst.found.reached)).c_str(),
+                percent(k.reached).c_str(), how, found.reached == found.least.span ? ", proved" : "",
+                percent(best_listed(k)).c_str(), percent(k.published).c_str(), best.seconds);
     std::fflush(stdout);
   }
   std::printf("\nBetter than known: %d, equal: %d, missed: %d.\n", counts[0], counts[1], counts[2]);
@@ -98,13 +120,12 @@ void print_scaling(effort e) {
 
 int main(int argc, char** argv) {
   std::string const which = argc > 3 ? argv[3] : "";
-  effort const e{.passes = argc > 1 ? std::atoll(argv[1]) : 60'000'000,
-                 .seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1,
-                 .aim = objective::span};
-  if (e.passes < 1 || (which != "" && which != "cases" && which != "scaling")) {
-    std::fputs("usage: bench_search_table [passes of a case] [seed] [cases | scaling]\n", stderr);
+  effort const e{.passes = argc > 1 ? std::atoll(argv[1]) : 60'000'000, .aim = objective::span};
+  int const seeds = argc > 2 ? std::atoi(argv[2]) : 3;
+  if (e.passes < 1 || seeds < 1 || (which != "" && which != "cases" && which != "scaling")) {
+    std::fputs("usage: bench_search_table [passes of a search] [seeds] [cases | scaling]\n", stderr);
     return 2;
   }
-  if (which != "scaling") print_cases(e);
+  if (which != "scaling") print_cases(e, seeds);
   if (which != "cases") print_scaling(e);
 }

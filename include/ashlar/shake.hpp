@@ -32,7 +32,7 @@ constexpr void repeat_some(Search& search, dispatcher::timeline const& t, pass r
 
 // Moves the wished starts of a few passes, of a stage's passes of one kind (of every first, second,
 // third or fourth micro-batch), of a micro-batch, of all in a short time, or of all of a kind from a
-// micro-batch on; in long schedules, or does the like of some again.
+// micro-batch on; in long schedules it may repeat what some did instead.
 template <class Search>
 constexpr void move_some(Search& search, dispatcher::timeline const& t, tick work,
                          std::vector<tick>& wish) {

@@ -51,6 +51,20 @@ TEST_CASE("shaking finds better ones within the limit, again for the same seed")
   CHECK(better > 5);
 }
 
+TEST_CASE("a long schedule is shaken, too, and what goes well repeated") {
+  schedule const s = to_shake(2, 20);
+  for (std::uint64_t seed : {1U, 2U, 3U}) {
+    improver<> search(s, 3, {.passes = 200'000, .seed = seed, .aim = objective::span});
+    search.justify(search.passes().orders, {{96}, {}, {}});
+    REQUIRE(search.found());
+    score const first = search.judge(search.best());
+    shake(search);
+    CHECK(search.judge(search.best()) < first);
+    CHECK(check(search.result()).ok());
+    CHECK(is_within(search.result(), 3));
+  }
+}
+
 // Goes on from what the rate likes, and comes back with the best of it.
 TEST_CASE("another rate") {
   schedule const s = uneven_v(3, 4, 3);
