@@ -52,7 +52,7 @@ TEST_CASE("shaking finds better ones within the limit, again for the same seed")
 }
 
 TEST_CASE("a long schedule is shaken, too, and what goes well repeated") {
-  schedule const s = to_shake(2, 20);
+  schedule const s = uneven_v(2, 20, 3);
   for (std::uint64_t seed : {1U, 2U, 3U}) {
     improver<> search(s, 3, {.passes = 200'000, .seed = seed, .aim = objective::span});
     search.justify(search.passes().orders, {{96}, {}, {}});
