@@ -44,6 +44,9 @@ constexpr bool test_what_fits() {
   HOLDS(shapes_for(100) == std::vector<layout>{linear, v, looped, looped, wave});
   HOLDS(shapes_for(25) == std::vector<layout>{linear, v, looped, looped, wave});
   HOLDS(shapes_for(24).empty());  // less than one micro-batch
+  // 30 % of 4 micro-batches is 1.2 of them.
+  for (layout_choice const& c : layouts_for(model, 30, {50, 4}))
+    HOLDS(c.problem.limit.on(0) == 30 * 4 * c.chunk_count * c.memory_unit / 100);
   return true;
 }
 BOTH_TIMES("layouts that the memory leaves a schedule for", test_what_fits)

@@ -121,8 +121,11 @@ constexpr std::vector<layout_choice> layouts_for(model_share const& model, int m
                                      {layout::looped, 2},
                                      {layout::looped, 4},
                                      {layout::wave, 4}})
-    for (layout_choice& c : variants_of(choose_layout(model, shape, count, memory_percent), how))
+    for (layout_choice& c : variants_of(choose_layout(model, shape, count, memory_percent), how)) {
+      // Where memory counts in parts of chunk activations, what is left of a whole one counts, too.
+      c.problem.limit.of_device = {memory_percent * model.p.value * count * c.memory_unit / 100};
       if (check(c.problem).ok()) found.push_back(static_cast<layout_choice&&>(c));
+    }
   return found;
 }
 
