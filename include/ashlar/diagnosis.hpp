@@ -132,7 +132,7 @@ constexpr char const* sentence(rule broken) {
     case rule::parameter_is_a_multiple:
       return "a schedule's parameter must be a multiple";
     case rule::sizes_fit:
-      return "sizes must not be negative nor pass the range of bytes";
+      return "sizes must not be negative, nor larger than what they are part of or the range of bytes";
     case rule::stage_edges_ascend:
       return "every edge of the stage graph must lead to a higher stage, once";
     case rule::every_stage_has_a_device:

@@ -26,6 +26,7 @@ class by_extension {
   constexpr by_extension(Search& search, memory_limit const& limit, effort e)
       : search_(&search),
         small_(take(search.of(), micro_batches{3 * round_of(search.of())}), limit, e),
+        least_work_(work_of_one(search.of())),
         weight_(e.aim == objective::both ? 4 : 1) {
     for (pass const& x : small_.passes().what)
       if (x.micro_batch == 0) references_.push_back(x);
@@ -68,11 +69,12 @@ class by_extension {
   constexpr tick growth(result_table<tick> const& start, std::size_t i) const {
     stretch const s = stretches_[i];
     tick const period = stretched(start, references_, s).period();
-    return std::max(period, s.count * work_of_one(search_->of())) * (s.wanted - s.known) / s.count;
+    return std::max(period, s.count * least_work_) * (s.wanted - s.known) / s.count;
   }
 
   Search* search_;
   improver<> small_;
+  tick least_work_;  // of one micro-batch
   tick weight_;
   std::vector<pass> references_;  // one micro-batch
   std::vector<stretch> stretches_;

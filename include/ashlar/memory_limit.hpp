@@ -6,6 +6,7 @@
 #include <ashlar/placement.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -38,6 +39,9 @@ struct memory_limit {
 
   constexpr std::int64_t on(int device) const { return entry(of_device, device); }
   constexpr std::int64_t activation_of(int stage) const { return entry(activation, stage); }
+  constexpr std::array<std::int64_t, 2> parts_of(int stage) const {
+    return {entry(stash, stage), entry(kept, stage)};
+  }
   constexpr bool recomputes(int stage) const { return entry(kept, stage) < activation_of(stage); }
 
   // The least that is held of a stage's micro-batch at any time from the start of a forward (a
@@ -112,7 +116,7 @@ constexpr std::int64_t smallest_limit(placement const& where, memory_limit const
 
 // Whether each device may hold one micro-batch (the chunks of one sequence): rule::parameter_is_at_least
 // with the smallest limit of the first device that may not; rule::tables_agree for tables of other
-// lengths.
+// lengths; rule::sizes_fit for a stash or checkpoint that is negative or more than the activation.
 constexpr diagnosis is_feasible(placement const& where, memory_limit const& limit,
                                 int sequence_chunks = 1) {
   auto const fits = [](std::vector<std::int64_t> const& table, int count) {
@@ -123,6 +127,10 @@ constexpr diagnosis is_feasible(placement const& where, memory_limit const& limi
   for (auto const* table : {&limit.activation, &limit.stash, &limit.kept})
     if (!fits(*table, where.stage_count()))
       return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(table->size())};
+  for (int stage = 0; stage < where.stage_count(); ++stage)
+    for (std::int64_t part : limit.parts_of(stage))
+      if (part < 0 || part > limit.activation_of(stage))
+        return {.broken = rule::sizes_fit, .first = {.what = {.stage = stage}}, .number = part};
   for (int d = 0; d < where.device_count(); ++d)
     if (std::int64_t const least = smallest_limit(where, limit, d, sequence_chunks); limit.on(d) < least)
       return {.broken = rule::parameter_is_at_least,

@@ -79,6 +79,10 @@ constexpr bool test_tables() {
   HOLDS(is_feasible(v, {{8}, {1, 1}, {1}}).broken == rule::tables_agree);
   HOLDS(is_feasible(v, {{8}, {1}, {1, 1, 1}}).number == 3);
   HOLDS(is_feasible(v, {{8, 8}, {1, 1, 1, 1}, {1, 1, 1, 1}}).ok());
+  HOLDS(is_feasible(v, {{90}, {5, 4, 5, 5}, {5}}).broken == rule::sizes_fit);
+  HOLDS(is_feasible(v, {{90}, {5, 4, 5, 5}, {5}}).first.what.stage == 1);
+  HOLDS(is_feasible(v, {{90}, {5}, {-1}}).number == -1);
+  HOLDS(is_feasible(v, {{90}, {5}, {5}, {6}}).number == 6);
   return true;
 }
 BOTH_TIMES("tables of other lengths are refused", test_tables)
