@@ -150,7 +150,7 @@ TEST_CASE("what is shared has names, and its rules have sentences") {
 
 TEST_CASE("a limit on memory without a schedule is refused in words") {
   CHECK(explain(check(workload{.where = v_shape(devices{2}), .limits = {1}}))
-        == "the number of chunk activations on device 0 must be at least 2, not 1");
+        == "the limit on activations on device 0 must be at least 2, not 1");
 }
 
 TEST_CASE("options of sharing that cannot be are refused in words") {

@@ -47,7 +47,7 @@ TEST_CASE("speeds that are none") {
   CHECK(check(device_speeds{{100}}, v).broken == rule::tables_agree);
   CHECK(check(device_speeds{{100, 100, 100}}, v).number == 3);
   CHECK(explain(check(device_speeds{{100, 0}}, v))
-        == "the number of percent of nominal speed on device 1 must be at least 1, not 0");
+        == "the speed in percent on device 1 must be at least 1, not 0");
   CHECK_BREAKS(tables_agree, at_speeds({}, v, {{100}}));
   CHECK_BREAKS(parameter_is_at_least, at_speeds({}, v, {{-5, 100}}));
   CHECK_BREAKS(tables_agree, at_speeds(costs(std::vector<stage_cost>(3)), v, {{100, 100}}));

@@ -190,7 +190,7 @@ std::string with_neighbours(diagnosis const& d, int device_count, char const* be
 
 }  // namespace render_detail
 
-// The parameter as a thing in the plural.
+// The parameter as a thing; in the plural if it is the number of these.
 inline char const* name_of(parameter which) {
   switch (which) {
     case parameter::device_count:
@@ -220,9 +220,9 @@ inline char const* name_of(parameter which) {
     case parameter::prefetch_distance:
       return "passes that a gather stands ahead";
     case parameter::activation_limit:
-      return "chunk activations";
+      return "limit on activations";
     case parameter::device_speed:
-      return "percent of nominal speed";
+      return "speed in percent";
   }
   return "parameters";
 }
@@ -231,15 +231,15 @@ namespace render_detail {
 
 // Which bound a parameter breaks, and the nearest values that do not.
 inline std::string bound_broken(diagnosis const& d) {
-  std::string thing = name_of(d.which);
+  bool const counts = d.which != parameter::activation_limit && d.which != parameter::device_speed;
+  std::string thing = std::string(counts ? "the number of " : "the ") + name_of(d.which);
   if (d.first.device >= 0) thing += " on device " + std::to_string(d.first.device);
   std::string const n = std::to_string(d.number), given = std::to_string(d.given);
   if (d.broken == rule::parameter_is_at_least)
-    return "the number of " + thing + " must be at least " + n + ", not " + given;
-  if (d.broken == rule::parameter_is_at_most)
-    return "the number of " + thing + " must be at most " + n + ", not " + given;
+    return thing + " must be at least " + n + ", not " + given;
+  if (d.broken == rule::parameter_is_at_most) return thing + " must be at most " + n + ", not " + given;
   std::int64_t const step = std::max<std::int64_t>(d.number, 1), below = d.given / step * step;
-  return "the number of " + thing + " must be a multiple of " + n + ", not " + given + "; nearest: "
+  return thing + " must be a multiple of " + n + ", not " + given + "; nearest: "
          + (below > 0 ? std::to_string(below) + " and " : "") + std::to_string(below + step);
 }
 

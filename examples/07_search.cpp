@@ -1,0 +1,71 @@
+// Which schedule suits these devices? Four of them, one of which is slower, with less memory than 1F1B
+// needs: a search over layouts, over what to recompute and over how to cut sequences.
+//
+// Ticks are 10 microseconds. Published schedules are formulas for alike devices and passes; a search
+// takes what was measured, and says how far from the best possible it may be at most.
+#include <ashlar/ashlar.hpp>
+
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+using namespace ashlar;
+
+namespace {
+
+constexpr devices p{4};
+constexpr std::int64_t MiB = 1 << 20;
+
+// What one of p equal parts of the model takes: time, and memory of one micro-batch and all the time.
+constexpr model_share measured{.p = p, .m = micro_batches{16}, .share = {200, 260, 140}, .transfer = 10};
+constexpr std::int64_t activations = 4096 * MiB, weights_and_optimizer = 9216 * MiB;
+
+// A part in `chunk_count` chunks on devices with 20 GiB each, of which the third runs at 80 %.
+layout_choice on_cluster(layout shape, int chunk_count) {
+  layout_choice c = choose_layout(measured, shape, chunk_count, 100);
+  c.problem.cost = at_speeds(c.problem.cost, c.problem.where, {{100, 100, 80, 100}});
+  stage_memory const stage{.resident = weights_and_optimizer / chunk_count,
+                           .stash = activations / chunk_count};
+  c.problem.limit = limit_in_bytes(c.problem.where, {stage}, {20480 * MiB});
+  return c;
+}
+
+double milliseconds(double ticks) { return ticks / 100; }
+
+void search_all(char const* what, variety const& how) {
+  std::vector<layout_choice> choices;
+  for (layout_choice const& plain :
+       {on_cluster(layout::linear, 1), on_cluster(layout::v, 2), on_cluster(layout::looped, 2)})
+    for (layout_choice const& c : variants_of(plain, how))
+      if (check(c.problem).ok()) choices.push_back(c);
+  std::vector<searched_layout> const all =
+      search_layouts(choices, {.passes = 600'000, .aim = objective::span});
+  searched_layout const& best = all[best_of(all)];
+  std::printf("%-18s %9.2f %13.2f %7d %11d %13d\n", what,
+              milliseconds(best.in_ticks(best.result.reached)),
+              milliseconds(best.in_ticks(best.least())), best.choice.chunk_count,
+              best.choice.recomputed_chunks, best.choice.sequence_chunks);
+  // What a search finds is a schedule like any other.
+  if (check(best.result.best).ok() && check(lower(best.result.best)).ok()) return;
+  std::puts("which is wrong");
+}
+
+}  // namespace
+
+int main() {
+  search_problem const two_chunks = on_cluster(layout::v, 2).problem;
+  std::printf("published V-shaped schedules that fit:");
+  for (published_schedule const& known : published_on(two_chunks.where, two_chunks.m, two_chunks.cost))
+    if (is_within(known.made, two_chunks.limit))
+      std::printf(" %s (%.2f ms)", known.entry->name,
+                  milliseconds(static_cast<double>(span(known.made)) / 2));
+  std::puts("\n\n                   ms a step  no less than  chunks  recomputed  sequences in");
+  search_all("as it is", {});
+  search_all("may recompute", {.kept_percent = 6});
+  search_all("and cut sequences", {.kept_percent = 6, .most_sequence_chunks = 4});
+
+  // Less memory than one micro-batch takes is told apart from little.
+  search_problem too_little = two_chunks;
+  too_little.limit.of_device.assign(4, 3000 * MiB);
+  std::printf("\nwith 3000 MiB beside the weights: %s\n", explain(check(too_little)).c_str());
+}
