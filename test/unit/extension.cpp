@@ -27,15 +27,20 @@ constexpr bool test_extension() {
   HOLDS(search.spent() == 3 * size_of_three && !search.found());
   at_full_size evaluate(search);
   HOLDS(evaluate(k).first == got.first);
-
-  improver<> longer(s, 2, e);
-  by_extension of_longer(longer, 2, e);
-  of_longer.extend(k);
-  HOLDS(longer.found() && longer.judge(longer.best()).first == makespan(s));
-  HOLDS(check(longer.result()).ok());
   return true;
 }
 BOTH_TIMES("what is periodic needs not be made at full size", test_extension)
+
+TEST_CASE("extended, it is as long as expected") {
+  schedule const s = one_f_one_b(2, 12);
+  effort const e{.passes = 100'000, .aim = objective::makespan};
+  improver<> search(s, 2, e);
+  by_extension extended(search, 2, e);
+  extended.extend({{continuous_block(1, 3)}, style{}});
+  REQUIRE(search.found());
+  CHECK(search.judge(search.best()).first == makespan(s));
+  CHECK(check(search.result()).ok());
+}
 
 TEST_CASE("a longer schedule climbs by extension, for little effort each") {
   schedule const s = uneven_v(2, 40, 1);

@@ -120,7 +120,7 @@ TEST_CASE("one start serves several searches") {
   search_problem const problem = on_v_with(3, 6, 4);
   search_start const start(problem);
   CHECK(start.least == lower_bound(problem));
-  for (std::uint64_t seed : {1, 2}) {
+  for (std::uint64_t seed : {1U, 2U}) {
     effort const e{.passes = 20'000, .seed = seed};
     search_result const a = search(problem, e), b = search(problem, start, e);
     CHECK(a.best == b.best);
