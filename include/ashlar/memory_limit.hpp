@@ -81,19 +81,25 @@ struct memory_limit {
 };
 
 // The same limit where of the activations of these stages only `checkpoint` is kept until their
-// recomputes.
+// recomputes, and of all others everything. Throws violation{rule::every_pass_is_known} for a stage out
+// of range.
 constexpr memory_limit keeping(memory_limit limit, int stage_count, std::vector<int> const& recomputed,
                                std::int64_t checkpoint) {
   if (recomputed.empty()) return limit;
   limit.kept = limit.activation;
   limit.kept.resize(static_cast<std::size_t>(stage_count), limit.activation[0]);
-  for (int stage : recomputed) limit.kept[static_cast<std::size_t>(stage)] = checkpoint;
+  for (int stage : recomputed) {
+    if (stage < 0 || stage >= stage_count)
+      throw violation{{.broken = rule::every_pass_is_known,
+                       .first = {.what = {.kind = pass_kind::recompute, .stage = stage}}}};
+    limit.kept[static_cast<std::size_t>(stage)] = checkpoint;
+  }
   return limit;
 }
 
 // The least that a device can do with: one micro-batch at a time (the q chunks of one sequence), which
 // holds every stage of the device until its backwards; what recomputes takes all of its own only then.
-// O(stages).
+// O(stages * sequence_chunks).
 constexpr std::int64_t smallest_limit(placement const& where, memory_limit const& used, int device,
                                       int sequence_chunks = 1) {
   std::int64_t most = 0;

@@ -87,6 +87,11 @@ constexpr bool test_tables() {
 }
 BOTH_TIMES("tables of other lengths are refused", test_tables)
 
+TEST_CASE("a stage that there is not keeps nothing") {
+  CHECK_BREAKS(every_pass_is_known, keeping(3, 4, {0, 4}, 0));
+  CHECK_BREAKS(every_pass_is_known, keeping(3, 4, {-1}, 0));
+}
+
 // Once the input passes are through, there is room for the second micro-batch before the weight passes.
 constexpr bool test_partial_release() {
   schedule s = split_backward(one_f_one_b(1, 2));
