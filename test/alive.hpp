@@ -6,8 +6,8 @@
 // transfer that takes no time has its place, too.
 #pragma once
 
-#include <ashlar/instruction.hpp>
-#include <ashlar/schedule.hpp>
+#include <ashlar/program/instruction.hpp>
+#include <ashlar/schedule/schedule.hpp>
 
 #include <algorithm>
 #include <array>

@@ -5,10 +5,10 @@
 
 #include "small_network.hpp"
 #include "team.hpp"
-#include <ashlar/block_algebra.hpp>
-#include <ashlar/catalog.hpp>
+#include <ashlar/block/algebra.hpp>
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/host/sequential.hpp>
-#include <ashlar/lower.hpp>
+#include <ashlar/lower/lower.hpp>
 
 #include <doctest/doctest.h>
 

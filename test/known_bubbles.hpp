@@ -3,8 +3,8 @@
 #pragma once
 
 #include <ashlar/bounds/closed_forms.hpp>
-#include <ashlar/cost.hpp>
-#include <ashlar/placement.hpp>
+#include <ashlar/core/cost.hpp>
+#include <ashlar/model/placement.hpp>
 
 #include <array>
 #include <vector>

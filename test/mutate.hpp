@@ -1,7 +1,7 @@
 // Programs put wrong on purpose. Standard library only, so that it works while compiling.
 #pragma once
 
-#include <ashlar/program.hpp>
+#include <ashlar/program/program.hpp>
 
 #include <cstddef>
 #include <utility>

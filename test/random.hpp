@@ -1,9 +1,9 @@
 // Random valid blocks and schedules, the same for a seed on every machine; and words for them.
 #pragma once
 
-#include <ashlar/block_algebra.hpp>
-#include <ashlar/dependencies.hpp>
-#include <ashlar/schedule.hpp>
+#include <ashlar/block/algebra.hpp>
+#include <ashlar/model/dependencies.hpp>
+#include <ashlar/schedule/schedule.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -5,7 +5,7 @@ target_compile_features(ashlar_test_main PRIVATE cxx_std_20)
 target_compile_options(ashlar_test_main PRIVATE -O1)
 
 function(ashlar_add_tests folder)
-  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
   # A header whose library is not here has no tests either.
   foreach(part IN ITEMS views json)
     if(NOT TARGET ashlar::${part})

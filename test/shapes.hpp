@@ -1,11 +1,11 @@
 // Blocks and schedules that several tests look at. Standard library only.
 #pragma once
 
-#include <ashlar/block_algebra.hpp>
-#include <ashlar/catalog.hpp>
-#include <ashlar/compose.hpp>
-#include <ashlar/repeat.hpp>
-#include <ashlar/squeeze.hpp>
+#include <ashlar/block/algebra.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/schedule/compose.hpp>
+#include <ashlar/schedule/repeat.hpp>
+#include <ashlar/schedule/squeeze.hpp>
 
 #include <cstddef>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "small_network.hpp"
-#include <ashlar/sharing.hpp>
+#include <ashlar/model/parameter_groups.hpp>
 
 #include <cstddef>
 #include <mutex>

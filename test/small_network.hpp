@@ -1,7 +1,7 @@
 // A real network, small enough to run thousands of times: a worker for tests of engines and backends.
 #pragma once
 
-#include <ashlar/run.hpp>
+#include <ashlar/run/interpreter.hpp>
 
 #include <array>
 #include <atomic>

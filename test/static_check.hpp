@@ -1,7 +1,7 @@
 // Tests that are constexpr functions: they hold while compiling and once more at run time.
 #pragma once
 
-#include <ashlar/diagnosis.hpp>
+#include <ashlar/core/diagnosis.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sharded_network.hpp"
-#include <ashlar/program.hpp>
+#include <ashlar/program/program.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // The ZBV schedule as its published rule has it, pass by pass: independent of the catalog.
 #pragma once
 
-#include <ashlar/schedule.hpp>
-#include <ashlar/squeeze.hpp>
+#include <ashlar/schedule/schedule.hpp>
+#include <ashlar/schedule/squeeze.hpp>
 
 #include <cstddef>
 #include <vector>

@@ -3,9 +3,9 @@
 // One family a (step, schedule), over growing numbers of devices and micro-batches; N is the number of
 // instructions of the program, which is proportional to the number of passes. `each` is the time for one
 // instruction: it must not grow with N.
-#include <ashlar/catalog.hpp>
-#include <ashlar/check.hpp>
-#include <ashlar/lower.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/check.hpp>
+#include <ashlar/lower/lower.hpp>
 
 #include <benchmark/benchmark.h>
 

@@ -89,9 +89,9 @@ def headers(found, repeat):
 
 def text_of(name, p, m, what):
     tail = " | lower()" if what == "program" else ""
-    return f"""#include <ashlar/catalog.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/valid.hpp>
+    return f"""#include <ashlar/catalog/entries.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/check/valid.hpp>
 using namespace ashlar;
 constexpr auto make = [] {{
   return catalog::find("{name}")->build({{devices{{{p}}}, micro_batches{{{m}}}}}) | repeat(micro_batches{{{m}}})

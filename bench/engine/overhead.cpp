@@ -2,9 +2,9 @@
 //
 // `each` is the time of a step divided by the instructions of all devices: waits, hand-overs and message
 // matching, and on a machine with fewer cores than lanes mostly the switches between threads.
-#include <ashlar/catalog.hpp>
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/host/runtime.hpp>
-#include <ashlar/lower.hpp>
+#include <ashlar/lower/lower.hpp>
 
 #include <benchmark/benchmark.h>
 

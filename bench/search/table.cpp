@@ -6,7 +6,7 @@
 //
 // usage: bench_search_table [passes of a search, 60000000] [seeds, 3] [cases | scaling]
 #include "../../test/known_bubbles.hpp"
-#include <ashlar/search.hpp>
+#include <ashlar/search/search.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -2,9 +2,9 @@
 //
 // `times` are the starts and ends alone, `all` has the idle split, the critical path and the memory too.
 // N is the number of instructions; `each` the time for one of them.
-#include <ashlar/catalog.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/simulate.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/simulate/simulate.hpp>
 
 #include <benchmark/benchmark.h>
 

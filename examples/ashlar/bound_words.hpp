@@ -2,7 +2,7 @@
 #pragma once
 
 #include "table.hpp"
-#include <ashlar/bounds.hpp>
+#include <ashlar/bounds/lower_bound.hpp>
 
 #include <fmt/core.h>
 

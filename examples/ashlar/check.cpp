@@ -5,13 +5,13 @@
 #include "dialect_option.hpp"
 #include "files.hpp"
 #include "limits.hpp"
-#include <ashlar/check_schedule.hpp>
 #include <ashlar/interop/pytorch_comms.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/metrics.hpp>
-#include <ashlar/prove.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/prove/prove.hpp>
 #include <ashlar/render/diagnosis.hpp>
+#include <ashlar/schedule/check.hpp>
+#include <ashlar/schedule/metrics.hpp>
 
 #include <fmt/core.h>
 

@@ -4,9 +4,9 @@
 #include "output_options.hpp"
 #include "shape_options.hpp"
 #include "table.hpp"
-#include <ashlar/compare.hpp>
 #include <ashlar/render/comparison.hpp>
 #include <ashlar/render/diagnosis.hpp>
+#include <ashlar/study/compare.hpp>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // The options that say how long passes and transfers take.
 #pragma once
 
-#include <ashlar/cost.hpp>
+#include <ashlar/core/cost.hpp>
 
 #include <CLI/CLI.hpp>
 

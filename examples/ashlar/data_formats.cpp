@@ -4,7 +4,7 @@
 #include <ashlar/interop/json.hpp>
 #include <ashlar/interop/pytorch_comms.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
-#include <ashlar/lower.hpp>
+#include <ashlar/lower/lower.hpp>
 #include <ashlar/render/chrome_trace.hpp>
 
 #include <fmt/core.h>

@@ -3,7 +3,7 @@
 
 #include <ashlar/interop/csv_actions.hpp>
 #include <ashlar/lower/options.hpp>
-#include <ashlar/schedule.hpp>
+#include <ashlar/schedule/schedule.hpp>
 
 #include <string>
 

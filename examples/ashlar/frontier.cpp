@@ -6,9 +6,9 @@
 #include "output_options.hpp"
 #include "search_run.hpp"
 #include "table.hpp"
-#include <ashlar/compare.hpp>
 #include <ashlar/render/frontier.hpp>
 #include <ashlar/search/seeds.hpp>
+#include <ashlar/study/compare.hpp>
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>

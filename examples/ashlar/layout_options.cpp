@@ -4,8 +4,8 @@
 #include "counted.hpp"
 #include "limits.hpp"
 #include "number_option.hpp"
+#include <ashlar/model/device_speeds.hpp>
 #include <ashlar/render/diagnosis.hpp>
-#include <ashlar/speeds.hpp>
 
 #include <fmt/core.h>
 

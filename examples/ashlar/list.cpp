@@ -1,7 +1,7 @@
 // ashlar list: what there is.
 #include "command.hpp"
 #include "placement_name.hpp"
-#include <ashlar/catalog.hpp>
+#include <ashlar/catalog/entries.hpp>
 
 #include <fmt/core.h>
 

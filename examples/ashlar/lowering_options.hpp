@@ -1,7 +1,7 @@
 // The options that say how a schedule becomes a program: its data-parallel ranks, and what they share.
 #pragma once
 
-#include <ashlar/lower.hpp>
+#include <ashlar/lower/lower.hpp>
 
 #include <CLI/CLI.hpp>
 

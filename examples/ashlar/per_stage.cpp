@@ -5,7 +5,7 @@
 #include "files.hpp"
 #include "limits.hpp"
 #include "table_lines.hpp"
-#include <ashlar/ticks.hpp>
+#include <ashlar/core/ticks.hpp>
 
 #include <fmt/core.h>
 

@@ -1,7 +1,7 @@
 // Files with a line a stage: what its passes take, or what it takes of its device.
 #pragma once
 
-#include <ashlar/cost.hpp>
+#include <ashlar/core/cost.hpp>
 #include <ashlar/search/byte_limit.hpp>
 
 #include <string>

@@ -1,7 +1,7 @@
 // The word for a placement.
 #pragma once
 
-#include <ashlar/placement.hpp>
+#include <ashlar/model/placement.hpp>
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 #include "search_run.hpp"
 
-#include <ashlar/check.hpp>
+#include <ashlar/check/check.hpp>
 
 #include <fmt/core.h>
 #include <unistd.h>

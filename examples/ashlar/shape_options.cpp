@@ -5,7 +5,7 @@
 #include "limits.hpp"
 #include "number_option.hpp"
 #include "suggest.hpp"
-#include <ashlar/check_block.hpp>
+#include <ashlar/block/check.hpp>
 #include <ashlar/render/diagnosis.hpp>
 
 #include <fmt/core.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cost_options.hpp"
-#include <ashlar/catalog.hpp>
+#include <ashlar/catalog/entries.hpp>
 
 #include <CLI/CLI.hpp>
 

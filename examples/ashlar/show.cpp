@@ -6,10 +6,10 @@
 #include "shape_options.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
-#include <ashlar/bounds.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/metrics.hpp>
+#include <ashlar/bounds/lower_bound.hpp>
+#include <ashlar/lower/lower.hpp>
 #include <ashlar/render/text.hpp>
+#include <ashlar/schedule/metrics.hpp>
 #include <ashlar/views.hpp>
 
 #include <fmt/core.h>

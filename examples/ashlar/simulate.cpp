@@ -10,11 +10,11 @@
 #include "output_options.hpp"
 #include "shape_options.hpp"
 #include "table.hpp"
-#include <ashlar/lower.hpp>
-#include <ashlar/metrics.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/program/names.hpp>
 #include <ashlar/render/chrome_trace.hpp>
-#include <ashlar/render/token.hpp>
-#include <ashlar/simulate.hpp>
+#include <ashlar/schedule/metrics.hpp>
+#include <ashlar/simulate/simulate.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // What someone may have meant.
 #pragma once
 
-#include <ashlar/catalog.hpp>
+#include <ashlar/catalog/entries.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // The study behind `ashlar tradeoff`: which schedules, on which batches and clusters.
 #pragma once
 
-#include <ashlar/tradeoff.hpp>
+#include <ashlar/study/tradeoff.hpp>
 
 #include <optional>
 #include <string>

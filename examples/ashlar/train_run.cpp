@@ -7,9 +7,9 @@
 #include "train_progress.hpp"
 #include "train_timing.hpp"
 #include "train_verify.hpp"
-#include <ashlar/bounds.hpp>
+#include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/host/runtime.hpp>
-#include <ashlar/lower.hpp>
+#include <ashlar/lower/lower.hpp>
 #include <ashlar/render/chrome_trace.hpp>
 
 #include <fmt/core.h>

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <ashlar/host/transport.hpp>
-#include <ashlar/metrics.hpp>
-#include <ashlar/program.hpp>
-#include <ashlar/squeeze.hpp>
+#include <ashlar/program/program.hpp>
+#include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/squeeze.hpp>
 
 #include <algorithm>
 #include <cstddef>

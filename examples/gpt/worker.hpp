@@ -7,9 +7,9 @@
 #include "initial.hpp"
 #include "stage.hpp"
 #include "tensor.hpp"
-#include <ashlar/instruction.hpp>
-#include <ashlar/pass.hpp>
-#include <ashlar/run.hpp>
+#include <ashlar/core/pass.hpp>
+#include <ashlar/program/instruction.hpp>
+#include <ashlar/run/interpreter.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,36 +1,20 @@
-// All of Ashlar that needs the standard library only; not the views, the JSON interchange and the
-// backends.
+// The algebra, the catalog, the proofs, the simulator and the text and SVG pictures.  What is heavy or
+// needed by few has an include of its own: search.hpp, render.hpp (all pictures), interop.hpp,
+// views.hpp.
 #pragma once
 
 #include <ashlar/block.hpp>
-#include <ashlar/block_algebra.hpp>
 #include <ashlar/bounds.hpp>
 #include <ashlar/catalog.hpp>
 #include <ashlar/check.hpp>
-#include <ashlar/compare.hpp>
-#include <ashlar/compose.hpp>
-#include <ashlar/fold.hpp>
-#include <ashlar/freeze.hpp>
-#include <ashlar/interop/pytorch_comms.hpp>
-#include <ashlar/interop/pytorch_csv.hpp>
 #include <ashlar/lower.hpp>
-#include <ashlar/metrics.hpp>
-#include <ashlar/placement.hpp>
-#include <ashlar/render/chrome_trace.hpp>
-#include <ashlar/render/comparison.hpp>
+#include <ashlar/model.hpp>
+#include <ashlar/program.hpp>
+#include <ashlar/prove.hpp>
 #include <ashlar/render/diagnosis.hpp>
-#include <ashlar/render/frontier.hpp>
-#include <ashlar/render/html.hpp>
 #include <ashlar/render/svg.hpp>
 #include <ashlar/render/text.hpp>
-#include <ashlar/render/tradeoff.hpp>
-#include <ashlar/reorder.hpp>
-#include <ashlar/repeat.hpp>
 #include <ashlar/run.hpp>
-#include <ashlar/search/byte_limit.hpp>
-#include <ashlar/search/layouts.hpp>
+#include <ashlar/schedule.hpp>
 #include <ashlar/simulate.hpp>
-#include <ashlar/speeds.hpp>
-#include <ashlar/squeeze.hpp>
-#include <ashlar/tradeoff.hpp>
-#include <ashlar/valid.hpp>
+#include <ashlar/study.hpp>

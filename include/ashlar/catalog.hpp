@@ -1,205 +1,26 @@
-// The published schedules by name. To add one: its block (or orders) in catalog/, a line here, and its
-// facts in the tests.
+// Every published schedule, by name.
 #pragma once
 
 #include <ashlar/catalog/accumulation.hpp>
+#include <ashlar/catalog/bidirectional.hpp>
 #include <ashlar/catalog/bitpipe.hpp>
 #include <ashlar/catalog/breadth_first.hpp>
 #include <ashlar/catalog/chimera.hpp>
 #include <ashlar/catalog/depth_first.hpp>
 #include <ashlar/catalog/dualpipe.hpp>
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/catalog/entry.hpp>
 #include <ashlar/catalog/gems.hpp>
 #include <ashlar/catalog/gpipe.hpp>
+#include <ashlar/catalog/grouped_interleaved.hpp>
 #include <ashlar/catalog/hanayo.hpp>
 #include <ashlar/catalog/inference.hpp>
 #include <ashlar/catalog/one_f_one_b.hpp>
+#include <ashlar/catalog/orders.hpp>
 #include <ashlar/catalog/searched.hpp>
 #include <ashlar/catalog/seq1f1b.hpp>
 #include <ashlar/catalog/shape.hpp>
 #include <ashlar/catalog/v_family.hpp>
 #include <ashlar/catalog/zb_h1.hpp>
 #include <ashlar/catalog/zb_h2.hpp>
-#include <ashlar/repeat.hpp>
-#include <ashlar/squeeze.hpp>
-
-#include <array>
-#include <string_view>
-
-namespace ashlar::catalog {
-
-inline constexpr std::array entries{
-    entry{.name = "depth-first-accumulation",
-          .summary = "one device, no pipeline: micro-batch after micro-batch, whatever p",
-          .source = "Lamy-Poirier, Breadth-First Pipeline Parallelism, 2022",
-          .block_of = [](shape const& s) { return depth_first_accumulation(s.v); },
-          .check = is_chunked,
-          .parameters = parameters_of({parameter::chunk_count})},
-    entry{.name = "breadth-first-accumulation",
-          .summary = "one device, no pipeline: all micro-batches chunk by chunk, whatever p",
-          .source = "Lamy-Poirier, Breadth-First Pipeline Parallelism, 2022",
-          .block_of = [](shape const& s) { return breadth_first_accumulation(s.v, s.m); },
-          .check = is_chunked,
-          .parameters = parameters_of({parameter::chunk_count})},
-    entry{.name = "gpipe",
-          .summary = "all forwards, then all backwards",
-          .source = "Huang et al., GPipe, 2019",
-          .block_of = [](shape const& s) { return gpipe(s.p, s.m); }},
-    entry{.name = "1f1b",
-          .summary = "one forward, one backward after a warm-up",
-          .source = "Narayanan et al., PipeDream-Flush, 2020",
-          .block_of = [](shape const& s) { return one_f_one_b(s.p); }},
-    entry{.name = "eager-1f1b",
-          .summary = "1F1B with twice the warm-up, to hide transfers",
-          .source = "Zhuang et al., 2022",
-          .block_of = [](shape const& s) { return eager_one_f_one_b(s.p); }},
-    entry{.name = "1f1b-recompute",
-          .summary = "1F1B that keeps only the stages' inputs and runs each forward again",
-          .source = "Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016",
-          .block_of = [](shape const& s) { return one_f_one_b_recompute(s.p); }},
-    entry{.name = "zb-h1",
-          .summary = "split backward, weight passes fill the bubble, memory of 1F1B",
-          .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023",
-          .block_of = [](shape const& s) { return zb_h1(s.p); }},
-    entry{.name = "zb-h2",
-          .summary = "ZB-H1 with twice the warm-up and memory, no bubble",
-          .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023",
-          .block_of = [](shape const& s) { return zb_h2(s.p); }},
-    entry{.name = "zb-1p",
-          .summary = "split backward, best schedule found under p micro-batches",
-          .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023",
-          .schedule_of = [](shape const& s) { return zero_bubble(s, s.p.value); }},
-    entry{.name = "zb-2p",
-          .summary = "split backward, best schedule found under 2p micro-batches",
-          .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023",
-          .schedule_of = [](shape const& s) { return zero_bubble(s, 2 * s.p.value); }},
-    entry{.name = "depth-first",
-          .summary = "interleaved 1F1B: groups of micro-batches take turns on a device's chunks",
-          .source = "Narayanan et al., Efficient Large-Scale Training with Megatron-LM, 2021",
-          .block_of = [](shape const& s) { return depth_first(s.p, s.v, group_of(s)); },
-          .schedule_of =
-              [](shape const& s) { return in_groups(depth_first(s.p, s.v, group_of(s)), s, 2); },
-          .check = is_grouped,
-          .parameters = parameters_of({parameter::chunk_count, parameter::group_size})},
-    entry{.name = "breadth-first",
-          .summary = "all micro-batches through one chunk of a device before the next",
-          .source = "Lamy-Poirier, Breadth-First Pipeline Parallelism, 2022",
-          .block_of = [](shape const& s) { return breadth_first(s.p, s.v, s.m); },
-          .check = is_chunked,
-          .parameters = parameters_of({parameter::chunk_count})},
-    entry{.name = "breadth-first-hybrid",
-          .summary = "breadth-first in rounds, one after another",
-          .source = "Lamy-Poirier, Breadth-First Pipeline Parallelism, 2022",
-          .block_of = [](shape const& s) { return breadth_first(s.p, s.v, s.m, s.rounds); },
-          .check = is_in_rounds,
-          .parameters = parameters_of({parameter::chunk_count, parameter::round_count})},
-    entry{.name = "interleaved-zb",
-          .summary = "interleaved 1F1B with the backward split, as ZB-H1",
-          .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023; PyTorch",
-          .block_of = [](shape const& s) { return interleaved_zb(s.p, s.v, group_of(s)); },
-          .schedule_of =
-              [](shape const& s) { return in_groups(interleaved_zb(s.p, s.v, group_of(s)), s, 1); },
-          .check = is_grouped,
-          .parameters = parameters_of({parameter::chunk_count, parameter::group_size})},
-    entry{.name = "grouped-interleaved",
-          .summary = "groups of micro-batches take turns on the chunks, split backward",
-          .source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024",
-          .schedule_of = [](shape const& s) { return grouped_interleaved(s); },
-          .check = is_grouped_closely,
-          .parameters = parameters_of({parameter::chunk_count, parameter::group_size})},
-    entry{.name = "v-min",
-          .summary = "V-shaped placement, split backward, a third of the memory of 1F1B",
-          .source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024",
-          .block_of = [](shape const& s) { return v_min(s.p); },
-          .schedule_of = [](shape const& s) { return within_its_peak(v_min(s.p), s); }},
-    entry{.name = "v-half",
-          .summary = "V-shaped placement, split backward, half the memory of 1F1B",
-          .source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024",
-          .block_of = [](shape const& s) { return v_half(s.p); },
-          .schedule_of = [](shape const& s) { return within_its_peak(v_half(s.p), s); }},
-    entry{.name = "v-zb",
-          .summary = "V-shaped placement, split backward, the memory of 1F1B, no bubble",
-          .source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024",
-          .block_of = [](shape const& s) { return v_zb(s.p); },
-          .schedule_of = [](shape const& s) { return zero_bubble_v(s, 2 * s.p.value); }},
-    entry{.name = "1f1b-v",
-          .summary = "V-shaped placement, two thirds of the memory of 1F1B",
-          .source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024",
-          .block_of = [](shape const& s) { return one_f_one_b_v(s.p); },
-          .schedule_of = [](shape const& s) { return within_its_peak(one_f_one_b_v(s.p), s); }},
-    entry{.name = "zbv",
-          .summary = "V-shaped placement, best schedule found under the memory of 1F1B",
-          .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023, appendix",
-          .schedule_of = [](shape const& s) { return zero_bubble_v(s, 2 * s.p.value); }},
-    entry{.name = "hanayo",
-          .summary = "down and up the devices in waves, forward and then backward",
-          .source = "Liu et al., Hanayo, 2023",
-          .block_of = [](shape const& s) { return hanayo(s.p, s.w, s.m); },
-          .check = is_in_waves,
-          .parameters = parameters_of({parameter::wave_count})},
-    entry{.name = "dualpipev",
-          .summary = "DualPipe folded onto half the devices: forwards overlapped with backwards",
-          .source = "DeepSeek-AI, DualPipe, 2025",
-          .schedule_of = [](shape const& s) { return dualpipev(s.p, s.m); },
-          .check = is_dualpipev_shape},
-    entry{.name = "gems",
-          .summary = "a micro-batch down, then one up, one held at a time",
-          .source = "Jain et al., GEMS, 2020",
-          .block_of = [](shape const& s) { return gems(s.p); },
-          .schedule_of = [](shape const& s) { return gems(s.p, s.m); }},
-    entry{.name = "chimera",
-          .summary = "1F1B down and up the devices, each in the bubbles of the other",
-          .source = "Li and Hoefler, Chimera, 2021",
-          .block_of = [](shape const& s) { return chimera(s.p, s.routes); },
-          .check = is_chimera_shape,
-          .parameters = parameters_of({parameter::route_count})},
-    entry{.name = "chimera-forward-doubling",
-          .summary = "Chimera with two forwards at a time, no bubble between units of 2p micro-batches",
-          .source = "Li and Hoefler, Chimera, 2021, section 3.5",
-          .block_of = [](shape const& s) { return chimera_forward_doubling(s.p); },
-          .check = is_forward_doubling_shape},
-    entry{.name = "chimera-backward-halving",
-          .summary = "Chimera with micro-batches halved for the backward; counts the halves",
-          .source = "Li and Hoefler, Chimera, 2021, section 3.5",
-          .block_of = [](shape const& s) { return chimera_forward_doubling(s.p); },
-          .schedule_of =
-              [](shape const& s) {
-                return chimera_forward_doubling(s.p) | repeat(micro_batches{2 * s.m.value});
-              },
-          .check = is_backward_halving_shape},
-    entry{.name = "bitpipe",
-          .summary = "Chimera of two V-shaped pipelines",
-          .source = "Wu et al., BitPipe, 2024",
-          .block_of = [](shape const& s) { return bitpipe(s.p, s.seams); },
-          .check = is_bitpipe_shape,
-          .parameters = parameters_of({parameter::seam})},
-    entry{.name = "dualpipe",
-          .summary = "two directions, forwards overlapped with backwards of the other",
-          .source = "DeepSeek-AI, DeepSeek-V3, 2024",
-          .schedule_of = [](shape const& s) { return dualpipe(s.p, s.m); },
-          .check = is_dualpipe_shape},
-    entry{.name = "inference",
-          .summary = "forwards only: fill and drain",
-          .source = "Huang et al., GPipe, 2019",
-          .block_of = [](shape const& s) { return inference(s.p); }},
-    entry{.name = "seq1f1b",
-          .summary = "1F1B over chunks of sequences, backward in reverse",
-          .source = "Sun et al., Seq1F1B, 2024",
-          .block_of = [](shape const& s) { return seq1f1b(s.p, s.sequence_chunks); },
-          .schedule_of =
-              [](shape const& s) {
-                return seq1f1b(s.p, s.sequence_chunks)
-                       | repeat(micro_batches{s.m.value * s.sequence_chunks});
-              },
-          .check = is_in_sequence_chunks,
-          .parameters = parameters_of({parameter::sequence_chunk_count})},
-};
-
-// The entry of that name, or null.
-constexpr entry const* find(std::string_view name) {
-  for (entry const& e : entries)
-    if (name == e.name) return &e;
-  return nullptr;
-}
-
-}  // namespace ashlar::catalog
+#include <ashlar/schedule.hpp>

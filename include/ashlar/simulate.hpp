@@ -1,61 +1,14 @@
-// program -> simulation: what running it would take, in time and memory.
+// What running a program would take: time by cause, critical path, bytes.
 #pragma once
 
-#include <ashlar/pipe.hpp>
+#include <ashlar/program.hpp>
 #include <ashlar/simulate/bound.hpp>
 #include <ashlar/simulate/critical_path.hpp>
+#include <ashlar/simulate/durations.hpp>
 #include <ashlar/simulate/machine.hpp>
 #include <ashlar/simulate/memory.hpp>
 #include <ashlar/simulate/options.hpp>
+#include <ashlar/simulate/simulate.hpp>
 #include <ashlar/simulate/timeline.hpp>
+#include <ashlar/simulate/transfer_pairs.hpp>
 #include <ashlar/simulate/usage.hpp>
-
-#include <utility>
-#include <vector>
-
-namespace ashlar {
-
-struct simulation {
-  timeline line;                      // start and end of every instruction
-  std::vector<device_usage> usage;    // by device
-  std::vector<path_step> critical;    // from tick 0 to the makespan
-  std::vector<device_memory> memory;  // by device
-
-  constexpr tick makespan() const { return line.makespan; }
-
-  friend constexpr bool operator==(simulation const&, simulation const&) = default;
-};
-
-// Only the times. Linear in instructions and waits; throws as timed_machine does.
-constexpr timeline time_program(program const& p, simulation_options const& o) {
-  return timed_machine(p, o).run();
-}
-
-// Runs the program on lanes as the engine has them: each in its order, an instruction waiting for what
-// `waits` says. Needs no more of the program than that its transfers pair up; one that gets stuck is
-// refused with the instruction and what it waits for.
-//
-// Let p = lower(squeeze(s)) for a schedule s whose costs are those of the options. Then every pass
-// starts when it does in squeeze(s), and the makespan is the same,
-//   * if transfers and reductions take no time and s.cost.transfer is 0, and
-//   * if all links have no bytes to move and the latency s.cost.transfer, which does not hold the lane,
-// in both modes and with one transfer lane or one a peer: the times of squeeze(s), with each transfer
-// at the end of its producer, meet everything that the machine waits for, and a machine that starts
-// everything as early as it can is never later. A latency that holds its lane delays the next transfer
-// on it, and is exact only where transfers of a lane are that far apart.
-//
-// Linear, but for the memory: O(n log n) in the operands.
-constexpr simulation simulate(program const& p, simulation_options const& o) {
-  simulation s;
-  s.line = time_program(p, o);
-  s.usage = usage_of(p, s.line);
-  s.critical = critical_path(s.line);
-  s.memory = memory_over_time(p, s.line, o);
-  return s;
-}
-
-constexpr auto simulate(simulation_options options) {
-  return closure([o = std::move(options)](program const& p) { return simulate(p, o); });
-}
-
-}  // namespace ashlar

@@ -4,10 +4,10 @@
 //   for (auto const& p : all_passes(s) | of_kind(pass_kind::forward) | of_stage(stage_id{2})) ...
 #pragma once
 
-#include <ashlar/ids.hpp>
-#include <ashlar/metrics.hpp>
-#include <ashlar/program.hpp>
-#include <ashlar/schedule.hpp>
+#include <ashlar/core/ids.hpp>
+#include <ashlar/program/program.hpp>
+#include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/schedule.hpp>
 
 #include <range/v3/view/filter.hpp>
 #include <range/v3/view/for_each.hpp>

@@ -1,7 +1,7 @@
 // expect: breaks<[^']*passes_do_not_collide>[^']*device_<2>[^']*stage_<2>
 // A block whose passes meet when it repeats: on device 2 the backward's second tick is the next
 // forward's.
-#include <ashlar/valid.hpp>
+#include <ashlar/check/valid.hpp>
 
 using namespace ashlar;
 

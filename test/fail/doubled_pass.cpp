@@ -1,9 +1,9 @@
 // expect: breaks<[^']*no_pass_is_doubled[^']*device_<2>[^']*stage_<2>, ashlar::micro_batch_<1>
 // A program that computes the forward of micro-batch 1 on stage 2 twice.
 #include "../mutate.hpp"
-#include <ashlar/catalog.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/valid.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/valid.hpp>
+#include <ashlar/lower/lower.hpp>
 
 using namespace ashlar;
 

@@ -1,9 +1,9 @@
 // expect: breaks<[^']*no_transfer_is_doubled[^']*device_<1>[^']*stage_<1>[^']*device_<1>
 // A program in which device 1 sends the same activation twice.
 #include "../mutate.hpp"
-#include <ashlar/catalog.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/valid.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/valid.hpp>
+#include <ashlar/lower/lower.hpp>
 
 using namespace ashlar;
 

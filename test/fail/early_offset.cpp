@@ -1,7 +1,7 @@
 // expect: breaks<[^']*no_pass_starts_before_its_input[^']*device_<2>[^']*device_<1>[^']*stage_<1>
 // The forward of stage 2 starts together with that of stage 1.
-#include <ashlar/catalog.hpp>
-#include <ashlar/valid.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/valid.hpp>
 
 using namespace ashlar;
 

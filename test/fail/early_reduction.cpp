@@ -1,9 +1,9 @@
 // expect: breaks<[^']*gradient_is_reduced_after_its_last_weight_pass[^']*device_<2>[^']*reduce
 // Device 2 reduces the gradient of its stage before the last micro-batch has been added.
 #include "../mutate.hpp"
-#include <ashlar/catalog.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/valid.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/valid.hpp>
+#include <ashlar/lower/lower.hpp>
 
 using namespace ashlar;
 

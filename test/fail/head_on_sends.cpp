@@ -2,9 +2,9 @@
 // Two devices with one transfer lane each send to each other before they receive: device 0 the
 // activation of micro-batch 1, device 1 the gradient of micro-batch 0.
 #include "../mutate.hpp"
-#include <ashlar/catalog.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/valid.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/valid.hpp>
+#include <ashlar/lower/lower.hpp>
 
 using namespace ashlar;
 

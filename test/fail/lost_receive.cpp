@@ -1,9 +1,9 @@
 // expect: breaks<[^']*every_send_has_its_receive[^']*device_<1>[^']*send[^']*stage_<1>[^']*device_<2>
 // Device 2 does not take what device 1 sends.
 #include "../mutate.hpp"
-#include <ashlar/catalog.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/valid.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/valid.hpp>
+#include <ashlar/lower/lower.hpp>
 
 using namespace ashlar;
 

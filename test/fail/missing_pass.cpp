@@ -1,7 +1,7 @@
 // expect: breaks<[^']*every_pass_is_present[^']*device_<1>[^']*weight[^']*stage_<1>
 // A block without the weight pass of stage 1.
-#include <ashlar/catalog.hpp>
-#include <ashlar/valid.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/valid.hpp>
 
 using namespace ashlar;
 

@@ -1,9 +1,9 @@
 // expect: breaks<[^']*every_instruction_is_on_its_lane[^']*device_<1>
 // Device 1 receives on the lane that computes: it would keep its passes waiting.
 #include "../mutate.hpp"
-#include <ashlar/catalog.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/valid.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/valid.hpp>
+#include <ashlar/lower/lower.hpp>
 
 using namespace ashlar;
 

@@ -1,9 +1,9 @@
 // expect: breaks<[^']*no_slot_is_overwritten_before_its_last_read[^']*device_<1>[^']*stage_<1>
 // On device 1 the forward of micro-batch 1 keeps its activations where those of micro-batch 0 still are.
 #include "../mutate.hpp"
-#include <ashlar/catalog.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/valid.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/valid.hpp>
+#include <ashlar/lower/lower.hpp>
 
 using namespace ashlar;
 

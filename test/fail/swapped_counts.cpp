@@ -1,6 +1,6 @@
 // expect: (micro_batches|micro_batches_tag)
 // Counts cannot be swapped: a catalog entry takes devices first, then micro-batches.
-#include <ashlar/catalog.hpp>
+#include <ashlar/catalog/entries.hpp>
 
 using namespace ashlar;
 

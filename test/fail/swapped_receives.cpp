@@ -1,9 +1,9 @@
 // expect: breaks<[^']*sends_and_receives_have_the_same_order[^']*device_<1>[^']*stage_<1>[^']*device_<2>
 // Device 2 receives micro-batch 1 first, device 1 sends micro-batch 0 first.
 #include "../mutate.hpp"
-#include <ashlar/catalog.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/valid.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/valid.hpp>
+#include <ashlar/lower/lower.hpp>
 
 using namespace ashlar;
 

@@ -1,7 +1,7 @@
 // expect: breaks<[^']*overlapped_passes_are_a_pair[^']*device_<0>
 // A forward that overlaps a backward which starts later.
-#include <ashlar/catalog.hpp>
-#include <ashlar/valid.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/valid.hpp>
 
 using namespace ashlar;
 

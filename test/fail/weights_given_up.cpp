@@ -1,9 +1,9 @@
 // expect: breaks<[^']*weights_are_resident_when_used[^']*device_<1>[^']*compute[^']*forward
 // Device 1 gives its weights up and computes on them.
 #include "../mutate.hpp"
-#include <ashlar/catalog.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/valid.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/valid.hpp>
+#include <ashlar/lower/lower.hpp>
 
 using namespace ashlar;
 

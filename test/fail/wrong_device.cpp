@@ -1,7 +1,7 @@
 // expect: breaks<[^']*pass_is_on_its_device[^']*device_<1>[^']*stage_<2>[^']*device_<2>
 // A schedule with a forward of stage 2 on device 1.
-#include <ashlar/catalog.hpp>
-#include <ashlar/valid.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/valid.hpp>
 
 using namespace ashlar;
 

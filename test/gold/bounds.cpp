@@ -2,10 +2,10 @@
 // public schedulers reach.
 #include "known_bubbles.hpp"
 #include "static_check.hpp"
-#include <ashlar/bounds.hpp>
-#include <ashlar/catalog.hpp>
-#include <ashlar/check.hpp>
-#include <ashlar/metrics.hpp>
+#include <ashlar/bounds/lower_bound.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/check.hpp>
+#include <ashlar/schedule/metrics.hpp>
 
 #include <nlohmann/json.hpp>
 

@@ -2,9 +2,9 @@
 // of them and the ticks f, b = i + w of forward and backward; swept over many of each.
 #include "gold/peaks_are.hpp"
 #include "static_check.hpp"
-#include <ashlar/catalog.hpp>
-#include <ashlar/check.hpp>
-#include <ashlar/metrics.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/check.hpp>
+#include <ashlar/schedule/metrics.hpp>
 
 #include <algorithm>
 #include <climits>

@@ -3,10 +3,10 @@
 // f, b = i + w of a chunk's forward and backward, and L of a transfer; swept over many of each.
 #include "gold/peaks_are.hpp"
 #include "static_check.hpp"
-#include <ashlar/catalog.hpp>
-#include <ashlar/check.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/metrics.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/check.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/schedule/metrics.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,9 +1,9 @@
 // The building blocks of Controllable Memory: collisions, lifespans and peaks. The paper's table of
 // bubble and memory is in controllable_memory.cpp.
 #include "static_check.hpp"
-#include <ashlar/catalog.hpp>
-#include <ashlar/check.hpp>
-#include <ashlar/metrics.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/check.hpp>
+#include <ashlar/schedule/metrics.hpp>
 
 #include <algorithm>
 #include <string_view>

@@ -4,7 +4,7 @@
 // span of about p / m, 2 p / 3 m, p / 2 m, 0, hence 6 p, 4 p, 3 p, 0 passes of a chunk. Here these are
 // exact, with what a p that is not large adds.
 #include "static_check.hpp"
-#include <ashlar/compare.hpp>
+#include <ashlar/study/compare.hpp>
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
 // Hanayo with one unit of micro-batches is a folded bidirectional schedule: one wave Chimera's, two
 // waves BitPipe's. Its published orders (data/gold/folded) against the folds.
 #include "static_check.hpp"
-#include <ashlar/catalog.hpp>
-#include <ashlar/check.hpp>
-#include <ashlar/fold.hpp>
-#include <ashlar/metrics.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/check.hpp>
+#include <ashlar/schedule/fold.hpp>
+#include <ashlar/schedule/metrics.hpp>
 
 #include <nlohmann/json.hpp>
 

@@ -2,9 +2,9 @@
 // chunk c and device d of the stage, and the ticks f, b = i + w of forward and backward; transfers take
 // none. What is known of other schedules is in closed_forms_bidirectional.cpp.
 #include "static_check.hpp"
-#include <ashlar/catalog.hpp>
-#include <ashlar/metrics.hpp>
-#include <ashlar/transfers.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/lower/transfer_events.hpp>
+#include <ashlar/schedule/metrics.hpp>
 
 #include <algorithm>
 #include <initializer_list>

@@ -1,9 +1,9 @@
 // Orders and times that other systems' schedulers gave (data/gold/orders, a file a schedule; each case
 // names its source), against the catalog's schedule of that name.
 #include "static_check.hpp"
-#include <ashlar/catalog.hpp>
-#include <ashlar/check.hpp>
-#include <ashlar/metrics.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/check.hpp>
+#include <ashlar/schedule/metrics.hpp>
 
 #include <nlohmann/json.hpp>
 

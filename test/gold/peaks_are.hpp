@@ -1,6 +1,6 @@
 #pragma once
 
-#include <ashlar/metrics.hpp>
+#include <ashlar/schedule/metrics.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,8 +2,8 @@
 // that is reached quickly.
 #include "known_bubbles.hpp"
 #include "static_check.hpp"
-#include <ashlar/check.hpp>
-#include <ashlar/search.hpp>
+#include <ashlar/check/check.hpp>
+#include <ashlar/search/search.hpp>
 
 #include <algorithm>
 #include <cstdint>

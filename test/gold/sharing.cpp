@@ -1,10 +1,10 @@
 // How often weights are gathered and gradients reduced under full sharding, as published implementations
 // do it (data/gold/fsdp.json: orders of passes, and counts a device), and closed forms of the counts.
-#include <ashlar/catalog.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/metrics.hpp>
-#include <ashlar/prove.hpp>
-#include <ashlar/squeeze.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/prove/prove.hpp>
+#include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/squeeze.hpp>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

@@ -2,10 +2,10 @@
 // against the catalog at the same peak: neither span nor makespan may be longer, almost always after a
 // short search. And the lower bounds that no schedule may beat.
 #include "static_check.hpp"
-#include <ashlar/catalog.hpp>
-#include <ashlar/check.hpp>
-#include <ashlar/metrics.hpp>
-#include <ashlar/reorder.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/check.hpp>
+#include <ashlar/optimize/reorder.hpp>
+#include <ashlar/schedule/metrics.hpp>
 
 #include <nlohmann/json.hpp>
 

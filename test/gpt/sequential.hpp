@@ -4,9 +4,9 @@
 
 #include "gpt/tensor.hpp"
 #include "gpt/worker.hpp"
-#include <ashlar/instruction.hpp>
-#include <ashlar/pass.hpp>
-#include <ashlar/run.hpp>
+#include <ashlar/core/pass.hpp>
+#include <ashlar/program/instruction.hpp>
+#include <ashlar/run/interpreter.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -2,8 +2,8 @@
 // back-propagation.
 #include "../conformance.hpp"
 
-#include <ashlar/freeze.hpp>
 #include <ashlar/host/runtime.hpp>
+#include <ashlar/program/freeze.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,9 @@
 // A step that cannot end well ends soon, with the reason, and the next one runs.
 #include "../shapes.hpp"
 #include "../small_network.hpp"
-#include <ashlar/catalog.hpp>
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/host/runtime.hpp>
-#include <ashlar/lower.hpp>
+#include <ashlar/lower/lower.hpp>
 
 #include <doctest/doctest.h>
 

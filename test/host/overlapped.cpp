@@ -1,9 +1,9 @@
 // How the engine runs an overlapped pair.
 #include "../small_network.hpp"
-#include <ashlar/catalog.hpp>
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/host/runtime.hpp>
 #include <ashlar/host/sequential.hpp>
-#include <ashlar/lower.hpp>
+#include <ashlar/lower/lower.hpp>
 
 #include <doctest/doctest.h>
 
@@ -34,7 +34,7 @@ static_assert(worker<overlapping_network>);
 
 int pairs_in(program const& p) {
   int count = 0;
-  for (instruction const& i : p.instructions) count += i.with_next;
+  for (instruction const& i : p.instructions) count += i.overlaps_next;
   return count;
 }
 
@@ -104,11 +104,11 @@ TEST_CASE("engine: both parts of a pair wait before either begins, and are done 
     for (int i = 0; i < plan.size(); ++i) {
       notes n;
       interpret(plan, i, w, n);
-      if (i > 0 && plan.at(i - 1).what.with_next) {
+      if (i > 0 && plan.at(i - 1).what.overlaps_next) {
         CHECK(n.all.empty());  // done already
         continue;
       }
-      int const parts = plan.at(i).what.with_next ? 2 : 1;
+      int const parts = plan.at(i).what.overlaps_next ? 2 : 1;
       pairs += parts - 1;
       std::size_t waited = plan.waits_of(i).size();
       if (parts == 2) waited += plan.waits_of(i + 1).size();

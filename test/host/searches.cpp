@@ -1,9 +1,9 @@
 // Schedules that a search found, run on threads: the bits of the sequential reference.
 #include "small_network.hpp"
-#include <ashlar/check.hpp>
+#include <ashlar/check/check.hpp>
 #include <ashlar/host/runtime.hpp>
 #include <ashlar/host/sequential.hpp>
-#include <ashlar/search.hpp>
+#include <ashlar/search/search.hpp>
 
 #include <doctest/doctest.h>
 

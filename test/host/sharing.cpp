@@ -1,10 +1,10 @@
 // Data-parallel ranks on the host: the bits of the sequential reference, whatever is shared and when.
 #include "../shapes.hpp"
 #include "../team.hpp"
-#include <ashlar/catalog.hpp>
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/host/runtime.hpp>
 #include <ashlar/host/sequential.hpp>
-#include <ashlar/lower.hpp>
+#include <ashlar/lower/lower.hpp>
 
 #include <doctest/doctest.h>
 

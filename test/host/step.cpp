@@ -1,9 +1,9 @@
 // What happens within a step: no allocation, and times that agree with the waits.
 #include "../small_network.hpp"
-#include <ashlar/catalog.hpp>
-#include <ashlar/hazards.hpp>
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/host/runtime.hpp>
-#include <ashlar/lower.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/program/hazards.hpp>
 
 #include <doctest/doctest.h>
 

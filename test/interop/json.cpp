@@ -1,5 +1,5 @@
 // The JSON object of a schedule.
-#include <ashlar/catalog.hpp>
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/interop/json.hpp>
 
 #include <doctest/doctest.h>

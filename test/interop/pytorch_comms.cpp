@@ -1,11 +1,11 @@
 // The CSV with communication: what is written is read again and proved; what is wrong is refused with
 // its place and rule; nothing that is read ever fails in another way.
 #include "looped_file.hpp"
-#include <ashlar/catalog.hpp>
-#include <ashlar/compose.hpp>
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/interop/pytorch_comms.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
-#include <ashlar/lower.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/schedule/compose.hpp>
 
 #include <doctest/doctest.h>
 

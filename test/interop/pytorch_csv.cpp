@@ -1,9 +1,9 @@
 // The compute-only CSV: what is written is read again, and what is wrong is refused with its place and
 // rule.
-#include <ashlar/catalog.hpp>
-#include <ashlar/check_schedule.hpp>
-#include <ashlar/compose.hpp>
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
+#include <ashlar/schedule/check.hpp>
+#include <ashlar/schedule/compose.hpp>
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 #include "oracle/machine.hpp"
 #include "oracle/mutation.hpp"
 #include "oracle/samples.hpp"
-#include <ashlar/prove.hpp>
+#include <ashlar/prove/prove.hpp>
 
 #include <sstream>
 #include <string>
@@ -30,7 +30,7 @@ inline std::string written_out(program const& p) {
       out << "  " << d << '[' << index++ << "] lane " << i.lane << ' ' << codes[static_cast<int>(i.code)]
           << ' ' << "FRBIWx"[static_cast<int>(i.what.kind)] << " stage " << i.what.stage
           << " micro-batch " << i.what.micro_batch << " to " << i.to << " peer " << i.peer
-          << (i.with_next ? " with next :" : " :");
+          << (i.overlaps_next ? " with next :" : " :");
       for (operand const& o : p.view().operands_of(i))
         out << ' ' << uses[static_cast<int>(o.how)] << o.slot;
       out << '\n';

@@ -64,7 +64,7 @@ class machine {
     step const& s = all_.all()[all_.queues()[queue][at]];
     for (std::size_t j : all_.after(s))
       if (!has_ended(now, all_.all()[j])) return nullptr;
-    if (s.what.with_next)
+    if (s.what.overlaps_next)
       for (std::size_t j : all_.after(all_.overlapped_with(s)))
         if (!has_ended(now, all_.all()[j])) return nullptr;
     return &s;
@@ -84,7 +84,7 @@ class machine {
       if (other == nullptr || other->what.code != opcode::receive || other->what.peer != own) return {};
       return {&s, other};
     }
-    if (s.what.with_next) return {&s, &all_.overlapped_with(s)};
+    if (s.what.overlaps_next) return {&s, &all_.overlapped_with(s)};
     if (s.what.code == opcode::compute) return {&s};
     std::vector<step const*> together;
     for (int node : all_.meeting(s)) {

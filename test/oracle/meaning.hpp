@@ -3,7 +3,7 @@
 #pragma once
 
 #include "oracle/state.hpp"
-#include <ashlar/program.hpp>
+#include <ashlar/program/program.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // Random changes of a program, most of them for the worse.
 #pragma once
 
-#include <ashlar/program.hpp>
+#include <ashlar/program/program.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -194,7 +194,7 @@ class draft {
       case mutation::give_operand_a_new_slot:
         return new_slot(l, m == mutation::give_value_a_new_slot ? at : stream.size());
       case mutation::change_pairing:
-        l.what.with_next = !l.what.with_next;
+        l.what.overlaps_next = !l.what.overlaps_next;
         return true;
     }
     return false;

@@ -2,8 +2,8 @@
 // uneven costs; each with both sorts of transfer lanes.
 #pragma once
 
-#include <ashlar/catalog.hpp>
-#include <ashlar/lower.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/lower/lower.hpp>
 
 #include <array>
 #include <string>

@@ -1,7 +1,7 @@
 // Where a run of a program stands.
 #pragma once
 
-#include <ashlar/program.hpp>
+#include <ashlar/program/program.hpp>
 
 #include <cstddef>
 #include <cstdint>

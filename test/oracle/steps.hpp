@@ -134,7 +134,7 @@ class steps {
     if (device_a == device_b)
       return index_b < index_a
              && (a.what.lane == b.what.lane || conflict(a, b)
-                 || (a.what.with_next && conflict(overlapped_with(a), b)));
+                 || (a.what.overlaps_next && conflict(overlapped_with(a), b)));
     if (a.what.code == opcode::reduce || a.what.code == opcode::statistics) return meet(a, b);
     bool const opposite = (a.what.code == opcode::send && b.what.code == opcode::receive)
                           || (a.what.code == opcode::receive && b.what.code == opcode::send);
@@ -184,11 +184,11 @@ class steps {
   // Of the device that was added last.
   void judge_pairs() {
     for (std::size_t i = node_begin_.back(); i < all_.size(); ++i) {
-      if (!all_[i].what.with_next) continue;
+      if (!all_[i].what.overlaps_next) continue;
       bool const follows = i + 1 < all_.size();
       instruction const& ahead = all_[i].what;
       instruction const& back = all_[follows ? i + 1 : i].what;
-      if (!follows || back.with_next || ahead.code != opcode::compute || back.code != opcode::compute
+      if (!follows || back.overlaps_next || ahead.code != opcode::compute || back.code != opcode::compute
           || ahead.what.kind != pass_kind::forward || back.what.kind != pass_kind::backward
           || ahead.lane != back.lane || conflict(all_[i], all_[i + 1]))
         fail(all_[i], "overlapped with what it cannot be");

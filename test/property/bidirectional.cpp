@@ -1,10 +1,10 @@
 // The laws of schedules in two directions: they are their own mirror image, and fold in the middle.
 #include "random.hpp"
-#include <ashlar/catalog.hpp>
-#include <ashlar/check.hpp>
-#include <ashlar/compose.hpp>
-#include <ashlar/fold.hpp>
-#include <ashlar/metrics.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/check.hpp>
+#include <ashlar/schedule/compose.hpp>
+#include <ashlar/schedule/fold.hpp>
+#include <ashlar/schedule/metrics.hpp>
 
 #include <doctest/doctest.h>
 

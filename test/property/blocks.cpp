@@ -1,12 +1,12 @@
 // Laws of the operations on blocks.
 #include "random.hpp"
 #include "static_check.hpp"
-#include <ashlar/check.hpp>
-#include <ashlar/compose.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/metrics.hpp>
-#include <ashlar/repeat.hpp>
-#include <ashlar/squeeze.hpp>
+#include <ashlar/check/check.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/schedule/compose.hpp>
+#include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/repeat.hpp>
+#include <ashlar/schedule/squeeze.hpp>
 
 #include <tuple>
 

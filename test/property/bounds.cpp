@@ -4,9 +4,9 @@
 #include "random.hpp"
 #include "random_cases.hpp"
 #include "static_check.hpp"
-#include <ashlar/bounds.hpp>
-#include <ashlar/catalog.hpp>
-#include <ashlar/check.hpp>
+#include <ashlar/bounds/lower_bound.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/check.hpp>
 
 #include <algorithm>
 #include <string>

@@ -1,8 +1,8 @@
 // Laws between schedules of the looped and wave placements: what is a special case of what, and that
 // time reversed they are themselves.
-#include <ashlar/catalog.hpp>
-#include <ashlar/check.hpp>
-#include <ashlar/compose.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/check.hpp>
+#include <ashlar/schedule/compose.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,10 +2,10 @@
 #include "alive.hpp"
 #include "random.hpp"
 #include "static_check.hpp"
-#include <ashlar/check.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/repeat.hpp>
-#include <ashlar/squeeze.hpp>
+#include <ashlar/check/check.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/schedule/repeat.hpp>
+#include <ashlar/schedule/squeeze.hpp>
 
 using namespace random_case;
 

@@ -1,11 +1,11 @@
 // Laws of the operations on schedules.
 #include "random.hpp"
 #include "static_check.hpp"
-#include <ashlar/check.hpp>
-#include <ashlar/compose.hpp>
-#include <ashlar/metrics.hpp>
-#include <ashlar/repeat.hpp>
-#include <ashlar/squeeze.hpp>
+#include <ashlar/check/check.hpp>
+#include <ashlar/schedule/compose.hpp>
+#include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/repeat.hpp>
+#include <ashlar/schedule/squeeze.hpp>
 
 #include <map>
 #include <tuple>

@@ -2,8 +2,8 @@
 #include "random.hpp"
 #include "random_cases.hpp"
 #include "static_check.hpp"
-#include <ashlar/check.hpp>
-#include <ashlar/search.hpp>
+#include <ashlar/check/check.hpp>
+#include <ashlar/search/search.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -1,13 +1,13 @@
 // Simulated programs of random schedules.
 #include "random.hpp"
 #include "static_check.hpp"
-#include <ashlar/check.hpp>
-#include <ashlar/hazards.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/metrics.hpp>
-#include <ashlar/repeat.hpp>
-#include <ashlar/simulate.hpp>
-#include <ashlar/squeeze.hpp>
+#include <ashlar/check/check.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/program/hazards.hpp>
+#include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/repeat.hpp>
+#include <ashlar/schedule/squeeze.hpp>
+#include <ashlar/simulate/simulate.hpp>
 
 #include <algorithm>
 #include <numeric>

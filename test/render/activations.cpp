@@ -1,8 +1,8 @@
 // The memory curve: its highest step is the peak, its area the sum of all lifespans.
 #include "shapes.hpp"
-#include <ashlar/catalog.hpp>
-#include <ashlar/metrics.hpp>
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/render/activations.hpp>
+#include <ashlar/schedule/metrics.hpp>
 
 #include <doctest/doctest.h>
 

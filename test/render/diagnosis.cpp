@@ -1,8 +1,8 @@
 // A diagnosis becomes one sentence that names the place, the rule and its numbers.
-#include <ashlar/bounds.hpp>
-#include <ashlar/catalog.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/prove.hpp>
+#include <ashlar/bounds/lower_bound.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/prove/prove.hpp>
 #include <ashlar/render/diagnosis.hpp>
 
 #include <doctest/doctest.h>

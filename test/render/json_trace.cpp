@@ -1,7 +1,7 @@
 // Chrome traces are JSON, and hold what they are given.
-#include <ashlar/catalog.hpp>
-#include <ashlar/metrics.hpp>
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/render/chrome_trace.hpp>
+#include <ashlar/schedule/metrics.hpp>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

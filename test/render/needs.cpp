@@ -1,7 +1,7 @@
 // What passes wait for, in numbers.
 #include "shapes.hpp"
+#include <ashlar/program/names.hpp>
 #include <ashlar/render/needs.hpp>
-#include <ashlar/render/token.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SVG pictures: well-formed, complete, and safe with any title.
 #include "shapes.hpp"
-#include <ashlar/catalog.hpp>
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/render/svg.hpp>
 
 #include <doctest/doctest.h>

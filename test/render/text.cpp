@@ -1,6 +1,6 @@
 // Text pictures: equal to the committed ones, within their width, each pass in its place.
 #include "render/pictures.hpp"
-#include <ashlar/catalog.hpp>
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/render/text.hpp>
 
 #include <doctest/doctest.h>

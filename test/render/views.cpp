@@ -1,6 +1,6 @@
 // Lazy views: every pass and instruction once, filters that combine, gaps that add up.
-#include <ashlar/catalog.hpp>
-#include <ashlar/lower.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/lower/lower.hpp>
 #include <ashlar/views.hpp>
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 // Every published schedule at 8 devices and 32 micro-batches: the block, and the schedule repeated and
 // squeezed.
-#include <ashlar/catalog.hpp>
-#include <ashlar/valid.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/valid.hpp>
 
 #include <cstddef>
 #include <utility>

@@ -1,8 +1,8 @@
 // A checked program as static data.
-#include <ashlar/catalog.hpp>
-#include <ashlar/freeze.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/valid.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/valid.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/program/freeze.hpp>
 
 using namespace ashlar;
 

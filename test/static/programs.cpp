@@ -1,7 +1,7 @@
 // Every published schedule at 4 devices and 8 micro-batches, as a program.
-#include <ashlar/catalog.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/valid.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/valid.hpp>
+#include <ashlar/lower/lower.hpp>
 
 #include <cstddef>
 #include <string_view>

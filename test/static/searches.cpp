@@ -1,10 +1,10 @@
 // Searches while compiling, from one micro-batch after the other to the best that there is.
-#include <ashlar/bounds.hpp>
-#include <ashlar/check.hpp>
-#include <ashlar/improve.hpp>
+#include <ashlar/bounds/lower_bound.hpp>
+#include <ashlar/check/check.hpp>
+#include <ashlar/model/device_speeds.hpp>
+#include <ashlar/optimize/improve.hpp>
 #include <ashlar/search/byte_limit.hpp>
 #include <ashlar/search/seeds.hpp>
-#include <ashlar/speeds.hpp>
 
 using namespace ashlar;
 

@@ -1,8 +1,8 @@
 // Programs simulated while compiling.
-#include <ashlar/catalog.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/metrics.hpp>
-#include <ashlar/simulate.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/schedule/metrics.hpp>
+#include <ashlar/simulate/simulate.hpp>
 
 using namespace ashlar;
 

@@ -1,9 +1,9 @@
 // Schedules of every family at 8 devices and 32 micro-batches, as programs. (All entries have their
 // programs proved at 4 devices and 8 micro-batches in static/programs.cpp.)
-#include <ashlar/catalog.hpp>
-#include <ashlar/freeze.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/valid.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/valid.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/program/freeze.hpp>
 
 using namespace ashlar;
 

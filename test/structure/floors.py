@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The floors of docs/design.md hold: no header includes one of a higher floor, every header is on the list, and the
-umbrella reaches all but what stands apart or needs more than the standard library.
+"""The floors of docs/design.md hold: a folder includes only folders above it on the list, headers of a folder do not
+include each other in a circle, every folder is on the list and has an umbrella, and umbrellas hold nothing but includes.
 
 usage: floors.py ROOT
 """
@@ -8,102 +8,82 @@ import re
 import sys
 from pathlib import Path
 
-CORE = 5  # floors up to this one need the standard library only
 STREAMS = {"string", "iostream", "istream", "ostream", "sstream", "fstream", "iosfwd", "iomanip", "regex", "locale"}
+TEXT = {"program/names.hpp"}  # text for those who print; nothing without strings includes it
 THIRD_PARTY = {"views.hpp": "range/v3/", "interop/json.hpp": "nlohmann/"}
 
 
-def without_remarks(line):
-    """The line without its (possibly nested) parentheses."""
-    while (shorter := re.sub(r"\([^()]*\)", " ", line)) != line:
-        line = shorter
-    return line
-
-
-def headers_named(line):
-    """The .hpp patterns of a line, with render/{text,svg}.hpp spelt out."""
-    def spell(match):
-        return " ".join(match[1] + word.strip() + match[3] for word in match[2].split(","))
-
-    line = re.sub(r"([\w*./]*)\{([^{}]*)\}([\w*./]*)", spell, line)
-    return re.findall(r"[\w*./]*\w*\*?\.hpp", line)
-
-
-def floor_table(design):
-    """From pattern to floor.  The umbrella is above all floors, and what stands apart above the umbrella."""
-    for block in re.findall(r"^```text\n(.*?)^```", design, re.M | re.S):
-        if not re.search(r"^\s*floor 0\b", block, re.M):
-            continue
-        rows = [re.match(r"\s*(?:floor (\d+)|(apart)|(ashlar\.hpp))\s", line) for line in block.splitlines()]
-        lines = block.splitlines()
-        floors = {}
-        highest = max(int(row[1]) for row in rows if row and row[1])
-        for row, line in zip(rows, lines):
-            if not row:
-                continue
-            floor = int(row[1]) if row[1] else highest + (2 if row[2] else 1)
-            names = ["ashlar.hpp"] if row[3] else headers_named(without_remarks(line))
-            floors.update((name, floor) for name in names)
-        return floors
-    sys.exit("docs/design.md has no ```text block with a line `floor 0 …`")
-
-
 def read_floors(root):
-    """From header (relative to include/ashlar) to floor, and what is wrong with the list itself."""
-    include = root / "include" / "ashlar"
-    design = root / "docs" / "design.md"
-    if not design.is_file():
-        sys.exit("docs/design.md, which holds the list of floors, does not exist")
-    table = floor_table(design.read_text())
-    wrong = []
-    floors = {}
-    for pattern, floor in table.items():
-        if "*" not in pattern:
-            if (include / pattern).is_file():
-                floors[pattern] = floor
-            else:
-                wrong.append(f"docs/design.md lists {pattern}, which does not exist")
-    for header in sorted(include.rglob("*.hpp")):
-        name = header.relative_to(include).as_posix()
-        if name in floors:
+    """The folders in order, and those that need neither strings nor streams."""
+    design = (root / "docs" / "design.md").read_text()
+    for block in re.findall(r"^```text\n(.*?)^```", design, re.M | re.S):
+        if not re.search(r"^ *core/ ", block, re.M):
             continue
-        found = [floor for pattern, floor in table.items() if "*" in pattern and header.match("ashlar/" + pattern)]
-        if found:
-            floors[name] = found[0]
-        else:
-            wrong.append(f"{name} stands on no floor of docs/design.md")
-    return floors, wrong
+        order, plain, above = [], set(), True
+        for line in block.splitlines():
+            above = above and not line.startswith("--")
+            for room in re.findall(r"^ *(\w+)/ ", line):
+                order.append(room)
+                if above:
+                    plain.add(room)
+        return order, plain
+    sys.exit("docs/design.md has no ```text block with a line `core/ …`")
 
 
 def includes(path):
     return re.findall(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', path.read_text(), re.M)
 
 
+def core_headers(root):
+    """The headers that need neither strings nor streams, and so compile in a .cu file."""
+    include = root / "include" / "ashlar"
+    _, plain = read_floors(root)
+    return sorted(header.relative_to(include).as_posix() for room in plain for header in (include / room).glob("*.hpp"))
+
+
 def main():
     root = Path(sys.argv[1])
     include = root / "include" / "ashlar"
-    floors, wrong = read_floors(root)
-    uses = {name: [] for name in floors}
-    for name, floor in floors.items():
-        for bracket, target in includes(include / name):
-            if bracket == '"' and (include / name).parent.joinpath(target).is_file():
-                target = "ashlar/" + (include / name).parent.joinpath(target).resolve().relative_to(include).as_posix()
-            if target.startswith("ashlar/"):
+    order, plain = read_floors(root)
+    rank = {room: number for number, room in enumerate(order)}
+    wrong = [f"docs/design.md lists {room}/, which does not exist" for room in order if not (include / room).is_dir()]
+    uses = {}
+    for header in sorted(include.rglob("*.hpp")):
+        name = header.relative_to(include).as_posix()
+        room, is_top = header.parent.name, header.parent == include
+        if is_top and name not in THIRD_PARTY:
+            if header.stem != "ashlar" and header.stem not in rank:
+                wrong.append(f"{name} is the umbrella of no folder")
+            rest = re.sub(r"^(//.*|#pragma once|#include .*|)$", "", header.read_text(), flags=re.M).strip()
+            if rest:
+                wrong.append(f"{name} holds more than includes")
+        elif not is_top and room not in rank:
+            wrong.append(f"{name}: docs/design.md does not list {room}/")
+            continue
+        uses[name] = []
+        for bracket, target in includes(header):
+            if bracket == '"':
+                wrong.append(f"{name} includes \"{target}\": headers are named from the top, in angle brackets")
+            elif target.startswith("ashlar/"):
                 used = target.removeprefix("ashlar/")
-                if used not in floors:
-                    if not (include / used).is_file():
-                        wrong.append(f"{name} includes <{target}>, which is no header of include/")
-                elif floors[used] > floor:
-                    wrong.append(f"{name} (floor {floor}) includes {used} (floor {floors[used]})")
-                else:
-                    uses[name].append(used)
+                uses[name].append(used)
+                if not (include / used).is_file():
+                    wrong.append(f"{name} includes <{target}>, which does not exist")
+                elif is_top:
+                    continue
+                elif "/" not in used:
+                    wrong.append(f"{name} includes the umbrella <{target}>")
+                elif (other := used.split("/")[0]) != room and rank.get(other, len(rank)) >= rank[room]:
+                    wrong.append(f"{name} includes <{target}>: {other}/ is not above {room}/")
+                elif used in TEXT and room in plain:
+                    wrong.append(f"{name} includes <{target}>, which needs strings")
             elif "/" in target or target.endswith((".h", ".hpp")):
                 if not (allowed := THIRD_PARTY.get(name)) or not target.startswith(allowed):
                     wrong.append(f"{name} includes <{target}>: the standard library is all that it may need")
-            elif floor <= CORE and target in STREAMS:
-                wrong.append(f"{name} (floor {floor}) includes <{target}>: no strings and streams below floor {CORE + 1}")
+            elif room in plain and target in STREAMS and name not in TEXT:
+                wrong.append(f"{name} includes <{target}>: no strings and streams in {room}/")
+    wrong += [f"{room}/ has no umbrella {room}.hpp" for room in order if not (include / f"{room}.hpp").is_file()]
 
-    # On one floor a header may use its neighbour, but not in a circle.
     done, path = set(), []
 
     def walk(name):
@@ -111,7 +91,7 @@ def main():
             wrong.append("a circle: " + " -> ".join([*path[path.index(name):], name]))
         elif name not in done:
             path.append(name)
-            for used in uses[name]:
+            for used in uses.get(name, []):
                 walk(used)
             path.pop()
             done.add(name)
@@ -119,13 +99,9 @@ def main():
     for name in uses:
         walk(name)
 
-    done.clear()
-    walk("ashlar.hpp")
-    wrong += [f"ashlar.hpp does not reach {name}" for name in floors if name not in done and name not in THIRD_PARTY]
-
     for line in sorted(set(wrong)):
         print(line)
-    print(f"{len(floors)} headers on {len(set(floors.values()))} floors, {len(set(wrong))} complaints")
+    print(f"{len(uses)} headers in {len(order)} folders, {len(set(wrong))} complaints")
     return bool(wrong)
 
 

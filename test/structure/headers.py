@@ -3,7 +3,7 @@
 
 usage: headers.py --root ROOT --compiler PATH --kind host|nvcc [--also views.hpp …] [--jobs N]
 
-With nvcc, the core headers (floors 0 to 5) are compiled as .cu, through both of its front ends, all as one:
+With nvcc, the core headers (those that need neither strings nor streams) are compiled as .cu, through both of its front ends, all as one:
 nvcc puts headers of its own before a file, and whether one of ours stands alone is for the host compilers to see.
 """
 import argparse
@@ -13,7 +13,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from floors import CORE, THIRD_PARTY, read_floors
+from floors import TEXT, THIRD_PARTY, core_headers
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 
@@ -37,8 +37,7 @@ def main():
     include = options.root / "include" / "ashlar"
     backend = options.root / "backends" / "host" / "include" / "ashlar"
     if options.kind == "nvcc":
-        floors, _ = read_floors(options.root)
-        groups = [sorted(name for name, floor in floors.items() if floor <= CORE)]
+        groups = [[name for name in core_headers(options.root) if name not in TEXT]]
     else:
         names = [header.relative_to(include).as_posix() for header in include.rglob("*.hpp")]
         names = [name for name in names if name not in THIRD_PARTY or name in options.also]

@@ -1,6 +1,6 @@
 // The tool from end to end: each subcommand does what it says.
 #include "tool/run_tool.hpp"
-#include <ashlar/catalog.hpp>
+#include <ashlar/catalog/entries.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // `ashlar compare` from end to end.
 #include "tool/run_tool.hpp"
-#include <ashlar/catalog.hpp>
+#include <ashlar/catalog/entries.hpp>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

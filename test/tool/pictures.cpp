@@ -1,6 +1,6 @@
 // Pictures from the command line: what the options add, and what is refused.
 #include "tool/run_tool.hpp"
-#include <ashlar/catalog.hpp>
+#include <ashlar/catalog/entries.hpp>
 
 #include <doctest/doctest.h>
 

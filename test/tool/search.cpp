@@ -1,8 +1,8 @@
 // `ashlar search` and `ashlar frontier` from end to end.
 #include "tool/refusals.hpp"
 #include "tool/searching.hpp"
-#include <ashlar/catalog.hpp>
-#include <ashlar/metrics.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/schedule/metrics.hpp>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <ashlar/bounds/workload.hpp>
-#include <ashlar/ids.hpp>
+#include <ashlar/core/ids.hpp>
 
 #include <cstddef>
 #include <vector>

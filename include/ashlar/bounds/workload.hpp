@@ -1,11 +1,11 @@
 // What every schedule of a model has to do on given devices, whatever its order.
 #pragma once
 
-#include <ashlar/check_block.hpp>
-#include <ashlar/cost.hpp>
-#include <ashlar/metrics.hpp>
-#include <ashlar/placement.hpp>
-#include <ashlar/schedule.hpp>
+#include <ashlar/block/check.hpp>
+#include <ashlar/core/cost.hpp>
+#include <ashlar/model/placement.hpp>
+#include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/schedule.hpp>
 
 #include <algorithm>
 #include <cstddef>

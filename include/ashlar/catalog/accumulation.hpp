@@ -2,9 +2,9 @@
 // micro-batches. Lamy-Poirier: Breadth-First Pipeline Parallelism (2022), section 3.
 #pragma once
 
-#include <ashlar/block.hpp>
+#include <ashlar/block/block.hpp>
 #include <ashlar/catalog/breadth_first.hpp>
-#include <ashlar/ids.hpp>
+#include <ashlar/core/ids.hpp>
 
 namespace ashlar::catalog {
 

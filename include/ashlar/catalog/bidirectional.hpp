@@ -2,8 +2,8 @@
 // image, so that the two fill each other's gaps.
 #pragma once
 
-#include <ashlar/block_algebra.hpp>
-#include <ashlar/ids.hpp>
+#include <ashlar/block/algebra.hpp>
+#include <ashlar/core/ids.hpp>
 
 #include <utility>
 

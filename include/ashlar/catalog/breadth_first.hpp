@@ -2,9 +2,9 @@
 // begins. Lamy-Poirier: Breadth-First Pipeline Parallelism (2022), section 4 and appendix.
 #pragma once
 
-#include <ashlar/block.hpp>
+#include <ashlar/block/block.hpp>
 #include <ashlar/catalog/shape.hpp>
-#include <ashlar/ids.hpp>
+#include <ashlar/core/ids.hpp>
 
 #include <cstddef>
 #include <vector>

@@ -4,15 +4,15 @@
 // (2021), section 2.2.2; Lamy-Poirier: Breadth-First Pipeline Parallelism (2022), which named it.
 #pragma once
 
-#include <ashlar/block_algebra.hpp>
+#include <ashlar/block/algebra.hpp>
 #include <ashlar/catalog/one_f_one_b.hpp>
 #include <ashlar/catalog/orders.hpp>
 #include <ashlar/catalog/shape.hpp>
 #include <ashlar/catalog/zb_h1.hpp>
-#include <ashlar/compose.hpp>
-#include <ashlar/ids.hpp>
-#include <ashlar/repeat.hpp>
-#include <ashlar/squeeze.hpp>
+#include <ashlar/core/ids.hpp>
+#include <ashlar/schedule/compose.hpp>
+#include <ashlar/schedule/repeat.hpp>
+#include <ashlar/schedule/squeeze.hpp>
 
 #include <cstddef>
 #include <initializer_list>

@@ -8,7 +8,7 @@
 #pragma once
 
 #include <ashlar/catalog/shape.hpp>
-#include <ashlar/schedule.hpp>
+#include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
 #include <utility>

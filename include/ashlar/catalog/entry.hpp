@@ -1,10 +1,10 @@
 // One published schedule: what it is, how it is built, which shapes it is for.
 #pragma once
 
-#include <ashlar/block.hpp>
+#include <ashlar/block/block.hpp>
 #include <ashlar/catalog/shape.hpp>
-#include <ashlar/repeat.hpp>
-#include <ashlar/squeeze.hpp>
+#include <ashlar/schedule/repeat.hpp>
+#include <ashlar/schedule/squeeze.hpp>
 
 #include <initializer_list>
 

@@ -3,10 +3,10 @@
 // section 4.
 #pragma once
 
-#include <ashlar/block_algebra.hpp>
-#include <ashlar/compose.hpp>
-#include <ashlar/ids.hpp>
-#include <ashlar/repeat.hpp>
+#include <ashlar/block/algebra.hpp>
+#include <ashlar/core/ids.hpp>
+#include <ashlar/schedule/compose.hpp>
+#include <ashlar/schedule/repeat.hpp>
 
 namespace ashlar::catalog {
 

@@ -1,8 +1,8 @@
 // GPipe: all forwards, then all backwards. Huang et al., GPipe (2019), figure 2.
 #pragma once
 
-#include <ashlar/block.hpp>
-#include <ashlar/ids.hpp>
+#include <ashlar/block/block.hpp>
+#include <ashlar/core/ids.hpp>
 
 namespace ashlar::catalog {
 

@@ -3,7 +3,7 @@
 // Narayanan et al., Megatron-LM (2021), for g = p.
 #pragma once
 
-#include <ashlar/schedule.hpp>
+#include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
 #include <utility>

@@ -2,9 +2,9 @@
 // Liu, Cheng, Zhou, You: Hanayo, Harnessing Wave-like Pipeline Parallelism (2023), section 3.
 #pragma once
 
-#include <ashlar/block.hpp>
+#include <ashlar/block/block.hpp>
 #include <ashlar/catalog/shape.hpp>
-#include <ashlar/ids.hpp>
+#include <ashlar/core/ids.hpp>
 
 #include <algorithm>
 #include <limits>

@@ -3,8 +3,8 @@
 // Model Parallelism (2022), section 4.
 #pragma once
 
-#include <ashlar/block_algebra.hpp>
-#include <ashlar/ids.hpp>
+#include <ashlar/block/algebra.hpp>
+#include <ashlar/core/ids.hpp>
 
 namespace ashlar::catalog {
 

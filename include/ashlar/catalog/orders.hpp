@@ -2,7 +2,7 @@
 // turn after a warm-up.
 #pragma once
 
-#include <ashlar/pass.hpp>
+#include <ashlar/core/pass.hpp>
 
 #include <cstddef>
 #include <vector>

@@ -8,10 +8,10 @@
 #include <ashlar/catalog/v_family.hpp>
 #include <ashlar/catalog/zb_h1.hpp>
 #include <ashlar/catalog/zb_h2.hpp>
-#include <ashlar/compose.hpp>
-#include <ashlar/improve.hpp>
-#include <ashlar/repeat.hpp>
-#include <ashlar/squeeze.hpp>
+#include <ashlar/optimize/improve.hpp>
+#include <ashlar/schedule/compose.hpp>
+#include <ashlar/schedule/repeat.hpp>
+#include <ashlar/schedule/squeeze.hpp>
 
 #include <vector>
 

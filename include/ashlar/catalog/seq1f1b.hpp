@@ -2,9 +2,9 @@
 // Sequence-Level Pipeline Parallelism (2024), section 3.
 #pragma once
 
-#include <ashlar/block.hpp>
+#include <ashlar/block/block.hpp>
 #include <ashlar/catalog/shape.hpp>
-#include <ashlar/ids.hpp>
+#include <ashlar/core/ids.hpp>
 
 #include <cstddef>
 #include <vector>

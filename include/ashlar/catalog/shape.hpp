@@ -1,10 +1,10 @@
 // What a catalog entry is built for, and what it says to shapes that it cannot be built for.
 #pragma once
 
-#include <ashlar/cost.hpp>
-#include <ashlar/diagnosis.hpp>
-#include <ashlar/ids.hpp>
-#include <ashlar/improver.hpp>
+#include <ashlar/core/cost.hpp>
+#include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/ids.hpp>
+#include <ashlar/optimize/justification.hpp>
 
 #include <cstdint>
 #include <initializer_list>

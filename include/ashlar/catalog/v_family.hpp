@@ -6,8 +6,8 @@
 // how long the turns wait, so that the passes of a device differ modulo the interval of six.
 #pragma once
 
-#include <ashlar/block_algebra.hpp>
-#include <ashlar/ids.hpp>
+#include <ashlar/block/algebra.hpp>
+#include <ashlar/core/ids.hpp>
 
 namespace ashlar::catalog {
 

@@ -3,8 +3,8 @@
 // (2023), section 2.2.
 #pragma once
 
-#include <ashlar/block.hpp>
-#include <ashlar/ids.hpp>
+#include <ashlar/block/block.hpp>
+#include <ashlar/core/ids.hpp>
 
 namespace ashlar::catalog {
 

@@ -1,7 +1,7 @@
 // What a cell of PyTorch's CSV may name, and the dialects in which PyTorch has written it.
 #pragma once
 
-#include <ashlar/pass.hpp>
+#include <ashlar/core/pass.hpp>
 
 #include <array>
 #include <string_view>

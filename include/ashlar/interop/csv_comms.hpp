@@ -227,9 +227,9 @@ class csv_comms {
     w.used = true;
     // The passes of a pair start together: neither makes what the other needs.
     bool const second =
-        here.index > 0 && tokens_.token({.device = here.device, .index = here.index - 1}).with_next;
+        here.index > 0 && tokens_.token({.device = here.device, .index = here.index - 1}).overlaps_next;
     if (!second) starts(here, t);
-    if (t.with_next) {
+    if (t.overlaps_next) {
       site const next{.device = here.device, .index = here.index + 1};
       starts(next, tokens_.token(next));
     }

@@ -1,7 +1,7 @@
 // What is wrong with a CSV, and where.
 #pragma once
 
-#include <ashlar/diagnosis.hpp>
+#include <ashlar/core/diagnosis.hpp>
 
 #include <algorithm>
 #include <cstddef>

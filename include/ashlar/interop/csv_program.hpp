@@ -3,7 +3,7 @@
 #pragma once
 
 #include <ashlar/interop/csv_tokens.hpp>
-#include <ashlar/program.hpp>
+#include <ashlar/program/program.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -133,7 +133,7 @@ class csv_program_writer {
   void compute(csv_token const& t) {
     int const k = t.what.micro_batch, stage = t.what.stage, before = stage - 1, after = stage + 1;
     instruction self{.code = opcode::compute, .what = t.what};
-    self.with_next = t.with_next;
+    self.overlaps_next = t.overlaps_next;
     begin(self);
     bool const split = split_[cell(stage, k)];
     switch (t.what.kind) {

@@ -1,9 +1,9 @@
 // From the passes of a CSV to placement and routes, and whether the passes are all there.
 #pragma once
 
-#include <ashlar/dependencies.hpp>
 #include <ashlar/interop/csv_tokens.hpp>
-#include <ashlar/render/token.hpp>
+#include <ashlar/model/dependencies.hpp>
+#include <ashlar/program/names.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,10 +1,10 @@
 // The tokens of PyTorch's CSV, and what may be wrong with each by itself.
 #pragma once
 
-#include <ashlar/diagnosis.hpp>
+#include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/pass.hpp>
 #include <ashlar/interop/csv_actions.hpp>
 #include <ashlar/interop/csv_problems.hpp>
-#include <ashlar/pass.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -26,7 +26,7 @@ struct csv_token {
   csv_word const* word = &csv_words[0];
   pass what;  // of a compute what it is in any dialect; else stage and micro-batch, if it has one
   int column = 0;
-  bool with_next = false;  // shares its slot of time with the next token
+  bool overlaps_next = false;  // shares its slot of time with the next token
 
   csv_action action() const { return word->action; }
   bool computes() const { return action() == csv_action::compute; }
@@ -134,7 +134,7 @@ inline std::string read_cell(std::string_view cell, std::vector<csv_token>& toke
     return "an overlapped pair must be a forward and then a whole backward, as in "
            "(0F7;3B1)OVERLAP_F_B";
   tokens[0].column = 1;
-  tokens[0].with_next = true;
+  tokens[0].overlaps_next = true;
   tokens[1].column = static_cast<int>(middle) + 1;
   return "";
 }

@@ -1,10 +1,10 @@
 // A schedule and its metrics as one JSON object; over nlohmann::json, hence no part of the umbrella.
 #pragma once
 
-#include <ashlar/metrics.hpp>
+#include <ashlar/program/names.hpp>
 #include <ashlar/render/known_bound.hpp>
-#include <ashlar/render/token.hpp>
-#include <ashlar/schedule.hpp>
+#include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/schedule.hpp>
 
 #include <nlohmann/json.hpp>
 

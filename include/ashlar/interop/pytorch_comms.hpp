@@ -5,7 +5,7 @@
 #include <ashlar/interop/csv_comms.hpp>
 #include <ashlar/interop/csv_program.hpp>
 #include <ashlar/interop/csv_routes.hpp>
-#include <ashlar/prove.hpp>
+#include <ashlar/prove/prove.hpp>
 
 #include <cstddef>
 #include <optional>
@@ -184,7 +184,7 @@ inline std::string pytorch_comms_csv(program const& p, csv_dialect dialect = csv
       bool const sums = i.code == opcode::reduce || i.code == opcode::scatter;
       if (sums && (!reduces || (sharded && i.code == opcode::reduce))) continue;
       std::string const token = csv_detail::comms_token(i, dialect);
-      bool const opens = i.with_next;
+      bool const opens = i.overlaps_next;
       if (*open != '\0')
         line += ";" + token + ")OVERLAP_F_B";
       else

@@ -8,8 +8,8 @@
 
 #include <ashlar/interop/csv_routes.hpp>
 #include <ashlar/interop/csv_tokens.hpp>
-#include <ashlar/render/token.hpp>
-#include <ashlar/squeeze.hpp>
+#include <ashlar/program/names.hpp>
+#include <ashlar/schedule/squeeze.hpp>
 
 #include <cstddef>
 #include <optional>
@@ -69,7 +69,7 @@ inline csv_schedule read_pytorch_csv(csv_tokens const& tokens, csv_problems& pro
       csv_token const& t = tokens.lines[d][i];
       if (!t.computes())
         problems.add(tokens.at(d, t), "a compute-only file must hold passes only, this is an action");
-      if (t.with_next && t.what.stage == tokens.lines[d][i + 1].what.stage
+      if (t.overlaps_next && t.what.stage == tokens.lines[d][i + 1].what.stage
           && t.what.micro_batch == tokens.lines[d][i + 1].what.micro_batch)
         problems.add(tokens.at(d, t), rule::no_pass_starts_before_its_input,
                      "the other pass of its pair needs it");
@@ -86,7 +86,7 @@ inline csv_schedule read_pytorch_csv(csv_tokens const& tokens, csv_problems& pro
                                found.route, costs{}, orders);
       for (std::size_t d = 0; d < orders.size(); ++d)
         for (std::size_t i = 0; i + 1 < orders[d].size(); ++i)
-          if (tokens.lines[d][i].with_next) csv_detail::make_pair(s.order[d][i], s.order[d][i + 1]);
+          if (tokens.lines[d][i].overlaps_next) csv_detail::make_pair(s.order[d][i], s.order[d][i + 1]);
       s.trains = tokens.trains;
       if (diagnosis const d = order_walk(s).run(); !d.ok())
         problems.add(tokens.at(d.first), rule::order_has_no_cycle,

@@ -1,8 +1,8 @@
 // Where a device's gathers, releases and scatters stand among its passes.
 #pragma once
 
-#include <ashlar/schedule.hpp>
-#include <ashlar/sharing.hpp>
+#include <ashlar/model/parameter_groups.hpp>
+#include <ashlar/schedule/schedule.hpp>
 
 #include <algorithm>
 #include <cstddef>

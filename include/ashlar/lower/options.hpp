@@ -1,11 +1,11 @@
 // How a schedule becomes a program.
 #pragma once
 
-#include <ashlar/buffers.hpp>
-#include <ashlar/diagnosis.hpp>
-#include <ashlar/program.hpp>
-#include <ashlar/sharing.hpp>
-#include <ashlar/transfer_order.hpp>
+#include <ashlar/core/diagnosis.hpp>
+#include <ashlar/lower/slot_coloring.hpp>
+#include <ashlar/lower/transfer_order.hpp>
+#include <ashlar/model/parameter_groups.hpp>
+#include <ashlar/program/program.hpp>
 
 namespace ashlar {
 

@@ -1,7 +1,7 @@
 // A program being written: instruction after instruction, stream after stream.
 #pragma once
 
-#include <ashlar/program.hpp>
+#include <ashlar/program/program.hpp>
 
 #include <utility>
 #include <vector>

@@ -1,10 +1,10 @@
 // Writes what a device does about the weights and gradients that it shares.
 #pragma once
 
-#include <ashlar/buffers.hpp>
 #include <ashlar/lower/collectives.hpp>
 #include <ashlar/lower/options.hpp>
 #include <ashlar/lower/program_writer.hpp>
+#include <ashlar/lower/slot_coloring.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -2,10 +2,10 @@
 // reduced once.
 #pragma once
 
-#include <ashlar/check_block.hpp>
+#include <ashlar/block/check.hpp>
+#include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/prove/messages.hpp>
 #include <ashlar/prove/sharing.hpp>
-#include <ashlar/sharing.hpp>
 
 #include <cstddef>
 #include <vector>

@@ -2,9 +2,9 @@
 // reach their end.
 #pragma once
 
-#include <ashlar/hazards.hpp>
+#include <ashlar/model/parameter_groups.hpp>
+#include <ashlar/program/hazards.hpp>
 #include <ashlar/prove/messages.hpp>
-#include <ashlar/sharing.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -96,7 +96,7 @@ class rendezvous_machine {
   constexpr int unmet_wait(int i) {
     for (int local : waits_[static_cast<std::size_t>(index_.device(i))].of(i - base(i)))
       if (!of(base(i) + local).done) return base(i) + local;
-    return at(i).with_next ? unmet_wait(i + 1) : none;
+    return at(i).overlaps_next ? unmet_wait(i + 1) : none;
   }
 
   constexpr int partner(int i) {

@@ -2,9 +2,9 @@
 // before its last read, and at the end nothing is left unread.
 #pragma once
 
-#include <ashlar/dependencies.hpp>
+#include <ashlar/model/dependencies.hpp>
+#include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/prove/messages.hpp>
-#include <ashlar/sharing.hpp>
 
 #include <cstddef>
 #include <cstdint>

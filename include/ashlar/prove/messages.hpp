@@ -1,7 +1,7 @@
 // What travels between devices, numbered: the two halves of a transfer get the same number.
 #pragma once
 
-#include <ashlar/program.hpp>
+#include <ashlar/program/program.hpp>
 
 #include <cstddef>
 #include <vector>

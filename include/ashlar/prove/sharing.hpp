@@ -2,8 +2,8 @@
 // scattered whole, and the optimizer comes last.
 #pragma once
 
+#include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/prove/messages.hpp>
-#include <ashlar/sharing.hpp>
 
 #include <cstddef>
 #include <vector>

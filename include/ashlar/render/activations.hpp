@@ -1,7 +1,7 @@
 // Memory over time: how many chunk activations each device holds.
 #pragma once
 
-#include <ashlar/schedule.hpp>
+#include <ashlar/schedule/schedule.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -2,11 +2,11 @@
 // thread a lane.
 #pragma once
 
+#include <ashlar/program/names.hpp>
 #include <ashlar/render/activations.hpp>
 #include <ashlar/render/json_text.hpp>
 #include <ashlar/render/needs.hpp>
-#include <ashlar/render/token.hpp>
-#include <ashlar/schedule.hpp>
+#include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
 #include <cstdint>

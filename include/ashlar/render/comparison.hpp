@@ -1,8 +1,8 @@
 // Schedules as dots: bubble against memory.
 #pragma once
 
-#include <ashlar/compare.hpp>
 #include <ashlar/render/svg_chart.hpp>
+#include <ashlar/study/compare.hpp>
 
 #include <algorithm>
 #include <string>

@@ -1,11 +1,11 @@
 // A diagnosis as a sentence for people: where, what must hold, and by how much it does not.
 #pragma once
 
-#include <ashlar/block.hpp>
-#include <ashlar/diagnosis.hpp>
-#include <ashlar/program.hpp>
-#include <ashlar/render/token.hpp>
-#include <ashlar/schedule.hpp>
+#include <ashlar/block/block.hpp>
+#include <ashlar/core/diagnosis.hpp>
+#include <ashlar/program/names.hpp>
+#include <ashlar/program/program.hpp>
+#include <ashlar/schedule/schedule.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -2,7 +2,7 @@
 // pointer. One file without outside parts.
 #pragma once
 
-#include <ashlar/metrics.hpp>
+#include <ashlar/program/names.hpp>
 #include <ashlar/render/activations.hpp>
 #include <ashlar/render/html_acting.hpp>
 #include <ashlar/render/html_drawing.hpp>
@@ -12,7 +12,7 @@
 #include <ashlar/render/needs.hpp>
 #include <ashlar/render/picture.hpp>
 #include <ashlar/render/svg_canvas.hpp>
-#include <ashlar/render/token.hpp>
+#include <ashlar/schedule/metrics.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,9 @@
 // The bound of a schedule that is to be shown, whatever it is.
 #pragma once
 
-#include <ashlar/bounds.hpp>
-#include <ashlar/check_schedule.hpp>
-#include <ashlar/schedule.hpp>
+#include <ashlar/bounds/lower_bound.hpp>
+#include <ashlar/schedule/check.hpp>
+#include <ashlar/schedule/schedule.hpp>
 
 #include <optional>
 

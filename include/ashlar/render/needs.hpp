@@ -1,8 +1,8 @@
 // What each pass of a schedule waits for: for arrows, flows and whatever else follows the data.
 #pragma once
 
-#include <ashlar/dependencies.hpp>
-#include <ashlar/schedule.hpp>
+#include <ashlar/model/dependencies.hpp>
+#include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
 #include <vector>

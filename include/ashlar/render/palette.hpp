@@ -6,7 +6,7 @@
 // both.
 #pragma once
 
-#include <ashlar/pass.hpp>
+#include <ashlar/core/pass.hpp>
 
 #include <array>
 #include <cmath>

@@ -1,10 +1,10 @@
 // What pictures of blocks and schedules have in common: rows of boxes over time.
 #pragma once
 
-#include <ashlar/block.hpp>
-#include <ashlar/metrics.hpp>
-#include <ashlar/render/token.hpp>
-#include <ashlar/schedule.hpp>
+#include <ashlar/block/block.hpp>
+#include <ashlar/program/names.hpp>
+#include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/schedule.hpp>
 
 #include <algorithm>
 #include <cstddef>

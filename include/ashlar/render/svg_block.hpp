@@ -1,7 +1,7 @@
 // A building block with its lifespans and its interval.
 #pragma once
 
-#include <ashlar/block.hpp>
+#include <ashlar/block/block.hpp>
 #include <ashlar/render/picture.hpp>
 #include <ashlar/render/svg_cells.hpp>
 #include <ashlar/render/svg_legend.hpp>

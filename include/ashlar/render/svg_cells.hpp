@@ -2,8 +2,8 @@
 // cell.
 #pragma once
 
+#include <ashlar/program/names.hpp>
 #include <ashlar/render/svg_frame.hpp>
-#include <ashlar/render/token.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 // Limits on memory in bytes, of which what always lies on a device takes its part first.
 #pragma once
 
-#include <ashlar/memory_limit.hpp>
-#include <ashlar/placement.hpp>
+#include <ashlar/model/memory_model.hpp>
+#include <ashlar/model/placement.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // a memory limit.
 #pragma once
 
-#include <ashlar/search.hpp>
+#include <ashlar/search/search.hpp>
 
 #include <cstdint>
 #include <utility>

@@ -1,13 +1,13 @@
 // What a search is asked: a model on devices, under a limit on memory.
 #pragma once
 
-#include <ashlar/bounds.hpp>
-#include <ashlar/compose.hpp>
-#include <ashlar/maybe.hpp>
-#include <ashlar/memory_limit.hpp>
+#include <ashlar/bounds/lower_bound.hpp>
+#include <ashlar/core/literal_optional.hpp>
+#include <ashlar/model/memory_model.hpp>
+#include <ashlar/schedule/compose.hpp>
+#include <ashlar/schedule/squeeze.hpp>
 #include <ashlar/search/seeds.hpp>
-#include <ashlar/simulate.hpp>
-#include <ashlar/squeeze.hpp>
+#include <ashlar/simulate/simulate.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -1,9 +1,9 @@
 // Published schedules for a placement, as a search can begin with them.
 #pragma once
 
-#include <ashlar/catalog.hpp>
-#include <ashlar/compose.hpp>
-#include <ashlar/squeeze.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/schedule/compose.hpp>
+#include <ashlar/schedule/squeeze.hpp>
 
 #include <cstddef>
 #include <vector>

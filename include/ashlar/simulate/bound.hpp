@@ -1,9 +1,9 @@
 // What no order of a program's passes could undercut on the same machine.
 #pragma once
 
-#include <ashlar/bounds.hpp>
-#include <ashlar/program.hpp>
-#include <ashlar/schedule.hpp>
+#include <ashlar/bounds/lower_bound.hpp>
+#include <ashlar/program/program.hpp>
+#include <ashlar/schedule/schedule.hpp>
 #include <ashlar/simulate/durations.hpp>
 
 #include <optional>

@@ -1,8 +1,8 @@
 // How long an instruction takes, whatever it waits for.
 #pragma once
 
-#include <ashlar/program.hpp>
-#include <ashlar/sharing.hpp>
+#include <ashlar/model/parameter_groups.hpp>
+#include <ashlar/program/program.hpp>
 #include <ashlar/simulate/options.hpp>
 
 #include <cstddef>

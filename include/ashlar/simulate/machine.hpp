@@ -1,7 +1,7 @@
 // Runs a program on timed lanes.
 #pragma once
 
-#include <ashlar/hazards.hpp>
+#include <ashlar/program/hazards.hpp>
 #include <ashlar/prove/messages.hpp>
 #include <ashlar/simulate/durations.hpp>
 #include <ashlar/simulate/options.hpp>
@@ -140,7 +140,7 @@ class timed_machine {
     }
     switch (at(i).code) {
       case opcode::compute:
-        if (at(i).with_next) return try_pair(i, awake);
+        if (at(i).overlaps_next) return try_pair(i, awake);
         finish(i, saturating_sum(time(i).start, o_.cost.of(at(i).what)), awake);
         return true;
       case opcode::send:
@@ -252,7 +252,7 @@ class timed_machine {
     diagnosis d{.broken = rule::no_cycle_of_waits, .first = index_.at(i)};
     if (int const other = unmet_wait(i); other != none) {
       d.second = index_.at(other);
-    } else if (at(i).with_next) {
+    } else if (at(i).overlaps_next) {
       d.second = index_.at(unmet_wait(i + 1));
     } else if (at(i).code == opcode::send || at(i).code == opcode::receive) {
       d.second = index_.at(partner(i));

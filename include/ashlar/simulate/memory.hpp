@@ -1,8 +1,8 @@
 // Bytes of each device over time.
 #pragma once
 
-#include <ashlar/program.hpp>
-#include <ashlar/sharing.hpp>
+#include <ashlar/model/parameter_groups.hpp>
+#include <ashlar/program/program.hpp>
 #include <ashlar/simulate/options.hpp>
 #include <ashlar/simulate/timeline.hpp>
 

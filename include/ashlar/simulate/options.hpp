@@ -1,11 +1,11 @@
 // What a simulation is told: how long passes take, how fast the links are, how large the values are.
 #pragma once
 
-#include <ashlar/check_block.hpp>
-#include <ashlar/cost.hpp>
-#include <ashlar/diagnosis.hpp>
-#include <ashlar/instruction.hpp>
-#include <ashlar/ticks.hpp>
+#include <ashlar/block/check.hpp>
+#include <ashlar/core/cost.hpp>
+#include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/ticks.hpp>
+#include <ashlar/program/instruction.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // When each instruction of a program starts and ends, and what it waited for.
 #pragma once
 
-#include <ashlar/ticks.hpp>
+#include <ashlar/core/ticks.hpp>
 
 #include <vector>
 

@@ -2,7 +2,7 @@
 // pairs.
 #pragma once
 
-#include <ashlar/prove.hpp>
+#include <ashlar/prove/prove.hpp>
 #include <ashlar/simulate/options.hpp>
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // Where the time of each device goes.
 #pragma once
 
-#include <ashlar/program.hpp>
+#include <ashlar/program/program.hpp>
 #include <ashlar/simulate/timeline.hpp>
 
 #include <cstddef>
@@ -61,7 +61,7 @@ constexpr std::vector<device_usage> usage_of(program const& p, timeline const& l
       instruction const& self = p.instructions[i];
       timed_instruction const& t = line.timed[i];
       if (self.lane != compute_lane) continue;
-      if (i > first && p.instructions[i - 1].with_next) continue;  // with the one before
+      if (i > first && p.instructions[i - 1].overlaps_next) continue;  // with the one before
       tick const made = t.made < free ? free : t.made > t.start ? t.start : t.made;
       idle(free, made);
       use.exposed += t.start - made;

@@ -3,7 +3,7 @@
 
 #include <ashlar/host/error.hpp>
 #include <ashlar/host/gate.hpp>
-#include <ashlar/run.hpp>
+#include <ashlar/run/interpreter.hpp>
 
 #include <cstddef>
 #include <cstdint>

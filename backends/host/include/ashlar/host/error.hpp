@@ -1,8 +1,8 @@
 // What can go wrong in a step besides the worker.
 #pragma once
 
-#include <ashlar/render/token.hpp>
-#include <ashlar/run.hpp>
+#include <ashlar/program/names.hpp>
+#include <ashlar/run/interpreter.hpp>
 
 #include <cstddef>
 #include <stdexcept>

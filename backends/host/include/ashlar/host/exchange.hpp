@@ -2,8 +2,8 @@
 #pragma once
 
 #include <ashlar/host/gate.hpp>
-#include <ashlar/run.hpp>
-#include <ashlar/sharing.hpp>
+#include <ashlar/model/parameter_groups.hpp>
+#include <ashlar/run/interpreter.hpp>
 
 #include <cstddef>
 #include <cstdint>

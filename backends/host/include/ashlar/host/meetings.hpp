@@ -3,7 +3,7 @@
 
 #include <ashlar/host/exchange.hpp>
 #include <ashlar/host/reduction.hpp>
-#include <ashlar/program.hpp>
+#include <ashlar/program/program.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // The memory behind a device's slots.
 #pragma once
 
-#include <ashlar/program.hpp>
-#include <ashlar/run.hpp>
+#include <ashlar/program/program.hpp>
+#include <ashlar/run/interpreter.hpp>
 
 #include <cstddef>
 #include <cstring>

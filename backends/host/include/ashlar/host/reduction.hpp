@@ -2,7 +2,7 @@
 #pragma once
 
 #include <ashlar/host/gate.hpp>
-#include <ashlar/run.hpp>
+#include <ashlar/run/interpreter.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,12 +2,12 @@
 // device uses.
 #pragma once
 
-#include <ashlar/check.hpp>
+#include <ashlar/check/check.hpp>
 #include <ashlar/host/error.hpp>
 #include <ashlar/host/meetings.hpp>
 #include <ashlar/host/memory.hpp>
 #include <ashlar/host/transport.hpp>
-#include <ashlar/render/token.hpp>
+#include <ashlar/program/names.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -2,10 +2,10 @@
 // transfers and lanes.
 #pragma once
 
-#include <ashlar/check.hpp>
+#include <ashlar/check/check.hpp>
 #include <ashlar/host/memory.hpp>
-#include <ashlar/run.hpp>
-#include <ashlar/sharing.hpp>
+#include <ashlar/model/parameter_groups.hpp>
+#include <ashlar/run/interpreter.hpp>
 
 #include <cstddef>
 #include <cstring>

@@ -4,8 +4,8 @@
 #include <ashlar/host/channel.hpp>
 #include <ashlar/host/gate.hpp>
 #include <ashlar/host/meetings.hpp>
-#include <ashlar/render/token.hpp>
-#include <ashlar/run.hpp>
+#include <ashlar/program/names.hpp>
+#include <ashlar/run/interpreter.hpp>
 
 #include <atomic>
 #include <chrono>

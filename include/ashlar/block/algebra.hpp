@@ -1,0 +1,273 @@
+// Operations from blocks to blocks. Each is a free function and, with its other arguments bound, a pipe.
+#pragma once
+
+#include <ashlar/block/block.hpp>
+#include <ashlar/core/pipe.hpp>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace ashlar {
+
+// Device d becomes p - 1 - d; offsets stay. mirror(mirror(b)) == b.
+constexpr block mirror(block b) {
+  b.where = mirror(std::move(b.where));
+  return b;
+}
+
+// Every pass `by` ticks later.
+constexpr block shift(block b, tick by) {
+  for (cell& c : b.cells) c.offset += by;
+  return b;
+}
+
+// The same cells, repeated every `interval` ticks.
+constexpr block with_interval(block b, tick interval) {
+  b.interval = interval;
+  return b;
+}
+
+// The first `times` repetitions as one block, to be repeated as a whole. repeat(unroll(b, n), m) ==
+// repeat(b, m) for blocks without collisions. Throws violation{rule::counts_are_positive}.
+constexpr block unroll(block b, int times) {
+  if (times < 1) throw violation{{.broken = rule::counts_are_positive, .number = times}};
+  int const group = b.micro_batch_count();
+  std::size_t const cells = b.cells.size();
+  for (int i = 1; i < times; ++i) {
+    for (int k = 0; k < group; ++k) b.route.push_back(b.route[static_cast<std::size_t>(k)]);
+    for (std::size_t at = 0; at < cells; ++at) {
+      cell c = b.cells[at];
+      c.what.micro_batch += i * group;
+      c.offset += i * b.interval;
+      b.cells.push_back(c);
+    }
+  }
+  b.interval *= times;
+  return b;
+}
+
+// The same stages fed as `graph` says instead of as a chain. Throws violation{rule::tables_agree}.
+constexpr block over(block b, stage_graph graph) {
+  if (graph.count() != b.where.stage_count())
+    throw violation{{.broken = rule::tables_agree, .number = graph.count()}};
+  b.graph = std::move(graph);
+  return b;
+}
+
+// Both blocks on the same devices: the micro-batches and routes of `a`, then those of `b`. Commutative
+// and associative up to the numbering of routes and micro-batches. Throws violation:
+// rule::intervals_agree; rule::tables_agree for other stages, devices or costs.
+constexpr block overlay(block a, block const& b) {
+  if (a.interval != b.interval) throw violation{{.broken = rule::intervals_agree, .number = b.interval}};
+  if (a.graph != b.graph || a.cost != b.cost || a.trains != b.trains)
+    throw violation{{.broken = rule::tables_agree, .number = b.graph.count()}};
+  int const group = a.micro_batch_count(), routes = a.where.route_count();
+  a.where = overlay(std::move(a.where), b.where);
+  for (int route : b.route) a.route.push_back(routes + route);
+  for (cell c : b.cells) {
+    c.what.micro_batch += group;
+    a.cells.push_back(c);
+  }
+  return a;
+}
+
+// Moves one pass `by` ticks later. Throws violation{rule::every_pass_is_present} if the block has no
+// such pass.
+constexpr block delay(block b, pass what, tick by) {
+  for (cell& c : b.cells)
+    if (c.what == what) {
+      c.offset += by;
+      return b;
+    }
+  throw violation{{.broken = rule::every_pass_is_present, .first = {.what = what}}};
+}
+
+// Time itself `factor` times slower: durations, transfers, offsets and interval.
+constexpr block scale(block b, tick factor) {
+  for (stage_cost& c : b.cost.per_stage) {
+    c.recompute = c.of(pass_kind::recompute) * factor;
+    c.forward *= factor;
+    c.backward_input *= factor;
+    c.backward_weight *= factor;
+    c.work *= factor;
+  }
+  b.cost.transfer *= factor;
+  if (b.cost.overlapped != costs::one_after_the_other) b.cost.overlapped *= factor;
+  b.interval *= factor;
+  for (cell& c : b.cells) c.offset *= factor;
+  return b;
+}
+
+// Only the starts `factor` times further apart: each pass keeps its length and gains (factor - 1)
+// lengths of free time behind it, so that what is put there meets no other pass.
+constexpr block spread(block b, tick factor) {
+  b.interval *= factor;
+  for (cell& c : b.cells) c.offset *= factor;
+  return b;
+}
+
+// Every fused backward becomes a backward_input and, right behind it, a backward_weight.
+constexpr block split_backward(block b) {
+  std::vector<cell> cells;
+  for (cell c : b.cells) {
+    bool const fused = c.what.kind == pass_kind::backward;
+    if (fused) c.what.kind = pass_kind::backward_input;
+    cells.push_back(c);
+    if (fused)
+      cells.push_back({{pass_kind::backward_weight, c.what.stage, c.what.micro_batch},
+                       c.offset + b.cost.of(c.what)});
+  }
+  b.cells = std::move(cells);
+  return b;
+}
+
+// Every backward_input takes its backward_weight into one fused backward at the input's place. Where a
+// weight pass stood elsewhere than right behind, or a previous stage did not wait for it, the block is
+// first spread so that the longer passes fit. fuse_backward(split_backward(b)) == b.
+constexpr block fuse_backward(block b) {
+  result_table<tick> start(b.where.stage_count(), b.micro_batch_count(), 0);
+  for (cell const& c : b.cells)
+    if (gives_input_gradient(c.what.kind))
+      start.at(c.what.micro_batch, c.what.stage, result::input_gradient) = c.offset;
+
+  tick factor = 1;
+  for (cell const& c : b.cells) {
+    if (c.what.kind != pass_kind::backward_weight) continue;
+    int const k = c.what.micro_batch;
+    stage_cost const& cost = b.cost.of_stage(c.what.stage);
+    tick const input = start.at(k, c.what.stage, result::input_gradient);
+    tick const end = input + cost.backward_input + cost.backward_weight;
+    bool fits = c.offset == input + cost.backward_input;
+    for (int before : b.graph.predecessors(c.what.stage)) {
+      bool const local = b.device_of({c.what.kind, before, k}) == b.device_of(c.what);
+      fits = fits && start.at(k, before, result::input_gradient) >= end + (local ? 0 : b.cost.transfer);
+    }
+    if (!fits) {
+      tick const needed = (cost.backward_input + cost.backward_weight - 1) / cost.backward_input + 1;
+      factor = needed > factor ? needed : factor;
+    }
+  }
+
+  std::vector<cell> cells;
+  for (cell c : b.cells) {
+    if (c.what.kind == pass_kind::backward_weight) continue;
+    if (c.what.kind == pass_kind::backward_input) c.what.kind = pass_kind::backward;
+    cells.push_back(c);
+  }
+  b.cells = std::move(cells);
+  return spread(std::move(b), factor);
+}
+
+// Puts a recompute pass before every backward, which is spread over the block first so that both fit
+// where the backward stood. Activations are then kept only from the recompute on (Chen et al., sublinear
+// memory, 2016). Throws violation{rule::no_pass_is_doubled} for a block that recomputes already.
+constexpr block recompute(block b) {
+  for (cell const& c : b.cells)
+    if (c.what.kind == pass_kind::recompute)
+      throw violation{{.broken = rule::no_pass_is_doubled,
+                       .first = {.device = b.device_of(c.what), .what = c.what}}};
+  tick factor = 1;
+  for (stage_cost const& c : b.cost.per_stage) {
+    tick const again = c.of(pass_kind::recompute);
+    tick const needed = (again + c.backward_input - 1) / c.backward_input + 1;
+    factor = needed > factor ? needed : factor;
+  }
+  b = spread(std::move(b), factor);
+
+  std::vector<cell> cells;
+  for (cell c : b.cells) {
+    if (gives_input_gradient(c.what.kind)) {
+      cells.push_back({{pass_kind::recompute, c.what.stage, c.what.micro_batch}, c.offset});
+      c.offset += b.cost.of_stage(c.what.stage).of(pass_kind::recompute);
+    }
+    cells.push_back(c);
+  }
+  b.cells = std::move(cells);
+  return b;
+}
+
+// Whether two cells of one device meet when the block repeats for ever.
+constexpr bool collide(block const& b, cell const& x, cell const& y) {
+  tick const gap = floor_remainder(y.offset - x.offset, b.interval);
+  return gap < b.cost.of(x.what) || gap + b.cost.of(y.what) > b.interval;
+}
+
+// Gives every backward_input its backward_weight, in the first gap of the repeating pattern that is long
+// enough, in order of the backward_inputs. (Controllable Memory, appendix: weight passes fill the
+// remaining holes.) Throws violation{rule::passes_do_not_collide} when no gap is left. O(cells^2) a
+// device.
+constexpr block weights_in_first_gaps(block b) {
+  std::vector<std::vector<cell>> taken(static_cast<std::size_t>(b.where.device_count()));
+  std::vector<std::vector<cell>> inputs(taken.size());
+  for (cell const& c : b.cells) {
+    auto const device = static_cast<std::size_t>(b.device_of(c.what));
+    taken[device].push_back(c);
+    if (c.what.kind != pass_kind::backward_input) continue;
+    inputs[device].push_back(c);
+    for (std::size_t i = inputs[device].size() - 1; i > 0; --i) {  // by offset
+      if (inputs[device][i - 1].offset <= inputs[device][i].offset) break;
+      std::swap(inputs[device][i - 1], inputs[device][i]);
+    }
+  }
+  for (std::size_t device = 0; device < taken.size(); ++device)
+    for (cell const& input : inputs[device]) {
+      cell weight{{pass_kind::backward_weight, input.what.stage, input.what.micro_batch},
+                  input.offset + b.cost.of(input.what)};
+      tick const first = weight.offset;
+      for (std::size_t i = 0; i < taken[device].size();) {
+        if (!collide(b, taken[device][i], weight)) {
+          ++i;
+          continue;
+        }
+        // Behind the pass that is in the way; then look at all of them again.
+        tick const end = taken[device][i].offset + b.cost.of(taken[device][i].what);
+        tick const step = floor_remainder(end - weight.offset, b.interval);
+        weight.offset += step == 0 ? b.interval : step;
+        i = 0;
+        if (weight.offset >= first + b.interval)
+          throw violation{{.broken = rule::passes_do_not_collide,
+                           .first = {.device = static_cast<int>(device), .what = weight.what},
+                           .second = {.device = static_cast<int>(device), .what = input.what}}};
+      }
+      taken[device].push_back(weight);
+      b.cells.push_back(weight);
+    }
+  return b;
+}
+
+constexpr auto mirror() {
+  return closure([](auto const& value) { return mirror(value); });
+}
+constexpr auto shift(tick by) {
+  return closure([=](auto const& value) { return shift(value, by); });
+}
+constexpr auto with_interval(tick interval) {
+  return closure([=](block const& b) { return with_interval(b, interval); });
+}
+constexpr auto unroll(int times) {
+  return closure([=](block const& b) { return unroll(b, times); });
+}
+constexpr auto over(stage_graph graph) {
+  return closure([graph = std::move(graph)](block const& b) { return over(b, graph); });
+}
+constexpr auto delay(pass what, tick by) {
+  return closure([=](block const& b) { return delay(b, what, by); });
+}
+constexpr auto scale(tick factor) {
+  return closure([=](block const& b) { return scale(b, factor); });
+}
+constexpr auto split_backward() {
+  return closure([](block const& b) { return split_backward(b); });
+}
+constexpr auto fuse_backward() {
+  return closure([](block const& b) { return fuse_backward(b); });
+}
+constexpr auto recompute() {
+  return closure([](block const& b) { return recompute(b); });
+}
+constexpr auto weights_in_first_gaps() {
+  return closure([](block const& b) { return weights_in_first_gaps(b); });
+}
+
+}  // namespace ashlar

@@ -1,0 +1,121 @@
+// A building block: the passes of one micro-batch (or a small group of them), each at an offset on its
+// device. Source of the idea: Qi, Wan, Amar, Lin: Pipeline Parallelism with Controllable Memory (2024),
+// section 2.
+#pragma once
+
+#include <ashlar/core/cost.hpp>
+#include <ashlar/model/dependencies.hpp>
+#include <ashlar/model/placement.hpp>
+#include <ashlar/model/stage_graph.hpp>
+
+#include <cstddef>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+namespace ashlar {
+
+// A pass and its start, in ticks from the beginning of its block.
+struct cell {
+  pass what;
+  tick offset = 0;
+
+  friend constexpr bool operator==(cell const&, cell const&) = default;
+};
+
+struct block {
+  stage_graph graph;
+  placement where;
+  std::vector<int> route;  // of each micro-batch of the block; its size is the group of micro-batches
+  costs cost;
+  tick interval = 1;  // ticks between consecutive repetitions
+  std::vector<cell> cells;
+  bool trains = true;  // false: inference, forwards only
+
+  constexpr int micro_batch_count() const { return static_cast<int>(route.size()); }
+  constexpr int device_of(pass what) const {
+    return where.device_of(route[static_cast<std::size_t>(what.micro_batch)], what.stage);
+  }
+
+  friend constexpr bool operator==(block const&, block const&) = default;
+};
+
+// The block of one micro-batch over a chain of stages: every stage runs each of `kinds`, pass (kind,
+// stage) at offset_of(kind, stage).
+template <class OffsetOf>
+constexpr block make_block(placement where, costs cost, tick interval,
+                           std::initializer_list<pass_kind> kinds, OffsetOf offset_of) {
+  block b{.graph = chain(stages{where.stage_count()}),
+          .where = std::move(where),
+          .route = {0},
+          .cost = std::move(cost),
+          .interval = interval,
+          .cells = {}};
+  for (int stage = 0; stage < b.where.stage_count(); ++stage)
+    for (pass_kind kind : kinds) b.cells.push_back({{kind, stage, 0}, offset_of(kind, stage)});
+  return b;
+}
+
+// Ticks from the start of a stage's forward to the end of the pass that frees its activations.
+// Throws violation{rule::every_pass_is_present} when the block lacks one of the two. Linear in the
+// cells.
+constexpr tick lifespan(block const& b, stage_id stage, micro_batch_id micro_batch = micro_batch_id{0}) {
+  tick begin = 0, end = 0;
+  bool begins = false, ends = false;
+  for (cell const& c : b.cells) {
+    if (c.what.stage != stage.value || c.what.micro_batch != micro_batch.value) continue;
+    if (c.what.kind == pass_kind::forward) {
+      begin = c.offset;
+      begins = true;
+      if (b.trains) continue;
+      end = c.offset + b.cost.of(c.what);  // nothing is kept
+      ends = true;
+    } else if (gives_weight_gradient(c.what.kind)) {
+      end = c.offset + b.cost.of(c.what);
+      ends = true;
+    }
+  }
+  if (!begins || !ends)
+    throw violation{{.broken = rule::every_pass_is_present,
+                     .first = {.what = {pass_kind::forward, stage.value, micro_batch.value}}}};
+  return end - begin;
+}
+
+// Chunk activations that a device can hold at most once the block is repeated: the sum over its stages
+// of lifespan / interval, rounded up (Controllable Memory, section 2.2).
+constexpr int activation_bound(block const& b, device_id device) {
+  tick bound = 0;
+  for (cell const& c : b.cells)
+    if (c.what.kind == pass_kind::forward && b.device_of(c.what) == device.value) {
+      tick const life = lifespan(b, stage_id{c.what.stage}, micro_batch_id{c.what.micro_batch});
+      bound += (life + b.interval - 1) / b.interval;
+    }
+  return static_cast<int>(bound);
+}
+
+// Most chunk activations that a device holds at once when the block is repeated for ever: the largest
+// number of live intervals over the phases of its forwards, because only a forward adds one. Never above
+// activation_bound(), and below it where not all stages are at their most in the same phase. Quadratic
+// in the device's stages. Throws as lifespan() does.
+constexpr int repeated_peak(block const& b, device_id device) {
+  struct life {
+    tick begin, end;
+  };
+  std::vector<life> lives;
+  for (cell const& c : b.cells)
+    if (c.what.kind == pass_kind::forward && b.device_of(c.what) == device.value)
+      lives.push_back(
+          {c.offset,
+           c.offset + lifespan(b, stage_id{c.what.stage}, micro_batch_id{c.what.micro_batch})});
+  tick most = 0;
+  for (life const& phase : lives) {
+    tick held = 0;
+    for (life const& l : lives)
+      held += floor_quotient(phase.begin - l.begin, b.interval)
+              - floor_quotient(phase.begin - l.end, b.interval);
+    most = held > most ? held : most;
+  }
+  return static_cast<int>(most);
+}
+
+}  // namespace ashlar

@@ -1,0 +1,198 @@
+// Whether a building block is right.
+#pragma once
+
+#include <ashlar/block/algebra.hpp>
+#include <ashlar/block/modulo_order.hpp>
+#include <ashlar/model/dependencies.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// Costs of so many stages: one for all or one each, passes of at least a tick, transfers of none or
+// more, and sums over m micro-batches that stay within the range of ticks.
+constexpr diagnosis check(costs const& cost, int stage_count, int m) {
+  if (cost.per_stage.size() != 1 && static_cast<int>(cost.per_stage.size()) != stage_count)
+    return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(cost.per_stage.size())};
+  if (cost.overlapped < 1 && cost.overlapped != costs::one_after_the_other)
+    return {.broken = rule::durations_are_positive, .first = {.index = 0}, .number = cost.overlapped};
+  if (cost.transfer < 0)
+    return {.broken = rule::durations_are_positive,
+            .first = {.code = opcode::send},
+            .number = cost.transfer};
+  tick longest = cost.transfer > cost.overlapped ? cost.transfer : cost.overlapped;
+  for (std::size_t stage = 0; stage < cost.per_stage.size(); ++stage) {
+    stage_cost const& c = cost.per_stage[stage];
+    tick sum = 0;
+    for (pass_kind kind : {pass_kind::forward, pass_kind::backward_input, pass_kind::backward_weight,
+                           pass_kind::recompute, pass_kind::work}) {
+      if (c.of(kind) < 1)
+        return {.broken = rule::durations_are_positive,
+                .first = {.what = {kind, static_cast<int>(stage), 0}},
+                .number = c.of(kind)};
+      sum = saturating_sum(sum, c.of(kind));
+    }
+    longest = sum > longest ? sum : longest;
+  }
+  // Even if every pass waited for every other.
+  tick const all =
+      saturating_product(saturating_product(saturating_sum(longest, cost.transfer), stage_count), m);
+  if (all >= max_tick) return {.broken = rule::ticks_fit, .number = longest};
+  return {};
+}
+
+// Every micro-batch takes an existing route, all sequence chunks of one the same.
+constexpr diagnosis check_routes(stage_graph const& graph, placement const& where,
+                                 std::vector<int> const& route) {
+  auto const q = static_cast<std::size_t>(graph.sequence_chunks());
+  if (route.size() % q != 0)
+    return {.broken = rule::micro_batches_fill_blocks, .number = graph.sequence_chunks()};
+  for (std::size_t k = 0; k < route.size(); ++k)
+    if (route[k] < 0 || route[k] >= where.route_count() || (q > 1 && route[k] != route[k - k % q]))
+      return {.broken = rule::tables_agree, .number = route[k]};
+  return {};
+}
+
+// A table of when results end, and the broken rule met on the way, if any: what blocks and schedules
+// have in common.
+class pass_register {
+ public:
+  constexpr pass_register(int stage_count, int m) : entries_(stage_count, m, {}) {}
+
+  // Enters a pass whose stage and micro-batch exist.
+  constexpr diagnosis enter(site const& where, tick end) {
+    if (where.what.kind == pass_kind::work) return {};
+    entry& e = entries_.at(where.what.micro_batch, where.what.stage, result_of(where.what.kind));
+    if (e.present) {
+      bool const twice = e.fused == (where.what.kind == pass_kind::backward);
+      return {.broken = twice ? rule::no_pass_is_doubled : rule::backward_is_fused_or_split,
+              .first = where};
+    }
+    e = {.present = true, .fused = where.what.kind == pass_kind::backward, .end = end};
+    return {};
+  }
+
+  struct entry {
+    bool present = false;
+    bool fused = false;
+    tick end = 0;
+  };
+  constexpr entry const& operator()(int micro_batch, int stage, result r) {
+    return entries_.at(micro_batch, stage, r);
+  }
+
+  // Every stage has its forward and, if it `trains`, its backward, whole or in both parts, for every
+  // micro-batch; else no backward.
+  constexpr diagnosis complete(int stage_count, int m, bool trains) {
+    for (int k = 0; k < m; ++k)
+      for (int stage = 0; stage < stage_count; ++stage) {
+        if (!entries_.at(k, stage, result::activation).present)
+          return missing(pass_kind::forward, stage, k);
+        entry const& input = entries_.at(k, stage, result::input_gradient);
+        bool const weight = entries_.at(k, stage, result::weight_gradient).present;
+        if (!trains) {
+          if (!input.present && !weight) continue;
+          return {
+              .broken = rule::inference_goes_forward_only,
+              .first = {.what = {weight ? pass_kind::backward_weight : pass_kind::backward, stage, k}}};
+        }
+        if (!input.present)
+          return missing(weight ? pass_kind::backward_input : pass_kind::backward, stage, k);
+        if (input.fused && weight)
+          return {.broken = rule::backward_is_fused_or_split,
+                  .first = {.what = {pass_kind::backward, stage, k}}};
+        if (!input.fused && !weight) return missing(pass_kind::backward_weight, stage, k);
+      }
+    return {};
+  }
+
+ private:
+  static constexpr diagnosis missing(pass_kind kind, int stage, int micro_batch) {
+    return {.broken = rule::every_pass_is_present, .first = {.what = {kind, stage, micro_batch}}};
+  }
+
+  result_table<entry> entries_;
+};
+
+// A pass that starts at `start` on `where.device` against the ends of its inputs.
+// `device_of(stage)` is the device of a stage on the pass's route.
+template <class DeviceOf>
+constexpr diagnosis check_inputs(stage_graph const& graph, tick transfer, site const& where, tick start,
+                                 pass_register& ends, DeviceOf device_of) {
+  diagnosis found;
+  for_each_input(graph, where.what, [&](result r, int stage, int micro_batch) {
+    auto const& input = ends(micro_batch, stage, r);
+    if (!input.present) return;
+    int const device = device_of(stage);
+    tick const arrival = device == where.device ? input.end : input.end + transfer;
+    if (arrival <= start || !found.ok()) return;
+    pass_kind const kind = r == result::activation   ? pass_kind::forward
+                           : r == result::recomputed ? pass_kind::recompute
+                           : input.fused             ? pass_kind::backward
+                                                     : pass_kind::backward_input;
+    found = {.broken = rule::no_pass_starts_before_its_input,
+             .first = where,
+             .second = {.device = device, .what = {kind, stage, micro_batch}},
+             .number = arrival - start};
+  });
+  return found;
+}
+
+// Every stage has its passes; dependencies respect the offsets; nothing collides modulo the interval.
+// The rules, in the order in which they are looked at: counts_are_positive, tables_agree,
+// durations_are_positive, ticks_fit, every_pass_is_known, no_pass_is_doubled,
+// backward_is_fused_or_split, every_pass_is_present, no_pass_starts_before_its_input,
+// passes_do_not_collide. Linear in cells (O(n log n) for long intervals).
+constexpr diagnosis check(block const& b) {
+  int const stage_count = b.where.stage_count(), group = b.micro_batch_count();
+  if (group < 1 || b.interval < 1) return {.broken = rule::counts_are_positive, .number = b.interval};
+  if (b.graph.count() != stage_count) return {.broken = rule::tables_agree, .number = b.graph.count()};
+  if (diagnosis const d = check_routes(b.graph, b.where, b.route); !d.ok()) return d;
+  if (diagnosis const d = check(b.cost, stage_count, group); !d.ok()) return d;
+
+  pass_register ends(stage_count, group);
+  for (std::size_t i = 0; i < b.cells.size(); ++i) {
+    pass const what = b.cells[i].what;
+    site where{.index = static_cast<int>(i), .what = what};
+    if (what.stage < 0 || what.stage >= stage_count || what.micro_batch < 0 || what.micro_batch >= group)
+      return {.broken = rule::every_pass_is_known, .first = where};
+    where.device = b.device_of(what);
+    if (diagnosis const d = ends.enter(where, b.cells[i].offset + b.cost.of(what)); !d.ok()) return d;
+  }
+  if (diagnosis d = ends.complete(stage_count, group, b.trains); !d.ok()) {
+    d.first.device = b.device_of(d.first.what);
+    return d;
+  }
+  for (std::size_t i = 0; i < b.cells.size(); ++i) {
+    pass const what = b.cells[i].what;
+    site const where{.device = b.device_of(what), .index = static_cast<int>(i), .what = what};
+    int const route = b.route[static_cast<std::size_t>(what.micro_batch)];
+    diagnosis const d = check_inputs(b.graph, b.cost.transfer, where, b.cells[i].offset, ends,
+                                     [&](int stage) { return b.where.device_of(route, stage); });
+    if (!d.ok()) return d;
+  }
+
+  // Folded into one interval each pass must end before the next starts, the last before the first comes
+  // again.
+  std::vector<std::vector<folded_cell>> const folded = fold(b);
+  for (std::size_t device = 0; device < folded.size(); ++device) {
+    auto const& cells = folded[device];
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      bool const wraps = i + 1 == cells.size();
+      folded_cell const& next = cells[wraps ? 0 : i + 1];
+      tick const begins = next.residue + (wraps ? b.interval : 0);
+      cell const& early = b.cells[static_cast<std::size_t>(cells[i].cell)];
+      cell const& late = b.cells[static_cast<std::size_t>(next.cell)];
+      if (cells[i].residue + b.cost.of(early.what) > begins)
+        return {
+            .broken = rule::passes_do_not_collide,
+            .first = {.device = static_cast<int>(device), .index = cells[i].cell, .what = early.what},
+            .second = {.device = static_cast<int>(device), .index = next.cell, .what = late.what},
+            .number = b.interval};
+    }
+  }
+  return {};
+}
+
+}  // namespace ashlar

@@ -1,0 +1,122 @@
+// Lower bounds on how long any schedule of a workload takes, and how far a schedule is from them.
+#pragma once
+
+#include <ashlar/bounds/closed_forms.hpp>
+#include <ashlar/bounds/earliest_starts.hpp>
+#include <ashlar/bounds/flow.hpp>
+#include <ashlar/bounds/one_machine.hpp>
+#include <ashlar/bounds/workload.hpp>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace ashlar {
+
+// What keeps every schedule from being shorter: the work of one device alone; that and dependencies; or
+// that and the limits on memory.
+enum class held_by : unsigned char { work, dependencies, memory };
+
+// No valid schedule has a span or a makespan below these, in ticks.
+struct bound {
+  tick span = 0, makespan = 0;
+  held_by span_by = held_by::work, makespan_by = held_by::work;
+
+  friend constexpr bool operator==(bound const&, bound const&) = default;
+};
+
+namespace bounding {
+
+// From time 0 to the end of all that follows the jobs of some device.
+constexpr tick longest_machine(flow const& f, flow const& turned, int origin) {
+  earliest_starts const forth(f, origin), back(turned, origin);
+  tick longest = 0;
+  for (int d = 0; d < f.device_count(); ++d)
+    if (!f.on(d).empty()) longest = later(longest, one_machine(jobs_of(f, d, forth, back)));
+  return longest;
+}
+
+// The devices whose own time is looked at: all of a few. Of many, the first of the chain, which all
+// others wait for, and the busiest.
+constexpr std::vector<int> origins(flow const& f) {
+  constexpr int few = 16;
+  std::vector<int> found;
+  int busiest = f.device_of(0);
+  tick most = 0;
+  for (int d = 0; d < f.device_count(); ++d) {
+    tick work = 0;
+    for (int stage : f.on(d))
+      for (int k = 0; k < f.step_count(); ++k) work += f.length(k, stage);
+    if (work > most) busiest = d;
+    most = later(most, work);
+    if (work > 0 && f.device_count() <= few) found.push_back(d);
+  }
+  if (!found.empty()) return found;
+  found = {f.device_of(0)};
+  if (busiest != found[0]) found.push_back(busiest);
+  return found;
+}
+
+constexpr bound machine_bound(flow const& f) {
+  flow const turned = reversed(f);
+  bound b;
+  for (int origin : origins(f)) b.span = later(b.span, longest_machine(f, turned, origin));
+  b.makespan = later(b.span, longest_machine(f, turned, earliest_starts::whole));
+  return b;
+}
+
+}  // namespace bounding
+
+// The span is bounded device by device: from the device's first start to its last end, every device's
+// passes have heads (what must have happened since that start) and tails (what must happen before that
+// end), and one device cannot take less for all of its own than with passes that may be interrupted.
+// Throws violation as check(workload) says. O(min(p, 16) p n) for n passes.
+constexpr bound lower_bound(workload const& w) {
+  if (diagnosis const d = check(w); !d.ok()) throw violation{d};
+  bounding::flow f = bounding::flow_of(w);
+  bound b = bounding::machine_bound(f);
+
+  tick const work = busiest_work(w);
+  if (b.makespan == work) return b;
+  for (int d = 0; d < f.device_count(); ++d) f.limit[static_cast<std::size_t>(d)] = f.count_on(d);
+  bound const unlimited = bounding::machine_bound(f);
+  auto const why = [&](tick limited, tick free) {
+    return limited == work ? held_by::work : limited == free ? held_by::dependencies : held_by::memory;
+  };
+  b.span_by = why(b.span, unlimited.span);
+  b.makespan_by = why(b.makespan, unlimited.makespan);
+  return b;
+}
+
+// The bound for all schedules of the same passes on the same placement, with on every device at most
+// `limit` chunk activations (by default as many as the device of `s` that holds most). None for
+// schedules that have no workload.
+constexpr std::optional<bound> lower_bound(schedule const& s, int limit) {
+  if (!has_workload(s)) return std::nullopt;
+  return lower_bound(workload_of(s, {limit}));
+}
+constexpr std::optional<bound> lower_bound(schedule const& s) {
+  if (!has_workload(s)) return std::nullopt;
+  return lower_bound(workload_of(s));
+}
+
+// What holds the bound, as an adverbial.
+constexpr char const* name_of(held_by what) {
+  switch (what) {
+    case held_by::work:
+      return "by work";
+    case held_by::dependencies:
+      return "by dependencies";
+    case held_by::memory:
+      return "by memory";
+  }
+  return "";
+}
+
+// By what share of the bound a time exceeds it; 0 is proved optimal.
+template <class Time>
+constexpr double gap(Time reached, Time least) {
+  return least == 0 ? 0.0 : static_cast<double>(reached - least) / static_cast<double>(least);
+}
+
+}  // namespace ashlar

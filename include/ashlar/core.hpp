@@ -1,0 +1,12 @@
+// The vocabulary: counts and ids, passes, time and costs, diagnoses.
+#pragma once
+
+#include <ashlar/core/cost.hpp>
+#include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/ids.hpp>
+#include <ashlar/core/list_view.hpp>
+#include <ashlar/core/literal_optional.hpp>
+#include <ashlar/core/opcode.hpp>
+#include <ashlar/core/pass.hpp>
+#include <ashlar/core/pipe.hpp>
+#include <ashlar/core/ticks.hpp>

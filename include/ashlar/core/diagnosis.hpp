@@ -1,0 +1,228 @@
+// What is wrong with a value: the rule it breaks and where. Plain data, so that it works in constant
+// expressions and as template arguments; sentences are made from it at run time (render/diagnosis.hpp)
+// and types at compile time (valid.hpp).
+#pragma once
+
+#include <ashlar/core/opcode.hpp>
+#include <ashlar/core/pass.hpp>
+
+#include <cstdint>
+#include <exception>
+
+namespace ashlar {
+
+// Rules are phrased as what must hold.
+enum class rule : unsigned char {
+  none,
+  // sizes and costs
+  counts_are_positive,
+  tables_agree,
+  durations_are_positive,
+  ticks_fit,
+  parameter_is_at_least,
+  parameter_is_at_most,
+  parameter_is_a_multiple,
+  sizes_fit,
+  stage_edges_ascend,
+  every_stage_has_a_device,
+  // blocks and schedules
+  every_pass_is_known,
+  every_pass_is_present,
+  no_pass_is_doubled,
+  backward_is_fused_or_split,
+  pass_is_on_its_device,
+  no_pass_starts_before_its_input,
+  passes_do_not_collide,
+  intervals_agree,
+  micro_batches_fill_blocks,
+  order_has_no_cycle,
+  overlapped_passes_are_a_pair,
+  inference_goes_forward_only,
+  bound_is_for_a_chain_on_one_route,
+  // programs: complete
+  every_send_has_its_receive,
+  every_receive_has_its_send,
+  no_transfer_is_doubled,
+  gradient_is_reduced_once,
+  gradient_is_reduced_after_its_last_weight_pass,
+  weights_are_resident_when_used,
+  gathered_weights_are_used,
+  gathered_weights_are_given_up,
+  gradient_is_scattered_whole,
+  statistics_see_all_gradients,
+  optimizer_steps_once_after_reduction,
+  every_instruction_is_on_its_lane,
+  // programs of an import
+  every_stage_has_one_owner,
+  transfers_lead_to_another_device,
+  every_start_has_its_wait,
+  // programs: ordered
+  sends_and_receives_have_the_same_order,
+  // programs: deadlock-free
+  no_cycle_of_waits,
+  // programs: memory-safe
+  slot_holds_what_is_read,
+  no_slot_is_overwritten_before_its_last_read,
+  every_slot_is_freed,
+  memory_is_within_budget,
+};
+
+// What a schedule is built for: its size, and the choices that some have.
+enum class parameter : unsigned char {
+  device_count,
+  micro_batch_count,
+  chunk_count,
+  wave_count,
+  route_count,
+  round_count,
+  group_size,
+  seam,
+  sequence_chunk_count,
+  layer_count,
+  data_rank_count,
+  weight_buffer_count,
+  prefetch_distance,
+  activation_limit,
+  device_speed,
+};
+
+// One place in a block, schedule or program.
+struct site {
+  int device = -1;  // -1: none
+  int index = -1;   // position in the device's order of passes or stream of instructions; -1: none
+  opcode code = opcode::compute;
+  pass what = {};
+
+  friend constexpr bool operator==(site const&, site const&) = default;
+};
+
+// The first broken rule and its witnesses. `first` is the culprit, `second` what it conflicts with (if
+// anything); `number` is the rule's own quantity: the offending count, slot, or ticks. For the rules
+// about a parameter: the bound or divisor, `which` parameter, and what was `given`.
+struct diagnosis {
+  rule broken = rule::none;
+  site first = {};
+  site second = {};
+  std::int64_t number = 0;
+  parameter which = parameter::device_count;
+  std::int64_t given = 0;
+
+  constexpr bool ok() const { return broken == rule::none; }
+
+  friend constexpr bool operator==(diagnosis const&, diagnosis const&) = default;
+};
+
+// The rule as an English clause that says what must hold.
+constexpr char const* sentence(rule broken) {
+  switch (broken) {
+    case rule::none:
+      return "nothing is wrong";
+    case rule::counts_are_positive:
+      return "counts must be at least 1";
+    case rule::tables_agree:
+      return "costs, routes and stages must agree in number";
+    case rule::durations_are_positive:
+      return "a pass must take at least one tick and a transfer no less than none";
+    case rule::ticks_fit:
+      return "times must stay within the range of ticks";
+    case rule::parameter_is_at_least:
+      return "a schedule's parameter must not be below its bound";
+    case rule::parameter_is_at_most:
+      return "a schedule's parameter must not be above its bound";
+    case rule::parameter_is_a_multiple:
+      return "a schedule's parameter must be a multiple";
+    case rule::sizes_fit:
+      return "sizes must not be negative, nor larger than what they are part of or the range of bytes";
+    case rule::stage_edges_ascend:
+      return "every edge of the stage graph must lead to a higher stage, once";
+    case rule::every_stage_has_a_device:
+      return "every route must put every stage on an existing device";
+    case rule::every_pass_is_known:
+      return "a pass must name an existing device, stage and micro-batch";
+    case rule::every_pass_is_present:
+      return "every stage must run every pass of every micro-batch";
+    case rule::no_pass_is_doubled:
+      return "no pass may run twice";
+    case rule::backward_is_fused_or_split:
+      return "a backward must be either fused or split into input and weight";
+    case rule::pass_is_on_its_device:
+      return "a pass must run on the device that its route gives its stage";
+    case rule::no_pass_starts_before_its_input:
+      return "no pass may start before its inputs have arrived";
+    case rule::passes_do_not_collide:
+      return "passes of one device must not overlap in time";
+    case rule::intervals_agree:
+      return "blocks laid over each other must have the same interval";
+    case rule::micro_batches_fill_blocks:
+      return "the micro-batches must fill whole building blocks";
+    case rule::order_has_no_cycle:
+      return "the devices' orders must not wait for each other in a circle";
+    case rule::overlapped_passes_are_a_pair:
+      return "a forward and the backward that it overlaps must stand and start together, independent of "
+             "each other";
+    case rule::inference_goes_forward_only:
+      return "a schedule for inference must not have backward passes";
+    case rule::bound_is_for_a_chain_on_one_route:
+      return "what is bounded must be a chain of stages on one route whose overlapped pairs take as "
+             "long "
+             "as their passes one after the other";
+    case rule::every_send_has_its_receive:
+      return "every send must have its receive on the peer";
+    case rule::every_receive_has_its_send:
+      return "every receive must have its send on the peer";
+    case rule::no_transfer_is_doubled:
+      return "no transfer may happen twice";
+    case rule::gradient_is_reduced_once:
+      return "every stage's gradient must be reduced exactly once on each replica";
+    case rule::gradient_is_reduced_after_its_last_weight_pass:
+      return "a gradient must be reduced after the last pass that adds to it";
+    case rule::weights_are_resident_when_used:
+      return "a pass must find its stage's weights gathered and not yet given up";
+    case rule::gathered_weights_are_used:
+      return "weights must not be gathered for nothing";
+    case rule::gathered_weights_are_given_up:
+      return "gathered weights must be given up exactly once, before they are gathered again and by the "
+             "end of the step";
+    case rule::gradient_is_scattered_whole:
+      return "every part of a gradient must be scattered exactly once, before its stage is reduced";
+    case rule::statistics_see_all_gradients:
+      return "gradient statistics must be taken once on each device, after all its reductions and "
+             "before "
+             "its first optimizer step";
+    case rule::optimizer_steps_once_after_reduction:
+      return "every stage must take exactly one optimizer step on each replica, after its gradient is "
+             "reduced";
+    case rule::every_instruction_is_on_its_lane:
+      return "every instruction must be on the lane that is for it";
+    case rule::every_stage_has_one_owner:
+      return "a stage must have one owner";
+    case rule::transfers_lead_to_another_device:
+      return "a transfer must lead from one device to another";
+    case rule::every_start_has_its_wait:
+      return "what is started must be waited for, once and later";
+    case rule::sends_and_receives_have_the_same_order:
+      return "sends and receives between two devices must come in the same order";
+    case rule::no_cycle_of_waits:
+      return "instructions must not wait for each other in a circle";
+    case rule::slot_holds_what_is_read:
+      return "a slot must hold the value that an instruction reads from it";
+    case rule::no_slot_is_overwritten_before_its_last_read:
+      return "no slot may be overwritten while its value is still to be read";
+    case rule::every_slot_is_freed:
+      return "every value must have been read by the end of the step";
+    case rule::memory_is_within_budget:
+      return "slots must fit the memory budget";
+  }
+  return "unknown rule";
+}
+
+// Thrown by operations that have no valid result. Its what() is the rule's sentence; `why` has the rest.
+class violation : public std::exception {
+ public:
+  explicit violation(diagnosis d) : why(d) {}
+  char const* what() const noexcept override { return sentence(why.broken); }
+
+  diagnosis why;
+};
+
+}  // namespace ashlar

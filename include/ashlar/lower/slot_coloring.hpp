@@ -1,0 +1,78 @@
+// Slot colouring: the fewest buffers that a device's timed values fit into.
+#pragma once
+
+#include <ashlar/core/ticks.hpp>
+#include <ashlar/program/instruction.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+enum class slot_reuse : unsigned char {
+  when_free,  // the fewest slots
+  never,      // a slot a value: nothing ever waits for a buffer
+};
+
+// Gives values slots in the order of their beginnings. A value holds its slot from the start of its
+// writer to the end of its last reader, and a new slot is opened only when all of its kind are held: the
+// number of slots is the largest number of values alive at once, which is the minimum (greedy colouring
+// of intervals).
+class slot_pool {
+ public:
+  constexpr slot_pool() = default;
+  explicit constexpr slot_pool(slot_reuse reuse) : reuse_(reuse) {}
+
+  // As new. (Assigning a new pool leaks in the constant evaluation of nvcc's front end.)
+  constexpr void clear() {
+    slots_.clear();
+    for (std::vector<int>& free : free_) free.clear();
+    leaving_.clear();
+  }
+
+  // Time has come to `now`: what was let go of until then is free again.
+  constexpr void advance(tick now) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < leaving_.size(); ++i) {
+      departure const gone = leaving_[i];
+      if (gone.time > now)
+        leaving_[kept++] = gone;
+      else
+        free_[static_cast<std::size_t>(slots_[static_cast<std::size_t>(gone.slot)])].push_back(
+            gone.slot);
+    }
+    leaving_.resize(kept);
+  }
+
+  constexpr int acquire(slot_kind kind) {
+    std::vector<int>& free = free_[static_cast<std::size_t>(kind)];
+    if (free.empty()) {
+      slots_.push_back(kind);
+      return static_cast<int>(slots_.size()) - 1;
+    }
+    int const slot = free.back();
+    free.pop_back();
+    return slot;
+  }
+
+  // The slot's value is last used until `time`.
+  constexpr void release(int slot, tick time) {
+    if (reuse_ == slot_reuse::when_free) leaving_.push_back({time, slot});
+  }
+
+  constexpr std::vector<slot_kind> const& slots() const { return slots_; }
+
+ private:
+  struct departure {
+    tick time = 0;
+    int slot = 0;
+  };
+
+  slot_reuse reuse_ = slot_reuse::when_free;
+  std::vector<slot_kind> slots_;
+  // By kind. Not a std::array: nvcc's front end does not destroy its elements in constant evaluation.
+  std::vector<std::vector<int>> free_ = std::vector<std::vector<int>>(slot_kinds);
+  std::vector<departure> leaving_;  // few: what has ended or is being sent, not what is held
+};
+
+}  // namespace ashlar

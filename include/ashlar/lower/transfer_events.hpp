@@ -1,0 +1,95 @@
+// The events between devices (transfers and reductions) of a schedule in one global order.
+//
+// Ordering all of them by the time at which their producer ends, and letting every device's list be the
+// restriction of that one order, is acyclic and first-in first-out between any two devices by
+// construction. Greedy insertion device by device is neither.
+#pragma once
+
+#include <ashlar/model/dependencies.hpp>
+#include <ashlar/model/parameter_groups.hpp>
+#include <ashlar/schedule/schedule.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+struct event {
+  tick time = 0;  // end of the producer; for a reduction, of the stage's last weight pass on any replica
+  pass what = {};   // the producer; for a reduction only its stage counts
+  int to = -1;      // the stage that the value is for; -1 for a reduction
+  int source = -1;  // device
+  int target = -1;  // device
+
+  constexpr bool is_reduction() const { return to < 0; }
+
+  friend constexpr bool operator==(event const&, event const&) = default;
+};
+
+// All events by time; ties: gradients, then activations, then reductions, each by micro-batch and stage.
+// Linear for schedules of unit passes, O(n log n) for others.
+constexpr std::vector<event> events_in_order(schedule const& s) {
+  struct producer {
+    tick end = 0;
+    pass_kind kind = pass_kind::work;
+  };
+  int const stage_count = s.stage_count(), m = s.micro_batch_count();
+  result_table<producer> made(stage_count, m, {});
+  tick earliest = 0, latest = 0;  // a schedule may begin before 0
+  for (auto const& order : s.order)
+    if (!order.empty() && order.front().start < earliest) earliest = order.front().start;
+  std::vector<tick> last_weight(static_cast<std::size_t>(stage_count), earliest);
+  for (auto const& order : s.order)
+    for (timed_pass const& t : order) {
+      if (t.what.kind == pass_kind::work) continue;
+      tick const end = s.end_of(t);
+      made.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind)) = {end, t.what.kind};
+      tick& last = last_weight[static_cast<std::size_t>(t.what.stage)];
+      if (gives_weight_gradient(t.what.kind) && end > last) last = end;
+      latest = end > latest ? end : latest;
+    }
+
+  std::vector<event> events;  // in the order that ties are to have
+  events.reserve(2 * static_cast<std::size_t>(s.graph.edge_count()) * s.route.size()
+                 + last_weight.size());
+  auto const add = [&](int micro_batch, int from, int to, result r) {
+    int const route = s.route[static_cast<std::size_t>(micro_batch)];
+    int const source = s.where.device_of(route, from), target = s.where.device_of(route, to);
+    producer const& p = made.at(micro_batch, from, r);
+    if (source == target || p.kind == pass_kind::work) return;
+    events.push_back({p.end, {p.kind, from, micro_batch}, to, source, target});
+  };
+  for (int k = 0; k < m; ++k)
+    for (int stage = 0; stage < stage_count; ++stage)
+      for (int to : s.graph.predecessors(stage)) add(k, stage, to, result::input_gradient);
+  for (int k = 0; k < m; ++k)
+    for (int stage = 0; stage < stage_count; ++stage)
+      for (int to : s.graph.successors(stage)) add(k, stage, to, result::activation);
+  for (int stage = 0; stage < stage_count && s.trains; ++stage)
+    events.push_back({last_weight[static_cast<std::size_t>(stage)],
+                      {pass_kind::backward_weight, stage, 0},
+                      -1,
+                      -1,
+                      -1});
+
+  if (static_cast<std::size_t>(latest - earliest) > 4 * events.size() + 64) {
+    std::vector<std::size_t> rank(events.size(), 0);
+    for (std::size_t i = 0; i < rank.size(); ++i) rank[i] = i;
+    std::sort(rank.begin(), rank.end(), [&](std::size_t a, std::size_t b) {
+      return events[a].time < events[b].time || (events[a].time == events[b].time && a < b);
+    });
+    std::vector<event> sorted;
+    for (std::size_t r : rank) sorted.push_back(events[r]);
+    return sorted;
+  }
+  std::vector<std::size_t> next(static_cast<std::size_t>(latest - earliest) + 2,
+                                0);  // a stable counting sort
+  for (event const& e : events) ++next[static_cast<std::size_t>(e.time - earliest) + 1];
+  for (std::size_t t = 1; t < next.size(); ++t) next[t] += next[t - 1];
+  std::vector<event> sorted(events.size());
+  for (event const& e : events) sorted[next[static_cast<std::size_t>(e.time - earliest)]++] = e;
+  return sorted;
+}
+
+}  // namespace ashlar

@@ -1,0 +1,61 @@
+// In which order a device's transfers stand.
+#pragma once
+
+#include <ashlar/model/dependencies.hpp>
+#include <ashlar/schedule/schedule.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+enum class transfer_order : unsigned char {
+  finish_time,  // by the time at which the schedule has the producer end: what transfers.hpp explains
+  asap,         // as frameworks list them: each right behind its producer, passes taken by turns
+};
+
+// The same orders on a timeline where only one device runs at a time: sweep after sweep over the
+// devices, each runs its next pass if that has its inputs. A transfer at the end of its producer then
+// stands right behind it on its device, and on the peer behind whatever has been listed there: what one
+// gets by listing a pass, its send and at once the receive (`_add_send_recv` of PyTorch's
+// torch.distributed.pipelining does so). For a valid schedule. Linear in passes and sweeps times
+// devices.
+constexpr schedule one_by_one(schedule s) {
+  s.cost = costs(stage_cost{});
+  result_table<char> pending(s.stage_count(), s.micro_batch_count(), 0);
+  std::size_t left = 0;
+  for (auto const& order : s.order)
+    for (timed_pass const& t : order) {
+      ++left;
+      if (t.what.kind != pass_kind::work)
+        pending.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind)) = 1;
+    }
+  std::vector<std::size_t> next(s.order.size(), 0);
+  tick now = 0;
+  while (left > 0) {
+    std::size_t const before = left;
+    for (std::size_t d = 0; d < s.order.size(); ++d) {
+      if (next[d] == s.order[d].size()) continue;
+      timed_pass* const t = &s.order[d][next[d]];
+      std::size_t const together = t->opens_pair() ? 2 : 1;
+      bool ready = true;
+      for (std::size_t i = 0; i < together; ++i)
+        for_each_input(s.graph, t[i].what, [&](result r, int stage, int micro_batch) {
+          ready = ready && pending.at(micro_batch, stage, r) == 0;
+        });
+      if (!ready) continue;
+      for (std::size_t i = 0; i < together; ++i) {
+        t[i].start = now;
+        if (t[i].what.kind != pass_kind::work)
+          pending.at(t[i].what.micro_batch, t[i].what.stage, result_of(t[i].what.kind)) = 0;
+      }
+      now = s.end_of(*t);
+      next[d] += together;
+      left -= together;
+    }
+    if (left == before) throw violation{{.broken = rule::order_has_no_cycle}};
+  }
+  return s;
+}
+
+}  // namespace ashlar

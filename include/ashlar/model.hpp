@@ -1,0 +1,10 @@
+// What is scheduled on what: the stage graph, placements and what depends on what, speeds of devices,
+// who shares parameters, memory.
+#pragma once
+
+#include <ashlar/model/dependencies.hpp>
+#include <ashlar/model/device_speeds.hpp>
+#include <ashlar/model/memory_model.hpp>
+#include <ashlar/model/parameter_groups.hpp>
+#include <ashlar/model/placement.hpp>
+#include <ashlar/model/stage_graph.hpp>

@@ -1,0 +1,70 @@
+// What a pass needs, and tables indexed by what passes give. The one place that knows the data flow of
+// training.
+#pragma once
+
+#include <ashlar/core/pass.hpp>
+#include <ashlar/model/stage_graph.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// Calls visit(result, stage, micro_batch) for each thing that the pass needs before it starts. A stage
+// without recompute passes has no `recomputed`; whoever visits passes over what no pass gives.
+template <class Visit>
+constexpr void for_each_input(stage_graph const& graph, pass what, Visit&& visit) {
+  switch (what.kind) {
+    case pass_kind::forward:
+      for (int before : graph.predecessors(what.stage))
+        visit(result::activation, before, what.micro_batch);
+      if (int const q = graph.sequence_chunks(); q > 1 && what.micro_batch % q != 0)
+        visit(result::activation, what.stage, what.micro_batch - 1);
+      return;
+    case pass_kind::recompute:
+      visit(result::activation, what.stage, what.micro_batch);
+      return;
+    case pass_kind::backward:
+    case pass_kind::backward_input:
+      visit(result::activation, what.stage, what.micro_batch);
+      visit(result::recomputed, what.stage, what.micro_batch);
+      for (int after : graph.successors(what.stage))
+        visit(result::input_gradient, after, what.micro_batch);
+      if (int const q = graph.sequence_chunks(); q > 1 && what.micro_batch % q != q - 1)
+        visit(result::input_gradient, what.stage, what.micro_batch + 1);
+      return;
+    case pass_kind::backward_weight:
+      visit(result::input_gradient, what.stage, what.micro_batch);
+      return;
+    case pass_kind::work:
+      return;
+  }
+}
+
+// One entry for each (micro-batch, stage, result).
+template <class Entry>
+class result_table {
+ public:
+  constexpr result_table(int stage_count, int micro_batch_count, Entry initial)
+      : stages_(stage_count),
+        entries_(static_cast<std::size_t>(stage_count) * static_cast<std::size_t>(micro_batch_count)
+                     * results,
+                 initial) {}
+
+  constexpr Entry& at(int micro_batch, int stage, result r) {
+    return entries_[index(micro_batch, stage, r)];
+  }
+  constexpr Entry const& at(int micro_batch, int stage, result r) const {
+    return entries_[index(micro_batch, stage, r)];
+  }
+
+ private:
+  constexpr std::size_t index(int micro_batch, int stage, result r) const {
+    return static_cast<std::size_t>((micro_batch * stages_ + stage) * results + static_cast<int>(r));
+  }
+
+  int stages_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace ashlar

@@ -1,0 +1,104 @@
+// A placement: for each route, a mapping stage -> device.
+#pragma once
+
+#include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/ids.hpp>
+#include <ashlar/core/pipe.hpp>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace ashlar {
+
+// Most placements have one route. Bidirectional ones have two or more, so that a stage has replicas and
+// each micro-batch takes one of the routes.
+class placement {
+ public:
+  constexpr placement() = default;
+
+  // `routes`: a list of devices by stage for each route, all of the same length.
+  // Throws violation: rule::counts_are_positive, rule::tables_agree, rule::every_stage_has_a_device.
+  constexpr placement(devices count, std::vector<std::vector<int>> const& routes)
+      : devices_(count.value) {
+    if (devices_ < 1) throw violation{{.broken = rule::counts_are_positive, .number = devices_}};
+    if (routes.empty() || routes[0].empty()) throw violation{{.broken = rule::counts_are_positive}};
+    stages_ = static_cast<int>(routes[0].size());
+    for (std::vector<int> const& route : routes) {
+      if (route.size() != routes[0].size())
+        throw violation{
+            {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(route.size())}};
+      for (int device : route) {
+        if (device < 0 || device >= devices_)
+          throw violation{{.broken = rule::every_stage_has_a_device, .first = {.device = device}}};
+        table_.push_back(device);
+      }
+    }
+  }
+
+  constexpr int device_count() const { return devices_; }
+  constexpr int stage_count() const { return stages_; }
+  constexpr int route_count() const {
+    return stages_ == 0 ? 0 : static_cast<int>(table_.size()) / stages_;
+  }
+
+  // The device of a stage on a route. Both are indices within range: this is read once a pass, hence
+  // plain ints.
+  constexpr int device_of(int route, int stage) const {
+    return table_[static_cast<std::size_t>(route * stages_ + stage)];
+  }
+
+  // Device d becomes p - 1 - d. mirror(mirror(x)) == x.
+  friend constexpr placement mirror(placement p) {
+    for (int& device : p.table_) device = p.devices_ - 1 - device;
+    return p;
+  }
+
+  // The routes of `a`, then those of `b`, over the same devices and stages; else throws
+  // rule::tables_agree.
+  friend constexpr placement overlay(placement a, placement const& b) {
+    if (a.devices_ != b.devices_ || a.stages_ != b.stages_)
+      throw violation{{.broken = rule::tables_agree, .number = b.stages_}};
+    a.table_.insert(a.table_.end(), b.table_.begin(), b.table_.end());
+    return a;
+  }
+
+  friend constexpr bool operator==(placement const&, placement const&) = default;
+
+ private:
+  int devices_ = 0;
+  int stages_ = 0;
+  std::vector<int> table_;  // by route, then stage
+};
+
+// One route whose stage s lives on device_of(s).
+template <class DeviceOf>
+constexpr placement make_placement(devices p, stages count, DeviceOf device_of) {
+  std::vector<int> route;
+  for (int s = 0; s < count.value; ++s) route.push_back(device_of(s));
+  return placement(p, {route});
+}
+
+// Stage s on device s.
+constexpr placement linear(devices p) {
+  return make_placement(p, stages{p.value}, [](int s) { return s; });
+}
+
+// v chunks a device, round and round: stage s on device s mod p (Narayanan et al., Megatron-LM, 2021).
+constexpr placement looped(devices p, chunks v) {
+  return make_placement(p, stages{p.value * v.value}, [=](int s) { return s % p.value; });
+}
+
+// w waves, each down the devices and up again: 2w chunks a device (Liu et al., Hanayo, 2023).
+constexpr placement wave(devices p, waves w) {
+  return make_placement(p, stages{2 * p.value * w.value}, [=](int s) {
+    int const turn = s / p.value, step = s % p.value;
+    return turn % 2 == 0 ? step : p.value - 1 - step;
+  });
+}
+
+// Down the devices and up again: stages i and 2p - 1 - i on device i (Qi et al., Controllable Memory,
+// 2024).
+constexpr placement v_shape(devices p) { return wave(p, waves{1}); }
+
+}  // namespace ashlar

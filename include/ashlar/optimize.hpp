@@ -1,0 +1,15 @@
+// What the search and the searched catalog entries share.
+#pragma once
+
+#include <ashlar/optimize/delay_block.hpp>
+#include <ashlar/optimize/hill_climb.hpp>
+#include <ashlar/optimize/improve.hpp>
+#include <ashlar/optimize/iterated_local_search.hpp>
+#include <ashlar/optimize/justification.hpp>
+#include <ashlar/optimize/list_scheduler.hpp>
+#include <ashlar/optimize/periodic_extension.hpp>
+#include <ashlar/optimize/precedence_graph.hpp>
+#include <ashlar/optimize/reorder.hpp>
+#include <ashlar/optimize/start_order.hpp>
+#include <ashlar/optimize/surrogate.hpp>
+#include <ashlar/schedule.hpp>

@@ -1,0 +1,76 @@
+// schedules -> schedule: the best that a search finds for the same passes under a memory limit.
+#pragma once
+
+#include <ashlar/optimize/hill_climb.hpp>
+#include <ashlar/optimize/iterated_local_search.hpp>
+#include <ashlar/optimize/justification.hpp>
+#include <ashlar/optimize/periodic_extension.hpp>
+#include <ashlar/optimize/surrogate.hpp>
+#include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/squeeze.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ashlar {
+
+// Whether no device ever holds more than it may. O(passes).
+constexpr bool is_within(schedule const& s, memory_limit const& limit) {
+  for (std::size_t d = 0; d < s.order.size(); ++d) {
+    std::int64_t held = 0;
+    for (timed_pass const& t : s.order[d])
+      if ((held += limit.change(t.what)) > limit.on(static_cast<int>(d))) return false;
+  }
+  return true;
+}
+
+// Spends the first half of the search's effort: on `seeds`, schedules of the same passes, and on
+// continuous blocks where the stages are a chain with one route. What is left is for shake().
+template <class Search>
+constexpr void improve_plans(Search& search, std::vector<schedule> const& seeds,
+                             memory_limit const& limit, effort e) {
+  for (schedule const& s : seeds)
+    if (is_within(s, limit)) search.consider(s);
+  for (int tries = 0; tries < 8; ++tries)
+    for (schedule const& s : seeds)
+      if (!search.is_over(8))
+        search.justify(search.passes().planned_like(s), tries == 0 ? style{} : any_style(search, tries));
+  schedule const& s = search.of();
+  int const q = s.graph.sequence_chunks();
+  bool const is_chain = s.graph == in_sequence_chunks(chain(stages{s.stage_count()}), q);
+  if (is_chain && s.where.route_count() == 1 && s.trains) {
+    std::vector<kernel> tops;
+    at_full_size evaluate(search);
+    evaluate({{one_at_a_time(s)}, style{}});  // fits wherever anything does
+    if (is_long(s)) {
+      by_extension extension(search, limit, e);
+      climb(search, limit, extension, 15, tops);
+      for (kernel& k : tops) {
+        extension.extend(k);
+        k.reached = evaluate(k);
+      }
+    }
+    climb(search, limit, evaluate, 50, tops);
+  }
+}
+
+// The best schedule found within `limit`, no worse than the first of `seeds` squeezed where that is
+// within it; just that without effort or where it has no idle time. Throws as squeeze() and the
+// dispatcher do.
+constexpr schedule improve(std::vector<schedule> const& seeds, memory_limit const& limit, effort e) {
+  schedule best = squeeze(seeds[0]);
+  bool const fits = is_within(best, limit);
+  std::vector<tick> const all_busy = busy(best);
+  if (e.passes <= 0 || (fits && makespan(best) == *std::max_element(all_busy.begin(), all_busy.end())))
+    return best;
+  improver search(best, limit, e);
+  if (fits) search.consider(best);
+  improve_plans(search, seeds, limit, e);
+  shake(search);
+  if (search.found()) best = search.result();
+  return best;
+}
+
+}  // namespace ashlar

@@ -1,0 +1,115 @@
+// The passes of a schedule by number, and what they wait for.
+#pragma once
+
+#include <ashlar/model/dependencies.hpp>
+#include <ashlar/model/memory_model.hpp>
+#include <ashlar/schedule/schedule.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ashlar {
+
+struct pass_network {
+  using plan = std::vector<std::vector<int>>;  // by device, passes by number
+  static constexpr int nobody = -1;
+
+  // Lists of passes one behind the other: those of x are at[x] .. at[x + 1].
+  struct lists {
+    std::vector<std::size_t> at;
+    std::vector<int> all;
+  };
+
+  plan orders;  // as in the schedule
+  std::vector<pass> what;
+  std::vector<int> device;
+  std::vector<tick> length;
+  std::vector<std::int64_t> memory;   // by which a pass changes what its device holds
+  std::vector<std::uint64_t> stream;  // a bit for each stage and kind of a device, as far as 64 go
+  lists needs, feeds;
+
+  // Throws violation: rule::every_pass_is_known for a pass out of range,
+  // rule::overlapped_passes_are_a_pair for schedules with pairs: they cannot be dispatched.
+  constexpr pass_network(schedule const& s, memory_limit const& limit)
+      : stage_count_(s.stage_count()), micro_batch_count_(s.micro_batch_count()) {
+    result_table<int> giver(s.stage_count(), s.micro_batch_count(), nobody);
+    orders.resize(s.order.size());
+    for (std::size_t d = 0; d < s.order.size(); ++d) {
+      std::vector<int> stream_of(static_cast<std::size_t>(s.stage_count() * pass_kinds), nobody);
+      int streams = 0;
+      for (std::size_t i = 0; i < s.order[d].size(); ++i) {
+        timed_pass const& t = s.order[d][i];
+        site const where{.device = static_cast<int>(d), .index = static_cast<int>(i), .what = t.what};
+        if (t.what.stage < 0 || t.what.stage >= s.stage_count() || t.what.micro_batch < 0
+            || t.what.micro_batch >= s.micro_batch_count() || t.what.kind == pass_kind::work)
+          throw violation{{.broken = rule::every_pass_is_known, .first = where}};
+        if (t.overlaps >= 0)
+          throw violation{{.broken = rule::overlapped_passes_are_a_pair, .first = where}};
+        auto const number = static_cast<int>(what.size());
+        giver.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind)) = number;
+        orders[d].push_back(number);
+        what.push_back(t.what);
+        device.push_back(static_cast<int>(d));
+        length.push_back(s.cost.of(t.what));
+        memory.push_back(s.trains ? limit.change(t.what) : 0);
+        int& own = stream_of[static_cast<std::size_t>(t.what.stage * pass_kinds)
+                             + static_cast<std::size_t>(t.what.kind)];
+        if (own < 0) own = streams++;
+        stream.push_back(std::uint64_t{1} << static_cast<unsigned>(own % 64));
+      }
+    }
+    std::vector<std::vector<int>> all_needs(what.size()), all_feeds(what.size());
+    for (std::size_t x = 0; x < what.size(); ++x)
+      for_each_input(s.graph, what[x], [&](result r, int stage, int micro_batch) {
+        int const y = giver.at(micro_batch, stage, r);
+        if (y < 0) return;
+        all_needs[x].push_back(y);
+        all_feeds[static_cast<std::size_t>(y)].push_back(static_cast<int>(x));
+      });
+    needs = flat(all_needs);
+    feeds = flat(all_feeds);
+  }
+
+  // The orders of another schedule of the same passes on the same devices. Throws violation:
+  // rule::tables_agree for other numbers of stages, micro-batches or devices, rule::every_pass_is_known
+  // where it has another pass, rule::pass_is_on_its_device, rule::every_pass_is_present.
+  constexpr plan planned_like(schedule const& s) const {
+    if (s.stage_count() != stage_count_ || s.micro_batch_count() != micro_batch_count_
+        || s.order.size() != orders.size())
+      throw violation{{.broken = rule::tables_agree, .number = s.micro_batch_count()}};
+    result_table<int> number(s.stage_count(), s.micro_batch_count(), nobody);
+    for (std::size_t x = 0; x < what.size(); ++x)
+      number.at(what[x].micro_batch, what[x].stage, result_of(what[x].kind)) = static_cast<int>(x);
+    plan all(s.order.size());
+    std::size_t count = 0;
+    for (std::size_t d = 0; d < s.order.size(); ++d)
+      for (timed_pass const& t : s.order[d]) {
+        site const where{.device = static_cast<int>(d), .what = t.what};
+        int const x = number.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind));
+        if (x == nobody || what[static_cast<std::size_t>(x)] != t.what)
+          throw violation{{.broken = rule::every_pass_is_known, .first = where}};
+        if (device[static_cast<std::size_t>(x)] != where.device)
+          throw violation{{.broken = rule::pass_is_on_its_device, .first = where}};
+        all[d].push_back(x);
+        ++count;
+      }
+    if (count != what.size()) throw violation{{.broken = rule::every_pass_is_present}};
+    return all;
+  }
+
+ private:
+  int stage_count_, micro_batch_count_;
+
+  static constexpr lists flat(std::vector<std::vector<int>> const& each) {
+    lists f;
+    for (std::vector<int> const& list : each) {
+      f.at.push_back(f.all.size());
+      f.all.insert(f.all.end(), list.begin(), list.end());
+    }
+    f.at.push_back(f.all.size());
+    return f;
+  }
+};
+
+}  // namespace ashlar

@@ -1,0 +1,92 @@
+// What an instruction waits for on its own device: derived from slots, never written by hand.
+#pragma once
+
+#include <ashlar/program/program.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+enum class wait_detail : unsigned char {
+  last_of_a_lane,  // enough where the instructions of a lane end in its order
+  all,             // each one, those of its own lane too
+};
+
+// For each instruction of a stream the earlier instructions of other lanes that it has to wait for:
+// those that made what it reads, and those that still use what it overwrites. (Its own lane runs in
+// order anyway.) At most one, the last, a lane. The engine waits for exactly these, and the proofs
+// reason about exactly these.
+class wait_table {
+ public:
+  constexpr list_view<int> of(int index) const {
+    auto const i = static_cast<std::size_t>(index);
+    return {on_.data() + begin_[i], on_.data() + begin_[i + 1]};
+  }
+
+ private:
+  friend constexpr wait_table waits(program_view const& p, int device, wait_detail detail);
+
+  std::vector<int> begin_ = {0};
+  std::vector<int> on_;
+};
+
+// Linear in the operands times the lanes that share a slot (two or three).
+constexpr wait_table waits(program_view const& p, int device,
+                           wait_detail detail = wait_detail::last_of_a_lane) {
+  // The uses of a slot since its last write: the writer, and its readers as a list through `reads`.
+  struct use_list {
+    int writer = -1;
+    int last_read = -1;
+  };
+  struct slot_read {
+    int reader = -1;
+    int earlier = -1;
+  };
+  list_view<instruction> const stream = p.stream(device);
+  std::vector<use_list> uses(p.slots_of(device).size());
+  std::vector<slot_read> reads;
+  wait_table table;
+  table.begin_.reserve(stream.size() + 1);
+  table.on_.reserve(stream.size());
+  reads.reserve(4 * stream.size());
+  int self = 0;
+  std::size_t first = 0;  // of this instruction's waits
+
+  auto const wait_for = [&](int index, int lane) {
+    int const other = stream[static_cast<std::size_t>(index)].lane;
+    if (index == self) return;
+    if (detail == wait_detail::all) {
+      table.on_.push_back(index);
+      return;
+    }
+    if (other == lane) return;
+    for (std::size_t i = first; i < table.on_.size(); ++i)
+      if (stream[static_cast<std::size_t>(table.on_[i])].lane == other) {
+        if (table.on_[i] < index) table.on_[i] = index;
+        return;
+      }
+    table.on_.push_back(index);
+  };
+
+  for (instruction const& i : stream) {
+    for (operand const& o : p.operands_of(i)) {
+      use_list& slot = uses[static_cast<std::size_t>(o.slot)];
+      if (slot.writer >= 0 && slot.writer != self) wait_for(slot.writer, i.lane);
+      if (o.how == access::read) {
+        reads.push_back({self, slot.last_read});
+        slot.last_read = static_cast<int>(reads.size()) - 1;
+        continue;
+      }
+      for (int r = slot.last_read; r >= 0; r = reads[static_cast<std::size_t>(r)].earlier)
+        wait_for(reads[static_cast<std::size_t>(r)].reader, i.lane);
+      slot = {self, -1};
+    }
+    first = table.on_.size();
+    table.begin_.push_back(static_cast<int>(first));
+    ++self;
+  }
+  return table;
+}
+
+}  // namespace ashlar

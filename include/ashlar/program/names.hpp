@@ -1,0 +1,101 @@
+// The short names of passes and instructions. Those of passes are PyTorch's: stage, kind, micro-batch,
+// as in 2F0.
+#pragma once
+
+#include <ashlar/program/instruction.hpp>
+
+#include <string>
+
+namespace ashlar {
+
+// F, I (input), W (weight) and B (fused backward) are PyTorch's; R (recompute) and X (extra work) are
+// ours.
+constexpr char letter_of(pass_kind kind) {
+  switch (kind) {
+    case pass_kind::forward:
+      return 'F';
+    case pass_kind::recompute:
+      return 'R';
+    case pass_kind::backward:
+      return 'B';
+    case pass_kind::backward_input:
+      return 'I';
+    case pass_kind::backward_weight:
+      return 'W';
+    case pass_kind::work:
+      break;
+  }
+  return 'X';
+}
+
+constexpr char const* name_of(pass_kind kind) {
+  switch (kind) {
+    case pass_kind::forward:
+      return "forward";
+    case pass_kind::recompute:
+      return "recompute";
+    case pass_kind::backward:
+      return "backward";
+    case pass_kind::backward_input:
+      return "backward input";
+    case pass_kind::backward_weight:
+      return "backward weight";
+    case pass_kind::work:
+      break;
+  }
+  return "work";
+}
+
+constexpr char const* name_of(slot_kind kind) {
+  switch (kind) {
+    case slot_kind::activation:
+      return "activation";
+    case slot_kind::gradient:
+      return "gradient";
+    case slot_kind::checkpoint:
+      return "checkpoint";
+    case slot_kind::stash:
+      return "stash";
+    case slot_kind::weight_stash:
+      return "weight stash";
+    case slot_kind::weight:
+      return "weight";
+    case slot_kind::gradient_shard:
+      return "gradient shard";
+    case slot_kind::weight_gradient:
+      break;
+  }
+  return "weight gradient";
+}
+
+inline std::string to_string(pass what) {
+  return std::to_string(what.stage) + letter_of(what.kind) + std::to_string(what.micro_batch);
+}
+
+// A line of a listing: `2F0`, `send 2F0 to device 3`, `receive 1F0 from device 1`, `reduce stage 2`,
+// `gather stage 2`.
+inline std::string to_string(instruction const& i) {
+  switch (i.code) {
+    case opcode::compute:
+      break;
+    case opcode::send:
+      return "send " + to_string(i.what) + " to device " + std::to_string(i.peer);
+    case opcode::receive:
+      return "receive " + to_string(i.what) + " from device " + std::to_string(i.peer);
+    case opcode::reduce:
+      return "reduce stage " + std::to_string(i.what.stage);
+    case opcode::gather:
+      return "gather stage " + std::to_string(i.what.stage);
+    case opcode::release:
+      return "release stage " + std::to_string(i.what.stage);
+    case opcode::scatter:
+      return "scatter stage " + std::to_string(i.what.stage);
+    case opcode::statistics:
+      return "gradient statistics";
+    case opcode::optimize:
+      return "optimize stage " + std::to_string(i.what.stage);
+  }
+  return to_string(i.what);
+}
+
+}  // namespace ashlar

@@ -1,0 +1,12 @@
+// Pictures and listings: text, SVG, Chrome traces; HTML is by its own.
+#pragma once
+
+#include <ashlar/render/activations.hpp>
+#include <ashlar/render/chrome_trace.hpp>
+#include <ashlar/render/comparison.hpp>
+#include <ashlar/render/diagnosis.hpp>
+#include <ashlar/render/frontier.hpp>
+#include <ashlar/render/needs.hpp>
+#include <ashlar/render/svg.hpp>
+#include <ashlar/render/text.hpp>
+#include <ashlar/render/tradeoff.hpp>

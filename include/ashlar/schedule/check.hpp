@@ -1,0 +1,76 @@
+// Whether a schedule is right.
+#pragma once
+
+#include <ashlar/block/check.hpp>
+#include <ashlar/schedule/schedule.hpp>
+
+#include <cstddef>
+
+namespace ashlar {
+
+// Sizes and costs agree; every pass is known, on the device of its route, there once; every (stage,
+// micro-batch) has its forward and its backward, fused or split. Says nothing about times: the orders of
+// an import can be checked so. `ends` is left with the end of every pass.
+constexpr diagnosis check_passes(schedule const& s, pass_register& ends) {
+  int const stage_count = s.stage_count(), m = s.micro_batch_count();
+  if (m < 1 || stage_count < 1) return {.broken = rule::counts_are_positive, .number = m};
+  if (s.graph.count() != stage_count) return {.broken = rule::tables_agree, .number = s.graph.count()};
+  if (static_cast<int>(s.order.size()) != s.device_count())
+    return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(s.order.size())};
+  if (diagnosis const d = check_routes(s.graph, s.where, s.route); !d.ok()) return d;
+  if (diagnosis const d = check(s.cost, stage_count, m); !d.ok()) return d;
+
+  for (std::size_t device = 0; device < s.order.size(); ++device)
+    for (std::size_t i = 0; i < s.order[device].size(); ++i) {
+      timed_pass const& t = s.order[device][i];
+      site const where{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = t.what};
+      if (t.what.kind == pass_kind::work) continue;
+      if (t.what.stage < 0 || t.what.stage >= stage_count || t.what.micro_batch < 0
+          || t.what.micro_batch >= m)
+        return {.broken = rule::every_pass_is_known, .first = where};
+      if (s.device_of(t.what) != where.device)
+        return {.broken = rule::pass_is_on_its_device,
+                .first = where,
+                .second = {.device = s.device_of(t.what), .what = t.what}};
+      if (!is_paired_right(s.order[device], i))
+        return {.broken = rule::overlapped_passes_are_a_pair, .first = where};
+      if (diagnosis const d = ends.enter(where, s.end_of(t)); !d.ok()) return d;
+    }
+  diagnosis d = ends.complete(stage_count, m, s.trains);
+  if (!d.ok()) d.first.device = s.device_of(d.first.what);
+  return d;
+}
+
+constexpr diagnosis check_passes(schedule const& s) {
+  pass_register ends(s.stage_count(), s.micro_batch_count());
+  return check_passes(s, ends);
+}
+
+// check_passes, and: passes of a device do not overlap, nothing starts before its inputs have arrived.
+// As every pass takes time, that leaves no room for a cycle. Linear.
+constexpr diagnosis check(schedule const& s) {
+  pass_register ends(s.stage_count(), s.micro_batch_count());
+  if (diagnosis const d = check_passes(s, ends); !d.ok()) return d;
+  for (std::size_t device = 0; device < s.order.size(); ++device) {
+    auto const& order = s.order[device];
+    tick free = order.empty() ? 0 : order[0].start;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      pass const what = order[i].what;
+      site const where{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = what};
+      if (order[i].start < free && !order[i].closes_pair())
+        return {.broken = rule::passes_do_not_collide,
+                .first = where,
+                .second = {.device = where.device, .index = where.index - 1, .what = order[i - 1].what},
+                .number = free - order[i].start};
+      free = s.end_of(order[i]);
+      if (what.kind == pass_kind::work) continue;
+      int const route = s.route[static_cast<std::size_t>(what.micro_batch)];
+      diagnosis const d = check_inputs(s.graph, s.cost.transfer, where, order[i].start, ends,
+                                       [&](int stage) { return s.where.device_of(route, stage); });
+      if (!d.ok()) return d;
+    }
+  }
+  return {};
+}
+
+}  // namespace ashlar

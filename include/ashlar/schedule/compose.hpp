@@ -1,0 +1,136 @@
+// Schedules out of schedules: one after another, side by side, mirrored, cut.
+#pragma once
+
+#include <ashlar/block/algebra.hpp>
+#include <ashlar/core/pipe.hpp>
+#include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/schedule.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace ashlar {
+
+// Device d becomes p - 1 - d. mirror(mirror(s)) == s; repeat(mirror(b), m) == mirror(repeat(b, m)).
+constexpr schedule mirror(schedule s) {
+  s.where = mirror(std::move(s.where));
+  std::reverse(s.order.begin(), s.order.end());
+  return s;
+}
+
+// Every pass `by` ticks later.
+constexpr schedule shift(schedule s, tick by) {
+  for (auto& order : s.order)
+    for (timed_pass& t : order) t.start += by;
+  return s;
+}
+
+// `b`'s routes and micro-batches numbered behind those of `a`; a placement that both share stays one.
+// Throws violation{rule::tables_agree} for other devices, stages or costs.
+constexpr schedule renumber_behind(schedule const& a, schedule b) {
+  if (a.graph != b.graph || a.cost != b.cost || a.trains != b.trains
+      || a.device_count() != b.device_count())
+    throw violation{{.broken = rule::tables_agree, .number = b.stage_count()}};
+  if (a.where != b.where) {
+    for (int& route : b.route) route += a.where.route_count();
+    b.where = overlay(a.where, b.where);
+  }
+  b.route.insert(b.route.begin(), a.route.begin(), a.route.end());
+  for (auto& order : b.order)
+    for (timed_pass& t : order) t.what.micro_batch += a.micro_batch_count();
+  return b;
+}
+
+// Side by side on the same devices: the micro-batches of `a`, then those of `b`, every pass at its own
+// start; passes that start together come in the order a, b. Whether they overlap is for check() to say,
+// and for squeeze() to mend. repeat(x, n + k) == merge(repeat(x, n), shift(repeat(x, k), n / group *
+// interval)). Linear.
+constexpr schedule merge(schedule const& a, schedule const& b) {
+  schedule behind = renumber_behind(a, b);
+  for (std::size_t d = 0; d < a.order.size(); ++d) {
+    std::vector<timed_pass> merged(a.order[d].size() + behind.order[d].size());
+    std::merge(a.order[d].begin(), a.order[d].end(), behind.order[d].begin(), behind.order[d].end(),
+               merged.begin(),
+               [](timed_pass const& x, timed_pass const& y) { return x.start < y.start; });
+    behind.order[d] = std::move(merged);
+  }
+  return behind;
+}
+
+// One after another, with a flush between: `b` starts when the last pass of `a` has ended. Squeeze to
+// let them interlock.
+constexpr schedule then(schedule const& a, schedule const& b) { return merge(a, shift(b, makespan(a))); }
+
+// Only the first `count` micro-batches, at their old times; of an overlapped pair one pass may be left,
+// which is then alone.
+// Throws violation{rule::counts_are_positive} unless 1 <= count <= m.
+constexpr schedule take(schedule s, micro_batches count) {
+  if (count.value < 1 || count.value > s.micro_batch_count())
+    throw violation{{.broken = rule::counts_are_positive, .number = count.value}};
+  s.route.resize(static_cast<std::size_t>(count.value));
+  for (auto& order : s.order) {
+    std::vector<timed_pass> kept;
+    for (timed_pass const& t : order)
+      if (t.what.micro_batch < count.value) kept.push_back(t);
+    for (std::size_t i = 0; i < kept.size(); ++i)
+      if (!is_paired_right(kept, i)) kept[i].overlaps = -1;
+    order = std::move(kept);
+  }
+  return s;
+}
+
+// Each fused backward as an input and a weight pass, one right after the other; pairs stay whole.
+constexpr schedule split_backward(schedule s) {
+  for (auto& order : s.order) {
+    std::vector<timed_pass> split;
+    for (timed_pass t : order) {
+      bool const fused = t.what.kind == pass_kind::backward && t.overlaps < 0;
+      if (fused) t.what.kind = pass_kind::backward_input;
+      split.push_back(t);
+      if (!fused) continue;
+      t.start += s.cost.of(t.what);
+      t.what.kind = pass_kind::backward_weight;
+      split.push_back(t);
+    }
+    order = std::move(split);
+  }
+  return s;
+}
+
+// The forwards of these stages once more, each right before the backward that needs it (of an overlapped
+// pair, before the pair). Only the orders count then: starts are to be squeezed. Throws
+// violation{rule::no_pass_is_doubled} for a stage that recomputes already. Linear, times the stages
+// named.
+constexpr schedule recompute(schedule s, std::vector<int> const& again) {
+  for (auto& order : s.order) {
+    std::vector<timed_pass> longer;
+    for (timed_pass const& t : order) {
+      bool const named = std::find(again.begin(), again.end(), t.what.stage) != again.end();
+      if (named && t.what.kind == pass_kind::recompute)
+        throw violation{
+            {.broken = rule::no_pass_is_doubled,
+             .first = {.device = static_cast<int>(&order - s.order.data()), .what = t.what}}};
+      if (named && gives_input_gradient(t.what.kind)) {
+        pass const before{pass_kind::recompute, t.what.stage, t.what.micro_batch};
+        longer.insert(longer.end() - (t.closes_pair() ? 1 : 0), {before, t.start});
+      }
+      longer.push_back(t);
+    }
+    order = std::move(longer);
+  }
+  return s;
+}
+
+constexpr auto then(schedule next) {
+  return closure([next = std::move(next)](schedule const& s) { return then(s, next); });
+}
+constexpr auto merge(schedule other) {
+  return closure([other = std::move(other)](schedule const& s) { return merge(s, other); });
+}
+constexpr auto take(micro_batches count) {
+  return closure([=](schedule const& s) { return take(s, count); });
+}
+
+}  // namespace ashlar

@@ -1,0 +1,79 @@
+// A schedule in two directions folded in the middle: half the devices, each with the work of a device
+// and its mirror image's.
+#pragma once
+
+#include <ashlar/core/pipe.hpp>
+#include <ashlar/schedule/schedule.hpp>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace ashlar {
+
+// For each micro-batch of a schedule with two routes the one of the same rank on the other route; -1 for
+// all that have none.
+constexpr std::vector<int> counterparts(schedule const& s) {
+  std::vector<int> other(s.route.size(), -1);
+  std::size_t up = 0;
+  for (std::size_t down = 0; down < s.route.size(); ++down) {
+    if (s.route[down] != 0) continue;
+    while (up < s.route.size() && s.route[up] != 1) ++up;
+    if (up == s.route.size()) break;
+    other[down] = static_cast<int>(up);
+    other[up++] = static_cast<int>(down);
+  }
+  return other;
+}
+
+// Whether the schedule has two routes and is its own mirror image when these change places: device p - 1
+// - d does with a stage of one route at any time what device d does with that stage of the other.
+constexpr bool is_mirror_symmetric(schedule const& s) {
+  if (s.where.route_count() != 2 || s.order.size() != static_cast<std::size_t>(s.device_count()))
+    return false;
+  std::vector<int> const other = counterparts(s);
+  for (int k : other)
+    if (k < 0) return false;
+  std::size_t const last = s.order.size() - 1;
+  for (std::size_t d = 0; d < s.order.size(); ++d) {
+    if (s.order[d].size() != s.order[last - d].size()) return false;
+    for (std::size_t i = 0; i < s.order[d].size(); ++i) {
+      timed_pass image = s.order[last - d][i];
+      if (image.what.micro_batch < 0 || image.what.micro_batch >= s.micro_batch_count()) return false;
+      image.what.micro_batch = other[static_cast<std::size_t>(image.what.micro_batch)];
+      if (image != s.order[d][i]) return false;
+    }
+  }
+  for (int stage = 0; stage < s.stage_count(); ++stage)
+    if (s.where.device_of(0, stage) != static_cast<int>(last) - s.where.device_of(1, stage))
+      return false;
+  return true;
+}
+
+// The first half of the devices, micro-batches of both routes taken for the same: what was done on the
+// second half is what the first half did for the other route. A linear placement becomes a V, a V a wave
+// that goes down and up twice. Keeps all starts. Throws violation{rule::tables_agree} unless the
+// schedule is mirror symmetric on an even number of devices. Linear.
+constexpr schedule fold_in_half(schedule s) {
+  if (!is_mirror_symmetric(s) || s.device_count() % 2 != 0)
+    throw violation{{.broken = rule::tables_agree, .number = s.device_count()}};
+  std::vector<int> rank;
+  int ranks[2] = {0, 0};
+  for (int route : s.route) rank.push_back(ranks[route]++);
+  int const half = s.device_count() / 2;
+  s.where = make_placement(devices{half}, stages{s.stage_count()}, [&](int stage) {
+    int const d = s.where.device_of(0, stage);
+    return d < half ? d : 2 * half - 1 - d;
+  });
+  s.route.assign(s.route.size() / 2, 0);
+  s.order.resize(static_cast<std::size_t>(half));
+  for (auto& order : s.order)
+    for (timed_pass& t : order) t.what.micro_batch = rank[static_cast<std::size_t>(t.what.micro_batch)];
+  return s;
+}
+
+constexpr auto fold_in_half() {
+  return closure([](schedule const& s) { return fold_in_half(s); });
+}
+
+}  // namespace ashlar

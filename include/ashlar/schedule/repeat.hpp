@@ -1,0 +1,100 @@
+// block -> schedule: one block an interval.
+#pragma once
+
+#include <ashlar/block/modulo_order.hpp>
+#include <ashlar/schedule/schedule.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// One device's cells, `instances` times: in each period those whose instance exists, by residue.
+// A counting sort over the periods, or a comparing one where offsets lie very far apart: linear in
+// passes for every block whose offsets are not.
+constexpr std::vector<timed_pass> repeat_cells(block const& b, std::vector<folded_cell> const& cells,
+                                               tick instances) {
+  if (cells.empty()) return {};
+  tick first = cells[0].quotient, last = first;
+  for (folded_cell const& f : cells) {
+    first = f.quotient < first ? f.quotient : first;
+    last = f.quotient > last ? f.quotient : last;
+  }
+  auto const length = cells.size() * static_cast<std::size_t>(instances);
+  auto const for_each_copy = [&](folded_cell const& f, auto put) {
+    pass what = b.cells[static_cast<std::size_t>(f.cell)].what;
+    tick start = f.quotient * b.interval + f.residue;
+    int const group = b.micro_batch_count();
+    for (tick i = 0; i < instances; ++i) {
+      put(timed_pass{what, start});
+      what.micro_batch += group;
+      start += b.interval;
+    }
+  };
+
+  auto const spread_over = static_cast<std::size_t>(last - first);
+  if (spread_over > 4 * length + 64) {
+    std::vector<timed_pass> copies;
+    std::vector<std::size_t> by_start;
+    for (folded_cell const& f : cells)
+      for_each_copy(f, [&](timed_pass const& t) {
+        by_start.push_back(copies.size());
+        copies.push_back(t);
+      });
+    std::sort(by_start.begin(), by_start.end(), [&](std::size_t x, std::size_t y) {
+      return copies[x].start < copies[y].start || (copies[x].start == copies[y].start && x < y);
+    });
+    std::vector<timed_pass> order;
+    for (std::size_t i : by_start) order.push_back(copies[i]);
+    return order;
+  }
+
+  // How many cells come in and out of each period, then where its passes begin in the order.
+  std::vector<tick> next(spread_over + static_cast<std::size_t>(instances) + 1, 0);
+  for (folded_cell const& f : cells) {
+    tick* const period = next.data() + (f.quotient - first);
+    ++period[0];
+    --period[instances];
+  }
+  tick live = 0, filled = 0;
+  for (tick *n = next.data(), *const end = n + next.size(); n != end; ++n) {
+    live += *n;
+    *n = filled;
+    filled += live;
+  }
+  std::vector<timed_pass> order(length);
+  timed_pass* const to = order.data();
+  for (folded_cell const& f : cells) {
+    tick* place = next.data() + (f.quotient - first);
+    for_each_copy(f, [&](timed_pass const& t) { to[(*place++)++] = t; });
+  }
+  return order;
+}
+
+// Repeats the block until `count` micro-batches have passed; micro-batch k of instance i becomes i *
+// group + k. A block without collisions modulo its interval gives a schedule without overlaps, for every
+// count. Passes that start together (in a colliding block) keep the order of the block's cells. Throws
+// violation: rule::counts_are_positive; rule::micro_batches_fill_blocks unless the block's group divides
+// the count. Linear in the passes.
+constexpr schedule repeat(block const& b, micro_batches count) {
+  int const group = b.micro_batch_count();
+  if (count.value < 1 || group < 1 || b.interval < 1)
+    throw violation{{.broken = rule::counts_are_positive, .number = count.value}};
+  if (count.value % group != 0)
+    throw violation{{.broken = rule::micro_batches_fill_blocks, .number = group}};
+  tick const instances = count.value / group;
+
+  schedule s{
+      .graph = b.graph, .where = b.where, .route = {}, .cost = b.cost, .order = {}, .trains = b.trains};
+  for (int i = 0; i < instances; ++i) s.route.insert(s.route.end(), b.route.begin(), b.route.end());
+  for (std::vector<folded_cell> const& cells : fold(b))
+    s.order.push_back(repeat_cells(b, cells, instances));
+  return s;
+}
+
+constexpr auto repeat(micro_batches count) {
+  return closure([=](block const& b) { return repeat(b, count); });
+}
+
+}  // namespace ashlar

@@ -1,0 +1,81 @@
+// A schedule: timed passes on each device, in order.
+#pragma once
+
+#include <ashlar/core/cost.hpp>
+#include <ashlar/core/diagnosis.hpp>
+#include <ashlar/model/placement.hpp>
+#include <ashlar/model/stage_graph.hpp>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace ashlar {
+
+// A pass and its start in ticks. Its duration is the schedule's cost of the pass, or of the pair if it
+// shares its slot of time: a forward that overlaps a fused backward stands directly before it in the
+// order, both start and end together, and each names the other's stage.
+struct timed_pass {
+  pass what;
+  tick start = 0;
+  int overlaps = -1;  // stage of the other pass of the pair; -1: alone
+
+  constexpr bool opens_pair() const { return overlaps >= 0 && what.kind == pass_kind::forward; }
+  constexpr bool closes_pair() const { return overlaps >= 0 && what.kind != pass_kind::forward; }
+
+  friend constexpr bool operator==(timed_pass const&, timed_pass const&) = default;
+};
+
+struct schedule {
+  stage_graph graph;
+  placement where;
+  std::vector<int> route;  // of each micro-batch
+  costs cost;
+  std::vector<std::vector<timed_pass>> order;  // by device
+  bool trains = true;                          // false: inference, forwards only
+
+  constexpr int device_count() const { return where.device_count(); }
+  constexpr int stage_count() const { return where.stage_count(); }
+  constexpr int micro_batch_count() const { return static_cast<int>(route.size()); }
+  constexpr int device_of(pass what) const {
+    return where.device_of(route[static_cast<std::size_t>(what.micro_batch)], what.stage);
+  }
+  constexpr tick end_of(timed_pass const& t) const {
+    if (t.overlaps < 0) return t.start + cost.of(t.what);
+    pass const forward{pass_kind::forward, t.opens_pair() ? t.what.stage : t.overlaps, 0};
+    pass const backward{pass_kind::backward, t.opens_pair() ? t.overlaps : t.what.stage, 0};
+    return t.start + cost.of_pair(forward, backward);
+  }
+
+  friend constexpr bool operator==(schedule const&, schedule const&) = default;
+};
+
+// Whether the pass at `index` of a device's order is alone or stands right in its pair.
+constexpr bool is_paired_right(std::vector<timed_pass> const& order, std::size_t index) {
+  timed_pass const& t = order[index];
+  if (t.overlaps < 0) return true;
+  bool const opens = t.opens_pair();
+  if (opens ? index + 1 == order.size() : index == 0) return false;
+  timed_pass const& other = order[opens ? index + 1 : index - 1];
+  pass_kind const kind = opens ? other.what.kind : t.what.kind;
+  return kind == pass_kind::backward && opens != other.opens_pair() && other.start == t.start
+         && other.what.stage == t.overlaps && t.what.stage == other.overlaps;
+}
+
+// A schedule of which only the orders are known, as an import gives it; all starts are 0 until it is
+// squeezed. Chain of stages. Throws violation: rule::tables_agree unless `orders` has one list a device.
+constexpr schedule schedule_from_orders(placement where, std::vector<int> route, costs cost,
+                                        std::vector<std::vector<pass>> const& orders) {
+  if (static_cast<int>(orders.size()) != where.device_count())
+    throw violation{{.broken = rule::tables_agree, .number = static_cast<std::int64_t>(orders.size())}};
+  schedule s{.graph = chain(stages{where.stage_count()}),
+             .where = std::move(where),
+             .route = std::move(route),
+             .cost = std::move(cost),
+             .order = std::vector<std::vector<timed_pass>>(orders.size())};
+  for (std::size_t d = 0; d < orders.size(); ++d)
+    for (pass what : orders[d]) s.order[d].push_back({what, 0});
+  return s;
+}
+
+}  // namespace ashlar

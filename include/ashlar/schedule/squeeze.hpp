@@ -1,0 +1,174 @@
+// schedule -> schedule: every pass as early as the order and its inputs allow.
+#pragma once
+
+#include <ashlar/core/pipe.hpp>
+#include <ashlar/model/dependencies.hpp>
+#include <ashlar/schedule/schedule.hpp>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace ashlar {
+
+// Walks all devices' orders at once; a device that has to wait is woken by the pass that it waits for.
+class order_walk {
+ public:
+  constexpr explicit order_walk(schedule& s)
+      : s_(s),
+        p_(static_cast<std::size_t>(s.device_count())),
+        results_(s.stage_count(), s.micro_batch_count(), {}),
+        next_(p_, 0),
+        free_(p_, 0),
+        next_waiter_(p_, nobody) {}
+
+  // Sets every start to the earliest possible time. The order of each device is kept; inputs that no
+  // pass of the schedule gives count as present. Linear in passes and dependencies. Breaks
+  // rule::every_pass_is_known or rule::order_has_no_cycle; starts are then of no use.
+  constexpr diagnosis run() {
+    if (s_.micro_batch_count() % s_.graph.sequence_chunks() != 0)
+      return {.broken = rule::micro_batches_fill_blocks, .number = s_.graph.sequence_chunks()};
+    for (std::size_t d = 0; d < p_; ++d)
+      for (std::size_t i = 0; i < s_.order[d].size(); ++i) {
+        pass const what = s_.order[d][i].what;
+        if (what.stage < 0 || what.stage >= s_.stage_count() || what.micro_batch < 0
+            || what.micro_batch >= s_.micro_batch_count())
+          return {.broken = rule::every_pass_is_known, .first = at(d, i)};
+        if (!is_paired_right(s_.order[d], i))
+          return {.broken = rule::overlapped_passes_are_a_pair, .first = at(d, i)};
+        if (what.kind != pass_kind::work) result(what).end = pending;
+      }
+    std::vector<std::size_t> awake;
+    for (std::size_t d = p_; d-- > 0;) awake.push_back(d);
+    while (!awake.empty()) {
+      std::size_t const device = awake.back();
+      awake.pop_back();
+      advance(device, awake);
+    }
+    for (std::size_t d = 0; d < p_; ++d)
+      if (next_[d] < s_.order[d].size()) return stuck(d);
+    return {};
+  }
+
+ private:
+  static constexpr tick absent = -1, pending = -2;
+  static constexpr int nobody = -1;
+
+  struct entry {
+    tick end = absent;
+    int waiter = nobody;  // first of a list through next_waiter_
+  };
+
+  constexpr site at(std::size_t device, std::size_t index) const {
+    return {.device = static_cast<int>(device),
+            .index = static_cast<int>(index),
+            .what = s_.order[device][index].what};
+  }
+
+  constexpr entry& result(pass what) {
+    return results_.at(what.micro_batch, what.stage, result_of(what.kind));
+  }
+
+  // Runs the device's passes until one has to wait.
+  constexpr void advance(std::size_t device, std::vector<std::size_t>& awake) {
+    std::vector<timed_pass>& order = s_.order[device];
+    for (std::size_t& i = next_[device]; i < order.size(); ++i) {
+      tick start = free_[device];
+      entry* missing = earliest(order[i].what, start);
+      bool const pair = order[i].overlaps >= 0;
+      if (pair && missing == nullptr) missing = earliest(order[i + 1].what, start);
+      if (missing != nullptr) {
+        next_waiter_[device] = missing->waiter;
+        missing->waiter = static_cast<int>(device);
+        return;
+      }
+      order[i].start = start;
+      free_[device] = s_.end_of(order[i]);
+      finish(order[i].what, free_[device], awake);
+      if (!pair) continue;
+      order[++i].start = start;
+      finish(order[i].what, free_[device], awake);
+    }
+  }
+
+  // Raises `start` to when the last of the pass's inputs arrives, or returns one that is missing.
+  constexpr entry* earliest(pass what, tick& start) {
+    entry* missing = nullptr;
+    for_each_input(s_.graph, what, [&](ashlar::result r, int stage, int micro_batch) {
+      entry& input = results_.at(micro_batch, stage, r);
+      if (input.end == pending) missing = &input;
+      if (input.end < 0) return;
+      tick const arrival =
+          stage == what.stage || local(what, stage) ? input.end : input.end + s_.cost.transfer;
+      start = arrival > start ? arrival : start;
+    });
+    return missing;
+  }
+
+  constexpr void finish(pass what, tick end, std::vector<std::size_t>& awake) {
+    if (what.kind == pass_kind::work) return;
+    entry& done = result(what);
+    done.end = end;
+    for (int d = std::exchange(done.waiter, nobody); d != nobody;
+         d = next_waiter_[static_cast<std::size_t>(d)])
+      awake.push_back(static_cast<std::size_t>(d));
+  }
+
+  constexpr bool local(pass what, int stage) const {
+    int const route = s_.route[static_cast<std::size_t>(what.micro_batch)];
+    return s_.where.device_of(route, stage) == s_.where.device_of(route, what.stage);
+  }
+
+  constexpr diagnosis stuck(std::size_t device) {
+    site blocked = at(device, next_[device]);
+    tick ignored = 0;
+    if (s_.order[device][next_[device]].overlaps >= 0 && earliest(blocked.what, ignored) == nullptr)
+      blocked = at(device, next_[device] + 1);
+    diagnosis d{.broken = rule::order_has_no_cycle, .first = blocked};
+    for (std::size_t other = 0; other < p_; ++other)
+      for (std::size_t i = next_[other]; i < s_.order[other].size(); ++i)
+        for_each_input(s_.graph, blocked.what, [&](ashlar::result r, int stage, int micro_batch) {
+          pass const candidate = s_.order[other][i].what;
+          if (candidate.micro_batch == micro_batch && candidate.stage == stage
+              && result_of(candidate.kind) == r)
+            d.second = at(other, i);
+        });
+    return d;
+  }
+
+  schedule& s_;
+  std::size_t p_;
+  result_table<entry> results_;
+  std::vector<std::size_t> next_;
+  std::vector<tick> free_;
+  std::vector<int> next_waiter_;
+};
+
+// Starts every pass as early as order and dependencies allow, the first at tick 0. Keeps every device's
+// order; idempotent; never longer, never more activations at once. Linear. Throws violation:
+// rule::every_pass_is_known, rule::order_has_no_cycle. (Controllable Memory, section 2: squeezing
+// removes the redundant bubbles of warm-up and cool-down.)
+constexpr schedule squeeze(schedule s) {
+  if (diagnosis const d = order_walk(s).run(); !d.ok()) throw violation{d};
+  return s;
+}
+
+// The same orders under other costs, squeezed. retime(squeeze(s), s.cost) == squeeze(s).
+// Throws as squeeze does, and violation{rule::tables_agree} unless there is one cost for all stages or
+// one each.
+constexpr schedule retime(schedule s, costs cost) {
+  if (cost.per_stage.size() != 1 && static_cast<int>(cost.per_stage.size()) != s.stage_count())
+    throw violation{
+        {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(cost.per_stage.size())}};
+  s.cost = std::move(cost);
+  return squeeze(std::move(s));
+}
+
+constexpr auto squeeze() {
+  return closure([](schedule const& s) { return squeeze(s); });
+}
+constexpr auto retime(costs cost) {
+  return closure([cost = std::move(cost)](schedule const& s) { return retime(s, cost); });
+}
+
+}  // namespace ashlar

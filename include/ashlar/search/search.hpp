@@ -1,0 +1,113 @@
+// The best schedule for real costs under a memory limit, and how good it is.
+#pragma once
+
+#include <ashlar/bounds/lower_bound.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/optimize/improve.hpp>
+#include <ashlar/search/problem.hpp>
+#include <ashlar/simulate/simulate.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace ashlar {
+
+struct search_result {
+  schedule best = {};
+  tick reached = 0;              // what the objective counts
+  bound least = {};              // no schedule is shorter
+  std::int64_t passes = 0;       // dispatched
+  std::int64_t evaluations = 0;  // of whole schedules
+
+  constexpr tick bound_of(objective aim) const {
+    if (aim == objective::both) return least.makespan + 3 * least.span;
+    return aim == objective::span ? least.span : least.makespan;
+  }
+};
+
+namespace search_detail {
+
+constexpr simulation_options machine_of(search_problem const& problem) {
+  if (problem.machine) return *problem.machine;
+  simulation_options o;
+  o.cost = problem.cost;
+  o.inside.latency = problem.cost.transfer;
+  return o;
+}
+
+// Shakes by the simulated makespan of the programs of schedules that are at most 2 % longer than the
+// shortest. Returns the best, which may be a seed.
+template <class Search>
+constexpr std::pair<schedule, tick> shake_programs(Search& engine, search_problem const& problem,
+                                                   std::vector<schedule> const& seeds) {
+  constexpr std::int64_t dispatches = 20;  // that lowering and simulation cost about
+  simulation_options const machine = machine_of(problem);
+  auto const made = [&](dispatcher::timeline const& t) {
+    schedule s = engine.of();
+    return squeeze(dispatcher(s, memory_limit{0}).timed(s, t));
+  };
+  auto const simulated = [&](dispatcher::timeline const& t) {
+    engine.spend(dispatches * engine.size());
+    return time_program(lower(made(t)), machine).makespan;
+  };
+  dispatcher::timeline const best = shake(engine, [&](dispatcher::timeline const& t) {
+    if (t.makespan > engine.best().makespan + engine.best().makespan / 50) return score{};
+    return score{simulated(t), t.makespan};
+  });
+  std::pair<schedule, tick> found{made(best), simulated(best)};
+  for (schedule const& s : seeds) {
+    if (!is_within(s, problem.limit)) continue;
+    engine.spend(dispatches * engine.size());
+    if (tick const t = time_program(lower(s), machine).makespan; t < found.second) found = {s, t};
+  }
+  return found;
+}
+
+}  // namespace search_detail
+
+// What a search begins with; made once, it serves several searches of the same problem. Throws
+// violation{check(problem)}. O(passes) times the seeds and as lower_bound().
+struct search_start {
+  std::vector<schedule> seeds;
+  bound least;
+
+  constexpr explicit search_start(search_problem const& problem) {
+    if (diagnosis const d = check(problem); !d.ok()) throw violation{d};
+    seeds = seeds_of(problem);
+    least = lower_bound(problem);
+  }
+};
+
+// Searches with all that the catalog has on this placement as a start: no worse than any of them that
+// fits. Ends at the bound.
+template <class Watch = unwatched>
+constexpr search_result search(search_problem const& problem, search_start const& start, effort e,
+                               Watch watch = {}) {
+  search_result r{.best = {}, .least = start.least};
+  if (e.aim != objective::program) e.goal = r.bound_of(e.aim);
+  std::vector<schedule> const& seeds = start.seeds;
+  improver engine(seeds[0], problem.limit, e, watch);
+  improve_plans(engine, seeds, problem.limit, e);
+  if (e.aim == objective::program) {
+    auto [best, reached] = search_detail::shake_programs(engine, problem, seeds);
+    r.best = static_cast<schedule&&>(best);
+    r.reached = reached;
+  } else {
+    shake(engine);
+    r.best = engine.result();
+    r.reached = engine.judge(engine.best()).first;
+  }
+  r.passes = engine.spent();
+  r.evaluations = (engine.spent() + engine.size() - 1) / engine.size();
+  return r;
+}
+
+// Throws violation{check(problem)}.
+template <class Watch = unwatched>
+constexpr search_result search(search_problem const& problem, effort e, Watch watch = {}) {
+  return search(problem, search_start(problem), e, watch);
+}
+
+}  // namespace ashlar

@@ -1,0 +1,6 @@
+// Schedules side by side: comparison and trade-off.
+#pragma once
+
+#include <ashlar/catalog.hpp>
+#include <ashlar/study/compare.hpp>
+#include <ashlar/study/tradeoff.hpp>

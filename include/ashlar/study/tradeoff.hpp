@@ -1,0 +1,123 @@
+// What a schedule costs at cluster scale: small batches a device leave it idle, large batches waste
+// samples.
+//
+// Source: Lamy-Poirier, Breadth-First Pipeline Parallelism (2022), sections 3 and 5.
+#pragma once
+
+#include <ashlar/bounds/lower_bound.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/schedule/metrics.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace ashlar {
+
+// A model as a pipeline sees it. Ticks are per layer and micro-batch.
+struct layered_model {
+  int layers = 64;
+  tick forward = 10;
+  tick backward = 30;   // with the recomputation, if there is one; where it is split, in halves
+  tick transfer = 2;    // of a micro-batch's activations from device to device
+  tick reduction = 0;   // of a layer's gradient over the data-parallel ranks, once a step
+  int micro_batch = 1;  // samples
+};
+
+// How a pipeline of p devices runs it.
+struct pipeline_choice {
+  catalog::entry const* entry = nullptr;
+  devices p;
+  chunks loops{1};  // stages on one device
+  micro_batches m;
+  bool blocks = false;  // transfers stop the passes, and gradients are reduced after the last pass
+};
+
+// The passes of a step; where transfers block, they are part of them. Throws violation:
+// rule::parameter_is_a_multiple unless the stages are of equally many layers, and so is the share of a
+// stage that a sequence chunk takes; and as entry::make does.
+constexpr schedule step_schedule(layered_model const& model, pipeline_choice const& choice) {
+  schedule const alike = choice.entry->make({.p = choice.p, .m = choice.m, .v = choice.loops});
+  int const pieces = alike.stage_count() * (alike.micro_batch_count() / choice.m.value);
+  if (diagnosis const d = catalog::multiple_of(parameter::layer_count, model.layers, pieces); !d.ok())
+    throw violation{d};
+  tick const layers = model.layers / pieces;
+  tick const stop = choice.blocks ? model.transfer : 0;
+  tick const backward = layers * model.backward + stop;
+  stage_cost const stage{.forward = layers * model.forward + stop,
+                         .backward_input = backward / 2,
+                         .backward_weight = backward - backward / 2};
+  return choice.entry->make({.p = choice.p,
+                             .m = choice.m,
+                             .cost = costs(stage, choice.blocks ? 0 : model.transfer),
+                             .v = choice.loops});
+}
+
+// Ticks in which a stage's gradient is reduced.
+constexpr tick reduction_time(layered_model const& model, schedule const& s) {
+  return model.layers / s.stage_count() * model.reduction;
+}
+
+// Time of one step, in ticks: the schedule's makespan, and what the reductions add. A stage's gradient
+// is reduced once it is complete, one after another on each device, beside the passes unless transfers
+// block. Throws as step_schedule does.
+constexpr tick step_time(layered_model const& model, pipeline_choice const& choice) {
+  schedule const s = step_schedule(model, choice);
+  tick const end = makespan(s), reduction = reduction_time(model, s);
+  tick last = end;
+  for (auto const& order : s.order) {
+    // Ready times ascend where a stage's last weight pass is met: backwards over the order, once a
+    // stage.
+    std::vector<tick> ready;
+    std::vector<char> met(static_cast<std::size_t>(s.stage_count()), 0);
+    for (std::size_t i = order.size(); i-- > 0;) {
+      char& seen = met[static_cast<std::size_t>(order[i].what.stage)];
+      if (!gives_weight_gradient(order[i].what.kind) || seen != 0) continue;
+      seen = 1;
+      ready.push_back(s.end_of(order[i]));
+    }
+    tick free = choice.blocks ? end : 0;
+    for (std::size_t i = ready.size(); i-- > 0;) free = (ready[i] > free ? ready[i] : free) + reduction;
+    last = free > last ? free : last;
+  }
+  return last;
+}
+
+// No schedule of the same passes on the same devices, with the memory of this one, makes a shorter step:
+// behind its last pass stands a reduction or, where transfers block, those of all stages of a device.
+// None unless stages form a chain on one route. Throws as step_schedule does.
+constexpr std::optional<tick> least_step_time(layered_model const& model,
+                                              pipeline_choice const& choice) {
+  schedule const s = step_schedule(model, choice);
+  std::optional<bound> const least = lower_bound(s);
+  if (!least) return std::nullopt;
+  int const behind = !s.trains ? 0 : choice.blocks ? chunk_count(s.where, 0) : 1;
+  return least->makespan + behind * reduction_time(model, s);
+}
+
+// Share of a step of so many ticks in which a device computes: 1 without any bubble.
+constexpr double utilisation_of(layered_model const& model, pipeline_choice const& choice, tick step) {
+  double const work = static_cast<double>(model.forward + model.backward) * model.layers * choice.m.value
+                      / choice.p.value;
+  return work / static_cast<double>(step);
+}
+constexpr double utilisation(layered_model const& model, pipeline_choice const& choice) {
+  return utilisation_of(model, choice, step_time(model, choice));
+}
+
+// Samples a device: the batch over all devices of the pipeline.
+constexpr double batch_per_device(layered_model const& model, pipeline_choice const& choice) {
+  return static_cast<double>(model.micro_batch) * choice.m.value / choice.p.value;
+}
+
+// Device time of a whole training, relative to full utilisation at the smallest batch: a batch as large
+// as the critical one needs twice the samples (McCandlish et al., large-batch training, 2018).
+constexpr double training_cost(double utilised, double batch_a_device, double device_count,
+                               double critical_batch) {
+  return (1 + batch_a_device * device_count / critical_batch) / utilised;
+}
+
+// Time of a whole training, in the same unit for one device.
+constexpr double training_time(double cost, double device_count) { return cost / device_count; }
+
+}  // namespace ashlar

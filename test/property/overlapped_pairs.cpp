@@ -1,0 +1,238 @@
+// Overlapped pairs on all floors: one slot of time, both parts' inputs there at its start, both results
+// at its end.
+#include "mutate.hpp"
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/check.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/schedule/metrics.hpp>
+
+#include <tuple>
+#include <vector>
+
+using namespace shapes;
+
+namespace {
+
+// Puts the passes at `index` and behind it of a device into one pair.
+constexpr void pair_up(schedule& s, std::size_t device, std::size_t index) {
+  timed_pass &ahead = s.order[device][index], &back = s.order[device][index + 1];
+  ahead.overlaps = back.what.stage;
+  back.overlaps = ahead.what.stage;
+  back.start = ahead.start;
+}
+
+// On two devices, two micro-batches: 0F0 0F1 0B0 0B1 and 1F0 1B0 1F1 1B1.
+constexpr schedule two_devices() { return one_f_one_b(2, 2); }
+
+// The pair of 1B0 and 1F1 the other way about: 1F0, (1F1; 1B0), 1B1.
+constexpr schedule one_pair(tick overlapped) {
+  schedule s = two_devices();
+  std::swap(s.order[1][1], s.order[1][2]);
+  pair_up(s, 1, 1);
+  s.cost.overlapped = overlapped;
+  return squeeze(s);
+}
+
+constexpr bool test_squeeze() {
+  schedule const s = one_pair(2);  // passes of 1, 1 + 1; the pair of 2
+  HOLDS(check(s).ok());
+  HOLDS(s.order[1][0].start == 1);
+  HOLDS(s.order[1][1].start == 2 && s.order[1][2].start == 2);  // when 0F1 has ended
+  HOLDS(s.end_of(s.order[1][1]) == 4 && s.end_of(s.order[1][2]) == 4);
+  HOLDS(s.order[0][2].start == 4);  // 0B0 gets its gradient when the pair ends
+  HOLDS(s.order[1][3].start == 4);
+  HOLDS(squeeze(s) == s && makespan(s) == 8);
+  schedule const in_turn = one_pair(costs::one_after_the_other);
+  HOLDS(in_turn.end_of(in_turn.order[1][1]) == 5);
+  HOLDS(makespan(in_turn) == 9);
+  costs slow = s.cost;
+  slow.transfer = 10;
+  schedule const far = retime(s, slow);
+  HOLDS(far.order[1][1].start == 12);  // both wait for what the later of the two needs
+  HOLDS(check(far).ok());
+  return true;
+}
+BOTH_TIMES("a pair starts when both can and ends as one", test_squeeze)
+
+constexpr bool test_metrics() {
+  schedule const s = one_pair(2);
+  HOLDS(busy(s) == std::vector<tick>{6, 5});  // 1 + 2 + 2
+  HOLDS(peak_activations(s) == std::vector<int>{2, 2});
+  HOLDS(makespan(s) == 8 && span(s) == 8);
+  HOLDS(peak_activations(two_devices()) == std::vector<int>{2, 1});  // apart the backward frees first
+  return true;
+}
+BOTH_TIMES("a pair is busy once and holds what both hold", test_metrics)
+
+constexpr rule broken_in(schedule const& s) { return check(s).broken; }
+
+constexpr bool test_malformed() {
+  constexpr rule pair_rule = rule::overlapped_passes_are_a_pair;
+  schedule const good = one_pair(3);
+  schedule s = good;
+  s.order[1][2].start += 1;  // not together
+  HOLDS(broken_in(s) == pair_rule && check(s).first.device == 1 && check(s).first.index == 1);
+  s = good;
+  s.order[1][1].overlaps = -1;  // a backward that overlaps nothing
+  HOLDS(broken_in(s) == pair_rule && check(s).first.index == 2);
+  s = good;
+  s.order[1][2].overlaps = -1;
+  HOLDS(broken_in(s) == pair_rule && check(s).first.index == 1);
+  s = good;
+  s.order[1][1].overlaps = 0;  // another stage than the one beside it
+  HOLDS(broken_in(s) == pair_rule);
+  s = good;
+  std::swap(s.order[1][1], s.order[1][2]);  // the backward first
+  HOLDS(broken_in(s) == pair_rule);
+  s = good;
+  s.order[1].back().overlaps = 1;  // a third
+  HOLDS(broken_in(s) == pair_rule && check(s).first.index == 3);
+  s = good;
+  s.order[1].front().overlaps = 1;  // beside a forward
+  HOLDS(broken_in(s) == pair_rule && check(s).first.index == 0);
+  s = catalog::zb_h1(devices{2}) | repeat(micro_batches{2}) | squeeze();
+  for (std::size_t i = 0; i + 1 < s.order[1].size(); ++i)
+    if (s.order[1][i].what.kind == F && s.order[1][i + 1].what.kind == I) pair_up(s, 1, i);
+  HOLDS(broken_in(s) == pair_rule);  // only a fused backward can be overlapped
+  return true;
+}
+BOTH_TIMES("what is no pair", test_malformed)
+
+TEST_CASE("squeeze refuses what is no pair, or a pair that depends on itself") {
+  schedule s = one_pair(2);
+  s.order[1][1].overlaps = 0;
+  CHECK_BREAKS(overlapped_passes_are_a_pair, squeeze(s));
+  s = two_devices();
+  pair_up(s, 1, 0);  // 1F0 and 1B0
+  CHECK_BREAKS(order_has_no_cycle, squeeze(s));
+  CHECK(check(s).broken == rule::no_pass_starts_before_its_input);
+  s.order[1][1].start = 2;
+  CHECK(check(s).broken == rule::overlapped_passes_are_a_pair);
+}
+
+TEST_CASE("a pair of which only one micro-batch is taken is a pair no more") {
+  schedule const s = take(one_pair(3), micro_batches{1});
+  for (auto const& order : s.order)
+    for (timed_pass const& t : order) CHECK(t.overlaps == -1);
+  CHECK(check(s).ok());
+  CHECK(take(one_pair(3), micro_batches{2}) == one_pair(3));
+}
+
+constexpr bool test_lower() {
+  program const p = one_pair(2) | lower();
+  HOLDS(check(p).ok());
+  program_view const v = p.view();
+  int pairs = 0;
+  for (int d = 0; d < p.device_count(); ++d) {
+    list_view<instruction> const stream = v.stream(d);
+    for (std::size_t i = 0; i < stream.size(); ++i) {
+      if (!stream[i].overlaps_next) continue;
+      ++pairs;
+      HOLDS(d == 1 && stream[i].what == pass{F, 1, 1} && stream[i + 1].what == pass{B, 1, 0});
+      // Neither writes what the other uses, not even for a moment.
+      for (operand const& a : v.operands_of(stream[i]))
+        for (operand const& b : v.operands_of(stream[i + 1])) HOLDS(a.slot != b.slot);
+    }
+  }
+  HOLDS(pairs == 1);
+  HOLDS(count_slots(v, 1, slot_kind::stash) == 2);
+  program const apart = two_devices() | lower();
+  HOLDS(count_slots(apart.view(), 1, slot_kind::stash) == 1);
+  return true;
+}
+
+constexpr bool test_prove() {
+  using namespace mutate;
+  constexpr rule pair_rule = rule::overlapped_passes_are_a_pair;
+  program const good = one_pair(2) | lower();
+  program p = good;
+  int const ahead = find(p, 1, opcode::compute, {F, 1, 1}), back = ahead + 1;
+  HOLDS(at(p, 1, ahead).overlaps_next && at(p, 1, back).what == pass{B, 1, 0});
+  at(p, 1, ahead).overlaps_next = false;
+  HOLDS(check(p).ok());  // one after the other it works, too
+  p = good;
+  at(p, 1, back).overlaps_next = true;
+  HOLDS(check(p).broken == pair_rule);
+  p = good;
+  exchange(p, 1, ahead, back);  // the mark now stands behind the forward
+  HOLDS(check(p).broken == pair_rule);
+  p = good;
+  at(p, 1, length(p, 1) - 1).overlaps_next = true;  // nothing follows
+  HOLDS(check(p).broken == pair_rule);
+  p = good;
+  at(p, 0, find(p, 0, opcode::send, {F, 0, 0})).overlaps_next = true;  // no compute
+  HOLDS(check(p).broken == pair_rule);
+  // The forward's stash in the slot that the backward reads.
+  p = good;
+  auto const operand_of = [&](int i, access how, slot_kind kind) -> operand& {
+    instruction const self = at(p, 1, i);
+    for (int o = self.first_operand; o < self.first_operand + self.operand_count; ++o) {
+      operand& found = p.operands[static_cast<std::size_t>(o)];
+      if (found.how == how && p.view().slots_of(1).begin()[found.slot] == kind) return found;
+    }
+    throw violation{{.broken = rule::tables_agree}};
+  };
+  operand_of(ahead, access::write, slot_kind::stash).slot =
+      operand_of(back, access::read, slot_kind::stash).slot;
+  HOLDS(check(p).broken == pair_rule && check(p).first.index == ahead);
+  return true;
+}
+BOTH_TIMES("a pair stands together in the stream, on slots of its own", test_lower)
+BOTH_TIMES("programs in which a pair is none", test_prove)
+
+// Three devices and three micro-batches, each over two of them: from 1 to 2, from 1 to 0, from 2 to 0.
+// Device 1 ends with 0F0 and 0B1. For the gradient of micro-batch 1 device 0 has to see micro-batch 2
+// first, for which device 2 has to see micro-batch 0, which device 1 has not sent before 0F0 has ended.
+constexpr schedule ring() {
+  placement const where(devices{3}, {{1, 2}, {1, 0}, {2, 0}});
+  return squeeze(schedule_from_orders(where, {0, 1, 2}, costs{},
+                                      {{{F, 1, 2}, {F, 1, 1}, {B, 1, 1}, {B, 1, 2}},
+                                       {{F, 0, 1}, {F, 0, 0}, {B, 0, 1}, {B, 0, 0}},
+                                       {{F, 1, 0}, {F, 0, 2}, {B, 1, 0}, {B, 0, 2}}}));
+}
+
+TEST_CASE("what is possible one after the other, and not as a pair") {
+  schedule s = ring();
+  CHECK(check(s).ok());
+  program p = lower(s, {.lanes = transfer_lanes::one_a_peer});
+  int const ahead = mutate::find(p, 1, opcode::compute, {F, 0, 0});
+  mutate::move(p, 1, mutate::find(p, 1, opcode::compute, {B, 0, 1}),
+               ahead + 1);  // ahead of the receive of its gradient
+  mutate::move(p, 1, mutate::find(p, 1, opcode::receive, {B, 1, 1}), ahead);
+  REQUIRE(mutate::at(p, 1, ahead + 1).what == pass{F, 0, 0});
+  REQUIRE(mutate::at(p, 1, ahead + 2).what == pass{B, 0, 1});
+  CHECK(check(p).ok());
+  mutate::at(p, 1, ahead + 1).overlaps_next = true;
+  CHECK(check(p).broken == rule::no_cycle_of_waits);
+  std::vector<site> const circle = find_wait_cycle(p);
+  CHECK(circle.size() >= 4);
+  bool through_pair = false;
+  for (site const& x : circle)
+    through_pair = through_pair || (x.device == 1 && x.code == opcode::compute);
+  CHECK(through_pair);
+
+  pair_up(s, 1, 1);
+  CHECK_BREAKS(order_has_no_cycle, squeeze(s));
+}
+
+TEST_CASE("DualPipe's pairs on every floor") {
+  for (char const* name : {"dualpipe", "dualpipev"})
+    for (tick overlapped : {tick{2}, tick{3}, tick{7}})
+      for (transfer_lanes lanes : {transfer_lanes::one, transfer_lanes::one_a_peer}) {
+        costs cost(stage_cost{}, 1);
+        cost.overlapped = overlapped;
+        schedule const s = catalog::find(name)->make({devices{4}, micro_batches{10}, cost});
+        program const p = lower(s, {.lanes = lanes});
+        CHECK(check(p).ok());
+        int in_schedule = 0, in_program = 0;
+        for (auto const& order : s.order)
+          for (timed_pass const& t : order) in_schedule += t.opens_pair();
+        for (instruction const& i : p.instructions) in_program += i.overlaps_next;
+        CHECK(in_schedule == in_program);
+        CHECK(in_schedule > 10);
+      }
+}
+
+}  // namespace

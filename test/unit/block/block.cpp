@@ -1,0 +1,59 @@
+#include <ashlar/block/block.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+
+using namespace shapes;
+
+namespace {
+
+constexpr bool test_make_block() {
+  block const b =
+      make_block(linear(devices{2}), costs(stage_cost{1, 2, 3}), 6, {F, I, W},
+                 [](pass_kind kind, int stage) { return 10 * stage + static_cast<int>(kind); });
+  HOLDS(b.micro_batch_count() == 1 && b.interval == 6);
+  HOLDS(b.graph == chain(stages{2}));
+  HOLDS(b.cells.size() == 6);
+  HOLDS(b.cells[0] == cell{{F, 0, 0}, 0});
+  HOLDS(b.cells[4] == cell{{I, 1, 0}, 10 + static_cast<int>(I)});
+  HOLDS(b.device_of({F, 1, 0}) == 1);
+  HOLDS(block{}.micro_batch_count() == 0);
+  return true;
+}
+BOTH_TIMES("a block by its offsets", test_make_block)
+
+constexpr bool test_lifespan() {
+  block const one = catalog::one_f_one_b(devices{4});
+  for (int s = 0; s < 4; ++s) HOLDS(lifespan(one, stage_id{s}) == 3 * (4 - s));
+  block const split = catalog::zb_h1(devices{4});
+  for (int s = 0; s < 4; ++s) HOLDS(lifespan(split, stage_id{s}) == 3 * 4);
+  block const both = two_ways(4);
+  HOLDS(lifespan(both, stage_id{1}, micro_batch_id{0})
+        == lifespan(both, stage_id{1}, micro_batch_id{1}));
+  return true;
+}
+BOTH_TIMES("from forward to the pass that frees", test_lifespan)
+
+constexpr bool test_activation_bound() {
+  for (int d = 0; d < 4; ++d) {
+    HOLDS(activation_bound(catalog::one_f_one_b(devices{4}), device_id{d}) == 4 - d);
+    HOLDS(activation_bound(catalog::eager_one_f_one_b(devices{4}), device_id{d}) == 2 * (4 - d) - 1);
+    HOLDS(activation_bound(catalog::zb_h1(devices{4}), device_id{d}) == 4);
+    HOLDS(activation_bound(with_interval(catalog::one_f_one_b(devices{4}), 100), device_id{d}) == 1);
+  }
+  HOLDS(activation_bound(catalog::one_f_one_b(devices{4}), device_id{4}) == 0);
+  return true;
+}
+BOTH_TIMES("lifespans over intervals", test_activation_bound)
+
+TEST_CASE("lifespan needs both ends") {
+  block const b = catalog::zb_h1(devices{2});
+  CHECK_BREAKS(every_pass_is_present, lifespan(b, stage_id{2}));
+  CHECK_BREAKS(every_pass_is_present, lifespan(b, stage_id{0}, micro_batch_id{1}));
+  block open = b;
+  open.cells.pop_back();  // the weight pass of stage 1
+  CHECK_BREAKS(every_pass_is_present, lifespan(open, stage_id{1}));
+  CHECK(lifespan(open, stage_id{0}) == lifespan(b, stage_id{0}));
+}
+
+}  // namespace

@@ -1,0 +1,132 @@
+#include <ashlar/block/check.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+
+#include <limits>
+
+using namespace shapes;
+
+namespace {
+
+constexpr block good() { return catalog::zb_h1(devices{3}); }
+
+constexpr rule broken(block const& b) { return check(b).broken; }
+
+constexpr bool test_sizes() {
+  block b = good();
+  HOLDS(check(b).ok());
+  HOLDS(broken(block{}) == rule::counts_are_positive);
+  HOLDS(broken(with_interval(b, 0)) == rule::counts_are_positive);
+  b.graph = chain(stages{2});
+  HOLDS(broken(b) == rule::tables_agree);
+  b = good();
+  b.route = {1};
+  HOLDS(broken(b) == rule::tables_agree);
+  b.route = {-1};
+  HOLDS(broken(b) == rule::tables_agree);
+  return true;
+}
+BOTH_TIMES("sizes of a block", test_sizes)
+
+constexpr bool test_costs() {
+  auto const with = [](costs c) { return check(c, 3, 4); };
+  HOLDS(with({}).ok());
+  HOLDS(with(costs(std::vector<stage_cost>(3))).ok());
+  HOLDS(with(costs(std::vector<stage_cost>(2))).broken == rule::tables_agree);
+  HOLDS(with(costs(std::vector<stage_cost>{})).broken == rule::tables_agree);
+  HOLDS(with(costs(stage_cost{}, -1)).broken == rule::durations_are_positive);
+  HOLDS(with(costs(stage_cost{0, 1, 1})).broken == rule::durations_are_positive);
+  HOLDS(with(costs(stage_cost{1, 0, 1})).broken == rule::durations_are_positive);
+  HOLDS(with(costs(stage_cost{1, 1, -7})).broken == rule::durations_are_positive);
+  HOLDS(with(costs(stage_cost{1, 1, 1, 0})).broken == rule::durations_are_positive);
+  HOLDS(with(costs({{1, 1, 1}, {1, 1, 1}, {1, 1, 0}})).first.what == pass{W, 2, 0});
+  HOLDS(with(costs(stage_cost{max_tick, 1, 1})).broken == rule::ticks_fit);
+  HOLDS(with(costs(stage_cost{max_tick / 8, 1, 1})).broken == rule::ticks_fit);
+  HOLDS(with(costs(stage_cost{}, max_tick)).broken == rule::ticks_fit);
+  HOLDS(with(costs(stage_cost{1'000'000'000, 1, 1})).ok());
+  return true;
+}
+BOTH_TIMES("costs", test_costs)
+
+constexpr bool test_passes() {
+  block b = good();
+  b.cells.push_back(b.cells[4]);
+  HOLDS(check(b).broken == rule::no_pass_is_doubled);
+  HOLDS(check(b).first.what == b.cells[4].what && check(b).first.index == 9);
+  b = good();
+  b.cells[0].what.stage = 3;
+  HOLDS(broken(b) == rule::every_pass_is_known);
+  b.cells[0].what = {F, 0, 1};
+  HOLDS(broken(b) == rule::every_pass_is_known);
+  for (std::size_t i = 0; i < 9; ++i) {
+    b = good();
+    b.cells.erase(b.cells.begin() + static_cast<std::ptrdiff_t>(i));
+    HOLDS(broken(b) == rule::every_pass_is_present);
+    HOLDS(check(b).first.device == static_cast<int>(i / 3));
+  }
+  b = good();
+  b.cells.push_back({{B, 1, 0}, 100});
+  HOLDS(broken(b) == rule::backward_is_fused_or_split);
+  b = catalog::one_f_one_b(devices{3});
+  b.cells.push_back({{W, 1, 0}, 100});
+  HOLDS(broken(b) == rule::backward_is_fused_or_split);
+  return true;
+}
+BOTH_TIMES("each pass of a block once", test_passes)
+
+constexpr bool test_inputs() {
+  diagnosis d = check(good() | delay({F, 1, 0}, -1));
+  HOLDS(d.broken == rule::no_pass_starts_before_its_input && d.number == 1);
+  HOLDS(d.first.what == pass{F, 1, 0} && d.first.device == 1);
+  HOLDS(d.second.what == pass{F, 0, 0} && d.second.device == 0);
+  d = check(good() | delay({I, 0, 0}, -3));
+  HOLDS(d.broken == rule::no_pass_starts_before_its_input && d.second.what == pass{I, 1, 0});
+  HOLDS(broken(good() | delay({W, 0, 0}, -6)) == rule::no_pass_starts_before_its_input);
+  block b = good();
+  b.cost.transfer = 1;
+  HOLDS(broken(b) == rule::no_pass_starts_before_its_input);
+  HOLDS(check(recomputed(4)).ok());
+  HOLDS(broken(recomputed(4) | delay({R, 2, 0}, 1)) == rule::no_pass_starts_before_its_input);
+  return true;
+}
+BOTH_TIMES("inputs before their readers", test_inputs)
+
+constexpr bool test_graph() {
+  HOLDS(check(fork_join()).ok());
+  diagnosis const d = check(fork_join() | with_interval(30) | delay({F, 2, 0}, 1));
+  HOLDS(d.broken == rule::no_pass_starts_before_its_input);
+  HOLDS(d.first.what == pass{F, 3, 0} && d.second.what == pass{F, 2, 0});
+  return true;
+}
+BOTH_TIMES("a join waits for all its branches", test_graph)
+
+constexpr bool test_collisions() {
+  diagnosis d = check(good() | delay({W, 2, 0}, 1));
+  HOLDS(d.broken == rule::passes_do_not_collide && d.first.device == 2);
+  d = check(good() | delay({W, 2, 0}, 3'000'001));
+  HOLDS(d.broken == rule::passes_do_not_collide);
+  HOLDS(check(good() | delay({W, 2, 0}, 3'000'000)).ok());
+  HOLDS(broken(good() | with_interval(2)) == rule::passes_do_not_collide);
+  HOLDS(check(good() | with_interval(100)).ok());
+  // A pass longer than the interval meets itself.
+  block const b = make_block(linear(devices{1}), costs(stage_cost{9, 1, 1}), 5, {F, B},
+                             [](pass_kind kind, int) { return tick{kind == F ? 0 : 9}; });
+  HOLDS(broken(b) == rule::passes_do_not_collide && broken(with_interval(b, 10)) != rule::none);
+  HOLDS(check(with_interval(b, 11)).ok());
+  return true;
+}
+BOTH_TIMES("no collisions modulo the interval", test_collisions)
+
+TEST_CASE("long intervals are looked at as short ones are") {
+  for (tick by = -3; by <= 3; ++by)
+    for (int s = 0; s < 3; ++s)
+      for (pass_kind kind : {F, I, W}) {
+        block const b = delay(good(), {kind, s, 0}, by);
+        diagnosis near = check(b), far = check(scale(b, 1'000'000));
+        near.number = far.number = 0;
+        CHECK(near == far);
+      }
+}
+
+}  // namespace

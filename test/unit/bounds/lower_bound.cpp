@@ -1,0 +1,196 @@
+#include <ashlar/bounds/lower_bound.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+
+using namespace shapes;
+
+namespace {
+
+constexpr workload on_v(int p, int m, int limit) {
+  return {.where = v_shape(devices{p}), .micro_batch_count = m, .limits = {limit}};
+}
+constexpr workload on_chain(int p, int m, int limit, stage_cost c = {}, tick transfer = 0) {
+  return {.where = linear(devices{p}),
+          .micro_batch_count = m,
+          .cost = costs(c, transfer),
+          .limits = {limit}};
+}
+
+constexpr bool test_smallest_limit() {
+  auto const least = [](placement const& where, int device) {
+    return smallest_limit(workload{.where = where}, device);
+  };
+  HOLDS(least(linear(devices{4}), 2) == 1 && least(v_shape(devices{4}), 0) == 2);
+  workload w{.where = looped(devices{4}, chunks{3}), .micro_batch_count = 4};
+  HOLDS(smallest_limit(w, 3) == 3);
+  w.sequence_chunks = 4;
+  HOLDS(smallest_limit(w, 3) == 12 && check(w).ok());
+  w.sequence_chunks = 3;
+  HOLDS(check(w).broken == rule::micro_batches_fill_blocks && check(w).number == 3);
+  w.trains = false;
+  HOLDS(smallest_limit(w, 3) == 1);
+  placement one_of_two(devices{2}, {{0, 0, 0}});
+  HOLDS(least(one_of_two, 0) == 3 && least(one_of_two, 1) == 0);
+  HOLDS(check(on_v(2, 2, 2)).ok());
+  diagnosis const d = check(on_v(2, 2, 1));
+  HOLDS(d.broken == rule::parameter_is_at_least && d.which == parameter::activation_limit);
+  HOLDS(d.number == 2 && d.given == 1 && d.first.device == 0);
+  return true;
+}
+BOTH_TIMES("the smallest limit on memory", test_smallest_limit)
+
+constexpr bool test_one_micro_batch() {
+  // Down and up: 3 forwards and 3 fused backwards of 5 and 7 with 4 transfers; the last device has one.
+  bound const b = lower_bound(
+      {.where = linear(devices{3}), .cost = costs(stage_cost{5, 4, 3}, 2), .splits_backward = false});
+  HOLDS(b.span == 3 * 12 + 4 * 2 && b.makespan == b.span);
+  HOLDS(b.span_by == held_by::dependencies && b.makespan_by == held_by::dependencies);
+  // The weight pass of device 0 is the last of the way back, the others have time for theirs.
+  bound const split =
+      lower_bound(workload{.where = linear(devices{3}), .cost = costs(stage_cost{5, 4, 3}, 2)});
+  HOLDS(split.span == 3 * 9 + 4 * 2 + 3);
+  return true;
+}
+BOTH_TIMES("one micro-batch: the way down and up", test_one_micro_batch)
+
+constexpr bool test_one_at_a_time() {
+  bound const b = lower_bound(on_chain(2, 2, 1));
+  HOLDS(b.span == 2 * 5 && b.makespan == 2 * 5);  // F F B B W, then the next
+  HOLDS(b.span_by == held_by::memory);
+  return true;
+}
+BOTH_TIMES("memory for one micro-batch", test_one_at_a_time)
+
+constexpr bool test_memory_for_all() {
+  bound const b = lower_bound(on_chain(2, 2, 2));
+  HOLDS(b.span == 7 && b.makespan == 7);  // device 0: F F, then the first backward is still to come
+  HOLDS(b.span_by == held_by::dependencies && b.makespan_by == held_by::dependencies);
+  return true;
+}
+BOTH_TIMES("memory for two micro-batches", test_memory_for_all)
+
+constexpr bool test_device_alone() {
+  bound const b = lower_bound(on_chain(1, 4, 1, {2, 3, 4}));
+  HOLDS(b.span == 36 && b.makespan == 36 && b.span_by == held_by::work);
+  workload again = on_chain(1, 4, 1, {2, 3, 4, 5});
+  again.recomputed = {0};
+  HOLDS(lower_bound(again).span == 4 * 14);
+  again.trains = false;
+  HOLDS(lower_bound(again).span == 8);
+  return true;
+}
+BOTH_TIMES("a device alone works all the time", test_device_alone)
+
+// With room for one: the next forward waits for the weight pass, or only for the input pass; what is
+// recomputed is held only then.
+bool test_what_counts() {
+  workload w = on_chain(2, 2, 1);
+  w.recomputed = {0, 1};
+  HOLDS(lower_bound(w).makespan == 2 * 6);  // F F R I I W, device 0 recomputes while it waits
+  w.given_back_by = pass_kind::backward_input;
+  HOLDS(lower_bound(w).makespan == 11);
+  w.taken_by = pass_kind::recompute;
+  HOLDS(lower_bound(w).makespan == 9);  // device 0: F F, then R I R I W W with an idle tick between
+  return true;
+}
+TEST_CASE("activations count between two passes") { CHECK(test_what_counts()); }
+
+// Both chunks of a sequence come before the first goes back.
+bool test_sequence_chunks() {
+  workload w = on_chain(2, 2, 2);
+  HOLDS(lower_bound(w).makespan == 7);
+  w.sequence_chunks = 2;
+  HOLDS(lower_bound(w).makespan == 8);  // device 1: F F I, then device 0: I I W W
+  return true;
+}
+TEST_CASE("sequences turn when all of their chunks have come") { CHECK(test_sequence_chunks()); }
+
+constexpr bool test_closed_forms() {
+  for (int p : {2, 5, 8})
+    for (int limit = 2; limit <= 2 * p; ++limit) {
+      uniform_workload const u{devices{p}, micro_batches{3 * p}, {}, 0, limit};
+      int const idle = 6 * p - 1 - 3 * limit;
+      HOLDS(v_shape_bound(u) == 18 * p + (idle > 0 ? idle : 0));
+    }
+  uniform_workload const u{devices{8}, micro_batches{64}, {20, 26, 14}, 1, 7};
+  HOLDS(linear_bound(u) == 64 * 60 + 15 * 46 + 14 + 28 - 7 * 60);
+  HOLDS(deferred_weights_bound(u) == 64 * 60 + 7 * 48 - 6 * 14);
+  HOLDS(warm_up_bound({devices{2}, micro_batches{4}, {2, 3, 4}, 1, 3}) == 2 * 4 * 9 + 11 - 6);
+  HOLDS(warm_up_bound({devices{2}, micro_batches{4}, {2, 3, 4}, 1}) == 2 * 4 * 9);
+  // ZB-H1 has p: (p - 1) (f + b - w).
+  HOLDS(linear_bound({devices{4}, micro_batches{9}, {5, 6, 3}, 0, 4}) == 9 * 14 + 3 * 8);
+  return true;
+}
+BOTH_TIMES("closed forms", test_closed_forms)
+
+constexpr bool test_area() {
+  workload const w = on_chain(3, 5, 2, {5, 4, 3}, 2);
+  HOLDS(shortest_lifespan(w, 0) == 3 * 9 + 4 * 2 + 3 && shortest_lifespan(w, 2) == 12);
+  HOLDS(area_bound(w) == 95);             // 5 * 38 / 2
+  HOLDS(area_bound(on_v(2, 3, 4)) == 9);  // 3 * (9 + 3) / 4
+  HOLDS(busiest_work(w) == 5 * 12 && busiest_work(on_v(2, 3, 4)) == 18);
+  return true;
+}
+BOTH_TIMES("activations times lifespans", test_area)
+
+// A long and a short chunk on a device: who pairs the short ones with late starts asks for too much.
+constexpr bool test_chunks_of_unlike_length() {
+  workload w{.where = placement(devices{1}, {{0, 0}}),
+             .micro_batch_count = 3,
+             .cost = costs(std::vector<stage_cost>{{1, 1, 1}, {7, 5, 9}}),
+             .limits = {2}};
+  bound const b = lower_bound(w);
+  HOLDS(b.span == 3 * 24 && b.makespan == 3 * 24 && b.span_by == held_by::work);
+  return true;
+}
+BOTH_TIMES("chunks of unlike length", test_chunks_of_unlike_length)
+
+constexpr bool test_workload_of() {
+  schedule const s = one_f_one_b(2, 2);
+  workload const w = workload_of(s);
+  HOLDS(has_workload(s) && w.limits == std::vector<int>{2} && !w.splits_backward
+        && w.recomputed.empty());
+  HOLDS(w.where == linear(devices{2}) && w.micro_batch_count == 2);
+  HOLDS(workload_of(recomputed(2) | repeat(micro_batches{2})).recomputed == std::vector{0, 1});
+  HOLDS(!has_workload(fork_join() | repeat(micro_batches{2})));
+  HOLDS(!has_workload(two_ways(2) | repeat(micro_batches{2})));
+  HOLDS(workload_of(catalog::zb_h1(devices{2}) | repeat(micro_batches{2})).splits_backward);
+
+  std::optional<bound> const b = lower_bound(s);
+  HOLDS(b.has_value() && b->makespan == 9 && makespan(s) == 9 && b->span == 9);
+  HOLDS(lower_bound(s, 1)->span == 12);  // one micro-batch after the other
+  HOLDS(!lower_bound(two_ways(2) | repeat(micro_batches{2})).has_value());
+  HOLDS(gap(9, 9) == 0 && gap(12, 9) == 3.0 / 9.0 && gap(0, 0) == 0);
+  return true;
+}
+BOTH_TIMES("the workload of a schedule", test_workload_of)
+
+// With three, device 0 has no gap, but the others begin later.
+TEST_CASE("memory for three micro-batches") {
+  bound const b = lower_bound(on_chain(2, 3, 3));
+  CHECK(b.span == 9);
+  CHECK(b.span_by == held_by::work);
+  CHECK(b.makespan == 10);
+  CHECK(b.makespan_by == held_by::dependencies);
+}
+
+TEST_CASE("workloads that there are no schedules for") {
+  CHECK_BREAKS(parameter_is_at_least, lower_bound(on_v(3, 4, 1)));
+  CHECK_BREAKS(counts_are_positive, lower_bound(on_chain(3, 0, 1)));
+  CHECK_BREAKS(durations_are_positive, lower_bound(on_chain(3, 1, 1, {0, 1, 1})));
+  workload w = on_chain(3, 2, 1);
+  w.limits = {1, 1};
+  CHECK_BREAKS(tables_agree, lower_bound(w));
+  CHECK_BREAKS(parameter_is_at_least, lower_bound(one_f_one_b(2, 2), 0));
+}
+
+TEST_CASE("pairs that take less than their passes have no bound") {
+  schedule s = catalog::find("dualpipev")->make({devices{2}, micro_batches{4}});
+  CHECK(has_workload(s));
+  s.cost.overlapped = 2;
+  CHECK(!has_workload(s));
+  CHECK_BREAKS(bound_is_for_a_chain_on_one_route, workload_of(s));
+}
+
+}  // namespace

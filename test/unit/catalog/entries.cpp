@@ -1,0 +1,69 @@
+#include <ashlar/catalog/entries.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/check/check.hpp>
+
+#include <set>
+#include <string>
+
+using namespace shapes;
+
+namespace {
+
+constexpr bool test_find() {
+  for (catalog::entry const& e : catalog::entries) HOLDS(catalog::find(e.name) == &e);
+  HOLDS(catalog::find("") == nullptr && catalog::find("1F1B") == nullptr);
+  HOLDS(catalog::find("gpip") == nullptr && catalog::find("gpipe ") == nullptr);
+  return true;
+}
+BOTH_TIMES("entries by name", test_find)
+
+TEST_CASE("an entry makes a schedule under the shape's costs") {
+  catalog::shape shape{.p = devices{4}, .m = micro_batches{8}};
+  shape.cost = costs(stage_cost{2, 3, 4}, 1);
+  for (catalog::entry const& e : catalog::entries) {
+    CAPTURE(e.name);
+    if (e.block_of != nullptr) CHECK(e.block_of(shape).cost == costs{});  // in units of one pass
+    schedule const s = e.make(shape);
+    CHECK(s.cost == shape.cost);
+    CHECK(s.micro_batch_count() >= 8);
+    CHECK((s.device_count() == 4 || s.device_count() == 1));
+    CHECK(check(s).ok());
+  }
+}
+
+TEST_CASE("every entry says what it is and whose") {
+  std::set<std::string> names;
+  for (catalog::entry const& e : catalog::entries) {
+    names.insert(e.name);
+    CHECK(!std::string(e.summary).empty());
+    CHECK(!std::string(e.source).empty());
+  }
+  CHECK(names.size() == catalog::entries.size());
+}
+
+TEST_CASE("one device, one micro-batch, a stage's own costs") {
+  for (catalog::entry const& e : catalog::entries) {
+    for (auto [p, m] : {std::pair{1, 1}, {1, 9}, {17, 1}, {16, 32}})
+      if (catalog::shape const shape{devices{p}, micro_batches{m}}; e.check(shape).ok())
+        CHECK(check(e.make(shape)).ok());
+    int const count = e.make({devices{4}, micro_batches{8}}).where.stage_count();
+    std::vector<stage_cost> each;
+    for (tick s = 0; s < count; ++s) each.push_back({1 + s, 2 + s % 3, 3});
+    CHECK(check(e.make({devices{4}, micro_batches{8}, costs(each, 2)})).ok());
+  }
+}
+
+TEST_CASE("shapes that cannot be") {
+  for (catalog::entry const& e : catalog::entries) {
+    CHECK_BREAKS(parameter_is_at_least, e.make({devices{0}, micro_batches{4}}));
+    CHECK_BREAKS(parameter_is_at_least, e.make({devices{-2}, micro_batches{4}}));
+    CHECK_BREAKS(parameter_is_at_least, e.make({devices{2}, micro_batches{0}}));
+    CHECK_BREAKS(parameter_is_at_least, e.make({devices{2}, micro_batches{-1}}));
+    CHECK_BREAKS(tables_agree,
+                 e.make({devices{4}, micro_batches{8}, costs(std::vector<stage_cost>(3))}));
+  }
+}
+
+}  // namespace

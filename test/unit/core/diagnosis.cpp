@@ -1,0 +1,38 @@
+#include <ashlar/core/diagnosis.hpp>
+// First, so that it needs nothing before it.
+#include "static_check.hpp"
+
+#include <cstring>
+#include <set>
+#include <string>
+
+using namespace ashlar;
+
+namespace {
+
+constexpr bool test_diagnosis() {
+  HOLDS(diagnosis{}.ok());
+  HOLDS(!diagnosis{.broken = rule::ticks_fit}.ok());
+  HOLDS(diagnosis{} == diagnosis{});
+  HOLDS(site{}.device == -1 && site{}.index == -1);
+  HOLDS(diagnosis{.broken = rule::ticks_fit, .number = 1} != diagnosis{.broken = rule::ticks_fit});
+  return true;
+}
+BOTH_TIMES("a diagnosis is plain data", test_diagnosis)
+
+TEST_CASE("every rule has a sentence of its own") {
+  std::set<std::string> sentences;
+  int const count = static_cast<int>(rule::memory_is_within_budget) + 1;
+  for (int r = 0; r < count; ++r) sentences.insert(sentence(static_cast<rule>(r)));
+  CHECK(sentences.size() == static_cast<std::size_t>(count));
+  CHECK(!sentences.contains("unknown rule"));
+  CHECK(std::strcmp(sentence(static_cast<rule>(count)), "unknown rule") == 0);
+}
+
+TEST_CASE("a violation says what is broken") {
+  violation const v{{.broken = rule::intervals_agree, .number = 6}};
+  CHECK(std::string(v.what()) == sentence(rule::intervals_agree));
+  CHECK(v.why.number == 6);
+}
+
+}  // namespace

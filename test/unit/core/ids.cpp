@@ -1,0 +1,31 @@
+#include <ashlar/core/ids.hpp>
+// First, so that it needs nothing before it.
+#include "static_check.hpp"
+
+#include <type_traits>
+
+using namespace ashlar;
+
+namespace {
+
+template <class From, class To>
+constexpr bool unrelated = !std::is_convertible_v<From, To> && !std::is_constructible_v<To, From>;
+
+static_assert(unrelated<devices, micro_batches>);
+static_assert(unrelated<stage_id, device_id>);
+static_assert(unrelated<micro_batches, micro_batch_id>);
+static_assert(unrelated<chunks, waves>);
+static_assert(!std::is_convertible_v<int, devices>);
+static_assert(!std::is_convertible_v<devices, int>);
+static_assert(std::is_trivially_copyable_v<devices> && sizeof(devices) == sizeof(int));
+
+constexpr bool test_values() {
+  HOLDS(devices{}.value == 0);
+  HOLDS(devices{4}.value == 4);
+  HOLDS(devices{4} == devices{4});
+  HOLDS(stage_id{1} != stage_id{2});
+  return true;
+}
+BOTH_TIMES("ids hold their value and nothing else", test_values)
+
+}  // namespace

@@ -1,0 +1,164 @@
+#include <ashlar/lower/lower.hpp>
+// First, so that it needs nothing before it.
+#include "alive.hpp"
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/prove/prove.hpp>
+
+#include <string_view>
+#include <vector>
+
+using namespace shapes;
+
+namespace {
+
+constexpr std::vector<pass> computes(program const& p, int device) {
+  std::vector<pass> found;
+  for (instruction const& i : p.view().stream(device))
+    if (i.code == opcode::compute) found.push_back(i.what);
+  return found;
+}
+
+constexpr bool keeps_order(schedule const& s, program const& p) {
+  for (int d = 0; d < s.device_count(); ++d) {
+    std::vector<pass> order;
+    for (timed_pass const& t : s.order[static_cast<std::size_t>(d)]) order.push_back(t.what);
+    if (computes(p, d) != order) return false;
+  }
+  return true;
+}
+
+constexpr bool test_small_program() {
+  program const p = one_f_one_b(2, 1) | lower();
+  auto const is = [&](int device, std::size_t at, opcode code, pass what) {
+    instruction const& i = p.view().stream(device)[at];
+    return i.code == code && i.what == what;
+  };
+  HOLDS(p.view().stream(0).size() == 5 && p.view().stream(1).size() == 5);
+  HOLDS(is(0, 0, opcode::compute, {F, 0, 0}) && is(0, 1, opcode::send, {F, 0, 0}));
+  HOLDS(is(0, 2, opcode::receive, {B, 1, 0}) && is(0, 3, opcode::compute, {B, 0, 0}));
+  HOLDS(is(0, 4, opcode::reduce, {W, 0, 0}));
+  HOLDS(is(1, 0, opcode::receive, {F, 0, 0}) && is(1, 1, opcode::compute, {F, 1, 0}));
+  HOLDS(is(1, 2, opcode::compute, {B, 1, 0}));
+  HOLDS(check(p).ok());
+  return true;
+}
+BOTH_TIMES("the program of one micro-batch", test_small_program)
+
+constexpr bool is_lowered(schedule const& s, transfer_lanes lanes = transfer_lanes::one) {
+  program const p = s | lower({.lanes = lanes});
+  return keeps_order(s, p) && check(p).ok();
+}
+
+constexpr bool test_graphs() {
+  HOLDS(is_lowered(fork_join() | repeat(micro_batches{2})));
+  HOLDS(is_lowered(split_backward(fork_join()) | repeat(micro_batches{1}) | squeeze()));
+  HOLDS(is_lowered(fork_join() | repeat(micro_batches{1}), transfer_lanes::one_a_peer));
+  return true;
+}
+BOTH_TIMES("forks and joins", test_graphs)
+
+constexpr bool test_instruction_kinds() {
+  HOLDS(is_lowered(two_ways(2) | repeat(micro_batches{2}) | squeeze()));
+  HOLDS(is_lowered(two_ways(2) | repeat(micro_batches{2}) | squeeze(), transfer_lanes::one_a_peer));
+  HOLDS(is_lowered(recomputed(2) | repeat(micro_batches{2})));
+  HOLDS(is_lowered(with_work(one_f_one_b(2, 2))));
+  return true;
+}
+BOTH_TIMES("two routes, recomputes, work", test_instruction_kinds)
+
+constexpr bool test_reductions() {
+  program const p = two_ways(3) | repeat(micro_batches{2}) | squeeze() | lower();
+  for (int d = 0; d < 3; ++d)
+    for (instruction const& i : p.view().stream(d)) {
+      if (i.code != opcode::reduce) continue;
+      bool const alone = i.what.stage == 1;  // both routes have stage 1 on device 1
+      HOLDS(i.lane == (alone ? compute_lane : p.collective_lane()));
+      HOLDS(i.peer == (d == i.what.stage ? 0 : 1));  // the first route's replica comes first
+    }
+  return true;
+}
+BOTH_TIMES("replicas reduce in the order of the routes", test_reductions)
+
+constexpr bool test_one_device() {
+  program const p = one_f_one_b(1, 3) | lower();
+  HOLDS(p.instructions.size() == 7 && p.instructions.back().code == opcode::reduce);
+  HOLDS(check(p).ok());
+  HOLDS(check(catalog::find("v-half")->make({devices{1}, micro_batches{2}}) | lower()).ok());
+  return true;
+}
+BOTH_TIMES("one device has nobody to talk to", test_one_device)
+
+constexpr bool test_before_zero() {
+  schedule const s = one_f_one_b(2, 3);
+  HOLDS((s | shift(-10) | lower()) == lower(s));
+  HOLDS((s | shift(20) | lower()) == lower(s));
+  return true;
+}
+BOTH_TIMES("a schedule may begin at any time", test_before_zero)
+
+TEST_CASE("long before or after") {
+  schedule const s = one_f_one_b(4, 8);
+  CHECK((s | shift(-1'000'000) | lower()) == lower(s));
+  CHECK((s | shift(1'000'000) | lower()) == lower(s));
+}
+
+TEST_CASE("slots are as many as values are alive at once") {
+  std::vector<schedule> all;
+  for (int p = 1; p <= 5; ++p)
+    for (int m : {1, 2, 6}) {
+      catalog::shape const shape{devices{p}, micro_batches{m}};
+      for (catalog::entry const& e : catalog::entries) {
+        if (!e.check(shape).ok()) continue;
+        all.push_back(e.make(shape));
+        if (e.block_of == nullptr) continue;
+        block const b = e.block_of(shape);
+        if (m % b.micro_batch_count() != 0) continue;
+        all.push_back(b | repeat(shape.m));
+        all.push_back(retime(all.back(), costs({.forward = 3, .backward_input = 2}, 2)));
+        if (e.name == std::string_view("1f1b-recompute") || !b.trains) continue;
+        all.push_back(recompute(b) | repeat(shape.m) | squeeze());
+      }
+      all.push_back(recomputed(p) | repeat(shape.m));
+      all.push_back(with_work(all.back()));
+      if (m % 2 == 0) all.push_back(two_ways(p) | repeat(shape.m) | squeeze());
+      all.push_back(fork_join() | repeat(shape.m));
+      all.push_back(split_backward(fork_join()) | repeat(shape.m) | squeeze());
+    }
+  for (schedule const& s : all) {
+    program const p = lower(s);
+    REQUIRE(check(p).ok());
+    lives const values(s);
+    for (int d = 0; d < s.device_count(); ++d)
+      for (int kind = 0; kind < slot_kinds; ++kind) {
+        CAPTURE(s.stage_count());
+        CAPTURE(s.micro_batch_count());
+        CAPTURE(s.cost.transfer);
+        CAPTURE(d);
+        CAPTURE(kind);
+        auto const k = static_cast<slot_kind>(kind);
+        REQUIRE(count_slots(p.view(), d, k) == values.most(d, k));
+      }
+  }
+}
+
+TEST_CASE("only valid schedules have a program") {
+  schedule s = one_f_one_b(2, 2);
+  --s.order[0][2].start;
+  CHECK_BREAKS(no_pass_starts_before_its_input, lower(s));
+  s.order[0].pop_back();
+  CHECK_BREAKS(every_pass_is_present, lower(s));
+  CHECK_BREAKS(counts_are_positive, lower(schedule{}));
+}
+
+TEST_CASE("ticks do not change a program") {
+  for (int p = 1; p <= 6; ++p)
+    for (char const* name : {"gpipe", "1f1b", "zb-h1", "v-half"}) {
+      catalog::shape const shape{devices{p}, micro_batches{5}};
+      block const b = catalog::find(name)->block_of(shape);
+      CHECK((b | repeat(shape.m) | squeeze() | lower())
+            == (b | scale(1'000'003) | repeat(shape.m) | squeeze() | lower()));
+    }
+}
+
+}  // namespace

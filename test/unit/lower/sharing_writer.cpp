@@ -1,0 +1,191 @@
+#include <ashlar/lower/lower.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/prove/prove.hpp>
+
+#include <limits>
+#include <string_view>
+#include <vector>
+
+using namespace shapes;
+
+namespace {
+
+// Passes are their kind's letter, the others a letter too: gather, release (x), Scatter, reduce (A for
+// all-reduce), Norm, Optimize; transfers are left out.
+constexpr bool reads(program const& p, int device, std::string_view expected) {
+  std::size_t at = 0;
+  for (instruction const& i : p.view().stream(device)) {
+    if (i.code == opcode::send || i.code == opcode::receive) continue;
+    char const letter = i.code == opcode::compute ? "FRBIW"[static_cast<int>(i.what.kind)]
+                                                  : "   AgxSNO"[static_cast<int>(i.code)];
+    if (at == expected.size() || letter != expected[at++]) return false;
+  }
+  return at == expected.size();
+}
+
+constexpr bool test_levels() {
+  schedule const s = one_f_one_b(2, 2);
+  lower_options o{.data_ranks = 2};
+  HOLDS(reads(lower(s, o), 1, "FBFBA"));
+  o.step = optimizer_step::at_end;
+  HOLDS(reads(lower(s, o), 1, "FBFBAO"));
+  o.step = optimizer_step::after_statistics;
+  HOLDS(reads(lower(s, o), 1, "FBFBANO"));
+  for (sharding_level level :
+       {sharding_level::optimizer, sharding_level::gradients, sharding_level::full}) {
+    o.sharding = level;
+    HOLDS(reads(lower(s, o), 1, "gFBFBxSANO"));
+    HOLDS(check(lower(s, o)).ok());
+  }
+  return true;
+}
+BOTH_TIMES("one chunk a device", test_levels)
+
+// Two chunks on the one device, each of two micro-batches: F F of chunk 0, F F of chunk 1, B B, B B.
+constexpr schedule two_chunks() {
+  return squeeze(schedule_from_orders(
+      looped(devices{1}, chunks{2}), {0, 0}, {},
+      {{{F, 0, 0}, {F, 0, 1}, {F, 1, 0}, {F, 1, 1}, {B, 1, 0}, {B, 1, 1}, {B, 0, 0}, {B, 0, 1}}}));
+}
+
+constexpr bool test_buffers() {
+  auto const made = [](sharding_level level, int buffers, int prefetch,
+                       gradient_reduction when = gradient_reduction::eager) {
+    return lower(two_chunks(), {.data_ranks = 2,
+                                .reduction = when,
+                                .sharding = level,
+                                .weight_buffers = buffers,
+                                .prefetch = prefetch});
+  };
+  constexpr auto full = sharding_level::full;
+  HOLDS(reads(made(full, 1, 0), 0, "gFFxgFFBBxSAgBBxSA"));
+  HOLDS(made(full, 1, 3) == made(full, 1, 0));  // the only buffer is never free ahead of time
+  HOLDS(reads(made(full, 2, 0), 0, "gFFgFFBBxSABBxSA"));
+  HOLDS(reads(made(full, 2, 1), 0, "gFgFFFBBxSABBxSA"));
+  HOLDS(reads(made(full, 2, 9), 0, "ggFFFFBBxSABBxSA"));
+  HOLDS(made(full, 9, 1) == made(full, 2, 1));  // more buffers than chunks are of no use
+  HOLDS(made(full, 2, std::numeric_limits<int>::max()) == made(full, 2, 9));
+  HOLDS(reads(made(sharding_level::gradients, 1, 0), 0, "gFFgFFBBxSABBxSA"));
+  HOLDS(count_slots(made(full, 1, 0).view(), 0, slot_kind::weight) == 1);
+  HOLDS(count_slots(made(full, 1, 0).view(), 0, slot_kind::weight_gradient) == 1);
+  HOLDS(count_slots(made(full, 1, 0).view(), 0, slot_kind::gradient_shard) == 2);
+  HOLDS(count_slots(made(sharding_level::gradients, 1, 0).view(), 0, slot_kind::weight) == 2);
+  HOLDS(count_slots(made(sharding_level::gradients, 1, 0).view(), 0, slot_kind::weight_gradient) == 1);
+  HOLDS(count_slots(made(sharding_level::optimizer, 1, 0).view(), 0, slot_kind::weight_gradient) == 2);
+  // At the end: what a buffer need not give up before.
+  constexpr auto late = gradient_reduction::at_end;
+  HOLDS(reads(made(full, 1, 0, late), 0, "gFFxgFFBBxSgBBxSAA"));
+  HOLDS(reads(made(full, 2, 0, late), 0, "gFFgFFBBxBBxSSAA"));
+  HOLDS(reads(made(sharding_level::none, 1, 0, late), 0, "FFFFBBBBAA"));
+  HOLDS(reads(made(sharding_level::none, 1, 0), 0, "FFFFBBABBA"));
+  return true;
+}
+BOTH_TIMES("buffers, prefetch and the time of reduction", test_buffers)
+
+constexpr bool test_middle_last() {
+  schedule const s = catalog::find("v-half")->make({devices{3}, micro_batches{3}});
+  program const p = lower(s, {.reduction = gradient_reduction::eager_middle_last});
+  for (int d = 0; d < 3; ++d) {
+    bool computes_follow = false;
+    list_view<instruction> const stream = p.view().stream(d);
+    for (std::size_t i = stream.size(); i-- > 0;) {
+      computes_follow = computes_follow || stream[i].code == opcode::compute;
+      if (stream[i].code == opcode::reduce && is_middle(stream[i].what.stage, 6))
+        HOLDS(!computes_follow);
+    }
+  }
+  HOLDS(check(p).ok());
+  return true;
+}
+BOTH_TIMES("the middle stages reduce last", test_middle_last)
+
+constexpr bool test_lanes() {
+  program p = lower(
+      two_ways(3) | repeat(micro_batches{2}) | squeeze(),
+      {.data_ranks = 2, .sharding = sharding_level::full, .step = optimizer_step::after_statistics});
+  for (int d = 0; d < 3; ++d)
+    for (instruction const& i : p.view().stream(d)) {
+      if (i.code == opcode::send || i.code == opcode::receive) continue;
+      bool const computes = i.code == opcode::compute || i.code == opcode::optimize;
+      HOLDS(i.lane == (computes ? compute_lane : p.collective_lane()));
+      bool const one_of_a_stage = i.code != opcode::compute && i.code != opcode::statistics;
+      if (one_of_a_stage) HOLDS(i.peer == replica_of(p.where, i.what.stage, d));
+    }
+  HOLDS(check(p).ok());
+  return true;
+}
+BOTH_TIMES("lanes and replicas", test_lanes)
+
+// A forward and a backward that overlap, of two stages that want the one buffer.
+constexpr bool test_parted_pair() {
+  schedule s = schedule_from_orders(
+      looped(devices{1}, chunks{2}), {0, 0}, {},
+      {{{F, 0, 0}, {F, 1, 0}, {F, 0, 1}, {B, 1, 0}, {F, 1, 1}, {B, 0, 0}, {B, 1, 1}, {B, 0, 1}}});
+  for (std::size_t i : {2U, 4U}) {
+    s.order[0][i].overlaps = s.order[0][i + 1].what.stage;
+    s.order[0][i + 1].overlaps = s.order[0][i].what.stage;
+  }
+  s = squeeze(s);
+  auto const pairs = [&](int buffers) {
+    program const p =
+        lower(s, {.data_ranks = 2, .sharding = sharding_level::full, .weight_buffers = buffers});
+    int found = check(p).ok() ? 0 : 99;
+    for (instruction const& i : p.instructions) found += i.overlaps_next;
+    return found;
+  };
+  HOLDS(pairs(2) == 2);
+  HOLDS(pairs(1) == 0);
+  return true;
+}
+BOTH_TIMES("a pair whose weights do not fit runs one after the other", test_parted_pair)
+
+constexpr bool test_inference() {
+  schedule s = schedule_from_orders(linear(devices{2}), {0, 0}, {},
+                                    {{{F, 0, 0}, {F, 0, 1}}, {{F, 1, 0}, {F, 1, 1}}});
+  s.trains = false;
+  program const p = lower(
+      squeeze(s),
+      {.data_ranks = 2, .sharding = sharding_level::full, .step = optimizer_step::after_statistics});
+  HOLDS(reads(p, 0, "gFFx") && reads(p, 1, "gFFx"));
+  HOLDS(count_slots(p.view(), 0, slot_kind::gradient_shard) == 0);
+  HOLDS(check(p).ok());
+  return true;
+}
+BOTH_TIMES("inference only gathers", test_inference)
+
+TEST_CASE("options that cannot be are refused") {
+  schedule const s = one_f_one_b(2, 2);
+  CHECK_BREAKS(parameter_is_at_least, lower(s, {.data_ranks = 0}));
+  CHECK_BREAKS(parameter_is_at_least, lower(s, {.weight_buffers = 0}));
+  CHECK_BREAKS(parameter_is_at_least, lower(s, {.prefetch = -1}));
+}
+
+TEST_CASE("every program of every option is proved") {
+  std::vector<schedule> all;
+  for (catalog::entry const& e : catalog::entries)
+    for (int p : {1, 2, 3, 4})
+      if (catalog::shape const shape{devices{p}, micro_batches{2 * p}}; e.check(shape).ok()) {
+        all.push_back(e.make(shape));
+        all.push_back(retime(all.back(), costs({.forward = 3, .backward_input = 2}, 2)));
+      }
+  all.push_back(with_work(recomputed(3) | repeat(micro_batches{4})));
+  all.push_back(two_ways(3) | repeat(micro_batches{6}) | squeeze());
+  all.push_back(fork_join() | repeat(micro_batches{3}));
+  for (schedule const& s : all)
+    for (int level = 0; level < 4; ++level)
+      for (int when = 0; when < 3; ++when)
+        for (int buffers : {1, 2, 3})
+          for (int prefetch : {0, 1, 4}) {
+            program const p = lower(s, {.data_ranks = 2,
+                                        .reduction = static_cast<gradient_reduction>(when),
+                                        .sharding = static_cast<sharding_level>(level),
+                                        .weight_buffers = buffers,
+                                        .prefetch = prefetch,
+                                        .step = optimizer_step::after_statistics});
+            REQUIRE(check(p).broken == rule::none);
+          }
+}
+
+}  // namespace

@@ -1,0 +1,77 @@
+#include <ashlar/model/dependencies.hpp>
+// First, so that it needs nothing before it.
+#include "static_check.hpp"
+
+#include <vector>
+
+using namespace ashlar;
+
+namespace {
+
+struct input {
+  result what;
+  int stage;
+  int micro_batch = 0;
+  friend constexpr bool operator==(input, input) = default;
+};
+
+constexpr bool needs(stage_graph const& graph, pass what, std::vector<input> const& expected) {
+  std::vector<input> found;
+  for_each_input(graph, what, [&](result r, int stage, int k) { found.push_back({r, stage, k}); });
+  return found == expected;
+}
+
+constexpr bool test_chain_inputs() {
+  stage_graph const g = chain(stages{3});
+  HOLDS(needs(g, {pass_kind::forward, 0, 0}, {}));
+  HOLDS(needs(g, {pass_kind::forward, 1, 0}, {{result::activation, 0}}));
+  HOLDS(needs(g, {pass_kind::recompute, 1, 0}, {{result::activation, 1}}));
+  HOLDS(needs(g, {pass_kind::backward, 2, 0}, {{result::activation, 2}, {result::recomputed, 2}}));
+  HOLDS(needs(g, {pass_kind::backward_input, 1, 0},
+              {{result::activation, 1}, {result::recomputed, 1}, {result::input_gradient, 2}}));
+  HOLDS(needs(g, {pass_kind::backward_weight, 1, 0}, {{result::input_gradient, 1}}));
+  HOLDS(needs(g, {pass_kind::work, 1, 0}, {}));
+  return true;
+}
+BOTH_TIMES("inputs on a chain", test_chain_inputs)
+
+constexpr bool test_sequence_chunk_inputs() {
+  stage_graph const g = in_sequence_chunks(chain(stages{2}), 3);
+  HOLDS(needs(g, {pass_kind::forward, 0, 3}, {}));  // the first chunk of the second sequence
+  HOLDS(needs(g, {pass_kind::forward, 1, 4}, {{result::activation, 0, 4}, {result::activation, 1, 3}}));
+  HOLDS(needs(g, {pass_kind::backward, 1, 4},
+              {{result::activation, 1, 4}, {result::recomputed, 1, 4}, {result::input_gradient, 1, 5}}));
+  HOLDS(needs(g, {pass_kind::backward, 1, 5}, {{result::activation, 1, 5}, {result::recomputed, 1, 5}}));
+  return true;
+}
+BOTH_TIMES("inputs among sequence chunks", test_sequence_chunk_inputs)
+
+constexpr bool test_graph_inputs() {
+  stage_graph const g(stages{4}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}});
+  HOLDS(needs(g, {pass_kind::forward, 3, 0}, {{result::activation, 1}, {result::activation, 2}}));
+  HOLDS(needs(g, {pass_kind::backward, 0, 0},
+              {{result::activation, 0},
+               {result::recomputed, 0},
+               {result::input_gradient, 1},
+               {result::input_gradient, 2}}));
+  return true;
+}
+BOTH_TIMES("inputs on a graph", test_graph_inputs)
+
+constexpr bool test_table() {
+  result_table<int> table(3, 2, -1);
+  int next = 0;
+  for (int k = 0; k < 2; ++k)
+    for (int s = 0; s < 3; ++s)
+      for (int r = 0; r < results; ++r) {
+        int& entry = table.at(k, s, static_cast<result>(r));
+        HOLDS(entry == -1);  // nobody else's
+        entry = next++;
+      }
+  HOLDS(table.at(1, 2, result::weight_gradient) == next - 1);
+  HOLDS(table.at(0, 0, result::activation) == 0);
+  return true;
+}
+BOTH_TIMES("a table has an entry for each micro-batch, stage and result", test_table)
+
+}  // namespace

@@ -1,0 +1,69 @@
+#include <ashlar/model/placement.hpp>
+// First, so that it needs nothing before it.
+#include "static_check.hpp"
+
+#include <vector>
+
+using namespace ashlar;
+
+namespace {
+
+constexpr bool is(placement const& where, std::vector<int> const& route) {
+  if (where.route_count() != 1 || where.stage_count() != static_cast<int>(route.size())) return false;
+  for (int s = 0; s < where.stage_count(); ++s)
+    if (where.device_of(0, s) != route[static_cast<std::size_t>(s)]) return false;
+  return true;
+}
+
+constexpr bool test_named() {
+  HOLDS(is(linear(devices{3}), {0, 1, 2}));
+  HOLDS(is(linear(devices{1}), {0}));
+  HOLDS(is(looped(devices{3}, chunks{2}), {0, 1, 2, 0, 1, 2}));
+  HOLDS(looped(devices{3}, chunks{1}) == linear(devices{3}));
+  HOLDS(is(v_shape(devices{3}), {0, 1, 2, 2, 1, 0}));
+  HOLDS(is(v_shape(devices{1}), {0, 0}));
+  HOLDS(is(wave(devices{2}, waves{2}), {0, 1, 1, 0, 0, 1, 1, 0}));
+  return true;
+}
+BOTH_TIMES("the named placements", test_named)
+
+constexpr bool test_mirror() {
+  placement const where(devices{5}, {{0, 3, 3, 1}, {4, 4, 2, 0}});
+  HOLDS(mirror(where) == placement(devices{5}, {{4, 1, 1, 3}, {0, 0, 2, 4}}));
+  HOLDS(mirror(mirror(where)) == where);
+  HOLDS(is(mirror(linear(devices{3})), {2, 1, 0}));
+  return true;
+}
+BOTH_TIMES("mirrored", test_mirror)
+
+constexpr bool test_overlaid_routes() {
+  placement const down = linear(devices{2}), both = overlay(down, mirror(down));
+  HOLDS(both.route_count() == 2 && both.stage_count() == 2 && both.device_count() == 2);
+  HOLDS(both == placement(devices{2}, {{0, 1}, {1, 0}}));
+  HOLDS(overlay(both, down).route_count() == 3);
+  return true;
+}
+BOTH_TIMES("laid over each other", test_overlaid_routes)
+
+TEST_CASE("absurd placements") {
+  using routes = std::vector<std::vector<int>>;
+  CHECK_BREAKS(counts_are_positive, placement(devices{0}, routes{{0}}));
+  CHECK_BREAKS(counts_are_positive, placement(devices{-1}, routes{{0}}));
+  CHECK_BREAKS(counts_are_positive, placement(devices{1}, routes{}));
+  CHECK_BREAKS(counts_are_positive, placement(devices{1}, routes{{}}));
+  CHECK_BREAKS(tables_agree, placement(devices{2}, routes{{0, 1}, {0}}));
+  CHECK_BREAKS(every_stage_has_a_device, placement(devices{2}, routes{{0, 2}}));
+  CHECK_BREAKS(every_stage_has_a_device, placement(devices{2}, routes{{-1, 0}}));
+  CHECK_BREAKS(counts_are_positive, linear(devices{0}));
+  CHECK_BREAKS(counts_are_positive, looped(devices{2}, chunks{0}));
+  CHECK_BREAKS(counts_are_positive, wave(devices{2}, waves{-1}));
+  CHECK_BREAKS(tables_agree, overlay(linear(devices{2}), linear(devices{3})));
+  CHECK_BREAKS(tables_agree, overlay(linear(devices{2}), v_shape(devices{2})));
+}
+
+TEST_CASE("a placement without anything") {
+  CHECK(placement{}.device_count() == 0);
+  CHECK(placement{}.route_count() == 0);
+}
+
+}  // namespace

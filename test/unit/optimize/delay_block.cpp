@@ -1,0 +1,149 @@
+#include <ashlar/optimize/delay_block.hpp>
+// First, so that it needs nothing before it.
+#include "random.hpp"
+#include "shapes.hpp"
+#include "static_check.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+using namespace shapes;
+
+namespace {
+
+// A device's plan.
+constexpr std::vector<pass> planned(schedule const& s, std::vector<continuous_block> const& tracks,
+                                    std::size_t device) {
+  pass_network const net(s, 100);
+  std::vector<pass> found;
+  pass_network::plan const plan = plan_of(tracks, s, net);
+  for (int x : plan[device]) found.push_back(net.what[static_cast<std::size_t>(x)]);
+  return found;
+}
+
+constexpr bool test_block_numbers() {
+  continuous_block b(3, 7);
+  HOLDS(b.period == 7 && b.size() == 15 && b.turn.size() == 5);
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = 100 + static_cast<tick>(i);
+  HOLDS(b.period == 100);
+  HOLDS(b.forward_hop == std::vector<tick>{101, 102, 103});
+  HOLDS(b.backward_hop == std::vector<tick>{104, 105, 106});
+  HOLDS(b.turn == std::vector<tick>{107, 108, 109, 110, 111});
+  HOLDS(b.weight == std::vector<tick>{112, 113, 114});
+  return true;
+}
+BOTH_TIMES("every number has its place", test_block_numbers)
+
+constexpr bool test_legs() {
+  using legs = std::vector<std::size_t>;
+  HOLDS(legs_of(linear(devices{3})) == legs{0, 0, 0});
+  HOLDS(legs_of(v_shape(devices{3})) == legs{0, 0, 0, 1, 1, 1});
+  HOLDS(legs_of(looped(devices{2}, chunks{3})) == legs{0, 0, 1, 1, 2, 2});
+  HOLDS(legs_of(wave(devices{2}, waves{2})) == legs{0, 0, 1, 1, 2, 2, 3, 3});
+  HOLDS(legs_of(placement(devices{3}, {{0, 2, 1, 1, 0, 2, 1}})) == legs{0, 0, 0, 1, 1, 1, 2});
+  HOLDS(legs_of(linear(devices{1})) == legs{0});
+  return true;
+}
+BOTH_TIMES("a leg ends where a device would come again", test_legs)
+
+constexpr bool test_plan() {
+  schedule const s = one_f_one_b(2, 3);
+  continuous_block b(1, work_of_one(s));
+  HOLDS(b.period == 3);
+  HOLDS(planned(s, {b}, 0)
+        == std::vector<pass>{{F, 0, 0}, {F, 0, 1}, {B, 0, 0}, {F, 0, 2}, {B, 0, 1}, {B, 0, 2}});
+  HOLDS(planned(s, {b}, 1)
+        == std::vector<pass>{{F, 1, 0}, {B, 1, 0}, {F, 1, 1}, {B, 1, 1}, {F, 1, 2}, {B, 1, 2}});
+  continuous_block late = b;
+  late.turn[0] = 7;  // backwards so late that all forwards are before them
+  std::vector<pass> const all_first{{F, 0, 0}, {F, 0, 1}, {F, 0, 2}, {B, 0, 0}, {B, 0, 1}, {B, 0, 2}};
+  HOLDS(planned(s, {late}, 0) == all_first);
+  late.period = 50;  // only the first track's counts
+  // Every other micro-batch is late: its backward comes with that of the next.
+  HOLDS(planned(s, {b, late}, 0)
+        == std::vector<pass>{{F, 0, 0}, {F, 0, 1}, {B, 0, 0}, {F, 0, 2}, {B, 0, 2}, {B, 0, 1}});
+  return true;
+}
+BOTH_TIMES("the plan is the order of blocks that repeat", test_plan)
+
+constexpr bool test_plan_of_sequences() {
+  schedule s = one_f_one_b(1, 4);
+  s.graph = in_sequence_chunks(s.graph, 2);
+  continuous_block b(1, 2);
+  HOLDS(turn_of({F, 0, 2}, 2) == 2 && turn_of({F, 0, 3}, 2) == 3);
+  HOLDS(turn_of({B, 0, 3}, 2) == 3 && turn_of({B, 0, 2}, 2) == 4 && turn_of({W, 0, 0}, 2) == 2);
+  HOLDS(turn_of({I, 0, 0}, 4) == 6 && turn_of({I, 0, 3}, 4) == 3 && turn_of({I, 0, 7}, 1) == 7);
+  HOLDS(planned(s, {b}, 0)
+        == std::vector<pass>{
+            {F, 0, 0}, {F, 0, 1}, {B, 0, 1}, {F, 0, 2}, {B, 0, 0}, {F, 0, 3}, {B, 0, 3}, {B, 0, 2}});
+  schedule const again = recompute(one_f_one_b(1, 2), {0});
+  HOLDS(planned(again, {b}, 0)
+        == std::vector<pass>{{F, 0, 0}, {R, 0, 0}, {B, 0, 0}, {F, 0, 1}, {R, 0, 1}, {B, 0, 1}});
+  return true;
+}
+BOTH_TIMES("sequences go back in reverse, recomputes come before backwards", test_plan_of_sequences)
+
+constexpr bool test_work_of_one() {
+  HOLDS(work_of_one(one_f_one_b(3, 2)) == 3);
+  schedule s = catalog::v_half(devices{2}) | repeat(micro_batches{1});
+  HOLDS(work_of_one(s) == 6);
+  s.cost = costs(std::vector<stage_cost>{{1, 1, 1}, {5, 5, 5}, {1, 1, 1}, {2, 2, 2}}, 0);
+  HOLDS(work_of_one(s) == 18);  // stages 1 and 2
+  HOLDS(work_of_one(recompute(s, {2})) == 18 + 1);
+  return true;
+}
+BOTH_TIMES("the work of the busiest device", test_work_of_one)
+
+constexpr bool test_block_one_at_a_time() {
+  schedule const s =
+      catalog::v_half(devices{2}) | repeat(micro_batches{3})
+      | retime(costs(std::vector<stage_cost>{{3, 4, 2}, {1, 1, 9}, {2, 2, 2}, {1, 5, 1}}, 2));
+  continuous_block const b = one_at_a_time(s);
+  // Forwards and two transfers, three backwards and one; the weight pass of stage 1 is then the last.
+  HOLDS(b.period == 7 + 2 * 2 + (5 + 2 + 1) + 2 + 9);
+  for (std::size_t d = 0; d < 2; ++d) {
+    std::vector<pass> const order = planned(s, {b}, d);
+    for (std::size_t i = 0; i + 1 < order.size(); ++i)
+      HOLDS(order[i].micro_batch <= order[i + 1].micro_batch);
+  }
+  return true;
+}
+BOTH_TIMES("one micro-batch at a time", test_block_one_at_a_time)
+
+// The starts of a micro-batch's passes, listed pass by pass along its way: down two legs of three stages
+// and back.
+TEST_CASE("a plan sorts the starts along a micro-batch's way") {
+  schedule const s =
+      catalog::v_half(devices{3}) | repeat(micro_batches{4}) | retime(costs(stage_cost{3, 4, 2}, 1));
+  pass_network const net(s, 100);
+  FOR_SEEDS(200) {
+    continuous_block b(2, 1);
+    for (std::size_t i = 0; i < b.size(); ++i) b[i] = d.between(i == 0 ? 9 : 0, i == 0 ? 17 : 8);
+    tick const hop = 1, f = 3, i = 4;
+    std::vector<tick> const gaps{b.forward_hop[0] + hop,  b.forward_hop[0] + hop,  b.turn[0],
+                                 b.forward_hop[1] + hop,  b.forward_hop[1] + hop,  b.turn[1],
+                                 b.backward_hop[1] + hop, b.backward_hop[1] + hop, b.turn[2],
+                                 b.backward_hop[0] + hop, b.backward_hop[0] + hop};
+    std::vector<tick> start{0};
+    for (std::size_t at = 0; at < gaps.size(); ++at)
+      start.push_back(start.back() + (at < 6 ? f : i) + gaps[at]);
+    auto const start_of = [&](int x) {
+      pass const what = net.what[static_cast<std::size_t>(x)];
+      auto const stage = static_cast<std::size_t>(what.stage);
+      tick const back = start[11 - stage];
+      tick const at = what.kind == F   ? start[stage]
+                      : what.kind == I ? back
+                                       : back + i + b.weight[stage / 3];
+      return std::pair(at + what.micro_batch * b.period, x);
+    };
+    pass_network::plan const plan = plan_of({b}, s, net);
+    for (std::size_t device = 0; device < 3; ++device) {
+      CHECK(plan[device].size() == 6 * 4);
+      CHECK(std::is_sorted(plan[device].begin(), plan[device].end(),
+                           [&](int x, int y) { return start_of(x) < start_of(y); }));
+    }
+  }
+}
+
+}  // namespace

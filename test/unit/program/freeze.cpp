@@ -1,0 +1,57 @@
+#include <ashlar/program/freeze.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/lower/lower.hpp>
+
+#include <algorithm>
+
+using namespace shapes;
+
+namespace {
+
+constexpr program make() { return one_f_one_b(3, 2) | lower(); }
+
+// A reference to static data is a constant itself.
+constexpr auto const& frozen = freeze<make>;
+static_assert(frozen.view().device_count == 3);
+static_assert(frozen.view().instructions.size() == extent_of(make()).instructions);
+static_assert(frozen.view().stream(1)[0].code == opcode::receive);
+static_assert(&freeze<make> == &frozen);
+
+constexpr bool test_same() {
+  program const p = make();
+  program_view const a = frozen.view(), b = p.view();
+  HOLDS(a.device_count == b.device_count && a.stage_count == b.stage_count);
+  HOLDS(a.micro_batch_count == b.micro_batch_count && a.lane_count == b.lane_count);
+  HOLDS(std::equal(a.instructions.begin(), a.instructions.end(), b.instructions.begin(),
+                   b.instructions.end()));
+  HOLDS(std::equal(a.operands.begin(), a.operands.end(), b.operands.begin(), b.operands.end()));
+  HOLDS(std::equal(a.slots.begin(), a.slots.end(), b.slots.begin(), b.slots.end()));
+  HOLDS(std::equal(a.stream_begin.begin(), a.stream_begin.end(), b.stream_begin.begin(),
+                   b.stream_begin.end()));
+  HOLDS(std::equal(a.slot_begin.begin(), a.slot_begin.end(), b.slot_begin.begin(), b.slot_begin.end()));
+  return true;
+}
+BOTH_TIMES("a frozen program equals the one made at run time", test_same)
+
+constexpr bool test_extent() {
+  program const p = make();
+  program_extent const e = extent_of(p);
+  HOLDS(e.devices == 3 && e.instructions == p.instructions.size());
+  HOLDS(e.operands == p.operands.size() && e.slots == p.slots.size());
+  return true;
+}
+BOTH_TIMES("the room that a program takes", test_extent)
+
+TEST_CASE("a view of frozen data stays, however it was come by") {
+  program_view const v = frozen_program<freeze_detail::extent<make>>(frozen).view();
+  CHECK(v.instructions.size() == frozen.view().instructions.size());
+  CHECK(frozen.view().instructions.data() == freeze<make>.view().instructions.data());
+}
+
+// Two lambdas, two programs.
+constexpr auto const& one_device = freeze<[] { return one_f_one_b(1, 1) | lower(); }>;
+static_assert(one_device.view().instructions.size() == 3);
+
+}  // namespace

@@ -1,0 +1,88 @@
+#include <ashlar/program/hazards.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/lower/lower.hpp>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+using namespace shapes;
+
+namespace {
+
+constexpr bool test_small() {
+  program const p = one_f_one_b(2, 1) | lower();
+  wait_table const w = waits(p.view(), 0);  // F, send, receive, B, reduce
+  HOLDS(w.of(0).empty());
+  HOLDS(w.of(1).size() == 1 && w.of(1)[0] == 0);
+  HOLDS(w.of(2).empty());
+  HOLDS(w.of(3).size() == 1 && w.of(3)[0] == 2);
+  HOLDS(w.of(4).empty());  // on the lane of what it waits for
+  return true;
+}
+BOTH_TIMES("a send waits for its pass, a pass for its receive", test_small)
+
+// Whether two instructions of a device cannot be exchanged: they share a slot and one of them changes
+// it.
+bool conflict(program_view const& p, instruction const& a, instruction const& b) {
+  for (operand const& x : p.operands_of(a))
+    for (operand const& y : p.operands_of(b))
+      if (x.slot == y.slot && (x.how != access::read || y.how != access::read)) return true;
+  return false;
+}
+
+// Every conflict between lanes is ordered by lanes and waits, and no wait is for nothing.
+void look_at(program const& p) {
+  program_view const view = p.view();
+  for (int d = 0; d < p.device_count(); ++d) {
+    auto const stream = view.stream(d);
+    wait_table const table = waits(view, d);
+    auto const n = stream.size();
+    std::vector<std::vector<bool>> after(n, std::vector<bool>(n, false));
+    for (std::size_t i = 0; i < n; ++i) {
+      auto const follow = [&](std::size_t j) {
+        after[i][j] = true;
+        for (std::size_t k = 0; k < j; ++k)
+          if (after[j][k]) after[i][k] = true;
+      };
+      for (std::size_t j = i; j-- > 0;)
+        if (stream[j].lane == stream[i].lane) {
+          follow(j);
+          break;
+        }
+      std::vector<int> lanes;
+      for (int w : table.of(static_cast<int>(i))) {
+        auto const j = static_cast<std::size_t>(w);
+        REQUIRE(j < i);
+        CHECK(stream[j].lane != stream[i].lane);
+        CHECK(conflict(view, stream[j], stream[i]));
+        CHECK(std::find(lanes.begin(), lanes.end(), stream[j].lane) == lanes.end());
+        lanes.push_back(stream[j].lane);
+        follow(j);
+      }
+      for (std::size_t j = 0; j < i; ++j)
+        if (conflict(view, stream[j], stream[i])) REQUIRE(after[i][j]);
+    }
+  }
+}
+
+TEST_CASE("lanes and waits order every conflict") {
+  for (transfer_lanes lanes : {transfer_lanes::one, transfer_lanes::one_a_peer})
+    for (int p = 1; p <= 4; ++p) {
+      for (catalog::entry const& e : catalog::entries) {
+        catalog::shape const shape{devices{p}, micro_batches{4}, costs(stage_cost{}, 1)};
+        if (!e.check(shape).ok()) continue;
+        look_at(e.make(shape) | lower({.lanes = lanes}));
+        if (e.block_of == nullptr || e.name == std::string_view("1f1b-recompute")) continue;
+        block const b = e.block_of(shape);
+        if (shape.m.value % b.micro_batch_count() != 0) continue;
+        look_at(recompute(b) | repeat(shape.m) | squeeze() | lower({.lanes = lanes}));
+      }
+      look_at(two_ways(p) | repeat(micro_batches{4}) | squeeze() | lower({.lanes = lanes}));
+      look_at(fork_join() | repeat(micro_batches{p}) | lower({.lanes = lanes}));
+    }
+}
+
+}  // namespace

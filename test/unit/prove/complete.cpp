@@ -1,0 +1,144 @@
+#include <ashlar/prove/complete.hpp>
+// First, so that it needs nothing before it.
+#include "mutate.hpp"
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/lower/lower.hpp>
+
+using namespace shapes;
+using namespace mutate;
+
+namespace {
+
+constexpr program whole() { return one_f_one_b(3, 2) | lower(); }
+
+constexpr diagnosis judge_complete(program const& p) {
+  message_index index(p);
+  return check_complete(p, index);
+}
+
+constexpr bool test_complete() {
+  HOLDS(judge_complete(whole()).ok());
+  HOLDS(judge_complete(two_ways(3) | repeat(micro_batches{2}) | squeeze() | lower()).ok());
+  HOLDS(judge_complete(fork_join() | repeat(micro_batches{2}) | lower()).ok());
+  return true;
+}
+BOTH_TIMES("complete programs", test_complete)
+
+constexpr bool test_computes() {
+  program p = whole();
+  int const at_backward = find(p, 1, opcode::compute, {B, 1, 1});
+  drop(p, 1, at_backward);
+  diagnosis d = judge_complete(p);
+  HOLDS(d.broken == rule::every_pass_is_present && d.first.device == 1);
+  HOLDS(d.first.what == pass{B, 1, 1});
+  p = whole();
+  insert(p, 1, at_backward, at(p, 1, at_backward));
+  d = judge_complete(p);
+  HOLDS(d.broken == rule::no_pass_is_doubled && d.first.index == at_backward + 1);
+  p = whole();
+  at(p, 1, at_backward).what.kind = I;
+  HOLDS(judge_complete(p).broken == rule::every_pass_is_present);
+  p = whole();
+  instruction const moved = drop(p, 1, at_backward);
+  insert(p, 2, 0, moved);
+  d = judge_complete(p);
+  HOLDS(d.broken == rule::pass_is_on_its_device && d.first.device == 2 && d.second.device == 1);
+  p = whole();
+  at(p, 1, at_backward).what.stage = 3;
+  HOLDS(judge_complete(p).broken == rule::every_pass_is_known);
+  at(p, 1, at_backward).what = {B, 1, 2};
+  HOLDS(judge_complete(p).broken == rule::every_pass_is_known);
+  return true;
+}
+BOTH_TIMES("every pass once, where it belongs", test_computes)
+
+constexpr bool test_transfers() {
+  program p = whole();
+  int const send = find(p, 0, opcode::send, {F, 0, 1});
+  int const receive = find(p, 1, opcode::receive, {F, 0, 1});
+  drop(p, 1, receive);
+  diagnosis d = judge_complete(p);
+  HOLDS(d.broken == rule::every_send_has_its_receive && d.first.device == 0 && d.first.index == send);
+  HOLDS(d.second.device == 1);
+  p = whole();
+  drop(p, 0, send);
+  d = judge_complete(p);
+  HOLDS(d.broken == rule::every_receive_has_its_send && d.first.device == 1);
+  HOLDS(d.first.index == receive && d.second.device == 0);
+  drop(p, 1, receive);
+  HOLDS(judge_complete(p).broken == rule::every_send_has_its_receive);
+  p = whole();
+  insert(p, 0, send, at(p, 0, send));
+  HOLDS(judge_complete(p).broken == rule::no_transfer_is_doubled);
+  p = whole();
+  insert(p, 1, receive, at(p, 1, receive));
+  HOLDS(judge_complete(p).broken == rule::no_transfer_is_doubled);
+  p = whole();
+  at(p, 0, send).peer = 2;
+  HOLDS(judge_complete(p).broken == rule::every_send_has_its_receive);
+  p = whole();
+  at(p, 1, receive).peer = 1;
+  HOLDS(judge_complete(p).broken == rule::every_receive_has_its_send);
+  p = whole();
+  at(p, 0, send).to = 2;
+  HOLDS(judge_complete(p).broken == rule::every_pass_is_known);
+  return true;
+}
+BOTH_TIMES("every transfer has its two halves", test_transfers)
+
+constexpr bool test_lost_reductions() {
+  program p = whole();
+  int const reduce = find_reduction(p, 1, 1);
+  instruction const dropped = drop(p, 1, reduce);
+  diagnosis d = judge_complete(p);
+  HOLDS(d.broken == rule::gradient_is_reduced_once && d.first.device == 1 && d.first.what.stage == 1);
+  insert(p, 1, 0, dropped);
+  d = judge_complete(p);
+  HOLDS(d.broken == rule::gradient_is_reduced_after_its_last_weight_pass && d.first.device == 1);
+  HOLDS(d.second.what == pass{B, 1, 0});
+  p = whole();
+  insert(p, 1, reduce, dropped);
+  HOLDS(judge_complete(p).broken == rule::gradient_is_reduced_once);
+  p = whole();
+  at(p, 1, reduce).what.stage = 2;  // not its own
+  HOLDS(judge_complete(p).broken == rule::gradient_is_reduced_once);
+  at(p, 1, reduce).what.stage = -1;
+  HOLDS(judge_complete(p).broken == rule::every_pass_is_known);
+  p = whole();
+  at(p, 1, reduce).peer = 1;  // a replica that there is not
+  HOLDS(judge_complete(p).broken == rule::gradient_is_reduced_once);
+  return true;
+}
+BOTH_TIMES("every gradient is reduced once, in the end", test_lost_reductions)
+
+constexpr bool test_replicas() {
+  program const both = two_ways(2) | repeat(micro_batches{2}) | squeeze() | lower();
+  HOLDS(judge_complete(both).ok());
+  program p = both;
+  int const first = find_reduction(p, 0, 0), second = find_reduction(p, 0, 1);
+  std::swap(at(p, 0, first).peer, at(p, 0, second).peer);
+  HOLDS(judge_complete(p).broken == rule::gradient_is_reduced_once);
+  p = both;
+  drop(p, 0, second);  // the replica of stage 1 on device 1 waits in vain
+  HOLDS(judge_complete(p).broken == rule::gradient_is_reduced_once);
+  return true;
+}
+BOTH_TIMES("each replica reduces, in its place", test_replicas)
+
+constexpr bool test_wrong_lanes() {
+  program p = whole();
+  at(p, 0, 0).lane = first_transfer_lane;
+  diagnosis d = judge_complete(p);
+  HOLDS(d.broken == rule::every_instruction_is_on_its_lane && d.first.device == 0 && d.first.index == 0);
+  p = whole();
+  at(p, 0, find(p, 0, opcode::send, {F, 0, 0})).lane = compute_lane;
+  HOLDS(judge_complete(p).broken == rule::every_instruction_is_on_its_lane);
+  p = whole();
+  at(p, 0, find_reduction(p, 0, 0)).lane = p.collective_lane();
+  HOLDS(judge_complete(p).broken == rule::every_instruction_is_on_its_lane);
+  return true;
+}
+BOTH_TIMES("each on the lane that is for it", test_wrong_lanes)
+
+}  // namespace

@@ -1,0 +1,103 @@
+#include <ashlar/prove/deadlock_free.hpp>
+// First, so that it needs nothing before it.
+#include "mutate.hpp"
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/prove/prove.hpp>
+
+#include <algorithm>
+#include <vector>
+
+using namespace shapes;
+using namespace mutate;
+
+namespace {
+
+// Device 0 sends micro-batch 1 before it takes the gradient, device 1 sends the gradient before it takes
+// micro-batch 1.
+constexpr program head_on() {
+  program p = one_f_one_b(2, 2) | lower();
+  int const send = find(p, 1, opcode::send, {B, 1, 0});
+  move(p, 1, find(p, 1, opcode::receive, {F, 0, 1}), send);
+  return p;
+}
+
+constexpr bool test_head_on() {
+  HOLDS(check(one_f_one_b(2, 2) | lower()).ok());
+  program const p = head_on();
+  message_index index(p);
+  HOLDS(check_complete(p, index).ok() && check_ordered(p, index).ok());
+  HOLDS(check_deadlock_free(p, index).broken == rule::no_cycle_of_waits);
+  HOLDS(check(p).broken == rule::no_cycle_of_waits);
+  return true;
+}
+BOTH_TIMES("two sends that wait for each other", test_head_on)
+
+// Whether instruction a cannot end before b is up or has ended, by the rules and not by the machine.
+bool waits_for(program const& p, site const& a, site const& b) {
+  program_view const v = p.view();
+  auto const of = [&](site const& s) { return v.stream(s.device)[static_cast<std::size_t>(s.index)]; };
+  instruction const x = of(a), y = of(b);
+  if (a.device == b.device) {
+    if (b.index >= a.index) return false;
+    if (x.lane == y.lane) return true;
+    for (operand const& o : v.operands_of(x))
+      for (operand const& q : v.operands_of(y))
+        if (o.slot == q.slot && (o.how != access::read || q.how != access::read)) return true;
+    return false;
+  }
+  if (x.code == opcode::reduce) return y.code == opcode::reduce && x.what.stage == y.what.stage;
+  bool const halves = (x.code == opcode::send && y.code == opcode::receive)
+                      || (x.code == opcode::receive && y.code == opcode::send);
+  return halves && x.what == y.what && x.to == y.to && x.peer == b.device && y.peer == a.device;
+}
+
+void is_circle(program const& p) {
+  std::vector<site> const circle = find_wait_cycle(p);
+  REQUIRE(circle.size() >= 2);
+  for (std::size_t i = 0; i < circle.size(); ++i)
+    CHECK(waits_for(p, circle[i], circle[(i + 1) % circle.size()]));
+}
+
+TEST_CASE("the circle of head-on sends") {
+  is_circle(head_on());
+  std::vector<site> const circle = find_wait_cycle(head_on());
+  CHECK(circle.size() == 4);  // send, receive behind a send, its receive behind the first send
+}
+
+TEST_CASE("a lane a peer does not save sends between the same two devices") {
+  program p = one_f_one_b(2, 2) | lower({.lanes = transfer_lanes::one_a_peer});
+  int const send = find(p, 1, opcode::send, {B, 1, 0});
+  move(p, 1, find(p, 1, opcode::receive, {F, 0, 1}), send);
+  CHECK(check(p).broken == rule::no_cycle_of_waits);
+  is_circle(p);
+}
+
+TEST_CASE("reductions in opposite orders") {
+  program p = two_ways(2) | repeat(micro_batches{2}) | squeeze() | lower();
+  CHECK(check(p).ok());
+  CHECK(find_wait_cycle(p).empty());
+  int const first = find_reduction(p, 0, 0), second = find_reduction(p, 0, 1);
+  move(p, 0, std::min(first, second), std::max(first, second));
+  CHECK(check(p).broken == rule::no_cycle_of_waits);
+  is_circle(p);
+}
+
+TEST_CASE("there is no circle in a program that is whole or not complete") {
+  program p = one_f_one_b(3, 3) | lower();
+  CHECK(find_wait_cycle(p).empty());
+  drop(p, 0, 0);
+  CHECK(find_wait_cycle(p).empty());
+  CHECK(find_wait_cycle(program{}).empty());
+}
+
+TEST_CASE("a receive before the send that it depends on") {
+  // Device 0 takes the gradient before it sends the activation that the gradient is made from.
+  program p = one_f_one_b(2, 1) | lower();
+  move(p, 0, find(p, 0, opcode::receive, {B, 1, 0}), 0);
+  CHECK(check(p).broken == rule::no_cycle_of_waits);
+  is_circle(p);
+}
+
+}  // namespace

@@ -1,0 +1,122 @@
+#include <ashlar/prove/memory_safe.hpp>
+// First, so that it needs nothing before it.
+#include "mutate.hpp"
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/lower/lower.hpp>
+
+using namespace shapes;
+using namespace mutate;
+
+namespace {
+
+constexpr program safe() {
+  return catalog::find("gpipe")->make({devices{2}, micro_batches{2}}) | lower();
+}
+
+constexpr bool test_safe() {
+  HOLDS(check_memory_safe(safe()).ok());
+  HOLDS(check_memory_safe(recomputed(2) | repeat(micro_batches{2}) | lower()).ok());
+  HOLDS(check_memory_safe(fork_join() | repeat(micro_batches{2}) | lower()).ok());
+  HOLDS(check_memory_safe(two_ways(2) | repeat(micro_batches{2}) | squeeze() | lower()).ok());
+  HOLDS(check_memory_safe(with_work(one_f_one_b(2, 2)) | lower()).ok());
+  return true;
+}
+BOTH_TIMES("memory-safe programs", test_safe)
+
+constexpr bool test_overwritten() {
+  program p = safe();
+  int const first = find(p, 0, opcode::compute, {F, 0, 0});
+  int const second = find(p, 0, opcode::compute, {F, 0, 1});
+  int const stash = at(p, 0, first).operand_count - 1;
+  operand_of(p, 0, second, stash) = operand_of(p, 0, first, stash);
+  diagnosis const d = check_memory_safe(p);
+  HOLDS(d.broken == rule::no_slot_is_overwritten_before_its_last_read);
+  HOLDS(d.first.device == 0 && d.first.index == second && d.second.index == first);
+  HOLDS(d.number == operand_of(p, 0, first, stash).slot);
+  return true;
+}
+BOTH_TIMES("a slot overwritten before its last read", test_overwritten)
+
+constexpr bool test_wrong_value() {
+  program p = safe();
+  int const backward = find(p, 1, opcode::compute, {B, 1, 0});
+  int const other = find(p, 1, opcode::compute, {B, 1, 1});
+  std::swap(operand_of(p, 1, backward, 0), operand_of(p, 1, other, 0));  // the stashes
+  HOLDS(check_memory_safe(p).broken == rule::slot_holds_what_is_read);
+  p = safe();
+  operand_of(p, 1, backward, 0).how = access::write;
+  HOLDS(check_memory_safe(p).broken == rule::slot_holds_what_is_read);
+  p = safe();
+  operand_of(p, 1, backward, 0).slot = 1000;
+  HOLDS(check_memory_safe(p).broken == rule::slot_holds_what_is_read);
+  operand_of(p, 1, backward, 0).slot = -1;
+  HOLDS(check_memory_safe(p).broken == rule::slot_holds_what_is_read);
+  p = safe();
+  --at(p, 1, backward).operand_count;
+  HOLDS(check_memory_safe(p).broken == rule::slot_holds_what_is_read);
+  p = safe();
+  ++at(p, 1, backward).operand_count;
+  HOLDS(check_memory_safe(p).broken == rule::slot_holds_what_is_read);
+  return true;
+}
+BOTH_TIMES("a slot that holds another value", test_wrong_value)
+
+constexpr bool test_order() {
+  // Before the pass that makes it, there is nothing to send.
+  program p = safe();
+  exchange(p, 0, find(p, 0, opcode::compute, {F, 0, 0}), find(p, 0, opcode::send, {F, 0, 0}));
+  HOLDS(check_memory_safe(p).broken == rule::slot_holds_what_is_read);
+  return true;
+}
+BOTH_TIMES("a value that is not there yet", test_order)
+
+constexpr bool test_accumulators() {
+  // Two stages on one device: one adds to the other's gradient.
+  program p = catalog::find("v-half")->make({devices{1}, micro_batches{2}}) | lower();
+  HOLDS(check_memory_safe(p).ok());
+  int const w = find(p, 0, opcode::compute, {W, 0, 1});
+  int const mine = at(p, 0, w).operand_count - 1;
+  operand_of(p, 0, w, mine).slot = 1 - operand_of(p, 0, w, mine).slot;
+  HOLDS(check_memory_safe(p).broken == rule::slot_holds_what_is_read);
+  return true;
+}
+BOTH_TIMES("each stage adds up in one place", test_accumulators)
+
+constexpr bool test_left_over() {
+  program p = safe();
+  drop(p, 0, find(p, 0, opcode::send, {F, 0, 1}));  // not complete, and so never read
+  diagnosis const d = check_memory_safe(p);
+  HOLDS(d.broken == rule::every_slot_is_freed && d.first.device == 0 && d.first.what == pass{F, 0, 1});
+  return true;
+}
+BOTH_TIMES("a value that nobody reads", test_left_over)
+
+constexpr bool test_budget() {
+  program const p = one_f_one_b(3, 4) | lower();
+  auto const stashes = [](slot_kind kind, int) { return kind == slot_kind::stash ? 10 : 0; };
+  HOLDS(check_memory_budget(p, stashes, 30).ok());
+  diagnosis const d = check_memory_budget(p, stashes, 29);
+  HOLDS(d.broken == rule::memory_is_within_budget && d.first.device == 0 && d.number == 30);
+  auto const last = [](slot_kind kind, int stage) {
+    return kind == slot_kind::stash && stage == 2 ? std::int64_t{1} << 40 : 0;
+  };
+  HOLDS(check_memory_budget(p, last, 1 << 30).first.device == 2);
+  HOLDS(check_memory_budget(p, last, std::int64_t{1} << 40).ok());
+  return true;
+}
+BOTH_TIMES("bytes against a budget", test_budget)
+
+constexpr bool test_largest_value() {
+  // Slots that two stages share are as large as the larger needs them.
+  program const p = catalog::find("v-half")->make({devices{1}, micro_batches{1}}) | lower();
+  auto const bytes = [](slot_kind kind, int stage) {
+    return kind == slot_kind::weight_stash ? 1 + 99 * stage : 0;
+  };
+  HOLDS(count_slots(p.view(), 0, slot_kind::weight_stash) == 1);
+  HOLDS(check_memory_budget(p, bytes, 99).number == 100 && check_memory_budget(p, bytes, 100).ok());
+  return true;
+}
+BOTH_TIMES("a slot is as large as its largest value", test_largest_value)
+
+}  // namespace

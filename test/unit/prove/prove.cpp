@@ -1,0 +1,91 @@
+#include <ashlar/prove/prove.hpp>
+// First, so that it needs nothing before it.
+#include "mutate.hpp"
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/lower/lower.hpp>
+
+using namespace shapes;
+using namespace mutate;
+
+namespace {
+
+constexpr bool test_well_formed() {
+  program const good = one_f_one_b(2, 2) | lower();
+  HOLDS(check(good).ok());
+  HOLDS(check(program{}).broken == rule::counts_are_positive);
+  program p = good;
+  p.stream_begin.pop_back();
+  HOLDS(check(p).broken == rule::tables_agree);
+  p = good;
+  ++p.stream_begin.back();
+  HOLDS(check(p).broken == rule::tables_agree);
+  p = good;
+  std::swap(p.stream_begin[0], p.stream_begin[1]);
+  HOLDS(check(p).broken == rule::tables_agree);
+  p = good;
+  ++p.slot_begin.back();
+  HOLDS(check(p).broken == rule::tables_agree);
+  p = good;
+  p.route[0] = 1;
+  HOLDS(check(p).broken == rule::tables_agree);
+  p = good;
+  p.graph = chain(stages{3});
+  HOLDS(check(p).broken == rule::tables_agree);
+  return true;
+}
+BOTH_TIMES("tables of the right size", test_well_formed)
+
+constexpr bool test_indices() {
+  program const good = one_f_one_b(2, 2) | lower();
+  program p = good;
+  at(p, 1, 0).lane = -1;
+  HOLDS(check(p).broken == rule::tables_agree && check(p).first.device == 1);
+  at(p, 1, 0).lane = 99;
+  HOLDS(check(p).broken == rule::tables_agree);
+  p = good;
+  at(p, 1, 0).first_operand = -1;
+  HOLDS(check(p).broken == rule::tables_agree);
+  p = good;
+  at(p, 1, 0).operand_count = 1000;
+  HOLDS(check(p).broken == rule::tables_agree);
+  p = good;
+  operand_of(p, 1, 0, 0).slot = -1;
+  HOLDS(check(p).broken == rule::slot_holds_what_is_read);
+  operand_of(p, 1, 0, 0).slot = 1000;
+  HOLDS(check(p).broken == rule::slot_holds_what_is_read && check(p).number == 1000);
+  return true;
+}
+BOTH_TIMES("indices within their tables", test_indices)
+
+// Begins that are negative or beyond the end in the middle are refused before they are followed.
+TEST_CASE("begins in the middle") {
+  program p = one_f_one_b(3, 2) | lower();
+  for (int wrong : {-5, 1000}) {
+    program q = p;
+    q.stream_begin[1] = wrong;
+    CHECK(check(q).broken == rule::tables_agree);
+    q = p;
+    q.slot_begin[1] = wrong;
+    CHECK(!check(q).ok());
+    q = p;
+    q.stream_begin[0] = wrong;
+    CHECK(check(q).broken == rule::tables_agree);
+    q = p;
+    q.slot_begin[0] = wrong;
+    CHECK(!check(q).ok());
+  }
+}
+
+TEST_CASE("every level of every small program") {
+  for (int d = 1; d <= 6; ++d)
+    for (int m = 1; m <= 7; ++m)
+      for (catalog::entry const& e : catalog::entries)
+        for (transfer_lanes lanes : {transfer_lanes::one, transfer_lanes::one_a_peer}) {
+          catalog::shape const shape{devices{d}, micro_batches{m}, costs(stage_cost{2, 1, 3}, 2)};
+          if (!e.check(shape).ok()) continue;
+          CHECK(check(e.make(shape) | lower({.lanes = lanes})).ok());
+        }
+}
+
+}  // namespace

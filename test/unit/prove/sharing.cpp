@@ -1,0 +1,212 @@
+#include <ashlar/prove/sharing.hpp>
+// First, so that it needs nothing before it.
+#include "mutate.hpp"
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/prove/prove.hpp>
+
+using namespace shapes;
+using namespace mutate;
+
+namespace {
+
+// Two devices, two chunks each, everything shared.
+constexpr program shared(int buffers = 1) {
+  return catalog::find("v-half")->make({devices{2}, micro_batches{2}})
+         | lower({.data_ranks = 2,
+                  .sharding = sharding_level::full,
+                  .weight_buffers = buffers,
+                  .prefetch = 0,
+                  .step = optimizer_step::after_statistics});
+}
+
+// The n-th instruction of that kind in a device's stream.
+constexpr int nth(program& p, int device, opcode code, int n = 0) {
+  for (int i = 0; i < length(p, device); ++i)
+    if (at(p, device, i).code == code && n-- == 0) return i;
+  return -1;
+}
+
+constexpr bool test_shared() {
+  for (int buffers : {1, 2, 3}) HOLDS(check(shared(buffers)).ok());
+  return true;
+}
+BOTH_TIMES("programs that share are proved", test_shared)
+
+constexpr bool test_residency() {
+  program p = shared();
+  drop(p, 0, nth(p, 0, opcode::gather));
+  diagnosis d = check(p);
+  HOLDS(d.broken == rule::weights_are_resident_when_used && d.first.what == pass{F, 0, 0});
+  HOLDS(d.first.device == 0 && d.second.device == -1);
+
+  p = shared();  // given up before its only pass so far
+  int const release = nth(p, 0, opcode::release);
+  move(p, 0, release, nth(p, 0, opcode::gather) + 1);
+  d = check(p);
+  HOLDS(d.broken == rule::gathered_weights_are_used && d.first.code == opcode::gather);
+
+  p = shared();  // given up before its last pass
+  int const last = nth(p, 0, opcode::release, 0);
+  int const pass_before = nth(p, 0, opcode::compute, 0);
+  insert(p, 0, pass_before + 1, at(p, 0, last));
+  d = check(p);
+  HOLDS(d.broken == rule::weights_are_resident_when_used
+        || d.broken == rule::gathered_weights_are_given_up);
+
+  return true;
+}
+BOTH_TIMES("weights are resident when they are used", test_residency)
+
+constexpr bool test_gathers() {
+  program p = shared();
+  drop(p, 1, nth(p, 1, opcode::release));
+  HOLDS(check(p).broken == rule::gathered_weights_are_given_up
+        || check(p).broken == rule::no_slot_is_overwritten_before_its_last_read);
+
+  p = shared();
+  insert(p, 1, nth(p, 1, opcode::gather), at(p, 1, nth(p, 1, opcode::gather)));
+  diagnosis d = check(p);
+  HOLDS(d.broken == rule::gathered_weights_are_given_up && d.second.code == opcode::gather);
+
+  p = shared();  // a gather at the end, for nothing
+  int const gather = nth(p, 1, opcode::gather);
+  insert(p, 1, length(p, 1), at(p, 1, gather));
+  d = check(p);
+  HOLDS(d.broken == rule::gathered_weights_are_used && d.first.index == length(p, 1) - 1);
+
+  p = shared();
+  p.sharding = sharding_level::none;  // then nobody needs what is gathered
+  HOLDS(check(p).broken == rule::gathered_weights_are_used);
+  return true;
+}
+BOTH_TIMES("gathers are used and given up", test_gathers)
+
+constexpr bool test_scatter() {
+  program p = shared();
+  int const scatter = nth(p, 0, opcode::scatter);
+  int const stage = at(p, 0, scatter).what.stage;
+  instruction const dropped = drop(p, 0, scatter);
+  diagnosis d = check(p);
+  HOLDS(d.broken == rule::gradient_is_scattered_whole && d.second.code == opcode::reduce);
+  HOLDS(gives_weight_gradient(d.first.what.kind) && d.first.what.stage == stage);
+
+  insert(p, 0, find_reduction(p, 0, stage) + 1, dropped);  // after the reduction
+  HOLDS(check(p).broken == rule::gradient_is_scattered_whole);
+
+  p = shared();
+  insert(p, 0, scatter, at(p, 0, scatter));  // twice
+  d = check(p);
+  HOLDS(d.broken == rule::gradient_is_scattered_whole && d.first.index == scatter + 1);
+  return true;
+}
+BOTH_TIMES("every part of a gradient is scattered once", test_scatter)
+
+constexpr bool test_step() {
+  program p = shared();
+  drop(p, 1, nth(p, 1, opcode::optimize));
+  diagnosis d = check(p);
+  HOLDS(d.broken == rule::optimizer_steps_once_after_reduction && d.first.device == 1);
+
+  p = shared();
+  insert(p, 1, length(p, 1), at(p, 1, nth(p, 1, opcode::optimize)));
+  HOLDS(check(p).broken == rule::optimizer_steps_once_after_reduction);
+
+  p = shared();
+  int const optimize = nth(p, 0, opcode::optimize);
+  int const reduction = find_reduction(p, 0, at(p, 0, optimize).what.stage);
+  move(p, 0, optimize, reduction);
+  HOLDS(check(p).broken == rule::optimizer_steps_once_after_reduction);
+
+  p = shared();
+  move(p, 0, nth(p, 0, opcode::statistics), length(p, 0) - 1);
+  d = check(p);
+  HOLDS(d.broken == rule::statistics_see_all_gradients && d.second.code == opcode::optimize);
+  p = shared();
+  move(p, 0, nth(p, 0, opcode::statistics), nth(p, 0, opcode::reduce));
+  HOLDS(check(p).broken == rule::statistics_see_all_gradients);
+  p = shared();
+  drop(p, 0, nth(p, 0, opcode::statistics));
+  HOLDS(check(p).broken == rule::statistics_see_all_gradients);
+  p.step = optimizer_step::at_end;  // nor on one device only
+  HOLDS(check(p).broken == rule::statistics_see_all_gradients);
+  return true;
+}
+BOTH_TIMES("statistics and optimizer steps come last, once", test_step)
+
+constexpr bool test_names() {
+  program p = shared();
+  at(p, 0, nth(p, 0, opcode::gather)).what.stage = 9;
+  HOLDS(check(p).broken == rule::every_pass_is_known);
+  p = shared();
+  at(p, 0, nth(p, 0, opcode::gather)).what.stage = 1;  // lives on device 1
+  HOLDS(check(p).broken == rule::every_pass_is_known);
+  p = shared();
+  at(p, 0, nth(p, 0, opcode::scatter)).peer = 1;
+  HOLDS(check(p).broken == rule::every_pass_is_known);
+  p = shared();
+  at(p, 0, nth(p, 0, opcode::release)).lane = compute_lane;
+  HOLDS(check(p).broken == rule::every_instruction_is_on_its_lane);
+  p = shared();
+  p.data_ranks = 0;
+  HOLDS(check(p).broken == rule::counts_are_positive);
+  return true;
+}
+BOTH_TIMES("stages, replicas and lanes of collectives", test_names)
+
+// Slots: what the walk over stages cannot see.
+constexpr bool test_slots() {
+  program p = shared(2);
+  operand_of(p, 0, nth(p, 0, opcode::gather, 1), 0).slot =
+      operand_of(p, 0, nth(p, 0, opcode::gather, 0), 0).slot;
+  HOLDS(check(p).broken == rule::no_slot_is_overwritten_before_its_last_read);
+
+  p = shared(2);
+  int const forward = nth(p, 0, opcode::compute);
+  operand_of(p, 0, forward, at(p, 0, forward).operand_count - 1).slot =
+      operand_of(p, 0, nth(p, 0, opcode::gather, 1), 0).slot;
+  HOLDS(check(p).broken == rule::slot_holds_what_is_read);
+
+  p = shared(2);
+  operand_of(p, 0, nth(p, 0, opcode::scatter, 0), 1).slot =
+      operand_of(p, 0, nth(p, 0, opcode::scatter, 1), 1).slot;
+  HOLDS(check(p).broken == rule::slot_holds_what_is_read);
+
+  return true;
+}
+BOTH_TIMES("slots of weights and shards", test_slots)
+
+constexpr bool test_slots_at_the_end() {
+  program p = shared(2);
+  operand_of(p, 0, nth(p, 0, opcode::optimize, 0), 0).slot =
+      operand_of(p, 0, nth(p, 0, opcode::optimize, 1), 0).slot;
+  HOLDS(check(p).broken == rule::slot_holds_what_is_read);
+
+  p = shared(2);  // it would not wait for the statistics
+  operand_of(p, 0, nth(p, 0, opcode::optimize), 0).how = access::read;
+  HOLDS(check(p).broken == rule::slot_holds_what_is_read);
+
+  p = shared(2);
+  operand_of(p, 0, nth(p, 0, opcode::statistics), 0).slot =
+      operand_of(p, 0, nth(p, 0, opcode::statistics), 1).slot;
+  HOLDS(check(p).broken == rule::slot_holds_what_is_read);
+  p = shared(2);
+  --at(p, 0, nth(p, 0, opcode::statistics)).operand_count;
+  HOLDS(check(p).broken == rule::slot_holds_what_is_read);
+  return true;
+}
+BOTH_TIMES("slots of statistics and optimizer steps", test_slots_at_the_end)
+
+// The replicas of two stages reduce in different orders; one device never takes part in the statistics.
+constexpr bool test_meetings() {
+  program p = lower(two_ways(2) | repeat(micro_batches{2}) | squeeze(),
+                    {.reduction = gradient_reduction::at_end, .step = optimizer_step::after_statistics});
+  HOLDS(check(p).ok());
+  exchange(p, 1, nth(p, 1, opcode::reduce, 0), nth(p, 1, opcode::reduce, 1));
+  HOLDS(check(p).broken == rule::no_cycle_of_waits);
+  return true;
+}
+BOTH_TIMES("collectives meet in the same order", test_meetings)
+
+}  // namespace

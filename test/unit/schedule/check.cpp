@@ -1,0 +1,93 @@
+#include <ashlar/schedule/check.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+
+using namespace shapes;
+
+namespace {
+
+constexpr bool test_valid() {
+  HOLDS(check(one_f_one_b(1, 1)).ok() && check(one_f_one_b(3, 4)).ok());
+  HOLDS(check(fork_join() | repeat(micro_batches{3})).ok());
+  HOLDS(check(two_ways(3) | repeat(micro_batches{2}) | squeeze()).ok());
+  HOLDS(check(recomputed(3) | repeat(micro_batches{3})).ok());
+  HOLDS(check(with_work(one_f_one_b(2, 2))).ok());
+  HOLDS(check(shift(one_f_one_b(2, 2), -100)).ok());
+  return true;
+}
+BOTH_TIMES("valid schedules", test_valid)
+
+constexpr bool test_schedule_sizes() {
+  HOLDS(check(schedule{}).broken == rule::counts_are_positive);
+  schedule s = one_f_one_b(3, 2);
+  s.order.pop_back();
+  HOLDS(check(s).broken == rule::tables_agree);
+  s = one_f_one_b(3, 2);
+  s.graph = chain(stages{4});
+  HOLDS(check(s).broken == rule::tables_agree);
+  s = one_f_one_b(3, 2);
+  s.route[1] = 1;
+  HOLDS(check(s).broken == rule::tables_agree);
+  s.route.clear();
+  HOLDS(check(s).broken == rule::counts_are_positive);
+  s = one_f_one_b(3, 2);
+  s.cost = costs(stage_cost{1, 1, 0});
+  HOLDS(check(s).broken == rule::durations_are_positive);
+  return true;
+}
+BOTH_TIMES("sizes of a schedule", test_schedule_sizes)
+
+constexpr bool test_schedule_passes() {
+  schedule s = one_f_one_b(3, 2);
+  timed_pass const last = s.order[1].back();
+  s.order[1].pop_back();
+  diagnosis d = check(s);
+  HOLDS(d.broken == rule::every_pass_is_present && d.first.device == 1 && d.first.what == last.what);
+  s.order[2].push_back({last.what, 100});
+  d = check(s);
+  HOLDS(d.broken == rule::pass_is_on_its_device && d.first.device == 2 && d.second.device == 1);
+  s = one_f_one_b(3, 2);
+  s.order[1].push_back({last.what, 100});
+  HOLDS(check(s).broken == rule::no_pass_is_doubled);
+  s.order[1].back().what.kind = W;
+  HOLDS(check(s).broken == rule::backward_is_fused_or_split);
+  s.order[1].back().what = {F, 7, 0};
+  HOLDS(check(s).broken == rule::every_pass_is_known);
+  return true;
+}
+BOTH_TIMES("each pass of a schedule once, where it belongs", test_schedule_passes)
+
+constexpr bool test_times() {
+  schedule s = one_f_one_b(2, 2);
+  --s.order[1][2].start;  // meets the backward before it
+  diagnosis d = check(s);
+  HOLDS(d.broken == rule::passes_do_not_collide && d.first.device == 1 && d.first.index == 2);
+  HOLDS(d.second.index == 1 && d.number == 1);
+  s = one_f_one_b(2, 2);
+  --s.order[0][2].start;  // a backward before its gradient
+  d = check(s);
+  HOLDS(d.broken == rule::no_pass_starts_before_its_input && d.first.what == pass{B, 0, 0});
+  HOLDS(d.second.what == pass{B, 1, 0} && d.second.device == 1);
+  s = one_f_one_b(2, 2);
+  s.cost.transfer = 1;
+  HOLDS(check(s).broken == rule::no_pass_starts_before_its_input);
+  s = with_work(one_f_one_b(2, 2));
+  s.order[0].back().start -= 1;
+  HOLDS(check(s).broken == rule::passes_do_not_collide);
+  return true;
+}
+BOTH_TIMES("times of a schedule", test_times)
+
+constexpr bool test_orders_only() {
+  schedule s = one_f_one_b(2, 2);
+  for (auto& order : s.order)
+    for (timed_pass& t : order) t.start = 0;
+  HOLDS(check_passes(s).ok() && !check(s).ok() && check(squeeze(s)).ok());
+  s.order[0].pop_back();
+  HOLDS(check_passes(s).broken == rule::every_pass_is_present);
+  return true;
+}
+BOTH_TIMES("an import is checked without its times", test_orders_only)
+
+}  // namespace

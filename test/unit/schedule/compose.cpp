@@ -1,0 +1,117 @@
+#include <ashlar/schedule/compose.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/schedule/check.hpp>
+
+using namespace shapes;
+
+namespace {
+
+constexpr bool test_repeat_in_parts() {
+  block const b = catalog::zb_h1(devices{3});
+  schedule const five = repeat(b, micro_batches{5});
+  HOLDS(five == merge(repeat(b, micro_batches{2}), shift(repeat(b, micro_batches{3}), 2 * 3)));
+  HOLDS(five == (repeat(b, micro_batches{4}) | merge(shift(repeat(b, micro_batches{1}), 4 * 3))));
+  return true;
+}
+BOTH_TIMES("merging the parts of a repetition", test_repeat_in_parts)
+
+constexpr bool test_then() {
+  schedule const a = one_f_one_b(3, 2), b = one_f_one_b(3, 4), c = then(a, b);
+  HOLDS(check(c).ok() && c.micro_batch_count() == 6);
+  HOLDS(makespan(c) == makespan(a) + makespan(b));
+  HOLDS((a | then(b)) == c);
+  schedule const turned = then(a, mirror(b));
+  HOLDS(makespan(squeeze(turned)) < makespan(turned));  // the last device need not wait for the first
+  return true;
+}
+BOTH_TIMES("one after another, with a flush between", test_then)
+
+constexpr bool test_routes() {
+  schedule const down = one_f_one_b(3, 2), up = mirror(down), both = then(down, up);
+  HOLDS(both.where.route_count() == 2 && both.route == std::vector<int>{0, 0, 1, 1});
+  HOLDS(check(both).ok());
+  HOLDS(then(down, down).where.route_count() == 1);
+  HOLDS(mirror(mirror(both)) == both);
+  return true;
+}
+BOTH_TIMES("another placement becomes another route", test_routes)
+
+constexpr bool test_take() {
+  schedule const s = one_f_one_b(3, 5), two = s | take(micro_batches{2});
+  HOLDS(check(two).ok() && two.micro_batch_count() == 2);
+  HOLDS(squeeze(two) == one_f_one_b(3, 2));
+  HOLDS(take(s, micro_batches{5}) == s);
+  return true;
+}
+BOTH_TIMES("only the first micro-batches", test_take)
+
+constexpr bool test_shift() {
+  schedule const s = one_f_one_b(2, 2);
+  HOLDS(shift(shift(s, 9), -9) == s && makespan(s | shift(9)) == makespan(s) + 9);
+  return true;
+}
+BOTH_TIMES("shifted", test_shift)
+
+constexpr bool test_split_backward() {
+  schedule const s = retime(one_f_one_b(3, 4), costs(stage_cost{3, 5, 2}, 1)), t = split_backward(s);
+  HOLDS(check(t).ok() && makespan(t) == makespan(s) && busy(t) == busy(s));
+  HOLDS(peak_activations(t) == peak_activations(s) && split_backward(t) == t);
+  std::vector<timed_pass> const& order = t.order[2];  // F I W F I W ...
+  HOLDS(order.size() == 12 && order[1].what == pass{I, 2, 0} && order[2].what == pass{W, 2, 0});
+  HOLDS(order[1].start == order[0].start + 3 && order[2].start == order[1].start + 5);
+  HOLDS(makespan(squeeze(t)) < makespan(t));  // gradients are ready before the weights are through
+  return true;
+}
+BOTH_TIMES("fused backwards of a schedule split in two", test_split_backward)
+
+constexpr bool test_recompute_stages() {
+  schedule const s = split_backward(one_f_one_b(2, 2)), t = squeeze(recompute(s, {0}));
+  HOLDS(check(t).ok() && t.order[1].size() == s.order[1].size());
+  HOLDS(t.order[0].size() == 8 && t.order[0][2].what == pass{R, 0, 0});
+  HOLDS(t.order[0][3].what == pass{I, 0, 0} && t.order[0][5].what == pass{R, 0, 1});
+  HOLDS(squeeze(recompute(t, {1})) == squeeze(recompute(s, {0, 1})) && recompute(s, {}) == s);
+  HOLDS(retime(recompute(one_f_one_b(3, 4), {0, 1, 2}), {})
+        == retime(catalog::one_f_one_b_recompute(devices{3}) | repeat(micro_batches{4}), {}));
+  return true;
+}
+BOTH_TIMES("the forwards of some stages once more", test_recompute_stages)
+
+TEST_CASE("a recompute comes before the whole of an overlapped pair, and once") {
+  schedule s = catalog::dualpipev(devices{2}, micro_batches{8});
+  std::vector<int> const every{0, 1, 2, 3};
+  schedule const t = squeeze(recompute(s, every));
+  CHECK(check(t).ok());
+  CHECK_BREAKS(no_pass_is_doubled, recompute(t, {2}));
+}
+
+TEST_CASE("splitting keeps every schedule of the catalog valid, as long and as large") {
+  for (catalog::entry const& e : catalog::entries)
+    for (int m : {4, 12}) {
+      catalog::shape shape{devices{4}, micro_batches{m}};
+      if (!e.check(shape).ok()) continue;
+      int const count = e.make(shape).stage_count();
+      std::vector<stage_cost> each;
+      for (int stage = 0; stage < count; ++stage) each.push_back({2 + stage % 3, 3, 1 + stage % 2});
+      shape.cost = costs(each, 1);
+      schedule const s = e.make(shape), t = split_backward(s);
+      CAPTURE(e.name);
+      CHECK(check(t).ok());
+      CHECK(makespan(t) == makespan(s));
+      CHECK(span(t) == span(s));
+      CHECK(peak_activations(t) == peak_activations(s));
+    }
+}
+
+TEST_CASE("schedules that do not fit each other") {
+  schedule const s = one_f_one_b(3, 2);
+  CHECK_BREAKS(tables_agree, merge(s, one_f_one_b(2, 2)));
+  CHECK_BREAKS(tables_agree, merge(s, retime(s, costs(stage_cost{2, 2, 2}))));
+  CHECK_BREAKS(tables_agree, then(s, catalog::find("v-half")->make({devices{3}, micro_batches{1}})));
+  CHECK_BREAKS(counts_are_positive, take(s, micro_batches{0}));
+  CHECK_BREAKS(counts_are_positive, take(s, micro_batches{-1}));
+  CHECK_BREAKS(counts_are_positive, take(s, micro_batches{3}));
+}
+
+}  // namespace

@@ -1,0 +1,58 @@
+#include <ashlar/schedule/metrics.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+
+using namespace shapes;
+
+namespace {
+
+constexpr bool test_one_f_one_b() {
+  schedule const s = one_f_one_b(2, 2);
+  HOLDS(makespan(s) == 9);
+  HOLDS(span(s) == 9);
+  HOLDS(span(squeeze(one_f_one_b(2, 1))) == 6);
+  HOLDS(busy(s) == std::vector<tick>{6, 6});
+  HOLDS(bubble_rate(s) == 1.0 - 6.0 / 9.0);
+  HOLDS(peak_activations(s) == std::vector<int>{2, 1});
+  HOLDS(makespan(shift(s, 100)) == 109 && span(shift(s, 100)) == 9);
+  return true;
+}
+BOTH_TIMES("1F1B on two devices", test_one_f_one_b)
+
+constexpr bool test_span_is_shorter() {
+  schedule const s = shift(one_f_one_b(3, 4), 6);
+  HOLDS(span(s) == makespan(s) - 6);
+  HOLDS(bubble_rate_span(s) < bubble_rate(s));
+  return true;
+}
+BOTH_TIMES("the span does not count what comes before the first pass", test_span_is_shorter)
+
+constexpr bool test_split() {
+  schedule const s = catalog::find("zb-h1")->make({devices{4}, micro_batches{8}});
+  HOLDS(peak_activations(s) == std::vector<int>(4, 4));  // freed by the weight pass
+  HOLDS(peak_activations(with_work(s)) == peak_activations(s));
+  HOLDS(busy(with_work(s))[0] == busy(s)[0] + 1);
+  return true;
+}
+BOTH_TIMES("activations are freed by the weight pass", test_split)
+
+constexpr bool test_uneven() {
+  schedule const s = retime(one_f_one_b(2, 3), costs({{1, 1, 1}, {4, 4, 4}}));
+  HOLDS(busy(s) == std::vector<tick>{9, 36});
+  HOLDS(bubble_rate(s) == 1.0 - 36.0 / static_cast<double>(makespan(s)));
+  return true;
+}
+BOTH_TIMES("the busiest device counts", test_uneven)
+
+constexpr bool test_nothing() {
+  schedule none;
+  none.order.resize(2);
+  HOLDS(makespan(none) == 0 && span(none) == 0 && bubble_rate(none) == 0.0);
+  HOLDS(peak_activations(none) == std::vector<int>{0, 0});
+  HOLDS(makespan(schedule{}) == 0 && busy(schedule{}).empty());
+  return true;
+}
+BOTH_TIMES("of nothing", test_nothing)
+
+}  // namespace

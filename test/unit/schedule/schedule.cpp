@@ -1,0 +1,30 @@
+#include <ashlar/schedule/schedule.hpp>
+// First, so that it needs nothing before it.
+#include "static_check.hpp"
+
+using namespace ashlar;
+
+namespace {
+
+constexpr pass_kind F = pass_kind::forward, B = pass_kind::backward;
+
+constexpr bool test_from_orders() {
+  schedule const s = schedule_from_orders(linear(devices{2}), {0}, costs(stage_cost{1, 2, 3}, 4),
+                                          {{{F, 0, 0}, {B, 0, 0}}, {{F, 1, 0}, {B, 1, 0}}});
+  HOLDS(s.device_count() == 2 && s.stage_count() == 2 && s.micro_batch_count() == 1);
+  HOLDS(s.graph == chain(stages{2}));
+  HOLDS(s.order[1][1] == timed_pass{{B, 1, 0}, 0});
+  HOLDS(s.end_of({{B, 1, 0}, 7}) == 12);
+  HOLDS(s.device_of({B, 1, 0}) == 1);
+  HOLDS(s == schedule(s));
+  return true;
+}
+BOTH_TIMES("a schedule of which only the orders are known", test_from_orders)
+
+TEST_CASE("there must be an order for each device") {
+  CHECK_BREAKS(tables_agree, schedule_from_orders(linear(devices{2}), {0}, {}, {{}}));
+  CHECK_BREAKS(tables_agree, schedule_from_orders(linear(devices{2}), {0}, {}, {}));
+  CHECK(schedule{}.device_count() == 0);
+}
+
+}  // namespace

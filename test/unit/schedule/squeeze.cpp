@@ -1,0 +1,101 @@
+#include <ashlar/schedule/squeeze.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/schedule/check.hpp>
+
+using namespace shapes;
+
+namespace {
+
+constexpr bool test_squeezed_one_f_one_b() {
+  schedule const s = one_f_one_b(2, 2);
+  HOLDS(s.order[0]
+        == std::vector<timed_pass>{{{F, 0, 0}, 0}, {{F, 0, 1}, 1}, {{B, 0, 0}, 4}, {{B, 0, 1}, 7}});
+  HOLDS(s.order[1]
+        == std::vector<timed_pass>{{{F, 1, 0}, 1}, {{B, 1, 0}, 2}, {{F, 1, 1}, 4}, {{B, 1, 1}, 5}});
+  HOLDS(squeeze(s) == s);
+  HOLDS(retime(s, s.cost) == s);
+  return true;
+}
+BOTH_TIMES("redundant bubbles go, the order stays", test_squeezed_one_f_one_b)
+
+constexpr bool test_fork_join() {
+  schedule const s = fork_join() | repeat(micro_batches{1}) | squeeze();
+  HOLDS(check(s).ok());
+  HOLDS(s.order[1][0].start == 1 && s.order[2][0].start == 1);  // both branches at once
+  HOLDS(s.order[3][0].start == 2);
+  HOLDS(makespan(s) == 3 * 3);
+  schedule const slow = retime(s, costs({{1, 1, 1}, {5, 1, 1}, {1, 1, 1}, {1, 1, 1}}));
+  HOLDS(check(slow).ok() && slow.order[3][0].start == 6);  // the join waits for the slow branch
+  return true;
+}
+BOTH_TIMES("a join waits for all its branches", test_fork_join)
+
+constexpr bool test_squeezed_transfers() {
+  schedule const s = retime(one_f_one_b(3, 1), costs(stage_cost{}, 10));
+  HOLDS(makespan(s) == 3 * 3 + 4 * 10);
+  // A hand-over within a device is free.
+  schedule const v =
+      retime(catalog::find("v-half")->make({devices{1}, micro_batches{3}}), costs(stage_cost{}, 1000));
+  HOLDS(makespan(v) == 18);
+  return true;
+}
+BOTH_TIMES("transfers take their time, hand-overs none", test_squeezed_transfers)
+
+constexpr bool test_two_ways() {
+  schedule const s = repeat(two_ways(4), micro_batches{4}) | squeeze();
+  HOLDS(check(s).ok() && squeeze(s) == s);
+  return true;
+}
+BOTH_TIMES("two routes", test_two_ways)
+
+constexpr bool test_work() {
+  schedule s = one_f_one_b(2, 1);
+  s.order[1].insert(s.order[1].begin(), {{pass_kind::work, 1, 0}, 0});
+  s = retime(s, costs(stage_cost{1, 1, 1, 1, 50}));
+  HOLDS(check(s).ok() && s.order[1][0].start == 0 && s.order[1][1].start == 50);
+  return true;
+}
+BOTH_TIMES("work passes take their place and depend on nothing", test_work)
+
+constexpr bool test_partial() {
+  // Inputs that nobody gives count as present.
+  schedule const s = squeeze(schedule_from_orders(linear(devices{2}), {0}, {}, {{}, {{B, 1, 0}}}));
+  HOLDS(s.order[1][0].start == 0);
+  return true;
+}
+BOTH_TIMES("a part of a schedule", test_partial)
+
+TEST_CASE("orders that wait for each other in a circle") {
+  schedule s = one_f_one_b(2, 1);
+  std::swap(s.order[1][0], s.order[1][1]);
+  CHECK_BREAKS(order_has_no_cycle, squeeze(s));
+  try {
+    squeeze(s);
+  } catch (violation const& v) {
+    CHECK(v.why.first.device == 0);  // whose backward waits for a backward that waits for its forward
+    CHECK(v.why.first.what == pass{B, 0, 0});
+    CHECK(v.why.second.device == 1);
+    CHECK(v.why.second.what == pass{B, 1, 0});
+  }
+}
+
+TEST_CASE("passes and costs that cannot be") {
+  schedule s = one_f_one_b(2, 1);
+  CHECK_BREAKS(tables_agree, retime(s, costs(std::vector<stage_cost>(3))));
+  CHECK_BREAKS(tables_agree, retime(s, costs(std::vector<stage_cost>{})));
+  s.order[0][0].what.stage = 2;
+  CHECK_BREAKS(every_pass_is_known, squeeze(s));
+  s.order[0][0].what = {F, 0, -1};
+  CHECK_BREAKS(every_pass_is_known, squeeze(s));
+}
+
+TEST_CASE("one device, one micro-batch, many of both") {
+  CHECK(makespan(one_f_one_b(1, 1)) == 3);
+  CHECK(makespan(one_f_one_b(64, 1)) == 3 * 64);
+  CHECK(makespan(one_f_one_b(1, 500)) == 1500);
+  CHECK(makespan(one_f_one_b(32, 500)) == 3 * (500 + 31));
+}
+
+}  // namespace

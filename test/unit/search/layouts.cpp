@@ -1,0 +1,120 @@
+#include <ashlar/search/layouts.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/schedule/check.hpp>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+using namespace shapes;
+
+namespace {
+
+constexpr layout_choice some_layout(int chunk_count) {
+  return {.chunk_count = chunk_count,
+          .unit = chunk_count,
+          .problem = {.where = linear(devices{1}), .m = micro_batches{1}, .cost = {}, .limit = 1}};
+}
+constexpr std::vector<layout_choice> some_layouts(int count) {
+  std::vector<layout_choice> all;
+  for (int i = 0; i < count; ++i) all.push_back(some_layout(i + 1));
+  return all;
+}
+
+// In ticks of the model, layout i reaches 100 - i and is bounded by `least`[i].
+struct pretended {
+  std::vector<double>* shares;
+  std::vector<int>* layouts;
+  std::vector<tick> least;
+
+  constexpr search_result operator()(layout_choice const& c, double share, int round) const {
+    int const i = c.chunk_count - 1;
+    shares->push_back(share);
+    layouts->push_back(i);
+    search_result r;
+    r.reached = (100 - i) * c.unit - round;
+    r.least.span = least[static_cast<std::size_t>(i)] * c.unit;
+    r.passes = 10;
+    r.evaluations = 1;
+    return r;
+  }
+};
+
+constexpr bool test_halves() {
+  std::vector<double> shares;
+  std::vector<int> asked;
+  pretended const search_one{&shares, &asked, {10, 10, 10, 10, 10}};
+  std::vector<searched_layout> const all = search_layouts(some_layouts(5), objective::span, search_one);
+  HOLDS(asked == std::vector<int>{0, 1, 2, 3, 4, 4, 3, 2, 4, 3, 4});  // 5, 3, 2, 1
+  double sum = 0;
+  for (double share : shares) sum += share;
+  HOLDS(sum > 0.999 && sum < 1.001 && shares.back() == 0.5);
+  HOLDS(best_of(all) == 4 && all[4].result.evaluations == 4 && all[4].result.passes == 40);
+  HOLDS(all[4].result.reached == 96 * 5 - 3 && all[0].result.evaluations == 1);
+  HOLDS(all[4].in_ticks(10) == 2 && all[4].least() == 50 && !all[4].is_optimal());
+  return true;
+}
+BOTH_TIMES("the better half of the layouts, and again", test_halves)
+
+constexpr bool test_one_alone() {
+  std::vector<double> shares;
+  std::vector<int> asked;
+  pretended const search_one{&shares, &asked, {100}};
+  std::vector<searched_layout> const all = search_layouts(some_layouts(1), objective::span, search_one);
+  HOLDS(shares == std::vector<double>{1} && all.size() == 1 && all[0].is_optimal());
+  return true;
+}
+BOTH_TIMES("one layout gets all", test_one_alone)
+
+// Layout 3 cannot come below 97, which layout 4 has; layout 2 may come to less, and is alone then.
+constexpr bool test_hopeless_layouts() {
+  std::vector<double> shares;
+  std::vector<int> asked;
+  pretended const search_one{&shares, &asked, {99, 99, 10, 97, 96}};
+  std::vector<searched_layout> const all = search_layouts(some_layouts(5), objective::span, search_one);
+  HOLDS(asked == std::vector<int>{0, 1, 2, 3, 4, 2});
+  HOLDS(shares.back() == 0.5 && best_of(all) == 4 && all[4].is_optimal());
+  asked.clear();
+  pretended const nothing_left{&shares, &asked, {99, 99, 98, 97, 96}};
+  search_layouts(some_layouts(5), objective::span, nothing_left);
+  HOLDS(asked.size() == 5);
+  return true;
+}
+BOTH_TIMES("what its bound says cannot win gets no more", test_hopeless_layouts)
+
+constexpr bool test_bubble() {
+  schedule s = squeeze(recompute(one_f_one_b(1, 4), {0}));
+  searched_layout found{.choice = some_layout(1), .result = {.best = s, .reached = 16}};
+  HOLDS(makespan(s) == 16 && found.bubble() == 0.25 && found.bubble_within(24) == 0.5);
+  HOLDS(found.bubble_within(0) == 0);
+  return true;
+}
+BOTH_TIMES("what is recomputed is not the model's own work", test_bubble)
+
+// Half of 1F1B's memory: who may recompute and cut is no longer than who may not.
+TEST_CASE("a model's best layout") {
+  model_share const model{devices{4}, micro_batches{8}, {20, 26, 14}, 1};
+  effort const e{.passes = 2'000'000, .aim = objective::span};
+  auto const plain = search_layouts(layouts_for(model, 50), e);
+  auto const varied = search_layouts(layouts_for(model, 50, {6, 2}), e);
+  CHECK(plain.size() == 5);
+  CHECK(varied.size() == 2 * (2 + 3 + 3 + 5 + 5));
+  for (auto const* all : {&plain, &varied}) {
+    std::int64_t spent = 0;
+    for (searched_layout const& s : *all) {
+      CHECK(check(s.result.best).ok());
+      CHECK(is_within(s.result.best, s.choice.problem.limit));
+      CHECK(s.result.reached >= s.least());
+      spent += s.result.passes;
+    }
+    CHECK(spent > 200'000);
+    CHECK(spent < 3'000'000);
+  }
+  searched_layout const &a = plain[best_of(plain)], &b = varied[best_of(varied)];
+  CHECK(b.in_ticks(b.result.reached) < a.in_ticks(a.result.reached));
+  CHECK(b.choice.sequence_chunks == 2);
+}
+
+}  // namespace

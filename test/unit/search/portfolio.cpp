@@ -1,0 +1,122 @@
+#include <ashlar/search/portfolio.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/schedule/check.hpp>
+
+#include <algorithm>
+#include <vector>
+
+using namespace shapes;
+
+namespace {
+
+constexpr bool test_layouts() {
+  devices const p{4};
+  HOLDS(lay_out(layout::linear, p, 1) == linear(p) && lay_out(layout::v, p, 2) == v_shape(p));
+  HOLDS(lay_out(layout::looped, p, 3) == looped(p, chunks{3}));
+  HOLDS(lay_out(layout::wave, p, 4) == wave(p, waves{2}));
+  return true;
+}
+BOTH_TIMES("layouts", test_layouts)
+
+constexpr bool test_choice() {
+  model_share const model{devices{4}, micro_batches{8}, {20, 26, 14}, 3};
+  layout_choice const c = choose_layout(model, layout::wave, 4, 75);
+  HOLDS(c.unit == 4 && c.chunk_count == 4 && c.problem.where == wave(devices{4}, waves{2}));
+  // A quarter of the work a chunk, in ticks a quarter as long; a transfer takes as long as ever.
+  HOLDS(c.problem.cost == costs(stage_cost{20, 26, 14}, 12));
+  HOLDS(c.problem.limit == memory_limit{12});  // three quarters of 4 micro-batches of 4 chunks
+  HOLDS(choose_layout(model, layout::linear, 1, 100).problem.limit == memory_limit{4});
+  HOLDS(choose_layout(model, layout::linear, 1, 70).problem.limit == memory_limit{2});  // whole ones
+  return true;
+}
+BOTH_TIMES("the same model, cut finer", test_choice)
+
+constexpr bool test_what_fits() {
+  model_share const model{devices{4}, micro_batches{8}, {20, 26, 14}, 3};
+  auto const shapes_for = [&](int percent) {
+    std::vector<layout> found;
+    for (layout_choice const& c : layouts_for(model, percent)) found.push_back(c.shape);
+    return found;
+  };
+  using enum layout;
+  HOLDS(shapes_for(100) == std::vector<layout>{linear, v, looped, looped, wave});
+  HOLDS(shapes_for(25) == std::vector<layout>{linear, v, looped, looped, wave});
+  HOLDS(shapes_for(24).empty());  // less than one micro-batch
+  // 30 % of 4 micro-batches is 1.2 of them.
+  for (layout_choice const& c : layouts_for(model, 30, {50, 4}))
+    HOLDS(c.problem.limit.on(0) == 30 * 4 * c.chunk_count * c.memory_unit / 100);
+  return true;
+}
+BOTH_TIMES("layouts that the memory leaves a schedule for", test_what_fits)
+
+constexpr bool test_variants() {
+  model_share const model{devices{4}, micro_batches{8}, {20, 26, 14}, 3};
+  layout_choice const plain = choose_layout(model, layout::v, 2, 50);
+  HOLDS(variants_of(plain, {}).size() == 1);
+  std::vector<layout_choice> const all = variants_of(plain, {10, 5});
+  HOLDS(all.size() == 9);  // none, one or two chunks again; sequences in 1, 2 and 4
+  HOLDS(all[0].recomputed_chunks == 0 && all[0].problem.limit == memory_limit{4});
+  HOLDS(all[0].memory_unit == 1 && all[6].problem.limit == memory_limit{16} && all[6].memory_unit == 4);
+  layout_choice const c = all[4];
+  HOLDS(c.recomputed_chunks == 1 && c.sequence_chunks == 2 && c.problem.sequence_chunks == 2);
+  HOLDS(c.unit == 4 && c.problem.cost == costs(stage_cost{20, 26, 14}, 12));
+  HOLDS(c.problem.limit.on(0) == 800 && c.memory_unit == 200);  // 8 of 16 chunks of sequences
+  for (int stage = 0; stage < 8; ++stage) {
+    HOLDS(c.problem.limit.recomputes(stage) == (stage < 4));
+    HOLDS(c.problem.limit.change({F, stage, 0}) == (stage < 4 ? 10 : 100));
+  }
+  return true;
+}
+BOTH_TIMES("chunks that recompute, sequences in chunks", test_variants)
+
+constexpr bool test_variants_in_bytes() {
+  layout_choice plain{.shape = layout::linear,
+                      .problem = {.where = linear(devices{2}),
+                                  .m = micro_batches{3},
+                                  .cost = {},
+                                  .limit = {{50, 60}, {7, 9}, {3, 4}}}};
+  memory_limit const again = vary(plain, 1, 1, 50).problem.limit;
+  HOLDS(again.of_device == std::vector<std::int64_t>{5000, 6000});
+  HOLDS(again.change({F, 0, 0}) == 350 && again.change({R, 1, 0}) == 450);
+  HOLDS(again.change({I, 0, 0}) == 300 - 700 && again.change({W, 1, 0}) == -400);
+  memory_limit const cut = vary(plain, 0, 4, 50).problem.limit;
+  HOLDS(cut.of_device == std::vector<std::int64_t>{200, 240} && cut.change({F, 1, 0}) == 9);
+  HOLDS(first_chunks(wave(devices{2}, waves{2}), 3) == std::vector<int>{0, 1, 2, 3, 4, 5});
+  HOLDS(first_chunks(placement(devices{3}, {{0, 0, 2, 0}}), 2) == std::vector<int>{0, 1, 2});
+  return true;
+}
+BOTH_TIMES("variants of a limit in bytes", test_variants_in_bytes)
+
+// A fifth of 1F1B's memory is less than one micro-batch on 4 devices: enough where all recompute, or
+// for none.
+TEST_CASE("recomputing fits where keeping does not") {
+  model_share const model{devices{4}, micro_batches{8}, {20, 26, 14}, 1};
+  CHECK(layouts_for(model, 20).empty());
+  std::vector<layout_choice> const all = layouts_for(model, 20, {.kept_percent = 5});
+  CHECK(!all.empty());
+  for (layout_choice const& c : all) {
+    CHECK(c.recomputed_chunks > 0);
+    search_result const r = search(c.problem, {.passes = 60'000, .aim = objective::span});
+    CHECK(check(r.best).ok());
+    CHECK(is_within(r.best, c.problem.limit));
+    CHECK(busy(r.best)[0] == 8 * (60 * c.unit + 20 * c.recomputed_chunks * c.unit / c.chunk_count));
+  }
+}
+
+// The work of a device is the same in all of them, in units of the model.
+TEST_CASE("layouts compare in the model's ticks") {
+  model_share const model{devices{4}, micro_batches{8}, {20, 26, 14}, 1};
+  for (int percent : {50, 100})
+    for (layout_choice const& c : layouts_for(model, percent)) {
+      search_result const r = search(c.problem, {.passes = 60'000, .aim = objective::span});
+      CHECK(check(r.best).ok());
+      std::vector<tick> const work = busy(r.best);
+      for (tick w : work) CHECK(w == 8 * 60 * c.unit);
+      CHECK(r.reached >= 8 * 60 * c.unit);
+      CHECK(is_within(r.best, c.problem.limit));
+    }
+}
+
+}  // namespace

@@ -1,0 +1,254 @@
+#include <ashlar/search/search.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/check/check.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+using namespace shapes;
+
+namespace {
+
+constexpr search_problem on_v_with(int p, int m, memory_limit limit, tick transfer = 1) {
+  return {.where = v_shape(devices{p}),
+          .m = micro_batches{m},
+          .cost = costs(stage_cost{10, 13, 7}, transfer),
+          .limit = limit};
+}
+
+constexpr bool test_bound_of() {
+  search_result r{.best = {}, .least = bound{.span = 5, .makespan = 7}};
+  HOLDS(r.bound_of(objective::span) == 5 && r.bound_of(objective::makespan) == 7);
+  HOLDS(r.bound_of(objective::program) == 7 && r.bound_of(objective::both) == 22);
+  return true;
+}
+BOTH_TIMES("the bound of an objective", test_bound_of)
+
+TEST_CASE("a bound in whatever memory counts") {
+  search_problem problem = on_v_with(2, 3, 3);
+  workload w{.where = problem.where, .micro_batch_count = 3, .cost = problem.cost, .limits = {3}};
+  CHECK(lower_bound(problem) == lower_bound(w));
+  problem.limit.of_device = {3, std::numeric_limits<std::int64_t>::max()};
+  w.limits = {3, workload::no_limit};
+  CHECK(lower_bound(problem) == lower_bound(w));
+  problem.limit = {{15}, {4}, {4}};  // bytes, of which some are too few for another activation
+  w.limits = {3};
+  CHECK(lower_bound(problem) == lower_bound(w));
+  problem.limit = {{15}, {4}, {1}};  // given back early
+  w.given_back_by = pass_kind::backward_input;
+  CHECK(lower_bound(problem) == lower_bound(w));
+  problem.limit = {{15}, {4, 9, 7, 4}, {1}};  // as many as of the smallest on the device
+  w.limits = {3, 2};
+  CHECK(lower_bound(problem) == lower_bound(w));
+}
+
+TEST_CASE("a bound where stages recompute") {
+  search_problem problem = on_v_with(2, 6, {{10}, {5}, {5}, {1, 5, 5, 5}});
+  workload w{.where = problem.where,
+             .micro_batch_count = 6,
+             .cost = problem.cost,
+             .limits = {10, 2},
+             .recomputed = {0}};
+  bound const b = lower_bound(problem), kept = lower_bound(w);
+  w.limits = {2, 2};
+  w.taken_by = pass_kind::recompute;
+  bound const taken = lower_bound(w);
+  CHECK(b.span == std::max(kept.span, taken.span));
+  CHECK(b.makespan == std::max(kept.makespan, taken.makespan));
+  CHECK(b.span > lower_bound(on_v_with(2, 6, 2 * 6)).span);  // there is more to do
+}
+
+constexpr bool test_refused() {
+  diagnosis const d = check(on_v_with(3, 4, {{2, 1, 0}, {1}, {1}}));
+  HOLDS(d.broken == rule::parameter_is_at_least && d.which == parameter::activation_limit);
+  HOLDS(d.first.device == 1 && d.number == 2 && d.given == 1);
+  HOLDS(check(on_v_with(3, 4, 2)).ok());
+  HOLDS(check(on_v_with(3, 0, 2)).broken == rule::counts_are_positive);
+  HOLDS(check(on_v_with(3, 4, {{2, 2}, {1}, {1}})).broken == rule::tables_agree);
+  HOLDS(check(on_v_with(3, 4, 2, -1)).broken == rule::durations_are_positive);
+  return true;
+}
+BOTH_TIMES("problems without a solution", test_refused)
+
+// While compiling: with what the catalog has, and a little effort.
+constexpr bool test_tiny_search() {
+  search_problem problem{.where = linear(devices{2}),  // g++ 12 evaluates no const one
+                         .m = micro_batches{2},
+                         .cost = costs(stage_cost{3, 4, 2}, 2),
+                         .limit = 2};
+  search_result const r = search(problem, {.passes = 100, .aim = objective::span});
+  HOLDS(check(r.best).ok() && is_within(r.best, 2) && span(r.best) == r.reached);
+  HOLDS(r.reached == r.least.span);
+  return true;
+}
+TEST_CASE("a tiny search") { CHECK(test_tiny_search()); }
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__clang__)  // clang++'s default limit is too small
+static_assert(test_tiny_search());
+#endif
+
+TEST_CASE("each objective: what it counts is reached, within the limit, not below the bound, again") {
+  search_problem const problem = on_v_with(4, 8, 6);
+  for (objective aim : {objective::span, objective::makespan, objective::both, objective::program}) {
+    effort const e{.passes = 200'000, .aim = aim};
+    search_result const r = search(problem, e);
+    CAPTURE(static_cast<int>(aim));
+    CHECK(check(r.best).ok());
+    CHECK(is_within(r.best, 6));
+    CHECK(r.reached >= r.bound_of(aim));
+    tick const counted =
+        aim == objective::span       ? span(r.best)
+        : aim == objective::makespan ? makespan(r.best)
+        : aim == objective::both
+            ? makespan(r.best) + 3 * span(r.best)
+            : time_program(lower(r.best), {.cost = problem.cost, .inside = {.latency = 1}}).makespan;
+    CHECK(r.reached == counted);
+    CHECK(span(r.best) >= r.least.span);
+    CHECK(makespan(r.best) >= r.least.makespan);
+    CHECK((r.passes >= 200'000 || r.reached == r.bound_of(aim)));
+    CHECK(r.evaluations == (r.passes + 191) / 192);
+    search_result const again = search(problem, e);
+    CHECK(again.best == r.best);
+    CHECK(again.passes == r.passes);
+  }
+}
+
+TEST_CASE("one start serves several searches") {
+  search_problem const problem = on_v_with(3, 6, 4);
+  search_start const start(problem);
+  CHECK(start.least == lower_bound(problem));
+  for (std::uint64_t seed : {1U, 2U}) {
+    effort const e{.passes = 20'000, .seed = seed};
+    search_result const a = search(problem, e), b = search(problem, start, e);
+    CHECK(a.best == b.best);
+    CHECK(a.passes == b.passes);
+  }
+}
+
+TEST_CASE("a search ends at the bound") {
+  search_problem const problem = on_v_with(4, 8, 6);
+  search_result const r = search(problem, {.passes = 30'000'000, .aim = objective::span});
+  CHECK(r.reached == r.least.span);
+  CHECK(r.passes < 30'000'000);
+}
+
+TEST_CASE("without effort: the best that is published, or one after the other") {
+  search_problem const problem = on_v_with(4, 8, 8);
+  search_result const r = search(problem, {.aim = objective::makespan});
+  for (published_schedule const& known : published_on(problem.where, problem.m, problem.cost))
+    if (is_within(known.made, problem.limit)) CHECK(makespan(r.best) <= makespan(known.made));
+  search_result const least = search(on_v_with(4, 8, 2), {.aim = objective::makespan});
+  CHECK(check(least.best).ok());
+  CHECK(is_within(least.best, 2));
+}
+
+// The simulated program of none that is published is shorter.
+TEST_CASE("programs: no longer than those of the catalog, on links that are slow") {
+  for (int p : {2, 3, 4})
+    for (tick latency : {1, 6}) {
+      search_problem problem{.where = linear(devices{p}),
+                             .m = micro_batches{2 * p},
+                             .cost = costs(stage_cost{10, 13, 7}, latency),
+                             .limit = p};
+      simulation_options machine{.cost = problem.cost, .inside = {.latency = latency}};
+      if (p == 3) problem.machine = machine;  // as it is without one
+      search_result const r = search(problem, {.passes = 50'000, .aim = objective::program});
+      CHECK(r.reached == time_program(lower(r.best), machine).makespan);
+      CHECK(check(lower(r.best)).ok());
+      for (published_schedule const& known : published_on(problem.where, problem.m, problem.cost))
+        if (is_within(known.made, problem.limit))
+          CHECK(r.reached <= time_program(lower(known.made), machine).makespan);
+    }
+}
+
+TEST_CASE("memory in bytes, of which the input pass gives most back") {
+  // Device 1 has small chunks and little memory.
+  search_problem const problem{.where = v_shape(devices{3}),
+                               .m = micro_batches{6},
+                               .cost = costs(stage_cost{10, 13, 7}, 1),
+                               .limit = {{60, 24, 60}, {20, 8, 20, 20, 8, 20}, {5, 2, 5, 5, 2, 5}}};
+  search_result const r = search(problem, {.passes = 100'000, .aim = objective::span});
+  CHECK(r.reached >= r.least.span);
+  CHECK(check(r.best).ok());
+  CHECK(is_within(r.best, problem.limit));
+  // With all kept until the weight pass it takes longer.
+  search_problem kept = problem;
+  kept.limit.stash = kept.limit.activation;
+  CHECK(search(kept, {.passes = 100'000, .aim = objective::span}).reached > r.reached);
+}
+
+// 1F1B on p = 4 holds 4 activations; here all may hold two, and a tenth of what is recomputed.
+TEST_CASE("what is recomputed is held for less time") {
+  search_problem problem{.where = linear(devices{4}),
+                         .m = micro_batches{12},
+                         .cost = costs(stage_cost{10, 13, 7}, 1),
+                         .limit = {{20}, {10}, {10}}};
+  effort const e{.passes = 200'000, .aim = objective::span};
+  search_result const none = search(problem, e);
+  problem.limit = keeping(problem.limit, 4, {0, 1}, 1);
+  search_result const some = search(problem, e);
+  CHECK(check(some.best).ok());
+  CHECK(is_within(some.best, problem.limit));
+  CHECK(busy(some.best)[0] == 12 * 40);
+  CHECK(busy(some.best)[2] == 12 * 30);
+  CHECK(some.reached < none.reached);
+  CHECK(check(lower(some.best)).ok());
+}
+
+// With room for less than two sequences, whole ones take turns and leave most devices idle.
+TEST_CASE("sequences in chunks fit where whole ones do not") {
+  search_problem const whole{.where = linear(devices{4}),
+                             .m = micro_batches{8},
+                             .cost = costs(stage_cost{20, 26, 14}, 2),
+                             .limit = 1},
+      chunked{.where = linear(devices{4}),
+              .m = micro_batches{8},
+              .cost = costs(stage_cost{5, 7, 4}, 2),
+              .limit = 7,
+              .sequence_chunks = 4};
+  effort const e{.passes = 300'000, .aim = objective::span};
+  search_result const one = search(whole, e), four = search(chunked, e);
+  CHECK(check(four.best).ok());
+  CHECK(four.best.micro_batch_count() == 32);
+  CHECK(four.best.graph.sequence_chunks() == 4);
+  CHECK(is_within(four.best, 7));
+  CHECK(2 * four.reached < one.reached);
+  CHECK(check(lower(four.best)).ok());
+  search_problem less = on_v_with(2, 2, 7);
+  less.sequence_chunks = 4;
+  CHECK_BREAKS(parameter_is_at_least, search(less, {.passes = 1'000}));
+}
+
+TEST_CASE("a device without stages needs no memory") {
+  search_problem const problem{.where = placement(devices{3}, {{0, 2, 0, 2}}),
+                               .m = micro_batches{4},
+                               .cost = {},
+                               .limit = {{2, 0, 2}, {1}, {1}}};
+  search_result const r = search(problem, {.passes = 5'000, .aim = objective::span});
+  CHECK(check(r.best).ok());
+  CHECK(is_within(r.best, problem.limit));
+}
+
+TEST_CASE("a watch ends the search") {
+  std::int64_t last = 0;
+  auto const watch = [&last](dispatcher::timeline const& best, std::int64_t spent) {
+    CHECK(best.makespan > 0);
+    last = spent;
+    return spent < 20'000;
+  };
+  search_result const r = search(on_v_with(4, 16, 4), {.passes = 100'000'000}, watch);
+  CHECK(last >= 20'000);
+  CHECK(r.passes < 30'000);
+  CHECK(check(r.best).ok());
+}
+
+TEST_CASE("problems that a search refuses") {
+  CHECK_BREAKS(parameter_is_at_least, search(on_v_with(4, 8, 1), {.passes = 1'000}));
+  CHECK_BREAKS(counts_are_positive, search(on_v_with(4, 0, 4), {.passes = 1'000}));
+  CHECK_BREAKS(tables_agree, search(on_v_with(4, 2, {{4, 4}, {1}, {1}}), {.passes = 1'000}));
+}
+
+}  // namespace

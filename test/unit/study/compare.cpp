@@ -1,0 +1,69 @@
+#include <ashlar/study/compare.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+
+#include <string>
+
+using namespace shapes;
+
+namespace {
+
+constexpr comparison compared(char const* name, int p, int m, costs const& cost = {}) {
+  return compare(*catalog::find(name), {.p = devices{p}, .m = micro_batches{m}, .cost = cost});
+}
+
+constexpr bool test_counts() {
+  HOLDS(count_transfers(one_f_one_b(4, 8)) == 2 * 3 * 8);
+  HOLDS(count_weight_copies(linear(devices{4})) == 1);
+  HOLDS(count_weight_copies(overlay(linear(devices{4}), mirror(linear(devices{4})))) == 2);
+  // Where both routes put the middle stage on the same device, its weights are there once.
+  HOLDS(3 * count_weight_copies(overlay(linear(devices{3}), mirror(linear(devices{3})))) == 5);
+  return true;
+}
+BOTH_TIMES("transfers and weight copies", test_counts)
+
+// The bubble of 1F1B is (p - 1)(f + b + w), of ZB-H1 (p - 1)(f + b - w): gold closed forms.
+constexpr bool test_same_model() {
+  comparison const one = compared("1f1b", 4, 8, costs(stage_cost{2, 3, 1}));
+  HOLDS(one.makespan == (8 + 3) * 6 && one.stage_count == 4);
+  HOLDS(one.peaks == std::vector<double>{1, 0.75, 0.5, 0.25});
+  HOLDS(one.exposed_communication == 0);
+  comparison const zero = compared("zb-h1", 4, 8, costs(stage_cost{2, 3, 1}));
+  HOLDS(zero.makespan == 8 * 6 + 3 * 4);
+  // Half a p-th a stage: V-Half does the same work, in stages of half the cost, with half the memory.
+  comparison const half = compared("v-half", 4, 8);
+  HOLDS(half.stage_count == 8 && half.makespan >= 24 && half.makespan < 33);
+  HOLDS(half.peaks == std::vector<double>(4, 0.75));
+  return true;
+}
+BOTH_TIMES("the same model for stages of any size", test_same_model)
+
+// In the same ticks, although the schedule's own are smaller: two stages a device.
+TEST_CASE("bounds of what is compared") {
+  comparison const half = compared("v-half", 4, 8, costs(stage_cost{10, 13, 7}, 1));
+  std::optional<compared_bound> const b = lower_bound(half);
+  REQUIRE(b.has_value());
+  // Six activations; a transfer is two of its ticks.
+  CHECK(2 * b->span == v_shape_bound({devices{4}, micro_batches{8}, {10, 13, 7}, 2, 6}));
+  CHECK(b->makespan <= half.makespan);
+  comparison const one = compared("1f1b", 4, 8);
+  CHECK(lower_bound(one)->makespan == one.makespan);
+  CHECK(!lower_bound(compared("chimera", 4, 8)).has_value());
+}
+
+TEST_CASE("transfers that take time are exposed") {
+  for (char const* name : {"gpipe", "1f1b"})
+    for (int p : {2, 4, 8})
+      for (tick latency : {0, 1, 3}) {
+        int const m = 2 * p;
+        auto const c = compared(name, p, m, costs(stage_cost{20, 20, 20}, latency));
+        // dT/dL of the gold closed forms, for latencies small against passes.
+        int const hops =
+            std::string(name) == "gpipe" ? 2 * (p - 1) : 2 * (p - 1) + 2 * ((m - 1) * (p - 1) / p);
+        CHECK(c.exposed_communication == hops * latency);
+        CHECK(c.transfers == 2 * (p - 1) * m);
+      }
+}
+
+}  // namespace
