@@ -31,7 +31,7 @@ constexpr int find(program& p, int device, opcode code, pass what) {
 // The first reduction of a stage on the device.
 constexpr int find_reduction(program& p, int device, int stage) {
   for (int i = 0; i < length(p, device); ++i)
-    if (at(p, device, i).code == opcode::reduce && at(p, device, i).what.stage == stage) return i;
+    if (at(p, device, i).code == opcode::all_reduce && at(p, device, i).what.stage == stage) return i;
   return -1;
 }
 

@@ -85,7 +85,7 @@ void print_metrics(ashlar::schedule const& s, ashlar::lower_options const& optio
         std::to_string(d), std::to_string(work[at]), std::to_string(idle), std::to_string(peak[at]),
         std::to_string(ranges::size(stream)), std::to_string(ranges::count_if(stream, is(opcode::send))),
         std::to_string(ranges::count_if(stream, is(opcode::receive)))});
-    for (opcode const code : {opcode::gather, opcode::scatter})
+    for (opcode const code : {opcode::all_gather, opcode::reduce_scatter})
       if (sharded) row.push_back(std::to_string(ranges::count_if(stream, is(code))));
     for (slot_kind const kind : used) row.push_back(std::to_string(count_slots(view, d, kind)));
   }

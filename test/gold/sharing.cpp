@@ -82,9 +82,9 @@ TEST_CASE("gathers and reductions of published implementations") {
                                       .prefetch = prefetch});
           CHECK(check(p).ok());
           std::string const n = std::to_string(buffers) + "buf";
-          CHECK(counts(p, opcode::gather) == g["fsdp"]["gathers_" + n].get<std::vector<int>>());
-          CHECK(counts(p, opcode::release) == counts(p, opcode::gather));
-          CHECK(counts(p, opcode::scatter) == g["fsdp"]["reduces_" + n].get<std::vector<int>>());
+          CHECK(counts(p, opcode::all_gather) == g["fsdp"]["gathers_" + n].get<std::vector<int>>());
+          CHECK(counts(p, opcode::release) == counts(p, opcode::all_gather));
+          CHECK(counts(p, opcode::reduce_scatter) == g["fsdp"]["reduces_" + n].get<std::vector<int>>());
         }
   }
   CHECK(cases == 73);
@@ -101,10 +101,11 @@ TEST_CASE("weights that are kept for a step are gathered once, gradients that ar
     program const gradients = lower(s, {.data_ranks = 2, .sharding = sharding_level::gradients});
     for (program const* p : {&state, &gradients}) {
       CHECK(check(*p).ok());
-      CHECK(counts(*p, opcode::gather) == chunks_here);
+      CHECK(counts(*p, opcode::all_gather) == chunks_here);
     }
-    CHECK(counts(state, opcode::scatter) == chunks_here);
-    CHECK(counts(gradients, opcode::scatter) == g["fsdp"]["reduces_1buf"].get<std::vector<int>>());
+    CHECK(counts(state, opcode::reduce_scatter) == chunks_here);
+    CHECK(counts(gradients, opcode::reduce_scatter)
+          == g["fsdp"]["reduces_1buf"].get<std::vector<int>>());
   }
 }
 
@@ -131,8 +132,8 @@ TEST_CASE("breadth-first gathers 2v - 1 times and reduces v times, with two buff
           program const made =
               lower(s, {.data_ranks = 2, .sharding = sharding_level::full, .weight_buffers = buffers});
           auto const devices_all = static_cast<std::size_t>(p);
-          CHECK(counts(made, opcode::gather) == std::vector<int>(devices_all, 2 * v - buffers));
-          CHECK(counts(made, opcode::scatter) == std::vector<int>(devices_all, v));
+          CHECK(counts(made, opcode::all_gather) == std::vector<int>(devices_all, 2 * v - buffers));
+          CHECK(counts(made, opcode::reduce_scatter) == std::vector<int>(devices_all, v));
         }
       }
 }
@@ -149,7 +150,7 @@ TEST_CASE("an eager reduction stands behind its last weight pass, ahead of what 
       auto const& order = s.order[static_cast<std::size_t>(d)];
       for (instruction const& i : p.view().stream(d)) {
         passes += i.code == opcode::compute;
-        if (i.code != opcode::reduce) continue;
+        if (i.code != opcode::all_reduce) continue;
         tick const time = ready[static_cast<std::size_t>(i.what.stage)];
         CHECK(s.end_of(order[passes - 1]) >= time);
         if (passes < order.size()) CHECK(order[passes].start >= time);

@@ -179,7 +179,7 @@ TEST_CASE("host: a program that nobody proved cannot hang the caller") {
     program p = shapes::two_ways(2) | repeat(micro_batches{2}) | squeeze() | lower();
     std::vector<std::size_t> reductions;
     for (auto i = static_cast<std::size_t>(p.stream_begin[1]); i < p.instructions.size(); ++i)
-      if (p.instructions[i].code == opcode::reduce) reductions.push_back(i);
+      if (p.instructions[i].code == opcode::all_reduce) reductions.push_back(i);
     REQUIRE(reductions.size() == 2);
     std::swap(p.instructions[reductions[0]], p.instructions[reductions[1]]);
     test::small_network w(2, p.micro_batch_count());

@@ -24,7 +24,7 @@ std::vector<std::string> words_of(program const& p, bool reductions) {
   std::vector<std::string> words;
   for (int d = 0; d < p.device_count(); ++d)
     for (instruction const& i : p.view().stream(d))
-      if (i.code != opcode::reduce || reductions) {
+      if (i.code != opcode::all_reduce || reductions) {
         // A gradient that travels does not tell whether a fused backward made it.
         instruction of = i;
         if (of.code != opcode::compute && of.what.kind == pass_kind::backward)
@@ -192,7 +192,7 @@ TEST_CASE("programs whose ranks share: gathers, releases, one reduction a stage,
           return found;
         };
         std::size_t gathers = 0;
-        for (instruction const& i : p.instructions) gathers += i.code == opcode::gather;
+        for (instruction const& i : p.instructions) gathers += i.code == opcode::all_gather;
         CHECK(gathers > 0);
         CHECK(count("UNSHARD") == gathers);
         CHECK(count("RESHARD") == gathers);

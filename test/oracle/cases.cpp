@@ -158,7 +158,7 @@ TEST_CASE("replicas that scatter and reduce in different orders") {
                  .step = optimizer_step::after_statistics}));
   judge(d, rule::none);
   auto& stream = d.stream(0);
-  auto const reduces = [](line const& l) { return l.what.code == opcode::reduce; };
+  auto const reduces = [](line const& l) { return l.what.code == opcode::all_reduce; };
   auto const first = std::find_if(stream.begin(), stream.end(), reduces);
   std::swap(*first, *std::find_if(first + 1, stream.end(), reduces));
   judge(d, rule::no_cycle_of_waits);
@@ -170,7 +170,7 @@ TEST_CASE("a stage's weights are in one buffer at a time, and a stage is known b
   draft const right(lower(catalog::find("1f1b")->make({devices{1}, micro_batches{2}}),
                           {.data_ranks = 2, .sharding = sharding_level::full}));
   auto const weights = [](line const& l) {
-    return l.what.code == opcode::gather || l.what.code == opcode::release;
+    return l.what.code == opcode::all_gather || l.what.code == opcode::release;
   };
   draft d = right;  // a second buffer for the second half: gathered while the first still is
   auto& stream = d.stream(0);
@@ -184,7 +184,7 @@ TEST_CASE("a stage's weights are in one buffer at a time, and a stage is known b
       for (operand& o : l->operands)
         if (d.slots(0)[static_cast<std::size_t>(o.slot)] == slot_kind::weight) o.slot = fresh;
   line gather = stream.front();
-  REQUIRE(gather.what.code == opcode::gather);
+  REQUIRE(gather.what.code == opcode::all_gather);
   line release = gather;
   release.what.code = opcode::release;
   release.operands[0].how = access::scratch;

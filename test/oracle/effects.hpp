@@ -14,7 +14,7 @@ class effects {
     char const* wrong = nullptr;
     for (std::size_t o = 0; o < s.operands.size() && wrong == nullptr; ++o)
       wrong = use(now, s, s.arguments[o], now.slots[all_.slot(s, o)]);
-    if (wrong == nullptr && s.what.code == opcode::scatter) wrong = scatter(now, s);
+    if (wrong == nullptr && s.what.code == opcode::reduce_scatter) wrong = scatter(now, s);
     if (wrong == nullptr && s.what.code == opcode::statistics) wrong = measure(now, s);
     return wrong;
   }
@@ -89,7 +89,7 @@ class effects {
     if (c.value != a.value) return "adds to another gradient";
     if ((c.bits & (a.bits | reduced)) != 0) return "adds too late or twice";
     c.bits |= a.bits;
-    if (s.what.code != opcode::reduce) return nullptr;
+    if (s.what.code != opcode::all_reduce) return nullptr;
     if (c.bits != all_.meant().contributions(all_.device_of(s), a.value.stage))
       return "reduces an incomplete gradient";
     c.bits |= reduced;

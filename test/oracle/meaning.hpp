@@ -30,7 +30,7 @@ class meaning {
         passes_(static_cast<std::size_t>(pass_kinds * p.stage_count() * p.micro_batch_count()), 0) {
     for (int d = 0; d < p.device_count(); ++d)
       for (instruction const& i : p.view().stream(d)) {
-        if (i.code == opcode::reduce) reduced_.insert({d, i.what.stage});
+        if (i.code == opcode::all_reduce) reduced_.insert({d, i.what.stage});
         if (i.code == opcode::optimize) stepped_.insert({d, i.what.stage});
         if (i.code == opcode::statistics) measured_.insert(d);
         if (i.code != opcode::compute || i.what.kind == pass_kind::work) continue;
@@ -175,10 +175,10 @@ class meaning {
         given_up{access::scratch, weights.value, resident | used},
         part{access::accumulate, {slot_kind::weight_gradient, stage, -1, -1}, 0},
         shard{access::accumulate, {slot_kind::gradient_shard, stage, -1, -1}, 0};
-    if (code == opcode::reduce || code == opcode::optimize)
+    if (code == opcode::all_reduce || code == opcode::optimize)
       return std::vector<argument>{is_sharded() ? shard : part};
     if (!is_sharded()) return {};
-    if (code == opcode::gather) return std::vector<argument>{weights};
+    if (code == opcode::all_gather) return std::vector<argument>{weights};
     if (code == opcode::release) return std::vector<argument>{given_up};
     return std::vector<argument>{part, shard};
   }

@@ -185,7 +185,7 @@ class draft {
         return true;
       }
       case mutation::reduce_earlier:
-        return l.what.code == ashlar::opcode::reduce && at > 0 && move(at, pick(at));
+        return l.what.code == ashlar::opcode::all_reduce && at > 0 && move(at, pick(at));
       case mutation::swap_transfers_on_both_sides:
         return swap_transfers(l, stream[other]);
       case mutation::rename_slots:
@@ -240,7 +240,7 @@ class draft {
     return o.slot != old;
   }
   bool swap_transfers(line& a, line& b) {
-    if (a.what.code == ashlar::opcode::compute || a.what.code == ashlar::opcode::reduce
+    if (a.what.code == ashlar::opcode::compute || a.what.code == ashlar::opcode::all_reduce
         || a.what.code != b.what.code || a.what.peer != b.what.peer || &a == &b)
       return false;
     line *mine = nullptr, *yours = nullptr;

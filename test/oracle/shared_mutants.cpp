@@ -99,7 +99,7 @@ TEST_CASE("what ranks share: each instruction first and last of its stream") {
       stream.insert(first ? stream.begin() : stream.end(), l);
       return true;
     });
-    for (auto code : {opcode::compute, opcode::reduce, opcode::scatter, opcode::statistics})
+    for (auto code : {opcode::compute, opcode::all_reduce, opcode::reduce_scatter, opcode::statistics})
       CHECK(found.rejected[static_cast<std::size_t>(code)] > 0);
   }
 }

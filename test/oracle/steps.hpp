@@ -106,8 +106,9 @@ class steps {
   // done alone.
   std::vector<int> meeting(step const& s) const {
     int const p = p_.device_count(), own = s.node % p, first = s.node - own;
-    bool const statistics = s.what.code == opcode::statistics, reduces = s.what.code == opcode::reduce;
-    bool const scatters = s.what.code == opcode::scatter || s.what.code == opcode::gather;
+    bool const statistics = s.what.code == opcode::statistics,
+               reduces = s.what.code == opcode::all_reduce;
+    bool const scatters = s.what.code == opcode::reduce_scatter || s.what.code == opcode::all_gather;
     std::vector<int> devices{own}, nodes;
     if (reduces) devices = meaning_.devices_of(s.what.what.stage);
     if (statistics) {
@@ -135,7 +136,7 @@ class steps {
       return index_b < index_a
              && (a.what.lane == b.what.lane || conflict(a, b)
                  || (a.what.overlaps_next && conflict(overlapped_with(a), b)));
-    if (a.what.code == opcode::reduce || a.what.code == opcode::statistics) return meet(a, b);
+    if (a.what.code == opcode::all_reduce || a.what.code == opcode::statistics) return meet(a, b);
     bool const opposite = (a.what.code == opcode::send && b.what.code == opcode::receive)
                           || (a.what.code == opcode::receive && b.what.code == opcode::send);
     return opposite && a.what.peer == device_b && b.what.peer == device_a && rank(a) == rank(b);
@@ -199,7 +200,7 @@ class steps {
     if (i.code == opcode::compute || i.code == opcode::optimize) return 0;
     if (i.code == opcode::send || i.code == opcode::receive)
       return p_.lanes == ashlar::transfer_lanes::one ? 1 : 1 + i.peer;
-    if (i.code != opcode::reduce) return lanes_ - 1;  // that of statistics is of no stage
+    if (i.code != opcode::all_reduce) return lanes_ - 1;  // that of statistics is of no stage
     return meaning_.devices_of(i.what.stage).size() == 1 && p_.data_ranks == 1 ? 0 : lanes_ - 1;
   }
 

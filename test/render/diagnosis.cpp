@@ -129,18 +129,18 @@ TEST_CASE("what is shared has names, and its rules have sentences") {
   auto const name_of_first = [&](opcode code) {
     return to_string(good.view().stream(0)[static_cast<std::size_t>(position(code))]);
   };
-  CHECK(name_of_first(opcode::gather) == "gather stage 0");
+  CHECK(name_of_first(opcode::all_gather) == "gather stage 0");
   CHECK(name_of_first(opcode::release) == "release stage 0");
-  CHECK(name_of_first(opcode::scatter) == "scatter stage 0");
+  CHECK(name_of_first(opcode::reduce_scatter) == "scatter stage 0");
   CHECK(name_of_first(opcode::statistics) == "gradient statistics");
   CHECK(name_of_first(opcode::optimize) == "optimize stage 0");
-  CHECK(without(opcode::gather)
+  CHECK(without(opcode::all_gather)
         == "a pass must find its stage's weights gathered and not yet given up, but 0F0 on device 0 at "
            "position 0 comes before any gather of them");
   CHECK(without(opcode::release)
         == "gathered weights must be given up exactly once, before they are gathered again and by the end "
            "of the step, but the gather of stage 0 on device 0 at position 0 has no release");
-  CHECK(contains(without(opcode::scatter),
+  CHECK(contains(without(opcode::reduce_scatter),
                  "every part of a gradient must be scattered exactly once, before its stage is reduced, "
                  "but what 0B7 on device 0 at position"));
   CHECK(contains(without(opcode::statistics),

@@ -126,7 +126,7 @@ class csv_program_writer {
   }
 
   void reduce(int stage) {
-    begin({.code = opcode::reduce, .what = {pass_kind::backward_weight, stage, 0}, .peer = 0});
+    begin({.code = opcode::all_reduce, .what = {pass_kind::backward_weight, stage, 0}, .peer = 0});
     accumulate(stage);
   }
 

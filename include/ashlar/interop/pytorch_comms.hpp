@@ -128,7 +128,7 @@ inline std::string pytorch_obstacle(program const& p) {
   for (instruction const& i : p.instructions) {
     if (i.code == opcode::optimize || i.code == opcode::statistics)
       return "it has the optimizer's step, and PyTorch leaves that to the training loop";
-    if (i.code == opcode::scatter) {
+    if (i.code == opcode::reduce_scatter) {
       auto const stage = static_cast<std::size_t>(i.what.stage);
       if (scattered[stage])
         return "it scatters the gradient of stage " + std::to_string(i.what.stage)
@@ -156,9 +156,9 @@ inline std::string comms_token(instruction const& i, csv_dialect dialect) {
   std::string const k = std::to_string(i.what.micro_batch);
   if (i.code == opcode::send) return std::to_string(i.what.stage) + (forward ? "SEND_F" : "SEND_B") + k;
   if (i.code == opcode::receive) return std::to_string(i.to) + (forward ? "RECV_F" : "RECV_B") + k;
-  if (i.code == opcode::gather) return std::to_string(i.what.stage) + "UNSHARD";
+  if (i.code == opcode::all_gather) return std::to_string(i.what.stage) + "UNSHARD";
   if (i.code == opcode::release) return std::to_string(i.what.stage) + "RESHARD";
-  if (i.code == opcode::reduce || i.code == opcode::scatter)
+  if (i.code == opcode::all_reduce || i.code == opcode::reduce_scatter)
     return std::to_string(i.what.stage) + "REDUCE_GRAD";
   if (old && i.what.kind == pass_kind::backward) return std::to_string(i.what.stage) + "BW" + k;
   if (old && i.what.kind == pass_kind::backward_input) return std::to_string(i.what.stage) + "B" + k;
@@ -181,8 +181,8 @@ inline std::string pytorch_comms_csv(program const& p, csv_dialect dialect = csv
     std::string line, last;
     char const* open = "";
     for (instruction const& i : view.stream(d)) {
-      bool const sums = i.code == opcode::reduce || i.code == opcode::scatter;
-      if (sums && (!reduces || (sharded && i.code == opcode::reduce))) continue;
+      bool const sums = i.code == opcode::all_reduce || i.code == opcode::reduce_scatter;
+      if (sums && (!reduces || (sharded && i.code == opcode::all_reduce))) continue;
       std::string const token = csv_detail::comms_token(i, dialect);
       bool const opens = i.overlaps_next;
       if (*open != '\0')

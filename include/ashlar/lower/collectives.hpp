@@ -15,7 +15,7 @@ namespace ashlar {
 struct collective {
   int before = 0;
   tick time = 0;
-  opcode code = opcode::gather;
+  opcode code = opcode::all_gather;
   int stage = 0;
 };
 
@@ -53,16 +53,16 @@ class collective_planner {
       w = {what.stage, i};
       if (!gives_weight_gradient(what.kind)) continue;
       use& g = gradients[static_cast<std::size_t>(gradient_buffer(what.stage))];
-      if (g.stage >= 0 && g.stage != what.stage) after(opcode::scatter, g);
+      if (g.stage >= 0 && g.stage != what.stage) after(opcode::reduce_scatter, g);
       g = {what.stage, i};
     }
     for (use const& w : weights) release(w);
     for (use const& g : gradients) {
       if (g.stage < 0) continue;
       if (late(g.stage))
-        add(size(), max_tick, opcode::scatter, g.stage);
+        add(size(), max_tick, opcode::reduce_scatter, g.stage);
       else
-        after(opcode::scatter, g);
+        after(opcode::reduce_scatter, g);
     }
     return in_order();
   }
@@ -110,11 +110,11 @@ class collective_planner {
   constexpr void gather(int stage, int last_use, int needed) {
     int before = needed - prefetch_ > last_use + 1 ? needed - prefetch_ : last_use + 1;
     if (before > 0 && overlaps_next(before - 1)) before += last_use < before - 1 ? -1 : 1;
-    add(before, at(before).start, opcode::gather, stage);
+    add(before, at(before).start, opcode::all_gather, stage);
   }
 
   static constexpr int rank_of(opcode code) {
-    return code == opcode::release ? 0 : code == opcode::scatter ? 1 : 2;
+    return code == opcode::release ? 0 : code == opcode::reduce_scatter ? 1 : 2;
   }
   constexpr collective_plan in_order() {
     std::sort(found_.begin(), found_.end(), [](found const& a, found const& b) {

@@ -78,7 +78,7 @@ class sharing_writer {
   constexpr void write_until(int position, tick time) {
     while (sharded_ && stands_before(position)
            && (plan_.steps[next_].time < time
-               || (plan_.steps[next_].time == time && plan_.steps[next_].code != opcode::gather)))
+               || (plan_.steps[next_].time == time && plan_.steps[next_].code != opcode::all_gather)))
       write_next();
   }
   constexpr void write_ahead_of(int position) {
@@ -131,12 +131,13 @@ class sharing_writer {
 
   constexpr void write_next() {
     collective const c = plan_.steps[next_++];
-    pass_kind const about = c.code == opcode::scatter ? pass_kind::backward_weight : pass_kind::forward;
+    pass_kind const about =
+        c.code == opcode::reduce_scatter ? pass_kind::backward_weight : pass_kind::forward;
     out_.begin({.code = c.code,
                 .lane = out_.made().collective_lane(),
                 .what = {about, c.stage, 0},
                 .peer = replica_of(s_.where, c.stage, device_)});
-    if (c.code == opcode::gather) return out_.use(weight_[at(c.stage)], access::write);
+    if (c.code == opcode::all_gather) return out_.use(weight_[at(c.stage)], access::write);
     if (c.code == opcode::release) return out_.use(weight_[at(c.stage)], access::scratch);
     out_.use(weight_gradient_[at(c.stage)], access::accumulate);
     out_.use(shard_[at(c.stage)], access::accumulate);
@@ -146,7 +147,7 @@ class sharing_writer {
     std::vector<int> const group = replicas(s_.where, stage);
     int rank = 0;
     while (group[at(rank)] != device_) ++rank;
-    out_.begin({.code = opcode::reduce,
+    out_.begin({.code = opcode::all_reduce,
                 .lane = out_.made().reduction_lane(group.size()),
                 .what = {pass_kind::backward_weight, stage, 0},
                 .peer = rank});

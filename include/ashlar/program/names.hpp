@@ -82,13 +82,13 @@ inline std::string to_string(instruction const& i) {
       return "send " + to_string(i.what) + " to device " + std::to_string(i.peer);
     case opcode::receive:
       return "receive " + to_string(i.what) + " from device " + std::to_string(i.peer);
-    case opcode::reduce:
+    case opcode::all_reduce:
       return "reduce stage " + std::to_string(i.what.stage);
-    case opcode::gather:
+    case opcode::all_gather:
       return "gather stage " + std::to_string(i.what.stage);
     case opcode::release:
       return "release stage " + std::to_string(i.what.stage);
-    case opcode::scatter:
+    case opcode::reduce_scatter:
       return "scatter stage " + std::to_string(i.what.stage);
     case opcode::statistics:
       return "gradient statistics";

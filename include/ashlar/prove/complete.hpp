@@ -127,7 +127,7 @@ constexpr diagnosis reductions_are_complete(program const& p, message_index cons
               end = p.stream_begin[static_cast<std::size_t>(d) + 1];
     for (int i = begin; i < end; ++i) {
       instruction const& self = p.instructions[static_cast<std::size_t>(i)];
-      bool const reduces = self.code == opcode::reduce;
+      bool const reduces = self.code == opcode::all_reduce;
       bool const adds = self.code == opcode::compute && gives_weight_gradient(self.what.kind);
       if (!reduces && !adds) continue;
       if (self.what.stage < 0 || self.what.stage >= p.stage_count())
@@ -151,7 +151,8 @@ constexpr diagnosis reductions_are_complete(program const& p, message_index cons
                              ? at < 0
                              : at >= 0 && p.instructions[static_cast<std::size_t>(at)].peer == mine;
       if (right) continue;
-      site place{.device = d, .code = opcode::reduce, .what = {pass_kind::backward_weight, stage, 0}};
+      site place{
+          .device = d, .code = opcode::all_reduce, .what = {pass_kind::backward_weight, stage, 0}};
       if (at >= 0) place = index.at(at);
       return {.broken = rule::gradient_is_reduced_once, .first = place};
     }
@@ -169,7 +170,7 @@ constexpr diagnosis lanes_are_right(program const& p, message_index const& index
     int lane = compute_lane;
     if (transfers)
       lane = p.transfer_lane(self.peer);
-    else if (self.code == opcode::reduce)
+    else if (self.code == opcode::all_reduce)
       lane = p.reduction_lane(replicas(p.where, self.what.stage).size());
     else if (self.code != opcode::compute && self.code != opcode::optimize)
       lane = p.collective_lane();

@@ -114,9 +114,9 @@ class rendezvous_machine {
       case opcode::compute:
       case opcode::optimize:
       // Between data-parallel ranks, which all run this program: what one does, all do.
-      case opcode::gather:
+      case opcode::all_gather:
       case opcode::release:
-      case opcode::scatter:
+      case opcode::reduce_scatter:
         finish(i, awake);
         return true;
       case opcode::send:
@@ -129,7 +129,7 @@ class rendezvous_machine {
         awake.push_back(lane_of(other));
         return true;
       }
-      case opcode::reduce:
+      case opcode::all_reduce:
       case opcode::statistics:
         break;
     }

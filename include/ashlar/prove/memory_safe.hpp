@@ -140,7 +140,7 @@ class slot_walk {
   }
   constexpr void visit_shared(instruction const& i) {
     int const stage = i.what.stage;
-    if (i.code == opcode::gather) {
+    if (i.code == opcode::all_gather) {
       content* const c = next(slot_kind::weight, access::write);
       if (c == nullptr) return;
       if (c->holds.stage != -1)
@@ -148,7 +148,7 @@ class slot_walk {
       *c = {{slot_kind::weight, stage, -1, -1}, 0, -1, where_};
     } else if (i.code == opcode::release) {
       if (content* const c = look_at(slot_kind::weight, stage, access::scratch); c != nullptr) *c = {};
-    } else if (i.code == opcode::scatter) {
+    } else if (i.code == opcode::reduce_scatter) {
       accumulate(stage);
       if (!found_.ok()) return;
       contents_[static_cast<std::size_t>(slot_)] = {};
@@ -191,15 +191,15 @@ class slot_walk {
       case opcode::receive:
         write({forward ? slot_kind::activation : slot_kind::gradient, stage, k, i.to}, 1);
         return;
-      case opcode::reduce:
+      case opcode::all_reduce:
         if (sharded_)
           add_to(slot_kind::gradient_shard, stage, shard_[static_cast<std::size_t>(stage)]);
         else
           accumulate(stage);
         return;
-      case opcode::gather:
+      case opcode::all_gather:
       case opcode::release:
-      case opcode::scatter:
+      case opcode::reduce_scatter:
       case opcode::optimize:
       case opcode::statistics:
         visit_shared(i);

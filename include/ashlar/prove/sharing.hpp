@@ -63,12 +63,12 @@ class sharing_walk {
     bool const known = self.what.stage >= 0 && self.what.stage < p_.stage_count();
     if (!known || of(self.what.stage).replica == none) return complain(rule::every_pass_is_known, i);
     stage_state& s = of(self.what.stage);
-    if (self.code != opcode::compute && self.code != opcode::reduce && self.peer != s.replica)
+    if (self.code != opcode::compute && self.code != opcode::all_reduce && self.peer != s.replica)
       return complain(rule::every_pass_is_known, i);
     switch (self.code) {
       case opcode::compute:
         return use(i, self.what.kind, s);
-      case opcode::gather:
+      case opcode::all_gather:
         if (!sharded_) return complain(rule::gathered_weights_are_used, i);
         if (s.gathered != none) return complain(rule::gathered_weights_are_given_up, i, s.gathered);
         s.gathered = i;
@@ -80,12 +80,12 @@ class sharing_walk {
         s.gathered = none;
         s.given_up = i;
         return;
-      case opcode::scatter:
+      case opcode::reduce_scatter:
         if (!sharded_ || s.unscattered == none)
           return complain(rule::gradient_is_scattered_whole, i, s.reduced);
         s.unscattered = none;
         return;
-      case opcode::reduce:
+      case opcode::all_reduce:
         if (s.unscattered != none) return complain(rule::gradient_is_scattered_whole, s.unscattered, i);
         s.reduced = last_reduction_ = i;
         return;
@@ -161,7 +161,7 @@ constexpr diagnosis check_sharing(program const& p, message_index const& index) 
   if (p.sharding != sharding_level::none || p.step != optimizer_step::none)
     return sharing_walk(p, index).run();
   for (instruction const& i : p.instructions)
-    if (i.code > opcode::reduce) return sharing_walk(p, index).run();
+    if (i.code > opcode::all_reduce) return sharing_walk(p, index).run();
   return {};
 }
 

@@ -29,13 +29,13 @@ inline std::string name_of_site(site const& s) {
       return "the send of " + to_string(s.what);
     case opcode::receive:
       return "the receive of " + to_string(s.what);
-    case opcode::reduce:
+    case opcode::all_reduce:
       return "the reduction of stage " + std::to_string(s.what.stage);
-    case opcode::gather:
+    case opcode::all_gather:
       return "the gather of stage " + std::to_string(s.what.stage);
     case opcode::release:
       return "the release of stage " + std::to_string(s.what.stage);
-    case opcode::scatter:
+    case opcode::reduce_scatter:
       return "the scatter of stage " + std::to_string(s.what.stage);
     case opcode::statistics:
       return "the reduction of gradient statistics";
@@ -122,7 +122,7 @@ inline std::string quantities(diagnosis const& d) {
         return first + (d.second.device >= 0 ? " repeats " + second : " has no gather before it");
       return first + (d.second.device >= 0 ? " finds them resident since " + second : " has no release");
     case rule::gradient_is_scattered_whole:
-      if (d.first.code == opcode::scatter)
+      if (d.first.code == opcode::reduce_scatter)
         return first + (d.second.device >= 0 ? " comes after " + second : " finds nothing to scatter");
       return "what " + first + " adds is not scattered before " + second;
     case rule::statistics_see_all_gradients:

@@ -100,10 +100,11 @@ class device_plan {
         else if (i.code == opcode::statistics)
           s.gradients.push_back(held[slot]);
         else
-          (kinds[slot] == slot_kind::gradient_shard && i.code == opcode::scatter ? s.shard : s.bytes) =
+          (kinds[slot] == slot_kind::gradient_shard && i.code == opcode::reduce_scatter ? s.shard
+                                                                                        : s.bytes) =
               value_in(slots[slot], bytes(kinds[slot], i.what.stage));
         // Replicas have the same gradient: the first one's counts.
-        if (i.code == opcode::reduce) held[slot] = {i.peer == 0 ? i.what.stage : nobody, s.bytes};
+        if (i.code == opcode::all_reduce) held[slot] = {i.peer == 0 ? i.what.stage : nobody, s.bytes};
       }
       std::erase_if(s.gradients, [](held_gradient const& g) { return g.stage == nobody; });
       // Messages of the two directions lie one behind the other: what is read comes before what is
@@ -237,16 +238,16 @@ void interpret(device_plan const& plan, int index, Worker& w, Transport& t) {
     case opcode::receive:
       t.receive(s.what, {s.what.what, s.what.to}, s.bytes);
       break;
-    case opcode::reduce:
+    case opcode::all_reduce:
       if (s.what.lane != compute_lane) t.reduce(s.what, s.bytes);
       w.reduced(s.what.what.stage, s.bytes);
       break;
-    case opcode::gather:
+    case opcode::all_gather:
       run_detail::gather(s.what, s.bytes, w, t);
       break;
     case opcode::release:  // only to be waited for
       break;
-    case opcode::scatter:
+    case opcode::reduce_scatter:
       run_detail::scatter(s.what, s.bytes, s.shard, t);
       break;
     case opcode::statistics:

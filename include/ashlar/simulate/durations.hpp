@@ -43,15 +43,15 @@ class shared_durations {
   constexpr tick of(instruction const& i) const {
     stage_bytes const& b = o_.bytes_of(i.what.stage);
     switch (i.code) {
-      case opcode::gather:  // the ranks run in step: each device meets only itself on the others
+      case opcode::all_gather:  // the ranks run in step: each device meets only itself on the others
         return half_ring_time(o_.collective, b.weights, ranks_);
-      case opcode::scatter:
+      case opcode::reduce_scatter:
         return half_ring_time(o_.collective, b.weight_gradient, ranks_);
       case opcode::optimize:
         return share_of(o_.optimizer, sharded_ ? ranks_ : 1);
       case opcode::statistics:
         return ring_time(o_.collective, 0, tick{devices_} * ranks_);
-      case opcode::reduce: {
+      case opcode::all_reduce: {
         int const members = replicas_of(i.what.stage);
         return sharded_ ? ring_time(o_.collective, share_of(b.weight_gradient, ranks_), members)
                         : ring_time(o_.collective, b.weight_gradient, tick{members} * ranks_);

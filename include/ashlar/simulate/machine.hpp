@@ -84,7 +84,7 @@ class timed_machine {
       device = index_.device(i);
       if (at(i).code == opcode::compute)
         issued = i;
-      else if (o_.issue == issue_mode::in_stream && at(i).code != opcode::reduce)
+      else if (o_.issue == issue_mode::in_stream && at(i).code != opcode::all_reduce)
         of(i).issued = issued;
       int& before = last[lane_of(i)];
       (before == none ? lane_[lane_of(i)].head : of(before).next) = i;
@@ -146,15 +146,15 @@ class timed_machine {
       case opcode::send:
       case opcode::receive:
         return o_.mode == transfer_mode::buffered ? move_buffered(i, awake) : meet(i, awake);
-      case opcode::gather:
-      case opcode::scatter:
+      case opcode::all_gather:
+      case opcode::reduce_scatter:
       case opcode::release:
       case opcode::optimize:
         finish(i, saturating_sum(time(i).start, shared_.of(at(i))), awake);
         return true;
       case opcode::statistics:
         return meet_all(i, statistics_, p_.device_count(), awake);
-      case opcode::reduce:
+      case opcode::all_reduce:
         break;
     }
     int const stage = at(i).what.stage;

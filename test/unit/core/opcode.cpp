@@ -11,10 +11,10 @@ constexpr bool test_numbers() {
   HOLDS(static_cast<int>(opcode::compute) == 0);
   HOLDS(static_cast<int>(opcode::send) == 1);
   HOLDS(static_cast<int>(opcode::receive) == 2);
-  HOLDS(static_cast<int>(opcode::reduce) == 3);
-  HOLDS(static_cast<int>(opcode::gather) == 4);
+  HOLDS(static_cast<int>(opcode::all_reduce) == 3);
+  HOLDS(static_cast<int>(opcode::all_gather) == 4);
   HOLDS(static_cast<int>(opcode::release) == 5);
-  HOLDS(static_cast<int>(opcode::scatter) == 6);
+  HOLDS(static_cast<int>(opcode::reduce_scatter) == 6);
   HOLDS(static_cast<int>(opcode::statistics) == 7);
   HOLDS(static_cast<int>(opcode::optimize) == 8);
   return true;

@@ -37,7 +37,7 @@ constexpr bool test_small_program() {
   HOLDS(p.view().stream(0).size() == 5 && p.view().stream(1).size() == 5);
   HOLDS(is(0, 0, opcode::compute, {F, 0, 0}) && is(0, 1, opcode::send, {F, 0, 0}));
   HOLDS(is(0, 2, opcode::receive, {B, 1, 0}) && is(0, 3, opcode::compute, {B, 0, 0}));
-  HOLDS(is(0, 4, opcode::reduce, {W, 0, 0}));
+  HOLDS(is(0, 4, opcode::all_reduce, {W, 0, 0}));
   HOLDS(is(1, 0, opcode::receive, {F, 0, 0}) && is(1, 1, opcode::compute, {F, 1, 0}));
   HOLDS(is(1, 2, opcode::compute, {B, 1, 0}));
   HOLDS(check(p).ok());
@@ -71,7 +71,7 @@ constexpr bool test_reductions() {
   program const p = two_ways(3) | repeat(micro_batches{2}) | squeeze() | lower();
   for (int d = 0; d < 3; ++d)
     for (instruction const& i : p.view().stream(d)) {
-      if (i.code != opcode::reduce) continue;
+      if (i.code != opcode::all_reduce) continue;
       bool const alone = i.what.stage == 1;  // both routes have stage 1 on device 1
       HOLDS(i.lane == (alone ? compute_lane : p.collective_lane()));
       HOLDS(i.peer == (d == i.what.stage ? 0 : 1));  // the first route's replica comes first
@@ -82,7 +82,7 @@ BOTH_TIMES("replicas reduce in the order of the routes", test_reductions)
 
 constexpr bool test_one_device() {
   program const p = one_f_one_b(1, 3) | lower();
-  HOLDS(p.instructions.size() == 7 && p.instructions.back().code == opcode::reduce);
+  HOLDS(p.instructions.size() == 7 && p.instructions.back().code == opcode::all_reduce);
   HOLDS(check(p).ok());
   HOLDS(check(catalog::find("v-half")->make({devices{1}, micro_batches{2}}) | lower()).ok());
   return true;

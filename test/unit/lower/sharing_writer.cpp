@@ -92,7 +92,7 @@ constexpr bool test_middle_last() {
     list_view<instruction> const stream = p.view().stream(d);
     for (std::size_t i = stream.size(); i-- > 0;) {
       computes_follow = computes_follow || stream[i].code == opcode::compute;
-      if (stream[i].code == opcode::reduce && is_middle(stream[i].what.stage, 6))
+      if (stream[i].code == opcode::all_reduce && is_middle(stream[i].what.stage, 6))
         HOLDS(!computes_follow);
     }
   }

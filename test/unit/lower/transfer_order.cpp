@@ -33,7 +33,7 @@ constexpr bool test_streams() {
   // Device 0: 0F0, its send, 0F1, its send, the receive of the first gradient, ...
   opcode const expected[] = {opcode::compute, opcode::send,    opcode::compute,
                              opcode::send,    opcode::receive, opcode::compute,
-                             opcode::receive, opcode::compute, opcode::reduce};
+                             opcode::receive, opcode::compute, opcode::all_reduce};
   for (std::size_t i = 0; i < 9; ++i) HOLDS(p.instructions[i].code == expected[i]);
   HOLDS(check(p).ok());
   return true;

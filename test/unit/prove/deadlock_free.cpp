@@ -47,7 +47,7 @@ bool waits_for(program const& p, site const& a, site const& b) {
         if (o.slot == q.slot && (o.how != access::read || q.how != access::read)) return true;
     return false;
   }
-  if (x.code == opcode::reduce) return y.code == opcode::reduce && x.what.stage == y.what.stage;
+  if (x.code == opcode::all_reduce) return y.code == opcode::all_reduce && x.what.stage == y.what.stage;
   bool const halves = (x.code == opcode::send && y.code == opcode::receive)
                       || (x.code == opcode::receive && y.code == opcode::send);
   return halves && x.what == y.what && x.to == y.to && x.peer == b.device && y.peer == a.device;

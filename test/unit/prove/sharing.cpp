@@ -36,16 +36,16 @@ BOTH_TIMES("programs that share are proved", test_shared)
 
 constexpr bool test_residency() {
   program p = shared();
-  drop(p, 0, nth(p, 0, opcode::gather));
+  drop(p, 0, nth(p, 0, opcode::all_gather));
   diagnosis d = check(p);
   HOLDS(d.broken == rule::weights_are_resident_when_used && d.first.what == pass{F, 0, 0});
   HOLDS(d.first.device == 0 && d.second.device == -1);
 
   p = shared();  // given up before its only pass so far
   int const release = nth(p, 0, opcode::release);
-  move(p, 0, release, nth(p, 0, opcode::gather) + 1);
+  move(p, 0, release, nth(p, 0, opcode::all_gather) + 1);
   d = check(p);
-  HOLDS(d.broken == rule::gathered_weights_are_used && d.first.code == opcode::gather);
+  HOLDS(d.broken == rule::gathered_weights_are_used && d.first.code == opcode::all_gather);
 
   p = shared();  // given up before its last pass
   int const last = nth(p, 0, opcode::release, 0);
@@ -66,12 +66,12 @@ constexpr bool test_gathers() {
         || check(p).broken == rule::no_slot_is_overwritten_before_its_last_read);
 
   p = shared();
-  insert(p, 1, nth(p, 1, opcode::gather), at(p, 1, nth(p, 1, opcode::gather)));
+  insert(p, 1, nth(p, 1, opcode::all_gather), at(p, 1, nth(p, 1, opcode::all_gather)));
   diagnosis d = check(p);
-  HOLDS(d.broken == rule::gathered_weights_are_given_up && d.second.code == opcode::gather);
+  HOLDS(d.broken == rule::gathered_weights_are_given_up && d.second.code == opcode::all_gather);
 
   p = shared();  // a gather at the end, for nothing
-  int const gather = nth(p, 1, opcode::gather);
+  int const gather = nth(p, 1, opcode::all_gather);
   insert(p, 1, length(p, 1), at(p, 1, gather));
   d = check(p);
   HOLDS(d.broken == rule::gathered_weights_are_used && d.first.index == length(p, 1) - 1);
@@ -85,11 +85,11 @@ BOTH_TIMES("gathers are used and given up", test_gathers)
 
 constexpr bool test_scatter() {
   program p = shared();
-  int const scatter = nth(p, 0, opcode::scatter);
+  int const scatter = nth(p, 0, opcode::reduce_scatter);
   int const stage = at(p, 0, scatter).what.stage;
   instruction const dropped = drop(p, 0, scatter);
   diagnosis d = check(p);
-  HOLDS(d.broken == rule::gradient_is_scattered_whole && d.second.code == opcode::reduce);
+  HOLDS(d.broken == rule::gradient_is_scattered_whole && d.second.code == opcode::all_reduce);
   HOLDS(gives_weight_gradient(d.first.what.kind) && d.first.what.stage == stage);
 
   insert(p, 0, find_reduction(p, 0, stage) + 1, dropped);  // after the reduction
@@ -124,7 +124,7 @@ constexpr bool test_step() {
   d = check(p);
   HOLDS(d.broken == rule::statistics_see_all_gradients && d.second.code == opcode::optimize);
   p = shared();
-  move(p, 0, nth(p, 0, opcode::statistics), nth(p, 0, opcode::reduce));
+  move(p, 0, nth(p, 0, opcode::statistics), nth(p, 0, opcode::all_reduce));
   HOLDS(check(p).broken == rule::statistics_see_all_gradients);
   p = shared();
   drop(p, 0, nth(p, 0, opcode::statistics));
@@ -137,13 +137,13 @@ BOTH_TIMES("statistics and optimizer steps come last, once", test_step)
 
 constexpr bool test_names() {
   program p = shared();
-  at(p, 0, nth(p, 0, opcode::gather)).what.stage = 9;
+  at(p, 0, nth(p, 0, opcode::all_gather)).what.stage = 9;
   HOLDS(check(p).broken == rule::every_pass_is_known);
   p = shared();
-  at(p, 0, nth(p, 0, opcode::gather)).what.stage = 1;  // lives on device 1
+  at(p, 0, nth(p, 0, opcode::all_gather)).what.stage = 1;  // lives on device 1
   HOLDS(check(p).broken == rule::every_pass_is_known);
   p = shared();
-  at(p, 0, nth(p, 0, opcode::scatter)).peer = 1;
+  at(p, 0, nth(p, 0, opcode::reduce_scatter)).peer = 1;
   HOLDS(check(p).broken == rule::every_pass_is_known);
   p = shared();
   at(p, 0, nth(p, 0, opcode::release)).lane = compute_lane;
@@ -158,19 +158,19 @@ BOTH_TIMES("stages, replicas and lanes of collectives", test_names)
 // Slots: what the walk over stages cannot see.
 constexpr bool test_slots() {
   program p = shared(2);
-  operand_of(p, 0, nth(p, 0, opcode::gather, 1), 0).slot =
-      operand_of(p, 0, nth(p, 0, opcode::gather, 0), 0).slot;
+  operand_of(p, 0, nth(p, 0, opcode::all_gather, 1), 0).slot =
+      operand_of(p, 0, nth(p, 0, opcode::all_gather, 0), 0).slot;
   HOLDS(check(p).broken == rule::no_slot_is_overwritten_before_its_last_read);
 
   p = shared(2);
   int const forward = nth(p, 0, opcode::compute);
   operand_of(p, 0, forward, at(p, 0, forward).operand_count - 1).slot =
-      operand_of(p, 0, nth(p, 0, opcode::gather, 1), 0).slot;
+      operand_of(p, 0, nth(p, 0, opcode::all_gather, 1), 0).slot;
   HOLDS(check(p).broken == rule::slot_holds_what_is_read);
 
   p = shared(2);
-  operand_of(p, 0, nth(p, 0, opcode::scatter, 0), 1).slot =
-      operand_of(p, 0, nth(p, 0, opcode::scatter, 1), 1).slot;
+  operand_of(p, 0, nth(p, 0, opcode::reduce_scatter, 0), 1).slot =
+      operand_of(p, 0, nth(p, 0, opcode::reduce_scatter, 1), 1).slot;
   HOLDS(check(p).broken == rule::slot_holds_what_is_read);
 
   return true;
@@ -203,7 +203,7 @@ constexpr bool test_meetings() {
   program p = lower(two_ways(2) | repeat(micro_batches{2}) | squeeze(),
                     {.reduction = gradient_reduction::at_end, .step = optimizer_step::after_statistics});
   HOLDS(check(p).ok());
-  exchange(p, 1, nth(p, 1, opcode::reduce, 0), nth(p, 1, opcode::reduce, 1));
+  exchange(p, 1, nth(p, 1, opcode::all_reduce, 0), nth(p, 1, opcode::all_reduce, 1));
   HOLDS(check(p).broken == rule::no_cycle_of_waits);
   return true;
 }

@@ -74,7 +74,7 @@ TEST_CASE("gradients are reduced over data-parallel ranks and replicas") {
   timeline const line = time_program(lower(both), o);
   program const p = lower(both);
   for (std::size_t i = 0; i < p.instructions.size(); ++i)
-    if (p.instructions[i].code == opcode::reduce)
+    if (p.instructions[i].code == opcode::all_reduce)
       CHECK(line.timed[i].end - line.timed[i].start == 2 * (2 - 1) * 10);
   CHECK(line.makespan > free.makespan);
 }

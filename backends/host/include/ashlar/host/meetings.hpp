@@ -44,7 +44,7 @@ class meetings {
         tally_(ranks_ * devices_) {
     std::vector<std::size_t> replicas(static_cast<std::size_t>(p.stage_count), 0);
     for (instruction const& i : p.instructions)
-      if (i.code == opcode::reduce && i.what.stage >= 0 && i.what.stage < p.stage_count)
+      if (i.code == opcode::all_reduce && i.what.stage >= 0 && i.what.stage < p.stage_count)
         ++replicas[static_cast<std::size_t>(i.what.stage)];
     for (std::size_t at = 0; at < reductions_.size(); ++at)
       if (std::size_t const n = replicas[at / (sharded_ ? ranks_ : 1)]; n > 0)

@@ -103,7 +103,7 @@ class runtime {
                                   + " data-parallel ranks needs as many workers, not "
                                   + std::to_string(ranks.size()));
     for (instruction const& i : p.instructions) {
-      bool const shards = i.code == opcode::gather || i.code == opcode::scatter;
+      bool const shards = i.code == opcode::all_gather || i.code == opcode::reduce_scatter;
       if ((shards && (!sharding_worker<Worker> || p.sharding == sharding_level::none))
           || (i.code == opcode::optimize && !optimizing_worker<Worker>)
           || (i.code == opcode::statistics && !measuring_worker<Worker>))

@@ -135,7 +135,7 @@ class sequential {
         double of_device = 0;
         if constexpr (measuring_worker<Worker>)
           for (instruction const& i : program_.view().stream(d))
-            if (i.code == opcode::reduce && i.peer == 0 && (is_sharded() || r == 0))
+            if (i.code == opcode::all_reduce && i.peer == 0 && (is_sharded() || r == 0))
               of_device += workers_[r]->squared_norm(i.what.stage, gradient_of(i.what.stage, r));
         sum += of_device;
       }
@@ -155,7 +155,7 @@ class sequential {
     for (; next < stream.size(); ++next) {
       instruction const& i = stream[next];
       if (i.code == opcode::compute && !try_compute(device, i.what)) return moved;
-      if (i.code == opcode::scatter) ++parts_[{device, i.what.stage}];
+      if (i.code == opcode::reduce_scatter) ++parts_[{device, i.what.stage}];
       moved = true;
     }
     return moved;

@@ -46,7 +46,7 @@ class switchboard {
         if (i.code != opcode::compute && i.code != opcode::statistics)
           require(i.peer >= 0 && i.peer < p.device_count, i, "peer");
         position_[at++] = next[static_cast<std::size_t>(i.lane)]++;
-        if (i.code == opcode::reduce)
+        if (i.code == opcode::all_reduce)
           require(i.what.stage >= 0 && i.what.stage < p.stage_count, i, "stage");
         if (i.code != opcode::send && i.code != opcode::receive) continue;
         int const self = static_cast<int>(d), source = i.code == opcode::send ? self : i.peer,
