@@ -75,15 +75,22 @@ class lives {
     using ashlar::slot_kind;
     life const forward = of(k, stage, pass_kind::forward);
     ashlar::tick read = forward.end;
-    for (int to : s_.graph.successors(stage))
-      read = std::max(read, device(k, to) == device(k, stage)
-                                ? of(k, to, pass_kind::forward).end
-                                : transfer(forward.end, false, k, stage, to).end);
+    std::map<int, life> received;  // by device, to which it is sent once
+    for (int to : s_.graph.successors(stage)) {
+      ashlar::tick const used = of(k, to, pass_kind::forward).end;
+      if (device(k, to) == device(k, stage)) {
+        read = std::max(read, used);
+        continue;
+      }
+      life const sent = transfer(forward.end, false, k, stage, to);
+      auto const [at, is_first] = received.insert({device(k, to), {sent.begin, used}});
+      at->second.end = std::max(at->second.end, used);
+      if (is_first) read = std::max(read, sent.end);
+    }
     if (!s_.graph.successors(stage).empty()) add(k, stage, slot_kind::activation, forward.begin, read);
-    for (int from : s_.graph.predecessors(stage))
-      if (device(k, from) != device(k, stage))
-        add(k, stage, slot_kind::activation,
-            transfer(of(k, from, pass_kind::forward).end, false, k, from, stage).begin, forward.end);
+    for (auto const& [device, l] : received)
+      alive_[static_cast<std::size_t>(device)][static_cast<std::size_t>(slot_kind::activation)]
+          .push_back(l);
     if (s_.trains)
       add_backward(k, stage);
     else

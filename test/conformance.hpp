@@ -103,9 +103,8 @@ void conforms(Run run) {
     run(sample.program, network);
     for (int stage = 0; stage < sample.program.stage_count(); ++stage)
       CHECK(network.reductions(stage)
-            == (sample.program.trains
-                    ? static_cast<int>(ashlar::replicas(sample.program.where, stage).size())
-                    : 0));
+            == (sample.program.trains ? static_cast<int>(sample.program.groups.holders(stage).size())
+                                      : 0));
     CHECK(network.take() == expected);
   }
 }

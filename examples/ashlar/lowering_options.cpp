@@ -27,7 +27,7 @@ void add_lowering_options(CLI::App& command, lowering_options& o) {
   add_choice<optimizer_step>(command, "--optimizer-step", o.rest.step,
                              {{"none", optimizer_step::none},
                               {"at-end", optimizer_step::at_end},
-                              {"after-statistics", optimizer_step::after_statistics}},
+                              {"after-norm", optimizer_step::after_norm}},
                              "whether the program ends with it, and with the gradients' norm before it "
                              "(default: none)");
   add_number(command, "--weight-buffers", o.weight_buffers,

@@ -151,6 +151,8 @@ class worker {
       case ashlar::slot_kind::weight:
       case ashlar::slot_kind::gradient_shard:
         return at(stage).weights.size() * sizeof(Scalar);
+      case ashlar::slot_kind::scalar:
+        break;
     }
     return 0;
   }

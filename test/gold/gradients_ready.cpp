@@ -26,7 +26,7 @@ std::vector<tick> ready_before_end(schedule const& s) {
       }
   // What lowering reduces by.
   for (event const& e : events_in_order(s))
-    if (e.is_reduction()) CHECK(makespan(s) - e.time == ready[static_cast<std::size_t>(e.what.stage)]);
+    if (e.is_reduction()) CHECK(makespan(s) - e.time == ready[static_cast<std::size_t>(e.group)]);
   return ready;
 }
 

@@ -96,7 +96,7 @@ TEST_CASE("weights that are kept for a step are gathered once, gradients that ar
     schedule const s = schedule_of(g);
     std::vector<int> chunks_here;
     for (int d = 0; d < s.device_count(); ++d)
-      chunks_here.push_back(static_cast<int>(chunks_of(s.where, d).size()));
+      chunks_here.push_back(static_cast<int>(stages_on(s.where, d).size()));
     program const state = lower(s, {.data_ranks = 2, .sharding = sharding_level::optimizer});
     program const gradients = lower(s, {.data_ranks = 2, .sharding = sharding_level::gradients});
     for (program const* p : {&state, &gradients}) {
@@ -144,7 +144,7 @@ TEST_CASE("an eager reduction stands behind its last weight pass, ahead of what 
     program const p = lower(s, {.data_ranks = 2});
     std::vector<tick> ready(static_cast<std::size_t>(s.stage_count()), 0);
     for (event const& e : events_in_order(s))
-      if (e.is_reduction()) ready[static_cast<std::size_t>(e.what.stage)] = e.time;
+      if (e.is_reduction()) ready[static_cast<std::size_t>(e.group)] = e.time;
     for (int d = 0; d < p.device_count(); ++d) {
       std::size_t passes = 0;
       auto const& order = s.order[static_cast<std::size_t>(d)];

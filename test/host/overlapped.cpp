@@ -60,6 +60,7 @@ struct notes {
   void send(instruction const&, message, buffer) {}
   void receive(instruction const&, message, buffer) {}
   void reduce(instruction const&, buffer) {}
+  void clear(instruction const&, buffer) {}
 };
 static_assert(transport<notes>);
 

@@ -72,7 +72,7 @@ TEST_CASE("host: ranks give the bits of the sequential reference, step after ste
                                            .reduction = when,
                                            .sharding = level,
                                            .weight_buffers = 1 + static_cast<int>(seed % 2),
-                                           .step = optimizer_step::after_statistics});
+                                           .step = optimizer_step::after_norm});
           team reference(p), threads(p);
           threads.spoil();
           threads.delay(seed++);
@@ -87,7 +87,7 @@ TEST_CASE("host: ranks give the bits of the sequential reference, step after ste
               CHECK(threads.weights(stage) == reference.weights(stage));
               for (test::sharded_network* w : threads.workers()) {
                 CHECK(w->steps(stage) == step);
-                CHECK(w->calls(stage) == step * static_cast<int>(replicas(p.where, stage).size()));
+                CHECK(w->calls(stage) == step * static_cast<int>(p.groups.holders(stage).size()));
               }
             }
             CHECK(threads.workers()[0]->norm() == reference.workers()[0]->norm());

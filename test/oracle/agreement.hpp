@@ -24,19 +24,21 @@ inline std::string written_out(program const& p) {
   for (int d = 0; d < p.device_count(); ++d) {
     int index = 0;
     for (instruction const& i : p.view().stream(d)) {
-      static constexpr char const *codes[] = {"compute", "send",    "receive",    "reduce",  "gather",
-                                              "release", "scatter", "statistics", "optimize"},
+      static constexpr char const *codes[] = {"compute",    "send",    "receive",        "all-reduce",
+                                              "all-gather", "release", "reduce-scatter", "clear",
+                                              "measure",    "optimize"},
                                   *uses[] = {"r", "w", "a", "s"};
       out << "  " << d << '[' << index++ << "] lane " << i.lane << ' ' << codes[static_cast<int>(i.code)]
           << ' ' << "FRBIWx"[static_cast<int>(i.what.kind)] << " stage " << i.what.stage
-          << " micro-batch " << i.what.micro_batch << " to " << i.to << " peer " << i.peer
+          << " micro-batch " << i.what.micro_batch << " to " << i.to << " peer " << i.peer << " group "
+          << i.group << " subject " << static_cast<int>(i.subject)
           << (i.overlaps_next ? " with next :" : " :");
       for (operand const& o : p.view().operands_of(i))
         out << ' ' << uses[static_cast<int>(o.how)] << o.slot;
       out << '\n';
     }
     out << "  slots of " << d << ':';
-    for (slot_kind k : p.view().slots_of(d)) out << ' ' << "agcsxGWS"[static_cast<int>(k)];
+    for (slot_kind k : p.view().slots_of(d)) out << ' ' << "agcsxGWSn"[static_cast<int>(k)];
     out << '\n';
   }
   return out.str();

@@ -100,7 +100,8 @@ TEST_CASE("a weight gradient has one accumulator") {
   d.stream(0)[find(d, 0, opcode::compute, backward(0, 1))].operands.back().slot = fresh;
   judge(d, rule::slot_holds_what_is_read);
   for (line& l : d.stream(0))
-    if (!l.operands.empty() && l.operands.back().how == access::accumulate)
+    if (l.what.code == opcode::clear || l.what.code == opcode::all_reduce
+        || (l.what.code == opcode::compute && gives_weight_gradient(l.what.what.kind)))
       l.operands.back().slot = fresh;
   judge(d, rule::none);
 }
@@ -155,7 +156,7 @@ TEST_CASE("replicas that scatter and reduce in different orders") {
                 {.data_ranks = 2,
                  .reduction = gradient_reduction::at_end,
                  .sharding = sharding_level::full,
-                 .step = optimizer_step::after_statistics}));
+                 .step = optimizer_step::after_norm}));
   judge(d, rule::none);
   auto& stream = d.stream(0);
   auto const reduces = [](line const& l) { return l.what.code == opcode::all_reduce; };
@@ -165,7 +166,7 @@ TEST_CASE("replicas that scatter and reduce in different orders") {
   CHECK(is_wait_cycle(d.assemble(), find_wait_cycle(d.assemble())));
 }
 
-TEST_CASE("a stage's weights are in one buffer at a time, and a stage is known by its replica") {
+TEST_CASE("a stage's weights are in one buffer at a time, and belong to a group that the device holds") {
   using namespace ashlar;
   draft const right(lower(catalog::find("1f1b")->make({devices{1}, micro_batches{2}}),
                           {.data_ranks = 2, .sharding = sharding_level::full}));
@@ -183,7 +184,7 @@ TEST_CASE("a stage's weights are in one buffer at a time, and a stage is known b
     if (weights(*l) || l->what.code == opcode::compute)
       for (operand& o : l->operands)
         if (d.slots(0)[static_cast<std::size_t>(o.slot)] == slot_kind::weight) o.slot = fresh;
-  line gather = stream.front();
+  line gather = *std::find_if(stream.begin(), stream.end(), weights);
   REQUIRE(gather.what.code == opcode::all_gather);
   line release = gather;
   release.what.code = opcode::release;
@@ -203,6 +204,6 @@ TEST_CASE("a stage's weights are in one buffer at a time, and a stage is known b
   judge(d, rule::gathered_weights_are_used);
 
   d = right;
-  d.stream(0).front().what.peer = 1;
-  judge(d, rule::every_pass_is_known);
+  std::find_if(d.stream(0).begin(), d.stream(0).end(), weights)->what.group = 1;
+  judge(d, rule::group_is_held_where_it_is_named);
 }

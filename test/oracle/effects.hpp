@@ -15,14 +15,12 @@ class effects {
     for (std::size_t o = 0; o < s.operands.size() && wrong == nullptr; ++o)
       wrong = use(now, s, s.arguments[o], now.slots[all_.slot(s, o)]);
     if (wrong == nullptr && s.what.code == opcode::reduce_scatter) wrong = scatter(now, s);
-    if (wrong == nullptr && s.what.code == opcode::statistics) wrong = measure(now, s);
     return wrong;
   }
 
-  // The value itself goes from slot to slot; an activation arrives as the copy for the next stage.
+  // The value itself goes from slot to slot.
   char const* deliver(state const& before, state& now, step const& from, step const& to) const {
-    tag arrives = before.slots[all_.slot(from, 0)].value;
-    if (arrives.kind == slot_kind::activation) arrives.to = from.what.to;
+    tag const arrives = before.slots[all_.slot(from, 0)].value;
     if (arrives != to.arguments[0].value) return "receives another value";
     now.slots[all_.slot(to, 0)].value = arrives;
     return nullptr;
@@ -32,18 +30,24 @@ class effects {
     for (content const& c : now.slots)
       if (c.bits != 0 && c.value.kind == slot_kind::weight)
         return "gathered weights are not given up";
-      else if (c.bits != 0 && c.value.kind != slot_kind::weight_gradient
-               && c.value.kind != slot_kind::gradient_shard)
+      else if (is_gradient(c.value.kind) && c.bits == cleared)
+        return "cleared for nothing";
+      else if (c.bits != 0 && !is_gradient(c.value.kind) && c.value.kind != slot_kind::scalar)
         return "a value is left unread";
     return nullptr;
   }
 
  private:
+  static bool is_gradient(slot_kind kind) {
+    return kind == slot_kind::weight_gradient || kind == slot_kind::gradient_shard;
+  }
+
   char const* use(state const& now, step const& s, argument const& a, content& c) const {
     if (a.value.kind == slot_kind::weight) return use_weights(now, s, a, c);
+    if (a.value.kind == slot_kind::scalar) return use_scalar(a, c);
+    if (is_gradient(a.value.kind)) return use_gradient(now, s, a, c);
     switch (a.how) {
       case access::read:
-        if (s.what.code == opcode::statistics) return nullptr;  // looked at together
         if (c.value != a.value) return "reads another value";
         if ((c.bits & a.bits) == 0) return "reads what it has read before";
         c.bits &= ~a.bits;
@@ -54,7 +58,7 @@ class effects {
         c = {a.bits == 0 ? tag{} : a.value, a.bits};
         return nullptr;
       case access::accumulate:
-        return add(s, a, c);
+        break;
     }
     return "uses a slot in an unknown way";
   }
@@ -78,43 +82,52 @@ class effects {
     return nullptr;
   }
 
-  char const* add(step const& s, argument const& a, content& c) const {
-    if (s.what.code == opcode::optimize) {
-      if (c.value != a.value || (c.bits & reduced) == 0) return "steps before its gradient is reduced";
-      if ((c.bits & stepped) != 0) return "steps twice";
-      c.bits |= stepped;
+  char const* use_scalar(argument const& a, content& c) const {
+    if (a.how == access::write) {
+      if (c.bits != 0) return "measures twice";
+      c = {a.value, a.bits};
+    } else if (c.value != a.value || c.bits != (a.how == access::read ? sum : part)) {
+      return "a norm that is not there, or is there already";
+    } else {
+      c.bits = sum;
+    }
+    return nullptr;
+  }
+
+  char const* use_gradient(state const& now, step const& s, argument const& a, content& c) const {
+    unsigned const inside = c.bits & ~(reduced | stepped | cleared);
+    if (a.how == access::write) {  // zeros
+      for (std::size_t i = all_.first_slot(s.node); i < all_.first_slot(s.node + 1); ++i)
+        if (now.slots[i].value == a.value && now.slots[i].bits != 0) return "clears a gradient twice";
+      if (c.bits != 0) return "clears over another gradient";
+      c = {a.value, cleared};
       return nullptr;
     }
-    if (c.bits == 0) c.value = a.value;  // zeros
-    if (c.value != a.value) return "adds to another gradient";
+    if (c.value != a.value || (c.bits & cleared) == 0) return "a gradient that is not there";
+    if (a.how == access::read) {
+      if (s.what.code == opcode::reduce_scatter) return nullptr;  // looked at with its shard
+      if ((c.bits & reduced) == 0) return "uses a gradient before it is reduced";
+      if ((c.bits & stepped) != 0) return "uses a gradient that is used up";
+      c.bits |= a.bits;
+      return nullptr;
+    }
     if ((c.bits & (a.bits | reduced)) != 0) return "adds too late or twice";
     c.bits |= a.bits;
     if (s.what.code != opcode::all_reduce) return nullptr;
-    if (c.bits != all_.meant().contributions(all_.device_of(s), a.value.stage))
+    if (inside != all_.meant().contributions(all_.device_of(s), a.value.stage))
       return "reduces an incomplete gradient";
     c.bits |= reduced;
     return nullptr;
   }
 
-  // What is in the buffer goes into the shard, and leaves zeros.
+  // What is in the buffer goes into the shard.
   char const* scatter(state& now, step const& s) const {
-    content &part = now.slots[all_.slot(s, 0)], &shard = now.slots[all_.slot(s, 1)];
-    if (part.bits == 0) return "scatters nothing";
-    if ((part.bits & shard.bits) != 0) return "scatters what is in the shard";
-    shard.bits |= part.bits;
-    part = {};
-    return nullptr;
-  }
-
-  // Every gradient of the device once, each complete and not yet used up.
-  char const* measure(state const& now, step const& s) const {
-    std::set<int> seen;
-    for (std::size_t o = 0; o < s.operands.size(); ++o) {
-      content const& c = now.slots[all_.slot(s, o)];
-      if ((c.bits & reduced) == 0) return "statistics of a gradient that is not reduced";
-      if ((c.bits & stepped) != 0) return "statistics of a gradient that is used up";
-      if (!seen.insert(c.value.stage).second) return "statistics see a gradient twice";
-    }
+    content &whole = now.slots[all_.slot(s, 0)], &shard = now.slots[all_.slot(s, 1)];
+    unsigned const inside = whole.bits & ~cleared;
+    if (inside == 0) return "scatters nothing";
+    if ((inside & shard.bits) != 0) return "scatters what is in the shard";
+    shard.bits |= inside;
+    whole = {};
     return nullptr;
   }
 

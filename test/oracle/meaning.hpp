@@ -28,11 +28,13 @@ class meaning {
   explicit meaning(program const& p)
       : p_(p),
         passes_(static_cast<std::size_t>(pass_kinds * p.stage_count() * p.micro_batch_count()), 0) {
+    for (int s = 0; s < p.stage_count(); ++s) groups_.push_back({s});
+    for (std::vector<int> const& shared : p.groups.shared()) groups_.push_back(shared);
     for (int d = 0; d < p.device_count(); ++d)
       for (instruction const& i : p.view().stream(d)) {
-        if (i.code == opcode::all_reduce) reduced_.insert({d, i.what.stage});
-        if (i.code == opcode::optimize) stepped_.insert({d, i.what.stage});
-        if (i.code == opcode::statistics) measured_.insert(d);
+        if (i.code == opcode::all_reduce) reduced_.insert({d, i.group});
+        if (i.code == opcode::optimize) stepped_.insert({d, i.group});
+        if (i.code == opcode::measure) measured_.insert(d);
         if (i.code != opcode::compute || i.what.kind == pass_kind::work) continue;
         if (!exists(i.what) || device_of(i.what.micro_batch, i.what.stage) != d) {
           misplaced_ = true;
@@ -60,13 +62,26 @@ class meaning {
   }
 
   bool is_sharded() const { return p_.sharding != ashlar::sharding_level::none; }
-  // The stages of a device.
-  std::vector<int> stages_on(int device) const {
+  // Parameter groups: what each stage has for itself, then what some have in common.
+  int groups() const { return static_cast<int>(groups_.size()); }
+  // The devices that hold a group, by stage, then by route: the order of summation. All devices for the
+  // number after the last.
+  std::vector<int> holders(int group) const {
     std::vector<int> found;
-    for (int s = 0; s < p_.stage_count(); ++s)
-      if (replica(s, device) >= 0) found.push_back(s);
+    if (group == groups())
+      for (int d = 0; d < p_.device_count(); ++d) found.push_back(d);
+    else
+      for (int s : groups_[static_cast<std::size_t>(group)])
+        for (int d : devices_of(s))
+          if (std::find(found.begin(), found.end(), d) == found.end()) found.push_back(d);
     return found;
   }
+  bool holds(int device, int group) const {
+    std::vector<int> const all = holders(group);
+    return std::find(all.begin(), all.end(), device) != all.end();
+  }
+  // Only what a stage has for itself lies in shards.
+  bool is_sharded(int group) const { return is_sharded() && group < p_.stage_count(); }
 
   // Each pass once on its device, each stage reduced once on each of its devices and stepped once where
   // the program steps. For inference no backward and none of these.
@@ -87,22 +102,33 @@ class meaning {
           return false;
       }
     std::multiset<std::tuple<int, int>> reductions, steps;
-    std::multiset<int> statistics;
+    std::multiset<int> measurements;
     for (int d = 0; d < p_.device_count() && p_.trains; ++d) {
-      if (p_.step == ashlar::optimizer_step::after_statistics) statistics.insert(d);
-      for (int s : stages_on(d)) {
-        reductions.insert({d, s});
-        if (p_.step != ashlar::optimizer_step::none) steps.insert({d, s});
+      if (p_.step == ashlar::optimizer_step::after_norm) {
+        measurements.insert(d);
+        reductions.insert({d, groups()});
       }
+      for (int g = 0; g < groups(); ++g)
+        if (holds(d, g)) {
+          reductions.insert({d, g});
+          if (p_.step != ashlar::optimizer_step::none) steps.insert({d, g});
+        }
     }
-    return reductions == reduced_ && steps == stepped_ && statistics == measured_;
+    return reductions == reduced_ && steps == stepped_ && measurements == measured_;
   }
 
-  // The micro-batches that a device adds to a stage's weight gradient, a bit each.
-  unsigned contributions(int device, int stage) const {
+  // What a stage's micro-batch adds to the gradient of a group, a bit each.
+  unsigned contribution(int group, int stage, int micro_batch) const {
+    std::vector<int> const& stages = groups_[static_cast<std::size_t>(group)];
+    auto const at = std::find(stages.begin(), stages.end(), stage) - stages.begin();
+    return 1U << (at * p_.micro_batch_count() + micro_batch);
+  }
+  // All that a device adds.
+  unsigned contributions(int device, int group) const {
     unsigned bits = 0;
-    for (int k = 0; k < p_.micro_batch_count(); ++k)
-      if (device_of(k, stage) == device) bits |= 1U << k;
+    for (int s : groups_[static_cast<std::size_t>(group)])
+      for (int k = 0; k < p_.micro_batch_count(); ++k)
+        if (device_of(k, s) == device) bits |= contribution(group, s, k);
     return bits;
   }
 
@@ -111,13 +137,8 @@ class meaning {
   std::optional<std::vector<argument>> arguments(instruction const& i, int device) const {
     pass const what = i.what;
     int const s = what.stage, k = what.micro_batch;
-    if (i.code == opcode::statistics)
-      return std::vector<argument>(stages_on(device).size(),
-                                   {access::read, {whole_gradient(), -1, -1, -1}, 0});
-    if (i.code != opcode::compute && i.code != opcode::send && i.code != opcode::receive) {
-      if (s < 0 || s >= p_.stage_count() || i.peer < 0 || replica(s, device) != i.peer) return {};
-      return of_collective(i.code, s);
-    }
+    if (i.code != opcode::compute && i.code != opcode::send && i.code != opcode::receive)
+      return of_shared(i, device);
     if (what.kind == pass_kind::work)
       return i.code == opcode::compute ? std::optional{std::vector<argument>{}} : std::nullopt;
     if (!exists(what)) return {};
@@ -131,6 +152,7 @@ class meaning {
     if (!forward && what.kind != pass_kind::backward && what.kind != pass_kind::backward_input)
       return {};
     if (!joined(forward ? s : i.to, forward ? i.to : s)) return {};
+    if (forward && first_at(k, s, device_of(k, i.to)) != i.to) return {};
     bool const sends = i.code == opcode::send;
     if (device_of(k, sends ? s : i.to) != device || device_of(k, sends ? i.to : s) != i.peer
         || i.peer == device)
@@ -138,7 +160,7 @@ class meaning {
     if (!forward)
       return {{{sends ? access::read : access::write, {slot_kind::gradient, s, k, i.to}, 1}}};
     if (sends) return {{{access::read, {slot_kind::activation, s, k, -1}, next_bit(s, i.to)}}};
-    return {{{access::write, {slot_kind::activation, s, k, i.to}, 1}}};
+    return {{{access::write, {slot_kind::activation, s, k, -1}, needed_on(k, s, device)}}};
   }
 
  private:
@@ -159,28 +181,78 @@ class meaning {
     return passes_[number(kind, what.stage, what.micro_batch)] > 0;
   }
 
-  // A device's number among the devices of a stage, -1 if it is none of them.
-  int replica(int stage, int device) const {
-    std::vector<int> const all = devices_of(stage);
-    auto const found = std::find(all.begin(), all.end(), device);
-    return found == all.end() ? -1 : static_cast<int>(found - all.begin());
+  // The first of the stages on a device that need an activation: it is sent there for all of them.
+  int first_at(int micro_batch, int stage, int device) const {
+    for (int to : p_.graph.successors(stage))
+      if (device_of(micro_batch, to) == device) return to;
+    return -1;
   }
-  // Where a stage's gradient is when it is complete.
-  slot_kind whole_gradient() const {
-    return is_sharded() ? slot_kind::gradient_shard : slot_kind::weight_gradient;
+  // The stages on a device that need it, a bit each.
+  unsigned needed_on(int micro_batch, int stage, int device) const {
+    unsigned bits = 0;
+    for (int to : p_.graph.successors(stage))
+      if (device_of(micro_batch, to) == device) bits |= next_bit(stage, to);
+    return bits;
+  }
+  // On its own device: those that need it there, and of those on another device the first.
+  unsigned needed_from(int micro_batch, int stage, int device) const {
+    unsigned bits = needed_on(micro_batch, stage, device);
+    for (int d = 0; d < p_.device_count(); ++d)
+      if (int const to = first_at(micro_batch, stage, d); d != device && to >= 0)
+        bits |= next_bit(stage, to);
+    return bits;
   }
 
-  std::optional<std::vector<argument>> of_collective(opcode code, int stage) const {
-    argument const weights{access::write, {slot_kind::weight, stage, -1, -1}, resident},
-        given_up{access::scratch, weights.value, resident | used},
-        part{access::accumulate, {slot_kind::weight_gradient, stage, -1, -1}, 0},
-        shard{access::accumulate, {slot_kind::gradient_shard, stage, -1, -1}, 0};
-    if (code == opcode::all_reduce || code == opcode::optimize)
-      return std::vector<argument>{is_sharded() ? shard : part};
-    if (!is_sharded()) return {};
-    if (code == opcode::all_gather) return std::vector<argument>{weights};
-    if (code == opcode::release) return std::vector<argument>{given_up};
-    return std::vector<argument>{part, shard};
+  tag whole_gradient(int group) const {
+    return {is_sharded(group) ? slot_kind::gradient_shard : slot_kind::weight_gradient, group, -1, -1};
+  }
+
+  std::optional<std::vector<argument>> of_shared(instruction const& i, int device) const {
+    tag const scalar{slot_kind::scalar, 0, -1, -1};
+    bool const of_all = i.group == groups();
+    if (of_all != (i.subject == slot_kind::scalar)) return {};
+    if (i.group < 0 || i.group > groups() || !holds(device, i.group)) return {};
+    // It is labelled with the first stage of its group.
+    if (i.what.stage != (of_all ? 0 : groups_[static_cast<std::size_t>(i.group)][0])) return {};
+    if (of_all) {
+      std::vector<argument> list;
+      if (i.code == opcode::all_reduce) list.push_back({access::accumulate, scalar, sum});
+      if (i.code != opcode::measure) return list.empty() ? std::nullopt : std::optional{list};
+      for (int g = 0; g < groups(); ++g)  // each gradient is measured by its first holder
+        if (holders(g)[0] == device) list.push_back({access::read, whole_gradient(g), reduced});
+      list.push_back({access::write, scalar, part});
+      return list;
+    }
+    argument const weights{access::write, {slot_kind::weight, i.group, -1, -1}, resident},
+        given_up{access::scratch, weights.value, resident | used};
+    tag const gradient{slot_kind::weight_gradient, i.group, -1, -1};
+    switch (i.code) {
+      case opcode::all_reduce:
+        if (i.subject != whole_gradient(i.group).kind) return {};
+        return {{{access::accumulate, whole_gradient(i.group), 0}}};
+      case opcode::clear:
+        if (i.subject != slot_kind::weight_gradient
+            && (!is_sharded(i.group) || i.subject != slot_kind::gradient_shard))
+          return {};
+        return {{{access::write, {i.subject, i.group, -1, -1}, cleared}}};
+      case opcode::optimize: {
+        std::vector<argument> list{{access::read, whole_gradient(i.group), stepped}};
+        if (p_.step == ashlar::optimizer_step::after_norm) list.push_back({access::read, scalar, sum});
+        return list;
+      }
+      case opcode::all_gather:
+        if (!is_sharded(i.group)) return {};
+        return {{weights}};
+      case opcode::release:
+        if (!is_sharded(i.group)) return {};
+        return {{given_up}};
+      case opcode::reduce_scatter:
+        if (!is_sharded(i.group)) return {};
+        return {{{access::read, gradient, 0},
+                 {access::accumulate, {slot_kind::gradient_shard, i.group, -1, -1}, 0}}};
+      default:
+        return {};
+    }
   }
 
   std::vector<argument> of_pass(pass what, int device) const {
@@ -190,19 +262,22 @@ class meaning {
     unsigned const stash_readers = !p_.trains ? 0 : runs(pass_kind::backward_weight, what) ? 3 : 1;
     access const keeps = stash_readers == 0 ? access::scratch : access::write;
     tag const stash{slot_kind::stash, s, k, -1}, checkpoint{slot_kind::checkpoint, s, k, -1},
-        weight_stash{slot_kind::weight_stash, s, k, -1}, weights{slot_kind::weight_gradient, s, -1, -1};
+        weight_stash{slot_kind::weight_stash, s, k, -1};
     std::vector<argument> list;
     list.reserve(8);
+    auto const accumulate = [&] {
+      for (int g = 0; g < groups(); ++g)
+        if (std::vector<int> const& all = groups_[static_cast<std::size_t>(g)];
+            std::find(all.begin(), all.end(), s) != all.end())
+          list.push_back(
+              {access::accumulate, {slot_kind::weight_gradient, g, -1, -1}, contribution(g, s, k)});
+    };
     switch (what.kind) {
       case pass_kind::forward:
-        for (int before : p_.graph.predecessors(s)) {
-          bool const here = device_of(k, before) == device;
-          list.push_back({access::read,
-                          {slot_kind::activation, before, k, here ? -1 : s},
-                          here ? next_bit(before, s) : 1});
-        }
-        if (auto const next = p_.graph.successors(s).size(); next > 0)
-          list.push_back({access::write, {slot_kind::activation, s, k, -1}, (1U << next) - 1});
+        for (int before : p_.graph.predecessors(s))
+          list.push_back({access::read, {slot_kind::activation, before, k, -1}, next_bit(before, s)});
+        if (!p_.graph.successors(s).empty())
+          list.push_back({access::write, {slot_kind::activation, s, k, -1}, needed_from(k, s, device)});
         if (again) list.push_back({access::write, checkpoint, 1});
         list.push_back({again ? access::scratch : keeps, stash, again ? 0 : stash_readers});
         break;
@@ -219,13 +294,13 @@ class meaning {
         for (int before : p_.graph.predecessors(s))
           list.push_back({access::write, {slot_kind::gradient, s, k, before}, 1});
         list.push_back({fused ? access::scratch : access::write, weight_stash, fused ? 0U : 1U});
-        if (fused) list.push_back({access::accumulate, weights, 1U << k});
+        if (fused) accumulate();
         break;
       }
       case pass_kind::backward_weight:
         list.push_back({access::read, stash, 2});
         list.push_back({access::read, weight_stash, 1});
-        list.push_back({access::accumulate, weights, 1U << k});
+        accumulate();
         break;
       case pass_kind::work:
         break;
@@ -235,8 +310,9 @@ class meaning {
 
   program const& p_;
   std::vector<int> passes_;                                // how often each, by number()
-  std::multiset<std::tuple<int, int>> reduced_, stepped_;  // device, stage
-  std::multiset<int> measured_;                            // devices that take statistics
+  std::vector<std::vector<int>> groups_;                   // stages
+  std::multiset<std::tuple<int, int>> reduced_, stepped_;  // device, group
+  std::multiset<int> measured_;                            // devices
   bool misplaced_ = false;
 };
 

@@ -82,11 +82,19 @@ TEST_CASE("overlapped pairs") {
   compare(all, 2, 800, 5'000'000);
 }
 
+TEST_CASE("parameters in common: other changes") {
+  std::vector<sample> const all = tied();
+  tallies const one = compare(all, 1, 1000, 8'000'000);
+  auto const& named = one[static_cast<std::size_t>(mutation::change_group)];
+  CHECK((named.accepted > 0 && named.rejected > 0));
+  compare(all, 2, 400, 9'000'000);
+}
+
 TEST_CASE("what ranks share: other changes") {
   std::vector<sample> const all = shared();
   tallies const one = compare(all, 1, 400, 6'000'000);
-  for (auto kind : {mutation::change_stage, mutation::change_peer, mutation::move_within_stream,
-                    mutation::reduce_earlier}) {
+  CHECK(one[static_cast<std::size_t>(mutation::change_stage)].accepted == 0);
+  for (auto kind : {mutation::change_peer, mutation::move_within_stream, mutation::reduce_earlier}) {
     auto const& of = one[static_cast<std::size_t>(kind)];
     CHECK_MESSAGE((of.accepted > 0 && of.rejected > 0), std::string(name_of(kind)));
   }

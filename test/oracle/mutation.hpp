@@ -37,8 +37,10 @@ enum class mutation : unsigned char {
   give_value_a_new_slot,
   give_operand_a_new_slot,
   change_pairing,
+  change_group,
+  change_subject,
 };
-inline constexpr int mutations = 24;
+inline constexpr int mutations = 26;
 
 inline char const* name_of(mutation m) {
   static constexpr char const* names[mutations] = {"swap neighbours",
@@ -64,7 +66,9 @@ inline char const* name_of(mutation m) {
                                                    "rename slots",
                                                    "give value a new slot",
                                                    "give operand a new slot",
-                                                   "change pairing"};
+                                                   "change pairing",
+                                                   "change group",
+                                                   "change subject"};
   return names[static_cast<int>(m)];
 }
 
@@ -196,6 +200,14 @@ class draft {
       case mutation::change_pairing:
         l.what.overlaps_next = !l.what.overlaps_next;
         return true;
+      case mutation::change_group:
+        return change(l.what.group, -1, base_.groups.count() + 2);
+      case mutation::change_subject: {
+        int subject = static_cast<int>(l.what.subject);
+        bool const changed = change(subject, 0, ashlar::slot_kinds);
+        l.what.subject = static_cast<ashlar::slot_kind>(subject);
+        return changed;
+      }
     }
     return false;
   }
@@ -240,9 +252,8 @@ class draft {
     return o.slot != old;
   }
   bool swap_transfers(line& a, line& b) {
-    if (a.what.code == ashlar::opcode::compute || a.what.code == ashlar::opcode::all_reduce
-        || a.what.code != b.what.code || a.what.peer != b.what.peer || &a == &b)
-      return false;
+    bool const moves = a.what.code == ashlar::opcode::send || a.what.code == ashlar::opcode::receive;
+    if (!moves || a.what.code != b.what.code || a.what.peer != b.what.peer || &a == &b) return false;
     line *mine = nullptr, *yours = nullptr;
     for (line& l : streams_[static_cast<std::size_t>(a.what.peer)]) {
       if (l.what.code == a.what.code || l.what.peer != static_cast<int>(device_)) continue;
@@ -275,7 +286,7 @@ class draft {
     for (std::size_t i = from + 1; i < stream.size(); ++i)
       for (ashlar::operand& later : stream[i].operands) {
         if (later.slot != old) continue;
-        if (later.how != ashlar::access::read) return true;
+        if (later.how == ashlar::access::write || later.how == ashlar::access::scratch) return true;
         later.slot = fresh;
       }
     return true;

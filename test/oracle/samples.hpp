@@ -122,8 +122,7 @@ inline std::vector<sample> shared() {
                        sharding_level::full})
       for (auto when : {gradient_reduction::at_end, gradient_reduction::eager,
                         gradient_reduction::eager_middle_last})
-        for (auto step :
-             {optimizer_step::none, optimizer_step::at_end, optimizer_step::after_statistics}) {
+        for (auto step : {optimizer_step::none, optimizer_step::at_end, optimizer_step::after_norm}) {
           int const buffers = 1 + static_cast<int>(step) % 2;
           all.push_back({name + ", level " + std::to_string(static_cast<int>(level)) + ", reduced "
                              + std::to_string(static_cast<int>(when)) + ", step "
@@ -135,6 +134,26 @@ inline std::vector<sample> shared() {
                                    .prefetch = static_cast<int>(when),
                                    .step = step})});
         }
+  return all;
+}
+
+// Parameters that two stages have in common: on two devices, on one, with replicas; sharded and not.
+inline std::vector<sample> tied() {
+  using namespace ashlar;
+  std::vector<std::pair<std::string, schedule>> schedules;
+  for (char const* name : {"1f1b", "zb-h1", "v-half"})
+    schedules.push_back({name, catalog::find(name)->make({devices{2}, micro_batches{2}})});
+  block const one = spread(catalog::one_f_one_b(devices{2}), 2);
+  schedules.push_back({"two ways", overlay(one, mirror(one)) | repeat(micro_batches{2}) | squeeze()});
+  std::vector<sample> all;
+  for (auto const& [name, s] : schedules)
+    for (auto level : {sharding_level::none, sharding_level::full})
+      for (auto step : {optimizer_step::none, optimizer_step::after_norm})
+        all.push_back({name + ", tied, level " + std::to_string(static_cast<int>(level)),
+                       lower(s, {.data_ranks = level == sharding_level::none ? 1 : 2,
+                                 .sharding = level,
+                                 .step = step,
+                                 .shared_parameters = {{0, s.stage_count() - 1}}})});
   return all;
 }
 

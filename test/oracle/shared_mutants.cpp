@@ -11,7 +11,7 @@ namespace {
 
 using namespace oracle;
 
-constexpr std::size_t opcodes = 9;
+constexpr std::size_t opcodes = 10;
 
 struct verdicts {
   std::array<int, opcodes> accepted{}, rejected{};  // by what is changed
@@ -84,9 +84,9 @@ TEST_CASE("what ranks share: neighbours change places") {
   });
   for (std::size_t code = 0; code < opcodes; ++code) {
     CAPTURE(code);
-    // Statistics need what is before them and are needed by what is behind; steps are independent.
+    // A measurement is needed by the sum after it; steps are independent.
     if (static_cast<opcode>(code) != opcode::optimize) CHECK(found.rejected[code] > 0);
-    if (static_cast<opcode>(code) != opcode::statistics) CHECK(found.accepted[code] > 0);
+    if (static_cast<opcode>(code) != opcode::measure) CHECK(found.accepted[code] > 0);
   }
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("what ranks share: each instruction first and last of its stream") {
       stream.insert(first ? stream.begin() : stream.end(), l);
       return true;
     });
-    for (auto code : {opcode::compute, opcode::all_reduce, opcode::reduce_scatter, opcode::statistics})
+    for (auto code : {opcode::compute, opcode::all_reduce, opcode::reduce_scatter, opcode::measure})
       CHECK(found.rejected[static_cast<std::size_t>(code)] > 0);
   }
 }

@@ -19,7 +19,8 @@ using ashlar::pass_kinds;
 using ashlar::program;
 using ashlar::slot_kind;
 
-// Everything that tells one value from another. `to`: the stage that the value is for, -1 if for all.
+// Everything that tells one value from another; of what is shared, the group for a stage. `to`: the
+// stage that the value is for, -1 if for all.
 struct tag {
   slot_kind kind = slot_kind::activation;
   int stage = -1;
@@ -29,8 +30,11 @@ struct tag {
   friend bool operator==(tag const&, tag const&) = default;
 };
 
-// Of a gradient, beside its micro-batches: summed over the replicas, used by the optimizer.
-inline constexpr unsigned reduced = 1U << 31, stepped = 1U << 30;
+// Of a gradient, beside its micro-batches: summed over the holders, used by the optimizer, and it began
+// with zeros.
+inline constexpr unsigned reduced = 1U << 31, stepped = 1U << 30, cleared = 1U << 29;
+// Of a scalar: this device's part, the sum of all.
+inline constexpr unsigned part = 1, sum = 2;
 // Of weights: gathered, and some pass has used them since.
 inline constexpr unsigned resident = 1, used = 2;
 

@@ -2,8 +2,6 @@
 // wait for on its device, whom it must meet. And the faults that show without running.
 //
 // The notions that are rules rather than accidents of a run, each with its reason:
-//   - what belongs to a stage's weights names its replica's place in the order of the routes (gradients
-//     are summed in that order, so that a sequential run can give the same bits);
 //   - a queue takes only what it is for (a model is called by one thread a device; a communicator
 //     belongs to one queue);
 //   - operands come in the order of the instruction's arguments, on slots of their kind (the engine
@@ -106,17 +104,15 @@ class steps {
   // done alone.
   std::vector<int> meeting(step const& s) const {
     int const p = p_.device_count(), own = s.node % p, first = s.node - own;
-    bool const statistics = s.what.code == opcode::statistics,
-               reduces = s.what.code == opcode::all_reduce;
-    bool const scatters = s.what.code == opcode::reduce_scatter || s.what.code == opcode::all_gather;
     std::vector<int> devices{own}, nodes;
-    if (reduces) devices = meaning_.devices_of(s.what.what.stage);
-    if (statistics) {
-      devices.clear();
-      for (int d = 0; d < p; ++d) devices.push_back(d);
+    bool across = s.what.code == opcode::all_gather || s.what.code == opcode::reduce_scatter;
+    if (s.what.code == opcode::all_reduce) {
+      devices = meaning_.holders(s.what.group);
+      // A sum of shards stays inside a rank: each has the sum over all ranks of its own shard. Of whole
+      // gradients each rank has the same, and so of their norm.
+      across = s.what.subject == slot_kind::weight_gradient
+               || (s.what.subject == slot_kind::scalar && meaning_.is_sharded());
     }
-    // A reduction of shards stays inside a rank: each has the sum over all ranks of its own shard.
-    bool const across = statistics || scatters || (reduces && !meaning_.is_sharded());
     for (int rank = 0; rank < ranks_; ++rank)
       for (int d : devices)
         if (across || rank * p == first) nodes.push_back(rank * p + d);
@@ -124,8 +120,7 @@ class steps {
   }
   // Whether two steps are one event, provided that both are up.
   static bool meet(step const& a, step const& b) {
-    return a.what.code == b.what.code
-           && (a.what.code == opcode::statistics || a.what.what.stage == b.what.what.stage);
+    return a.what.code == b.what.code && a.what.group == b.what.group;
   }
 
   // Whether instruction `a` cannot end before `b` has ended or, at a meeting, come up. On one rank.
@@ -136,7 +131,7 @@ class steps {
       return index_b < index_a
              && (a.what.lane == b.what.lane || conflict(a, b)
                  || (a.what.overlaps_next && conflict(overlapped_with(a), b)));
-    if (a.what.code == opcode::all_reduce || a.what.code == opcode::statistics) return meet(a, b);
+    if (a.what.code == opcode::all_reduce) return meet(a, b);
     bool const opposite = (a.what.code == opcode::send && b.what.code == opcode::receive)
                           || (a.what.code == opcode::receive && b.what.code == opcode::send);
     return opposite && a.what.peer == device_b && b.what.peer == device_a && rank(a) == rank(b);
@@ -197,11 +192,21 @@ class steps {
   }
 
   int queue_for(instruction const& i) const {
-    if (i.code == opcode::compute || i.code == opcode::optimize) return 0;
-    if (i.code == opcode::send || i.code == opcode::receive)
-      return p_.lanes == ashlar::transfer_lanes::one ? 1 : 1 + i.peer;
-    if (i.code != opcode::all_reduce) return lanes_ - 1;  // that of statistics is of no stage
-    return meaning_.devices_of(i.what.stage).size() == 1 && p_.data_ranks == 1 ? 0 : lanes_ - 1;
+    switch (i.code) {
+      case opcode::compute:
+      case opcode::measure:
+      case opcode::optimize:
+        return 0;
+      case opcode::send:
+      case opcode::receive:
+        return p_.lanes == ashlar::transfer_lanes::one ? 1 : 1 + i.peer;
+      case opcode::clear:
+        return i.subject == slot_kind::gradient_shard ? lanes_ - 1 : 0;
+      case opcode::all_reduce:
+        return meaning_.holders(i.group).size() == 1 && p_.data_ranks == 1 ? 0 : lanes_ - 1;
+      default:
+        return lanes_ - 1;
+    }
   }
 
   // How many transfers between the same two devices in the same direction come before.

@@ -123,6 +123,8 @@ TEST_CASE("an instruction left out or doubled") {
       bool const again = i.what.kind == pass_kind::recompute;
       missing = again ? rule::slot_holds_what_is_read : rule::every_pass_is_present;
       doubled = rule::no_pass_is_doubled;
+    } else if (i.code == opcode::clear) {
+      missing = doubled = rule::gradient_starts_from_zero;
     } else if (i.code != opcode::all_reduce) {
       missing =
           i.code == opcode::send ? rule::every_receive_has_its_send : rule::every_send_has_its_receive;

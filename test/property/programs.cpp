@@ -71,7 +71,7 @@ TEST_CASE("the budget that a program needs is enough, one byte less is not") {
     CAPTURE(seed);
     INFO(words(b));
     program const p = lower(random_schedule(d, b));
-    auto const bytes = [](slot_kind kind, int stage) { return 1 + static_cast<int>(kind) + 7 * stage; };
+    auto const bytes = [](value_key const& v) { return 1 + static_cast<int>(v.kind) + 7 * v.of; };
     std::int64_t budget = 0;
     for (int grown = 0; grown < 100; ++grown) {
       diagnosis const found = check_memory_budget(p, bytes, budget);

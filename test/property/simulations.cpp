@@ -151,9 +151,8 @@ bool is_admissible(program const& p, timeline const& line) {
   };
   auto const meets = [&](std::size_t i, std::size_t j) {
     instruction const &a = p.instructions[i], &b = p.instructions[j];
-    if (a.code == opcode::compute) return i == j;
-    if (a.code == opcode::all_reduce)
-      return b.code == opcode::all_reduce && a.what.stage == b.what.stage;
+    if (a.code == opcode::compute || a.code == opcode::clear) return i == j;
+    if (a.code == opcode::all_reduce) return b.code == opcode::all_reduce && a.group == b.group;
     return (b.code == opcode::send || b.code == opcode::receive) && a.what == b.what && a.to == b.to
            && (i == j || (a.code != b.code && a.peer == device[j] && b.peer == device[i]));
   };

@@ -66,7 +66,7 @@ TEST_CASE("the block adds its interval") {
 
 TEST_CASE("a program's witnesses are shown as instructions") {
   program p = lower(one_f_one_b());
-  auto const first = static_cast<std::size_t>(p.stream_begin[1]);
+  auto const first = static_cast<std::size_t>(p.stream_begin[1]) + 1;
   std::swap(p.instructions[first], p.instructions[first + 1]);
   diagnosis const d = check(p);
   REQUIRE(!d.ok());
@@ -109,9 +109,9 @@ TEST_CASE("every rule has a sentence that ends in its quantities") {
 }
 
 TEST_CASE("what is shared has names, and its rules have sentences") {
-  program const good = lower(
-      one_f_one_b(),
-      {.data_ranks = 2, .sharding = sharding_level::full, .step = optimizer_step::after_statistics});
+  program const good =
+      lower(one_f_one_b(),
+            {.data_ranks = 2, .sharding = sharding_level::full, .step = optimizer_step::after_norm});
   auto const position = [&](opcode code) {
     int at = 0;
     for (instruction const& i : good.view().stream(0)) {
@@ -129,22 +129,22 @@ TEST_CASE("what is shared has names, and its rules have sentences") {
   auto const name_of_first = [&](opcode code) {
     return to_string(good.view().stream(0)[static_cast<std::size_t>(position(code))]);
   };
-  CHECK(name_of_first(opcode::all_gather) == "gather stage 0");
+  CHECK(name_of_first(opcode::all_gather) == "all-gather stage 0");
   CHECK(name_of_first(opcode::release) == "release stage 0");
-  CHECK(name_of_first(opcode::reduce_scatter) == "scatter stage 0");
-  CHECK(name_of_first(opcode::statistics) == "gradient statistics");
+  CHECK(name_of_first(opcode::reduce_scatter) == "reduce-scatter stage 0");
+  CHECK(name_of_first(opcode::measure) == "measure the gradients' norm");
   CHECK(name_of_first(opcode::optimize) == "optimize stage 0");
   CHECK(without(opcode::all_gather)
         == "a pass must find its stage's weights gathered and not yet given up, but 0F0 on device 0 at "
-           "position 0 comes before any gather of them");
+           "position 1 comes before any gather of them");
   CHECK(without(opcode::release)
         == "gathered weights must be given up exactly once, before they are gathered again and by the end "
-           "of the step, but the gather of stage 0 on device 0 at position 0 has no release");
+           "of the step, but the all-gather of stage 0 on device 0 at position 1 has no release");
   CHECK(contains(without(opcode::reduce_scatter),
                  "every part of a gradient must be scattered exactly once, before its stage is reduced, "
                  "but what 0B7 on device 0 at position"));
-  CHECK(contains(without(opcode::statistics),
-                 "the reduction of gradient statistics on device 0 is missing"));
+  CHECK(contains(without(opcode::measure),
+                 "the measurement of the gradients' norm on device 0 is missing"));
   CHECK(contains(without(opcode::optimize), "the optimizer step of stage 0 on device 0 is missing"));
 }
 

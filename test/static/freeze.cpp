@@ -17,5 +17,5 @@ constexpr program_view view = frozen.view();
 
 static_assert(view.device_count == 4 && view.micro_batch_count == 8);
 static_assert(view.stream_begin[4] == static_cast<int>(view.instructions.size()));
-static_assert(view.stream(0)[0].what == pass{pass_kind::forward, 0, 0});
+static_assert(view.stream(0)[1].what == pass{pass_kind::forward, 0, 0});
 static_assert(count_slots(view, 3, slot_kind::stash) == 4);

@@ -13,7 +13,7 @@ constexpr program shared() {
                                .sharding = Level,
                                .weight_buffers = Buffers,
                                .prefetch = 2,
-                               .step = optimizer_step::after_statistics});
+                               .step = optimizer_step::after_norm});
 }
 
 static_assert(valid<shared<sharding_level::none, 1>>());

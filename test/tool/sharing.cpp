@@ -65,13 +65,13 @@ TEST_CASE("show counts gathers, scatters and buffers: 2v - b and v for breadth-f
 TEST_CASE("simulate runs what the options ask for") {
   std::string const line = "v-half -p 2 -m 4 --search 0 --data-ranks 2 ";
   CHECK(named(run_of(line), "gather").empty());
-  auto const full = run_of(line + "--sharding full --optimizer-step after-statistics");
-  CHECK(named(full, "gather").size() == named(full, "release").size());
-  CHECK(named(full, "gather").size() > 2);
-  CHECK(named(full, "scatter").size() >= 2);
+  auto const full = run_of(line + "--sharding full --optimizer-step after-norm");
+  CHECK(named(full, "all-gather").size() == named(full, "release").size());
+  CHECK(named(full, "all-gather").size() > 2);
+  CHECK(named(full, "reduce-scatter").size() >= 2);
   CHECK(named(full, "optimize").size() == 2);
-  CHECK(named(full, "gradient statistics").size() == 1);
-  CHECK(named(run_of(line + "--sharding optimizer"), "gather").size() == 2);
+  CHECK(named(full, "measure").size() == 1);
+  CHECK(named(run_of(line + "--sharding optimizer"), "all-gather").size() == 2);
 
   // Rings cost: 1F1B on one device, a stage of 80 bytes, two ranks, 10 bytes a tick.
   std::string const one = "1f1b -p 1 -m 1 --ring-bandwidth 10 --weight-bytes 80 --gradient-bytes 80 ";
@@ -89,8 +89,8 @@ TEST_CASE("simulate runs what the options ask for") {
         "breadth-first-accumulation -v 2 -m 4 --data-ranks 2 --sharding optimizer "
         "--prefetch "
         + std::to_string(prefetch));
-    auto const place = static_cast<std::size_t>(5 - prefetch);
-    CHECK(run.at("by_device")[0].at("stream")[place].at("instruction") == "gather stage 1");
+    auto const place = static_cast<std::size_t>(7 - prefetch);  // after two clears, too
+    CHECK(run.at("by_device")[0].at("stream")[place].at("instruction") == "all-gather stage 1");
   }
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("when gradients are reduced") {
     std::size_t seen = 0;
     for (auto const& i : run.at("by_device")[2].at("stream")) {
       auto const name = i.at("instruction").get<std::string>();
-      if (name.rfind("reduce", 0) == 0) ++seen;
+      if (name.rfind("all-reduce", 0) == 0) ++seen;
       if (name[0] >= '0' && name[0] <= '9') reductions = seen;
     }
     return reductions;
@@ -133,7 +133,7 @@ TEST_CASE("help names what can be shared") {
     CHECK(r.code == 0);
     for (char const* word :
          {"--data-ranks", "--sharding full|gradients|none|optimizer",
-          "--reduction at-end|eager|eager-middle-last", "--optimizer-step after-statistics|at-end|none",
+          "--reduction at-end|eager|eager-middle-last", "--optimizer-step after-norm|at-end|none",
           "--weight-buffers", "--prefetch"})
       CHECK(contains(r.out, word));
   }
@@ -153,7 +153,7 @@ TEST_CASE("what cannot be shared is refused with a sentence") {
            {"--data-ranks 2 --sharding 1", "--sharding"},
            {"--sharding full", "--sharding needs others to share with: --data-ranks of 2 or more"},
            {"--reduction late", "late not in {at-end,eager,eager-middle-last}"},
-           {"--optimizer-step never", "never not in {after-statistics,at-end,none}"},
+           {"--optimizer-step never", "never not in {after-norm,at-end,none}"},
            {"--weight-buffers 0", "--weight-buffers must be from 1 to"},
            {"--prefetch -1", "--prefetch must be from 0 to"}})
     for (std::string const command : {"show 1f1b ", "simulate 1f1b ", "emit 1f1b --as pytorch-comms "}) {

@@ -84,7 +84,7 @@ TEST_CASE("simulate writes text and a trace, to a file too") {
   auto const trace = nlohmann::json::parse(content(file));
   std::size_t spans = 0;
   for (auto const& e : trace.at("traceEvents")) spans += e.at("ph") == "X";
-  CHECK(spans == 64 + 2 * 48 + 4);  // passes, halves of transfers, reductions
+  CHECK(spans == 64 + 2 * 48 + 2 * 4);  // passes, halves of transfers, reductions
 }
 
 TEST_CASE("simulate refuses what it cannot do") {

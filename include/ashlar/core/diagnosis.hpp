@@ -43,13 +43,15 @@ enum class rule : unsigned char {
   every_send_has_its_receive,
   every_receive_has_its_send,
   no_transfer_is_doubled,
+  group_is_held_where_it_is_named,
+  gradient_starts_from_zero,
   gradient_is_reduced_once,
   gradient_is_reduced_after_its_last_weight_pass,
   weights_are_resident_when_used,
   gathered_weights_are_used,
   gathered_weights_are_given_up,
   gradient_is_scattered_whole,
-  statistics_see_all_gradients,
+  norm_is_of_all_gradients,
   optimizer_steps_once_after_reduction,
   every_instruction_is_on_its_lane,
   // programs of an import
@@ -172,6 +174,11 @@ constexpr char const* sentence(rule broken) {
       return "every receive must have its send on the peer";
     case rule::no_transfer_is_doubled:
       return "no transfer may happen twice";
+    case rule::group_is_held_where_it_is_named:
+      return "an instruction must name parameters that its device holds, in a form that the program has";
+    case rule::gradient_starts_from_zero:
+      return "a gradient must be cleared once before the first pass that adds to it, and not while it "
+             "holds a sum";
     case rule::gradient_is_reduced_once:
       return "every stage's gradient must be reduced exactly once on each replica";
     case rule::gradient_is_reduced_after_its_last_weight_pass:
@@ -185,10 +192,9 @@ constexpr char const* sentence(rule broken) {
              "end of the step";
     case rule::gradient_is_scattered_whole:
       return "every part of a gradient must be scattered exactly once, before its stage is reduced";
-    case rule::statistics_see_all_gradients:
-      return "gradient statistics must be taken once on each device, after all its reductions and "
-             "before "
-             "its first optimizer step";
+    case rule::norm_is_of_all_gradients:
+      return "the gradients' norm must be measured once on each device, after its reductions, and then "
+             "summed once, before the first optimizer step";
     case rule::optimizer_steps_once_after_reduction:
       return "every stage must take exactly one optimizer step on each replica, after its gradient is "
              "reduced";

@@ -115,7 +115,7 @@ inline std::string pytorch_obstacle(program const& p) {
     return "its stages are no chain, and PyTorch hands over from each stage to the next only";
   std::vector<bool> busy(static_cast<std::size_t>(p.device_count()), false);
   for (int stage = 0; stage < p.stage_count(); ++stage) {
-    std::vector<int> const owners = replicas(p.where, stage);
+    list_view<int> const owners = p.groups.holders(stage);
     if (owners.size() > 1)
       return "stage " + std::to_string(stage) + " is on devices " + std::to_string(owners[0]) + " and "
              + std::to_string(owners[1]) + ", and PyTorch knows one owner a stage";
@@ -123,10 +123,12 @@ inline std::string pytorch_obstacle(program const& p) {
   }
   for (std::size_t d = 0; d < busy.size(); ++d)
     if (!busy[d]) return "device " + std::to_string(d) + " has no stage, and PyTorch needs one on each";
+  if (p.groups.count() > p.stage_count())
+    return "stages have parameters in common, and to PyTorch each stage has its own";
   int next = 0, forwards = 0, backwards = 0;
   std::vector<bool> scattered(static_cast<std::size_t>(p.stage_count()), false);
   for (instruction const& i : p.instructions) {
-    if (i.code == opcode::optimize || i.code == opcode::statistics)
+    if (i.code == opcode::optimize || i.code == opcode::measure)
       return "it has the optimizer's step, and PyTorch leaves that to the training loop";
     if (i.code == opcode::reduce_scatter) {
       auto const stage = static_cast<std::size_t>(i.what.stage);
@@ -182,6 +184,7 @@ inline std::string pytorch_comms_csv(program const& p, csv_dialect dialect = csv
     char const* open = "";
     for (instruction const& i : view.stream(d)) {
       bool const sums = i.code == opcode::all_reduce || i.code == opcode::reduce_scatter;
+      if (i.code == opcode::clear) continue;  // PyTorch's training loop does it
       if (sums && (!reduces || (sharded && i.code == opcode::all_reduce))) continue;
       std::string const token = csv_detail::comms_token(i, dialect);
       bool const opens = i.overlaps_next;

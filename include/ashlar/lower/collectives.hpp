@@ -1,4 +1,4 @@
-// Where a device's gathers, releases and scatters stand among its passes.
+// Where a device's gathers, releases, scatters and clears stand among its passes.
 #pragma once
 
 #include <ashlar/model/parameter_groups.hpp>
@@ -10,7 +10,7 @@
 
 namespace ashlar {
 
-// Stands before the pass at position `before` of the device's order (or behind all), and among the
+// Stands before the pass at position `before` of the device's order (or after all), and among the
 // events between devices by `time`.
 struct collective {
   int before = 0;
@@ -21,7 +21,8 @@ struct collective {
 
 // Buffers are mapped directly, as in the simplest of caches: a stage is gathered whenever a pass needs
 // it and its buffer holds another one, and released after the last pass before that happens; the
-// gradient in a buffer is scattered when a run of weight passes of its stage ends.
+// gradient in a buffer is cleared when a run of weight passes of its stage begins, and scattered when it
+// ends.
 struct collective_plan {
   std::vector<collective> steps;  // in the order of the stream
   std::vector<char>
@@ -53,7 +54,10 @@ class collective_planner {
       w = {what.stage, i};
       if (!gives_weight_gradient(what.kind)) continue;
       use& g = gradients[static_cast<std::size_t>(gradient_buffer(what.stage))];
-      if (g.stage >= 0 && g.stage != what.stage) after(opcode::reduce_scatter, g);
+      if (g.stage != what.stage) {
+        if (g.stage >= 0) after(opcode::reduce_scatter, g);
+        clear(what.stage, i);
+      }
       g = {what.stage, i};
     }
     for (use const& w : weights) release(w);
@@ -99,22 +103,31 @@ class collective_planner {
   constexpr void release(use const& w) {
     if (w.stage >= 0) after(opcode::release, w);
   }
-  // Behind the last pass of a use, and behind the pass that it overlaps with.
+  // After the last pass of a use, and after the pass that it overlaps with.
   constexpr void after(opcode code, use const& u) {
     int const before = u.last + (overlaps_next(u.last) ? 2 : 1);
     tick const end = s_.end_of(at(u.last));
     bool const early = before < size() && at(before).start < end;  // within a pair that is parted
     add(before, early ? at(before).start : end, code, u.stage);
   }
-  // Ahead of the pass at `needed`, behind the last use of the buffer, not within a pair.
+  // Before the pass at `needed`, after the last use of the buffer, not within a pair.
   constexpr void gather(int stage, int last_use, int needed) {
     int before = needed - prefetch_ > last_use + 1 ? needed - prefetch_ : last_use + 1;
     if (before > 0 && overlaps_next(before - 1)) before += last_use < before - 1 ? -1 : 1;
     add(before, at(before).start, opcode::all_gather, stage);
   }
 
+  // Before the first pass that adds to the buffer, not within a pair.
+  constexpr void clear(int stage, int first) {
+    int const before = first > 0 && overlaps_next(first - 1) ? first - 1 : first;
+    add(before, at(before).start, opcode::clear, stage);
+  }
+
   static constexpr int rank_of(opcode code) {
-    return code == opcode::release ? 0 : code == opcode::reduce_scatter ? 1 : 2;
+    return code == opcode::release          ? 0
+           : code == opcode::reduce_scatter ? 1
+           : code == opcode::all_gather     ? 2
+                                            : 3;
   }
   constexpr collective_plan in_order() {
     std::sort(found_.begin(), found_.end(), [](found const& a, found const& b) {

@@ -7,6 +7,8 @@
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/program/program.hpp>
 
+#include <vector>
+
 namespace ashlar {
 
 struct lower_options {
@@ -21,6 +23,8 @@ struct lower_options {
   // lane is in order: a gather that stands early does not queue behind reductions.
   int prefetch = 1;
   optimizer_step step = optimizer_step::none;
+  // Lists of stages that use one set of parameters in common, beside what each has for itself.
+  std::vector<std::vector<int>> shared_parameters = {};
   transfer_order transfers = transfer_order::finish_time;
   slot_reuse slots = slot_reuse::when_free;
 

@@ -3,8 +3,7 @@
 
 #include <ashlar/lower/collectives.hpp>
 #include <ashlar/lower/options.hpp>
-#include <ashlar/lower/program_writer.hpp>
-#include <ashlar/lower/slot_coloring.hpp>
+#include <ashlar/lower/stream_writer.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -14,67 +13,32 @@ namespace ashlar {
 
 class sharing_writer {
  public:
-  constexpr sharing_writer(schedule const& s, lower_options const& options, program_writer& out)
-      : s_(s),
-        options_(options),
-        out_(out),
-        sharded_(options.sharding != sharding_level::none),
-        weight_gradient_(static_cast<std::size_t>(s.stage_count()), -1),
-        weight_(weight_gradient_),
-        shard_(weight_gradient_) {}
+  constexpr sharing_writer(schedule const& s, lower_options const& options, stream_writer& out)
+      : s_(s), options_(options), out_(out), sharded_(options.sharding != sharding_level::none) {}
 
-  // Takes the device's slots for weights and gradients out of the pool and keeps them.
-  constexpr void begin_device(int device, slot_pool& pool) {
+  // Takes the device's slots for weights and gradients, keeps them, and clears those that are summed up
+  // from the step's beginning.
+  constexpr void begin_device(int device) {
     device_ = device;
     reduced_.clear();
     late_.clear();
-    if (!sharded_) {
-      for (int stage = 0; stage < s_.stage_count(); ++stage) {
-        weight_gradient_[at(stage)] = -1;
-        if (!s_.trains) continue;
-        for (int d : replicas(s_.where, stage))
-          if (d == device) weight_gradient_[at(stage)] = pool.acquire(slot_kind::weight_gradient);
+    parameter_groups const& groups = out_.made().groups;
+    for (int group = 0; group < groups.count() && s_.trains; ++group)
+      if ((!sharded_ || group >= s_.stage_count()) && groups.member_of(group, device) >= 0) {
+        out_.put(slot_kind::weight_gradient, group, out_.acquire(slot_kind::weight_gradient));
+        clear(slot_kind::weight_gradient, group);
       }
-      return;
-    }
-    std::vector<int> const chunks_here = chunks_of(s_.where, device);
-    int const count = static_cast<int>(chunks_here.size());
-    int const few = std::min(options_.weight_buffers, count);
-    int const weights = options_.sharding == sharding_level::full ? few : count;
-    int const gradients = options_.sharding == sharding_level::optimizer ? count : few;
-    std::vector<int> number(weight_.size(), 0);  // of the chunk, by stage
-    std::vector<int> weight_slots, gradient_slots;
-    for (int b = 0; b < weights; ++b) weight_slots.push_back(pool.acquire(slot_kind::weight));
-    for (int b = 0; b < gradients && s_.trains; ++b)
-      gradient_slots.push_back(pool.acquire(slot_kind::weight_gradient));
-    for (int c = 0; c < count; ++c) {
-      int const stage = chunks_here[at(c)];
-      number[at(stage)] = c;
-      weight_[at(stage)] = weight_slots[at(c % weights)];
-      if (!s_.trains) continue;
-      weight_gradient_[at(stage)] = gradient_slots[at(c % gradients)];
-      shard_[at(stage)] = pool.acquire(slot_kind::gradient_shard);
-    }
-    plan_ = collective_planner(s_, device, options_.prefetch)
-                .plan(
-                    count, [&](int stage) { return number[at(stage)] % weights; },
-                    [&](int stage) { return number[at(stage)] % gradients; },
-                    [&](int stage) { return is_late(stage); });
-    next_ = 0;
+    if (sharded_) begin_sharded();
+    if (s_.trains && options_.step == optimizer_step::after_norm)
+      out_.put(slot_kind::scalar, gradient_norm, out_.acquire(slot_kind::scalar));
   }
 
   // A pass of the device, at `position` of its order.
   constexpr bool is_parted(std::size_t position) const {
     return sharded_ && plan_.parted[position] != 0;
   }
-  constexpr void use_weights(int stage) {
-    if (sharded_) out_.use(weight_[at(stage)], access::read);
-  }
-  constexpr void use_accumulator(int stage) {
-    out_.use(weight_gradient_[at(stage)], access::accumulate);
-  }
 
-  // Ahead of an event of that time, and ahead of the pass at a position: what stands before it.
+  // Before an event of that time, and before the pass at a position: what stands before it.
   constexpr void write_until(int position, tick time) {
     while (sharded_ && stands_before(position)
            && (plan_.steps[next_].time < time
@@ -86,85 +50,112 @@ class sharing_writer {
   }
 
   // At its time, or put off to the end of the stream.
-  constexpr void reduce(int stage) {
-    if (is_late(stage))
-      late_.push_back(stage);
+  constexpr void reduce(int group) {
+    if (is_late(group))
+      late_.push_back(group);
     else
-      write_reduction(stage);
+      write_reduction(group);
   }
 
-  // Behind all passes.
+  // After all passes.
   constexpr void end_device() {
     write_ahead_of(static_cast<int>(s_.order[at(device_)].size()));
-    for (int stage : late_) write_reduction(stage);
+    for (int group : late_) write_reduction(group);
     if (options_.step == optimizer_step::none || !s_.trains) return;
-    if (options_.step == optimizer_step::after_statistics) {
-      out_.begin({.code = opcode::statistics,
-                  .lane = out_.made().collective_lane(),
-                  .what = {pass_kind::backward_weight, 0, 0}});
-      for (int stage : reduced_) out_.use(gradient(stage), access::read);
+    if (options_.step == optimizer_step::after_norm) {
+      int const everyone = out_.made().groups.everyone();
+      write({.code = opcode::measure, .subject = slot_kind::scalar, .group = everyone});
+      write({.code = opcode::all_reduce,
+             .subject = slot_kind::scalar,
+             .lane = out_.made().all_reduce_lane(everyone),
+             .group = everyone});
     }
-    for (int stage : reduced_) {
-      out_.begin({.code = opcode::optimize,
-                  .lane = compute_lane,
-                  .what = {pass_kind::backward_weight, stage, 0},
-                  .peer = replica_of(s_.where, stage, device_)});
-      out_.use(gradient(stage), access::accumulate);  // so that it waits for the statistics
-    }
+    for (int group : reduced_) write({.code = opcode::optimize, .group = group});
   }
 
  private:
   static constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  constexpr bool is_late(int stage) const {
+  constexpr void begin_sharded() {
+    std::vector<int> const chunks_here = stages_on(s_.where, device_);
+    int const count = static_cast<int>(chunks_here.size());
+    int const few = std::min(options_.weight_buffers, count);
+    int const weights = options_.sharding == sharding_level::full ? few : count;
+    int const gradients = options_.sharding == sharding_level::optimizer ? count : few;
+    std::vector<int> number(at(s_.stage_count()), 0);  // of the chunk, by stage
+    std::vector<int> weight_slots, gradient_slots;
+    for (int b = 0; b < weights; ++b) weight_slots.push_back(out_.acquire(slot_kind::weight));
+    for (int b = 0; b < gradients && s_.trains; ++b)
+      gradient_slots.push_back(out_.acquire(slot_kind::weight_gradient));
+    for (int c = 0; c < count; ++c) {
+      int const stage = chunks_here[at(c)];
+      number[at(stage)] = c;
+      out_.put(slot_kind::weight, stage, weight_slots[at(c % weights)]);
+      if (!s_.trains) continue;
+      out_.put(slot_kind::weight_gradient, stage, gradient_slots[at(c % gradients)]);
+      out_.put(slot_kind::gradient_shard, stage, out_.acquire(slot_kind::gradient_shard));
+      clear(slot_kind::gradient_shard, stage);
+    }
+    plan_ = collective_planner(s_, device_, options_.prefetch)
+                .plan(
+                    count, [&](int stage) { return number[at(stage)] % weights; },
+                    [&](int stage) { return number[at(stage)] % gradients; },
+                    [&](int stage) { return is_late(stage); });
+    next_ = 0;
+  }
+
+  constexpr bool is_late(int group) const {
     return options_.reduction == gradient_reduction::at_end
            || (options_.reduction == gradient_reduction::eager_middle_last
-               && is_middle(stage, s_.stage_count()));
-  }
-  // Where a stage's gradient lies in the end.
-  constexpr int gradient(int stage) const {
-    return sharded_ ? shard_[at(stage)] : weight_gradient_[at(stage)];
+               && is_middle(out_.made().groups.stages(group)[0], s_.stage_count()));
   }
   constexpr bool stands_before(int position) const {
     return next_ < plan_.steps.size() && plan_.steps[next_].before <= position;
   }
 
-  constexpr void write_next() {
-    collective const c = plan_.steps[next_++];
-    pass_kind const about =
-        c.code == opcode::reduce_scatter ? pass_kind::backward_weight : pass_kind::forward;
-    out_.begin({.code = c.code,
-                .lane = out_.made().collective_lane(),
-                .what = {about, c.stage, 0},
-                .peer = replica_of(s_.where, c.stage, device_)});
-    if (c.code == opcode::all_gather) return out_.use(weight_[at(c.stage)], access::write);
-    if (c.code == opcode::release) return out_.use(weight_[at(c.stage)], access::scratch);
-    out_.use(weight_gradient_[at(c.stage)], access::accumulate);
-    out_.use(shard_[at(c.stage)], access::accumulate);
+  constexpr void write(instruction i) {
+    pass_kind const about = i.code == opcode::all_gather || i.code == opcode::release
+                                ? pass_kind::forward
+                                : pass_kind::backward_weight;
+    parameter_groups const& groups = out_.made().groups;
+    i.what = {about, i.group == groups.everyone() ? 0 : groups.stages(i.group)[0], 0};
+    out_.write(i, 0);  // values of the step keep their slots
+  }
+  constexpr void clear(slot_kind kind, int group) {
+    write({.code = opcode::clear,
+           .subject = kind,
+           .lane = kind == slot_kind::gradient_shard ? out_.made().collective_lane() : compute_lane,
+           .group = group});
   }
 
-  constexpr void write_reduction(int stage) {
-    std::vector<int> const group = replicas(s_.where, stage);
-    int rank = 0;
-    while (group[at(rank)] != device_) ++rank;
-    out_.begin({.code = opcode::all_reduce,
-                .lane = out_.made().reduction_lane(group.size()),
-                .what = {pass_kind::backward_weight, stage, 0},
-                .peer = rank});
-    out_.use(gradient(stage), access::accumulate);
-    reduced_.push_back(stage);
+  constexpr void write_next() {
+    collective const c = plan_.steps[next_++];
+    bool const scatters = c.code == opcode::reduce_scatter;
+    if (c.code == opcode::clear) return clear(slot_kind::weight_gradient, c.stage);
+    write({.code = c.code,
+           .subject = scatters ? slot_kind::weight_gradient : slot_kind::weight,
+           .lane = out_.made().collective_lane(),
+           .group = c.stage});
+  }
+
+  constexpr void write_reduction(int group) {
+    slot_kind const kind = out_.made().gradient_kind(group);
+    write({.code = opcode::all_reduce,
+           .subject = kind,
+           .lane = out_.made().all_reduce_lane(group),
+           .group = group});
+    reduced_.push_back(group);
   }
 
   schedule const& s_;
   lower_options options_;
-  program_writer& out_;
+  stream_writer& out_;
   bool sharded_;
   int device_ = 0;
-  std::vector<int> weight_gradient_, weight_, shard_;  // slots on the device, by stage
   collective_plan plan_;
   std::size_t next_ = 0;      // of the plan
-  std::vector<int> late_;     // stages whose reduction has been put off
-  std::vector<int> reduced_;  // stages in the order of reduction
+  std::vector<int> late_;     // groups whose reduction has been put off
+  std::vector<int> reduced_;  // groups in the order of reduction
 };
 
 }  // namespace ashlar

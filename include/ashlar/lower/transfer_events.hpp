@@ -16,23 +16,26 @@
 namespace ashlar {
 
 struct event {
-  tick time = 0;  // end of the producer; for a reduction, of the stage's last weight pass on any replica
-  pass what = {};   // the producer; for a reduction only its stage counts
-  int to = -1;      // the stage that the value is for; -1 for a reduction
+  tick time = 0;    // end of the producer; for a reduction, of the group's last weight pass anywhere
+  pass what = {};   // the producer
+  int to = -1;      // the stage that the value is for
   int source = -1;  // device
   int target = -1;  // device
+  int group = -1;   // of a reduction
 
-  constexpr bool is_reduction() const { return to < 0; }
+  constexpr bool is_reduction() const { return group >= 0; }
 
   friend constexpr bool operator==(event const&, event const&) = default;
 };
 
-// All events by time; ties: gradients, then activations, then reductions, each by micro-batch and stage.
-// Linear for schedules of unit passes, O(n log n) for others.
-constexpr std::vector<event> events_in_order(schedule const& s) {
+// All events by time; ties: gradients, then activations, then reductions, each by micro-batch and stage
+// (group). An activation goes to a device once, for the first of the stages there that need it. Linear
+// for schedules of unit passes, O(n log n) for others.
+constexpr std::vector<event> events_in_order(schedule const& s, parameter_groups const& groups) {
   struct producer {
     tick end = 0;
-    pass_kind kind = pass_kind::work;
+    pass_kind kind = pass_kind::forward;
+    bool is_known = false;
   };
   int const stage_count = s.stage_count(), m = s.micro_batch_count();
   result_table<producer> made(stage_count, m, {});
@@ -44,7 +47,7 @@ constexpr std::vector<event> events_in_order(schedule const& s) {
     for (timed_pass const& t : order) {
       if (t.what.kind == pass_kind::work) continue;
       tick const end = s.end_of(t);
-      made.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind)) = {end, t.what.kind};
+      made.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind)) = {end, t.what.kind, true};
       tick& last = last_weight[static_cast<std::size_t>(t.what.stage)];
       if (gives_weight_gradient(t.what.kind) && end > last) last = end;
       latest = end > latest ? end : latest;
@@ -57,7 +60,12 @@ constexpr std::vector<event> events_in_order(schedule const& s) {
     int const route = s.route[static_cast<std::size_t>(micro_batch)];
     int const source = s.where.device_of(route, from), target = s.where.device_of(route, to);
     producer const& p = made.at(micro_batch, from, r);
-    if (source == target || p.kind == pass_kind::work) return;
+    if (source == target || !p.is_known) return;
+    if (r == result::activation)
+      for (int other : s.graph.successors(from)) {
+        if (other == to) break;
+        if (s.where.device_of(route, other) == target) return;
+      }
     events.push_back({p.end, {p.kind, from, micro_batch}, to, source, target});
   };
   for (int k = 0; k < m; ++k)
@@ -66,12 +74,13 @@ constexpr std::vector<event> events_in_order(schedule const& s) {
   for (int k = 0; k < m; ++k)
     for (int stage = 0; stage < stage_count; ++stage)
       for (int to : s.graph.successors(stage)) add(k, stage, to, result::activation);
-  for (int stage = 0; stage < stage_count && s.trains; ++stage)
-    events.push_back({last_weight[static_cast<std::size_t>(stage)],
-                      {pass_kind::backward_weight, stage, 0},
-                      -1,
-                      -1,
-                      -1});
+  for (int group = 0; group < groups.count() && s.trains; ++group) {
+    tick last = earliest;
+    for (int stage : groups.stages(group))
+      if (last_weight[static_cast<std::size_t>(stage)] > last)
+        last = last_weight[static_cast<std::size_t>(stage)];
+    events.push_back({.time = last, .group = group});
+  }
 
   if (static_cast<std::size_t>(latest - earliest) > 4 * events.size() + 64) {
     std::vector<std::size_t> rank(events.size(), 0);
@@ -90,6 +99,10 @@ constexpr std::vector<event> events_in_order(schedule const& s) {
   std::vector<event> sorted(events.size());
   for (event const& e : events) sorted[next[static_cast<std::size_t>(e.time - earliest)]++] = e;
   return sorted;
+}
+
+constexpr std::vector<event> events_in_order(schedule const& s) {
+  return events_in_order(s, parameter_groups(s.where));
 }
 
 }  // namespace ashlar

@@ -1,7 +1,8 @@
-// Who shares a stage's weights: its replicas within the pipeline, and data-parallel ranks, each of which
-// runs the whole pipeline on other data.
+// Who shares parameters: the replicas of a stage within the pipeline, stages that use the same weights,
+// and data-parallel ranks, each of which runs the whole pipeline on other data.
 #pragma once
 
+#include <ashlar/core/list_view.hpp>
 #include <ashlar/model/placement.hpp>
 
 #include <cstddef>
@@ -28,34 +29,150 @@ enum class gradient_reduction : unsigned char {
 
 // Whether a program ends with the optimizer's step.
 enum class optimizer_step : unsigned char {
-  none,              // left to the worker
-  at_end,            // stage by stage, in the order of reduction, after the device's last pass
-  after_statistics,  // the same, behind a reduction of gradient statistics over all devices and ranks
+  none,        // left to the worker
+  at_end,      // group by group, in the order of reduction, after the device's last pass
+  after_norm,  // the same, after the squared norm of all gradients is known on every device
 };
 
-// The devices that hold a stage, each once, in the order of the routes: the order in which their
-// gradients are summed. Routes that meet on one device share its weights.
-constexpr std::vector<int> replicas(placement const& where, int stage) {
-  std::vector<int> found;
-  for (int route = 0; route < where.route_count(); ++route) {
-    int const device = where.device_of(route, stage);
-    bool known = false;
-    for (int d : found) known = known || d == device;
-    if (!known) found.push_back(device);
+// Read-only access to the groups of a program; see parameter_groups.
+struct group_view {
+  list_view<int> holder_begin;
+  list_view<int> holder;
+  list_view<int> stage_begin;
+  list_view<int> stage;
+
+  constexpr int count() const { return static_cast<int>(stage_begin.size()) - 1; }
+  constexpr int everyone() const { return count(); }
+  constexpr list_view<int> holders(int group) const { return slice(holder_begin, holder, group); }
+  constexpr list_view<int> stages(int group) const { return slice(stage_begin, stage, group); }
+
+  // A device's place among the holders of a group; -1 if it is none of them.
+  constexpr int member_of(int group, int device) const {
+    int place = 0;
+    for (int d : holders(group)) {
+      if (d == device) return place;
+      ++place;
+    }
+    return -1;
   }
-  return found;
+
+ private:
+  static constexpr list_view<int> slice(list_view<int> begin, list_view<int> all, int group) {
+    auto const g = static_cast<std::size_t>(group);
+    return {all.first + begin[g], all.first + begin[g + 1]};
+  }
+};
+
+// Calls visit(group) for each group that a stage of so many uses: its own, then the shared ones.
+template <class Visit>
+constexpr void for_each_group_of(group_view const& groups, int stage_count, int stage, Visit&& visit) {
+  visit(stage);
+  for (int group = stage_count; group < groups.count(); ++group)
+    for (int other : groups.stages(group))
+      if (other == stage) visit(group);
 }
 
-// A device's number among the replicas of a stage; -1 if it holds none.
-constexpr int replica_of(placement const& where, int stage, int device) {
-  std::vector<int> const all = replicas(where, stage);
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (all[i] == device) return static_cast<int>(i);
-  return -1;
-}
+// Parameters that are kept, summed and stepped as one. Group g < stages is what stage g has for itself;
+// each further group is what some stages use in common (tied weights, such as an input embedding and the
+// head); it is kept whole at every level of sharding. A group's holders are the devices that hold one of
+// its stages, each once, in the order of (stage, route): the order in which their gradients are summed.
+// Routes that meet on one device share its parameters. The group `everyone()` has no parameters and all
+// devices.
+class parameter_groups {
+ public:
+  constexpr parameter_groups() = default;
+
+  // `shared`: a list of stages for each group of parameters that several stages use. Throws violation:
+  // rule::counts_are_positive for an empty list, rule::every_pass_is_known for a stage that there is not
+  // or that is named twice in one list.
+  // O(stages * routes^2) for stages without shared parameters.
+  constexpr explicit parameter_groups(placement const& where,
+                                      std::vector<std::vector<int>> const& shared = {})
+      : stages_(where.stage_count()) {
+    for (int stage = 0; stage < stages_; ++stage) {
+      add_stage(where, stage);
+      close();
+    }
+    for (std::vector<int> const& group : shared) {
+      if (group.empty()) throw violation{{.broken = rule::counts_are_positive}};
+      for (int stage : group) {
+        bool known = stage < 0 || stage >= stages_;
+        for (std::size_t i = begin_of(stage_begin_); i < stage_.size(); ++i)
+          known = known || stage_[i] == stage;
+        if (known)
+          throw violation{{.broken = rule::every_pass_is_known, .first = {.what = {.stage = stage}}}};
+        add_stage(where, stage);
+      }
+      close();
+    }
+    for (int d = 0; d < where.device_count(); ++d) holder_.push_back(d);
+    holder_begin_.push_back(static_cast<int>(holder_.size()));
+  }
+
+  // Parameter groups, without `everyone()`.
+  constexpr int count() const { return static_cast<int>(stage_begin_.size()) - 1; }
+  constexpr int everyone() const { return count(); }
+  constexpr list_view<int> holders(int group) const { return view().holders(group); }
+  constexpr list_view<int> stages(int group) const { return view().stages(group); }
+  constexpr int member_of(int group, int device) const { return view().member_of(group, device); }
+
+  template <class Visit>
+  constexpr void for_each_of_stage(int stage, Visit&& visit) const {
+    for_each_group_of(view(), stages_, stage, visit);
+  }
+
+  // Whether these are groups of the stages of `where`.
+  constexpr bool belong_to(placement const& where) const {
+    return stages_ == where.stage_count() && *this == parameter_groups(where, shared());
+  }
+
+  // The lists that the groups were made from.
+  constexpr std::vector<std::vector<int>> shared() const {
+    std::vector<std::vector<int>> lists;
+    for (int group = stages_; group < count(); ++group) {
+      list_view<int> const of = stages(group);
+      lists.emplace_back(of.begin(), of.end());
+    }
+    return lists;
+  }
+
+  // Valid while the groups are.
+  constexpr group_view view() const {
+    return {of(holder_begin_), of(holder_), of(stage_begin_), of(stage_)};
+  }
+
+  friend constexpr bool operator==(parameter_groups const&, parameter_groups const&) = default;
+
+ private:
+  static constexpr list_view<int> of(std::vector<int> const& v) {
+    return {v.data(), v.data() + v.size()};
+  }
+  static constexpr std::size_t begin_of(std::vector<int> const& begins) {
+    return static_cast<std::size_t>(begins.back());
+  }
+
+  constexpr void add_stage(placement const& where, int stage) {
+    stage_.push_back(stage);
+    for (int route = 0; route < where.route_count(); ++route) {
+      int const device = where.device_of(route, stage);
+      bool known = false;
+      for (std::size_t i = begin_of(holder_begin_); i < holder_.size(); ++i)
+        known = known || holder_[i] == device;
+      if (!known) holder_.push_back(device);
+    }
+  }
+  constexpr void close() {
+    stage_begin_.push_back(static_cast<int>(stage_.size()));
+    holder_begin_.push_back(static_cast<int>(holder_.size()));
+  }
+
+  int stages_ = 0;
+  std::vector<int> holder_begin_ = {0}, holder_;  // by group, `everyone()` last
+  std::vector<int> stage_begin_ = {0}, stage_;    // by group
+};
 
 // The stages that a device holds, each once, in the order of (route, stage): its chunks.
-constexpr std::vector<int> chunks_of(placement const& where, int device) {
+constexpr std::vector<int> stages_on(placement const& where, int device) {
   std::vector<int> found;
   std::vector<char> known(static_cast<std::size_t>(where.stage_count()), 0);  // bool: not in clang 14
   for (int route = 0; route < where.route_count(); ++route)

@@ -3,6 +3,7 @@
 
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/ids.hpp>
+#include <ashlar/core/list_view.hpp>
 #include <ashlar/core/pipe.hpp>
 
 #include <cstddef>
@@ -47,6 +48,9 @@ class placement {
   constexpr int device_of(int route, int stage) const {
     return table_[static_cast<std::size_t>(route * stages_ + stage)];
   }
+
+  // Devices by route, then stage. Valid while the placement is.
+  constexpr list_view<int> table() const { return {table_.data(), table_.data() + table_.size()}; }
 
   // Device d becomes p - 1 - d. mirror(mirror(x)) == x.
   friend constexpr placement mirror(placement p) {

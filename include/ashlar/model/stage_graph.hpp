@@ -19,6 +19,20 @@ struct stage_edge {
   friend constexpr bool operator==(stage_edge, stage_edge) = default;
 };
 
+// Read-only access to the neighbours of stages; see stage_graph.
+struct graph_view {
+  list_view<int> before;
+  list_view<int> after;
+
+  constexpr list_view<int> predecessors(int stage) const { return slice(before, stage); }
+  constexpr list_view<int> successors(int stage) const { return slice(after, stage); }
+
+ private:
+  static constexpr list_view<int> slice(list_view<int> t, int stage) {
+    return {t.first + t.first[stage], t.first + t.first[stage + 1]};
+  }
+};
+
 // A directed acyclic graph over stages 0 .. count-1, every edge from a lower to a higher number. Where
 // sequences are cut into q chunks, micro-batches q*i .. q*i+q-1 are the chunks of one: on each stage
 // their forwards need each other in order (attention looks back), their backwards in reverse.
@@ -75,6 +89,12 @@ class stage_graph {
       ++number;
     }
     return number;
+  }
+
+  // Valid while the graph is.
+  constexpr graph_view view() const {
+    return {{before_.data(), before_.data() + before_.size()},
+            {after_.data(), after_.data() + after_.size()}};
   }
 
   friend constexpr bool operator==(stage_graph const&, stage_graph const&) = default;

@@ -4,7 +4,6 @@
 
 #include <ashlar/program/program.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -16,27 +15,47 @@ struct program_extent {
   std::size_t operands = 0;
   std::size_t slots = 0;
   std::size_t devices = 0;
+  std::size_t groups = 0;
+  std::size_t holders = 0;       // of all groups, everyone included
+  std::size_t group_stages = 0;  // of all groups
+  std::size_t predecessors = 0;  // of the stage graph's tables
+  std::size_t successors = 0;
+  std::size_t places = 0;  // of all routes
+  std::size_t micro_batches = 0;
 };
 
 constexpr program_extent extent_of(program const& p) {
-  return {p.instructions.size(), p.operands.size(), p.slots.size(),
-          static_cast<std::size_t>(p.device_count())};
+  group_view const groups = p.groups.view();
+  return {p.instructions.size(),
+          p.operands.size(),
+          p.slots.size(),
+          static_cast<std::size_t>(p.device_count()),
+          static_cast<std::size_t>(groups.count()),
+          groups.holder.size(),
+          groups.stage.size(),
+          p.graph.view().before.size(),
+          p.graph.view().after.size(),
+          p.where.table().size(),
+          p.route.size()};
 }
 
 template <program_extent Extent>
 class frozen_program {
  public:
   constexpr explicit frozen_program(program const& p) : counts_(p.view()) {
-    std::copy(p.instructions.begin(), p.instructions.end(), instructions_.begin());
-    std::copy(p.stream_begin.begin(), p.stream_begin.end(), stream_begin_.begin());
-    std::copy(p.operands.begin(), p.operands.end(), operands_.begin());
-    std::copy(p.slots.begin(), p.slots.end(), slots_.begin());
-    std::copy(p.slot_begin.begin(), p.slot_begin.end(), slot_begin_.begin());
-    counts_.instructions = {};  // the rest of the view is made anew by view(): it must not outlive p
-    counts_.stream_begin = {};
-    counts_.operands = {};
-    counts_.slots = {};
-    counts_.slot_begin = {};
+    copy(counts_.instructions, instructions_);
+    copy(counts_.stream_begin, stream_begin_);
+    copy(counts_.operands, operands_);
+    copy(counts_.slots, slots_);
+    copy(counts_.slot_begin, slot_begin_);
+    copy(counts_.groups.holder_begin, holder_begin_);
+    copy(counts_.groups.holder, holder_);
+    copy(counts_.groups.stage_begin, stage_begin_);
+    copy(counts_.groups.stage, stage_);
+    copy(counts_.graph.before, before_);
+    copy(counts_.graph.after, after_);
+    copy(counts_.where, where_);
+    copy(counts_.route, route_);
   }
 
   constexpr program_view view() const {
@@ -46,16 +65,41 @@ class frozen_program {
     v.operands = operands_;
     v.slots = slots_;
     v.slot_begin = slot_begin_;
+    v.graph = {view_of(before_), view_of(after_)};
+    v.where = view_of(where_);
+    v.route = view_of(route_);
+    v.groups = {view_of(holder_begin_), view_of(holder_), view_of(stage_begin_), view_of(stage_)};
     return v;
   }
 
  private:
+  template <std::size_t N>
+  static constexpr list_view<int> view_of(std::array<int, N> const& a) {
+    return {a.data(), a.data() + N};
+  }
+
+  // What is taken out must not outlive p; view() makes it anew.
+  template <class View, class Array>
+  static constexpr void copy(View& from, Array& to) {
+    std::size_t next = 0;
+    for (auto const& element : from) to[next++] = element;
+    from = {};
+  }
+
   program_view counts_;
   std::array<instruction, Extent.instructions> instructions_{};
   std::array<int, Extent.devices + 1> stream_begin_{};
   std::array<operand, Extent.operands> operands_{};
   std::array<slot_kind, Extent.slots> slots_{};
   std::array<int, Extent.devices + 1> slot_begin_{};
+  std::array<int, Extent.groups + 2> holder_begin_{};
+  std::array<int, Extent.holders> holder_{};
+  std::array<int, Extent.groups + 1> stage_begin_{};
+  std::array<int, Extent.group_stages> stage_{};
+  std::array<int, Extent.predecessors> before_{};
+  std::array<int, Extent.successors> after_{};
+  std::array<int, Extent.places> where_{};
+  std::array<int, Extent.micro_batches> route_{};
 };
 
 namespace freeze_detail {

@@ -8,16 +8,33 @@ namespace ashlar {
 
 // A slot is a buffer with a fixed address. Slots of one kind on one device share a pool.
 enum class slot_kind : unsigned char {
-  activation,    // a stage's output: written by its forward or received, read by the next stage or sent
-  gradient,      // of a stage's input, for one previous stage: written by its backward or received
-  checkpoint,    // what a forward keeps for its recompute
-  stash,         // what a forward or recompute keeps for the backward passes
-  weight_stash,  // what a backward_input keeps for its backward_weight
-  weight_gradient,  // the accumulator of a stage; lives as long as the program
-  weight,           // a stage's gathered weights
-  gradient_shard,   // this rank's shard of a stage's weight gradient; lives as long as the program
+  activation,       // a stage's output: written by its forward or received, read by next stages or sent
+  gradient,         // of a stage's input, for one previous stage: written by its backward or received
+  checkpoint,       // what a forward keeps for its recompute
+  stash,            // what a forward or recompute keeps for the backward passes
+  weight_stash,     // what a backward_input keeps for its backward_weight
+  weight_gradient,  // the accumulator of a parameter group
+  weight,           // gathered parameters of a group
+  gradient_shard,   // this rank's shard of a group's gradient
+  scalar,           // a number that all devices know in the end
 };
-inline constexpr int slot_kinds = 8;
+inline constexpr int slot_kinds = 9;
+
+// Whether values of the kind belong to the step, in slots of their own, and not to a micro-batch.
+constexpr bool is_of_the_step(slot_kind kind) { return kind >= slot_kind::weight_gradient; }
+
+// What an instruction reads or writes.
+struct value_key {
+  slot_kind kind = slot_kind::activation;
+  int of = -1;  // the stage that made it; the parameter group; of a scalar its number
+  int micro_batch = -1;
+  int to = -1;  // of a gradient: the previous stage that it is for
+
+  friend constexpr bool operator==(value_key const&, value_key const&) = default;
+};
+
+// The scalar that an optimizer step may read: the squared norm of all gradients.
+inline constexpr int gradient_norm = 0;
 
 // How an instruction uses a slot. Accumulation reads and writes. Scratch is a write that nobody reads.
 enum class access : unsigned char { read, write, accumulate, scratch };
@@ -30,18 +47,20 @@ struct operand {
 };
 
 // Lanes are in-order queues of a device which run concurrently. Lane 0 computes; transfers have one lane
-// or one a peer; collectives (between replicas of a stage or data-parallel ranks) come last.
+// or one a peer; collectives (between holders of a group or data-parallel ranks) come last.
 inline constexpr int compute_lane = 0;
 inline constexpr int first_transfer_lane = 1;
 
 struct instruction {
   opcode code = opcode::compute;
-  int lane = compute_lane;
-  pass what = {};  // compute: the pass; send, receive: the pass that made the value; else: the stage
-  int to = -1;     // send, receive: the stage that the value is for
-  int peer = -1;   // send, receive: the other device; of a stage's weights or gradient: the number of
-                   // this replica, which is the order of summation
+  slot_kind subject = slot_kind::activation;  // clear and collectives: the kind of value
   bool overlaps_next = false;  // compute: runs overlapped with the next instruction of the stream
+  int lane = compute_lane;
+  pass what = {};  // compute: the pass; send, receive: the pass that made the value; else: the first
+                   // stage of the group
+  int to = -1;     // send, receive: the stage that the value is for
+  int peer = -1;   // send, receive: the other device
+  int group = -1;  // all else but compute: the parameter group, or everyone
   int first_operand = 0;
   int operand_count = 0;
 

@@ -62,6 +62,8 @@ constexpr char const* name_of(slot_kind kind) {
       return "weight";
     case slot_kind::gradient_shard:
       return "gradient shard";
+    case slot_kind::scalar:
+      return "scalar";
     case slot_kind::weight_gradient:
       break;
   }
@@ -72,30 +74,46 @@ inline std::string to_string(pass what) {
   return std::to_string(what.stage) + letter_of(what.kind) + std::to_string(what.micro_batch);
 }
 
-// A line of a listing: `2F0`, `send 2F0 to device 3`, `receive 1F0 from device 1`, `reduce stage 2`,
-// `gather stage 2`.
-inline std::string to_string(instruction const& i) {
-  switch (i.code) {
+// What a collective, a clear or an optimizer step does, without its object.
+constexpr char const* name_of(opcode code) {
+  switch (code) {
     case opcode::compute:
-      break;
+      return "compute";
     case opcode::send:
-      return "send " + to_string(i.what) + " to device " + std::to_string(i.peer);
+      return "send";
     case opcode::receive:
-      return "receive " + to_string(i.what) + " from device " + std::to_string(i.peer);
+      return "receive";
     case opcode::all_reduce:
-      return "reduce stage " + std::to_string(i.what.stage);
+      return "all-reduce";
     case opcode::all_gather:
-      return "gather stage " + std::to_string(i.what.stage);
+      return "all-gather";
     case opcode::release:
-      return "release stage " + std::to_string(i.what.stage);
+      return "release";
     case opcode::reduce_scatter:
-      return "scatter stage " + std::to_string(i.what.stage);
-    case opcode::statistics:
-      return "gradient statistics";
+      return "reduce-scatter";
+    case opcode::clear:
+      return "clear";
+    case opcode::measure:
+      return "measure";
     case opcode::optimize:
-      return "optimize stage " + std::to_string(i.what.stage);
+      break;
   }
-  return to_string(i.what);
+  return "optimize";
+}
+
+// A line of a listing: `2F0`, `send 2F0 to device 3`, `receive 1F0 from device 1`, `all-reduce stage 2`,
+// `all-reduce the gradients' norm`.
+inline std::string to_string(instruction const& i) {
+  if (i.code == opcode::compute) return to_string(i.what);
+  std::string const name = name_of(i.code);
+  if (i.code == opcode::send)
+    return name + " " + to_string(i.what) + " to device " + std::to_string(i.peer);
+  if (i.code == opcode::receive)
+    return name + " " + to_string(i.what) + " from device " + std::to_string(i.peer);
+  if (i.subject == slot_kind::scalar) return name + " the gradients' norm";
+  std::string const shared =
+      i.group > i.what.stage ? " (parameters of group " + std::to_string(i.group) + ")" : "";
+  return name + " stage " + std::to_string(i.what.stage) + shared;
 }
 
 }  // namespace ashlar

@@ -16,9 +16,9 @@ namespace ashlar {
 
 enum class transfer_lanes : unsigned char { one, one_a_peer };
 
-// What runs: the streams of all devices one behind the other, their operands and slots. Does not own
-// anything, so that a program made at run time and one frozen into static memory are the same to a
-// backend.
+// What runs: the streams of all devices one after the other, their operands and slots, and what these
+// follow from. Does not own anything, so that a program made at run time and one frozen into static
+// memory are the same to a backend.
 struct program_view {
   int device_count = 0;
   int stage_count = 0;
@@ -26,11 +26,34 @@ struct program_view {
   int lane_count = 0;  // of a device
   int data_ranks = 1;  // that run this program side by side, each on devices of its own
   sharding_level sharding = sharding_level::none;
+  optimizer_step step = optimizer_step::none;
+  graph_view graph;
+  list_view<int> where;  // devices by route, then stage
+  list_view<int> route;  // of each micro-batch
+  group_view groups;
   std::span<instruction const> instructions;
   std::span<int const> stream_begin;  // by device, and the end
   std::span<operand const> operands;
   std::span<slot_kind const> slots;
   std::span<int const> slot_begin;  // by device, and the end
+
+  constexpr int device_of(int micro_batch, int stage) const {
+    int const taken = route[static_cast<std::size_t>(micro_batch)];
+    return where[static_cast<std::size_t>(taken * stage_count + stage)];
+  }
+  // Where the gradient of a group lies in the end. What several stages use in common is kept whole.
+  constexpr slot_kind gradient_kind(int group) const {
+    return sharding != sharding_level::none && group < stage_count ? slot_kind::gradient_shard
+                                                                   : slot_kind::weight_gradient;
+  }
+  // Whether a collective on such values goes over the data-parallel ranks, too. Each rank has all of an
+  // unsharded gradient, and so of its norm; of a sharded one it has its part.
+  constexpr bool spans_ranks(opcode code, slot_kind subject) const {
+    if (data_ranks == 1) return false;
+    if (code != opcode::all_reduce) return true;
+    return subject == slot_kind::scalar ? sharding != sharding_level::none
+                                        : subject != slot_kind::gradient_shard;
+  }
 
   constexpr list_view<instruction> stream(int device) const {
     auto const d = static_cast<std::size_t>(device);
@@ -56,6 +79,7 @@ struct program {
   bool trains = true;  // false: inference, forwards only
   int data_ranks = 1;  // that run this program side by side, each on devices of its own
   sharding_level sharding = sharding_level::none;
+  parameter_groups groups;
   optimizer_step step = optimizer_step::none;
   std::vector<instruction> instructions;
   std::vector<int> stream_begin = {0};
@@ -70,9 +94,14 @@ struct program {
     return lanes == transfer_lanes::one ? first_transfer_lane : first_transfer_lane + peer;
   }
   constexpr int collective_lane() const { return transfer_lane(device_count() - 1) + 1; }
-  // Where the gradient of a stage that has so many replicas is reduced: nobody to meet, no collective.
-  constexpr int reduction_lane(std::size_t replica_count) const {
-    return replica_count > 1 || data_ranks > 1 ? collective_lane() : compute_lane;
+  constexpr slot_kind gradient_kind(int group) const {
+    return sharding != sharding_level::none && group < stage_count() ? slot_kind::gradient_shard
+                                                                     : slot_kind::weight_gradient;
+  }
+  // The lane of an all-reduce. Nobody to meet, no collective; but a sum over ranks, or of what was
+  // scattered over them, is waited for on the lane of collectives, so that passes go on.
+  constexpr int all_reduce_lane(int group) const {
+    return groups.holders(group).size() > 1 || data_ranks > 1 ? collective_lane() : compute_lane;
   }
 
   // Valid while the program is.
@@ -83,6 +112,11 @@ struct program {
             .lane_count = collective_lane() + 1,
             .data_ranks = data_ranks,
             .sharding = sharding,
+            .step = step,
+            .graph = graph.view(),
+            .where = where.table(),
+            .route = {route.data(), route.data() + route.size()},
+            .groups = groups.view(),
             .instructions = instructions,
             .stream_begin = stream_begin,
             .operands = operands,

@@ -65,6 +65,16 @@ constexpr diagnosis sequence_chunks_are_in_order(program const& p, message_index
   return {};
 }
 
+// Whether a stage before `to` on its device needs the activation of `from`, too: one transfer serves
+// all.
+constexpr bool is_served_by_another(program const& p, int route, int from, int to) {
+  for (int other : p.graph.successors(from)) {
+    if (other == to) return false;
+    if (p.where.device_of(route, other) == p.where.device_of(route, to)) return true;
+  }
+  return false;
+}
+
 // Every edge between devices carries both its messages.
 constexpr diagnosis transfers_are_complete(program const& p, message_index& index) {
   for (std::size_t i = 0; i < p.instructions.size(); ++i) {
@@ -77,7 +87,8 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
     int const route = p.route[static_cast<std::size_t>(self.what.micro_batch)];
     int const source = p.where.device_of(route, self.what.stage),
               target = p.where.device_of(route, self.to);
-    if ((sends ? source : target) != where.device || (sends ? target : source) != self.peer)
+    if (source == target || (sends ? source : target) != where.device
+        || (sends ? target : source) != self.peer)
       return {.broken = sends ? rule::every_send_has_its_receive : rule::every_receive_has_its_send,
               .first = where,
               .second = {.device = self.peer, .what = self.what}};
@@ -98,6 +109,7 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
           bool const neither =
               ends.send == message_index::nowhere && ends.receive == message_index::nowhere;
           if (back == 1 && !p.trains && neither) continue;
+          if (back == 0 && neither && is_served_by_another(p, p.route[k], from, to)) continue;
           if (ends.send != message_index::nowhere && ends.receive != message_index::nowhere) continue;
           pass const what{back == 0 ? pass_kind::forward : pass_kind::backward_input,
                           back == 0 ? from : to, micro_batch};
@@ -118,41 +130,39 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
   return {};
 }
 
-// Each replica reduces each of its stages once, when its last weight pass is behind it.
+// Each holder reduces each of its groups once, after the last weight pass of a stage that uses it.
 constexpr diagnosis reductions_are_complete(program const& p, message_index const& index) {
-  auto const stages_of_device = static_cast<std::size_t>(p.stage_count());
+  std::vector<int> reduced;
   for (int d = 0; d < p.device_count(); ++d) {
-    std::vector<int> reduced(stages_of_device, -1);
+    reduced.assign(static_cast<std::size_t>(p.groups.count()), -1);
     int const begin = p.stream_begin[static_cast<std::size_t>(d)],
               end = p.stream_begin[static_cast<std::size_t>(d) + 1];
     for (int i = begin; i < end; ++i) {
       instruction const& self = p.instructions[static_cast<std::size_t>(i)];
-      bool const reduces = self.code == opcode::all_reduce;
-      bool const adds = self.code == opcode::compute && gives_weight_gradient(self.what.kind);
-      if (!reduces && !adds) continue;
-      if (self.what.stage < 0 || self.what.stage >= p.stage_count())
-        return {.broken = rule::every_pass_is_known, .first = index.at(i)};
-      int& before = reduced[static_cast<std::size_t>(self.what.stage)];
+      if (self.code == opcode::all_reduce && self.subject != slot_kind::scalar) {
+        int& before = reduced[static_cast<std::size_t>(self.group)];
+        if (before >= 0)
+          return {.broken = rule::gradient_is_reduced_once,
+                  .first = index.at(before),
+                  .second = index.at(i)};
+        before = i;
+      }
+      if (self.code != opcode::compute || !gives_weight_gradient(self.what.kind)) continue;
+      int before = -1;
+      p.groups.for_each_of_stage(self.what.stage, [&](int group) {
+        if (before < 0) before = reduced[static_cast<std::size_t>(group)];
+      });
       if (before >= 0)
-        return {.broken = reduces ? rule::gradient_is_reduced_once
-                                  : rule::gradient_is_reduced_after_its_last_weight_pass,
+        return {.broken = rule::gradient_is_reduced_after_its_last_weight_pass,
                 .first = index.at(before),
                 .second = index.at(i)};
-      if (reduces) before = i;
     }
-    for (int stage = 0; stage < p.stage_count(); ++stage) {
-      int rank = 0, mine = -1;
-      for (int replica : replicas(p.where, stage)) {
-        if (replica == d) mine = rank;
-        ++rank;
-      }
-      int const at = reduced[static_cast<std::size_t>(stage)];
-      bool const right = mine < 0 || !p.trains
-                             ? at < 0
-                             : at >= 0 && p.instructions[static_cast<std::size_t>(at)].peer == mine;
-      if (right) continue;
-      site place{
-          .device = d, .code = opcode::all_reduce, .what = {pass_kind::backward_weight, stage, 0}};
+    for (int group = 0; group < p.groups.count(); ++group) {
+      int const at = reduced[static_cast<std::size_t>(group)];
+      if ((at >= 0) == (p.trains && p.groups.member_of(group, d) >= 0)) continue;
+      site place{.device = d,
+                 .code = opcode::all_reduce,
+                 .what = {pass_kind::backward_weight, p.groups.stages(group)[0], 0}};
       if (at >= 0) place = index.at(at);
       return {.broken = rule::gradient_is_reduced_once, .first = place};
     }
@@ -160,25 +170,36 @@ constexpr diagnosis reductions_are_complete(program const& p, message_index cons
   return {};
 }
 
-// Computing, the transfers with a peer and the collectives have a lane each: a model is
-// called by one thread a device, and a communicator belongs to one lane. Only then does the order of a
-// lane say in which order messages meet.
+constexpr int lane_for(program const& p, instruction const& i) {
+  switch (i.code) {
+    case opcode::compute:
+    case opcode::measure:
+    case opcode::optimize:
+      return compute_lane;
+    case opcode::send:
+    case opcode::receive:
+      return p.transfer_lane(i.peer);
+    case opcode::all_reduce:
+      return p.all_reduce_lane(i.group);
+    case opcode::clear:
+      return i.subject == slot_kind::gradient_shard ? p.collective_lane() : compute_lane;
+    case opcode::all_gather:
+    case opcode::release:
+    case opcode::reduce_scatter:
+      break;
+  }
+  return p.collective_lane();
+}
+
+// Computing, the transfers with a peer and the collectives have a lane each: a model is called by one
+// thread per device, and a communicator belongs to one lane. Only then does the order of a lane say in
+// which order messages meet.
 constexpr diagnosis lanes_are_right(program const& p, message_index const& index) {
-  for (std::size_t i = 0; i < p.instructions.size(); ++i) {
-    instruction const& self = p.instructions[i];
-    bool const transfers = self.code == opcode::send || self.code == opcode::receive;
-    int lane = compute_lane;
-    if (transfers)
-      lane = p.transfer_lane(self.peer);
-    else if (self.code == opcode::all_reduce)
-      lane = p.reduction_lane(replicas(p.where, self.what.stage).size());
-    else if (self.code != opcode::compute && self.code != opcode::optimize)
-      lane = p.collective_lane();
-    if (self.lane != lane)
+  for (std::size_t i = 0; i < p.instructions.size(); ++i)
+    if (p.instructions[i].lane != lane_for(p, p.instructions[i]))
       return {.broken = rule::every_instruction_is_on_its_lane,
               .first = index.at(static_cast<int>(i)),
-              .number = self.lane};
-  }
+              .number = p.instructions[i].lane};
   return {};
 }
 

@@ -2,7 +2,6 @@
 // reach their end.
 #pragma once
 
-#include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/program/hazards.hpp>
 #include <ashlar/prove/messages.hpp>
 
@@ -15,7 +14,7 @@ namespace ashlar {
 // Runs the program on a machine whose lanes advance whenever they can. What one lane does never takes
 // away another's possibility, so if this run ends, every run ends; and if it gets stuck, the
 // instructions left wait for each other: the union of lane orders, waits and meetings (of a send with
-// its receive, of the replicas of a reduction, of all devices) has a cycle.
+// its receive, of the holders of a group) has a cycle.
 class rendezvous_machine {
  public:
   // For a complete program; `index` holds both halves of every transfer.
@@ -25,7 +24,7 @@ class rendezvous_machine {
         lanes_(static_cast<std::size_t>(p.collective_lane()) + 1),
         state_(p.instructions.size()),
         head_(lanes_ * static_cast<std::size_t>(p.device_count()), none),
-        meetings_(static_cast<std::size_t>(p.stage_count()) + 1) {
+        meetings_(static_cast<std::size_t>(p.groups.count()) + 1) {
     program_view const view = p.view();
     for (int d = 0; d < p.device_count(); ++d) waits_.push_back(waits(view, d));
     for (std::size_t i = p.instructions.size(); i-- > 0;) {
@@ -112,6 +111,8 @@ class rendezvous_machine {
     }
     switch (at(i).code) {
       case opcode::compute:
+      case opcode::clear:
+      case opcode::measure:
       case opcode::optimize:
       // Between data-parallel ranks, which all run this program: what one does, all do.
       case opcode::all_gather:
@@ -130,17 +131,12 @@ class rendezvous_machine {
         return true;
       }
       case opcode::all_reduce:
-      case opcode::statistics:
         break;
     }
     of(i).arrived = true;
-    bool const all = at(i).code == opcode::statistics;
-    std::vector<int>& met =
-        all ? meetings_.back() : meetings_[static_cast<std::size_t>(at(i).what.stage)];
+    std::vector<int>& met = meetings_[static_cast<std::size_t>(at(i).group)];
     met.push_back(i);
-    std::size_t const wanted =
-        all ? static_cast<std::size_t>(p_.device_count()) : replicas(p_.where, at(i).what.stage).size();
-    if (met.size() < wanted) return false;
+    if (met.size() < p_.groups.holders(at(i).group).size()) return false;
     for (int member : met) {
       finish(member, awake);
       if (member != i) awake.push_back(lane_of(member));
@@ -162,7 +158,7 @@ class rendezvous_machine {
     if (at(i).code == opcode::send || at(i).code == opcode::receive) return partner(i);
     for (std::size_t j = 0; j < state_.size(); ++j) {
       auto const other = static_cast<int>(j);
-      if (at(other).code == at(i).code && at(other).what.stage == at(i).what.stage && !of(other).arrived)
+      if (at(other).code == at(i).code && at(other).group == at(i).group && !of(other).arrived)
         return other;
     }
     return i;
@@ -173,8 +169,7 @@ class rendezvous_machine {
   std::size_t lanes_;
   std::vector<state> state_;
   std::vector<int> head_;                   // by device and lane: the instruction that is up
-  std::vector<std::vector<int>> meetings_;  // who has come, to the reduction of each stage and, last, to
-                                            // the statistics
+  std::vector<std::vector<int>> meetings_;  // who has come to the all-reduce of each group
   std::vector<wait_table> waits_;
 };
 

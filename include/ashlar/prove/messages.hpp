@@ -43,7 +43,8 @@ class message_index {
                    index - p_.stream_begin[static_cast<std::size_t>(d)]);
   }
 
-  // The number of a send's or receive's message; nowhere if no edge of the stage graph carries it.
+  // The number of a send's or receive's message; nowhere if no edge of the stage graph carries it. An
+  // activation that several stages of a device need travels on the edge to the first of them.
   constexpr int number(instruction const& i) const {
     bool const forward = i.what.kind == pass_kind::forward;
     if (!forward && !gives_input_gradient(i.what.kind)) return nowhere;
@@ -51,9 +52,12 @@ class message_index {
         || !known(i.what.micro_batch, p_.micro_batch_count()))
       return nowhere;
     int const from = forward ? i.what.stage : i.to, to = forward ? i.to : i.what.stage;
-    for (int after : p_.graph.successors(from))
+    int const route = p_.route[static_cast<std::size_t>(i.what.micro_batch)];
+    for (int after : p_.graph.successors(from)) {
       if (after == to)
         return (i.what.micro_batch * edges_ + p_.graph.edge(from, to)) * 2 + (forward ? 0 : 1);
+      if (forward && p_.where.device_of(route, after) == p_.where.device_of(route, to)) return nowhere;
+    }
     return nowhere;
   }
 

@@ -1,8 +1,7 @@
-// What data-parallel ranks share is complete: weights are there when a pass needs them, gradients are
-// scattered whole, and the optimizer comes last.
+// What devices and data-parallel ranks share is complete: weights are there when a pass needs them,
+// gradients start from zero and are scattered whole, and the optimizer comes last.
 #pragma once
 
-#include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/prove/messages.hpp>
 
 #include <cstddef>
@@ -10,26 +9,23 @@
 
 namespace ashlar {
 
-// Walks each device's stream and keeps the state of each of its stages. All data-parallel ranks run the
-// same streams, so what holds on one holds on all, and their collectives meet in the same order.
+// Walks each device's stream and keeps the state of each of its parameter groups. All data-parallel
+// ranks run the same streams, so what holds on one holds on all, and their collectives meet in the same
+// order.
 class sharing_walk {
  public:
   constexpr sharing_walk(program const& p, message_index const& index)
       : p_(p), index_(index), sharded_(p.sharding != sharding_level::none) {}
 
-  // For a program whose passes and reductions are complete. Linear in instructions.
+  // For a well-formed program whose passes and reductions are complete. Linear in instructions.
   constexpr diagnosis run() {
     for (int d = 0; d < p_.device_count() && found_.ok(); ++d) {
-      device_ = d;
-      stages_.assign(static_cast<std::size_t>(p_.stage_count()), {});
-      for (int stage : chunks_of(p_.where, d)) of(stage).replica = replica_of(p_.where, stage, d);
-      first_optimize_ = statistics_ = last_reduction_ = none;
+      groups_.assign(static_cast<std::size_t>(p_.groups.count()), {});
+      first_optimize_ = measured_ = summed_ = none;
       for (int i = p_.stream_begin[static_cast<std::size_t>(d)];
-           i < p_.stream_begin[static_cast<std::size_t>(d) + 1] && found_.ok(); ++i) {
-        instruction const& self = p_.instructions[static_cast<std::size_t>(i)];
-        if (self.code != opcode::send && self.code != opcode::receive) visit(i, self);
-      }
-      if (found_.ok()) end_device();
+           i < p_.stream_begin[static_cast<std::size_t>(d) + 1] && found_.ok(); ++i)
+        visit(i, p_.instructions[static_cast<std::size_t>(i)]);
+      if (found_.ok()) end_device(d);
     }
     return found_;
   }
@@ -37,18 +33,19 @@ class sharing_walk {
  private:
   static constexpr int none = -1;
 
-  // Of one stage on the device: the instructions that brought about its state.
-  struct stage_state {
-    int replica = none;
+  // The instructions that brought about the state of a group on the device.
+  struct group_state {
     int gathered = none;
     int given_up = none;
     int last_use = none;  // since it was gathered
-    int unscattered = none;
+    int cleared = none;
+    int added = none;  // since it was cleared
+    int shard_cleared = none;
     int reduced = none;
     int optimized = none;
   };
 
-  constexpr stage_state& of(int stage) { return stages_[static_cast<std::size_t>(stage)]; }
+  constexpr group_state& of(int group) { return groups_[static_cast<std::size_t>(group)]; }
 
   constexpr void complain(rule broken, int first, int second = none) {
     if (!found_.ok()) return;
@@ -58,86 +55,125 @@ class sharing_walk {
   }
 
   constexpr void visit(int i, instruction const& self) {
-    if (self.what.kind == pass_kind::work && self.code == opcode::compute) return;
-    if (self.code == opcode::statistics) return take_statistics(i);
-    bool const known = self.what.stage >= 0 && self.what.stage < p_.stage_count();
-    if (!known || of(self.what.stage).replica == none) return complain(rule::every_pass_is_known, i);
-    stage_state& s = of(self.what.stage);
-    if (self.code != opcode::compute && self.code != opcode::all_reduce && self.peer != s.replica)
-      return complain(rule::every_pass_is_known, i);
     switch (self.code) {
       case opcode::compute:
-        return use(i, self.what.kind, s);
-      case opcode::all_gather:
-        if (!sharded_) return complain(rule::gathered_weights_are_used, i);
-        if (s.gathered != none) return complain(rule::gathered_weights_are_given_up, i, s.gathered);
-        s.gathered = i;
-        s.given_up = s.last_use = none;
-        return;
-      case opcode::release:
-        if (s.gathered == none) return complain(rule::gathered_weights_are_given_up, i, s.given_up);
-        if (s.last_use == none) return complain(rule::gathered_weights_are_used, s.gathered, i);
-        s.gathered = none;
-        s.given_up = i;
-        return;
-      case opcode::reduce_scatter:
-        if (!sharded_ || s.unscattered == none)
-          return complain(rule::gradient_is_scattered_whole, i, s.reduced);
-        s.unscattered = none;
-        return;
-      case opcode::all_reduce:
-        if (s.unscattered != none) return complain(rule::gradient_is_scattered_whole, s.unscattered, i);
-        s.reduced = last_reduction_ = i;
-        return;
-      case opcode::optimize:
-        if (s.reduced == none || s.optimized != none || p_.step == optimizer_step::none)
-          return complain(rule::optimizer_steps_once_after_reduction, i, s.optimized);
-        s.optimized = i;
-        if (first_optimize_ == none) first_optimize_ = i;
+        if (self.what.kind != pass_kind::work) use(i, self.what);
         return;
       case opcode::send:
       case opcode::receive:
-      case opcode::statistics:
         return;
+      case opcode::all_gather: {
+        group_state& g = of(self.group);
+        if (g.gathered != none) return complain(rule::gathered_weights_are_given_up, i, g.gathered);
+        g.gathered = i;
+        g.given_up = g.last_use = none;
+        return;
+      }
+      case opcode::release: {
+        group_state& g = of(self.group);
+        if (g.gathered == none) return complain(rule::gathered_weights_are_given_up, i, g.given_up);
+        if (g.last_use == none) return complain(rule::gathered_weights_are_used, g.gathered, i);
+        g.gathered = none;
+        g.given_up = i;
+        return;
+      }
+      case opcode::clear:
+        return clear(i, self);
+      case opcode::reduce_scatter: {
+        group_state& g = of(self.group);
+        if (g.added == none || g.reduced != none)
+          return complain(rule::gradient_is_scattered_whole, i, g.reduced);
+        if (g.shard_cleared == none) return complain(rule::gradient_starts_from_zero, i);
+        g.added = g.cleared = none;
+        return;
+      }
+      case opcode::all_reduce:
+        return self.subject == slot_kind::scalar ? sum_norm(i) : reduce(i, self);
+      case opcode::measure:
+        if (p_.step != optimizer_step::after_norm || measured_ != none || first_optimize_ != none)
+          return complain(rule::norm_is_of_all_gradients, i,
+                          measured_ != none ? measured_ : first_optimize_);
+        measured_ = i;
+        return;
+      case opcode::optimize: {
+        group_state& g = of(self.group);
+        if (g.reduced == none || g.optimized != none || p_.step == optimizer_step::none)
+          return complain(rule::optimizer_steps_once_after_reduction, i, g.optimized);
+        g.optimized = i;
+        if (first_optimize_ == none) first_optimize_ = i;
+        if (p_.step == optimizer_step::after_norm && summed_ == none)
+          complain(rule::norm_is_of_all_gradients, i, measured_);
+        return;
+      }
     }
   }
 
-  constexpr void use(int i, pass_kind kind, stage_state& s) {
-    if (!sharded_) return;
-    if (s.gathered == none) return complain(rule::weights_are_resident_when_used, i, s.given_up);
-    s.last_use = i;
-    if (gives_weight_gradient(kind)) s.unscattered = i;
+  constexpr void use(int i, pass what) {
+    if (sharded_) {
+      group_state& g = of(what.stage);
+      if (g.gathered == none) return complain(rule::weights_are_resident_when_used, i, g.given_up);
+      g.last_use = i;
+    }
+    if (!gives_weight_gradient(what.kind)) return;
+    p_.groups.for_each_of_stage(what.stage, [&](int group) {
+      group_state& g = of(group);
+      if (g.cleared == none) complain(rule::gradient_starts_from_zero, i);
+      g.added = i;
+    });
   }
 
-  constexpr void take_statistics(int i) {
-    if (p_.step != optimizer_step::after_statistics || statistics_ != none)
-      return complain(rule::statistics_see_all_gradients, i, statistics_);
-    if (first_optimize_ != none) return complain(rule::statistics_see_all_gradients, i, first_optimize_);
-    statistics_ = i;
+  constexpr void clear(int i, instruction const& self) {
+    group_state& g = of(self.group);
+    bool const shard = self.subject == slot_kind::gradient_shard;
+    int& cleared = shard ? g.shard_cleared : g.cleared;
+    if (cleared != none || (!shard && g.added != none) || g.reduced != none)
+      return complain(rule::gradient_starts_from_zero, i, cleared);
+    cleared = i;
   }
 
-  constexpr void end_device() {
-    site place{.device = device_, .code = opcode::statistics};
+  constexpr void reduce(int i, instruction const& self) {
+    group_state& g = of(self.group);
+    bool const shard = self.subject == slot_kind::gradient_shard;
+    if (shard && g.added != none) return complain(rule::gradient_is_scattered_whole, g.added, i);
+    if ((shard ? g.shard_cleared : g.cleared) == none)
+      return complain(rule::gradient_starts_from_zero, i);
+    if (measured_ != none && p_.groups.holders(self.group)[0] == index_.device(i))
+      return complain(rule::norm_is_of_all_gradients, measured_, i);
+    g.reduced = i;
+  }
+
+  constexpr void sum_norm(int i) {
+    if (measured_ == none && found_.ok())
+      found_ = {.broken = rule::norm_is_of_all_gradients,
+                .first = {.device = index_.device(i), .code = opcode::measure}};
+    if (summed_ != none) complain(rule::norm_is_of_all_gradients, i, summed_);
+    summed_ = i;
+  }
+
+  constexpr void end_device(int device) {
+    site place{.device = device, .code = opcode::measure};
     bool const steps = p_.trains && p_.step != optimizer_step::none;
-    if (steps && p_.step == optimizer_step::after_statistics) {
-      if (statistics_ == none) {
-        found_ = {.broken = rule::statistics_see_all_gradients, .first = place};
+    if (steps && p_.step == optimizer_step::after_norm) {
+      if (measured_ == none || summed_ == none) {
+        if (measured_ != none) place.code = opcode::all_reduce;
+        found_ = {.broken = rule::norm_is_of_all_gradients, .first = place};
         return;
       }
-      if (last_reduction_ > statistics_)
-        return complain(rule::statistics_see_all_gradients, statistics_, last_reduction_);
     }
-    for (int stage = 0; stage < p_.stage_count(); ++stage) {
-      stage_state const& s = of(stage);
-      if (s.replica == none) continue;
-      if (s.gathered != none) {
-        bool const used = s.last_use != none;
-        return complain(used ? rule::gathered_weights_are_given_up : rule::gathered_weights_are_used,
-                        s.gathered);
-      }
-      if (steps && s.optimized == none) {
+    for (int group = 0; group < p_.groups.count(); ++group) {
+      group_state const& g = of(group);
+      if (g.gathered != none)
+        return complain(
+            g.last_use != none ? rule::gathered_weights_are_given_up : rule::gathered_weights_are_used,
+            g.gathered);
+      bool const in_shards = p_.gradient_kind(group) == slot_kind::gradient_shard;
+      if (g.cleared != none && g.added == none && (in_shards || g.reduced == none))
+        return complain(rule::gradient_starts_from_zero, g.cleared);
+      if (g.shard_cleared != none && g.reduced == none)
+        return complain(rule::gradient_starts_from_zero, g.shard_cleared);
+      if (steps && g.optimized == none && p_.groups.member_of(group, device) >= 0) {
         place.code = opcode::optimize;
-        place.what = {pass_kind::backward_weight, stage, 0};
+        place.what = {pass_kind::backward_weight, p_.groups.stages(group)[0], 0};
         found_ = {.broken = rule::optimizer_steps_once_after_reduction, .first = place};
         return;
       }
@@ -147,22 +183,15 @@ class sharing_walk {
   program const& p_;
   message_index const& index_;
   bool sharded_;
-  int device_ = 0;
-  std::vector<stage_state> stages_;
+  std::vector<group_state> groups_;
   int first_optimize_ = none;
-  int statistics_ = none;
-  int last_reduction_ = none;
+  int measured_ = none;
+  int summed_ = none;
   diagnosis found_;
 };
 
-// Unsharded programs that leave the optimizer to the worker have nothing to look at: one pass over their
-// instructions finds that none is out of place.
 constexpr diagnosis check_sharing(program const& p, message_index const& index) {
-  if (p.sharding != sharding_level::none || p.step != optimizer_step::none)
-    return sharing_walk(p, index).run();
-  for (instruction const& i : p.instructions)
-    if (i.code > opcode::all_reduce) return sharing_walk(p, index).run();
-  return {};
+  return sharing_walk(p, index).run();
 }
 
 }  // namespace ashlar

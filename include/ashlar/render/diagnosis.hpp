@@ -30,15 +30,17 @@ inline std::string name_of_site(site const& s) {
     case opcode::receive:
       return "the receive of " + to_string(s.what);
     case opcode::all_reduce:
-      return "the reduction of stage " + std::to_string(s.what.stage);
+      return "the all-reduce of stage " + std::to_string(s.what.stage);
     case opcode::all_gather:
-      return "the gather of stage " + std::to_string(s.what.stage);
+      return "the all-gather of stage " + std::to_string(s.what.stage);
     case opcode::release:
       return "the release of stage " + std::to_string(s.what.stage);
     case opcode::reduce_scatter:
-      return "the scatter of stage " + std::to_string(s.what.stage);
-    case opcode::statistics:
-      return "the reduction of gradient statistics";
+      return "the reduce-scatter of stage " + std::to_string(s.what.stage);
+    case opcode::clear:
+      return "the clear of stage " + std::to_string(s.what.stage);
+    case opcode::measure:
+      return "the measurement of the gradients' norm";
     case opcode::optimize:
       return "the optimizer step of stage " + std::to_string(s.what.stage);
   }
@@ -106,6 +108,12 @@ inline std::string quantities(diagnosis const& d) {
       return first + " has none on device " + std::to_string(d.second.device);
     case rule::no_transfer_is_doubled:
       return first + " repeats " + second;
+    case rule::group_is_held_where_it_is_named:
+      return first + " names group " + n;
+    case rule::gradient_starts_from_zero:
+      if (d.first.code == opcode::clear)
+        return first + (d.second.device >= 0 ? " repeats " + second : " comes too late");
+      return first + " finds it not cleared";
     case rule::gradient_is_reduced_once:
       if (d.second.device >= 0) return first + " is repeated by " + second;
       return first + (d.first.index < 0 ? " is missing" : " does not belong there");
@@ -125,7 +133,7 @@ inline std::string quantities(diagnosis const& d) {
       if (d.first.code == opcode::reduce_scatter)
         return first + (d.second.device >= 0 ? " comes after " + second : " finds nothing to scatter");
       return "what " + first + " adds is not scattered before " + second;
-    case rule::statistics_see_all_gradients:
+    case rule::norm_is_of_all_gradients:
     case rule::optimizer_steps_once_after_reduction:
       if (d.first.index < 0) return first + " is missing";
       return first + (d.second.device >= 0 ? " is out of place beside " + second : " is out of place");

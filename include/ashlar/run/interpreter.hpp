@@ -29,7 +29,7 @@ struct frame {
   buffer checkpoint;       // forward and recompute, if the program recomputes
   buffer stash;            // all passes but work
   buffer weight_stash;     // backward passes; scratch space in a fused one
-  buffer weight_gradient;  // backward and backward_weight add to it; zero when a step begins
+  buffer weight_gradient;  // backward and backward_weight add to it
   buffer weight = {};      // all passes but work, if weights are sharded: the stage's, gathered
 };
 
@@ -68,8 +68,9 @@ concept transport = requires(T& t, instruction const& i, int index, message m, b
   t.begin(i, index);       // instruction `index` is about to start
   t.send(i, m, bytes);     // to i.peer
   t.receive(i, m, bytes);  // from i.peer
-  t.reduce(i, bytes);      // sum over the replicas of i.what.stage (and the data-parallel ranks, unless
-                           // sharded); i.peer is this replica's number
+  t.reduce(i, bytes);      // sum over the holders of i.group (and the data-parallel ranks, unless it is
+                           // a shard)
+  t.clear(i, bytes);       // fill with zeros
   t.done(i, index);        // whoever waits for instruction `index` may go on once it has happened
 };
 
@@ -93,20 +94,21 @@ class device_plan {
       step& s = steps_.emplace_back();
       s.what = i;
       s.frame.what = i.what;
+      if (i.group >= 0 && i.group < p.groups.count()) s.member = p.groups.member_of(i.group, device);
       for (operand const& o : p.operands_of(i)) {
         auto const slot = static_cast<std::size_t>(o.slot);
         if (i.code == opcode::compute)
           place(s.frame, kinds[slot], slots[slot]);
-        else if (i.code == opcode::statistics)
+        else if (kinds[slot] == slot_kind::scalar)
+          s.scalar = value_in(slots[slot], sizeof(double));
+        else if (i.code == opcode::measure)
           s.gradients.push_back(held[slot]);
         else
           (kinds[slot] == slot_kind::gradient_shard && i.code == opcode::reduce_scatter ? s.shard
                                                                                         : s.bytes) =
-              value_in(slots[slot], bytes(kinds[slot], i.what.stage));
-        // Replicas have the same gradient: the first one's counts.
-        if (i.code == opcode::all_reduce) held[slot] = {i.peer == 0 ? i.what.stage : nobody, s.bytes};
+              value_in(slots[slot], bytes(kinds[slot], i.group >= 0 ? i.group : i.what.stage));
+        if (i.code == opcode::all_reduce) held[slot] = {i.group, s.bytes};
       }
-      std::erase_if(s.gradients, [](held_gradient const& g) { return g.stage == nobody; });
       // Messages of the two directions lie one behind the other: what is read comes before what is
       // written.
       std::size_t reads = 0, writes = 0;
@@ -122,10 +124,12 @@ class device_plan {
 
   struct step {
     instruction what;
+    int member = 0;                        // this device's place among the holders of the group
     ashlar::frame frame;                   // of a compute
     buffer bytes;                          // of a transfer or collective
     buffer shard;                          // of a scatter
-    std::vector<held_gradient> gradients;  // of statistics: those that this device counts for
+    buffer scalar;                         // of what measures, sums or uses a number
+    std::vector<held_gradient> gradients;  // of a measurement: those that this device counts for
   };
 
   step const& at(int index) const { return steps_[static_cast<std::size_t>(index)]; }
@@ -136,8 +140,6 @@ class device_plan {
   std::vector<int> const& lane(int number) const { return lanes_[static_cast<std::size_t>(number)]; }
 
  private:
-  static constexpr int nobody = -1;
-
   static constexpr bool is_message(slot_kind kind) {
     return kind == slot_kind::activation || kind == slot_kind::gradient;
   }
@@ -169,6 +171,7 @@ class device_plan {
         f.weight = memory;
         return;
       case slot_kind::gradient_shard:
+      case slot_kind::scalar:
         return;
     }
   }
@@ -239,22 +242,29 @@ void interpret(device_plan const& plan, int index, Worker& w, Transport& t) {
       t.receive(s.what, {s.what.what, s.what.to}, s.bytes);
       break;
     case opcode::all_reduce:
+      if (!s.scalar.empty()) {
+        run_detail::sum_scalar(s.what, s.scalar, t);
+        break;
+      }
       if (s.what.lane != compute_lane) t.reduce(s.what, s.bytes);
-      w.reduced(s.what.what.stage, s.bytes);
+      w.reduced(s.what.group, s.bytes);
+      break;
+    case opcode::clear:
+      t.clear(s.what, s.bytes);
       break;
     case opcode::all_gather:
-      run_detail::gather(s.what, s.bytes, w, t);
+      run_detail::gather(s.what, s.member, s.bytes, w, t);
       break;
     case opcode::release:  // only to be waited for
       break;
     case opcode::reduce_scatter:
       run_detail::scatter(s.what, s.bytes, s.shard, t);
       break;
-    case opcode::statistics:
-      run_detail::statistics(s.what, s.gradients, w, t);
+    case opcode::measure:
+      run_detail::measure(s.what, s.gradients, s.scalar, w);
       break;
     case opcode::optimize:
-      run_detail::optimize(s.what, s.bytes, w);
+      run_detail::optimize(s.what, s.member, s.bytes, s.scalar, w);
       break;
   }
   t.done(s.what, index);

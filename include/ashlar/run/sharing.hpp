@@ -7,6 +7,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstring>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -51,11 +52,11 @@ namespace run_detail {
 }
 
 template <class Worker, class Transport>
-void gather(instruction const& i, std::span<std::byte> whole, Worker& w, Transport& t) {
+void gather(instruction const& i, int member, std::span<std::byte> whole, Worker& w, Transport& t) {
   if constexpr (!sharding_worker<Worker>)
     refuse(i, "the worker");
   else if constexpr (requires { t.gather(i, whole, whole); })
-    t.gather(i, w.shard(i.what.stage, i.peer), whole);
+    t.gather(i, w.shard(i.group, member), whole);
   else
     refuse(i, "the backend");
 }
@@ -69,23 +70,42 @@ void scatter(instruction const& i, std::span<std::byte> whole, std::span<std::by
     refuse(i, "the backend");
 }
 
+inline double number_in(std::span<std::byte> scalar) {
+  double number = 0;
+  std::memcpy(&number, scalar.data(), sizeof number);
+  return number;
+}
+
 template <class Worker>
-void optimize(instruction const& i, std::span<std::byte> gradient, Worker& w) {
+void optimize(instruction const& i, int member, std::span<std::byte> gradient,
+              std::span<std::byte> scalar, Worker& w) {
+  if constexpr (measuring_worker<Worker>)
+    if (!scalar.empty()) w.statistics(number_in(scalar));
   if constexpr (optimizing_worker<Worker>)
-    w.optimize(i.what.stage, i.peer, gradient);
+    w.optimize(i.group, member, gradient);
   else
     refuse(i, "the worker");
 }
 
 // Of the gradients that this device counts for.
-template <class Worker, class Transport>
-void statistics(instruction const& i, std::vector<held_gradient> const& mine, Worker& w, Transport& t) {
+template <class Worker>
+void measure(instruction const& i, std::vector<held_gradient> const& mine, std::span<std::byte> scalar,
+             Worker& w) {
   if constexpr (!measuring_worker<Worker>) {
     refuse(i, "the worker");
-  } else if constexpr (requires { t.statistics(i, 0.0); }) {
+  } else {
     double sum = 0;
     for (held_gradient const& g : mine) sum += static_cast<double>(w.squared_norm(g.stage, g.bytes));
-    w.statistics(t.statistics(i, sum));
+    std::memcpy(scalar.data(), &sum, sizeof sum);
+  }
+}
+
+template <class Transport>
+void sum_scalar(instruction const& i, std::span<std::byte> scalar, Transport& t) {
+  if (i.lane == compute_lane) return;
+  if constexpr (requires { t.statistics(i, 0.0); }) {
+    double const sum = t.statistics(i, number_in(scalar));
+    std::memcpy(scalar.data(), &sum, sizeof sum);
   } else {
     refuse(i, "the backend");
   }

@@ -1,12 +1,10 @@
 // How long an instruction takes, whatever it waits for.
 #pragma once
 
-#include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/program/program.hpp>
 #include <ashlar/simulate/options.hpp>
 
 #include <cstddef>
-#include <vector>
 
 namespace ashlar {
 
@@ -25,52 +23,46 @@ constexpr transfer_time time_of_transfer(simulation_options const& o, instructio
   return {all, o.latency_holds_lane ? all : moving};
 }
 
-// What the data-parallel ranks, and the replicas of a stage, do together.
+// What the data-parallel ranks, and the holders of a group, do together.
 class shared_durations {
  public:
   constexpr shared_durations(program const& p, simulation_options const& o)
-      : o_(o),
-        sharded_(p.sharding != sharding_level::none),
-        ranks_(p.data_ranks > 1 ? p.data_ranks : o.data_ranks),
-        devices_(p.device_count()) {
-    for (int s = 0; s < p.stage_count(); ++s)
-      replicas_.push_back(static_cast<int>(replicas(p.where, s).size()));
-  }
-
-  constexpr int replicas_of(int stage) const { return replicas_[static_cast<std::size_t>(stage)]; }
+      : p_(p), o_(o), ranks_(p.data_ranks > 1 ? p.data_ranks : o.data_ranks) {}
 
   // Of all instructions but computes and transfers.
   constexpr tick of(instruction const& i) const {
-    stage_bytes const& b = o_.bytes_of(i.what.stage);
+    bool const is_sharded = p_.sharding != sharding_level::none;
+    stage_bytes const& b = o_.bytes_of_group(i.group, p_.stage_count());
     switch (i.code) {
       case opcode::all_gather:  // the ranks run in step: each device meets only itself on the others
         return half_ring_time(o_.collective, b.weights, ranks_);
       case opcode::reduce_scatter:
         return half_ring_time(o_.collective, b.weight_gradient, ranks_);
       case opcode::optimize:
-        return share_of(o_.optimizer, sharded_ ? ranks_ : 1);
-      case opcode::statistics:
-        return ring_time(o_.collective, 0, tick{devices_} * ranks_);
+        return share_of(o_.optimizer, is_sharded && i.group < p_.stage_count() ? ranks_ : 1);
       case opcode::all_reduce: {
-        int const members = replicas_of(i.what.stage);
-        return sharded_ ? ring_time(o_.collective, share_of(b.weight_gradient, ranks_), members)
-                        : ring_time(o_.collective, b.weight_gradient, tick{members} * ranks_);
+        auto const members = static_cast<tick>(p_.groups.holders(i.group).size());
+        if (i.subject == slot_kind::scalar)  // too short for its bytes to count
+          return ring_time(o_.collective, 0, is_sharded ? members * ranks_ : members);
+        if (i.subject == slot_kind::gradient_shard)
+          return ring_time(o_.collective, share_of(b.weight_gradient, ranks_), members);
+        return ring_time(o_.collective, b.weight_gradient, members * ranks_);
       }
       case opcode::compute:
       case opcode::send:
       case opcode::receive:
       case opcode::release:
+      case opcode::clear:
+      case opcode::measure:
         break;
     }
     return 0;
   }
 
  private:
+  program const& p_;
   simulation_options const& o_;
-  bool sharded_;
   int ranks_;
-  int devices_;
-  std::vector<int> replicas_;  // by stage
 };
 
 }  // namespace ashlar

@@ -29,7 +29,7 @@ class timed_machine {
         state_(p.instructions.size()),
         lane_(lanes_ * static_cast<std::size_t>(p.device_count())),
         partner_(transfer_pairs(p, index_)),
-        reductions_(static_cast<std::size_t>(p.stage_count())),
+        reductions_(static_cast<std::size_t>(p.groups.count()) + 1),
         shared_(p, o) {
     // All waits: a receive whose latency holds no lane may end after the send behind it.
     for (int d = 0; d < p.device_count(); ++d) waits_.push_back(waits(p.view(), d, wait_detail::all));
@@ -149,16 +149,17 @@ class timed_machine {
       case opcode::all_gather:
       case opcode::reduce_scatter:
       case opcode::release:
+      case opcode::clear:
+      case opcode::measure:
       case opcode::optimize:
         finish(i, saturating_sum(time(i).start, shared_.of(at(i))), awake);
         return true;
-      case opcode::statistics:
-        return meet_all(i, statistics_, p_.device_count(), awake);
       case opcode::all_reduce:
         break;
     }
-    int const stage = at(i).what.stage;
-    return meet_all(i, reductions_[static_cast<std::size_t>(stage)], shared_.replicas_of(stage), awake);
+    int const group = at(i).group;
+    return meet_all(i, reductions_[static_cast<std::size_t>(group)],
+                    static_cast<int>(p_.groups.holders(group).size()), awake);
   }
 
   // A forward that is ready and the backward that it overlaps: both start when both can.
@@ -259,7 +260,7 @@ class timed_machine {
     } else {
       for (std::size_t n = 0; n < state_.size(); ++n) {
         int const late = static_cast<int>(n);
-        if (at(late).code == at(i).code && at(late).what.stage == at(i).what.stage && !of(late).arrived)
+        if (at(late).code == at(i).code && at(late).group == at(i).group && !of(late).arrived)
           d.second = index_.at(late);
       }
     }
@@ -274,8 +275,7 @@ class timed_machine {
   std::vector<state> state_;
   std::vector<lane_state> lane_;              // by device and lane
   std::vector<int> partner_;                  // the other half of a transfer
-  std::vector<std::vector<int>> reductions_;  // by stage: replicas that have come
-  std::vector<int> statistics_;               // devices that have come
+  std::vector<std::vector<int>> reductions_;  // by group: holders that have come
   shared_durations shared_;
   std::vector<wait_table> waits_;
 };

@@ -1,7 +1,6 @@
 // Bytes of each device over time.
 #pragma once
 
-#include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/program/program.hpp>
 #include <ashlar/simulate/options.hpp>
 #include <ashlar/simulate/timeline.hpp>
@@ -44,11 +43,12 @@ class memory_walk {
     int const parts = p_.sharding == sharding_level::none ? 1
                       : p_.data_ranks > 1                 ? p_.data_ranks
                                                           : o_.data_ranks;
-    for (int stage = 0; stage < p_.stage_count(); ++stage)
-      for (int d : replicas(p_.where, stage))
-        if (d == device)
-          m.resident = sum(m.resident, sum(share_of(o_.bytes_of(stage).weights, parts),
-                                           share_of(o_.bytes_of(stage).optimizer_state, parts)));
+    for (int group = 0; group < p_.groups.count(); ++group) {
+      if (p_.groups.member_of(group, device) < 0) continue;
+      stage_bytes const& b = o_.bytes_of_group(group, p_.stage_count());
+      int const share = group < p_.stage_count() ? parts : 1;
+      m.resident = sum(m.resident, sum(share_of(b.weights, share), share_of(b.optimizer_state, share)));
+    }
     collect(device);
     list_view<slot_kind> const kinds = view_.slots_of(device);
     for (std::size_t s = 0; s < slots_.size(); ++s) {
@@ -114,9 +114,12 @@ class memory_walk {
       for (operand const& o : view_.operands_of(self)) {
         value& v = slots_[static_cast<std::size_t>(o.slot)];
         slot_kind const kind = kinds[static_cast<std::size_t>(o.slot)];
-        byte_count const bytes = o_.bytes_of(self.what.stage).of(kind);
+        bool const of_group = self.group >= 0 && self.group < p_.groups.count();
+        byte_count const bytes =
+            (of_group ? o_.bytes_of_group(self.group, p_.stage_count()) : o_.bytes_of(self.what.stage))
+                .of(kind);
         if (is_resident(kind)) {
-          v.largest = bytes > v.largest ? bytes : v.largest;
+          if (of_group && bytes > v.largest) v.largest = bytes;
           continue;
         }
         if (self.code == opcode::release) {

@@ -49,6 +49,8 @@ struct stage_bytes {
         return weight_stash;
       case slot_kind::weight:
         return weights;
+      case slot_kind::scalar:
+        return sizeof(double);
       case slot_kind::gradient_shard:
       case slot_kind::weight_gradient:
         break;
@@ -70,10 +72,14 @@ enum class issue_mode : unsigned char {
 };
 
 struct simulation_options {
+  static constexpr stage_bytes nothing = {};
+
   costs cost;  // of passes; its `transfer` does not count
   std::vector<stage_bytes> bytes = std::vector<stage_bytes>(1);  // one for all stages, or one each
-  link_speed inside = {};                                        // between devices of one node
-  link_speed between = {};                                       // between devices of different nodes
+  std::vector<stage_bytes> shared_bytes =
+      {};                      // of parameters that several stages use: one for each group
+  link_speed inside = {};      // between devices of one node
+  link_speed between = {};     // between devices of different nodes
   int node_size = 0;           // devices of a node, by number; 0: all devices are in one node
   link_speed collective = {};  // the slowest link of a ring that reduces gradients
   int data_ranks = 1;  // r, the pipelines side by side that reduce their gradients together; of a
@@ -86,6 +92,14 @@ struct simulation_options {
 
   constexpr stage_bytes const& bytes_of(int stage) const {
     return bytes[bytes.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
+  }
+  // What a parameter group keeps and sums up: what a stage has for itself, or a shared group.
+  constexpr stage_bytes const& bytes_of_group(int group, int stage_count) const {
+    int const shared = group - stage_count;
+    if (shared < 0) return bytes_of(group);
+    return shared < static_cast<int>(shared_bytes.size())
+               ? shared_bytes[static_cast<std::size_t>(shared)]
+               : nothing;
   }
   constexpr link_speed const& link(int a, int b) const {
     return node_size == 0 || a / node_size == b / node_size ? inside : between;
@@ -137,10 +151,11 @@ constexpr diagnosis check(simulation_options const& o, int stage_count, int micr
     if (l.latency < 0) return {.broken = rule::durations_are_positive, .number = l.latency};
     if (l.bandwidth < 0) return {.broken = rule::durations_are_positive, .number = l.bandwidth};
   }
-  for (stage_bytes const& b : o.bytes)
-    for (byte_count size : {b.weights, b.optimizer_state, b.weight_gradient, b.activation, b.gradient,
-                            b.checkpoint, b.stash, b.weight_stash})
-      if (size < 0 || size >= max_tick) return {.broken = rule::sizes_fit, .number = size};
+  for (auto const* table : {&o.bytes, &o.shared_bytes})
+    for (stage_bytes const& b : *table)
+      for (byte_count size : {b.weights, b.optimizer_state, b.weight_gradient, b.activation, b.gradient,
+                              b.checkpoint, b.stash, b.weight_stash})
+        if (size < 0 || size >= max_tick) return {.broken = rule::sizes_fit, .number = size};
   return {};
 }
 

@@ -70,7 +70,9 @@ constexpr std::vector<device_usage> usage_of(program const& p, timeline const& l
     }
     for (std::size_t i = first; i < last; ++i) {
       timed_instruction const& t = line.timed[i];
-      if (p.instructions[i].code != opcode::all_reduce || t.end <= free) continue;
+      if (p.instructions[i].code != opcode::all_reduce || t.end <= free
+          || p.instructions[i].subject == slot_kind::scalar)
+        continue;
       tick const begin = t.start > free ? t.start : free;
       idle(free, begin);
       use.exposed += t.end - begin;

@@ -60,7 +60,8 @@ constexpr int count_transfers(schedule const& s) {
 // How many times the devices hold the whole model's weights.
 constexpr double count_weight_copies(placement const& where) {
   std::size_t held = 0;
-  for (int stage = 0; stage < where.stage_count(); ++stage) held += replicas(where, stage).size();
+  parameter_groups const groups(where);
+  for (int stage = 0; stage < where.stage_count(); ++stage) held += groups.holders(stage).size();
   return static_cast<double>(held) / where.stage_count();
 }
 

@@ -15,7 +15,7 @@ constexpr bool test_all_levels() {
   HOLDS(is_valid(b) && is_valid(s) && is_valid(p));
   b.cells.pop_back();
   s.order[1].pop_back();
-  p.instructions[0].what.stage = 1;
+  p.instructions[1].what.stage = 1;  // the first pass
   HOLDS(!is_valid(b) && !is_valid(s) && !is_valid(p));
   HOLDS(check(b).broken == rule::every_pass_is_present);
   HOLDS(check(s).broken == rule::every_pass_is_present);

@@ -15,8 +15,9 @@ constexpr bool test_numbers() {
   HOLDS(static_cast<int>(opcode::all_gather) == 4);
   HOLDS(static_cast<int>(opcode::release) == 5);
   HOLDS(static_cast<int>(opcode::reduce_scatter) == 6);
-  HOLDS(static_cast<int>(opcode::statistics) == 7);
-  HOLDS(static_cast<int>(opcode::optimize) == 8);
+  HOLDS(static_cast<int>(opcode::clear) == 7);
+  HOLDS(static_cast<int>(opcode::measure) == 8);
+  HOLDS(static_cast<int>(opcode::optimize) == 9);
   return true;
 }
 BOTH_TIMES("opcodes keep their numbers", test_numbers)

@@ -34,12 +34,13 @@ constexpr bool test_small_program() {
     instruction const& i = p.view().stream(device)[at];
     return i.code == code && i.what == what;
   };
-  HOLDS(p.view().stream(0).size() == 5 && p.view().stream(1).size() == 5);
-  HOLDS(is(0, 0, opcode::compute, {F, 0, 0}) && is(0, 1, opcode::send, {F, 0, 0}));
-  HOLDS(is(0, 2, opcode::receive, {B, 1, 0}) && is(0, 3, opcode::compute, {B, 0, 0}));
-  HOLDS(is(0, 4, opcode::all_reduce, {W, 0, 0}));
-  HOLDS(is(1, 0, opcode::receive, {F, 0, 0}) && is(1, 1, opcode::compute, {F, 1, 0}));
-  HOLDS(is(1, 2, opcode::compute, {B, 1, 0}));
+  HOLDS(p.view().stream(0).size() == 6 && p.view().stream(1).size() == 6);
+  HOLDS(is(0, 0, opcode::clear, {W, 0, 0}));
+  HOLDS(is(0, 1, opcode::compute, {F, 0, 0}) && is(0, 2, opcode::send, {F, 0, 0}));
+  HOLDS(is(0, 3, opcode::receive, {B, 1, 0}) && is(0, 4, opcode::compute, {B, 0, 0}));
+  HOLDS(is(0, 5, opcode::all_reduce, {W, 0, 0}));
+  HOLDS(is(1, 1, opcode::receive, {F, 0, 0}) && is(1, 2, opcode::compute, {F, 1, 0}));
+  HOLDS(is(1, 3, opcode::compute, {B, 1, 0}));
   HOLDS(check(p).ok());
   return true;
 }
@@ -74,7 +75,8 @@ constexpr bool test_reductions() {
       if (i.code != opcode::all_reduce) continue;
       bool const alone = i.what.stage == 1;  // both routes have stage 1 on device 1
       HOLDS(i.lane == (alone ? compute_lane : p.collective_lane()));
-      HOLDS(i.peer == (d == i.what.stage ? 0 : 1));  // the first route's replica comes first
+      HOLDS(i.group == i.what.stage);
+      HOLDS(p.groups.member_of(i.group, d) == (d == i.what.stage ? 0 : 1));  // the first route's first
     }
   return true;
 }
@@ -82,7 +84,7 @@ BOTH_TIMES("replicas reduce in the order of the routes", test_reductions)
 
 constexpr bool test_one_device() {
   program const p = one_f_one_b(1, 3) | lower();
-  HOLDS(p.instructions.size() == 7 && p.instructions.back().code == opcode::all_reduce);
+  HOLDS(p.instructions.size() == 8 && p.instructions.back().code == opcode::all_reduce);
   HOLDS(check(p).ok());
   HOLDS(check(catalog::find("v-half")->make({devices{1}, micro_batches{2}}) | lower()).ok());
   return true;
@@ -102,6 +104,39 @@ TEST_CASE("long before or after") {
   CHECK((s | shift(-1'000'000) | lower()) == lower(s));
   CHECK((s | shift(1'000'000) | lower()) == lower(s));
 }
+
+// Two stages of one device read what a third makes on another: it is sent there once.
+constexpr bool test_sent_once() {
+  stage_graph const fork(stages{3}, {{0, 1}, {0, 2}});
+  placement const where(devices{2}, {{0, 1, 1}});
+  block const b = make_block(where, {}, 9, {F, B},
+                             [](pass_kind kind, int s) { return tick{kind == F ? s : 8 - 2 * s}; })
+                  | over(fork);
+  program const p = b | repeat(micro_batches{2}) | squeeze() | lower();
+  int sends = 0, reads = 0;
+  for (instruction const& i : p.view().stream(0)) sends += i.code == opcode::send && i.what.kind == F;
+  for (instruction const& i : p.view().stream(1))
+    for (operand const& o : p.view().operands_of(i))
+      reads += i.code == opcode::compute && i.what.kind == F && o.how == access::read;
+  HOLDS(sends == 2 && reads == 4);
+  HOLDS(check(p).ok());
+  return true;
+}
+BOTH_TIMES("an activation goes to a device once", test_sent_once)
+
+constexpr bool test_tied() {
+  schedule const s = one_f_one_b(3, 2);
+  program const p = lower(s, {.step = optimizer_step::after_norm, .shared_parameters = {{0, 2}}});
+  HOLDS(check(p).ok());
+  HOLDS(count_slots(p.view(), 0, slot_kind::weight_gradient) == 2);
+  HOLDS(count_slots(p.view(), 1, slot_kind::weight_gradient) == 1);
+  int reduced = 0;
+  for (instruction const& i : p.instructions)
+    reduced += i.code == opcode::all_reduce && i.group == 3 && i.lane == p.collective_lane();
+  HOLDS(reduced == 2);
+  return true;
+}
+BOTH_TIMES("tied parameters are summed over the devices that use them", test_tied)
 
 TEST_CASE("slots are as many as values are alive at once") {
   std::vector<schedule> all;

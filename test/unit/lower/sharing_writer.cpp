@@ -13,13 +13,13 @@ using namespace shapes;
 namespace {
 
 // Passes are their kind's letter, the others a letter too: gather, release (x), Scatter, reduce (A for
-// all-reduce), Norm, Optimize; transfers are left out.
+// all-reduce), Norm, Optimize; transfers and clears are left out.
 constexpr bool reads(program const& p, int device, std::string_view expected) {
   std::size_t at = 0;
   for (instruction const& i : p.view().stream(device)) {
-    if (i.code == opcode::send || i.code == opcode::receive) continue;
+    if (i.code == opcode::send || i.code == opcode::receive || i.code == opcode::clear) continue;
     char const letter = i.code == opcode::compute ? "FRBIW"[static_cast<int>(i.what.kind)]
-                                                  : "   AgxSNO"[static_cast<int>(i.code)];
+                                                  : "   AgxS NO"[static_cast<int>(i.code)];
     if (at == expected.size() || letter != expected[at++]) return false;
   }
   return at == expected.size();
@@ -31,12 +31,12 @@ constexpr bool test_levels() {
   HOLDS(reads(lower(s, o), 1, "FBFBA"));
   o.step = optimizer_step::at_end;
   HOLDS(reads(lower(s, o), 1, "FBFBAO"));
-  o.step = optimizer_step::after_statistics;
-  HOLDS(reads(lower(s, o), 1, "FBFBANO"));
+  o.step = optimizer_step::after_norm;
+  HOLDS(reads(lower(s, o), 1, "FBFBANAO"));
   for (sharding_level level :
        {sharding_level::optimizer, sharding_level::gradients, sharding_level::full}) {
     o.sharding = level;
-    HOLDS(reads(lower(s, o), 1, "gFBFBxSANO"));
+    HOLDS(reads(lower(s, o), 1, "gFBFBxSANAO"));
     HOLDS(check(lower(s, o)).ok());
   }
   return true;
@@ -84,6 +84,24 @@ constexpr bool test_buffers() {
 }
 BOTH_TIMES("buffers, prefetch and the time of reduction", test_buffers)
 
+// A buffer is cleared whenever a run of weight passes begins in it, a shard once.
+constexpr bool test_clears() {
+  for (int buffers : {1, 2}) {
+    program const p = lower(
+        two_chunks(), {.data_ranks = 2, .sharding = sharding_level::full, .weight_buffers = buffers});
+    int shards = 0, wholes = 0, scatters = 0;
+    for (instruction const& i : p.instructions) {
+      bool const clears = i.code == opcode::clear;
+      shards += clears && i.subject == slot_kind::gradient_shard;
+      wholes += clears && i.subject == slot_kind::weight_gradient;
+      scatters += i.code == opcode::reduce_scatter;
+    }
+    HOLDS(shards == 2 && wholes == 2 && scatters == 2);
+  }
+  return true;
+}
+BOTH_TIMES("gradients are cleared before they are summed up", test_clears)
+
 constexpr bool test_middle_last() {
   schedule const s = catalog::find("v-half")->make({devices{3}, micro_batches{3}});
   program const p = lower(s, {.reduction = gradient_reduction::eager_middle_last});
@@ -102,21 +120,22 @@ constexpr bool test_middle_last() {
 BOTH_TIMES("the middle stages reduce last", test_middle_last)
 
 constexpr bool test_lanes() {
-  program p = lower(
-      two_ways(3) | repeat(micro_batches{2}) | squeeze(),
-      {.data_ranks = 2, .sharding = sharding_level::full, .step = optimizer_step::after_statistics});
+  program p =
+      lower(two_ways(3) | repeat(micro_batches{2}) | squeeze(),
+            {.data_ranks = 2, .sharding = sharding_level::full, .step = optimizer_step::after_norm});
   for (int d = 0; d < 3; ++d)
     for (instruction const& i : p.view().stream(d)) {
       if (i.code == opcode::send || i.code == opcode::receive) continue;
-      bool const computes = i.code == opcode::compute || i.code == opcode::optimize;
+      bool const clears_whole = i.code == opcode::clear && i.subject == slot_kind::weight_gradient;
+      bool const computes = i.code == opcode::compute || i.code == opcode::measure
+                            || i.code == opcode::optimize || clears_whole;
       HOLDS(i.lane == (computes ? compute_lane : p.collective_lane()));
-      bool const one_of_a_stage = i.code != opcode::compute && i.code != opcode::statistics;
-      if (one_of_a_stage) HOLDS(i.peer == replica_of(p.where, i.what.stage, d));
+      if (i.code != opcode::compute) HOLDS(p.groups.member_of(i.group, d) >= 0);
     }
   HOLDS(check(p).ok());
   return true;
 }
-BOTH_TIMES("lanes and replicas", test_lanes)
+BOTH_TIMES("lanes and groups", test_lanes)
 
 // A forward and a backward that overlap, of two stages that want the one buffer.
 constexpr bool test_parted_pair() {
@@ -145,9 +164,9 @@ constexpr bool test_inference() {
   schedule s = schedule_from_orders(linear(devices{2}), {0, 0}, {},
                                     {{{F, 0, 0}, {F, 0, 1}}, {{F, 1, 0}, {F, 1, 1}}});
   s.trains = false;
-  program const p = lower(
-      squeeze(s),
-      {.data_ranks = 2, .sharding = sharding_level::full, .step = optimizer_step::after_statistics});
+  program const p =
+      lower(squeeze(s),
+            {.data_ranks = 2, .sharding = sharding_level::full, .step = optimizer_step::after_norm});
   HOLDS(reads(p, 0, "gFFx") && reads(p, 1, "gFFx"));
   HOLDS(count_slots(p.view(), 0, slot_kind::gradient_shard) == 0);
   HOLDS(check(p).ok());
@@ -183,7 +202,7 @@ TEST_CASE("every program of every option is proved") {
                                         .sharding = static_cast<sharding_level>(level),
                                         .weight_buffers = buffers,
                                         .prefetch = prefetch,
-                                        .step = optimizer_step::after_statistics});
+                                        .step = optimizer_step::after_norm});
             REQUIRE(check(p).broken == rule::none);
           }
 }

@@ -14,8 +14,8 @@ constexpr bool test_few_transfers() {
   HOLDS(e[1] == event{2, {F, 0, 1}, 1, 0, 1});
   HOLDS(e[2] == event{4, {B, 1, 0}, 0, 1, 0});
   HOLDS(e[3] == event{7, {B, 1, 1}, 0, 1, 0});
-  HOLDS(e[4].is_reduction() && e[4].time == 7 && e[4].what.stage == 1);
-  HOLDS(e[5].is_reduction() && e[5].time == 9 && e[5].what.stage == 0);
+  HOLDS(e[4].is_reduction() && e[4].time == 7 && e[4].group == 1);
+  HOLDS(e[5].is_reduction() && e[5].time == 9 && e[5].group == 0);
   return true;
 }
 BOTH_TIMES("in the order in which the producers end", test_few_transfers)

@@ -30,11 +30,11 @@ BOTH_TIMES("one pass at a time, the devices by turns", test_turns)
 
 constexpr bool test_streams() {
   program const p = lower(one_f_one_b(2, 2), {.transfers = transfer_order::asap});
-  // Device 0: 0F0, its send, 0F1, its send, the receive of the first gradient, ...
-  opcode const expected[] = {opcode::compute, opcode::send,    opcode::compute,
-                             opcode::send,    opcode::receive, opcode::compute,
-                             opcode::receive, opcode::compute, opcode::all_reduce};
-  for (std::size_t i = 0; i < 9; ++i) HOLDS(p.instructions[i].code == expected[i]);
+  // Device 0: zeros, 0F0, its send, 0F1, its send, the receive of the first gradient, ...
+  opcode const expected[] = {opcode::clear,   opcode::compute,   opcode::send,    opcode::compute,
+                             opcode::send,    opcode::receive,   opcode::compute, opcode::receive,
+                             opcode::compute, opcode::all_reduce};
+  for (std::size_t i = 0; i < 10; ++i) HOLDS(p.instructions[i].code == expected[i]);
   HOLDS(check(p).ok());
   return true;
 }

@@ -6,25 +6,61 @@ using namespace ashlar;
 
 namespace {
 
-constexpr bool test_shared_replicas() {
+constexpr std::vector<int> holders(placement const& where, int group,
+                                   std::vector<std::vector<int>> const& shared = {}) {
+  parameter_groups const groups(where, shared);
+  list_view<int> const all = groups.holders(group);
+  return std::vector<int>(all.begin(), all.end());
+}
+
+constexpr bool test_holders() {
   placement const down = linear(devices{3});
-  HOLDS(replicas(down, 1) == std::vector<int>{1});
+  HOLDS(holders(down, 1) == std::vector<int>{1});
   placement const both = overlay(mirror(down), down);
-  HOLDS(replicas(both, 0) == std::vector<int>{2, 0});  // in the order of the routes
-  HOLDS(replicas(both, 1) == std::vector<int>{1});     // routes that meet share the weights
-  HOLDS(replicas(overlay(both, both), 2) == std::vector<int>{0, 2});
-  HOLDS(replica_of(both, 0, 0) == 1 && replica_of(both, 0, 2) == 0 && replica_of(both, 0, 1) == -1);
+  HOLDS(holders(both, 0) == std::vector<int>{2, 0});  // in the order of the routes
+  HOLDS(holders(both, 1) == std::vector<int>{1});     // routes that meet share the weights
+  HOLDS(holders(overlay(both, both), 2) == std::vector<int>{0, 2});
+  HOLDS(holders(both, 3) == std::vector<int>{0, 1, 2});  // everyone
+  parameter_groups const groups(both);
+  HOLDS(groups.count() == 3 && groups.everyone() == 3);
+  HOLDS(groups.member_of(0, 0) == 1 && groups.member_of(0, 2) == 0 && groups.member_of(0, 1) == -1);
   return true;
 }
-BOTH_TIMES("replicas in the order of the routes", test_shared_replicas)
+BOTH_TIMES("holders in the order of the routes", test_holders)
+
+constexpr bool test_shared_parameters() {
+  placement const down = linear(devices{3});
+  parameter_groups const tied(down, {{2, 0}});
+  HOLDS(tied.count() == 4 && tied.shared() == std::vector<std::vector<int>>{{2, 0}});
+  HOLDS(holders(down, 3, {{2, 0}}) == std::vector<int>{2, 0});  // in the order in which they are named
+  HOLDS(holders(v_shape(devices{2}), 4, {{0, 3}}) == std::vector<int>{0});  // both on one device
+  HOLDS(holders(overlay(down, mirror(down)), 3, {{0, 2}}) == std::vector<int>{0, 2});
+  int own = -1, sum = 0;
+  tied.for_each_of_stage(2, [&](int group) {
+    if (own == -1) own = group;
+    sum += group;
+  });
+  HOLDS(own == 2 && sum == 5);
+  HOLDS(tied.belong_to(down) && !tied.belong_to(mirror(down)) && !tied.belong_to(linear(devices{4})));
+  return true;
+}
+BOTH_TIMES("parameters that stages have in common", test_shared_parameters)
+
+TEST_CASE("stages that there are not have nothing in common") {
+  placement const down = linear(devices{3});
+  CHECK_BREAKS(every_pass_is_known, parameter_groups(down, {{0, 3}}));
+  CHECK_BREAKS(every_pass_is_known, parameter_groups(down, {{-1, 0}}));
+  CHECK_BREAKS(every_pass_is_known, parameter_groups(down, {{1, 1}}));
+  CHECK_BREAKS(counts_are_positive, parameter_groups(down, {{}}));
+}
 
 constexpr bool test_chunks() {
   placement const down = looped(devices{2}, chunks{2});
-  HOLDS(chunks_of(down, 1) == std::vector<int>{1, 3});
+  HOLDS(stages_on(down, 1) == std::vector<int>{1, 3});
   placement const both = overlay(down, mirror(down));
-  HOLDS(chunks_of(both, 1) == std::vector<int>{1, 3, 0, 2});  // by route first
+  HOLDS(stages_on(both, 1) == std::vector<int>{1, 3, 0, 2});  // by route first
   placement const three = linear(devices{3});
-  HOLDS(chunks_of(overlay(three, mirror(three)), 1) == std::vector<int>{1});  // each once
+  HOLDS(stages_on(overlay(three, mirror(three)), 1) == std::vector<int>{1});  // each once
   return true;
 }
 BOTH_TIMES("chunks in the order of route and stage", test_chunks)

@@ -16,7 +16,7 @@ constexpr program make() { return one_f_one_b(3, 2) | lower(); }
 constexpr auto const& frozen = freeze<make>;
 static_assert(frozen.view().device_count == 3);
 static_assert(frozen.view().instructions.size() == extent_of(make()).instructions);
-static_assert(frozen.view().stream(1)[0].code == opcode::receive);
+static_assert(frozen.view().stream(1)[1].code == opcode::receive);
 static_assert(&freeze<make> == &frozen);
 
 constexpr bool test_same() {
@@ -30,6 +30,13 @@ constexpr bool test_same() {
   HOLDS(std::equal(a.slots.begin(), a.slots.end(), b.slots.begin(), b.slots.end()));
   HOLDS(std::equal(a.stream_begin.begin(), a.stream_begin.end(), b.stream_begin.begin(),
                    b.stream_begin.end()));
+  auto const same = [](list_view<int> x, list_view<int> y) {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end());
+  };
+  HOLDS(same(a.graph.before, b.graph.before) && same(a.graph.after, b.graph.after));
+  HOLDS(same(a.where, b.where) && same(a.route, b.route) && a.step == b.step);
+  HOLDS(same(a.groups.holder_begin, b.groups.holder_begin) && same(a.groups.holder, b.groups.holder));
+  HOLDS(same(a.groups.stage_begin, b.groups.stage_begin) && same(a.groups.stage, b.groups.stage));
   HOLDS(std::equal(a.slot_begin.begin(), a.slot_begin.end(), b.slot_begin.begin(), b.slot_begin.end()));
   return true;
 }
@@ -40,6 +47,7 @@ constexpr bool test_extent() {
   program_extent const e = extent_of(p);
   HOLDS(e.devices == 3 && e.instructions == p.instructions.size());
   HOLDS(e.operands == p.operands.size() && e.slots == p.slots.size());
+  HOLDS(e.groups == 3 && e.holders == 6 && e.group_stages == 3 && e.places == 3);
   return true;
 }
 BOTH_TIMES("the room that a program takes", test_extent)
@@ -52,6 +60,6 @@ TEST_CASE("a view of frozen data stays, however it was come by") {
 
 // Two lambdas, two programs.
 constexpr auto const& one_device = freeze<[] { return one_f_one_b(1, 1) | lower(); }>;
-static_assert(one_device.view().instructions.size() == 3);
+static_assert(one_device.view().instructions.size() == 4);
 
 }  // namespace

@@ -14,12 +14,12 @@ namespace {
 
 constexpr bool test_small() {
   program const p = one_f_one_b(2, 1) | lower();
-  wait_table const w = waits(p.view(), 0);  // F, send, receive, B, reduce
-  HOLDS(w.of(0).empty());
-  HOLDS(w.of(1).size() == 1 && w.of(1)[0] == 0);
-  HOLDS(w.of(2).empty());
-  HOLDS(w.of(3).size() == 1 && w.of(3)[0] == 2);
-  HOLDS(w.of(4).empty());  // on the lane of what it waits for
+  wait_table const w = waits(p.view(), 0);  // clear, F, send, receive, B, all-reduce
+  HOLDS(w.of(0).empty() && w.of(1).empty());
+  HOLDS(w.of(2).size() == 1 && w.of(2)[0] == 1);
+  HOLDS(w.of(3).empty());
+  HOLDS(w.of(4).size() == 1 && w.of(4)[0] == 3);
+  HOLDS(w.of(5).empty());  // on the lane of what it waits for
   return true;
 }
 BOTH_TIMES("a send waits for its pass, a pass for its receive", test_small)

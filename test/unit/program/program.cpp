@@ -42,8 +42,8 @@ constexpr bool test_count_slots() {
     HOLDS(count_slots(p.view(), d, slot_kind::stash) == 3 - d);
     HOLDS(count_slots(p.view(), d, slot_kind::checkpoint) == 0);
   }
-  site const s = site_of(p.instructions[0], 0, 0);
-  HOLDS(s.device == 0 && s.index == 0 && s.what == pass{F, 0, 0});
+  site const s = site_of(p.instructions[1], 0, 1);
+  HOLDS(s.device == 0 && s.index == 1 && s.what == pass{F, 0, 0});
   return true;
 }
 BOTH_TIMES("slots by kind", test_count_slots)

@@ -4,6 +4,7 @@
 #include "shapes.hpp"
 #include "static_check.hpp"
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/prove/prove.hpp>
 
 using namespace shapes;
 using namespace mutate;
@@ -101,13 +102,10 @@ constexpr bool test_lost_reductions() {
   insert(p, 1, reduce, dropped);
   HOLDS(judge_complete(p).broken == rule::gradient_is_reduced_once);
   p = whole();
-  at(p, 1, reduce).what.stage = 2;  // not its own
-  HOLDS(judge_complete(p).broken == rule::gradient_is_reduced_once);
-  at(p, 1, reduce).what.stage = -1;
-  HOLDS(judge_complete(p).broken == rule::every_pass_is_known);
-  p = whole();
-  at(p, 1, reduce).peer = 1;  // a replica that there is not
-  HOLDS(judge_complete(p).broken == rule::gradient_is_reduced_once);
+  for (int group : {2, -1, 3, 4}) {  // not its own, and none
+    at(p, 1, reduce).group = group;
+    HOLDS(check_well_formed(p).broken == rule::group_is_held_where_it_is_named);
+  }
   return true;
 }
 BOTH_TIMES("every gradient is reduced once, in the end", test_lost_reductions)
@@ -117,7 +115,7 @@ constexpr bool test_replicas() {
   HOLDS(judge_complete(both).ok());
   program p = both;
   int const first = find_reduction(p, 0, 0), second = find_reduction(p, 0, 1);
-  std::swap(at(p, 0, first).peer, at(p, 0, second).peer);
+  at(p, 0, first).group = 1;  // twice the one, never the other
   HOLDS(judge_complete(p).broken == rule::gradient_is_reduced_once);
   p = both;
   drop(p, 0, second);  // the replica of stage 1 on device 1 waits in vain

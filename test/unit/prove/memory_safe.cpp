@@ -94,12 +94,12 @@ BOTH_TIMES("a value that nobody reads", test_left_over)
 
 constexpr bool test_budget() {
   program const p = one_f_one_b(3, 4) | lower();
-  auto const stashes = [](slot_kind kind, int) { return kind == slot_kind::stash ? 10 : 0; };
+  auto const stashes = [](value_key const& v) { return v.kind == slot_kind::stash ? 10 : 0; };
   HOLDS(check_memory_budget(p, stashes, 30).ok());
   diagnosis const d = check_memory_budget(p, stashes, 29);
   HOLDS(d.broken == rule::memory_is_within_budget && d.first.device == 0 && d.number == 30);
-  auto const last = [](slot_kind kind, int stage) {
-    return kind == slot_kind::stash && stage == 2 ? std::int64_t{1} << 40 : 0;
+  auto const last = [](value_key const& v) {
+    return v.kind == slot_kind::stash && v.of == 2 ? std::int64_t{1} << 40 : 0;
   };
   HOLDS(check_memory_budget(p, last, 1 << 30).first.device == 2);
   HOLDS(check_memory_budget(p, last, std::int64_t{1} << 40).ok());
@@ -110,8 +110,8 @@ BOTH_TIMES("bytes against a budget", test_budget)
 constexpr bool test_largest_value() {
   // Slots that two stages share are as large as the larger needs them.
   program const p = catalog::find("v-half")->make({devices{1}, micro_batches{1}}) | lower();
-  auto const bytes = [](slot_kind kind, int stage) {
-    return kind == slot_kind::weight_stash ? 1 + 99 * stage : 0;
+  auto const bytes = [](value_key const& v) {
+    return v.kind == slot_kind::weight_stash ? 1 + 99 * v.of : 0;
   };
   HOLDS(count_slots(p.view(), 0, slot_kind::weight_stash) == 1);
   HOLDS(check_memory_budget(p, bytes, 99).number == 100 && check_memory_budget(p, bytes, 100).ok());

@@ -18,7 +18,7 @@ constexpr program shared(int buffers = 1) {
                   .sharding = sharding_level::full,
                   .weight_buffers = buffers,
                   .prefetch = 0,
-                  .step = optimizer_step::after_statistics});
+                  .step = optimizer_step::after_norm});
 }
 
 // The n-th instruction of that kind in a device's stream.
@@ -77,8 +77,8 @@ constexpr bool test_gathers() {
   HOLDS(d.broken == rule::gathered_weights_are_used && d.first.index == length(p, 1) - 1);
 
   p = shared();
-  p.sharding = sharding_level::none;  // then nobody needs what is gathered
-  HOLDS(check(p).broken == rule::gathered_weights_are_used);
+  p.sharding = sharding_level::none;  // then there are no shards
+  HOLDS(check(p).broken == rule::group_is_held_where_it_is_named);
   return true;
 }
 BOTH_TIMES("gathers are used and given up", test_gathers)
@@ -120,31 +120,63 @@ constexpr bool test_step() {
   HOLDS(check(p).broken == rule::optimizer_steps_once_after_reduction);
 
   p = shared();
-  move(p, 0, nth(p, 0, opcode::statistics), length(p, 0) - 1);
+  move(p, 0, nth(p, 0, opcode::measure), length(p, 0) - 1);
   d = check(p);
-  HOLDS(d.broken == rule::statistics_see_all_gradients && d.second.code == opcode::optimize);
+  HOLDS(d.broken == rule::norm_is_of_all_gradients && d.first.code == opcode::measure);
   p = shared();
-  move(p, 0, nth(p, 0, opcode::statistics), nth(p, 0, opcode::all_reduce));
-  HOLDS(check(p).broken == rule::statistics_see_all_gradients);
+  move(p, 0, nth(p, 0, opcode::measure), nth(p, 0, opcode::all_reduce));
+  HOLDS(check(p).broken == rule::norm_is_of_all_gradients);
   p = shared();
-  drop(p, 0, nth(p, 0, opcode::statistics));
-  HOLDS(check(p).broken == rule::statistics_see_all_gradients);
+  drop(p, 0, nth(p, 0, opcode::measure));
+  HOLDS(check(p).broken == rule::norm_is_of_all_gradients);
   p.step = optimizer_step::at_end;  // nor on one device only
-  HOLDS(check(p).broken == rule::statistics_see_all_gradients);
+  HOLDS(check(p).broken == rule::norm_is_of_all_gradients);
+  p = shared();
+  drop(p, 0, nth(p, 0, opcode::measure) + 1);  // the sum
+  HOLDS(check(p).broken == rule::norm_is_of_all_gradients);
   return true;
 }
-BOTH_TIMES("statistics and optimizer steps come last, once", test_step)
+BOTH_TIMES("the norm and optimizer steps come last, once", test_step)
+
+constexpr bool test_zeros() {
+  program p = shared();
+  int const clear = nth(p, 0, opcode::clear, 2);  // of a buffer; the first two are of shards
+  HOLDS(at(p, 0, clear).subject == slot_kind::weight_gradient);
+  instruction const dropped = drop(p, 0, clear);
+  diagnosis d = check(p);
+  HOLDS(d.broken == rule::gradient_starts_from_zero && gives_weight_gradient(d.first.what.kind));
+  insert(p, 0, d.first.index - p.stream_begin[0] + 1, dropped);  // after the first pass
+  HOLDS(check(p).broken == rule::gradient_starts_from_zero);
+  p = shared();
+  insert(p, 0, clear, dropped);
+  d = check(p);
+  HOLDS(d.broken == rule::gradient_starts_from_zero && d.first.index == clear + 1);
+  HOLDS(d.second.index == clear);
+  p = shared();
+  drop(p, 0, nth(p, 0, opcode::clear));  // of a shard
+  HOLDS(check(p).broken == rule::gradient_starts_from_zero);
+
+  p = one_f_one_b(2, 2) | lower();
+  instruction const zeros = drop(p, 1, nth(p, 1, opcode::clear));
+  HOLDS(check(p).broken == rule::gradient_starts_from_zero);
+  insert(p, 1, length(p, 1), zeros);  // after the sum
+  HOLDS(check(p).broken == rule::gradient_starts_from_zero);
+  return true;
+}
+BOTH_TIMES("gradients start from zero, once", test_zeros)
 
 constexpr bool test_names() {
   program p = shared();
-  at(p, 0, nth(p, 0, opcode::all_gather)).what.stage = 9;
-  HOLDS(check(p).broken == rule::every_pass_is_known);
+  for (int group : {-1, 4, 9}) {
+    at(p, 0, nth(p, 0, opcode::all_gather)).group = group;
+    HOLDS(check(p).broken == rule::group_is_held_where_it_is_named);
+  }
   p = shared();
-  at(p, 0, nth(p, 0, opcode::all_gather)).what.stage = 1;  // lives on device 1
-  HOLDS(check(p).broken == rule::every_pass_is_known);
+  at(p, 0, nth(p, 0, opcode::all_gather)).group = 1;  // lives on device 1
+  HOLDS(check(p).broken == rule::group_is_held_where_it_is_named);
   p = shared();
-  at(p, 0, nth(p, 0, opcode::reduce_scatter)).peer = 1;
-  HOLDS(check(p).broken == rule::every_pass_is_known);
+  at(p, 0, nth(p, 0, opcode::all_reduce)).subject = slot_kind::weight_gradient;  // it lies in shards
+  HOLDS(check(p).broken == rule::group_is_held_where_it_is_named);
   p = shared();
   at(p, 0, nth(p, 0, opcode::release)).lane = compute_lane;
   HOLDS(check(p).broken == rule::every_instruction_is_on_its_lane);
@@ -153,7 +185,7 @@ constexpr bool test_names() {
   HOLDS(check(p).broken == rule::counts_are_positive);
   return true;
 }
-BOTH_TIMES("stages, replicas and lanes of collectives", test_names)
+BOTH_TIMES("groups and lanes of collectives", test_names)
 
 // Slots: what the walk over stages cannot see.
 constexpr bool test_slots() {
@@ -183,25 +215,25 @@ constexpr bool test_slots_at_the_end() {
       operand_of(p, 0, nth(p, 0, opcode::optimize, 1), 0).slot;
   HOLDS(check(p).broken == rule::slot_holds_what_is_read);
 
-  p = shared(2);  // it would not wait for the statistics
-  operand_of(p, 0, nth(p, 0, opcode::optimize), 0).how = access::read;
+  p = shared(2);  // it would not wait for the norm
+  --at(p, 0, nth(p, 0, opcode::optimize)).operand_count;
   HOLDS(check(p).broken == rule::slot_holds_what_is_read);
 
   p = shared(2);
-  operand_of(p, 0, nth(p, 0, opcode::statistics), 0).slot =
-      operand_of(p, 0, nth(p, 0, opcode::statistics), 1).slot;
+  operand_of(p, 0, nth(p, 0, opcode::measure), 0).slot =
+      operand_of(p, 0, nth(p, 0, opcode::measure), 1).slot;
   HOLDS(check(p).broken == rule::slot_holds_what_is_read);
   p = shared(2);
-  --at(p, 0, nth(p, 0, opcode::statistics)).operand_count;
+  --at(p, 0, nth(p, 0, opcode::measure)).operand_count;
   HOLDS(check(p).broken == rule::slot_holds_what_is_read);
   return true;
 }
-BOTH_TIMES("slots of statistics and optimizer steps", test_slots_at_the_end)
+BOTH_TIMES("slots of the norm and optimizer steps", test_slots_at_the_end)
 
-// The replicas of two stages reduce in different orders; one device never takes part in the statistics.
+// The replicas of two stages reduce in different orders; everyone meets for the norm.
 constexpr bool test_meetings() {
   program p = lower(two_ways(2) | repeat(micro_batches{2}) | squeeze(),
-                    {.reduction = gradient_reduction::at_end, .step = optimizer_step::after_statistics});
+                    {.reduction = gradient_reduction::at_end, .step = optimizer_step::after_norm});
   HOLDS(check(p).ok());
   exchange(p, 1, nth(p, 1, opcode::all_reduce, 0), nth(p, 1, opcode::all_reduce, 1));
   HOLDS(check(p).broken == rule::no_cycle_of_waits);

@@ -42,7 +42,7 @@ class exchange {
   }
 
   // Adds this rank's part of every rank's buffer to its shard, in the order of the ranks, so that the
-  // bits do not depend on who comes first; then empties its buffer. add(into, from) sums.
+  // bits do not depend on who comes first. add(into, from) sums.
   template <class Add>
   void scatter(int rank, buffer whole, buffer shard, Add add) {
     show(rank, whole);
@@ -50,7 +50,6 @@ class exchange {
     if (part.size > 0)
       for (buffer const from : shown_) add(shard, from.subspan(part.begin, part.size));
     leave(rank);
-    if (!whole.empty()) std::memset(whole.data(), 0, whole.size());
   }
 
  private:

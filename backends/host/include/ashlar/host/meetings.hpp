@@ -40,29 +40,30 @@ class meetings {
       : ranks_(static_cast<std::size_t>(p.data_ranks)),
         devices_(static_cast<std::size_t>(p.device_count)),
         sharded_(p.sharding != sharding_level::none),
-        reductions_(static_cast<std::size_t>(p.stage_count) * (sharded_ ? ranks_ : 1)),
+        groups_(p.groups),
+        reductions_(static_cast<std::size_t>(p.groups.count()) * ranks_),
         tally_(ranks_ * devices_) {
-    std::vector<std::size_t> replicas(static_cast<std::size_t>(p.stage_count), 0);
-    for (instruction const& i : p.instructions)
-      if (i.code == opcode::all_reduce && i.what.stage >= 0 && i.what.stage < p.stage_count)
-        ++replicas[static_cast<std::size_t>(i.what.stage)];
-    for (std::size_t at = 0; at < reductions_.size(); ++at)
-      if (std::size_t const n = replicas[at / (sharded_ ? ranks_ : 1)]; n > 0)
-        reductions_[at] = std::make_unique<reduction>(sharded_ ? n : n * ranks_);
+    for (instruction const& i : p.instructions) {
+      if (i.code != opcode::all_reduce || i.subject == slot_kind::scalar) continue;
+      std::size_t const n = groups_.holders(i.group).size();
+      bool const whole = i.subject == slot_kind::weight_gradient;
+      for (std::size_t rank = 0; rank < (whole ? 1 : ranks_); ++rank)
+        if (auto& r = of(i.group, rank); !r) r = std::make_unique<reduction>(whole ? n * ranks_ : n);
+    }
     for (std::size_t d = 0; d < devices_ && sharded_; ++d)
       exchanges_.push_back(std::make_unique<exchange>(ranks_));
   }
 
-  // Sums over the replicas of a stage: of their whole gradients on all ranks, replica by replica, or of
+  // Sums over the holders of a group: of their whole gradients on all ranks, holder by holder, or of
   // this rank's shards.
   template <class Add>
-  void reduce(int rank, instruction const& i, buffer mine, Add add) {
-    auto const r = static_cast<std::size_t>(rank), stage = static_cast<std::size_t>(i.what.stage),
-               replica = static_cast<std::size_t>(i.peer);
-    if (sharded_)
-      reductions_[stage * ranks_ + r]->run(replica, mine, add);
+  void reduce(int rank, int device, instruction const& i, buffer mine, Add add) {
+    auto const r = static_cast<std::size_t>(rank),
+               member = static_cast<std::size_t>(groups_.member_of(i.group, device));
+    if (i.subject == slot_kind::gradient_shard)
+      of(i.group, r)->run(member, mine, add);
     else
-      reductions_[stage]->run(replica * ranks_ + r, mine, add);
+      of(i.group, 0)->run(member * ranks_ + r, mine, add);
   }
   // Between the ranks' copies of a device. Of a sharded program.
   exchange& between_ranks(int device) { return *exchanges_[static_cast<std::size_t>(device)]; }
@@ -90,9 +91,14 @@ class meetings {
     act(tally_);
   }
 
+  std::unique_ptr<reduction>& of(int group, std::size_t rank) {
+    return reductions_[static_cast<std::size_t>(group) * ranks_ + rank];
+  }
+
   std::size_t ranks_, devices_;
   bool sharded_;
-  std::vector<std::unique_ptr<reduction>> reductions_;  // by stage and, if sharded, rank
+  group_view groups_;
+  std::vector<std::unique_ptr<reduction>> reductions_;  // by group and, of shards, rank
   std::vector<std::unique_ptr<exchange>> exchanges_;    // by device, if sharded
   tally tally_;
 };

@@ -26,7 +26,9 @@ class slot_memory {
       for (operand const& o : p.operands_of(i)) {
         if (o.how == access::read) continue;
         auto const slot = static_cast<std::size_t>(o.slot);
-        std::size_t const need = bytes(kinds[slot], i.what.stage);
+        std::size_t const need = kinds[slot] == slot_kind::scalar
+                                     ? sizeof(double)
+                                     : bytes(kinds[slot], i.group >= 0 ? i.group : i.what.stage);
         size[slot] = need > size[slot] ? need : size[slot];
       }
     std::size_t total = 0;
@@ -38,17 +40,10 @@ class slot_memory {
     for (std::size_t slot = 0; slot < size.size(); ++slot) {
       slots_.emplace_back(memory_.get() + at, size[slot]);
       at += rounded(size[slot]);
-      if (kinds[slot] == slot_kind::weight_gradient || kinds[slot] == slot_kind::gradient_shard)
-        accumulators_.push_back(slots_.back());
     }
   }
 
   std::vector<buffer> const& slots() const { return slots_; }
-
-  void clear_accumulators() const {
-    for (buffer b : accumulators_)
-      if (!b.empty()) std::memset(b.data(), 0, b.size());
-  }
 
  private:
   struct release {
@@ -58,7 +53,6 @@ class slot_memory {
 
   std::unique_ptr<std::byte, release> memory_;
   std::vector<buffer> slots_;
-  std::vector<buffer> accumulators_;
 };
 
 }  // namespace ashlar::host

@@ -106,7 +106,7 @@ class runtime {
       bool const shards = i.code == opcode::all_gather || i.code == opcode::reduce_scatter;
       if ((shards && (!sharding_worker<Worker> || p.sharding == sharding_level::none))
           || (i.code == opcode::optimize && !optimizing_worker<Worker>)
-          || (i.code == opcode::statistics && !measuring_worker<Worker>))
+          || (i.code == opcode::measure && !measuring_worker<Worker>))
         run_detail::refuse(i, "the worker");
     }
     return ranks;
@@ -188,8 +188,6 @@ class runtime {
   }
 
   void run_lane(std::size_t at, int lane) {
-    // Other lanes touch the accumulators only behind this lane's weight passes.
-    if (lane == compute_lane) memory_[at].clear_accumulators();
     Worker& w = *workers_[at / devices()];
     for (int index : plans_[at].lane(lane)) interpret(plans_[at], index, w, ends_[at]);
   }

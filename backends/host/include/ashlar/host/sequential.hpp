@@ -4,7 +4,7 @@
 
 #include <ashlar/check/check.hpp>
 #include <ashlar/host/memory.hpp>
-#include <ashlar/model/parameter_groups.hpp>
+#include <ashlar/program/operands.hpp>
 #include <ashlar/run/interpreter.hpp>
 
 #include <cstddef>
@@ -21,8 +21,8 @@ namespace ashlar::host {
 
 // Every value has memory of its own. Only two things are taken from the program: which passes there are,
 // and the order in which each device adds micro-batches to its accumulators, scatter by scatter. Sums
-// over replicas and data-parallel ranks are in their order. So the results are, bit by bit, what the
-// program must give on any backend.
+// over holders and data-parallel ranks are in their order. So the results are, bit by bit, what the
+// program must give on any backend that sums in that order.
 template <worker Worker>
 class sequential {
  public:
@@ -31,17 +31,14 @@ class sequential {
   // The same for data-parallel ranks, a worker each. Throws std::invalid_argument unless there are as
   // many as the program has ranks, and when they lack shards that it needs.
   sequential(program p, std::vector<Worker*> ranks)
-      : program_(std::move(p)), workers_(std::move(ranks)) {
-    if (workers_.empty() || static_cast<int>(workers_.size()) != program_.data_ranks)
-      throw std::invalid_argument("a worker a data-parallel rank is needed");
+      : program_(std::make_unique<program>(std::move(p))), workers_(std::move(ranks)) {
+    if (workers_.empty() || static_cast<int>(workers_.size()) != program_->data_ranks)
+      throw std::invalid_argument("a worker per data-parallel rank is needed");
     if (is_sharded() && !sharding_worker<Worker>)
       throw std::invalid_argument("the worker has no shards");
-    if (diagnosis const d = check(program_); !d.ok()) throw violation{d};
-    recomputed_.resize(static_cast<std::size_t>(program_.micro_batch_count())
-                       * static_cast<std::size_t>(program_.stage_count()));
-    for (instruction const& i : program_.instructions)
-      if (i.code == opcode::compute && i.what.kind == pass_kind::recompute)
-        recomputed_[index_of(i.what)] = true;
+    if (diagnosis const d = check(*program_); !d.ok()) throw violation{d};
+    shape_ = std::make_unique<program_shape>(program_->view());
+    shape_->add_all();
   }
 
   // One step. Needs memory for all values of all micro-batches at once.
@@ -52,155 +49,170 @@ class sequential {
       parts_.clear();
       // Device after device as far as its inputs reach, until all are through: a program that is proved
       // does not get stuck.
-      std::vector<std::size_t> next(static_cast<std::size_t>(program_.device_count()), 0);
+      std::vector<std::size_t> next(static_cast<std::size_t>(program_->device_count()), 0);
       for (bool moved = true; moved;) {
         moved = false;
-        for (int d = 0; d < program_.device_count(); ++d)
+        for (int d = 0; d < program_->device_count(); ++d)
           moved = advance(d, next[static_cast<std::size_t>(d)]) || moved;
       }
     }
-    if (!program_.trains) return;
-    for (int stage = 0; stage < program_.stage_count(); ++stage) reduce(stage);
+    if (!program_->trains) return;
+    gradients_.resize(static_cast<std::size_t>(groups().count()));
+    for (int group = 0; group < groups().count(); ++group) reduce(group);
     take_steps();
   }
 
  private:
-  // (kind, micro-batch, stage, stage that it is for, rank); accumulators have the device for a
-  // micro-batch, and the number of scatters that came before.
-  using key = std::tuple<slot_kind, int, int, int, std::size_t>;
-  static constexpr int all = -1;
+  // Of the value: kind, what it is of, micro-batch, stage that it is for. Of what is of the step: device
+  // and, of accumulators, the number of scatters that came before. And the rank.
+  using key = std::tuple<slot_kind, int, int, int, int, int, std::size_t>;
 
-  bool is_sharded() const { return program_.sharding != sharding_level::none; }
+  parameter_groups const& groups() const { return program_->groups; }
+  bool is_sharded() const { return program_->sharding != sharding_level::none; }
+  bool is_sharded(int group) const {
+    return program_->gradient_kind(group) == slot_kind::gradient_shard;
+  }
 
-  // The whole weights of every replica, the same for all ranks; kept at rank 0.
+  key key_of(value_key const& v) const { return {v.kind, v.of, v.micro_batch, v.to, -1, 0, rank_}; }
+  key whole_weights(int device, int group) const {
+    return {slot_kind::weight, group, -1, -1, device, 0, 0};
+  }
+  key accumulator(int device, int group, int part, std::size_t rank) const {
+    return {slot_kind::weight_gradient, group, -1, -1, device, part, rank};
+  }
+
+  // The whole weights of every holder, the same for all ranks; kept at rank 0.
   void gather_weights() {
     if constexpr (sharding_worker<Worker>) {
       rank_ = 0;
-      for (int stage = 0; stage < program_.stage_count() && is_sharded(); ++stage) {
-        std::vector<int> const group = replicas(program_.where, stage);
-        for (std::size_t replica = 0; replica < group.size(); ++replica) {
-          buffer const whole = make({slot_kind::weight, group[replica], stage, all, 0});
+      for (int group = 0; group < program_->stage_count() && is_sharded(); ++group) {
+        int member = 0;
+        for (int device : groups().holders(group)) {
+          buffer const whole = make(whole_weights(device, group));
           for (std::size_t r = 0; r < workers_.size(); ++r) {
-            buffer const shard = workers_[r]->shard(stage, static_cast<int>(replica));
+            buffer const shard = workers_[r]->shard(group, member);
             if (!shard.empty())
               std::memcpy(part_of(whole, r).data(), shard.data(), part_of(whole, r).size());
           }
+          ++member;
         }
       }
     }
   }
   buffer part_of(buffer whole, std::size_t rank) const {
-    byte_range const part = shard_of(whole.size(), static_cast<int>(rank), program_.data_ranks);
+    byte_range const part = shard_of(whole.size(), static_cast<int>(rank), program_->data_ranks);
     return whole.subspan(part.begin, part.size);
   }
 
-  // Unsharded: replica by replica, the ranks in order. Sharded: of each replica, the parts in the order
-  // of its scatters, each in the order of the ranks; then replica by replica. The sum is the memory of
-  // the first replica, part and rank, and shards are cut out of it.
-  void reduce(int stage) {
-    std::vector<int> const group = replicas(program_.where, stage);
+  // Whole: holder by holder, the ranks in order. Sharded: of each holder, the parts in the order of its
+  // scatters, each in the order of the ranks; then holder by holder. The sum is the memory of the first
+  // holder, part and rank, and shards are cut out of it.
+  void reduce(int group) {
     buffer sum;
-    for (int device : group) {
-      buffer of_replica;
-      for (int part = 0; memory_.contains({slot_kind::weight_gradient, device, stage, part, 0}); ++part)
+    for (int device : groups().holders(group)) {
+      buffer of_holder;
+      for (int part = 0; part == 0 || memory_.contains(accumulator(device, group, part, 0)); ++part)
         for (std::size_t r = 0; r < workers_.size(); ++r) {
-          buffer const next = memory_.at({slot_kind::weight_gradient, device, stage, part, r}).view();
-          buffer& into = is_sharded() ? of_replica : sum;
+          rank_ = r;
+          buffer const next = make(accumulator(device, group, part, r));
+          buffer& into = is_sharded(group) ? of_holder : sum;
           if (into.data() == nullptr)
             into = next;
           else
-            workers_[0]->accumulate(stage, into, next);
+            workers_[0]->accumulate(group, into, next);
         }
-      if (!is_sharded()) continue;
+      if (!is_sharded(group)) continue;
       if (sum.data() == nullptr)
-        sum = of_replica;
+        sum = of_holder;
       else
-        workers_[0]->accumulate(stage, sum, of_replica);
+        workers_[0]->accumulate(group, sum, of_holder);
     }
-    gradients_.resize(static_cast<std::size_t>(program_.stage_count()));
-    gradients_[static_cast<std::size_t>(stage)] = sum;
+    gradients_[static_cast<std::size_t>(group)] = sum;
     for (std::size_t r = 0; r < workers_.size(); ++r)
-      for (std::size_t i = 0; i < group.size(); ++i) workers_[r]->reduced(stage, gradient_of(stage, r));
+      for (std::size_t i = 0; i < groups().holders(group).size(); ++i)
+        workers_[r]->reduced(group, gradient_of(group, r));
   }
-  buffer gradient_of(int stage, std::size_t rank) const {
-    buffer const whole = gradients_[static_cast<std::size_t>(stage)];
-    return is_sharded() ? part_of(whole, rank) : whole;
+  buffer gradient_of(int group, std::size_t rank) const {
+    buffer const whole = gradients_[static_cast<std::size_t>(group)];
+    return is_sharded(group) ? part_of(whole, rank) : whole;
   }
 
-  // Statistics are summed as programs sum them: by rank, by device, by stage in the order of reduction.
+  // The norm is summed as programs sum it: by rank, by device, by group.
   void take_steps() {
     double sum = 0;
-    for (std::size_t r = 0; r < workers_.size(); ++r)
-      for (int d = 0; d < program_.device_count(); ++d) {
+    for (std::size_t r = 0; r < (is_sharded() ? workers_.size() : 1); ++r)
+      for (int d = 0; d < program_->device_count(); ++d) {
         double of_device = 0;
         if constexpr (measuring_worker<Worker>)
-          for (instruction const& i : program_.view().stream(d))
-            if (i.code == opcode::all_reduce && i.peer == 0 && (is_sharded() || r == 0))
-              of_device += workers_[r]->squared_norm(i.what.stage, gradient_of(i.what.stage, r));
+          for (int group = 0; group < groups().count(); ++group)
+            if (groups().holders(group)[0] == d)
+              of_device += workers_[r]->squared_norm(group, gradient_of(group, r));
         sum += of_device;
       }
+    program_view const view = program_->view();
     for (std::size_t r = 0; r < workers_.size(); ++r)
-      for (instruction const& i : program_.instructions) {
-        if constexpr (measuring_worker<Worker>)
-          if (i.code == opcode::statistics) workers_[r]->statistics(sum);
-        if constexpr (optimizing_worker<Worker>)
-          if (i.code == opcode::optimize)
-            workers_[r]->optimize(i.what.stage, i.peer, gradient_of(i.what.stage, r));
-      }
+      for (int d = 0; d < program_->device_count(); ++d)
+        for (instruction const& i : view.stream(d)) {
+          if constexpr (measuring_worker<Worker>)
+            if (i.code == opcode::measure) workers_[r]->statistics(sum);
+          if constexpr (optimizing_worker<Worker>)
+            if (i.code == opcode::optimize)
+              workers_[r]->optimize(i.group, groups().member_of(i.group, d), gradient_of(i.group, r));
+        }
   }
 
   bool advance(int device, std::size_t& next) {
     bool moved = false;
-    list_view<instruction> const stream = program_.view().stream(device);
+    list_view<instruction> const stream = program_->view().stream(device);
     for (; next < stream.size(); ++next) {
       instruction const& i = stream[next];
-      if (i.code == opcode::compute && !try_compute(device, i.what)) return moved;
-      if (i.code == opcode::reduce_scatter) ++parts_[{device, i.what.stage}];
+      if (i.code == opcode::compute && !try_compute(device, i)) return moved;
+      if (i.code == opcode::reduce_scatter) ++parts_[{device, i.group}];
       moved = true;
     }
     return moved;
   }
 
-  bool try_compute(int device, pass what) {
-    int const k = what.micro_batch, stage = what.stage;
-    std::vector<buffer> inputs, outputs;
-    auto const input = [&](key const& from) {
-      auto const found = memory_.find(from);
-      if (found == memory_.end()) return false;
-      inputs.push_back(found->second.view());
-      return true;
-    };
+  bool try_compute(int device, instruction const& i) {
     frame f{};
-    f.what = what;
-    if (what.kind == pass_kind::forward) {
-      for (int before : program_.graph.predecessors(stage))
-        if (!input({slot_kind::activation, k, before, all, rank_})) return false;
-      if (!program_.graph.successors(stage).empty())
-        outputs.push_back(make({slot_kind::activation, k, stage, all, rank_}));
-    } else if (gives_input_gradient(what.kind)) {
-      for (int after : program_.graph.successors(stage))
-        if (!input({slot_kind::gradient, k, after, stage, rank_})) return false;
-      for (int before : program_.graph.predecessors(stage))
-        outputs.push_back(make({slot_kind::gradient, k, stage, before, rank_}));
-      f.weight_stash = make({slot_kind::weight_stash, k, stage, all, rank_});
-    } else if (what.kind == pass_kind::backward_weight) {
-      f.weight_stash = make({slot_kind::weight_stash, k, stage, all, rank_});
-    }
-    if (what.kind == pass_kind::recompute || (what.kind == pass_kind::forward && is_recomputed(what)))
-      f.checkpoint = make({slot_kind::checkpoint, k, stage, all, rank_});
-    f.stash = make({slot_kind::stash, k, stage, all, rank_});
-    if (gives_weight_gradient(what.kind)) f.weight_gradient = accumulator(device, stage);
-    if (is_sharded()) f.weight = make({slot_kind::weight, device, stage, all, 0});
+    f.what = i.what;
+    std::vector<buffer> inputs, outputs;
+    bool ready = true;
+    for_each_operand(*shape_, device, i, [&](value_key const& v, access how, int) {
+      if (!ready) return;  // inputs come first
+      switch (v.kind) {
+        case slot_kind::activation:
+        case slot_kind::gradient:
+          if (how == access::read && !memory_.contains(key_of(v)))
+            ready = false;
+          else
+            (how == access::read ? inputs : outputs).push_back(make(key_of(v)));
+          return;
+        case slot_kind::checkpoint:
+          f.checkpoint = make(key_of(v));
+          return;
+        case slot_kind::stash:
+          f.stash = make(key_of(v));
+          return;
+        case slot_kind::weight_stash:
+          f.weight_stash = make(key_of(v));
+          return;
+        case slot_kind::weight_gradient:
+          f.weight_gradient = make(accumulator(device, v.of, parts_[{device, v.of}], rank_));
+          return;
+        case slot_kind::weight:
+          f.weight = make(whole_weights(device, v.of));
+          return;
+        case slot_kind::gradient_shard:
+        case slot_kind::scalar:
+          return;
+      }
+    });
+    if (!ready) return false;
     f.inputs = inputs;
     f.outputs = outputs;
     compute(*workers_[rank_], f);
     return true;
-  }
-
-  bool is_recomputed(pass what) const { return recomputed_[index_of(what)]; }
-  std::size_t index_of(pass what) const {
-    return static_cast<std::size_t>(what.micro_batch) * static_cast<std::size_t>(program_.stage_count())
-           + static_cast<std::size_t>(what.stage);
   }
 
   class aligned {
@@ -229,20 +241,17 @@ class sequential {
     if (found == memory_.end())
       found = memory_
                   .emplace(k, aligned(static_cast<std::size_t>(
-                                  workers_[rank_]->bytes(std::get<0>(k), std::get<2>(k)))))
+                                  workers_[rank_]->bytes(std::get<0>(k), std::get<1>(k)))))
                   .first;
     return found->second.view();
   }
-  buffer accumulator(int device, int stage) {
-    return make({slot_kind::weight_gradient, device, stage, parts_[{device, stage}], rank_});
-  }
 
-  program program_;
+  std::unique_ptr<program> program_;  // stays where it is
+  std::unique_ptr<program_shape> shape_;
   std::vector<Worker*> workers_;              // by rank
   std::size_t rank_ = 0;                      // whose passes run
-  std::map<std::pair<int, int>, int> parts_;  // by device and stage: scatters so far
-  std::vector<buffer> gradients_;             // by stage, complete
-  std::vector<bool> recomputed_;              // by micro-batch and stage
+  std::map<std::pair<int, int>, int> parts_;  // by device and group: scatters so far
+  std::vector<buffer> gradients_;             // by group, complete
   std::map<key, aligned> memory_;
 };
 

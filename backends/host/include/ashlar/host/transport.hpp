@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -43,12 +44,11 @@ class switchboard {
       auto at = static_cast<std::size_t>(p.stream_begin[d]);
       for (instruction const& i : p.stream(static_cast<int>(d))) {
         require(i.lane >= 0 && i.lane < p.lane_count, i, "lane");
-        if (i.code != opcode::compute && i.code != opcode::statistics)
-          require(i.peer >= 0 && i.peer < p.device_count, i, "peer");
         position_[at++] = next[static_cast<std::size_t>(i.lane)]++;
-        if (i.code == opcode::all_reduce)
-          require(i.what.stage >= 0 && i.what.stage < p.stage_count, i, "stage");
+        if (i.code != opcode::compute && i.code != opcode::send && i.code != opcode::receive)
+          require(i.group >= 0 && i.group <= p.groups.count(), i, "group");
         if (i.code != opcode::send && i.code != opcode::receive) continue;
+        require(i.peer >= 0 && i.peer < p.device_count, i, "peer");
         int const self = static_cast<int>(d), source = i.code == opcode::send ? self : i.peer,
                   target = i.code == opcode::send ? i.peer : self;
         if (auto& c = between(source, target); !c)
@@ -138,7 +138,7 @@ class host_transport {
   void begin(instruction const& i, int index) {
     // A lane that has nothing to wait for would else run on for the rest of a step that has failed.
     board_->progress(device_, i.lane).await(0);
-    if (i.lane == compute_lane || i.code == opcode::statistics) works(i, true);
+    if (i.lane == compute_lane) works(i, true);
     if (times_ != nullptr) times_[index].begin = now();
   }
   void send(instruction const& i, message m, buffer bytes) {
@@ -148,7 +148,7 @@ class host_transport {
     board_->between(i.peer, device_)->receive(m, bytes);
   }
   void reduce(instruction const& i, buffer bytes) {
-    meetings_->reduce(rank_, i, bytes, adding(i));
+    meetings_->reduce(rank_, device_, i, bytes, adding(i));
     works(i, true);  // reduced() comes next
   }
   void gather(instruction const&, buffer shard, buffer whole) {
@@ -157,11 +157,11 @@ class host_transport {
   void scatter(instruction const& i, buffer whole, buffer shard) {
     meetings_->between_ranks(device_).scatter(rank_, whole, shard, adding(i));
   }
-  double statistics(instruction const& i, double mine) {
-    works(i, false);
-    double const sum = meetings_->statistics(rank_, device_, mine);
-    works(i, true);
-    return sum;
+  double statistics(instruction const&, double mine) {
+    return meetings_->statistics(rank_, device_, mine);
+  }
+  void clear(instruction const&, buffer bytes) {
+    if (!bytes.empty()) std::memset(bytes.data(), 0, bytes.size());
   }
   void done(instruction const& i, int index) {
     if (times_ != nullptr) times_[index].end = now();
@@ -173,7 +173,7 @@ class host_transport {
   auto adding(instruction const& i) {
     return [this, &i](buffer into, buffer from) {
       works(i, true);
-      worker_->accumulate(i.what.stage, into, from);
+      worker_->accumulate(i.group, into, from);
       works(i, false);
     };
   }

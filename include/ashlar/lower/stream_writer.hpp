@@ -1,0 +1,116 @@
+// Writes a program instruction by instruction and finds a slot for every value.
+#pragma once
+
+#include <ashlar/lower/slot_coloring.hpp>
+#include <ashlar/program/operands.hpp>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace ashlar {
+
+class stream_writer {
+ public:
+  constexpr stream_writer(program start, slot_reuse reuse)
+      : made_(std::move(start)),
+        shape_(made_.view()),
+        stages_(static_cast<std::size_t>(made_.stage_count())),
+        edges_(static_cast<std::size_t>(made_.graph.edge_count())),
+        stage_values_(stages_ * made_.route.size() * per_stage),
+        gradients_(edges_ * made_.route.size()),
+        groups_(static_cast<std::size_t>(made_.groups.count())),
+        step_values_(groups_ * kinds_of_the_step, -1),
+        pool_(reuse) {}
+  stream_writer(stream_writer const&) = delete;  // the shape refers to the program
+  stream_writer& operator=(stream_writer const&) = delete;
+
+  constexpr void reserve(std::size_t instructions, std::size_t operands) {
+    made_.instructions.reserve(instructions);
+    made_.operands.reserve(operands);
+  }
+  constexpr program_shape& shape() { return shape_; }
+  constexpr program const& made() const { return made_; }
+  constexpr program take() { return std::move(made_); }
+
+  constexpr void begin_stream(int device) {
+    device_ = device;
+    pool_.clear();
+  }
+  constexpr void end_stream() {
+    made_.stream_begin.push_back(static_cast<int>(made_.instructions.size()));
+    made_.slots.insert(made_.slots.end(), pool_.slots().begin(), pool_.slots().end());
+    made_.slot_begin.push_back(static_cast<int>(made_.slots.size()));
+  }
+
+  // A slot for values of the step, for as long as the program; which groups' values it holds.
+  constexpr int acquire(slot_kind kind) { return pool_.acquire(kind); }
+  constexpr void put(slot_kind kind, int group, int slot) { of_the_step(kind, group) = slot; }
+
+  // Time has come to `now`: what nobody reads any more is free.
+  constexpr void advance(tick now) { pool_.advance(now); }
+
+  // An instruction that ends at `end`.
+  constexpr void write(instruction i, tick end) {
+    i.first_operand = static_cast<int>(made_.operands.size());
+    for_each_operand(shape_, device_, i, [&](value_key const& v, access how, int reads) {
+      made_.operands.push_back({slot_of(v, how, reads, end), how});
+    });
+    i.operand_count = static_cast<int>(made_.operands.size()) - i.first_operand;
+    made_.instructions.push_back(i);
+  }
+
+ private:
+  static constexpr std::size_t per_stage = 4;  // activation, checkpoint, stash, weight_stash
+  static constexpr std::size_t kinds_of_the_step =
+      static_cast<std::size_t>(slot_kinds) - static_cast<std::size_t>(slot_kind::weight_gradient);
+
+  struct value {
+    int slot = -1;
+    int reads_left = 0;
+    tick until = 0;
+  };
+
+  constexpr int& of_the_step(slot_kind kind, int group) {
+    return step_values_[(static_cast<std::size_t>(kind)
+                         - static_cast<std::size_t>(slot_kind::weight_gradient))
+                            * groups_
+                        + static_cast<std::size_t>(group)];
+  }
+  // One entry serves all devices: each writes a value before it reads it.
+  constexpr value& of_micro_batch(value_key const& v) {
+    auto const k = static_cast<std::size_t>(v.micro_batch);
+    if (v.kind == slot_kind::gradient)
+      return gradients_[k * edges_ + static_cast<std::size_t>(made_.graph.edge(v.to, v.of))];
+    std::size_t const which = v.kind == slot_kind::activation ? 0 : static_cast<std::size_t>(v.kind) - 1;
+    return stage_values_[(k * stages_ + static_cast<std::size_t>(v.of)) * per_stage + which];
+  }
+
+  // A value holds its slot from the start of its writer to the end of its last reader; one without
+  // readers is scratch space of its writer.
+  constexpr int slot_of(value_key const& key, access how, int reads, tick end) {
+    if (is_of_the_step(key.kind)) return of_the_step(key.kind, key.of);
+    value& v = of_micro_batch(key);
+    if (how == access::read) {
+      v.until = end > v.until ? end : v.until;
+      if (--v.reads_left == 0) pool_.release(v.slot, v.until);
+      return v.slot;
+    }
+    v = {pool_.acquire(key.kind), reads, end};
+    if (reads == 0) pool_.release(v.slot, end);
+    return v.slot;
+  }
+
+  program made_;
+  program_shape shape_;
+  std::size_t stages_;
+  std::size_t edges_;
+  std::vector<value> stage_values_;  // by micro-batch, stage and kind
+  std::vector<value> gradients_;     // by micro-batch and edge
+  std::size_t groups_;
+  std::vector<int> step_values_;  // slots on the device, by kind and group
+  slot_pool pool_;
+  int device_ = 0;
+};
+
+}  // namespace ashlar

@@ -1,0 +1,186 @@
+// What an instruction reads and writes. The one place that says so: lowering, proofs, imports and the
+// sequential reference all ask here.
+#pragma once
+
+#include <ashlar/model/dependencies.hpp>
+#include <ashlar/program/program.hpp>
+
+#include <cstddef>
+
+namespace ashlar {
+
+// What the operands of a program's instructions follow from: its stages, where they live, who shares
+// parameters, and which passes there are. Refers to the program, whose instructions may still be
+// written.
+class program_shape {
+ public:
+  // Knows no pass yet.
+  constexpr explicit program_shape(program_view const& p)
+      : p_(p), passes_(p.stage_count, p.micro_batch_count, 0) {}
+
+  // The program runs this pass, whose stage and micro-batch exist.
+  constexpr void add(pass what) {
+    if (what.kind == pass_kind::work) return;
+    passes_.at(what.micro_batch, what.stage, result_of(what.kind)) =
+        what.kind == pass_kind::backward ? fused : 1;
+  }
+  // Its computes, whose stages and micro-batches exist.
+  constexpr void add_all() {
+    for (instruction const& i : p_.instructions)
+      if (i.code == opcode::compute) add(i.what);
+  }
+
+  constexpr program_view const& of() const { return p_; }
+  constexpr bool is_sharded() const { return p_.sharding != sharding_level::none; }
+  constexpr bool is_recomputed(pass what) const {
+    return passes_.at(what.micro_batch, what.stage, result::recomputed) != 0;
+  }
+  // A fused backward reads the stash once; input and weight passes once each.
+  constexpr int stash_readers(pass what) const {
+    int const input = passes_.at(what.micro_batch, what.stage, result::input_gradient);
+    return input == fused ? 1 : input + weight_passes(what);
+  }
+  constexpr int weight_passes(pass what) const {
+    return passes_.at(what.micro_batch, what.stage, result::weight_gradient);
+  }
+  // Next stages on a device, each of which reads the activation there.
+  constexpr int readers_on(int device, pass forward) const {
+    int count = 0;
+    for (int after : p_.graph.successors(forward.stage))
+      count += p_.device_of(forward.micro_batch, after) == device;
+    return count;
+  }
+  // On its own device: next stages there, and a send to each other device that has some.
+  constexpr int readers_of_output(int device, pass forward) const {
+    int count = 0;
+    for (int after : p_.graph.successors(forward.stage))
+      count +=
+          p_.device_of(forward.micro_batch, after) == device || is_first_on_its_device(forward, after);
+    return count;
+  }
+  // An activation goes to a device once, named by the first of the stages there that need it.
+  constexpr bool is_first_on_its_device(pass forward, int to) const {
+    int const device = p_.device_of(forward.micro_batch, to);
+    for (int after : p_.graph.successors(forward.stage)) {
+      if (after == to) return true;
+      if (p_.device_of(forward.micro_batch, after) == device) return false;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr int fused = 2;
+
+  program_view p_;
+  result_table<int> passes_;  // 0: no such pass, 1: one, `fused`
+};
+
+namespace operands_detail {
+
+template <class Visit>
+constexpr void visit_pass(program_shape const& shape, int device, pass what, Visit& visit) {
+  program_view const& p = shape.of();
+  int const stage = what.stage, k = what.micro_batch;
+  auto const accumulate = [&] {
+    for_each_group_of(p.groups, p.stage_count, stage, [&](int group) {
+      visit(value_key{slot_kind::weight_gradient, group}, access::accumulate, 0);
+    });
+  };
+  auto const write = [&](slot_kind kind, int reads) {
+    visit(value_key{kind, stage, k}, reads == 0 ? access::scratch : access::write, reads);
+  };
+  switch (what.kind) {
+    case pass_kind::forward: {
+      for (int before : p.graph.predecessors(stage))
+        visit(value_key{slot_kind::activation, before, k}, access::read, 0);
+      if (int const readers = shape.readers_of_output(device, what); readers > 0)
+        write(slot_kind::activation, readers);
+      bool const again = shape.is_recomputed(what);
+      if (again) write(slot_kind::checkpoint, 1);
+      write(slot_kind::stash, again ? 0 : shape.stash_readers(what));
+      break;
+    }
+    case pass_kind::recompute:
+      visit(value_key{slot_kind::checkpoint, stage, k}, access::read, 0);
+      write(slot_kind::stash, shape.stash_readers(what));
+      break;
+    case pass_kind::backward:
+    case pass_kind::backward_input:
+      for (int after : p.graph.successors(stage))
+        visit(value_key{slot_kind::gradient, after, k, stage}, access::read, 0);
+      visit(value_key{slot_kind::stash, stage, k}, access::read, 0);
+      for (int before : p.graph.predecessors(stage))
+        visit(value_key{slot_kind::gradient, stage, k, before}, access::write, 1);
+      write(slot_kind::weight_stash, shape.weight_passes(what));
+      if (what.kind == pass_kind::backward) accumulate();
+      break;
+    case pass_kind::backward_weight:
+      visit(value_key{slot_kind::stash, stage, k}, access::read, 0);
+      visit(value_key{slot_kind::weight_stash, stage, k}, access::read, 0);
+      accumulate();
+      break;
+    case pass_kind::work:
+      return;
+  }
+  if (shape.is_sharded()) visit(value_key{slot_kind::weight, stage}, access::read, 0);
+}
+
+}  // namespace operands_detail
+
+// Calls visit(value_key, access, reads) for each operand of an instruction of a device, in order.
+// `reads`, of what is written for a micro-batch: how often it is read on that device. The instruction's
+// stages, micro-batches and group exist. O(operands) on a chain.
+template <class Visit>
+constexpr void for_each_operand(program_shape const& shape, int device, instruction const& i,
+                                Visit&& visit) {
+  program_view const& p = shape.of();
+  bool const forward = i.what.kind == pass_kind::forward;
+  switch (i.code) {
+    case opcode::compute:
+      operands_detail::visit_pass(shape, device, i.what, visit);
+      return;
+    case opcode::send:
+      visit(forward ? value_key{slot_kind::activation, i.what.stage, i.what.micro_batch}
+                    : value_key{slot_kind::gradient, i.what.stage, i.what.micro_batch, i.to},
+            access::read, 0);
+      return;
+    case opcode::receive:
+      if (forward)
+        visit(value_key{slot_kind::activation, i.what.stage, i.what.micro_batch}, access::write,
+              shape.readers_on(device, i.what));
+      else
+        visit(value_key{slot_kind::gradient, i.what.stage, i.what.micro_batch, i.to}, access::write, 1);
+      return;
+    case opcode::all_reduce:
+      visit(value_key{i.subject, i.subject == slot_kind::scalar ? gradient_norm : i.group},
+            access::accumulate, 0);
+      return;
+    case opcode::all_gather:
+      visit(value_key{slot_kind::weight, i.group}, access::write, 0);
+      return;
+    case opcode::release:
+      visit(value_key{slot_kind::weight, i.group}, access::scratch, 0);
+      return;
+    case opcode::reduce_scatter:
+      visit(value_key{slot_kind::weight_gradient, i.group}, access::read, 0);
+      visit(value_key{slot_kind::gradient_shard, i.group}, access::accumulate, 0);
+      return;
+    case opcode::clear:
+      visit(value_key{i.subject, i.group}, access::write, 0);
+      return;
+    case opcode::measure:
+      // Each gradient counts once: on the first of its holders.
+      for (int group = 0; group < p.groups.count(); ++group)
+        if (p.groups.holders(group)[0] == device)
+          visit(value_key{p.gradient_kind(group), group}, access::read, 0);
+      visit(value_key{slot_kind::scalar, gradient_norm}, access::write, 0);
+      return;
+    case opcode::optimize:
+      visit(value_key{p.gradient_kind(i.group), i.group}, access::read, 0);
+      if (p.step == optimizer_step::after_norm)
+        visit(value_key{slot_kind::scalar, gradient_norm}, access::read, 0);
+      return;
+  }
+}
+
+}  // namespace ashlar
