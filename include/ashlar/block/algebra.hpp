@@ -48,7 +48,7 @@ constexpr block unroll(block b, int times) {
 }
 
 // The same stages fed as `graph` says instead of as a chain. Throws violation{rule::tables_agree}.
-constexpr block over(block b, stage_graph graph) {
+constexpr block with_graph(block b, stage_graph graph) {
   if (graph.count() != b.where.stage_count())
     throw violation{{.broken = rule::tables_agree, .number = graph.count()}};
   b.graph = std::move(graph);
@@ -60,7 +60,7 @@ constexpr block over(block b, stage_graph graph) {
 // rule::intervals_agree; rule::tables_agree for other stages, devices or costs.
 constexpr block overlay(block a, block const& b) {
   if (a.interval != b.interval) throw violation{{.broken = rule::intervals_agree, .number = b.interval}};
-  if (a.graph != b.graph || a.cost != b.cost || a.trains != b.trains)
+  if (a.graph != b.graph || a.cost != b.cost || a.mode != b.mode)
     throw violation{{.broken = rule::tables_agree, .number = b.graph.count()}};
   int const group = a.micro_batch_count(), routes = a.where.route_count();
   a.where = overlay(std::move(a.where), b.where);
@@ -248,8 +248,8 @@ constexpr auto with_interval(tick interval) {
 constexpr auto unroll(int times) {
   return closure([=](block const& b) { return unroll(b, times); });
 }
-constexpr auto over(stage_graph graph) {
-  return closure([graph = std::move(graph)](block const& b) { return over(b, graph); });
+constexpr auto with_graph(stage_graph graph) {
+  return closure([graph = std::move(graph)](block const& b) { return with_graph(b, graph); });
 }
 constexpr auto delay(pass what, tick by) {
   return closure([=](block const& b) { return delay(b, what, by); });

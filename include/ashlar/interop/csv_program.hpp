@@ -28,7 +28,7 @@ class csv_program_writer {
         split_(stages_ * static_cast<std::size_t>(tokens.micro_batch_count), false),
         accumulator_(stages_, -1) {
     program& p = out_.value;
-    p.trains = tokens.trains;
+    p.mode = tokens.mode;
     p.graph = chain(stages{where.stage_count()});
     p.where = std::move(where);
     p.route.assign(static_cast<std::size_t>(tokens.micro_batch_count), 0);
@@ -46,7 +46,8 @@ class csv_program_writer {
       for (std::size_t i = 0; i < tokens_.lines[d].size(); ++i) write(static_cast<int>(i), d);
       bool const reduces =
           tokens_.dialect == csv_dialect::reduce_grad || tokens_.dialect == csv_dialect::waits;
-      for (std::size_t stage = 0; stage < stages_ && p.trains && !reduces; ++stage)
+      for (std::size_t stage = 0; stage < stages_ && p.mode == execution_mode::training && !reduces;
+           ++stage)
         if (owner(static_cast<int>(stage)) == static_cast<int>(d)) {
           out_.token_of.back().push_back(-1);
           reduce(static_cast<int>(stage));
@@ -143,7 +144,7 @@ class csv_program_writer {
                                             : slot(stage, k, received_activation),
               access::read);
         if (exists(after)) make(slot(stage, k, output), slot_kind::activation);
-        make(slot(stage, k, stash), slot_kind::stash, tokens_.trains);
+        make(slot(stage, k, stash), slot_kind::stash, tokens_.mode == execution_mode::training);
         return;
       case pass_kind::backward:
       case pass_kind::backward_input:

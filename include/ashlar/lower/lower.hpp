@@ -70,7 +70,7 @@ class lowering {
     p.where = s.where;
     p.route = s.route;
     p.lanes = options.lanes;
-    p.trains = s.trains;
+    p.mode = s.mode;
     p.data_ranks = options.data_ranks;
     p.sharding = options.sharding;
     p.step = options.step;

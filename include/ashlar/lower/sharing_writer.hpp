@@ -31,7 +31,7 @@ class sharing_writer {
     if (!sharded_) {
       for (int stage = 0; stage < s_.stage_count(); ++stage) {
         weight_gradient_[at(stage)] = -1;
-        if (!s_.trains) continue;
+        if (s_.mode == execution_mode::inference) continue;
         for (int d : replicas(s_.where, stage))
           if (d == device) weight_gradient_[at(stage)] = pool.acquire(slot_kind::weight_gradient);
       }
@@ -45,13 +45,13 @@ class sharing_writer {
     std::vector<int> number(weight_.size(), 0);  // of the chunk, by stage
     std::vector<int> weight_slots, gradient_slots;
     for (int b = 0; b < weights; ++b) weight_slots.push_back(pool.acquire(slot_kind::weight));
-    for (int b = 0; b < gradients && s_.trains; ++b)
+    for (int b = 0; b < gradients && s_.mode == execution_mode::training; ++b)
       gradient_slots.push_back(pool.acquire(slot_kind::weight_gradient));
     for (int c = 0; c < count; ++c) {
       int const stage = chunks_here[at(c)];
       number[at(stage)] = c;
       weight_[at(stage)] = weight_slots[at(c % weights)];
-      if (!s_.trains) continue;
+      if (s_.mode == execution_mode::inference) continue;
       weight_gradient_[at(stage)] = gradient_slots[at(c % gradients)];
       shard_[at(stage)] = pool.acquire(slot_kind::gradient_shard);
     }
@@ -97,7 +97,7 @@ class sharing_writer {
   constexpr void end_device() {
     write_ahead_of(static_cast<int>(s_.order[at(device_)].size()));
     for (int stage : late_) write_reduction(stage);
-    if (options_.step == optimizer_step::none || !s_.trains) return;
+    if (options_.step == optimizer_step::none || s_.mode == execution_mode::inference) return;
     if (options_.step == optimizer_step::after_statistics) {
       out_.begin({.code = opcode::statistics,
                   .lane = out_.made().collective_lane(),

@@ -66,7 +66,7 @@ constexpr std::vector<event> events_in_order(schedule const& s) {
   for (int k = 0; k < m; ++k)
     for (int stage = 0; stage < stage_count; ++stage)
       for (int to : s.graph.successors(stage)) add(k, stage, to, result::activation);
-  for (int stage = 0; stage < stage_count && s.trains; ++stage)
+  for (int stage = 0; stage < stage_count && s.mode == execution_mode::training; ++stage)
     events.push_back({last_weight[static_cast<std::size_t>(stage)],
                       {pass_kind::backward_weight, stage, 0},
                       -1,

@@ -32,7 +32,7 @@ constexpr diagnosis computes_are_complete(program const& p, message_index const&
               .second = {.device = device, .what = what}};
     if (diagnosis const d = passes.enter(where, 0); !d.ok()) return d;
   }
-  diagnosis d = passes.complete(p.stage_count(), p.micro_batch_count(), p.trains);
+  diagnosis d = passes.complete(p.stage_count(), p.micro_batch_count(), p.mode);
   if (!d.ok())
     d.first.device = p.where.device_of(p.route[static_cast<std::size_t>(d.first.what.micro_batch)],
                                        d.first.what.stage);
@@ -97,7 +97,7 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
           auto const& ends = index.of(first + back);
           bool const neither =
               ends.send == message_index::nowhere && ends.receive == message_index::nowhere;
-          if (back == 1 && !p.trains && neither) continue;
+          if (back == 1 && p.mode == execution_mode::inference && neither) continue;
           if (ends.send != message_index::nowhere && ends.receive != message_index::nowhere) continue;
           pass const what{back == 0 ? pass_kind::forward : pass_kind::backward_input,
                           back == 0 ? from : to, micro_batch};
@@ -147,7 +147,7 @@ constexpr diagnosis reductions_are_complete(program const& p, message_index cons
         ++rank;
       }
       int const at = reduced[static_cast<std::size_t>(stage)];
-      bool const right = mine < 0 || !p.trains
+      bool const right = mine < 0 || p.mode == execution_mode::inference
                              ? at < 0
                              : at >= 0 && p.instructions[static_cast<std::size_t>(at)].peer == mine;
       if (right) continue;

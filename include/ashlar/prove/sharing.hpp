@@ -118,7 +118,7 @@ class sharing_walk {
 
   constexpr void end_device() {
     site place{.device = device_, .code = opcode::statistics};
-    bool const steps = p_.trains && p_.step != optimizer_step::none;
+    bool const steps = p_.mode == execution_mode::training && p_.step != optimizer_step::none;
     if (steps && p_.step == optimizer_step::after_statistics) {
       if (statistics_ == none) {
         found_ = {.broken = rule::statistics_see_all_gradients, .first = place};

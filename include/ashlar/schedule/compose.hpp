@@ -30,8 +30,7 @@ constexpr schedule shift(schedule s, tick by) {
 // `b`'s routes and micro-batches numbered behind those of `a`; a placement that both share stays one.
 // Throws violation{rule::tables_agree} for other devices, stages or costs.
 constexpr schedule renumber_behind(schedule const& a, schedule b) {
-  if (a.graph != b.graph || a.cost != b.cost || a.trains != b.trains
-      || a.device_count() != b.device_count())
+  if (a.graph != b.graph || a.cost != b.cost || a.mode != b.mode || a.device_count() != b.device_count())
     throw violation{{.broken = rule::tables_agree, .number = b.stage_count()}};
   if (a.where != b.where) {
     for (int& route : b.route) route += a.where.route_count();

@@ -20,9 +20,8 @@ struct model_share {
   tick transfer = 0;  // between devices
 };
 
-// A way to lay it out. Ticks of its problem are `unit` times as short as those of the model, so that
-// passes of a chunk take whole ones; its memory counts in what is `memory_unit` times as small as what
-// the limit was given in.
+// A way to lay it out. Fixed point: one model tick is `unit` problem ticks, and one unit of the limit
+// given is `memory_unit` of the problem's, so that chunks take whole numbers of both.
 struct layout_choice {
   layout shape = layout::linear;
   int chunk_count = 1;        // on a device

@@ -1,6 +1,6 @@
 #include <ashlar/lower/lower.hpp>
 // First, so that it needs nothing before it.
-#include "alive.hpp"
+#include "live_values.hpp"
 #include "shapes.hpp"
 #include "static_check.hpp"
 #include <ashlar/prove/prove.hpp>
@@ -116,7 +116,8 @@ TEST_CASE("slots are as many as values are alive at once") {
         if (m % b.micro_batch_count() != 0) continue;
         all.push_back(b | repeat(shape.m));
         all.push_back(retime(all.back(), costs({.forward = 3, .backward_input = 2}, 2)));
-        if (e.name == std::string_view("1f1b-recompute") || !b.trains) continue;
+        if (e.name == std::string_view("1f1b-recompute") || b.mode == execution_mode::inference)
+          continue;
         all.push_back(recompute(b) | repeat(shape.m) | squeeze());
       }
       all.push_back(recomputed(p) | repeat(shape.m));
@@ -128,7 +129,7 @@ TEST_CASE("slots are as many as values are alive at once") {
   for (schedule const& s : all) {
     program const p = lower(s);
     REQUIRE(check(p).ok());
-    lives const values(s);
+    live_values const values(s);
     for (int d = 0; d < s.device_count(); ++d)
       for (int kind = 0; kind < slot_kinds; ++kind) {
         CAPTURE(s.stage_count());

@@ -59,7 +59,7 @@ class sequential {
           moved = advance(d, next[static_cast<std::size_t>(d)]) || moved;
       }
     }
-    if (!program_.trains) return;
+    if (program_.mode == execution_mode::inference) return;
     for (int stage = 0; stage < program_.stage_count(); ++stage) reduce(stage);
     take_steps();
   }
