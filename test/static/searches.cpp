@@ -29,7 +29,7 @@ constexpr tick dispatched(int limit, int window) {
   list_scheduler::timeline forth, back;
   if (!d.run(d.passes().orders, {.window = window}, {}, forth)) return -1;
   if (!d.run_reversed(forth.orders, {.window = window}, {}, back)) return -2;
-  if (!check(d.timed(s, forth)).ok() || !check(d.timed(s, back)).ok()) return -3;
+  if (!check(timed(s, d.passes(), forth)).ok() || !check(timed(s, d.passes(), back)).ok()) return -3;
   return forth.makespan < back.makespan ? forth.makespan : back.makespan;
 }
 static_assert(dispatched(2, 1) == 60);

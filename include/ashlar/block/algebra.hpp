@@ -237,37 +237,37 @@ constexpr block weights_in_first_gaps(block b) {
 }
 
 constexpr auto mirror() {
-  return closure([](auto const& value) { return mirror(value); });
+  return closure([](auto value) { return mirror(std::move(value)); });
 }
 constexpr auto shift(tick by) {
-  return closure([=](auto const& value) { return shift(value, by); });
+  return closure([=](auto value) { return shift(std::move(value), by); });
 }
 constexpr auto with_interval(tick interval) {
-  return closure([=](block const& b) { return with_interval(b, interval); });
+  return closure([=](block b) { return with_interval(std::move(b), interval); });
 }
 constexpr auto unroll(int times) {
-  return closure([=](block const& b) { return unroll(b, times); });
+  return closure([=](block b) { return unroll(std::move(b), times); });
 }
 constexpr auto with_graph(stage_graph graph) {
-  return closure([graph = std::move(graph)](block const& b) { return with_graph(b, graph); });
+  return closure([graph = std::move(graph)](block b) { return with_graph(std::move(b), graph); });
 }
 constexpr auto delay(pass what, tick by) {
-  return closure([=](block const& b) { return delay(b, what, by); });
+  return closure([=](block b) { return delay(std::move(b), what, by); });
 }
 constexpr auto scale(tick factor) {
-  return closure([=](block const& b) { return scale(b, factor); });
+  return closure([=](block b) { return scale(std::move(b), factor); });
 }
 constexpr auto split_backward() {
-  return closure([](block const& b) { return split_backward(b); });
+  return closure([](block b) { return split_backward(std::move(b)); });
 }
 constexpr auto fuse_backward() {
-  return closure([](block const& b) { return fuse_backward(b); });
+  return closure([](block b) { return fuse_backward(std::move(b)); });
 }
 constexpr auto recompute() {
-  return closure([](block const& b) { return recompute(b); });
+  return closure([](block b) { return recompute(std::move(b)); });
 }
 constexpr auto weights_in_first_gaps() {
-  return closure([](block const& b) { return weights_in_first_gaps(b); });
+  return closure([](block b) { return weights_in_first_gaps(std::move(b)); });
 }
 
 }  // namespace ashlar

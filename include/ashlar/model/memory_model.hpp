@@ -74,16 +74,15 @@ struct memory_limit {
 
   friend constexpr bool operator==(memory_limit const&, memory_limit const&) = default;
 
- private:
   static constexpr std::int64_t entry(std::vector<std::int64_t> const& table, int index) {
     return table.size() == 1 ? table[0] : table[static_cast<std::size_t>(index)];
   }
 };
 
-// `recomputed` stages hold only `checkpoint` until recompute, all others everything. Throws
-// violation{rule::every_pass_is_known} for a stage out of range.
+// `recomputed` stages hold only `checkpoint` until recompute (one entry for all stages, or one each),
+// all others everything. Throws violation{rule::every_pass_is_known} for a stage out of range.
 constexpr memory_limit keeping(memory_limit limit, int stage_count, std::vector<int> const& recomputed,
-                               std::int64_t checkpoint) {
+                               std::vector<std::int64_t> const& checkpoint) {
   if (recomputed.empty()) return limit;
   limit.kept = limit.activation;
   limit.kept.resize(static_cast<std::size_t>(stage_count), limit.activation[0]);
@@ -91,7 +90,7 @@ constexpr memory_limit keeping(memory_limit limit, int stage_count, std::vector<
     if (stage < 0 || stage >= stage_count)
       throw violation{{.broken = rule::every_pass_is_known,
                        .first = {.what = {.kind = pass_kind::recompute, .stage = stage}}}};
-    limit.kept[static_cast<std::size_t>(stage)] = checkpoint;
+    limit.kept[static_cast<std::size_t>(stage)] = memory_limit::entry(checkpoint, stage);
   }
   return limit;
 }

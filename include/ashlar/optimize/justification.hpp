@@ -69,7 +69,7 @@ class justifier {
   constexpr std::int64_t spent() const { return spent_; }
   constexpr bool found() const { return found_; }
   constexpr list_scheduler::timeline const& best() const { return best_; }
-  constexpr schedule result() const { return scheduler_.timed(s_, best_); }
+  constexpr schedule result() const { return timed(s_, passes(), best_); }
 
   // Whether more than `share` percent of the budget is spent, the goal reached, or the watch says no.
   constexpr bool is_over(std::int64_t share = 100) {

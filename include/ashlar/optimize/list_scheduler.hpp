@@ -70,17 +70,6 @@ class list_scheduler {
     return t.start[x] + graph_.length[x];
   }
 
-  // `s` with the orders and starts of the timeline.
-  constexpr schedule timed(schedule s, timeline const& t) const {
-    for (std::size_t d = 0; d < p_; ++d) {
-      s.order[d].clear();
-      for (int x : t.orders[d])
-        s.order[d].push_back(
-            {graph_.what[static_cast<std::size_t>(x)], t.start[static_cast<std::size_t>(x)]});
-    }
-    return s;
-  }
-
   // Finds makespan and span from the orders and starts.
   constexpr void measure(timeline& out) const {
     out.makespan = out.span = 0;
@@ -229,5 +218,16 @@ class list_scheduler {
   std::vector<int> part_;
   std::vector<device_state> state_;
 };
+
+// `s` with the orders and starts of a timeline of its `passes`.
+constexpr schedule timed(schedule s, precedence_graph const& passes, list_scheduler::timeline const& t) {
+  for (std::size_t d = 0; d < s.order.size(); ++d) {
+    s.order[d].clear();
+    for (int x : t.orders[d])
+      s.order[d].push_back(
+          {passes.what[static_cast<std::size_t>(x)], t.start[static_cast<std::size_t>(x)]});
+  }
+  return s;
+}
 
 }  // namespace ashlar

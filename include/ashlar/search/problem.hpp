@@ -103,7 +103,7 @@ constexpr std::vector<schedule> seeds_of(search_problem const& problem) {
     seeds.push_back(static_cast<schedule&&>(known.made));
   std::vector<int> const again = recomputed_stages(problem);
   if (again.empty()) return seeds;
-  for (schedule& s : seeds) s = squeeze(recompute(s, again));
+  for (schedule& s : seeds) s = recompute(static_cast<schedule&&>(s), again);
   return seeds;
 }
 

@@ -45,8 +45,7 @@ constexpr std::pair<schedule, tick> search_programs(Search& engine, search_probl
   constexpr std::int64_t dispatches = 20;  // that lowering and simulation cost about
   simulation_options const machine = machine_of(problem);
   auto const made = [&](list_scheduler::timeline const& t) {
-    schedule s = engine.of();
-    return squeeze(list_scheduler(s, memory_limit{0}).timed(s, t));
+    return squeeze(timed(engine.of(), engine.passes(), t));
   };
   auto const simulated = [&](list_scheduler::timeline const& t) {
     engine.spend(dispatches * engine.size());

@@ -54,9 +54,11 @@ BOTH_TIMES("the first device that has too little, and the least that it needs", 
 
 constexpr bool test_recomputed() {
   placement const v = v_shape(devices{2});  // stages 0 3, 1 2
-  memory_limit const bytes = keeping({{24, 40}, {10, 20}, {4}}, 4, {}, 1);
+  memory_limit const bytes = keeping({{24, 40}, {10, 20}, {4}}, 4, {}, {1});
   HOLDS(bytes.kept == bytes.activation);
-  memory_limit const m = keeping({{24}, {10}, {4}}, 4, {0, 2}, 3);
+  memory_limit const m = keeping({{24}, {10}, {4}}, 4, {0, 2}, {3});
+  HOLDS(keeping({{24}, {10}, {4}}, 4, {0, 2}, {3, 9, 2, 9}).kept
+        == std::vector<std::int64_t>{3, 10, 2, 10});
   HOLDS(m.kept == std::vector<std::int64_t>{3, 10, 3, 10});
   HOLDS(m.recomputes(0) && !m.recomputes(1) && m.recomputes(2) && !m.recomputes(3));
   HOLDS(m.change({F, 0, 0}) == 3 && m.change({R, 0, 0}) == 7 && m.change({I, 0, 0}) == -6);
@@ -89,8 +91,8 @@ constexpr bool test_tables() {
 BOTH_TIMES("tables of other lengths are refused", test_tables)
 
 TEST_CASE("a stage that there is not keeps nothing") {
-  CHECK_BREAKS(every_pass_is_known, keeping(3, 4, {0, 4}, 0));
-  CHECK_BREAKS(every_pass_is_known, keeping(3, 4, {-1}, 0));
+  CHECK_BREAKS(every_pass_is_known, keeping(3, 4, {0, 4}, {0}));
+  CHECK_BREAKS(every_pass_is_known, keeping(3, 4, {-1}, {0}));
 }
 
 // Once the input passes are through, there is room for the second micro-batch before the weight passes.
@@ -103,11 +105,12 @@ constexpr bool test_partial_release() {
   HOLDS(is_within(s, {{8}, {4}, {4}}) && !is_within(s, {{4}, {4}, {1}}));
   list_scheduler with_part(s, part), with_all(s, all);
   list_scheduler::timeline t;
-  HOLDS(with_part.run(with_part.passes().orders, {}, {}, t) && with_part.timed(s, t) == s);
-  HOLDS(with_part.run_reversed(with_part.passes().orders, {}, {}, t) && with_part.timed(s, t) == s);
+  HOLDS(with_part.run(with_part.passes().orders, {}, {}, t) && timed(s, with_part.passes(), t) == s);
+  HOLDS(with_part.run_reversed(with_part.passes().orders, {}, {}, t)
+        && timed(s, with_part.passes(), t) == s);
   HOLDS(!with_all.run(with_all.passes().orders, {}, {}, t));
   HOLDS(with_all.run(with_all.passes().orders, {.window = 6}, {}, t));
-  HOLDS(is_within(with_all.timed(s, t), all) && t.makespan == 6);
+  HOLDS(is_within(timed(s, with_all.passes(), t), all) && t.makespan == 6);
   return true;
 }
 BOTH_TIMES("what an input pass gives back can be used at once", test_partial_release)

@@ -14,10 +14,10 @@ constexpr bool test_window_of_one() {
   list_scheduler d(s, 3);
   list_scheduler::timeline t;
   HOLDS(d.run(d.passes().orders, {}, {}, t));
-  HOLDS(t.orders == d.passes().orders && d.timed(s, t) == s && t.makespan == makespan(s));
+  HOLDS(t.orders == d.passes().orders && timed(s, d.passes(), t) == s && t.makespan == makespan(s));
   HOLDS(t.span == span(s));
   HOLDS(d.run_reversed(d.passes().orders, {}, {}, t) && t.makespan == makespan(s));
-  HOLDS(check(d.timed(s, t)).ok());
+  HOLDS(check(timed(s, d.passes(), t)).ok());
   HOLDS(d.passes().planned_like(s) == d.passes().orders);
   return true;
 }
@@ -29,7 +29,7 @@ constexpr bool test_limit() {
   list_scheduler::timeline t;
   HOLDS(!d.run(d.passes().orders, {}, {}, t));  // the plan holds four
   HOLDS(d.run(d.passes().orders, {.window = 8}, {}, t));
-  schedule const less = d.timed(s, t);
+  schedule const less = timed(s, d.passes(), t);
   HOLDS(check(less).ok());
   for (int peak : peak_activations(less)) HOLDS(peak <= 2);
   return true;

@@ -188,7 +188,7 @@ TEST_CASE("what is recomputed is held for less time") {
                          .limit = {{20}, {10}, {10}}};
   search_budget const e{.passes = 200'000, .aim = objective::span};
   search_result const none = search(problem, e);
-  problem.limit = keeping(problem.limit, 4, {0, 1}, 1);
+  problem.limit = keeping(problem.limit, 4, {0, 1}, {1});
   search_result const some = search(problem, e);
   CHECK(check(some.best).ok());
   CHECK(is_within(some.best, problem.limit));
