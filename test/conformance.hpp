@@ -3,8 +3,8 @@
 // one of data-parallel ranks.
 #pragma once
 
+#include "data_parallel_ranks.hpp"
 #include "small_network.hpp"
-#include "team.hpp"
 #include <ashlar/block/algebra.hpp>
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/host/sequential.hpp>
@@ -43,7 +43,7 @@ inline std::vector<sample_program> sample_programs() {
 
   catalog::shape four{devices{4}, micro_batches{8}};
   four.routes = 4;
-  four.seams = catalog::seam::figure;
+  four.junction = catalog::unit_junction::figure;
   add("chimera over four routes", catalog::find("chimera")->make(four));
   add("bitpipe as in the figure", catalog::find("bitpipe")->make(four));
 
@@ -55,7 +55,7 @@ inline std::vector<sample_program> sample_programs() {
         recompute(catalog::one_f_one_b(devices{p})) | repeat(micro_batches{4}) | squeeze());
   }
   block const chain = catalog::one_f_one_b(devices{4});
-  add("fork and join", chain | over(stage_graph(stages{4}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}))
+  add("fork and join", chain | with_graph(stage_graph(stages{4}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}))
                            | repeat(micro_batches{4}) | squeeze());
   return all;
 }
@@ -83,8 +83,9 @@ inline std::vector<sample_program> programs_of_ranks() {
                               .sharding = level,
                               .weight_buffers = 1 + turn / 2 % 2,
                               .prefetch = turn % 3,
-                              .step = e.make(shape).trains ? static_cast<optimizer_step>(turn / 3 % 3)
-                                                           : optimizer_step::none})});
+                              .step = e.make(shape).mode == execution_mode::training
+                                          ? static_cast<optimizer_step>(turn / 3 % 3)
+                                          : optimizer_step::none})});
       }
     }
   return all;
@@ -103,8 +104,9 @@ void conforms(Run run) {
     run(sample.program, network);
     for (int stage = 0; stage < sample.program.stage_count(); ++stage)
       CHECK(network.reductions(stage)
-            == (sample.program.trains ? static_cast<int>(sample.program.groups.holders(stage).size())
-                                      : 0));
+            == (sample.program.mode == ashlar::execution_mode::training
+                    ? static_cast<int>(sample.program.groups.holders(stage).size())
+                    : 0));
     CHECK(network.take() == expected);
   }
 }
@@ -116,7 +118,7 @@ void ranks_conform(Run run) {
   for (sample_program const& sample : programs_of_ranks()) {
     CAPTURE(sample.name);
     ashlar::program const& p = sample.program;
-    team expected(p), found(p);
+    data_parallel_ranks expected(p), found(p);
     found.spoil();
     found.delay(seed++);
     ashlar::host::sequential reference(p, expected.workers());
@@ -125,7 +127,7 @@ void ranks_conform(Run run) {
       run(p, found.workers());
       for (int stage = 0; stage < p.stage_count(); ++stage) {
         CHECK(found.gradient(stage) == expected.gradient(stage));
-        CHECK(found.gradient(stage).size() == (p.trains ? 9 : 0));
+        CHECK(found.gradient(stage).size() == (p.mode == ashlar::execution_mode::training ? 9 : 0));
         CHECK(found.weights(stage) == expected.weights(stage));
       }
       for (std::size_t rank = 0; rank < 2; ++rank) {

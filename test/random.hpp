@@ -82,19 +82,19 @@ inline world random_world(dice& d) {
   return w;
 }
 
-struct wishes {
+struct block_options {
   bool fused = true, split = true, again = true;  // which passes a stage may have
-  bool trains = true;                             // false: forwards alone
+  execution_mode mode = execution_mode::training;
 };
 
 // Puts the passes of a block one after the other at random free times after their inputs.
 class block_writer {
  public:
-  block_writer(dice& d, world const& w, wishes want) : d_(d), want_(want) {
+  block_writer(dice& d, world const& w, block_options want) : d_(d), want_(want) {
     b_.graph = w.graph;
     b_.cost = w.cost;
     b_.where = w.where;
-    b_.trains = want.trains;
+    b_.mode = want.mode;
     if (d.percent(35))
       b_.where =
           overlay(b_.where, d.percent(50) ? mirror(w.where)
@@ -121,7 +121,7 @@ class block_writer {
     int const count = b_.where.stage_count();
     for (int k = 0; k < b_.micro_batch_count(); ++k) {
       for (int s = 0; s < count; ++s) passes_.push_back({pass_kind::forward, s, k});
-      for (int s = count; s-- > 0 && want_.trains;) {
+      for (int s = count; s-- > 0 && want_.mode == execution_mode::training;) {
         if (want_.again && d_.percent(20)) passes_.push_back({pass_kind::recompute, s, k});
         if (want_.fused && (!want_.split || d_.percent(50))) {
           passes_.push_back({pass_kind::backward, s, k});
@@ -167,15 +167,17 @@ class block_writer {
   }
 
   dice& d_;
-  wishes want_;
+  block_options want_;
   block b_;
   std::vector<pass> passes_;
 };
 
-inline block random_block(dice& d, world const& w, wishes want = {}) {
+inline block random_block(dice& d, world const& w, block_options want = {}) {
   return block_writer(d, w, want).write();
 }
-inline block random_block(dice& d, wishes want = {}) { return random_block(d, random_world(d), want); }
+inline block random_block(dice& d, block_options want = {}) {
+  return random_block(d, random_world(d), want);
+}
 
 // A number of micro-batches that fills `most` blocks at most.
 inline micro_batches random_count(dice& d, block const& b, int most = 4) {

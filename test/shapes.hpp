@@ -33,7 +33,7 @@ constexpr block fork_join() {
     int const depth = (stage + 1) / 2;  // 0, 1, 1, 2
     return tick{kind == F ? depth : 7 - 2 * depth};
   });
-  return over(b, stage_graph(stages{4}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}));
+  return with_graph(b, stage_graph(stages{4}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}));
 }
 
 // Two micro-batches, one down the devices and one up, so that each stage has two replicas.

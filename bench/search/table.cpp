@@ -32,14 +32,14 @@ struct several {
   measured best, worst;
 };
 
-measured measure(known const& k, effort e) {
+measured measure(known const& k, search_budget e) {
   std::clock_t const begin = std::clock();
   search_result r =
       search({.where = k.where(), .m = micro_batches{k.m}, .cost = k.all_costs(), .limit = k.limit}, e);
   return {std::move(r), static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC};
 }
 
-several measure(known const& k, effort e, int seeds) {
+several measure(known const& k, search_budget e, int seeds) {
   e.seed = 1;
   measured const first = measure(k, e);
   several all{first, first};
@@ -78,7 +78,7 @@ char const* verdict(double ours, double reached) {
   return ours <= reached + known_bubbles::rounding ? "equal" : "missed";
 }
 
-void print_cases(effort e, int seeds) {
+void print_cases(search_budget e, int seeds) {
   std::puts(
       "| costs | p | chunks | m | limit | bound | ours | worst seed | known | | catalog | public | s | "
       "schedules |\n"
@@ -104,7 +104,7 @@ void print_cases(effort e, int seeds) {
 }
 
 // On a V under half of 1F1B's memory.
-void print_scaling(effort e) {
+void print_scaling(search_budget e) {
   std::puts(
       "\n| p | m | passes | s a million passes | bubble | bound | gap |\n"
       "|---:|---:|---:|---:|---:|---:|---:|");
@@ -125,7 +125,7 @@ void print_scaling(effort e) {
 
 int main(int argc, char** argv) {
   std::string const which = argc > 3 ? argv[3] : "";
-  effort const e{.passes = argc > 1 ? std::atoll(argv[1]) : 60'000'000, .aim = objective::span};
+  search_budget const e{.passes = argc > 1 ? std::atoll(argv[1]) : 60'000'000, .aim = objective::span};
   int const seeds = argc > 2 ? std::atoi(argv[2]) : 3;
   if (e.passes < 1 || seeds < 1 || (which != "" && which != "cases" && which != "scaling")) {
     std::fputs("usage: bench_search_table [passes of a search] [seeds] [cases | scaling]\n", stderr);

@@ -19,7 +19,7 @@ using namespace ashlar;
 
 constexpr char const* names[] = {"linear", "v", "looped", "wave"};
 
-void print_cell(model_share const& model, int memory_percent, variety const& how, effort e) {
+void print_cell(model_share const& model, int memory_percent, variety const& how, search_budget e) {
   std::vector<layout_choice> const layouts = layouts_for(model, memory_percent, how);
   if (layouts.empty()) {
     std::printf(" none |");
@@ -40,9 +40,9 @@ void print_cell(model_share const& model, int memory_percent, variety const& how
 }  // namespace
 
 int main(int argc, char** argv) {
-  effort const e{.passes = argc > 1 ? std::atoll(argv[1]) : 60'000'000,
-                 .seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1,
-                 .aim = objective::span};
+  search_budget const e{.passes = argc > 1 ? std::atoll(argv[1]) : 60'000'000,
+                        .seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1,
+                        .aim = objective::span};
   if (e.passes < 1) {
     std::fputs("usage: bench_search_variants [passes of a cell] [seed]\n", stderr);
     return 2;

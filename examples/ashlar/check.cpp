@@ -44,7 +44,9 @@ void must_be_small(std::string const& file, ashlar::csv_tokens const& tokens) {
 }
 
 // A file that has lost all its backwards looks the same: say what it was taken for.
-char const* purpose(bool trains) { return trains ? "" : " for inference, which has forwards only"; }
+char const* purpose(ashlar::execution_mode mode) {
+  return mode == ashlar::execution_mode::training ? "" : " for inference, which has forwards only";
+}
 
 int check_comms(check_options const& o, ashlar::csv_tokens const& tokens,
                 ashlar::csv_problems& problems) {
@@ -53,7 +55,7 @@ int check_comms(check_options const& o, ashlar::csv_tokens const& tokens,
   csv_program const read = read_pytorch_comms(tokens, problems);
   if (!read.value) return tell(o.file, read.problems);
   program const& p = *read.value;
-  fmt::print("{}: valid{}: {}, {}, {}, {}, dialect {}\n", o.file, purpose(p.trains),
+  fmt::print("{}: valid{}: {}, {}, {}, {}, dialect {}\n", o.file, purpose(p.mode),
              counted(p.device_count(), "device"), counted(p.stage_count(), "stage"),
              counted(p.micro_batch_count(), "micro-batch"),
              counted(static_cast<long long>(tokens.count + tokens.others), "token"),
@@ -93,10 +95,10 @@ int check(check_options const& o) {
                o.file);
     return invalid;
   }
-  fmt::print("{}: valid{}: {}, {}, {}, {}, makespan {} for unit passes, {}\n", o.file, purpose(s.trains),
+  fmt::print("{}: valid{}: {}, {}, {}, {}, makespan {} for unit passes, {}\n", o.file, purpose(s.mode),
              counted(s.device_count(), "device"), counted(s.stage_count(), "stage"),
              counted(s.micro_batch_count(), "micro-batch"), counted(s.where.route_count(), "route"),
-             makespan(s), bound_words(makespan(s), ashlar::lower_bound(s)));
+             makespan(s), bound_words(makespan(s), ashlar::schedule_bound(s)));
   fmt::print("{}: its program of {} is complete, ordered, deadlock-free and memory-safe\n", o.file,
              counted(static_cast<long long>(lowered.instructions.size()), "instruction"));
   return done;

@@ -47,7 +47,7 @@ std::vector<row> rows_of(compare_options const& o) {
       r.refused = ashlar::explain(d);
     } else {
       r.numbers = ashlar::compare(e, shape);
-      r.least = ashlar::lower_bound(r.numbers);
+      r.least = ashlar::comparison_bound(r.numbers);
     }
   };
   if (o.names.empty())

@@ -92,7 +92,7 @@ std::vector<frontier_row> published_rows(ashlar::layout_choice const& choice) {
     int const peak = *std::max_element(peaks.begin(), peaks.end());
     frontier_row row{known.entry->name, static_cast<double>(peak), share_of(choice, peak),
                      ashlar::bubble_rate_span(known.made)};
-    if (auto const least = ashlar::lower_bound(known.made))
+    if (auto const least = ashlar::schedule_bound(known.made))
       row.least = ashlar::idle_share(known.made, least->span);
     add_published(rows, row);
   }

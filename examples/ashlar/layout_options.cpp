@@ -19,7 +19,7 @@ namespace {
 
 using ashlar::layout;
 
-int chunks_of(layout shape, layout_options const& o) {
+int chunk_count_of(layout shape, layout_options const& o) {
   if (shape == layout::linear || shape == layout::v) {
     if (o.v != 0)
       throw usage_error(
@@ -140,7 +140,7 @@ std::vector<ashlar::layout_choice> layouts_of(layout_options const& o) {
                        : o.placement == "looped" ? layout::looped
                        : o.placement == "wave"   ? layout::wave
                                                  : layout::linear;
-  int const count = chunks_of(shape, o);
+  int const count = chunk_count_of(shape, o);
   must_be_few(o, count);
   ashlar::costs const cost = costs_of(o.cost);
   if (auto const stages = static_cast<std::size_t>(o.p) * static_cast<std::size_t>(count);

@@ -153,7 +153,8 @@ std::optional<shortfall> shortfall_of(ashlar::layout_choice const& c, limit_opti
   };
   auto const resident = [&](int device) { return given(device) - limit.on(device) / c.memory_unit; };
   auto const needed = [&](int device) {
-    std::int64_t const least = ashlar::smallest_limit(c.problem.where, limit, device, c.sequence_chunks);
+    std::int64_t const least =
+        ashlar::smallest_memory_limit(c.problem.where, limit, device, c.sequence_chunks);
     return resident(device) + (least + c.memory_unit - 1) / c.memory_unit;
   };
   ashlar::byte_count most = 0;
@@ -192,7 +193,8 @@ double share_of_limit(ashlar::layout_choice const& c) {
   double most = 0;
   int const p = problem.where.device_count();
   for (int device = 0; device < p; ++device) {
-    std::int64_t const one = ashlar::smallest_limit(problem.where, all_kept, device, c.sequence_chunks);
+    std::int64_t const one =
+        ashlar::smallest_memory_limit(problem.where, all_kept, device, c.sequence_chunks);
     most = std::max(most, static_cast<double>(problem.limit.on(device)) / static_cast<double>(one));
   }
   return most / p;

@@ -39,7 +39,7 @@ class observer {
   }
 
   // False when time is over.
-  bool operator()(ashlar::dispatcher::timeline const& best, std::int64_t spent) {
+  bool operator()(ashlar::list_scheduler::timeline const& best, std::int64_t spent) {
     if (seconds_ == 0 && !draws_) return true;
     if (spent_ == 0) first_ = clock::now();
     spent_ = std::max<std::int64_t>(spent, 1);
@@ -52,7 +52,7 @@ class observer {
   double speed() const { return static_cast<double>(spent_) / std::max(elapsed_, 1e-6); }
 
  private:
-  void draw(ashlar::dispatcher::timeline const& best) {
+  void draw(ashlar::list_scheduler::timeline const& best) {
     constexpr double pause = 0.1;
     if (elapsed_ < last_ + pause) return;
     last_ = elapsed_;
@@ -78,13 +78,14 @@ class observer {
 };
 
 ashlar::search_result observed(ashlar::layout_choice const& choice, ashlar::search_start const& start,
-                               ashlar::effort e, observer& seen) {
+                               ashlar::search_budget e, observer& seen) {
   return ashlar::search(choice.problem, start, e,
                         [&seen](auto const& best, std::int64_t spent) { return seen(best, spent); });
 }
 
-// A search divides its effort in passes, so a tenth of the time goes into how many there are in it.
-ashlar::search_result timed(ashlar::layout_choice const& choice, ashlar::effort e, double seconds) {
+// A search divides its budget in passes, so a tenth of the time goes into how many there are in it.
+ashlar::search_result timed(ashlar::layout_choice const& choice, ashlar::search_budget e,
+                            double seconds) {
   constexpr double no_end = 1e15;
   auto const begin = clock::now();
   ashlar::search_start const start(choice.problem);
@@ -127,7 +128,7 @@ void add_budget_options(CLI::App& command, search_budget& budget) {
 
 ashlar::search_result search_layout(ashlar::layout_choice const& choice, ashlar::objective aim,
                                     search_budget const& budget) {
-  ashlar::effort e{.seed = budget.seed, .aim = aim};
+  ashlar::search_budget e{.seed = budget.seed, .aim = aim};
   ashlar::search_result found;
   if (budget.seconds > 0) {
     found = timed(choice, e, budget.seconds);

@@ -42,9 +42,11 @@ void add_size_options(CLI::App& command, shape_options& o) {
       command, "--search", o.search,
       "passes to dispatch in search of a better order, for schedules that are searched (v-half, zbv, "
       "...); 0: the published block as it is");
-  using ashlar::catalog::seam;
-  add_choice<seam>(command, "--seam", o.seam, {{"code", seam::code}, {"figure", seam::figure}},
-                   "how basic units are joined (bitpipe): as in its code (default) or its figure");
+  using ashlar::catalog::unit_junction;
+  add_choice<unit_junction>(
+      command, "--unit-junction", o.junction,
+      {{"code", unit_junction::code}, {"figure", unit_junction::figure}},
+      "how basic units are joined (bitpipe): as in its code (default) or its figure");
   add_cost_options(command, o.cost);
 }
 
@@ -80,7 +82,7 @@ ashlar::catalog::shape shape_of(ashlar::catalog::entry const& entry, shape_optio
           .routes = static_cast<int>(o.routes),
           .rounds = static_cast<int>(o.rounds),
           .group = static_cast<int>(o.group),
-          .seams = o.seam,
+          .junction = o.junction,
           .sequence_chunks = static_cast<int>(o.sequence_chunks),
           .search = {.passes = o.search}};
 }

@@ -21,7 +21,7 @@ struct shape_options {
   long long routes = 2;
   long long rounds = 1;
   long long group = 0;
-  ashlar::catalog::seam seam = ashlar::catalog::seam::code;
+  ashlar::catalog::unit_junction junction = ashlar::catalog::unit_junction::code;
   long long sequence_chunks = 2;
   long long search = 1'000'000;
 };

@@ -42,7 +42,7 @@ void print_bound(ashlar::schedule const& s) {
     return;
   }
   workload const task = workload_of(s);
-  bound const b = lower_bound(task);
+  bound const b = workload_bound(task);
   fmt::print("bound        {} of makespan ({}), {} of span ({}), with up to {} a device\n",
              counted(b.makespan, "tick"), name_of(b.makespan_by), counted(b.span, "tick"),
              name_of(b.span_by), counted(task.limit_of(0), "chunk activation"));

@@ -76,7 +76,7 @@ result run(simulate_options const& o) {
   how.bytes[0].activation = how.bytes[0].gradient = o.message;
   ashlar::program low = lower(chosen.schedule, lowering_of(o.lowering));
   ashlar::simulation timed = simulate(low, how);
-  auto const least = lower_bound(chosen.schedule, low, how), other = lower_bound(chosen.schedule);
+  auto const least = program_bound(chosen.schedule, low, how), other = schedule_bound(chosen.schedule);
   return {std::move(chosen), std::move(low), std::move(timed), least, other};
 }
 

@@ -136,7 +136,8 @@ class session {
   void simulate() {
     ashlar::schedule const timed = retime(schedule_, timing_.costs());
     simulated_ms_ = static_cast<double>(makespan(timed)) * 1e-6;
-    if (auto const least = lower_bound(timed)) least_ms_ = static_cast<double>(least->makespan) * 1e-6;
+    if (auto const least = schedule_bound(timed))
+      least_ms_ = static_cast<double>(least->makespan) * 1e-6;
     ashlar::tick work = 0;
     for (ashlar::tick busy : busy(timed)) work += busy;
     work_ms_ = static_cast<double>(work) * 1e-6;

@@ -1,4 +1,4 @@
-// Schedules: repeat, squeeze, compose, fold, and what is measured of them.
+// Schedules: repeat, squeeze, compose, fold in half, and what is measured of them.
 #pragma once
 
 #include <ashlar/block.hpp>

@@ -39,7 +39,7 @@ TEST_CASE("between what is proved and what is reached") {
     CAPTURE(k.m);
     CAPTURE(k.limit);
     CAPTURE(k.cost[0]);
-    double const rate = k.rate(lower_bound(k.work()).span);
+    double const rate = k.rate(workload_bound(k.work()).span);
     CHECK(rate >= k.least - known_bubbles::rounding);
     CHECK(rate <= k.reached + known_bubbles::rounding);
   }
@@ -50,7 +50,7 @@ TEST_CASE("unit passes on a V: 6p - 1 - 3M idle ticks from V-Min's memory to 2p 
     for (int limit = 2 * ((p + 4) / 3); limit <= 2 * p - 2; ++limit) {
       CAPTURE(p);
       CAPTURE(limit);
-      bound const b = lower_bound(with(v_shape(devices{p}), 2 * p, {1, 1, 1, 0}, {limit}));
+      bound const b = workload_bound(with(v_shape(devices{p}), 2 * p, {1, 1, 1, 0}, {limit}));
       CHECK(b.span >= 12 * p + 6 * p - 1 - 3 * limit);
       if (limit >= p) CHECK(b.span == 12 * p + 6 * p - 1 - 3 * limit);
     }
@@ -67,13 +67,13 @@ TEST_CASE("no lower than the closed forms") {
           CAPTURE(limit);
           workload const chain = with(linear(devices{p}), m, t, {limit});
           uniform_workload const u = uniform(p, m, t, limit);
-          bound const b = lower_bound(chain);
+          bound const b = workload_bound(chain);
           CHECK(b.span >= linear_bound(u));
           CHECK(b.span >= deferred_weights_bound(u));
           CHECK(b.span >= area_bound(chain));
           if (limit < 2) continue;
           workload const v = with(v_shape(devices{p}), m, t, {limit});
-          bound const c = lower_bound(v);
+          bound const c = workload_bound(v);
           CHECK(c.span >= v_shape_bound(u));
           CHECK(c.span >= warm_up_bound(u));
           CHECK(c.span >= area_bound(v));
@@ -88,7 +88,7 @@ TEST_CASE("published schedules that no other can beat") {
       auto const gap_of = [&](char const* name) {
         schedule const s = catalog::find(name)->make(
             {.p = devices{p}, .m = micro_batches{m}, .search = {.passes = 100000}});
-        return span(s) - lower_bound(s).value().span;
+        return span(s) - schedule_bound(s).value().span;
       };
       CHECK(gap_of("1f1b") == 0);
       CHECK(gap_of("gpipe") == 0);
@@ -110,12 +110,12 @@ TEST_CASE("the best public schedulers are not below the bound") {
                                                             : v_shape(p);
     workload w = with(where, row["m"], row["cost"], peaks);
     w.splits_backward = name != "1f1b-v";
-    bound const own = lower_bound(w);
+    bound const own = workload_bound(w);
     tick const reached = row["span"], makespan = row["makespan"];
     CHECK(own.span <= reached);
     CHECK(own.makespan <= makespan);
     w.limits = {*std::max_element(peaks.begin(), peaks.end())};
-    CHECK(lower_bound(w).span <= own.span);
+    CHECK(workload_bound(w).span <= own.span);
     tight += own.span == reached ? 1 : 0;
     ++rows;
   }

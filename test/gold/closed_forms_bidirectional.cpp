@@ -91,7 +91,7 @@ TEST_CASE("Chimera: bubble (p-2) max(f,b) + (k-1)(p-2) |b-f|, p/2 + 1 + dd held"
   });
 }
 
-TEST_CASE("BitPipe, either seam: Chimera's bubble in half-stages, 3p/2 + 1 + dd held") {
+TEST_CASE("BitPipe, either unit junction: Chimera's bubble in half-stages, 3p/2 + 1 + dd held") {
   sweep_routes(1, [](catalog::shape x, tick f, tick b, int k) {
     int const p = x.p.value;
     tick const idle = (p - 2) * (std::max(f, b) + (k - 1) * std::abs(b - f));
@@ -99,7 +99,7 @@ TEST_CASE("BitPipe, either seam: Chimera's bubble in half-stages, 3p/2 + 1 + dd 
     CHECK(bubble(s) == idle);
     peaks_are(s, [&](int d) { return 3 * p / 2 + 1 + to_end(d, p); });
     gradients_come_in_turn(s, f, b);
-    x.seams = catalog::seam::figure;
+    x.junction = catalog::unit_junction::figure;
     schedule const drawn = made("bitpipe", x);
     CHECK(bubble(drawn) == idle);
     // Only where units meet do they differ, and only in which comes first.

@@ -180,7 +180,7 @@ TEST_CASE("1F1B with recomputation: each forward twice, still a bubble of (p-1)(
 TEST_CASE("inference: (m + p - 1) f and a transfer a hop") {
   sweep_chunks({0, 1, 50}, [](looped_setting const& x) {
     schedule const s = x("inference");
-    CHECK(!s.trains);
+    CHECK(s.mode == execution_mode::inference);
     peaks_are(s, [](int) { return 1; });
     CHECK(makespan(s) == (x.m + x.p - 1) * x.f + (x.p - 1) * x.L);
   });

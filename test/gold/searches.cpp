@@ -1,4 +1,4 @@
-// The search on workloads whose best is known: a little effort comes near, and to the proved bound where
+// The search on workloads whose best is known: a small budget comes near, and to the proved bound where
 // that is reached quickly.
 #include "known_bubbles.hpp"
 #include "static_check.hpp"
@@ -24,7 +24,7 @@ std::int64_t little_effort(known_bubbles::known const& k) {
   return is_hard ? 9'000'000 : 3'000'000;
 }
 
-TEST_CASE("a little effort comes within a tenth and a thousandth of the least known bubble") {
+TEST_CASE("a small budget comes within a tenth and a thousandth of the least known bubble") {
   int proved = 0, known_or_better = 0, better_than_public = 0;
   for (known_bubbles::known const& k : known_bubbles::table) {
     CAPTURE(k.p);

@@ -32,9 +32,9 @@ TEST_CASE("host: searched schedules are proved and give the sequential bits") {
       {wave(devices{2}, waves{2}), 5, 6},
       {placement(devices{3}, {{2, 0, 0, 1, 2}}), 6, 4},
       {v_shape(devices{4}), 6, {{60, 40, 40, 60}, {10}, {3}}},  // given back by the input pass
-      {v_shape(devices{4}), 6, keeping({{45}, {10}, {10}}, 8, {0, 1, 2, 3, 5}, 1)},  // recomputed
+      {v_shape(devices{4}), 6, keeping({{45}, {10}, {10}}, 8, {0, 1, 2, 3, 5}, {1})},  // recomputed
       {linear(devices{3}), 2, 7, 4},
-      {v_shape(devices{2}), 2, keeping({{60}, {10}, {4}}, 4, {1, 2}, 2), 3},
+      {v_shape(devices{2}), 2, keeping({{60}, {10}, {4}}, 4, {1, 2}, {2}), 3},
   };
   std::uint64_t seed = 1;
   for (searched const& s : problems)

@@ -1,6 +1,6 @@
 // Data-parallel ranks on the host: the bits of the sequential reference, whatever is shared and when.
+#include "../data_parallel_ranks.hpp"
 #include "../shapes.hpp"
-#include "../team.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/host/runtime.hpp>
 #include <ashlar/host/sequential.hpp>
@@ -16,7 +16,7 @@
 #include <vector>
 
 using namespace ashlar;
-using test::team;
+using test::data_parallel_ranks;
 
 namespace {
 
@@ -73,7 +73,7 @@ TEST_CASE("host: ranks give the bits of the sequential reference, step after ste
                                            .sharding = level,
                                            .weight_buffers = 1 + static_cast<int>(seed % 2),
                                            .step = optimizer_step::after_norm});
-          team reference(p), threads(p);
+          data_parallel_ranks reference(p), threads(p);
           threads.spoil();
           threads.delay(seed++);
           host::sequential one_by_one(p, reference.workers());
@@ -103,7 +103,7 @@ TEST_CASE("host: where each device adds up its micro-batches in one go, the rank
     for (sharding_level level : {sharding_level::none, sharding_level::optimizer}) {
       schedule const s = catalog::find(name)->make({devices{3}, micro_batches{4}});
       program const alone = lower(s), both = lower(s, {.data_ranks = 2, .sharding = level});
-      team threads(both);
+      data_parallel_ranks threads(both);
       host::runtime(both, threads.workers()).run();
       std::vector<std::vector<double>> sum;
       for (int rank : {0, 1}) {
@@ -126,7 +126,7 @@ TEST_CASE("host: sharding changes where things lie, not what is learnt") {
   std::vector<std::vector<double>> expected;
   for (sharding_level level : levels) {
     program const p = lower(s, {.data_ranks = 2, .sharding = level, .step = optimizer_step::at_end});
-    team threads(p);
+    data_parallel_ranks threads(p);
     host::runtime runtime(p, threads.workers());
     for (int step = 0; step < 5; ++step) runtime.run();
     for (int stage = 0; stage < p.stage_count(); ++stage) {
@@ -146,7 +146,7 @@ TEST_CASE("host: sharding changes where things lie, not what is learnt") {
 TEST_CASE("host: an exception on one rank ends the step of all, and the runtime can be used again") {
   program const p = lower(catalog::find("v-half")->make({devices{2}, micro_batches{3}}),
                           {.data_ranks = 2, .sharding = sharding_level::full});
-  team threads(p);
+  data_parallel_ranks threads(p);
   host::runtime runtime(p, threads.workers());
   runtime.run();
   std::vector<double> const right = threads.gradient(1);
@@ -165,7 +165,7 @@ TEST_CASE("host: an exception on one rank ends the step of all, and the runtime 
 TEST_CASE("host: workers that are too few, or cannot do what a program asks, are refused") {
   schedule const s = catalog::find("1f1b")->make({devices{2}, micro_batches{2}});
   program const p = lower(s, {.data_ranks = 2, .sharding = sharding_level::full});
-  team threads(p);
+  data_parallel_ranks threads(p);
   test::sharded_network& one = *threads.workers()[0];
   CHECK_THROWS_AS(host::runtime(p, one), std::invalid_argument);
   CHECK_THROWS_AS(host::sequential(p, one), std::invalid_argument);

@@ -40,10 +40,10 @@ TEST_CASE("bounds and gaps, of schedules that have them") {
   schedule s = catalog::find("v-half")->make({devices{4}, micro_batches{8}, {{10, 13, 7}, 1}});
   auto const object = to_json(s, "v-half");
   tick const least = object["makespan_bound"], reached = object["makespan"];
-  CHECK(least == lower_bound(s)->makespan);
+  CHECK(least == schedule_bound(s)->makespan);
   CHECK(reached > least);
   CHECK(object["makespan_gap"].get<double>() == gap(reached, least));
-  CHECK(object["span_gap"].get<double>() == gap(span(s), lower_bound(s)->span));
+  CHECK(object["span_gap"].get<double>() == gap(span(s), schedule_bound(s)->span));
   CHECK_FALSE(to_json(catalog::find("chimera")->make({devices{4}, micro_batches{8}}), "chimera")
                   .contains("makespan_bound"));
   s.order[2].pop_back();  // no schedule

@@ -214,7 +214,7 @@ TEST_CASE("forwards alone are a file for inference") {
     csv_program const read = read_pytorch_comms(
         waits ? replaced(file, "\n", ",0WAIT_SEND_F0,0WAIT_SEND_F1\n") : file, {.dialect = dialect});
     REQUIRE(read.value);
-    CHECK(!read.value->trains);
+    CHECK(read.value->mode == execution_mode::inference);
     CHECK(words_of(*read.value, true)
           == words_of(lower(catalog::find("inference")->make({devices{2}, micro_batches{2}})), true));
   }

@@ -98,12 +98,12 @@ class meaning {
                               + times(pass_kind::backward_weight)
                           == 0;
         if (times(pass_kind::forward) != 1 || times(pass_kind::recompute) > 1
-            || !(p_.trains ? fused || split : none))
+            || !(p_.mode == execution_mode::training ? fused || split : none))
           return false;
       }
     std::multiset<std::tuple<int, int>> reductions, steps;
     std::multiset<int> measurements;
-    for (int d = 0; d < p_.device_count() && p_.trains; ++d) {
+    for (int d = 0; d < p_.device_count() && p_.mode == execution_mode::training; ++d) {
       if (p_.step == ashlar::optimizer_step::after_norm) {
         measurements.insert(d);
         reductions.insert({d, groups()});
@@ -259,7 +259,9 @@ class meaning {
     int const s = what.stage, k = what.micro_batch;
     bool const again = runs(pass_kind::recompute, what);
     // Whoever goes backward reads the stash: the input's pass (bit 0) and the weights' (bit 1).
-    unsigned const stash_readers = !p_.trains ? 0 : runs(pass_kind::backward_weight, what) ? 3 : 1;
+    unsigned const stash_readers = p_.mode == execution_mode::inference     ? 0
+                                   : runs(pass_kind::backward_weight, what) ? 3
+                                                                            : 1;
     access const keeps = stash_readers == 0 ? access::scratch : access::write;
     tag const stash{slot_kind::stash, s, k, -1}, checkpoint{slot_kind::checkpoint, s, k, -1},
         weight_stash{slot_kind::weight_stash, s, k, -1};

@@ -51,7 +51,7 @@ class samples {
       if (m % b.micro_batch_count() != 0) continue;
       add(e.name + std::string(", slow transfers"), p, m,
           b | repeat(shape.m) | retime(costs({.forward = 2, .backward_input = 3}, 2)));
-      if (e.name == std::string("1f1b-recompute") || !b.trains) continue;
+      if (e.name == std::string("1f1b-recompute") || b.mode == execution_mode::inference) continue;
       add(e.name + std::string(", recompute"), p, m, recompute(b) | repeat(shape.m) | squeeze());
     }
   }
@@ -86,7 +86,7 @@ class samples {
                                  [=](pass_kind kind, int s) {
                                    return tick{kind == pass_kind::forward ? s : 3 * count - 2 * s - 2};
                                  })
-                      | over(g.edges);
+                      | with_graph(g.edges);
       add(g.name, p, m, b | repeat(micro_batches{m}) | squeeze());
       add(g.name + std::string(", split"), p, m,
           split_backward(b) | repeat(micro_batches{m}) | squeeze());

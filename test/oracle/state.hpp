@@ -10,6 +10,7 @@
 namespace oracle {
 
 using ashlar::access;
+using ashlar::execution_mode;
 using ashlar::instruction;
 using ashlar::opcode;
 using ashlar::operand;

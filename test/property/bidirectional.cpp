@@ -21,7 +21,7 @@ catalog::shape random_shape(dice& d, int stages_a_device) {
   catalog::shape s{devices{p}, micro_batches{2 * p * d.between(1, 3)},
                    random_costs(d, p * stages_a_device)};
   if (d.percent(50)) s.cost.overlapped = 12;
-  if (d.percent(50)) s.seams = catalog::seam::figure;
+  if (d.percent(50)) s.junction = catalog::unit_junction::figure;
   return s;
 }
 

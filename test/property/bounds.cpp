@@ -1,6 +1,6 @@
 // No schedule is below its bound: those of the catalog over sizes and costs, and the best of all orders
 // of tiny workloads.
-#include "every_order.hpp"
+#include "exhaustive_search.hpp"
 #include "random.hpp"
 #include "random_cases.hpp"
 #include "static_check.hpp"
@@ -21,7 +21,7 @@ void holds_for(schedule const& s) {
   REQUIRE(check(s).ok());
   std::vector<int> const peaks = peak_activations(s);
   workload const own = workload_of(s, peaks);
-  bound const tight = lower_bound(own), b = lower_bound(s).value();
+  bound const tight = workload_bound(own), b = schedule_bound(s).value();
   CHECK(tight.span <= span(s));
   CHECK(tight.makespan <= makespan(s));
   CHECK(b.span <= tight.span);
@@ -70,9 +70,9 @@ TEST_CASE("a longer list, more memory and dearer passes") {
     w.limits = {d.between(2, 8)};
     w.splits_backward = d.percent(50);
     CAPTURE(seed);
-    bound const b = lower_bound(w);
+    bound const b = workload_bound(w);
     auto const is_no_less = [&](workload const& more) {
-      bound const c = lower_bound(more);
+      bound const c = workload_bound(more);
       CHECK(c.span >= b.span);
       CHECK(c.makespan >= b.makespan);
     };
@@ -113,9 +113,9 @@ workload tiny_workload(dice& d) {
     w.sequence_chunks = d.between(1, 3);
     w.micro_batch_count = w.sequence_chunks * d.between(1, 4 / w.sequence_chunks);
   }
-  w.trains = !d.percent(5);
+  if (d.percent(5)) w.mode = execution_mode::inference;
   w.splits_backward = d.percent(70);
-  if (bool const again = d.percent(20); again && w.trains)
+  if (bool const again = d.percent(20); again && w.mode == execution_mode::training)
     for (int stage = 0; stage < w.where.stage_count(); ++stage)
       if (d.percent(70)) w.recomputed.push_back(stage);
   if (d.percent(50)) w.taken_by = pass_kind::recompute;
@@ -129,13 +129,13 @@ workload tiny_workload(dice& d) {
 
 // The search stops at a schedule as short as the bound: it is then the best, and the bound is tight.
 TEST_CASE("the bound is no more than the best of all orders, and mostly that") {
-  using every_order::search;
+  using exhaustive_search::search;
   int solved = 0, tight = 0;
   int const workloads = random_cases(2000);
   FOR_SEEDS(workloads) {
     workload const w = tiny_workload(d);
     CAPTURE(seed);
-    bound const b = lower_bound(w);
+    bound const b = workload_bound(w);
     for (search::aim const aim : {search::aim::span, search::aim::makespan}) {
       tick const least = aim == search::aim::span ? b.span : b.makespan;
       // Also without the assumption that micro-batches take their passes in order.
@@ -153,13 +153,13 @@ TEST_CASE("the bound is no more than the best of all orders, and mostly that") {
 
 // Where the search ends for itself, with nothing to stop at.
 TEST_CASE("the best of all orders without knowing the bound") {
-  using every_order::search;
+  using exhaustive_search::search;
   int solved = 0, in_any_order = 0;
   int const workloads = random_cases(400);
   FOR_SEEDS(workloads) {
     workload const w = tiny_workload(d);
     CAPTURE(seed);
-    bound const b = lower_bound(w);
+    bound const b = workload_bound(w);
     tick const shortest_span = search(w, true).least(search::aim::span, 0, 50'000);
     tick const shortest = search(w, true).least(search::aim::makespan, 0, 50'000);
     if (shortest_span < 0 || shortest < 0) continue;

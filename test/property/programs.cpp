@@ -1,5 +1,5 @@
 // Lowered programs of random schedules.
-#include "alive.hpp"
+#include "live_values.hpp"
 #include "random.hpp"
 #include "static_check.hpp"
 #include <ashlar/check/check.hpp>
@@ -16,7 +16,10 @@ transfer_lanes random_lanes(dice& d) {
 }
 
 // One in five is for inference.
-block training_or_not(dice& d) { return random_block(d, wishes{.trains = d.percent(80)}); }
+block training_or_not(dice& d) {
+  return random_block(
+      d, block_options{.mode = d.percent(80) ? execution_mode::training : execution_mode::inference});
+}
 
 // Repeated, and most often squeezed, some with work passes.
 schedule random_schedule(dice& d, block const& b) {
@@ -54,7 +57,7 @@ TEST_CASE("a program has as few slots as its values can share") {
     INFO(words(b));
     schedule const s = random_schedule(d, b);
     program const p = lower(s, {.lanes = random_lanes(d)});
-    lives const values(s);
+    live_values const values(s);
     for (int device = 0; device < s.device_count(); ++device)
       for (int kind = 0; kind < slot_kinds; ++kind) {
         CAPTURE(device);

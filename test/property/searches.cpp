@@ -114,7 +114,7 @@ TEST_CASE("a search's result is valid, keeps to the limit, and is not below the 
   FOR_SEEDS(problems) {
     search_problem const problem = random_problem(d);
     objective const aim = static_cast<objective>(d.between(0, 3));
-    effort const e{.passes = d.between(0, 20) * 1'000, .seed = seed, .aim = aim};
+    search_budget const e{.passes = d.between(0, 20) * 1'000, .seed = seed, .aim = aim};
     CAPTURE(seed);
     REQUIRE(check(problem).ok());
     search_result const r = search(problem, e);
@@ -145,7 +145,7 @@ TEST_CASE("a search's result is valid, keeps to the limit, and is not below the 
   CHECK(against > 4 * problems);
 }
 
-TEST_CASE("more effort is no worse: what was found stays found") {
+TEST_CASE("a larger budget is no worse: what was found stays found") {
   FOR_SEEDS(100) {
     search_problem const problem = random_problem(d);
     CAPTURE(seed);

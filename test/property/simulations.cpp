@@ -112,7 +112,7 @@ TEST_CASE("no simulation is below its bound, whatever the links") {
     for (transfer_mode mode : {transfer_mode::rendezvous, transfer_mode::buffered}) {
       simulation_options o = random_links(d, c.s);
       o.mode = mode;
-      auto const least = lower_bound(c.s, c.p, o);
+      auto const least = program_bound(c.s, c.p, o);
       if (!least) continue;
       ++bounded;
       CHECK(time_program(c.p, o).makespan >= least->makespan);

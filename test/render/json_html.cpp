@@ -57,8 +57,8 @@ TEST_CASE("two schedules, side by side in one page") {
   REQUIRE(data["schedules"].size() == 2);
   CHECK(data["schedules"][1]["name"] == "other");
   CHECK(data["schedules"][1]["shades"] == 2);
-  CHECK(data["schedules"][0]["bound"] == lower_bound(one)->makespan);
-  CHECK(data["schedules"][1]["bound"] == lower_bound(other)->makespan);
+  CHECK(data["schedules"][0]["bound"] == schedule_bound(one)->makespan);
+  CHECK(data["schedules"][1]["bound"] == schedule_bound(other)->makespan);
   CHECK(data["schedules"][1]["colours"][0].size() == 2);
   CHECK(data["kinds"].size() == pass_kinds);
   CHECK(data["kinds"][1]["letter"] == "R");

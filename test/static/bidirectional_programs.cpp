@@ -13,7 +13,7 @@ constexpr catalog::shape four_ways() {
 }
 constexpr catalog::shape as_drawn() {
   catalog::shape s = shape();
-  s.seams = catalog::seam::figure;
+  s.junction = catalog::unit_junction::figure;
   return s;
 }
 

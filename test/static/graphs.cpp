@@ -10,7 +10,7 @@ constexpr block fork_join() {
                       int const depth = (stage + 1) / 2;
                       return tick{kind == pass_kind::forward ? depth : 7 - 2 * depth};
                     })
-         | over(stage_graph(stages{4}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}));
+         | with_graph(stage_graph(stages{4}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}));
 }
 
 constexpr schedule two_ways() {

@@ -12,8 +12,8 @@ constexpr schedule to_search() {
   return one_after_another(linear(devices{2}), micro_batches{3}, costs(stage_cost{3, 4, 2}, 2));
 }
 static_assert(makespan(to_search()) == 60);  // 3 + 2 + 3 + 4 + 2 + 4 + 2 a micro-batch
-#if !defined(__CUDACC__)                     // nvcc 13 loses the workload on its way through maybe
-static_assert(lower_bound(to_search(), 2)->makespan == 40);
+#if !defined(__CUDACC__)  // nvcc 13 loses the workload on its way through the optional
+static_assert(schedule_bound(to_search(), 2)->makespan == 40);
 #endif
 
 // A device of half the speed, and one of which weights leave half of the memory.
@@ -25,11 +25,11 @@ static_assert(limit_in_bytes(linear(devices{2}), {{0, 10}, {20, 10, 4}}, {40})
 // The shorter timeline of both ways.
 constexpr tick dispatched(int limit, int window) {
   schedule const s = to_search();
-  dispatcher d(s, limit);
-  dispatcher::timeline forth, back;
+  list_scheduler d(s, limit);
+  list_scheduler::timeline forth, back;
   if (!d.run(d.passes().orders, {.window = window}, {}, forth)) return -1;
   if (!d.run_reversed(forth.orders, {.window = window}, {}, back)) return -2;
-  if (!check(d.timed(s, forth)).ok() || !check(d.timed(s, back)).ok()) return -3;
+  if (!check(timed(s, d.passes(), forth)).ok() || !check(timed(s, d.passes(), back)).ok()) return -3;
   return forth.makespan < back.makespan ? forth.makespan : back.makespan;
 }
 static_assert(dispatched(2, 1) == 60);
@@ -38,7 +38,7 @@ static_assert(dispatched(2, 9) < 60);
 
 constexpr tick justified(objective aim) {
   schedule const s = to_search();
-  improver<> search(s, 2, {.passes = 1000, .aim = aim});
+  justifier<> search(s, 2, {.passes = 1000, .aim = aim});
   search.justify(search.passes().orders, {{9}, {9, 50}, {9}, true, 2});
   schedule const r = search.result();
   return !check(r).ok() || !is_within(r, 2) ? -1 : aim == objective::span ? span(r) : makespan(r);

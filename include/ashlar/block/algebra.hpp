@@ -48,7 +48,7 @@ constexpr block unroll(block b, int times) {
 }
 
 // The same stages fed as `graph` says instead of as a chain. Throws violation{rule::tables_agree}.
-constexpr block over(block b, stage_graph graph) {
+constexpr block with_graph(block b, stage_graph graph) {
   if (graph.count() != b.where.stage_count())
     throw violation{{.broken = rule::tables_agree, .number = graph.count()}};
   b.graph = std::move(graph);
@@ -60,7 +60,7 @@ constexpr block over(block b, stage_graph graph) {
 // rule::intervals_agree; rule::tables_agree for other stages, devices or costs.
 constexpr block overlay(block a, block const& b) {
   if (a.interval != b.interval) throw violation{{.broken = rule::intervals_agree, .number = b.interval}};
-  if (a.graph != b.graph || a.cost != b.cost || a.trains != b.trains)
+  if (a.graph != b.graph || a.cost != b.cost || a.mode != b.mode)
     throw violation{{.broken = rule::tables_agree, .number = b.graph.count()}};
   int const group = a.micro_batch_count(), routes = a.where.route_count();
   a.where = overlay(std::move(a.where), b.where);
@@ -237,37 +237,37 @@ constexpr block weights_in_first_gaps(block b) {
 }
 
 constexpr auto mirror() {
-  return closure([](auto const& value) { return mirror(value); });
+  return closure([](auto value) { return mirror(std::move(value)); });
 }
 constexpr auto shift(tick by) {
-  return closure([=](auto const& value) { return shift(value, by); });
+  return closure([=](auto value) { return shift(std::move(value), by); });
 }
 constexpr auto with_interval(tick interval) {
-  return closure([=](block const& b) { return with_interval(b, interval); });
+  return closure([=](block b) { return with_interval(std::move(b), interval); });
 }
 constexpr auto unroll(int times) {
-  return closure([=](block const& b) { return unroll(b, times); });
+  return closure([=](block b) { return unroll(std::move(b), times); });
 }
-constexpr auto over(stage_graph graph) {
-  return closure([graph = std::move(graph)](block const& b) { return over(b, graph); });
+constexpr auto with_graph(stage_graph graph) {
+  return closure([graph = std::move(graph)](block b) { return with_graph(std::move(b), graph); });
 }
 constexpr auto delay(pass what, tick by) {
-  return closure([=](block const& b) { return delay(b, what, by); });
+  return closure([=](block b) { return delay(std::move(b), what, by); });
 }
 constexpr auto scale(tick factor) {
-  return closure([=](block const& b) { return scale(b, factor); });
+  return closure([=](block b) { return scale(std::move(b), factor); });
 }
 constexpr auto split_backward() {
-  return closure([](block const& b) { return split_backward(b); });
+  return closure([](block b) { return split_backward(std::move(b)); });
 }
 constexpr auto fuse_backward() {
-  return closure([](block const& b) { return fuse_backward(b); });
+  return closure([](block b) { return fuse_backward(std::move(b)); });
 }
 constexpr auto recompute() {
-  return closure([](block const& b) { return recompute(b); });
+  return closure([](block b) { return recompute(std::move(b)); });
 }
 constexpr auto weights_in_first_gaps() {
-  return closure([](block const& b) { return weights_in_first_gaps(b); });
+  return closure([](block b) { return weights_in_first_gaps(std::move(b)); });
 }
 
 }  // namespace ashlar

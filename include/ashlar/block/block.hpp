@@ -30,7 +30,7 @@ struct block {
   costs cost;
   tick interval = 1;  // ticks between consecutive repetitions
   std::vector<cell> cells;
-  bool trains = true;  // false: inference, forwards only
+  execution_mode mode = execution_mode::training;
 
   constexpr int micro_batch_count() const { return static_cast<int>(route.size()); }
   constexpr int device_of(pass what) const {
@@ -67,7 +67,7 @@ constexpr tick lifespan(block const& b, stage_id stage, micro_batch_id micro_bat
     if (c.what.kind == pass_kind::forward) {
       begin = c.offset;
       begins = true;
-      if (b.trains) continue;
+      if (b.mode == execution_mode::training) continue;
       end = c.offset + b.cost.of(c.what);  // nothing is kept
       ends = true;
     } else if (gives_weight_gradient(c.what.kind)) {

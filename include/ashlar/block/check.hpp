@@ -82,16 +82,16 @@ class pass_register {
     return entries_.at(micro_batch, stage, r);
   }
 
-  // Every stage has its forward and, if it `trains`, its backward, whole or in both parts, for every
+  // Every stage has its forward and, in training, its backward, whole or in both parts, for every
   // micro-batch; else no backward.
-  constexpr diagnosis complete(int stage_count, int m, bool trains) {
+  constexpr diagnosis complete(int stage_count, int m, execution_mode mode) {
     for (int k = 0; k < m; ++k)
       for (int stage = 0; stage < stage_count; ++stage) {
         if (!entries_.at(k, stage, result::activation).present)
           return missing(pass_kind::forward, stage, k);
         entry const& input = entries_.at(k, stage, result::input_gradient);
         bool const weight = entries_.at(k, stage, result::weight_gradient).present;
-        if (!trains) {
+        if (mode == execution_mode::inference) {
           if (!input.present && !weight) continue;
           return {
               .broken = rule::inference_goes_forward_only,
@@ -160,7 +160,7 @@ constexpr diagnosis check(block const& b) {
     where.device = b.device_of(what);
     if (diagnosis const d = ends.enter(where, b.cells[i].offset + b.cost.of(what)); !d.ok()) return d;
   }
-  if (diagnosis d = ends.complete(stage_count, group, b.trains); !d.ok()) {
+  if (diagnosis d = ends.complete(stage_count, group, b.mode); !d.ok()) {
     d.first.device = b.device_of(d.first.what);
     return d;
   }
@@ -173,18 +173,18 @@ constexpr diagnosis check(block const& b) {
     if (!d.ok()) return d;
   }
 
-  // Folded into one interval each pass must end before the next starts, the last before the first comes
+  // Modulo the interval each pass must end before the next starts, the last before the first comes
   // again.
-  std::vector<std::vector<folded_cell>> const folded = fold(b);
-  for (std::size_t device = 0; device < folded.size(); ++device) {
-    auto const& cells = folded[device];
+  std::vector<std::vector<modulo_cell>> const in_order = modulo_order(b);
+  for (std::size_t device = 0; device < in_order.size(); ++device) {
+    auto const& cells = in_order[device];
     for (std::size_t i = 0; i < cells.size(); ++i) {
       bool const wraps = i + 1 == cells.size();
-      folded_cell const& next = cells[wraps ? 0 : i + 1];
-      tick const begins = next.residue + (wraps ? b.interval : 0);
+      modulo_cell const& next = cells[wraps ? 0 : i + 1];
+      tick const begins = next.remainder + (wraps ? b.interval : 0);
       cell const& early = b.cells[static_cast<std::size_t>(cells[i].cell)];
       cell const& late = b.cells[static_cast<std::size_t>(next.cell)];
-      if (cells[i].residue + b.cost.of(early.what) > begins)
+      if (cells[i].remainder + b.cost.of(early.what) > begins)
         return {
             .broken = rule::passes_do_not_collide,
             .first = {.device = static_cast<int>(device), .index = cells[i].cell, .what = early.what},

@@ -1,4 +1,4 @@
-// The cells of a block folded into one interval: what repeats on each device, in order.
+// The cells of a block modulo its interval: what repeats on each device, in order.
 #pragma once
 
 #include <ashlar/block/block.hpp>
@@ -9,45 +9,45 @@
 
 namespace ashlar {
 
-// A cell whose offset is quotient * interval + residue, 0 <= residue < interval.
-struct folded_cell {
-  tick residue = 0;
+// A cell whose offset is quotient * interval + remainder, 0 <= remainder < interval.
+struct modulo_cell {
+  tick remainder = 0;
   tick quotient = 0;
   int cell = 0;  // index into the block's cells
 
-  friend constexpr bool operator==(folded_cell const&, folded_cell const&) = default;
+  friend constexpr bool operator==(modulo_cell const&, modulo_cell const&) = default;
 };
 
-// For each device its cells by residue, ties in the order of the block. Linear in cells + interval for
+// For each device its cells by remainder, ties in the order of the block. Linear in cells + interval for
 // intervals of the size of the block (unit costs), O(n log n) for longer ones (costs in nanoseconds).
-constexpr std::vector<std::vector<folded_cell>> fold(block const& b) {
+constexpr std::vector<std::vector<modulo_cell>> modulo_order(block const& b) {
   auto const n = b.cells.size();
   cell const* const cells = b.cells.data();
-  std::vector<folded_cell> folded;
-  folded.reserve(n);
+  std::vector<modulo_cell> reduced;
+  reduced.reserve(n);
   for (std::size_t i = 0; i < n; ++i) {
     tick const quotient = floor_quotient(cells[i].offset, b.interval);
-    folded.push_back({cells[i].offset - quotient * b.interval, quotient, static_cast<int>(i)});
+    reduced.push_back({cells[i].offset - quotient * b.interval, quotient, static_cast<int>(i)});
   }
 
-  std::vector<folded_cell> sorted(n);
+  std::vector<modulo_cell> sorted(n);
   auto const interval = static_cast<std::size_t>(b.interval);
   if (interval <= 4 * n + 64) {  // counting sort: linear, and cheap in constant evaluation
     std::vector<std::size_t> next(interval + 1, 0);
-    for (folded_cell const& f : folded) ++next[static_cast<std::size_t>(f.residue) + 1];
+    for (modulo_cell const& f : reduced) ++next[static_cast<std::size_t>(f.remainder) + 1];
     for (std::size_t r = 1; r <= interval; ++r) next[r] += next[r - 1];
-    for (folded_cell const& f : folded)
-      sorted.data()[next.data()[static_cast<std::size_t>(f.residue)]++] = f;
+    for (modulo_cell const& f : reduced)
+      sorted.data()[next.data()[static_cast<std::size_t>(f.remainder)]++] = f;
   } else {
-    std::sort(folded.begin(), folded.end(), [](folded_cell const& x, folded_cell const& y) {
-      return x.residue < y.residue || (x.residue == y.residue && x.cell < y.cell);
+    std::sort(reduced.begin(), reduced.end(), [](modulo_cell const& x, modulo_cell const& y) {
+      return x.remainder < y.remainder || (x.remainder == y.remainder && x.cell < y.cell);
     });
-    sorted = folded;
+    sorted = reduced;
   }
 
-  std::vector<std::vector<folded_cell>> by_device(static_cast<std::size_t>(b.where.device_count()));
+  std::vector<std::vector<modulo_cell>> by_device(static_cast<std::size_t>(b.where.device_count()));
   for (auto& mine : by_device) mine.reserve(n / by_device.size() + 1);
-  for (folded_cell const& f : sorted)
+  for (modulo_cell const& f : sorted)
     by_device[static_cast<std::size_t>(b.device_of(cells[f.cell].what))].push_back(f);
   return by_device;
 }

@@ -1,4 +1,4 @@
-// Lower bounds on the span that fit in a line. lower_bound() is no lower than any of them.
+// Lower bounds on the span that fit in a line. workload_bound() is no lower than any of them.
 #pragma once
 
 #include <ashlar/bounds/workload.hpp>
@@ -16,7 +16,7 @@ constexpr tick busiest_work(workload const& w) {
   for (int stage = 0; stage < w.where.stage_count(); ++stage) {
     stage_cost const& c = w.cost.of_stage(stage);
     tick once = c.forward;
-    if (w.trains)
+    if (w.mode == execution_mode::training)
       once += c.of(pass_kind::backward) + (w.recomputes(stage) ? c.of(pass_kind::recompute) : 0);
     tick& sum = work[static_cast<std::size_t>(w.where.device_of(0, stage))];
     sum += w.micro_batch_count * once;
@@ -29,7 +29,7 @@ constexpr tick busiest_work(workload const& w) {
 // recompute while the others are at work.
 constexpr tick shortest_lifespan(workload const& w, int stage) {
   stage_cost const& own = w.cost.of_stage(stage);
-  if (!w.trains) return own.forward;
+  if (w.mode == execution_mode::inference) return own.forward;
   bool const input_only = w.splits_backward && w.given_back_by == pass_kind::backward_input;
   tick const backward = own.of(input_only ? pass_kind::backward_input : pass_kind::backward);
   tick const again = w.recomputes(stage) ? own.of(pass_kind::recompute) : 0;

@@ -17,9 +17,8 @@ constexpr tick after(tick start, tick length) { return start == any_time ? any_t
 
 // Lower bounds on starts, in two tables that sharpen each other:
 //
-// * of (step, stage, micro-batch), where on each stage micro-batches take each step in order. That loses
-//   nothing: if in any schedule the i-th start of each (step, stage) is given to micro-batch i, then
-//   lists that obeyed dependencies in pairs obey them in order, and devices and memory see no change;
+// * of (step, stage, micro-batch). W.l.o.g. FIFO: relabel the i-th start as micro-batch i; sorted starts
+//   still satisfy dependencies;
 // * of the i-th time that a device takes a step, whatever stage it is for. A step on a stage has known
 //   predecessors of its own kind on its device, so its place among them is i at least. The i-th of a
 //   device's takings of memory comes after the (i - limit)-th time that it gave memory back.

@@ -73,7 +73,7 @@ constexpr flow flow_of(workload const& w) {
           kind == pass_kind::recompute && !w.recomputes(stage) ? 0 : w.cost.of_stage(stage).of(kind));
   };
   add(+1, pass_kind::forward);
-  if (!w.trains) return f;
+  if (w.mode == execution_mode::inference) return f;
   if (!w.recomputed.empty()) add(0, pass_kind::recompute);
   if (w.taken_by == pass_kind::recompute) f.takes = f.gives;
   add(-1, w.splits_backward ? pass_kind::backward_input : pass_kind::backward);

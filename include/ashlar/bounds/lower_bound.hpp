@@ -15,12 +15,12 @@ namespace ashlar {
 
 // What keeps every schedule from being shorter: the work of one device alone; that and dependencies; or
 // that and the limits on memory.
-enum class held_by : unsigned char { work, dependencies, memory };
+enum class binding_constraint : unsigned char { work, dependencies, memory };
 
 // No valid schedule has a span or a makespan below these, in ticks.
 struct bound {
   tick span = 0, makespan = 0;
-  held_by span_by = held_by::work, makespan_by = held_by::work;
+  binding_constraint span_by = binding_constraint::work, makespan_by = binding_constraint::work;
 
   friend constexpr bool operator==(bound const&, bound const&) = default;
 };
@@ -71,7 +71,7 @@ constexpr bound machine_bound(flow const& f) {
 // passes have heads (what must have happened since that start) and tails (what must happen before that
 // end), and one device cannot take less for all of its own than with passes that may be interrupted.
 // Throws violation as check(workload) says. O(min(p, 16) p n) for n passes.
-constexpr bound lower_bound(workload const& w) {
+constexpr bound workload_bound(workload const& w) {
   if (diagnosis const d = check(w); !d.ok()) throw violation{d};
   bounding::flow f = bounding::flow_of(w);
   bound b = bounding::machine_bound(f);
@@ -81,7 +81,9 @@ constexpr bound lower_bound(workload const& w) {
   for (int d = 0; d < f.device_count(); ++d) f.limit[static_cast<std::size_t>(d)] = f.count_on(d);
   bound const unlimited = bounding::machine_bound(f);
   auto const why = [&](tick limited, tick free) {
-    return limited == work ? held_by::work : limited == free ? held_by::dependencies : held_by::memory;
+    return limited == work   ? binding_constraint::work
+           : limited == free ? binding_constraint::dependencies
+                             : binding_constraint::memory;
   };
   b.span_by = why(b.span, unlimited.span);
   b.makespan_by = why(b.makespan, unlimited.makespan);
@@ -91,23 +93,23 @@ constexpr bound lower_bound(workload const& w) {
 // The bound for all schedules of the same passes on the same placement, with on every device at most
 // `limit` chunk activations (by default as many as the device of `s` that holds most). None for
 // schedules that have no workload.
-constexpr std::optional<bound> lower_bound(schedule const& s, int limit) {
+constexpr std::optional<bound> schedule_bound(schedule const& s, int limit) {
   if (!has_workload(s)) return std::nullopt;
-  return lower_bound(workload_of(s, {limit}));
+  return workload_bound(workload_of(s, {limit}));
 }
-constexpr std::optional<bound> lower_bound(schedule const& s) {
+constexpr std::optional<bound> schedule_bound(schedule const& s) {
   if (!has_workload(s)) return std::nullopt;
-  return lower_bound(workload_of(s));
+  return workload_bound(workload_of(s));
 }
 
 // What holds the bound, as an adverbial.
-constexpr char const* name_of(held_by what) {
+constexpr char const* name_of(binding_constraint what) {
   switch (what) {
-    case held_by::work:
+    case binding_constraint::work:
       return "by work";
-    case held_by::dependencies:
+    case binding_constraint::dependencies:
       return "by dependencies";
-    case held_by::memory:
+    case binding_constraint::memory:
       return "by memory";
   }
   return "";

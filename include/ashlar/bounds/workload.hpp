@@ -25,8 +25,8 @@ struct workload {
   costs cost = {};
   std::vector<int> limits = {no_limit};  // one for all devices alike or one each
   bool splits_backward = true;           // the weight pass may wait; else backwards are fused
-  bool trains = true;                    // false: inference, forwards only
-  std::vector<int> recomputed = {};      // stages that run their forwards again before the backward
+  execution_mode mode = execution_mode::training;
+  std::vector<int> recomputed = {};  // stages that run their forwards again before the backward
   int sequence_chunks = 1;
   // What the limits count, if not all from the forward to the weight pass: activations from the start of
   // a recompute on (of stages without, from the end of the forward); or until the end of the input pass.
@@ -40,7 +40,8 @@ struct workload {
   }
 
   constexpr bool recomputes(int stage) const {
-    return trains && std::find(recomputed.begin(), recomputed.end(), stage) != recomputed.end();
+    return mode == execution_mode::training
+           && std::find(recomputed.begin(), recomputed.end(), stage) != recomputed.end();
   }
 
   friend constexpr bool operator==(workload const&, workload const&) = default;
@@ -54,12 +55,12 @@ constexpr int chunk_count(placement const& where, int device) {
   return count;
 }
 
-// No schedule has less; this much is enough where the limit counts from the forward on. In training a
-// sequence's first backward comes after all of its forwards, so each device holds all of its chunks at
-// once; one sequence after the other holds no more. In inference nothing is kept.
-constexpr int smallest_limit(workload const& w, int device) {
+// Smallest feasible limit; exact when counted from the forward. In training a sequence's first backward
+// comes after all of its forwards, so a device holds all of its chunks at once.
+constexpr int smallest_activation_limit(workload const& w, int device) {
   int const count = chunk_count(w.where, device);
-  if (!w.trains || count == 0 || w.taken_by == pass_kind::recompute) return count == 0 ? 0 : 1;
+  if (w.mode == execution_mode::inference || count == 0 || w.taken_by == pass_kind::recompute)
+    return count == 0 ? 0 : 1;
   return count * w.sequence_chunks;
 }
 
@@ -75,7 +76,7 @@ constexpr diagnosis check(workload const& w) {
   if (w.limits.size() != 1 && static_cast<int>(w.limits.size()) != p)
     return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(w.limits.size())};
   for (int d = 0; d < p; ++d)
-    if (int const least = smallest_limit(w, d); w.limit_of(d) < least)
+    if (int const least = smallest_activation_limit(w, d); w.limit_of(d) < least)
       return {.broken = rule::parameter_is_at_least,
               .first = {.device = d},
               .number = least,
@@ -122,7 +123,7 @@ constexpr workload workload_of(schedule const& s, std::vector<int> limits) {
                   .cost = s.cost,
                   .limits = std::move(limits),
                   .splits_backward = split,
-                  .trains = s.trains,
+                  .mode = s.mode,
                   .recomputed = std::move(recomputed),
                   .sequence_chunks = s.graph.sequence_chunks()};
 }

@@ -17,7 +17,7 @@ constexpr block depth_first_accumulation(chunks v) {
                     });
 }
 
-// Chunk after chunk, each for all micro-batches: every weight is used in one stretch forward and one
+// Chunk after chunk, each for all micro-batches: every weight is used in one go forward and one
 // backward, and m v activations are held. It is breadth-first on one device.
 constexpr block breadth_first_accumulation(chunks v, micro_batches m) {
   return breadth_first(devices{1}, v, m);

@@ -12,8 +12,8 @@
 namespace ashlar::catalog {
 
 // Rounds of as many micro-batches each.
-constexpr diagnosis is_in_rounds(shape const& s) {
-  if (diagnosis const d = is_chunked(s); !d.ok()) return d;
+constexpr diagnosis check_rounds(shape const& s) {
+  if (diagnosis const d = check_chunks(s); !d.ok()) return d;
   if (diagnosis const d = at_least(parameter::round_count, s.rounds, 1); !d.ok()) return d;
   return multiple_of(parameter::micro_batch_count, s.m.value, s.rounds);
 }

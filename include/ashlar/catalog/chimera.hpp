@@ -41,18 +41,18 @@ constexpr block chimera_forward_doubling(devices p) {
   return both_ways(down);
 }
 
-constexpr diagnosis is_chimera_shape(shape const& s) {
-  return all_of({is_any_shape(s), at_least(parameter::route_count, s.routes, 2),
+constexpr diagnosis check_chimera_shape(shape const& s) {
+  return all_of({check_shape(s), at_least(parameter::route_count, s.routes, 2),
                  multiple_of(parameter::route_count, s.routes, 2),
                  multiple_of(parameter::device_count, s.p.value, s.routes),
                  multiple_of(parameter::micro_batch_count, s.m.value, s.p.value)});
 }
-constexpr diagnosis is_forward_doubling_shape(shape const& s) {
-  return all_of({is_any_shape(s), multiple_of(parameter::device_count, s.p.value, 2),
+constexpr diagnosis check_forward_doubling_shape(shape const& s) {
+  return all_of({check_shape(s), multiple_of(parameter::device_count, s.p.value, 2),
                  multiple_of(parameter::micro_batch_count, s.m.value, 2 * tick{s.p.value})});
 }
-constexpr diagnosis is_backward_halving_shape(shape const& s) {
-  return all_of({is_any_shape(s), multiple_of(parameter::device_count, s.p.value, 2),
+constexpr diagnosis check_backward_halving_shape(shape const& s) {
+  return all_of({check_shape(s), multiple_of(parameter::device_count, s.p.value, 2),
                  multiple_of(parameter::micro_batch_count, s.m.value, s.p.value)});
 }
 

@@ -25,8 +25,8 @@ constexpr int group_of(shape const& s) { return s.group == 0 ? s.p.value : s.gro
 
 // A group has to fill the devices, lest a chunk waits for the one before; more than there are
 // micro-batches makes no sense.
-constexpr diagnosis is_grouped(shape const& s) {
-  if (diagnosis const d = is_chunked(s); !d.ok() || s.group == 0) return d;
+constexpr diagnosis check_groups(shape const& s) {
+  if (diagnosis const d = check_chunks(s); !d.ok() || s.group == 0) return d;
   return all_of({at_least(parameter::group_size, s.group, s.p.value),
                  at_most(parameter::group_size, s.group, s.m.value)});
 }

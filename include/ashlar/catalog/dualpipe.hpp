@@ -124,14 +124,14 @@ constexpr schedule dualpipev(devices p, micro_batches m) {
   return s;
 }
 
-constexpr diagnosis is_dualpipe_shape(shape const& s) {
-  return all_of({is_any_shape(s), multiple_of(parameter::device_count, s.p.value, 2),
+constexpr diagnosis check_dualpipe_shape(shape const& s) {
+  return all_of({check_shape(s), multiple_of(parameter::device_count, s.p.value, 2),
                  at_least(parameter::micro_batch_count, s.m.value, 2 * tick{s.p.value}),
                  multiple_of(parameter::micro_batch_count, s.m.value, 2)});
 }
-constexpr diagnosis is_dualpipev_shape(shape const& s) {
+constexpr diagnosis check_dualpipev_shape(shape const& s) {
   return all_of(
-      {is_any_shape(s), at_least(parameter::micro_batch_count, s.m.value, 2 * tick{s.p.value})});
+      {check_shape(s), at_least(parameter::micro_batch_count, s.m.value, 2 * tick{s.p.value})});
 }
 
 }  // namespace ashlar::catalog

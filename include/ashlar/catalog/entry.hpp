@@ -20,7 +20,7 @@ struct entry {
   // The schedule, where block_of is null or needs more than repeat(m); in any costs.
   schedule (*schedule_of)(shape const&) = nullptr;
   // Whether there is such a schedule: rule::parameter_... of the first parameter out of bounds.
-  diagnosis (*check)(shape const&) = is_any_shape;
+  diagnosis (*check)(shape const&) = check_shape;
   unsigned parameters = 0;  // which it looks at besides devices and micro-batches: see uses()
 
   constexpr bool uses(parameter which) const {

@@ -11,12 +11,12 @@
 
 namespace ashlar::catalog {
 
-constexpr diagnosis is_in_waves(shape const& s) {
+constexpr diagnosis check_waves(shape const& s) {
   if (diagnosis const d =
           at_most(parameter::device_count, s.p.value, std::numeric_limits<int>::max() / 2);
       !d.ok())
     return d;
-  return is_counted(s, parameter::wave_count, s.w.value, 2 * s.p.value);
+  return check_count(s, parameter::wave_count, s.w.value, 2 * s.p.value);
 }
 
 // The order is that of the picture in which all passes take one step: a wave down and up the p devices

@@ -11,7 +11,7 @@ namespace ashlar::catalog {
 constexpr block inference(devices p) {
   block b =
       make_block(linear(p), costs{}, 1, {pass_kind::forward}, [](pass_kind, int s) { return tick{s}; });
-  b.trains = false;
+  b.mode = execution_mode::inference;
   return b;
 }
 

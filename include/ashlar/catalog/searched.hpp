@@ -36,7 +36,7 @@ constexpr schedule within_its_peak(block const& b, shape const& s) {
 }
 
 // The best found with split backwards on the V-shaped placement under `limit` chunk activations a
-// device. Without effort it is the largest of V-ZB, V-Half and V-Min that fits.
+// device. Without a budget it is the largest of V-ZB, V-Half and V-Min that fits.
 constexpr schedule zero_bubble_v(shape const& s, int limit) {
   if (s.search.passes <= 0 && limit >= 2 * s.p.value) return v_zb(s.p) | repeat(s.m);
   std::vector<schedule> seeds;
@@ -47,7 +47,7 @@ constexpr schedule zero_bubble_v(shape const& s, int limit) {
 }
 
 // The best found with split backwards on a chain of devices under `limit` micro-batches a device.
-// Without effort it is ZB-H2 where that fits, else ZB-H1. Qi et al., Zero Bubble Pipeline Parallelism
+// Without a budget it is ZB-H2 where that fits, else ZB-H1. Qi et al., Zero Bubble Pipeline Parallelism
 // (2023), section 3: ZB-1p and ZB-2p for limits p and 2p.
 constexpr schedule zero_bubble(shape const& s, int limit) {
   bool const twice = limit >= 2 * s.p.value - 1;
@@ -62,8 +62,8 @@ constexpr schedule zero_bubble(shape const& s, int limit) {
 
 // At least half of the devices, or the micro-batches of a group wait for each other in a circle; more
 // than p only hold more.
-constexpr diagnosis is_grouped_closely(shape const& s) {
-  if (diagnosis const d = is_any_shape(s); !d.ok()) return d;
+constexpr diagnosis check_close_groups(shape const& s) {
+  if (diagnosis const d = check_shape(s); !d.ok()) return d;
   return all_of({at_least(parameter::chunk_count, s.v.value, 1),
                  at_least(parameter::group_size, group_of(s), s.p.value / 2 + s.p.value % 2),
                  at_most(parameter::group_size, group_of(s), s.p.value)});

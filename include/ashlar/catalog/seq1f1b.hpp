@@ -11,8 +11,8 @@
 
 namespace ashlar::catalog {
 
-constexpr diagnosis is_in_sequence_chunks(shape const& s) {
-  return is_counted(s, parameter::sequence_chunk_count, s.sequence_chunks, s.m.value);
+constexpr diagnosis check_sequence_chunks(shape const& s) {
+  return check_count(s, parameter::sequence_chunk_count, s.sequence_chunks, s.m.value);
 }
 
 // The q chunks of one sequence, repeated m times. They go forward in order and, as each one's gradients

@@ -13,7 +13,7 @@
 namespace ashlar::catalog {
 
 // How BitPipe joins its basic units: as the authors' code does, or as their figure shows.
-enum class seam : unsigned char { code, figure };
+enum class unit_junction : unsigned char { code, figure };
 
 // Sizes, costs and parameters; an entry looks at those that it has a use for.
 struct shape {
@@ -25,9 +25,9 @@ struct shape {
   int routes = 2;
   int rounds = 1;  // depth-first rounds that the micro-batches are dealt to
   int group = 0;   // micro-batches that take turns on the chunks of a device; 0: as many as devices
-  seam seams = seam::code;
+  unit_junction junction = unit_junction::code;
   int sequence_chunks = 2;
-  effort search = {};  // for the entries that search; without passes, the block they begin with
+  search_budget search = {};  // for the entries that search; without passes, the block they begin with
 };
 
 // A parameter within its bounds, or the diagnosis that says so.
@@ -54,20 +54,20 @@ constexpr diagnosis all_of(std::initializer_list<diagnosis> all) {
 }
 
 // What every entry asks for.
-constexpr diagnosis is_any_shape(shape const& s) {
+constexpr diagnosis check_shape(shape const& s) {
   return all_of({at_least(parameter::device_count, s.p.value, 1),
                  at_least(parameter::micro_batch_count, s.m.value, 1)});
 }
 
 // At least one, and times `factor` still an int.
-constexpr diagnosis is_counted(shape const& s, parameter which, int given, int factor) {
-  if (diagnosis const d = is_any_shape(s); !d.ok()) return d;
+constexpr diagnosis check_count(shape const& s, parameter which, int given, int factor) {
+  if (diagnosis const d = check_shape(s); !d.ok()) return d;
   return all_of(
       {at_least(which, given, 1), at_most(which, given, std::numeric_limits<int>::max() / factor)});
 }
 
-constexpr diagnosis is_chunked(shape const& s) {
-  return is_counted(s, parameter::chunk_count, s.v.value, s.p.value);
+constexpr diagnosis check_chunks(shape const& s) {
+  return check_count(s, parameter::chunk_count, s.v.value, s.p.value);
 }
 
 }  // namespace ashlar::catalog

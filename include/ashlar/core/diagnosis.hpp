@@ -78,7 +78,7 @@ enum class parameter : unsigned char {
   route_count,
   round_count,
   group_size,
-  seam,
+  unit_junction,
   sequence_chunk_count,
   layer_count,
   data_rank_count,

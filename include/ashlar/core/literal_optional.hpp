@@ -7,18 +7,18 @@
 namespace ashlar {
 
 template <class Value>
-class maybe {
+class literal_optional {
  public:
-  constexpr maybe() = default;
-  constexpr maybe(std::nullopt_t) {}
-  constexpr maybe(Value v) { held_.push_back(static_cast<Value&&>(v)); }
+  constexpr literal_optional() = default;
+  constexpr literal_optional(std::nullopt_t) {}
+  constexpr literal_optional(Value v) { held_.push_back(static_cast<Value&&>(v)); }
 
   constexpr bool has_value() const { return !held_.empty(); }
   constexpr explicit operator bool() const { return has_value(); }
   constexpr Value const& operator*() const { return held_[0]; }
   constexpr Value const* operator->() const { return held_.data(); }
 
-  friend constexpr bool operator==(maybe const&, maybe const&) = default;
+  friend constexpr bool operator==(literal_optional const&, literal_optional const&) = default;
 
  private:
   std::vector<Value> held_;  // one or none

@@ -13,6 +13,9 @@ enum class pass_kind : unsigned char {
 };
 inline constexpr int pass_kinds = 6;
 
+// Whether every forward has its backward; inference has forwards only.
+enum class execution_mode : unsigned char { training, inference };
+
 struct pass {
   pass_kind kind = pass_kind::forward;
   int stage = 0;

@@ -1,6 +1,8 @@
 // value | operation(arguments): the operation with its other arguments bound, waiting for its value.
+// operation | operation is an operation, too.
 #pragma once
 
+#include <type_traits>
 #include <utility>
 
 namespace ashlar {
@@ -12,10 +14,35 @@ struct closure {
   explicit constexpr closure(Call c) : call(std::move(c)) {}
 };
 
-template <class Value, class Call>
-constexpr auto operator|(Value const& value, closure<Call> const& operation)
-    -> decltype(operation.call(value)) {
-  return operation.call(value);
+// First one, then the other.
+template <class First, class Second>
+struct composed {
+  First first;
+  Second second;
+
+  template <class Value>
+  constexpr auto operator()(Value&& value) const -> decltype(second(first(std::forward<Value>(value)))) {
+    return second(first(std::forward<Value>(value)));
+  }
+};
+
+template <class>
+inline constexpr bool is_closure = false;
+template <class Call>
+inline constexpr bool is_closure<closure<Call>> = true;
+
+// A value that nobody else needs is moved through. The condition stands among the parameters because
+// clang 14 looks at a `requires` only after the result type.
+template <class Value, class Call, std::enable_if_t<!is_closure<std::remove_cvref_t<Value>>, int> = 0>
+constexpr auto operator|(Value&& value, closure<Call> const& operation)
+    -> decltype(operation.call(std::forward<Value>(value))) {
+  return operation.call(std::forward<Value>(value));
+}
+
+// (value | a) | b == value | (a | b).
+template <class First, class Second>
+constexpr auto operator|(closure<First> first, closure<Second> second) {
+  return closure(composed<First, Second>{std::move(first.call), std::move(second.call)});
 }
 
 }  // namespace ashlar

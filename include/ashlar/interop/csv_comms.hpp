@@ -27,7 +27,7 @@ class csv_comms {
         reduces_ = reduces_ || t.action() == csv_action::reduce_grad;
       }
     if (tokens.dialect == csv_dialect::reduce_grad || tokens.dialect == csv_dialect::waits)
-      reduces_ = tokens.trains;
+      reduces_ = tokens.mode == execution_mode::training;
   }
 
   // Adds what it finds. Linear in tokens, and in stages times micro-batches.
@@ -139,7 +139,7 @@ class csv_comms {
           if (!exists(to) || owner(from) == owner(to)) continue;
           transfer const& t = of(from, k).out[way];
           if (!is_none(t.send) && !is_none(t.receive)) continue;
-          bool const needed = tokens_.trains || way == activation;
+          bool const needed = tokens_.mode == execution_mode::training || way == activation;
           if (!needed && is_none(t.send) && is_none(t.receive)) continue;
           std::string const send = half(true, way, from, to, k), receive = half(false, way, from, to, k);
           if (!is_none(t.send))

@@ -51,7 +51,7 @@ class csv_program_writer {
  private:
   static program program_for(csv_tokens const& tokens, placement where) {
     program p;
-    p.trains = tokens.trains;
+    p.mode = tokens.mode;
     p.graph = chain(stages{where.stage_count()});
     p.groups = parameter_groups(where);
     p.where = std::move(where);
@@ -61,8 +61,9 @@ class csv_program_writer {
 
   int owner(int stage) const { return out_.made().where.device_of(0, stage); }
   std::vector<int> own_stages(std::size_t device) const {
-    return out_.made().trains ? stages_on(out_.made().where, static_cast<int>(device))
-                              : std::vector<int>{};
+    return out_.made().mode == execution_mode::training
+               ? stages_on(out_.made().where, static_cast<int>(device))
+               : std::vector<int>{};
   }
   static instruction about(opcode code, int stage) {
     return {.code = code,

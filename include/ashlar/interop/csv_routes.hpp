@@ -42,10 +42,12 @@ inline bool numbers_are_plausible(csv_tokens const& tokens, csv_problems& proble
       bool const stage = t.what.stage + 1 == tokens.stage_count,
                  micro_batch = t.what.micro_batch + 1 == tokens.micro_batch_count;
       if (!(stage_count >= m ? stage : micro_batch)) continue;
-      problems.add(tokens.at(d, t), rule::every_pass_is_present,
-                   std::to_string(stage_count) + " stages and " + std::to_string(m)
-                       + " micro-batches take at least "
-                       + std::to_string((tokens.trains ? 2 : 1) * stage_count * m) + " passes" + have);
+      problems.add(
+          tokens.at(d, t), rule::every_pass_is_present,
+          std::to_string(stage_count) + " stages and " + std::to_string(m)
+              + " micro-batches take at least "
+              + std::to_string((tokens.mode == execution_mode::training ? 2 : 1) * stage_count * m)
+              + " passes" + have);
       return false;
     }
   return false;
@@ -122,7 +124,7 @@ inline void find_missing(csv_tokens const& tokens, csv_table& table, csv_problem
         device = table.at(other, stage, result::activation).device;
       if (device < 0) device = 0;
       if (forward.device < 0) miss(pass_kind::forward, "");
-      if (!tokens.trains) continue;
+      if (tokens.mode == execution_mode::inference) continue;
       if (input.device < 0 && weight.device < 0) miss(pass_kind::backward, " (or its two parts)");
       if (input.device < 0 && weight.device >= 0) miss(pass_kind::backward_input, "");
       if (input.device >= 0 && input.kind == pass_kind::backward_input && weight.device < 0)

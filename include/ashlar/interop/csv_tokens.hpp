@@ -43,9 +43,9 @@ struct csv_tokens {
   csv_dialect dialect = csv_dialect::i_b;
   int stage_count = 0;  // one more than the highest of the passes
   int micro_batch_count = 0;
-  std::size_t count = 0;   // of passes
-  std::size_t others = 0;  // tokens that are no passes
-  bool trains = false;     // whether some pass is no forward; else the file is for inference
+  std::size_t count = 0;                            // of passes
+  std::size_t others = 0;                           // tokens that are no passes
+  execution_mode mode = execution_mode::inference;  // training where some pass is no forward
 
   csv_token const& token(site const& s) const {
     return lines[static_cast<std::size_t>(s.device)][static_cast<std::size_t>(s.index)];
@@ -236,7 +236,7 @@ inline csv_tokens read_csv_tokens(std::string_view text, csv_options const& opti
         if (!t.computes()) continue;
         out.stage_count = std::max(out.stage_count, t.what.stage + 1);
         out.micro_batch_count = std::max(out.micro_batch_count, t.what.micro_batch + 1);
-        out.trains = out.trains || t.what.kind != pass_kind::forward;
+        if (t.what.kind != pass_kind::forward) out.mode = execution_mode::training;
         ++out.count;
       }
     }

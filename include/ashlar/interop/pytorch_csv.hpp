@@ -87,7 +87,7 @@ inline csv_schedule read_pytorch_csv(csv_tokens const& tokens, csv_problems& pro
       for (std::size_t d = 0; d < orders.size(); ++d)
         for (std::size_t i = 0; i + 1 < orders[d].size(); ++i)
           if (tokens.lines[d][i].overlaps_next) csv_detail::make_pair(s.order[d][i], s.order[d][i + 1]);
-      s.trains = tokens.trains;
+      s.mode = tokens.mode;
       if (diagnosis const d = order_walk(s).run(); !d.ok())
         problems.add(tokens.at(d.first), rule::order_has_no_cycle,
                      "this pass and " + tokens.place_of(d.second)

@@ -59,7 +59,7 @@ class lowering {
     p.where = s.where;
     p.route = s.route;
     p.lanes = options.lanes;
-    p.trains = s.trains;
+    p.mode = s.mode;
     p.data_ranks = options.data_ranks;
     p.sharding = options.sharding;
     p.groups = parameter_groups(s.where, options.shared_parameters);

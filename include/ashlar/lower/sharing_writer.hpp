@@ -23,13 +23,13 @@ class sharing_writer {
     reduced_.clear();
     late_.clear();
     parameter_groups const& groups = out_.made().groups;
-    for (int group = 0; group < groups.count() && s_.trains; ++group)
+    for (int group = 0; group < groups.count() && s_.mode == execution_mode::training; ++group)
       if ((!sharded_ || group >= s_.stage_count()) && groups.member_of(group, device) >= 0) {
         out_.put(slot_kind::weight_gradient, group, out_.acquire(slot_kind::weight_gradient));
         clear(slot_kind::weight_gradient, group);
       }
     if (sharded_) begin_sharded();
-    if (s_.trains && options_.step == optimizer_step::after_norm)
+    if (s_.mode == execution_mode::training && options_.step == optimizer_step::after_norm)
       out_.put(slot_kind::scalar, gradient_norm, out_.acquire(slot_kind::scalar));
   }
 
@@ -61,7 +61,7 @@ class sharing_writer {
   constexpr void end_device() {
     write_ahead_of(static_cast<int>(s_.order[at(device_)].size()));
     for (int group : late_) write_reduction(group);
-    if (options_.step == optimizer_step::none || !s_.trains) return;
+    if (options_.step == optimizer_step::none || s_.mode == execution_mode::inference) return;
     if (options_.step == optimizer_step::after_norm) {
       int const everyone = out_.made().groups.everyone();
       write({.code = opcode::measure, .subject = slot_kind::scalar, .group = everyone});
@@ -85,13 +85,13 @@ class sharing_writer {
     std::vector<int> number(at(s_.stage_count()), 0);  // of the chunk, by stage
     std::vector<int> weight_slots, gradient_slots;
     for (int b = 0; b < weights; ++b) weight_slots.push_back(out_.acquire(slot_kind::weight));
-    for (int b = 0; b < gradients && s_.trains; ++b)
+    for (int b = 0; b < gradients && s_.mode == execution_mode::training; ++b)
       gradient_slots.push_back(out_.acquire(slot_kind::weight_gradient));
     for (int c = 0; c < count; ++c) {
       int const stage = chunks_here[at(c)];
       number[at(stage)] = c;
       out_.put(slot_kind::weight, stage, weight_slots[at(c % weights)]);
-      if (!s_.trains) continue;
+      if (s_.mode == execution_mode::inference) continue;
       out_.put(slot_kind::weight_gradient, stage, gradient_slots[at(c % gradients)]);
       out_.put(slot_kind::gradient_shard, stage, out_.acquire(slot_kind::gradient_shard));
       clear(slot_kind::gradient_shard, stage);

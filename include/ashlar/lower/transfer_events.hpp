@@ -74,7 +74,7 @@ constexpr std::vector<event> events_in_order(schedule const& s, parameter_groups
   for (int k = 0; k < m; ++k)
     for (int stage = 0; stage < stage_count; ++stage)
       for (int to : s.graph.successors(stage)) add(k, stage, to, result::activation);
-  for (int group = 0; group < groups.count() && s.trains; ++group) {
+  for (int group = 0; group < groups.count() && s.mode == execution_mode::training; ++group) {
     tick last = earliest;
     for (int stage : groups.stages(group))
       if (last_weight[static_cast<std::size_t>(stage)] > last)

@@ -74,17 +74,15 @@ struct memory_limit {
 
   friend constexpr bool operator==(memory_limit const&, memory_limit const&) = default;
 
- private:
   static constexpr std::int64_t entry(std::vector<std::int64_t> const& table, int index) {
     return table.size() == 1 ? table[0] : table[static_cast<std::size_t>(index)];
   }
 };
 
-// The same limit where of the activations of these stages only `checkpoint` is kept until their
-// recomputes, and of all others everything. Throws violation{rule::every_pass_is_known} for a stage out
-// of range.
+// `recomputed` stages hold only `checkpoint` until recompute (one entry for all stages, or one each),
+// all others everything. Throws violation{rule::every_pass_is_known} for a stage out of range.
 constexpr memory_limit keeping(memory_limit limit, int stage_count, std::vector<int> const& recomputed,
-                               std::int64_t checkpoint) {
+                               std::vector<std::int64_t> const& checkpoint) {
   if (recomputed.empty()) return limit;
   limit.kept = limit.activation;
   limit.kept.resize(static_cast<std::size_t>(stage_count), limit.activation[0]);
@@ -92,7 +90,7 @@ constexpr memory_limit keeping(memory_limit limit, int stage_count, std::vector<
     if (stage < 0 || stage >= stage_count)
       throw violation{{.broken = rule::every_pass_is_known,
                        .first = {.what = {.kind = pass_kind::recompute, .stage = stage}}}};
-    limit.kept[static_cast<std::size_t>(stage)] = checkpoint;
+    limit.kept[static_cast<std::size_t>(stage)] = memory_limit::entry(checkpoint, stage);
   }
   return limit;
 }
@@ -100,8 +98,8 @@ constexpr memory_limit keeping(memory_limit limit, int stage_count, std::vector<
 // The least that a device can do with: one micro-batch at a time (the q chunks of one sequence), which
 // holds every stage of the device until its backwards; what recomputes takes all of its own only then.
 // O(stages * sequence_chunks).
-constexpr std::int64_t smallest_limit(placement const& where, memory_limit const& used, int device,
-                                      int sequence_chunks = 1) {
+constexpr std::int64_t smallest_memory_limit(placement const& where, memory_limit const& used,
+                                             int device, int sequence_chunks = 1) {
   std::int64_t most = 0;
   for (int route = 0; route < where.route_count(); ++route) {
     std::int64_t held = 0;
@@ -123,8 +121,8 @@ constexpr std::int64_t smallest_limit(placement const& where, memory_limit const
 // Whether each device may hold one micro-batch (the chunks of one sequence): rule::parameter_is_at_least
 // with the smallest limit of the first device that may not; rule::tables_agree for tables of other
 // lengths; rule::sizes_fit for a stash or checkpoint that is negative or more than the activation.
-constexpr diagnosis is_feasible(placement const& where, memory_limit const& limit,
-                                int sequence_chunks = 1) {
+constexpr diagnosis check_feasible(placement const& where, memory_limit const& limit,
+                                   int sequence_chunks = 1) {
   auto const fits = [](std::vector<std::int64_t> const& table, int count) {
     return table.size() == 1 || table.size() == static_cast<std::size_t>(count);
   };
@@ -138,7 +136,8 @@ constexpr diagnosis is_feasible(placement const& where, memory_limit const& limi
       if (part < 0 || part > limit.activation_of(stage))
         return {.broken = rule::sizes_fit, .first = {.what = {.stage = stage}}, .number = part};
   for (int d = 0; d < where.device_count(); ++d)
-    if (std::int64_t const least = smallest_limit(where, limit, d, sequence_chunks); limit.on(d) < least)
+    if (std::int64_t const least = smallest_memory_limit(where, limit, d, sequence_chunks);
+        limit.on(d) < least)
       return {.broken = rule::parameter_is_at_least,
               .first = {.device = d},
               .number = least,

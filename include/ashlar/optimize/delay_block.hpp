@@ -1,4 +1,4 @@
-// A building block with offsets of any length, as a plan for the dispatcher: it may collide, because
+// A building block with offsets of any length, as a plan for the list scheduler: it may collide, because
 // only its order counts. Qi et al., Controllable Memory (2024), section 4, search offsets in whole
 // passes and leave others open.
 #pragma once
@@ -15,13 +15,13 @@ namespace ashlar {
 // A micro-batch follows the chain of stages without waiting, but for these delays; the next one does the
 // same a period later. A leg is what a micro-batch passes before it meets a device again. All tables by
 // leg.
-struct continuous_block {
+struct delay_block {
   tick period = 1;
   std::vector<tick> forward_hop, backward_hop;  // between the stages of a leg
   std::vector<tick> turn;    // between legs: forward ones, the turn to the backward, backward ones
   std::vector<tick> weight;  // of a weight pass, behind its input pass
 
-  constexpr continuous_block(int legs, tick every)
+  constexpr delay_block(int legs, tick every)
       : period(every),
         forward_hop(static_cast<std::size_t>(legs), 0),
         backward_hop(forward_hop),
@@ -63,7 +63,7 @@ constexpr std::vector<std::size_t> legs_of(placement const& where) {
 struct offsets_of_stages {
   std::vector<tick> forward, backward, weight;
 
-  constexpr offsets_of_stages(continuous_block const& b, std::vector<std::size_t> const& leg,
+  constexpr offsets_of_stages(delay_block const& b, std::vector<std::size_t> const& leg,
                               schedule const& s, bool fused)
       : forward(leg.size(), 0), backward(forward), weight(forward) {
     std::size_t const count = leg.size(), legs = b.weight.size();
@@ -110,9 +110,9 @@ constexpr int turn_of(pass what, int sequence_chunks) {
 
 // Each micro-batch follows when the one before it is through. Chain of stages, one route; of sequences
 // in chunks, the next one's come before all of the last one's are through.
-constexpr continuous_block one_at_a_time(schedule const& s) {
+constexpr delay_block one_at_a_time(schedule const& s) {
   std::vector<std::size_t> const leg = legs_of(s.where);
-  continuous_block b(static_cast<int>(leg.back()) + 1, 1);
+  delay_block b(static_cast<int>(leg.back()) + 1, 1);
   offsets_of_stages const at(b, leg, s, false);
   for (int stage = 0; stage < s.stage_count(); ++stage)
     b.period = std::max(
@@ -123,15 +123,15 @@ constexpr continuous_block one_at_a_time(schedule const& s) {
 // The order of all passes of `s` (chain of stages, one route) as the block repeats; with tracks, every
 // so many micro-batches are alike, each of which has a block (the period is that of the first). O(n log
 // n).
-constexpr pass_network::plan plan_of(std::vector<continuous_block> const& tracks, schedule const& s,
-                                     pass_network const& passes) {
+constexpr precedence_graph::plan plan_of(std::vector<delay_block> const& tracks, schedule const& s,
+                                         precedence_graph const& passes) {
   bool fused = false;
   for (pass what : passes.what) fused = fused || what.kind == pass_kind::backward;
   std::vector<std::size_t> const leg = legs_of(s.where);
   std::vector<offsets_of_stages> offsets;
-  for (continuous_block const& b : tracks) offsets.push_back({b, leg, s, fused});
+  for (delay_block const& b : tracks) offsets.push_back({b, leg, s, fused});
 
-  pass_network::plan plan(passes.orders.size());
+  precedence_graph::plan plan(passes.orders.size());
   std::vector<std::pair<tick, int>> by_start;
   for (std::size_t device = 0; device < plan.size(); ++device) {
     by_start.clear();

@@ -1,4 +1,4 @@
-// Hill climbing over continuous blocks and the ways to justify their plans.
+// Hill climbing over delay blocks and the options with which their plans are justified.
 #pragma once
 
 #include <ashlar/optimize/delay_block.hpp>
@@ -12,19 +12,19 @@
 
 namespace ashlar {
 
-// What is climbed: blocks of micro-batches that take turns, and how their plan is justified.
-struct kernel {
-  std::vector<continuous_block> tracks;
-  style how;
-  score reached = {};
+// A point of the search space: blocks of micro-batches that take turns, and how their plan is justified.
+struct candidate {
+  std::vector<delay_block> tracks;
+  justification_options how;
+  objective_value reached = {};
 };
 
-// Scores a kernel by the schedule that it gives.
+// The objective value of the schedule that a candidate gives.
 template <class Search>
 class at_full_size {
  public:
   constexpr explicit at_full_size(Search& search) : search_(&search) {}
-  constexpr score operator()(kernel const& k) {
+  constexpr objective_value operator()(candidate const& k) {
     return search_->justify(plan_of(k.tracks, search_->of(), search_->passes()), k.how);
   }
 
@@ -32,15 +32,15 @@ class at_full_size {
   Search* search_;
 };
 
-// From where climbs start: hops of a half, a sixth and none of the work, as V-ZB, V-Half and V-Min have
-// them, at a period that leaves the activations room (Little's law).
+// Where a hill climb starts: hops of a half, a sixth and none of the work, as V-ZB, V-Half and V-Min
+// have them, at a period that leaves the activations room (Little's law).
 template <class Search>
-constexpr continuous_block start_of_climb(Search& search, memory_limit const& limit, std::size_t round) {
+constexpr delay_block start_of_hill_climb(Search& search, memory_limit const& limit, std::size_t round) {
   schedule const& s = search.of();
   tick const work = work_of_one(s);
   std::vector<std::size_t> const leg = legs_of(s.where);
   constexpr std::array<tick, 3> sixths{3, 1, 0};
-  continuous_block b(static_cast<int>(leg.back()) + 1, work);
+  delay_block b(static_cast<int>(leg.back()) + 1, work);
   for (std::size_t l = 0; l < b.weight.size(); ++l)
     b.forward_hop[l] = b.backward_hop[l] =
         sixths[round % 3] * work / (l + 1 < b.weight.size() || l == 0 ? 6 : 18);
@@ -59,9 +59,9 @@ constexpr continuous_block start_of_climb(Search& search, memory_limit const& li
   return b;
 }
 
-// Changes one or two numbers of a block by up to 15 % of the work, or a way to look.
+// Changes one or two numbers of a block by up to 15 % of the work, or one of the options.
 template <class Search>
-constexpr kernel neighbour(Search& search, kernel k, tick work) {
+constexpr candidate neighbour(Search& search, candidate k, tick work) {
   constexpr std::size_t most_tracks = 3;
   tick const reach = std::max<tick>(work * 3 / 20, 2);
   std::size_t const kind = search.random(std::size_t{20});
@@ -73,43 +73,44 @@ constexpr kernel neighbour(Search& search, kernel k, tick work) {
   }
   if (kind < 11) {
     for (std::size_t changes = 1 + search.random(std::size_t{2}); changes > 0; --changes) {
-      continuous_block& b = k.tracks[search.random(k.tracks.size())];
+      delay_block& b = k.tracks[search.random(k.tracks.size())];
       std::size_t const which = search.random(b.size());
       b[which] = std::max(which == 0 ? work : 0, b[which] + search.random(-reach, reach));
     }
   } else {
     std::size_t const which = search.random(std::size_t{5});
-    freedom const f = any_freedom(search);
-    if (which == 0) k.how.at_first = f;
-    if (which == 1) k.how.backward = f;
-    if (which == 2) k.how.forward = f;
+    dispatch_rule const rule = any_dispatch_rule(search);
+    if (which == 0) k.how.at_first = rule;
+    if (which == 1) k.how.backward = rule;
+    if (which == 2) k.how.forward = rule;
     if (which == 3) k.how.skewed = !k.how.skewed;
     if (which == 4) k.how.rounds = 1 + static_cast<int>(search.random(std::size_t{4}));
   }
   return k;
 }
 
-// Climbs, and begins anew where it gets no further, until `share` percent of the effort are spent.
-// `tops`: the best kernels on the way, best first; those that it brings are climbed on, too.
+// Hill climbing with restarts: accepts a neighbour that is no worse, and starts anew after too many in a
+// row that bring nothing, until `share` percent of the budget are spent. `tops`: the best candidates on
+// the way, best first; every other start is from one of them.
 template <class Search, class Evaluate>
-constexpr void climb(Search& search, memory_limit const& limit, Evaluate&& evaluate, std::int64_t share,
-                     std::vector<kernel>& tops) {
+constexpr void hill_climb(Search& search, memory_limit const& limit, Evaluate&& evaluate,
+                          std::int64_t share, std::vector<candidate>& tops) {
   constexpr std::size_t most_tops = 12;
   constexpr int most_idle = 100;
   tick const work = work_of_one(search.of());
   for (std::size_t round = 0; !search.is_over(share); ++round) {
-    kernel now{{start_of_climb(search, limit, round)}, any_style(search, 2)};
+    candidate now{{start_of_hill_climb(search, limit, round)}, any_justification(search, 2)};
     if (round % 2 == 1 && !tops.empty()) {
       now = tops[search.random(tops.size())];
     } else if (round > 5) {
-      continuous_block& b = now.tracks[0];
+      delay_block& b = now.tracks[0];
       for (std::size_t i = 0; i < b.size(); ++i)
         if (search.random(std::size_t{2}) == 0)
           b[i] = std::max(i == 0 ? work : 0, b[i] + search.random(-work / 2, work / 2));
     }
     now.reached = evaluate(now);
     for (int idle = 0; idle < most_idle && !search.is_over(share); ++idle) {
-      kernel next = neighbour(search, now, work);
+      candidate next = neighbour(search, now, work);
       next.reached = evaluate(next);
       if (next.reached > now.reached) continue;
       if (next.reached < now.reached) idle = 0;

@@ -26,49 +26,53 @@ constexpr bool is_within(schedule const& s, memory_limit const& limit) {
   return true;
 }
 
-// Spends the first half of the search's effort: on `seeds`, schedules of the same passes, and on
-// continuous blocks where the stages are a chain with one route. What is left is for shake().
+// Spends the first half of the search's budget: on `seeds`, schedules of the same passes, and on
+// delay blocks where the stages are a chain with one route. What is left is for
+// iterated_local_search().
 template <class Search>
 constexpr void improve_plans(Search& search, std::vector<schedule> const& seeds,
-                             memory_limit const& limit, effort e) {
+                             memory_limit const& limit, search_budget budget) {
   for (schedule const& s : seeds)
     if (is_within(s, limit)) search.consider(s);
   for (int tries = 0; tries < 8; ++tries)
     for (schedule const& s : seeds)
       if (!search.is_over(8))
-        search.justify(search.passes().planned_like(s), tries == 0 ? style{} : any_style(search, tries));
+        search.justify(search.passes().planned_like(s),
+                       tries == 0 ? justification_options{} : any_justification(search, tries));
   schedule const& s = search.of();
   int const q = s.graph.sequence_chunks();
   bool const is_chain = s.graph == in_sequence_chunks(chain(stages{s.stage_count()}), q);
-  if (is_chain && s.where.route_count() == 1 && s.trains) {
-    std::vector<kernel> tops;
+  if (is_chain && s.where.route_count() == 1 && s.mode == execution_mode::training) {
+    std::vector<candidate> tops;
     at_full_size evaluate(search);
-    evaluate({{one_at_a_time(s)}, style{}});  // fits wherever anything does
+    evaluate({{one_at_a_time(s)}, justification_options{}});  // fits wherever anything does
     if (is_long(s)) {
-      by_extension extension(search, limit, e);
-      climb(search, limit, extension, 15, tops);
-      for (kernel& k : tops) {
-        extension.extend(k);
+      surrogate estimate(search, limit, budget);
+      hill_climb(search, limit, estimate, 15, tops);
+      for (candidate& k : tops) {
+        estimate.extend(k);
         k.reached = evaluate(k);
       }
     }
-    climb(search, limit, evaluate, 50, tops);
+    hill_climb(search, limit, evaluate, 50, tops);
   }
 }
 
 // The best schedule found within `limit`, no worse than the first of `seeds` squeezed where that is
-// within it; just that without effort or where it has no idle time. Throws as squeeze() and the
-// dispatcher do.
-constexpr schedule improve(std::vector<schedule> const& seeds, memory_limit const& limit, effort e) {
+// within it; just that without a budget or where it has no idle time. Throws as squeeze() and the
+// list scheduler do.
+constexpr schedule improve(std::vector<schedule> const& seeds, memory_limit const& limit,
+                           search_budget budget) {
   schedule best = squeeze(seeds[0]);
   bool const fits = is_within(best, limit);
   std::vector<tick> const all_busy = busy(best);
-  if (e.passes <= 0 || (fits && makespan(best) == *std::max_element(all_busy.begin(), all_busy.end())))
+  if (budget.passes <= 0
+      || (fits && makespan(best) == *std::max_element(all_busy.begin(), all_busy.end())))
     return best;
-  improver search(best, limit, e);
+  justifier search(best, limit, budget);
   if (fits) search.consider(best);
-  improve_plans(search, seeds, limit, e);
-  shake(search);
+  improve_plans(search, seeds, limit, budget);
+  iterated_local_search(search);
   if (search.found()) best = search.result();
   return best;
 }

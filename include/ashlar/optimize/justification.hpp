@@ -1,4 +1,7 @@
-// Keeps the best of many dispatched plans.
+// Justification: a plan is dispatched forward, then in reversed time from where it ended, then forward
+// again, so that what had to wait closes up with what follows; the best timeline on the way is kept.
+// Valls, Ballestin and Quintanilla, Justification and RCPSP: a technique that pays (2005); Li and Willis
+// (1992), as iterative forward and backward scheduling.
 #pragma once
 
 #include <ashlar/optimize/list_scheduler.hpp>
@@ -18,63 +21,65 @@ namespace ashlar {
 enum class objective : unsigned char { span, makespan, both, program };
 
 // What a search may spend and what it looks for.
-struct effort {
+struct search_budget {
   std::int64_t passes = 0;  // to dispatch in all; the same number gives the same result everywhere. A
                             // million take a tenth of a second
   std::uint64_t seed = 1;
   objective aim = objective::both;
   tick goal = 0;  // no better is possible: the search ends there
 
-  friend constexpr bool operator==(effort const&, effort const&) = default;
+  friend constexpr bool operator==(search_budget const&, search_budget const&) = default;
 };
 
-struct score {
+// In the order of the objective; nvcc needs both comparisons by name.
+struct objective_value {
   tick first = max_tick, then = max_tick;
 
-  friend constexpr bool operator==(score const&, score const&) = default;  // for nvcc, by name
-  friend constexpr auto operator<=>(score const&, score const&) = default;
+  friend constexpr bool operator==(objective_value const&, objective_value const&) = default;
+  friend constexpr auto operator<=>(objective_value const&, objective_value const&) = default;
 };
 
-// How a plan is justified: dispatched forward, then in reversed time and forward again, a few rounds.
-struct style {
-  freedom at_first, backward, forward;
+// The dispatch rules of the three kinds of runs, and how many rounds of the last two there are.
+struct justification_options {
+  dispatch_rule at_first, backward, forward;
   // In reversed time, devices end as far apart as they began, which is best for the span.
   bool skewed = false;
   int rounds = 1;
 };
 
-// Never tired.
+// Observer that never stops the search.
 struct unwatched {
-  constexpr bool operator()(dispatcher::timeline const&, std::int64_t) { return true; }
+  constexpr bool operator()(list_scheduler::timeline const&, std::int64_t) { return true; }
 };
 
 // `Watch`: called with the best timeline and the passes dispatched so far; false ends the search.
 template <class Watch = unwatched>
-class improver {
+class justifier {
  public:
-  // Searches orders for the passes of `s` within `limit`. Throws as the dispatcher does.
-  constexpr improver(schedule const& s, memory_limit const& limit, effort e, Watch watch = {})
-      : s_(s), dispatcher_(s, limit), effort_(e), random_(e.seed), watch_(watch) {
+  // Searches orders for the passes of `s` within `limit`. Throws as the list scheduler does.
+  constexpr justifier(schedule const& s, memory_limit const& limit, search_budget budget,
+                      Watch watch = {})
+      : s_(s), scheduler_(s, limit), budget_(budget), random_(budget.seed), watch_(watch) {
     for (auto const& order : s.order) size_ += static_cast<std::int64_t>(order.size());
   }
 
   constexpr schedule const& of() const { return s_; }
-  constexpr pass_network const& passes() const { return dispatcher_.passes(); }
+  constexpr precedence_graph const& passes() const { return scheduler_.passes(); }
   constexpr std::int64_t size() const { return size_; }
   constexpr std::int64_t spent() const { return spent_; }
   constexpr bool found() const { return found_; }
-  constexpr dispatcher::timeline const& best() const { return best_; }
-  constexpr schedule result() const { return dispatcher_.timed(s_, best_); }
+  constexpr list_scheduler::timeline const& best() const { return best_; }
+  constexpr schedule result() const { return timed(s_, passes(), best_); }
 
-  // Whether more than `share` percent of the effort is spent, the goal reached, or the watch tired.
+  // Whether more than `share` percent of the budget is spent, the goal reached, or the watch says no.
   constexpr bool is_over(std::int64_t share = 100) {
-    return spent_ >= effort_.passes * share / 100 || (found_ && judge(best_).first <= effort_.goal)
+    return spent_ >= budget_.passes * share / 100 || (found_ && judge(best_).first <= budget_.goal)
            || !watch_(best_, spent_);
   }
   constexpr void spend(std::int64_t passes) { spent_ += passes; }
 
-  constexpr score judge(dispatcher::timeline const& t) const {
-    switch (effort_.aim) {
+  constexpr objective_value judge(list_scheduler::timeline const& t) const {
+    switch (budget_.aim) {
       case objective::span:
         return {t.span, t.makespan};
       case objective::makespan:
@@ -86,38 +91,39 @@ class improver {
     return {t.makespan + 3 * t.span, 0};
   }
 
-  // What had to wait for memory or inputs closes up with what follows. Returns the least score on the
-  // way, which reached() has; no score where the plan gets stuck at once. A plan whose first dispatch is
-  // above `hopeless` is not taken further.
-  constexpr score justify(dispatcher::plan const& planned, style const& how, tick hopeless = max_tick) {
-    score least;
+  // What had to wait for memory or inputs closes up with what follows. Returns the least objective value
+  // on the way, which reached() has; that of no schedule, objective_value{}, where the plan gets stuck
+  // at once. A plan whose first dispatch is above `hopeless` is not taken further.
+  constexpr objective_value justify(list_scheduler::plan const& planned,
+                                    justification_options const& how, tick hopeless = max_tick) {
+    objective_value least;
     if (!run(planned, how.at_first, least) || least.first > hopeless) return least;
     for (int round = 0; round < how.rounds; ++round) {
-      score const before = least;
+      objective_value const before = least;
       spent_ += size_;
       // Named: g++ 12 frees a temporary of ?: twice in constant expressions.
       std::vector<tick> released;
       if (how.skewed) released = skew(now_);
-      if (!dispatcher_.run_reversed(now_.orders, how.backward, released, reversed_)) break;
-      if (effort_.aim != objective::both) keep(reversed_, least);
+      if (!scheduler_.run_reversed(now_.orders, how.backward, released, reversed_)) break;
+      if (budget_.aim != objective::both) keep(reversed_, least);
       if (!run(reversed_.orders, how.forward, least) || (round > 0 && least == before)) break;
     }
     return least;
   }
-  constexpr dispatcher::timeline const& reached() const { return reached_; }
+  constexpr list_scheduler::timeline const& reached() const { return reached_; }
 
   // A schedule of the same passes as it is, where that is better.
   constexpr void consider(schedule const& s) {
-    dispatcher::timeline t{.orders = passes().planned_like(s),
-                           .start = std::vector<tick>(passes().what.size(), 0)};
+    list_scheduler::timeline t{.orders = passes().planned_like(s),
+                               .start = std::vector<tick>(passes().what.size(), 0)};
     tick first = max_tick;
     for (auto const& order : s.order)
       if (!order.empty()) first = std::min(first, order[0].start);
     for (std::size_t d = 0; d < s.order.size(); ++d)
       for (std::size_t i = 0; i < s.order[d].size(); ++i)
         t.start[static_cast<std::size_t>(t.orders[d][i])] = s.order[d][i].start - first;
-    dispatcher_.measure(t);
-    score ignored;
+    scheduler_.measure(t);
+    objective_value ignored;
     keep(t, ignored);
   }
 
@@ -131,15 +137,15 @@ class improver {
   }
 
  private:
-  constexpr bool run(dispatcher::plan const& planned, freedom f, score& least) {
+  constexpr bool run(list_scheduler::plan const& planned, dispatch_rule rule, objective_value& least) {
     spent_ += size_;
-    if (!dispatcher_.run(planned, f, {}, now_)) return false;
+    if (!scheduler_.run(planned, rule, {}, now_)) return false;
     keep(now_, least);
     return true;
   }
 
-  constexpr void keep(dispatcher::timeline const& t, score& least) {
-    score const s = judge(t);
+  constexpr void keep(list_scheduler::timeline const& t, objective_value& least) {
+    objective_value const s = judge(t);
     if (s < least) {
       least = s;
       reached_ = t;
@@ -149,7 +155,7 @@ class improver {
   }
 
   // By how much earlier than the last each device starts.
-  static constexpr std::vector<tick> skew(dispatcher::timeline const& t) {
+  static constexpr std::vector<tick> skew(list_scheduler::timeline const& t) {
     std::vector<tick> released;
     tick latest = 0;
     for (std::vector<int> const& order : t.orders) {
@@ -161,26 +167,27 @@ class improver {
   }
 
   schedule s_;
-  dispatcher dispatcher_;
-  effort effort_;
+  list_scheduler scheduler_;
+  search_budget budget_;
   std::int64_t spent_ = 0, size_ = 0;
   std::uint64_t random_;
   Watch watch_;
-  dispatcher::timeline now_, reversed_, reached_, best_;
+  list_scheduler::timeline now_, reversed_, reached_, best_;
   bool found_ = false;
 };
 
-// Looks far or near, patiently or not.
+// Any window, any tolerance.
 template <class Search>
-constexpr freedom any_freedom(Search& search) {
+constexpr dispatch_rule any_dispatch_rule(Search& search) {
   constexpr std::array<int, 11> windows{1, 2, 3, 4, 6, 8, 12, 16, 24, 48, 96};
-  constexpr std::array<int, 7> patience{0, 10, 20, 30, 50, 70, 100};
-  return {windows[search.random(windows.size())], patience[search.random(patience.size())]};
+  constexpr std::array<int, 7> tolerances{0, 10, 20, 30, 50, 70, 100};
+  return {windows[search.random(windows.size())], tolerances[search.random(tolerances.size())]};
 }
 
 template <class Search>
-constexpr style any_style(Search& search, int rounds) {
-  freedom const a = any_freedom(search), b = any_freedom(search), c = any_freedom(search);
+constexpr justification_options any_justification(Search& search, int rounds) {
+  dispatch_rule const a = any_dispatch_rule(search), b = any_dispatch_rule(search),
+                      c = any_dispatch_rule(search);
   return {a, b, c, search.random(std::size_t{2}) == 0, rounds};
 }
 

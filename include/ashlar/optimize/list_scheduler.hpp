@@ -1,8 +1,8 @@
-// From planned orders to better ones: each device takes, of the next few passes of its plan, the one
-// that can start first. The same loop runs in forward and in reversed time.
+// List scheduling of a plan, an order of passes for each device: whenever a device is free, it takes one
+// of the next few passes of its list. The same loop runs in forward and in reversed time.
 //
-// Sources: parallel schedule generation and forward-backward improvement ("justification") of
-// resource-constrained project scheduling (Li and Willis, 1992; Valls et al., 2005).
+// Source: the parallel schedule generation scheme of resource-constrained project scheduling (Kolisch,
+// Serial and parallel resource-constrained project scheduling methods revisited, 1996).
 #pragma once
 
 #include <ashlar/optimize/precedence_graph.hpp>
@@ -14,28 +14,28 @@
 
 namespace ashlar {
 
-// How far a device may leave its plan.
-struct freedom {
+// The priority rule within a plan: how far a device may leave its order.
+struct dispatch_rule {
   int window = 1;          // how many passes of its plan a device looks at
-  int patience = 100;      // percent of a pass's length by which one that could start may be held up
+  int tolerance = 100;     // percent of a pass's length by which one that could start may be delayed
   bool ends_only = false;  // only before a device's first backward and after its last forward
 
-  friend constexpr bool operator==(freedom const&, freedom const&) = default;
+  friend constexpr bool operator==(dispatch_rule const&, dispatch_rule const&) = default;
 };
 
-// A network of passes, ready to be dispatched again and again.
-class dispatcher {
+// A precedence graph of passes, ready to be dispatched again and again.
+class list_scheduler {
  public:
-  using plan = pass_network::plan;
-  static constexpr int nobody = pass_network::nobody;
+  using plan = precedence_graph::plan;
+  static constexpr int nobody = precedence_graph::nobody;
 
-  // Throws as pass_network does.
-  constexpr dispatcher(schedule const& s, memory_limit const& limit)
-      : net_(s, limit), p_(s.order.size()), transfer_(s.cost.transfer) {
+  // Throws as precedence_graph does.
+  constexpr list_scheduler(schedule const& s, memory_limit const& limit)
+      : graph_(s, limit), p_(s.order.size()), transfer_(s.cost.transfer) {
     for (std::size_t d = 0; d < p_; ++d) limit_.push_back(limit.on(static_cast<int>(d)));
   }
 
-  constexpr pass_network const& passes() const { return net_; }
+  constexpr precedence_graph const& passes() const { return graph_; }
 
   // What a run gives.
   struct timeline {
@@ -47,37 +47,27 @@ class dispatcher {
   // Runs `planned` in forward time, every device free from `released` on (or from 0); false if the
   // devices come to wait for each other, as they may where the plan itself exceeds the limit. O(passes
   // (devices + window)).
-  constexpr bool run(plan const& planned, freedom f, std::vector<tick> const& released, timeline& out) {
-    return walk(planned, f, released, out, false);
+  constexpr bool run(plan const& planned, dispatch_rule rule, std::vector<tick> const& released,
+                     timeline& out) {
+    return walk(planned, rule, released, out, false);
   }
 
   // The same in reversed time: `planned` is read from its end, backwards take memory and forwards give
   // it back. `out` is in forward time again, its first pass at 0.
-  constexpr bool run_reversed(plan const& planned, freedom f, std::vector<tick> const& released,
+  constexpr bool run_reversed(plan const& planned, dispatch_rule rule, std::vector<tick> const& released,
                               timeline& out) {
     plan turned = planned;
     for (std::vector<int>& order : turned) reverse(order);
-    if (!walk(turned, f, released, out, true)) return false;
+    if (!walk(turned, rule, released, out, true)) return false;
     for (std::vector<int>& order : out.orders) reverse(order);
-    for (std::size_t x = 0; x < net_.what.size(); ++x)
-      out.start[x] = out.makespan - out.start[x] - net_.length[x];
+    for (std::size_t x = 0; x < graph_.what.size(); ++x)
+      out.start[x] = out.makespan - out.start[x] - graph_.length[x];
     return true;
   }
 
   constexpr tick end_of(timeline const& t, int number) const {
     auto const x = static_cast<std::size_t>(number);
-    return t.start[x] + net_.length[x];
-  }
-
-  // `s` with the orders and starts of the timeline.
-  constexpr schedule timed(schedule s, timeline const& t) const {
-    for (std::size_t d = 0; d < p_; ++d) {
-      s.order[d].clear();
-      for (int x : t.orders[d])
-        s.order[d].push_back(
-            {net_.what[static_cast<std::size_t>(x)], t.start[static_cast<std::size_t>(x)]});
-    }
-    return s;
+    return t.start[x] + graph_.length[x];
   }
 
   // Finds makespan and span from the orders and starts.
@@ -113,7 +103,7 @@ class dispatcher {
   constexpr void mark_ends(std::vector<int> const& order) {
     std::size_t first = 0, last = order.size();
     auto const is_forward = [&](std::size_t i) {
-      return net_.what[static_cast<std::size_t>(order[i])].kind == pass_kind::forward;
+      return graph_.what[static_cast<std::size_t>(order[i])].kind == pass_kind::forward;
     };
     while (first < order.size() && is_forward(first) != reversed_) ++first;
     while (last > first && is_forward(last - 1) == reversed_) --last;
@@ -123,19 +113,19 @@ class dispatcher {
 
   // What more the device holds once pass x has begun, or less.
   constexpr std::int64_t change(std::size_t x) const {
-    return reversed_ ? -net_.memory[x] : net_.memory[x];
+    return reversed_ ? -graph_.memory[x] : graph_.memory[x];
   }
 
-  constexpr bool walk(plan const& planned, freedom f, std::vector<tick> const& released, timeline& out,
-                      bool reversed) {
+  constexpr bool walk(plan const& planned, dispatch_rule rule, std::vector<tick> const& released,
+                      timeline& out, bool reversed) {
     reversed_ = reversed;
-    pass_network::lists const& needs = reversed ? net_.feeds : net_.needs;
-    pass_network::lists const& feeds = reversed ? net_.needs : net_.feeds;
-    std::size_t const n = net_.what.size();
+    precedence_graph::lists const& needs = reversed ? graph_.feeds : graph_.needs;
+    precedence_graph::lists const& feeds = reversed ? graph_.needs : graph_.feeds;
+    std::size_t const n = graph_.what.size();
     missing_.assign(n, 0);
     ready_.assign(n, 0);
     next_.assign(n, nobody);
-    if (f.ends_only) part_.assign(n, 0);
+    if (rule.ends_only) part_.assign(n, 0);
     for (std::size_t x = 0; x < n; ++x) missing_[x] = static_cast<int>(needs.at[x + 1] - needs.at[x]);
     state_.assign(p_, {});
     out.orders.assign(p_, {});
@@ -145,16 +135,16 @@ class dispatcher {
       state_[d].limit = limit_[d];
       if (planned[d].empty()) continue;
       state_[d].head = planned[d][0];
-      for (int x : planned[d]) state_[d].streams |= net_.stream[static_cast<std::size_t>(x)];
+      for (int x : planned[d]) state_[d].streams |= graph_.stream[static_cast<std::size_t>(x)];
       for (std::size_t i = 1; i < planned[d].size(); ++i)
         next_[static_cast<std::size_t>(planned[d][i - 1])] = planned[d][i];
-      if (f.ends_only) mark_ends(planned[d]);
+      if (rule.ends_only) mark_ends(planned[d]);
     }
 
     for (std::size_t done = 0; done < n; ++done) {
       std::size_t device = p_;
       for (std::size_t d = 0; d < p_; ++d) {
-        if (state_[d].stale) choose(state_[d], f);
+        if (state_[d].stale) choose(state_[d], rule);
         if (state_[d].pick != nobody
             && (device == p_ || state_[d].pick_start < state_[device].pick_start))
           device = d;
@@ -165,12 +155,12 @@ class dispatcher {
       (at.before_pick == nobody ? at.head : next_[static_cast<std::size_t>(at.before_pick)]) = next_[x];
       out.orders[device].push_back(at.pick);
       out.start[x] = at.pick_start;
-      at.free = at.pick_start + net_.length[x];
+      at.free = at.pick_start + graph_.length[x];
       at.held += change(x);
       at.stale = true;
       for (std::size_t i = feeds.at[x]; i < feeds.at[x + 1]; ++i) {
         auto const y = static_cast<std::size_t>(feeds.all[i]);
-        auto const other = static_cast<std::size_t>(net_.device[y]);
+        auto const other = static_cast<std::size_t>(graph_.device[y]);
         tick const arrival = at.free + (other == device ? 0 : transfer_);
         ready_[y] = arrival > ready_[y] ? arrival : ready_[y];
         if (--missing_[y] == 0) state_[other].stale = true;
@@ -180,45 +170,43 @@ class dispatcher {
     return true;
   }
 
-  // Of the first `window` passes of the plan, the one that can start first without breaking the memory
-  // limit, even if those that it overtakes ran before it, and without holding up too long one of them
-  // that could start. Never one of the same stage and kind as one it overtakes: micro-batches stay first
-  // in, first out.
-  constexpr void choose(device_state& at, freedom f) {
+  // Earliest-starting pass in the window that fits memory, even after those it overtakes, and delays
+  // none beyond tolerance. FIFO per (stage, kind).
+  constexpr void choose(device_state& at, dispatch_rule rule) {
     at.stale = false;
     at.pick = nobody;
     int before = nobody;
     std::int64_t held = at.held, most = at.held;  // where those that it overtakes ran before it
     std::uint64_t overtaken = 0;
     tick latest_end = max_tick;
-    for (int x = at.head, seen = 0; x != nobody && seen < f.window;
+    for (int x = at.head, seen = 0; x != nobody && seen < rule.window;
          before = x, x = next_[static_cast<std::size_t>(x)], ++seen) {
       auto const i = static_cast<std::size_t>(x);
-      if (f.ends_only && seen > 0
+      if (rule.ends_only && seen > 0
           && (part_[i] == 1 || part_[i] != part_[static_cast<std::size_t>(at.head)]))
         return;
       std::int64_t const own = change(i);
       if (missing_[i] == 0) {
         tick const start = ready_[i] > at.free ? ready_[i] : at.free;
         bool const fits = own <= 0 || most + own <= at.limit;
-        if (fits && (overtaken & net_.stream[i]) == 0 && start + net_.length[i] <= latest_end
+        if (fits && (overtaken & graph_.stream[i]) == 0 && start + graph_.length[i] <= latest_end
             && (at.pick == nobody || start < at.pick_start)) {
           at.pick = x;
           at.before_pick = before;
           at.pick_start = start;
           if (start == at.free) return;
         }
-        tick const end = start + net_.length[i] * f.patience / 100;
+        tick const end = start + graph_.length[i] * rule.tolerance / 100;
         if (fits && end < latest_end) latest_end = end;
       }
       held += own;
       most = held > most ? held : most;
-      overtaken |= net_.stream[i];
+      overtaken |= graph_.stream[i];
       if (overtaken == at.streams) return;
     }
   }
 
-  pass_network net_;
+  precedence_graph graph_;
   std::size_t p_;
   tick transfer_;
   std::vector<std::int64_t> limit_;
@@ -230,5 +218,16 @@ class dispatcher {
   std::vector<int> part_;
   std::vector<device_state> state_;
 };
+
+// `s` with the orders and starts of a timeline of its `passes`.
+constexpr schedule timed(schedule s, precedence_graph const& passes, list_scheduler::timeline const& t) {
+  for (std::size_t d = 0; d < s.order.size(); ++d) {
+    s.order[d].clear();
+    for (int x : t.orders[d])
+      s.order[d].push_back(
+          {passes.what[static_cast<std::size_t>(x)], t.start[static_cast<std::size_t>(x)]});
+  }
+  return s;
+}
 
 }  // namespace ashlar

@@ -1,5 +1,4 @@
-// Timelines in which some micro-batches do again and again what others did: what goes well in one place
-// goes well in others, and what few micro-batches do periodically any number can.
+// Extends a timeline by repeating a window of micro-batches periodically.
 #pragma once
 
 #include <ashlar/core/pass.hpp>
@@ -27,18 +26,19 @@ constexpr bool is_long(schedule const& s) { return s.micro_batch_count() > 4 * r
 // Of `known` micro-batches make `wanted`: the first `begin` stay, begin .. end - 1 are like
 // like .. like + count - 1, a period later each time, and those from `end` on are the last known ones.
 // All of whole sequences.
-struct stretch {
+struct extension_window {
   int known, wanted;
   int like, count;  // count >= 1, like + count < known
   int begin, end;   // begin < known; either end == wanted or wanted - known <= end < wanted
 };
 
-// When micro-batches pass, by what they do.
-class stretched {
+// The starts of passes in the extended timeline.
+class extended_starts {
  public:
   // `start`: of the known ones. The period, and how far what is joined stands apart, is what the slowest
   // of `references` takes (of any micro-batch).
-  constexpr stretched(result_table<tick> start, std::vector<pass> const& references, stretch s)
+  constexpr extended_starts(result_table<tick> start, std::vector<pass> const& references,
+                            extension_window s)
       : start_(std::move(start)), s_(s) {
     auto const longest = [&](auto const& distance) {
       tick most = distance(references[0]);
@@ -70,21 +70,21 @@ class stretched {
   }
 
   result_table<tick> start_;
-  stretch s_;
+  extension_window s_;
   tick period_ = 0, delay_ = 0, delay_of_last_ = 0;
 };
 
 // The starts of a timeline as a table.
-constexpr result_table<tick> starts_of(dispatcher::timeline const& t, std::vector<pass> const& what,
-                                       schedule const& s) {
+constexpr result_table<tick> start_table(list_scheduler::timeline const& t,
+                                         std::vector<pass> const& what, schedule const& s) {
   result_table<tick> start(s.stage_count(), s.micro_batch_count(), 0);
   for (std::size_t x = 0; x < what.size(); ++x)
     start.at(what[x].micro_batch, what[x].stage, result_of(what[x].kind)) = t.start[x];
   return start;
 }
 
-// The stretched start of each of these passes.
-constexpr std::vector<tick> starts_of(stretched const& s, std::vector<pass> const& what) {
+// The extended start of each of these passes.
+constexpr std::vector<tick> starts_of(extended_starts const& s, std::vector<pass> const& what) {
   std::vector<tick> start;
   start.reserve(what.size());
   for (pass const& x : what) start.push_back(s.of(x));

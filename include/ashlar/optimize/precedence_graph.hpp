@@ -11,7 +11,7 @@
 
 namespace ashlar {
 
-struct pass_network {
+struct precedence_graph {
   using plan = std::vector<std::vector<int>>;  // by device, passes by number
   static constexpr int nobody = -1;
 
@@ -31,7 +31,7 @@ struct pass_network {
 
   // Throws violation: rule::every_pass_is_known for a pass out of range,
   // rule::overlapped_passes_are_a_pair for schedules with pairs: they cannot be dispatched.
-  constexpr pass_network(schedule const& s, memory_limit const& limit)
+  constexpr precedence_graph(schedule const& s, memory_limit const& limit)
       : stage_count_(s.stage_count()), micro_batch_count_(s.micro_batch_count()) {
     result_table<int> giver(s.stage_count(), s.micro_batch_count(), nobody);
     orders.resize(s.order.size());
@@ -52,7 +52,7 @@ struct pass_network {
         what.push_back(t.what);
         device.push_back(static_cast<int>(d));
         length.push_back(s.cost.of(t.what));
-        memory.push_back(s.trains ? limit.change(t.what) : 0);
+        memory.push_back(s.mode == execution_mode::training ? limit.change(t.what) : 0);
         int& own = stream_of[static_cast<std::size_t>(t.what.stage * pass_kinds)
                              + static_cast<std::size_t>(t.what.kind)];
         if (own < 0) own = streams++;

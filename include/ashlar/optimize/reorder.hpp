@@ -20,13 +20,13 @@ constexpr int peak_of_all(schedule const& s) {
 
 // Sorts anew what each device does before its first backward and after its last forward; between, its
 // order stays. No device holds more than the one that held most before; neither makespan nor span grows.
-// Squeezed. A dozen dispatches. Throws as squeeze() and the dispatcher do.
+// Squeezed. A dozen dispatches. Throws as squeeze() and the list scheduler do.
 constexpr schedule reorder(schedule const& s) {
   schedule const before = squeeze(s);
-  improver search(before, peak_of_all(before), effort{});
-  dispatcher::plan const planned = search.passes().orders;
+  justifier search(before, peak_of_all(before), search_budget{});
+  list_scheduler::plan const planned = search.passes().orders;
   for (int window : {2, 4, 16}) {
-    freedom const at_ends{.window = window, .ends_only = true};
+    dispatch_rule const at_ends{.window = window, .ends_only = true};
     search.justify(planned, {at_ends, at_ends, at_ends});
   }
   if (!search.found()) return before;

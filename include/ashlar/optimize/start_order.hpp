@@ -1,4 +1,4 @@
-// From the starts that passes wish for to a plan.
+// From target starts of passes to a plan.
 #pragma once
 
 #include <ashlar/core/ticks.hpp>
@@ -11,15 +11,16 @@
 
 namespace ashlar {
 
-// Each device's passes by wished start; those with the same wish in the order that they have. `wish`: by
+// Each device's passes by target start; those with the same in the order that they have. `targets`: by
 // pass. O(n log n).
-constexpr pass_network::plan by_wish(pass_network::plan const& orders, std::vector<tick> const& wish) {
-  pass_network::plan plan(orders.size());
+constexpr precedence_graph::plan in_start_order(precedence_graph::plan const& orders,
+                                                std::vector<tick> const& targets) {
+  precedence_graph::plan plan(orders.size());
   std::vector<std::pair<tick, std::size_t>> sorted;  // and by place in the order
   for (std::size_t d = 0; d < plan.size(); ++d) {
     sorted.clear();
     for (std::size_t i = 0; i < orders[d].size(); ++i)
-      sorted.push_back({wish[static_cast<std::size_t>(orders[d][i])], i});
+      sorted.push_back({targets[static_cast<std::size_t>(orders[d][i])], i});
     std::sort(sorted.begin(), sorted.end());
     for (auto const& [start, i] : sorted) plan[d].push_back(orders[d][i]);
   }

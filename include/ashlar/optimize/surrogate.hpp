@@ -1,4 +1,4 @@
-// What a kernel is good for with many micro-batches, told from its schedule of few.
+// Estimates a candidate's objective value at large m from three rounds.
 #pragma once
 
 #include <ashlar/optimize/delay_block.hpp>
@@ -16,18 +16,18 @@
 
 namespace ashlar {
 
-// Scores a kernel by its schedule of 3p micro-batches (three rounds), stretched: by how fast the second
-// p follow each other, and each half of these, all further ones can. The mean of the fastest and the
-// slowest counts, because what is fast in one place only may not last. For long schedules; in O(p^2) a
-// score instead of O(m p).
+// From a candidate's schedule of 3p micro-batches (three rounds), extended periodically: as fast as the
+// second p, or a half of these, follow each other, all further ones can. The mean of the fastest and the
+// slowest counts, because what is fast in one place only may not last. For long schedules; O(p^2) for
+// each candidate instead of O(m p).
 template <class Search>
-class by_extension {
+class surrogate {
  public:
-  constexpr by_extension(Search& search, memory_limit const& limit, effort e)
+  constexpr surrogate(Search& search, memory_limit const& limit, search_budget budget)
       : search_(&search),
-        small_(take(search.of(), micro_batches{3 * round_of(search.of())}), limit, e),
+        small_(take(search.of(), micro_batches{3 * round_of(search.of())}), limit, budget),
         least_work_(work_of_one(search.of())),
-        weight_(e.aim == objective::both ? 4 : 1) {
+        weight_(budget.aim == objective::both ? 4 : 1) {
     for (pass const& x : small_.passes().what)
       if (x.micro_batch == 0) references_.push_back(x);
     int const p = round_of(search.of()), m = search.of().micro_batch_count();
@@ -35,31 +35,33 @@ class by_extension {
     for (int like : {p, p + half})
       for (int count : {half, p})
         if (like + count <= 2 * p)
-          stretches_.push_back({3 * p, m, like, count, like, like + count + m - 3 * p});
+          windows_.push_back({3 * p, m, like, count, like, like + count + m - 3 * p});
   }
 
-  constexpr score operator()(kernel const& k) {
+  constexpr objective_value operator()(candidate const& k) {
     std::int64_t const before = small_.spent();
-    score const three = small_.justify(plan_of(k.tracks, small_.of(), small_.passes()), k.how);
+    objective_value const three = small_.justify(plan_of(k.tracks, small_.of(), small_.passes()), k.how);
     search_->spend(small_.spent() - before);
-    if (three == score{}) return {};
-    result_table<tick> const start = starts_of(small_.reached(), small_.passes().what, small_.of());
+    if (three == objective_value{}) return {};
+    result_table<tick> const start = start_table(small_.reached(), small_.passes().what, small_.of());
     by_growth_.clear();
-    for (std::size_t i = 0; i < stretches_.size(); ++i) by_growth_.push_back({growth(start, i), i});
+    for (std::size_t i = 0; i < windows_.size(); ++i) by_growth_.push_back({growth(start, i), i});
     std::sort(by_growth_.begin(), by_growth_.end());
     return {three.first + weight_ * (by_growth_.front().first + by_growth_.back().first) / 2, 0};
   }
 
-  // Justifies the two best stretches of a kernel's schedule at full size, for search.best().
-  constexpr void extend(kernel const& k) {
-    constexpr std::size_t most_stretches = 2;
-    if ((*this)(k) == score{}) return;
-    result_table<tick> const start = starts_of(small_.reached(), small_.passes().what, small_.of());
-    pass_network const& passes = search_->passes();
-    for (std::size_t i = 0; i < by_growth_.size() && i < most_stretches; ++i) {
-      stretched const longer(start, references_, stretches_[by_growth_[i].second]);
-      dispatcher::plan const plan = by_wish(passes.orders, starts_of(longer, passes.what));
-      for (style const& how : {style{}, k.how, any_style(*search_, 2), any_style(*search_, 2)})
+  // Justifies the two best extensions of a candidate's schedule at full size, for search.best().
+  constexpr void extend(candidate const& k) {
+    constexpr std::size_t most_windows = 2;
+    if ((*this)(k) == objective_value{}) return;
+    result_table<tick> const start = start_table(small_.reached(), small_.passes().what, small_.of());
+    precedence_graph const& passes = search_->passes();
+    for (std::size_t i = 0; i < by_growth_.size() && i < most_windows; ++i) {
+      extended_starts const longer(start, references_, windows_[by_growth_[i].second]);
+      list_scheduler::plan const plan = in_start_order(passes.orders, starts_of(longer, passes.what));
+      for (justification_options const& how :
+           {justification_options{}, k.how, any_justification(*search_, 2),
+            any_justification(*search_, 2)})
         search_->justify(plan, how);
     }
   }
@@ -67,18 +69,18 @@ class by_extension {
  private:
   // What the micro-batches beyond 3p add; not less than their work.
   constexpr tick growth(result_table<tick> const& start, std::size_t i) const {
-    stretch const s = stretches_[i];
-    tick const period = stretched(start, references_, s).period();
+    extension_window const s = windows_[i];
+    tick const period = extended_starts(start, references_, s).period();
     return std::max(period, s.count * least_work_) * (s.wanted - s.known) / s.count;
   }
 
   Search* search_;
-  improver<> small_;
+  justifier<> small_;
   tick least_work_;  // of one micro-batch
   tick weight_;
   std::vector<pass> references_;  // one micro-batch
-  std::vector<stretch> stretches_;
-  std::vector<std::pair<tick, std::size_t>> by_growth_;  // of the last kernel: stretches, best first
+  std::vector<extension_window> windows_;
+  std::vector<std::pair<tick, std::size_t>> by_growth_;  // of the last candidate: windows, best first
 };
 
 }  // namespace ashlar

@@ -76,7 +76,7 @@ struct program {
   placement where;
   std::vector<int> route;  // of each micro-batch
   transfer_lanes lanes = transfer_lanes::one;
-  bool trains = true;  // false: inference, forwards only
+  execution_mode mode = execution_mode::training;
   int data_ranks = 1;  // that run this program side by side, each on devices of its own
   sharding_level sharding = sharding_level::none;
   parameter_groups groups;

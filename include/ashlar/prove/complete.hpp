@@ -32,7 +32,7 @@ constexpr diagnosis computes_are_complete(program const& p, message_index const&
               .second = {.device = device, .what = what}};
     if (diagnosis const d = passes.enter(where, 0); !d.ok()) return d;
   }
-  diagnosis d = passes.complete(p.stage_count(), p.micro_batch_count(), p.trains);
+  diagnosis d = passes.complete(p.stage_count(), p.micro_batch_count(), p.mode);
   if (!d.ok())
     d.first.device = p.where.device_of(p.route[static_cast<std::size_t>(d.first.what.micro_batch)],
                                        d.first.what.stage);
@@ -108,7 +108,7 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
           auto const& ends = index.of(first + back);
           bool const neither =
               ends.send == message_index::nowhere && ends.receive == message_index::nowhere;
-          if (back == 1 && !p.trains && neither) continue;
+          if (back == 1 && p.mode == execution_mode::inference && neither) continue;
           if (back == 0 && neither && is_served_by_another(p, p.route[k], from, to)) continue;
           if (ends.send != message_index::nowhere && ends.receive != message_index::nowhere) continue;
           pass const what{back == 0 ? pass_kind::forward : pass_kind::backward_input,
@@ -159,7 +159,8 @@ constexpr diagnosis reductions_are_complete(program const& p, message_index cons
     }
     for (int group = 0; group < p.groups.count(); ++group) {
       int const at = reduced[static_cast<std::size_t>(group)];
-      if ((at >= 0) == (p.trains && p.groups.member_of(group, d) >= 0)) continue;
+      if ((at >= 0) == (p.mode == execution_mode::training && p.groups.member_of(group, d) >= 0))
+        continue;
       site place{.device = d,
                  .code = opcode::all_reduce,
                  .what = {pass_kind::backward_weight, p.groups.stages(group)[0], 0}};

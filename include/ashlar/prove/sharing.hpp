@@ -152,7 +152,7 @@ class sharing_walk {
 
   constexpr void end_device(int device) {
     site place{.device = device, .code = opcode::measure};
-    bool const steps = p_.trains && p_.step != optimizer_step::none;
+    bool const steps = p_.mode == execution_mode::training && p_.step != optimizer_step::none;
     if (steps && p_.step == optimizer_step::after_norm) {
       if (measured_ == none || summed_ == none) {
         if (measured_ != none) place.code = opcode::all_reduce;

@@ -27,7 +27,7 @@ inline std::string svg(std::vector<comparison> const& all, std::string_view titl
   for (comparison const& c : all) {
     double const memory = c.peaks.empty() ? 0 : *std::max_element(c.peaks.begin(), c.peaks.end());
     std::string words = std::string(c.entry->name) + ": bubble " + px(100 * c.bubble_rate) + " %, ";
-    if (auto const least = lower_bound(c))  // the same work within a shorter makespan
+    if (auto const least = comparison_bound(c))  // the same work within a shorter makespan
       words +=
           "no less than " + px(100 * (1 - (1 - c.bubble_rate) * c.makespan / least->makespan)) + " %, ";
     dots.push_back(

@@ -215,8 +215,8 @@ inline char const* name_of(parameter which) {
       return "rounds";
     case parameter::group_size:
       return "micro-batches of a group";
-    case parameter::seam:
-      return "seams";
+    case parameter::unit_junction:
+      return "unit junctions";
     case parameter::sequence_chunk_count:
       return "sequence chunks";
     case parameter::layer_count:

@@ -9,9 +9,9 @@
 
 namespace ashlar {
 
-// As lower_bound() has it; none either for a schedule that is not valid.
+// As schedule_bound() has it; none either for a schedule that is not valid.
 inline std::optional<bound> known_bound(schedule const& s) {
-  return check(s).ok() ? lower_bound(s) : std::nullopt;
+  return check(s).ok() ? schedule_bound(s) : std::nullopt;
 }
 
 }  // namespace ashlar

@@ -68,7 +68,7 @@ inline std::vector<std::vector<int>> shades_of(placement const& where, picture& 
 
 // By device, then stage: the number of the stage among the device's stages, those of the first route
 // first.
-inline std::vector<std::vector<int>> chunks_of(placement const& where, picture& drawn) {
+inline std::vector<std::vector<int>> chunk_numbers(placement const& where, picture& drawn) {
   auto const p = static_cast<std::size_t>(where.device_count());
   std::vector<std::vector<int>> chunk(
       p, std::vector<int>(static_cast<std::size_t>(where.stage_count()), -1));
@@ -120,7 +120,7 @@ inline void finish(picture& drawn) {
 // For a schedule whose passes are all known.
 inline picture picture_of(schedule const& s) {
   picture drawn;
-  auto const chunk = render_detail::chunks_of(s.where, drawn);
+  auto const chunk = render_detail::chunk_numbers(s.where, drawn);
   auto const shade = render_detail::shades_of(s.where, drawn);
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     auto& row = drawn.rows.emplace_back();
@@ -137,7 +137,7 @@ inline picture picture_of(schedule const& s) {
 
 inline picture picture_of(block const& b) {
   picture drawn;
-  auto const chunk = render_detail::chunks_of(b.where, drawn);
+  auto const chunk = render_detail::chunk_numbers(b.where, drawn);
   auto const shade = render_detail::shades_of(b.where, drawn);
   drawn.rows.resize(static_cast<std::size_t>(b.where.device_count()));
   for (cell const& c : b.cells) {

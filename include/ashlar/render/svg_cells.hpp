@@ -17,7 +17,7 @@ namespace ashlar::render_detail {
 inline std::string look_of(pass_kind kind, int shade) { return letter_of(kind) + std::to_string(shade); }
 
 // The style rules of all kinds of cells in the picture and of the numbers on them; where there are
-// hatches, numbers have a seam of the cell's colour.
+// hatches, numbers have an outline of the cell's colour.
 inline std::string looks_of_cells(picture const& drawn) {
   std::string rules;
   if (drawn.route_count > 1) rules += ".m{paint-order:stroke;stroke-width:3px;stroke-linejoin:round}";

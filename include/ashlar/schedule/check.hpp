@@ -36,7 +36,7 @@ constexpr diagnosis check_passes(schedule const& s, pass_register& ends) {
         return {.broken = rule::overlapped_passes_are_a_pair, .first = where};
       if (diagnosis const d = ends.enter(where, s.end_of(t)); !d.ok()) return d;
     }
-  diagnosis d = ends.complete(stage_count, m, s.trains);
+  diagnosis d = ends.complete(stage_count, m, s.mode);
   if (!d.ok()) d.first.device = s.device_of(d.first.what);
   return d;
 }

@@ -5,6 +5,7 @@
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/schedule.hpp>
+#include <ashlar/schedule/squeeze.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -30,8 +31,7 @@ constexpr schedule shift(schedule s, tick by) {
 // `b`'s routes and micro-batches numbered behind those of `a`; a placement that both share stays one.
 // Throws violation{rule::tables_agree} for other devices, stages or costs.
 constexpr schedule renumber_behind(schedule const& a, schedule b) {
-  if (a.graph != b.graph || a.cost != b.cost || a.trains != b.trains
-      || a.device_count() != b.device_count())
+  if (a.graph != b.graph || a.cost != b.cost || a.mode != b.mode || a.device_count() != b.device_count())
     throw violation{{.broken = rule::tables_agree, .number = b.stage_count()}};
   if (a.where != b.where) {
     for (int& route : b.route) route += a.where.route_count();
@@ -100,9 +100,8 @@ constexpr schedule split_backward(schedule s) {
 }
 
 // The forwards of these stages once more, each right before the backward that needs it (of an overlapped
-// pair, before the pair). Only the orders count then: starts are to be squeezed. Throws
-// violation{rule::no_pass_is_doubled} for a stage that recomputes already. Linear, times the stages
-// named.
+// pair, before the pair), squeezed. Throws violation{rule::no_pass_is_doubled} for a stage that
+// recomputes already, and as squeeze does. Linear, times the stages named.
 constexpr schedule recompute(schedule s, std::vector<int> const& again) {
   for (auto& order : s.order) {
     std::vector<timed_pass> longer;
@@ -120,7 +119,7 @@ constexpr schedule recompute(schedule s, std::vector<int> const& again) {
     }
     order = std::move(longer);
   }
-  return s;
+  return squeeze(std::move(s));
 }
 
 constexpr auto then(schedule next) {
@@ -130,7 +129,7 @@ constexpr auto merge(schedule other) {
   return closure([other = std::move(other)](schedule const& s) { return merge(s, other); });
 }
 constexpr auto take(micro_batches count) {
-  return closure([=](schedule const& s) { return take(s, count); });
+  return closure([=](schedule s) { return take(std::move(s), count); });
 }
 
 }  // namespace ashlar

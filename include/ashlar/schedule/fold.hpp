@@ -73,7 +73,7 @@ constexpr schedule fold_in_half(schedule s) {
 }
 
 constexpr auto fold_in_half() {
-  return closure([](schedule const& s) { return fold_in_half(s); });
+  return closure([](schedule s) { return fold_in_half(std::move(s)); });
 }
 
 }  // namespace ashlar

@@ -57,7 +57,7 @@ constexpr std::vector<int> peak_activations(schedule const& s) {
     int held = 0, peak = 0;
     for (timed_pass const& t : order) {  // passes of a device follow each other: the order is enough
       if (t.what.kind == pass_kind::forward && ++held > peak) peak = held;
-      if (gives_weight_gradient(t.what.kind) || !s.trains) --held;
+      if (gives_weight_gradient(t.what.kind) || s.mode == execution_mode::inference) --held;
     }
     peaks.push_back(peak);
   }

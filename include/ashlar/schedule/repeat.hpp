@@ -10,21 +10,21 @@
 
 namespace ashlar {
 
-// One device's cells, `instances` times: in each period those whose instance exists, by residue.
+// One device's cells, `instances` times: in each period those whose instance exists, by remainder.
 // A counting sort over the periods, or a comparing one where offsets lie very far apart: linear in
 // passes for every block whose offsets are not.
-constexpr std::vector<timed_pass> repeat_cells(block const& b, std::vector<folded_cell> const& cells,
+constexpr std::vector<timed_pass> repeat_cells(block const& b, std::vector<modulo_cell> const& cells,
                                                tick instances) {
   if (cells.empty()) return {};
   tick first = cells[0].quotient, last = first;
-  for (folded_cell const& f : cells) {
+  for (modulo_cell const& f : cells) {
     first = f.quotient < first ? f.quotient : first;
     last = f.quotient > last ? f.quotient : last;
   }
   auto const length = cells.size() * static_cast<std::size_t>(instances);
-  auto const for_each_copy = [&](folded_cell const& f, auto put) {
+  auto const for_each_copy = [&](modulo_cell const& f, auto put) {
     pass what = b.cells[static_cast<std::size_t>(f.cell)].what;
-    tick start = f.quotient * b.interval + f.residue;
+    tick start = f.quotient * b.interval + f.remainder;
     int const group = b.micro_batch_count();
     for (tick i = 0; i < instances; ++i) {
       put(timed_pass{what, start});
@@ -37,7 +37,7 @@ constexpr std::vector<timed_pass> repeat_cells(block const& b, std::vector<folde
   if (spread_over > 4 * length + 64) {
     std::vector<timed_pass> copies;
     std::vector<std::size_t> by_start;
-    for (folded_cell const& f : cells)
+    for (modulo_cell const& f : cells)
       for_each_copy(f, [&](timed_pass const& t) {
         by_start.push_back(copies.size());
         copies.push_back(t);
@@ -52,7 +52,7 @@ constexpr std::vector<timed_pass> repeat_cells(block const& b, std::vector<folde
 
   // How many cells come in and out of each period, then where its passes begin in the order.
   std::vector<tick> next(spread_over + static_cast<std::size_t>(instances) + 1, 0);
-  for (folded_cell const& f : cells) {
+  for (modulo_cell const& f : cells) {
     tick* const period = next.data() + (f.quotient - first);
     ++period[0];
     --period[instances];
@@ -65,7 +65,7 @@ constexpr std::vector<timed_pass> repeat_cells(block const& b, std::vector<folde
   }
   std::vector<timed_pass> order(length);
   timed_pass* const to = order.data();
-  for (folded_cell const& f : cells) {
+  for (modulo_cell const& f : cells) {
     tick* place = next.data() + (f.quotient - first);
     for_each_copy(f, [&](timed_pass const& t) { to[(*place++)++] = t; });
   }
@@ -86,9 +86,9 @@ constexpr schedule repeat(block const& b, micro_batches count) {
   tick const instances = count.value / group;
 
   schedule s{
-      .graph = b.graph, .where = b.where, .route = {}, .cost = b.cost, .order = {}, .trains = b.trains};
+      .graph = b.graph, .where = b.where, .route = {}, .cost = b.cost, .order = {}, .mode = b.mode};
   for (int i = 0; i < instances; ++i) s.route.insert(s.route.end(), b.route.begin(), b.route.end());
-  for (std::vector<folded_cell> const& cells : fold(b))
+  for (std::vector<modulo_cell> const& cells : modulo_order(b))
     s.order.push_back(repeat_cells(b, cells, instances));
   return s;
 }

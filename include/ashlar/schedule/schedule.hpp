@@ -32,7 +32,7 @@ struct schedule {
   std::vector<int> route;  // of each micro-batch
   costs cost;
   std::vector<std::vector<timed_pass>> order;  // by device
-  bool trains = true;                          // false: inference, forwards only
+  execution_mode mode = execution_mode::training;
 
   constexpr int device_count() const { return where.device_count(); }
   constexpr int stage_count() const { return where.stage_count(); }

@@ -165,10 +165,10 @@ constexpr schedule retime(schedule s, costs cost) {
 }
 
 constexpr auto squeeze() {
-  return closure([](schedule const& s) { return squeeze(s); });
+  return closure([](schedule s) { return squeeze(std::move(s)); });
 }
 constexpr auto retime(costs cost) {
-  return closure([cost = std::move(cost)](schedule const& s) { return retime(s, cost); });
+  return closure([cost = std::move(cost)](schedule s) { return retime(std::move(s), cost); });
 }
 
 }  // namespace ashlar

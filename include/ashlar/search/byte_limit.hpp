@@ -32,7 +32,7 @@ constexpr std::int64_t resident_bytes(placement const& where, std::vector<stage_
 
 // A limit on what passes keep: what is left of the bytes of each device. Messages between stages do not
 // count. `of_device`: one entry for all devices, or one each; where less than nothing is left,
-// is_feasible() says so. Throws violation: rule::tables_agree for tables of other lengths;
+// check_feasible() says so. Throws violation: rule::tables_agree for tables of other lengths;
 // rule::sizes_fit where something is negative or more of a stash stays than there is.
 // O(devices * stages).
 constexpr memory_limit limit_in_bytes(placement const& where, std::vector<stage_memory> const& sizes,

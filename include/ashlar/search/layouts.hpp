@@ -48,11 +48,10 @@ constexpr std::size_t best_of(std::vector<searched_layout> const& all) {
   return best;
 }
 
-// By halves: all get an equal share of a part of the budget, then the better half of them of as much
-// again, and so on; the best alone gets half of all. While little is spent, what one may come to counts
-// as much as what it has. One that by its bound cannot come to be shorter than the best is gets no more.
-// `search_one`: of a layout, with a share (0 .. 1) of the budget and, counted from 0, the round, gives
-// the search_result. In the order given.
+// Successive halving; the winner receives half the total budget. Halves are ranked by what is reached
+// plus the bound, because little is spent by then. Drop layouts whose bound is no better than the
+// incumbent. `search_one`: of a layout, with a share (0 .. 1) of the budget and, counted from 0, the
+// round, gives the search_result. In the order given.
 template <class SearchOne>
 constexpr std::vector<searched_layout> search_layouts(std::vector<layout_choice> const& choices,
                                                       objective aim, SearchOne search_one) {
@@ -97,12 +96,12 @@ constexpr std::vector<searched_layout> search_layouts(std::vector<layout_choice>
   return all;
 }
 
-// With an effort in passes for all together. Throws as search() does.
+// With a budget in passes for all together. Throws as search() does.
 constexpr std::vector<searched_layout> search_layouts(std::vector<layout_choice> const& choices,
-                                                      effort e) {
-  return search_layouts(choices, e.aim, [e](layout_choice const& c, double share, int round) {
-    effort part = e;
-    part.passes = static_cast<std::int64_t>(static_cast<double>(e.passes) * share);
+                                                      search_budget budget) {
+  return search_layouts(choices, budget.aim, [budget](layout_choice const& c, double share, int round) {
+    search_budget part = budget;
+    part.passes = static_cast<std::int64_t>(static_cast<double>(budget.passes) * share);
     part.seed += static_cast<std::uint64_t>(round);
     return search(c.problem, part);
   });

@@ -20,9 +20,8 @@ struct model_share {
   tick transfer = 0;  // between devices
 };
 
-// A way to lay it out. Ticks of its problem are `unit` times as short as those of the model, so that
-// passes of a chunk take whole ones; its memory counts in what is `memory_unit` times as small as what
-// the limit was given in.
+// A way to lay it out. Fixed point: one model tick is `unit` problem ticks, and one unit of the limit
+// given is `memory_unit` of the problem's, so that chunks take whole numbers of both.
 struct layout_choice {
   layout shape = layout::linear;
   int chunk_count = 1;        // on a device
@@ -92,11 +91,10 @@ constexpr layout_choice vary(layout_choice c, int recomputed_chunks, int sequenc
   if (recomputed_chunks == 0) return c;
   for (auto* table : {&limit.activation, &limit.stash})
     for (std::int64_t& size : *table) size *= percents;
-  limit.kept.clear();
-  for (int stage = 0; stage < c.problem.where.stage_count(); ++stage)
-    limit.kept.push_back(limit.activation_of(stage));
-  for (int stage : first_chunks(c.problem.where, recomputed_chunks))
-    limit.kept[static_cast<std::size_t>(stage)] = limit.activation_of(stage) / percents * kept_percent;
+  std::vector<std::int64_t> checkpoint = limit.activation;
+  for (std::int64_t& size : checkpoint) size = size / percents * kept_percent;
+  limit = keeping(std::move(limit), c.problem.where.stage_count(),
+                  first_chunks(c.problem.where, recomputed_chunks), checkpoint);
   return c;
 }
 

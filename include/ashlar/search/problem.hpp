@@ -24,8 +24,8 @@ struct search_problem {
   costs cost;  // of sequences in chunks: of a chunk, as are activations
   memory_limit limit;
   int sequence_chunks = 1;
-  maybe<simulation_options> machine = std::nullopt;  // for objective::program; by default links
-                                                     // that take `cost.transfer`
+  // For objective::program; by default links that take `cost.transfer`.
+  literal_optional<simulation_options> machine = std::nullopt;
 };
 
 // Whether the problem has a solution at all: rule::parameter_is_at_least names the smallest limit of a
@@ -42,7 +42,7 @@ constexpr diagnosis check(search_problem const& problem) {
             .given = problem.m.value};
   int const count = problem.m.value * problem.sequence_chunks;
   if (diagnosis const d = check(problem.cost, problem.where.stage_count(), count); !d.ok()) return d;
-  return is_feasible(problem.where, problem.limit, problem.sequence_chunks);
+  return check_feasible(problem.where, problem.limit, problem.sequence_chunks);
 }
 
 constexpr std::vector<int> recomputed_stages(search_problem const& problem) {
@@ -55,7 +55,7 @@ constexpr std::vector<int> recomputed_stages(search_problem const& problem) {
 // No schedule is below it. Whatever memory counts in, as many chunk activations fit as of the least that
 // each holds: all the time, or only until its input pass, or from its recompute on. The problem must
 // have a solution.
-constexpr bound lower_bound(search_problem const& problem) {
+constexpr bound problem_bound(search_problem const& problem) {
   memory_limit const& limit = problem.limit;
   workload w{.where = problem.where,
              .micro_batch_count = problem.m.value * problem.sequence_chunks,
@@ -76,7 +76,7 @@ constexpr bound lower_bound(search_problem const& problem) {
     }
     w.taken_by = from;
     w.given_back_by = to;
-    bound const b = lower_bound(w);
+    bound const b = workload_bound(w);
     if (b.span > best.span) {
       best.span = b.span;
       best.span_by = b.span_by;
@@ -103,7 +103,7 @@ constexpr std::vector<schedule> seeds_of(search_problem const& problem) {
     seeds.push_back(static_cast<schedule&&>(known.made));
   std::vector<int> const again = recomputed_stages(problem);
   if (again.empty()) return seeds;
-  for (schedule& s : seeds) s = squeeze(recompute(s, again));
+  for (schedule& s : seeds) s = recompute(static_cast<schedule&&>(s), again);
   return seeds;
 }
 

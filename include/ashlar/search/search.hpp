@@ -37,25 +37,25 @@ constexpr simulation_options machine_of(search_problem const& problem) {
   return o;
 }
 
-// Shakes by the simulated makespan of the programs of schedules that are at most 2 % longer than the
-// shortest. Returns the best, which may be a seed.
+// Local search by the simulated makespan of the programs of schedules that are at most 2 % longer than
+// the shortest. Returns the best, which may be a seed.
 template <class Search>
-constexpr std::pair<schedule, tick> shake_programs(Search& engine, search_problem const& problem,
-                                                   std::vector<schedule> const& seeds) {
+constexpr std::pair<schedule, tick> search_programs(Search& engine, search_problem const& problem,
+                                                    std::vector<schedule> const& seeds) {
   constexpr std::int64_t dispatches = 20;  // that lowering and simulation cost about
   simulation_options const machine = machine_of(problem);
-  auto const made = [&](dispatcher::timeline const& t) {
-    schedule s = engine.of();
-    return squeeze(dispatcher(s, memory_limit{0}).timed(s, t));
+  auto const made = [&](list_scheduler::timeline const& t) {
+    return squeeze(timed(engine.of(), engine.passes(), t));
   };
-  auto const simulated = [&](dispatcher::timeline const& t) {
+  auto const simulated = [&](list_scheduler::timeline const& t) {
     engine.spend(dispatches * engine.size());
     return time_program(lower(made(t)), machine).makespan;
   };
-  dispatcher::timeline const best = shake(engine, [&](dispatcher::timeline const& t) {
-    if (t.makespan > engine.best().makespan + engine.best().makespan / 50) return score{};
-    return score{simulated(t), t.makespan};
-  });
+  list_scheduler::timeline const best =
+      iterated_local_search(engine, [&](list_scheduler::timeline const& t) {
+        if (t.makespan > engine.best().makespan + engine.best().makespan / 50) return objective_value{};
+        return objective_value{simulated(t), t.makespan};
+      });
   std::pair<schedule, tick> found{made(best), simulated(best)};
   for (schedule const& s : seeds) {
     if (!is_within(s, problem.limit)) continue;
@@ -68,7 +68,7 @@ constexpr std::pair<schedule, tick> shake_programs(Search& engine, search_proble
 }  // namespace search_detail
 
 // What a search begins with; made once, it serves several searches of the same problem. Throws
-// violation{check(problem)}. O(passes) times the seeds and as lower_bound().
+// violation{check(problem)}. O(passes) times the seeds and as problem_bound().
 struct search_start {
   std::vector<schedule> seeds;
   bound least;
@@ -76,26 +76,26 @@ struct search_start {
   constexpr explicit search_start(search_problem const& problem) {
     if (diagnosis const d = check(problem); !d.ok()) throw violation{d};
     seeds = seeds_of(problem);
-    least = lower_bound(problem);
+    least = problem_bound(problem);
   }
 };
 
 // Searches with all that the catalog has on this placement as a start: no worse than any of them that
 // fits. Ends at the bound.
 template <class Watch = unwatched>
-constexpr search_result search(search_problem const& problem, search_start const& start, effort e,
-                               Watch watch = {}) {
+constexpr search_result search(search_problem const& problem, search_start const& start,
+                               search_budget budget, Watch watch = {}) {
   search_result r{.best = {}, .least = start.least};
-  if (e.aim != objective::program) e.goal = r.bound_of(e.aim);
+  if (budget.aim != objective::program) budget.goal = r.bound_of(budget.aim);
   std::vector<schedule> const& seeds = start.seeds;
-  improver engine(seeds[0], problem.limit, e, watch);
-  improve_plans(engine, seeds, problem.limit, e);
-  if (e.aim == objective::program) {
-    auto [best, reached] = search_detail::shake_programs(engine, problem, seeds);
+  justifier engine(seeds[0], problem.limit, budget, watch);
+  improve_plans(engine, seeds, problem.limit, budget);
+  if (budget.aim == objective::program) {
+    auto [best, reached] = search_detail::search_programs(engine, problem, seeds);
     r.best = static_cast<schedule&&>(best);
     r.reached = reached;
   } else {
-    shake(engine);
+    iterated_local_search(engine);
     r.best = engine.result();
     r.reached = engine.judge(engine.best()).first;
   }
@@ -106,8 +106,8 @@ constexpr search_result search(search_problem const& problem, search_start const
 
 // Throws violation{check(problem)}.
 template <class Watch = unwatched>
-constexpr search_result search(search_problem const& problem, effort e, Watch watch = {}) {
-  return search(problem, search_start(problem), e, watch);
+constexpr search_result search(search_problem const& problem, search_budget budget, Watch watch = {}) {
+  return search(problem, search_start(problem), budget, watch);
 }
 
 }  // namespace ashlar

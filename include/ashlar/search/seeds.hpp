@@ -41,8 +41,8 @@ constexpr std::vector<published_schedule> published_on(placement const& where, m
     for (catalog::shape shape : shapes) {
       if (!e.check(shape).ok()) continue;
       schedule unit = e.make(shape);
-      if (!(unit.where == where) || !unit.trains || unit.micro_batch_count() != m.value * sequence_chunks
-          || !(unit.graph == graph))
+      if (!(unit.where == where) || unit.mode == execution_mode::inference
+          || unit.micro_batch_count() != m.value * sequence_chunks || !(unit.graph == graph))
         continue;
       bool plain = true;
       for (auto const& order : unit.order)

@@ -31,12 +31,12 @@ constexpr tick fastest_transfer(program const& p, simulation_options const& o) {
 // fastest. So no simulation is below, whether links differ, make messages wait, or are faster than
 // s.cost.transfer. Reductions and optimizer steps do not count. None for schedules that have no workload
 // or whose times are too long to be summed up.
-constexpr std::optional<bound> lower_bound(schedule s, program const& p, simulation_options const& o) {
+constexpr std::optional<bound> program_bound(schedule s, program const& p, simulation_options const& o) {
   s.cost = o.cost;
   s.cost.transfer = fastest_transfer(p, o);
   if (!has_workload(s) || !check(s.cost, s.stage_count(), s.micro_batch_count()).ok())
     return std::nullopt;
-  return lower_bound(workload_of(s));
+  return workload_bound(workload_of(s));
 }
 
 }  // namespace ashlar

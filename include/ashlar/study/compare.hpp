@@ -40,9 +40,9 @@ struct comparison {
 struct compared_bound {
   double makespan = 0, span = 0;
 };
-constexpr std::optional<compared_bound> lower_bound(comparison const& c) {
+constexpr std::optional<compared_bound> comparison_bound(comparison const& c) {
   if (!c.has_task) return std::nullopt;
-  bound const b = lower_bound(c.task);
+  bound const b = workload_bound(c.task);
   return compared_bound{static_cast<double>(b.makespan) / static_cast<double>(c.unit),
                         static_cast<double>(b.span) / static_cast<double>(c.unit)};
 }
@@ -53,7 +53,8 @@ constexpr int count_transfers(schedule const& s) {
   for (int route : s.route)
     for (int from = 0; from < s.stage_count(); ++from)
       for (int to : s.graph.successors(from))
-        if (s.where.device_of(route, from) != s.where.device_of(route, to)) count += s.trains ? 2 : 1;
+        if (s.where.device_of(route, from) != s.where.device_of(route, to))
+          count += s.mode == execution_mode::training ? 2 : 1;
   return count;
 }
 

@@ -89,9 +89,11 @@ constexpr tick step_time(layered_model const& model, pipeline_choice const& choi
 constexpr std::optional<tick> least_step_time(layered_model const& model,
                                               pipeline_choice const& choice) {
   schedule const s = step_schedule(model, choice);
-  std::optional<bound> const least = lower_bound(s);
+  std::optional<bound> const least = schedule_bound(s);
   if (!least) return std::nullopt;
-  int const behind = !s.trains ? 0 : choice.blocks ? chunk_count(s.where, 0) : 1;
+  int const behind = s.mode == execution_mode::inference ? 0
+                     : choice.blocks                     ? chunk_count(s.where, 0)
+                                                         : 1;
   return least->makespan + behind * reduction_time(model, s);
 }
 

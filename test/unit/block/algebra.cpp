@@ -39,7 +39,7 @@ constexpr bool test_scale() {
   HOLDS(far.cost == b.cost && far.interval == 16 && check(far).ok());
   return true;
 }
-BOTH_TIMES("scale stretches passes, spread the time between them", test_scale)
+BOTH_TIMES("scale makes passes longer, spread the time between them", test_scale)
 
 constexpr bool test_overlay() {
   block const one = spread(catalog::one_f_one_b(devices{2}), 2), both = overlay(one, mirror(one));
@@ -116,7 +116,7 @@ BOTH_TIMES("collisions are modulo the interval", test_collide)
 
 constexpr bool test_over() {
   stage_graph const islands(stages{3}, {});
-  block const b = catalog::one_f_one_b(devices{3}) | over(islands);
+  block const b = catalog::one_f_one_b(devices{3}) | with_graph(islands);
   HOLDS(b.graph == islands && check(b).ok());
   HOLDS(check(fork_join()).ok());
   return true;
@@ -125,10 +125,10 @@ BOTH_TIMES("over another stage graph", test_over)
 
 TEST_CASE("operations without a result") {
   block const b = catalog::one_f_one_b(devices{3});
-  CHECK_BREAKS(tables_agree, over(b, chain(stages{4})));
+  CHECK_BREAKS(tables_agree, with_graph(b, chain(stages{4})));
   CHECK_BREAKS(intervals_agree, overlay(b, with_interval(b, 4)));
   CHECK_BREAKS(tables_agree, overlay(b, catalog::one_f_one_b(devices{2})));
-  CHECK_BREAKS(tables_agree, overlay(b, over(b, stage_graph(stages{3}, {}))));
+  CHECK_BREAKS(tables_agree, overlay(b, with_graph(b, stage_graph(stages{3}, {}))));
   block dear = b;
   dear.cost = costs(stage_cost{2, 2, 2});
   CHECK_BREAKS(tables_agree, overlay(b, dear));

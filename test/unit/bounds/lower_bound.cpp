@@ -19,17 +19,17 @@ constexpr workload on_chain(int p, int m, int limit, stage_cost c = {}, tick tra
 
 constexpr bool test_smallest_limit() {
   auto const least = [](placement const& where, int device) {
-    return smallest_limit(workload{.where = where}, device);
+    return smallest_activation_limit(workload{.where = where}, device);
   };
   HOLDS(least(linear(devices{4}), 2) == 1 && least(v_shape(devices{4}), 0) == 2);
   workload w{.where = looped(devices{4}, chunks{3}), .micro_batch_count = 4};
-  HOLDS(smallest_limit(w, 3) == 3);
+  HOLDS(smallest_activation_limit(w, 3) == 3);
   w.sequence_chunks = 4;
-  HOLDS(smallest_limit(w, 3) == 12 && check(w).ok());
+  HOLDS(smallest_activation_limit(w, 3) == 12 && check(w).ok());
   w.sequence_chunks = 3;
   HOLDS(check(w).broken == rule::micro_batches_fill_blocks && check(w).number == 3);
-  w.trains = false;
-  HOLDS(smallest_limit(w, 3) == 1);
+  w.mode = execution_mode::inference;
+  HOLDS(smallest_activation_limit(w, 3) == 1);
   placement one_of_two(devices{2}, {{0, 0, 0}});
   HOLDS(least(one_of_two, 0) == 3 && least(one_of_two, 1) == 0);
   HOLDS(check(on_v(2, 2, 2)).ok());
@@ -42,42 +42,44 @@ BOTH_TIMES("the smallest limit on memory", test_smallest_limit)
 
 constexpr bool test_one_micro_batch() {
   // Down and up: 3 forwards and 3 fused backwards of 5 and 7 with 4 transfers; the last device has one.
-  bound const b = lower_bound(
+  bound const b = workload_bound(
       {.where = linear(devices{3}), .cost = costs(stage_cost{5, 4, 3}, 2), .splits_backward = false});
   HOLDS(b.span == 3 * 12 + 4 * 2 && b.makespan == b.span);
-  HOLDS(b.span_by == held_by::dependencies && b.makespan_by == held_by::dependencies);
+  HOLDS(b.span_by == binding_constraint::dependencies
+        && b.makespan_by == binding_constraint::dependencies);
   // The weight pass of device 0 is the last of the way back, the others have time for theirs.
   bound const split =
-      lower_bound(workload{.where = linear(devices{3}), .cost = costs(stage_cost{5, 4, 3}, 2)});
+      workload_bound(workload{.where = linear(devices{3}), .cost = costs(stage_cost{5, 4, 3}, 2)});
   HOLDS(split.span == 3 * 9 + 4 * 2 + 3);
   return true;
 }
 BOTH_TIMES("one micro-batch: the way down and up", test_one_micro_batch)
 
 constexpr bool test_one_at_a_time() {
-  bound const b = lower_bound(on_chain(2, 2, 1));
+  bound const b = workload_bound(on_chain(2, 2, 1));
   HOLDS(b.span == 2 * 5 && b.makespan == 2 * 5);  // F F B B W, then the next
-  HOLDS(b.span_by == held_by::memory);
+  HOLDS(b.span_by == binding_constraint::memory);
   return true;
 }
 BOTH_TIMES("memory for one micro-batch", test_one_at_a_time)
 
 constexpr bool test_memory_for_all() {
-  bound const b = lower_bound(on_chain(2, 2, 2));
+  bound const b = workload_bound(on_chain(2, 2, 2));
   HOLDS(b.span == 7 && b.makespan == 7);  // device 0: F F, then the first backward is still to come
-  HOLDS(b.span_by == held_by::dependencies && b.makespan_by == held_by::dependencies);
+  HOLDS(b.span_by == binding_constraint::dependencies
+        && b.makespan_by == binding_constraint::dependencies);
   return true;
 }
 BOTH_TIMES("memory for two micro-batches", test_memory_for_all)
 
 constexpr bool test_device_alone() {
-  bound const b = lower_bound(on_chain(1, 4, 1, {2, 3, 4}));
-  HOLDS(b.span == 36 && b.makespan == 36 && b.span_by == held_by::work);
+  bound const b = workload_bound(on_chain(1, 4, 1, {2, 3, 4}));
+  HOLDS(b.span == 36 && b.makespan == 36 && b.span_by == binding_constraint::work);
   workload again = on_chain(1, 4, 1, {2, 3, 4, 5});
   again.recomputed = {0};
-  HOLDS(lower_bound(again).span == 4 * 14);
-  again.trains = false;
-  HOLDS(lower_bound(again).span == 8);
+  HOLDS(workload_bound(again).span == 4 * 14);
+  again.mode = execution_mode::inference;
+  HOLDS(workload_bound(again).span == 8);
   return true;
 }
 BOTH_TIMES("a device alone works all the time", test_device_alone)
@@ -87,11 +89,11 @@ BOTH_TIMES("a device alone works all the time", test_device_alone)
 bool test_what_counts() {
   workload w = on_chain(2, 2, 1);
   w.recomputed = {0, 1};
-  HOLDS(lower_bound(w).makespan == 2 * 6);  // F F R I I W, device 0 recomputes while it waits
+  HOLDS(workload_bound(w).makespan == 2 * 6);  // F F R I I W, device 0 recomputes while it waits
   w.given_back_by = pass_kind::backward_input;
-  HOLDS(lower_bound(w).makespan == 11);
+  HOLDS(workload_bound(w).makespan == 11);
   w.taken_by = pass_kind::recompute;
-  HOLDS(lower_bound(w).makespan == 9);  // device 0: F F, then R I R I W W with an idle tick between
+  HOLDS(workload_bound(w).makespan == 9);  // device 0: F F, then R I R I W W with an idle tick between
   return true;
 }
 TEST_CASE("activations count between two passes") { CHECK(test_what_counts()); }
@@ -99,9 +101,9 @@ TEST_CASE("activations count between two passes") { CHECK(test_what_counts()); }
 // Both chunks of a sequence come before the first goes back.
 bool test_sequence_chunks() {
   workload w = on_chain(2, 2, 2);
-  HOLDS(lower_bound(w).makespan == 7);
+  HOLDS(workload_bound(w).makespan == 7);
   w.sequence_chunks = 2;
-  HOLDS(lower_bound(w).makespan == 8);  // device 1: F F I, then device 0: I I W W
+  HOLDS(workload_bound(w).makespan == 8);  // device 1: F F I, then device 0: I I W W
   return true;
 }
 TEST_CASE("sequences turn when all of their chunks have come") { CHECK(test_sequence_chunks()); }
@@ -140,8 +142,8 @@ constexpr bool test_chunks_of_unlike_length() {
              .micro_batch_count = 3,
              .cost = costs(std::vector<stage_cost>{{1, 1, 1}, {7, 5, 9}}),
              .limits = {2}};
-  bound const b = lower_bound(w);
-  HOLDS(b.span == 3 * 24 && b.makespan == 3 * 24 && b.span_by == held_by::work);
+  bound const b = workload_bound(w);
+  HOLDS(b.span == 3 * 24 && b.makespan == 3 * 24 && b.span_by == binding_constraint::work);
   return true;
 }
 BOTH_TIMES("chunks of unlike length", test_chunks_of_unlike_length)
@@ -157,10 +159,10 @@ constexpr bool test_workload_of() {
   HOLDS(!has_workload(two_ways(2) | repeat(micro_batches{2})));
   HOLDS(workload_of(catalog::zb_h1(devices{2}) | repeat(micro_batches{2})).splits_backward);
 
-  std::optional<bound> const b = lower_bound(s);
+  std::optional<bound> const b = schedule_bound(s);
   HOLDS(b.has_value() && b->makespan == 9 && makespan(s) == 9 && b->span == 9);
-  HOLDS(lower_bound(s, 1)->span == 12);  // one micro-batch after the other
-  HOLDS(!lower_bound(two_ways(2) | repeat(micro_batches{2})).has_value());
+  HOLDS(schedule_bound(s, 1)->span == 12);  // one micro-batch after the other
+  HOLDS(!schedule_bound(two_ways(2) | repeat(micro_batches{2})).has_value());
   HOLDS(gap(9, 9) == 0 && gap(12, 9) == 3.0 / 9.0 && gap(0, 0) == 0);
   return true;
 }
@@ -168,21 +170,21 @@ BOTH_TIMES("the workload of a schedule", test_workload_of)
 
 // With three, device 0 has no gap, but the others begin later.
 TEST_CASE("memory for three micro-batches") {
-  bound const b = lower_bound(on_chain(2, 3, 3));
+  bound const b = workload_bound(on_chain(2, 3, 3));
   CHECK(b.span == 9);
-  CHECK(b.span_by == held_by::work);
+  CHECK(b.span_by == binding_constraint::work);
   CHECK(b.makespan == 10);
-  CHECK(b.makespan_by == held_by::dependencies);
+  CHECK(b.makespan_by == binding_constraint::dependencies);
 }
 
 TEST_CASE("workloads that there are no schedules for") {
-  CHECK_BREAKS(parameter_is_at_least, lower_bound(on_v(3, 4, 1)));
-  CHECK_BREAKS(counts_are_positive, lower_bound(on_chain(3, 0, 1)));
-  CHECK_BREAKS(durations_are_positive, lower_bound(on_chain(3, 1, 1, {0, 1, 1})));
+  CHECK_BREAKS(parameter_is_at_least, workload_bound(on_v(3, 4, 1)));
+  CHECK_BREAKS(counts_are_positive, workload_bound(on_chain(3, 0, 1)));
+  CHECK_BREAKS(durations_are_positive, workload_bound(on_chain(3, 1, 1, {0, 1, 1})));
   workload w = on_chain(3, 2, 1);
   w.limits = {1, 1};
-  CHECK_BREAKS(tables_agree, lower_bound(w));
-  CHECK_BREAKS(parameter_is_at_least, lower_bound(one_f_one_b(2, 2), 0));
+  CHECK_BREAKS(tables_agree, workload_bound(w));
+  CHECK_BREAKS(parameter_is_at_least, schedule_bound(one_f_one_b(2, 2), 0));
 }
 
 TEST_CASE("pairs that take less than their passes have no bound") {

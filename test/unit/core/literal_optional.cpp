@@ -7,10 +7,10 @@ using namespace ashlar;
 namespace {
 
 constexpr bool test_maybe() {
-  maybe<std::vector<int>> none = std::nullopt, one = std::vector<int>{1, 2};
+  literal_optional<std::vector<int>> none = std::nullopt, one = std::vector<int>{1, 2};
   HOLDS(!none && !none.has_value() && one && one.has_value());
   HOLDS(*one == std::vector<int>{1, 2} && one->size() == 2);
-  HOLDS(none == maybe<std::vector<int>>{} && none != one);
+  HOLDS(none == literal_optional<std::vector<int>>{} && none != one);
   none = one;
   HOLDS(none == one);
   one = std::nullopt;

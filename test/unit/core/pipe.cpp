@@ -3,6 +3,7 @@
 #include "static_check.hpp"
 
 #include <concepts>
+#include <utility>
 
 using namespace ashlar;
 
@@ -31,5 +32,48 @@ constexpr bool test_pipe() {
   return true;
 }
 BOTH_TIMES("values flow through operations", test_pipe)
+
+static_assert(takes<int, decltype(plus(1) | half())>);
+static_assert(!takes<char const*, decltype(plus(1) | half())>);
+
+constexpr bool test_composition() {
+  auto const both = plus(2) | half();
+  HOLDS((1 | both) == 1.5 && (1 | both) == (1 | plus(2) | half()));
+  HOLDS((1 | (plus(4) | both)) == 3.5 && (1 | ((plus(4) | plus(2)) | half())) == 3.5);
+  int const n = 7;
+  HOLDS((n | both) == 4.5);
+  return true;
+}
+BOTH_TIMES("operations compose to operations", test_composition)
+
+// Counts how often it was copied.
+struct parcel {
+  int copies = 0, steps = 0;
+
+  constexpr parcel() = default;
+  constexpr parcel(parcel const& other) : copies(other.copies + 1), steps(other.steps) {}
+  constexpr parcel(parcel&&) = default;
+};
+constexpr auto step() {
+  return closure([](parcel p) {
+    ++p.steps;
+    return p;
+  });
+}
+
+constexpr bool test_moved_through() {
+  parcel const through = parcel{} | step() | step() | step();
+  HOLDS(through.steps == 3 && through.copies == 0);
+  parcel const composed = parcel{} | (step() | step());
+  HOLDS(composed.steps == 2 && composed.copies == 0);
+
+  parcel kept;
+  parcel const copied = kept | step() | step();
+  HOLDS(copied.steps == 2 && copied.copies == 1 && kept.steps == 0);
+  parcel const moved = std::move(kept) | step();
+  HOLDS(moved.steps == 1 && moved.copies == 0);
+  return true;
+}
+BOTH_TIMES("what nobody else needs is moved through", test_moved_through)
 
 }  // namespace

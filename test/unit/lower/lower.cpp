@@ -1,6 +1,6 @@
 #include <ashlar/lower/lower.hpp>
 // First, so that it needs nothing before it.
-#include "alive.hpp"
+#include "live_values.hpp"
 #include "shapes.hpp"
 #include "static_check.hpp"
 #include <ashlar/prove/prove.hpp>
@@ -111,7 +111,7 @@ constexpr bool test_sent_once() {
   placement const where(devices{2}, {{0, 1, 1}});
   block const b = make_block(where, {}, 9, {F, B},
                              [](pass_kind kind, int s) { return tick{kind == F ? s : 8 - 2 * s}; })
-                  | over(fork);
+                  | with_graph(fork);
   program const p = b | repeat(micro_batches{2}) | squeeze() | lower();
   int sends = 0, reads = 0;
   for (instruction const& i : p.view().stream(0)) sends += i.code == opcode::send && i.what.kind == F;
@@ -151,7 +151,8 @@ TEST_CASE("slots are as many as values are alive at once") {
         if (m % b.micro_batch_count() != 0) continue;
         all.push_back(b | repeat(shape.m));
         all.push_back(retime(all.back(), costs({.forward = 3, .backward_input = 2}, 2)));
-        if (e.name == std::string_view("1f1b-recompute") || !b.trains) continue;
+        if (e.name == std::string_view("1f1b-recompute") || b.mode == execution_mode::inference)
+          continue;
         all.push_back(recompute(b) | repeat(shape.m) | squeeze());
       }
       all.push_back(recomputed(p) | repeat(shape.m));
@@ -163,7 +164,7 @@ TEST_CASE("slots are as many as values are alive at once") {
   for (schedule const& s : all) {
     program const p = lower(s);
     REQUIRE(check(p).ok());
-    lives const values(s);
+    live_values const values(s);
     for (int d = 0; d < s.device_count(); ++d)
       for (int kind = 0; kind < slot_kinds; ++kind) {
         CAPTURE(s.stage_count());

@@ -163,7 +163,7 @@ BOTH_TIMES("a pair whose weights do not fit runs one after the other", test_part
 constexpr bool test_inference() {
   schedule s = schedule_from_orders(linear(devices{2}), {0, 0}, {},
                                     {{{F, 0, 0}, {F, 0, 1}}, {{F, 1, 0}, {F, 1, 1}}});
-  s.trains = false;
+  s.mode = execution_mode::inference;
   program const p =
       lower(squeeze(s),
             {.data_ranks = 2, .sharding = sharding_level::full, .step = optimizer_step::after_norm});

@@ -30,22 +30,23 @@ BOTH_TIMES("what passes take and give back", test_change)
 
 constexpr bool test_feasible() {
   placement const v = v_shape(devices{3});  // stages 0 5, 1 4, 2 3
-  HOLDS(is_feasible(v, 2).ok());
-  diagnosis const d = is_feasible(v, 1);
+  HOLDS(check_feasible(v, 2).ok());
+  diagnosis const d = check_feasible(v, 1);
   HOLDS(d.broken == rule::parameter_is_at_least && d.which == parameter::activation_limit);
   HOLDS(d.first.device == 0 && d.number == 2 && d.given == 1);
 
   memory_limit bytes({26, 27, 28}, {1, 2, 4, 8, 16, 32}, {0});
   for (int device = 0; device < 3; ++device)
-    HOLDS(smallest_limit(v, bytes, device) == (device == 0 ? 33 : device == 1 ? 18 : 12));
-  diagnosis const e = is_feasible(v, bytes);
+    HOLDS(smallest_memory_limit(v, bytes, device) == (device == 0 ? 33 : device == 1 ? 18 : 12));
+  diagnosis const e = check_feasible(v, bytes);
   HOLDS(e.first.device == 0 && e.number == 33 && e.given == 26);
   bytes.of_device = {33, 17, 12};
-  HOLDS(is_feasible(v, bytes).first.device == 1 && is_feasible(v, bytes).number == 18);
+  HOLDS(check_feasible(v, bytes).first.device == 1 && check_feasible(v, bytes).number == 18);
   bytes.of_device = {33, 18, 12};
-  HOLDS(is_feasible(v, bytes).ok());
+  HOLDS(check_feasible(v, bytes).ok());
   // Of two routes the one that needs more.
-  HOLDS(smallest_limit(overlay(linear(devices{2}), mirror(linear(devices{2}))), {{9}, {3, 5}, {3, 5}}, 0)
+  HOLDS(smallest_memory_limit(overlay(linear(devices{2}), mirror(linear(devices{2}))),
+                              {{9}, {3, 5}, {3, 5}}, 0)
         == 5);
   return true;
 }
@@ -53,43 +54,45 @@ BOTH_TIMES("the first device that has too little, and the least that it needs", 
 
 constexpr bool test_recomputed() {
   placement const v = v_shape(devices{2});  // stages 0 3, 1 2
-  memory_limit const bytes = keeping({{24, 40}, {10, 20}, {4}}, 4, {}, 1);
+  memory_limit const bytes = keeping({{24, 40}, {10, 20}, {4}}, 4, {}, {1});
   HOLDS(bytes.kept == bytes.activation);
-  memory_limit const m = keeping({{24}, {10}, {4}}, 4, {0, 2}, 3);
+  memory_limit const m = keeping({{24}, {10}, {4}}, 4, {0, 2}, {3});
+  HOLDS(keeping({{24}, {10}, {4}}, 4, {0, 2}, {3, 9, 2, 9}).kept
+        == std::vector<std::int64_t>{3, 10, 2, 10});
   HOLDS(m.kept == std::vector<std::int64_t>{3, 10, 3, 10});
   HOLDS(m.recomputes(0) && !m.recomputes(1) && m.recomputes(2) && !m.recomputes(3));
   HOLDS(m.change({F, 0, 0}) == 3 && m.change({R, 0, 0}) == 7 && m.change({I, 0, 0}) == -6);
   HOLDS(m.change({F, 1, 0}) == 10 && m.change({R, 1, 0}) == 0);
   // Device 0: both forwards take 13, the recompute comes when stage 3 is through; device 1: 1 and 2 of
   // which 2 is recomputed while 1 is held.
-  HOLDS(smallest_limit(v, m, 0) == 13 && smallest_limit(v, m, 1) == 20);
-  HOLDS(smallest_limit(v, m, 0, 3) == 39 && smallest_limit(v, m, 1, 3) == 3 * 13 + 7);
-  HOLDS(is_feasible(v, m).ok() && is_feasible(v, m, 3).number == 39);
+  HOLDS(smallest_memory_limit(v, m, 0) == 13 && smallest_memory_limit(v, m, 1) == 20);
+  HOLDS(smallest_memory_limit(v, m, 0, 3) == 39 && smallest_memory_limit(v, m, 1, 3) == 3 * 13 + 7);
+  HOLDS(check_feasible(v, m).ok() && check_feasible(v, m, 3).number == 39);
   HOLDS(m.least_held(0, F, W) == 3 && m.least_held(1, F, W) == 4 && m.least_held(1, F, I) == 10);
   HOLDS(m.least_held(0, F, I) == 3 && m.least_held(0, R, I) == 10 && m.least_held(0, R, W) == 4);
-  HOLDS(is_feasible(v, {{50}, {10}, {4}, {1, 2}}).broken == rule::tables_agree);
+  HOLDS(check_feasible(v, {{50}, {10}, {4}, {1, 2}}).broken == rule::tables_agree);
   return true;
 }
 BOTH_TIMES("what recomputes keeps less until then", test_recomputed)
 
 constexpr bool test_tables() {
   placement const v = v_shape(devices{2});
-  HOLDS(is_feasible(v, {{8, 8, 8}, {1}, {1}}).broken == rule::tables_agree);
-  HOLDS(is_feasible(v, {{8, 8, 8}, {1}, {1}}).number == 3);
-  HOLDS(is_feasible(v, {{8}, {1, 1}, {1}}).broken == rule::tables_agree);
-  HOLDS(is_feasible(v, {{8}, {1}, {1, 1, 1}}).number == 3);
-  HOLDS(is_feasible(v, {{8, 8}, {1, 1, 1, 1}, {1, 1, 1, 1}}).ok());
-  HOLDS(is_feasible(v, {{90}, {5, 4, 5, 5}, {5}}).broken == rule::sizes_fit);
-  HOLDS(is_feasible(v, {{90}, {5, 4, 5, 5}, {5}}).first.what.stage == 1);
-  HOLDS(is_feasible(v, {{90}, {5}, {-1}}).number == -1);
-  HOLDS(is_feasible(v, {{90}, {5}, {5}, {6}}).number == 6);
+  HOLDS(check_feasible(v, {{8, 8, 8}, {1}, {1}}).broken == rule::tables_agree);
+  HOLDS(check_feasible(v, {{8, 8, 8}, {1}, {1}}).number == 3);
+  HOLDS(check_feasible(v, {{8}, {1, 1}, {1}}).broken == rule::tables_agree);
+  HOLDS(check_feasible(v, {{8}, {1}, {1, 1, 1}}).number == 3);
+  HOLDS(check_feasible(v, {{8, 8}, {1, 1, 1, 1}, {1, 1, 1, 1}}).ok());
+  HOLDS(check_feasible(v, {{90}, {5, 4, 5, 5}, {5}}).broken == rule::sizes_fit);
+  HOLDS(check_feasible(v, {{90}, {5, 4, 5, 5}, {5}}).first.what.stage == 1);
+  HOLDS(check_feasible(v, {{90}, {5}, {-1}}).number == -1);
+  HOLDS(check_feasible(v, {{90}, {5}, {5}, {6}}).number == 6);
   return true;
 }
 BOTH_TIMES("tables of other lengths are refused", test_tables)
 
 TEST_CASE("a stage that there is not keeps nothing") {
-  CHECK_BREAKS(every_pass_is_known, keeping(3, 4, {0, 4}, 0));
-  CHECK_BREAKS(every_pass_is_known, keeping(3, 4, {-1}, 0));
+  CHECK_BREAKS(every_pass_is_known, keeping(3, 4, {0, 4}, {0}));
+  CHECK_BREAKS(every_pass_is_known, keeping(3, 4, {-1}, {0}));
 }
 
 // Once the input passes are through, there is room for the second micro-batch before the weight passes.
@@ -100,13 +103,14 @@ constexpr bool test_partial_release() {
   memory_limit const part({5}, {4}, {1}), all({5}, {4}, {4});
   HOLDS(is_within(s, part) && !is_within(s, all));
   HOLDS(is_within(s, {{8}, {4}, {4}}) && !is_within(s, {{4}, {4}, {1}}));
-  dispatcher with_part(s, part), with_all(s, all);
-  dispatcher::timeline t;
-  HOLDS(with_part.run(with_part.passes().orders, {}, {}, t) && with_part.timed(s, t) == s);
-  HOLDS(with_part.run_reversed(with_part.passes().orders, {}, {}, t) && with_part.timed(s, t) == s);
+  list_scheduler with_part(s, part), with_all(s, all);
+  list_scheduler::timeline t;
+  HOLDS(with_part.run(with_part.passes().orders, {}, {}, t) && timed(s, with_part.passes(), t) == s);
+  HOLDS(with_part.run_reversed(with_part.passes().orders, {}, {}, t)
+        && timed(s, with_part.passes(), t) == s);
   HOLDS(!with_all.run(with_all.passes().orders, {}, {}, t));
   HOLDS(with_all.run(with_all.passes().orders, {.window = 6}, {}, t));
-  HOLDS(is_within(with_all.timed(s, t), all) && t.makespan == 6);
+  HOLDS(is_within(timed(s, with_all.passes(), t), all) && t.makespan == 6);
   return true;
 }
 BOTH_TIMES("what an input pass gives back can be used at once", test_partial_release)

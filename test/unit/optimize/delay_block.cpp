@@ -13,17 +13,17 @@ using namespace shapes;
 namespace {
 
 // A device's plan.
-constexpr std::vector<pass> planned(schedule const& s, std::vector<continuous_block> const& tracks,
+constexpr std::vector<pass> planned(schedule const& s, std::vector<delay_block> const& tracks,
                                     std::size_t device) {
-  pass_network const net(s, 100);
+  precedence_graph const net(s, 100);
   std::vector<pass> found;
-  pass_network::plan const plan = plan_of(tracks, s, net);
+  precedence_graph::plan const plan = plan_of(tracks, s, net);
   for (int x : plan[device]) found.push_back(net.what[static_cast<std::size_t>(x)]);
   return found;
 }
 
 constexpr bool test_block_numbers() {
-  continuous_block b(3, 7);
+  delay_block b(3, 7);
   HOLDS(b.period == 7 && b.size() == 15 && b.turn.size() == 5);
   for (std::size_t i = 0; i < b.size(); ++i) b[i] = 100 + static_cast<tick>(i);
   HOLDS(b.period == 100);
@@ -49,13 +49,13 @@ BOTH_TIMES("a leg ends where a device would come again", test_legs)
 
 constexpr bool test_plan() {
   schedule const s = one_f_one_b(2, 3);
-  continuous_block b(1, work_of_one(s));
+  delay_block b(1, work_of_one(s));
   HOLDS(b.period == 3);
   HOLDS(planned(s, {b}, 0)
         == std::vector<pass>{{F, 0, 0}, {F, 0, 1}, {B, 0, 0}, {F, 0, 2}, {B, 0, 1}, {B, 0, 2}});
   HOLDS(planned(s, {b}, 1)
         == std::vector<pass>{{F, 1, 0}, {B, 1, 0}, {F, 1, 1}, {B, 1, 1}, {F, 1, 2}, {B, 1, 2}});
-  continuous_block late = b;
+  delay_block late = b;
   late.turn[0] = 7;  // backwards so late that all forwards are before them
   std::vector<pass> const all_first{{F, 0, 0}, {F, 0, 1}, {F, 0, 2}, {B, 0, 0}, {B, 0, 1}, {B, 0, 2}};
   HOLDS(planned(s, {late}, 0) == all_first);
@@ -70,7 +70,7 @@ BOTH_TIMES("the plan is the order of blocks that repeat", test_plan)
 constexpr bool test_plan_of_sequences() {
   schedule s = one_f_one_b(1, 4);
   s.graph = in_sequence_chunks(s.graph, 2);
-  continuous_block b(1, 2);
+  delay_block b(1, 2);
   HOLDS(turn_of({F, 0, 2}, 2) == 2 && turn_of({F, 0, 3}, 2) == 3);
   HOLDS(turn_of({B, 0, 3}, 2) == 3 && turn_of({B, 0, 2}, 2) == 4 && turn_of({W, 0, 0}, 2) == 2);
   HOLDS(turn_of({I, 0, 0}, 4) == 6 && turn_of({I, 0, 3}, 4) == 3 && turn_of({I, 0, 7}, 1) == 7);
@@ -99,7 +99,7 @@ constexpr bool test_block_one_at_a_time() {
   schedule const s =
       catalog::v_half(devices{2}) | repeat(micro_batches{3})
       | retime(costs(std::vector<stage_cost>{{3, 4, 2}, {1, 1, 9}, {2, 2, 2}, {1, 5, 1}}, 2));
-  continuous_block const b = one_at_a_time(s);
+  delay_block const b = one_at_a_time(s);
   // Forwards and two transfers, three backwards and one; the weight pass of stage 1 is then the last.
   HOLDS(b.period == 7 + 2 * 2 + (5 + 2 + 1) + 2 + 9);
   for (std::size_t d = 0; d < 2; ++d) {
@@ -116,9 +116,9 @@ BOTH_TIMES("one micro-batch at a time", test_block_one_at_a_time)
 TEST_CASE("a plan sorts the starts along a micro-batch's way") {
   schedule const s =
       catalog::v_half(devices{3}) | repeat(micro_batches{4}) | retime(costs(stage_cost{3, 4, 2}, 1));
-  pass_network const net(s, 100);
+  precedence_graph const net(s, 100);
   FOR_SEEDS(200) {
-    continuous_block b(2, 1);
+    delay_block b(2, 1);
     for (std::size_t i = 0; i < b.size(); ++i) b[i] = d.between(i == 0 ? 9 : 0, i == 0 ? 17 : 8);
     tick const hop = 1, f = 3, i = 4;
     std::vector<tick> const gaps{b.forward_hop[0] + hop,  b.forward_hop[0] + hop,  b.turn[0],
@@ -137,7 +137,7 @@ TEST_CASE("a plan sorts the starts along a micro-batch's way") {
                                        : back + i + b.weight[stage / 3];
       return std::pair(at + what.micro_batch * b.period, x);
     };
-    pass_network::plan const plan = plan_of({b}, s, net);
+    precedence_graph::plan const plan = plan_of({b}, s, net);
     for (std::size_t device = 0; device < 3; ++device) {
       CHECK(plan[device].size() == 6 * 4);
       CHECK(std::is_sorted(plan[device].begin(), plan[device].end(),

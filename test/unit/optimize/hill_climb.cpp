@@ -14,41 +14,42 @@ namespace {
 
 constexpr bool test_full_size() {
   schedule const s = uneven_v(2, 3, 1);
-  improver<> search(s, 4, {.passes = 10'000, .aim = objective::makespan});
+  justifier<> search(s, 4, {.passes = 10'000, .aim = objective::makespan});
   at_full_size evaluate(search);
-  score const got = evaluate({{one_at_a_time(s)}, style{}});
+  objective_value const got = evaluate({{one_at_a_time(s)}, justification_options{}});
   HOLDS(search.found() && search.spent() == 3 * search.size());
   HOLDS(got == search.judge(search.reached()));
   HOLDS(check(search.result()).ok() && is_within(search.result(), 2));
   return true;
 }
-BOTH_TIMES("a kernel counts what its schedule does", test_full_size)
+BOTH_TIMES("a candidate counts what its schedule does", test_full_size)
 
-constexpr bool test_start_of_climb() {
+constexpr bool test_start_of_hill_climb() {
   schedule const s = uneven_v(2, 3, 1);  // a device works 60 for a micro-batch
-  improver<> search(s, 4, {.passes = 10'000});
-  continuous_block const zb = start_of_climb(search, 4, 0), half = start_of_climb(search, 4, 4),
-                         least = start_of_climb(search, 4, 2);
+  justifier<> search(s, 4, {.passes = 10'000});
+  delay_block const zb = start_of_hill_climb(search, 4, 0), half = start_of_hill_climb(search, 4, 4),
+                    least = start_of_hill_climb(search, 4, 2);
   HOLDS(zb.period == 60 && half.period == 60 && least.period == 60);
   HOLDS(zb.forward_hop == std::vector<tick>{30, 10} && zb.backward_hop == zb.forward_hop);
   HOLDS(half.forward_hop == std::vector<tick>{10, 3} && least.forward_hop == std::vector<tick>{0, 0});
   // Two activations a device: so far apart that no more is held on average.
-  continuous_block const apart = start_of_climb(search, 2, 5), roomy = start_of_climb(search, 20, 5);
+  delay_block const apart = start_of_hill_climb(search, 2, 5),
+                    roomy = start_of_hill_climb(search, 20, 5);
   HOLDS(apart.period > 60 && roomy.period == 60);
-  HOLDS(start_of_climb(search, memory_limit{0}, 1).period == 60);  // nothing to divide by
+  HOLDS(start_of_hill_climb(search, memory_limit{0}, 1).period == 60);  // nothing to divide by
   return true;
 }
-BOTH_TIMES("climbs start from the shapes of V-ZB, V-Half and V-Min", test_start_of_climb)
+BOTH_TIMES("hill climbs start from the shapes of V-ZB, V-Half and V-Min", test_start_of_hill_climb)
 
 TEST_CASE("neighbours stay blocks") {
   schedule const s = uneven_v(3, 4, 1);
-  improver<> search(s, 4, {.passes = 10'000});
+  justifier<> search(s, 4, {.passes = 10'000});
   tick const work = work_of_one(s);
-  kernel k{{start_of_climb(search, 4, 0)}, style{}};
+  candidate k{{start_of_hill_climb(search, 4, 0)}, justification_options{}};
   std::size_t most = 0;
   int other_blocks = 0, other_styles = 0;
   for (int i = 0; i < 2'000; ++i) {
-    kernel next = neighbour(search, k, work);
+    candidate next = neighbour(search, k, work);
     REQUIRE(!next.tracks.empty());
     REQUIRE(next.tracks.size() <= 3);
     most = std::max(most, next.tracks.size());
@@ -72,17 +73,17 @@ TEST_CASE("neighbours stay blocks") {
   CHECK(other_styles > 100);
 }
 
-TEST_CASE("a climb stops at its share, gets better, and its tops are the best first") {
+TEST_CASE("a hill climb stops at its share, gets better, and its tops are the best first") {
   for (auto [p, m] : {std::pair{2, 5}, {3, 4}, {4, 8}}) {
     schedule const s = uneven_v(p, m, 1);
     memory_limit const limit = 3;
-    effort const e{.passes = 200'000, .aim = objective::span};
-    improver<> search(s, limit, e);
+    search_budget const e{.passes = 200'000, .aim = objective::span};
+    justifier<> search(s, limit, e);
     at_full_size evaluate(search);
-    evaluate({{one_at_a_time(s)}, style{}});
-    score const first = search.judge(search.best());
-    std::vector<kernel> tops;
-    climb(search, limit, evaluate, 50, tops);
+    evaluate({{one_at_a_time(s)}, justification_options{}});
+    objective_value const first = search.judge(search.best());
+    std::vector<candidate> tops;
+    hill_climb(search, limit, evaluate, 50, tops);
     CHECK(search.spent() >= 100'000);
     CHECK(search.spent() < 100'000 + 9 * search.size());
     CHECK(search.judge(search.best()) < first);
@@ -92,7 +93,7 @@ TEST_CASE("a climb stops at its share, gets better, and its tops are the best fi
     CHECK(tops.size() <= 12);
     for (std::size_t i = 0; i + 1 < tops.size(); ++i) CHECK(tops[i].reached < tops[i + 1].reached);
     CHECK(search.judge(search.best()) == tops[0].reached);  // nothing better was passed over
-    for (kernel const& k : tops) CHECK(evaluate(k) == k.reached);
+    for (candidate const& k : tops) CHECK(evaluate(k) == k.reached);
   }
 }
 

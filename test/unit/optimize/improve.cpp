@@ -54,12 +54,12 @@ TEST_CASE("improved schedules") {
         schedule first;
         for (std::int64_t passes : {1, 500, 5'000, 20'000})
           for (std::uint64_t seed : {1U, 2U}) {
-            effort const effort{.passes = passes, .seed = seed};
-            schedule const found = improve({s}, limit, effort);
+            search_budget const budget{.passes = passes, .seed = seed};
+            schedule const found = improve({s}, limit, budget);
             CHECK(check(found).ok());
             CHECK(both_of(found) <= both_of(s));
             CHECK(most_held(found) <= limit);
-            CHECK(found == improve({s}, limit, effort));
+            CHECK(found == improve({s}, limit, budget));
             if (passes < 20'000) continue;
             better += both_of(found) < both_of(s) ? 1 : 0;
             other += seed == 2 && found != first ? 1 : 0;

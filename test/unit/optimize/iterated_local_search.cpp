@@ -12,35 +12,35 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_shake() {
+constexpr bool test_local_search() {
   schedule const s =
       catalog::zb_h1(devices{2}) | repeat(micro_batches{2}) | retime(costs(stage_cost{3, 4, 2}, 2));
-  improver<> search(s, 2, {.passes = 400});
-  shake(search);
-  HOLDS(!search.found() && search.spent() == 0);  // nothing to shake
+  justifier<> search(s, 2, {.passes = 400});
+  iterated_local_search(search);
+  HOLDS(!search.found() && search.spent() == 0);  // nothing to perturb
   search.consider(s);
-  dispatcher::timeline const last =
-      shake(search, [&](dispatcher::timeline const& t) { return search.judge(t); });
+  list_scheduler::timeline const last =
+      iterated_local_search(search, [&](list_scheduler::timeline const& t) { return search.judge(t); });
   HOLDS(search.spent() >= 400 && search.spent() < 400 + 5 * 12);
   HOLDS(search.judge(search.best()) <= search.judge(last));
   HOLDS(makespan(search.result()) <= makespan(s) && check(search.result()).ok());
   return true;
 }
-BOTH_TIMES("shaken until the effort is spent", test_shake)
+BOTH_TIMES("local search until the budget is spent", test_local_search)
 
-TEST_CASE("shaking finds better ones within the limit, again for the same seed") {
+TEST_CASE("iterated local search finds better ones within the limit, again for the same seed") {
   int better = 0;
   for (int p : {2, 3, 4})
     for (std::uint64_t seed : {1U, 2U, 3U}) {
       schedule const s = uneven_v(p, 6, 3);
-      effort const e{.passes = 60'000, .seed = seed, .aim = objective::span};
-      improver<> search(s, p + 1, e), again(s, p + 1, e);
-      for (improver<>* i : {&search, &again}) {
+      search_budget const e{.passes = 60'000, .seed = seed, .aim = objective::span};
+      justifier<> search(s, p + 1, e), again(s, p + 1, e);
+      for (justifier<>* i : {&search, &again}) {
         i->justify(i->passes().orders, {{96}, {}, {}});
         REQUIRE(i->found());
-        shake(*i);
+        iterated_local_search(*i);
       }
-      improver<> first(s, p + 1, e);
+      justifier<> first(s, p + 1, e);
       first.justify(first.passes().orders, {{96}, {}, {}});
       CHECK(search.judge(search.best()) <= first.judge(first.best()));
       better += search.judge(search.best()) < first.judge(first.best()) ? 1 : 0;
@@ -51,14 +51,14 @@ TEST_CASE("shaking finds better ones within the limit, again for the same seed")
   CHECK(better > 5);
 }
 
-TEST_CASE("a long schedule is shaken, too, and what goes well repeated") {
+TEST_CASE("a long schedule is perturbed, too, and what goes well repeated") {
   schedule const s = uneven_v(2, 20, 3);
   for (std::uint64_t seed : {1U, 2U, 3U}) {
-    improver<> search(s, 3, {.passes = 200'000, .seed = seed, .aim = objective::span});
+    justifier<> search(s, 3, {.passes = 200'000, .seed = seed, .aim = objective::span});
     search.justify(search.passes().orders, {{96}, {}, {}});
     REQUIRE(search.found());
-    score const first = search.judge(search.best());
-    shake(search);
+    objective_value const first = search.judge(search.best());
+    iterated_local_search(search);
     CHECK(search.judge(search.best()) < first);
     CHECK(check(search.result()).ok());
     CHECK(is_within(search.result(), 3));
@@ -68,16 +68,17 @@ TEST_CASE("a long schedule is shaken, too, and what goes well repeated") {
 // Goes on from what the rate likes, and comes back with the best of it.
 TEST_CASE("another rate") {
   schedule const s = uneven_v(3, 4, 3);
-  improver<> search(s, 6, {.passes = 40'000});
+  justifier<> search(s, 6, {.passes = 40'000});
   search.consider(s);
-  auto const begins_late = [](dispatcher::timeline const& t) {
-    return score{-t.start[static_cast<std::size_t>(t.orders[2].front())], 0};
+  auto const begins_late = [](list_scheduler::timeline const& t) {
+    return objective_value{-t.start[static_cast<std::size_t>(t.orders[2].front())], 0};
   };
-  std::vector<score> rated;
-  dispatcher::timeline const last = shake(search, [&](dispatcher::timeline const& t) {
-    rated.push_back(begins_late(t));
-    return rated.back();
-  });
+  std::vector<objective_value> rated;
+  list_scheduler::timeline const last =
+      iterated_local_search(search, [&](list_scheduler::timeline const& t) {
+        rated.push_back(begins_late(t));
+        return rated.back();
+      });
   CHECK(rated.size() > 100);
   CHECK(rated.front() > begins_late(last));
   CHECK(begins_late(last) == *std::min_element(rated.begin(), rated.end()));

@@ -19,7 +19,7 @@ constexpr schedule uneven(int p, int m) {
 
 constexpr bool test_dice() {
   schedule const s = one_f_one_b(2, 2);
-  improver<> a(s, 2, {.passes = 1, .seed = 7}), b(s, 2, {.passes = 1, .seed = 7}),
+  justifier<> a(s, 2, {.passes = 1, .seed = 7}), b(s, 2, {.passes = 1, .seed = 7}),
       other(s, 2, {.passes = 1, .seed = 8});
   int same = 0;
   for (int i = 0; i < 64; ++i) {
@@ -31,7 +31,7 @@ constexpr bool test_dice() {
   }
   HOLDS(same < 8);
   // The generator is Knuth's MMIX, of which the upper 31 bits are used: the same on every machine.
-  improver<> c(s, 2, {.passes = 1, .seed = 1});
+  justifier<> c(s, 2, {.passes = 1, .seed = 1});
   std::uint64_t const next = 6364136223846793005U + 1442695040888963407U;
   HOLDS(c.random(1000) == (next >> 33U) % 1000);
   return true;
@@ -40,18 +40,19 @@ BOTH_TIMES("dice that fall alike for a seed", test_dice)
 
 constexpr bool test_justified() {
   schedule const s = uneven(3, 4);
-  improver<> search(s, 3, {.passes = 10'000});
+  justifier<> search(s, 3, {.passes = 10'000});
   std::int64_t const size = 3 * 3 * 4;  // passes
   HOLDS(search.size() == size && search.spent() == 0 && !search.found());
-  score const least = search.justify(search.passes().orders, {});
+  objective_value const least = search.justify(search.passes().orders, {});
   HOLDS(search.found() && search.spent() == 3 * size);  // forward, reversed, forward
-  HOLDS(least <= score{makespan(s) + 3 * span(s), 0});
+  HOLDS(least <= objective_value{makespan(s) + 3 * span(s), 0});
   schedule const r = search.result();
-  HOLDS(least == score{makespan(r) + 3 * span(r), 0} && least == search.judge(search.best()));
+  HOLDS(least == objective_value{makespan(r) + 3 * span(r), 0} && least == search.judge(search.best()));
   HOLDS(least == search.judge(search.reached()));
   HOLDS(check(r).ok() && is_within(r, 3));
 
-  score const free = search.justify(search.passes().orders, {{4, 50}, {4, 50}, {4, 50}, true, 2});
+  objective_value const free =
+      search.justify(search.passes().orders, {{4, 50}, {4, 50}, {4, 50}, true, 2});
   HOLDS(search.spent() <= 8 * size && search.spent() >= 6 * size);
   HOLDS(search.judge(search.best()) == (free < least ? free : least));
   return true;
@@ -60,8 +61,8 @@ BOTH_TIMES("justifying gives the best that was met, and costs its passes", test_
 
 constexpr bool test_hopeless() {
   schedule const s = uneven(3, 4);
-  improver<> search(s, 3, {.passes = 10'000});
-  score const first = search.justify(search.passes().orders, {}, 0);
+  justifier<> search(s, 3, {.passes = 10'000});
+  objective_value const first = search.justify(search.passes().orders, {}, 0);
   HOLDS(search.spent() == search.size());  // dispatched once
   HOLDS(search.found() && first == search.judge(search.best())
         && first == search.judge(search.reached()));
@@ -73,10 +74,10 @@ BOTH_TIMES("what begins without hope is not justified", test_hopeless)
 
 constexpr bool test_is_stuck() {
   schedule const s = catalog::gpipe(devices{2}, micro_batches{3}) | repeat(micro_batches{3}) | squeeze();
-  improver<> search(s, 1, {.passes = 1000});
-  HOLDS(search.justify(search.passes().orders, {}) == score{});  // it holds three
+  justifier<> search(s, 1, {.passes = 1000});
+  HOLDS(search.justify(search.passes().orders, {}) == objective_value{});  // it holds three
   HOLDS(!search.found() && search.spent() == 12);
-  HOLDS(search.justify(search.passes().orders, {{8}, {}, {}}) < score{});
+  HOLDS(search.justify(search.passes().orders, {{8}, {}, {}}) < objective_value{});
   HOLDS(search.found() && is_within(search.result(), 1));
   return true;
 }
@@ -85,24 +86,24 @@ BOTH_TIMES("a plan that gets stuck leaves nothing", test_is_stuck)
 // Two schedules: the span of one is shorter, the makespan of the other.
 constexpr bool test_objectives() {
   schedule const s = one_f_one_b(2, 2);  // 0: F F . B . B B, spans and makespan of 9
-  dispatcher::timeline quick{.orders = {}, .start = {}, .makespan = 10, .span = 9},
+  list_scheduler::timeline quick{.orders = {}, .start = {}, .makespan = 10, .span = 9},
       narrow{.orders = {}, .start = {}, .makespan = 12, .span = 7};
-  auto const judged = [&](objective aim, dispatcher::timeline const& t) {
-    return improver<>(s, 2, {.passes = 1, .aim = aim}).judge(t);
+  auto const judged = [&](objective aim, list_scheduler::timeline const& t) {
+    return justifier<>(s, 2, {.passes = 1, .aim = aim}).judge(t);
   };
-  HOLDS(judged(objective::span, quick) == score{9, 10}
-        && judged(objective::span, narrow) == score{7, 12});
-  HOLDS(judged(objective::makespan, narrow) == score{12, 7});
-  HOLDS(judged(objective::program, quick) == score{10, 9});
-  HOLDS(judged(objective::both, quick) == score{37, 0}
-        && judged(objective::both, narrow) == score{33, 0});
+  HOLDS(judged(objective::span, quick) == objective_value{9, 10}
+        && judged(objective::span, narrow) == objective_value{7, 12});
+  HOLDS(judged(objective::makespan, narrow) == objective_value{12, 7});
+  HOLDS(judged(objective::program, quick) == objective_value{10, 9});
+  HOLDS(judged(objective::both, quick) == objective_value{37, 0}
+        && judged(objective::both, narrow) == objective_value{33, 0});
   return true;
 }
 BOTH_TIMES("what the objectives count", test_objectives)
 
 constexpr bool test_consider() {
   schedule const s = uneven(2, 3), late = shift(s, 5);
-  improver<> search(s, 9, {.passes = 100, .aim = objective::makespan});
+  justifier<> search(s, 9, {.passes = 100, .aim = objective::makespan});
   search.consider(late);
   HOLDS(search.found() && search.spent() == 0 && search.result() == s);  // begins at 0
   HOLDS(search.best().makespan == makespan(s) && search.best().span == span(s));
@@ -117,7 +118,7 @@ BOTH_TIMES("a schedule as it is, unless there is a better one", test_consider)
 
 constexpr bool test_end() {
   schedule const s = uneven(2, 2);
-  improver<> search(s, 9, {.passes = 100, .aim = objective::makespan});
+  justifier<> search(s, 9, {.passes = 100, .aim = objective::makespan});
   HOLDS(!search.is_over());
   search.spend(49);
   HOLDS(!search.is_over(50));
@@ -125,24 +126,24 @@ constexpr bool test_end() {
   HOLDS(search.is_over(50) && !search.is_over());
   search.spend(50);
   HOLDS(search.is_over());
-  improver<> reaching(s, 9, {.passes = 100, .aim = objective::makespan, .goal = makespan(s)});
+  justifier<> reaching(s, 9, {.passes = 100, .aim = objective::makespan, .goal = makespan(s)});
   HOLDS(!reaching.is_over());
   reaching.consider(s);
   HOLDS(reaching.is_over());
   return true;
 }
-BOTH_TIMES("over when the effort is spent or the goal reached", test_end)
+BOTH_TIMES("over when the budget is spent or the goal reached", test_end)
 
 TEST_CASE("a watch sees the best and what was spent, and ends the search") {
   std::vector<std::int64_t> seen;
   schedule const s = uneven(3, 5);
-  auto const watch = [&seen](dispatcher::timeline const&, std::int64_t spent) {
+  auto const watch = [&seen](list_scheduler::timeline const&, std::int64_t spent) {
     seen.push_back(spent);
     return spent < 1'000;
   };
-  improver search(s, 3, {.passes = 1'000'000}, watch);
+  justifier search(s, 3, {.passes = 1'000'000}, watch);
   search.consider(s);
-  shake(search);
+  iterated_local_search(search);
   CHECK(search.spent() >= 1'000);
   CHECK(search.spent() < 1'000 + 9 * search.size());
   CHECK(std::is_sorted(seen.begin(), seen.end()));
@@ -155,20 +156,20 @@ TEST_CASE("never worse than what was considered, within the limit, the same for 
     for (int p : {2, 3, 4})
       for (std::uint64_t seed : {1U, 2U}) {
         schedule const s = uneven(p, 7);
-        effort const e{.passes = 30'000, .seed = seed, .aim = aim};
-        improver<> search(s, p, e), again(s, p, e),
+        search_budget const e{.passes = 30'000, .seed = seed, .aim = aim};
+        justifier<> search(s, p, e), again(s, p, e),
             next(s, p, {.passes = 30'000, .seed = 9, .aim = aim});
-        for (improver<>* i : {&search, &again, &next}) i->consider(s);
-        score before = search.judge(search.best());
-        score const first = before;
+        for (justifier<>* i : {&search, &again, &next}) i->consider(s);
+        objective_value before = search.judge(search.best());
+        objective_value const first = before;
         while (!search.is_over()) {
-          style const how = any_style(search, 2);
-          score const got = search.justify(search.best().orders, how);
-          score const now = search.judge(search.best());
+          justification_options const how = any_justification(search, 2);
+          objective_value const got = search.justify(search.best().orders, how);
+          objective_value const now = search.judge(search.best());
           CHECK(now == (got < before ? got : before));
           before = now;
-          again.justify(again.best().orders, any_style(again, 2));
-          next.justify(next.best().orders, any_style(next, 2));
+          again.justify(again.best().orders, any_justification(again, 2));
+          next.justify(next.best().orders, any_justification(next, 2));
         }
         better += before < first ? 1 : 0;
         other += search.result() != next.result() ? 1 : 0;

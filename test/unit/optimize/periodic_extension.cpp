@@ -28,9 +28,9 @@ constexpr result_table<tick> starting_at(std::vector<tick> const& forward) {
   return start;
 }
 
-constexpr std::vector<tick> stretched_to(std::vector<tick> const& forward, stretch s) {
+constexpr std::vector<tick> extended_to(std::vector<tick> const& forward, extension_window s) {
   s.known = static_cast<int>(forward.size());
-  stretched const longer(starting_at(forward), {{F, 0, 0}}, s);
+  extended_starts const longer(starting_at(forward), {{F, 0, 0}}, s);
   std::vector<pass> what;
   for (int i = 0; i < s.wanted; ++i) what.push_back({F, 0, i});
   return starts_of(longer, what);
@@ -40,16 +40,16 @@ constexpr bool test_stretched() {
   using ticks = std::vector<tick>;
   ticks const known{0, 1, 10, 14, 20, 50, 60};
   // 10 and 14 again and again, 10 apart, and then what followed.
-  HOLDS(stretched_to(known, {.known = 7, .wanted = 11, .like = 2, .count = 2, .begin = 2, .end = 8})
+  HOLDS(extended_to(known, {.known = 7, .wanted = 11, .like = 2, .count = 2, .begin = 2, .end = 8})
         == ticks{0, 1, 10, 14, 20, 24, 30, 34, 40, 70, 80});
   // To the end, from later on, and so much later.
-  HOLDS(stretched_to(known, {.known = 7, .wanted = 7, .like = 2, .count = 2, .begin = 5, .end = 7})
+  HOLDS(extended_to(known, {.known = 7, .wanted = 7, .like = 2, .count = 2, .begin = 5, .end = 7})
         == ticks{0, 1, 10, 14, 20, 50, 56});
   // Before where it comes from.
-  HOLDS(stretched_to(known, {.known = 7, .wanted = 7, .like = 4, .count = 1, .begin = 0, .end = 4})
+  HOLDS(extended_to(known, {.known = 7, .wanted = 7, .like = 4, .count = 1, .begin = 0, .end = 4})
         == ticks{0, 30, 60, 90, 120, 150, 160});
   // Nothing.
-  HOLDS(stretched_to(known, {.known = 7, .wanted = 7, .like = 1, .count = 3, .begin = 3, .end = 3})
+  HOLDS(extended_to(known, {.known = 7, .wanted = 7, .like = 1, .count = 3, .begin = 3, .end = 3})
         == known);
   return true;
 }
@@ -61,25 +61,26 @@ constexpr bool test_slowest() {
     start.at(i, 0, result::activation) = 3 * i;
     start.at(i, 1, result::activation) = 10 + 5 * i;
   }
-  stretch const s{.known = 3, .wanted = 5, .like = 0, .count = 1, .begin = 0, .end = 3};
-  stretched const both(start, {{F, 0, 0}, {F, 1, 0}}, s);
+  extension_window const s{.known = 3, .wanted = 5, .like = 0, .count = 1, .begin = 0, .end = 3};
+  extended_starts const both(start, {{F, 0, 0}, {F, 1, 0}}, s);
   HOLDS(both.period() == 5 && both.of({F, 0, 2}) == 10 && both.of({F, 1, 2}) == 20);
   HOLDS(both.of({F, 0, 3}) == 15 && both.of({F, 0, 4}) == 18);
   HOLDS(both.of({F, 1, 3}) == 27 && both.of({F, 1, 4}) == 32);  // as much later, though it need not be
-  HOLDS(stretched(start, {{F, 0, 0}}, s).period() == 3);
+  HOLDS(extended_starts(start, {{F, 0, 0}}, s).period() == 3);
   return true;
 }
 BOTH_TIMES("the slowest pass sets the period", test_slowest)
 
 constexpr bool test_itself() {
   schedule const s = one_f_one_b(2, 8);
-  dispatcher d(s, 2);
-  dispatcher::timeline t;
+  list_scheduler d(s, 2);
+  list_scheduler::timeline t;
   HOLDS(d.run(d.passes().orders, {}, {}, t));
   std::vector<pass> const& what = d.passes().what;
   // 1F1B repeats every micro-batch: the same is found wherever one looks, until the last.
-  stretch const again{.known = 8, .wanted = 8, .like = 2, .count = 1, .begin = 3, .end = 6};
-  HOLDS(starts_of(stretched(starts_of(t, what, s), {{F, 0, 0}, {B, 1, 0}}, again), what) == t.start);
+  extension_window const again{.known = 8, .wanted = 8, .like = 2, .count = 1, .begin = 3, .end = 6};
+  HOLDS(starts_of(extended_starts(start_table(t, what, s), {{F, 0, 0}, {B, 1, 0}}, again), what)
+        == t.start);
   return true;
 }
 BOTH_TIMES("what is periodic stays as it is", test_itself)

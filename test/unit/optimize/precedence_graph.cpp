@@ -10,7 +10,7 @@ using namespace shapes;
 
 namespace {
 
-constexpr std::vector<int> listed(pass_network::lists const& lists, std::size_t x) {
+constexpr std::vector<int> listed(precedence_graph::lists const& lists, std::size_t x) {
   std::vector<int> found;
   for (std::size_t i = lists.at[x]; i < lists.at[x + 1]; ++i) found.push_back(lists.all[i]);
   std::sort(found.begin(), found.end());
@@ -20,8 +20,8 @@ constexpr std::vector<int> listed(pass_network::lists const& lists, std::size_t 
 constexpr bool test_passes_by_number() {
   schedule const s = catalog::zb_h1(devices{2}) | repeat(micro_batches{1})
                      | retime(costs(std::vector<stage_cost>{{2, 3, 4}, {5, 6, 7}}, 1));
-  pass_network const net(s, {{90}, {10, 20}, {3, 20}});
-  HOLDS(net.orders == pass_network::plan{{0, 1, 2}, {3, 4, 5}});
+  precedence_graph const net(s, {{90}, {10, 20}, {3, 20}});
+  HOLDS(net.orders == precedence_graph::plan{{0, 1, 2}, {3, 4, 5}});
   HOLDS(net.what == std::vector<pass>{{F, 0, 0}, {I, 0, 0}, {W, 0, 0}, {F, 1, 0}, {I, 1, 0}, {W, 1, 0}});
   HOLDS(net.device == std::vector<int>{0, 0, 0, 1, 1, 1});
   HOLDS(net.length == std::vector<tick>{2, 3, 4, 5, 6, 7});
@@ -38,7 +38,7 @@ BOTH_TIMES("passes by number, what they need and feed", test_passes_by_number)
 
 constexpr bool test_pass_streams() {
   schedule const s = catalog::v_half(devices{2}) | repeat(micro_batches{3}) | squeeze();
-  pass_network const net(s, 9);
+  precedence_graph const net(s, 9);
   for (std::size_t x = 0; x < net.what.size(); ++x)
     for (std::size_t y = 0; y < net.what.size(); ++y) {
       if (net.device[x] != net.device[y]) continue;
@@ -52,11 +52,11 @@ BOTH_TIMES("a stream is a stage and a kind", test_pass_streams)
 
 constexpr bool test_planned_like() {
   schedule const s = catalog::zb_h1(devices{2}) | repeat(micro_batches{3}) | squeeze();
-  pass_network const net(s, 9);
+  precedence_graph const net(s, 9);
   HOLDS(net.planned_like(s) == net.orders);
   schedule turned = s;
   std::reverse(turned.order[1].begin(), turned.order[1].end());
-  pass_network::plan expected = net.orders;
+  precedence_graph::plan expected = net.orders;
   std::reverse(expected[1].begin(), expected[1].end());
   HOLDS(net.planned_like(turned) == expected);
   return true;
@@ -65,19 +65,19 @@ BOTH_TIMES("the orders of another schedule", test_planned_like)
 
 TEST_CASE("inference takes no memory for long") {
   schedule const s = catalog::find("inference")->make({devices{3}, micro_batches{4}});
-  pass_network const net(s, 1);
+  precedence_graph const net(s, 1);
   CHECK(net.memory == std::vector<std::int64_t>(12, 0));
 }
 
 TEST_CASE("what is no network, and what is no plan of it") {
-  CHECK_BREAKS(every_pass_is_known, pass_network(with_work(one_f_one_b(2, 2)), 9));
+  CHECK_BREAKS(every_pass_is_known, precedence_graph(with_work(one_f_one_b(2, 2)), 9));
   schedule far = one_f_one_b(2, 2);
   far.order[0][0].what.micro_batch = 2;
-  CHECK_BREAKS(every_pass_is_known, pass_network(far, 9));
+  CHECK_BREAKS(every_pass_is_known, precedence_graph(far, 9));
   CHECK_BREAKS(overlapped_passes_are_a_pair,
-               pass_network(catalog::find("dualpipev")->make({devices{2}, micro_batches{4}}), 9));
+               precedence_graph(catalog::find("dualpipev")->make({devices{2}, micro_batches{4}}), 9));
 
-  pass_network const net(one_f_one_b(2, 3), 9);
+  precedence_graph const net(one_f_one_b(2, 3), 9);
   for (schedule const& other : {one_f_one_b(2, 2), one_f_one_b(2, 4), one_f_one_b(3, 3)})
     CHECK_BREAKS(tables_agree, net.planned_like(other));
   CHECK_BREAKS(every_pass_is_known, net.planned_like(split_backward(one_f_one_b(2, 3))));

@@ -17,12 +17,12 @@ namespace {
 constexpr bool test_extension() {
   // 1F1B with fused backwards and no transfers: what p more micro-batches take does not change.
   schedule const s = one_f_one_b(2, 12);
-  effort const e{.passes = 100'000, .aim = objective::makespan};
-  improver<> search(s, 2, e);
-  by_extension extended(search, 2, e);
+  search_budget const e{.passes = 100'000, .aim = objective::makespan};
+  justifier<> search(s, 2, e);
+  surrogate estimate(search, 2, e);
   std::int64_t const size_of_three = 2 * 2 * 6;
-  kernel k{{continuous_block(1, 3)}, style{}};  // g++ 12 evaluates no const one
-  score const got = extended(k);
+  candidate k{{delay_block(1, 3)}, justification_options{}};  // g++ 12 evaluates no const one
+  objective_value const got = estimate(k);
   HOLDS(got.first == makespan(s));
   HOLDS(search.spent() == 3 * size_of_three && !search.found());
   at_full_size evaluate(search);
@@ -31,27 +31,27 @@ constexpr bool test_extension() {
 }
 BOTH_TIMES("what is periodic needs not be made at full size", test_extension)
 
-TEST_CASE("extended, it is as long as expected") {
+TEST_CASE("estimate, it is as long as expected") {
   schedule const s = one_f_one_b(2, 12);
-  effort const e{.passes = 100'000, .aim = objective::makespan};
-  improver<> search(s, 2, e);
-  by_extension extended(search, 2, e);
-  extended.extend({{continuous_block(1, 3)}, style{}});
+  search_budget const e{.passes = 100'000, .aim = objective::makespan};
+  justifier<> search(s, 2, e);
+  surrogate estimate(search, 2, e);
+  estimate.extend({{delay_block(1, 3)}, justification_options{}});
   REQUIRE(search.found());
   CHECK(search.judge(search.best()).first == makespan(s));
   CHECK(check(search.result()).ok());
 }
 
 // Whether what was expected of the best block comes true up to `allowed` percent, within the limit.
-void climbs(schedule const& s, int limit, tick allowed) {
-  effort const e{.passes = 400'000, .aim = objective::span};
-  improver<> search(s, limit, e);
-  by_extension extended(search, limit, e);
-  std::vector<kernel> tops;
-  climb(search, limit, extended, 30, tops);
+void hill_climbs(schedule const& s, int limit, tick allowed) {
+  search_budget const e{.passes = 400'000, .aim = objective::span};
+  justifier<> search(s, limit, e);
+  surrogate estimate(search, limit, e);
+  std::vector<candidate> tops;
+  hill_climb(search, limit, estimate, 30, tops);
   REQUIRE(!tops.empty());
-  CHECK(!search.found());  // for little effort each: none is made at full size
-  extended.extend(tops[0]);
+  CHECK(!search.found());  // for a small budget each: none is made at full size
+  estimate.extend(tops[0]);
   REQUIRE(search.found());
   CHECK(check(search.result()).ok());
   CHECK(is_within(search.result(), limit));
@@ -59,12 +59,12 @@ void climbs(schedule const& s, int limit, tick allowed) {
   CHECK(100 * std::abs(reached - tops[0].reached.first) < allowed * reached);
 }
 
-TEST_CASE("a longer schedule climbs by extension") { climbs(uneven_v(2, 40, 1), 4, 2); }
+TEST_CASE("a longer schedule climbs by the surrogate") { hill_climbs(uneven_v(2, 40, 1), 4, 2); }
 
-// Stretched by whole sequences: their chunks still go back in reverse.
-TEST_CASE("sequences in chunks climb by extension, too") {
-  climbs(one_after_another(linear(devices{3}), micro_batches{20}, costs(stage_cost{5, 7, 4}, 1), 2), 6,
-         5);
+// Extended by whole sequences: their chunks still go back in reverse.
+TEST_CASE("sequences in chunks climb by the surrogate, too") {
+  hill_climbs(one_after_another(linear(devices{3}), micro_batches{20}, costs(stage_cost{5, 7, 4}, 1), 2),
+              6, 5);
 }
 
 }  // namespace

@@ -98,4 +98,16 @@ TEST_CASE("one device, one micro-batch, many of both") {
   CHECK(makespan(one_f_one_b(32, 500)) == 3 * (500 + 31));
 }
 
+constexpr bool test_pipes() {
+  block const b = catalog::one_f_one_b(devices{2});
+  auto const squeezed = repeat(micro_batches{3}) | squeeze();  // an operation of its own
+  HOLDS((b | squeezed) == squeeze(repeat(b, micro_batches{3})));
+  schedule s = repeat(b, micro_batches{3});
+  timed_pass const* const passes = s.order[0].data();
+  schedule const t = std::move(s) | squeeze() | retime({});
+  HOLDS(t.order[0].data() == passes && t == (b | squeezed));  // moved, not copied
+  return true;
+}
+BOTH_TIMES("a schedule is moved through pipes that compose", test_pipes)
+
 }  // namespace

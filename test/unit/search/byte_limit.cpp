@@ -16,12 +16,12 @@ constexpr bool test_limit_in_bytes() {
   HOLDS(resident_bytes(v, alike, 0) == 70 && resident_bytes(v, alike, 1) == 70);
   HOLDS(limit_in_bytes(v, alike, {100}) == memory_limit({30, 30}, {7}, {3}));
   HOLDS(limit_in_bytes(v, alike, {100, 84}) == memory_limit({30, 14}, {7}, {3}));
-  HOLDS(is_feasible(v, limit_in_bytes(v, alike, {100, 84})).ok());
+  HOLDS(check_feasible(v, limit_in_bytes(v, alike, {100, 84})).ok());
 
   // What is resident leaves too little, or is too large by itself.
-  diagnosis const d = is_feasible(v, limit_in_bytes(v, alike, {100, 83}));
+  diagnosis const d = check_feasible(v, limit_in_bytes(v, alike, {100, 83}));
   HOLDS(d.first.device == 1 && d.number == 14 && d.given == 13);
-  HOLDS(is_feasible(v, limit_in_bytes(v, alike, {60})).given == -10);
+  HOLDS(check_feasible(v, limit_in_bytes(v, alike, {60})).given == -10);
 
   std::vector<stage_memory> each(4, {.resident = 35, .stash = 7});
   each[3] = {.resident = 135, .stash = 9, .left = 0};  // a vocabulary on device 0

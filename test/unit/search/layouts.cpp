@@ -85,7 +85,7 @@ constexpr bool test_hopeless_layouts() {
 BOTH_TIMES("what its bound says cannot win gets no more", test_hopeless_layouts)
 
 constexpr bool test_bubble() {
-  schedule s = squeeze(recompute(one_f_one_b(1, 4), {0}));
+  schedule s = recompute(one_f_one_b(1, 4), {0});
   searched_layout found{.choice = some_layout(1), .result = {.best = s, .reached = 16}};
   HOLDS(makespan(s) == 16 && found.bubble() == 0.25 && found.bubble_within(24) == 0.5);
   HOLDS(found.bubble_within(0) == 0);
@@ -96,7 +96,7 @@ BOTH_TIMES("what is recomputed is not the model's own work", test_bubble)
 // Half of 1F1B's memory: who may recompute and cut is no longer than who may not.
 TEST_CASE("a model's best layout") {
   model_share const model{devices{4}, micro_batches{8}, {20, 26, 14}, 1};
-  effort const e{.passes = 2'000'000, .aim = objective::span};
+  search_budget const e{.passes = 2'000'000, .aim = objective::span};
   auto const plain = search_layouts(layouts_for(model, 50), e);
   auto const varied = search_layouts(layouts_for(model, 50, {6, 2}), e);
   CHECK(plain.size() == 5);

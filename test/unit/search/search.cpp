@@ -31,19 +31,19 @@ BOTH_TIMES("the bound of an objective", test_bound_of)
 TEST_CASE("a bound in whatever memory counts") {
   search_problem problem = on_v_with(2, 3, 3);
   workload w{.where = problem.where, .micro_batch_count = 3, .cost = problem.cost, .limits = {3}};
-  CHECK(lower_bound(problem) == lower_bound(w));
+  CHECK(problem_bound(problem) == workload_bound(w));
   problem.limit.of_device = {3, std::numeric_limits<std::int64_t>::max()};
   w.limits = {3, workload::no_limit};
-  CHECK(lower_bound(problem) == lower_bound(w));
+  CHECK(problem_bound(problem) == workload_bound(w));
   problem.limit = {{15}, {4}, {4}};  // bytes, of which some are too few for another activation
   w.limits = {3};
-  CHECK(lower_bound(problem) == lower_bound(w));
+  CHECK(problem_bound(problem) == workload_bound(w));
   problem.limit = {{15}, {4}, {1}};  // given back early
   w.given_back_by = pass_kind::backward_input;
-  CHECK(lower_bound(problem) == lower_bound(w));
+  CHECK(problem_bound(problem) == workload_bound(w));
   problem.limit = {{15}, {4, 9, 7, 4}, {1}};  // as many as of the smallest on the device
   w.limits = {3, 2};
-  CHECK(lower_bound(problem) == lower_bound(w));
+  CHECK(problem_bound(problem) == workload_bound(w));
 }
 
 TEST_CASE("a bound where stages recompute") {
@@ -53,13 +53,13 @@ TEST_CASE("a bound where stages recompute") {
              .cost = problem.cost,
              .limits = {10, 2},
              .recomputed = {0}};
-  bound const b = lower_bound(problem), kept = lower_bound(w);
+  bound const b = problem_bound(problem), kept = workload_bound(w);
   w.limits = {2, 2};
   w.taken_by = pass_kind::recompute;
-  bound const taken = lower_bound(w);
+  bound const taken = workload_bound(w);
   CHECK(b.span == std::max(kept.span, taken.span));
   CHECK(b.makespan == std::max(kept.makespan, taken.makespan));
-  CHECK(b.span > lower_bound(on_v_with(2, 6, 2 * 6)).span);  // there is more to do
+  CHECK(b.span > problem_bound(on_v_with(2, 6, 2 * 6)).span);  // there is more to do
 }
 
 constexpr bool test_refused() {
@@ -74,7 +74,7 @@ constexpr bool test_refused() {
 }
 BOTH_TIMES("problems without a solution", test_refused)
 
-// While compiling: with what the catalog has, and a little effort.
+// While compiling: with what the catalog has, and a small budget.
 constexpr bool test_tiny_search() {
   search_problem problem{.where = linear(devices{2}),  // g++ 12 evaluates no const one
                          .m = micro_batches{2},
@@ -93,7 +93,7 @@ static_assert(test_tiny_search());
 TEST_CASE("each objective: what it counts is reached, within the limit, not below the bound, again") {
   search_problem const problem = on_v_with(4, 8, 6);
   for (objective aim : {objective::span, objective::makespan, objective::both, objective::program}) {
-    effort const e{.passes = 200'000, .aim = aim};
+    search_budget const e{.passes = 200'000, .aim = aim};
     search_result const r = search(problem, e);
     CAPTURE(static_cast<int>(aim));
     CHECK(check(r.best).ok());
@@ -119,9 +119,9 @@ TEST_CASE("each objective: what it counts is reached, within the limit, not belo
 TEST_CASE("one start serves several searches") {
   search_problem const problem = on_v_with(3, 6, 4);
   search_start const start(problem);
-  CHECK(start.least == lower_bound(problem));
+  CHECK(start.least == problem_bound(problem));
   for (std::uint64_t seed : {1U, 2U}) {
-    effort const e{.passes = 20'000, .seed = seed};
+    search_budget const e{.passes = 20'000, .seed = seed};
     search_result const a = search(problem, e), b = search(problem, start, e);
     CHECK(a.best == b.best);
     CHECK(a.passes == b.passes);
@@ -135,7 +135,7 @@ TEST_CASE("a search ends at the bound") {
   CHECK(r.passes < 30'000'000);
 }
 
-TEST_CASE("without effort: the best that is published, or one after the other") {
+TEST_CASE("without a budget: the best that is published, or one after the other") {
   search_problem const problem = on_v_with(4, 8, 8);
   search_result const r = search(problem, {.aim = objective::makespan});
   for (published_schedule const& known : published_on(problem.where, problem.m, problem.cost))
@@ -186,9 +186,9 @@ TEST_CASE("what is recomputed is held for less time") {
                          .m = micro_batches{12},
                          .cost = costs(stage_cost{10, 13, 7}, 1),
                          .limit = {{20}, {10}, {10}}};
-  effort const e{.passes = 200'000, .aim = objective::span};
+  search_budget const e{.passes = 200'000, .aim = objective::span};
   search_result const none = search(problem, e);
-  problem.limit = keeping(problem.limit, 4, {0, 1}, 1);
+  problem.limit = keeping(problem.limit, 4, {0, 1}, {1});
   search_result const some = search(problem, e);
   CHECK(check(some.best).ok());
   CHECK(is_within(some.best, problem.limit));
@@ -209,7 +209,7 @@ TEST_CASE("sequences in chunks fit where whole ones do not") {
               .cost = costs(stage_cost{5, 7, 4}, 2),
               .limit = 7,
               .sequence_chunks = 4};
-  effort const e{.passes = 300'000, .aim = objective::span};
+  search_budget const e{.passes = 300'000, .aim = objective::span};
   search_result const one = search(whole, e), four = search(chunked, e);
   CHECK(check(four.best).ok());
   CHECK(four.best.micro_batch_count() == 32);
@@ -234,7 +234,7 @@ TEST_CASE("a device without stages needs no memory") {
 
 TEST_CASE("a watch ends the search") {
   std::int64_t last = 0;
-  auto const watch = [&last](dispatcher::timeline const& best, std::int64_t spent) {
+  auto const watch = [&last](list_scheduler::timeline const& best, std::int64_t spent) {
     CHECK(best.makespan > 0);
     last = spent;
     return spent < 20'000;

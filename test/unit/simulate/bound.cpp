@@ -32,23 +32,23 @@ TEST_CASE("links faster and slower than the schedule was made for") {
   program const p = lower(s);
   for (tick latency : {0, 1, 4}) {
     simulation_options o{.cost = s.cost, .inside = {.latency = latency}, .latency_holds_lane = false};
-    CHECK(lower_bound(s, p, o)->makespan <= time_program(p, o).makespan);
-    CHECK(lower_bound(s, p, o)->makespan >= 21 + 4 * latency);  // down the devices and up again
+    CHECK(program_bound(s, p, o)->makespan <= time_program(p, o).makespan);
+    CHECK(program_bound(s, p, o)->makespan >= 21 + 4 * latency);  // down the devices and up again
     o.between = {.latency = 9};
     o.node_size = 1;  // all links are slow ones now
-    CHECK(lower_bound(s, p, o)->makespan >= 21 + 4 * 9);
-    CHECK(lower_bound(s, p, o)->makespan <= time_program(p, o).makespan);
+    CHECK(program_bound(s, p, o)->makespan >= 21 + 4 * 9);
+    CHECK(program_bound(s, p, o)->makespan <= time_program(p, o).makespan);
   }
   simulation_options const free{.cost = s.cost};
-  CHECK(lower_bound(s, p, free)->makespan == time_program(p, free).makespan);
+  CHECK(program_bound(s, p, free)->makespan == time_program(p, free).makespan);
 }
 
 TEST_CASE("no bound for several routes and for times too long") {
   schedule const both = two_ways(2) | repeat(micro_batches{2}) | squeeze();
-  CHECK_FALSE(lower_bound(both, lower(both), simulation_options{.cost = both.cost}).has_value());
+  CHECK_FALSE(program_bound(both, lower(both), simulation_options{.cost = both.cost}).has_value());
   schedule const s = one_f_one_b(2, 2);
   simulation_options const slow{.cost = s.cost, .inside = {.latency = max_tick / 2}};
-  CHECK_FALSE(lower_bound(s, lower(s), slow).has_value());
+  CHECK_FALSE(program_bound(s, lower(s), slow).has_value());
 }
 
 }  // namespace

@@ -42,14 +42,14 @@ BOTH_TIMES("the same model for stages of any size", test_same_model)
 // In the same ticks, although the schedule's own are smaller: two stages a device.
 TEST_CASE("bounds of what is compared") {
   comparison const half = compared("v-half", 4, 8, costs(stage_cost{10, 13, 7}, 1));
-  std::optional<compared_bound> const b = lower_bound(half);
+  std::optional<compared_bound> const b = comparison_bound(half);
   REQUIRE(b.has_value());
   // Six activations; a transfer is two of its ticks.
   CHECK(2 * b->span == v_shape_bound({devices{4}, micro_batches{8}, {10, 13, 7}, 2, 6}));
   CHECK(b->makespan <= half.makespan);
   comparison const one = compared("1f1b", 4, 8);
-  CHECK(lower_bound(one)->makespan == one.makespan);
-  CHECK(!lower_bound(compared("chimera", 4, 8)).has_value());
+  CHECK(comparison_bound(one)->makespan == one.makespan);
+  CHECK(!comparison_bound(compared("chimera", 4, 8)).has_value());
 }
 
 TEST_CASE("transfers that take time are exposed") {

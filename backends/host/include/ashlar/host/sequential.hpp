@@ -56,7 +56,7 @@ class sequential {
           moved = advance(d, next[static_cast<std::size_t>(d)]) || moved;
       }
     }
-    if (!program_->trains) return;
+    if (program_->mode == execution_mode::inference) return;
     gradients_.resize(static_cast<std::size_t>(groups().count()));
     for (int group = 0; group < groups().count(); ++group) reduce(group);
     take_steps();

@@ -14,9 +14,10 @@
 namespace test {
 
 // The workers of a program's ranks.
-class team {
+class data_parallel_ranks {
  public:
-  explicit team(ashlar::program const& p) : sharded_(p.sharding != ashlar::sharding_level::none) {
+  explicit data_parallel_ranks(ashlar::program const& p)
+      : sharded_(p.sharding != ashlar::sharding_level::none) {
     for (int rank = 0; rank < p.data_ranks; ++rank)
       all_.push_back(std::make_unique<sharded_network>(p.stage_count(), p.micro_batch_count(), rank,
                                                        p.data_ranks, sharded_));

@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-namespace every_order {
+namespace exhaustive_search {
 
 using namespace ashlar;
 
@@ -40,7 +40,7 @@ class search {
         forwards.push_back(static_cast<int>(jobs_.size()));
         add({pass_kind::forward, s, m}, needs);
       }
-    for (int turn = 0; w.trains && turn < w.micro_batch_count; ++turn)
+    for (int turn = 0; w.mode == execution_mode::training && turn < w.micro_batch_count; ++turn)
       for (int s = S; s-- > 0;) {
         int const m = in_turn(turn);
         std::vector<int> needs{at(forwards, s, m)};
@@ -61,14 +61,14 @@ class search {
   }
 
   // The shortest there is, or the first found that is no longer than `enough`. After more than
-  // `patience` steps: -1.
-  tick least(aim what, tick enough, std::int64_t patience) {
+  // `most_steps` steps: -1.
+  tick least(aim what, tick enough, std::int64_t most_steps) {
     aim_ = what;
     enough_ = enough;
-    patience_ = patience;
+    steps_left_ = most_steps;
     best_ = std::numeric_limits<tick>::max();
     append(0, 0, 0);
-    return patience_ < 0 ? -1 : best_;
+    return steps_left_ < 0 ? -1 : best_;
   }
 
  private:
@@ -100,7 +100,7 @@ class search {
                                                                                 : pass_kind::forward);
   }
   bool gives_back(pass what) const {
-    return !w_.trains || what.kind == pass_kind::backward
+    return w_.mode == execution_mode::inference || what.kind == pass_kind::backward
            || (w_.splits_backward && what.kind == w_.given_back_by);
   }
 
@@ -119,7 +119,7 @@ class search {
 
   // Orders are built in the order of starts, ties by device, so that each comes up once.
   void append(std::size_t count, tick now, int from_device) {
-    if (--patience_ < 0 || best_ <= enough_) return;
+    if (--steps_left_ < 0 || best_ <= enough_) return;
     if (count == jobs_.size()) {
       best_ = std::min(best_, at_least());
       return;
@@ -205,11 +205,11 @@ class search {
   bool in_order_;
   aim aim_ = aim::span;
   tick enough_ = 0, best_ = 0;
-  std::int64_t patience_ = 0;
+  std::int64_t steps_left_ = 0;
   std::vector<job> jobs_;
   std::vector<tick> left_;  // by device: work that is still to come
   std::vector<int> last_;   // by device: the last job so far
   std::vector<int> held_;
 };
 
-}  // namespace every_order
+}  // namespace exhaustive_search

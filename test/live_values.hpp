@@ -15,9 +15,9 @@
 #include <tuple>
 #include <vector>
 
-class lives {
+class live_values {
  public:
-  explicit lives(ashlar::schedule const& s) : s_(s), alive_(s.order.size()) {
+  explicit live_values(ashlar::schedule const& s) : s_(s), alive_(s.order.size()) {
     for (auto const& order : s.order)
       for (ashlar::timed_pass const& t : order)
         when_[{t.what.micro_batch, t.what.stage, t.what.kind}] = {(t.start + 1) * steps() - 1,
@@ -28,7 +28,8 @@ class lives {
 
   // The largest number of values of a kind that a device holds at one time.
   int most(int device, ashlar::slot_kind kind) const {
-    if (kind == ashlar::slot_kind::weight_gradient) return s_.trains ? stages_on(device) : 0;
+    if (kind == ashlar::slot_kind::weight_gradient)
+      return s_.mode == ashlar::execution_mode::training ? stages_on(device) : 0;
     int most = 0;
     auto const& all = alive_[static_cast<std::size_t>(device)][static_cast<std::size_t>(kind)];
     for (life const& at : all) {
@@ -91,7 +92,7 @@ class lives {
     for (auto const& [device, l] : received)
       alive_[static_cast<std::size_t>(device)][static_cast<std::size_t>(slot_kind::activation)]
           .push_back(l);
-    if (s_.trains)
+    if (s_.mode == ashlar::execution_mode::training)
       add_backward(k, stage);
     else
       add(k, stage, slot_kind::stash, forward.begin, forward.end);
