@@ -65,7 +65,7 @@ constexpr diagnosis sequence_chunks_are_in_order(program const& p, message_index
   return {};
 }
 
-// Every edge between devices carries both its messages.
+// Every edge between devices carries both its messages, and no other edge any.
 constexpr diagnosis transfers_are_complete(program const& p, message_index& index) {
   for (std::size_t i = 0; i < p.instructions.size(); ++i) {
     instruction const& self = p.instructions[i];
@@ -77,6 +77,7 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
     int const route = p.route[static_cast<std::size_t>(self.what.micro_batch)];
     int const source = p.where.device_of(route, self.what.stage),
               target = p.where.device_of(route, self.to);
+    if (source == target) return {.broken = rule::transfers_lead_to_another_device, .first = where};
     if ((sends ? source : target) != where.device || (sends ? target : source) != self.peer)
       return {.broken = sends ? rule::every_send_has_its_receive : rule::every_receive_has_its_send,
               .first = where,

@@ -56,15 +56,18 @@ class rendezvous_machine {
   }
 
   // After a run that got stuck: a circle of instructions each of which waits for the next, the last for
-  // the first.
+  // the first. Linear in instructions and waits.
   constexpr std::vector<site> cycle() {
     std::vector<site> chain;
     int at = none;
     for (int head : head_)
       if (head != none) at = head;
     if (at == none) return chain;
-    for (std::size_t i = 0; i < state_.size(); ++i) at = blocker(at);  // now surely on the circle
-    int const first = at;
+    find_absent();
+    std::vector<char> seen(state_.size(), 0);
+    for (; seen[static_cast<std::size_t>(at)] == 0; at = blocker(at))
+      seen[static_cast<std::size_t>(at)] = 1;
+    int const first = at;  // met again, hence on the circle
     do {
       chain.push_back(index_.at(at));
       at = blocker(at);
@@ -135,8 +138,7 @@ class rendezvous_machine {
     }
     of(i).arrived = true;
     bool const all = at(i).code == opcode::statistics;
-    std::vector<int>& met =
-        all ? meetings_.back() : meetings_[static_cast<std::size_t>(at(i).what.stage)];
+    std::vector<int>& met = meetings_[meeting_of(i)];
     met.push_back(i);
     std::size_t const wanted =
         all ? static_cast<std::size_t>(p_.device_count()) : replicas(p_.where, at(i).what.stage).size();
@@ -160,12 +162,21 @@ class rendezvous_machine {
     if (int const head = head_[lane_of(i)]; head != i) return head;
     if (int const other = unmet_wait(i); other != none) return other;
     if (at(i).code == opcode::send || at(i).code == opcode::receive) return partner(i);
-    for (std::size_t j = 0; j < state_.size(); ++j) {
-      auto const other = static_cast<int>(j);
-      if (at(other).code == at(i).code && at(other).what.stage == at(i).what.stage && !of(other).arrived)
-        return other;
-    }
-    return i;
+    return absent_[meeting_of(i)];
+  }
+
+  // The first instruction that has not come to each meeting.
+  constexpr void find_absent() {
+    absent_.assign(meetings_.size(), none);
+    for (int i = static_cast<int>(state_.size()); i-- > 0;)
+      if ((at(i).code == opcode::reduce || at(i).code == opcode::statistics) && !of(i).arrived)
+        absent_[meeting_of(i)] = i;
+  }
+
+  // Of a reduction, or of statistics.
+  constexpr std::size_t meeting_of(int i) const {
+    return at(i).code == opcode::statistics ? meetings_.size() - 1
+                                            : static_cast<std::size_t>(at(i).what.stage);
   }
 
   program const& p_;
@@ -175,6 +186,7 @@ class rendezvous_machine {
   std::vector<int> head_;                   // by device and lane: the instruction that is up
   std::vector<std::vector<int>> meetings_;  // who has come, to the reduction of each stage and, last, to
                                             // the statistics
+  std::vector<int> absent_;                 // by meeting: the first that has not come
   std::vector<wait_table> waits_;
 };
 

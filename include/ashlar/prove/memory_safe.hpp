@@ -5,9 +5,11 @@
 #include <ashlar/model/dependencies.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/prove/messages.hpp>
+#include <ashlar/prove/well_formed.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace ashlar {
@@ -265,22 +267,31 @@ class slot_walk {
 constexpr diagnosis check_memory_safe(program const& p) { return slot_walk(p).run(); }
 
 // bytes(kind, stage) of each slot, at the largest value that it ever holds, against a budget a device.
-// `number` of the diagnosis is the bytes needed on `first.device`.
+// `number` of the diagnosis is the bytes needed on `first.device`. Says what check_well_formed says
+// about a program that cannot be read, and rule::every_pass_is_known for an unknown stage.
 template <class Bytes>
 constexpr diagnosis check_memory_budget(program const& p, Bytes bytes, std::int64_t budget) {
+  if (diagnosis const d = check_well_formed(p); !d.ok()) return d;
   program_view const view = p.view();
   for (int d = 0; d < p.device_count(); ++d) {
     list_view<slot_kind> const slots = view.slots_of(d);
     std::vector<std::int64_t> size(slots.size(), 0);
-    for (instruction const& i : view.stream(d))
+    list_view<instruction> const stream = view.stream(d);
+    for (std::size_t at = 0; at < stream.size(); ++at) {
+      instruction const& i = stream[at];
+      if (i.code == opcode::statistics) continue;  // of gradients of several stages
+      if (i.what.stage < 0 || i.what.stage >= p.stage_count())
+        return {.broken = rule::every_pass_is_known, .first = site_of(i, d, static_cast<int>(at))};
       for (operand const& o : view.operands_of(i)) {
-        if (i.code == opcode::statistics) continue;  // of gradients of several stages
         auto const slot = static_cast<std::size_t>(o.slot);
         auto const need = static_cast<std::int64_t>(bytes(slots[slot], i.what.stage));
         size[slot] = need > size[slot] ? need : size[slot];
       }
+    }
     std::int64_t sum = 0;
-    for (std::int64_t s : size) sum += s;
+    for (std::int64_t s : size)
+      sum = s > std::numeric_limits<std::int64_t>::max() - sum ? std::numeric_limits<std::int64_t>::max()
+                                                               : sum + s;
     if (sum > budget)
       return {.broken = rule::memory_is_within_budget, .first = {.device = d}, .number = sum};
   }

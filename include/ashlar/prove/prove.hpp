@@ -5,65 +5,11 @@
 #include <ashlar/prove/deadlock_free.hpp>
 #include <ashlar/prove/memory_safe.hpp>
 #include <ashlar/prove/ordered.hpp>
+#include <ashlar/prove/well_formed.hpp>
 
-#include <cstddef>
+#include <vector>
 
 namespace ashlar {
-
-// Instruction `i` of a stream that ends before `end`, run overlapped with the next: a forward and a
-// fused backward, neither of which writes what the other uses.
-constexpr bool overlaps_well(program const& p, int i, int end) {
-  if (i + 1 == end) return false;
-  instruction const &self = p.instructions[static_cast<std::size_t>(i)],
-                    &other = p.instructions[static_cast<std::size_t>(i) + 1];
-  if (self.code != opcode::compute || other.code != opcode::compute || self.lane != other.lane
-      || other.overlaps_next || self.what.kind != pass_kind::forward
-      || other.what.kind != pass_kind::backward)
-    return false;
-  for (operand const& mine : p.view().operands_of(self))
-    for (operand const& theirs : p.view().operands_of(other))
-      if (mine.slot == theirs.slot && (mine.how != access::read || theirs.how != access::read))
-        return false;
-  return true;
-}
-
-// Tables have consistent sizes and every index stays inside: what the levels rely on when they read the
-// program.
-constexpr diagnosis check_well_formed(program const& p) {
-  auto const ends = static_cast<std::size_t>(p.device_count()) + 1;
-  if (p.device_count() < 1 || p.route.empty() || p.data_ranks < 1)
-    return {.broken = rule::counts_are_positive};
-  if (p.graph.count() != p.stage_count() || p.stream_begin.size() != ends || p.slot_begin.size() != ends
-      || p.stream_begin.back() != static_cast<int>(p.instructions.size())
-      || p.slot_begin.back() != static_cast<int>(p.slots.size()))
-    return {.broken = rule::tables_agree};
-  if (diagnosis const d = check_routes(p.graph, p.where, p.route); !d.ok()) return d;
-  // All begins before any is followed: begins that ascend from 0 to the size stay inside.
-  if (p.stream_begin.front() != 0 || p.slot_begin.front() != 0) return {.broken = rule::tables_agree};
-  for (std::size_t at = 0; at + 1 < ends; ++at)
-    if (p.stream_begin[at] > p.stream_begin[at + 1] || p.slot_begin[at] > p.slot_begin[at + 1])
-      return {.broken = rule::tables_agree};
-  for (int d = 0; d < p.device_count(); ++d) {
-    auto const at = static_cast<std::size_t>(d);
-    int const slots = p.slot_begin[at + 1] - p.slot_begin[at];
-    for (int i = p.stream_begin[at]; i < p.stream_begin[at + 1]; ++i) {
-      instruction const& self = p.instructions[static_cast<std::size_t>(i)];
-      site const where = site_of(self, d, i - p.stream_begin[at]);
-      if (self.lane < 0 || self.lane > p.collective_lane() || self.first_operand < 0
-          || self.operand_count < 0
-          || self.first_operand + self.operand_count > static_cast<int>(p.operands.size()))
-        return {.broken = rule::tables_agree, .first = where};
-      for (int o = 0; o < self.operand_count; ++o) {
-        int const slot = p.operands[static_cast<std::size_t>(self.first_operand + o)].slot;
-        if (slot < 0 || slot >= slots)
-          return {.broken = rule::slot_holds_what_is_read, .first = where, .number = slot};
-      }
-      if (self.overlaps_next && !overlaps_well(p, i, p.stream_begin[at + 1]))
-        return {.broken = rule::overlapped_passes_are_a_pair, .first = where};
-    }
-  }
-  return {};
-}
 
 // The first broken rule of the first broken level: complete, ordered, deadlock-free under rendezvous,
 // memory-safe. Linear in instructions and operands.
@@ -79,8 +25,9 @@ constexpr diagnosis check(program const& p) {
 // For a program that is complete but not deadlock-free: the instructions of one circle, each waiting for
 // the next. Empty for a program that has none.
 constexpr std::vector<site> find_wait_cycle(program const& p) {
+  if (!check_well_formed(p).ok()) return {};
   message_index index(p);
-  if (!check_well_formed(p).ok() || !check_complete(p, index).ok()) return {};
+  if (!check_complete(p, index).ok()) return {};
   rendezvous_machine machine(p, index);
   if (machine.run().ok()) return {};
   return machine.cycle();

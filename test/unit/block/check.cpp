@@ -75,6 +75,24 @@ constexpr bool test_passes() {
 }
 BOTH_TIMES("each pass of a block once", test_passes)
 
+// Whatever the fields hold.
+constexpr bool test_any_field() {
+  constexpr tick least = std::numeric_limits<tick>::min(), most = std::numeric_limits<tick>::max();
+  for (tick wrong : {least, -max_tick, max_tick, most}) {
+    block b = good();
+    b.cells[1].offset = wrong;
+    HOLDS(broken(b) == rule::ticks_fit && check(b).first.index == 1);
+    b = good();
+    b.interval = wrong;
+    HOLDS(broken(b) == (wrong < 0 ? rule::counts_are_positive : rule::ticks_fit));
+  }
+  block b = good();
+  b.cells.back().what.kind = static_cast<pass_kind>(6);
+  HOLDS(broken(b) == rule::every_pass_is_known);
+  return true;
+}
+BOTH_TIMES("times and kinds beyond all range", test_any_field)
+
 constexpr bool test_inputs() {
   diagnosis d = check(good() | delay({F, 1, 0}, -1));
   HOLDS(d.broken == rule::no_pass_starts_before_its_input && d.number == 1);

@@ -4,6 +4,7 @@
 #include "shapes.hpp"
 #include "static_check.hpp"
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/prove/prove.hpp>
 
 using namespace shapes;
 using namespace mutate;
@@ -52,6 +53,29 @@ constexpr bool test_computes() {
   return true;
 }
 BOTH_TIMES("every pass once, where it belongs", test_computes)
+
+// Stages 1 and 2 of a V on two devices both live on device 1: what goes from one to the other is not
+// sent, and least of all by half.
+constexpr bool test_transfers_to_oneself() {
+  program const good = catalog::find("dualpipev")->make({devices{2}, micro_batches{4}}) | lower();
+  int const behind = find(good, 1, opcode::compute, {F, 1, 0}) + 1;
+  instruction half{
+      .code = opcode::send, .lane = first_transfer_lane, .what = {F, 1, 0}, .to = 2, .peer = 1};
+  program p = good;
+  insert(p, 1, behind, half);
+  diagnosis d = check(p);
+  HOLDS(d.broken == rule::transfers_lead_to_another_device);
+  HOLDS(d.first.device == 1 && d.first.index == behind && d.first.code == opcode::send);
+  HOLDS(find_wait_cycle(p).empty());
+  half.code = opcode::receive;
+  insert(p, 1, behind + 1, half);
+  HOLDS(check(p).broken == rule::transfers_lead_to_another_device);
+  drop(p, 1, behind);
+  d = check(p);
+  HOLDS(d.broken == rule::transfers_lead_to_another_device && d.first.code == opcode::receive);
+  return true;
+}
+BOTH_TIMES("no transfer to oneself", test_transfers_to_oneself)
 
 constexpr bool test_transfers() {
   program p = whole();

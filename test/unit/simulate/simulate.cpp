@@ -255,6 +255,14 @@ TEST_CASE("what cannot be simulated is refused") {
                simulate(changed(0, opcode::send, f, [](auto& i) { i.peer = 7; }), o));
   CHECK_BREAKS(every_send_has_its_receive,
                simulate(changed(0, opcode::send, f, [](auto& i) { i.peer = 0; }), o));
+  program to_itself = good;  // on lanes of its own even a whole transfer
+  instruction half{.code = opcode::send, .lane = 1, .what = f, .to = 1, .peer = 0};
+  drop(to_itself, 1, find(to_itself, 1, opcode::receive, f));
+  at(to_itself, 0, find(to_itself, 0, opcode::send, f)) = half;
+  half.code = opcode::receive;
+  half.lane = 2;
+  insert(to_itself, 0, 0, half);
+  CHECK_BREAKS(transfers_lead_to_another_device, simulate(to_itself, o));
   CHECK_BREAKS(no_transfer_is_doubled,
                simulate(changed(0, opcode::send, f, [](auto& i) { i.what.micro_batch = 1; }), o));
   CHECK_BREAKS(tables_agree, simulate(changed(0, opcode::send, f, [](auto& i) { i.lane = 99; }), o));
