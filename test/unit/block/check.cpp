@@ -147,4 +147,27 @@ TEST_CASE("long intervals are looked at as short ones are") {
       }
 }
 
+constexpr bool test_long_pairs() {
+  costs c;
+  c.overlapped = max_tick / 12 + 1;
+  HOLDS(check(c, 3, 4).broken == rule::ticks_fit);
+  c.overlapped = max_tick / 12 - 1;
+  HOLDS(check(c, 3, 4).ok());
+  return true;
+}
+BOTH_TIMES("pairs that take too long for ticks", test_long_pairs)
+
+constexpr bool test_routes_of_sequences() {
+  stage_graph const graph = in_sequence_chunks(chain(stages{2}), 2);
+  placement const where = overlay(linear(devices{2}), mirror(linear(devices{2})));
+  HOLDS(check_routes(graph, where, {0, 0, 1, 1}).ok());
+  diagnosis const d = check_routes(graph, where, {0, 0, 1, 0});
+  HOLDS(d.broken == rule::tables_agree && d.number == 0);
+  HOLDS(check_routes(graph, where, {0, 1, 1, 1}).broken == rule::tables_agree);
+  HOLDS(check_routes(graph, where, {0, 0, 1}).broken == rule::micro_batches_fill_blocks);
+  HOLDS(check_routes(in_sequence_chunks(graph, 1), where, {0, 1, 1, 0}).ok());
+  return true;
+}
+BOTH_TIMES("chunks of a sequence take one route", test_routes_of_sequences)
+
 }  // namespace
