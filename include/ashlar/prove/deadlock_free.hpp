@@ -169,7 +169,7 @@ class rendezvous_machine {
   constexpr void find_absent() {
     absent_.assign(meetings_.size(), none);
     for (int i = static_cast<int>(state_.size()); i-- > 0;)
-      if ((at(i).code == opcode::reduce || at(i).code == opcode::statistics) && !of(i).arrived)
+      if ((at(i).code == opcode::all_reduce || at(i).code == opcode::statistics) && !of(i).arrived)
         absent_[meeting_of(i)] = i;
   }
 

@@ -255,4 +255,14 @@ TEST_CASE("what is no schedule has no workload") {
   CHECK(!has_workload(s));
 }
 
+// A stage's own activations count, not only those of its device: without its own step back that its step
+// forth waits for, 118.
+TEST_CASE("each stage of a device waits for memory of its own") {
+  workload const w{.where = placement(devices{2}, {{1, 0, 1}}),
+                   .micro_batch_count = 3,
+                   .cost = costs(std::vector<stage_cost>{{8, 8, 9}, {2, 3, 9}, {1, 6, 7}}, 3),
+                   .limits = {2}};
+  CHECK(lower_bound(w).span == 119);
+}
+
 }  // namespace

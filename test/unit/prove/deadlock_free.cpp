@@ -106,11 +106,11 @@ TEST_CASE("a circle behind many instructions") {
               | lower({.reduction = gradient_reduction::at_end});
   int first = -1, second = -1;
   for (int i = 0; i < length(p, 0); ++i)
-    if (at(p, 0, i).code == opcode::reduce) (first < 0 ? first : second) = i;
+    if (at(p, 0, i).code == opcode::all_reduce) (first < 0 ? first : second) = i;
   exchange(p, 0, first, second);
   std::vector<site> const circle = find_wait_cycle(p);
   CHECK(circle.size() == 4);
-  for (site const& s : circle) CHECK(s.code == opcode::reduce);
+  for (site const& s : circle) CHECK(s.code == opcode::all_reduce);
 }
 
 }  // namespace

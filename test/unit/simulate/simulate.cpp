@@ -303,7 +303,7 @@ TEST_CASE("issue in the stream's order delays no reduction") {
   timeline const in_stream = time_program(p, o);
   bool is_early = false;
   for (std::size_t i = 0; i < p.instructions.size(); ++i) {
-    if (p.instructions[i].code != opcode::reduce) continue;
+    if (p.instructions[i].code != opcode::all_reduce) continue;
     CHECK(in_stream.timed[i].start == by_slots.timed[i].start);
     for (std::size_t j = 0; j < i; ++j)
       is_early = is_early
