@@ -22,9 +22,12 @@ constexpr int length(program const& p, int device) {
 }
 
 // The position of an instruction in its device's stream, -1 if there is none.
-constexpr int find(program& p, int device, opcode code, pass what) {
-  for (int i = 0; i < length(p, device); ++i)
-    if (at(p, device, i).code == code && at(p, device, i).what == what) return i;
+constexpr int find(program const& p, int device, opcode code, pass what) {
+  int const begin = p.stream_begin[static_cast<std::size_t>(device)];
+  for (int i = 0; i < length(p, device); ++i) {
+    instruction const& self = p.instructions[static_cast<std::size_t>(begin + i)];
+    if (self.code == code && self.what == what) return i;
+  }
   return -1;
 }
 

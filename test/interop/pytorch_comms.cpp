@@ -253,3 +253,26 @@ TEST_CASE("what PyTorch cannot run has its reason") {
   REQUIRE(again.value);
   CHECK(pytorch_obstacle(lower(*again.value)).find("0R0") != std::string::npos);
 }
+
+TEST_CASE("a file with communication has no idle slots, asked for or not") {
+  std::string const file = "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n";
+  REQUIRE(read_pytorch_comms(file, {.idle_slots = true}).value);
+  csv_program const read = read_pytorch_comms(replaced(file, "1F0,", "1F0,,"), {.idle_slots = true});
+  CHECK(!read.value);
+  REQUIRE(read.problems.size() == 1);
+  CHECK(read.problems[0].line == 2);
+  CHECK(read.problems[0].column == 14);
+}
+
+TEST_CASE("a send is waited for once") {
+  std::string const file = "0F0,0SEND_F0,0WAIT_SEND_F0,0RECV_B0,0B0" + ends(0)
+                           + "1RECV_F0,1F0,1B0,1SEND_B0,1WAIT_SEND_B0" + ends(1);
+  REQUIRE(read_pytorch_comms(file).value);
+  for (char const* wait : {"0WAIT_SEND_F0", "1WAIT_SEND_B0"}) {
+    csv_program const read = read_pytorch_comms(replaced(file, wait, std::string(wait) + "," + wait));
+    CHECK(!read.value);
+    REQUIRE(read.problems.size() == 1);
+    CHECK(read.problems[0].token == wait);
+    CHECK(read.problems[0].broken == rule::every_start_has_its_wait);
+  }
+}

@@ -166,3 +166,12 @@ TEST_CASE("any change of a byte is read or refused, never worse") {
       if (read.value) CHECK(check(*read.value).ok());
     }
 }
+
+// Would take a minute if every micro-batch were compared with every route.
+TEST_CASE("a file of many lines, each with a micro-batch of its own") {
+  std::string text;
+  for (int k = 0; k < 100'000; ++k) text += "0F" + std::to_string(k) + "\n";
+  csv_schedule const read = read_pytorch_csv(text);
+  REQUIRE(read.value);
+  CHECK(read.value->where.route_count() == 100'000);
+}

@@ -147,6 +147,7 @@ constexpr diagnosis check_inputs(stage_graph const& graph, tick transfer, site c
 constexpr diagnosis check(block const& b) {
   int const stage_count = b.where.stage_count(), group = b.micro_batch_count();
   if (group < 1 || b.interval < 1) return {.broken = rule::counts_are_positive, .number = b.interval};
+  if (b.interval >= max_tick) return {.broken = rule::ticks_fit, .number = b.interval};
   if (b.graph.count() != stage_count) return {.broken = rule::tables_agree, .number = b.graph.count()};
   if (diagnosis const d = check_routes(b.graph, b.where, b.route); !d.ok()) return d;
   if (diagnosis const d = check(b.cost, stage_count, group); !d.ok()) return d;
@@ -155,8 +156,11 @@ constexpr diagnosis check(block const& b) {
   for (std::size_t i = 0; i < b.cells.size(); ++i) {
     pass const what = b.cells[i].what;
     site where{.index = static_cast<int>(i), .what = what};
-    if (what.stage < 0 || what.stage >= stage_count || what.micro_batch < 0 || what.micro_batch >= group)
+    if (what.kind > pass_kind::work || what.stage < 0 || what.stage >= stage_count
+        || what.micro_batch < 0 || what.micro_batch >= group)
       return {.broken = rule::every_pass_is_known, .first = where};
+    if (b.cells[i].offset <= -max_tick || b.cells[i].offset >= max_tick)
+      return {.broken = rule::ticks_fit, .first = where, .number = b.cells[i].offset};
     where.device = b.device_of(what);
     if (diagnosis const d = ends.enter(where, b.cells[i].offset + b.cost.of(what)); !d.ok()) return d;
   }

@@ -12,12 +12,14 @@ namespace ashlar {
 // Ticks that the busiest device works.
 constexpr tick busiest_work(workload const& w) {
   std::vector<tick> work(static_cast<std::size_t>(w.where.device_count()), 0);
+  std::vector<char> const again = w.recomputing();
   tick most = 0;
   for (int stage = 0; stage < w.where.stage_count(); ++stage) {
     stage_cost const& c = w.cost.of_stage(stage);
+    bool const twice = again[static_cast<std::size_t>(stage)] != 0;
     tick once = c.forward;
     if (w.mode == execution_mode::training)
-      once += c.of(pass_kind::backward) + (w.recomputes(stage) ? c.of(pass_kind::recompute) : 0);
+      once += c.of(pass_kind::backward) + (twice ? c.of(pass_kind::recompute) : 0);
     tick& sum = work[static_cast<std::size_t>(w.where.device_of(0, stage))];
     sum += w.micro_batch_count * once;
     most = sum > most ? sum : most;

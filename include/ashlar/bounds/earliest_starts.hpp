@@ -3,6 +3,7 @@
 
 #include <ashlar/bounds/flow.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -30,8 +31,7 @@ class earliest_starts {
   static constexpr int whole = -1;
 
   // Time 0 is the first start on the device `origin`, and other devices may start before; or for
-  // `whole` no pass starts before 0. O(rounds * n) for n passes, times the
-  // chunks of a device.
+  // `whole` no pass starts before 0. O(rounds * n log(chunks of a device)) for n passes.
   constexpr earliest_starts(flow const& f, int origin) : f_(f), origin_(origin) {
     constexpr int rounds = 8;
     auto const K = static_cast<std::size_t>(f.step_count());
@@ -108,26 +108,25 @@ class earliest_starts {
     return t;
   }
 
-  // The starts of all of a device's steps k, or the ends, in ascending order.
+  // The starts of all of a device's steps k, or the ends, in ascending order: the stages' lists, which
+  // ascend, merged in pairs. O(n log(chunks)) for n of them.
   constexpr std::vector<tick> merged(int k, int d, bool ends) const {
-    std::vector<int> const& on = f_.on(d);
-    std::vector<int> next(on.size(), 0);
-    std::vector<tick> all;
-    int const n = f_.count_on(d);
-    all.reserve(static_cast<std::size_t>(n));
-    while (static_cast<int>(all.size()) < n) {
-      std::size_t first = on.size();
-      tick least = 0;
-      for (std::size_t i = 0; i < on.size(); ++i) {
-        if (next[i] == f_.micro_batch_count) continue;
-        tick const t = ends ? end(k, on[i], next[i]) : start(k, on[i], next[i]);
-        if (first == on.size() || t < least) {
-          first = i;
-          least = t;
-        }
+    std::vector<tick> all, next;
+    auto const n = static_cast<std::size_t>(f_.count_on(d));
+    all.reserve(n);
+    for (int stage : f_.on(d))
+      for (int j = 0; j < f_.micro_batch_count; ++j)
+        all.push_back(ends ? end(k, stage, j) : start(k, stage, j));
+    for (auto run = static_cast<std::size_t>(f_.micro_batch_count); run < n; run *= 2) {
+      next.clear();
+      next.reserve(n);
+      for (std::size_t begin = 0; begin < n; begin += 2 * run) {
+        std::size_t const middle = std::min(begin + run, n), last = std::min(middle + run, n);
+        std::size_t a = begin, b = middle;
+        while (a < middle || b < last)
+          next.push_back(b == last || (a < middle && all[a] <= all[b]) ? all[a++] : all[b++]);
       }
-      ++next[first];
-      all.push_back(least);
+      std::swap(all, next);
     }
     return all;
   }

@@ -65,12 +65,15 @@ constexpr flow flow_of(workload const& w) {
   }
   for (int d = 0; d < w.where.device_count(); ++d) f.limit.push_back(w.limit_of(d));
 
+  std::vector<char> const again = w.recomputing();
   auto const add = [&](int direction, pass_kind kind) {
     f.gives = f.step_count();
     f.steps.push_back({.direction = direction, .length = {}});
     for (int stage = 0; stage < w.where.stage_count(); ++stage)
-      f.steps.back().length.push_back(
-          kind == pass_kind::recompute && !w.recomputes(stage) ? 0 : w.cost.of_stage(stage).of(kind));
+      f.steps.back().length.push_back(kind == pass_kind::recompute
+                                              && again[static_cast<std::size_t>(stage)] == 0
+                                          ? 0
+                                          : w.cost.of_stage(stage).of(kind));
   };
   add(+1, pass_kind::forward);
   if (w.mode == execution_mode::inference) return f;

@@ -3,6 +3,7 @@
 
 #include <ashlar/bounds/earliest_starts.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -17,44 +18,51 @@ struct job_list {
 
 // The least time from 0 to the end of the last tail if jobs may be interrupted: always run the job with
 // the longest tail of those there are (Jackson's rule; Carlier, The One-Machine Sequencing Problem,
-// 1982). No schedule of whole jobs is shorter. O(jobs * lists).
+// 1982). No schedule of whole jobs is shorter. O(jobs * log(lists)): of each list only the next job
+// counts, which has come before all others of it and has the longest tail of them.
 constexpr tick one_machine(std::vector<job_list> const& lists) {
   struct progress {
     std::size_t next = 0;
     tick left = 0;  // of the next job
   };
   std::vector<progress> at(lists.size(), progress{});
-  std::size_t open = 0;
+  auto const head = [&](std::size_t i) { return lists[i].head[at[i].next]; };
+  auto const tail = [&](std::size_t i) { return lists[i].tail[at[i].next]; };
+  // Lists whose next job is still to come, the earliest on top; and the others, the longest tail on top.
+  auto const comes_later = [&](std::size_t a, std::size_t b) { return head(a) > head(b); };
+  auto const is_shorter = [&](std::size_t a, std::size_t b) { return tail(a) < tail(b); };
+  std::vector<std::size_t> coming, here;
   for (std::size_t i = 0; i < lists.size(); ++i) {
     at[i].left = lists[i].length;
     while (at[i].next < lists[i].head.size() && lists[i].head[at[i].next] == any_time) ++at[i].next;
-    open += lists[i].head.size() - at[i].next;
+    if (at[i].next == lists[i].head.size()) continue;
+    coming.push_back(i);
+    std::push_heap(coming.begin(), coming.end(), comes_later);
   }
   tick now = 0, latest = 0;
-  while (open > 0) {
-    std::size_t pick = lists.size();
-    tick arrival = max_tick;
-    for (std::size_t i = 0; i < lists.size(); ++i) {
-      std::size_t const job = at[i].next;
-      if (job == lists[i].head.size()) continue;
-      if (lists[i].head[job] > now)
-        arrival = lists[i].head[job] < arrival ? lists[i].head[job] : arrival;
-      else if (pick == lists.size() || lists[i].tail[job] > lists[pick].tail[at[pick].next])
-        pick = i;
+  while (!coming.empty() || !here.empty()) {
+    if (here.empty()) now = later(now, head(coming.front()));
+    while (!coming.empty() && head(coming.front()) <= now) {
+      std::pop_heap(coming.begin(), coming.end(), comes_later);
+      here.push_back(coming.back());
+      coming.pop_back();
+      std::push_heap(here.begin(), here.end(), is_shorter);
     }
-    if (pick == lists.size()) {
-      now = arrival;
-      continue;
-    }
+    tick const arrival = coming.empty() ? max_tick : head(coming.front());
+    std::size_t const pick = here.front();
     progress& running = at[pick];
     tick const run = arrival - now < running.left ? arrival - now : running.left;
     now += run;
     running.left -= run;
     if (running.left > 0) continue;
-    latest = later(latest, after(lists[pick].tail[running.next], now));
+    latest = later(latest, after(tail(pick), now));
+    std::pop_heap(here.begin(), here.end(), is_shorter);
+    here.pop_back();
     ++running.next;
     running.left = lists[pick].length;
-    --open;
+    if (running.next == lists[pick].head.size()) continue;
+    coming.push_back(pick);
+    std::push_heap(coming.begin(), coming.end(), comes_later);
   }
   return latest;
 }

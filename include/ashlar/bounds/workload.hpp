@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -44,6 +45,15 @@ struct workload {
            && std::find(recomputed.begin(), recomputed.end(), stage) != recomputed.end();
   }
 
+  // By stage: 1 if it recomputes.
+  constexpr std::vector<char> recomputing() const {
+    std::vector<char> all(static_cast<std::size_t>(where.stage_count()), 0);
+    for (int stage : recomputed)
+      if (mode == execution_mode::training && stage >= 0 && stage < where.stage_count())
+        all[static_cast<std::size_t>(stage)] = 1;
+    return all;
+  }
+
   friend constexpr bool operator==(workload const&, workload const&) = default;
 };
 
@@ -55,18 +65,21 @@ constexpr int chunk_count(placement const& where, int device) {
   return count;
 }
 
-// Smallest feasible limit; exact when counted from the forward. In training a sequence's first backward
-// comes after all of its forwards, so a device holds all of its chunks at once.
-constexpr int smallest_activation_limit(workload const& w, int device) {
-  int const count = chunk_count(w.where, device);
+// Smallest feasible limit of a device with `count` chunks; exact when counted from the forward. In
+// training a sequence's first backward comes after all of its forwards, so a device holds all of its
+// chunks at once.
+constexpr int smallest_limit_for(workload const& w, int count) {
   if (w.mode == execution_mode::inference || count == 0 || w.taken_by == pass_kind::recompute)
     return count == 0 ? 0 : 1;
   return count * w.sequence_chunks;
 }
+constexpr int smallest_activation_limit(workload const& w, int device) {
+  return smallest_limit_for(w, chunk_count(w.where, device));
+}
 
 // Broken rules: those of check(costs); rule::counts_are_positive, rule::tables_agree,
-// rule::micro_batches_fill_blocks for sequences that are not whole, rule::parameter_is_at_least for a
-// limit without a schedule.
+// rule::micro_batches_fill_blocks for sequences that are not whole, rule::sizes_fit for more passes than
+// can be counted, rule::parameter_is_at_least for a limit without a schedule. Linear in stages.
 constexpr diagnosis check(workload const& w) {
   for (int count : {w.micro_batch_count, w.where.stage_count(), w.sequence_chunks})
     if (count < 1) return {.broken = rule::counts_are_positive, .number = count};
@@ -75,8 +88,16 @@ constexpr diagnosis check(workload const& w) {
   int const p = w.where.device_count();
   if (w.limits.size() != 1 && static_cast<int>(w.limits.size()) != p)
     return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(w.limits.size())};
+  // Passes are counted by int.
+  std::int64_t const most = std::numeric_limits<int>::max() / results;
+  if (w.where.stage_count() > most / w.micro_batch_count)
+    return {.broken = rule::sizes_fit, .number = w.where.stage_count()};
+  std::vector<int> chunk_counts(static_cast<std::size_t>(p), 0);
+  for (int stage = 0; stage < w.where.stage_count(); ++stage)
+    ++chunk_counts[static_cast<std::size_t>(w.where.device_of(0, stage))];
   for (int d = 0; d < p; ++d)
-    if (int const least = smallest_activation_limit(w, d); w.limit_of(d) < least)
+    if (int const least = smallest_limit_for(w, chunk_counts[static_cast<std::size_t>(d)]);
+        w.limit_of(d) < least)
       return {.broken = rule::parameter_is_at_least,
               .first = {.device = d},
               .number = least,
@@ -85,18 +106,20 @@ constexpr diagnosis check(workload const& w) {
   return check(w.cost, w.where.stage_count(), w.micro_batch_count);
 }
 
-// Whether there is a workload of the schedule: stages form a chain, all micro-batches take one route and
-// no overlapped pair takes less than its passes one after the other.
+// Whether there is a workload of the schedule: known stages form a chain, all micro-batches take one
+// route and no overlapped pair takes less than its passes one after the other.
 constexpr bool has_workload(schedule const& s) {
   if (s.route.empty() || s.graph.count() != s.stage_count()) return false;
+  if (s.route[0] < 0 || s.route[0] >= s.where.route_count()) return false;
   for (int stage = 0; stage + 1 < s.stage_count(); ++stage)
     if (s.graph.successors(stage).size() != 1 || s.graph.successors(stage)[0] != stage + 1) return false;
   for (int route : s.route)
     if (route != s.route[0]) return false;
-  if (s.cost.overlapped == costs::one_after_the_other) return true;
+  bool const pairs_are_sums = s.cost.overlapped == costs::one_after_the_other;
   for (auto const& order : s.order)
     for (timed_pass const& t : order)
-      if (t.overlaps >= 0) return false;
+      if (t.what.stage < 0 || t.what.stage >= s.stage_count() || (t.overlaps >= 0 && !pairs_are_sums))
+        return false;
   return true;
 }
 

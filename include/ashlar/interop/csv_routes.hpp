@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -142,7 +143,8 @@ inline void find_missing(csv_tokens const& tokens, csv_table& table, csv_problem
 }  // namespace csv_detail
 
 // Groups the micro-batches by the devices of their stages. More routes than devices make no sense: each
-// route has a device of its own for the first stage, or shares it with another to no end.
+// route has a device of its own for the first stage, or shares it with another to no end. O(n
+// log(routes)) for n passes.
 inline csv_routes find_csv_routes(csv_tokens const& tokens, csv_problems& problems) {
   csv_routes found;
   if (!csv_detail::numbers_are_plausible(tokens, problems)) return found;
@@ -152,21 +154,22 @@ inline csv_routes find_csv_routes(csv_tokens const& tokens, csv_problems& proble
   csv_detail::enter(tokens, table, problems);
   if (!problems.full()) csv_detail::find_missing(tokens, table, problems);
   if (!problems.none()) return found;
+  std::map<std::vector<int>, int> number_of;
   for (int k = 0; k < tokens.micro_batch_count; ++k) {
     std::vector<int> route;
     for (int stage = 0; stage < tokens.stage_count; ++stage)
       route.push_back(table.at(k, stage, result::activation).device);
-    std::size_t number = 0;
-    while (number < found.routes.size() && found.routes[number] != route) ++number;
-    if (number == found.routes.size()) {
-      if (number == tokens.lines.size()) {
+    auto const [known, is_new] = number_of.try_emplace(route, static_cast<int>(found.routes.size()));
+    if (is_new) {
+      if (found.routes.size() == tokens.lines.size()) {
         problems.add({1, 0, "", ""}, "there must be no more routes than devices, but micro-batches 0 to "
-                                         + std::to_string(k) + " take " + std::to_string(number + 1));
+                                         + std::to_string(k) + " take "
+                                         + std::to_string(found.routes.size() + 1));
         return found;
       }
       found.routes.push_back(route);
     }
-    found.route.push_back(static_cast<int>(number));
+    found.route.push_back(known->second);
   }
   return found;
 }

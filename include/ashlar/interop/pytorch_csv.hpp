@@ -61,7 +61,7 @@ struct csv_schedule {
 // Reads tokens that were read without a problem, and checks the schedule: passes known, each there once,
 // on one route a micro-batch, without a circle. A file of forwards alone is one for inference. The
 // routes are found by grouping the micro-batches by the lines that their stages stand on. Linear in the
-// text (times the routes).
+// text (n log n where there are many routes).
 inline csv_schedule read_pytorch_csv(csv_tokens const& tokens, csv_problems& problems) {
   csv_schedule out;
   for (std::size_t d = 0; d < tokens.lines.size(); ++d)

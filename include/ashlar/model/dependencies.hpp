@@ -60,7 +60,9 @@ class result_table {
 
  private:
   constexpr std::size_t index(int micro_batch, int stage, result r) const {
-    return static_cast<std::size_t>((micro_batch * stages_ + stage) * results + static_cast<int>(r));
+    std::size_t const cell = static_cast<std::size_t>(micro_batch) * static_cast<std::size_t>(stages_)
+                             + static_cast<std::size_t>(stage);
+    return cell * results + static_cast<std::size_t>(r);
   }
 
   int stages_;

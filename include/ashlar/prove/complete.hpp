@@ -75,7 +75,7 @@ constexpr bool is_served_by_another(program const& p, int route, int from, int t
   return false;
 }
 
-// Every edge between devices carries both its messages.
+// Every edge between devices carries both its messages, and no other edge any.
 constexpr diagnosis transfers_are_complete(program const& p, message_index& index) {
   for (std::size_t i = 0; i < p.instructions.size(); ++i) {
     instruction const& self = p.instructions[i];
@@ -87,8 +87,8 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
     int const route = p.route[static_cast<std::size_t>(self.what.micro_batch)];
     int const source = p.where.device_of(route, self.what.stage),
               target = p.where.device_of(route, self.to);
-    if (source == target || (sends ? source : target) != where.device
-        || (sends ? target : source) != self.peer)
+    if (source == target) return {.broken = rule::transfers_lead_to_another_device, .first = where};
+    if ((sends ? source : target) != where.device || (sends ? target : source) != self.peer)
       return {.broken = sends ? rule::every_send_has_its_receive : rule::every_receive_has_its_send,
               .first = where,
               .second = {.device = self.peer, .what = self.what}};

@@ -55,15 +55,18 @@ class rendezvous_machine {
   }
 
   // After a run that got stuck: a circle of instructions each of which waits for the next, the last for
-  // the first.
+  // the first. Linear in instructions and waits.
   constexpr std::vector<site> cycle() {
     std::vector<site> chain;
     int at = none;
     for (int head : head_)
       if (head != none) at = head;
     if (at == none) return chain;
-    for (std::size_t i = 0; i < state_.size(); ++i) at = blocker(at);  // now surely on the circle
-    int const first = at;
+    find_absent();
+    std::vector<char> seen(state_.size(), 0);
+    for (; seen[static_cast<std::size_t>(at)] == 0; at = blocker(at))
+      seen[static_cast<std::size_t>(at)] = 1;
+    int const first = at;  // met again, hence on the circle
     do {
       chain.push_back(index_.at(at));
       at = blocker(at);
@@ -156,12 +159,15 @@ class rendezvous_machine {
     if (int const head = head_[lane_of(i)]; head != i) return head;
     if (int const other = unmet_wait(i); other != none) return other;
     if (at(i).code == opcode::send || at(i).code == opcode::receive) return partner(i);
-    for (std::size_t j = 0; j < state_.size(); ++j) {
-      auto const other = static_cast<int>(j);
-      if (at(other).code == at(i).code && at(other).group == at(i).group && !of(other).arrived)
-        return other;
-    }
-    return i;
+    return absent_[static_cast<std::size_t>(at(i).group)];
+  }
+
+  // The first instruction that has not come to each meeting.
+  constexpr void find_absent() {
+    absent_.assign(meetings_.size(), none);
+    for (int i = static_cast<int>(state_.size()); i-- > 0;)
+      if (at(i).code == opcode::all_reduce && !of(i).arrived)
+        absent_[static_cast<std::size_t>(at(i).group)] = i;
   }
 
   program const& p_;
@@ -170,6 +176,7 @@ class rendezvous_machine {
   std::vector<state> state_;
   std::vector<int> head_;                   // by device and lane: the instruction that is up
   std::vector<std::vector<int>> meetings_;  // who has come to the all-reduce of each group
+  std::vector<int> absent_;                 // by group: the first that has not come
   std::vector<wait_table> waits_;
 };
 

@@ -2,10 +2,11 @@
 // before its last read, and at the end nothing is left unread.
 #pragma once
 
-#include <ashlar/program/slot_sizes.hpp>
+#include <ashlar/program/operands.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace ashlar {
@@ -106,18 +107,5 @@ class slot_walk {
 };
 
 constexpr diagnosis check_memory_safe(program const& p) { return slot_walk(p).run(); }
-
-// bytes(value_key) of each slot, at the largest value that it ever holds, against a budget per device.
-// For a proved program. `number` of the diagnosis is the bytes needed on `first.device`.
-template <class Bytes>
-constexpr diagnosis check_memory_budget(program const& p, Bytes bytes, std::int64_t budget) {
-  for (int d = 0; d < p.device_count(); ++d) {
-    std::int64_t sum = 0;
-    for (std::int64_t s : slot_sizes(p.view(), d, bytes)) sum += s;
-    if (sum > budget)
-      return {.broken = rule::memory_is_within_budget, .first = {.device = d}, .number = sum};
-  }
-  return {};
-}
 
 }  // namespace ashlar

@@ -9,19 +9,26 @@
 
 namespace ashlar {
 
-// For a complete program. `index` holds both halves of every transfer. Linear in instructions, plus p^2.
+// For a complete program. `index` holds both halves of every transfer. Linear in instructions.
 constexpr diagnosis check_ordered(program const& p, message_index& index) {
-  auto const devices_squared =
-      static_cast<std::size_t>(p.device_count()) * static_cast<std::size_t>(p.device_count());
-  std::vector<int> sent(devices_squared, 0), received(devices_squared, 0);  // by source, then target
+  auto const device_count = static_cast<std::size_t>(p.device_count());
+  std::vector<int> sent(device_count, 0), received(device_count, 0);  // by one device, by peer
   std::vector<int> rank(p.instructions.size(), 0);
-  for (std::size_t i = 0; i < p.instructions.size(); ++i) {
-    instruction const& self = p.instructions[i];
-    int const device = index.device(static_cast<int>(i));
-    if (self.code == opcode::send)
-      rank[i] = sent[static_cast<std::size_t>(device * p.device_count() + self.peer)]++;
-    else if (self.code == opcode::receive)
-      rank[i] = received[static_cast<std::size_t>(self.peer * p.device_count() + device)]++;
+  for (std::size_t d = 0; d < device_count; ++d) {
+    auto const begin = static_cast<std::size_t>(p.stream_begin[d]),
+               end = static_cast<std::size_t>(p.stream_begin[d + 1]);
+    for (std::size_t i = begin; i < end; ++i) {
+      instruction const& self = p.instructions[i];
+      if (self.code == opcode::send)
+        rank[i] = sent[static_cast<std::size_t>(self.peer)]++;
+      else if (self.code == opcode::receive)
+        rank[i] = received[static_cast<std::size_t>(self.peer)]++;
+    }
+    for (std::size_t i = begin; i < end; ++i) {
+      instruction const& self = p.instructions[i];
+      if (self.code != opcode::send && self.code != opcode::receive) continue;
+      sent[static_cast<std::size_t>(self.peer)] = received[static_cast<std::size_t>(self.peer)] = 0;
+    }
   }
   for (std::size_t i = 0; i < p.instructions.size(); ++i) {
     if (p.instructions[i].code != opcode::send) continue;

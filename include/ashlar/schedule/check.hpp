@@ -8,9 +8,10 @@
 
 namespace ashlar {
 
-// Sizes and costs agree; every pass is known, on the device of its route, there once; every (stage,
-// micro-batch) has its forward and its backward, fused or split. Says nothing about times: the orders of
-// an import can be checked so. `ends` is left with the end of every pass.
+// Sizes and costs agree; every pass is known, on the device of its route, there once, at a time within
+// the range of ticks; every (stage, micro-batch) has its forward and its backward, fused or split. Says
+// nothing about times: the orders of an import can be checked so. `ends` is left with the end of every
+// pass.
 constexpr diagnosis check_passes(schedule const& s, pass_register& ends) {
   int const stage_count = s.stage_count(), m = s.micro_batch_count();
   if (m < 1 || stage_count < 1) return {.broken = rule::counts_are_positive, .number = m};
@@ -24,10 +25,15 @@ constexpr diagnosis check_passes(schedule const& s, pass_register& ends) {
     for (std::size_t i = 0; i < s.order[device].size(); ++i) {
       timed_pass const& t = s.order[device][i];
       site const where{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = t.what};
-      if (t.what.kind == pass_kind::work) continue;
-      if (t.what.stage < 0 || t.what.stage >= stage_count || t.what.micro_batch < 0
-          || t.what.micro_batch >= m)
+      bool const works = t.what.kind == pass_kind::work;  // of any micro-batch
+      if (t.what.kind > pass_kind::work || t.what.stage < 0 || t.what.stage >= stage_count
+          || (!works && (t.what.micro_batch < 0 || t.what.micro_batch >= m)))
         return {.broken = rule::every_pass_is_known, .first = where};
+      if (t.start <= -max_tick || t.start >= max_tick)
+        return {.broken = rule::ticks_fit, .first = where, .number = t.start};
+      if (t.overlaps >= stage_count || (works && t.overlaps >= 0))
+        return {.broken = rule::overlapped_passes_are_a_pair, .first = where};
+      if (works) continue;
       if (s.device_of(t.what) != where.device)
         return {.broken = rule::pass_is_on_its_device,
                 .first = where,

@@ -30,7 +30,8 @@ constexpr diagnosis check_can_be_timed(program const& p, simulation_options cons
 }
 
 // By instruction: the other half of a transfer, -1 for all else. Throws violation:
-// rule::every_send_has_its_receive, rule::every_receive_has_its_send, rule::no_transfer_is_doubled.
+// rule::every_send_has_its_receive, rule::every_receive_has_its_send, rule::no_transfer_is_doubled,
+// rule::transfers_lead_to_another_device.
 // Linear.
 constexpr std::vector<int> transfer_pairs(program const& p, message_index& index) {
   std::vector<int> other(p.instructions.size(), -1);
@@ -64,6 +65,10 @@ constexpr std::vector<int> transfer_pairs(program const& p, message_index& index
         || at(static_cast<std::size_t>(other[i])).peer != index.device(static_cast<int>(i))
         || at(i).peer != index.device(other[i]))
       throw violation{lonely(i)};
+    if (at(i).peer == index.device(static_cast<int>(i)))
+      throw violation{{.broken = rule::transfers_lead_to_another_device,
+                       .first = index.at(static_cast<int>(i)),
+                       .second = index.at(other[i])}};
   }
   return other;
 }

@@ -166,4 +166,14 @@ TEST_CASE("no repetitions are no block") {
   CHECK_BREAKS(counts_are_positive, unroll(catalog::zb_h1(devices{3}), -1));
 }
 
+constexpr bool test_scale_overlapped() {
+  block b = catalog::zb_h1(devices{2});
+  b.cost.overlapped = 5;
+  HOLDS(scale(b, 3).cost.overlapped == 15);
+  b.cost.overlapped = costs::one_after_the_other;
+  HOLDS(scale(b, 3).cost.overlapped == costs::one_after_the_other);
+  return true;
+}
+BOTH_TIMES("scale stretches overlapped pairs", test_scale_overlapped)
+
 }  // namespace

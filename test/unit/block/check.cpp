@@ -75,6 +75,24 @@ constexpr bool test_passes() {
 }
 BOTH_TIMES("each pass of a block once", test_passes)
 
+// Whatever the fields hold.
+constexpr bool test_any_field() {
+  constexpr tick least = std::numeric_limits<tick>::min(), most = std::numeric_limits<tick>::max();
+  for (tick wrong : {least, -max_tick, max_tick, most}) {
+    block b = good();
+    b.cells[1].offset = wrong;
+    HOLDS(broken(b) == rule::ticks_fit && check(b).first.index == 1);
+    b = good();
+    b.interval = wrong;
+    HOLDS(broken(b) == (wrong < 0 ? rule::counts_are_positive : rule::ticks_fit));
+  }
+  block b = good();
+  b.cells.back().what.kind = static_cast<pass_kind>(6);
+  HOLDS(broken(b) == rule::every_pass_is_known);
+  return true;
+}
+BOTH_TIMES("times and kinds beyond all range", test_any_field)
+
 constexpr bool test_inputs() {
   diagnosis d = check(good() | delay({F, 1, 0}, -1));
   HOLDS(d.broken == rule::no_pass_starts_before_its_input && d.number == 1);
@@ -128,5 +146,28 @@ TEST_CASE("long intervals are looked at as short ones are") {
         CHECK(near == far);
       }
 }
+
+constexpr bool test_long_pairs() {
+  costs c;
+  c.overlapped = max_tick / 12 + 1;
+  HOLDS(check(c, 3, 4).broken == rule::ticks_fit);
+  c.overlapped = max_tick / 12 - 1;
+  HOLDS(check(c, 3, 4).ok());
+  return true;
+}
+BOTH_TIMES("pairs that take too long for ticks", test_long_pairs)
+
+constexpr bool test_routes_of_sequences() {
+  stage_graph const graph = in_sequence_chunks(chain(stages{2}), 2);
+  placement const where = overlay(linear(devices{2}), mirror(linear(devices{2})));
+  HOLDS(check_routes(graph, where, {0, 0, 1, 1}).ok());
+  diagnosis const d = check_routes(graph, where, {0, 0, 1, 0});
+  HOLDS(d.broken == rule::tables_agree && d.number == 0);
+  HOLDS(check_routes(graph, where, {0, 1, 1, 1}).broken == rule::tables_agree);
+  HOLDS(check_routes(graph, where, {0, 0, 1}).broken == rule::micro_batches_fill_blocks);
+  HOLDS(check_routes(in_sequence_chunks(graph, 1), where, {0, 1, 1, 0}).ok());
+  return true;
+}
+BOTH_TIMES("chunks of a sequence take one route", test_routes_of_sequences)
 
 }  // namespace

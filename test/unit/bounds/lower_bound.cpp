@@ -3,6 +3,9 @@
 #include "shapes.hpp"
 #include "static_check.hpp"
 
+#include <limits>
+#include <vector>
+
 using namespace shapes;
 
 namespace {
@@ -193,6 +196,75 @@ TEST_CASE("pairs that take less than their passes have no bound") {
   s.cost.overlapped = 2;
   CHECK(!has_workload(s));
   CHECK_BREAKS(bound_is_for_a_chain_on_one_route, workload_of(s));
+}
+
+// A recompute adds to its device's work, and to the lifespan of its stage as far as the stages behind do
+// not take longer.
+constexpr bool test_recompute_in_closed_forms() {
+  workload w = on_chain(2, 3, 2, {5, 4, 3, 7}, 2);
+  w.recomputed = {1};
+  HOLDS(busiest_work(w) == 3 * (12 + 7));
+  HOLDS(shortest_lifespan(w, 1) == 5 + 7 + 7);        // nothing behind it: 0 < 7
+  HOLDS(shortest_lifespan(w, 0) == 5 + (9 + 4) + 7);  // recomputes nothing
+  w.recomputed = {0};
+  HOLDS(busiest_work(w) == 3 * (12 + 7));
+  HOLDS(shortest_lifespan(w, 0) == 5 + (9 + 4) + 7);  // 13 > 7: meanwhile
+  HOLDS(shortest_lifespan(w, 1) == 5 + 7);
+  w.mode = execution_mode::inference;
+  HOLDS(busiest_work(w) == 3 * 5);
+  return true;
+}
+BOTH_TIMES("recomputes in the closed forms", test_recompute_in_closed_forms)
+
+// Of more devices than are looked at one by one, the busiest still is: in inference nothing of it is
+// seen from the first.
+TEST_CASE("the busiest of many devices") {
+  std::vector<stage_cost> each(20);
+  each[11].forward = 10;
+  workload const w{
+      .where = linear(devices{20}), .micro_batch_count = 4, .cost = costs(each), .mode = execution_mode::inference};
+  bound const b = lower_bound(w);
+  CHECK(b.span == 4 * 10);
+  CHECK(b.makespan == 11 + 4 * 10 + 8);
+}
+
+// Would take minutes if every chunk were compared with every other.
+TEST_CASE("many stages on one device") {
+  constexpr int count = 20'000;
+  std::vector<stage_cost> each(count);
+  workload w{.where = make_placement(devices{1}, stages{count}, [](int) { return 0; })};
+  tick work = 0;
+  for (int stage = 0; stage < count; ++stage) {
+    each[static_cast<std::size_t>(stage)] = {1 + stage % 7, 1 + stage % 5, 1 + stage % 3, 2};
+    work += 3 + stage % 7 + stage % 5 + stage % 3 + 2;
+    w.recomputed.push_back(count - 1 - stage);
+  }
+  w.cost = costs(each);
+  CHECK(lower_bound(w).makespan == work);
+}
+
+TEST_CASE("workloads with more passes than an int counts") {
+  CHECK_BREAKS(sizes_fit, lower_bound(on_chain(4, std::numeric_limits<int>::max(), 1)));
+}
+
+TEST_CASE("what is no schedule has no workload") {
+  schedule s = one_f_one_b(2, 2);
+  s.order[1][0].what.stage = 77;
+  CHECK(!has_workload(s));
+  CHECK(!lower_bound(s));
+  s = one_f_one_b(2, 2);
+  s.route.assign(2, 1);
+  CHECK(!has_workload(s));
+}
+
+// A stage's own activations count, not only those of its device: without its own step back that its step
+// forth waits for, 118.
+TEST_CASE("each stage of a device waits for memory of its own") {
+  workload const w{.where = placement(devices{2}, {{1, 0, 1}}),
+                   .micro_batch_count = 3,
+                   .cost = costs(std::vector<stage_cost>{{8, 8, 9}, {2, 3, 9}, {1, 6, 7}}, 3),
+                   .limits = {2}};
+  CHECK(lower_bound(w).span == 119);
 }
 
 }  // namespace

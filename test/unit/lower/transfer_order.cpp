@@ -85,4 +85,25 @@ TEST_CASE("an order that cannot be walked is refused") {
   CHECK_BREAKS(order_has_no_cycle, one_by_one(s));
 }
 
+// Both passes of a pair wait for what they need, the backward too.
+TEST_CASE("pairs, one by one") {
+  for (char const* name : {"dualpipe", "dualpipev"})
+    for (int p : {2, 4, 6})
+      for (int m : {2 * p, 4 * p}) {
+        catalog::shape const shape{devices{p}, micro_batches{m}};
+        catalog::entry const& e = *catalog::find(name);
+        if (!e.check(shape).ok()) continue;
+        schedule const s = e.make(shape);
+        CAPTURE(name);
+        CAPTURE(p);
+        CHECK(check(one_by_one(s)).ok());
+      }
+  // The forward is ready in the first sweep, the backward that it overlaps not before the second.
+  schedule s = one_f_one_b(2, 2);
+  s.order[0] = {{{F, 0, 0}, 0}, {{F, 0, 1}, 0, 0}, {{B, 0, 0}, 0, 0}, {{B, 0, 1}, 0}};
+  s = squeeze(s);
+  REQUIRE(check(s).ok());
+  CHECK(check(one_by_one(s)).ok());
+}
+
 }  // namespace

@@ -54,6 +54,29 @@ constexpr bool test_computes() {
 }
 BOTH_TIMES("every pass once, where it belongs", test_computes)
 
+// Stages 1 and 2 of a V on two devices both live on device 1: what goes from one to the other is not
+// sent, and least of all by half.
+constexpr bool test_transfers_to_oneself() {
+  program const good = catalog::find("dualpipev")->make({devices{2}, micro_batches{4}}) | lower();
+  int const behind = find(good, 1, opcode::compute, {F, 1, 0}) + 1;
+  instruction half{
+      .code = opcode::send, .lane = first_transfer_lane, .what = {F, 1, 0}, .to = 2, .peer = 1};
+  program p = good;
+  insert(p, 1, behind, half);
+  diagnosis d = check(p);
+  HOLDS(d.broken == rule::transfers_lead_to_another_device);
+  HOLDS(d.first.device == 1 && d.first.index == behind && d.first.code == opcode::send);
+  HOLDS(find_wait_cycle(p).empty());
+  half.code = opcode::receive;
+  insert(p, 1, behind + 1, half);
+  HOLDS(check(p).broken == rule::transfers_lead_to_another_device);
+  drop(p, 1, behind);
+  d = check(p);
+  HOLDS(d.broken == rule::transfers_lead_to_another_device && d.first.code == opcode::receive);
+  return true;
+}
+BOTH_TIMES("no transfer to oneself", test_transfers_to_oneself)
+
 constexpr bool test_transfers() {
   program p = whole();
   int const send = find(p, 0, opcode::send, {F, 0, 1});
@@ -138,5 +161,27 @@ constexpr bool test_wrong_lanes() {
   return true;
 }
 BOTH_TIMES("each on the lane that is for it", test_wrong_lanes)
+
+// A stage takes the chunks of a sequence in order, and back in reverse; the passes of one micro-batch
+// have their slots for that.
+constexpr bool test_sequence_order() {
+  program const good = catalog::find("seq1f1b")->make({devices{2}, micro_batches{4}}) | lower();
+  HOLDS(good.graph.sequence_chunks() == 2 && check(good).ok());
+  auto const exchanged = [&](pass early, pass late) {
+    program p = good;
+    exchange(p, 1, find(p, 1, opcode::compute, early), find(p, 1, opcode::compute, late));
+    return p;
+  };
+  diagnosis d = judge_complete(exchanged({F, 1, 0}, {F, 1, 1}));
+  HOLDS(d.broken == rule::no_pass_starts_before_its_input && d.first.device == 1);
+  HOLDS(d.first.what == pass{F, 1, 1} && d.second.what == pass{F, 1, 0});
+  d = judge_complete(exchanged({B, 1, 1}, {B, 1, 0}));
+  HOLDS(d.broken == rule::no_pass_starts_before_its_input);
+  HOLDS(d.first.what == pass{B, 1, 0} && d.second.what == pass{B, 1, 1});
+  program const torn = exchanged({F, 1, 1}, {B, 1, 1});
+  HOLDS(judge_complete(torn).ok() && check(torn).broken == rule::slot_holds_what_is_read);
+  return true;
+}
+BOTH_TIMES("the chunks of a sequence in order", test_sequence_order)
 
 }  // namespace

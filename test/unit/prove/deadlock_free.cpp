@@ -100,4 +100,17 @@ TEST_CASE("a receive before the send that it depends on") {
   is_circle(p);
 }
 
+// Would take minutes if each step of the circle looked through all instructions.
+TEST_CASE("a circle behind many instructions") {
+  program p = catalog::find("chimera")->make({devices{32}, micro_batches{2'048}})
+              | lower({.reduction = gradient_reduction::at_end});
+  int first = -1, second = -1;
+  for (int i = 0; i < length(p, 0); ++i)
+    if (at(p, 0, i).code == opcode::all_reduce) (first < 0 ? first : second) = i;
+  exchange(p, 0, first, second);
+  std::vector<site> const circle = find_wait_cycle(p);
+  CHECK(circle.size() == 4);
+  for (site const& s : circle) CHECK(s.code == opcode::all_reduce);
+}
+
 }  // namespace

@@ -119,4 +119,42 @@ constexpr bool test_largest_value() {
 }
 BOTH_TIMES("a slot is as large as its largest value", test_largest_value)
 
+// Its output over its own input: read and written at once.
+constexpr bool test_own_input() {
+  block const b = make_block(make_placement(devices{1}, stages{3}, [](int) { return 0; }), {}, 9, {F, B},
+                             [](pass_kind kind, int s) { return tick{kind == F ? s : 7 - 2 * s}; });
+  program p = b | repeat(micro_batches{1}) | lower({.slots = slot_reuse::never});
+  HOLDS(check_memory_safe(p).ok());
+  int const middle = find(p, 0, opcode::compute, {F, 1, 0}),
+            last = find(p, 0, opcode::compute, {F, 2, 0});
+  int const input = operand_of(p, 0, middle, 0).slot;
+  HOLDS(operand_of(p, 0, middle, 1).how == access::write);
+  operand_of(p, 0, middle, 1).slot = operand_of(p, 0, last, 0).slot = input;
+  diagnosis const d = check_memory_safe(p);
+  HOLDS(d.broken == rule::no_slot_is_overwritten_before_its_last_read);
+  HOLDS(d.first.what == pass{F, 1, 0} && d.number == input);
+  return true;
+}
+BOTH_TIMES("nobody overwrites what it reads itself", test_own_input)
+
+constexpr bool test_one_accumulator() {
+  program const good = catalog::find("v-half")->make({devices{1}, micro_batches{2}}) | lower();
+  // Both stages, each always in the same place: but in one place both.
+  program p = good;
+  int const mine = operand_of(p, 0, find_reduction(p, 0, 0), 0).slot;
+  int const other = operand_of(p, 0, find_reduction(p, 0, 1), 0).slot;
+  for (operand& o : p.operands)
+    if (o.slot == other) o.slot = mine;
+  HOLDS(check_memory_safe(p).broken == rule::slot_holds_what_is_read);
+  // One stage in two places.
+  p = good;
+  p.slots.push_back(slot_kind::weight_gradient);
+  ++p.slot_begin.back();
+  int const w = find(p, 0, opcode::compute, {W, 0, 1});
+  operand_of(p, 0, w, at(p, 0, w).operand_count - 1).slot = static_cast<int>(p.slots.size()) - 1;
+  HOLDS(check_memory_safe(p).broken == rule::slot_holds_what_is_read);
+  return true;
+}
+BOTH_TIMES("one accumulator for each stage, one stage for each accumulator", test_one_accumulator)
+
 }  // namespace

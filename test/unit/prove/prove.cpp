@@ -5,6 +5,8 @@
 #include "static_check.hpp"
 #include <ashlar/lower/lower.hpp>
 
+#include <limits>
+
 using namespace shapes;
 using namespace mutate;
 
@@ -54,9 +56,56 @@ constexpr bool test_indices() {
   HOLDS(check(p).broken == rule::slot_holds_what_is_read);
   operand_of(p, 1, 0, 0).slot = 1000;
   HOLDS(check(p).broken == rule::slot_holds_what_is_read && check(p).number == 1000);
+  // Whose sum no int holds.
+  constexpr int most = std::numeric_limits<int>::max();
+  p = good;
+  at(p, 1, 0).operand_count = most;
+  HOLDS(check(p).broken == rule::tables_agree);
+  at(p, 1, 0).first_operand = most;
+  HOLDS(check(p).broken == rule::tables_agree);
+  at(p, 1, 0).operand_count = 1;
+  HOLDS(check(p).broken == rule::tables_agree);
   return true;
 }
 BOTH_TIMES("indices within their tables", test_indices)
+
+// An enumeration may hold any number of its type.
+constexpr bool test_enumerators() {
+  program const good = one_f_one_b(2, 2) | lower();
+  program p = good;
+  at(p, 1, 0).code = static_cast<opcode>(9);
+  HOLDS(check(p).broken == rule::every_pass_is_known && check(p).first.device == 1);
+  p = good;
+  at(p, 1, length(p, 1) - 2).what.kind = static_cast<pass_kind>(6);
+  HOLDS(check(p).broken == rule::every_pass_is_known);
+  p = good;
+  operand_of(p, 1, 0, 0).how = static_cast<access>(4);
+  HOLDS(check(p).broken == rule::slot_holds_what_is_read);
+  p = good;
+  p.slots.back() = static_cast<slot_kind>(8);
+  HOLDS(check(p).broken == rule::tables_agree);
+  return true;
+}
+BOTH_TIMES("enumerators that there are", test_enumerators)
+
+TEST_CASE("more messages or passes than an int counts") {
+  program p;
+  p.graph = chain(stages{50'000});
+  p.where = make_placement(devices{1}, stages{50'000}, [](int) { return 0; });
+  p.route.assign(50'000, 0);
+  p.stream_begin = p.slot_begin = {0, 0};
+  CHECK(check(p).broken == rule::sizes_fit);
+}
+
+// It is no circle that is found in a program that cannot be read.
+TEST_CASE("circles of waits in what is no program") {
+  program p = one_f_one_b(3, 2) | lower();
+  p.stream_begin[0] = -1;
+  CHECK(find_wait_cycle(p).empty());
+  p.stream_begin = {0};
+  CHECK(find_wait_cycle(p).empty());
+  CHECK(find_wait_cycle({}).empty());
+}
 
 // Begins that are negative or beyond the end in the middle are refused before they are followed.
 TEST_CASE("begins in the middle") {

@@ -3,6 +3,8 @@
 #include "shapes.hpp"
 #include "static_check.hpp"
 
+#include <limits>
+
 using namespace shapes;
 
 namespace {
@@ -78,6 +80,41 @@ constexpr bool test_times() {
   return true;
 }
 BOTH_TIMES("times of a schedule", test_times)
+
+// Whatever the fields hold: with a cost for each stage, an unknown one has none.
+constexpr bool test_unknown_stages() {
+  schedule good = with_work(one_f_one_b(2, 2));
+  good.cost.per_stage.resize(2);
+  HOLDS(check(good).ok());
+  schedule s = good;
+  s.order[0].back().what = {pass_kind::work, 77, 0};
+  HOLDS(check(s).broken == rule::every_pass_is_known && check(s).first.device == 0);
+  HOLDS(check_passes(s).broken == rule::every_pass_is_known);
+  s.order[0].back().what = {pass_kind::work, 0, 77};  // its micro-batch is its own affair
+  HOLDS(check(s).ok());
+  s.order[0].back().overlaps = 0;
+  HOLDS(check(s).broken == rule::overlapped_passes_are_a_pair);
+  s = good;
+  s.order[1][0].what.kind = static_cast<pass_kind>(6);
+  HOLDS(check(s).broken == rule::every_pass_is_known);
+  s = good;  // a pair whose second is on no stage
+  s.order[1][0].overlaps = 77;
+  s.order[1][1] = {{B, 77, 0}, s.order[1][0].start, 1};
+  HOLDS(check(s).broken == rule::overlapped_passes_are_a_pair && check(s).first.index == 0);
+  return true;
+}
+BOTH_TIMES("stages that there are not", test_unknown_stages)
+
+constexpr bool test_far_times() {
+  schedule s = one_f_one_b(2, 2);
+  for (tick wrong :
+       {max_tick, -max_tick, std::numeric_limits<tick>::max(), std::numeric_limits<tick>::min()}) {
+    s.order[1][0].start = wrong;
+    HOLDS(check(s).broken == rule::ticks_fit && check(s).first.device == 1 && check(s).number == wrong);
+  }
+  return true;
+}
+BOTH_TIMES("times beyond the range of ticks", test_far_times)
 
 constexpr bool test_orders_only() {
   schedule s = one_f_one_b(2, 2);

@@ -88,4 +88,17 @@ TEST_CASE("passes absurdly far apart take no longer than others") {
   }
 }
 
+// More than a sort by insertion takes.
+TEST_CASE("passes that start together, far apart from others") {
+  constexpr int count = 40;
+  block const b =
+      make_block(make_placement(devices{1}, stages{count}, [](int) { return 0; }), {}, 3, {F, B},
+                 [](pass_kind kind, int) { return tick{kind == F ? 0 : 3'000'000}; });
+  schedule const s = repeat(b, micro_batches{2});
+  for (int i = 0; i < 4 * count; ++i) {
+    pass const what{i < 2 * count ? F : B, i % count, i / count % 2};
+    CHECK(s.order[0][static_cast<std::size_t>(i)].what == what);
+  }
+}
+
 }  // namespace

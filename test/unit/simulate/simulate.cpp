@@ -255,9 +255,98 @@ TEST_CASE("what cannot be simulated is refused") {
                simulate(changed(0, opcode::send, f, [](auto& i) { i.peer = 7; }), o));
   CHECK_BREAKS(every_send_has_its_receive,
                simulate(changed(0, opcode::send, f, [](auto& i) { i.peer = 0; }), o));
+  program to_itself = good;  // on lanes of its own even a whole transfer
+  instruction half{.code = opcode::send, .lane = 1, .what = f, .to = 1, .peer = 0};
+  drop(to_itself, 1, find(to_itself, 1, opcode::receive, f));
+  at(to_itself, 0, find(to_itself, 0, opcode::send, f)) = half;
+  half.code = opcode::receive;
+  half.lane = 2;
+  insert(to_itself, 0, 0, half);
+  CHECK_BREAKS(transfers_lead_to_another_device, simulate(to_itself, o));
   CHECK_BREAKS(no_transfer_is_doubled,
                simulate(changed(0, opcode::send, f, [](auto& i) { i.what.micro_batch = 1; }), o));
   CHECK_BREAKS(tables_agree, simulate(changed(0, opcode::send, f, [](auto& i) { i.lane = 99; }), o));
+}
+
+// Bytes that have left hold the sender's lane; what is under way holds none of the receiver's.
+TEST_CASE("a buffered message does not hold the lane that it will arrive on") {
+  // Device 1 is to receive 0F1, which begins at 100 and takes 10, before it sends 1F0, which is there at
+  // 61.
+  costs const c(std::vector<stage_cost>{{50, 1, 1}, {1, 1, 1}, {1, 1, 1}});
+  schedule const s = retime(one_f_one_b(3, 2), c);
+  program p = lower(s, {.slots = slot_reuse::never});
+  int const send = find(p, 1, opcode::send, {F, 1, 0}), receive = find(p, 1, opcode::receive, {F, 0, 1});
+  REQUIRE(send < receive);
+  move(p, 1, receive, send);
+  simulation_options o;
+  o.cost = c;
+  o.inside.latency = 10;
+  o.latency_holds_lane = false;
+  o.mode = transfer_mode::buffered;
+  timeline const line = time_program(p, o);
+  auto const time = [&](opcode code, pass what) {
+    return line.timed[static_cast<std::size_t>(p.stream_begin[1] + find(p, 1, code, what))];
+  };
+  CHECK(time(opcode::compute, {F, 1, 0}).end == 61);
+  CHECK(time(opcode::receive, {F, 0, 1}).end == 110);
+  CHECK(time(opcode::send, {F, 1, 0}).start == 100);
+}
+
+// Computes before a transfer in its stream are those that issue it. Reductions are issued apart.
+TEST_CASE("issue in the stream's order delays no reduction") {
+  schedule const s = catalog::find("v-half")->make({devices{2}, micro_batches{4}});
+  program const p = lower(s, {.data_ranks = 2, .reduction = gradient_reduction::at_end});
+  simulation_options o = options_of(s);
+  o.collective.latency = 10;
+  timeline const by_slots = time_program(p, o);
+  o.issue = issue_mode::in_stream;
+  timeline const in_stream = time_program(p, o);
+  bool is_early = false;
+  for (std::size_t i = 0; i < p.instructions.size(); ++i) {
+    if (p.instructions[i].code != opcode::all_reduce) continue;
+    CHECK(in_stream.timed[i].start == by_slots.timed[i].start);
+    for (std::size_t j = 0; j < i; ++j)
+      is_early = is_early
+                 || (p.instructions[j].code == opcode::compute
+                     && in_stream.timed[j].end > in_stream.timed[i].start);
+  }
+  CHECK(is_early);  // else nothing was told apart
+}
+
+TEST_CASE("statistics are summed over all devices of all ranks") {
+  schedule const s = one_f_one_b(3, 2);
+  program const p = lower(s, {.data_ranks = 2, .step = optimizer_step::after_statistics});
+  simulation_options o = options_of(s);
+  o.collective.latency = 10;
+  timeline const line = time_program(p, o);
+  int count = 0;
+  for (std::size_t i = 0; i < p.instructions.size(); ++i) {
+    if (p.instructions[i].code != opcode::statistics) continue;
+    ++count;
+    CHECK(line.timed[i].end - line.timed[i].start == 2 * (3 * 2 - 1) * 10);
+  }
+  CHECK(count == 3);
+}
+
+TEST_CASE("a program that knows its ranks lies in as many shards, whatever the options say") {
+  schedule const s = one_f_one_b(1, 2);
+  simulation_options o = options_of(s);
+  o.bytes = {{.weights = 1'200, .optimizer_state = 2'400}};
+  o.data_ranks = 3;
+  program const four = lower(s, {.data_ranks = 4, .sharding = sharding_level::full});
+  CHECK(simulate(four, o).memory[0].resident == 3'600 / 4);
+  program const own = lower(s, {.sharding = sharding_level::full});
+  CHECK(simulate(own, o).memory[0].resident == 3'600 / 3);
+}
+
+TEST_CASE("of chains that end together the critical path is that of the first instruction") {
+  timeline line;
+  line.timed = {{.start = 0, .end = 2},
+                {.start = 2, .end = 5, .cause = 0},
+                {.start = 0, .end = 5},
+                {.start = 1, .end = 4}};
+  line.makespan = 5;
+  CHECK(critical_path(line) == std::vector<path_step>{{0, 0, 2}, {1, 2, 5}});
 }
 
 }  // namespace
