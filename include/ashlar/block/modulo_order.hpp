@@ -2,8 +2,8 @@
 #pragma once
 
 #include <ashlar/block/block.hpp>
+#include <ashlar/core/sort.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -39,10 +39,10 @@ constexpr std::vector<std::vector<folded_cell>> fold(block const& b) {
     for (folded_cell const& f : folded)
       sorted.data()[next.data()[static_cast<std::size_t>(f.residue)]++] = f;
   } else {
-    std::sort(folded.begin(), folded.end(), [](folded_cell const& x, folded_cell const& y) {
-      return x.residue < y.residue || (x.residue == y.residue && x.cell < y.cell);
-    });
-    sorted = folded;
+    std::vector<keyed_index> by_residue;
+    for (std::size_t i = 0; i < n; ++i) by_residue.push_back({folded[i].residue, i});
+    sort_by_key(by_residue);
+    for (std::size_t i = 0; i < n; ++i) sorted[i] = folded[by_residue[i].index];
   }
 
   std::vector<std::vector<folded_cell>> by_device(static_cast<std::size_t>(b.where.device_count()));

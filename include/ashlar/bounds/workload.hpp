@@ -2,12 +2,12 @@
 #pragma once
 
 #include <ashlar/block/check.hpp>
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/cost.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <utility>
@@ -39,9 +39,7 @@ struct workload {
     return limits[limits.size() == 1 ? 0 : static_cast<std::size_t>(device)];
   }
 
-  constexpr bool recomputes(int stage) const {
-    return trains && std::find(recomputed.begin(), recomputed.end(), stage) != recomputed.end();
-  }
+  constexpr bool recomputes(int stage) const { return trains && contains(recomputed, stage); }
 
   friend constexpr bool operator==(workload const&, workload const&) = default;
 };

@@ -1,6 +1,8 @@
 // What a kernel is good for with many micro-batches, told from its schedule of few.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/sort.hpp>
 #include <ashlar/optimize/delay_block.hpp>
 #include <ashlar/optimize/hill_climb.hpp>
 #include <ashlar/optimize/justification.hpp>
@@ -8,7 +10,6 @@
 #include <ashlar/optimize/start_order.hpp>
 #include <ashlar/schedule/compose.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -46,8 +47,8 @@ class by_extension {
     result_table<tick> const start = starts_of(small_.reached(), small_.passes().what, small_.of());
     by_growth_.clear();
     for (std::size_t i = 0; i < stretches_.size(); ++i) by_growth_.push_back({growth(start, i), i});
-    std::sort(by_growth_.begin(), by_growth_.end());
-    return {three.first + weight_ * (by_growth_.front().first + by_growth_.back().first) / 2, 0};
+    sort_by_key(by_growth_);
+    return {three.first + weight_ * (by_growth_.front().key + by_growth_.back().key) / 2, 0};
   }
 
   // Justifies the two best stretches of a kernel's schedule at full size, for search.best().
@@ -57,7 +58,7 @@ class by_extension {
     result_table<tick> const start = starts_of(small_.reached(), small_.passes().what, small_.of());
     pass_network const& passes = search_->passes();
     for (std::size_t i = 0; i < by_growth_.size() && i < most_stretches; ++i) {
-      stretched const longer(start, references_, stretches_[by_growth_[i].second]);
+      stretched const longer(start, references_, stretches_[by_growth_[i].index]);
       dispatcher::plan const plan = by_wish(passes.orders, starts_of(longer, passes.what));
       for (style const& how : {style{}, k.how, any_style(*search_, 2), any_style(*search_, 2)})
         search_->justify(plan, how);
@@ -69,7 +70,7 @@ class by_extension {
   constexpr tick growth(result_table<tick> const& start, std::size_t i) const {
     stretch const s = stretches_[i];
     tick const period = stretched(start, references_, s).period();
-    return std::max(period, s.count * least_work_) * (s.wanted - s.known) / s.count;
+    return max_of(period, s.count * least_work_) * (s.wanted - s.known) / s.count;
   }
 
   Search* search_;
@@ -78,7 +79,7 @@ class by_extension {
   tick weight_;
   std::vector<pass> references_;  // one micro-batch
   std::vector<stretch> stretches_;
-  std::vector<std::pair<tick, std::size_t>> by_growth_;  // of the last kernel: stretches, best first
+  std::vector<keyed_index> by_growth_;  // of the last kernel: stretches, best first
 };
 
 }  // namespace ashlar
