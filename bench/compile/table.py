@@ -3,7 +3,8 @@
 
 usage: table.py [--only headers|asserts] [--repeat N] [--sizes P,M ...]
 
-headers  including a public header: processor time of -fsyntax-only, the smallest of N runs.
+headers  including a header: processor time of -fsyntax-only, the smallest of N runs, and how many times that of <vector>;
+         umbrellas first.
 asserts  static_assert(valid<...>()) of a schedule and of a program: processor time beyond the include, and the
          smallest limit on constant evaluation that suffices (-fconstexpr-ops-limit of g++, -fconstexpr-steps of
          clang++), found by bisection to 3 %.
@@ -75,16 +76,27 @@ def number(value, form="{:,.0f}"):
 
 
 def headers(found, repeat):
-    print(f"| header | {' | '.join(f'{name}, ms' for name in found)} |")
-    print("|---|" + "---:|" * len(found))
-    rows = [("(nothing)", "")]
-    rows += [("`<vector>`", "#include <vector>\n")]
-    for path in sorted(INCLUDE.rglob("*.hpp")):
+    """The rows take turns, so that a busy machine slows all of them: read the ratios."""
+    print(f"| header | {' | '.join(f'{name}, ms | of `<vector>`' for name in found)} |")
+    print("|---|" + "---:|" * (2 * len(found)))
+    rows = {"`<vector>`": "#include <vector>\n"}
+    paths = sorted(INCLUDE.rglob("*.hpp"), key=lambda path: (path.parent.name != "ashlar", path))
+    for path in paths:
         name = path.relative_to(INCLUDE).as_posix()
-        rows.append((f"`<{name}>`", f"#include <{name}>\n"))
-    for name, text in rows:
-        times = [number(compiler.fastest(text, repeat)) for compiler in found.values()]
-        print(f"| {name} | {' | '.join(times)} |", flush=True)
+        rows[f"`<{name}>`"] = f"#include <{name}>\n"
+    least = {}
+    for _ in range(repeat):
+        for row, text in rows.items():
+            for name, compiler in found.items():
+                time = compiler.fastest(text, 1)
+                before = least.setdefault((row, name), time)
+                least[row, name] = None if time is None or before is None else min(time, before)
+    for row in rows:
+        cells = []
+        for name in found:
+            time, vector = least[row, name], least["`<vector>`", name]
+            cells += [number(time), number(time and time / vector, "{:.1f}")]
+        print(f"| {row} | {' | '.join(cells)} |", flush=True)
 
 
 def text_of(name, p, m, what):

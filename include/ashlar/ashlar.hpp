@@ -1,10 +1,9 @@
-// The algebra, the catalog, the proofs, the simulator and the text and SVG pictures.  What is heavy or
-// needed by few has an include of its own: search.hpp, render.hpp (all pictures), interop.hpp,
-// views.hpp.
+// From a building block to a proved program and its picture in a terminal: the algebra, the catalog,
+// lowering, the proofs. All else has an include of its own: bounds.hpp, simulate.hpp, study.hpp,
+// search.hpp, run.hpp, render.hpp (all pictures), interop.hpp, views.hpp.
 #pragma once
 
 #include <ashlar/block.hpp>
-#include <ashlar/bounds.hpp>
 #include <ashlar/catalog.hpp>
 #include <ashlar/check.hpp>
 #include <ashlar/lower.hpp>
@@ -12,9 +11,5 @@
 #include <ashlar/program.hpp>
 #include <ashlar/prove.hpp>
 #include <ashlar/render/diagnosis.hpp>
-#include <ashlar/render/svg.hpp>
 #include <ashlar/render/text.hpp>
-#include <ashlar/run.hpp>
 #include <ashlar/schedule.hpp>
-#include <ashlar/simulate.hpp>
-#include <ashlar/study.hpp>

@@ -126,13 +126,14 @@ void change_instruction(dice& d, program& p) {
   instruction& i = one_of(d, p.instructions);
   int instruction::*const numbers[] = {&instruction::lane,          &instruction::to,
                                        &instruction::peer,          &instruction::first_operand,
-                                       &instruction::operand_count, &instruction::peer};
+                                       &instruction::operand_count, &instruction::group};
   switch (d.between(0, 10)) {
     case 0:
-      i.code = any_of<opcode>(d, 8);
+      i.code = any_of<opcode>(d, 9);
       return;
     case 1:
       i.overlaps_next = !i.overlaps_next;
+      i.subject = any_of<slot_kind>(d, slot_kinds - 1);
       return;
     case 2:
       i.what = one_of(d, p.instructions).what;
@@ -217,7 +218,7 @@ void look_at(dice& d, program const& p) {
   CHECK(!explain(found, p).empty());
   if (std::vector<site> const circle = find_wait_cycle(p); found.ok()) CHECK(circle.empty());
   diagnosis const budget = check_memory_budget(
-      p, [](slot_kind, int) { return std::numeric_limits<std::int64_t>::max(); }, 1);
+      p, [](value_key const&) { return std::numeric_limits<std::int64_t>::max(); }, 1);
   CHECK(!explain(budget, p).empty());
   simulation_options o;
   o.bytes[0] = {1, 1, 1, 1, 1, 1, 1, 1};
@@ -333,7 +334,7 @@ TEST_CASE("a schedule whose fields hold anything") {
       CHECK(!explain(check_passes(s), s).empty());
       CHECK(!explain(check(s), s).empty());
       try {
-        lower_bound(s);
+        schedule_bound(s);
       } catch (violation const& v) {
         CHECK(!explain(v.why, s).empty());
       }
@@ -426,7 +427,7 @@ TEST_CASE("a workload whose fields hold anything") {
     diagnosis const found = check(w);
     CHECK(!explain(found).empty());
     if (!found.ok()) continue;
-    CHECK(lower_bound(w).makespan >= busiest_work(w));
+    CHECK(workload_bound(w).makespan >= busiest_work(w));
   }
 }
 

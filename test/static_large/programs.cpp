@@ -1,5 +1,5 @@
 // Schedules of every family at 8 devices and 32 micro-batches, as programs. (All entries have their
-// programs proved at 4 devices and 8 micro-batches in static/programs.cpp.)
+// programs proved at 4 devices and 8 micro-batches in static/programs_*.cpp.)
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/valid.hpp>
 #include <ashlar/lower/lower.hpp>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <ashlar/block/block.hpp>
+#include <ashlar/core/sort.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -39,10 +39,10 @@ constexpr std::vector<std::vector<modulo_cell>> modulo_order(block const& b) {
     for (modulo_cell const& f : reduced)
       sorted.data()[next.data()[static_cast<std::size_t>(f.remainder)]++] = f;
   } else {
-    std::sort(reduced.begin(), reduced.end(), [](modulo_cell const& x, modulo_cell const& y) {
-      return x.remainder < y.remainder || (x.remainder == y.remainder && x.cell < y.cell);
-    });
-    sorted = reduced;
+    std::vector<keyed_index> by_remainder;
+    for (std::size_t i = 0; i < n; ++i) by_remainder.push_back({reduced[i].remainder, i});
+    sort_by_key(by_remainder);
+    for (std::size_t i = 0; i < n; ++i) sorted[i] = reduced[by_remainder[i].index];
   }
 
   std::vector<std::vector<modulo_cell>> by_device(static_cast<std::size_t>(b.where.device_count()));

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <ashlar/bounds/flow.hpp>
+#include <ashlar/core/algorithm.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -121,12 +121,12 @@ class earliest_starts {
       next.clear();
       next.reserve(n);
       for (std::size_t begin = 0; begin < n; begin += 2 * run) {
-        std::size_t const middle = std::min(begin + run, n), last = std::min(middle + run, n);
+        std::size_t const middle = min_of(begin + run, n), last = min_of(middle + run, n);
         std::size_t a = begin, b = middle;
         while (a < middle || b < last)
           next.push_back(b == last || (a < middle && all[a] <= all[b]) ? all[a++] : all[b++]);
       }
-      std::swap(all, next);
+      all.swap(next);
     }
     return all;
   }

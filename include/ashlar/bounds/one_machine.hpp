@@ -75,7 +75,10 @@ constexpr std::vector<job_list> jobs_of(flow const& f, int device, earliest_star
                                         earliest_starts const& back) {
   std::vector<job_list> lists;
   auto const backwards = [](std::vector<tick> const& list) {
-    return std::vector<tick>(list.rbegin(), list.rend());
+    std::vector<tick> turned;
+    turned.reserve(list.size());
+    for (std::size_t i = list.size(); i > 0; --i) turned.push_back(list[i - 1]);
+    return turned;
   };
   for (int k = 0; k < f.step_count(); ++k) {
     int const mirrored = f.step_count() - 1 - k;

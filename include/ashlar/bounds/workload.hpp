@@ -2,12 +2,12 @@
 #pragma once
 
 #include <ashlar/block/check.hpp>
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/cost.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -41,8 +41,7 @@ struct workload {
   }
 
   constexpr bool recomputes(int stage) const {
-    return mode == execution_mode::training
-           && std::find(recomputed.begin(), recomputed.end(), stage) != recomputed.end();
+    return mode == execution_mode::training && contains(recomputed, stage);
   }
 
   // By stage: 1 if it recomputes.

@@ -4,9 +4,9 @@
 
 #include <ashlar/block/block.hpp>
 #include <ashlar/catalog/shape.hpp>
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/ids.hpp>
 
-#include <algorithm>
 #include <limits>
 
 namespace ashlar::catalog {
@@ -35,7 +35,7 @@ constexpr block hanayo(devices p, waves w, micro_batches m) {
                       tick const at = forward ? stage : turn * w.value - 1 - stage;
                       tick const n = at / turn + (forward ? 0 : w.value);
                       tick const place = forward ? n : 2 * n - w.value;
-                      return step * (2 * n * std::max(m.value, p.value) + at % turn) + place;
+                      return step * (2 * n * max_of(m.value, p.value) + at % turn) + place;
                     });
 }
 

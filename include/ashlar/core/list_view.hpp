@@ -1,10 +1,9 @@
 // A read-only view of consecutive elements. It is std::span with plain pointers for iterators: each call
 // of a class iterator costs constant evaluation, and these loops are where programs are proved while
-// compiling.
+// compiling. <span> is also dear to include.
 #pragma once
 
 #include <cstddef>
-#include <span>
 
 namespace ashlar {
 
@@ -13,13 +12,24 @@ struct list_view {
   T const* first = nullptr;
   T const* last = nullptr;
 
+  constexpr list_view() = default;
+  constexpr list_view(T const* begin, T const* end) : first(begin), last(end) {}
+  // Of a vector or an array that outlives the view.
+  template <class List>
+  constexpr list_view(List const& list) : first(list.data()), last(list.data() + list.size()) {}
+
   constexpr T const* begin() const { return first; }
   constexpr T const* end() const { return last; }
   constexpr T const* data() const { return first; }
   constexpr std::size_t size() const { return static_cast<std::size_t>(last - first); }
   constexpr bool empty() const { return first == last; }
   constexpr T const& operator[](std::size_t i) const { return first[i]; }
-  constexpr operator std::span<T const>() const { return {first, last}; }
 };
+
+// Valid while the list is and keeps its length.
+template <class List>
+constexpr auto view_of(List const& list) {
+  return list_view<typename List::value_type>{list.data(), list.data() + list.size()};
+}
 
 }  // namespace ashlar

@@ -1,10 +1,10 @@
 // Where a device's gathers, releases, scatters and clears stand among its passes.
 #pragma once
 
+#include <ashlar/core/sort.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -130,7 +130,7 @@ class collective_planner {
                                             : 3;
   }
   constexpr collective_plan in_order() {
-    std::sort(found_.begin(), found_.end(), [](found const& a, found const& b) {
+    merge_sort(found_, [](found const& a, found const& b) {
       if (a.what.before != b.what.before) return a.what.before < b.what.before;
       if (a.what.time != b.what.time) return a.what.time < b.what.time;
       int const first = rank_of(a.what.code), second = rank_of(b.what.code);

@@ -1,11 +1,11 @@
 // Writes what a device does about the weights and gradients that it shares.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/lower/collectives.hpp>
 #include <ashlar/lower/options.hpp>
 #include <ashlar/lower/stream_writer.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -79,7 +79,7 @@ class sharing_writer {
   constexpr void begin_sharded() {
     std::vector<int> const chunks_here = stages_on(s_.where, device_);
     int const count = static_cast<int>(chunks_here.size());
-    int const few = std::min(options_.weight_buffers, count);
+    int const few = min_of(options_.weight_buffers, count);
     int const weights = options_.sharding == sharding_level::full ? few : count;
     int const gradients = options_.sharding == sharding_level::optimizer ? count : few;
     std::vector<int> number(at(s_.stage_count()), 0);  // of the chunk, by stage

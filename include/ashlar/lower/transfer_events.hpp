@@ -5,11 +5,11 @@
 // construction. Greedy insertion device by device is neither.
 #pragma once
 
+#include <ashlar/core/sort.hpp>
 #include <ashlar/model/dependencies.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -83,13 +83,11 @@ constexpr std::vector<event> events_in_order(schedule const& s, parameter_groups
   }
 
   if (static_cast<std::size_t>(latest - earliest) > 4 * events.size() + 64) {
-    std::vector<std::size_t> rank(events.size(), 0);
-    for (std::size_t i = 0; i < rank.size(); ++i) rank[i] = i;
-    std::sort(rank.begin(), rank.end(), [&](std::size_t a, std::size_t b) {
-      return events[a].time < events[b].time || (events[a].time == events[b].time && a < b);
-    });
+    std::vector<keyed_index> by_time;
+    for (std::size_t i = 0; i < events.size(); ++i) by_time.push_back({events[i].time, i});
+    sort_by_key(by_time);
     std::vector<event> sorted;
-    for (std::size_t r : rank) sorted.push_back(events[r]);
+    for (keyed_index const& k : by_time) sorted.push_back(events[k.index]);
     return sorted;
   }
   std::vector<std::size_t> next(static_cast<std::size_t>(latest - earliest) + 2,

@@ -1,11 +1,11 @@
 // What passes take of a device's memory and give back, and how much a device may hold.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/pass.hpp>
 #include <ashlar/model/placement.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -48,8 +48,8 @@ struct memory_limit {
   // recompute) to the end of the weight pass (the input pass).
   constexpr std::int64_t least_held(int stage, pass_kind from, pass_kind to) const {
     std::int64_t least = entry(activation, stage);
-    if (from == pass_kind::forward) least = std::min(least, entry(kept, stage));
-    if (to == pass_kind::backward_weight) least = std::min(least, entry(stash, stage));
+    if (from == pass_kind::forward) least = min_of(least, entry(kept, stage));
+    if (to == pass_kind::backward_weight) least = min_of(least, entry(stash, stage));
     return least;
   }
 
@@ -105,7 +105,7 @@ constexpr std::int64_t smallest_memory_limit(placement const& where, memory_limi
     std::int64_t held = 0;
     auto const pass_through = [&](int stage, std::initializer_list<pass_kind> kinds) {
       if (where.device_of(route, stage) != device) return;
-      for (pass_kind kind : kinds) most = std::max(most, held += used.change({kind, stage, 0}));
+      for (pass_kind kind : kinds) most = max_of(most, held += used.change({kind, stage, 0}));
     };
     for (int chunk = 0; chunk < sequence_chunks; ++chunk)
       for (int stage = 0; stage < where.stage_count(); ++stage)

@@ -138,15 +138,12 @@ class parameter_groups {
 
   // Valid while the groups are.
   constexpr group_view view() const {
-    return {of(holder_begin_), of(holder_), of(stage_begin_), of(stage_)};
+    return {view_of(holder_begin_), view_of(holder_), view_of(stage_begin_), view_of(stage_)};
   }
 
   friend constexpr bool operator==(parameter_groups const&, parameter_groups const&) = default;
 
  private:
-  static constexpr list_view<int> of(std::vector<int> const& v) {
-    return {v.data(), v.data() + v.size()};
-  }
   static constexpr std::size_t begin_of(std::vector<int> const& begins) {
     return static_cast<std::size_t>(begins.back());
   }

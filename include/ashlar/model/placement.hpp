@@ -50,7 +50,7 @@ class placement {
   }
 
   // Devices by route, then stage. Valid while the placement is.
-  constexpr list_view<int> table() const { return {table_.data(), table_.data() + table_.size()}; }
+  constexpr list_view<int> table() const { return view_of(table_); }
 
   // Device d becomes p - 1 - d. mirror(mirror(x)) == x.
   friend constexpr placement mirror(placement p) {

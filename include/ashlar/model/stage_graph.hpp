@@ -92,10 +92,7 @@ class stage_graph {
   }
 
   // Valid while the graph is.
-  constexpr graph_view view() const {
-    return {{before_.data(), before_.data() + before_.size()},
-            {after_.data(), after_.data() + after_.size()}};
-  }
+  constexpr graph_view view() const { return {view_of(before_), view_of(after_)}; }
 
   friend constexpr bool operator==(stage_graph const&, stage_graph const&) = default;
 

@@ -3,9 +3,10 @@
 // passes and leave others open.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/sort.hpp>
 #include <ashlar/optimize/precedence_graph.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -115,7 +116,7 @@ constexpr delay_block one_at_a_time(schedule const& s) {
   delay_block b(static_cast<int>(leg.back()) + 1, 1);
   offsets_of_stages const at(b, leg, s, false);
   for (int stage = 0; stage < s.stage_count(); ++stage)
-    b.period = std::max(
+    b.period = max_of(
         b.period, at.weight[static_cast<std::size_t>(stage)] + s.cost.of_stage(stage).backward_weight);
   return b;
 }
@@ -132,17 +133,18 @@ constexpr precedence_graph::plan plan_of(std::vector<delay_block> const& tracks,
   for (delay_block const& b : tracks) offsets.push_back({b, leg, s, fused});
 
   precedence_graph::plan plan(passes.orders.size());
-  std::vector<std::pair<tick, int>> by_start;
+  std::vector<keyed_index> by_start;
   for (std::size_t device = 0; device < plan.size(); ++device) {
     by_start.clear();
     for (int x : passes.orders[device]) {
       pass const what = passes.what[static_cast<std::size_t>(x)];
       auto const track = static_cast<std::size_t>(what.micro_batch) % tracks.size();
       tick const turn = turn_of(what, s.graph.sequence_chunks());
-      by_start.push_back({offsets[track].of(what) + turn * tracks[0].period, x});
+      by_start.push_back(
+          {offsets[track].of(what) + turn * tracks[0].period, static_cast<std::size_t>(x)});
     }
-    std::sort(by_start.begin(), by_start.end());
-    for (auto const& [start, x] : by_start) plan[device].push_back(x);
+    sort_by_key(by_start);
+    for (keyed_index const& k : by_start) plan[device].push_back(static_cast<int>(k.index));
   }
   return plan;
 }
@@ -153,7 +155,7 @@ constexpr tick work_of_one(schedule const& s) {
   for (auto const& order : s.order) {
     tick work = 0;
     for (timed_pass const& t : order) work += t.what.micro_batch == 0 ? s.cost.of(t.what) : 0;
-    most = std::max(most, work);
+    most = max_of(most, work);
   }
   return most;
 }

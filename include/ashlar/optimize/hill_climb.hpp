@@ -1,10 +1,10 @@
 // Hill climbing over delay blocks and the options with which their plans are justified.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/optimize/delay_block.hpp>
 #include <ashlar/optimize/justification.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <utility>
@@ -54,7 +54,7 @@ constexpr delay_block start_of_hill_climb(Search& search, memory_limit const& li
         held += (at.weight[i] + s.cost.of_stage(stage).backward_weight - at.forward[i])
                 * limit.change({pass_kind::forward, stage, 0});
       }
-    if (limit.on(d) > 0) b.period = std::max(b.period, held / limit.on(d));
+    if (limit.on(d) > 0) b.period = max_of(b.period, held / limit.on(d));
   }
   return b;
 }
@@ -63,7 +63,7 @@ constexpr delay_block start_of_hill_climb(Search& search, memory_limit const& li
 template <class Search>
 constexpr candidate neighbour(Search& search, candidate k, tick work) {
   constexpr std::size_t most_tracks = 3;
-  tick const reach = std::max<tick>(work * 3 / 20, 2);
+  tick const reach = max_of<tick>(work * 3 / 20, 2);
   std::size_t const kind = search.random(std::size_t{20});
   if (kind == 0) {
     if (k.tracks.size() < most_tracks)
@@ -75,7 +75,7 @@ constexpr candidate neighbour(Search& search, candidate k, tick work) {
     for (std::size_t changes = 1 + search.random(std::size_t{2}); changes > 0; --changes) {
       delay_block& b = k.tracks[search.random(k.tracks.size())];
       std::size_t const which = search.random(b.size());
-      b[which] = std::max(which == 0 ? work : 0, b[which] + search.random(-reach, reach));
+      b[which] = max_of(which == 0 ? work : 0, b[which] + search.random(-reach, reach));
     }
   } else {
     std::size_t const which = search.random(std::size_t{5});
@@ -106,7 +106,7 @@ constexpr void hill_climb(Search& search, memory_limit const& limit, Evaluate&& 
       delay_block& b = now.tracks[0];
       for (std::size_t i = 0; i < b.size(); ++i)
         if (search.random(std::size_t{2}) == 0)
-          b[i] = std::max(i == 0 ? work : 0, b[i] + search.random(-work / 2, work / 2));
+          b[i] = max_of(i == 0 ? work : 0, b[i] + search.random(-work / 2, work / 2));
     }
     now.reached = evaluate(now);
     for (int idle = 0; idle < most_idle && !search.is_over(share); ++idle) {

@@ -1,6 +1,7 @@
 // schedules -> schedule: the best that a search finds for the same passes under a memory limit.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/optimize/hill_climb.hpp>
 #include <ashlar/optimize/iterated_local_search.hpp>
 #include <ashlar/optimize/justification.hpp>
@@ -9,7 +10,6 @@
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -65,10 +65,9 @@ constexpr schedule improve(std::vector<schedule> const& seeds, memory_limit cons
                            search_budget budget) {
   schedule best = squeeze(seeds[0]);
   bool const fits = is_within(best, limit);
-  std::vector<tick> const all_busy = busy(best);
-  if (budget.passes <= 0
-      || (fits && makespan(best) == *std::max_element(all_busy.begin(), all_busy.end())))
-    return best;
+  tick busiest = 0;
+  for (tick work : busy(best)) busiest = max_of(busiest, work);
+  if (budget.passes <= 0 || (fits && makespan(best) == busiest)) return best;
   justifier search(best, limit, budget);
   if (fits) search.consider(best);
   improve_plans(search, seeds, limit, budget);

@@ -7,7 +7,6 @@
 #include <ashlar/optimize/periodic_extension.hpp>
 #include <ashlar/optimize/start_order.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <vector>
 

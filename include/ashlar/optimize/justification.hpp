@@ -4,9 +4,9 @@
 // (1992), as iterative forward and backward scheduling.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/optimize/list_scheduler.hpp>
 
-#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstddef>
@@ -118,7 +118,7 @@ class justifier {
                                .start = std::vector<tick>(passes().what.size(), 0)};
     tick first = max_tick;
     for (auto const& order : s.order)
-      if (!order.empty()) first = std::min(first, order[0].start);
+      if (!order.empty()) first = min_of(first, order[0].start);
     for (std::size_t d = 0; d < s.order.size(); ++d)
       for (std::size_t i = 0; i < s.order[d].size(); ++i)
         t.start[static_cast<std::size_t>(t.orders[d][i])] = s.order[d][i].start - first;
@@ -160,7 +160,7 @@ class justifier {
     tick latest = 0;
     for (std::vector<int> const& order : t.orders) {
       released.push_back(order.empty() ? 0 : t.start[static_cast<std::size_t>(order[0])]);
-      latest = std::max(latest, released.back());
+      latest = max_of(latest, released.back());
     }
     for (tick& r : released) r = latest - r;
     return released;

@@ -1,13 +1,13 @@
 // Extends a timeline by repeating a window of micro-batches periodically.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/pass.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/model/dependencies.hpp>
 #include <ashlar/optimize/list_scheduler.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -42,7 +42,7 @@ class extended_starts {
       : start_(std::move(start)), s_(s) {
     auto const longest = [&](auto const& distance) {
       tick most = distance(references[0]);
-      for (pass const& x : references) most = std::max(most, distance(x));
+      for (pass const& x : references) most = max_of(most, distance(x));
       return most;
     };
     period_ = longest([&](pass x) { return known(x, s.like + s.count) - known(x, s.like); });

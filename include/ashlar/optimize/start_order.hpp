@@ -1,10 +1,10 @@
 // From target starts of passes to a plan.
 #pragma once
 
+#include <ashlar/core/sort.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/optimize/precedence_graph.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -16,13 +16,13 @@ namespace ashlar {
 constexpr precedence_graph::plan in_start_order(precedence_graph::plan const& orders,
                                                 std::vector<tick> const& targets) {
   precedence_graph::plan plan(orders.size());
-  std::vector<std::pair<tick, std::size_t>> sorted;  // and by place in the order
+  std::vector<keyed_index> sorted;  // places in the order
   for (std::size_t d = 0; d < plan.size(); ++d) {
     sorted.clear();
     for (std::size_t i = 0; i < orders[d].size(); ++i)
       sorted.push_back({targets[static_cast<std::size_t>(orders[d][i])], i});
-    std::sort(sorted.begin(), sorted.end());
-    for (auto const& [start, i] : sorted) plan[d].push_back(orders[d][i]);
+    sort_by_key(sorted);
+    for (keyed_index const& k : sorted) plan[d].push_back(orders[d][k.index]);
   }
   return plan;
 }

@@ -1,6 +1,8 @@
 // Estimates a candidate's objective value at large m from three rounds.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/sort.hpp>
 #include <ashlar/optimize/delay_block.hpp>
 #include <ashlar/optimize/hill_climb.hpp>
 #include <ashlar/optimize/justification.hpp>
@@ -8,7 +10,6 @@
 #include <ashlar/optimize/start_order.hpp>
 #include <ashlar/schedule/compose.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -46,8 +47,8 @@ class surrogate {
     result_table<tick> const start = start_table(small_.reached(), small_.passes().what, small_.of());
     by_growth_.clear();
     for (std::size_t i = 0; i < windows_.size(); ++i) by_growth_.push_back({growth(start, i), i});
-    std::sort(by_growth_.begin(), by_growth_.end());
-    return {three.first + weight_ * (by_growth_.front().first + by_growth_.back().first) / 2, 0};
+    sort_by_key(by_growth_);
+    return {three.first + weight_ * (by_growth_.front().key + by_growth_.back().key) / 2, 0};
   }
 
   // Justifies the two best extensions of a candidate's schedule at full size, for search.best().
@@ -57,7 +58,7 @@ class surrogate {
     result_table<tick> const start = start_table(small_.reached(), small_.passes().what, small_.of());
     precedence_graph const& passes = search_->passes();
     for (std::size_t i = 0; i < by_growth_.size() && i < most_windows; ++i) {
-      extended_starts const longer(start, references_, windows_[by_growth_[i].second]);
+      extended_starts const longer(start, references_, windows_[by_growth_[i].index]);
       list_scheduler::plan const plan = in_start_order(passes.orders, starts_of(longer, passes.what));
       for (justification_options const& how :
            {justification_options{}, k.how, any_justification(*search_, 2),
@@ -71,7 +72,7 @@ class surrogate {
   constexpr tick growth(result_table<tick> const& start, std::size_t i) const {
     extension_window const s = windows_[i];
     tick const period = extended_starts(start, references_, s).period();
-    return std::max(period, s.count * least_work_) * (s.wanted - s.known) / s.count;
+    return max_of(period, s.count * least_work_) * (s.wanted - s.known) / s.count;
   }
 
   Search* search_;
@@ -80,7 +81,7 @@ class surrogate {
   tick weight_;
   std::vector<pass> references_;  // one micro-batch
   std::vector<extension_window> windows_;
-  std::vector<std::pair<tick, std::size_t>> by_growth_;  // of the last candidate: windows, best first
+  std::vector<keyed_index> by_growth_;  // of the last candidate: windows, best first
 };
 
 }  // namespace ashlar

@@ -60,11 +60,11 @@ class frozen_program {
 
   constexpr program_view view() const {
     program_view v = counts_;
-    v.instructions = instructions_;
-    v.stream_begin = stream_begin_;
-    v.operands = operands_;
-    v.slots = slots_;
-    v.slot_begin = slot_begin_;
+    v.instructions = view_of(instructions_);
+    v.stream_begin = view_of(stream_begin_);
+    v.operands = view_of(operands_);
+    v.slots = view_of(slots_);
+    v.slot_begin = view_of(slot_begin_);
     v.graph = {view_of(before_), view_of(after_)};
     v.where = view_of(where_);
     v.route = view_of(route_);
@@ -73,11 +73,6 @@ class frozen_program {
   }
 
  private:
-  template <std::size_t N>
-  static constexpr list_view<int> view_of(std::array<int, N> const& a) {
-    return {a.data(), a.data() + N};
-  }
-
   // What is taken out must not outlive p; view() makes it anew.
   template <class View, class Array>
   static constexpr void copy(View& from, Array& to) {

@@ -9,7 +9,6 @@
 #include <ashlar/program/instruction.hpp>
 
 #include <cstddef>
-#include <span>
 #include <vector>
 
 namespace ashlar {
@@ -31,11 +30,11 @@ struct program_view {
   list_view<int> where;  // devices by route, then stage
   list_view<int> route;  // of each micro-batch
   group_view groups;
-  std::span<instruction const> instructions;
-  std::span<int const> stream_begin;  // by device, and the end
-  std::span<operand const> operands;
-  std::span<slot_kind const> slots;
-  std::span<int const> slot_begin;  // by device, and the end
+  list_view<instruction> instructions;
+  list_view<int> stream_begin;  // by device, and the end
+  list_view<operand> operands;
+  list_view<slot_kind> slots;
+  list_view<int> slot_begin;  // by device, and the end
 
   constexpr int device_of(int micro_batch, int stage) const {
     int const taken = route[static_cast<std::size_t>(micro_batch)];
@@ -115,13 +114,13 @@ struct program {
             .step = step,
             .graph = graph.view(),
             .where = where.table(),
-            .route = {route.data(), route.data() + route.size()},
+            .route = view_of(route),
             .groups = groups.view(),
-            .instructions = instructions,
-            .stream_begin = stream_begin,
-            .operands = operands,
-            .slots = slots,
-            .slot_begin = slot_begin};
+            .instructions = view_of(instructions),
+            .stream_begin = view_of(stream_begin),
+            .operands = view_of(operands),
+            .slots = view_of(slots),
+            .slot_begin = view_of(slot_begin)};
   }
 
   friend constexpr bool operator==(program const&, program const&) = default;

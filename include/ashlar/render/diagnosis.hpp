@@ -2,12 +2,12 @@
 #pragma once
 
 #include <ashlar/block/block.hpp>
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/program/program.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -174,7 +174,7 @@ inline std::string quantities(diagnosis const& d) {
 template <class NameOf>
 std::string neighbours(site const& s, std::size_t size, char const* between, NameOf name_of_index) {
   auto const at = static_cast<std::size_t>(s.index);
-  std::size_t const begin = at < 3 ? 0 : at - 3, end = std::min(size, at + 4);
+  std::size_t const begin = at < 3 ? 0 : at - 3, end = min_of(size, at + 4);
   std::string line = "\n  device " + std::to_string(s.device) + ":" + (begin > 0 ? " ..." : "");
   for (std::size_t i = begin; i < end; ++i) {
     line += i == begin ? " " : between;
@@ -246,7 +246,7 @@ inline std::string bound_broken(diagnosis const& d) {
   if (d.broken == rule::parameter_is_at_least)
     return thing + " must be at least " + n + ", not " + given;
   if (d.broken == rule::parameter_is_at_most) return thing + " must be at most " + n + ", not " + given;
-  std::int64_t const step = std::max<std::int64_t>(d.number, 1), below = d.given / step * step;
+  std::int64_t const step = max_of<std::int64_t>(d.number, 1), below = d.given / step * step;
   return thing + " must be a multiple of " + n + ", not " + given + "; nearest: "
          + (below > 0 ? std::to_string(below) + " and " : "") + std::to_string(below + step);
 }

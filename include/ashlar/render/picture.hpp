@@ -2,11 +2,12 @@
 #pragma once
 
 #include <ashlar/block/block.hpp>
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/sort.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -29,7 +30,7 @@ struct picture_box {
 
 struct picture {
   std::vector<std::vector<picture_box>> rows;  // by device, in order of their starts
-  std::vector<bool> shows;                     // by kind: whether there is such a pass
+  bool shows[pass_kinds] = {};                 // by kind: whether there is such a pass
   int chunk_count = 1;                         // of the device that has most
   int shade_count = 1;                         // of the device and route that has most
   int route_count = 1;
@@ -54,13 +55,13 @@ inline tick round_step(double least) {
 // By route, then stage: the number of the stage among its device's stages on that route.
 inline std::vector<std::vector<int>> shades_of(placement const& where, picture& drawn) {
   std::vector<std::vector<int>> shade;
-  drawn.route_count = std::max(1, where.route_count());
+  drawn.route_count = max_of(1, where.route_count());
   for (int route = 0; route < where.route_count(); ++route) {
     std::vector<int> count(static_cast<std::size_t>(where.device_count()), 0);
     auto& numbers = shade.emplace_back();
     for (int stage = 0; stage < where.stage_count(); ++stage) {
       numbers.push_back(count[static_cast<std::size_t>(where.device_of(route, stage))]++);
-      drawn.shade_count = std::max(drawn.shade_count, numbers.back() + 1);
+      drawn.shade_count = max_of(drawn.shade_count, numbers.back() + 1);
     }
   }
   return shade;
@@ -79,7 +80,7 @@ inline std::vector<std::vector<int>> chunk_numbers(placement const& where, pictu
       int& number = chunk[d][static_cast<std::size_t>(stage)];
       if (number < 0) number = count[d]++;
     }
-  drawn.chunk_count = std::max(1, *std::max_element(count.begin(), count.end()));
+  for (int chunks : count) drawn.chunk_count = max_of(drawn.chunk_count, chunks);
   drawn.both_ways = where.route_count() == 2 && drawn.chunk_count == 2;
   return chunk;
 }
@@ -90,7 +91,7 @@ inline void pair_up(std::vector<picture_box>& row, picture& drawn) {
     picture_box &a = row[i], &b = row[i + 1];
     if (a.start != b.start || a.what.kind != pass_kind::forward || !gives_input_gradient(b.what.kind))
       continue;
-    a.end = b.end = std::max(a.end, b.end);
+    a.end = b.end = max_of(a.end, b.end);
     a.part = cell_part::upper;
     b.part = cell_part::lower;
     drawn.pairs = true;
@@ -99,16 +100,14 @@ inline void pair_up(std::vector<picture_box>& row, picture& drawn) {
 }
 
 inline void finish(picture& drawn) {
-  drawn.shows.assign(pass_kinds, false);
   bool any = false;
   for (auto& row : drawn.rows) {
-    std::stable_sort(row.begin(), row.end(),
-                     [](picture_box const& a, picture_box const& b) { return a.start < b.start; });
+    merge_sort(row, [](picture_box const& a, picture_box const& b) { return a.start < b.start; });
     pair_up(row, drawn);
     for (picture_box const& box : row) {
-      drawn.first = any ? std::min(drawn.first, box.start) : box.start;
-      drawn.last = any ? std::max(drawn.last, box.end) : box.end;
-      drawn.shortest = any ? std::min(drawn.shortest, box.end - box.start) : box.end - box.start;
+      drawn.first = any ? min_of(drawn.first, box.start) : box.start;
+      drawn.last = any ? max_of(drawn.last, box.end) : box.end;
+      drawn.shortest = any ? min_of(drawn.shortest, box.end - box.start) : box.end - box.start;
       drawn.shows[static_cast<std::size_t>(box.what.kind)] = true;
       any = true;
     }

@@ -1,9 +1,9 @@
 // Pictures for a terminal: a row a device, a box a pass.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/render/picture.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -37,11 +37,11 @@ inline text_scale scale_of(picture const& drawn, std::size_t label, std::size_t 
   for (auto const& row : drawn.rows)  // in one line a pair has two halves
     for (picture_box const& box : row)
       if (box.part != cell_part::whole)
-        shortest = std::min(shortest, static_cast<double>(box.end - box.start) / 2);
+        shortest = min_of(shortest, static_cast<double>(box.end - box.start) / 2);
   double const columns =
       static_cast<double>(drawn.last - drawn.first) / shortest;  // one for the shortest pass
   std::size_t longest_row = 1;
-  for (auto const& row : drawn.rows) longest_row = std::max(longest_row, row.size());
+  for (auto const& row : drawn.rows) longest_row = max_of(longest_row, row.size());
   bool const alike = columns <= 16.0 * static_cast<double>(longest_row);
   auto const wide = static_cast<double>(label + 1), available = static_cast<double>(room);
   if (alike && (room == 0 || columns * wide <= available)) return {.columns_a_tick = wide / shortest};
@@ -82,8 +82,9 @@ inline std::string label_of(picture_box const& box, int chunk_count) {
 // `text` in exactly `columns`, the last kept free between boxes where there is room.
 inline std::string box_text(std::string text, std::size_t columns, bool numbers) {
   if (!numbers || columns < text.size()) {
-    auto const letter = std::find_if(text.begin(), text.end(), [](char c) { return c > '9'; });
-    text = std::string(1, *letter);
+    std::size_t letter = 0;
+    while (text[letter] <= '9') ++letter;
+    text = std::string(1, text[letter]);
   }
   std::size_t const inside = columns > text.size() ? columns - 1 : columns;
   if (text.size() < inside) text.append(inside - text.size(), '-');
@@ -167,11 +168,10 @@ inline std::string legend(picture const& drawn, bool colour) {
 inline std::string text_of(picture const& drawn, text_options options) {
   std::size_t label = 1;
   for (auto const& row : drawn.rows)
-    for (picture_box const& box : row) label = std::max(label, label_of(box, drawn.chunk_count).size());
+    for (picture_box const& box : row) label = max_of(label, label_of(box, drawn.chunk_count).size());
   std::size_t const margin = std::to_string(drawn.rows.size() - 1).size() + 9;
   std::size_t const width = options.width > 0 ? static_cast<std::size_t>(options.width) : 0;
-  std::size_t const room =
-      width == 0 ? 0 : std::max<std::size_t>(width > margin ? width - margin : 0, 10);
+  std::size_t const room = width == 0 ? 0 : max_of<std::size_t>(width > margin ? width - margin : 0, 10);
   text_scale const scale = scale_of(drawn, label, room);
   text_picture const out = draw_rows(drawn, scale, room, options.colour);
   std::string text = ruler(drawn, scale, margin, room) + out.rows + legend(drawn, options.colour);

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <ashlar/block/algebra.hpp>
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -17,7 +17,7 @@ namespace ashlar {
 // Device d becomes p - 1 - d. mirror(mirror(s)) == s; repeat(mirror(b), m) == mirror(repeat(b, m)).
 constexpr schedule mirror(schedule s) {
   s.where = mirror(std::move(s.where));
-  std::reverse(s.order.begin(), s.order.end());
+  for (std::size_t d = 0, e = s.order.size(); d + 1 < e; ++d) s.order[d].swap(s.order[--e]);
   return s;
 }
 
@@ -50,10 +50,15 @@ constexpr schedule renumber_behind(schedule const& a, schedule b) {
 constexpr schedule merge(schedule const& a, schedule const& b) {
   schedule behind = renumber_behind(a, b);
   for (std::size_t d = 0; d < a.order.size(); ++d) {
-    std::vector<timed_pass> merged(a.order[d].size() + behind.order[d].size());
-    std::merge(a.order[d].begin(), a.order[d].end(), behind.order[d].begin(), behind.order[d].end(),
-               merged.begin(),
-               [](timed_pass const& x, timed_pass const& y) { return x.start < y.start; });
+    std::vector<timed_pass> const &first = a.order[d], &second = behind.order[d];
+    std::vector<timed_pass> merged;
+    merged.reserve(first.size() + second.size());
+    std::size_t next = 0;  // of the first
+    for (timed_pass const& t : second) {
+      while (next < first.size() && first[next].start <= t.start) merged.push_back(first[next++]);
+      merged.push_back(t);
+    }
+    while (next < first.size()) merged.push_back(first[next++]);
     behind.order[d] = std::move(merged);
   }
   return behind;
@@ -106,7 +111,7 @@ constexpr schedule recompute(schedule s, std::vector<int> const& again) {
   for (auto& order : s.order) {
     std::vector<timed_pass> longer;
     for (timed_pass const& t : order) {
-      bool const named = std::find(again.begin(), again.end(), t.what.stage) != again.end();
+      bool const named = contains(again, t.what.stage);
       if (named && t.what.kind == pass_kind::recompute)
         throw violation{
             {.broken = rule::no_pass_is_doubled,

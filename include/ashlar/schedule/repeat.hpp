@@ -2,9 +2,9 @@
 #pragma once
 
 #include <ashlar/block/modulo_order.hpp>
+#include <ashlar/core/sort.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -36,17 +36,15 @@ constexpr std::vector<timed_pass> repeat_cells(block const& b, std::vector<modul
   auto const spread_over = static_cast<std::size_t>(last - first);
   if (spread_over > 4 * length + 64) {
     std::vector<timed_pass> copies;
-    std::vector<std::size_t> by_start;
+    std::vector<keyed_index> by_start;
     for (modulo_cell const& f : cells)
       for_each_copy(f, [&](timed_pass const& t) {
-        by_start.push_back(copies.size());
+        by_start.push_back({t.start, copies.size()});
         copies.push_back(t);
       });
-    std::sort(by_start.begin(), by_start.end(), [&](std::size_t x, std::size_t y) {
-      return copies[x].start < copies[y].start || (copies[x].start == copies[y].start && x < y);
-    });
+    sort_by_key(by_start);
     std::vector<timed_pass> order;
-    for (std::size_t i : by_start) order.push_back(copies[i]);
+    for (keyed_index const& k : by_start) order.push_back(copies[k.index]);
     return order;
   }
 

@@ -1,6 +1,8 @@
 // The best of several layouts of one model, within one budget.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/sort.hpp>
 #include <ashlar/search/portfolio.hpp>
 
 #include <algorithm>
@@ -33,7 +35,7 @@ struct searched_layout {
       tick work = 0;
       for (timed_pass const& t : order)
         if (t.what.kind != pass_kind::recompute) work += result.best.cost.of(t.what);
-      most = std::max(most, work);
+      most = max_of(most, work);
     }
     return time == 0 ? 0.0 : 1 - static_cast<double>(most) / static_cast<double>(time);
   }
@@ -70,7 +72,7 @@ constexpr std::vector<searched_layout> search_layouts(std::vector<layout_choice>
     auto const length = [&](std::size_t i) {
       return all[i].in_ticks(all[i].result.reached + (round < rounds ? all[i].least() : 0));
     };
-    std::sort(left.begin(), left.end(), [&](std::size_t a, std::size_t b) {
+    merge_sort(left, [&](std::size_t a, std::size_t b) {
       return length(a) < length(b) || (length(a) == length(b) && a < b);
     });
     searched_layout const& best = all[best_of(all)];

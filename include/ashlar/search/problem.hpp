@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/bounds/lower_bound.hpp>
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/literal_optional.hpp>
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/schedule/compose.hpp>
@@ -9,7 +10,6 @@
 #include <ashlar/search/seeds.hpp>
 #include <ashlar/simulate/simulate.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -70,9 +70,9 @@ constexpr bound problem_bound(search_problem const& problem) {
       std::int64_t least = std::numeric_limits<std::int64_t>::max();
       for (int stage = 0; stage < problem.where.stage_count(); ++stage)
         if (problem.where.device_of(0, stage) == d)
-          least = std::min(least, limit.least_held(stage, from, to));
+          least = min_of(least, limit.least_held(stage, from, to));
       std::int64_t const count = least > 0 ? limit.on(d) / least : workload::no_limit;
-      w.limits.push_back(static_cast<int>(std::min<std::int64_t>(count, workload::no_limit)));
+      w.limits.push_back(static_cast<int>(min_of<std::int64_t>(count, workload::no_limit)));
     }
     w.taken_by = from;
     w.given_back_by = to;

@@ -7,7 +7,6 @@
 #include <ashlar/search/problem.hpp>
 #include <ashlar/simulate/simulate.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>

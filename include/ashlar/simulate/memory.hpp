@@ -1,11 +1,11 @@
 // Bytes of each device over time.
 #pragma once
 
+#include <ashlar/core/sort.hpp>
 #include <ashlar/program/program.hpp>
 #include <ashlar/simulate/options.hpp>
 #include <ashlar/simulate/timeline.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -140,7 +140,7 @@ class memory_walk {
       }
     }
     for (value& v : slots_) let_go(v);
-    std::sort(changes_.begin(), changes_.end(), [](change const& a, change const& b) {
+    merge_sort(changes_, [](change const& a, change const& b) {
       if (a.time != b.time) return a.time < b.time;
       if ((a.bytes < 0) != (b.bytes < 0)) return a.bytes < 0;  // what goes makes room for what comes
       return a.index < b.index;

@@ -221,9 +221,11 @@ BOTH_TIMES("recomputes in the closed forms", test_recompute_in_closed_forms)
 TEST_CASE("the busiest of many devices") {
   std::vector<stage_cost> each(20);
   each[11].forward = 10;
-  workload const w{
-      .where = linear(devices{20}), .micro_batch_count = 4, .cost = costs(each), .mode = execution_mode::inference};
-  bound const b = lower_bound(w);
+  workload const w{.where = linear(devices{20}),
+                   .micro_batch_count = 4,
+                   .cost = costs(each),
+                   .mode = execution_mode::inference};
+  bound const b = workload_bound(w);
   CHECK(b.span == 4 * 10);
   CHECK(b.makespan == 11 + 4 * 10 + 8);
 }
@@ -240,18 +242,18 @@ TEST_CASE("many stages on one device") {
     w.recomputed.push_back(count - 1 - stage);
   }
   w.cost = costs(each);
-  CHECK(lower_bound(w).makespan == work);
+  CHECK(workload_bound(w).makespan == work);
 }
 
 TEST_CASE("workloads with more passes than an int counts") {
-  CHECK_BREAKS(sizes_fit, lower_bound(on_chain(4, std::numeric_limits<int>::max(), 1)));
+  CHECK_BREAKS(sizes_fit, workload_bound(on_chain(4, std::numeric_limits<int>::max(), 1)));
 }
 
 TEST_CASE("what is no schedule has no workload") {
   schedule s = one_f_one_b(2, 2);
   s.order[1][0].what.stage = 77;
   CHECK(!has_workload(s));
-  CHECK(!lower_bound(s));
+  CHECK(!schedule_bound(s));
   s = one_f_one_b(2, 2);
   s.route.assign(2, 1);
   CHECK(!has_workload(s));
@@ -264,7 +266,7 @@ TEST_CASE("each stage of a device waits for memory of its own") {
                    .micro_batch_count = 3,
                    .cost = costs(std::vector<stage_cost>{{8, 8, 9}, {2, 3, 9}, {1, 6, 7}}, 3),
                    .limits = {2}};
-  CHECK(lower_bound(w).span == 119);
+  CHECK(workload_bound(w).span == 119);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "static_check.hpp"
 
 #include <array>
+#include <span>
 
 using namespace ashlar;
 
@@ -18,6 +19,8 @@ constexpr bool test_view() {
   HOLDS(sum == 10);
   std::span<int const> const same = view;
   HOLDS(same.size() == 3 && same.data() == view.data());
+  list_view<int> const whole = values;
+  HOLDS(whole.data() == values.data() && whole.size() == 3);
   HOLDS(list_view<int>{}.empty() && list_view<int>{}.size() == 0);
   return true;
 }

@@ -200,12 +200,12 @@ TEST_CASE("ticks do not change a program") {
 // Stage 0 feeds stage 1 beside it and stage 2 far away. Its send is listed first and ends last.
 constexpr bool test_latest_reader() {
   block const b =
-      over(make_block(placement(devices{2}, {{0, 0, 1}}), costs(stage_cost{}, 100), 10, {F, B},
-                      [](pass_kind kind, int stage) {
-                        return kind == F ? tick{stage == 2 ? 101 : stage}
-                                         : tick{stage == 0 ? 300 : 104 + stage};
-                      }),
-           stage_graph(stages{3}, {{0, 1}, {0, 2}}));
+      with_graph(make_block(placement(devices{2}, {{0, 0, 1}}), costs(stage_cost{}, 100), 10, {F, B},
+                            [](pass_kind kind, int stage) {
+                              return kind == F ? tick{stage == 2 ? 101 : stage}
+                                               : tick{stage == 0 ? 300 : 104 + stage};
+                            }),
+                 stage_graph(stages{3}, {{0, 1}, {0, 2}}));
   schedule const s = b | repeat(micro_batches{3});
   HOLDS(check(s).ok());
   program const p = lower(s);

@@ -73,7 +73,7 @@ BOTH_TIMES("indices within their tables", test_indices)
 constexpr bool test_enumerators() {
   program const good = one_f_one_b(2, 2) | lower();
   program p = good;
-  at(p, 1, 0).code = static_cast<opcode>(9);
+  at(p, 1, 0).code = static_cast<opcode>(10);
   HOLDS(check(p).broken == rule::every_pass_is_known && check(p).first.device == 1);
   p = good;
   at(p, 1, length(p, 1) - 2).what.kind = static_cast<pass_kind>(6);
@@ -82,7 +82,7 @@ constexpr bool test_enumerators() {
   operand_of(p, 1, 0, 0).how = static_cast<access>(4);
   HOLDS(check(p).broken == rule::slot_holds_what_is_read);
   p = good;
-  p.slots.back() = static_cast<slot_kind>(8);
+  p.slots.back() = static_cast<slot_kind>(9);
   HOLDS(check(p).broken == rule::tables_agree);
   return true;
 }
@@ -92,6 +92,7 @@ TEST_CASE("more messages or passes than an int counts") {
   program p;
   p.graph = chain(stages{50'000});
   p.where = make_placement(devices{1}, stages{50'000}, [](int) { return 0; });
+  p.groups = parameter_groups(p.where);
   p.route.assign(50'000, 0);
   p.stream_begin = p.slot_begin = {0, 0};
   CHECK(check(p).broken == rule::sizes_fit);

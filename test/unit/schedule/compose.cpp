@@ -115,13 +115,13 @@ TEST_CASE("schedules that do not fit each other") {
   CHECK_BREAKS(counts_are_positive, take(s, micro_batches{3}));
 }
 
-constexpr bool test_ties() {
+constexpr bool test_merged_ties() {
   schedule const one = one_f_one_b(1, 1), both = merge(one, one);
   HOLDS(both.order[0][0].start == both.order[0][1].start);
   for (std::size_t i = 0; i < 4; ++i)
     HOLDS(both.order[0][i].what.micro_batch == static_cast<int>(i % 2));
   return true;
 }
-BOTH_TIMES("passes that start together keep the order of what is merged", test_ties)
+BOTH_TIMES("passes that start together keep the order of what is merged", test_merged_ties)
 
 }  // namespace

@@ -313,19 +313,23 @@ TEST_CASE("issue in the stream's order delays no reduction") {
   CHECK(is_early);  // else nothing was told apart
 }
 
-TEST_CASE("statistics are summed over all devices of all ranks") {
+TEST_CASE("the norm is summed over all devices, of sharded gradients on all ranks") {
   schedule const s = one_f_one_b(3, 2);
-  program const p = lower(s, {.data_ranks = 2, .step = optimizer_step::after_statistics});
   simulation_options o = options_of(s);
   o.collective.latency = 10;
-  timeline const line = time_program(p, o);
-  int count = 0;
-  for (std::size_t i = 0; i < p.instructions.size(); ++i) {
-    if (p.instructions[i].code != opcode::statistics) continue;
-    ++count;
-    CHECK(line.timed[i].end - line.timed[i].start == 2 * (3 * 2 - 1) * 10);
+  for (sharding_level level : {sharding_level::none, sharding_level::full}) {
+    program const p = lower(s, {.data_ranks = 2, .sharding = level, .step = optimizer_step::after_norm});
+    timeline const line = time_program(p, o);
+    int const members = level == sharding_level::none ? 3 : 3 * 2;
+    int count = 0;
+    for (std::size_t i = 0; i < p.instructions.size(); ++i) {
+      if (p.instructions[i].subject != slot_kind::scalar) continue;
+      if (p.instructions[i].code != opcode::all_reduce) continue;
+      ++count;
+      CHECK(line.timed[i].end - line.timed[i].start == 2 * (members - 1) * 10);
+    }
+    CHECK(count == 3);
   }
-  CHECK(count == 3);
 }
 
 TEST_CASE("a program that knows its ranks lies in as many shards, whatever the options say") {

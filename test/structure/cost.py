@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""What a header makes a compiler read stays small: a budget for the preprocessed text of the public headers, and for each
+folder the standard headers that it may include.
+
+usage: cost.py ROOT [COMPILER…]
+
+Sizes, not times: they are the same on every machine with the same standard library.
+"""
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+# Kilobytes after -E -P with libstdc++ 12, rounded up from the larger of two compilers and 5 % more.
+BUDGETS = {
+    "ashlar.hpp": 1500,
+    "block.hpp": 620,
+    "bounds.hpp": 730,
+    "catalog.hpp": 890,
+    "check.hpp": 730,
+    "core.hpp": 610,
+    "interop.hpp": 1390,
+    "lower.hpp": 1310,
+    "model.hpp": 600,
+    "optimize.hpp": 690,
+    "program.hpp": 1220,
+    "prove.hpp": 1290,
+    "render.hpp": 1820,
+    "run.hpp": 1230,
+    "schedule.hpp": 650,
+    "search.hpp": 1590,
+    "simulate.hpp": 1440,
+    "study.hpp": 1000,
+}
+EACH_OF_THE_CATALOG = 730  # every header of catalog/ but entries.hpp
+LIBRARY = 12  # the budgets are for this version of libstdc++
+
+EVERYWHERE = {"cstddef", "cstdint", "initializer_list", "limits", "utility", "vector"}
+ALSO = {
+    "core": {"exception", "optional"},
+    "model": {"array"},
+    "bounds": {"optional"},
+    "optimize": {"array", "compare"},
+    "lower": {"algorithm"},
+    "program": {"algorithm", "array", "span", "string"},
+    "simulate": {"optional"},
+    "catalog": {"array", "string_view"},
+    "study": {"numeric", "optional"},
+    "search": {"algorithm"},
+    "run": {"concepts", "span", "stdexcept", "string"},
+    "render": {"algorithm", "array", "cmath", "optional", "string", "string_view"},
+    "interop": {"algorithm", "array", "optional", "string", "string_view"},
+}
+
+
+def forbidden(include):
+    for header in sorted(include.glob("*/*.hpp")):
+        allowed = EVERYWHERE | ALSO.get(header.parent.name, set())
+        for name in re.findall(r"^\s*#\s*include\s*<(\w+)>", header.read_text(), re.M):
+            if name not in allowed:
+                yield (f"{header.relative_to(include)} includes <{name}>, which {header.parent.name}/ may not: write the little "
+                       "that it needs (core/algorithm.hpp, core/sort.hpp), or add it to the list in test/structure/cost.py")
+
+
+def library_of(compiler):
+    text = subprocess.run([compiler, "-std=c++20", "-E", "-dM", "-xc++", "-"], input="#include <cstddef>\n", text=True,
+                          capture_output=True, check=True).stdout
+    found = re.search(r"#define _GLIBCXX_RELEASE (\d+)", text)
+    return int(found[1]) if found else None
+
+
+def size_of(compiler, root, name):
+    done = subprocess.run([compiler, "-std=c++20", "-E", "-P", f"-I{root}/include", "-xc++", "-"],
+                          input=f"#include <ashlar/{name}>\n".encode(), capture_output=True)
+    if done.returncode:
+        sys.exit(done.stderr.decode())
+    return len(done.stdout) / 1000
+
+
+def main():
+    root, compilers = Path(sys.argv[1]), sys.argv[2:]
+    include = root / "include" / "ashlar"
+    wrong = list(forbidden(include))
+    budgets = dict(BUDGETS)
+    for header in (include / "catalog").glob("*.hpp"):
+        if header.name != "entries.hpp":
+            budgets[f"catalog/{header.name}"] = EACH_OF_THE_CATALOG
+    # views.hpp is for others' headers; it has no budget.
+    wrong += [f"{header.name} has no budget: add it to test/structure/cost.py"
+              for header in sorted(include.glob("*.hpp")) if header.name not in budgets and header.name != "views.hpp"]
+    wrong += [f"{name} has a budget, but does not exist" for name in budgets if not (include / name).is_file()]
+    measured = 0
+    for compiler in compilers:
+        if library_of(compiler) != LIBRARY:
+            print(f"{compiler}: not libstdc++ {LIBRARY}, not measured")
+            continue
+        with ThreadPoolExecutor(2) as pool:
+            sizes = dict(zip(budgets, pool.map(lambda name: size_of(compiler, root, name), budgets)))
+        measured += len(sizes)
+        for name, size in sizes.items():
+            if size > budgets[name]:
+                wrong.append(f"{name} is {size:.0f} kB with {Path(compiler).name}, its budget {budgets[name]}: see with -H what it "
+                             "includes, take out what it does not need, or raise the budget in test/structure/cost.py and say why")
+    for line in wrong:
+        print(line)
+    print(f"{measured} sizes, {len(wrong)} complaints")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

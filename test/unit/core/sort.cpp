@@ -1,0 +1,35 @@
+#include <ashlar/core/sort.hpp>
+// First, so that it needs nothing before it.
+#include "static_check.hpp"
+
+#include <algorithm>
+
+using namespace ashlar;
+
+namespace {
+
+// Against std::stable_sort: all lists of up to seven of three keys, each element with its place.
+constexpr bool test_sort(std::size_t longest) {
+  for (std::size_t n = 0, lists = 1; n <= longest; ++n, lists *= 3)
+    for (std::size_t number = 0; number < lists; ++number) {
+      std::vector<keyed_index> list, turned;
+      for (std::size_t i = 0, rest = number; i < n; ++i, rest /= 3)
+        list.push_back({static_cast<tick>(rest % 3), i});
+      for (std::size_t i = n; i > 0; --i) turned.push_back(list[i - 1]);
+      auto const by_key = [](keyed_index const& a, keyed_index const& b) { return a.key < b.key; };
+      std::vector<keyed_index> merged = turned, known = turned;
+      merge_sort(merged, by_key);
+      sort_by_key(turned);
+      for (std::size_t i = 1; i < n; ++i)
+        HOLDS(by_key(turned[i - 1], turned[i])
+              || (turned[i - 1].key == turned[i].key && turned[i - 1].index < turned[i].index));
+      if (std::is_constant_evaluated()) continue;  // std::stable_sort is not constexpr
+      std::stable_sort(known.begin(), known.end(), by_key);
+      for (std::size_t i = 0; i < n; ++i) HOLDS(merged[i].index == known[i].index);
+    }
+  return true;
+}
+static_assert(test_sort(3));
+TEST_CASE("a sort is stable, and by key then index") { CHECK(test_sort(7)); }
+
+}  // namespace
