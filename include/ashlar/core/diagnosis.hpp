@@ -25,6 +25,7 @@ enum class rule : unsigned char {
   sizes_fit,
   stage_edges_ascend,
   every_stage_has_a_device,
+  replicas_are_equally_fast,
   // blocks and schedules
   every_pass_is_known,
   every_pass_is_present,
@@ -139,6 +140,8 @@ constexpr char const* sentence(rule broken) {
       return "every edge of the stage graph must lead to a higher stage, once";
     case rule::every_stage_has_a_device:
       return "every route must put every stage on an existing device";
+    case rule::replicas_are_equally_fast:
+      return "the replicas of a stage must be on devices of one speed";
     case rule::every_pass_is_known:
       return "a pass must name an existing device, stage and micro-batch";
     case rule::every_pass_is_present:

@@ -47,9 +47,11 @@ constexpr stage_cost at_speed(stage_cost const& c, int percent) {
   return slower;
 }
 
-// What each stage takes on the device that holds it on the first route. Each kind of pass is rounded up
-// by itself. What is one number for all devices stays as it is: transfers, and `overlapped` if given.
-// Throws violation{check(speeds, where)}, and rule::tables_agree for costs of other stages.
+// What each stage takes on the device that holds it. Each kind of pass is rounded up by itself. What is
+// one number for all devices stays as it is: transfers, and `overlapped` if given. Throws
+// violation{check(speeds, where)}, rule::tables_agree for costs of other stages, and
+// rule::replicas_are_equally_fast where routes put a stage on devices of different speeds: costs are by
+// stage.
 constexpr costs at_speeds(costs const& nominal, placement const& where, device_speeds const& speeds) {
   if (diagnosis const d = check(speeds, where); !d.ok()) throw violation{d};
   std::size_t const given = nominal.per_stage.size();
@@ -58,8 +60,14 @@ constexpr costs at_speeds(costs const& nominal, placement const& where, device_s
   costs each = nominal;
   each.per_stage.clear();
   for (int stage = 0; stage < where.stage_count(); ++stage) {
-    auto const device = static_cast<std::size_t>(where.device_of(0, stage));
-    each.per_stage.push_back(at_speed(nominal.of_stage(stage), speeds.percent[device]));
+    int const speed = speeds.percent[static_cast<std::size_t>(where.device_of(0, stage))];
+    for (int route = 1; route < where.route_count(); ++route)
+      if (int const device = where.device_of(route, stage);
+          speeds.percent[static_cast<std::size_t>(device)] != speed)
+        throw violation{{.broken = rule::replicas_are_equally_fast,
+                         .first = {.device = where.device_of(0, stage), .what = {.stage = stage}},
+                         .second = {.device = device, .what = {.stage = stage}}}};
+    each.per_stage.push_back(at_speed(nominal.of_stage(stage), speed));
   }
   return each;
 }

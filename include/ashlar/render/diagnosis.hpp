@@ -81,6 +81,9 @@ inline std::string quantities(diagnosis const& d) {
              + std::to_string(d.second.what.stage);
     case rule::every_stage_has_a_device:
       return "one is put on device " + std::to_string(d.first.device);
+    case rule::replicas_are_equally_fast:
+      return "those of stage " + std::to_string(d.first.what.stage) + " on devices "
+             + std::to_string(d.first.device) + " and " + std::to_string(d.second.device) + " are not";
     case rule::every_pass_is_known:
       return first + " does not";
     case rule::every_pass_is_present:

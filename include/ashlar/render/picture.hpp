@@ -25,6 +25,7 @@ struct picture_box {
   int chunk = 0;  // which of its device's stages
   int shade = 0;  // which of its device's stages on its route
   int route = 0;
+  bool opens_pair = false;
   cell_part part = cell_part::whole;
 };
 
@@ -85,12 +86,11 @@ inline std::vector<std::vector<int>> chunk_numbers(placement const& where, pictu
   return chunk;
 }
 
-// A forward directly followed by a backward with the same start is a pair; both end together.
+// What opens a pair shares its time with what follows it.
 inline void pair_up(std::vector<picture_box>& row, picture& drawn) {
   for (std::size_t i = 0; i + 1 < row.size(); ++i) {
     picture_box &a = row[i], &b = row[i + 1];
-    if (a.start != b.start || a.what.kind != pass_kind::forward || !gives_input_gradient(b.what.kind))
-      continue;
+    if (!a.opens_pair) continue;
     a.end = b.end = max_of(a.end, b.end);
     a.part = cell_part::upper;
     b.part = cell_part::lower;
@@ -127,7 +127,7 @@ inline picture picture_of(schedule const& s) {
       auto const stage = static_cast<std::size_t>(t.what.stage);
       int const route = s.route[static_cast<std::size_t>(t.what.micro_batch)];
       row.push_back({t.what, t.start, s.end_of(t), chunk[d][stage],
-                     shade[static_cast<std::size_t>(route)][stage], route});
+                     shade[static_cast<std::size_t>(route)][stage], route, t.opens_pair()});
     }
   }
   render_detail::finish(drawn);
@@ -144,7 +144,7 @@ inline picture picture_of(block const& b) {
     auto const stage = static_cast<std::size_t>(c.what.stage);
     int const route = b.route[static_cast<std::size_t>(c.what.micro_batch)];
     drawn.rows[d].push_back({c.what, c.offset, c.offset + b.cost.of(c.what), chunk[d][stage],
-                             shade[static_cast<std::size_t>(route)][stage], route});
+                             shade[static_cast<std::size_t>(route)][stage], route, false});
   }
   render_detail::finish(drawn);
   return drawn;

@@ -56,4 +56,12 @@ TEST_CASE("speeds that are none") {
         == rule::ticks_fit);
 }
 
+TEST_CASE("replicas on devices of different speeds have no cost by stage") {
+  placement const both = overlay(linear(devices{3}), mirror(linear(devices{3})));
+  CHECK_BREAKS(replicas_are_equally_fast, at_speeds(costs(stage_cost{}), both, {{100, 100, 50}}));
+  costs const each = at_speeds(costs(stage_cost{}), both, {{50, 100, 50}});
+  CHECK(each.of_stage(0).forward == 2);
+  CHECK(each.of_stage(1).forward == 1);
+}
+
 }  // namespace
