@@ -16,11 +16,11 @@ from pathlib import Path
 BUDGETS = {
     "ashlar.hpp": 1500,
     "block.hpp": 620,
-    "bounds.hpp": 730,
+    "bounds.hpp": 1130,  # one_machine.hpp keeps heaps
     "catalog.hpp": 890,
     "check.hpp": 730,
     "core.hpp": 610,
-    "interop.hpp": 1390,
+    "interop.hpp": 1600,
     "lower.hpp": 1310,
     "model.hpp": 600,
     "optimize.hpp": 690,
@@ -31,16 +31,16 @@ BUDGETS = {
     "schedule.hpp": 650,
     "search.hpp": 1590,
     "simulate.hpp": 1440,
-    "study.hpp": 1000,
+    "study.hpp": 1370,  # with bounds
 }
 EACH_OF_THE_CATALOG = 730  # every header of catalog/ but entries.hpp
 LIBRARY = 12  # the budgets are for this version of libstdc++
 
 EVERYWHERE = {"cstddef", "cstdint", "initializer_list", "limits", "utility", "vector"}
 ALSO = {
-    "core": {"exception", "optional"},
+    "core": {"exception", "optional", "type_traits"},
     "model": {"array"},
-    "bounds": {"optional"},
+    "bounds": {"algorithm", "optional"},
     "optimize": {"array", "compare"},
     "lower": {"algorithm"},
     "program": {"algorithm", "array", "span", "string"},
@@ -48,9 +48,9 @@ ALSO = {
     "catalog": {"array", "string_view"},
     "study": {"numeric", "optional"},
     "search": {"algorithm"},
-    "run": {"concepts", "span", "stdexcept", "string"},
+    "run": {"concepts", "cstring", "span", "stdexcept", "string"},
     "render": {"algorithm", "array", "cmath", "optional", "string", "string_view"},
-    "interop": {"algorithm", "array", "optional", "string", "string_view"},
+    "interop": {"algorithm", "array", "map", "optional", "string", "string_view"},
 }
 
 
