@@ -2,7 +2,7 @@
 // buffers that it is given. Schedules that accumulate gradients in the same order give the same bits.
 #include <ashlar/ashlar.hpp>
 #include <ashlar/host/runtime.hpp>
-#include <ashlar/host/sequential.hpp>
+#include <ashlar/run/sequential.hpp>
 
 #include <array>
 #include <cmath>
@@ -27,18 +27,19 @@ class shifter {
         gradients_(weights_),
         losses_(static_cast<std::size_t>(micro_batch_count), 0) {}
 
-  // The worker's verbs.
-  std::size_t bytes(slot_kind kind, int) const {
-    return (kind == slot_kind::stash ? 2 : 1) * sizeof(vector);  // x and the tangents
+  // The worker's verbs. The queue is for those who compute elsewhere.
+  value_layout layout(value_key key) const {  // the stash holds x and the tangents
+    return {.bytes = (key.kind == slot_kind::stash ? 2 : 1) * sizeof(vector),
+            .element = element_type::f64};
   }
-  void forward(frame const& f) {
+  void forward(auto&, frame const& f) {
     vector const x = f.inputs.empty() ? sample(f.what.micro_batch) : as_vector(f.inputs[0]);
     vector& bent = as_vector(f.stash.subspan(sizeof(vector)));
     vector y = as_vector(f.stash) = x;
     for (std::size_t i = 0; i < width; ++i) y[i] += bent[i] = std::tanh(weights(f)[i] * x[neighbour(i)]);
     if (!f.outputs.empty()) as_vector(f.outputs[0]) = y;
   }
-  void backward_input(frame const& f) {
+  void backward_input(auto&, frame const& f) {
     vector const &x = as_vector(f.stash), &bent = as_vector(f.stash.subspan(sizeof(vector)));
     vector dy{};
     if (f.inputs.empty()) {  // the last stage: half the squared distance to the shifted sample
@@ -57,17 +58,15 @@ class shifter {
     vector& dx = as_vector(f.outputs[0]) = dy;
     for (std::size_t i = 0; i < width; ++i) dx[neighbour(i)] += weights(f)[i] * slope[i];
   }
-  void backward_weight(frame const& f) {
+  void backward_weight(auto&, frame const& f) {
     vector const &x = as_vector(f.stash), &slope = as_vector(f.weight_stash);
     for (std::size_t i = 0; i < width; ++i)
       as_vector(f.weight_gradient)[i] += slope[i] * x[neighbour(i)];
   }
-  void backward(frame const& f) { backward_input(f), backward_weight(f); }
-  void recompute(frame const&) {}  // none of the schedules below does
-  void accumulate(int, buffer into, buffer from) {
-    for (std::size_t i = 0; i < width; ++i) as_vector(into)[i] += as_vector(from)[i];
+  void backward(auto& q, frame const& f) { backward_input(q, f), backward_weight(q, f); }
+  void reduced(auto&, parameter_frame const& f) {
+    gradients_[static_cast<std::size_t>(f.group)] = as_vector(f.gradient);
   }
-  void reduced(int stage, buffer sum) { gradients_[static_cast<std::size_t>(stage)] = as_vector(sum); }
 
   // Plain gradient descent; the sum of the step's losses.
   double descend(double rate) {
@@ -111,7 +110,7 @@ std::vector<vector> train(char const* name, program const& p) {
 int main() {
   auto const made = [](block const& b) { return lower(b | repeat(micro_batches{8}) | squeeze()); };
   program const straight = made(catalog::one_f_one_b(devices{8})), v = made(catalog::v_half(devices{4}));
-  auto const reference = train<host::sequential<shifter>>("one thread", straight);
+  auto const reference = train<sequential<shifter>>("one thread", straight);
   bool const same = train<host::runtime<shifter>>("1f1b, eight devices", straight) == reference
                     && train<host::runtime<shifter>>("v-half, four devices", v) == reference;
   std::printf("%s\n", same ? "the same weights, bit by bit" : "different weights");

@@ -20,14 +20,11 @@ using namespace ashlar;
 
 // Slots of one cache line, passes of no length.
 struct idle_worker {
-  std::size_t bytes(slot_kind, int) const { return 64; }
-  void forward(frame const&) {}
-  void recompute(frame const&) {}
-  void backward(frame const&) {}
-  void backward_input(frame const&) {}
-  void backward_weight(frame const&) {}
-  void accumulate(int, buffer, buffer) {}
-  void reduced(int, buffer) {}
+  value_layout layout(value_key) const { return {.bytes = 64, .element = element_type::f64}; }
+  void forward(auto&, frame const&) {}
+  void backward(auto&, frame const&) {}
+  void backward_input(auto&, frame const&) {}
+  void backward_weight(auto&, frame const&) {}
 };
 
 void measure(benchmark::State& state, char const* name, host::transfer_mode mode) {

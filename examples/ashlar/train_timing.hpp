@@ -1,7 +1,7 @@
 // What a schedule would take with the pass times that were measured.
 #pragma once
 
-#include <ashlar/host/transport.hpp>
+#include <ashlar/host/progress.hpp>
 #include <ashlar/program/program.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/squeeze.hpp>

@@ -1,7 +1,7 @@
 // The pipeline's step against the same step on one device, bit by bit.
 #pragma once
 
-#include <ashlar/host/sequential.hpp>
+#include <ashlar/run/sequential.hpp>
 
 #include <fmt/core.h>
 #include <gpt/worker.hpp>
@@ -22,7 +22,7 @@ std::string difference_to_sequential(ashlar::program const& program, gpt::worker
   for (int stage = 0; stage < worker.shape().stages; ++stage)
     gradients.emplace_back(worker.gradient(stage).begin(), worker.gradient(stage).end());
 
-  ashlar::host::sequential<gpt::worker<Scalar>>(program, worker).run();
+  ashlar::sequential<gpt::worker<Scalar>>(program, worker).run();
 
   for (std::size_t k = 0; k < losses.size(); ++k)
     if (std::memcmp(&losses[k], &worker.losses()[k], sizeof(double)) != 0)

@@ -8,8 +8,7 @@
 #include "stage.hpp"
 #include "tensor.hpp"
 #include <ashlar/core/pass.hpp>
-#include <ashlar/program/instruction.hpp>
-#include <ashlar/run/interpreter.hpp>
+#include <ashlar/run/contract.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -132,7 +131,11 @@ class worker {
   // --- What the engine calls
   // -----------------------------------------------------------------------------------
 
-  // Bytes that a slot of this kind needs at this stage; 0 where the stage has nothing to keep there.
+  // What a slot holds of a stage; 0 bytes where the stage has nothing to keep there.
+  ashlar::value_layout layout(ashlar::value_key key) const {
+    return {bytes(key.kind, key.of), 64,
+            sizeof(Scalar) == sizeof(float) ? ashlar::element_type::f32 : ashlar::element_type::f64};
+  }
   std::size_t bytes(ashlar::slot_kind kind, int stage) const {
     auto const& shape = at(stage).shape;
     auto const activation =
@@ -157,7 +160,7 @@ class worker {
     return 0;
   }
 
-  void forward(ashlar::frame const& f) {
+  void forward(auto&, ashlar::frame const& f) {
     auto const& shape = at(f.what.stage).shape;
     Scalar const* const input = shape.first ? nullptr : data(f.inputs[0]);
     if (!f.checkpoint.empty() && input != nullptr) {
@@ -167,34 +170,26 @@ class worker {
     if (shape.last) losses_[static_cast<std::size_t>(f.what.micro_batch)] = loss;
   }
 
-  void recompute(ashlar::frame const& f) {
+  void recompute(auto&, ashlar::frame const& f) {
     run_forward(f, at(f.what.stage).shape.first ? nullptr : data(f.checkpoint), nullptr);
   }
 
   // Needs no weight stash: the working memory at the end of the stash is enough.
-  void backward(ashlar::frame const& f) {
+  void backward(auto&, ashlar::frame const& f) {
     state const& s = at(f.what.stage);
     stage_stash<Scalar> const stash = laid_out<stage_stash<Scalar>>(s, f.stash, s.stash_size);
     run_backward(f, {true, true}, stash, stash.gradients);
   }
 
-  void backward_input(ashlar::frame const& f) { run_split(f, {true, false}); }
-  void backward_weight(ashlar::frame const& f) { run_split(f, {false, true}); }
-
-  // into += from
-  void accumulate(int stage, ashlar::buffer into, ashlar::buffer const& from) const {
-    Scalar* const target = data(into);
-    Scalar const* const source = data(from);
-    std::size_t const size = at(stage).weights.size();
-    for (std::size_t i = 0; i < size; ++i) target[i] += source[i];
-  }
+  void backward_input(auto&, ashlar::frame const& f) { run_split(f, {true, false}); }
+  void backward_weight(auto&, ashlar::frame const& f) { run_split(f, {false, true}); }
 
   // Remembers the complete gradient of a stage. The replicas of a stage may all call it: their gradients
   // are equal.
-  void reduced(int stage, ashlar::buffer weight_gradient) {
-    auto& s = at(stage);
+  void reduced(auto&, ashlar::parameter_frame const& f) {
+    auto& s = at(f.group);
     std::lock_guard const lock(s.writing);
-    std::copy_n(data(weight_gradient), s.gradient.size(), s.gradient.data());
+    std::copy_n(data(f.gradient), s.gradient.size(), s.gradient.data());
   }
 
  private:

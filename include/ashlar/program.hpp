@@ -1,8 +1,11 @@
 // Programs: instruction streams over slots, and what they wait for.
 #pragma once
 
+#include <ashlar/program/event_table.hpp>
 #include <ashlar/program/freeze.hpp>
 #include <ashlar/program/hazards.hpp>
 #include <ashlar/program/instruction.hpp>
+#include <ashlar/program/issue_order.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/program/program.hpp>
+#include <ashlar/program/slot_sizes.hpp>

@@ -2,5 +2,9 @@
 #pragma once
 
 #include <ashlar/program.hpp>
-#include <ashlar/run/interpreter.hpp>
-#include <ashlar/run/sharing.hpp>
+#include <ashlar/run/contract.hpp>
+#include <ashlar/run/device_plan.hpp>
+#include <ashlar/run/drive.hpp>
+#include <ashlar/run/frame.hpp>
+#include <ashlar/run/host_memory.hpp>
+#include <ashlar/run/sequential.hpp>

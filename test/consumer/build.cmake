@@ -1,6 +1,11 @@
-# Build and run the project beside this script, with Ashlar brought in by WAY.
+# Build and run the project beside this script, or PROJECT, with Ashlar brought in by WAY; LAUNCH comes before what is run.
 set(project ${CMAKE_CURRENT_LIST_DIR}/project)
-set(build ${WORK}/${WAY})
+set(program consumer)
+if(PROJECT)
+  set(project ${PROJECT})
+  cmake_path(GET PROJECT FILENAME program)
+endif()
+set(build ${WORK}/${WAY}-${program})
 file(REMOVE_RECURSE ${build})
 file(MAKE_DIRECTORY ${build})
 
@@ -29,4 +34,4 @@ else()
        -D CMAKE_PREFIX_PATH=${WORK}/prefix -D ASHLAR_SOURCE=${SOURCE})
   step(${CMAKE_COMMAND} --build ${build})
 endif()
-step(${build}/consumer)
+step(${LAUNCH} ${build}/${program})

@@ -1,5 +1,6 @@
 // However a step is cut and run, it gives the same bits.
 #include "support.hpp"
+#include <ashlar/run/host_memory.hpp>
 
 #include <doctest/doctest.h>
 
@@ -76,9 +77,10 @@ TEST_CASE("a pass gives the same bits on any thread and in any memory") {
     ashlar::buffer const sum = sums.emplace_back(own.sum.span().subspan(shift));
     threads.emplace_back([&w, m, stash, sum] {
       ashlar::frame f{{ashlar::pass_kind::forward, 0, m}, {}, {}, {}, stash, {}, sum};
-      w.forward(f);
+      int queue = 0;
+      w.forward(queue, f);
       f.what.kind = ashlar::pass_kind::backward;
-      w.backward(f);
+      w.backward(queue, f);
     });
   }
   for (auto& thread : threads) thread.join();
@@ -89,10 +91,11 @@ TEST_CASE("a pass gives the same bits on any thread and in any memory") {
   }
 
   // Twice the gradient is exact.
-  w.accumulate(0, sums[0], sums[1]);
-  w.reduced(0, sums[0]);
+  int queue = 0;
+  ashlar::add_elements(sums[0], sums[1], w.layout({ashlar::slot_kind::weight_gradient, 0}).element);
+  w.reduced(queue, {.group = 0, .gradient = sums[0]});
   auto const twice = std::vector<float>(w.gradient(0).begin(), w.gradient(0).end());
-  w.reduced(0, sums[1]);
+  w.reduced(queue, {.group = 0, .gradient = sums[1]});
   CHECK(std::ranges::equal(twice, w.gradient(0), {}, {}, [](float value) { return 2 * value; }));
   CHECK(w.gradient_norm() > 0);
 }
@@ -100,6 +103,7 @@ TEST_CASE("a pass gives the same bits on any thread and in any memory") {
 TEST_CASE("a slot that is too small is refused") {
   gpt::worker<float> w(tiny(1), 3);
   w.set_batch(gpt_test::batch_for(w.shape()));
-  CHECK_THROWS_AS(w.forward({{ashlar::pass_kind::forward, 0, 0}, {}, {}, {}, {}, {}, {}}),
+  int queue = 0;
+  CHECK_THROWS_AS(w.forward(queue, {{ashlar::pass_kind::forward, 0, 0}, {}, {}, {}, {}, {}, {}}),
                   std::length_error);
 }

@@ -5,8 +5,7 @@
 #include "gpt/tensor.hpp"
 #include "gpt/worker.hpp"
 #include <ashlar/core/pass.hpp>
-#include <ashlar/program/instruction.hpp>
-#include <ashlar/run/interpreter.hpp>
+#include <ashlar/run/contract.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -39,7 +38,8 @@ class sequential {
       forward(m, memory);
       for (int i = count - 1; i >= 0; --i) backward_pass(i, m, backward, memory);
     }
-    for (int i = 0; i < count; ++i) worker_->reduced(i, of(i).weight_gradient.span());
+    for (int i = 0; i < count; ++i)
+      worker_->reduced(queue_, {.group = i, .gradient = of(i).weight_gradient.span()});
   }
 
   // Only the losses of the worker's batch: for validation.
@@ -61,8 +61,8 @@ class sequential {
 
   void forward(int micro_batch, memory_form memory) {
     for (int i = 0; i < worker_->shape().stages; ++i) {
-      ashlar::buffer const input = i > 0 ? of(i - 1).activation.span() : ashlar::buffer{};
-      ashlar::buffer const output = of(i).activation.span();
+      ashlar::port const input{i > 0 ? of(i - 1).activation.span() : ashlar::buffer{}, i - 1};
+      ashlar::port const output{of(i).activation.span()};
       bool const last = i + 1 == worker_->shape().stages;
       ashlar::frame const f{
           {ashlar::pass_kind::forward, i, micro_batch},
@@ -72,15 +72,15 @@ class sequential {
           of(i).stash.span(),
           {},
           {}};
-      worker_->forward(f);
+      worker_->forward(queue_, f);
     }
   }
 
   void backward_pass(int stage, int micro_batch, backward_form form, memory_form memory) {
     auto& own = of(stage);
     bool const last = stage + 1 == worker_->shape().stages;
-    ashlar::buffer const input = last ? ashlar::buffer{} : of(stage + 1).gradient.span();
-    ashlar::buffer const output = own.gradient.span();
+    ashlar::port const input{last ? ashlar::buffer{} : of(stage + 1).gradient.span(), stage + 1};
+    ashlar::port const output{own.gradient.span(), stage - 1};
     ashlar::frame f{{ashlar::pass_kind::recompute, stage, micro_batch},
                     {},
                     {},
@@ -90,25 +90,27 @@ class sequential {
                     own.weight_gradient.span()};
     if (memory == memory_form::recompute) {
       std::ranges::fill(own.stash.span(), std::byte{});  // recompute has to do without what forward left
-      worker_->recompute(f);
+      worker_->recompute(queue_, f);
     }
     f.checkpoint = {};
     f.inputs = {&input, last ? 0U : 1U};
     f.outputs = {&output, stage > 0 ? 1U : 0U};
     if (form == backward_form::fused) {
       f.what.kind = ashlar::pass_kind::backward;
-      worker_->backward(f);
+      worker_->backward(queue_, f);
       return;
     }
     f.what.kind = ashlar::pass_kind::backward_input;
     f.weight_stash = own.weight_stash.span();
-    worker_->backward_input(f);
+    worker_->backward_input(queue_, f);
     f.what.kind = ashlar::pass_kind::backward_weight;
     f.inputs = {};
     f.outputs = {};
-    worker_->backward_weight(f);
+    worker_->backward_weight(queue_, f);
   }
 
+  struct queue {
+  } queue_;  // passes return when they are done
   worker<Scalar>* worker_;
   std::vector<slots> stages_;
 };

@@ -1,7 +1,6 @@
 // The host backend gives the bits of the sequential reference, and the reference those of plain
 // back-propagation.
-#include "../conformance.hpp"
-
+#include <ashlar/conformance/conforms.hpp>
 #include <ashlar/host/runtime.hpp>
 #include <ashlar/program/freeze.hpp>
 
@@ -9,19 +8,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 using namespace ashlar;
 
 TEST_CASE("host: the reference's gradients are the slopes of its loss") {
-  for (test::sample_program const& sample : test::sample_programs()) {
+  for (conformance::sample_program const& sample : conformance::sample_programs()) {
     program const& p = sample.program;
     if (p.mode == execution_mode::inference || p.micro_batch_count() > 4
         || p.lanes != transfer_lanes::one)
       continue;
     CAPTURE(sample.name);
-    test::small_network w(p.stage_count(), p.micro_batch_count());
-    host::sequential reference(p, w);
+    conformance::network w(p.stage_count(), p.micro_batch_count());
+    sequential reference(p, w);
     reference.run();
     auto const gradients = w.take().gradients;
     auto const loss = [&] {
@@ -31,7 +31,7 @@ TEST_CASE("host: the reference's gradients are the slopes of its loss") {
       return sum;
     };
     for (int stage = 0; stage < p.stage_count(); ++stage)
-      for (std::size_t i = 0; i < test::small_network::width; ++i) {
+      for (std::size_t i = 0; i < conformance::network::width; ++i) {
         double& weight = w.weights(stage)[4 * i];
         double const here = weight, step = 1e-5;
         weight = here + step;
@@ -45,27 +45,41 @@ TEST_CASE("host: the reference's gradients are the slopes of its loss") {
   }
 }
 
+namespace {
+
+void require_conformance(conformance::report const& r) {
+  CHECK(r.programs > 100);
+  for (std::string const& failure : r.failures) FAIL_CHECK(failure);
+}
+
+}  // namespace
+
 TEST_CASE("host: rendezvous conforms") {
-  test::conforms([](program const& p, test::small_network& w) { host::runtime(p, w).run(); });
+  require_conformance(conformance::conforms(
+      conformance::sample_programs(),
+      [](program const& p, conformance::network& w) { host::runtime(p, w).run(); }));
 }
 
 TEST_CASE("host: buffered transfers conform") {
   for (std::uint32_t depth : {1U, 3U})
-    test::conforms([depth](program const& p, test::small_network& w) {
-      host::runtime(p, w, {.mode = host::transfer_mode::buffered, .buffered_depth = depth}).run();
-    });
+    require_conformance(conformance::conforms(
+        conformance::sample_programs(), [depth](program const& p, conformance::network& w) {
+          host::runtime(p, w, {.mode = host::transfer_mode::buffered, .buffered_depth = depth}).run();
+        }));
 }
 
 TEST_CASE("host: data-parallel ranks conform") {
   for (auto mode : {host::transfer_mode::rendezvous, host::transfer_mode::buffered})
-    test::ranks_conform([mode](program const& p, std::vector<test::sharded_network*> const& workers) {
-      host::runtime(p, workers, {.mode = mode}).run();
-    });
+    require_conformance(conformance::ranks_conform(
+        conformance::programs_of_ranks(),
+        [mode](program const& p, std::vector<conformance::sharded_network*> const& workers) {
+          host::runtime(p, workers, {.mode = mode}).run();
+        }));
 }
 
 TEST_CASE("host: schedules that accumulate in the same order agree with each other") {
   auto const outcome_of = [](schedule const& s) {
-    test::small_network w(s.stage_count(), s.micro_batch_count());
+    conformance::network w(s.stage_count(), s.micro_batch_count());
     host::runtime(lower(s), w).run();
     return w.take();
   };
@@ -78,7 +92,7 @@ TEST_CASE("host: schedules that accumulate in the same order agree with each oth
 TEST_CASE("host: inference gives the losses of training, and no gradient") {
   catalog::shape const shape{devices{4}, micro_batches{8}};
   auto const outcome_of = [&](char const* name) {
-    test::small_network w(4, 8);
+    conformance::network w(4, 8);
     host::runtime(lower(catalog::find(name)->make(shape)), w).run();
     return w.take();
   };
@@ -86,12 +100,12 @@ TEST_CASE("host: inference gives the losses of training, and no gradient") {
   CHECK(forward_only.losses == both.losses);
   for (double loss : forward_only.losses) CHECK(loss > 0);
   CHECK(forward_only.gradients != both.gradients);
-  CHECK(forward_only.gradients == std::vector<test::small_network::matrix>(4));
+  CHECK(forward_only.gradients == std::vector<conformance::network::matrix>(4));
 }
 
 TEST_CASE("host: a runtime runs step after step, and accumulators start from zero") {
   program const p = catalog::find("v-half")->make({devices{3}, micro_batches{6}}) | lower();
-  test::small_network w(p.stage_count(), p.micro_batch_count());
+  conformance::network w(p.stage_count(), p.micro_batch_count());
   host::runtime runtime(p, w);
   runtime.run();
   auto const first = w.take();
@@ -105,9 +119,9 @@ TEST_CASE("host: a frozen program runs from static memory") {
   static constexpr auto make = [] {
     return catalog::one_f_one_b(devices{2}) | repeat(micro_batches{4}) | squeeze() | lower();
   };
-  test::small_network w(2, 4);
+  conformance::network w(2, 4);
   host::runtime(freeze<make>.view(), w).run();
   auto const frozen = w.take();
-  host::sequential(make(), w).run();
+  sequential(make(), w).run();
   CHECK(w.take() == frozen);
 }

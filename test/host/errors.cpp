@@ -1,7 +1,7 @@
 // A step that cannot end well ends soon, with the reason, and the next one runs.
 #include "../shapes.hpp"
-#include "../small_network.hpp"
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/conformance/network.hpp>
 #include <ashlar/host/runtime.hpp>
 #include <ashlar/lower/lower.hpp>
 
@@ -41,7 +41,7 @@ std::string thrown_soon(Act act) {
 TEST_CASE("host: a worker that throws on any device ends the step, and the runtime can be used again") {
   program const p = half();
   for (auto mode : {host::transfer_mode::rendezvous, host::transfer_mode::buffered}) {
-    test::small_network w(p.stage_count(), p.micro_batch_count());
+    conformance::network w(p.stage_count(), p.micro_batch_count());
     host::runtime runtime(p, w, {.mode = mode});
     runtime.run();
     auto const right = w.take();
@@ -61,7 +61,7 @@ TEST_CASE("host: a worker that throws on any device ends the step, and the runti
 
 TEST_CASE("host: an exception out of reduced() ends the step as well") {
   program const p = half();
-  test::small_network w(p.stage_count(), p.micro_batch_count());
+  conformance::network w(p.stage_count(), p.micro_batch_count());
   host::runtime runtime(p, w);
   for (int stage = 0; stage < p.stage_count(); ++stage) {
     w.before_reduced = [&](int s) {
@@ -75,7 +75,7 @@ TEST_CASE("host: an exception out of reduced() ends the step as well") {
 
 TEST_CASE("host: an exception out of a replica's reduced() ends the step as well") {
   program const p = shapes::two_ways(2) | repeat(micro_batches{4}) | squeeze() | lower();
-  test::small_network w(p.stage_count(), p.micro_batch_count());
+  conformance::network w(p.stage_count(), p.micro_batch_count());
   host::runtime runtime(p, w);
   runtime.run();
   auto const right = w.take();
@@ -101,7 +101,7 @@ TEST_CASE("host: an exception also ends a device that waits for nothing") {
                                   return kind == shapes::I ? 3 - stage : 102 + stage;
                                 });
   program const p = late | repeat(micro_batches{16}) | squeeze() | lower();
-  test::small_network w(p.stage_count(), p.micro_batch_count());
+  conformance::network w(p.stage_count(), p.micro_batch_count());
   host::runtime runtime(p, w);
   std::atomic<int> weight_passes = 0;
   w.before_pass = [&](pass what) {
@@ -117,7 +117,7 @@ TEST_CASE("host: an exception also ends a device that waits for nothing") {
 TEST_CASE("host: a worker may take longer than the stall timeout") {
   for (program const& p :
        {half(), shapes::two_ways(2) | repeat(micro_batches{2}) | squeeze() | lower()}) {
-    test::small_network w(p.stage_count(), p.micro_batch_count());
+    conformance::network w(p.stage_count(), p.micro_batch_count());
     host::runtime runtime(p, w, {.stall_timeout = std::chrono::milliseconds(100)});
     auto const dawdle = [](bool yes) {
       if (yes) std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -130,7 +130,7 @@ TEST_CASE("host: a worker may take longer than the stall timeout") {
 
 TEST_CASE("host: options that cannot be are refused") {
   program const p = half();
-  test::small_network w(p.stage_count(), p.micro_batch_count());
+  conformance::network w(p.stage_count(), p.micro_batch_count());
   CHECK_THROWS_AS(host::runtime(p, w, {.mode = host::transfer_mode::buffered, .buffered_depth = 0}),
                   std::invalid_argument);
 }
@@ -140,7 +140,7 @@ TEST_CASE("host: an invalid program is refused") {
   std::size_t send = 0;
   while (p.instructions[send].code != opcode::send) ++send;
   std::swap(p.instructions[send - 1], p.instructions[send]);  // before what it sends is made
-  test::small_network w(p.stage_count(), p.micro_batch_count());
+  conformance::network w(p.stage_count(), p.micro_batch_count());
   CHECK_THROWS_AS(host::runtime(p, w), violation);
 }
 
@@ -158,7 +158,7 @@ TEST_CASE("host: a program that nobody proved cannot hang the caller") {
     std::size_t const send = where(opcode::send, 1);
     p.instructions.erase(p.instructions.begin() + static_cast<std::ptrdiff_t>(send));
     for (std::size_t d = 1; d < p.stream_begin.size(); ++d) --p.stream_begin[d];
-    test::small_network w(2, 2);
+    conformance::network w(2, 2);
     host::runtime runtime(p.view(), w, {.stall_timeout = std::chrono::milliseconds(200)});
     std::string const why = thrown_soon<host::stalled>([&] { runtime.run(); });
     CHECK(why.find("device 1 waits at position") != std::string::npos);
@@ -170,7 +170,7 @@ TEST_CASE("host: a program that nobody proved cannot hang the caller") {
     std::size_t const one = where(opcode::receive, 2), two = where(opcode::receive, 3);
     CHECK(one >= first);
     std::swap(p.instructions[one].what, p.instructions[two].what);
-    test::small_network w(2, 2);
+    conformance::network w(2, 2);
     host::runtime runtime(p.view(), w, {.stall_timeout = std::chrono::milliseconds(200)});
     std::string const why = thrown_soon<host::mismatched_transfer>([&] { runtime.run(); });
     CHECK(why
@@ -184,7 +184,7 @@ TEST_CASE("host: a program that nobody proved cannot hang the caller") {
       if (p.instructions[i].code == opcode::all_reduce) reductions.push_back(i);
     REQUIRE(reductions.size() == 2);
     std::swap(p.instructions[reductions[0]], p.instructions[reductions[1]]);
-    test::small_network w(2, p.micro_batch_count());
+    conformance::network w(2, p.micro_batch_count());
     host::runtime runtime(p.view(), w, {.stall_timeout = std::chrono::milliseconds(200)});
     std::string const why = thrown_soon<host::stalled>([&] { runtime.run(); });
     CHECK(why.find("device 0 waits at position") != std::string::npos);
@@ -192,7 +192,7 @@ TEST_CASE("host: a program that nobody proved cannot hang the caller") {
     CHECK(why.find("reduce") != std::string::npos);
   }
   SUBCASE("lanes and peers that are not there") {
-    test::small_network w(2, 2);
+    conformance::network w(2, 2);
     auto const refused = [&](auto change) {
       program p = good;
       change(p);

@@ -1,13 +1,18 @@
 // How the engine runs an overlapped pair.
-#include "../small_network.hpp"
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/conformance/network.hpp>
 #include <ashlar/host/runtime.hpp>
-#include <ashlar/host/sequential.hpp>
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/run/host_memory.hpp>
+#include <ashlar/run/sequential.hpp>
 
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <cstddef>
+#include <numeric>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,18 +21,18 @@ using namespace ashlar;
 namespace {
 
 // A worker that overlaps: it does the two parts in an order that only works if both are ready.
-class overlapping_network : public test::small_network {
+class overlapping_network : public conformance::network {
  public:
-  using small_network::small_network;
+  using network::network;
 
   std::atomic<int> pairs = 0;
   std::atomic<bool> right = true;
 
-  void overlapped(frame const& ahead, frame const& back) {
+  void overlapped(auto& q, frame const& ahead, frame const& back) {
     ++pairs;
     if (ahead.what.kind != pass_kind::forward || back.what.kind != pass_kind::backward) right = false;
-    backward(back);
-    forward(ahead);
+    backward(q, back);
+    forward(q, ahead);
   }
 };
 static_assert(worker<overlapping_network>);
@@ -47,22 +52,31 @@ std::vector<program> programs() {
   return all;
 }
 
-// Notes what it is told, for one device.
-struct note {
-  enum { waits, begins, done } what;
-  int index;
-};
+// A device that notes what is put on its queues: "w" and an event that is waited for, "r" and one that
+// is recorded.
 struct notes {
-  std::vector<note> all;
-  void wait(instruction const&, int index) { all.push_back({note::waits, index}); }
-  void begin(instruction const&, int index) { all.push_back({note::begins, index}); }
-  void done(instruction const&, int index) { all.push_back({note::done, index}); }
-  void send(instruction const&, message, buffer) {}
-  void receive(instruction const&, message, buffer) {}
-  void reduce(instruction const&, buffer) {}
-  void clear(instruction const&, buffer) {}
+  struct queue {};
+  using event = int;
+  explicit notes(device_plan const& plan) : events(static_cast<std::size_t>(plan.events().count())) {
+    std::iota(events.begin(), events.end(), 0);
+  }
+  queue& queue_of(int) { return only; }
+  event& event_of(int n) { return events[static_cast<std::size_t>(n)]; }
+  void record(queue&, event e) { all += "r" + std::to_string(e) + " "; }
+  void wait(queue&, event e) { all += "w" + std::to_string(e) + " "; }
+  bool query(event) { return true; }
+  void send(queue&, transfer_call const&) { all += "send "; }
+  void receive(queue&, transfer_call const&) { all += "receive "; }
+  void clear(queue&, buffer) {}
+  void all_reduce(queue&, collective_call const&) {}
+  void all_gather(queue&, collective_call const&) {}
+  void reduce_scatter(queue&, collective_call const&) {}
+
+  queue only;
+  std::vector<event> events;
+  std::string all;
 };
-static_assert(transport<notes>);
+static_assert(collective_backend<notes>);
 
 }  // namespace
 
@@ -70,7 +84,7 @@ TEST_CASE("host: a worker that can overlap gets each pair once, and the bits sta
   for (program const& p : programs()) {
     REQUIRE(pairs_in(p) > 0);
     overlapping_network w(p.stage_count(), p.micro_batch_count());
-    host::sequential(p, w).run();
+    sequential(p, w).run();
     auto const expected = w.take();
     for (auto mode : {host::transfer_mode::rendezvous, host::transfer_mode::buffered}) {
       w.pairs = 0;
@@ -85,8 +99,8 @@ TEST_CASE("host: a worker that can overlap gets each pair once, and the bits sta
 
 TEST_CASE("host: a worker that cannot gets one part after the other") {
   for (program const& p : programs()) {
-    test::small_network w(p.stage_count(), p.micro_batch_count());
-    host::sequential(p, w).run();
+    conformance::network w(p.stage_count(), p.micro_batch_count());
+    sequential(p, w).run();
     auto const expected = w.take();
     host::runtime(p, w).run();
     CHECK(w.take() == expected);
@@ -94,35 +108,40 @@ TEST_CASE("host: a worker that cannot gets one part after the other") {
 }
 
 TEST_CASE("engine: both parts of a pair wait before either begins, and are done together") {
-  program const p = programs().front();
-  for (int d = 0; d < p.device_count(); ++d) {
-    test::small_network w(p.stage_count(), p.micro_batch_count());
-    std::vector<std::vector<double>> memory(p.view().slots_of(d).size(), std::vector<double>(16));
-    std::vector<buffer> slots;
-    for (auto& m : memory) slots.push_back(std::as_writable_bytes(std::span(m)));
-    device_plan const plan(p.view(), d, slots, [&](slot_kind k, int s) { return w.bytes(k, s); });
-    int pairs = 0;
-    for (int i = 0; i < plan.size(); ++i) {
-      notes n;
-      interpret(plan, i, w, n);
-      if (i > 0 && plan.at(i - 1).what.overlaps_next) {
+  for (program const& p : programs()) {
+    if (p.lanes != transfer_lanes::one) continue;
+    for (int d = 0; d < p.device_count(); ++d) {
+      overlapping_network w(p.stage_count(), p.micro_batch_count());
+      slot_table const slots = slot_layout(p.view(), 0, d, [&](value_key key) { return w.layout(key); });
+      aligned_memory const memory(slots.total, slots.alignment);
+      device_plan const plan(p.view(), 0, d, w, slots, memory.data());
+      wait_table const hazards = waits(p.view(), d);
+      int pairs = 0;
+      for (int i = 0; i < plan.size(); ++i) {
+        if (!plan.at(i).what.overlaps_next) continue;
+        ++pairs;
+        CHECK(plan.events().waits_of(i + 1).empty());
+        CHECK(plan.events().event_of(i + 1) < 0);
+        std::set<int> wanted;  // lanes that either part has to wait for
+        for (int part : {i, i + 1})
+          for (int other : hazards.of(part)) wanted.insert(plan.at(other).what.lane);
+        CHECK(plan.events().waits_of(i).size() <= wanted.size());
+        notes n(plan);
+        int const before = w.pairs;
+        issue(plan, i, w, n);
+        CHECK(w.pairs == before + 1);
+        std::string expected;
+        for (int other : plan.events().waits_of(i))
+          expected += "w" + std::to_string(plan.events().event_of(other)) + " ";
+        if (int const event = plan.events().event_of(i); event >= 0)
+          expected += "r" + std::to_string(event) + " ";
+        CHECK(n.all == expected);
+        n.all.clear();
+        issue(plan, i + 1, w, n);
         CHECK(n.all.empty());  // done already
-        continue;
+        CHECK(w.pairs == before + 1);
       }
-      int const parts = plan.at(i).what.overlaps_next ? 2 : 1;
-      pairs += parts - 1;
-      std::size_t waited = plan.waits_of(i).size();
-      if (parts == 2) waited += plan.waits_of(i + 1).size();
-      REQUIRE(n.all.size() == waited + 2 * static_cast<std::size_t>(parts));
-      for (std::size_t at = 0; at < waited; ++at) CHECK(n.all[at].what == note::waits);
-      for (int part = 0; part < parts; ++part) {
-        auto const at = waited + static_cast<std::size_t>(part);
-        CHECK(n.all[at].what == note::begins);
-        CHECK(n.all[at].index == i + part);
-        CHECK(n.all[at + static_cast<std::size_t>(parts)].what == note::done);
-        CHECK(n.all[at + static_cast<std::size_t>(parts)].index == i + part);
-      }
+      CHECK(pairs > 0);
     }
-    CHECK(pairs > 0);
   }
 }

@@ -1,8 +1,8 @@
 // Schedules that a search found, run on threads: the bits of the sequential reference.
-#include "small_network.hpp"
 #include <ashlar/check/check.hpp>
+#include <ashlar/conformance/network.hpp>
 #include <ashlar/host/runtime.hpp>
-#include <ashlar/host/sequential.hpp>
+#include <ashlar/run/sequential.hpp>
 #include <ashlar/search/search.hpp>
 
 #include <doctest/doctest.h>
@@ -54,9 +54,9 @@ TEST_CASE("host: searched schedules are proved and give the sequential bits") {
       for (transfer_lanes lanes : {transfer_lanes::one, transfer_lanes::one_a_peer}) {
         program const p = lower(found.best, {lanes});
         REQUIRE(check(p).ok());
-        test::small_network network(p.stage_count(), p.micro_batch_count());
-        host::sequential(p, network).run();
-        test::small_network::outcome const expected = network.take();
+        conformance::network network(p.stage_count(), p.micro_batch_count());
+        sequential(p, network).run();
+        conformance::network::outcome const expected = network.take();
         network.delays = seed++;
         host::runtime(p, network).run();
         CHECK(network.take() == expected);

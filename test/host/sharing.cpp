@@ -1,10 +1,10 @@
 // Data-parallel ranks on the host: the bits of the sequential reference, whatever is shared and when.
-#include "../data_parallel_ranks.hpp"
 #include "../shapes.hpp"
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/conformance/data_parallel_ranks.hpp>
 #include <ashlar/host/runtime.hpp>
-#include <ashlar/host/sequential.hpp>
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/run/sequential.hpp>
 
 #include <doctest/doctest.h>
 
@@ -16,7 +16,7 @@
 #include <vector>
 
 using namespace ashlar;
-using test::data_parallel_ranks;
+using conformance::data_parallel_ranks;
 
 namespace {
 
@@ -76,7 +76,7 @@ TEST_CASE("host: ranks give the bits of the sequential reference, step after ste
           data_parallel_ranks reference(p), threads(p);
           threads.spoil();
           threads.delay(seed++);
-          host::sequential one_by_one(p, reference.workers());
+          sequential one_by_one(p, reference.workers());
           host::runtime runtime(p, threads.workers());
           for (int step = 1; step <= 3; ++step) {
             one_by_one.run();
@@ -85,11 +85,12 @@ TEST_CASE("host: ranks give the bits of the sequential reference, step after ste
               CHECK(threads.gradient(stage) == reference.gradient(stage));
               CHECK(threads.gradient(stage).size() == 9);
               CHECK(threads.weights(stage) == reference.weights(stage));
-              for (test::sharded_network* w : threads.workers()) {
+              for (conformance::sharded_network* w : threads.workers()) {
                 CHECK(w->steps(stage) == step);
-                CHECK(w->calls(stage) == step * static_cast<int>(p.groups.holders(stage).size()));
+                CHECK(w->reductions(stage) == step * static_cast<int>(p.groups.holders(stage).size()));
               }
             }
+            CHECK(threads.agrees());
             CHECK(threads.workers()[0]->norm() == reference.workers()[0]->norm());
             CHECK(threads.workers()[1]->norm() == threads.workers()[0]->norm());
             CHECK(threads.workers()[0]->norm() > 0);
@@ -107,9 +108,9 @@ TEST_CASE("host: where each device adds up its micro-batches in one go, the rank
       host::runtime(both, threads.workers()).run();
       std::vector<std::vector<double>> sum;
       for (int rank : {0, 1}) {
-        test::sharded_network w(alone.stage_count(), 4, rank, 1, false);
+        conformance::sharded_network w(alone.stage_count(), 4, rank, 1, false);
         w.first_micro_batch = 4 * rank;
-        host::sequential(alone, w).run();
+        sequential(alone, w).run();
         for (std::size_t stage = 0; stage < w.gradients().size(); ++stage)
           if (rank == 0)
             sum.push_back(w.gradients()[stage]);
@@ -166,13 +167,13 @@ TEST_CASE("host: workers that are too few, or cannot do what a program asks, are
   schedule const s = catalog::find("1f1b")->make({devices{2}, micro_batches{2}});
   program const p = lower(s, {.data_ranks = 2, .sharding = sharding_level::full});
   data_parallel_ranks threads(p);
-  test::sharded_network& one = *threads.workers()[0];
+  conformance::sharded_network& one = *threads.workers()[0];
   CHECK_THROWS_AS(host::runtime(p, one), std::invalid_argument);
-  CHECK_THROWS_AS(host::sequential(p, one), std::invalid_argument);
-  test::small_network plain(2, 2);
-  std::vector<test::small_network*> const two{&plain, &plain};
+  CHECK_THROWS_AS(sequential(p, one), std::invalid_argument);
+  conformance::network plain(2, 2);
+  std::vector<conformance::network*> const two{&plain, &plain};
   CHECK_THROWS_AS(host::runtime(p, two), std::invalid_argument);
-  CHECK_THROWS_AS(host::sequential(p, two), std::invalid_argument);
+  CHECK_THROWS_AS(sequential(p, two), std::invalid_argument);
   program const steps = lower(s, {.step = optimizer_step::at_end});
   CHECK_THROWS_AS(host::runtime(steps, plain), std::invalid_argument);
 }

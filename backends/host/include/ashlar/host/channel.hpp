@@ -2,84 +2,95 @@
 #pragma once
 
 #include <ashlar/host/error.hpp>
-#include <ashlar/host/gate.hpp>
-#include <ashlar/run/interpreter.hpp>
+#include <ashlar/host/progress.hpp>
+#include <ashlar/run/frame.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <mutex>
+#include <stdexcept>
 #include <vector>
 
 namespace ashlar::host {
 
-// Rendezvous: a send lasts until its receive has taken the message, straight from the sender's slot.
-// Buffered: a send copies into a free place of a ring and lasts only while there is none.
+// Rendezvous: a send lasts until its receive has come; whoever comes last copies, straight from slot to
+// slot. Buffered: a send lasts until there is a free place to copy to, or its receive has come.
 enum class transfer_mode : unsigned char { rendezvous, buffered };
 
-// Single sender, single receiver. No locks; memory is allocated when the channel is made.
+// The k-th send of a step meets the k-th receive. Memory is allocated when the channel is made.
 class channel {
  public:
-  // From device `source` to `target`. `depth` > 0 places of `capacity` bytes each; one place without
-  // bytes for rendezvous.
-  channel(int source, int target, transfer_mode mode, std::uint32_t depth, std::size_t capacity)
-      : source_(source),
-        target_(target),
-        buffered_(mode == transfer_mode::buffered),
-        places_(buffered_ ? depth : 1) {
-    if (buffered_)
-      for (place& p : places_) p.own.resize(capacity);
+  // From device `source` to `target`, `messages` a step. Buffered, `depth` > 0 places of `capacity`
+  // bytes each.
+  channel(int source, int target, transfer_mode mode, std::uint32_t depth, std::size_t capacity,
+          std::size_t messages)
+      : source_(source), target_(target), capacity_(capacity), sends_(messages), receives_(messages) {
+    if (mode == transfer_mode::buffered)
+      places_.assign(depth, std::vector<std::byte>(std::max<std::size_t>(capacity, 1)));
   }
 
-  void reset() {
-    sent_.reset();
-    taken_.reset();
-    next_send_ = next_receive_ = 0;
-  }
+  // Before a step.
+  void reset() { sent_ = wanted_ = kept_ = taken_ = 0; }
 
-  void stop() {
-    sent_.stop();
-    taken_.stop();
-  }
-
-  void send(message m, buffer bytes) {
-    std::uint32_t const mine = next_send_++;
-    auto const depth = static_cast<std::uint32_t>(places_.size());
-    if (mine >= depth) taken_.await(mine + 1 - depth);
-    place& p = places_[mine % depth];
-    p.what = m;
-    p.bytes = bytes;
-    if (buffered_) {
-      p.bytes = buffer(p.own).first(bytes.size());
-      std::memcpy(p.own.data(), bytes.data(), bytes.size());
-    }
-    sent_.advance();
-    if (!buffered_) taken_.await(mine + 1);
-  }
-
-  // Throws mismatched_transfer when the next message is another one, or of another size.
-  void receive(message m, buffer bytes) {
-    std::uint32_t const mine = next_receive_++;
-    sent_.await(mine + 1);
-    place const& p = places_[mine % places_.size()];
-    if (p.what != m || p.bytes.size() != bytes.size())
-      throw mismatched_transfer(source_, target_, p.what, p.bytes.size(), m, bytes.size());
-    if (!bytes.empty()) std::memcpy(bytes.data(), p.bytes.data(), bytes.size());
-    taken_.advance();
-  }
+  // Throws mismatched_transfer when a message meets a receive of another one, or of another size;
+  // std::length_error when it is too large for its place, std::logic_error when it is one too many.
+  void send(message m, buffer bytes, posted by) { post(sends_, sent_, {m, bytes, by}); }
+  void receive(message m, buffer bytes, posted by) { post(receives_, wanted_, {m, bytes, by}); }
 
  private:
-  struct place {
+  struct half {
     message what;
     buffer bytes;
-    std::vector<std::byte> own;
+    posted by;
   };
 
+  void post(std::vector<half>& halves, std::size_t& count, half h) {
+    std::lock_guard const lock(mutex_);
+    if (count == halves.size()) throw std::logic_error("a device sends more than was announced");
+    halves[count++] = h;
+    while (take() || keep()) {
+    }
+  }
+
+  bool take() {
+    if (taken_ == std::min(sent_, wanted_)) return false;
+    half const &from = sends_[taken_], &to = receives_[taken_];
+    if (from.what != to.what || from.bytes.size() != to.bytes.size())
+      throw mismatched_transfer(source_, target_, from.what, from.bytes.size(), to.what,
+                                to.bytes.size());
+    bool const was_kept = taken_ < kept_;
+    copy(to.bytes, was_kept ? place_of(taken_) : from.bytes.data());
+    ++taken_;
+    kept_ = std::max(kept_, taken_);
+    to.by.finish();
+    if (!was_kept) from.by.finish();
+    return true;
+  }
+
+  bool keep() {
+    if (kept_ == sent_ || kept_ - taken_ == places_.size()) return false;
+    half const& from = sends_[kept_];
+    if (from.bytes.size() > capacity_)
+      throw std::length_error("a message is larger than its place in the buffer");
+    copy({place_of(kept_), from.bytes.size()}, from.bytes.data());
+    ++kept_;
+    from.by.finish();
+    return true;
+  }
+
+  std::byte* place_of(std::size_t n) { return places_[n % places_.size()].data(); }
+  static void copy(buffer to, std::byte const* from) {
+    if (!to.empty()) std::memcpy(to.data(), from, to.size());
+  }
+
   int source_, target_;
-  bool buffered_;
-  std::vector<place> places_;
-  gate sent_, taken_;
-  std::uint32_t next_send_ = 0;     // the sender's own
-  std::uint32_t next_receive_ = 0;  // the receiver's own
+  std::size_t capacity_;
+  std::vector<std::vector<std::byte>> places_;
+  std::mutex mutex_;  // guards what follows
+  std::vector<half> sends_, receives_;
+  std::size_t sent_ = 0, wanted_ = 0, kept_ = 0, taken_ = 0;
 };
 
 }  // namespace ashlar::host

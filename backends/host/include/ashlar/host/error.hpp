@@ -2,7 +2,7 @@
 #pragma once
 
 #include <ashlar/program/names.hpp>
-#include <ashlar/run/interpreter.hpp>
+#include <ashlar/run/frame.hpp>
 
 #include <cstddef>
 #include <stdexcept>

@@ -1,15 +1,16 @@
-// Runs a program on threads: one a device and data-parallel rank, and one for each further lane that the
-// device uses.
+// Runs a program on threads: one a device and data-parallel rank, which computes its passes and moves
+// its other lanes on in between.
 #pragma once
 
 #include <ashlar/check/check.hpp>
+#include <ashlar/host/device.hpp>
 #include <ashlar/host/error.hpp>
-#include <ashlar/host/meetings.hpp>
-#include <ashlar/host/memory.hpp>
-#include <ashlar/host/transport.hpp>
 #include <ashlar/program/names.hpp>
+#include <ashlar/run/drive.hpp>
+#include <ashlar/run/host_memory.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -44,7 +45,7 @@ class runtime {
       : runtime(std::move(p), std::vector<Worker*>{&w}, options) {}
 
   // The same for data-parallel ranks, a worker each. Throws std::invalid_argument unless there are as
-  // many as the program has ranks, and when the workers lack a verb that it needs (run/collectives.hpp).
+  // many as the program has ranks, and when the workers lack a verb that it needs (run/contract.hpp).
   runtime(program p, std::vector<Worker*> ranks, run_options options = {})
       : program_(std::make_unique<program>(proved(std::move(p)))),
         view_(program_->view()),
@@ -72,13 +73,18 @@ class runtime {
   // mismatched_transfer when two devices disagree. After an exception the runtime is ready for the next
   // step. Passes are never interrupted: a step that fails lasts until those under way return.
   void run() {
-    for (auto& board : boards_) board->reset();
-    meetings_->reset();
+    for (auto& fabric : fabrics_) fabric->reset();
+    collectives_->reset();
     std::unique_lock lock(mutex_);
     error_ = nullptr;
+    stopping_ = false;
     running_ = threads_.size();
     auto const now = clock::now();
-    for (auto& end : ends_) end.step_begins(now);
+    for (auto& end : ends_) {
+      end->done.step_begins(now);
+      end->cursor.reset();
+      end->self.reset();
+    }
     ++step_;
     begin_.notify_all();
     watch(lock);
@@ -102,13 +108,7 @@ class runtime {
       throw std::invalid_argument("a program of " + std::to_string(p.data_ranks)
                                   + " data-parallel ranks needs as many workers, not "
                                   + std::to_string(ranks.size()));
-    for (instruction const& i : p.instructions) {
-      bool const shards = i.code == opcode::all_gather || i.code == opcode::reduce_scatter;
-      if ((shards && (!sharding_worker<Worker> || p.sharding == sharding_level::none))
-          || (i.code == opcode::optimize && !optimizing_worker<Worker>)
-          || (i.code == opcode::measure && !measuring_worker<Worker>))
-        run_detail::refuse(i, "the worker");
-    }
+    check_able<Worker, device>(p);
     return ranks;
   }
 
@@ -118,41 +118,49 @@ class runtime {
     return o;
   }
 
-  std::size_t bytes(std::size_t rank, slot_kind kind, int stage) const {
-    if (kind != slot_kind::gradient_shard)
-      return static_cast<std::size_t>(workers_[rank]->bytes(kind, stage));
-    return shard_of(bytes(rank, slot_kind::weight_gradient, stage), static_cast<int>(rank),
-                    view_.data_ranks)
-        .size;
-  }
-  std::size_t devices() const { return static_cast<std::size_t>(view_.device_count); }
+  // A device of a rank, on its thread.
+  struct device_end {
+    device_end(int number, device_plan const& plan, rank_fabric& fabric, collectives& all, Worker& w,
+               instruction_time* times)
+        : worker(&w),
+          done(static_cast<std::size_t>(plan.size()), times),
+          cursor(plan),
+          self(number, plan, fabric, all, done) {}
+
+    Worker* worker;
+    progress done;
+    poll_cursor cursor;
+    device self;
+  };
 
   void start() {
-    meetings_ = std::make_unique<meetings>(view_);
     if (options_.record) times_.resize(view_.instructions.size() * workers_.size());
-    for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
-      auto const size_of = [this, rank](slot_kind kind, int stage) { return bytes(rank, kind, stage); };
-      std::size_t largest = 0;
-      for (int stage = 0; stage < view_.stage_count; ++stage)
-        for (slot_kind kind : {slot_kind::activation, slot_kind::gradient})
-          largest = std::max(largest, size_of(kind, stage));
-      boards_.push_back(
-          std::make_unique<switchboard>(view_, options_.mode, options_.buffered_depth, largest));
-      for (int d = 0; d < view_.device_count; ++d) {
-        memory_.emplace_back(view_, d, size_of);
-        plans_.emplace_back(view_, d, memory_.back().slots(), size_of);
-        std::size_t const first =
-            rank * view_.instructions.size()
-            + static_cast<std::size_t>(view_.stream_begin[static_cast<std::size_t>(d)]);
-        ends_.emplace_back(view_, static_cast<int>(rank), d, *boards_.back(), *meetings_,
-                           *workers_[rank], options_.record ? times_.data() + first : nullptr);
-      }
+    auto const devices = static_cast<std::size_t>(view_.device_count);
+    plans_.reserve(devices * workers_.size());
+    for (std::size_t at = 0; at < devices * workers_.size(); ++at) {
+      Worker const& w = *workers_[at / devices];
+      auto const rank = static_cast<int>(at / devices), d = static_cast<int>(at % devices);
+      slot_table const slots =
+          slot_layout(view_, rank, d, [&w](value_key key) -> value_layout { return w.layout(key); });
+      memory_.emplace_back(slots.total, slots.alignment);
+      plans_.emplace_back(view_, rank, d, w, slots, memory_.back().data(), wait_detail::all);
     }
+    for (std::size_t rank = 0; rank < workers_.size(); ++rank)
+      fabrics_.push_back(std::make_unique<rank_fabric>(view_.device_count, plans_, rank * devices,
+                                                       options_.mode, options_.buffered_depth));
+    collectives_ = std::make_unique<collectives>(view_, plans_);
+    for (std::size_t at = 0; at < plans_.size(); ++at) {
+      std::size_t const rank = at / devices,
+                        first = rank * view_.instructions.size()
+                                + static_cast<std::size_t>(view_.stream_begin[at % devices]);
+      ends_.push_back(std::make_unique<device_end>(static_cast<int>(at % devices), plans_[at],
+                                                   *fabrics_[rank], *collectives_, *workers_[rank],
+                                                   options_.record ? times_.data() + first : nullptr));
+    }
+    // Whoever waits looks for a while only if he takes nobody's processor.
+    if (plans_.size() <= std::thread::hardware_concurrency()) patience_ = std::chrono::microseconds(100);
     try {
-      for (std::size_t at = 0; at < plans_.size(); ++at)
-        for (int lane = 0; lane < view_.lane_count; ++lane)
-          if (lane == compute_lane || !plans_[at].lane(lane).empty())
-            threads_.emplace_back([this, at, lane] { live(at, lane); });
+      for (std::size_t at = 0; at < plans_.size(); ++at) threads_.emplace_back([this, at] { live(at); });
     } catch (...) {  // the system has no more threads: those that live are joined without a destructor
       leave();
       throw;
@@ -167,8 +175,8 @@ class runtime {
     begin_.notify_all();
   }
 
-  // A lane's thread: a step whenever one begins.
-  void live(std::size_t at, int lane) {
+  // A device's thread: a step whenever one begins.
+  void live(std::size_t at) {
     for (std::uint64_t seen = 0;;) {
       {
         std::unique_lock lock(mutex_);
@@ -177,9 +185,10 @@ class runtime {
         seen = step_;
       }
       try {
-        run_lane(at, lane);
+        run_device(plans_[at], *ends_[at]);
       } catch (stopped const&) {
       } catch (...) {
+        ends_[at]->done.works = false;
         fail(std::current_exception());
       }
       std::lock_guard const lock(mutex_);
@@ -187,9 +196,42 @@ class runtime {
     }
   }
 
-  void run_lane(std::size_t at, int lane) {
-    Worker& w = *workers_[at / devices()];
-    for (int index : plans_[at].lane(lane)) interpret(plans_[at], index, w, ends_[at]);
+  struct stopped {};
+
+  void run_device(device_plan const& plan, device_end& e) {
+    auto const noting = [&](auto act) {
+      return [&, act](int index) {
+        if (stopping_.load(std::memory_order_relaxed)) throw stopped{};
+        e.done.works.store(true, std::memory_order_release);
+        act(index);
+        e.done.works.store(false, std::memory_order_release);
+      };
+    };
+    auto const post_one = noting([&](int index) {
+      bool const pair = plan.at(index).what.overlaps_next;
+      e.done.begin(index);
+      if (pair) e.done.begin(index + 1);
+      post(plan, index, *e.worker, e.self);
+      if (!is_posted_only(plan.at(index).what)) e.done.finish_quietly(index);
+      if (pair) e.done.finish_quietly(index + 1);
+    });
+    auto const tell_one = noting([&](int index) {
+      if (!is_told<Worker, device>(plan.at(index))) return;
+      tell(plan, index, *e.worker, e.self);
+      e.done.finish_quietly(index);
+    });
+    for (;;) {
+      std::uint32_t const seen = e.done.changed.count();
+      if (stopping_.load(std::memory_order_acquire)) return;
+      if (poll<Worker>(plan, e.cursor, e.self, post_one, tell_one)) continue;
+      if (e.cursor.is_at_end(plan, e.self)) return;
+      e.done.changed.await_change(seen, patience_);
+    }
+  }
+
+  // Whether somebody else may have to come before it is done.
+  static bool is_posted_only(instruction const& i) {
+    return i.code == opcode::send || i.code == opcode::receive || run_detail::meets_others(i);
   }
 
   void fail(std::exception_ptr error) {
@@ -201,48 +243,48 @@ class runtime {
   }
 
   void stop() {
-    for (auto& board : boards_) board->stop();
-    meetings_->stop();
+    stopping_ = true;
+    for (auto& e : ends_) e->done.changed.raise();
   }
 
-  // Until all lanes are through; stops them when nothing moves any more.
+  // Until all devices are through; stops them when nothing moves any more.
   void watch(std::unique_lock<std::mutex>& lock) {
     auto last_change = clock::now();
     std::uint64_t moved = 0;
+    bool stalls = false;
     auto const pause =
         std::min<std::chrono::milliseconds>(options_.stall_timeout, std::chrono::milliseconds{50});
     while (!end_.wait_for(lock, pause, [&] { return running_ == 0; })) {
       std::uint64_t now_moved = 0;
       bool anyone_works = false;
-      for (auto const& board : boards_) {
-        now_moved += board->moved();
-        anyone_works = anyone_works || board->anyone_works();
+      for (auto const& e : ends_) {
+        now_moved += e->done.moved();
+        anyone_works = anyone_works || e->done.works.load(std::memory_order_acquire);
       }
       if (now_moved != moved || anyone_works) {
         moved = now_moved;
         last_change = clock::now();
       } else if (!error_ && clock::now() - last_change >= options_.stall_timeout) {
-        error_ = std::make_exception_ptr(stalled(where_all_stand()));
+        stalls = true;
         stop();
       }
     }
+    if (stalls && !error_) error_ = std::make_exception_ptr(stalled(where_all_stand()));
   }
 
   std::string where_all_stand() {
     std::string text =
         "nothing has moved for " + std::to_string(options_.stall_timeout.count()) + " ms:";
     for (std::size_t at = 0; at < plans_.size(); ++at)
-      for (int lane = 0; lane < view_.lane_count; ++lane) {
-        device_plan const& plan = plans_[at];
-        std::size_t const rank = at / devices();
-        auto const d = static_cast<int>(at % devices());
-        std::size_t const done = boards_[rank]->progress(d, lane).count();
-        if (done >= plan.lane(lane).size()) continue;
-        int const index = plan.lane(lane)[done];
-        if (workers_.size() > 1) text += " rank " + std::to_string(rank) + ',';
-        text += " device " + std::to_string(d) + " waits at position " + std::to_string(index) + " ("
-                + to_string(plan.at(index).what) + ");";
-      }
+      for (int lane = 0; lane < view_.lane_count; ++lane)
+        for (int const index : plans_[at].lane(lane)) {
+          if (ends_[at]->done.is_done(index)) continue;
+          auto const devices = static_cast<std::size_t>(view_.device_count);
+          if (workers_.size() > 1) text += " rank " + std::to_string(at / devices) + ',';
+          text += " device " + std::to_string(at % devices) + " waits at position "
+                  + std::to_string(index) + " (" + to_string(plans_[at].at(index).what) + ");";
+          break;
+        }
     return text;
   }
 
@@ -250,12 +292,14 @@ class runtime {
   program_view view_;
   std::vector<Worker*> workers_;  // by rank
   run_options options_;
-  std::unique_ptr<meetings> meetings_;
-  std::vector<std::unique_ptr<switchboard>> boards_;  // by rank
-  std::vector<slot_memory> memory_;                   // by rank and device, as the next two
+  std::vector<aligned_memory> memory_;  // by rank and device, as the next
   std::vector<device_plan> plans_;
-  std::vector<host_transport<Worker>> ends_;
+  std::vector<std::unique_ptr<rank_fabric>> fabrics_;  // by rank
+  std::unique_ptr<collectives> collectives_;
+  std::vector<std::unique_ptr<device_end>> ends_;  // by rank and device
+  std::chrono::nanoseconds patience_{0};
   std::vector<instruction_time> times_;
+  std::atomic<bool> stopping_ = false;
 
   std::mutex mutex_;  // guards what follows; taken when a step begins, ends or fails
   std::condition_variable begin_, end_;

@@ -3,21 +3,22 @@
 #pragma once
 
 #include <ashlar/check/check.hpp>
-#include <ashlar/host/memory.hpp>
 #include <ashlar/program/operands.hpp>
-#include <ashlar/run/interpreter.hpp>
+#include <ashlar/run/drive.hpp>
+#include <ashlar/run/host_memory.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <map>
 #include <memory>
-#include <new>
+#include <span>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-namespace ashlar::host {
+namespace ashlar {
 
 // Every value has memory of its own. Only two things are taken from the program: which passes there are,
 // and the order in which each device adds micro-batches to its accumulators, scatter by scatter. Sums
@@ -25,18 +26,19 @@ namespace ashlar::host {
 // program must give on any backend that sums in that order.
 template <worker Worker>
 class sequential {
+  struct queue {};  // all is done when a verb returns
+
  public:
   // Throws violation with check(p).
   sequential(program p, Worker& w) : sequential(std::move(p), std::vector<Worker*>{&w}) {}
   // The same for data-parallel ranks, a worker each. Throws std::invalid_argument unless there are as
-  // many as the program has ranks, and when they lack shards that it needs.
+  // many as the program has ranks, and when they lack a verb that it needs.
   sequential(program p, std::vector<Worker*> ranks)
       : program_(std::make_unique<program>(std::move(p))), workers_(std::move(ranks)) {
     if (workers_.empty() || static_cast<int>(workers_.size()) != program_->data_ranks)
       throw std::invalid_argument("a worker per data-parallel rank is needed");
-    if (is_sharded() && !sharding_worker<Worker>)
-      throw std::invalid_argument("the worker has no shards");
     if (diagnosis const d = check(*program_); !d.ok()) throw violation{d};
+    check_worker<Worker, queue>(program_->view());
     shape_ = std::make_unique<program_shape>(program_->view());
     shape_->add_all();
   }
@@ -83,7 +85,7 @@ class sequential {
 
   // The whole weights of every holder, the same for all ranks; kept at rank 0.
   void gather_weights() {
-    if constexpr (sharding_worker<Worker>) {
+    if constexpr (run_detail::can_shard<Worker>) {
       rank_ = 0;
       for (int group = 0; group < program_->stage_count() && is_sharded(); ++group) {
         int member = 0;
@@ -119,18 +121,31 @@ class sequential {
           if (into.data() == nullptr)
             into = next;
           else
-            workers_[0]->accumulate(group, into, next);
+            add_elements(into, next, element_of(group));
         }
       if (!is_sharded(group)) continue;
       if (sum.data() == nullptr)
         sum = of_holder;
       else
-        workers_[0]->accumulate(group, sum, of_holder);
+        add_elements(sum, of_holder, element_of(group));
     }
     gradients_[static_cast<std::size_t>(group)] = sum;
-    for (std::size_t r = 0; r < workers_.size(); ++r)
-      for (std::size_t i = 0; i < groups().holders(group).size(); ++i)
-        workers_[r]->reduced(group, gradient_of(group, r));
+    if constexpr (run_detail::can_reduced<Worker, queue>)
+      for (std::size_t r = 0; r < workers_.size(); ++r)
+        for (int device : groups().holders(group))
+          workers_[r]->reduced(only_, parameters(group, r, device));
+  }
+  element_type element_of(int group) const {
+    value_layout const layout = workers_[0]->layout({slot_kind::weight_gradient, group});
+    return layout.element;
+  }
+  parameter_frame parameters(int group, std::size_t rank, int device) const {
+    return {.group = group, .gradient = gradient_of(group, rank), .site = site_of(group, rank, device)};
+  }
+  work_site site_of(int group, std::size_t rank, int device) const {
+    return {.device = device,
+            .rank = static_cast<int>(rank),
+            .replica = std::max(0, groups().member_of(group, device))};
   }
   buffer gradient_of(int group, std::size_t rank) const {
     buffer const whole = gradients_[static_cast<std::size_t>(group)];
@@ -140,25 +155,31 @@ class sequential {
   // The norm is summed as programs sum it: by rank, by device, by group.
   void take_steps() {
     double sum = 0;
-    for (std::size_t r = 0; r < (is_sharded() ? workers_.size() : 1); ++r)
-      for (int d = 0; d < program_->device_count(); ++d) {
-        double of_device = 0;
-        if constexpr (measuring_worker<Worker>)
+    if constexpr (run_detail::can_measure<Worker, queue>)
+      for (std::size_t r = 0; r < (is_sharded() ? workers_.size() : 1); ++r)
+        for (int d = 0; d < program_->device_count() && program_->step == optimizer_step::after_norm;
+             ++d) {
+          std::vector<port> gradients;
           for (int group = 0; group < groups().count(); ++group)
             if (groups().holders(group)[0] == d)
-              of_device += workers_[r]->squared_norm(group, gradient_of(group, r));
-        sum += of_device;
-      }
+              gradients.push_back({gradient_of(group, r), group, element_of(group)});
+          double mine = 0;
+          workers_[r]->measure(only_, {.gradients = gradients,
+                                       .scalar = std::as_writable_bytes(std::span(&mine, 1)),
+                                       .site = site_of(groups().everyone(), r, d)});
+          sum += mine;
+        }
     program_view const view = program_->view();
     for (std::size_t r = 0; r < workers_.size(); ++r)
       for (int d = 0; d < program_->device_count(); ++d)
-        for (instruction const& i : view.stream(d)) {
-          if constexpr (measuring_worker<Worker>)
-            if (i.code == opcode::measure) workers_[r]->statistics(sum);
-          if constexpr (optimizing_worker<Worker>)
-            if (i.code == opcode::optimize)
-              workers_[r]->optimize(i.group, groups().member_of(i.group, d), gradient_of(i.group, r));
-        }
+        for (instruction const& i : view.stream(d))
+          if constexpr (run_detail::can_optimize<Worker, queue>)
+            if (i.code == opcode::optimize) {
+              parameter_frame f = parameters(i.group, r, d);
+              if (program_->step == optimizer_step::after_norm)
+                f.scalar = std::as_writable_bytes(std::span(&sum, 1));
+              workers_[r]->optimize(only_, f);
+            }
   }
 
   bool advance(int device, std::size_t& next) {
@@ -174,19 +195,22 @@ class sequential {
   }
 
   bool try_compute(int device, instruction const& i) {
-    frame f{};
-    f.what = i.what;
-    std::vector<buffer> inputs, outputs;
+    frame f{.what = i.what, .inputs = {}, .outputs = {}, .site = site_of(i.what.stage, rank_, device)};
+    std::vector<port> inputs, outputs, shared;
     bool ready = true;
     for_each_operand(*shape_, device, i, [&](value_key const& v, access how, int) {
       if (!ready) return;  // inputs come first
       switch (v.kind) {
         case slot_kind::activation:
         case slot_kind::gradient:
-          if (how == access::read && !memory_.contains(key_of(v)))
+          if (how == access::read && !memory_.contains(key_of(v))) {
             ready = false;
-          else
-            (how == access::read ? inputs : outputs).push_back(make(key_of(v)));
+          } else {
+            bool const reads = how == access::read;
+            int const other = reads ? v.of : v.to;
+            (reads ? inputs : outputs)
+                .push_back({make(key_of(v)), other, workers_[rank_]->layout(v).element});
+          }
           return;
         case slot_kind::checkpoint:
           f.checkpoint = make(key_of(v));
@@ -198,7 +222,11 @@ class sequential {
           f.weight_stash = make(key_of(v));
           return;
         case slot_kind::weight_gradient:
-          f.weight_gradient = make(accumulator(device, v.of, parts_[{device, v.of}], rank_));
+          if (buffer const sum = make(accumulator(device, v.of, parts_[{device, v.of}], rank_));
+              v.of < program_->stage_count())
+            f.weight_gradient = sum;
+          else
+            shared.push_back({sum, v.of, element_of(v.of)});
           return;
         case slot_kind::weight:
           f.weight = make(whole_weights(device, v.of));
@@ -211,48 +239,30 @@ class sequential {
     if (!ready) return false;
     f.inputs = inputs;
     f.outputs = outputs;
-    compute(*workers_[rank_], f);
+    f.shared_gradients = shared;
+    run_detail::compute(*workers_[rank_], only_, f);
     return true;
   }
-
-  class aligned {
-   public:
-    explicit aligned(std::size_t size)
-        : size_(size),
-          data_(static_cast<std::byte*>(
-              ::operator new (size + 1, std::align_val_t{slot_memory::alignment}))) {
-      std::memset(data_.get(), 0, size);
-    }
-    buffer view() const { return {data_.get(), size_}; }
-
-   private:
-    struct release {
-      void operator()(std::byte* p) const {
-        ::operator delete (p, std::align_val_t{slot_memory::alignment});
-      }
-    };
-    std::size_t size_;
-    std::unique_ptr<std::byte, release> data_;
-  };
 
   // The memory of a value; zero when it is new.
   buffer make(key const& k) {
     auto found = memory_.find(k);
-    if (found == memory_.end())
-      found = memory_
-                  .emplace(k, aligned(static_cast<std::size_t>(
-                                  workers_[rank_]->bytes(std::get<0>(k), std::get<1>(k)))))
-                  .first;
+    if (found == memory_.end()) {
+      value_layout const layout =
+          workers_[rank_]->layout({std::get<0>(k), std::get<1>(k), std::get<2>(k), std::get<3>(k)});
+      found = memory_.try_emplace(k, layout.bytes, layout.alignment).first;
+    }
     return found->second.view();
   }
 
+  queue only_;
   std::unique_ptr<program> program_;  // stays where it is
   std::unique_ptr<program_shape> shape_;
   std::vector<Worker*> workers_;              // by rank
   std::size_t rank_ = 0;                      // whose passes run
   std::map<std::pair<int, int>, int> parts_;  // by device and group: scatters so far
   std::vector<buffer> gradients_;             // by group, complete
-  std::map<key, aligned> memory_;
+  std::map<key, aligned_memory> memory_;
 };
 
-}  // namespace ashlar::host
+}  // namespace ashlar

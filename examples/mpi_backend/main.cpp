@@ -1,0 +1,94 @@
+// Runs the conformance test on mpi_device: mpirun -n 4 mpi_backend. Every process has a copy of the
+// worker and runs its device's part; then all learn what the others have found.
+#include "mpi_device.hpp"
+#include <ashlar/conformance.hpp>
+
+#include <cstdio>
+#include <memory>
+#include <thread>
+
+namespace {
+
+// This process's part of a program.
+template <class Worker>
+class part {
+ public:
+  part(program const& p, MPI_Comm world, int me, Worker& w)
+      : worker_(w),
+        slots_(slot_layout(p.view(), me / p.device_count(), me % p.device_count(),
+                           [&](value_key key) { return w.layout(key); })),
+        memory_(slots_.total, slots_.alignment),
+        plan_(p.view(), me / p.device_count(), me % p.device_count(), w, slots_, memory_.data(),
+              wait_detail::all),
+        device_(world, p.view(), plan_, me),
+        cursor_(plan_) {
+    check_able<Worker, mpi_device>(p.view());
+  }
+  void run() {
+    cursor_.reset();
+    while (!cursor_.is_at_end(plan_, device_))
+      if (!poll(plan_, cursor_, worker_, device_)) std::this_thread::yield();
+  }
+
+ private:
+  Worker& worker_;
+  slot_table slots_;
+  aligned_memory memory_;
+  device_plan plan_;
+  mpi_device device_;
+  poll_cursor cursor_;
+};
+
+template <class Worker>
+void run_part(program const& p, std::vector<Worker*> const& ranks, int steps) {
+  int me = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &me);
+  bool const takes_part = me < p.device_count() * p.data_ranks;
+  MPI_Comm world = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, takes_part ? 0 : MPI_UNDEFINED, me, &world);
+  if (takes_part) {
+    part<Worker> mine(p, world, me, *ranks[static_cast<std::size_t>(me / p.device_count())]);
+    for (int step = 0; step < steps; ++step) {
+      for (Worker* w : ranks) w->take();  // the last step's results alone
+      mine.run();
+    }
+  }
+  if (takes_part) MPI_Comm_free(&world);
+  for (Worker* w : ranks) {
+    std::vector<double> all = w->results();
+    MPI_Allreduce(MPI_IN_PLACE, all.data(), static_cast<int>(all.size()), MPI_DOUBLE, MPI_MAX,
+                  MPI_COMM_WORLD);
+    w->adopt(all);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int me = 0, size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &me);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  auto const fitting = [&](std::vector<conformance::sample_program> all) {
+    std::erase_if(all, [&](auto const& s) {
+      return s.program.device_count() * s.program.data_ranks > size || s.program.micro_batch_count() > 4;
+    });
+    return all;
+  };
+  auto const large = conformance::conforms(
+      fitting(conformance::sample_programs()),
+      [](program const& p, conformance::network& w) { run_part(p, std::vector{&w}, 2); },
+      conformance::numerics::any_order, 1U << 20U);
+  auto const shared = conformance::ranks_conform(
+      fitting(conformance::programs_of_ranks()),
+      [](program const& p, std::vector<conformance::sharded_network*> const& w) { run_part(p, w, 1); },
+      conformance::numerics::any_order);
+  for (auto const* report : {&large, &shared})
+    for (std::string const& failure : report->failures)
+      std::printf("process %d: %s\n", me, failure.c_str());
+  if (me == 0)
+    std::printf("%d programs with messages of 1 MiB, %d of data-parallel ranks\n", large.programs,
+                shared.programs);
+  MPI_Finalize();
+  return large.ok() && shared.ok() && large.programs > 100 && shared.programs > 50 ? 0 : 1;
+}

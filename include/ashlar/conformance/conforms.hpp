@@ -1,0 +1,133 @@
+// What every backend has to pass: programs of all kinds give the losses, gradients, weights and norms of
+// the sequential reference.
+#pragma once
+
+#include <ashlar/conformance/data_parallel_ranks.hpp>
+#include <ashlar/conformance/programs.hpp>
+#include <ashlar/run/sequential.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <vector>
+
+namespace ashlar::conformance {
+
+// How a backend sums.
+enum class numerics : unsigned char {
+  ordered,    // in the order of a group's members: the bits of the reference
+  any_order,  // as a library likes: within `any_order_bound` of the largest number of its kind
+};
+inline constexpr double any_order_bound = 1e-12;
+
+struct report {
+  int programs = 0;
+  std::vector<std::string> failures;  // a sentence each, with the name of the program
+  bool ok() const { return failures.empty(); }
+};
+
+namespace conformance_detail {
+
+template <class Range>
+bool agree(Range const& found, Range const& expected, numerics level) {
+  if (level == numerics::ordered || found.size() != expected.size()) return found == expected;
+  double largest = 0, apart = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    largest = std::max(largest, std::abs(expected[i]));
+    apart = std::max(apart, std::isfinite(found[i]) ? std::abs(found[i] - expected[i]) : INFINITY);
+  }
+  return apart <= any_order_bound * largest;
+}
+
+// Calls act(say) for a program; what it throws is a failure, too.
+template <class Act>
+void try_program(report& r, std::string const& name, Act act) {
+  ++r.programs;
+  auto const say = [&](bool holds, std::string const& what) {
+    if (!holds) r.failures.push_back(name + ": " + what);
+  };
+  try {
+    act(say);
+  } catch (std::exception const& e) {
+    say(false, e.what());
+  }
+}
+
+}  // namespace conformance_detail
+
+// `run(program, network)` runs one step. `bytes` is how large its messages are, at least.
+template <class Run>
+report conforms(std::vector<sample_program> const& samples, Run run, numerics level = numerics::ordered,
+                std::size_t bytes = 0) {
+  report r;
+  std::uint64_t seed = 1;
+  for (sample_program const& sample : samples)
+    conformance_detail::try_program(r, sample.name, [&](auto const& say) {
+      program const& p = sample.program;
+      network reference(p.stage_count(), p.micro_batch_count());
+      sequential(p, reference).run();
+      network::outcome const expected = reference.take();
+
+      network found(p.stage_count(), p.micro_batch_count());
+      found.delays = seed++;
+      found.message_bytes = bytes;
+      run(p, found);
+      for (int stage = 0; stage < p.stage_count(); ++stage) {
+        int const told =
+            (p.mode == execution_mode::training) ? static_cast<int>(p.groups.holders(stage).size()) : 0;
+        say(found.reductions(stage) == told, "not every replica is told of its gradient once");
+      }
+      network::outcome const out = found.take();
+      say(conformance_detail::agree(out.losses, expected.losses, level), "the losses differ");
+      for (std::size_t s = 0; s < out.gradients.size(); ++s)
+        say(conformance_detail::agree(out.gradients[s], expected.gradients[s], level),
+            "the gradients of stage " + std::to_string(s) + " differ");
+    });
+  return r;
+}
+
+// The same for data-parallel ranks, two steps of each program: `run(program, workers)` runs one, with a
+// worker a rank.
+template <class Run>
+report ranks_conform(std::vector<sample_program> const& samples, Run run,
+                     numerics level = numerics::ordered) {
+  report r;
+  std::uint64_t seed = 1;
+  for (sample_program const& sample : samples)
+    conformance_detail::try_program(r, sample.name, [&](auto const& say) {
+      using conformance_detail::agree;
+      program const& p = sample.program;
+      data_parallel_ranks expected(p), found(p);
+      found.spoil();
+      found.delay(seed++);
+      sequential reference(p, expected.workers());
+      for (int step = 0; step < 2; ++step) {
+        expected.forget();
+        found.forget();
+        reference.run();
+        run(p, found.workers());
+        for (int stage = 0; stage < p.stage_count(); ++stage) {
+          std::string const of = " of stage " + std::to_string(stage) + " differ";
+          say(agree(found.gradient(stage), expected.gradient(stage), level), "the gradients" + of);
+          say(found.gradient(stage).size() == ((p.mode == execution_mode::training) ? 9 : 0),
+              "the sizes of the gradient" + of);
+          say(agree(found.weights(stage), expected.weights(stage), level), "the weights" + of);
+        }
+        say(found.agrees(), "the ranks differ");
+        for (std::size_t rank = 0; rank < found.workers().size(); ++rank) {
+          sharded_network &mine = *found.workers()[rank], &its = *expected.workers()[rank];
+          bool const one_has = std::isinf(mine.norm()) || std::isinf(its.norm());
+          say(one_has ? mine.norm() == its.norm()
+                      : agree(std::vector{mine.norm()}, std::vector{its.norm()}, level),
+              "the norms differ");
+          say(agree(mine.take().losses, its.take().losses, level), "the losses differ");
+        }
+      }
+    });
+  return r;
+}
+
+}  // namespace ashlar::conformance

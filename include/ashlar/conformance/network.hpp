@@ -1,0 +1,233 @@
+// A real network, small enough to run thousands of times: a worker to test backends with.
+#pragma once
+
+#include <ashlar/run/contract.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <mutex>
+#include <numeric>
+#include <span>
+#include <stdexcept>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace ashlar::conformance {
+
+// Each stage computes y = tanh(W x), x the sum of its inputs; the loss of a micro-batch is |y|^2 / 2 at
+// stages without successors. Optionally every pass first sleeps for a random moment, or calls a hook
+// that may throw.
+class network {
+ public:
+  static constexpr std::size_t width = 3;
+  using vector = std::array<double, width>;
+  using matrix = std::array<double, width * width>;
+
+  network(int stages, int micro_batches)
+      : weights_(static_cast<std::size_t>(stages)),
+        gradients_(weights_.size()),
+        reductions_(weights_.size()),
+        losses_(static_cast<std::size_t>(micro_batches), 0.0) {
+    for (std::size_t s = 0; s < weights_.size(); ++s)
+      for (std::size_t i = 0; i < weights_[s].size(); ++i)
+        weights_[s][i] = std::sin(1.0 + 0.7 * static_cast<double>(i) + 1.3 * static_cast<double>(s));
+  }
+
+  std::function<void(pass)> before_pass = [](pass) {};
+  std::function<void(int)> before_reduced = [](int) {};
+  std::uint64_t delays = 0;       // a seed; 0: none
+  int first_micro_batch = 0;      // of its data set: what micro-batch 0 is
+  std::size_t message_bytes = 0;  // of a message, at least: the value again and again
+
+  // What a step leaves behind. Equality is bit by bit.
+  struct outcome {
+    std::vector<matrix> gradients;
+    std::vector<double> losses;
+    friend bool operator==(outcome const&, outcome const&) = default;
+  };
+  outcome take() {
+    outcome result{gradients_, losses_};
+    for (auto& g : gradients_) g.fill(0);
+    for (auto& l : losses_) l = 0;
+    for (auto& n : reductions_) n.fill(0);
+    return result;
+  }
+  matrix& weights(int stage) { return weights_[static_cast<std::size_t>(stage)]; }
+  matrix const& weights(int stage) const { return weights_[static_cast<std::size_t>(stage)]; }
+  // How often it has been told of a stage's gradient, by all of the stage's replicas.
+  int reductions(int stage) const {
+    auto const& by_replica = reductions_[static_cast<std::size_t>(stage)];
+    return std::accumulate(by_replica.begin(), by_replica.end(), 0);
+  }
+
+  // For workers of several processes: what this one has come to know of the step, and -infinity for the
+  // rest. The larger of each, over all processes, is what all know: adopt() it.
+  std::vector<double> results() const {
+    std::vector<double> all;
+    for (std::size_t s = 0; s < gradients_.size(); ++s) {
+      bool const known = reductions(static_cast<int>(s)) > 0;
+      for (int n : reductions_[s]) all.push_back(n > 0 ? n : unknown);
+      for (double g : gradients_[s]) all.push_back(known ? g : unknown);
+    }
+    for (double loss : losses_) all.push_back(loss != 0 ? loss : unknown);
+    return all;
+  }
+  void adopt(std::span<double const> all) {
+    auto next = all.begin();
+    auto const take_known = [&](auto& value) {
+      if (*next != unknown) value = static_cast<std::remove_reference_t<decltype(value)>>(*next);
+      ++next;
+    };
+    for (std::size_t s = 0; s < gradients_.size(); ++s) {
+      for (int& n : reductions_[s]) take_known(n);
+      for (double& g : gradients_[s]) take_known(g);
+    }
+    for (double& loss : losses_) take_known(loss);
+  }
+
+  // The worker. Verbs do their work at once, whatever the queue.
+  value_layout layout(value_key key) const {
+    switch (key.kind) {
+      case slot_kind::activation:
+      case slot_kind::gradient:
+        return {std::max(message_bytes, sizeof(vector)), 64, element_type::f64};
+      case slot_kind::stash:
+        return {2 * sizeof(vector), 64, element_type::f64};
+      case slot_kind::weight_gradient:
+        return {sizeof(matrix), 64, element_type::f64};
+      default:
+        return {sizeof(vector), 64, element_type::f64};
+    }
+  }
+
+  void forward(auto&, frame const& f) {
+    enter(f.what);
+    vector x{};
+    if (f.inputs.empty())
+      for (std::size_t i = 0; i < width; ++i)
+        x[i] = std::cos(static_cast<double>(first_micro_batch + f.what.micro_batch)
+                        + static_cast<double>(i));
+    for (buffer b : f.inputs) add(x, b);
+    if (!f.checkpoint.empty()) as<vector>(f.checkpoint) = x;
+    vector const y = compute(f, x);
+    if (f.outputs.empty())
+      losses_[static_cast<std::size_t>(f.what.micro_batch)] =
+          (y[0] * y[0] + y[1] * y[1] + y[2] * y[2]) / 2;
+    else
+      write(f.outputs[0], y);
+  }
+  void recompute(auto&, frame const& f) {
+    enter(f.what);
+    compute(f, as<vector>(f.checkpoint));
+  }
+  void backward(auto&, frame const& f) {
+    input_gradient(f);
+    weight_gradient(f);
+  }
+  void backward_input(auto&, frame const& f) { input_gradient(f); }
+  void backward_weight(auto&, frame const& f) {
+    enter(f.what);
+    weight_gradient(f);
+  }
+  void reduced(auto&, parameter_frame const& f) {
+    before_reduced(f.group);
+    std::lock_guard const lock(mutex_);
+    if (f.gradient.size() == sizeof(matrix))  // else a shard
+      gradients_[static_cast<std::size_t>(f.group)] = as<matrix>(f.gradient);
+    ++reductions_[static_cast<std::size_t>(f.group)].at(static_cast<std::size_t>(f.site.replica));
+  }
+
+ protected:
+  static constexpr double unknown = -std::numeric_limits<double>::infinity();
+
+ private:
+  template <class T>
+  static T& as(buffer b) {
+    return *reinterpret_cast<T*>(b.data());
+  }
+
+  static void write(buffer message, vector const& value) {
+    for (std::size_t at = 0; at < message.size(); at += sizeof value)
+      std::memcpy(message.data() + at, &value, std::min(sizeof value, message.size() - at));
+  }
+  // Throws std::runtime_error for a message that does not say the same all along.
+  static void add(vector& sum, buffer message) {
+    if (std::memcmp(message.data(), message.data() + sizeof sum, message.size() - sizeof sum) != 0)
+      throw std::runtime_error("a message is torn");
+    for (std::size_t i = 0; i < width; ++i) sum[i] += as<vector>(message)[i];
+  }
+
+  // Gathered, if the program shards them.
+  matrix const& weights_for(frame const& f) {
+    return f.weight.empty() ? weights(f.what.stage) : as<matrix>(f.weight);
+  }
+
+  vector compute(frame const& f, vector const& x) {
+    matrix const& w = weights_for(f);
+    vector y{};
+    for (std::size_t i = 0; i < width; ++i) {
+      for (std::size_t j = 0; j < width; ++j) y[i] += w[i * width + j] * x[j];
+      y[i] = std::tanh(y[i]);
+    }
+    auto& stash = as<std::array<vector, 2>>(f.stash);
+    stash[0] = x;
+    stash[1] = y;
+    return y;
+  }
+
+  void input_gradient(frame const& f) {
+    enter(f.what);
+    auto const& stash = as<std::array<vector, 2>>(f.stash);
+    vector dy{};
+    if (f.inputs.empty()) dy = stash[1];  // the loss is |y|^2 / 2
+    for (buffer b : f.inputs) add(dy, b);
+    for (std::size_t i = 0; i < width; ++i) dy[i] *= 1 - stash[1][i] * stash[1][i];
+    as<vector>(f.weight_stash) = dy;
+    matrix const& w = weights_for(f);
+    for (buffer b : f.outputs) {
+      vector dx{};
+      for (std::size_t j = 0; j < width; ++j)
+        for (std::size_t i = 0; i < width; ++i) dx[j] += w[i * width + j] * dy[i];
+      write(b, dx);
+    }
+  }
+
+  void weight_gradient(frame const& f) const {
+    auto const& x = as<std::array<vector, 2>>(f.stash)[0];
+    auto const& dy = as<vector>(f.weight_stash);
+    auto& sum = as<matrix>(f.weight_gradient);
+    for (std::size_t i = 0; i < width; ++i)
+      for (std::size_t j = 0; j < width; ++j) sum[i * width + j] += dy[i] * x[j];
+  }
+
+  void enter(pass what) {
+    before_pass(what);
+    if (delays == 0) return;
+    std::uint64_t h = delays
+                      + 0x9e3779b97f4a7c15ULL
+                            * (static_cast<std::uint64_t>(what.stage) * 977
+                               + static_cast<std::uint64_t>(what.micro_batch) * 31
+                               + static_cast<std::uint64_t>(what.kind) + 1);
+    h ^= h >> 31;
+    h *= 0xbf58476d1ce4e5b9ULL;
+    h ^= h >> 29;
+    if (h % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(h / 4 % 300));
+  }
+
+  std::vector<matrix> weights_;
+  std::vector<matrix> gradients_;
+  std::vector<std::array<int, 8>> reductions_;  // by stage and replica
+  std::vector<double> losses_;
+  std::mutex mutex_;
+};
+static_assert(worker<network>);
+
+}  // namespace ashlar::conformance

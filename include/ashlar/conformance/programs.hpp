@@ -1,0 +1,134 @@
+// Programs of all kinds, for whoever runs programs.
+#pragma once
+
+#include <ashlar/block/algebra.hpp>
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/schedule/schedule.hpp>
+#include <ashlar/schedule/squeeze.hpp>
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ashlar::conformance {
+
+struct sample_program {
+  std::string name;
+  ashlar::program program;
+};
+
+// A schedule in which every device does at random whatever it can do next: stages anywhere, backwards
+// fused or split, work of others in between. Any schedule of a chain on one route can come of it.
+inline schedule random_schedule(std::uint64_t seed) {
+  std::mt19937_64 engine(seed);
+  auto const below = [&](int n) { return static_cast<int>(engine() % static_cast<std::uint64_t>(n)); };
+  int const p = 1 + below(4), stages = 1 + below(6), m = 1 + below(5);
+  std::vector<int> device_of;
+  for (int s = 0; s < stages; ++s) device_of.push_back(below(p));
+  bool const fused = below(2) == 0, works = below(2) == 0;
+  struct line {
+    int micro_batch, next;
+  };
+  std::vector<line> lines;  // each micro-batch goes down the chain and back
+  for (int k = 0; k < m; ++k) lines.push_back({k, 0});
+  std::vector<pass> weights;  // backward_weight passes that could run
+  std::vector<std::vector<pass>> orders(static_cast<std::size_t>(p));
+  auto const run = [&](pass what) {
+    orders[static_cast<std::size_t>(device_of[static_cast<std::size_t>(what.stage)])].push_back(what);
+  };
+  while (!lines.empty() || !weights.empty()) {
+    int const pick = below(static_cast<int>(lines.size() + weights.size()));
+    if (auto const at = static_cast<std::size_t>(pick); at < lines.size()) {
+      line& l = lines[at];
+      if (l.next < stages) {
+        run({pass_kind::forward, l.next, l.micro_batch});
+      } else {
+        int const stage = 2 * stages - 1 - l.next;
+        run({fused ? pass_kind::backward : pass_kind::backward_input, stage, l.micro_batch});
+        if (!fused) weights.push_back({pass_kind::backward_weight, stage, l.micro_batch});
+      }
+      if (works && below(4) == 0) run({pass_kind::work, below(stages), l.micro_batch});
+      if (++l.next == 2 * stages) lines.erase(lines.begin() + pick);
+    } else {
+      auto const which = weights.begin() + (pick - static_cast<int>(lines.size()));
+      run(*which);
+      weights.erase(which);
+    }
+  }
+  return squeeze(schedule_from_orders(
+      placement(devices{p}, {device_of}), std::vector<int>(static_cast<std::size_t>(m), 0),
+      costs(stage_cost{1 + below(3), 1 + below(3), 1 + below(3)}, below(3)), orders));
+}
+
+// Every entry of the catalog in several sizes and with both kinds of transfer lanes, what no entry has
+// (replicas of a split backward, recomputation, stages that fork and join, work), and random orders.
+inline std::vector<sample_program> sample_programs() {
+  std::vector<sample_program> all;
+  auto const add = [&](std::string const& name, schedule const& s) {
+    for (transfer_lanes lanes : {transfer_lanes::one, transfer_lanes::one_a_peer})
+      all.push_back(
+          {name + (lanes == transfer_lanes::one ? ", one lane" : ", a lane a peer"), lower(s, {lanes})});
+  };
+  for (catalog::entry const& e : catalog::entries)
+    for (auto [p, m] : {std::pair{1, 1}, {1, 3}, {2, 1}, {2, 4}, {3, 5}, {4, 4}, {4, 8}})
+      if (catalog::shape const shape{devices{p}, micro_batches{m},
+                                     costs(stage_cost{.forward = 2, .backward_input = 3}, 1)};
+          e.check(shape).ok())
+        add(std::string(e.name) + " p=" + std::to_string(p) + " m=" + std::to_string(m), e.make(shape));
+
+  catalog::shape four{devices{4}, micro_batches{8}};
+  four.routes = 4;
+  four.junction = catalog::unit_junction::figure;
+  add("chimera over four routes", catalog::find("chimera")->make(four));
+  add("bitpipe as in the figure", catalog::find("bitpipe")->make(four));
+
+  for (int p : {2, 3, 4}) {
+    block const down = catalog::zb_h1(devices{p}) | with_interval(6);
+    add("both ways p=" + std::to_string(p),
+        overlay(down, shift(mirror(down), 3)) | repeat(micro_batches{6}) | squeeze());
+    add("recompute p=" + std::to_string(p),
+        recompute(catalog::one_f_one_b(devices{p})) | repeat(micro_batches{4}) | squeeze());
+  }
+  block const chain = catalog::one_f_one_b(devices{4});
+  add("fork and join", chain | with_graph(stage_graph(stages{4}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}))
+                           | repeat(micro_batches{4}) | squeeze());
+  for (std::uint64_t seed = 1; seed <= 20; ++seed)
+    add("random " + std::to_string(seed), random_schedule(seed));
+  return all;
+}
+
+// Two data-parallel ranks: every entry of the catalog at every sharding level, with all times of
+// reduction, one buffer and two, gathers near and far ahead, and optimizer steps.
+inline std::vector<sample_program> programs_of_ranks() {
+  std::vector<sample_program> all;
+  int turn = 0;
+  for (catalog::entry const& e : catalog::entries)
+    for (auto [p, m] : {std::pair{2, 4}, {4, 4}, {3, 6}}) {
+      catalog::shape const shape{devices{p}, micro_batches{m}};
+      if (!e.check(shape).ok()) continue;
+      for (sharding_level level : {sharding_level::none, sharding_level::optimizer,
+                                   sharding_level::gradients, sharding_level::full}) {
+        ++turn;
+        std::string const size = " p=" + std::to_string(p) + " m=" + std::to_string(m);
+        schedule const s = e.make(shape);
+        all.push_back(
+            {e.name + size + " sharded " + std::to_string(static_cast<int>(level)) + ", turn "
+                 + std::to_string(turn),
+             lower(s, {.lanes = turn % 2 == 0 ? transfer_lanes::one : transfer_lanes::one_a_peer,
+                       .data_ranks = 2,
+                       .reduction = static_cast<gradient_reduction>(turn % 3),
+                       .sharding = level,
+                       .weight_buffers = 1 + turn / 2 % 2,
+                       .prefetch = turn % 3,
+                       .step = s.mode == execution_mode::training
+                                   ? static_cast<optimizer_step>(turn / 3 % 3)
+                                   : optimizer_step::none})});
+      }
+    }
+  return all;
+}
+
+}  // namespace ashlar::conformance

@@ -1,0 +1,129 @@
+// The network with what programs with shared weights need: a worker a data-parallel rank.
+#pragma once
+
+#include <ashlar/conformance/network.hpp>
+#include <ashlar/model/parameter_groups.hpp>
+
+#include <cstddef>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace ashlar::conformance {
+
+// Rank q of r works on the micro-batches q·m … q·m + m−1 of a data set. Keeps what it is given as
+// gradients: the whole or its shard; steps by plain descent, scaled by the gradients' norm if it has
+// been told. One memory for all replicas of a stage.
+class sharded_network : public network {
+ public:
+  sharded_network(int stages, int micro_batches, int rank, int ranks, bool sharded)
+      : network(stages, micro_batches),
+        part_(shard_of(sizeof(matrix), rank, ranks)),
+        sharded_(sharded),
+        gradients_(static_cast<std::size_t>(stages)),
+        steps_(gradients_.size(), 0),
+        steps_before_(steps_) {
+    first_micro_batch = rank * micro_batches;
+  }
+
+  std::vector<std::vector<double>> const& gradients() const { return gradients_; }
+  int steps(int stage) const { return steps_[static_cast<std::size_t>(stage)]; }
+  double norm() const {
+    std::lock_guard const lock(mutex_);
+    return norm_;
+  }
+  byte_range part() const { return part_; }
+
+  // As network::results().
+  std::vector<double> results() const {
+    std::vector<double> all = network::results();
+    all.push_back(norm());
+    for (std::size_t s = 0; s < gradients_.size(); ++s) {
+      std::vector<double> g = gradients_[s];
+      if (reductions(static_cast<int>(s)) == 0) g.clear();
+      g.resize(gradient_size(), unknown);
+      all.insert(all.end(), g.begin(), g.end());
+      bool const stepped = steps_[s] > steps_before_[s];
+      all.push_back(stepped ? steps_[s] : unknown);
+      for (double w : weights(static_cast<int>(s))) all.push_back(stepped ? w : unknown);
+    }
+    return all;
+  }
+  void adopt(std::span<double const> all) {
+    std::size_t at = network::results().size();
+    network::adopt(all.first(at));
+    norm_ = all[at++];
+    for (std::size_t s = 0; s < gradients_.size(); ++s) {
+      if (all[at] != unknown) {
+        auto const g = all.subspan(at, gradient_size());
+        gradients_[s].assign(g.begin(), g.end());
+      }
+      at += gradient_size();
+      bool const stepped = all[at] != unknown;
+      if (stepped) steps_[s] = static_cast<int>(all[at]);
+      ++at;
+      for (double& w : weights(static_cast<int>(s))) {
+        if (stepped) w = all[at];
+        ++at;
+      }
+    }
+  }
+  // Before a step whose results are to be gathered.
+  void forget() {
+    take();
+    steps_before_ = steps_;
+    norm_ = unknown;
+  }
+
+  // The worker. Sharded, only this rank's shard of the weights is ever looked at.
+  value_layout layout(value_key key) const {
+    return key.kind == slot_kind::weight ? value_layout{sizeof(matrix), 64, element_type::f64}
+                                         : network::layout(key);
+  }
+  buffer shard(int stage, int) {
+    return std::as_writable_bytes(std::span(weights(stage))).subspan(part_.begin, part_.size);
+  }
+  void reduced(auto& q, parameter_frame const& f) {
+    network::reduced(q, f);
+    std::lock_guard const lock(mutex_);
+    std::span<double const> const g = doubles(f.gradient);
+    gradients_[static_cast<std::size_t>(f.group)].assign(g.begin(), g.end());
+  }
+  void measure(auto&, parameter_frame const& f) const {
+    double& sum = doubles(f.scalar)[0] = 0;
+    for (port const& p : f.gradients)
+      for (double g : doubles(p.bytes)) sum += g * g;
+  }
+  void optimize(auto&, parameter_frame const& f) {
+    double scale = 1;
+    if (!f.scalar.empty()) {
+      std::lock_guard const lock(mutex_);
+      norm_ = doubles(f.scalar)[0];
+      scale += norm_;
+    }
+    if (f.site.replica != 0) return;
+    std::span<double const> const g = doubles(f.gradient);
+    std::size_t const begin = sharded_ ? part_.begin / sizeof(double) : 0;
+    double const rate = 0.1 / scale;
+    for (std::size_t i = 0; i < g.size(); ++i) weights(f.group)[begin + i] -= rate * g[i];
+    ++steps_[static_cast<std::size_t>(f.group)];
+  }
+
+ private:
+  static std::span<double> doubles(buffer b) {
+    return {reinterpret_cast<double*>(b.data()), b.size() / sizeof(double)};
+  }
+  std::size_t gradient_size() const {
+    return sharded_ ? part_.size / sizeof(double) : std::size_t{width * width};
+  }
+
+  byte_range part_;
+  bool sharded_;
+  std::vector<std::vector<double>> gradients_;
+  std::vector<int> steps_, steps_before_;
+  double norm_ = 0;
+  mutable std::mutex mutex_;
+};
+static_assert(worker<sharded_network>);
+
+}  // namespace ashlar::conformance

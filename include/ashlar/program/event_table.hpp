@@ -1,0 +1,115 @@
+// The fewest events with which a device's lanes keep to what hazards.hpp says.
+#pragma once
+
+#include <ashlar/program/hazards.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// Whether a worker may want to know when an instruction is done: a gradient is complete then.
+constexpr bool is_told_when_done(instruction const& i) {
+  return i.code == opcode::all_reduce && i.subject != slot_kind::scalar && i.lane != compute_lane;
+}
+
+// Which instructions of a device's stream have an event, and who waits for which. Transitively reduced:
+// nobody waits for what must have happened anyway. An overlapped pair is one instruction, its first.
+class event_table {
+ public:
+  // `all`: lanes may finish out of order, so that events alone say what is done. Quadratic at worst, in
+  // the distance between an instruction and what it waits for.
+  constexpr event_table(program_view const& p, int device,
+                        wait_detail detail = wait_detail::last_of_a_lane) {
+    list_view<instruction> const stream = p.stream(device);
+    wait_table const hazards = waits(p, device, detail);
+    std::size_t const n = stream.size();
+    bool const in_order = detail == wait_detail::last_of_a_lane;
+    std::vector<int> before(n, none);  // on its lane
+    std::vector<int> last(static_cast<std::size_t>(p.lane_count), none);
+    std::vector<unsigned char> mark(n, 0);
+    std::vector<char> followed(n, 0);
+    event_.assign(n, none);
+    begin_.reserve(n + 1);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (i > 0 && stream[i - 1].overlaps_next) {
+        begin_.push_back(static_cast<int>(on_.size()));
+        continue;
+      }
+      int const self = static_cast<int>(i);
+      int& end = last[static_cast<std::size_t>(stream[i].lane)];
+      before[i] = end;
+      end = self;
+      if (before[i] != none) {
+        mark[static_cast<std::size_t>(before[i])] |= in_order ? reached : passed;
+        if (in_order) followed[static_cast<std::size_t>(before[i])] = 1;
+      }
+      int lowest = self;
+      for (int part = self; part <= self + (stream[i].overlaps_next ? 1 : 0); ++part)
+        for (int other : hazards.of(part)) {
+          int const first =
+              other > 0 && stream[static_cast<std::size_t>(other) - 1].overlaps_next ? other - 1 : other;
+          if (first == self) continue;
+          mark[static_cast<std::size_t>(first)] |= wanted;
+          lowest = first < lowest ? first : lowest;
+        }
+      int bottom = lowest;
+      if (before[i] != none && before[i] < bottom) bottom = before[i];
+      for (int j = self - 1; j >= bottom; --j) {
+        auto const at = static_cast<std::size_t>(j);
+        unsigned char const how = mark[at];
+        mark[at] = 0;
+        if (how == 0) continue;
+        if ((how & wanted) != 0 && (how & reached) == 0) {
+          on_.push_back(j);
+          followed[at] = 1;
+        }
+        if (j <= lowest) continue;
+        for (int k = begin_[at]; k < begin_[at + 1]; ++k) touch(mark, on_[index(k)], lowest, reached);
+        touch(mark, before[at], lowest, in_order ? reached : passed);
+      }
+      begin_.push_back(static_cast<int>(on_.size()));
+    }
+    for (int other : on_) give_event(other);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (i > 0 && stream[i - 1].overlaps_next) continue;
+      if (followed[i] == 0) last_.push_back(static_cast<int>(i));
+      // Whose worker is told when it is done.
+      bool const told = is_told_when_done(stream[i]);
+      if (followed[i] == 0 || told) give_event(static_cast<int>(i));
+    }
+  }
+
+  constexpr int count() const { return count_; }
+  // The event of an instruction; -1 if nobody waits for it.
+  constexpr int event_of(int instruction) const { return event_[index(instruction)]; }
+  // The earlier instructions of the stream that one waits for.
+  constexpr list_view<int> waits_of(int instruction) const {
+    std::size_t const i = index(instruction);
+    return {on_.data() + begin_[i], on_.data() + begin_[i + 1]};
+  }
+  // The step has ended when these have.
+  constexpr std::vector<int> const& last() const { return last_; }
+
+ private:
+  static constexpr int none = -1;
+  static constexpr unsigned char wanted = 1;   // a hazard
+  static constexpr unsigned char reached = 2;  // surely done, by other waits
+  static constexpr unsigned char passed = 4;   // surely begun
+
+  static constexpr std::size_t index(int i) { return static_cast<std::size_t>(i); }
+  static constexpr void touch(std::vector<unsigned char>& mark, int at, int lowest, unsigned char how) {
+    if (at >= lowest) mark[index(at)] |= how;
+  }
+  constexpr void give_event(int instruction) {
+    if (event_[index(instruction)] == none) event_[index(instruction)] = count_++;
+  }
+
+  std::vector<int> event_;
+  std::vector<int> begin_ = {0};
+  std::vector<int> on_;
+  std::vector<int> last_;
+  int count_ = 0;
+};
+
+}  // namespace ashlar

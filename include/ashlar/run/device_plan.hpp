@@ -1,0 +1,189 @@
+// One device's stream with everything looked up beforehand: a step allocates nothing.
+#pragma once
+
+#include <ashlar/program/event_table.hpp>
+#include <ashlar/program/names.hpp>
+#include <ashlar/run/contract.hpp>
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ashlar {
+
+class device_plan {
+ public:
+  // `memory` is as large and aligned as the table says, in whatever memory the device computes. Throws
+  // std::length_error when a slot is too small for a value in it.
+  template <worker Worker>
+  device_plan(program_view const& p, int rank, int device, Worker const& w, slot_table const& slots,
+              std::byte* memory, wait_detail detail = wait_detail::last_of_a_lane)
+      : events_(p, device, detail), lanes_(static_cast<std::size_t>(p.lane_count)) {
+    filler<Worker>{*this, p, w, slots, memory, rank, device}.fill();
+  }
+  device_plan(device_plan const&) = delete;  // frames point into it
+  device_plan(device_plan&&) = default;      // and stay where they are
+  device_plan& operator=(device_plan&&) = default;
+
+  struct step {
+    instruction what;
+    ashlar::frame frame;                 // of a compute
+    transfer_call transfer;              // of a send or receive
+    collective_call collective;          // of an all_reduce, all_gather, reduce_scatter
+    ashlar::parameter_frame parameters;  // of what reduces, measures and optimizes
+    bool is_second = false;              // of an overlapped pair, which its first runs
+  };
+
+  step const& at(int index) const { return steps_[static_cast<std::size_t>(index)]; }
+  int size() const { return static_cast<int>(steps_.size()); }
+  event_table const& events() const { return events_; }
+
+  int lane_count() const { return static_cast<int>(lanes_.size()); }
+  // Indices of a lane's instructions, in order.
+  std::vector<int> const& lane(int number) const { return lanes_[static_cast<std::size_t>(number)]; }
+  // How many instructions of its lane stand before an instruction.
+  int position(int index) const { return position_[static_cast<std::size_t>(index)]; }
+
+ private:
+  template <class Worker>
+  struct filler;
+
+  event_table events_;
+  std::vector<std::vector<int>> lanes_;
+  std::vector<int> position_;
+  std::vector<step> steps_;
+  std::vector<port> ports_;
+};
+
+template <class Worker>
+struct device_plan::filler {
+  device_plan& plan;
+  program_view const& p;
+  Worker const& w;
+  slot_table const& slots;
+  std::byte* memory;
+  int rank, device;
+
+  void fill() {
+    list_view<instruction> const stream = p.stream(device);
+    program_shape shape(p);
+    shape.add_all();
+    std::size_t operands = 0;
+    for (instruction const& i : stream) operands += p.operands_of(i).size();
+    plan.ports_.reserve(operands);  // frames point into it
+    plan.steps_.reserve(stream.size());
+    plan.position_.reserve(stream.size());
+    for (instruction const& i : stream) {
+      step s;
+      s.what = i;
+      s.is_second = !plan.steps_.empty() && plan.steps_.back().what.overlaps_next;
+      int const group = i.group >= 0 ? i.group : i.what.stage;
+      int const member = p.groups.member_of(group, device);
+      work_site const site{device, rank, member < 0 ? 0 : member, i.lane, plan.size()};
+      s.frame.what = i.what;
+      s.frame.site = s.transfer.site = s.collective.site = s.parameters.site = site;
+      s.parameters.group = i.group;
+      s.transfer.peer = i.peer;
+      s.transfer.what = {i.what, i.to};
+      s.collective.group = group_of(i);
+      // Ports of a pass lie one behind the other: what it reads, what it writes, what it adds to.
+      port const* const first = plan.ports_.data() + plan.ports_.size();
+      std::size_t count[3] = {0, 0, 0};
+      operand const* next = p.operands_of(i).begin();
+      for_each_operand(shape, device, i, [&](value_key const& v, access how, int) {
+        if (next == p.operands_of(i).end())
+          throw std::invalid_argument("the instruction " + to_string(i) + " lacks an operand");
+        place(s, (next++)->slot, v, how, count);
+      });
+      s.frame.inputs = {first, count[0]};
+      s.frame.outputs = {first + count[0], count[1]};
+      s.frame.shared_gradients = {first + count[0] + count[1], count[2]};
+      if (i.code == opcode::measure) s.parameters.gradients = {first, count[0]};
+      auto& lane = plan.lanes_.at(static_cast<std::size_t>(i.lane));
+      plan.position_.push_back(static_cast<int>(lane.size()));
+      if (!s.is_second) lane.push_back(plan.size());
+      plan.steps_.push_back(std::move(s));
+    }
+  }
+
+  void place(step& s, int number, value_key const& v, access how, std::size_t (&count)[3]) {
+    auto const slot = static_cast<std::size_t>(number);
+    value_layout const layout =
+        layout_on(p, rank, v, [this](value_key k) -> value_layout { return w.layout(k); });
+    if (layout.bytes > static_cast<std::size_t>(slots.size[slot]))
+      throw std::length_error("device " + std::to_string(device) + ": slot " + std::to_string(number)
+                              + " of " + std::to_string(slots.size[slot])
+                              + " bytes is too small for the " + name_of(v.kind) + " of "
+                              + std::to_string(layout.bytes) + " bytes (" + to_string(s.what) + ")");
+    buffer const bytes{memory + slots.offset[slot], layout.bytes};
+    auto const add_port = [&](int stage, int which) {
+      plan.ports_.push_back({bytes, stage, layout.element});
+      ++count[which];
+    };
+    bool const reads = how == access::read;
+    switch (s.what.code) {
+      case opcode::compute:
+        break;
+      case opcode::send:
+      case opcode::receive:
+        s.transfer.bytes = bytes;
+        s.transfer.element = layout.element;
+        return;
+      default:
+        if (v.kind == slot_kind::scalar)
+          s.parameters.scalar = bytes;
+        else if (s.what.code == opcode::measure)
+          return add_port(v.of, 0);
+        else if (v.kind != slot_kind::gradient_shard || s.what.code != opcode::reduce_scatter)
+          s.parameters.gradient = bytes;
+        (v.kind == slot_kind::gradient_shard && s.what.code == opcode::reduce_scatter
+             ? s.collective.shard
+             : s.collective.whole) = bytes;
+        s.collective.element = layout.element;
+        return;
+    }
+    switch (v.kind) {
+      case slot_kind::activation:
+        return add_port(reads ? v.of : -1, reads ? 0 : 1);
+      case slot_kind::gradient:
+        return add_port(reads ? v.of : v.to, reads ? 0 : 1);
+      case slot_kind::checkpoint:
+        s.frame.checkpoint = bytes;
+        return;
+      case slot_kind::stash:
+        s.frame.stash = bytes;
+        return;
+      case slot_kind::weight_stash:
+        s.frame.weight_stash = bytes;
+        return;
+      case slot_kind::weight_gradient:
+        if (v.of >= p.stage_count) return add_port(v.of, 2);
+        s.frame.weight_gradient = bytes;
+        return;
+      case slot_kind::weight:
+        s.frame.weight = bytes;
+        return;
+      case slot_kind::gradient_shard:
+      case slot_kind::scalar:
+        return;
+    }
+  }
+
+  collective_group group_of(instruction const& i) const {
+    if (i.code == opcode::all_gather || i.code == opcode::reduce_scatter)
+      return {group_scope::ranks, device, rank, p.data_ranks};
+    if (i.code != opcode::all_reduce) return {};
+    auto const holders = static_cast<int>(p.groups.holders(i.group).size());
+    int const mine = p.groups.member_of(i.group, device);
+    if (!p.spans_ranks(i.code, i.subject))
+      return {p.data_ranks == 1 ? group_scope::holders : group_scope::holders_of_a_rank, i.group, mine,
+              holders};
+    int const member =
+        i.group == p.groups.everyone() ? rank * holders + mine : mine * p.data_ranks + rank;
+    return {group_scope::holders, i.group, member, holders * p.data_ranks};
+  }
+};
+
+}  // namespace ashlar

@@ -1,0 +1,97 @@
+// What the engine hands to workers and devices: memory, and what it is for.
+#pragma once
+
+#include <ashlar/core/pass.hpp>
+#include <ashlar/program/slot_sizes.hpp>
+
+#include <cstddef>
+#include <span>
+
+namespace ashlar {
+
+using buffer = std::span<std::byte>;
+
+// A message at a stage, at its place among the stage's neighbours in the graph.
+struct port {
+  buffer bytes;
+  int stage = -1;  // that made it; of an output the stage that it is for, -1: every next one
+  element_type element = element_type::opaque;
+
+  constexpr operator buffer() const { return bytes; }
+};
+
+// Where an instruction runs.
+struct work_site {
+  int device = 0;
+  int rank = 0;     // data-parallel
+  int replica = 0;  // the device's number among those that hold the stage or group
+  int lane = 0;
+  int index = 0;  // in the device's stream
+};
+
+// What one compute instruction works on. All buffers are slots of the program: allocated before the
+// first step, as large and as aligned as the worker's layout() says of the value in them.
+struct frame {
+  pass what;
+  std::span<port const> inputs;   // forward: the activation of each previous stage, in graph order;
+                                  // backward and backward_input: the gradient from each next stage
+  std::span<port const> outputs;  // forward: the stage's activation, unless it is last; backward and
+                                  // backward_input: the gradient for each previous stage
+  buffer checkpoint = {};         // forward and recompute, if the program recomputes
+  buffer stash = {};              // all passes but work
+  buffer weight_stash = {};       // backward passes; scratch space in a fused one
+  buffer weight_gradient = {};    // backward and backward_weight add to it
+  buffer weight = {};             // all passes but work, if weights are sharded: the stage's, gathered
+  std::span<port const> shared_gradients = {};  // the same, of the groups that it has with other stages
+  work_site site = {};
+};
+
+// What an instruction on the parameters of a group works on.
+struct parameter_frame {
+  int group = -1;
+  buffer gradient = {};                  // complete: the group's, or this rank's shard of it
+  std::span<port const> gradients = {};  // measure: those that this device counts for
+  buffer scalar = {};  // measure: a double to write; optimize: the sum of all, or empty
+  work_site site = {};
+};
+
+// What a transfer carries. Both sides name it, so that a mismatch is found where it happens.
+struct message {
+  pass what;   // that made the value
+  int to = 0;  // the stage that it is for
+
+  friend constexpr bool operator==(message const&, message const&) = default;
+};
+
+struct transfer_call {
+  int peer = 0;  // the other device
+  message what;
+  buffer bytes;
+  element_type element = element_type::opaque;
+  work_site site = {};
+};
+
+// Who takes part in a collective.
+enum class group_scope : unsigned char {
+  holders,  // of a parameter group, on all ranks
+  holders_of_a_rank,
+  ranks,  // the data-parallel ranks' copies of a device
+};
+
+struct collective_group {
+  group_scope scope = group_scope::holders;
+  int of = 0;      // the group (groups.everyone(): all devices), or the device
+  int member = 0;  // this one's number, which is the order of summation: holder by holder, in each the
+                   // ranks; of everyone rank by rank
+  int size = 1;
+};
+
+struct collective_call {
+  collective_group group;
+  buffer whole;  // of an all_reduce what is summed in place
+  buffer shard;  // of an all_gather this rank's, read; of a reduce_scatter this rank's, added to
+  element_type element = element_type::opaque;
+  work_site site = {};
+};
+
+}  // namespace ashlar

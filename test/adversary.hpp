@@ -1,0 +1,468 @@
+// Devices on which everything happens late, from other threads, in any order that the contract allows.
+#pragma once
+
+#include <ashlar/host/collectives.hpp>
+#include <ashlar/run/drive.hpp>
+#include <ashlar/run/host_memory.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace adversary {
+
+using namespace ashlar;
+
+// What an engine might do wrong.
+enum class fault : unsigned char { none, wait_dropped, event_recorded_late, send_done_when_posted };
+
+struct options {
+  bool in_order = true;   // do queues end in the order in which they were filled?
+  bool buffered = false;  // is a send done without its receive?
+  std::uint64_t seed = 1;
+  int threads = 2;  // that things happen on
+  fault what = fault::none;
+  int which = 0;      // the how manieth wait is dropped
+  bool held = false;  // nothing happens before all has been put on the queues
+};
+
+// Things to happen, each after others. Whichever can happen does, at random; but what a dropped wait was
+// for comes last.
+class world {
+ public:
+  struct thing {
+    std::vector<int> after;               // done before it may begin
+    std::function<bool()> may = nullptr;  // asked under the lock, when those are done
+    std::function<void(world&)> act;      // called without it
+    int const* with = nullptr;            // the thing that this one brings about, if not -1
+    bool begun = false, done = false;
+  };
+
+  explicit world(options o) : o_(o), dice_(o.seed) {
+    for (int i = 0; i < o.threads; ++i) threads_.emplace_back([this] { live(); });
+  }
+  ~world() {
+    {
+      std::lock_guard const lock(mutex_);
+      leaving_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread& t : threads_) t.join();
+  }
+
+  options const& how() const { return o_; }
+  std::mutex& mutex() { return mutex_; }
+
+  // With the lock held.
+  int put(thing t) {
+    things_.push_back(std::move(t));
+    changed_.notify_all();
+    return static_cast<int>(things_.size()) - 1;
+  }
+  bool is_done(int n) const { return n < 0 || things_[static_cast<std::size_t>(n)].done; }
+  bool is_ready(int n) const {
+    thing const& t = things_[static_cast<std::size_t>(n)];
+    for (int other : t.after)
+      if (!is_done(other)) return false;
+    return true;
+  }
+  void shun(int n) { shunned_ = n; }
+  int waits = 0;  // asked for so far
+
+  void await(int n) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return is_done(n); });
+  }
+  // Until all has happened.
+  void drain() {
+    std::unique_lock lock(mutex_);
+    drains_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return left() == 0; });
+    things_.clear();
+    shunned_ = -1;
+    waits = 0;
+    drains_ = false;
+  }
+
+ private:
+  std::size_t left() const {
+    std::size_t n = 0;
+    for (thing const& t : things_) n += !t.done;
+    return n;
+  }
+
+  bool is_shunned(int n) const {
+    int const* const with = things_[static_cast<std::size_t>(n)].with;
+    return shunned_ >= 0 && (n == shunned_ || (with != nullptr && *with == shunned_));
+  }
+
+  void live() {
+    std::unique_lock lock(mutex_);
+    while (!leaving_) {
+      std::vector<int> can;
+      bool under_way = false;
+      for (std::size_t i = 0; i < things_.size() && (drains_ || !o_.held); ++i) {
+        thing const& t = things_[i];
+        under_way = under_way || (t.begun && !t.done);
+        if (!t.begun && is_ready(static_cast<int>(i)) && (!t.may || t.may()))
+          can.push_back(static_cast<int>(i));
+      }
+      if (can.size() > 1 || under_way) std::erase_if(can, [&](int n) { return is_shunned(n); });
+      if (can.empty()) {
+        changed_.wait(lock);
+        continue;
+      }
+      int const n = can[dice_() % can.size()];
+      thing& t = things_[static_cast<std::size_t>(n)];
+      t.begun = true;
+      bool const dawdles = dice_() % 8 == 0;
+      lock.unlock();
+      if (dawdles) std::this_thread::yield();
+      t.act(*this);
+      lock.lock();
+      t.done = true;
+      changed_.notify_all();
+    }
+  }
+
+  options o_;
+  std::mt19937_64 dice_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<thing> things_;
+  int shunned_ = -1;
+  bool leaving_ = false, drains_ = false;
+  std::vector<std::thread> threads_;
+};
+
+// What the devices of all ranks share.
+struct fabric {
+  explicit fabric(options o) : all(o) {}
+
+  struct half {
+    int thing = -1;
+    buffer bytes;
+    std::vector<std::byte> kept;
+  };
+  struct pair {
+    half send, receive;
+  };
+  struct meeting {
+    std::vector<collective_call> calls;
+    std::vector<std::function<void()>> poison;
+    std::vector<int> things;
+    bool over = false;
+  };
+  using link = std::tuple<int, int, int>;  // rank, source, target
+  std::map<link, std::deque<pair>> pairs;
+  std::map<link, std::pair<std::size_t, std::size_t>> posted;  // sends, receives
+  std::map<std::tuple<int, int, int>, std::deque<meeting>> meetings;
+  std::map<std::tuple<int, int, int, int>, std::size_t> calls;
+  world all;  // last: its threads use the rest
+
+  void step_begins() {
+    pairs.clear();
+    posted.clear();
+    meetings.clear();
+    calls.clear();
+  }
+};
+
+// A device of one rank. Its slots are spoilt before they are written and when nobody will read them.
+class device {
+ public:
+  struct queue {
+    device* self = nullptr;
+    int lane = 0;
+    int last = -1;            // put on it
+    bool is_recorded = true;  // since then
+    bool last_sends = false;
+    std::vector<int> waits;  // of all that comes
+    // What a worker does on it.
+    void put(int index, std::function<void()> act) { self->put(*this, index, std::move(act)); }
+  };
+  struct event {
+    int of = -1;  // not recorded: nothing to wait for
+  };
+
+  device(program_view const& p, int rank, int number, fabric& f) : rank_(rank), number_(number), f_(f) {
+    for (int lane = 0; lane < p.lane_count; ++lane)
+      queues_.push_back(queue{.self = this, .lane = lane, .waits = {}});
+    list_view<instruction> const stream = p.stream(number);
+    list_view<slot_kind> const kinds = p.slots_of(number);
+    before_.resize(stream.size());
+    uses_.resize(stream.size());
+    std::vector<std::size_t> value(kinds.size(), none);  // by slot
+    for (std::size_t i = 0; i < stream.size(); ++i)
+      for (operand const& o : p.operands_of(stream[i])) {
+        auto const slot = static_cast<std::size_t>(o.slot);
+        bool const lasts = kinds[slot] == slot_kind::weight_gradient
+                           || kinds[slot] == slot_kind::gradient_shard
+                           || kinds[slot] == slot_kind::scalar;
+        if (lasts || stream[i].code == opcode::release) continue;
+        if (o.how == access::write || o.how == access::scratch) {
+          before_[i].push_back(o.slot);
+          value[slot] = users_.size();
+          users_.push_back({o.slot, 0, 0});
+        }
+        if (value[slot] == none) continue;
+        uses_[i].push_back(value[slot]);
+        ++users_[value[slot]].all;
+      }
+  }
+
+  // Before the first step.
+  void own(device_plan const& plan, slot_table const& slots, std::byte* memory, bool blocks) {
+    events_.resize(static_cast<std::size_t>(plan.events().count()));
+    for (std::size_t s = 0; s < slots.size.size(); ++s)
+      slots_.emplace_back(memory + slots.offset[s], static_cast<std::size_t>(slots.size[s]));
+    for (buffer b : slots_)
+      if (!b.empty()) std::memset(b.data(), 0xff, b.size());
+    blocks_ = blocks;
+  }
+  void step_begins() {
+    for (queue& q : queues_) q = queue{.self = this, .lane = q.lane, .waits = {}};
+    for (event& e : events_) e = {};
+    for (users& u : users_) u.left = u.all;
+    late_ = {};
+  }
+
+  queue& queue_of(int lane) { return queues_[static_cast<std::size_t>(lane)]; }
+  event& event_of(int n) { return events_[static_cast<std::size_t>(n)]; }
+  void record(queue& q, event& e) {
+    std::lock_guard const lock(world_().mutex());
+    if (world_().how().what == fault::event_recorded_late) {
+      record_late();
+      late_ = {&q, &e};
+    } else {
+      record_now(q, e);
+    }
+  }
+  void wait(queue& q, event& e) {
+    int of = -1;
+    {
+      std::lock_guard const lock(world_().mutex());
+      of = e.of;
+      if (world_().how().what == fault::wait_dropped && world_().waits++ == world_().how().which) {
+        world_().shun(of);
+        return;
+      }
+      if (of >= 0) q.waits.push_back(of);
+    }
+    while (blocks_ && !query(e)) std::this_thread::yield();  // recorded by another lane's thread
+  }
+  bool query(event& e) {
+    std::lock_guard const lock(world_().mutex());
+    return e.of == done_when_posted || (e.of >= 0 && world_().is_done(e.of));
+  }
+
+  void clear(queue& q, buffer bytes) {
+    put(q, nothing, [bytes] { std::fill(bytes.begin(), bytes.end(), std::byte{0}); });
+  }
+  void send(queue& q, transfer_call const& t) {
+    bool const keeps = world_().how().buffered;
+    fabric::pair& p = half_of({rank_, number_, t.peer}, &std::pair<std::size_t, std::size_t>::first);
+    p.send.bytes = t.bytes;
+    put(
+        q, t.site.index,
+        [&p, keeps] {
+          if (keeps) p.send.kept.assign(p.send.bytes.begin(), p.send.bytes.end());
+        },
+        [this, &p, keeps] {
+          return keeps || (p.receive.thing >= 0 && world_().is_done(p.receive.thing));
+        },
+        &p.send.thing);
+    q.last_sends = true;
+  }
+  void receive(queue& q, transfer_call const& t) {
+    bool const kept = world_().how().buffered;
+    fabric::pair& p = half_of({rank_, t.peer, number_}, &std::pair<std::size_t, std::size_t>::second);
+    p.receive.bytes = t.bytes;
+    put(
+        q, t.site.index,
+        [&p, kept] {
+          std::byte const* const from = kept ? p.send.kept.data() : p.send.bytes.data();
+          std::memcpy(p.receive.bytes.data(), from, p.receive.bytes.size());
+        },
+        [this, &p, kept] {
+          return p.send.thing >= 0
+                 && (kept ? world_().is_done(p.send.thing) : world_().is_ready(p.send.thing));
+        },
+        &p.receive.thing, true, kept ? nullptr : &p.send.thing);
+  }
+  void all_reduce(queue& q, collective_call const& c) { meet(q, c, host::collectives::all_reduce); }
+  void all_gather(queue& q, collective_call const& c) { meet(q, c, host::collectives::all_gather); }
+  void reduce_scatter(queue& q, collective_call const& c) {
+    meet(q, c, host::collectives::reduce_scatter);
+  }
+
+ private:
+  static constexpr int nothing = -1;
+  static constexpr int done_when_posted = -2;
+  static constexpr std::size_t none = ~std::size_t{0};
+
+  world& world_() const { return f_.all; }
+
+  // The rest with the lock held.
+  void record_now(queue& q, event& e) {
+    bool const early = world_().how().what == fault::send_done_when_posted && q.last_sends;
+    if (q.is_recorded)
+      put_locked(
+          q, [](world&) {}, nullptr);  // it tells of the waits
+    e.of = early ? done_when_posted : q.last;
+    q.is_recorded = true;
+  }
+  void record_late() {
+    if (late_.first != nullptr) record_now(*late_.first, *late_.second);
+    late_ = {};
+  }
+  int put_locked(queue& q, std::function<void(world&)> act, std::function<bool()> may,
+                 int const* with = nullptr) {
+    world::thing t{q.waits, std::move(may), std::move(act), with};
+    if (q.last >= 0 && (world_().how().in_order || !q.is_recorded)) t.after.push_back(q.last);
+    if (world_().how().in_order) q.waits.clear();
+    q.last = world_().put(std::move(t));
+    q.is_recorded = q.last_sends = false;
+    return q.last;
+  }
+
+  // `spoils`: before it, too.
+  void put(queue& q, int index, std::function<void()> act, std::function<bool()> may = nullptr,
+           int* number = nullptr, bool spoils = true, int const* with = nullptr) {
+    int self = -1;
+    {
+      std::lock_guard const lock(world_().mutex());
+      self = put_locked(
+          q,
+          [this, index, spoils, act = std::move(act)](world&) {
+            if (spoils) spoil(index);
+            act();
+            if (index == nothing) return;
+            for (std::size_t value : uses_[static_cast<std::size_t>(index)])
+              if (std::atomic_ref(users_[value].left).fetch_sub(1) == 1) spoil_slot(users_[value].slot);
+          },
+          std::move(may), with);
+      if (number != nullptr) *number = self;
+      q.last_sends = false;
+      if (late_.first != nullptr && late_.first != &q) record_late();
+    }
+    if (blocks_) world_().await(self);
+  }
+
+  void spoil(int index) const {
+    if (index == nothing) return;
+    for (int slot : before_[static_cast<std::size_t>(index)]) spoil_slot(slot);
+  }
+  void spoil_slot(int slot) const {
+    buffer const b = slots_[static_cast<std::size_t>(slot)];
+    if (!b.empty()) std::memset(b.data(), 0xff, b.size());  // not a number
+  }
+
+  fabric::pair& half_of(fabric::link const& l, std::size_t std::pair<std::size_t, std::size_t>::*which) {
+    std::lock_guard const lock(world_().mutex());
+    auto& all = f_.pairs[l];
+    std::size_t const k = f_.posted[l].*which;
+    ++(f_.posted[l].*which);
+    if (k == all.size()) all.emplace_back();
+    return all[k];
+  }
+
+  // The first of those that have come who is picked does it for all.
+  template <class Act>
+  void meet(queue& q, collective_call const& c, Act act) {
+    collective_group const& g = c.group;
+    auto const key = std::tuple{static_cast<int>(g.scope), g.of,
+                                g.scope == group_scope::holders_of_a_rank ? c.site.rank : 0};
+    auto const member = static_cast<std::size_t>(g.member);
+    fabric::meeting* m = nullptr;
+    {
+      std::lock_guard const lock(world_().mutex());
+      std::size_t const k = f_.calls[std::tuple_cat(key, std::tuple{g.member})]++;
+      auto& all = f_.meetings[key];
+      while (all.size() <= k) all.emplace_back();
+      m = &all[k];
+      auto const size = static_cast<std::size_t>(g.size);
+      m->calls.resize(size);
+      m->things.resize(size, -1);
+      m->poison.resize(size);
+      m->calls[member] = c;
+      m->poison[member] = [this, index = c.site.index] { spoil(index); };
+    }
+    put(
+        q, c.site.index,
+        [this, m, act, member] {
+          std::lock_guard const lock(world_().mutex());
+          if (std::exchange(m->over, true)) return;
+          for (auto const& p : m->poison) p();
+          act(m->calls);
+        },
+        [this, m] {
+          for (int n : m->things)
+            if (n < 0 || !world_().is_ready(n)) return false;
+          return true;
+        },
+        &m->things[member], false);
+  }
+
+  int rank_, number_;
+  fabric& f_;
+  bool blocks_ = false;
+  std::deque<queue> queues_;
+  std::vector<event> events_;
+  std::vector<buffer> slots_;
+  std::vector<std::vector<int>> before_;        // by instruction: slots that it writes
+  std::vector<std::vector<std::size_t>> uses_;  // by instruction: values that it writes or reads
+  struct users {
+    int slot, all, left;
+  };
+  std::vector<users> users_;  // of each value
+  std::pair<queue*, event*> late_;
+};
+static_assert(collective_backend<device>);
+
+#define LATE(verb, Frame)                       \
+  void verb(device::queue& q, Frame const& f) { \
+    q.put(f.site.index, [this, f] {             \
+      int none = 0;                             \
+      this->inner->verb(none, f);               \
+    });                                         \
+  }
+
+// A worker whose verbs are put on queues.
+template <class Inner>
+struct late_worker {
+  explicit late_worker(Inner& w) : inner(&w) {}
+  value_layout layout(value_key key) const { return inner->layout(key); }
+  LATE(forward, frame)
+  LATE(recompute, frame)
+  LATE(backward, frame)
+  LATE(backward_input, frame)
+  LATE(backward_weight, frame)
+  LATE(reduced, parameter_frame)
+  Inner* inner;
+};
+
+// One that shards and optimizes, too.
+template <class Inner>
+struct late_sharded_worker : late_worker<Inner> {
+  using late_worker<Inner>::late_worker;
+  buffer shard(int stage, int replica) { return this->inner->shard(stage, replica); }
+  LATE(measure, parameter_frame)
+  LATE(optimize, parameter_frame)
+};
+#undef LATE
+
+}  // namespace adversary

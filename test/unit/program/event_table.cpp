@@ -1,0 +1,121 @@
+#include <ashlar/program/event_table.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/lower/lower.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+using namespace shapes;
+
+namespace {
+
+constexpr bool test_small_table() {
+  program const p = one_f_one_b(2, 1) | lower();
+  event_table const t(p.view(), 0);  // clear, F, send, receive, B, all-reduce
+  HOLDS(t.waits_of(2).size() == 1 && t.waits_of(2)[0] == 1);
+  HOLDS(t.waits_of(4).size() == 1 && t.waits_of(4)[0] == 3);
+  HOLDS(t.waits_of(0).empty() && t.waits_of(1).empty() && t.waits_of(3).empty());
+  HOLDS(t.waits_of(5).empty());
+  HOLDS(t.event_of(1) == 0 && t.event_of(2) < 0 && t.event_of(3) == 1 && t.event_of(4) < 0);
+  HOLDS(t.last() == std::vector<int>{5});
+  HOLDS(t.event_of(5) == 2 && t.count() == 3);
+  return true;
+}
+BOTH_TIMES("a table has events for what is awaited and for the end", test_small_table)
+
+using order_relation = std::vector<std::vector<bool>>;  // [i][j]: j is done before i begins
+
+// What edges(i) says, with the order of lanes.
+template <class Edges>
+order_relation before(list_view<instruction> stream, bool in_order, Edges edges) {
+  order_relation known(stream.size(), std::vector<bool>(stream.size(), false));
+  for (std::size_t i = 0; i < stream.size(); ++i) {
+    auto const learn = [&](std::size_t j) {
+      for (std::size_t k = 0; k < j; ++k)
+        if (known[j][k]) known[i][k] = true;
+    };
+    for (int const j : edges(static_cast<int>(i))) {
+      known[i][static_cast<std::size_t>(j)] = true;
+      learn(static_cast<std::size_t>(j));
+    }
+    for (std::size_t j = i; j-- > 0;)
+      if (stream[j].lane == stream[i].lane) {
+        if (in_order) known[i][j] = true;
+        learn(j);
+        break;
+      }
+  }
+  return known;
+}
+
+void events_of(program const& p) {
+  for (wait_detail detail : {wait_detail::last_of_a_lane, wait_detail::all})
+    for (int d = 0; d < p.device_count(); ++d) {
+      bool const in_order = detail == wait_detail::last_of_a_lane;
+      auto const stream = p.view().stream(d);
+      wait_table const hazards = waits(p.view(), d, detail);
+      event_table const events(p.view(), d, detail);
+      bool const pairs =
+          std::any_of(stream.begin(), stream.end(), [](auto& i) { return i.overlaps_next; });
+      auto const of_table = [&](int i) {
+        auto const list = events.waits_of(i);
+        return std::vector<int>(list.begin(), list.end());
+      };
+      order_relation const right = before(stream, in_order, [&](int i) {
+        auto const list = hazards.of(i);
+        return std::vector<int>(list.begin(), list.end());
+      });
+      order_relation const found = before(stream, in_order, of_table);
+      if (!pairs) CHECK(found == right);
+
+      std::vector<char> awaited(stream.size(), 0), followed(stream.size(), 0);
+      std::vector<int> last(static_cast<std::size_t>(p.view().lane_count), -1);
+      for (std::size_t i = 0; i < stream.size(); ++i) {
+        std::vector<int> const all = of_table(static_cast<int>(i));
+        for (int const j : all) {
+          awaited[static_cast<std::size_t>(j)] = followed[static_cast<std::size_t>(j)] = 1;
+          CHECK(events.event_of(j) >= 0);
+          // Without this one, it would not be known.
+          order_relation const less = pairs ? order_relation{} : before(stream, in_order, [&](int k) {
+            std::vector<int> list = of_table(k);
+            if (k == static_cast<int>(i)) std::erase(list, j);
+            return list;
+          });
+          if (!pairs) CHECK_FALSE(less[i][static_cast<std::size_t>(j)]);
+        }
+        int& before_it = last[static_cast<std::size_t>(stream[i].lane)];
+        if (in_order && before_it >= 0) followed[static_cast<std::size_t>(before_it)] = 1;
+        before_it = static_cast<int>(i);
+      }
+      int count = 0;
+      for (std::size_t i = 0; i < stream.size(); ++i) {
+        if (i > 0 && stream[i - 1].overlaps_next) continue;
+        auto const& ends = events.last();
+        bool const ends_step = std::find(ends.begin(), ends.end(), static_cast<int>(i)) != ends.end();
+        if (!pairs) CHECK(ends_step == (followed[i] == 0));
+        bool const told = is_told_when_done(stream[i]);
+        CHECK((events.event_of(static_cast<int>(i)) >= 0) == (awaited[i] != 0 || ends_step || told));
+        count += events.event_of(static_cast<int>(i)) >= 0;
+      }
+      CHECK(count == events.count());
+    }
+}
+
+TEST_CASE("events order what hazards order, and none is one too many") {
+  for (transfer_lanes lanes : {transfer_lanes::one, transfer_lanes::one_a_peer})
+    for (catalog::entry const& e : catalog::entries)
+      for (int p : {2, 3})
+        if (catalog::shape const shape{devices{p}, micro_batches{4}}; e.check(shape).ok())
+          events_of(e.make(shape) | lower({.lanes = lanes}));
+  for (sharding_level level : {sharding_level::optimizer, sharding_level::full})
+    events_of(lower(catalog::find("v-half")->make({devices{2}, micro_batches{3}}),
+                    {.data_ranks = 2, .sharding = level, .step = optimizer_step::after_norm}));
+  events_of(fork_join() | repeat(micro_batches{3}) | lower());
+  events_of(two_ways(3) | repeat(micro_batches{4}) | squeeze() | lower());
+}
+
+}  // namespace

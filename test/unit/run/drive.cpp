@@ -1,0 +1,145 @@
+#include <ashlar/run/drive.hpp>
+// First, so that it needs nothing before it.
+#include "../../shapes.hpp"
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/run/host_memory.hpp>
+
+#include <doctest/doctest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace shapes;
+
+namespace {
+
+// Notes what is put on its queues; events happen when the test says so.
+struct written {
+  struct queue {
+    int lane = 0;
+  };
+  struct event {
+    bool recorded = false, happened = false;
+  };
+  explicit written(device_plan const& plan)
+      : queues(static_cast<std::size_t>(plan.lane_count())),
+        events(static_cast<std::size_t>(plan.events().count())) {}
+
+  queue& queue_of(int lane) { return queues[static_cast<std::size_t>(lane)]; }
+  event& event_of(int n) { return events[static_cast<std::size_t>(n)]; }
+  void record(queue&, event& e) {
+    e.recorded = true;
+    e.happened = at_once;
+  }
+  void wait(queue&, event& e) { CHECK(e.recorded); }
+  bool query(event& e) const {
+    CHECK(e.recorded);
+    return e.happened;
+  }
+  void send(queue&, transfer_call const& t) {
+    text += "send" + std::to_string(t.what.what.micro_batch) + ' ';
+  }
+  void receive(queue&, transfer_call const& t) {
+    text += "receive" + std::to_string(t.what.what.micro_batch) + ' ';
+  }
+  void clear(queue&, buffer) { text += "clear "; }
+
+  std::vector<queue> queues;
+  std::vector<event> events;
+  std::string text;
+  bool at_once = false;
+};
+static_assert(device_backend<written> && !collective_backend<written>);
+
+// No more than 1F1B asks for.
+struct plain {
+  written* device;
+  value_layout layout(value_key) const { return {64, 64, element_type::f64}; }
+  void forward(written::queue&, frame const& f) {
+    device->text += 'F' + std::to_string(f.what.micro_batch) + ' ';
+  }
+  void backward(written::queue&, frame const& f) {
+    device->text += 'B' + std::to_string(f.what.micro_batch) + ' ';
+  }
+};
+
+struct setup {
+  setup(program const& p, int d, wait_detail detail = wait_detail::last_of_a_lane)
+      : slots(slot_layout(p.view(), 0, d, [](value_key) { return value_layout{64}; })),
+        memory(slots.total, slots.alignment),
+        plan(p.view(), 0, d, plain{}, slots, memory.data(), detail),
+        device(plan),
+        worker{&device} {}
+  slot_table slots;
+  aligned_memory memory;
+  device_plan plan;
+  written device;
+  plain worker;
+};
+
+TEST_CASE("verbs that a program does not use are not asked for; those that it uses are") {
+  check_able<plain, written>((one_f_one_b(2, 2) | lower()).view());
+  auto const refused = [](program const& p, char const* who, char const* what) {
+    try {
+      check_able<plain, written>(p.view());
+      FAIL("nothing was thrown");
+    } catch (std::invalid_argument const& e) {
+      CHECK(std::string(e.what()).find(who) == 0);
+      CHECK(std::string(e.what()).find(what) != std::string::npos);
+    }
+  };
+  catalog::shape const shape{devices{2}, micro_batches{2}};
+  refused(lower(catalog::find("zb-h1")->make(shape)), "the worker cannot", "0I0");
+  refused(lower(catalog::find("1f1b-recompute")->make(shape)), "the worker cannot", "0R0");
+  refused(lower(one_f_one_b(2, 2), {.step = optimizer_step::at_end}), "the worker cannot", "optimize");
+  refused(lower(one_f_one_b(2, 2), {.data_ranks = 2}), "the device cannot", "reduce");
+}
+
+TEST_CASE("a stream is issued in its order, behind what was recorded") {
+  setup s(one_f_one_b(2, 2) | lower(), 0);
+  issue_stream(s.plan, s.worker, s.device);
+  CHECK(s.device.text == "clear F0 send0 F1 send1 receive0 B0 receive1 B1 ");
+  join(s.plan, s.device);
+}
+
+TEST_CASE("polling posts what can be posted, and stands still until an event happens") {
+  setup s(one_f_one_b(2, 2) | lower(), 0, wait_detail::all);
+  poll_cursor cursor(s.plan);
+  auto const let_happen = [&](char const* name) {
+    for (int i = 0; i < s.plan.size(); ++i)
+      if (to_string(s.plan.at(i).what).find(name) == 0) {
+        REQUIRE(s.plan.events().event_of(i) >= 0);
+        s.device.event_of(s.plan.events().event_of(i)).happened = true;
+      }
+  };
+  // A pass or a clear each time. The receives wait for nothing, but stand behind sends.
+  CHECK(poll(s.plan, cursor, s.worker, s.device));
+  CHECK(poll(s.plan, cursor, s.worker, s.device));
+  std::string const first = s.device.text;
+  CHECK(first == "clear F0 ");
+  let_happen("0F0");
+  CHECK(poll(s.plan, cursor, s.worker, s.device));
+  CHECK(s.device.text.substr(first.size()).find("send0") == 0);
+  while (poll(s.plan, cursor, s.worker, s.device)) continue;
+  std::string const stuck = s.device.text;
+  CHECK(stuck.find("B0") == std::string::npos);
+  CHECK_FALSE(cursor.is_at_end(s.plan, s.device));
+  s.device.at_once = true;  // from now on all is done when it is recorded
+  for (auto& e : s.device.events) e.happened = e.recorded;
+  while (poll(s.plan, cursor, s.worker, s.device)) continue;
+  CHECK(cursor.is_at_end(s.plan, s.device));
+  CHECK(s.device.text.find("B1") != std::string::npos);
+  cursor.reset();
+  CHECK_FALSE(cursor.is_posted(s.plan, 0));
+}
+
+TEST_CASE("a lane is run by itself") {
+  setup s(one_f_one_b(2, 2) | lower(), 1);
+  for (auto& e : s.device.events) e.recorded = true;  // by other lanes
+  run_lane(s.plan, first_transfer_lane, s.worker, s.device);
+  CHECK(s.device.text == "receive0 receive1 send0 send1 ");
+}
+
+}  // namespace
