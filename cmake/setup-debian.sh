@@ -2,7 +2,7 @@
 # Install what a build and the tests need on Debian 12 or a relative of it; does nothing where all is there.
 set -eu
 packages="g++ clang libclang-rt-14-dev clang-format-14 cmake ninja-build pkg-config python3
-  doctest-dev libeigen3-dev librange-v3-dev nlohmann-json3-dev libcli11-dev libfmt-dev libbenchmark-dev"
+  libopenmpi-dev openmpi-bin doctest-dev libeigen3-dev librange-v3-dev nlohmann-json3-dev libcli11-dev libfmt-dev libbenchmark-dev"
 
 if ! command -v apt-get >/dev/null; then
   echo "no apt-get here: please install the like of $packages"

@@ -1,4 +1,5 @@
-// What a backend and a worker offer, and the engine between them.
+// What a backend and a worker offer, and the engine between them. The sequential reference and
+// memory of the host have includes of their own: run/sequential.hpp, run/host_memory.hpp.
 #pragma once
 
 #include <ashlar/program.hpp>
@@ -6,5 +7,3 @@
 #include <ashlar/run/device_plan.hpp>
 #include <ashlar/run/drive.hpp>
 #include <ashlar/run/frame.hpp>
-#include <ashlar/run/host_memory.hpp>
-#include <ashlar/run/sequential.hpp>
