@@ -51,6 +51,7 @@ struct csv_word {
   csv_action action;
   pass_kind kind;  // of compute; of the pass whose result travels
   bool of_micro_batch = true;
+  char const* awaited = nullptr;  // of a wait: the word that starts what it waits for
 };
 
 inline constexpr std::array csv_words{
@@ -63,13 +64,14 @@ inline constexpr std::array csv_words{
     csv_word{"UNSHARD", csv_action::unshard, pass_kind::work, false},
     csv_word{"RESHARD", csv_action::reshard, pass_kind::work, false},
     csv_word{"REDUCE_GRAD", csv_action::reduce_grad, pass_kind::backward_weight, false},
-    csv_word{"WAIT_REDUCE_GRAD", csv_action::wait_reduce_grad, pass_kind::backward_weight, false},
+    csv_word{"WAIT_REDUCE_GRAD", csv_action::wait_reduce_grad, pass_kind::backward_weight, false,
+             "REDUCE_GRAD"},
     csv_word{"SEND_F", csv_action::send_f, pass_kind::forward},
     csv_word{"RECV_F", csv_action::recv_f, pass_kind::forward},
     csv_word{"SEND_B", csv_action::send_b, pass_kind::backward_input},
     csv_word{"RECV_B", csv_action::recv_b, pass_kind::backward_input},
-    csv_word{"WAIT_SEND_F", csv_action::wait_send_f, pass_kind::forward},
-    csv_word{"WAIT_SEND_B", csv_action::wait_send_b, pass_kind::backward_input},
+    csv_word{"WAIT_SEND_F", csv_action::wait_send_f, pass_kind::forward, true, "SEND_F"},
+    csv_word{"WAIT_SEND_B", csv_action::wait_send_b, pass_kind::backward_input, true, "SEND_B"},
 };
 
 // The word of that name, or null.
@@ -77,12 +79,6 @@ constexpr csv_word const* find_csv_word(std::string_view name) {
   for (csv_word const& w : csv_words)
     if (name == w.name) return &w;
   return nullptr;
-}
-
-constexpr char const* name_of(csv_action action) {
-  for (csv_word const& w : csv_words)
-    if (w.action == action) return w.name;
-  return "";
 }
 
 }  // namespace ashlar

@@ -3,8 +3,7 @@
 #pragma once
 
 #include <ashlar/interop/csv_tokens.hpp>
-#include <ashlar/lower/stream_writer.hpp>
-#include <ashlar/program/program.hpp>
+#include <ashlar/program/operands.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -17,38 +16,58 @@ struct csv_streams {
   std::vector<std::vector<int>> token_of;  // by device and instruction; -1: the file has none for it
 };
 
-// Writes the streams of a file that csv_comms found nothing wrong with. Gathers, releases and waits are
-// no instructions: what they need has been checked. Gradients are cleared at the beginning of each line.
-// A file of a dialect without reductions has them done at the end of each line.
+// Writes the streams of a file whose names are right, in the order of its lines, be it right or wrong.
+// Waits are no instructions. A file with UNSHARD or RESHARD keeps weights and gradients in shards, of
+// the fewest ranks that have some. Gradients are cleared at the beginning of each line. A file of a
+// dialect without reductions has them done at the end of each line.
 class csv_program_writer {
  public:
   csv_program_writer(csv_tokens const& tokens, placement where)
-      : tokens_(tokens), out_(program_for(tokens, std::move(where)), slot_reuse::never) {
+      : tokens_(tokens),
+        made_(program_for(tokens, std::move(where))),
+        shape_(made_.view()),
+        slots_(static_cast<std::size_t>(slot_kinds) * static_cast<std::size_t>(made_.stage_count())
+               * (made_.route.size() + 1)) {
     for (auto const& line : tokens.lines)
       for (csv_token const& t : line)
-        if (t.computes()) out_.shape().add(t.what);
+        if (t.computes()) shape_.add(t.what);
   }
+  csv_program_writer(csv_program_writer const&) = delete;  // the shape refers to the program
+  csv_program_writer& operator=(csv_program_writer const&) = delete;
 
   csv_streams run() {
+    bool const reduces =
+        tokens_.dialect == csv_dialect::reduce_grad || tokens_.dialect == csv_dialect::waits;
     std::vector<std::vector<int>> token_of;
-    for (std::size_t d = 0; d < tokens_.lines.size(); ++d) {
-      out_.begin_stream(static_cast<int>(d));
+    for (auto const& line : tokens_.lines) {
+      device_ = static_cast<int>(token_of.size());
       token_of_ = &token_of.emplace_back();
-      for (int stage : own_stages(d)) {
-        out_.put(slot_kind::weight_gradient, stage, out_.acquire(slot_kind::weight_gradient));
-        write(-1, about(opcode::clear, stage));
+      std::vector<int> trained;  // whose gradients the line sums up
+      if (made_.mode == execution_mode::training) trained = stages_on(made_.where, device_);
+      token_ = -1;
+      for (int stage : trained) {
+        if (shape_.is_sharded()) share(opcode::clear, slot_kind::gradient_shard, stage);
+        share(opcode::clear, slot_kind::weight_gradient, stage);
       }
-      for (std::size_t i = 0; i < tokens_.lines[d].size(); ++i) write(static_cast<int>(i), d);
-      bool const reduces =
-          tokens_.dialect == csv_dialect::reduce_grad || tokens_.dialect == csv_dialect::waits;
-      if (!reduces)
-        for (int stage : own_stages(d)) write(-1, about(opcode::all_reduce, stage));
-      out_.end_stream();
+      for (csv_token const& t : line) {
+        ++token_;
+        write_token(t);
+      }
+      token_ = -1;
+      for (int stage : trained)
+        if (!reduces) reduce(stage);
+      made_.stream_begin.push_back(static_cast<int>(made_.instructions.size()));
+      made_.slot_begin.push_back(static_cast<int>(made_.slots.size()));
     }
-    return {out_.take(), std::move(token_of)};
+    return {std::move(made_), std::move(token_of)};
   }
 
  private:
+  struct slot {
+    int device = -1;  // the last that used the value
+    int number = 0;   // there
+  };
+
   static program program_for(csv_tokens const& tokens, placement where) {
     program p;
     p.mode = tokens.mode;
@@ -56,47 +75,92 @@ class csv_program_writer {
     p.groups = parameter_groups(where);
     p.where = std::move(where);
     p.route.assign(static_cast<std::size_t>(tokens.micro_batch_count), 0);
+    for (auto const& line : tokens.lines)
+      for (csv_token const& t : line)
+        if (t.action() == csv_action::unshard || t.action() == csv_action::reshard) {
+          p.sharding = sharding_level::full;
+          p.data_ranks = 2;
+        }
     return p;
   }
 
-  int owner(int stage) const { return out_.made().where.device_of(0, stage); }
-  std::vector<int> own_stages(std::size_t device) const {
-    return out_.made().mode == execution_mode::training
-               ? stages_on(out_.made().where, static_cast<int>(device))
-               : std::vector<int>{};
-  }
-  static instruction about(opcode code, int stage) {
-    return {.code = code,
-            .subject = slot_kind::weight_gradient,
-            .what = {pass_kind::backward_weight, stage, 0},
-            .group = stage};
-  }
-  void write(int token, instruction const& i) {
-    token_of_->push_back(token);
-    out_.write(i, 0);
+  void write_token(csv_token const& t) {
+    switch (t.action()) {
+      case csv_action::compute:
+        return write({.overlaps_next = t.overlaps_next, .what = t.what});
+      case csv_action::unshard:
+        return share(opcode::all_gather, slot_kind::weight, t.what.stage);
+      case csv_action::reshard:
+        return share(opcode::release, slot_kind::weight, t.what.stage);
+      case csv_action::reduce_grad:
+        return reduce(t.what.stage);
+      case csv_action::send_f:
+      case csv_action::send_b:
+      case csv_action::recv_f:
+      case csv_action::recv_b:
+        return transfer(t);
+      case csv_action::wait_reduce_grad:
+      case csv_action::wait_send_f:
+      case csv_action::wait_send_b:
+        return;
+    }
   }
 
-  void write(int index, std::size_t device) {
-    csv_token const& t = tokens_.lines[device][static_cast<std::size_t>(index)];
-    csv_action const a = t.action();
-    bool const sends = a == csv_action::send_f || a == csv_action::send_b;
-    bool const receives = a == csv_action::recv_f || a == csv_action::recv_b;
-    if (a == csv_action::reduce_grad) return write(index, about(opcode::all_reduce, t.what.stage));
-    if (t.computes()) return write(index, {.overlaps_next = t.overlaps_next, .what = t.what});
-    if (!sends && !receives) return;
-    bool const forward = t.what.kind == pass_kind::forward;
-    int const other = t.what.stage + (forward == sends ? 1 : -1);
-    int const peer = owner(other);
-    write(index, {.code = sends ? opcode::send : opcode::receive,
-                  .lane = out_.made().transfer_lane(peer),
-                  .what = {t.what.kind, sends ? t.what.stage : other, t.what.micro_batch},
-                  .to = sends ? other : t.what.stage,
-                  .peer = peer});
+  void transfer(csv_token const& t) {
+    int const other = t.other_stage(), peer = made_.where.device_of(0, other);
+    write({.code = t.sends() ? opcode::send : opcode::receive,
+           .lane = made_.transfer_lane(peer),
+           .what = {t.what.kind, t.sends() ? t.what.stage : other, t.what.micro_batch},
+           .to = t.sends() ? other : t.what.stage,
+           .peer = peer});
+  }
+
+  void reduce(int stage) {
+    if (shape_.is_sharded()) share(opcode::reduce_scatter, slot_kind::weight_gradient, stage);
+    share(opcode::all_reduce, made_.gradient_kind(stage), stage);
+  }
+
+  // What is done about the weights or the gradient of a stage.
+  void share(opcode code, slot_kind subject, int stage) {
+    bool const on_device = subject == slot_kind::weight_gradient && code != opcode::reduce_scatter;
+    write({.code = code,
+           .subject = subject,
+           .lane = on_device ? compute_lane : made_.collective_lane(),
+           .what = {subject == slot_kind::weight ? pass_kind::forward : pass_kind::backward_weight,
+                    stage, 0},
+           .group = stage});
+  }
+
+  void write(instruction i) {
+    i.first_operand = static_cast<int>(made_.operands.size());
+    for_each_operand(shape_, device_, i, [&](value_key const& v, access how, int) {
+      made_.operands.push_back({slot_of(v), how});
+    });
+    i.operand_count = static_cast<int>(made_.operands.size()) - i.first_operand;
+    made_.instructions.push_back(i);
+    token_of_->push_back(token_);
+  }
+
+  // One entry serves all devices: their streams are written one after the other.
+  int slot_of(value_key const& v) {
+    auto const row =
+        static_cast<std::size_t>(v.micro_batch + 1) * static_cast<std::size_t>(made_.stage_count());
+    slot& s =
+        slots_[(row + static_cast<std::size_t>(v.of)) * slot_kinds + static_cast<std::size_t>(v.kind)];
+    if (s.device != device_) {
+      s = {device_, static_cast<int>(made_.slots.size()) - made_.slot_begin.back()};
+      made_.slots.push_back(v.kind);
+    }
+    return s.number;
   }
 
   csv_tokens const& tokens_;
-  stream_writer out_;
-  std::vector<int>* token_of_ = nullptr;  // of the device being written
+  program made_;
+  program_shape shape_;
+  std::vector<slot> slots_;  // by micro-batch (of the step: first), then stage and kind
+  int device_ = 0;
+  int token_ = -1;                        // that is being written
+  std::vector<int>* token_of_ = nullptr;  // of the device
 };
 
 }  // namespace ashlar

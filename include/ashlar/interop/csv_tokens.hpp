@@ -30,6 +30,21 @@ struct csv_token {
 
   csv_action action() const { return word->action; }
   bool computes() const { return action() == csv_action::compute; }
+  bool sends() const { return action() == csv_action::send_f || action() == csv_action::send_b; }
+  bool receives() const { return action() == csv_action::recv_f || action() == csv_action::recv_b; }
+  bool waits() const { return word->awaited != nullptr; }
+  // Of a wait: what it waits for.
+  csv_token awaited() const {
+    csv_token started = *this;
+    started.word = find_csv_word(word->awaited);
+    return started;
+  }
+  // Whether a value moves between stages, or its send is waited for; and the stage on the other side.
+  bool moves() const { return word->of_micro_batch && !computes(); }
+  int other_stage() const {
+    bool const forward = what.kind == pass_kind::forward;
+    return what.stage + (forward != receives() ? 1 : -1);
+  }
 };
 
 // As it is written.
@@ -158,11 +173,9 @@ inline void resolve_dialect(csv_tokens& tokens, csv_dialect given, csv_problems&
   csv_dialect found = csv_dialect::i_b;
   for_each_token(tokens, [&](std::size_t, csv_token const& t) {
     csv_action const a = t.action();
-    bool const waits = a == csv_action::wait_reduce_grad || a == csv_action::wait_send_f
-                       || a == csv_action::wait_send_b;
     if (t.word->name == bw)
       found = csv_dialect::b_bw;
-    else if (found != csv_dialect::b_bw && waits)
+    else if (found != csv_dialect::b_bw && t.waits())
       found = csv_dialect::waits;
     else if (found == csv_dialect::i_b && a == csv_action::reduce_grad)
       found = csv_dialect::reduce_grad;
@@ -172,13 +185,11 @@ inline void resolve_dialect(csv_tokens& tokens, csv_dialect given, csv_problems&
   std::vector<std::pair<int, int>> split;  // stage and micro-batch of the weight passes, sorted
   for_each_token(tokens, [&](std::size_t d, csv_token const& t) {
     csv_action const a = t.action();
-    bool const waits = a == csv_action::wait_reduce_grad || a == csv_action::wait_send_f
-                       || a == csv_action::wait_send_b;
     bool const fits =
-        old ? !waits && a != csv_action::reduce_grad && t.word->name != std::string_view("I")
+        old ? !t.waits() && a != csv_action::reduce_grad && t.word->name != std::string_view("I")
             : t.word->name != bw
-                  && (tokens.dialect != csv_dialect::i_b || (!waits && a != csv_action::reduce_grad))
-                  && (tokens.dialect == csv_dialect::waits || !waits);
+                  && (tokens.dialect != csv_dialect::i_b || (!t.waits() && a != csv_action::reduce_grad))
+                  && (tokens.dialect == csv_dialect::waits || !t.waits());
     if (!fits)
       problems.add(tokens.at(d, t), std::string("all tokens must be of one dialect, and ")
                                         + name_of(tokens.dialect) + " has no " + t.word->name);

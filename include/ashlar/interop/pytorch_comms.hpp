@@ -2,10 +2,9 @@
 // in the order in which the device issues them.
 #pragma once
 
-#include <ashlar/interop/csv_comms.hpp>
-#include <ashlar/interop/csv_program.hpp>
+#include <ashlar/interop/csv_names.hpp>
+#include <ashlar/interop/csv_proof.hpp>
 #include <ashlar/interop/csv_routes.hpp>
-#include <ashlar/prove/prove.hpp>
 
 #include <cstddef>
 #include <optional>
@@ -22,79 +21,24 @@ struct csv_program {
   csv_dialect dialect = csv_dialect::detect;
 };
 
-namespace csv_detail {
-
-// Says only the first token of each stage that is on a second line.
-inline void find_second_owners(csv_tokens const& tokens, csv_problems& problems) {
-  std::vector<site> first(static_cast<std::size_t>(tokens.stage_count));
-  std::vector<bool> told(first.size(), false);
-  for (std::size_t d = 0; d < tokens.lines.size(); ++d)
-    for (std::size_t i = 0; i < tokens.lines[d].size(); ++i) {
-      csv_token const& t = tokens.lines[d][i];
-      if (!t.computes()) continue;
-      auto const stage = static_cast<std::size_t>(t.what.stage);
-      site& owner = first[stage];
-      if (owner.device < 0) owner = {.device = static_cast<int>(d), .index = static_cast<int>(i)};
-      if (owner.device == static_cast<int>(d) || told[stage]) continue;
-      told[stage] = true;
-      problems.add(tokens.at(d, t), rule::every_stage_has_one_owner,
-                   "there is " + tokens.place_of(owner));
-    }
-}
-
-// The first broken proof of the program, in the words of the file.
-inline void prove_streams(csv_tokens const& tokens, csv_streams const& s, csv_problems& problems) {
-  diagnosis const d = check(s.value);
-  if (d.ok()) return;
-  auto const token_of = [&](site at) {
-    if (at.device < 0 || at.index < 0) return site{};
-    int const index =
-        s.token_of[static_cast<std::size_t>(at.device)][static_cast<std::size_t>(at.index)];
-    return index < 0 ? site{} : site{.device = at.device, .index = index};
-  };
-  site first = token_of(d.first);
-  site const second = token_of(d.second);
-  std::string but = "this does not";
-  if (d.broken == rule::sends_and_receives_have_the_same_order) {
-    but =
-        "this is number " + std::to_string(d.number) + " to its peer, unlike " + tokens.place_of(second);
-  } else if (d.broken == rule::no_cycle_of_waits) {
-    but = "this";
-    std::vector<site> const circle = find_wait_cycle(s.value);
-    constexpr int most = 8;  // of a long circle
-    int told = 0;
-    for (std::size_t i = circle.size(); i-- > 0;)  // what is stuck first may stand outside the circle
-      if (site const t = token_of(circle[i]); t.device >= 0) first = t;
-    for (site const& at : circle)
-      if (site const t = token_of(at); t.device >= 0 && !(t == first) && told++ < most)
-        but += " waits for " + tokens.place_of(t) + ", that";
-    but += told > most ? " for others, and the last of them for this" : " waits for this";
-  }
-  csv_problem where{d.first.device + 1, 0, "", ""};
-  if (first.device >= 0) where = tokens.at(first);
-  problems.add(where, d.broken, but);
-}
-
-}  // namespace csv_detail
-
-// Reads tokens that were read without a problem. `text` has been judged pass by pass; what is left is
-// judged here: one owner a stage, transfers, residency, reductions, waits; then the proofs of the
-// program, with rendezvous transfers on one lane a device.
+// Reads tokens that were read without a problem. Judges their names, one owner a stage and the passes,
+// then the program that they mean, with rendezvous transfers on one lane a device, and its waits last.
 inline csv_program read_pytorch_comms(csv_tokens const& tokens, csv_problems& problems) {
   csv_program out;
   out.dialect = tokens.dialect;
   if (csv_detail::numbers_are_plausible(tokens, problems))
     csv_detail::find_second_owners(tokens, problems);
-  if (problems.none())
-    if (csv_routes const found = find_csv_routes(tokens, problems); problems.none()) {
-      csv_comms(tokens, found.routes[0], problems).run();
-      if (problems.none()) {
-        placement where(devices{static_cast<int>(tokens.lines.size())}, {found.routes[0]});
-        csv_streams streams = csv_program_writer(tokens, std::move(where)).run();
-        csv_detail::prove_streams(tokens, streams, problems);
-        if (problems.none()) out.value = std::move(streams.value);
-      }
-    }
+  csv_routes found;
+  if (problems.none()) found = find_csv_routes(tokens, problems);
+  if (problems.none()) csv_detail::find_unknown_names(tokens, found.routes[0], problems);
+  if (problems.none()) {
+    placement where(devices{static_cast<int>(tokens.lines.size())}, {found.routes[0]});
+    csv_streams streams = csv_program_writer(tokens, std::move(where)).run();
+    csv_proof(tokens, streams).run(problems);
+    if (problems.none() && tokens.dialect == csv_dialect::waits)
+      csv_detail::find_lost_waits(tokens, problems);
+    if (problems.none()) out.value = std::move(streams.value);
+  }
   out.problems = problems.take();
   return out;
 }
@@ -151,24 +95,6 @@ inline std::string pytorch_obstacle(program const& p) {
   return "";
 }
 
-namespace csv_detail {
-
-inline std::string comms_token(instruction const& i, csv_dialect dialect) {
-  bool const forward = i.what.kind == pass_kind::forward, old = dialect == csv_dialect::b_bw;
-  std::string const k = std::to_string(i.what.micro_batch);
-  if (i.code == opcode::send) return std::to_string(i.what.stage) + (forward ? "SEND_F" : "SEND_B") + k;
-  if (i.code == opcode::receive) return std::to_string(i.to) + (forward ? "RECV_F" : "RECV_B") + k;
-  if (i.code == opcode::all_gather) return std::to_string(i.what.stage) + "UNSHARD";
-  if (i.code == opcode::release) return std::to_string(i.what.stage) + "RESHARD";
-  if (i.code == opcode::all_reduce || i.code == opcode::reduce_scatter)
-    return std::to_string(i.what.stage) + "REDUCE_GRAD";
-  if (old && i.what.kind == pass_kind::backward) return std::to_string(i.what.stage) + "BW" + k;
-  if (old && i.what.kind == pass_kind::backward_input) return std::to_string(i.what.stage) + "B" + k;
-  return to_string(i.what);
-}
-
-}  // namespace csv_detail
-
 // Each stream in its order. The dialect `waits` waits for each reduction at once and for the sends at
 // the end of the line, when all receives are posted. For a program that has no obstacle; `detect` writes
 // reduce_grad.
@@ -186,7 +112,7 @@ inline std::string pytorch_comms_csv(program const& p, csv_dialect dialect = csv
       bool const sums = i.code == opcode::all_reduce || i.code == opcode::reduce_scatter;
       if (i.code == opcode::clear) continue;  // PyTorch's training loop does it
       if (sums && (!reduces || (sharded && i.code == opcode::all_reduce))) continue;
-      std::string const token = csv_detail::comms_token(i, dialect);
+      std::string const token = csv_name(i.code, i.what, dialect);
       bool const opens = i.overlaps_next;
       if (*open != '\0')
         line += ";" + token + ")OVERLAP_F_B";

@@ -143,8 +143,8 @@ constexpr diagnosis reductions_are_complete(program const& p, message_index cons
         int& before = reduced[static_cast<std::size_t>(self.group)];
         if (before >= 0)
           return {.broken = rule::gradient_is_reduced_once,
-                  .first = index.at(before),
-                  .second = index.at(i)};
+                  .first = index.at(i),
+                  .second = index.at(before)};
         before = i;
       }
       if (self.code != opcode::compute || !gives_weight_gradient(self.what.kind)) continue;

@@ -118,7 +118,7 @@ inline std::string quantities(diagnosis const& d) {
         return first + (d.second.device >= 0 ? " repeats " + second : " comes too late");
       return first + " finds it not cleared";
     case rule::gradient_is_reduced_once:
-      if (d.second.device >= 0) return first + " is repeated by " + second;
+      if (d.second.device >= 0) return first + " repeats " + second;
       return first + (d.first.index < 0 ? " is missing" : " does not belong there");
     case rule::gradient_is_reduced_after_its_last_weight_pass:
       return first + " comes before " + second;

@@ -123,7 +123,8 @@ constexpr bool test_lost_reductions() {
   HOLDS(d.second.what == pass{B, 1, 0});
   p = whole();
   insert(p, 1, reduce, dropped);
-  HOLDS(judge_complete(p).broken == rule::gradient_is_reduced_once);
+  d = judge_complete(p);
+  HOLDS(d.broken == rule::gradient_is_reduced_once && d.first.index == d.second.index + 1);
   p = whole();
   for (int group : {2, -1, 3, 4}) {  // not its own, and none
     at(p, 1, reduce).group = group;
