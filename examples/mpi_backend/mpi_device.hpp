@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/run.hpp>
+#include <ashlar/run/host_memory.hpp>
 
 #include <mpi.h>
 

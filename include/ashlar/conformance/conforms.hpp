@@ -67,24 +67,27 @@ report conforms(std::vector<sample_program> const& samples, Run run, numerics le
   for (sample_program const& sample : samples)
     conformance_detail::try_program(r, sample.name, [&](auto const& say) {
       program const& p = sample.program;
-      network reference(p.stage_count(), p.micro_batch_count());
+      network reference(p);
       sequential(p, reference).run();
       network::outcome const expected = reference.take();
 
-      network found(p.stage_count(), p.micro_batch_count());
+      network found(p);
       found.delays = seed++;
       found.message_bytes = bytes;
       run(p, found);
-      for (int stage = 0; stage < p.stage_count(); ++stage) {
+      for (int group = 0; group < p.groups.count(); ++group) {
         int const told =
-            (p.mode == execution_mode::training) ? static_cast<int>(p.groups.holders(stage).size()) : 0;
-        say(found.reductions(stage) == told, "not every replica is told of its gradient once");
+            (p.mode == execution_mode::training) ? static_cast<int>(p.groups.holders(group).size()) : 0;
+        say(found.reductions(group) == told, "not every holder is told of its gradient once");
       }
       network::outcome const out = found.take();
       say(conformance_detail::agree(out.losses, expected.losses, level), "the losses differ");
       for (std::size_t s = 0; s < out.gradients.size(); ++s)
         say(conformance_detail::agree(out.gradients[s], expected.gradients[s], level),
             "the gradients of stage " + std::to_string(s) + " differ");
+      for (std::size_t g = 0; g < out.shared_gradients.size(); ++g)
+        say(conformance_detail::agree(out.shared_gradients[g], expected.shared_gradients[g], level),
+            "the gradients of what stages have in common differ");
     });
   return r;
 }

@@ -1,6 +1,7 @@
 // A real network, small enough to run thousands of times: a worker to test backends with.
 #pragma once
 
+#include <ashlar/program/program.hpp>
 #include <ashlar/run/contract.hpp>
 
 #include <algorithm>
@@ -22,9 +23,9 @@
 
 namespace ashlar::conformance {
 
-// Each stage computes y = tanh(W x), x the sum of its inputs; the loss of a micro-batch is |y|^2 / 2 at
-// stages without successors. Optionally every pass first sleeps for a random moment, or calls a hook
-// that may throw.
+// Each stage computes y = tanh(W x + b), x the sum of its inputs and b that of the vectors that it has
+// in common with other stages; the loss of a micro-batch is |y|^2 / 2 at stages without successors.
+// Optionally every pass first sleeps for a random moment, or calls a hook that may throw.
 class network {
  public:
   static constexpr std::size_t width = 3;
@@ -41,6 +42,18 @@ class network {
         weights_[s][i] = std::sin(1.0 + 0.7 * static_cast<double>(i) + 1.3 * static_cast<double>(s));
   }
 
+  // For a program whose stages may have parameters in common.
+  explicit network(program const& p) : network(p.stage_count(), p.micro_batch_count()) {
+    shared_of_.resize(weights_.size());
+    for (std::vector<int> const& stages : p.groups.shared()) {
+      vector& b = shared_.emplace_back();
+      for (std::size_t i = 0; i < width; ++i) b[i] = std::sin(2.0 + static_cast<double>(i));
+      for (int stage : stages) shared_of_[static_cast<std::size_t>(stage)].push_back(shared_.size() - 1);
+    }
+    shared_gradients_.resize(shared_.size());
+    reductions_.resize(weights_.size() + shared_.size());
+  }
+
   std::function<void(pass)> before_pass = [](pass) {};
   std::function<void(int)> before_reduced = [](int) {};
   std::uint64_t delays = 0;       // a seed; 0: none
@@ -50,21 +63,23 @@ class network {
   // What a step leaves behind. Equality is bit by bit.
   struct outcome {
     std::vector<matrix> gradients;
+    std::vector<vector> shared_gradients;
     std::vector<double> losses;
     friend bool operator==(outcome const&, outcome const&) = default;
   };
   outcome take() {
-    outcome result{gradients_, losses_};
+    outcome result{gradients_, shared_gradients_, losses_};
     for (auto& g : gradients_) g.fill(0);
+    for (auto& g : shared_gradients_) g.fill(0);
     for (auto& l : losses_) l = 0;
     for (auto& n : reductions_) n.fill(0);
     return result;
   }
   matrix& weights(int stage) { return weights_[static_cast<std::size_t>(stage)]; }
   matrix const& weights(int stage) const { return weights_[static_cast<std::size_t>(stage)]; }
-  // How often it has been told of a stage's gradient, by all of the stage's replicas.
-  int reductions(int stage) const {
-    auto const& by_replica = reductions_[static_cast<std::size_t>(stage)];
+  // How often it has been told of a group's gradient, by all of its holders.
+  int reductions(int group) const {
+    auto const& by_replica = reductions_[static_cast<std::size_t>(group)];
     return std::accumulate(by_replica.begin(), by_replica.end(), 0);
   }
 
@@ -76,6 +91,11 @@ class network {
       bool const known = reductions(static_cast<int>(s)) > 0;
       for (int n : reductions_[s]) all.push_back(n > 0 ? n : unknown);
       for (double g : gradients_[s]) all.push_back(known ? g : unknown);
+    }
+    for (std::size_t g = 0; g < shared_gradients_.size(); ++g) {
+      auto const group = static_cast<int>(gradients_.size() + g);
+      for (int n : reductions_[static_cast<std::size_t>(group)]) all.push_back(n > 0 ? n : unknown);
+      for (double d : shared_gradients_[g]) all.push_back(reductions(group) > 0 ? d : unknown);
     }
     for (double loss : losses_) all.push_back(loss != 0 ? loss : unknown);
     return all;
@@ -90,6 +110,10 @@ class network {
       for (int& n : reductions_[s]) take_known(n);
       for (double& g : gradients_[s]) take_known(g);
     }
+    for (std::size_t g = 0; g < shared_gradients_.size(); ++g) {
+      for (int& n : reductions_[gradients_.size() + g]) take_known(n);
+      for (double& d : shared_gradients_[g]) take_known(d);
+    }
     for (double& loss : losses_) take_known(loss);
   }
 
@@ -102,7 +126,8 @@ class network {
       case slot_kind::stash:
         return {2 * sizeof(vector), 64, element_type::f64};
       case slot_kind::weight_gradient:
-        return {sizeof(matrix), 64, element_type::f64};
+        return {static_cast<std::size_t>(key.of) < weights_.size() ? sizeof(matrix) : sizeof(vector), 64,
+                element_type::f64};
       default:
         return {sizeof(vector), 64, element_type::f64};
     }
@@ -140,7 +165,9 @@ class network {
   void reduced(auto&, parameter_frame const& f) {
     before_reduced(f.group);
     std::lock_guard const lock(mutex_);
-    if (f.gradient.size() == sizeof(matrix))  // else a shard
+    if (static_cast<std::size_t>(f.group) >= gradients_.size())
+      shared_gradients_[static_cast<std::size_t>(f.group) - gradients_.size()] = as<vector>(f.gradient);
+    else if (f.gradient.size() == sizeof(matrix))  // else a shard
       gradients_[static_cast<std::size_t>(f.group)] = as<matrix>(f.gradient);
     ++reductions_[static_cast<std::size_t>(f.group)].at(static_cast<std::size_t>(f.site.replica));
   }
@@ -175,6 +202,8 @@ class network {
     vector y{};
     for (std::size_t i = 0; i < width; ++i) {
       for (std::size_t j = 0; j < width; ++j) y[i] += w[i * width + j] * x[j];
+      if (!shared_of_.empty())
+        for (std::size_t g : shared_of_[static_cast<std::size_t>(f.what.stage)]) y[i] += shared_[g][i];
       y[i] = std::tanh(y[i]);
     }
     auto& stash = as<std::array<vector, 2>>(f.stash);
@@ -206,6 +235,8 @@ class network {
     auto& sum = as<matrix>(f.weight_gradient);
     for (std::size_t i = 0; i < width; ++i)
       for (std::size_t j = 0; j < width; ++j) sum[i * width + j] += dy[i] * x[j];
+    for (buffer b : f.shared_gradients)
+      for (std::size_t i = 0; i < width; ++i) as<vector>(b)[i] += dy[i];
   }
 
   void enter(pass what) {
@@ -224,7 +255,10 @@ class network {
 
   std::vector<matrix> weights_;
   std::vector<matrix> gradients_;
-  std::vector<std::array<int, 8>> reductions_;  // by stage and replica
+  std::vector<vector> shared_;  // what groups of stages have in common
+  std::vector<vector> shared_gradients_;
+  std::vector<std::vector<std::size_t>> shared_of_;  // by stage, indices of the above
+  std::vector<std::array<int, 8>> reductions_;       // by group and holder
   std::vector<double> losses_;
   std::mutex mutex_;
 };

@@ -64,7 +64,8 @@ inline schedule random_schedule(std::uint64_t seed) {
 }
 
 // Every entry of the catalog in several sizes and with both kinds of transfer lanes, what no entry has
-// (replicas of a split backward, recomputation, stages that fork and join, work), and random orders.
+// (replicas of a split backward, recomputation, stages that fork and join, parameters in common, work),
+// and random orders.
 inline std::vector<sample_program> sample_programs() {
   std::vector<sample_program> all;
   auto const add = [&](std::string const& name, schedule const& s) {
@@ -95,6 +96,15 @@ inline std::vector<sample_program> sample_programs() {
   block const chain = catalog::one_f_one_b(devices{4});
   add("fork and join", chain | with_graph(stage_graph(stages{4}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}))
                            | repeat(micro_batches{4}) | squeeze());
+  for (char const* name : {"1f1b", "zb-h1", "v-half", "dualpipe", "chimera"}) {
+    schedule const s = catalog::find(name)->make({devices{4}, micro_batches{8}});
+    int const last = s.stage_count() - 1;
+    all.push_back({std::string(name) + ", first and last stage tied",
+                   lower(s, {.shared_parameters = {{0, last}}})});
+    all.push_back({std::string(name) + ", two groups tied, reduced at the end",
+                   lower(s, {.reduction = gradient_reduction::at_end,
+                             .shared_parameters = {{0, 1, last}, {last, 2}}})});
+  }
   for (std::uint64_t seed = 1; seed <= 20; ++seed)
     add("random " + std::to_string(seed), random_schedule(seed));
   return all;

@@ -108,6 +108,16 @@ struct device_plan::filler {
     }
   }
 
+  // What is kept whole where others lie in shards is the same on all ranks: each measures its part.
+  void add_measured(value_key const& v, buffer bytes, element_type element, std::size_t (&count)[3]) {
+    if (p.sharding != sharding_level::none && v.kind == slot_kind::weight_gradient) {
+      byte_range const part = shard_of(bytes.size(), rank, p.data_ranks);
+      bytes = bytes.subspan(part.begin, part.size);
+    }
+    plan.ports_.push_back({bytes, v.of, element});
+    ++count[0];
+  }
+
   void place(step& s, int number, value_key const& v, access how, std::size_t (&count)[3]) {
     auto const slot = static_cast<std::size_t>(number);
     value_layout const layout =
@@ -135,7 +145,7 @@ struct device_plan::filler {
         if (v.kind == slot_kind::scalar)
           s.parameters.scalar = bytes;
         else if (s.what.code == opcode::measure)
-          return add_port(v.of, 0);
+          return add_measured(v, bytes, layout.element, count);
         else if (v.kind != slot_kind::gradient_shard || s.what.code != opcode::reduce_scatter)
           s.parameters.gradient = bytes;
         (v.kind == slot_kind::gradient_shard && s.what.code == opcode::reduce_scatter

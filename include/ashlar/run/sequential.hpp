@@ -152,6 +152,12 @@ class sequential {
     return is_sharded(group) ? part_of(whole, rank) : whole;
   }
 
+  // What is kept whole where others lie in shards is the same on all ranks: each measures its part.
+  buffer measured(int group, std::size_t rank) const {
+    buffer const gradient = gradient_of(group, rank);
+    return is_sharded() && !is_sharded(group) ? part_of(gradient, rank) : gradient;
+  }
+
   // The norm is summed as programs sum it: by rank, by device, by group.
   void take_steps() {
     double sum = 0;
@@ -162,7 +168,7 @@ class sequential {
           std::vector<port> gradients;
           for (int group = 0; group < groups().count(); ++group)
             if (groups().holders(group)[0] == d)
-              gradients.push_back({gradient_of(group, r), group, element_of(group)});
+              gradients.push_back({measured(group, r), group, element_of(group)});
           double mine = 0;
           workers_[r]->measure(only_, {.gradients = gradients,
                                        .scalar = std::as_writable_bytes(std::span(&mine, 1)),
