@@ -403,7 +403,7 @@ class device {
     }
     put(
         q, c.site.index,
-        [this, m, act, member] {
+        [this, m, act] {
           std::lock_guard const lock(world_().mutex());
           if (std::exchange(m->over, true)) return;
           for (auto const& p : m->poison) p();

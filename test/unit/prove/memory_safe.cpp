@@ -4,6 +4,7 @@
 #include "shapes.hpp"
 #include "static_check.hpp"
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/prove/prove.hpp>
 
 using namespace shapes;
 using namespace mutate;

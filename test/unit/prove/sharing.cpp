@@ -118,10 +118,14 @@ constexpr bool test_step() {
   int const reduction = find_reduction(p, 0, at(p, 0, optimize).what.stage);
   move(p, 0, optimize, reduction);
   HOLDS(check(p).broken == rule::optimizer_steps_once_after_reduction);
+  return true;
+}
+BOTH_TIMES("optimizer steps come last, once", test_step)
 
-  p = shared();
+constexpr bool test_norm() {
+  program p = shared();
   move(p, 0, nth(p, 0, opcode::measure), length(p, 0) - 1);
-  d = check(p);
+  diagnosis const d = check(p);
   HOLDS(d.broken == rule::norm_is_of_all_gradients && d.first.code == opcode::measure);
   p = shared();
   move(p, 0, nth(p, 0, opcode::measure), nth(p, 0, opcode::all_reduce));
@@ -136,7 +140,7 @@ constexpr bool test_step() {
   HOLDS(check(p).broken == rule::norm_is_of_all_gradients);
   return true;
 }
-BOTH_TIMES("the norm and optimizer steps come last, once", test_step)
+BOTH_TIMES("the norm is measured and summed once, before the steps", test_norm)
 
 constexpr bool test_zeros() {
   program p = shared();
@@ -155,15 +159,19 @@ constexpr bool test_zeros() {
   p = shared();
   drop(p, 0, nth(p, 0, opcode::clear));  // of a shard
   HOLDS(check(p).broken == rule::gradient_starts_from_zero);
+  return true;
+}
+BOTH_TIMES("buffers and shards start from zero, once", test_zeros)
 
-  p = one_f_one_b(2, 2) | lower();
+constexpr bool test_zeros_unsharded() {
+  program p = one_f_one_b(2, 2) | lower();
   instruction const zeros = drop(p, 1, nth(p, 1, opcode::clear));
   HOLDS(check(p).broken == rule::gradient_starts_from_zero);
   insert(p, 1, length(p, 1), zeros);  // after the sum
   HOLDS(check(p).broken == rule::gradient_starts_from_zero);
   return true;
 }
-BOTH_TIMES("gradients start from zero, once", test_zeros)
+BOTH_TIMES("whole gradients start from zero, once", test_zeros_unsharded)
 
 constexpr bool test_names() {
   program p = shared();
