@@ -88,6 +88,20 @@ constexpr bool test_recompute() {
 }
 BOTH_TIMES("recompute comes before every backward", test_recompute)
 
+// A recompute of 3 ticks before an input pass of 2 takes three times its place, not twice.
+constexpr bool test_recompute_makes_room() {
+  block const b = make_block(linear(devices{1}), costs(stage_cost{3, 2, 1, 3}), 6, {F, I, W},
+                             [](pass_kind kind, int) { return tick{kind == F ? 0 : kind == I ? 3 : 5}; });
+  HOLDS(check(b).ok() && check(recompute(b)).ok() && recompute(b).interval == 18);
+  // It takes its own time, not that of the forward.
+  block const other = make_block(linear(devices{1}), costs(stage_cost{1, 2, 1, 3}), 6, {F, I, W},
+                                 [](pass_kind kind, int) { return tick{kind == F ? 0 : kind == I ? 1 : 3}; });
+  HOLDS(check(recompute(other)).ok());
+  HOLDS(offset_of(recompute(other), {I, 0, 0}) == offset_of(recompute(other), {R, 0, 0}) + 3);
+  return true;
+}
+BOTH_TIMES("recompute makes room for itself", test_recompute_makes_room)
+
 constexpr bool test_weights_in_first_gaps() {
   block const b = make_block(linear(devices{1}), {}, 5, {F, I},
                              [](pass_kind kind, int) { return tick{kind == F ? 0 : 4}; })
@@ -127,6 +141,7 @@ TEST_CASE("operations without a result") {
   block const b = catalog::one_f_one_b(devices{3});
   CHECK_BREAKS(tables_agree, with_graph(b, chain(stages{4})));
   CHECK_BREAKS(intervals_agree, overlay(b, with_interval(b, 4)));
+  CHECK_BREAKS(intervals_agree, overlay(with_interval(b, 4), b));
   CHECK_BREAKS(tables_agree, overlay(b, catalog::one_f_one_b(devices{2})));
   CHECK_BREAKS(tables_agree, overlay(b, with_graph(b, stage_graph(stages{3}, {}))));
   block dear = b;
@@ -157,6 +172,10 @@ constexpr bool test_unroll() {
   HOLDS(three.cells.size() == 3 * b.cells.size() && check(three).ok());
   HOLDS(repeat(three, micro_batches{6}) == repeat(b, micro_batches{6}));
   HOLDS(unroll(b, 1) == b && (b | unroll(3)) == three);
+  // A group of two micro-batches comes again as the next two.
+  block const pair = catalog::gems(devices{2}), twice = unroll(pair, 2);
+  HOLDS(twice.micro_batch_count() == 4 && check(twice).ok());
+  HOLDS(repeat(twice, micro_batches{4}) == repeat(pair, micro_batches{4}));
   return true;
 }
 BOTH_TIMES("several repetitions as one block", test_unroll)

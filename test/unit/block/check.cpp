@@ -71,6 +71,12 @@ constexpr bool test_passes() {
   b = catalog::one_f_one_b(devices{3});
   b.cells.push_back({{W, 1, 0}, 100});
   HOLDS(broken(b) == rule::backward_is_fused_or_split);
+  // Inference has forwards alone; a weight pass by itself is no forward either.
+  b = make_block(linear(devices{3}), {}, 3, {F}, [](pass_kind, int stage) { return tick{stage}; });
+  b.mode = execution_mode::inference;
+  HOLDS(check(b).ok());
+  b.cells.push_back({{W, 1, 0}, 100});
+  HOLDS(broken(b) == rule::inference_goes_forward_only && check(b).first.what == pass{W, 1, 0});
   return true;
 }
 BOTH_TIMES("each pass of a block once", test_passes)

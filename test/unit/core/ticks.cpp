@@ -13,6 +13,7 @@ constexpr bool test_saturation() {
   HOLDS(saturating_product(max_tick, 1) == max_tick);
   HOLDS(saturating_product(max_tick, 2) == max_tick);
   HOLDS(saturating_product(max_tick / 2 + 1, 2) == max_tick);
+  HOLDS(saturating_product(max_tick / 2, 2) == max_tick - 1);  // the largest that is exact
   HOLDS(saturating_sum(3, 5) == 8);
   HOLDS(saturating_sum(max_tick, 0) == max_tick);
   HOLDS(saturating_sum(max_tick, max_tick) == max_tick);

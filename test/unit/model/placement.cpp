@@ -52,6 +52,7 @@ TEST_CASE("absurd placements") {
   CHECK_BREAKS(counts_are_positive, placement(devices{1}, routes{}));
   CHECK_BREAKS(counts_are_positive, placement(devices{1}, routes{{}}));
   CHECK_BREAKS(tables_agree, placement(devices{2}, routes{{0, 1}, {0}}));
+  CHECK_BREAKS(tables_agree, placement(devices{2}, routes{{0}, {0, 1}}));
   CHECK_BREAKS(every_stage_has_a_device, placement(devices{2}, routes{{0, 2}}));
   CHECK_BREAKS(every_stage_has_a_device, placement(devices{2}, routes{{-1, 0}}));
   CHECK_BREAKS(counts_are_positive, linear(devices{0}));
@@ -59,6 +60,7 @@ TEST_CASE("absurd placements") {
   CHECK_BREAKS(counts_are_positive, wave(devices{2}, waves{-1}));
   CHECK_BREAKS(tables_agree, overlay(linear(devices{2}), linear(devices{3})));
   CHECK_BREAKS(tables_agree, overlay(linear(devices{2}), v_shape(devices{2})));
+  CHECK_BREAKS(tables_agree, overlay(linear(devices{2}), placement(devices{3}, routes{{0, 1}})));
 }
 
 TEST_CASE("a placement without anything") {

@@ -5,6 +5,7 @@
 #include <ashlar/optimize/improve.hpp>
 #include <ashlar/schedule/check.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
