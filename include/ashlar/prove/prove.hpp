@@ -47,8 +47,8 @@ constexpr std::vector<site> find_wait_cycle(program const& p) {
   if (!check_well_formed(p).ok()) return {};
   message_index index(p);
   if (!check_complete(p, index).ok()) return {};
-  rendezvous_machine machine(p, index);
-  if (machine.run().ok()) return {};
+  rendezvous_machine machine(p.view(), index.partners(), p.view().lane_count);
+  if (machine.run()) return {};
   return machine.cycle();
 }
 
