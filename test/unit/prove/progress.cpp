@@ -22,7 +22,7 @@ constexpr progress_level levels[] = {progress_level::independent_lanes,
 // On device 0 clear, F, send, receive, B, all-reduce; on 1 clear, receive, F, B, send, all-reduce.
 constexpr std::vector<int> order_of_two() { return {0, 1, 2, 7, 6, 8, 9, 10, 3, 4, 5, 11}; }
 
-constexpr bool test_order() {
+constexpr bool test_one_order() {
   program const p = one_f_one_b(2, 1) | lower();
   auto const judge = [&](std::vector<int> const& order) {
     return check_issue_order(p.view(), view_of(order));
@@ -70,7 +70,7 @@ constexpr bool test_order() {
   }
   return true;
 }
-BOTH_TIMES("an order that one thread may issue in, and what breaks it", test_order)
+BOTH_TIMES("an order that one thread may issue in, and what breaks it", test_one_order)
 
 // Each of two devices sums the gradients of both stages with the other.
 constexpr program replicas() { return two_ways(2) | repeat(micro_batches{2}) | squeeze() | lower(); }
@@ -104,7 +104,7 @@ constexpr program reduces_first() {
   return p;
 }
 
-constexpr bool test_streams() {
+constexpr bool test_blocking_streams() {
   program const p = reduces_first();
   HOLDS(check(p).ok());
   HOLDS(check(p, progress_level::independent_lanes).ok() && check(p, progress_level::one_order).ok());
@@ -114,7 +114,7 @@ constexpr bool test_streams() {
   for (progress_level level : levels) HOLDS(check(replicas(), level).ok());
   return true;
 }
-BOTH_TIMES("lanes that advance where a blocking stream does not", test_streams)
+BOTH_TIMES("lanes that advance where a blocking stream does not", test_blocking_streams)
 
 constexpr bool test_stuck() {
   program p = one_f_one_b(2, 2) | lower();
