@@ -184,6 +184,7 @@ struct fabric {
 // A device of one rank. Its slots are spoilt before they are written and when nobody will read them.
 class device {
  public:
+  static constexpr progress_level needs = progress_level::independent_lanes;
   struct queue {
     device* self = nullptr;
     int lane = 0;

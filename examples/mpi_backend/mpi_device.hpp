@@ -18,6 +18,7 @@ using namespace ashlar;
 // Requests end in any order: its plans are made for wait_detail::all. It computes where it is called.
 class mpi_device {
  public:
+  static constexpr progress_level needs = progress_level::independent_lanes;
   struct operation {  // what an instruction has posted
     MPI_Request request = MPI_REQUEST_NULL;
     std::function<void()> then;  // when it is through

@@ -8,6 +8,8 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -106,6 +108,36 @@ TEST_CASE("every rule has a sentence that ends in its quantities") {
     CHECK(contains(explain(d), ", but "));
   }
   CHECK(explain(diagnosis{}) == "nothing is wrong");
+}
+
+TEST_CASE("an issue order's instruction is named with what it comes before") {
+  program const p = lower(one_f_one_b());
+  std::vector<int> const good = issue_order(p.view());
+  auto const said = [&](std::vector<int> const& order) {
+    return explain(check_issue_order(p.view(), view_of(order)));
+  };
+  std::vector<int> order = good;
+  order.back() = good.front();
+  CHECK(said(order)
+        == "every instruction must be issued once, but the clear of stage 0 on device 0 at position 0 is "
+           "there twice");
+  order.pop_back();
+  CHECK(contains(said(order), "every instruction must be issued once, but the all-reduce of stage"));
+  CHECK(contains(said(order), "is missing"));
+  order.push_back(-1);
+  CHECK(said(order) == "every instruction must be issued once, but there is no instruction -1");
+  order = good;
+  std::swap(order[0], order[1]);  // the clear, the first forward
+  CHECK(said(order)
+        == "the instructions of a lane must be issued in its order, but 0F0 on device 0 at position 1 "
+           "comes before the clear of stage 0 on device 0 at position 0");
+  diagnosis d{.broken = rule::those_that_meet_are_issued_together,
+              .first = {.device = 0, .index = 2, .code = opcode::send},
+              .second = {.device = 2, .index = 0, .code = opcode::receive}};
+  CHECK(explain(d)
+        == "both halves of a transfer, all members of a collective and overlapped passes must be issued "
+           "one right after the other, but the send of 0F0 on device 0 at position 2 is followed by the "
+           "receive of 0F0 on device 2 at position 0");
 }
 
 TEST_CASE("what is shared has names, and its rules have sentences") {

@@ -63,6 +63,12 @@ enum class rule : unsigned char {
   sends_and_receives_have_the_same_order,
   // programs: deadlock-free
   no_cycle_of_waits,
+  streams_do_not_block_each_other,
+  // programs: issued in one order
+  every_instruction_is_issued_once,
+  lanes_keep_their_order,
+  nothing_is_issued_before_what_it_waits_for,
+  those_that_meet_are_issued_together,
   // programs: memory-safe
   slot_holds_what_is_read,
   no_slot_is_overwritten_before_its_last_read,
@@ -213,6 +219,19 @@ constexpr char const* sentence(rule broken) {
       return "sends and receives between two devices must come in the same order";
     case rule::no_cycle_of_waits:
       return "instructions must not wait for each other in a circle";
+    case rule::streams_do_not_block_each_other:
+      return "devices that block at each instruction of their streams must not wait for each other in a "
+             "circle";
+    case rule::every_instruction_is_issued_once:
+      return "every instruction must be issued once";
+    case rule::lanes_keep_their_order:
+      return "the instructions of a lane must be issued in its order";
+    case rule::nothing_is_issued_before_what_it_waits_for:
+      return "no instruction may be issued before what it waits for";
+    case rule::those_that_meet_are_issued_together:
+      return "both halves of a transfer, all members of a collective and overlapped passes must be "
+             "issued "
+             "one right after the other";
     case rule::slot_holds_what_is_read:
       return "a slot must hold the value that an instruction reads from it";
     case rule::no_slot_is_overwritten_before_its_last_read:

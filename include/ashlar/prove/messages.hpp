@@ -33,6 +33,17 @@ class message_index {
   constexpr int count() const { return static_cast<int>(found_.size()); }
   constexpr ends& of(int message) { return found_[static_cast<std::size_t>(message)]; }
 
+  // By instruction: the other half of a transfer, -1 for all else. Once both halves have been found.
+  constexpr std::vector<int> partners() const {
+    std::vector<int> other(device_.size(), nowhere);
+    for (ends const& e : found_) {
+      if (e.send == nowhere || e.receive == nowhere) continue;
+      other[static_cast<std::size_t>(e.send)] = e.receive;
+      other[static_cast<std::size_t>(e.receive)] = e.send;
+    }
+    return other;
+  }
+
   // The device of an instruction.
   constexpr int device(int index) const { return device_[static_cast<std::size_t>(index)]; }
 

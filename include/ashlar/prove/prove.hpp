@@ -6,6 +6,7 @@
 #include <ashlar/prove/deadlock_free.hpp>
 #include <ashlar/prove/memory_safe.hpp>
 #include <ashlar/prove/ordered.hpp>
+#include <ashlar/prove/progress.hpp>
 #include <ashlar/prove/well_formed.hpp>
 
 #include <cstdint>
@@ -23,6 +24,12 @@ constexpr diagnosis check(program const& p) {
   if (diagnosis const d = check_ordered(p, index); !d.ok()) return d;
   if (diagnosis const d = check_deadlock_free(p, index); !d.ok()) return d;
   return check_memory_safe(p);
+}
+
+// The same for a backend of a level.
+constexpr diagnosis check(program const& p, progress_level level) {
+  diagnosis const d = check(p);
+  return d.ok() ? check_progress(p.view(), level) : d;
 }
 
 // bytes(value_key) of each slot, at the largest value that it ever holds, against a budget per device.
@@ -47,8 +54,8 @@ constexpr std::vector<site> find_wait_cycle(program const& p) {
   if (!check_well_formed(p).ok()) return {};
   message_index index(p);
   if (!check_complete(p, index).ok()) return {};
-  rendezvous_machine machine(p, index);
-  if (machine.run().ok()) return {};
+  rendezvous_machine machine(p.view(), index.partners(), p.view().lane_count);
+  if (machine.run()) return {};
   return machine.cycle();
 }
 

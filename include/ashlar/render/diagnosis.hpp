@@ -152,6 +152,15 @@ inline std::string quantities(diagnosis const& d) {
     case rule::parameter_is_at_most:
     case rule::parameter_is_a_multiple:
       return "";
+    case rule::every_instruction_is_issued_once:
+      if (d.first.device < 0) return "there is no instruction " + n;
+      return first + (d.number == 0 ? " is missing" : " is there twice");
+    case rule::lanes_keep_their_order:
+    case rule::nothing_is_issued_before_what_it_waits_for:
+      return first + " comes before " + second;
+    case rule::those_that_meet_are_issued_together:
+      return first + (d.second.device < 0 ? " is the last" : " is followed by " + second);
+    case rule::streams_do_not_block_each_other:
     case rule::no_cycle_of_waits:
       return first + " waits for " + second + " and that, in the end, for it";
     case rule::bound_is_for_a_chain_on_one_route:

@@ -1,6 +1,7 @@
 // What a backend and a worker have to offer. docs/backends.md has the contract on a page.
 #pragma once
 
+#include <ashlar/prove/progress.hpp>
 #include <ashlar/run/frame.hpp>
 
 #include <concepts>
@@ -12,10 +13,12 @@ namespace ashlar {
 // plan is made for wait_detail::last_of_a_lane it must also end in that order; for wait_detail::all it
 // may end in any, but for what is put on a queue between two records. `send` and `receive` are posted
 // and return; they are done when an event that is recorded behind them says so. The k-th send to a
-// device meets that device's k-th receive from here.
+// device meets that device's k-th receive from here. `needs` says what a program must be proved for: who
+// advances by himself when the device is driven as it is meant to be.
 template <class D>
 concept device_backend = requires(D& d, typename D::queue& q, typename D::event& e,
                                   transfer_call const& t, buffer bytes, int n) {
+  requires std::same_as<decltype(D::needs), progress_level const>;
   { d.queue_of(n) } -> std::same_as<typename D::queue&>;  // of a lane
   { d.event_of(n) } -> std::same_as<typename D::event&>;  // below device_plan::events
   d.record(q, e);  // e happens when what was put on q so far has been done, and waits before are over

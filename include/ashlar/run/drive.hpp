@@ -106,13 +106,16 @@ void check_worker(program_view const& p) {
   }
 }
 
-// The same for a worker and a device.
+// The same for a worker and a device. Throws violation with check_progress if the device needs more than
+// the independent lanes that every proved program allows.
 template <class W, class D>
 void check_able(program_view const& p) {
   require_device<D>();
   check_worker<W, typename D::queue>(p);
   for (instruction const& i : p.instructions)
     if (!collective_backend<D> && run_detail::meets_others(i)) run_detail::refuse(i, "the device");
+  if constexpr (D::needs != progress_level::independent_lanes)
+    if (diagnosis const d = check_progress(p, D::needs); !d.ok()) throw violation{d};
 }
 
 // Starts what an instruction does, on the queue of its lane.

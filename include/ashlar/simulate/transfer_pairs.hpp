@@ -2,7 +2,8 @@
 // pairs.
 #pragma once
 
-#include <ashlar/prove/prove.hpp>
+#include <ashlar/prove/messages.hpp>
+#include <ashlar/prove/well_formed.hpp>
 #include <ashlar/simulate/options.hpp>
 
 #include <cstddef>
@@ -31,10 +32,9 @@ constexpr diagnosis check_can_be_timed(program const& p, simulation_options cons
 
 // By instruction: the other half of a transfer, -1 for all else. Throws violation:
 // rule::every_send_has_its_receive, rule::every_receive_has_its_send, rule::no_transfer_is_doubled,
-// rule::transfers_lead_to_another_device.
-// Linear.
-constexpr std::vector<int> transfer_pairs(program const& p, message_index& index) {
-  std::vector<int> other(p.instructions.size(), -1);
+// rule::transfers_lead_to_another_device. Linear.
+constexpr std::vector<int> transfer_pairs(program const& p) {
+  message_index index(p);
   auto const at = [&](std::size_t i) -> instruction const& { return p.instructions[i]; };
   auto const is_transfer = [&](std::size_t i) {
     return at(i).code == opcode::send || at(i).code == opcode::receive;
@@ -45,7 +45,7 @@ constexpr std::vector<int> transfer_pairs(program const& p, message_index& index
                      .first = index.at(static_cast<int>(i)),
                      .second = {.device = at(i).peer}};
   };
-  for (std::size_t i = 0; i < other.size(); ++i) {
+  for (std::size_t i = 0; i < p.instructions.size(); ++i) {
     if (!is_transfer(i)) continue;
     int const number = index.number(at(i));
     if (number == message_index::nowhere) throw violation{lonely(i)};
@@ -57,20 +57,19 @@ constexpr std::vector<int> transfer_pairs(program const& p, message_index& index
                        .second = index.at(mine)}};
     mine = static_cast<int>(i);
   }
-  for (std::size_t i = 0; i < other.size(); ++i) {
+  for (std::size_t i = 0; i < p.instructions.size(); ++i) {
     if (!is_transfer(i)) continue;
     message_index::ends const& ends = index.of(index.number(at(i)));
-    other[i] = at(i).code == opcode::send ? ends.receive : ends.send;
-    if (other[i] == -1
-        || at(static_cast<std::size_t>(other[i])).peer != index.device(static_cast<int>(i))
-        || at(i).peer != index.device(other[i]))
+    int const other = at(i).code == opcode::send ? ends.receive : ends.send;
+    if (other == -1 || at(static_cast<std::size_t>(other)).peer != index.device(static_cast<int>(i))
+        || at(i).peer != index.device(other))
       throw violation{lonely(i)};
     if (at(i).peer == index.device(static_cast<int>(i)))
       throw violation{{.broken = rule::transfers_lead_to_another_device,
                        .first = index.at(static_cast<int>(i)),
-                       .second = index.at(other[i])}};
+                       .second = index.at(other)}};
   }
-  return other;
+  return index.partners();
 }
 
 }  // namespace ashlar

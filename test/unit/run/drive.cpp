@@ -1,6 +1,8 @@
 #include <ashlar/run/drive.hpp>
 // First, so that it needs nothing before it.
+#include "../../mutate.hpp"
 #include "../../shapes.hpp"
+#include "../../static_check.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/run/host_memory.hpp>
@@ -17,6 +19,7 @@ namespace {
 
 // Notes what is put on its queues; events happen when the test says so.
 struct written {
+  static constexpr progress_level needs = progress_level::independent_lanes;
   struct queue {
     int lane = 0;
   };
@@ -52,6 +55,11 @@ struct written {
   bool at_once = false;
 };
 static_assert(device_backend<written> && !collective_backend<written>);
+// What it needs has to be said.
+struct silent : written {
+  int needs = 0;
+};
+static_assert(!device_backend<silent>);
 
 // No more than 1F1B asks for.
 struct plain {
@@ -95,6 +103,46 @@ TEST_CASE("verbs that a program does not use are not asked for; those that it us
   refused(lower(catalog::find("1f1b-recompute")->make(shape)), "the worker cannot", "0R0");
   refused(lower(one_f_one_b(2, 2), {.step = optimizer_step::at_end}), "the worker cannot", "optimize");
   refused(lower(one_f_one_b(2, 2), {.data_ranks = 2}), "the device cannot", "reduce");
+}
+
+// Blocks at each instruction of its stream.
+struct blocking : written {
+  static constexpr progress_level needs = progress_level::one_order_per_device;
+  void all_reduce(queue&, collective_call const&) {}
+  void all_gather(queue&, collective_call const&) {}
+  void reduce_scatter(queue&, collective_call const&) {}
+};
+// One thread issues for all.
+struct issued_for_all : blocking {
+  static constexpr progress_level needs = progress_level::one_order;
+};
+
+TEST_CASE("a device is given programs that are proved for what it needs") {
+  program const good = two_ways(2) | repeat(micro_batches{2}) | squeeze() | lower();
+  check_able<plain, blocking>(good.view());
+  check_able<plain, issued_for_all>(good.view());
+  // Device 0 reduces before it sends what device 1 receives before it reduces.
+  program p = good;
+  int send = -1;
+  for (int i = 0; i < mutate::length(p, 0); ++i)
+    if (mutate::at(p, 0, i).code == opcode::send) send = i;
+  mutate::move(p, 0, send, send + 1);
+  check_able<plain, issued_for_all>(p.view());
+  try {
+    check_able<plain, blocking>(p.view());
+    FAIL("nothing was thrown");
+  } catch (violation const& v) {
+    CHECK(v.why.broken == rule::streams_do_not_block_each_other);
+    CHECK(v.why.first.device >= 0);
+    CHECK(v.why.second.device >= 0);
+    CHECK(v.why == check_progress(p.view(), progress_level::one_order_per_device));
+  }
+  // Nor is one that no lanes bring to its end.
+  p = one_f_one_b(2, 2) | lower();
+  mutate::move(p, 1, mutate::find(p, 1, opcode::receive, {F, 0, 1}),
+               mutate::find(p, 1, opcode::send, {B, 1, 0}));
+  CHECK_BREAKS(streams_do_not_block_each_other, check_able<plain, blocking>(p.view()));
+  CHECK_BREAKS(no_cycle_of_waits, check_able<plain, issued_for_all>(p.view()));
 }
 
 TEST_CASE("a stream is issued in its order, behind what was recorded") {

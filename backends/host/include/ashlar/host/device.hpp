@@ -62,6 +62,7 @@ struct queue {
 // hence between two passes of some device.
 class device {
  public:
+  static constexpr progress_level needs = progress_level::independent_lanes;
   using queue = host::queue;
   struct event {
     int of = queue::nothing;  // the instruction that it tells of; nothing: one that blocked

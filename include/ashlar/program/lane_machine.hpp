@@ -1,0 +1,257 @@
+// The one walk of a program's lanes: the proofs ask whether all of them reach their end, the simulation
+// when, issue_order in which order.
+#pragma once
+
+#include <ashlar/program/hazards.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace ashlar {
+
+// Lanes advance whenever they can: what is up on a lane waits for what hazards.hpp says, a transfer for
+// its other half, an all-reduce for the holders of its group. What one lane does never takes away
+// another's possibility, so if this run ends, every run ends; and if it gets stuck, the instructions
+// left wait for each other: the union of lane orders, waits and meetings has a cycle.
+//
+// `Machine` derives from this and says what it means that instructions happen:
+//   happens(last, together)  a pass or an overlapped pair, a send and its receive, the members of an
+//                            all-reduce; `last` is the one that came last
+// It may hide unmet_wait(), for those that wait for more, and is_rendezvous().
+template <class Machine>
+class lane_machine {
+ public:
+  // Of an instruction that is nowhere.
+  static constexpr int none = -1;
+
+  // `partner`, by instruction: the other half of a transfer. Each device has `lanes` that advance on
+  // their own: all of the program's, or one, which takes the whole stream in order.
+  constexpr lane_machine(program_view const& p, std::vector<int> partner, int lanes,
+                         wait_detail detail = wait_detail::last_of_a_lane)
+      : p_(p),
+        partner_(std::move(partner)),
+        lanes_(static_cast<std::size_t>(lanes)),
+        state_(p.instructions.size()),
+        head_(lanes_ * static_cast<std::size_t>(p.device_count), none),
+        met_(static_cast<std::size_t>(p.groups.count()) + 1) {
+    for (int d = 0; d < p.device_count; ++d) {
+      waits_.push_back(waits(p, d, detail));
+      for (int i = p.stream_begin[static_cast<std::size_t>(d) + 1];
+           i-- > p.stream_begin[static_cast<std::size_t>(d)];) {
+        state& self = of(i);
+        self.lane =
+            static_cast<std::size_t>(d) * lanes_ + static_cast<std::size_t>(lanes == 1 ? 0 : at(i).lane);
+        self.next = std::exchange(head_[self.lane], i);
+      }
+    }
+  }
+
+  // Whether all lanes reach their end. Linear in instructions and waits.
+  constexpr bool run() {
+    std::vector<std::size_t> awake;
+    for (std::size_t lane = head_.size(); lane-- > 0;)
+      if (head_[lane] != none) awake.push_back(lane);
+    while (!awake.empty()) {
+      std::size_t const lane = awake.back();
+      awake.pop_back();
+      while (head_[lane] != none && try_run(head_[lane], awake)) {
+      }
+    }
+    for (int head : head_)
+      if (head != none) return false;
+    return true;
+  }
+
+  // After a run that got stuck: a circle of instructions each of which waits for the next, the last for
+  // the first. Empty if one waits for what is not there. Linear in instructions and waits.
+  constexpr std::vector<site> cycle() {
+    std::vector<site> chain;
+    int i = none;
+    for (int head : head_)
+      if (head != none) i = head;
+    find_absent();
+    std::vector<char> seen(state_.size(), 0);
+    for (; i != none && seen[static_cast<std::size_t>(i)] == 0; i = blocker(i))
+      seen[static_cast<std::size_t>(i)] = 1;
+    int const first = i;  // met again, hence on the circle
+    if (i == none) return chain;
+    do {
+      chain.push_back(place_of(i));
+      i = blocker(i);
+    } while (i != first);
+    return chain;
+  }
+
+  // Two neighbours of the circle and its length.
+  constexpr diagnosis circle(rule broken) {
+    std::vector<site> const all = cycle();
+    if (all.empty()) return wait(broken);
+    return {.broken = broken,
+            .first = all[0],
+            .second = all[all.size() == 1 ? 0 : 1],
+            .number = static_cast<std::int64_t>(all.size())};
+  }
+
+  // After a run that got stuck: the first lane's instruction that never starts, and what it waits for.
+  constexpr diagnosis wait(rule broken = rule::no_cycle_of_waits) {
+    find_absent();
+    diagnosis d{.broken = broken};
+    for (int head : head_) {
+      if (head == none) continue;
+      d.first = place_of(head);
+      if (int const other = blocker(head); other != none) d.second = place_of(other);
+      return d;
+    }
+    return d;
+  }
+
+ protected:
+  constexpr instruction const& at(int i) const { return p_.instructions[static_cast<std::size_t>(i)]; }
+  constexpr int partner(int i) const { return partner_[static_cast<std::size_t>(i)]; }
+  constexpr std::size_t lane_of(int i) const { return state_[static_cast<std::size_t>(i)].lane; }
+  constexpr int device_of(int i) const { return static_cast<int>(lane_of(i) / lanes_); }
+  constexpr std::size_t lane_total() const { return head_.size(); }  // of all devices
+  constexpr bool is_done(int i) const { return state_[static_cast<std::size_t>(i)].done; }
+  constexpr site place_of(int i) const {
+    int const device = device_of(i);
+    return site_of(at(i), device, i - p_.stream_begin[static_cast<std::size_t>(device)]);
+  }
+
+  // The first instruction on its own device that `i` still has to wait for; calls met(other) for those
+  // that have ended.
+  template <class Met>
+  constexpr int unmet_hazard(int i, Met met) {
+    auto const device = static_cast<std::size_t>(device_of(i));
+    int const base = p_.stream_begin[device];
+    for (int local : waits_[device].of(i - base)) {
+      if (!is_done(base + local)) return base + local;
+      met(base + local);
+    }
+    return none;
+  }
+
+  constexpr int unmet_wait(int i) {
+    return unmet_hazard(i, [](int) {});
+  }
+  // Whether both halves of a transfer happen at once.
+  constexpr bool is_rendezvous() const { return true; }
+
+ private:
+  struct state {
+    std::size_t lane = 0;  // counted over all devices
+    int next = none;       // on the same lane
+    int first_waiter =
+        none;  // lanes that wait for this instruction, linked by next_waiter of their heads
+    int next_waiter = none;
+    bool done = false;
+    bool arrived = false;  // at its meeting
+  };
+
+  constexpr Machine& self() { return static_cast<Machine&>(*this); }
+  constexpr state& of(int i) { return state_[static_cast<std::size_t>(i)]; }
+
+  // What `i`, and what it runs overlapped with, still has to wait for.
+  constexpr int unmet(int i) {
+    int const other = self().unmet_wait(i);
+    return other == none && at(i).overlaps_next ? self().unmet_wait(i + 1) : other;
+  }
+
+  // Runs lane head `i` if it can run now; else makes sure that the lane is woken when it can.
+  constexpr bool try_run(int i, std::vector<std::size_t>& awake) {
+    if (int const other = unmet(i); other != none) {
+      of(i).next_waiter = std::exchange(of(other).first_waiter, i);
+      return false;
+    }
+    opcode const code = at(i).code;
+    if (code == opcode::all_reduce) {
+      of(i).arrived = true;
+      std::vector<int>& met = met_[static_cast<std::size_t>(at(i).group)];
+      met.push_back(i);
+      if (met.size() < p_.groups.holders(at(i).group).size()) return false;
+      self().happens(i, view_of(met));
+      for (int member : met) {
+        end(member, awake);
+        if (member != i) awake.push_back(lane_of(member));
+      }
+      met.clear();
+      return true;
+    }
+    if ((code == opcode::send || code == opcode::receive) && self().is_rendezvous()) {
+      of(i).arrived = true;
+      int const other = partner(i);
+      if (other == none || !of(other).arrived) return false;
+      int const both[] = {code == opcode::send ? i : other, code == opcode::send ? other : i};
+      self().happens(i, {both, both + 2});
+      for (int half : both) end(half, awake);
+      awake.push_back(lane_of(other));
+      return true;
+    }
+    // What data-parallel ranks, which all run this program, do between them: what one does, all do.
+    int const pair[] = {i, i + 1};
+    bool const is_pair = at(i).overlaps_next;
+    self().happens(i, {pair, pair + (is_pair ? 2 : 1)});
+    end(i, awake);
+    if (is_pair) end(i + 1, awake);
+    return true;
+  }
+
+  constexpr void end(int i, std::vector<std::size_t>& awake) {
+    of(i).done = true;
+    head_[lane_of(i)] = of(i).next;
+    for (int w = of(i).first_waiter; w != none; w = of(w).next_waiter) awake.push_back(lane_of(w));
+  }
+
+  // What keeps the stuck instruction `i`: an instruction before it on its lane, a wait, or the other
+  // side of its meeting, which has not come up on its lane.
+  constexpr int blocker(int i) {
+    if (int const head = head_[lane_of(i)]; head != i) return head;
+    if (int const other = unmet(i); other != none) return other;
+    if (at(i).code == opcode::send || at(i).code == opcode::receive) return partner(i);
+    return absent_[static_cast<std::size_t>(at(i).group)];
+  }
+
+  // The first instruction that has not come to each meeting.
+  constexpr void find_absent() {
+    absent_.assign(met_.size(), none);
+    for (int i = static_cast<int>(state_.size()); i-- > 0;)
+      if (at(i).code == opcode::all_reduce && !of(i).arrived)
+        absent_[static_cast<std::size_t>(at(i).group)] = i;
+  }
+
+  program_view p_;
+  std::vector<int> partner_;
+  std::size_t lanes_;
+  std::vector<state> state_;
+  std::vector<int> head_;              // by lane: the instruction that is up
+  std::vector<std::vector<int>> met_;  // by group: who has come to its all-reduce
+  std::vector<int> absent_;            // by group: the first that has not come
+  std::vector<wait_table> waits_;
+};
+
+// The other half of each transfer if the k-th send of a device to another meets its k-th receive; -1 for
+// all else. Linear.
+constexpr std::vector<int> partners_in_order(program_view const& p) {
+  auto const n = static_cast<std::size_t>(p.device_count);
+  std::vector<int> partner(p.instructions.size(), -1);
+  std::vector<std::vector<int>> sends(n * n);  // by link
+  std::vector<std::size_t> taken(n * n, 0);
+  for (opcode code : {opcode::send, opcode::receive})
+    for (std::size_t d = 0; d < n; ++d)
+      for (int i = p.stream_begin[d]; i < p.stream_begin[d + 1]; ++i) {
+        instruction const& self = p.instructions[static_cast<std::size_t>(i)];
+        if (self.code != code) continue;
+        auto const peer = static_cast<std::size_t>(self.peer);
+        if (code == opcode::send) {
+          sends[d * n + peer].push_back(i);
+        } else if (std::size_t const link = peer * n + d; taken[link] < sends[link].size()) {
+          int const send = sends[link][taken[link]++];
+          partner[static_cast<std::size_t>(i)] = send;
+          partner[static_cast<std::size_t>(send)] = i;
+        }
+      }
+  return partner;
+}
+
+}  // namespace ashlar

@@ -1,0 +1,111 @@
+#include <ashlar/program/lane_machine.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/lower/lower.hpp>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+using namespace shapes;
+
+namespace {
+
+// Writes down what happens, and who came last.
+class noting_machine : public lane_machine<noting_machine> {
+ public:
+  constexpr noting_machine(program const& p, int lanes)
+      : lane_machine(p.view(), partners_in_order(p.view()), lanes) {}
+  constexpr void happens(int last, list_view<int> together) {
+    bool is_one_of_them = false;
+    for (int i : together) {
+      order.push_back(i);
+      is_one_of_them = is_one_of_them || i == last;
+      is_whole = is_whole && is_done(i) == false;
+    }
+    is_whole = is_whole && is_one_of_them;
+    sizes.push_back(together.size());
+  }
+  std::vector<int> order;
+  std::vector<std::size_t> sizes;
+  bool is_whole = true;
+};
+
+// On device 0 clear, F, send, receive, B, all-reduce; on 1 clear, receive, F, B, send, all-reduce.
+constexpr bool test_happenings() {
+  program const p = one_f_one_b(2, 1) | lower();
+  for (int lanes : {1, p.view().lane_count}) {
+    noting_machine machine(p, lanes);
+    HOLDS(machine.run() && machine.is_whole);
+    HOLDS(machine.cycle().empty());
+    HOLDS(machine.order.size() == 12 && machine.sizes.size() == 10);
+    for (std::size_t at = 0; at < 12; ++at)  // the send first, whoever came last
+      if (machine.order[at] == 2 || machine.order[at] == 10)
+        HOLDS(machine.order[at + 1] == (machine.order[at] == 2 ? 7 : 3));
+  }
+  return true;
+}
+BOTH_TIMES("each instruction happens once, transfers as one", test_happenings)
+
+constexpr bool test_partners() {
+  program p = one_f_one_b(2, 1) | lower();
+  std::vector<int> expected(12, -1);
+  expected[2] = 7;
+  expected[7] = 2;
+  expected[10] = 3;
+  expected[3] = 10;
+  HOLDS(partners_in_order(p.view()) == expected);
+  p.instructions[2].code = opcode::release;
+  expected[2] = expected[7] = -1;
+  HOLDS(partners_in_order(p.view()) == expected);
+  return true;
+}
+BOTH_TIMES("the k-th send meets the k-th receive", test_partners)
+
+TEST_CASE("replicas reduce at once, a pair starts at once") {
+  program const p = two_ways(3) | repeat(micro_batches{2}) | squeeze() | lower();
+  noting_machine machine(p, p.view().lane_count);
+  REQUIRE(machine.run());
+  std::size_t at = 0;
+  for (std::size_t size : machine.sizes) {
+    instruction const& first = p.instructions[static_cast<std::size_t>(machine.order[at])];
+    CHECK(size
+          == (first.code == opcode::send         ? 2
+              : first.code == opcode::all_reduce ? p.groups.holders(first.group).size()
+                                                 : 1));
+    at += size;
+  }
+  program const q = catalog::find("dualpipev")->make({devices{2}, micro_batches{4}}) | lower();
+  noting_machine pairs(q, q.view().lane_count);
+  REQUIRE(pairs.run());
+  at = 0;
+  int found = 0;
+  for (std::size_t size : pairs.sizes) {
+    if (q.instructions[static_cast<std::size_t>(pairs.order[at])].overlaps_next) {
+      ++found;
+      CHECK(size == 2);
+      CHECK(pairs.order[at + 1] == pairs.order[at] + 1);
+    }
+    at += size;
+  }
+  CHECK(found > 0);
+}
+
+// Who waits for what is not there waits in no circle.
+TEST_CASE("a receive without its send") {
+  program p = one_f_one_b(2, 1) | lower();
+  p.instructions[2].code = opcode::release;
+  noting_machine machine(p, p.view().lane_count);
+  CHECK_FALSE(machine.run());
+  CHECK(machine.order == std::vector<int>{0, 1, 2, 6});
+  CHECK(machine.cycle().empty());
+  diagnosis const d = machine.wait();
+  CHECK(d.broken == rule::no_cycle_of_waits);
+  CHECK(d.first.device == 0);
+  CHECK(d.first.index == 4);  // the backward waits for the receive
+  CHECK(d.second.index == 3);
+  CHECK(machine.circle(rule::ticks_fit).broken == rule::ticks_fit);
+}
+
+}  // namespace
