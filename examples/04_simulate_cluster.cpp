@@ -1,6 +1,7 @@
 // What a step would take on two nodes of four devices: fast links inside a node, slow ones between.
 // Where the time goes, and which chain of passes and transfers makes the step as long as it is.
 #include <ashlar/ashlar.hpp>
+#include <ashlar/catalog.hpp>
 #include <ashlar/simulate.hpp>
 
 #include <cstdio>

@@ -1,15 +1,18 @@
-// From a building block to a proved program and its picture in a terminal: the algebra, the catalog,
-// lowering, the proofs. All else has an include of its own: bounds.hpp, simulate.hpp, study.hpp,
-// search.hpp, run.hpp, render.hpp (all pictures), interop.hpp, views.hpp.
+// From a building block to a proved program and its picture in a terminal: the algebra, the published
+// blocks, lowering, the proofs. All else has an include of its own: catalog.hpp (every published
+// schedule by name), bounds.hpp, simulate.hpp, study.hpp, search.hpp, run.hpp, render.hpp (all
+// pictures), interop.hpp, views.hpp; and so have the parts of model/ and program/ that serve these.
 #pragma once
 
-#include <ashlar/block.hpp>
-#include <ashlar/catalog.hpp>
-#include <ashlar/check.hpp>
-#include <ashlar/lower.hpp>
-#include <ashlar/model.hpp>
-#include <ashlar/program.hpp>
-#include <ashlar/prove.hpp>
+#include <ashlar/block/algebra.hpp>
+#include <ashlar/catalog/published.hpp>
+#include <ashlar/check/valid.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/program/freeze.hpp>
 #include <ashlar/render/diagnosis.hpp>
 #include <ashlar/render/text.hpp>
-#include <ashlar/schedule.hpp>
+#include <ashlar/schedule/compose.hpp>
+#include <ashlar/schedule/fold.hpp>
+#include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/repeat.hpp>
+#include <ashlar/schedule/squeeze.hpp>

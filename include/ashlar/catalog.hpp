@@ -1,26 +1,6 @@
 // Every published schedule, by name.
 #pragma once
 
-#include <ashlar/catalog/accumulation.hpp>
-#include <ashlar/catalog/bidirectional.hpp>
-#include <ashlar/catalog/bitpipe.hpp>
-#include <ashlar/catalog/breadth_first.hpp>
-#include <ashlar/catalog/chimera.hpp>
-#include <ashlar/catalog/depth_first.hpp>
-#include <ashlar/catalog/dualpipe.hpp>
 #include <ashlar/catalog/entries.hpp>
-#include <ashlar/catalog/entry.hpp>
-#include <ashlar/catalog/gems.hpp>
-#include <ashlar/catalog/gpipe.hpp>
-#include <ashlar/catalog/grouped_interleaved.hpp>
-#include <ashlar/catalog/hanayo.hpp>
-#include <ashlar/catalog/inference.hpp>
-#include <ashlar/catalog/one_f_one_b.hpp>
-#include <ashlar/catalog/orders.hpp>
-#include <ashlar/catalog/searched.hpp>
-#include <ashlar/catalog/seq1f1b.hpp>
-#include <ashlar/catalog/shape.hpp>
-#include <ashlar/catalog/v_family.hpp>
-#include <ashlar/catalog/zb_h1.hpp>
-#include <ashlar/catalog/zb_h2.hpp>
+#include <ashlar/catalog/published.hpp>
 #include <ashlar/schedule.hpp>

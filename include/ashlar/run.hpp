@@ -3,7 +3,9 @@
 #pragma once
 
 #include <ashlar/program.hpp>
+#include <ashlar/run/able.hpp>
 #include <ashlar/run/contract.hpp>
 #include <ashlar/run/device_plan.hpp>
 #include <ashlar/run/drive.hpp>
 #include <ashlar/run/frame.hpp>
+#include <ashlar/run/poll.hpp>

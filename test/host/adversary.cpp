@@ -1,9 +1,9 @@
 // The engine on devices that do everything late: all three ways to drive a plan give the bits, and each
 // mistake of an engine is found.
-#include "../adversary.hpp"
-
+#include "../adversary/worker.hpp"
 #include <ashlar/conformance/conforms.hpp>
 #include <ashlar/program/issue_order.hpp>
+#include <ashlar/run/poll.hpp>
 
 #include <doctest/doctest.h>
 

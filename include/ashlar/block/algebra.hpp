@@ -3,6 +3,7 @@
 
 #include <ashlar/block/block.hpp>
 #include <ashlar/core/pipe.hpp>
+#include <ashlar/core/work_list.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -198,8 +199,8 @@ constexpr bool collide(block const& b, cell const& x, cell const& y) {
 // remaining holes.) Throws violation{rule::passes_do_not_collide} when no gap is left. O(cells^2) a
 // device.
 constexpr block weights_in_first_gaps(block b) {
-  std::vector<std::vector<cell>> taken(static_cast<std::size_t>(b.where.device_count()));
-  std::vector<std::vector<cell>> inputs(taken.size());
+  std::vector<work_list<cell>> taken(static_cast<std::size_t>(b.where.device_count()));
+  std::vector<work_list<cell>> inputs(taken.size());
   for (cell const& c : b.cells) {
     auto const device = static_cast<std::size_t>(b.device_of(c.what));
     taken[device].push_back(c);

@@ -99,8 +99,8 @@ class dualpipe_order {
 // The first half of the micro-batches goes down the devices, the second up.
 constexpr schedule dualpipe(devices p, micro_batches m) {
   int const count = m.value / 2;
-  std::vector<int> route(static_cast<std::size_t>(count), 0);
-  route.resize(static_cast<std::size_t>(2 * count), 1);
+  std::vector<int> route;
+  for (int k = 0; k < 2 * count; ++k) route.push_back(k < count ? 0 : 1);
   schedule s = schedule_from_orders(overlay(linear(p), mirror(linear(p))), std::move(route), {},
                                     std::vector<std::vector<pass>>(static_cast<std::size_t>(p.value)));
   for (int d = 0; d < p.value; ++d) {

@@ -2,24 +2,10 @@
 // facts in the tests.
 #pragma once
 
-#include <ashlar/catalog/accumulation.hpp>
-#include <ashlar/catalog/bitpipe.hpp>
-#include <ashlar/catalog/breadth_first.hpp>
-#include <ashlar/catalog/chimera.hpp>
-#include <ashlar/catalog/depth_first.hpp>
-#include <ashlar/catalog/dualpipe.hpp>
 #include <ashlar/catalog/entry.hpp>
-#include <ashlar/catalog/gems.hpp>
-#include <ashlar/catalog/gpipe.hpp>
-#include <ashlar/catalog/hanayo.hpp>
-#include <ashlar/catalog/inference.hpp>
-#include <ashlar/catalog/one_f_one_b.hpp>
+#include <ashlar/catalog/published.hpp>
 #include <ashlar/catalog/searched.hpp>
-#include <ashlar/catalog/seq1f1b.hpp>
 #include <ashlar/catalog/shape.hpp>
-#include <ashlar/catalog/v_family.hpp>
-#include <ashlar/catalog/zb_h1.hpp>
-#include <ashlar/catalog/zb_h2.hpp>
 #include <ashlar/schedule/repeat.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 

@@ -3,10 +3,10 @@
 // Narayanan et al., Megatron-LM (2021), for g = p.
 #pragma once
 
+#include <ashlar/core/work_list.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
-#include <utility>
 #include <vector>
 
 namespace ashlar::catalog {
@@ -16,23 +16,26 @@ namespace ashlar::catalog {
 // would tie the warm-up to whole groups. Orders only; starts are 0.
 constexpr schedule grouped_interleaved(devices p, micro_batches m, chunks v, int group) {
   // (local chunk, micro-batch) in the order of the forwards; backwards go through the chunks in reverse.
-  std::vector<std::pair<int, int>> turns;
-  turns.reserve(static_cast<std::size_t>(m.value * v.value));
+  struct place {
+    int chunk = 0, micro_batch = 0;
+  };
+  work_list<place> turns;
   for (int begin = 0; begin < m.value; begin += group)
     for (int chunk = 0; chunk < v.value; ++chunk)
       for (int k = begin; k < begin + group && k < m.value; ++k) turns.push_back({chunk, k});
 
-  std::pair<int, int> const* const turn = turns.data();
+  place const* const turn = turns.data();
   auto const at = [](int i) { return static_cast<std::size_t>(i); };
   schedule s = schedule_from_orders(looped(p, v), std::vector<int>(at(m.value), 0), costs{},
                                     std::vector<std::vector<pass>>(at(p.value)));
   for (int d = 0; d < p.value; ++d) {
     std::vector<timed_pass>& order = s.order[at(d)];
-    order.resize(3 * turns.size());
+    order = std::vector<timed_pass>(3 * turns.size());
     timed_pass* next = order.data();  // cheaper to evaluate while compiling than to push back
     int const ahead = (v.value - 1) * group + p.value - 1 - d, count = m.value * v.value;
     for (int i = 0; i < count + ahead; ++i) {
-      if (i < count) (next++)->what = {pass_kind::forward, turn[i].first * p.value + d, turn[i].second};
+      if (i < count)
+        (next++)->what = {pass_kind::forward, turn[i].chunk * p.value + d, turn[i].micro_batch};
       if (i < ahead) continue;
       auto const& [chunk, k] = turn[i - ahead];
       int const stage = (v.value - 1 - chunk) * p.value + d;

@@ -4,7 +4,7 @@
 #include <ashlar/core/cost.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/ids.hpp>
-#include <ashlar/optimize/justification.hpp>
+#include <ashlar/optimize/budget.hpp>
 
 #include <cstdint>
 #include <initializer_list>

@@ -1,4 +1,5 @@
-// The little that the core needs of <algorithm>, which takes as long to include as <vector>.
+// The little that the core needs of <algorithm>, which takes as long to include as <vector>, and what is
+// dear to instantiate of <vector>: insert(), assign() and resize() with a value.
 #pragma once
 
 #include <vector>
@@ -18,6 +19,11 @@ constexpr bool contains(std::vector<int> const& list, int value) {
   for (int each : list)
     if (each == value) return true;
   return false;
+}
+
+template <class Value, class List>
+constexpr void append(std::vector<Value>& list, List const& more) {
+  for (Value const& each : more) list.push_back(each);
 }
 
 }  // namespace ashlar

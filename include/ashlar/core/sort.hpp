@@ -5,22 +5,21 @@
 #include <ashlar/core/ticks.hpp>
 
 #include <cstddef>
-#include <vector>
 
 namespace ashlar {
 
 // Sorts what `before` orders; what it does not tell apart keeps its order. O(n log n), linear for a list
 // that is sorted already; room for a copy of the list.
-template <class Value, class Before>
-constexpr void merge_sort(std::vector<Value>& list, Before before) {
+template <class List, class Before>
+constexpr void merge_sort(List& list, Before before) {
   std::size_t const n = list.size();
   std::size_t sorted = 1;
   while (sorted < n && !before(list.data()[sorted], list.data()[sorted - 1])) ++sorted;
   if (sorted >= n) return;
-  std::vector<Value> other(list);
+  List other(list);
   for (std::size_t length = 1; length < n; length *= 2) {  // of the runs that are sorted
-    Value const* const from = list.data();
-    Value* to = other.data();
+    auto const* const from = list.data();
+    auto* to = other.data();
     for (std::size_t first = 0; first < n; first += 2 * length) {
       std::size_t const middle = n - first < length ? n : first + length;
       std::size_t const last = n - middle < length ? n : middle + length;
@@ -41,7 +40,8 @@ struct keyed_index {
 };
 
 // By key, of equal ones by index.
-constexpr void sort_by_key(std::vector<keyed_index>& list) {
+template <class List>
+constexpr void sort_by_key(List& list) {
   merge_sort(list, [](keyed_index const& a, keyed_index const& b) {
     return a.key != b.key ? a.key < b.key : a.index < b.index;
   });

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <ashlar/core/sort.hpp>
+#include <ashlar/core/work_list.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace ashlar {
@@ -24,9 +26,9 @@ struct collective {
 // gradient in a buffer is cleared when a run of weight passes of its stage begins, and scattered when it
 // ends.
 struct collective_plan {
-  std::vector<collective> steps;  // in the order of the stream
-  std::vector<char>
-      parted;  // by position: 1 if it opens a pair that cannot overlap, for want of a buffer
+  work_list<collective> steps;  // in the order of the stream
+  // By position: 1 if it opens a pair that cannot overlap, for want of a buffer.
+  work_list<char> parted;
 };
 
 class collective_planner {
@@ -42,7 +44,7 @@ class collective_planner {
   constexpr collective_plan plan(int buffers, WeightBuffer weight_buffer, GradientBuffer gradient_buffer,
                                  Late late) {
     part_pairs(weight_buffer);
-    std::vector<use> weights(static_cast<std::size_t>(buffers)), gradients = weights;
+    work_list<use> weights(static_cast<std::size_t>(buffers)), gradients = weights;
     for (int i = 0; i < size(); ++i) {
       pass const what = at(i).what;
       if (what.kind == pass_kind::work) continue;
@@ -77,28 +79,24 @@ class collective_planner {
     int stage = -1;
     int last = -1;
   };
-  struct found {
-    collective what;
-    std::size_t turn = 0;
-  };
 
   constexpr int size() const { return static_cast<int>(order_.size()); }
   constexpr timed_pass const& at(int i) const { return order_[static_cast<std::size_t>(i)]; }
   constexpr bool overlaps_next(int i) const {
-    return at(i).opens_pair() && parted_[static_cast<std::size_t>(i)] == 0;
+    return at(i).opens_pair() && plan_.parted[static_cast<std::size_t>(i)] == 0;
   }
 
   template <class Buffer>
   constexpr void part_pairs(Buffer buffer_of) {
-    parted_.assign(order_.size(), 0);
+    plan_.parted = work_list<char>(order_.size(), 0);
     for (std::size_t i = 0; i + 1 < order_.size(); ++i) {
       int const a = order_[i].what.stage, b = order_[i + 1].what.stage;
-      if (order_[i].opens_pair() && a != b && buffer_of(a) == buffer_of(b)) parted_[i] = 1;
+      if (order_[i].opens_pair() && a != b && buffer_of(a) == buffer_of(b)) plan_.parted[i] = 1;
     }
   }
 
   constexpr void add(int before, tick time, opcode code, int stage) {
-    found_.push_back({{before, time, code, stage}, found_.size()});
+    plan_.steps.push_back({before, time, code, stage});
   }
   constexpr void release(use const& w) {
     if (w.stage >= 0) after(opcode::release, w);
@@ -130,23 +128,17 @@ class collective_planner {
                                             : 3;
   }
   constexpr collective_plan in_order() {
-    merge_sort(found_, [](found const& a, found const& b) {
-      if (a.what.before != b.what.before) return a.what.before < b.what.before;
-      if (a.what.time != b.what.time) return a.what.time < b.what.time;
-      int const first = rank_of(a.what.code), second = rank_of(b.what.code);
-      return first != second ? first < second : a.turn < b.turn;
+    merge_sort(plan_.steps, [](collective const& a, collective const& b) {
+      if (a.before != b.before) return a.before < b.before;
+      return a.time != b.time ? a.time < b.time : rank_of(a.code) < rank_of(b.code);
     });
-    collective_plan made;
-    for (found const& f : found_) made.steps.push_back(f.what);
-    made.parted = parted_;
-    return made;
+    return std::move(plan_);
   }
 
   schedule const& s_;
   std::vector<timed_pass> const& order_;
   int prefetch_;
-  std::vector<char> parted_;
-  std::vector<found> found_;
+  collective_plan plan_;
 };
 
 }  // namespace ashlar

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/ticks.hpp>
+#include <ashlar/core/work_list.hpp>
 #include <ashlar/program/instruction.hpp>
 
 #include <cstddef>
@@ -41,7 +42,7 @@ class slot_pool {
         free_[static_cast<std::size_t>(slots_[static_cast<std::size_t>(gone.slot)])].push_back(
             gone.slot);
     }
-    leaving_.resize(kept);
+    while (leaving_.size() > kept) leaving_.pop_back();
   }
 
   constexpr int acquire(slot_kind kind) {
@@ -72,7 +73,7 @@ class slot_pool {
   std::vector<slot_kind> slots_;
   // By kind. Not a std::array: nvcc's front end does not destroy its elements in constant evaluation.
   std::vector<std::vector<int>> free_ = std::vector<std::vector<int>>(slot_kinds);
-  std::vector<departure> leaving_;  // few: what has ended or is being sent, not what is held
+  work_list<departure> leaving_;  // few: what has ended or is being sent, not what is held
 };
 
 }  // namespace ashlar

@@ -1,6 +1,8 @@
 // Writes a program instruction by instruction and finds a slot for every value.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/work_list.hpp>
 #include <ashlar/lower/slot_coloring.hpp>
 #include <ashlar/program/operands.hpp>
 
@@ -39,7 +41,7 @@ class stream_writer {
   }
   constexpr void end_stream() {
     made_.stream_begin.push_back(static_cast<int>(made_.instructions.size()));
-    made_.slots.insert(made_.slots.end(), pool_.slots().begin(), pool_.slots().end());
+    append(made_.slots, pool_.slots());
     made_.slot_begin.push_back(static_cast<int>(made_.slots.size()));
   }
 
@@ -105,8 +107,8 @@ class stream_writer {
   program_shape shape_;
   std::size_t stages_;
   std::size_t edges_;
-  std::vector<value> stage_values_;  // by micro-batch, stage and kind
-  std::vector<value> gradients_;     // by micro-batch and edge
+  work_list<value> stage_values_;  // by micro-batch, stage and kind
+  work_list<value> gradients_;     // by micro-batch and edge
   std::size_t groups_;
   std::vector<int> step_values_;  // slots on the device, by kind and group
   slot_pool pool_;

@@ -1,11 +1,11 @@
 // In which order a device's transfers stand.
 #pragma once
 
+#include <ashlar/core/work_list.hpp>
 #include <ashlar/model/dependencies.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
-#include <vector>
 
 namespace ashlar {
 
@@ -30,7 +30,7 @@ constexpr schedule one_by_one(schedule s) {
       if (t.what.kind != pass_kind::work)
         pending.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind)) = 1;
     }
-  std::vector<std::size_t> next(s.order.size(), 0);
+  work_list<std::size_t> next(s.order.size(), 0);
   tick now = 0;
   while (left > 0) {
     std::size_t const before = left;

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <ashlar/core/pass.hpp>
+#include <ashlar/core/work_list.hpp>
 #include <ashlar/model/stage_graph.hpp>
 
 #include <cstddef>
-#include <vector>
 
 namespace ashlar {
 
@@ -66,7 +66,7 @@ class result_table {
   }
 
   int stages_;
-  std::vector<Entry> entries_;
+  work_list<Entry> entries_;
 };
 
 }  // namespace ashlar

@@ -2,7 +2,9 @@
 // and data-parallel ranks, each of which runs the whole pipeline on other data.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/list_view.hpp>
+#include <ashlar/core/work_list.hpp>
 #include <ashlar/model/placement.hpp>
 
 #include <cstddef>
@@ -130,8 +132,8 @@ class parameter_groups {
   constexpr std::vector<std::vector<int>> shared() const {
     std::vector<std::vector<int>> lists;
     for (int group = stages_; group < count(); ++group) {
-      list_view<int> const of = stages(group);
-      lists.emplace_back(of.begin(), of.end());
+      lists.push_back({});
+      append(lists.back(), stages(group));
     }
     return lists;
   }
@@ -171,12 +173,11 @@ class parameter_groups {
 // The stages that a device holds, each once, in the order of (route, stage): its chunks.
 constexpr std::vector<int> stages_on(placement const& where, int device) {
   std::vector<int> found;
-  std::vector<char> known(static_cast<std::size_t>(where.stage_count()), 0);  // bool: not in clang 14
+  work_list<bool> known(static_cast<std::size_t>(where.stage_count()));
   for (int route = 0; route < where.route_count(); ++route)
     for (int stage = 0; stage < where.stage_count(); ++stage) {
-      if (where.device_of(route, stage) != device || known[static_cast<std::size_t>(stage)] != 0)
-        continue;
-      known[static_cast<std::size_t>(stage)] = 1;
+      if (where.device_of(route, stage) != device || known[static_cast<std::size_t>(stage)]) continue;
+      known[static_cast<std::size_t>(stage)] = true;
       found.push_back(stage);
     }
   return found;

@@ -1,6 +1,7 @@
 // A placement: for each route, a mapping stage -> device.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/ids.hpp>
 #include <ashlar/core/list_view.hpp>
@@ -63,7 +64,7 @@ class placement {
   friend constexpr placement overlay(placement a, placement const& b) {
     if (a.devices_ != b.devices_ || a.stages_ != b.stages_)
       throw violation{{.broken = rule::tables_agree, .number = b.stages_}};
-    a.table_.insert(a.table_.end(), b.table_.begin(), b.table_.end());
+    append(a.table_, b.table_);
     return a;
   }
 

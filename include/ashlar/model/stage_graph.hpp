@@ -121,7 +121,7 @@ class stage_graph {
   constexpr void group(std::vector<stage_edge> const& edges, int stage_edge::*key,
                        int stage_edge::*value, table& t) const {
     auto const head = static_cast<std::size_t>(count_) + 1;
-    t.assign(head + edges.size(), 0);
+    t = table(head + edges.size(), 0);
     for (stage_edge const& e : edges) ++t[static_cast<std::size_t>(e.*key) + 1];
     t[0] = static_cast<int>(head);
     for (std::size_t s = 1; s < head; ++s) t[s] += t[s - 1];

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/optimize/budget.hpp>
 #include <ashlar/optimize/list_scheduler.hpp>
 
 #include <array>
@@ -14,22 +15,6 @@
 #include <vector>
 
 namespace ashlar {
-
-// What a search makes small: the span, with the makespan to break ties; the makespan, with the span to
-// break ties; `both`: makespan + 3 span, of schedules whose passes start as soon as they can; `program`:
-// the makespan, and of what comes near to the least the simulated makespan of the lowered program.
-enum class objective : unsigned char { span, makespan, both, program };
-
-// What a search may spend and what it looks for.
-struct search_budget {
-  std::int64_t passes = 0;  // to dispatch in all; the same number gives the same result everywhere. A
-                            // million take a tenth of a second
-  std::uint64_t seed = 1;
-  objective aim = objective::both;
-  tick goal = 0;  // no better is possible: the search ends there
-
-  friend constexpr bool operator==(search_budget const&, search_budget const&) = default;
-};
 
 // In the order of the objective; nvcc needs both comparisons by name.
 struct objective_value {

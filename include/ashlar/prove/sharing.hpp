@@ -2,10 +2,10 @@
 // gradients start from zero and are scattered whole, and the optimizer comes last.
 #pragma once
 
+#include <ashlar/core/work_list.hpp>
 #include <ashlar/prove/messages.hpp>
 
 #include <cstddef>
-#include <vector>
 
 namespace ashlar {
 
@@ -20,7 +20,7 @@ class sharing_walk {
   // For a well-formed program whose passes and reductions are complete. Linear in instructions.
   constexpr diagnosis run() {
     for (int d = 0; d < p_.device_count() && found_.ok(); ++d) {
-      groups_.assign(static_cast<std::size_t>(p_.groups.count()), {});
+      groups_ = work_list<group_state>(static_cast<std::size_t>(p_.groups.count()));
       first_optimize_ = measured_ = summed_ = none;
       for (int i = p_.stream_begin[static_cast<std::size_t>(d)];
            i < p_.stream_begin[static_cast<std::size_t>(d) + 1] && found_.ok(); ++i)
@@ -183,7 +183,7 @@ class sharing_walk {
   program const& p_;
   message_index const& index_;
   bool sharded_;
-  std::vector<group_state> groups_;
+  work_list<group_state> groups_;
   int first_optimize_ = none;
   int measured_ = none;
   int summed_ = none;

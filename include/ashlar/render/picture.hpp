@@ -4,12 +4,13 @@
 #include <ashlar/block/block.hpp>
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/sort.hpp>
+#include <ashlar/core/work_list.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
-#include <string>
+#include <utility>
 #include <vector>
 
 namespace ashlar {
@@ -30,10 +31,10 @@ struct picture_box {
 };
 
 struct picture {
-  std::vector<std::vector<picture_box>> rows;  // by device, in order of their starts
-  bool shows[pass_kinds] = {};                 // by kind: whether there is such a pass
-  int chunk_count = 1;                         // of the device that has most
-  int shade_count = 1;                         // of the device and route that has most
+  work_list<work_list<picture_box>> rows;  // by device, in order of their starts
+  bool shows[pass_kinds] = {};             // by kind: whether there is such a pass
+  int chunk_count = 1;                     // of the device that has most
+  int shade_count = 1;                     // of the device and route that has most
   int route_count = 1;
   bool pairs = false;      // whether any passes share a cell
   bool both_ways = false;  // whether the two chunks are those of two routes
@@ -59,11 +60,12 @@ inline std::vector<std::vector<int>> shades_of(placement const& where, picture& 
   drawn.route_count = max_of(1, where.route_count());
   for (int route = 0; route < where.route_count(); ++route) {
     std::vector<int> count(static_cast<std::size_t>(where.device_count()), 0);
-    auto& numbers = shade.emplace_back();
+    std::vector<int> numbers;
     for (int stage = 0; stage < where.stage_count(); ++stage) {
       numbers.push_back(count[static_cast<std::size_t>(where.device_of(route, stage))]++);
       drawn.shade_count = max_of(drawn.shade_count, numbers.back() + 1);
     }
+    shade.push_back(std::move(numbers));
   }
   return shade;
 }
@@ -87,7 +89,7 @@ inline std::vector<std::vector<int>> chunk_numbers(placement const& where, pictu
 }
 
 // What opens a pair shares its time with what follows it.
-inline void pair_up(std::vector<picture_box>& row, picture& drawn) {
+inline void pair_up(work_list<picture_box>& row, picture& drawn) {
   for (std::size_t i = 0; i + 1 < row.size(); ++i) {
     picture_box &a = row[i], &b = row[i + 1];
     if (!a.opens_pair) continue;
@@ -121,8 +123,9 @@ inline picture picture_of(schedule const& s) {
   picture drawn;
   auto const chunk = render_detail::chunk_numbers(s.where, drawn);
   auto const shade = render_detail::shades_of(s.where, drawn);
+  drawn.rows = work_list<work_list<picture_box>>(s.order.size());
   for (std::size_t d = 0; d < s.order.size(); ++d) {
-    auto& row = drawn.rows.emplace_back();
+    auto& row = drawn.rows[d];
     for (timed_pass const& t : s.order[d]) {
       auto const stage = static_cast<std::size_t>(t.what.stage);
       int const route = s.route[static_cast<std::size_t>(t.what.micro_batch)];
@@ -138,7 +141,7 @@ inline picture picture_of(block const& b) {
   picture drawn;
   auto const chunk = render_detail::chunk_numbers(b.where, drawn);
   auto const shade = render_detail::shades_of(b.where, drawn);
-  drawn.rows.resize(static_cast<std::size_t>(b.where.device_count()));
+  drawn.rows = work_list<work_list<picture_box>>(static_cast<std::size_t>(b.where.device_count()));
   for (cell const& c : b.cells) {
     auto const d = static_cast<std::size_t>(b.device_of(c.what));
     auto const stage = static_cast<std::size_t>(c.what.stage);

@@ -1,22 +1,14 @@
-// Three ways to drive a plan: a thread a lane, all from one thread onto queues, or step by step as
-// requests complete.
+// Ways to drive a plan: a thread a lane, or all from one thread onto queues. Step by step as requests
+// complete: poll.hpp.
 #pragma once
 
+#include <ashlar/run/able.hpp>
 #include <ashlar/run/contract.hpp>
 #include <ashlar/run/device_plan.hpp>
-
-#include <cstddef>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
 namespace ashlar {
 
 namespace run_detail {
-
-[[noreturn]] inline void refuse(instruction const& i, char const* who) {
-  throw std::invalid_argument(std::string(who) + " cannot do the instruction " + to_string(i));
-}
 
 // What is not there is refused before the first step (check_able), so that nothing is left to do here.
 template <class W, class Q>
@@ -43,80 +35,7 @@ void compute(W& w, Q& q, frame const& f) {
   }
 }
 
-template <class W, class Q>
-constexpr bool has_verb(instruction const& i) {
-  switch (i.code) {
-    case opcode::compute:
-      switch (i.what.kind) {
-        case pass_kind::forward:
-          return can_forward<W, Q>;
-        case pass_kind::recompute:
-          return can_recompute<W, Q>;
-        case pass_kind::backward:
-          return can_backward<W, Q>;
-        case pass_kind::backward_input:
-        case pass_kind::backward_weight:
-          return can_backward_weight<W, Q>;
-        case pass_kind::work:
-          return true;
-      }
-      return true;
-    case opcode::all_gather:
-      return can_shard<W>;
-    case opcode::measure:
-      return can_measure<W, Q>;
-    case opcode::optimize:
-      return can_optimize<W, Q>;
-    default:
-      return true;
-  }
-}
-
-inline bool meets_others(instruction const& i) {
-  switch (i.code) {
-    case opcode::all_reduce:
-      return i.lane != compute_lane;
-    case opcode::all_gather:
-    case opcode::reduce_scatter:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace run_detail
-
-// Throws std::invalid_argument for the first instruction that names what is not there (a proved program
-// has none), or that the worker has no verb for.
-template <class W, class Q>
-void check_worker(program_view const& p) {
-  require_well_declared<W, Q>();
-  for (instruction const& i : p.instructions) {
-    auto const require = [&](int n, int count, char const* what) {
-      if (n < 0 || n >= count)
-        throw std::invalid_argument("the instruction " + to_string(i) + " names a " + what
-                                    + " that is not there");
-    };
-    require(i.lane, p.lane_count, "lane");
-    require(i.what.stage, p.stage_count, "stage");
-    require(i.what.micro_batch, p.micro_batch_count, "micro-batch");
-    if (i.code == opcode::send || i.code == opcode::receive) require(i.peer, p.device_count, "peer");
-    if (i.peer < 0 && i.code != opcode::compute) require(i.group, p.groups.count() + 1, "group");
-    if (!run_detail::has_verb<W, Q>(i)) run_detail::refuse(i, "the worker");
-  }
-}
-
-// The same for a worker and a device. Throws violation with check_progress if the device needs more than
-// the independent lanes that every proved program allows.
-template <class W, class D>
-void check_able(program_view const& p) {
-  require_device<D>();
-  check_worker<W, typename D::queue>(p);
-  for (instruction const& i : p.instructions)
-    if (!collective_backend<D> && run_detail::meets_others(i)) run_detail::refuse(i, "the device");
-  if constexpr (D::needs != progress_level::independent_lanes)
-    if (diagnosis const d = check_progress(p, D::needs); !d.ok()) throw violation{d};
-}
 
 // Starts what an instruction does, on the queue of its lane.
 template <class W, class D>
@@ -221,86 +140,6 @@ void join(device_plan const& plan, D& d) {
   for (int lane = 0; lane < plan.lane_count(); ++lane)
     for (int const last : plan.events().last())
       d.wait(d.queue_of(lane), d.event_of(plan.events().event_of(last)));
-}
-
-// How far a step has come that is polled.
-class poll_cursor {
- public:
-  explicit poll_cursor(device_plan const& plan)
-      : next_(static_cast<std::size_t>(plan.lane_count()), 0), half_(next_.size(), 0) {}
-
-  // Before a step.
-  void reset() {
-    next_.assign(next_.size(), 0);
-    half_.assign(half_.size(), 0);
-  }
-
-  bool is_posted(device_plan const& plan, int index) const {
-    return plan.position(index) < next_[static_cast<std::size_t>(plan.at(index).what.lane)];
-  }
-  template <class D>
-  bool is_done(device_plan const& plan, int index, D& d) const {
-    return is_posted(plan, index) && d.query(d.event_of(plan.events().event_of(index)));
-  }
-  // Whether the step has ended.
-  template <class D>
-  bool is_at_end(device_plan const& plan, D& d) const {
-    for (int const last : plan.events().last())
-      if (!is_done(plan, last, d)) return false;
-    return true;
-  }
-
-  // Moves a lane on by an instruction, if it can. `post` and `tell` take its index.
-  template <class W, class D, class Post, class Tell>
-  bool advance(device_plan const& plan, int lane, D& d, Post post, Tell tell) {
-    int& next = next_[static_cast<std::size_t>(lane)];
-    char& half = half_[static_cast<std::size_t>(lane)];
-    if (next == static_cast<int>(plan.lane(lane).size())) return false;
-    int const index = plan.lane(lane)[static_cast<std::size_t>(next)];
-    bool const waits_to_tell = lane != compute_lane && is_told<W, D>(plan.at(index));
-    if (half == 0) {
-      for (int const other : plan.events().waits_of(index))
-        if (!is_done(plan, other, d)) return false;
-      post(index);
-      if (waits_to_tell) {
-        record(plan, index, d);
-        half = 1;
-        return true;
-      }
-    } else if (!d.query(d.event_of(plan.events().event_of(index)))) {
-      return false;
-    }
-    tell(index);
-    record(plan, index, d);
-    half = 0;
-    ++next;
-    return true;
-  }
-
- private:
-  std::vector<int> next_;   // by lane: instructions posted, and told of
-  std::vector<char> half_;  // posted, but the worker has not been told
-};
-
-// Posts all that can be posted now, but returns after a pass at the latest; says whether it posted
-// anything. Transfers go first. For devices whose verbs return at once, or as soon as the worker has
-// computed; the step has ended when cursor.is_at_end().
-template <class W, class D, class Post, class Tell>
-bool poll(device_plan const& plan, poll_cursor& cursor, D& d, Post post, Tell tell) {
-  bool moved = false;
-  for (bool again = true; again;) {
-    again = false;
-    for (int lane = plan.lane_count(); lane-- > first_transfer_lane;)
-      while (cursor.advance<W>(plan, lane, d, post, tell)) moved = again = true;
-  }
-  return cursor.advance<W>(plan, compute_lane, d, post, tell) || moved;
-}
-
-template <class W, class D>
-bool poll(device_plan const& plan, poll_cursor& cursor, W& w, D& d) {
-  return poll<W>(
-      plan, cursor, d, [&](int index) { post(plan, index, w, d); },
-      [&](int index) { tell(plan, index, w, d); });
 }
 
 }  // namespace ashlar

@@ -37,7 +37,9 @@ constexpr schedule renumber_behind(schedule const& a, schedule b) {
     for (int& route : b.route) route += a.where.route_count();
     b.where = overlay(a.where, b.where);
   }
-  b.route.insert(b.route.begin(), a.route.begin(), a.route.end());
+  std::vector<int> route = a.route;
+  append(route, b.route);
+  b.route = std::move(route);
   for (auto& order : b.order)
     for (timed_pass& t : order) t.what.micro_batch += a.micro_batch_count();
   return b;
@@ -74,7 +76,7 @@ constexpr schedule then(schedule const& a, schedule const& b) { return merge(a, 
 constexpr schedule take(schedule s, micro_batches count) {
   if (count.value < 1 || count.value > s.micro_batch_count())
     throw violation{{.broken = rule::counts_are_positive, .number = count.value}};
-  s.route.resize(static_cast<std::size_t>(count.value));
+  while (s.micro_batch_count() > count.value) s.route.pop_back();
   for (auto& order : s.order) {
     std::vector<timed_pass> kept;
     for (timed_pass const& t : order)
@@ -117,8 +119,8 @@ constexpr schedule recompute(schedule s, std::vector<int> const& again) {
             {.broken = rule::no_pass_is_doubled,
              .first = {.device = static_cast<int>(&order - s.order.data()), .what = t.what}}};
       if (named && gives_input_gradient(t.what.kind)) {
-        pass const before{pass_kind::recompute, t.what.stage, t.what.micro_batch};
-        longer.insert(longer.end() - (t.closes_pair() ? 1 : 0), {before, t.start});
+        longer.push_back({{pass_kind::recompute, t.what.stage, t.what.micro_batch}, t.start});
+        if (t.closes_pair()) std::swap(longer[longer.size() - 2], longer.back());
       }
       longer.push_back(t);
     }

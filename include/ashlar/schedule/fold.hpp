@@ -65,8 +65,8 @@ constexpr schedule fold_in_half(schedule s) {
     int const d = s.where.device_of(0, stage);
     return d < half ? d : 2 * half - 1 - d;
   });
-  s.route.assign(s.route.size() / 2, 0);
-  s.order.resize(static_cast<std::size_t>(half));
+  s.route = std::vector<int>(s.route.size() / 2, 0);
+  while (s.order.size() > static_cast<std::size_t>(half)) s.order.pop_back();
   for (auto& order : s.order)
     for (timed_pass& t : order) t.what.micro_batch = rank[static_cast<std::size_t>(t.what.micro_batch)];
   return s;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <ashlar/block/modulo_order.hpp>
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/sort.hpp>
+#include <ashlar/core/work_list.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
@@ -13,7 +15,7 @@ namespace ashlar {
 // One device's cells, `instances` times: in each period those whose instance exists, by remainder.
 // A counting sort over the periods, or a comparing one where offsets lie very far apart: linear in
 // passes for every block whose offsets are not.
-constexpr std::vector<timed_pass> repeat_cells(block const& b, std::vector<modulo_cell> const& cells,
+constexpr std::vector<timed_pass> repeat_cells(block const& b, work_list<modulo_cell> const& cells,
                                                tick instances) {
   if (cells.empty()) return {};
   tick first = cells[0].quotient, last = first;
@@ -36,7 +38,7 @@ constexpr std::vector<timed_pass> repeat_cells(block const& b, std::vector<modul
   auto const spread_over = static_cast<std::size_t>(last - first);
   if (spread_over > 4 * length + 64) {
     std::vector<timed_pass> copies;
-    std::vector<keyed_index> by_start;
+    work_list<keyed_index> by_start;
     for (modulo_cell const& f : cells)
       for_each_copy(f, [&](timed_pass const& t) {
         by_start.push_back({t.start, copies.size()});
@@ -49,7 +51,7 @@ constexpr std::vector<timed_pass> repeat_cells(block const& b, std::vector<modul
   }
 
   // How many cells come in and out of each period, then where its passes begin in the order.
-  std::vector<tick> next(spread_over + static_cast<std::size_t>(instances) + 1, 0);
+  work_list<tick> next(spread_over + static_cast<std::size_t>(instances) + 1, 0);
   for (modulo_cell const& f : cells) {
     tick* const period = next.data() + (f.quotient - first);
     ++period[0];
@@ -85,8 +87,8 @@ constexpr schedule repeat(block const& b, micro_batches count) {
 
   schedule s{
       .graph = b.graph, .where = b.where, .route = {}, .cost = b.cost, .order = {}, .mode = b.mode};
-  for (int i = 0; i < instances; ++i) s.route.insert(s.route.end(), b.route.begin(), b.route.end());
-  for (std::vector<modulo_cell> const& cells : modulo_order(b))
+  for (int i = 0; i < instances; ++i) append(s.route, b.route);
+  for (work_list<modulo_cell> const& cells : modulo_order(b))
     s.order.push_back(repeat_cells(b, cells, instances));
   return s;
 }

@@ -3,6 +3,7 @@
 #include "static_check.hpp"
 
 #include <algorithm>
+#include <vector>
 
 using namespace ashlar;
 

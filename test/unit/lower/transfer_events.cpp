@@ -8,7 +8,7 @@ using namespace shapes;
 namespace {
 
 constexpr bool test_few_transfers() {
-  std::vector<event> const e = events_in_order(one_f_one_b(2, 2));
+  auto const e = events_in_order(one_f_one_b(2, 2));
   HOLDS(e.size() == 6);
   HOLDS(e[0] == event{1, {F, 0, 0}, 1, 0, 1});
   HOLDS(e[1] == event{2, {F, 0, 1}, 1, 0, 1});
@@ -22,7 +22,7 @@ BOTH_TIMES("in the order in which the producers end", test_few_transfers)
 
 constexpr bool test_tied_transfers() {
   // Of one end time: gradients, then activations, then reductions.
-  std::vector<event> const e = events_in_order(catalog::zb_h1(devices{4}) | repeat(micro_batches{4}));
+  auto const e = events_in_order(catalog::zb_h1(devices{4}) | repeat(micro_batches{4}));
   auto const rank = [](event const& x) { return x.is_reduction() ? 2 : x.what.kind == F ? 1 : 0; };
   for (std::size_t i = 1; i < e.size(); ++i) {
     HOLDS(e[i - 1].time <= e[i].time);

@@ -6,6 +6,7 @@
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/run/host_memory.hpp>
+#include <ashlar/run/poll.hpp>
 
 #include <doctest/doctest.h>
 

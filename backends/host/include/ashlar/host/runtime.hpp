@@ -3,10 +3,10 @@
 #pragma once
 
 #include <ashlar/check/check.hpp>
-#include <ashlar/host/device.hpp>
+#include <ashlar/host/device_end.hpp>
 #include <ashlar/host/error.hpp>
 #include <ashlar/program/names.hpp>
-#include <ashlar/run/drive.hpp>
+#include <ashlar/run/able.hpp>
 #include <ashlar/run/host_memory.hpp>
 
 #include <algorithm>
@@ -118,21 +118,6 @@ class runtime {
     return o;
   }
 
-  // A device of a rank, on its thread.
-  struct device_end {
-    device_end(int number, device_plan const& plan, rank_fabric& fabric, collectives& all, Worker& w,
-               instruction_time* times)
-        : worker(&w),
-          done(static_cast<std::size_t>(plan.size()), times),
-          cursor(plan),
-          self(number, plan, fabric, all, done) {}
-
-    Worker* worker;
-    progress done;
-    poll_cursor cursor;
-    device self;
-  };
-
   void start() {
     if (options_.record) times_.resize(view_.instructions.size() * workers_.size());
     auto const devices = static_cast<std::size_t>(view_.device_count);
@@ -153,9 +138,9 @@ class runtime {
       std::size_t const rank = at / devices,
                         first = rank * view_.instructions.size()
                                 + static_cast<std::size_t>(view_.stream_begin[at % devices]);
-      ends_.push_back(std::make_unique<device_end>(static_cast<int>(at % devices), plans_[at],
-                                                   *fabrics_[rank], *collectives_, *workers_[rank],
-                                                   options_.record ? times_.data() + first : nullptr));
+      ends_.push_back(std::make_unique<device_end<Worker>>(
+          static_cast<int>(at % devices), plans_[at], *fabrics_[rank], *collectives_, *workers_[rank],
+          options_.record ? times_.data() + first : nullptr));
     }
     // Whoever waits looks for a while only if he takes nobody's processor.
     if (plans_.size() <= std::thread::hardware_concurrency()) patience_ = std::chrono::microseconds(100);
@@ -185,8 +170,7 @@ class runtime {
         seen = step_;
       }
       try {
-        run_device(plans_[at], *ends_[at]);
-      } catch (stopped const&) {
+        ends_[at]->run(plans_[at], stopping_, patience_);
       } catch (...) {
         ends_[at]->done.works = false;
         fail(std::current_exception());
@@ -194,44 +178,6 @@ class runtime {
       std::lock_guard const lock(mutex_);
       if (--running_ == 0) end_.notify_all();
     }
-  }
-
-  struct stopped {};
-
-  void run_device(device_plan const& plan, device_end& e) {
-    auto const noting = [&](auto act) {
-      return [&, act](int index) {
-        if (stopping_.load(std::memory_order_relaxed)) throw stopped{};
-        e.done.works.store(true, std::memory_order_release);
-        act(index);
-        e.done.works.store(false, std::memory_order_release);
-      };
-    };
-    auto const post_one = noting([&](int index) {
-      bool const pair = plan.at(index).what.overlaps_next;
-      e.done.begin(index);
-      if (pair) e.done.begin(index + 1);
-      post(plan, index, *e.worker, e.self);
-      if (!is_posted_only(plan.at(index).what)) e.done.finish_quietly(index);
-      if (pair) e.done.finish_quietly(index + 1);
-    });
-    auto const tell_one = noting([&](int index) {
-      if (!is_told<Worker, device>(plan.at(index))) return;
-      tell(plan, index, *e.worker, e.self);
-      e.done.finish_quietly(index);
-    });
-    for (;;) {
-      std::uint32_t const seen = e.done.changed.count();
-      if (stopping_.load(std::memory_order_acquire)) return;
-      if (poll<Worker>(plan, e.cursor, e.self, post_one, tell_one)) continue;
-      if (e.cursor.is_at_end(plan, e.self)) return;
-      e.done.changed.await_change(seen, patience_);
-    }
-  }
-
-  // Whether somebody else may have to come before it is done.
-  static bool is_posted_only(instruction const& i) {
-    return i.code == opcode::send || i.code == opcode::receive || run_detail::meets_others(i);
   }
 
   void fail(std::exception_ptr error) {
@@ -296,7 +242,7 @@ class runtime {
   std::vector<device_plan> plans_;
   std::vector<std::unique_ptr<rank_fabric>> fabrics_;  // by rank
   std::unique_ptr<collectives> collectives_;
-  std::vector<std::unique_ptr<device_end>> ends_;  // by rank and device
+  std::vector<std::unique_ptr<device_end<Worker>>> ends_;  // by rank and device
   std::chrono::nanoseconds patience_{0};
   std::vector<instruction_time> times_;
   std::atomic<bool> stopping_ = false;

@@ -1,0 +1,73 @@
+// A device of a rank, and what its thread does in a step.
+#pragma once
+
+#include <ashlar/host/device.hpp>
+#include <ashlar/host/progress.hpp>
+#include <ashlar/run/poll.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace ashlar::host {
+
+template <class Worker>
+struct device_end {
+  device_end(int number, device_plan const& plan, rank_fabric& fabric, collectives& all, Worker& w,
+             instruction_time* times)
+      : worker(&w),
+        done(static_cast<std::size_t>(plan.size()), times),
+        cursor(plan),
+        self(number, plan, fabric, all, done) {}
+
+  // A step: until its end, or until `stopping`. Throws what the worker throws.
+  void run(device_plan const& plan, std::atomic<bool> const& stopping,
+           std::chrono::nanoseconds patience) {
+    struct stopped {};
+    auto const noting = [&](auto act) {
+      return [&, act](int index) {
+        if (stopping.load(std::memory_order_relaxed)) throw stopped{};
+        done.works.store(true, std::memory_order_release);
+        act(index);
+        done.works.store(false, std::memory_order_release);
+      };
+    };
+    auto const post_one = noting([&](int index) {
+      bool const pair = plan.at(index).what.overlaps_next;
+      done.begin(index);
+      if (pair) done.begin(index + 1);
+      post(plan, index, *worker, self);
+      if (!is_posted_only(plan.at(index).what)) done.finish_quietly(index);
+      if (pair) done.finish_quietly(index + 1);
+    });
+    auto const tell_one = noting([&](int index) {
+      if (!is_told<Worker, device>(plan.at(index))) return;
+      tell(plan, index, *worker, self);
+      done.finish_quietly(index);
+    });
+    try {
+      for (;;) {
+        std::uint32_t const seen = done.changed.count();
+        if (stopping.load(std::memory_order_acquire)) return;
+        if (poll<Worker>(plan, cursor, self, post_one, tell_one)) continue;
+        if (cursor.is_at_end(plan, self)) return;
+        done.changed.await_change(seen, patience);
+      }
+    } catch (stopped const&) {
+    }
+  }
+
+  Worker* worker;
+  progress done;
+  poll_cursor cursor;
+  device self;
+
+ private:
+  // Whether somebody else may have to come before it is done.
+  static bool is_posted_only(instruction const& i) {
+    return i.code == opcode::send || i.code == opcode::receive || run_detail::meets_others(i);
+  }
+};
+
+}  // namespace ashlar::host

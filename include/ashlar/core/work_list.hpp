@@ -1,0 +1,76 @@
+// A growable list for what a function or a walk keeps for itself. What users see is a std::vector; but
+// each element type of a vector takes a compiler ten times as long to instantiate, whoever includes the
+// header, and many more steps of constant evaluation.
+#pragma once
+
+#include <cstddef>
+
+namespace ashlar {
+
+// The part of std::vector that is needed, for elements with a default. Iterators are plain pointers. In
+// a constant expression the elements have no destructor of their own: nvcc cannot evaluate delete[] of
+// those.
+template <class T>
+class work_list {
+ public:
+  constexpr work_list() = default;
+  explicit constexpr work_list(std::size_t n, T const& value = {})
+      : data_(new T[n]), size_(n), room_(n) {
+    for (T& each : *this) each = value;
+  }
+  constexpr work_list(work_list const& other) : work_list(other.size_) {
+    for (std::size_t i = 0; i < size_; ++i) data_[i] = other.data_[i];
+  }
+  constexpr work_list(work_list&& other) noexcept { swap(other); }
+  constexpr work_list& operator=(work_list other) noexcept {
+    swap(other);
+    return *this;
+  }
+  constexpr ~work_list() { delete[] data_; }
+
+  constexpr T* begin() { return data_; }
+  constexpr T* end() { return data_ + size_; }
+  constexpr T* data() { return data_; }
+  constexpr T& operator[](std::size_t i) { return data_[i]; }
+  constexpr T& back() { return data_[size_ - 1]; }
+  constexpr T const* begin() const { return data_; }
+  constexpr T const* end() const { return data_ + size_; }
+  constexpr T const* data() const { return data_; }
+  constexpr T const& operator[](std::size_t i) const { return data_[i]; }
+  constexpr T const& back() const { return data_[size_ - 1]; }
+  constexpr std::size_t size() const { return size_; }
+  constexpr bool empty() const { return size_ == 0; }
+
+  constexpr void push_back(T value) {
+    if (size_ == room_) reserve(2 * room_ + 8);
+    data_[size_++] = value;
+  }
+  constexpr void pop_back() { --size_; }
+  constexpr void clear() { size_ = 0; }
+  constexpr void reserve(std::size_t room) {
+    if (room <= room_) return;
+    T* const more = new T[room];
+    for (std::size_t i = 0; i < size_; ++i) more[i] = data_[i];
+    delete[] data_;
+    data_ = more;
+    room_ = room;
+  }
+  constexpr void swap(work_list& other) noexcept {
+    T* const data = data_;
+    std::size_t const size = size_, room = room_;
+    data_ = other.data_, size_ = other.size_, room_ = other.room_;
+    other.data_ = data, other.size_ = size, other.room_ = room;
+  }
+
+  friend constexpr bool operator==(work_list const& a, work_list const& b) {
+    for (std::size_t i = 0; i < a.size_ && i < b.size_; ++i)
+      if (!(a[i] == b[i])) return false;
+    return a.size_ == b.size_;
+  }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0, room_ = 0;
+};
+
+}  // namespace ashlar

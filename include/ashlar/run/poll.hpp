@@ -1,0 +1,92 @@
+// Drives a plan step by step as requests complete.
+#pragma once
+
+#include <ashlar/run/device_plan.hpp>
+#include <ashlar/run/drive.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// How far a step has come that is polled.
+class poll_cursor {
+ public:
+  explicit poll_cursor(device_plan const& plan)
+      : next_(static_cast<std::size_t>(plan.lane_count()), 0), half_(next_.size(), 0) {}
+
+  // Before a step.
+  void reset() {
+    next_.assign(next_.size(), 0);
+    half_.assign(half_.size(), 0);
+  }
+
+  bool is_posted(device_plan const& plan, int index) const {
+    return plan.position(index) < next_[static_cast<std::size_t>(plan.at(index).what.lane)];
+  }
+  template <class D>
+  bool is_done(device_plan const& plan, int index, D& d) const {
+    return is_posted(plan, index) && d.query(d.event_of(plan.events().event_of(index)));
+  }
+  // Whether the step has ended.
+  template <class D>
+  bool is_at_end(device_plan const& plan, D& d) const {
+    for (int const last : plan.events().last())
+      if (!is_done(plan, last, d)) return false;
+    return true;
+  }
+
+  // Moves a lane on by an instruction, if it can. `post` and `tell` take its index.
+  template <class W, class D, class Post, class Tell>
+  bool advance(device_plan const& plan, int lane, D& d, Post post, Tell tell) {
+    int& next = next_[static_cast<std::size_t>(lane)];
+    char& half = half_[static_cast<std::size_t>(lane)];
+    if (next == static_cast<int>(plan.lane(lane).size())) return false;
+    int const index = plan.lane(lane)[static_cast<std::size_t>(next)];
+    bool const waits_to_tell = lane != compute_lane && is_told<W, D>(plan.at(index));
+    if (half == 0) {
+      for (int const other : plan.events().waits_of(index))
+        if (!is_done(plan, other, d)) return false;
+      post(index);
+      if (waits_to_tell) {
+        record(plan, index, d);
+        half = 1;
+        return true;
+      }
+    } else if (!d.query(d.event_of(plan.events().event_of(index)))) {
+      return false;
+    }
+    tell(index);
+    record(plan, index, d);
+    half = 0;
+    ++next;
+    return true;
+  }
+
+ private:
+  std::vector<int> next_;   // by lane: instructions posted, and told of
+  std::vector<char> half_;  // posted, but the worker has not been told
+};
+
+// Posts all that can be posted now, but returns after a pass at the latest; says whether it posted
+// anything. Transfers go first. For devices whose verbs return at once, or as soon as the worker has
+// computed; the step has ended when cursor.is_at_end().
+template <class W, class D, class Post, class Tell>
+bool poll(device_plan const& plan, poll_cursor& cursor, D& d, Post post, Tell tell) {
+  bool moved = false;
+  for (bool again = true; again;) {
+    again = false;
+    for (int lane = plan.lane_count(); lane-- > first_transfer_lane;)
+      while (cursor.advance<W>(plan, lane, d, post, tell)) moved = again = true;
+  }
+  return cursor.advance<W>(plan, compute_lane, d, post, tell) || moved;
+}
+
+template <class W, class D>
+bool poll(device_plan const& plan, poll_cursor& cursor, W& w, D& d) {
+  return poll<W>(
+      plan, cursor, d, [&](int index) { post(plan, index, w, d); },
+      [&](int index) { tell(plan, index, w, d); });
+}
+
+}  // namespace ashlar

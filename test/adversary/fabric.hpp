@@ -1,0 +1,51 @@
+// What the devices of all ranks share.
+#pragma once
+
+#include "world.hpp"
+#include <ashlar/run/device_plan.hpp>
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace adversary {
+
+using namespace ashlar;
+
+struct fabric {
+  explicit fabric(options o) : all(o) {}
+
+  struct half {
+    int thing = -1;
+    buffer bytes;
+    std::vector<std::byte> kept;
+  };
+  struct pair {
+    half send, receive;
+  };
+  struct meeting {
+    std::vector<collective_call> calls;
+    std::vector<std::function<void()>> poison;
+    std::vector<int> things;
+    bool over = false;
+  };
+  using link = std::tuple<int, int, int>;  // rank, source, target
+  std::map<link, std::deque<pair>> pairs;
+  std::map<link, std::pair<std::size_t, std::size_t>> posted;  // sends, receives
+  std::map<std::tuple<int, int, int>, std::deque<meeting>> meetings;
+  std::map<std::tuple<int, int, int, int>, std::size_t> calls;
+  world all;  // last: its threads use the rest
+
+  void step_begins() {
+    pairs.clear();
+    posted.clear();
+    meetings.clear();
+    calls.clear();
+  }
+};
+
+}  // namespace adversary
