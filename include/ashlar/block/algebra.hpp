@@ -2,8 +2,8 @@
 #pragma once
 
 #include <ashlar/block/block.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/pipe.hpp>
-#include <ashlar/core/work_list.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -199,8 +199,8 @@ constexpr bool collide(block const& b, cell const& x, cell const& y) {
 // remaining holes.) Throws violation{rule::passes_do_not_collide} when no gap is left. O(cells^2) a
 // device.
 constexpr block weights_in_first_gaps(block b) {
-  std::vector<work_list<cell>> taken(static_cast<std::size_t>(b.where.device_count()));
-  std::vector<work_list<cell>> inputs(taken.size());
+  std::vector<dynamic_array<cell>> taken(static_cast<std::size_t>(b.where.device_count()));
+  std::vector<dynamic_array<cell>> inputs(taken.size());
   for (cell const& c : b.cells) {
     auto const device = static_cast<std::size_t>(b.device_of(c.what));
     taken[device].push_back(c);

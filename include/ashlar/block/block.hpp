@@ -4,7 +4,7 @@
 #pragma once
 
 #include <ashlar/core/cost.hpp>
-#include <ashlar/core/work_list.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/model/dependencies.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/model/stage_graph.hpp>
@@ -102,7 +102,7 @@ constexpr int repeated_peak(block const& b, device_id device) {
   struct life {
     tick begin, end;
   };
-  work_list<life> lives;
+  dynamic_array<life> lives;
   for (cell const& c : b.cells)
     if (c.what.kind == pass_kind::forward && b.device_of(c.what) == device.value)
       lives.push_back(

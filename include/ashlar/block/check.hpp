@@ -3,7 +3,7 @@
 
 #include <ashlar/block/algebra.hpp>
 #include <ashlar/block/modulo_order.hpp>
-#include <ashlar/core/work_list.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/model/dependencies.hpp>
 
 #include <cstddef>
@@ -180,7 +180,7 @@ constexpr diagnosis check(block const& b) {
 
   // Modulo the interval each pass must end before the next starts, the last before the first comes
   // again.
-  std::vector<work_list<modulo_cell>> const in_order = modulo_order(b);
+  std::vector<dynamic_array<modulo_cell>> const in_order = modulo_order(b);
   for (std::size_t device = 0; device < in_order.size(); ++device) {
     auto const& cells = in_order[device];
     for (std::size_t i = 0; i < cells.size(); ++i) {

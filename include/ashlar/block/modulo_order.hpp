@@ -2,8 +2,8 @@
 #pragma once
 
 #include <ashlar/block/block.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/sort.hpp>
-#include <ashlar/core/work_list.hpp>
 
 #include <cstddef>
 #include <vector>
@@ -21,32 +21,32 @@ struct modulo_cell {
 
 // For each device its cells by remainder, ties in the order of the block. Linear in cells + interval for
 // intervals of the size of the block (unit costs), O(n log n) for longer ones (costs in nanoseconds).
-constexpr std::vector<work_list<modulo_cell>> modulo_order(block const& b) {
+constexpr std::vector<dynamic_array<modulo_cell>> modulo_order(block const& b) {
   auto const n = b.cells.size();
   cell const* const cells = b.cells.data();
-  work_list<modulo_cell> reduced;
+  dynamic_array<modulo_cell> reduced;
   reduced.reserve(n);
   for (std::size_t i = 0; i < n; ++i) {
     tick const quotient = floor_quotient(cells[i].offset, b.interval);
     reduced.push_back({cells[i].offset - quotient * b.interval, quotient, static_cast<int>(i)});
   }
 
-  work_list<modulo_cell> sorted(n);
+  dynamic_array<modulo_cell> sorted(n);
   auto const interval = static_cast<std::size_t>(b.interval);
   if (interval <= 4 * n + 64) {  // counting sort: linear, and cheap in constant evaluation
-    work_list<std::size_t> next(interval + 1, 0);
+    dynamic_array<std::size_t> next(interval + 1, 0);
     for (modulo_cell const& f : reduced) ++next[static_cast<std::size_t>(f.remainder) + 1];
     for (std::size_t r = 1; r <= interval; ++r) next[r] += next[r - 1];
     for (modulo_cell const& f : reduced)
       sorted.data()[next.data()[static_cast<std::size_t>(f.remainder)]++] = f;
   } else {
-    work_list<keyed_index> by_remainder;
+    dynamic_array<keyed_index> by_remainder;
     for (std::size_t i = 0; i < n; ++i) by_remainder.push_back({reduced[i].remainder, i});
     sort_by_key(by_remainder);
     for (std::size_t i = 0; i < n; ++i) sorted[i] = reduced[by_remainder[i].index];
   }
 
-  std::vector<work_list<modulo_cell>> by_device(static_cast<std::size_t>(b.where.device_count()));
+  std::vector<dynamic_array<modulo_cell>> by_device(static_cast<std::size_t>(b.where.device_count()));
   for (auto& mine : by_device) mine.reserve(n / by_device.size() + 1);
   for (modulo_cell const& f : sorted)
     by_device[static_cast<std::size_t>(b.device_of(cells[f.cell].what))].push_back(f);

@@ -3,7 +3,7 @@
 // Narayanan et al., Megatron-LM (2021), for g = p.
 #pragma once
 
-#include <ashlar/core/work_list.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
@@ -19,7 +19,7 @@ constexpr schedule grouped_interleaved(devices p, micro_batches m, chunks v, int
   struct place {
     int chunk = 0, micro_batch = 0;
   };
-  work_list<place> turns;
+  dynamic_array<place> turns;
   for (int begin = 0; begin < m.value; begin += group)
     for (int chunk = 0; chunk < v.value; ++chunk)
       for (int k = begin; k < begin + group && k < m.value; ++k) turns.push_back({chunk, k});

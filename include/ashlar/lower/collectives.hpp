@@ -1,8 +1,8 @@
 // Where a device's gathers, releases, scatters and clears stand among its passes.
 #pragma once
 
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/sort.hpp>
-#include <ashlar/core/work_list.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
@@ -26,9 +26,9 @@ struct collective {
 // gradient in a buffer is cleared when a run of weight passes of its stage begins, and scattered when it
 // ends.
 struct collective_plan {
-  work_list<collective> steps;  // in the order of the stream
+  dynamic_array<collective> steps;  // in the order of the stream
   // By position: 1 if it opens a pair that cannot overlap, for want of a buffer.
-  work_list<char> parted;
+  dynamic_array<char> parted;
 };
 
 class collective_planner {
@@ -44,7 +44,7 @@ class collective_planner {
   constexpr collective_plan plan(int buffers, WeightBuffer weight_buffer, GradientBuffer gradient_buffer,
                                  Late late) {
     part_pairs(weight_buffer);
-    work_list<use> weights(static_cast<std::size_t>(buffers)), gradients = weights;
+    dynamic_array<use> weights(static_cast<std::size_t>(buffers)), gradients = weights;
     for (int i = 0; i < size(); ++i) {
       pass const what = at(i).what;
       if (what.kind == pass_kind::work) continue;
@@ -88,7 +88,7 @@ class collective_planner {
 
   template <class Buffer>
   constexpr void part_pairs(Buffer buffer_of) {
-    plan_.parted = work_list<char>(order_.size(), 0);
+    plan_.parted = dynamic_array<char>(order_.size(), 0);
     for (std::size_t i = 0; i + 1 < order_.size(); ++i) {
       int const a = order_[i].what.stage, b = order_[i + 1].what.stage;
       if (order_[i].opens_pair() && a != b && buffer_of(a) == buffer_of(b)) plan_.parted[i] = 1;

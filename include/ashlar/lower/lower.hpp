@@ -1,8 +1,8 @@
 // schedule -> program: passes, transfers and reductions as streams of instructions over coloured slots.
 #pragma once
 
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/pipe.hpp>
-#include <ashlar/core/work_list.hpp>
 #include <ashlar/lower/options.hpp>
 #include <ashlar/lower/sharing_writer.hpp>
 #include <ashlar/lower/stream_writer.hpp>
@@ -37,7 +37,7 @@ class lowering {
 
   constexpr program run() {
     parameter_groups const& groups = out_.made().groups;
-    work_list<event> const events = events_in_order(s_, groups);
+    dynamic_array<event> const events = events_in_order(s_, groups);
     std::vector<std::vector<int>> mine(static_cast<std::size_t>(s_.device_count()));
     for (std::size_t i = 0; i < events.size(); ++i) {
       event const& e = events[i];
@@ -68,7 +68,8 @@ class lowering {
     return p;
   }
 
-  constexpr void write_stream(int device, std::vector<int> const& mine, work_list<event> const& events) {
+  constexpr void write_stream(int device, std::vector<int> const& mine,
+                              dynamic_array<event> const& events) {
     out_.begin_stream(device);
     sharing_.begin_device(device);
     std::size_t next = 0;

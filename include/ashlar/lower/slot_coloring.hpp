@@ -1,8 +1,8 @@
 // Slot colouring: the fewest buffers that a device's timed values fit into.
 #pragma once
 
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/ticks.hpp>
-#include <ashlar/core/work_list.hpp>
 #include <ashlar/program/instruction.hpp>
 
 #include <cstddef>
@@ -73,7 +73,7 @@ class slot_pool {
   std::vector<slot_kind> slots_;
   // By kind. Not a std::array: nvcc's front end does not destroy its elements in constant evaluation.
   std::vector<std::vector<int>> free_ = std::vector<std::vector<int>>(slot_kinds);
-  work_list<departure> leaving_;  // few: what has ended or is being sent, not what is held
+  dynamic_array<departure> leaving_;  // few: what has ended or is being sent, not what is held
 };
 
 }  // namespace ashlar

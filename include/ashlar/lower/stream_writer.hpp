@@ -2,7 +2,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
-#include <ashlar/core/work_list.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/lower/slot_coloring.hpp>
 #include <ashlar/program/operands.hpp>
 
@@ -107,8 +107,8 @@ class stream_writer {
   program_shape shape_;
   std::size_t stages_;
   std::size_t edges_;
-  work_list<value> stage_values_;  // by micro-batch, stage and kind
-  work_list<value> gradients_;     // by micro-batch and edge
+  dynamic_array<value> stage_values_;  // by micro-batch, stage and kind
+  dynamic_array<value> gradients_;     // by micro-batch and edge
   std::size_t groups_;
   std::vector<int> step_values_;  // slots on the device, by kind and group
   slot_pool pool_;

@@ -5,8 +5,8 @@
 // construction. Greedy insertion device by device is neither.
 #pragma once
 
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/sort.hpp>
-#include <ashlar/core/work_list.hpp>
 #include <ashlar/model/dependencies.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/schedule/schedule.hpp>
@@ -31,7 +31,7 @@ struct event {
 // All events by time; ties: gradients, then activations, then reductions, each by micro-batch and stage
 // (group). An activation goes to a device once, for the first of the stages there that need it. Linear
 // for schedules of unit passes, O(n log n) for others.
-constexpr work_list<event> events_in_order(schedule const& s, parameter_groups const& groups) {
+constexpr dynamic_array<event> events_in_order(schedule const& s, parameter_groups const& groups) {
   struct producer {
     tick end = 0;
     pass_kind kind = pass_kind::forward;
@@ -42,7 +42,7 @@ constexpr work_list<event> events_in_order(schedule const& s, parameter_groups c
   tick earliest = 0, latest = 0;  // a schedule may begin before 0
   for (auto const& order : s.order)
     if (!order.empty() && order.front().start < earliest) earliest = order.front().start;
-  work_list<tick> last_weight(static_cast<std::size_t>(stage_count), earliest);
+  dynamic_array<tick> last_weight(static_cast<std::size_t>(stage_count), earliest);
   for (auto const& order : s.order)
     for (timed_pass const& t : order) {
       if (t.what.kind == pass_kind::work) continue;
@@ -53,7 +53,7 @@ constexpr work_list<event> events_in_order(schedule const& s, parameter_groups c
       latest = end > latest ? end : latest;
     }
 
-  work_list<event> events;  // in the order that ties are to have
+  dynamic_array<event> events;  // in the order that ties are to have
   events.reserve(2 * static_cast<std::size_t>(s.graph.edge_count()) * s.route.size()
                  + last_weight.size());
   auto const add = [&](int micro_batch, int from, int to, result r) {
@@ -83,23 +83,23 @@ constexpr work_list<event> events_in_order(schedule const& s, parameter_groups c
   }
 
   if (static_cast<std::size_t>(latest - earliest) > 4 * events.size() + 64) {
-    work_list<keyed_index> by_time;
+    dynamic_array<keyed_index> by_time;
     for (std::size_t i = 0; i < events.size(); ++i) by_time.push_back({events[i].time, i});
     sort_by_key(by_time);
-    work_list<event> sorted;
+    dynamic_array<event> sorted;
     for (keyed_index const& k : by_time) sorted.push_back(events[k.index]);
     return sorted;
   }
-  work_list<std::size_t> next(static_cast<std::size_t>(latest - earliest) + 2,
-                              0);  // a stable counting sort
+  dynamic_array<std::size_t> next(static_cast<std::size_t>(latest - earliest) + 2,
+                                  0);  // a stable counting sort
   for (event const& e : events) ++next[static_cast<std::size_t>(e.time - earliest) + 1];
   for (std::size_t t = 1; t < next.size(); ++t) next[t] += next[t - 1];
-  work_list<event> sorted(events.size());
+  dynamic_array<event> sorted(events.size());
   for (event const& e : events) sorted[next[static_cast<std::size_t>(e.time - earliest)]++] = e;
   return sorted;
 }
 
-constexpr work_list<event> events_in_order(schedule const& s) {
+constexpr dynamic_array<event> events_in_order(schedule const& s) {
   return events_in_order(s, parameter_groups(s.where));
 }
 

@@ -1,7 +1,7 @@
 // In which order a device's transfers stand.
 #pragma once
 
-#include <ashlar/core/work_list.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/model/dependencies.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
@@ -30,7 +30,7 @@ constexpr schedule one_by_one(schedule s) {
       if (t.what.kind != pass_kind::work)
         pending.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind)) = 1;
     }
-  work_list<std::size_t> next(s.order.size(), 0);
+  dynamic_array<std::size_t> next(s.order.size(), 0);
   tick now = 0;
   while (left > 0) {
     std::size_t const before = left;

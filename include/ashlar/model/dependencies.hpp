@@ -2,8 +2,8 @@
 // training.
 #pragma once
 
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/pass.hpp>
-#include <ashlar/core/work_list.hpp>
 #include <ashlar/model/stage_graph.hpp>
 
 #include <cstddef>
@@ -66,7 +66,7 @@ class result_table {
   }
 
   int stages_;
-  work_list<Entry> entries_;
+  dynamic_array<Entry> entries_;
 };
 
 }  // namespace ashlar

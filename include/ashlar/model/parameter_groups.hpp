@@ -3,8 +3,8 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/list_view.hpp>
-#include <ashlar/core/work_list.hpp>
 #include <ashlar/model/placement.hpp>
 
 #include <cstddef>
@@ -173,7 +173,7 @@ class parameter_groups {
 // The stages that a device holds, each once, in the order of (route, stage): its chunks.
 constexpr std::vector<int> stages_on(placement const& where, int device) {
   std::vector<int> found;
-  work_list<bool> known(static_cast<std::size_t>(where.stage_count()));
+  dynamic_array<bool> known(static_cast<std::size_t>(where.stage_count()));
   for (int route = 0; route < where.route_count(); ++route)
     for (int stage = 0; stage < where.stage_count(); ++stage) {
       if (where.device_of(route, stage) != device || known[static_cast<std::size_t>(stage)]) continue;

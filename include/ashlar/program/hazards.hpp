@@ -1,7 +1,7 @@
 // What an instruction waits for on its own device: derived from slots, never written by hand.
 #pragma once
 
-#include <ashlar/core/work_list.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/program/program.hpp>
 
 #include <cstddef>
@@ -45,8 +45,8 @@ constexpr wait_table waits(program_view const& p, int device,
     int earlier = -1;
   };
   list_view<instruction> const stream = p.stream(device);
-  work_list<use_list> uses(p.slots_of(device).size());
-  work_list<slot_read> reads;
+  dynamic_array<use_list> uses(p.slots_of(device).size());
+  dynamic_array<slot_read> reads;
   wait_table table;
   table.begin_.reserve(stream.size() + 1);
   table.on_.reserve(stream.size());

@@ -2,7 +2,7 @@
 // before its last read, and at the end nothing is left unread.
 #pragma once
 
-#include <ashlar/core/work_list.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/program/operands.hpp>
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class slot_walk {
   constexpr diagnosis run() {
     for (int d = 0; d < p_.device_count(); ++d) {
       slots_ = view_.slots_of(d);
-      contents_ = work_list<content>(slots_.size());
+      contents_ = dynamic_array<content>(slots_.size());
       list_view<instruction> const stream = view_.stream(d);
       for (std::size_t i = 0; i < stream.size(); ++i) {
         operands_ = view_.operands_of(stream[i]);
@@ -99,7 +99,7 @@ class slot_walk {
   program_view view_;
   program_shape shape_;
   list_view<slot_kind> slots_;  // of the device
-  work_list<content> contents_;
+  dynamic_array<content> contents_;
   list_view<operand> operands_;
   std::size_t next_ = 0;
   site where_;

@@ -1,7 +1,7 @@
 // What travels between devices, numbered: the two halves of a transfer get the same number.
 #pragma once
 
-#include <ashlar/core/work_list.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/program/program.hpp>
 
 #include <cstddef>
@@ -78,7 +78,7 @@ class message_index {
 
   program const& p_;
   int edges_;
-  work_list<ends> found_;
+  dynamic_array<ends> found_;
   std::vector<int> device_;
 };
 

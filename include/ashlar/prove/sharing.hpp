@@ -2,7 +2,7 @@
 // gradients start from zero and are scattered whole, and the optimizer comes last.
 #pragma once
 
-#include <ashlar/core/work_list.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/prove/messages.hpp>
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class sharing_walk {
   // For a well-formed program whose passes and reductions are complete. Linear in instructions.
   constexpr diagnosis run() {
     for (int d = 0; d < p_.device_count() && found_.ok(); ++d) {
-      groups_ = work_list<group_state>(static_cast<std::size_t>(p_.groups.count()));
+      groups_ = dynamic_array<group_state>(static_cast<std::size_t>(p_.groups.count()));
       first_optimize_ = measured_ = summed_ = none;
       for (int i = p_.stream_begin[static_cast<std::size_t>(d)];
            i < p_.stream_begin[static_cast<std::size_t>(d) + 1] && found_.ok(); ++i)
@@ -183,7 +183,7 @@ class sharing_walk {
   program const& p_;
   message_index const& index_;
   bool sharded_;
-  work_list<group_state> groups_;
+  dynamic_array<group_state> groups_;
   int first_optimize_ = none;
   int measured_ = none;
   int summed_ = none;

@@ -3,8 +3,8 @@
 
 #include <ashlar/block/block.hpp>
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/sort.hpp>
-#include <ashlar/core/work_list.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/schedule.hpp>
@@ -31,10 +31,10 @@ struct picture_box {
 };
 
 struct picture {
-  work_list<work_list<picture_box>> rows;  // by device, in order of their starts
-  bool shows[pass_kinds] = {};             // by kind: whether there is such a pass
-  int chunk_count = 1;                     // of the device that has most
-  int shade_count = 1;                     // of the device and route that has most
+  dynamic_array<dynamic_array<picture_box>> rows;  // by device, in order of their starts
+  bool shows[pass_kinds] = {};                     // by kind: whether there is such a pass
+  int chunk_count = 1;                             // of the device that has most
+  int shade_count = 1;                             // of the device and route that has most
   int route_count = 1;
   bool pairs = false;      // whether any passes share a cell
   bool both_ways = false;  // whether the two chunks are those of two routes
@@ -89,7 +89,7 @@ inline std::vector<std::vector<int>> chunk_numbers(placement const& where, pictu
 }
 
 // What opens a pair shares its time with what follows it.
-inline void pair_up(work_list<picture_box>& row, picture& drawn) {
+inline void pair_up(dynamic_array<picture_box>& row, picture& drawn) {
   for (std::size_t i = 0; i + 1 < row.size(); ++i) {
     picture_box &a = row[i], &b = row[i + 1];
     if (!a.opens_pair) continue;
@@ -123,7 +123,7 @@ inline picture picture_of(schedule const& s) {
   picture drawn;
   auto const chunk = render_detail::chunk_numbers(s.where, drawn);
   auto const shade = render_detail::shades_of(s.where, drawn);
-  drawn.rows = work_list<work_list<picture_box>>(s.order.size());
+  drawn.rows = dynamic_array<dynamic_array<picture_box>>(s.order.size());
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     auto& row = drawn.rows[d];
     for (timed_pass const& t : s.order[d]) {
@@ -141,7 +141,8 @@ inline picture picture_of(block const& b) {
   picture drawn;
   auto const chunk = render_detail::chunk_numbers(b.where, drawn);
   auto const shade = render_detail::shades_of(b.where, drawn);
-  drawn.rows = work_list<work_list<picture_box>>(static_cast<std::size_t>(b.where.device_count()));
+  drawn.rows =
+      dynamic_array<dynamic_array<picture_box>>(static_cast<std::size_t>(b.where.device_count()));
   for (cell const& c : b.cells) {
     auto const d = static_cast<std::size_t>(b.device_of(c.what));
     auto const stage = static_cast<std::size_t>(c.what.stage);

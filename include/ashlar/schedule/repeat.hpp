@@ -3,8 +3,8 @@
 
 #include <ashlar/block/modulo_order.hpp>
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/sort.hpp>
-#include <ashlar/core/work_list.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace ashlar {
 // One device's cells, `instances` times: in each period those whose instance exists, by remainder.
 // A counting sort over the periods, or a comparing one where offsets lie very far apart: linear in
 // passes for every block whose offsets are not.
-constexpr std::vector<timed_pass> repeat_cells(block const& b, work_list<modulo_cell> const& cells,
+constexpr std::vector<timed_pass> repeat_cells(block const& b, dynamic_array<modulo_cell> const& cells,
                                                tick instances) {
   if (cells.empty()) return {};
   tick first = cells[0].quotient, last = first;
@@ -38,7 +38,7 @@ constexpr std::vector<timed_pass> repeat_cells(block const& b, work_list<modulo_
   auto const spread_over = static_cast<std::size_t>(last - first);
   if (spread_over > 4 * length + 64) {
     std::vector<timed_pass> copies;
-    work_list<keyed_index> by_start;
+    dynamic_array<keyed_index> by_start;
     for (modulo_cell const& f : cells)
       for_each_copy(f, [&](timed_pass const& t) {
         by_start.push_back({t.start, copies.size()});
@@ -51,7 +51,7 @@ constexpr std::vector<timed_pass> repeat_cells(block const& b, work_list<modulo_
   }
 
   // How many cells come in and out of each period, then where its passes begin in the order.
-  work_list<tick> next(spread_over + static_cast<std::size_t>(instances) + 1, 0);
+  dynamic_array<tick> next(spread_over + static_cast<std::size_t>(instances) + 1, 0);
   for (modulo_cell const& f : cells) {
     tick* const period = next.data() + (f.quotient - first);
     ++period[0];
@@ -88,7 +88,7 @@ constexpr schedule repeat(block const& b, micro_batches count) {
   schedule s{
       .graph = b.graph, .where = b.where, .route = {}, .cost = b.cost, .order = {}, .mode = b.mode};
   for (int i = 0; i < instances; ++i) append(s.route, b.route);
-  for (work_list<modulo_cell> const& cells : modulo_order(b))
+  for (dynamic_array<modulo_cell> const& cells : modulo_order(b))
     s.order.push_back(repeat_cells(b, cells, instances));
   return s;
 }

@@ -1,8 +1,8 @@
 // schedule -> schedule: every pass as early as the order and its inputs allow.
 #pragma once
 
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/pipe.hpp>
-#include <ashlar/core/work_list.hpp>
 #include <ashlar/model/dependencies.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
@@ -39,7 +39,7 @@ class order_walk {
           return {.broken = rule::overlapped_passes_are_a_pair, .first = at(d, i)};
         if (what.kind != pass_kind::work) result(what).end = pending;
       }
-    work_list<std::size_t> awake;
+    dynamic_array<std::size_t> awake;
     for (std::size_t d = p_; d-- > 0;) awake.push_back(d);
     while (!awake.empty()) {
       std::size_t const device = awake.back();
@@ -71,7 +71,7 @@ class order_walk {
   }
 
   // Runs the device's passes until one has to wait.
-  constexpr void advance(std::size_t device, work_list<std::size_t>& awake) {
+  constexpr void advance(std::size_t device, dynamic_array<std::size_t>& awake) {
     std::vector<timed_pass>& order = s_.order[device];
     for (std::size_t& i = next_[device]; i < order.size(); ++i) {
       tick start = free_[device];
@@ -106,7 +106,7 @@ class order_walk {
     return missing;
   }
 
-  constexpr void finish(pass what, tick end, work_list<std::size_t>& awake) {
+  constexpr void finish(pass what, tick end, dynamic_array<std::size_t>& awake) {
     if (what.kind == pass_kind::work) return;
     entry& done = result(what);
     done.end = end;
@@ -140,8 +140,8 @@ class order_walk {
   schedule& s_;
   std::size_t p_;
   result_table<entry> results_;
-  work_list<std::size_t> next_;
-  work_list<tick> free_;
+  dynamic_array<std::size_t> next_;
+  dynamic_array<tick> free_;
   std::vector<int> next_waiter_;
 };
 

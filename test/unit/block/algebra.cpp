@@ -91,11 +91,15 @@ BOTH_TIMES("recompute comes before every backward", test_recompute)
 // A recompute of 3 ticks before an input pass of 2 takes three times its place, not twice.
 constexpr bool test_recompute_makes_room() {
   block const b = make_block(linear(devices{1}), costs(stage_cost{3, 2, 1, 3}), 6, {F, I, W},
-                             [](pass_kind kind, int) { return tick{kind == F ? 0 : kind == I ? 3 : 5}; });
+                             [](pass_kind kind, int) {
+                               return tick{kind == F ? 0 : kind == I ? 3 : 5};
+                             });
   HOLDS(check(b).ok() && check(recompute(b)).ok() && recompute(b).interval == 18);
   // It takes its own time, not that of the forward.
   block const other = make_block(linear(devices{1}), costs(stage_cost{1, 2, 1, 3}), 6, {F, I, W},
-                                 [](pass_kind kind, int) { return tick{kind == F ? 0 : kind == I ? 1 : 3}; });
+                                 [](pass_kind kind, int) {
+                                   return tick{kind == F ? 0 : kind == I ? 1 : 3};
+                                 });
   HOLDS(check(recompute(other)).ok());
   HOLDS(offset_of(recompute(other), {I, 0, 0}) == offset_of(recompute(other), {R, 0, 0}) + 3);
   return true;

@@ -52,10 +52,11 @@ BOTH_TIMES("lifespans over intervals", test_activation_bound)
 // Two stages on one device. They are at their most in the phase of the first one's forward, not in that
 // of the second's.
 constexpr bool test_repeated_peak() {
-  block const b = make_block(placement(devices{1}, {{0, 0}}), {}, 10, {F, B}, [](pass_kind kind, int stage) {
-    if (kind == F) return tick{stage == 0 ? 8 : 12};
-    return tick{stage == 0 ? 19 : 17};
-  });
+  block const b =
+      make_block(placement(devices{1}, {{0, 0}}), {}, 10, {F, B}, [](pass_kind kind, int stage) {
+        if (kind == F) return tick{stage == 0 ? 8 : 12};
+        return tick{stage == 0 ? 19 : 17};
+      });
   HOLDS(lifespan(b, stage_id{0}) == 13 && lifespan(b, stage_id{1}) == 7);
   HOLDS(repeated_peak(b, device_id{0}) == 3);
   HOLDS(repeated_peak(catalog::one_f_one_b(devices{4}), device_id{1}) == 3);

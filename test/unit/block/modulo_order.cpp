@@ -8,7 +8,7 @@ using namespace shapes;
 namespace {
 
 constexpr std::vector<modulo_cell> of_device(block const& b, std::size_t device) {
-  work_list<modulo_cell> const mine = modulo_order(b)[device];
+  dynamic_array<modulo_cell> const mine = modulo_order(b)[device];
   return {mine.begin(), mine.end()};
 }
 

@@ -11,22 +11,22 @@ namespace ashlar {
 // a constant expression the elements have no destructor of their own: nvcc cannot evaluate delete[] of
 // those.
 template <class T>
-class work_list {
+class dynamic_array {
  public:
-  constexpr work_list() = default;
-  explicit constexpr work_list(std::size_t n, T const& value = {})
+  constexpr dynamic_array() = default;
+  explicit constexpr dynamic_array(std::size_t n, T const& value = {})
       : data_(new T[n]), size_(n), room_(n) {
     for (T& each : *this) each = value;
   }
-  constexpr work_list(work_list const& other) : work_list(other.size_) {
+  constexpr dynamic_array(dynamic_array const& other) : dynamic_array(other.size_) {
     for (std::size_t i = 0; i < size_; ++i) data_[i] = other.data_[i];
   }
-  constexpr work_list(work_list&& other) noexcept { swap(other); }
-  constexpr work_list& operator=(work_list other) noexcept {
+  constexpr dynamic_array(dynamic_array&& other) noexcept { swap(other); }
+  constexpr dynamic_array& operator=(dynamic_array other) noexcept {
     swap(other);
     return *this;
   }
-  constexpr ~work_list() { delete[] data_; }
+  constexpr ~dynamic_array() { delete[] data_; }
 
   constexpr T* begin() { return data_; }
   constexpr T* end() { return data_ + size_; }
@@ -55,14 +55,14 @@ class work_list {
     data_ = more;
     room_ = room;
   }
-  constexpr void swap(work_list& other) noexcept {
+  constexpr void swap(dynamic_array& other) noexcept {
     T* const data = data_;
     std::size_t const size = size_, room = room_;
     data_ = other.data_, size_ = other.size_, room_ = other.room_;
     other.data_ = data, other.size_ = size, other.room_ = room;
   }
 
-  friend constexpr bool operator==(work_list const& a, work_list const& b) {
+  friend constexpr bool operator==(dynamic_array const& a, dynamic_array const& b) {
     for (std::size_t i = 0; i < a.size_ && i < b.size_; ++i)
       if (!(a[i] == b[i])) return false;
     return a.size_ == b.size_;
