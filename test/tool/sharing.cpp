@@ -199,8 +199,8 @@ TEST_CASE("tied embeddings are one group of the program, and one matrix of a dev
       "--tied-gradient-bytes 3 --search 0";
   auto const resident = [&](std::string const& line) {
     std::vector<int> bytes;
-    for (auto const& device : run_of(line + sizes).at("by_device"))
-      bytes.push_back(device.at("memory").at("resident"));
+    nlohmann::json const run = run_of(line + sizes);
+    for (auto const& device : run.at("by_device")) bytes.push_back(device.at("memory").at("resident"));
     return bytes;
   };
   CHECK(resident("1f1b -p 3 -m 3") == std::vector{123, 0, 123});
