@@ -7,7 +7,7 @@
 
 namespace tool {
 
-void add_lowering_options(CLI::App& command, lowering_options& o) {
+void add_sharing_options(CLI::App& command, lowering_options& o) {
   using namespace ashlar;
   add_number(command, "--data-ranks", o.data_ranks,
              "pipelines that run side by side and reduce gradients together");
@@ -24,12 +24,6 @@ void add_lowering_options(CLI::App& command, lowering_options& o) {
                                   {"eager-middle-last", gradient_reduction::eager_middle_last}},
                                  "when a stage's gradient is reduced: behind the device's last pass, as "
                                  "soon as it is complete (default), or so but for the middle stages");
-  add_choice<optimizer_step>(command, "--optimizer-step", o.rest.step,
-                             {{"none", optimizer_step::none},
-                              {"at-end", optimizer_step::at_end},
-                              {"after-norm", optimizer_step::after_norm}},
-                             "whether the program ends with it, and with the gradients' norm before it "
-                             "(default: none)");
   add_number(command, "--weight-buffers", o.weight_buffers,
              "of a device, for gathered weights (--sharding full) and gradients (full, gradients)");
   add_number(
@@ -37,7 +31,24 @@ void add_lowering_options(CLI::App& command, lowering_options& o) {
       "passes by which weights are gathered ahead of the one that needs them, if their buffer is free");
 }
 
-ashlar::lower_options lowering_of(lowering_options const& o) {
+void add_tying_option(CLI::App& command, lowering_options& o) {
+  command.add_flag("--tie-embeddings", o.tied,
+                   "the first stage's embedding and the last one's head are one matrix: each of their "
+                   "devices has a copy, and their gradients are summed");
+}
+
+void add_lowering_options(CLI::App& command, lowering_options& o) {
+  using ashlar::optimizer_step;
+  add_sharing_options(command, o);
+  add_choice<optimizer_step>(command, "--optimizer-step", o.rest.step,
+                             {{"none", optimizer_step::none},
+                              {"at-end", optimizer_step::at_end},
+                              {"after-norm", optimizer_step::after_norm}},
+                             "whether the program ends with it, and with the gradients' norm before it "
+                             "(default: none)");
+}
+
+ashlar::lower_options lowering_of(lowering_options const& o, int stage_count) {
   must_lie("--data-ranks", o.data_ranks, 1, most_data_ranks);
   must_lie("--weight-buffers", o.weight_buffers, 1, most_passes);
   must_lie("--prefetch", o.prefetch, 0, most_passes);
@@ -47,6 +58,8 @@ ashlar::lower_options lowering_of(lowering_options const& o) {
   lowering.data_ranks = static_cast<int>(o.data_ranks);
   lowering.weight_buffers = static_cast<int>(o.weight_buffers);
   lowering.prefetch = static_cast<int>(o.prefetch);
+  if (o.tied) lowering.shared_parameters.emplace_back(1, 0);
+  if (o.tied && stage_count > 1) lowering.shared_parameters[0].push_back(stage_count - 1);
   return lowering;
 }
 

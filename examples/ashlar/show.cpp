@@ -99,7 +99,7 @@ int show(show_options const& o) {
   chosen_schedule const chosen = choose(o.shape);
   ashlar::text_options const drawing{wants_colour(o.colour), o.width < 0 ? terminal_width() : o.width};
   ashlar::schedule const& s = chosen.schedule;
-  ashlar::lower_options const lowering = lowering_of(o.lowering);
+  ashlar::lower_options const lowering = lowering_of(o.lowering, s.stage_count());
   fmt::print("{}: {} ({})\n", chosen.entry->name, chosen.entry->summary, chosen.entry->source);
   fmt::print("{}, {} placement, {}, {}\n\n", counted(s.device_count(), "device"),
              placement_name(s.where), counted(s.stage_count(), "stage"),
@@ -120,6 +120,7 @@ void add_show(CLI::App& app, action& chosen) {
   auto const options = std::make_shared<show_options>();
   add_shape_options(*command, options->shape);
   add_lowering_options(*command, options->lowering);
+  add_tying_option(*command, options->lowering);
   command->add_flag("--block", options->block,
                     "show the building block that is repeated, in units of one pass");
   command->add_option("--color,--colour", options->colour, "auto, always or never")

@@ -39,7 +39,7 @@ struct simulate_options {
   shape_options shape;
   lowering_options lowering;
   ashlar::simulation_options run;
-  ashlar::stage_bytes bytes;
+  ashlar::stage_bytes bytes, tied;
   ashlar::byte_count message = 0;
   long long latency = as_transfer;
   long long between_latency = -1, between_bandwidth = -1;  // -1: as inside a node
@@ -74,7 +74,8 @@ result run(simulate_options const& o) {
   how.latency_holds_lane = !o.in_flight;
   how.bytes = {o.bytes};
   how.bytes[0].activation = how.bytes[0].gradient = o.message;
-  ashlar::program low = lower(chosen.schedule, lowering_of(o.lowering));
+  how.shared_bytes = {o.tied};
+  ashlar::program low = lower(chosen.schedule, lowering_of(o.lowering, chosen.schedule.stage_count()));
   ashlar::simulation timed = simulate(low, how);
   auto const least = program_bound(chosen.schedule, low, how), other = schedule_bound(chosen.schedule);
   return {std::move(chosen), std::move(low), std::move(timed), least, other};
@@ -228,6 +229,12 @@ void add_simulate(CLI::App& app, action& chosen) {
   add_shape_options(*command, o->shape);
   add_link_options(*command, *o);
   add_lowering_options(*command, o->lowering);
+  add_tying_option(*command, o->lowering);
+  for (CLI::Option* const size :
+       {add_bytes(*command, "--tied-weight-bytes", o->tied.weights, "the tied matrix, once a device"),
+        add_bytes(*command, "--tied-optimizer-bytes", o->tied.optimizer_state, "its optimizer state"),
+        add_bytes(*command, "--tied-gradient-bytes", o->tied.weight_gradient, "its gradient")})
+    size->needs("--tie-embeddings");
   add_choice<transfer_order>(
       *command, "--transfer-order", o->lowering.rest.transfers,
       {{"finish-time", transfer_order::finish_time}, {"asap", transfer_order::asap}},

@@ -19,6 +19,8 @@ void add_train(CLI::App& app, action& chosen) {
   option("--schedule", o->shape.name, "schedule, one of `ashlar list`", "NAME");
   option("-p,--devices", o->shape.p, "pipeline devices, a thread each", "N");
   option("-m,--micro-batches", o->shape.m, "micro-batches of a step", "N");
+  add_sharing_options(*command, o->lowering);
+  add_tying_option(*command, o->lowering);
   option("--corpus", o->corpus, "text file, or folder of text files", "PATH");
   option("--steps", o->steps, "optimizer steps", "N")->check(CLI::Range(1, 1'000'000));
   option("--learning-rate", o->rate, "Adam's, after a warm-up of 20 steps; falls to a tenth", "X")
@@ -43,6 +45,7 @@ void add_train(CLI::App& app, action& chosen) {
       "Examples:\n"
       "  ashlar train\n"
       "  ashlar train --schedule zb-h1 -p 2 -m 4 --steps 200 --verify\n"
+      "  ashlar train --schedule 1f1b -p 2 --data-ranks 2 --sharding full --tie-embeddings\n"
       "  ashlar train --corpus /usr/include/c++ --precision double --trace step.json\n"
       "Exit codes: 0 trained, 1 the pipeline's bits differ from the sequential model's, 2 wrong usage.");
   command->callback([&chosen, o] {

@@ -1,6 +1,7 @@
 // What `ashlar train` is told.
 #pragma once
 
+#include "lowering_options.hpp"
 #include "shape_options.hpp"
 
 #include <gpt/config.hpp>
@@ -12,6 +13,7 @@ namespace tool {
 
 struct train_options {
   shape_options shape{.name = "v-half"};
+  lowering_options lowering;
   std::string corpus;
   std::string precision = "float";
   int steps = 1200;

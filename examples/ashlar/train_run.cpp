@@ -2,6 +2,7 @@
 #include "command.hpp"
 #include "counted.hpp"
 #include "files.hpp"
+#include "number_option.hpp"
 #include "table.hpp"
 #include "train_options.hpp"
 #include "train_progress.hpp"
@@ -23,6 +24,8 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -34,6 +37,7 @@ namespace {
 constexpr int warm_up_steps = 20;
 constexpr int timed_steps = 20;        // whose pass times make the simulation
 constexpr int most_stages = 256;       // threads are made for each device
+constexpr int most_trainers = 256;     // of all data-parallel ranks
 constexpr double averaged_steps = 20;  // the loss that is shown is a running mean over about so many
 
 // Set by Ctrl-C: the step that runs is finished, then the closing lines are printed.
@@ -48,8 +52,8 @@ std::string trace_of(ashlar::program_view const& p,
                      std::vector<ashlar::host::instruction_time> const& times) {
   std::vector<ashlar::trace_span> spans;
   std::size_t at = 0;
-  for (int d = 0; d < p.device_count; ++d)
-    for (ashlar::instruction const& i : p.stream(d)) {
+  for (int d = 0; d < p.device_count * p.data_ranks; ++d)  // rank after rank
+    for (ashlar::instruction const& i : p.stream(d % p.device_count)) {
       spans.push_back(
           {d, i.lane, to_string(i), times[at].begin, times[at].end,
            i.code == ashlar::opcode::compute ? ashlar::name_of(i.what.kind) : "communication"});
@@ -74,10 +78,11 @@ class session {
   session(train_options const& o, chosen_schedule const& chosen, gpt::config const& shape)
       : o_(o),
         text_(corpus_of(o)),
+        shape_(shape),
         schedule_(chosen.schedule),
-        program_(lower(schedule_)),
-        worker_(shape, o.seed),
-        runtime_(program_, worker_, {.record = true, .stall_timeout = std::chrono::seconds{30}}),
+        program_(lower(schedule_, lowering_of(o.lowering, shape.stages))),
+        owned_(make_workers()),
+        runtime_(program_, workers_, {.record = true, .stall_timeout = std::chrono::seconds{30}}),
         timing_(shape.stages) {}
 
   int run() {
@@ -86,14 +91,13 @@ class session {
     auto const start = clock::now();
     int done = 0;
     for (; done < o_.steps && interrupted == 0; ++done) {
-      worker_.set_batch(
-          gpt::sample(text_.training(), worker_.shape(), o_.seed, static_cast<std::uint64_t>(done)));
+      set_batches(text_.training(), done);
       auto const begin = clock::now();
       runtime_.run();
       double const step_ms = milliseconds_since(begin);
       mean_step_ms_ =
           done == 0 ? step_ms : mean_step_ms_ + (step_ms - mean_step_ms_) / std::min(done + 1, 50);
-      double const loss = worker_.loss();
+      double const loss = this->loss();
       if (done == 0) first_loss_ = mean_loss_ = loss;
       mean_loss_ += (loss - mean_loss_) / std::min<double>(done + 1, averaged_steps);
       if (done < timed_steps) timing_.add(runtime_.view(), runtime_.times());
@@ -101,7 +105,7 @@ class session {
       if (o_.verify && (done == 0 || (done + 1) % 100 == 0 || done + 1 == o_.steps)
           && !verify(done, bar))
         return invalid;
-      worker_.update({.rate = rate_at(o_, done)});
+      gpt::update(workers_, {.rate = rate_at(o_, done)});
       bar.update(done + 1, mean_loss_, tokens(done + 1) / seconds_since(start), mean_step_ms_,
                  simulated_ms_);
     }
@@ -118,17 +122,43 @@ class session {
     return std::chrono::duration<double>(clock::now() - t).count();
   }
   static double milliseconds_since(clock::time_point t) { return 1e3 * seconds_since(t); }
-  double tokens(int steps) const { return static_cast<double>(worker_.shape().tokens()) * steps; }
+  double tokens(int steps) const {
+    return static_cast<double>(shape_.tokens()) * shape_.data_ranks * steps;
+  }
+
+  // By data-parallel rank.
+  std::vector<std::unique_ptr<gpt::worker<Scalar>>> make_workers() {
+    std::vector<std::unique_ptr<gpt::worker<Scalar>>> all;
+    for (int rank = 0; rank < shape_.data_ranks; ++rank) {
+      all.push_back(
+          std::make_unique<gpt::worker<Scalar>>(shape_, o_.seed, gpt::site_in(program_, rank)));
+      workers_.push_back(all.back().get());
+    }
+    return all;
+  }
+  void set_batches(std::span<gpt::token const> text, int step) const {
+    std::uint64_t next = static_cast<std::uint64_t>(step) * workers_.size();
+    for (auto* w : workers_) w->set_batch(gpt::sample(text, shape_, o_.seed, next++));
+  }
+  // The mean of the ranks'.
+  double loss() const {
+    double total = 0;
+    for (auto const* w : workers_) total += w->loss();
+    return total / static_cast<double>(workers_.size());
+  }
+  int devices() const { return schedule_.device_count() * shape_.data_ranks; }
 
   void introduce() const {
-    gpt::config const& shape = worker_.shape();
     fmt::print(
         "{} on {}, {} of {}: {} instructions, proved complete, ordered, deadlock-free and memory-safe\n",
         o_.shape.name, counted(schedule_.device_count(), "device"),
-        counted(schedule_.micro_batch_count(), "micro-batch"), counted(shape.rows(), "token"),
+        counted(schedule_.micro_batch_count(), "micro-batch"), counted(shape_.rows(), "token"),
         program_.instructions.size());
-    fmt::print("{} parameters in {} on {}; {} bytes of text\n", worker_.parameters(),
-               counted(shape.blocks, "block"), counted(shape.stages, "stage"), text_.all().size());
+    if (shape_.data_ranks > 1)
+      fmt::print("{} side by side, each on its own part of the batch\n",
+                 counted(shape_.data_ranks, "pipeline"));
+    fmt::print("{} parameters in {} on {}; {} bytes of text\n", workers_[0]->parameters(),
+               counted(shape_.blocks, "block"), counted(shape_.stages, "stage"), text_.all().size());
     std::fflush(stdout);
   }
 
@@ -140,11 +170,11 @@ class session {
       least_ms_ = static_cast<double>(least->makespan) * 1e-6;
     ashlar::tick work = 0;
     for (ashlar::tick busy : busy(timed)) work += busy;
-    work_ms_ = static_cast<double>(work) * 1e-6;
+    work_ms_ = static_cast<double>(work) * 1e-6 * shape_.data_ranks;
   }
 
   bool verify(int step, progress const& bar) {
-    std::string const difference = difference_to_sequential(program_, worker_);
+    std::string const difference = difference_to_sequential(program_, workers_);
     if (difference.empty()) {
       ++verified_;
       return true;
@@ -157,7 +187,7 @@ class session {
   void conclude(int steps, double seconds) {
     if (steps == 0) return;
     // The losses of a step whose gradient is never used.
-    worker_.set_batch(gpt::sample(text_.validation(), worker_.shape(), o_.seed, 0));
+    set_batches(text_.validation(), 0);
     runtime_.run();
     unsigned const cores = std::max(1U, std::thread::hardware_concurrency());
     fmt::print("{}{} in {:.1f} s, {:.0f} tokens/s\n", interrupted != 0 ? "interrupted; " : "",
@@ -171,21 +201,23 @@ class session {
           least_ms_ > 0 ? fmt::format(" (no less than {:.1f}, gap {} %)", least_ms_,
                                       percent(ashlar::gap(simulated_ms_, least_ms_)))
                         : "",
-          counted(schedule_.device_count(), "device"), work_ms_ / cores, counted(cores, "core"));
+          counted(devices(), "device"), work_ms_ / cores, counted(cores, "core"));
     if (verified_ > 0)
       fmt::print("verified: losses and gradients of {} bitwise equal to the sequential model's\n",
                  counted(verified_, "step"));
     fmt::print(
         "loss {:.3f} nats a byte at first, {:.3f} at last, {:.3f} on held-out text; unigram entropy of "
         "the text {:.3f}\n",
-        first_loss_, mean_loss_, worker_.loss(), gpt::unigram_entropy(text_.all()));
+        first_loss_, mean_loss_, loss(), gpt::unigram_entropy(text_.all()));
   }
 
   train_options const& o_;
   gpt::corpus text_;
+  gpt::config shape_;
   ashlar::schedule schedule_;
   ashlar::program program_;
-  gpt::worker<Scalar> worker_;
+  std::vector<gpt::worker<Scalar>*> workers_;  // by rank
+  std::vector<std::unique_ptr<gpt::worker<Scalar>>> owned_;
   ashlar::host::runtime<gpt::worker<Scalar>> runtime_;
   pass_timing timing_;
   double first_loss_ = 0, mean_loss_ = 0, mean_step_ms_ = 0, simulated_ms_ = 0, least_ms_ = 0,
@@ -204,6 +236,9 @@ int train(train_options const& o) {
   if (shape.stages > most_stages)
     throw usage_error(
         fmt::format("training runs at most {} stages here, not {}", most_stages, shape.stages));
+  must_lie("--data-ranks", o.lowering.data_ranks, 1, most_trainers / chosen.schedule.device_count());
+  shape.data_ranks = static_cast<int>(o.lowering.data_ranks);
+  shape.tied = o.lowering.tied;
   try {
     require_valid(shape);
   } catch (std::invalid_argument const& e) {

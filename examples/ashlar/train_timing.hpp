@@ -21,10 +21,11 @@ class pass_timing {
 
   void add(ashlar::program_view const& program,
            std::vector<ashlar::host::instruction_time> const& times) {
-    for (std::size_t i = 0; i < times.size(); ++i)
-      if (program.instructions[i].code == ashlar::opcode::compute)
-        of(program.instructions[i].what.kind, program.instructions[i].what.stage)
-            .push_back(times[i].end - times[i].begin);
+    for (std::size_t i = 0; i < times.size(); ++i) {  // rank after rank
+      ashlar::instruction const& self = program.instructions[i % program.instructions.size()];
+      if (self.code == ashlar::opcode::compute)
+        of(self.what.kind, self.what.stage).push_back(times[i].end - times[i].begin);
+    }
   }
 
   // In nanoseconds. A fused backward is given half to each part: only the sum counts.

@@ -13,29 +13,52 @@
 
 namespace tool {
 
-// After a step of the pipeline: runs it again sequentially, on the same worker. Returns what differs
-// first, or nothing.
+// What a step leaves with a worker.
 template <class Scalar>
-std::string difference_to_sequential(ashlar::program const& program, gpt::worker<Scalar>& worker) {
-  std::vector<double> const losses(worker.losses().begin(), worker.losses().end());
-  std::vector<std::vector<Scalar>> gradients;
-  for (int stage = 0; stage < worker.shape().stages; ++stage)
-    gradients.emplace_back(worker.gradient(stage).begin(), worker.gradient(stage).end());
+struct step_result {
+  explicit step_result(gpt::worker<Scalar> const& w) : losses(w.losses().begin(), w.losses().end()) {
+    for (int group = 0; group < w.shape().groups(); ++group)
+      gradients.emplace_back(w.gradient(group).begin(), w.gradient(group).end());
+  }
 
-  ashlar::sequential<gpt::worker<Scalar>>(program, worker).run();
+  std::vector<double> losses;
+  std::vector<std::vector<Scalar>> gradients;  // by group
+};
 
-  for (std::size_t k = 0; k < losses.size(); ++k)
-    if (std::memcmp(&losses[k], &worker.losses()[k], sizeof(double)) != 0)
+template <class Scalar>
+std::string difference(step_result<Scalar> const& mine, step_result<Scalar> const& other, int stages) {
+  for (std::size_t k = 0; k < mine.losses.size(); ++k)
+    if (std::memcmp(&mine.losses[k], &other.losses[k], sizeof(double)) != 0)
       return fmt::format(
-          "the loss of micro-batch {} is {:.17g} in the pipeline and {:.17g} sequentially", k, losses[k],
-          worker.losses()[k]);
-  for (int stage = 0; stage < worker.shape().stages; ++stage) {
-    auto const& mine = gradients[static_cast<std::size_t>(stage)];
-    auto const other = worker.gradient(stage);
-    for (std::size_t i = 0; i < mine.size(); ++i)
-      if (std::memcmp(&mine[i], &other[i], sizeof(Scalar)) != 0)
-        return fmt::format("gradient {} of stage {} is {:.17g} in the pipeline and {:.17g} sequentially",
-                           i, stage, static_cast<double>(mine[i]), static_cast<double>(other[i]));
+          "the loss of micro-batch {} is {:.17g} in the pipeline and {:.17g} sequentially", k,
+          mine.losses[k], other.losses[k]);
+  for (std::size_t g = 0; g < mine.gradients.size(); ++g)
+    for (std::size_t i = 0; i < mine.gradients[g].size(); ++i) {
+      Scalar const a = mine.gradients[g][i], b = other.gradients[g][i];
+      if (std::memcmp(&a, &b, sizeof(Scalar)) != 0)
+        return fmt::format(
+            "gradient {} of {} is {:.17g} in the pipeline and {:.17g} sequentially", i,
+            g < static_cast<std::size_t>(stages) ? fmt::format("stage {}", g) : "the tied embedding",
+            static_cast<double>(a), static_cast<double>(b));
+    }
+  return {};
+}
+
+// After a step of the pipeline: runs it again sequentially, on the same workers, one of each
+// data-parallel rank. Returns what differs first, or nothing.
+template <class Scalar>
+std::string difference_to_sequential(ashlar::program const& program,
+                                     std::vector<gpt::worker<Scalar>*> const& ranks) {
+  std::vector<step_result<Scalar>> found;
+  for (auto const* w : ranks) {
+    if (!w->copies_agree()) return "the copies of the tied embedding differ";
+    found.emplace_back(*w);
+  }
+  ashlar::sequential<gpt::worker<Scalar>>(program, ranks).run();
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    std::string const what =
+        difference(found[rank], step_result<Scalar>(*ranks[rank]), program.stage_count());
+    if (!what.empty()) return ranks.size() > 1 ? fmt::format("rank {}: {}", rank, what) : what;
   }
   return {};
 }

@@ -15,6 +15,9 @@ struct adam_options {
   double beta2 = 0.98;
   double epsilon = 1e-8;
   double clip = 1.0;  // largest norm of the whole model's gradient; 0: no clipping
+
+  // What a gradient of that norm has to be scaled by for it to be at most `clip`.
+  double scale_for(double norm) const { return clip > 0 && norm > clip ? clip / norm : 1; }
 };
 
 // One step (the `step`-th, from 1) on weights with the gradient times `scale`. All spans have the same

@@ -17,12 +17,16 @@ struct config {
   int sequences = 2;      // sequences of a micro-batch
   int micro_batches = 8;  // micro-batches of a step, m
   int stages = 4;         // pieces the model is cut into, S
+  int data_ranks = 1;     // that train together, each on a batch of its own
+  bool tied = false;      // whether the head uses the embedding's matrix
 
   // Tokens of a micro-batch: the rows of every activation.
   constexpr int rows() const { return sequences * context; }
-  // Tokens of a step.
+  // Tokens of a step of one rank.
   constexpr int tokens() const { return micro_batches * rows(); }
   constexpr int head_width() const { return width / heads; }
+  // Parameters that are stepped as one: those of each stage, and what the first and the last one tie.
+  constexpr int groups() const { return stages + (tied ? 1 : 0); }
   // Channels between the two linear layers of the MLP.
   constexpr int hidden() const { return 4 * width; }
 
@@ -44,6 +48,7 @@ inline void require_valid(config const& shape) {
   at_least(shape.sequences, 1, "sequences in a micro-batch");
   at_least(shape.micro_batches, 1, "micro-batches");
   at_least(shape.stages, 1, "stages");
+  at_least(shape.data_ranks, 1, "data-parallel ranks");
   if (shape.width % shape.heads != 0) {
     throw std::invalid_argument("a width of " + std::to_string(shape.width) + " does not divide into "
                                 + std::to_string(shape.heads) + " heads");

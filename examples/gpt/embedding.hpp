@@ -22,8 +22,10 @@ struct embedding {
   matrix<Scalar> positions;  // context x width
 
   embedding() = default;
-  embedding(carver<Scalar>& from, config const& shape)
-      : tokens(from.take(vocabulary, shape.width)), positions(from.take(shape.context, shape.width)) {}
+  // `tied`: the memory of the tokens, if the head uses them, too.
+  embedding(carver<Scalar>& from, config const& shape, matrix<Scalar> const& tied)
+      : tokens(shape.tied ? tied : from.take(vocabulary, shape.width)),
+        positions(from.take(shape.context, shape.width)) {}
 
   void forward(std::span<token const> input, matrix<value> const& y) const {
     for (int i = 0; i < y.rows; ++i) {
@@ -45,9 +47,10 @@ struct embedding {
     }
   }
 
+  // Calls f(tensor_description, matrix) for each tensor that is its own.
   template <class F>
-  void visit(std::string const& name, F&& f) const {
-    f(tensor_description{name + ".tokens", 0, 0.1}, tokens);
+  void visit(std::string const& name, config const& shape, F&& f) const {
+    if (!shape.tied) f(tensor_description{name + ".tokens", 0, 0.1}, tokens);
     f(tensor_description{name + ".positions", 0, 0.1}, positions);
   }
 };

@@ -4,8 +4,8 @@
 #include "block.hpp"
 #include "config.hpp"
 #include "embedding.hpp"
+#include "head.hpp"
 #include "layer_norm.hpp"
-#include "linear.hpp"
 #include "loss.hpp"
 #include "tensor.hpp"
 
@@ -17,31 +17,33 @@
 
 namespace gpt {
 
-// The parameters of a stage (Scalar const) or their gradient (Scalar), in the same layout.
+// The parameters of a stage (Scalar const) or their gradient (Scalar), in the same layout. A tied
+// embedding, vocabulary x width, lies elsewhere.
 template <class Scalar>
 struct stage_parameters {
   gpt::embedding<Scalar> embedding;  // first stage only
   repeated<block<Scalar>, Scalar, config> blocks;
   layer_norm<Scalar> norm;  // last stage only
-  linear<Scalar> head;      // last stage only
+  gpt::head<Scalar> head;   // last stage only
 
-  stage_parameters(carver<Scalar>& from, stage_shape const& shape)
-      : embedding(shape.first ? gpt::embedding<Scalar>(from, shape.model) : gpt::embedding<Scalar>()),
+  stage_parameters(carver<Scalar>& from, stage_shape const& shape, matrix<Scalar> const& tied = {})
+      : embedding(shape.first ? gpt::embedding<Scalar>(from, shape.model, tied)
+                              : gpt::embedding<Scalar>()),
         blocks(from, shape.model, shape.blocks),
         norm(shape.last ? layer_norm<Scalar>(from, shape.model.width) : layer_norm<Scalar>()),
-        head(shape.last ? linear<Scalar>(from, shape.model.width, vocabulary) : linear<Scalar>()) {}
+        head(shape.last ? gpt::head<Scalar>(from, shape.model, tied) : gpt::head<Scalar>()) {}
 
-  // Calls f(tensor_description, matrix) for each tensor, in an order and under names that do not depend
-  // on how the model is cut into stages.
+  // Calls f(tensor_description, matrix) for each tensor of the stage's own, in an order and under names
+  // that do not depend on how the model is cut into stages.
   template <class F>
   void visit(stage_shape const& shape, F&& f) const {
-    if (shape.first) embedding.visit("embedding", f);
+    if (shape.first) embedding.visit("embedding", shape.model, f);
     for (int i = 0; i < shape.blocks; ++i) {
       blocks[i].visit("block " + std::to_string(shape.first_block + i), shape.model.blocks, f);
     }
     if (shape.last) {
       norm.visit("norm", f);
-      head.visit("head", 0.2, f);  // small: training starts near even odds
+      head.visit("head", shape.model, f);
     }
   }
 };
@@ -135,9 +137,12 @@ void stage_backward(stage_shape const& shape, backward_parts parts,
   std::size_t const size = stash.stream.size();
   if (parts.input) {
     if (shape.last) {
-      // The gradient of the mean loss of the step: one part in the number of its tokens from every row.
-      cross_entropy_backward(stash.probabilities, targets, 1 / static_cast<Scalar>(shape.model.tokens()),
-                             gradients.head);
+      // The gradient of the mean loss of the step, over all ranks: one part in the number of its tokens
+      // from every row.
+      cross_entropy_backward(
+          stash.probabilities, targets,
+          1 / (static_cast<Scalar>(shape.model.tokens()) * static_cast<Scalar>(shape.model.data_ranks)),
+          gradients.head);
       weights.head.backward_input(gradients.head, gradients.norm);
       std::fill_n(stash.stream.data, size, Scalar{});
       weights.norm.backward_input(stash.norm, gradients.norm, stash.stream, stash.scratch.row.data);

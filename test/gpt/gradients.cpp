@@ -20,8 +20,8 @@ struct parameter {
 // A few elements of every tensor: all of a short one, some of a long one.
 std::vector<parameter> some_of(gpt::worker<double>& w) {
   std::vector<parameter> chosen;
-  for (int stage = 0; stage < w.shape().stages; ++stage) {
-    w.visit(stage, [&](auto const& what, auto const& weight, auto const& gradient) {
+  for (int group = 0; group < w.shape().groups(); ++group) {
+    w.visit(group, [&](auto const& what, auto const& weight, auto const& gradient) {
       // Most tokens do not occur in the batch; the ones that do have a gradient.
       std::vector<std::size_t> moving;
       for (std::size_t i = 0; i < weight.size(); ++i) {
@@ -41,8 +41,8 @@ void check_gradients(gpt::config const& shape) {
   gpt::worker<double> w(shape, 7);
   w.set_batch(gpt_test::batch_for(shape));
   // Away from the initial values, where biases are all zero and gains all one.
-  for (int stage = 0; stage < shape.stages; ++stage) {
-    w.visit(stage, [](auto const& what, auto const& weight, auto const&) {
+  for (int group = 0; group < shape.groups(); ++group) {
+    w.visit(group, [](auto const& what, auto const& weight, auto const&) {
       gpt::normal_numbers next(gpt::seed_of(what.name, 11));
       for (double& value : weight.flat()) value += 0.2 * next();
     });
@@ -73,6 +73,9 @@ TEST_CASE("gradients agree with finite differences") {
   SUBCASE("three stages, of which one has no block") { check_gradients(gpt_test::tiny(3)); }
   SUBCASE("three stages, one block") { check_gradients(gpt_test::tiny(3, 1)); }
   SUBCASE("no blocks at all") { check_gradients(gpt_test::tiny(2, 0)); }
+  SUBCASE("one stage, tied") { check_gradients(gpt_test::tied(gpt_test::tiny(1))); }
+  SUBCASE("two stages, tied") { check_gradients(gpt_test::tied(gpt_test::tiny(2))); }
+  SUBCASE("three stages, tied") { check_gradients(gpt_test::tied(gpt_test::tiny(3))); }
 }
 
 TEST_CASE("every tensor of the model is checked") {
@@ -81,4 +84,8 @@ TEST_CASE("every tensor of the model is checked") {
   gpt::sequential<double>(w).step();
   // Per block 2 norms and 4 linears of 2 tensors; 2 embeddings, the final norm, the head.
   CHECK(gpt_test::tensors(w, gpt_test::which::gradient).size() == 2 * 12 + 6);
+  // One of them is the other.
+  gpt::worker<double> tied(gpt_test::tied(gpt_test::tiny(3)), 7);
+  CHECK(gpt_test::tensors(tied, gpt_test::which::gradient).size() == 2 * 12 + 5);
+  CHECK(tied.parameters() + 10 * gpt::vocabulary == w.parameters());
 }

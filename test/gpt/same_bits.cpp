@@ -40,7 +40,7 @@ TEST_CASE("training is the same for any number of stages") {
     for (std::uint64_t step = 0; step < 3; ++step) {
       w.set_batch(gpt_test::batch_for(w.shape(), step));
       run.step();
-      w.update(gpt::adam_options{.clip = 0.1});
+      gpt::update(std::vector{&w}, {.clip = 0.1});
     }
     return gpt_test::tensors(w, gpt_test::which::weight);
   };

@@ -28,11 +28,14 @@ class sequential {
                          make(ashlar::slot_kind::weight_stash),
                          make(ashlar::slot_kind::weight_gradient)});
     }
+    if (w.shape().tied)
+      tied_ = array<std::byte>(w.bytes(ashlar::slot_kind::weight_gradient, w.shape().stages));
   }
 
   // Losses and gradients of the worker's batch. Allocates nothing.
   void step(backward_form backward = backward_form::fused, memory_form memory = memory_form::keep) {
     for (auto& stage : stages_) std::ranges::fill(stage.weight_gradient.span(), std::byte{});
+    std::ranges::fill(tied_.span(), std::byte{});
     int const count = worker_->shape().stages;
     for (int m = 0; m < worker_->shape().micro_batches; ++m) {
       forward(m, memory);
@@ -40,6 +43,7 @@ class sequential {
     }
     for (int i = 0; i < count; ++i)
       worker_->reduced(queue_, {.group = i, .gradient = of(i).weight_gradient.span()});
+    if (worker_->shape().tied) worker_->reduced(queue_, {.group = count, .gradient = tied_.span()});
   }
 
   // Only the losses of the worker's batch: for validation.
@@ -95,6 +99,9 @@ class sequential {
     f.checkpoint = {};
     f.inputs = {&input, last ? 0U : 1U};
     f.outputs = {&output, stage > 0 ? 1U : 0U};
+    ashlar::port const tied{tied_.span(), worker_->shape().stages};
+    bool const is_tied = worker_->shape().tied && (stage == 0 || last);
+    f.shared_gradients = {&tied, is_tied ? 1U : 0U};
     if (form == backward_form::fused) {
       f.what.kind = ashlar::pass_kind::backward;
       worker_->backward(queue_, f);
@@ -113,6 +120,7 @@ class sequential {
   } queue_;  // passes return when they are done
   worker<Scalar>* worker_;
   std::vector<slots> stages_;
+  array<std::byte> tied_;  // the gradient of what the first and the last stage have in common
 };
 
 }  // namespace gpt

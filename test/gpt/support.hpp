@@ -36,6 +36,11 @@ inline gpt::config small(int stages) {
           .stages = stages};
 }
 
+inline gpt::config tied(gpt::config shape) {
+  shape.tied = true;
+  return shape;
+}
+
 // A text with some structure: words of a few letters.
 inline std::vector<gpt::token> text(std::size_t size) {
   std::vector<gpt::token> bytes(size);
@@ -58,8 +63,8 @@ enum class which : unsigned char { weight, gradient };
 template <class Scalar>
 std::map<std::string, std::vector<Scalar>> tensors(gpt::worker<Scalar>& w, which what) {
   std::map<std::string, std::vector<Scalar>> result;
-  for (int stage = 0; stage < w.shape().stages; ++stage) {
-    w.visit(stage, [&](auto const& description, auto const& weight, auto const& gradient) {
+  for (int group = 0; group < w.shape().groups(); ++group) {
+    w.visit(group, [&](auto const& description, auto const& weight, auto const& gradient) {
       auto const values = (what == which::weight ? weight : gradient).flat();
       result[description.name].assign(values.begin(), values.end());
     });

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,30 +17,33 @@ using namespace ashlar;
 TEST_CASE("host: the reference's gradients are the slopes of its loss") {
   for (conformance::sample_program const& sample : conformance::sample_programs()) {
     program const& p = sample.program;
-    if (p.mode == execution_mode::inference || p.micro_batch_count() > 4
+    bool const tied = !p.groups.shared().empty();
+    if (p.mode == execution_mode::inference || (p.micro_batch_count() > 4 && !tied)
         || p.lanes != transfer_lanes::one)
       continue;
     CAPTURE(sample.name);
-    conformance::network w(p.stage_count(), p.micro_batch_count());
+    conformance::network w(p);
     sequential reference(p, w);
     reference.run();
-    auto const gradients = w.take().gradients;
+    auto const found = w.take();
+    std::vector<std::span<double const>> gradients(found.gradients.begin(), found.gradients.end());
+    for (auto const& g : found.shared_gradients) gradients.emplace_back(g);
     auto const loss = [&] {
       reference.run();
       double sum = 0;
       for (double l : w.take().losses) sum += l;
       return sum;
     };
-    for (int stage = 0; stage < p.stage_count(); ++stage)
-      for (std::size_t i = 0; i < conformance::network::width; ++i) {
-        double& weight = w.weights(stage)[4 * i];
+    for (int group = 0; group < p.groups.count(); ++group)
+      for (std::size_t i = 0; i < w.parameters(group).size(); i += group < p.stage_count() ? 4 : 1) {
+        double& weight = w.parameters(group)[i];
         double const here = weight, step = 1e-5;
         weight = here + step;
         double const above = loss();
         weight = here - step;
         double const below = loss();
         weight = here;
-        CHECK(gradients[static_cast<std::size_t>(stage)][4 * i]
+        CHECK(gradients[static_cast<std::size_t>(group)][i]
               == doctest::Approx((above - below) / (2 * step)).epsilon(1e-6).scale(1));
       }
   }

@@ -55,6 +55,32 @@ constexpr sharding_level levels[] = {sharding_level::none, sharding_level::optim
 constexpr gradient_reduction reduction_times[] = {gradient_reduction::at_end, gradient_reduction::eager,
                                                   gradient_reduction::eager_middle_last};
 
+// Five steps at each level of sharding, with parameters that the first and the last stage have in
+// common.
+void check_learning(schedule const& s, optimizer_step how) {
+  std::vector<std::vector<double>> expected;
+  for (sharding_level level : levels) {
+    program const p = lower(s, {.data_ranks = 2,
+                                .sharding = level,
+                                .step = how,
+                                .shared_parameters = {{0, s.stage_count() - 1}}});
+    data_parallel_ranks threads(p);
+    host::runtime runtime(p, threads.workers());
+    for (int step = 0; step < 5; ++step) runtime.run();
+    for (int group = 0; group < p.groups.count(); ++group) {
+      auto const at = static_cast<std::size_t>(group);
+      if (level == sharding_level::none) {
+        expected.push_back(threads.weights(group));
+        continue;
+      }
+      std::vector<double> const found = threads.weights(group);
+      REQUIRE(found.size() == expected[at].size());
+      for (std::size_t i = 0; i < found.size(); ++i)
+        CHECK(found[i] == doctest::Approx(expected[at][i]).epsilon(1e-12));
+    }
+  }
+}
+
 }  // namespace
 
 TEST_CASE("host: ranks give the bits of the sequential reference, step after step") {
@@ -68,11 +94,13 @@ TEST_CASE("host: ranks give the bits of the sequential reference, step after ste
           CAPTURE(static_cast<int>(level));
           CAPTURE(static_cast<int>(when));
           CAPTURE(ranks);
-          program const p = lower(s.made, {.data_ranks = ranks,
-                                           .reduction = when,
-                                           .sharding = level,
-                                           .weight_buffers = 1 + static_cast<int>(seed % 2),
-                                           .step = optimizer_step::after_norm});
+          lower_options how{.data_ranks = ranks,
+                            .reduction = when,
+                            .sharding = level,
+                            .weight_buffers = 1 + static_cast<int>(seed % 2),
+                            .step = optimizer_step::after_norm};
+          if (seed % 3 != 0) how.shared_parameters = {{0, s.made.stage_count() - 1}};
+          program const p = lower(s.made, how);
           data_parallel_ranks reference(p), threads(p);
           threads.spoil();
           threads.delay(seed++);
@@ -81,13 +109,13 @@ TEST_CASE("host: ranks give the bits of the sequential reference, step after ste
           for (int step = 1; step <= 3; ++step) {
             one_by_one.run();
             runtime.run();
-            for (int stage = 0; stage < p.stage_count(); ++stage) {
-              CHECK(threads.gradient(stage) == reference.gradient(stage));
-              CHECK(threads.gradient(stage).size() == 9);
-              CHECK(threads.weights(stage) == reference.weights(stage));
+            for (int group = 0; group < p.groups.count(); ++group) {
+              CHECK(threads.gradient(group) == reference.gradient(group));
+              CHECK(threads.gradient(group).size() == (group < p.stage_count() ? 9 : 3));
+              CHECK(threads.weights(group) == reference.weights(group));
               for (conformance::sharded_network* w : threads.workers()) {
-                CHECK(w->steps(stage) == step);
-                CHECK(w->reductions(stage) == step * static_cast<int>(p.groups.holders(stage).size()));
+                CHECK(w->steps(group) == step);
+                CHECK(w->reductions(group) == step * static_cast<int>(p.groups.holders(group).size()));
               }
             }
             CHECK(threads.agrees());
@@ -103,12 +131,14 @@ TEST_CASE("host: where each device adds up its micro-batches in one go, the rank
   for (char const* name : {"gpipe", "1f1b", "zb-h1", "v-half"})
     for (sharding_level level : {sharding_level::none, sharding_level::optimizer}) {
       schedule const s = catalog::find(name)->make({devices{3}, micro_batches{4}});
-      program const alone = lower(s), both = lower(s, {.data_ranks = 2, .sharding = level});
+      std::vector<std::vector<int>> const common{{0, s.stage_count() - 1}};
+      program const alone = lower(s, {.shared_parameters = common}),
+                    both = lower(s, {.data_ranks = 2, .sharding = level, .shared_parameters = common});
       data_parallel_ranks threads(both);
       host::runtime(both, threads.workers()).run();
       std::vector<std::vector<double>> sum;
       for (int rank : {0, 1}) {
-        conformance::sharded_network w(alone.stage_count(), 4, rank, 1, false);
+        conformance::sharded_network w(alone, 0);
         w.first_micro_batch = 4 * rank;
         sequential(alone, w).run();
         for (std::size_t stage = 0; stage < w.gradients().size(); ++stage)
@@ -119,29 +149,18 @@ TEST_CASE("host: where each device adds up its micro-batches in one go, the rank
       }
       for (int stage = 0; stage < both.stage_count(); ++stage)
         CHECK(threads.gradient(stage) == sum[static_cast<std::size_t>(stage)]);
+      // Of each holder the ranks first: the same sum in another order.
+      std::vector<double> const found = threads.gradient(both.stage_count());
+      REQUIRE(found.size() == sum.back().size());
+      for (std::size_t i = 0; i < found.size(); ++i)
+        CHECK(found[i] == doctest::Approx(sum.back()[i]).epsilon(1e-12));
     }
 }
 
 TEST_CASE("host: sharding changes where things lie, not what is learnt") {
-  schedule const s = catalog::find("v-half")->make({devices{2}, micro_batches{4}});
-  std::vector<std::vector<double>> expected;
-  for (sharding_level level : levels) {
-    program const p = lower(s, {.data_ranks = 2, .sharding = level, .step = optimizer_step::at_end});
-    data_parallel_ranks threads(p);
-    host::runtime runtime(p, threads.workers());
-    for (int step = 0; step < 5; ++step) runtime.run();
-    for (int stage = 0; stage < p.stage_count(); ++stage) {
-      auto const at = static_cast<std::size_t>(stage);
-      if (level == sharding_level::none) {
-        expected.push_back(threads.weights(stage));
-        continue;
-      }
-      std::vector<double> const found = threads.weights(stage);
-      REQUIRE(found.size() == expected[at].size());
-      for (std::size_t i = 0; i < found.size(); ++i)
-        CHECK(found[i] == doctest::Approx(expected[at][i]).epsilon(1e-12));
-    }
-  }
+  for (char const* name : {"v-half", "zb-h1", "dualpipe"})
+    for (optimizer_step how : {optimizer_step::at_end, optimizer_step::after_norm})
+      check_learning(catalog::find(name)->make({devices{2}, micro_batches{4}}), how);
 }
 
 TEST_CASE("host: an exception on one rank ends the step of all, and the runtime can be used again") {

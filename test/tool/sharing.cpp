@@ -179,3 +179,40 @@ TEST_CASE("what cannot be shared is refused with a sentence") {
   CHECK(steps.code == 2);
   CHECK(contains(steps.err, "PyTorch leaves that to the training loop"));
 }
+
+TEST_CASE("tied embeddings are one group of the program, and one matrix of a device's memory") {
+  // Each end's gradient is summed with the other's: an instruction more to clear it, and one to reduce.
+  auto const instructions = [](std::string const& line) {
+    std::string const out = run_tool("show " + line).out;
+    auto const end = out.find(" instructions, ");
+    REQUIRE(end != std::string::npos);
+    return std::stol(out.substr(out.rfind('\n', end) + 1));
+  };
+  for (auto const& [line, holders] : {std::pair{"1f1b -p 4 -m 4", 2},
+                                      {"1f1b -p 1 -m 4", 1},
+                                      {"v-half -p 4 -m 4", 1},
+                                      {"chimera -p 4 -m 4", 2}})
+    CHECK(instructions(line + std::string(" --tie-embeddings")) == instructions(line) + 2 * holders);
+
+  std::string const sizes =
+      " --tie-embeddings --tied-weight-bytes 100 --tied-optimizer-bytes 20 "
+      "--tied-gradient-bytes 3 --search 0";
+  auto const resident = [&](std::string const& line) {
+    std::vector<int> bytes;
+    nlohmann::json const run = run_of(line + sizes);
+    for (auto const& device : run.at("by_device")) bytes.push_back(device.at("memory").at("resident"));
+    return bytes;
+  };
+  CHECK(resident("1f1b -p 3 -m 3") == std::vector{123, 0, 123});
+  CHECK(resident("v-half -p 3 -m 3") == std::vector{123, 0, 0});
+  CHECK(resident("1f1b -p 1 -m 3") == std::vector{123});
+  // What several stages use is whole on each rank.
+  CHECK(resident("1f1b -p 3 -m 3 --data-ranks 2 --sharding full") == std::vector{123, 0, 123});
+  // Its ring is the one thing that takes time after the passes: 2 of 2 steps with half of 100 bytes.
+  std::string const ring = "1f1b -p 2 -m 2 --search 0 --ring-bandwidth 10 --tie-embeddings ";
+  CHECK(run_of(ring + "--tied-gradient-bytes 100").at("makespan").get<int>()
+        == run_of(ring).at("makespan").get<int>() + 10);
+  tool_result const alone = run_tool("simulate 1f1b --tied-weight-bytes 1");
+  CHECK(alone.code == 2);
+  CHECK(contains(alone.err, "--tie-embeddings"));
+}

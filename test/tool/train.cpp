@@ -34,6 +34,31 @@ TEST_CASE("train verifies its steps bit by bit") {
   }
 }
 
+TEST_CASE("train ties the embeddings, on data-parallel ranks and in shards") {
+  for (char const* shape :
+       {"--schedule 1f1b -p 2 -m 2", "--schedule v-half -p 2 -m 2", "--schedule 1f1b -p 1 -m 2",
+        "--schedule chimera -p 2 -m 2 --data-ranks 2", "--schedule 1f1b -p 2 -m 2 --data-ranks 2",
+        "--schedule zb-h1 -p 2 -m 2 --data-ranks 2 --sharding optimizer",
+        "--schedule breadth-first -p 2 -m 2 --data-ranks 2 --sharding gradients",
+        "--schedule 1f1b-recompute -p 2 -m 2 --data-ranks 3 --sharding full --precision double"}) {
+    CAPTURE(shape);
+    std::string const line = "train --steps 2 --verify " + std::string(shape) + tiny + corpus();
+    tool_result const apart = run_tool(line), tied = run_tool(line + " --tie-embeddings");
+    for (tool_result const* r : {&apart, &tied}) {
+      CHECK(r->code == 0);
+      CHECK(r->err.empty());
+      CHECK(contains(r->out, "losses and gradients of 2 steps bitwise equal to the sequential model's"));
+    }
+    // 256 rows of 16 once instead of twice.
+    auto const parameters = [](std::string const& text) {
+      auto const end = text.find(" parameters in 4 blocks");
+      REQUIRE(end != std::string::npos);
+      return std::stol(text.substr(text.rfind('\n', end) + 1));
+    };
+    CHECK(parameters(apart.out) == parameters(tied.out) + 256 * 16);
+  }
+}
+
 TEST_CASE("the loss falls, the same way each time") {
   std::string const run = "train --schedule v-half -p 2 -m 4 --steps 60 --learning-rate 0.01";
   tool_result const r = run_tool(run + tiny + corpus());
@@ -71,8 +96,10 @@ TEST_CASE("train writes the measured timeline") {
 }
 
 TEST_CASE("what cannot be trained is refused") {
-  for (char const* wrong : {"--steps 0", "--width 97", "--schedule nothing", "-p 0",
-                            "--corpus /does/not/exist", "--precision half", "--learning-rate 2"}) {
+  for (char const* wrong :
+       {"--steps 0", "--width 97", "--schedule nothing", "-p 0", "--corpus /does/not/exist",
+        "--precision half", "--learning-rate 2", "--sharding full", "--data-ranks 0", "--data-ranks 100",
+        "--optimizer-step at-end"}) {
     CAPTURE(wrong);
     tool_result const r = run_tool("train --steps 1 " + std::string(wrong));
     CHECK(r.code == 2);

@@ -112,12 +112,17 @@ report ranks_conform(std::vector<sample_program> const& samples, Run run,
         found.forget();
         reference.run();
         run(p, found.workers());
-        for (int stage = 0; stage < p.stage_count(); ++stage) {
-          std::string const of = " of stage " + std::to_string(stage) + " differ";
-          say(agree(found.gradient(stage), expected.gradient(stage), level), "the gradients" + of);
-          say(found.gradient(stage).size() == ((p.mode == execution_mode::training) ? 9 : 0),
-              "the sizes of the gradient" + of);
-          say(agree(found.weights(stage), expected.weights(stage), level), "the weights" + of);
+        for (int group = 0; group < p.groups.count(); ++group) {
+          std::string const of =
+              (group < p.stage_count() ? " of stage " + std::to_string(group)
+                                       : std::string(" of what stages have in common"))
+              + " differ";
+          say(agree(found.gradient(group), expected.gradient(group), level), "the gradients" + of);
+          say(p.mode == execution_mode::inference
+                  ? found.gradient(group).empty()
+                  : found.gradient(group).size() == found.weights(group).size(),
+              "the sizes of the gradient and the weights" + of);
+          say(agree(found.weights(group), expected.weights(group), level), "the weights" + of);
         }
         say(found.agrees(), "the ranks differ");
         for (std::size_t rank = 0; rank < found.workers().size(); ++rank) {

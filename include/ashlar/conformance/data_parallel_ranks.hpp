@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace ashlar::conformance {
@@ -14,10 +16,9 @@ namespace ashlar::conformance {
 // The workers of a program's ranks.
 class data_parallel_ranks {
  public:
-  explicit data_parallel_ranks(program const& p) : sharded_(p.sharding != sharding_level::none) {
+  explicit data_parallel_ranks(program const& p) {
     for (int rank = 0; rank < p.data_ranks; ++rank)
-      all_.push_back(std::make_unique<sharded_network>(p.stage_count(), p.micro_batch_count(), rank,
-                                                       p.data_ranks, sharded_));
+      all_.push_back(std::make_unique<sharded_network>(p, rank));
   }
 
   std::vector<sharded_network*> workers() const {
@@ -29,12 +30,12 @@ class data_parallel_ranks {
     for (auto const& w : all_) w->delays = seed++;
   }
 
-  // The whole gradient of a stage: what every rank has, or their shards one behind the other.
-  std::vector<double> gradient(int stage) const {
+  // The whole gradient of a group: what every rank has, or their shards one behind the other.
+  std::vector<double> gradient(int group) const {
     std::vector<double> whole;
     for (auto const& w : all_) {
-      auto const& g = w->gradients()[static_cast<std::size_t>(stage)];
-      if (sharded_)
+      auto const& g = w->gradients()[static_cast<std::size_t>(group)];
+      if (w->is_sharded(static_cast<std::size_t>(group)))
         whole.insert(whole.end(), g.begin(), g.end());
       else if (whole.empty())
         whole = g;
@@ -44,12 +45,13 @@ class data_parallel_ranks {
     return whole;
   }
   // The whole weights, each shard from the rank that keeps it.
-  std::vector<double> weights(int stage) const {
+  std::vector<double> weights(int group) const {
     std::vector<double> whole;
     for (auto const& w : all_) {
-      auto const& mine = w->weights(stage);
-      byte_range const part = sharded_ ? w->part() : byte_range{0, sizeof mine};
-      if (!sharded_ && !whole.empty()) {
+      std::span<double const> const mine = std::as_const(*w).parameters(group);
+      bool const sharded = w->is_sharded(static_cast<std::size_t>(group));
+      byte_range const part = sharded ? w->part() : byte_range{0, mine.size_bytes()};
+      if (!sharded && !whole.empty()) {
         agrees_ = agrees_ && whole == std::vector<double>(mine.begin(), mine.end());
         continue;
       }
@@ -66,7 +68,7 @@ class data_parallel_ranks {
   // Only what a rank keeps may be looked at: spoils the rest of its weights.
   void spoil() const {
     for (auto const& w : all_)
-      for (std::size_t s = 0; s < w->gradients().size() && sharded_; ++s) {
+      for (std::size_t s = 0; w->is_sharded(s); ++s) {
         auto& all = w->weights(static_cast<int>(s));
         for (std::size_t i = 0; i < all.size(); ++i)
           if (i * sizeof(double) < w->part().begin
@@ -76,7 +78,6 @@ class data_parallel_ranks {
   }
 
  private:
-  bool sharded_;
   mutable bool agrees_ = true;
   std::vector<std::unique_ptr<sharded_network>> all_;
 };

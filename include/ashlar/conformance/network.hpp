@@ -77,6 +77,15 @@ class network {
   }
   matrix& weights(int stage) { return weights_[static_cast<std::size_t>(stage)]; }
   matrix const& weights(int stage) const { return weights_[static_cast<std::size_t>(stage)]; }
+  // Of any group, also of what stages have in common.
+  std::span<double> parameters(int group) {
+    auto const g = static_cast<std::size_t>(group);
+    if (g < weights_.size()) return weights_[g];
+    return shared_[g - weights_.size()];
+  }
+  std::span<double const> parameters(int group) const {
+    return const_cast<network&>(*this).parameters(group);
+  }
   // How often it has been told of a group's gradient, by all of its holders.
   int reductions(int group) const {
     auto const& by_replica = reductions_[static_cast<std::size_t>(group)];

@@ -111,7 +111,8 @@ inline std::vector<sample_program> sample_programs() {
 }
 
 // Two data-parallel ranks: every entry of the catalog at every sharding level, with all times of
-// reduction, one buffer and two, gathers near and far ahead, and optimizer steps.
+// reduction, one buffer and two, gathers near and far ahead, and optimizer steps; in every other program
+// the first and the last stage have parameters in common, in some of them others, too.
 inline std::vector<sample_program> programs_of_ranks() {
   std::vector<sample_program> all;
   int turn = 0;
@@ -124,9 +125,13 @@ inline std::vector<sample_program> programs_of_ranks() {
         ++turn;
         std::string const size = " p=" + std::to_string(p) + " m=" + std::to_string(m);
         schedule const s = e.make(shape);
+        int const last = s.stage_count() - 1;
+        std::vector<std::vector<int>> shared;
+        if ((turn + turn / 4) % 2 == 0) shared.push_back({0, last});
+        if (turn % 5 == 0 && last > 1) shared.push_back({last, 1});
         all.push_back(
             {e.name + size + " sharded " + std::to_string(static_cast<int>(level)) + ", turn "
-                 + std::to_string(turn),
+                 + std::to_string(turn) + ", groups in common " + std::to_string(shared.size()),
              lower(s, {.lanes = turn % 2 == 0 ? transfer_lanes::one : transfer_lanes::one_a_peer,
                        .data_ranks = 2,
                        .reduction = static_cast<gradient_reduction>(turn % 3),
@@ -135,7 +140,8 @@ inline std::vector<sample_program> programs_of_ranks() {
                        .prefetch = turn % 3,
                        .step = s.mode == execution_mode::training
                                    ? static_cast<optimizer_step>(turn / 3 % 3)
-                                   : optimizer_step::none})});
+                                   : optimizer_step::none,
+                       .shared_parameters = std::move(shared)})});
       }
     }
   return all;

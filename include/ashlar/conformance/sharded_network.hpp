@@ -13,26 +13,29 @@ namespace ashlar::conformance {
 
 // Rank q of r works on the micro-batches q·m … q·m + m−1 of a data set. Keeps what it is given as
 // gradients: the whole or its shard; steps by plain descent, scaled by the gradients' norm if it has
-// been told. One memory for all replicas of a stage.
+// been told. One memory for all holders of a group.
 class sharded_network : public network {
  public:
-  sharded_network(int stages, int micro_batches, int rank, int ranks, bool sharded)
-      : network(stages, micro_batches),
-        part_(shard_of(sizeof(matrix), rank, ranks)),
-        sharded_(sharded),
-        gradients_(static_cast<std::size_t>(stages)),
+  sharded_network(program const& p, int rank)
+      : network(p),
+        stages_(static_cast<std::size_t>(p.stage_count())),
+        part_(shard_of(sizeof(matrix), rank, p.data_ranks)),
+        sharded_(p.sharding != sharding_level::none),
+        gradients_(static_cast<std::size_t>(p.groups.count())),
         steps_(gradients_.size(), 0),
         steps_before_(steps_) {
-    first_micro_batch = rank * micro_batches;
+    first_micro_batch = rank * p.micro_batch_count();
   }
 
-  std::vector<std::vector<double>> const& gradients() const { return gradients_; }
-  int steps(int stage) const { return steps_[static_cast<std::size_t>(stage)]; }
+  std::vector<std::vector<double>> const& gradients() const { return gradients_; }  // by group
+  int steps(int group) const { return steps_[static_cast<std::size_t>(group)]; }
   double norm() const {
     std::lock_guard const lock(mutex_);
     return norm_;
   }
   byte_range part() const { return part_; }
+  // Whether other ranks have the rest of a group's gradient.
+  bool is_sharded(std::size_t group) const { return sharded_ && group < stages_; }
 
   // As network::results().
   std::vector<double> results() const {
@@ -41,11 +44,11 @@ class sharded_network : public network {
     for (std::size_t s = 0; s < gradients_.size(); ++s) {
       std::vector<double> g = gradients_[s];
       if (reductions(static_cast<int>(s)) == 0) g.clear();
-      g.resize(gradient_size(), unknown);
+      g.resize(gradient_size(s), unknown);
       all.insert(all.end(), g.begin(), g.end());
       bool const stepped = steps_[s] > steps_before_[s];
       all.push_back(stepped ? steps_[s] : unknown);
-      for (double w : weights(static_cast<int>(s))) all.push_back(stepped ? w : unknown);
+      for (double w : parameters(static_cast<int>(s))) all.push_back(stepped ? w : unknown);
     }
     return all;
   }
@@ -55,14 +58,14 @@ class sharded_network : public network {
     norm_ = all[at++];
     for (std::size_t s = 0; s < gradients_.size(); ++s) {
       if (all[at] != unknown) {
-        auto const g = all.subspan(at, gradient_size());
+        auto const g = all.subspan(at, gradient_size(s));
         gradients_[s].assign(g.begin(), g.end());
       }
-      at += gradient_size();
+      at += gradient_size(s);
       bool const stepped = all[at] != unknown;
       if (stepped) steps_[s] = static_cast<int>(all[at]);
       ++at;
-      for (double& w : weights(static_cast<int>(s))) {
+      for (double& w : parameters(static_cast<int>(s))) {
         if (stepped) w = all[at];
         ++at;
       }
@@ -103,20 +106,22 @@ class sharded_network : public network {
     }
     if (f.site.replica != 0) return;
     std::span<double const> const g = doubles(f.gradient);
-    std::size_t const begin = sharded_ ? part_.begin / sizeof(double) : 0;
+    auto const group = static_cast<std::size_t>(f.group);
+    std::size_t const begin = is_sharded(group) ? part_.begin / sizeof(double) : 0;
     double const rate = 0.1 / scale;
-    for (std::size_t i = 0; i < g.size(); ++i) weights(f.group)[begin + i] -= rate * g[i];
-    ++steps_[static_cast<std::size_t>(f.group)];
+    for (std::size_t i = 0; i < g.size(); ++i) parameters(f.group)[begin + i] -= rate * g[i];
+    ++steps_[group];
   }
 
  private:
   static std::span<double> doubles(buffer b) {
     return {reinterpret_cast<double*>(b.data()), b.size() / sizeof(double)};
   }
-  std::size_t gradient_size() const {
-    return sharded_ ? part_.size / sizeof(double) : std::size_t{width * width};
+  std::size_t gradient_size(std::size_t group) const {
+    return is_sharded(group) ? part_.size / sizeof(double) : parameters(static_cast<int>(group)).size();
   }
 
+  std::size_t stages_;
   byte_range part_;
   bool sharded_;
   std::vector<std::vector<double>> gradients_;

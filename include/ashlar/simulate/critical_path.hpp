@@ -17,8 +17,9 @@ struct path_step {
   friend constexpr bool operator==(path_step const&, path_step const&) = default;
 };
 
-// From tick 0 to the makespan without a gap: to finish earlier, one of these has to become shorter. Of
-// several such chains the one of the first instruction that ends last. Linear.
+// From tick 0 to the makespan without a gap: to finish earlier, one of these has to become shorter.
+// Instructions that take no time are left out. Of several such chains the one of the first instruction
+// that ends last. Linear.
 constexpr std::vector<path_step> critical_path(timeline const& line) {
   std::vector<path_step> path;
   int at = -1;
@@ -26,7 +27,7 @@ constexpr std::vector<path_step> critical_path(timeline const& line) {
     if (line.timed[i].end == line.makespan) at = static_cast<int>(i);
   for (tick until = line.makespan; at >= 0;) {
     timed_instruction const& t = line.timed[static_cast<std::size_t>(at)];
-    path.push_back({at, t.start, until});
+    if (t.start < until) path.push_back({at, t.start, until});
     until = t.start;
     at = t.cause;
   }

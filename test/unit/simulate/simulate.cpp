@@ -120,6 +120,7 @@ TEST_CASE("every instruction of the critical path lets the next one start") {
       REQUIRE(!run.critical.empty());
       CHECK(run.critical.front().from == 0);
       CHECK(run.critical.back().until == run.makespan());
+      for (path_step const& step : run.critical) CHECK(step.from < step.until);
       for (std::size_t i = 0; i + 1 < run.critical.size(); ++i) {
         CHECK(run.critical[i].until == run.critical[i + 1].from);
         CHECK(run.line.timed[static_cast<std::size_t>(run.critical[i].index)].end
@@ -351,6 +352,17 @@ TEST_CASE("of chains that end together the critical path is that of the first in
                 {.start = 1, .end = 4}};
   line.makespan = 5;
   CHECK(critical_path(line) == std::vector<path_step>{{0, 0, 2}, {1, 2, 5}});
+}
+
+TEST_CASE("the critical path leaves out what takes no time") {
+  timeline line;
+  line.timed = {{.start = 0, .end = 0},
+                {.start = 0, .end = 2, .cause = 0},
+                {.start = 2, .end = 2, .cause = 1},
+                {.start = 2, .end = 5, .cause = 2},
+                {.start = 5, .end = 5, .cause = 3}};
+  line.makespan = 5;
+  CHECK(critical_path(line) == std::vector<path_step>{{1, 0, 2}, {3, 2, 5}});
 }
 
 }  // namespace

@@ -1,0 +1,55 @@
+// The output head: y = x W' + b, a row of W for each token, as in the embedding.
+#pragma once
+
+#include "arithmetic.hpp"
+#include "config.hpp"
+#include "linear.hpp"
+#include "tensor.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <type_traits>
+
+namespace gpt {
+
+// What the weights of the head start from; small, so that training starts near even odds.
+inline double head_deviation(config const& shape) { return 0.2 / std::sqrt(shape.width); }
+
+// The parameters (Scalar const) or their gradient (Scalar), in the same layout.
+template <class Scalar>
+struct head {
+  using value = std::remove_const_t<Scalar>;
+
+  matrix<Scalar> weight;  // vocabulary x width; tied: the embedding's tokens
+  matrix<Scalar> bias;
+
+  head() = default;
+  head(carver<Scalar>& from, config const& shape, matrix<Scalar> const& tied)
+      : weight(shape.tied ? tied : from.take(vocabulary, shape.width)), bias(from.take(1, vocabulary)) {}
+
+  void forward(matrix<value const> const& x, matrix<value> const& y) const {
+    for (int i = 0; i < y.rows; ++i) std::copy_n(bias.data, y.cols, y.row(i));
+    add_product(y, plain(x), transposed(weight));
+  }
+
+  // dx = dy W
+  void backward_input(matrix<value const> const& dy, matrix<value> const& dx) const {
+    set_product(dx, plain(dy), plain(weight));
+  }
+
+  // On the gradient: dW += dy' x, db += sum of the rows of dy.
+  void backward_weight(matrix<value const> const& x, matrix<value const> const& dy) const {
+    add_product(weight, transposed(dy), plain(x));
+    add_rows(dy, bias);
+  }
+
+  // Calls f(tensor_description, matrix) for each tensor that is its own.
+  template <class F>
+  void visit(std::string const& name, config const& shape, F&& f) const {
+    if (!shape.tied) f(tensor_description{name + ".weight", 0, head_deviation(shape)}, weight);
+    f(tensor_description{name + ".bias", 0, 0}, bias);
+  }
+};
+
+}  // namespace gpt
