@@ -15,9 +15,11 @@ void add_lowering_options(CLI::App& command, lowering_options& o) {
                              {{"none", sharding_level::none},
                               {"optimizer", sharding_level::optimizer},
                               {"gradients", sharding_level::gradients},
+                              {"weights", sharding_level::weights},
                               {"full", sharding_level::full}},
-                             "what each data-parallel rank keeps a shard of only: nothing (default), "
-                             "optimizer state and weights between steps, gradients too, or all");
+                             "what each data-parallel rank keeps only a shard of: nothing (default), "
+                             "optimizer state and weights between steps, gradients too, weights too "
+                             "(gathered and released, gradients whole and reduced once), or all");
   add_choice<gradient_reduction>(command, "--reduction", o.rest.reduction,
                                  {{"at-end", gradient_reduction::at_end},
                                   {"eager", gradient_reduction::eager},
@@ -30,8 +32,9 @@ void add_lowering_options(CLI::App& command, lowering_options& o) {
                               {"after-norm", optimizer_step::after_norm}},
                              "whether the program ends with it, and with the gradients' norm before it "
                              "(default: none)");
-  add_number(command, "--weight-buffers", o.weight_buffers,
-             "of a device, for gathered weights (--sharding full) and gradients (full, gradients)");
+  add_number(
+      command, "--weight-buffers", o.weight_buffers,
+      "per device, for gathered weights (--sharding full, weights) and gradients (full, gradients)");
   add_number(
       command, "--prefetch", o.prefetch,
       "passes by which weights are gathered ahead of the one that needs them, if their buffer is free");

@@ -119,7 +119,7 @@ inline std::vector<sample> shared() {
   std::vector<sample> all;
   for (auto const& [name, s] : schedules)
     for (auto level : {sharding_level::none, sharding_level::optimizer, sharding_level::gradients,
-                       sharding_level::full})
+                       sharding_level::weights, sharding_level::full})
       for (auto when : {gradient_reduction::at_end, gradient_reduction::eager,
                         gradient_reduction::eager_middle_last})
         for (auto step : {optimizer_step::none, optimizer_step::at_end, optimizer_step::after_norm}) {

@@ -190,7 +190,7 @@ void change(dice& d, program& p) {
       return;
     case 6:
       p.mode = p.mode == execution_mode::training ? execution_mode::inference : execution_mode::training;
-      p.sharding = any_of<sharding_level>(d, 3);
+      p.sharding = any_of<sharding_level>(d, 4);
       return;
     case 7:
       p.step = any_of<optimizer_step>(d, 2);
@@ -252,7 +252,7 @@ std::vector<program> programs() {
     add(s, {.lanes = transfer_lanes::one_a_peer,
             .data_ranks = 2,
             .reduction = static_cast<gradient_reduction>(n % 3),
-            .sharding = static_cast<sharding_level>(n / 2 % 4),
+            .sharding = static_cast<sharding_level>(n / 2 % 5),
             .step = static_cast<optimizer_step>(n / 2 % 3)});
   }
   block const one = spread(catalog::find("1f1b")->block_of({devices{2}, micro_batches{2}}), 2);

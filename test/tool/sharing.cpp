@@ -132,7 +132,7 @@ TEST_CASE("help names what can be shared") {
     tool_result const r = run_tool(command + " --help");
     CHECK(r.code == 0);
     for (char const* word :
-         {"--data-ranks", "--sharding full|gradients|none|optimizer",
+         {"--data-ranks", "--sharding full|gradients|none|optimizer|weights",
           "--reduction at-end|eager|eager-middle-last", "--optimizer-step after-norm|at-end|none",
           "--weight-buffers", "--prefetch"})
       CHECK(contains(r.out, word));
@@ -149,7 +149,7 @@ TEST_CASE("what cannot be shared is refused with a sentence") {
            {"--data-ranks -2", "not -2"},
            {"--data-ranks 99999999999999999999", "--data-ranks"},
            {"--data-ranks two", "--data-ranks"},
-           {"--data-ranks 2 --sharding half", "half not in {full,gradients,none,optimizer}"},
+           {"--data-ranks 2 --sharding half", "half not in {full,gradients,none,optimizer,weights}"},
            {"--data-ranks 2 --sharding 1", "--sharding"},
            {"--sharding full", "--sharding needs others to share with: --data-ranks of 2 or more"},
            {"--reduction late", "late not in {at-end,eager,eager-middle-last}"},

@@ -119,8 +119,9 @@ inline std::vector<sample_program> programs_of_ranks() {
     for (auto [p, m] : {std::pair{2, 4}, {4, 4}, {3, 6}}) {
       catalog::shape const shape{devices{p}, micro_batches{m}};
       if (!e.check(shape).ok()) continue;
-      for (sharding_level level : {sharding_level::none, sharding_level::optimizer,
-                                   sharding_level::gradients, sharding_level::full}) {
+      for (sharding_level level :
+           {sharding_level::none, sharding_level::optimizer, sharding_level::gradients,
+            sharding_level::weights, sharding_level::full}) {
         ++turn;
         std::string const size = " p=" + std::to_string(p) + " m=" + std::to_string(m);
         schedule const s = e.make(shape);
