@@ -34,9 +34,10 @@ class samples {
 
  private:
   void add(std::string const& name, int p, int m, ashlar::schedule const& s) {
-    for (auto lanes : {ashlar::transfer_lanes::one, ashlar::transfer_lanes::one_a_peer})
-      made_.push_back({name + " p=" + std::to_string(p) + " m=" + std::to_string(m)
-                           + (lanes == ashlar::transfer_lanes::one ? "" : " a lane a peer"),
+    for (auto lanes : {ashlar::transfer_lanes::one, ashlar::transfer_lanes::one_a_peer,
+                       ashlar::transfer_lanes::one_a_direction})
+      made_.push_back({name + " p=" + std::to_string(p) + " m=" + std::to_string(m) + " lanes "
+                           + std::to_string(static_cast<int>(lanes)),
                        lower(s, {.lanes = lanes})});
   }
 

@@ -155,8 +155,9 @@ void insert_transfer(dice& d, program& p) {
   if (length < 1 || p.stream_begin[static_cast<std::size_t>(device)] < 0
       || p.stream_begin[static_cast<std::size_t>(device) + 1] > static_cast<int>(p.instructions.size()))
     return;
-  instruction i{.code = d.percent(50) ? opcode::send : opcode::receive,
-                .lane = p.transfer_lane(device),
+  opcode const half = d.percent(50) ? opcode::send : opcode::receive;
+  instruction i{.code = half,
+                .lane = p.transfer_lane(device, half),
                 .what = one_of(d, p.instructions).what,
                 .peer = device};
   i.to = i.what.stage + (i.what.kind == pass_kind::forward ? 1 : -1);
@@ -186,7 +187,7 @@ void change(dice& d, program& p) {
       change_list(d, p.slot_begin);
       return;
     case 5:
-      p.lanes = any_of<transfer_lanes>(d, 1);
+      p.lanes = any_of<transfer_lanes>(d, 2);
       return;
     case 6:
       p.mode = p.mode == execution_mode::training ? execution_mode::inference : execution_mode::training;

@@ -63,15 +63,16 @@ inline schedule random_schedule(std::uint64_t seed) {
       costs(stage_cost{1 + below(3), 1 + below(3), 1 + below(3)}, below(3)), orders));
 }
 
-// Every entry of the catalog in several sizes and with both kinds of transfer lanes, what no entry has
+// Every entry of the catalog in several sizes and with all kinds of transfer lanes, what no entry has
 // (replicas of a split backward, recomputation, stages that fork and join, parameters in common, work),
 // and random orders.
 inline std::vector<sample_program> sample_programs() {
   std::vector<sample_program> all;
   auto const add = [&](std::string const& name, schedule const& s) {
-    for (transfer_lanes lanes : {transfer_lanes::one, transfer_lanes::one_a_peer})
-      all.push_back(
-          {name + (lanes == transfer_lanes::one ? ", one lane" : ", a lane a peer"), lower(s, {lanes})});
+    all.push_back({name + ", one lane", lower(s)});
+    all.push_back({name + ", one lane per peer", lower(s, {transfer_lanes::one_a_peer})});
+    all.push_back(
+        {name + ", one lane per peer and direction", lower(s, {transfer_lanes::one_a_direction})});
   };
   for (catalog::entry const& e : catalog::entries)
     for (auto [p, m] : {std::pair{1, 1}, {1, 3}, {2, 1}, {2, 4}, {3, 5}, {4, 4}, {4, 8}})
@@ -125,18 +126,17 @@ inline std::vector<sample_program> programs_of_ranks() {
         ++turn;
         std::string const size = " p=" + std::to_string(p) + " m=" + std::to_string(m);
         schedule const s = e.make(shape);
-        all.push_back(
-            {e.name + size + " sharded " + std::to_string(static_cast<int>(level)) + ", turn "
-                 + std::to_string(turn),
-             lower(s, {.lanes = turn % 2 == 0 ? transfer_lanes::one : transfer_lanes::one_a_peer,
-                       .data_ranks = 2,
-                       .reduction = static_cast<gradient_reduction>(turn % 3),
-                       .sharding = level,
-                       .weight_buffers = 1 + turn / 2 % 2,
-                       .prefetch = turn % 3,
-                       .step = s.mode == execution_mode::training
-                                   ? static_cast<optimizer_step>(turn / 3 % 3)
-                                   : optimizer_step::none})});
+        all.push_back({e.name + size + " sharded " + std::to_string(static_cast<int>(level)) + ", turn "
+                           + std::to_string(turn),
+                       lower(s, {.lanes = static_cast<transfer_lanes>(turn % 3),
+                                 .data_ranks = 2,
+                                 .reduction = static_cast<gradient_reduction>(turn % 3),
+                                 .sharding = level,
+                                 .weight_buffers = 1 + turn / 2 % 2,
+                                 .prefetch = turn % 3,
+                                 .step = s.mode == execution_mode::training
+                                             ? static_cast<optimizer_step>(turn / 3 % 3)
+                                             : optimizer_step::none})});
       }
     }
   return all;

@@ -108,8 +108,9 @@ class csv_program_writer {
 
   void transfer(csv_token const& t) {
     int const other = t.other_stage(), peer = made_.where.device_of(0, other);
-    write({.code = t.sends() ? opcode::send : opcode::receive,
-           .lane = made_.transfer_lane(peer),
+    opcode const code = t.sends() ? opcode::send : opcode::receive;
+    write({.code = code,
+           .lane = made_.transfer_lane(peer, code),
            .what = {t.what.kind, t.sends() ? t.what.stage : other, t.what.micro_batch},
            .to = t.sends() ? other : t.what.stage,
            .peer = peer});
