@@ -40,6 +40,14 @@ void add_lowering_options(CLI::App& command, lowering_options& o) {
       "passes by which weights are gathered ahead of the one that needs them, if their buffer is free");
 }
 
+void add_lanes_option(CLI::App& command, ashlar::transfer_lanes& lanes) {
+  using enum ashlar::transfer_lanes;
+  add_choice<ashlar::transfer_lanes>(
+      command, "--lanes", lanes,
+      {{"one", one}, {"one-a-peer", one_a_peer}, {"one-a-direction", one_a_direction}},
+      "transfer lanes: one per device (default), one per peer, or one per peer and direction");
+}
+
 ashlar::lower_options lowering_of(lowering_options const& o) {
   must_lie("--data-ranks", o.data_ranks, 1, most_data_ranks);
   must_lie("--weight-buffers", o.weight_buffers, 1, most_passes);

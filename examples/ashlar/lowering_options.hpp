@@ -17,6 +17,7 @@ struct lowering_options {
 };
 
 void add_lowering_options(CLI::App& command, lowering_options& options);
+void add_lanes_option(CLI::App& command, ashlar::transfer_lanes& lanes);
 
 // Throws usage_error for numbers out of range, and for shards that nobody shares.
 ashlar::lower_options lowering_of(lowering_options const& options);

@@ -320,10 +320,10 @@ TEST_CASE("what PyTorch cannot run has its reason") {
   CHECK(pytorch_obstacle(lower(*again.value)).find("0R0") != std::string::npos);
 }
 
-TEST_CASE("a file with communication has no idle slots, asked for or not") {
+TEST_CASE("a file with communication has no idle slots") {
   std::string const file = "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n";
-  REQUIRE(read_pytorch_comms(file, {.idle_slots = true}).value);
-  csv_program const read = read_pytorch_comms(replaced(file, "1F0,", "1F0,,"), {.idle_slots = true});
+  REQUIRE(read_pytorch_comms(file).value);
+  csv_program const read = read_pytorch_comms(replaced(file, "1F0,", "1F0,,"));
   CHECK(!read.value);
   REQUIRE(read.problems.size() == 1);
   CHECK(read.problems[0].line == 2);
