@@ -71,5 +71,5 @@ if(TARGET ashlar_tool AND Python3_Interpreter_FOUND)
                                               $<TARGET_FILE:ashlar_tool>)
   add_test(NAME interop/pytorch_own COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/interop/pytorch_own.py
                                             ${CMAKE_CURRENT_SOURCE_DIR}/data/pytorch)
-  set_tests_properties(interop/torch_runtime interop/pytorch_own PROPERTIES LABELS interop SKIP_RETURN_CODE 77 TIMEOUT 600)
+  set_tests_properties(interop/torch_runtime interop/pytorch_own PROPERTIES LABELS interop SKIP_RETURN_CODE 77 TIMEOUT 1800)
 endif()

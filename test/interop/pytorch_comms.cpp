@@ -236,7 +236,7 @@ TEST_CASE("a problem says what is in its way, and where") {
 TEST_CASE("programs whose ranks share: gathers, releases, one reduction a stage, without optimizer") {
   for (auto const& entry : catalog::entries)
     for (csv_dialect dialect : dialects)
-      for (auto level : {sharding_level::optimizer, sharding_level::full}) {
+      for (auto level : {sharding_level::optimizer, sharding_level::weights, sharding_level::full}) {
         CAPTURE(entry.name);
         catalog::shape const shape{.p = devices{2}, .m = micro_batches{4}};
         if (!entry.check(shape).ok()) continue;
@@ -269,6 +269,15 @@ TEST_CASE("programs whose ranks share: gathers, releases, one reduction a stage,
   schedule const s = catalog::find("depth-first")->make({devices{2}, micro_batches{4}});
   lower_options o{.data_ranks = 2, .sharding = sharding_level::full};
   CHECK(pytorch_obstacle(lower(s, o)).find("more than once") != std::string::npos);
+  // Where chunks take turns, gradients have to stay whole.
+  for (char const* name : {"depth-first", "v-half", "interleaved-zb", "zbv"}) {
+    schedule const turns = catalog::find(name)->make({devices{2}, micro_batches{4}});
+    o = {.data_ranks = 2, .sharding = sharding_level::weights};
+    program const weights = lower(turns, o);
+    CHECK(pytorch_obstacle(weights) == "");
+    CHECK(count_slots(weights.view(), 0, slot_kind::weight) == 1);
+    CHECK(read_pytorch_comms(pytorch_comms_csv(weights)).value);
+  }
   o = {.step = optimizer_step::at_end};
   CHECK(pytorch_obstacle(lower(s, o)).find("training loop") != std::string::npos);
 }

@@ -20,7 +20,7 @@ LEVELS = ["compute_only", "compute_comms"]  # PyTorch's lowering, and ours
 LONG = ("1f1b", 2, 32)  # whose memory is measured
 SMALL = {"width": 6, "rows": 2}  # of a micro-batch
 LARGE = {"width": 512, "rows": 1024}  # 2 MiB
-PATIENCE = 90  # seconds per case
+PATIENCE = 180  # seconds per case
 
 
 def owners(path):
