@@ -69,5 +69,7 @@ find_package(Python3 QUIET COMPONENTS Interpreter)
 if(TARGET ashlar_tool AND Python3_Interpreter_FOUND)
   add_test(NAME interop/torch_runtime COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/interop/torch_runtime.py
                                               $<TARGET_FILE:ashlar_tool>)
-  set_tests_properties(interop/torch_runtime PROPERTIES LABELS interop SKIP_RETURN_CODE 77 TIMEOUT 600)
+  add_test(NAME interop/pytorch_own COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/interop/pytorch_own.py
+                                            ${CMAKE_CURRENT_SOURCE_DIR}/data/pytorch)
+  set_tests_properties(interop/torch_runtime interop/pytorch_own PROPERTIES LABELS interop SKIP_RETURN_CODE 77 TIMEOUT 1800)
 endif()

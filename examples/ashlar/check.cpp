@@ -1,10 +1,12 @@
 // ashlar check: whether a CSV, of passes only or with all communication, runs to its end.
 #include "bound_words.hpp"
+#include "choice.hpp"
 #include "command.hpp"
 #include "counted.hpp"
 #include "dialect_option.hpp"
 #include "files.hpp"
 #include "limits.hpp"
+#include "lowering_options.hpp"
 #include <ashlar/interop/pytorch_comms.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
 #include <ashlar/lower/lower.hpp>
@@ -25,8 +27,9 @@ namespace {
 
 struct check_options {
   std::string file;
-  bool idle_slots = false;
+  bool for_pytorch = false;
   std::string dialect = "detect";
+  ashlar::transfer_lanes lanes = ashlar::transfer_lanes::one;
 };
 
 int tell(std::string const& file, std::vector<ashlar::csv_problem> const& problems) {
@@ -48,13 +51,25 @@ char const* purpose(ashlar::execution_mode mode) {
   return mode == ashlar::execution_mode::training ? "" : " for inference, which has forwards only";
 }
 
+// A proved program that PyTorch has a reason not to run: a warning, or the end.
+int tell(check_options const& o, std::string const& obstacle) {
+  if (obstacle.empty()) return done;
+  if (!o.for_pytorch) {
+    fmt::print(stderr, "ashlar: warning: {}: PyTorch cannot run it: {}\n", o.file, obstacle);
+    return done;
+  }
+  fmt::print("{0}: PyTorch cannot run it: {1}\n{0}: invalid\n", o.file, obstacle);
+  return invalid;
+}
+
 int check_comms(check_options const& o, ashlar::csv_tokens const& tokens,
                 ashlar::csv_problems& problems) {
   using namespace ashlar;
   must_be_small(o.file, tokens);
-  csv_program const read = read_pytorch_comms(tokens, problems);
+  csv_program const read = read_pytorch_comms(tokens, problems, o.lanes);
   if (!read.value) return tell(o.file, read.problems);
   program const& p = *read.value;
+  if (int const code = tell(o, pytorch_obstacle(tokens, p)); code != done) return code;
   fmt::print("{}: valid{}: {}, {}, {}, {}, dialect {}\n", o.file, purpose(p.mode),
              counted(p.device_count(), "device"), counted(p.stage_count(), "stage"),
              counted(p.micro_batch_count(), "micro-batch"),
@@ -76,7 +91,7 @@ void must_be_small(std::string const& file, ashlar::schedule const& s) {
 int check(check_options const& o) {
   using namespace ashlar;
   std::string const text = read_text(o.file);
-  csv_options const options{.idle_slots = o.idle_slots, .dialect = dialect_of(o.dialect)};
+  csv_options const options{.dialect = dialect_of(o.dialect)};
   csv_problems problems(options.most_problems);
   csv_tokens const tokens = read_csv_tokens(text, options, problems);
   if (!problems.none()) return tell(o.file, problems.take());
@@ -89,15 +104,19 @@ int check(check_options const& o) {
     fmt::print("{}: {}\n{}: invalid\n", o.file, explain(d, s), o.file);
     return invalid;
   }
-  program const lowered = lower(s);
+  program const lowered = lower(s, {.lanes = o.lanes});
   if (diagnosis const d = ashlar::check(lowered); !d.ok()) {
     fmt::print("{}: {}\n{}: the schedule is valid, its program is not\n", o.file, explain(d, lowered),
                o.file);
     return invalid;
   }
-  fmt::print("{}: valid{}: {}, {}, {}, {}, makespan {} for unit passes, {}\n", o.file, purpose(s.mode),
+  if (int const code = tell(o, pytorch_obstacle(lowered)); code != done) return code;
+  fmt::print("{}: valid{}: {}, {}, {}, {}{}, makespan {} for unit passes, {}\n", o.file, purpose(s.mode),
              counted(s.device_count(), "device"), counted(s.stage_count(), "stage"),
              counted(s.micro_batch_count(), "micro-batch"), counted(s.where.route_count(), "route"),
+             tokens.idle_slots == 0
+                 ? ""
+                 : ", " + counted(static_cast<long long>(tokens.idle_slots), "idle slot"),
              makespan(s), bound_words(makespan(s), ashlar::schedule_bound(s)));
   fmt::print("{}: its program of {} is complete, ordered, deadlock-free and memory-safe\n", o.file,
              counted(static_cast<long long>(lowered.instructions.size()), "instruction"));
@@ -113,8 +132,9 @@ void add_check(CLI::App& app, action& chosen) {
   command->add_option("file", options->file, "the CSV; - is standard input")
       ->required()
       ->type_name("FILE");
-  command->add_flag("--idle-slots", options->idle_slots,
-                    "let empty cells be idle slots, as PyTorch writes them");
+  add_choice<bool>(*command, "--for", options->for_pytorch, {{"pytorch", true}},
+                   "what has to run it: where PyTorch could not, that is an error, not a warning");
+  add_lanes_option(*command, options->lanes);
   add_dialect_option(*command, options->dialect);
   command->footer(
       "The format: a line a device, the device's passes in order, separated by commas without blanks;\n"
@@ -122,6 +142,7 @@ void add_check(CLI::App& app, action& chosen) {
       "B fused backward, R recompute. (0F7;3B1)OVERLAP_F_B is a pair that shares its slot of time.\n"
       "A file with communication has all of it: 2SEND_F0, 3RECV_F0, 3SEND_B0, 2RECV_B0, and where its\n"
       "dialect has them 2UNSHARD, 2RESHARD, 2REDUCE_GRAD, 2WAIT_REDUCE_GRAD, 2WAIT_SEND_F0.\n"
+      "In a file of passes only an empty cell is an idle slot, as PyTorch writes them.\n"
       "Exit codes: 0 valid, 1 invalid (with the reasons), 2 the file cannot be used.");
   command->callback([&chosen, options] { chosen = [options] { return check(*options); }; });
 }

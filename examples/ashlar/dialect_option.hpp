@@ -19,8 +19,10 @@ inline ashlar::csv_dialect dialect_of(std::string_view name) {
 
 inline void add_dialect_option(CLI::App& command, std::string& dialect) {
   command
-      .add_option("--dialect", dialect,
-                  "of PyTorch's CSV: b-bw (to 2.5), i-b, reduce-grad (late 2025), waits (its newest)")
+      .add_option(
+          "--dialect", dialect,
+          "of PyTorch's CSV: b-bw (to 2.5), i-b, reduce-grad (late 2025), waits (its newest, which is "
+          "written unless told otherwise)")
       ->check(CLI::IsMember({"detect", "b-bw", "i-b", "reduce-grad", "waits"}))
       ->type_name("DIALECT")
       ->capture_default_str();

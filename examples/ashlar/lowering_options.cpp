@@ -15,20 +15,31 @@ void add_sharing_options(CLI::App& command, lowering_options& o) {
                              {{"none", sharding_level::none},
                               {"optimizer", sharding_level::optimizer},
                               {"gradients", sharding_level::gradients},
+                              {"weights", sharding_level::weights},
                               {"full", sharding_level::full}},
-                             "what each data-parallel rank keeps a shard of only: nothing (default), "
-                             "optimizer state and weights between steps, gradients too, or all");
+                             "what each data-parallel rank keeps only a shard of: nothing (default), "
+                             "optimizer state and weights between steps, gradients too, weights too "
+                             "(gathered and released, gradients whole and reduced once), or all");
   add_choice<gradient_reduction>(command, "--reduction", o.rest.reduction,
                                  {{"at-end", gradient_reduction::at_end},
                                   {"eager", gradient_reduction::eager},
                                   {"eager-middle-last", gradient_reduction::eager_middle_last}},
                                  "when a stage's gradient is reduced: behind the device's last pass, as "
                                  "soon as it is complete (default), or so but for the middle stages");
-  add_number(command, "--weight-buffers", o.weight_buffers,
-             "of a device, for gathered weights (--sharding full) and gradients (full, gradients)");
+  add_number(
+      command, "--weight-buffers", o.weight_buffers,
+      "per device, for gathered weights (--sharding full, weights) and gradients (full, gradients)");
   add_number(
       command, "--prefetch", o.prefetch,
       "passes by which weights are gathered ahead of the one that needs them, if their buffer is free");
+}
+
+void add_lanes_option(CLI::App& command, ashlar::transfer_lanes& lanes) {
+  using enum ashlar::transfer_lanes;
+  add_choice<ashlar::transfer_lanes>(
+      command, "--lanes", lanes,
+      {{"one", one}, {"one-a-peer", one_a_peer}, {"one-a-direction", one_a_direction}},
+      "transfer lanes: one per device (default), one per peer, or one per peer and direction");
 }
 
 void add_tying_option(CLI::App& command, lowering_options& o) {

@@ -35,7 +35,7 @@ void add_size_options(CLI::App& command, shape_options& o) {
   add_number(command, "--routes", o.routes, "ways through the devices (chimera)");
   add_number(command, "--rounds", o.rounds, "depth-first rounds (breadth-first-hybrid)");
   add_number(command, "--group", o.group,
-             "micro-batches that take turns on a device's chunks (depth-first); 0: as many as devices");
+             "micro-batches that take turns on a device's chunks (depth-first); 0: the fastest");
   add_number(command, "--sequence-chunks", o.sequence_chunks,
              "pieces of a micro-batch's sequence (seq1f1b)");
   add_number(

@@ -239,9 +239,7 @@ void add_simulate(CLI::App& app, action& chosen) {
       *command, "--transfer-order", o->lowering.rest.transfers,
       {{"finish-time", transfer_order::finish_time}, {"asap", transfer_order::asap}},
       "by the time the producer ends, or as frameworks list them");
-  add_choice<transfer_lanes>(*command, "--lanes", o->lowering.rest.lanes,
-                             {{"one", transfer_lanes::one}, {"one-a-peer", transfer_lanes::one_a_peer}},
-                             "transfer lanes of a device");
+  add_lanes_option(*command, o->lowering.rest.lanes);
   add_choice<slot_reuse>(*command, "--slots", o->lowering.rest.slots,
                          {{"fewest", slot_reuse::when_free}, {"one-a-value", slot_reuse::never}},
                          "whether values share buffers");

@@ -47,7 +47,8 @@ std::vector<program> programs() {
   std::vector<program> all;
   for (char const* name : {"dualpipe", "dualpipev"})
     for (auto [p, m] : {std::pair{2, 4}, {2, 6}, {4, 8}, {4, 12}})
-      for (auto lanes : {transfer_lanes::one, transfer_lanes::one_a_peer})
+      for (auto lanes :
+           {transfer_lanes::one, transfer_lanes::one_a_peer, transfer_lanes::one_a_direction})
         all.push_back(lower(catalog::find(name)->make({devices{p}, micro_batches{m}}), {lanes}));
   return all;
 }

@@ -51,7 +51,8 @@ TEST_CASE("host: searched schedules are proved and give the sequential bits") {
                                           .limit = s.limit,
                                           .sequence_chunks = s.sequence_chunks},
                                          {.passes = 20'000, .seed = seed, .aim = aim});
-      for (transfer_lanes lanes : {transfer_lanes::one, transfer_lanes::one_a_peer}) {
+      for (transfer_lanes lanes :
+           {transfer_lanes::one, transfer_lanes::one_a_peer, transfer_lanes::one_a_direction}) {
         program const p = lower(found.best, {lanes});
         REQUIRE(check(p).ok());
         conformance::network network(p.stage_count(), p.micro_batch_count());

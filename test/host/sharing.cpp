@@ -51,7 +51,8 @@ std::vector<sample> samples() {
 }
 
 constexpr sharding_level levels[] = {sharding_level::none, sharding_level::optimizer,
-                                     sharding_level::gradients, sharding_level::full};
+                                     sharding_level::gradients, sharding_level::weights,
+                                     sharding_level::full};
 constexpr gradient_reduction reduction_times[] = {gradient_reduction::at_end, gradient_reduction::eager,
                                                   gradient_reduction::eager_middle_last};
 

@@ -236,7 +236,7 @@ TEST_CASE("a problem says what is in its way, and where") {
 TEST_CASE("programs whose ranks share: gathers, releases, one reduction a stage, without optimizer") {
   for (auto const& entry : catalog::entries)
     for (csv_dialect dialect : dialects)
-      for (auto level : {sharding_level::optimizer, sharding_level::full}) {
+      for (auto level : {sharding_level::optimizer, sharding_level::weights, sharding_level::full}) {
         CAPTURE(entry.name);
         catalog::shape const shape{.p = devices{2}, .m = micro_batches{4}};
         if (!entry.check(shape).ok()) continue;
@@ -269,6 +269,15 @@ TEST_CASE("programs whose ranks share: gathers, releases, one reduction a stage,
   schedule const s = catalog::find("depth-first")->make({devices{2}, micro_batches{4}});
   lower_options o{.data_ranks = 2, .sharding = sharding_level::full};
   CHECK(pytorch_obstacle(lower(s, o)).find("more than once") != std::string::npos);
+  // Where chunks take turns, gradients have to stay whole.
+  for (char const* name : {"depth-first", "v-half", "interleaved-zb", "zbv"}) {
+    schedule const turns = catalog::find(name)->make({devices{2}, micro_batches{4}});
+    o = {.data_ranks = 2, .sharding = sharding_level::weights};
+    program const weights = lower(turns, o);
+    CHECK(pytorch_obstacle(weights) == "");
+    CHECK(count_slots(weights.view(), 0, slot_kind::weight) == 1);
+    CHECK(read_pytorch_comms(pytorch_comms_csv(weights)).value);
+  }
   o = {.step = optimizer_step::at_end};
   CHECK(pytorch_obstacle(lower(s, o)).find("training loop") != std::string::npos);
 }
@@ -320,10 +329,10 @@ TEST_CASE("what PyTorch cannot run has its reason") {
   CHECK(pytorch_obstacle(lower(*again.value)).find("0R0") != std::string::npos);
 }
 
-TEST_CASE("a file with communication has no idle slots, asked for or not") {
+TEST_CASE("a file with communication has no idle slots") {
   std::string const file = "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n";
-  REQUIRE(read_pytorch_comms(file, {.idle_slots = true}).value);
-  csv_program const read = read_pytorch_comms(replaced(file, "1F0,", "1F0,,"), {.idle_slots = true});
+  REQUIRE(read_pytorch_comms(file).value);
+  csv_program const read = read_pytorch_comms(replaced(file, "1F0,", "1F0,,"));
   CHECK(!read.value);
   REQUIRE(read.problems.size() == 1);
   CHECK(read.problems[0].line == 2);

@@ -51,11 +51,13 @@ TEST_CASE("routes are found where micro-batches go both ways") {
   CHECK(*back.value == both);
 }
 
-TEST_CASE("empty cells are idle slots only when asked for") {
-  std::string const text = "0F0,,0B0\n,1F0,1B0\n";
-  CHECK(!read_pytorch_csv(text).value);
-  CHECK(read_pytorch_csv(text, {.idle_slots = true}).value);
-  CHECK(!read_pytorch_csv(",,\n,\n", {.idle_slots = true}).value);
+TEST_CASE("empty cells are idle slots, which change nothing") {
+  csv_schedule const idle = read_pytorch_csv("0F0,,0B0,\n,1F0,1B0\n");
+  REQUIRE(idle.value);
+  CHECK(*idle.value == *read_pytorch_csv("0F0,0B0\n1F0,1B0\n").value);
+  CHECK(!read_pytorch_csv(",,\n,\n").value);
+  csv_problems problems(1);
+  CHECK(read_csv_tokens("0F0,,0B0,\n,1F0,1B0\n", {}, problems).idle_slots == 3);
 }
 
 namespace {
@@ -91,8 +93,7 @@ std::vector<bad_file> bad_files() {
       {"leading blank", " 0F0,0B0\n", 1, 1, " 0F0", "blanks"},
       {"trailing blank", "0F0,0B0 \n", 1, 5, "0B0 ", "blanks"},
       {"blank after the comma", "0F0, 0B0\n", 1, 5, " 0B0", "blanks"},
-      {"empty cell", "0F0,,0B0\n", 1, 5, "", "this one is empty"},
-      {"trailing comma", "0F0,0B0,\n", 1, 9, "", "this one is empty"},
+      {"only empty cells", ",,\n,\n", 1, 0, "", "at least one pass"},
       {"empty line between", "0F0,0B0\n\n1F0,1B0\n", 2, 0, "", "this one is empty"},
       {"empty line at the end", "0F0,0B0\n1F0,1B0\n\n", 3, 0, "", "this one is empty"},
       {"lone carriage return", "0F0,0B0\r", 1, 5, "0B0?", "unknown token"},

@@ -81,6 +81,10 @@ TEST_CASE("a receive ahead of the send that leads to it: a circle") {
     CHECK(circle.size() == 4);  // receive, its send behind a receive, whose send is behind the first
     CHECK(is_wait_cycle(d.assemble(), circle));
   }
+  // A lane of its own lets the receive wait while sends go on.
+  draft d(lowered("1f1b", 2, 1, ashlar::transfer_lanes::one_a_direction));
+  move(d, 0, find(d, 0, opcode::receive, backward(1, 0)), 0);
+  judge(d, rule::none);
 }
 
 TEST_CASE("no pass works in place") {
@@ -107,7 +111,8 @@ TEST_CASE("a weight gradient has one accumulator") {
 }
 
 TEST_CASE("every instruction has its lane") {
-  for (auto lanes : {ashlar::transfer_lanes::one, ashlar::transfer_lanes::one_a_peer}) {
+  for (auto lanes : {ashlar::transfer_lanes::one, ashlar::transfer_lanes::one_a_peer,
+                     ashlar::transfer_lanes::one_a_direction}) {
     draft const right(lowered("1f1b", 3, 2, lanes));
     int const lane_count = right.assemble().view().lane_count;
     for (std::size_t i = 0; i < draft(right).stream(1).size(); ++i)

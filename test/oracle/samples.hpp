@@ -34,9 +34,10 @@ class samples {
 
  private:
   void add(std::string const& name, int p, int m, ashlar::schedule const& s) {
-    for (auto lanes : {ashlar::transfer_lanes::one, ashlar::transfer_lanes::one_a_peer})
-      made_.push_back({name + " p=" + std::to_string(p) + " m=" + std::to_string(m)
-                           + (lanes == ashlar::transfer_lanes::one ? "" : " a lane a peer"),
+    for (auto lanes : {ashlar::transfer_lanes::one, ashlar::transfer_lanes::one_a_peer,
+                       ashlar::transfer_lanes::one_a_direction})
+      made_.push_back({name + " p=" + std::to_string(p) + " m=" + std::to_string(m) + " lanes "
+                           + std::to_string(static_cast<int>(lanes)),
                        lower(s, {.lanes = lanes})});
   }
 
@@ -119,7 +120,7 @@ inline std::vector<sample> shared() {
   std::vector<sample> all;
   for (auto const& [name, s] : schedules)
     for (auto level : {sharding_level::none, sharding_level::optimizer, sharding_level::gradients,
-                       sharding_level::full})
+                       sharding_level::weights, sharding_level::full})
       for (auto when : {gradient_reduction::at_end, gradient_reduction::eager,
                         gradient_reduction::eager_middle_last})
         for (auto step : {optimizer_step::none, optimizer_step::at_end, optimizer_step::after_norm}) {

@@ -85,6 +85,18 @@ class steps {
   std::size_t queue_of(int node, int lane) const {
     return static_cast<std::size_t>(node * lanes_ + lane);
   }
+  // Of transfers with that peer.
+  int transfer_queue(int peer, bool receives) const {
+    switch (p_.lanes) {
+      case ashlar::transfer_lanes::one:
+        return 1;
+      case ashlar::transfer_lanes::one_a_peer:
+        return 1 + peer;
+      case ashlar::transfer_lanes::one_a_direction:
+        break;
+    }
+    return 1 + 2 * peer + (receives ? 1 : 0);
+  }
   std::size_t queue_of(step const& s) const { return queue_of(s.node, s.what.lane); }
   // Of an operand, among the slots of all nodes; and those of a node.
   std::size_t slot(step const& s, std::size_t o) const {
@@ -199,7 +211,7 @@ class steps {
         return 0;
       case opcode::send:
       case opcode::receive:
-        return p_.lanes == ashlar::transfer_lanes::one ? 1 : 1 + i.peer;
+        return transfer_queue(i.peer, i.code == opcode::receive);
       case opcode::clear:
         return i.subject == slot_kind::gradient_shard ? lanes_ - 1 : 0;
       case opcode::all_reduce:

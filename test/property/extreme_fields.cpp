@@ -155,8 +155,9 @@ void insert_transfer(dice& d, program& p) {
   if (length < 1 || p.stream_begin[static_cast<std::size_t>(device)] < 0
       || p.stream_begin[static_cast<std::size_t>(device) + 1] > static_cast<int>(p.instructions.size()))
     return;
-  instruction i{.code = d.percent(50) ? opcode::send : opcode::receive,
-                .lane = p.transfer_lane(device),
+  opcode const half = d.percent(50) ? opcode::send : opcode::receive;
+  instruction i{.code = half,
+                .lane = p.transfer_lane(device, half),
                 .what = one_of(d, p.instructions).what,
                 .peer = device};
   i.to = i.what.stage + (i.what.kind == pass_kind::forward ? 1 : -1);
@@ -186,11 +187,11 @@ void change(dice& d, program& p) {
       change_list(d, p.slot_begin);
       return;
     case 5:
-      p.lanes = any_of<transfer_lanes>(d, 1);
+      p.lanes = any_of<transfer_lanes>(d, 2);
       return;
     case 6:
       p.mode = p.mode == execution_mode::training ? execution_mode::inference : execution_mode::training;
-      p.sharding = any_of<sharding_level>(d, 3);
+      p.sharding = any_of<sharding_level>(d, 4);
       return;
     case 7:
       p.step = any_of<optimizer_step>(d, 2);
@@ -252,7 +253,7 @@ std::vector<program> programs() {
     add(s, {.lanes = transfer_lanes::one_a_peer,
             .data_ranks = 2,
             .reduction = static_cast<gradient_reduction>(n % 3),
-            .sharding = static_cast<sharding_level>(n / 2 % 4),
+            .sharding = static_cast<sharding_level>(n / 2 % 5),
             .step = static_cast<optimizer_step>(n / 2 % 3)});
   }
   block const one = spread(catalog::find("1f1b")->block_of({devices{2}, micro_batches{2}}), 2);

@@ -220,7 +220,8 @@ TEST_CASE("what is possible one after the other, and not as a pair") {
 TEST_CASE("DualPipe's pairs on every floor") {
   for (char const* name : {"dualpipe", "dualpipev"})
     for (tick overlapped : {tick{2}, tick{3}, tick{7}})
-      for (transfer_lanes lanes : {transfer_lanes::one, transfer_lanes::one_a_peer}) {
+      for (transfer_lanes lanes :
+           {transfer_lanes::one, transfer_lanes::one_a_peer, transfer_lanes::one_a_direction}) {
         costs cost(stage_cost{}, 1);
         cost.overlapped = overlapped;
         schedule const s = catalog::find(name)->make({devices{4}, micro_batches{10}, cost});

@@ -11,9 +11,7 @@ using namespace random_case;
 
 namespace {
 
-transfer_lanes random_lanes(dice& d) {
-  return d.percent(50) ? transfer_lanes::one : transfer_lanes::one_a_peer;
-}
+transfer_lanes random_lanes(dice& d) { return static_cast<transfer_lanes>(d.between(0, 2)); }
 
 // One in five is for inference.
 block training_or_not(dice& d) {

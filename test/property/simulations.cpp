@@ -26,7 +26,7 @@ run_case random_case_of(dice& d, block const& b, bool free_transfers = false) {
   if (free_transfers) s.cost.transfer = 0;
   s = squeeze(s);
   lower_options o;
-  o.lanes = d.percent(50) ? transfer_lanes::one : transfer_lanes::one_a_peer;
+  o.lanes = static_cast<transfer_lanes>(d.between(0, 2));
   program p = lower(s, o);
   return {s, p};
 }
@@ -276,7 +276,7 @@ TEST_CASE("programs in the order of listing are proved too") {
     lower_options o;
     o.transfers = transfer_order::asap;
     o.slots = d.percent(50) ? slot_reuse::when_free : slot_reuse::never;
-    o.lanes = d.percent(50) ? transfer_lanes::one : transfer_lanes::one_a_peer;
+    o.lanes = static_cast<transfer_lanes>(d.between(0, 2));
     program const p = lower(s, o);
     CHECK(check(p).ok());
     simulation_options in_stream;

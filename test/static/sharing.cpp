@@ -19,5 +19,6 @@ constexpr program shared() {
 static_assert(valid<shared<sharding_level::none, 1>>());
 static_assert(valid<shared<sharding_level::optimizer, 1>>());
 static_assert(valid<shared<sharding_level::gradients, 1>>());
+static_assert(valid<shared<sharding_level::weights, 1>>());
 static_assert(valid<shared<sharding_level::full, 1>>());
 static_assert(valid<shared<sharding_level::full, 2>>());

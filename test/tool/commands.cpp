@@ -92,8 +92,51 @@ TEST_CASE("what is wrong is invalid, with the reasons") {
   CHECK(r.code == 1);
   CHECK(contains(r.out, "wrong.csv: line 1, column 5: '0Q0': unknown token"));
   CHECK(run_tool("check " + scratch_file("circle.csv", "0B0,0F0\n")).code == 1);
-  CHECK(run_tool("check " + scratch_file("idle.csv", "0F0,,0B0\n")).code == 1);
-  CHECK(run_tool("check --idle-slots " + scratch_file("idle.csv", "0F0,,0B0\n")).code == 0);
+}
+
+TEST_CASE("idle slots are found and counted") {
+  tool_result const r = run_tool("check " + scratch_file("idle.csv", "0F0,,,0B0,\n,1F0,1B0,,\n"));
+  CHECK(r.code == 0);
+  CHECK(r.err.empty());
+  CHECK(contains(r.out, "1 route, 6 idle slots, makespan"));
+  CHECK(!contains(run_tool("check " + scratch_file("busy.csv", "0F0,0B0\n")).out, "idle"));
+}
+
+TEST_CASE("what PyTorch could not run is a warning, or an error if it has to") {
+  struct file {
+    char const* text;
+    char const* why;
+  };
+  for (file const& f :
+       {file{"0F0,0R0,0B0\n", "it has the pass 0R0"},
+        file{"0F0,0F1,0B0,0B1\n1F1,1F0,1B0,1B1\n", "the last stage runs 1F1 out of turn"},
+        file{"0F0,1F0,1B0,1REDUCE_GRAD,0B0,0REDUCE_GRAD,0WAIT_REDUCE_GRAD,1WAIT_REDUCE_GRAD\n",
+             "0REDUCE_GRAD on line 1, column 30 begins while 1REDUCE_GRAD on line 1, column 13 is "
+             "pending"},
+        file{"0F0,0SEND_F0,0WAIT_SEND_F0,0RECV_B0,0B0,0REDUCE_GRAD,0WAIT_REDUCE_GRAD\n1RECV_F0,1F0,1B0,"
+             "1SEND_B0,1WAIT_SEND_B0,1REDUCE_GRAD,1WAIT_REDUCE_GRAD\n",
+             nullptr},
+        file{"0F0,0F1,0SEND_F0,0SEND_F1,0WAIT_SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1,0WAIT_SEND_F0,"
+             "0REDUCE_GRAD,0WAIT_REDUCE_GRAD\n1RECV_F0,1F0,1B0,1SEND_B0,1WAIT_SEND_B0,1RECV_F1,1F1,1B1,"
+             "1SEND_B1,1WAIT_SEND_B1,1REDUCE_GRAD,1WAIT_REDUCE_GRAD\n",
+             "0WAIT_SEND_F1 on line 1, column 27 holds up its rank until line 2 goes on, 1WAIT_SEND_B0 "
+             "on "
+             "line 2, column 27 holds up its rank until line 1 goes on, and so in a circle"}}) {
+    CAPTURE(f.text);
+    std::string const path = scratch_file("for.csv", f.text);
+    for (std::string const lanes : {"one", "one-a-direction"}) {
+      bool const circle = f.why != nullptr && contains(f.why, "circle");
+      if (circle && lanes == "one") continue;  // then the program itself has one
+      tool_result const warned = run_tool("check --lanes " + lanes + " " + path);
+      CHECK(warned.code == 0);
+      CHECK(contains(warned.err, "PyTorch cannot run it") == (f.why != nullptr));
+      if (f.why != nullptr) CHECK(contains(warned.err, f.why));
+      tool_result const strict = run_tool("check --for pytorch --lanes " + lanes + " " + path);
+      CHECK(strict.code == (f.why != nullptr ? 1 : 0));
+      CHECK(strict.err.empty());
+      if (f.why != nullptr) CHECK(contains(strict.out, f.why));
+    }
+  }
 }
 
 TEST_CASE("help names every subcommand and option") {

@@ -113,8 +113,9 @@ TEST_CASE("when gradients are reduced") {
 
 TEST_CASE("emit writes gathers and releases, and what it writes is valid") {
   std::string const file = (scratch() / "sharded.csv").string();
-  for (std::string const more : {"--sharding optimizer", "--sharding full --weight-buffers 2",
-                                 "--sharding gradients --reduction at-end --prefetch 2"}) {
+  for (std::string const more :
+       {"--sharding optimizer", "--sharding full --weight-buffers 2",
+        "--sharding gradients --reduction at-end --prefetch 2", "--sharding weights"}) {
     CAPTURE(more);
     tool_result const r = run_tool("emit breadth-first -p 2 -m 4 --as pytorch-comms --data-ranks 2 "
                                    + more + " -o " + file);
@@ -132,7 +133,7 @@ TEST_CASE("help names what can be shared") {
     tool_result const r = run_tool(command + " --help");
     CHECK(r.code == 0);
     for (char const* word :
-         {"--data-ranks", "--sharding full|gradients|none|optimizer",
+         {"--data-ranks", "--sharding full|gradients|none|optimizer|weights",
           "--reduction at-end|eager|eager-middle-last", "--optimizer-step after-norm|at-end|none",
           "--weight-buffers", "--prefetch"})
       CHECK(contains(r.out, word));
@@ -149,7 +150,7 @@ TEST_CASE("what cannot be shared is refused with a sentence") {
            {"--data-ranks -2", "not -2"},
            {"--data-ranks 99999999999999999999", "--data-ranks"},
            {"--data-ranks two", "--data-ranks"},
-           {"--data-ranks 2 --sharding half", "half not in {full,gradients,none,optimizer}"},
+           {"--data-ranks 2 --sharding half", "half not in {full,gradients,none,optimizer,weights}"},
            {"--data-ranks 2 --sharding 1", "--sharding"},
            {"--sharding full", "--sharding needs others to share with: --data-ranks of 2 or more"},
            {"--reduction late", "late not in {at-end,eager,eager-middle-last}"},
@@ -174,6 +175,13 @@ TEST_CASE("what cannot be shared is refused with a sentence") {
       run_tool("emit depth-first --as pytorch-comms --data-ranks 2 --sharding full");
   CHECK(often.code == 2);
   CHECK(contains(often.err, "more than once, and PyTorch reduces it once"));
+  for (std::string const name : {"depth-first", "v-half", "interleaved-zb"}) {
+    std::string const file = (scratch() / "turns.csv").string();
+    CHECK(run_tool("emit " + name + " --as pytorch-comms --data-ranks 2 --sharding weights -o " + file)
+              .code
+          == 0);
+    CHECK(run_tool("check --for pytorch " + file).code == 0);
+  }
   tool_result const steps =
       run_tool("emit 1f1b --as pytorch-comms --data-ranks 2 --optimizer-step at-end");
   CHECK(steps.code == 2);

@@ -5,6 +5,8 @@
 #include <ashlar/block/block.hpp>
 #include <ashlar/catalog/shape.hpp>
 #include <ashlar/core/ids.hpp>
+#include <ashlar/schedule/repeat.hpp>
+#include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
 #include <vector>
@@ -44,6 +46,17 @@ constexpr block breadth_first(devices p, chunks v, micro_batches m, int rounds =
                          begin(2 * v.value - 1 - c) + p.value + 2 * tick{p.value - 1 - d}});
     }
   return b;
+}
+
+// The block repeated, the micro-batches numbered in the order in which they run: round after round.
+constexpr schedule breadth_first_in_rounds(shape const& s) {
+  schedule made = repeat(breadth_first(s.p, s.v, s.m, s.rounds), s.m);
+  for (auto& order : made.order)
+    for (timed_pass& t : order) {
+      int& k = t.what.micro_batch;
+      k = k % s.rounds * (s.m.value / s.rounds) + k / s.rounds;
+    }
+  return made;
 }
 
 }  // namespace ashlar::catalog

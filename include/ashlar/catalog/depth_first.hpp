@@ -9,6 +9,7 @@
 #include <ashlar/catalog/orders.hpp>
 #include <ashlar/catalog/shape.hpp>
 #include <ashlar/catalog/zb_h1.hpp>
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/ids.hpp>
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/repeat.hpp>
@@ -20,8 +21,17 @@
 
 namespace ashlar::catalog {
 
-// Micro-batches that take turns on the chunks of a device: as many as there are devices, unless told.
-constexpr int group_of(shape const& s) { return s.group == 0 ? s.p.value : s.group; }
+// Micro-batches that take turns on the chunks of a device. Unless told: as few as there may be if
+// all groups fill the devices, and but for the last are alike. Without transfers no other size is
+// faster.
+constexpr int group_of(shape const& s) {
+  if (s.group != 0) return s.group;
+  tick const p = s.p.value, m = s.m.value;
+  for (tick groups = m / p; groups > 1; --groups)
+    if (tick const size = (m + groups - 1) / groups; m - (groups - 1) * size >= p)
+      return static_cast<int>(size);
+  return static_cast<int>(max_of(p, m));
+}
 
 // A group has to fill the devices, lest a chunk waits for the one before; more than there are
 // micro-batches makes no sense.
@@ -86,7 +96,7 @@ constexpr block interleaved_zb(devices p, chunks v, int group) {
 // last group of fewer than p (which Megatron refuses) can make devices wait for each other in a circle;
 // then the repetition with its gaps is taken, which never does.
 constexpr schedule in_groups(block const& b, shape const& s, int warm_up_hop) {
-  int const p = s.p.value, v = s.v.value, m = s.m.value, group = group_of(s);
+  int const p = s.p.value, v = s.v.value, m = s.m.value, group = min_of(group_of(s), m);
   if (m % b.micro_batch_count() == 0) return repeat(b, s.m);
   pass_kind const backward = b.cells[1].what.kind;
   std::vector<std::vector<pass>> orders;

@@ -77,6 +77,7 @@ inline constexpr std::array entries{
           .summary = "breadth-first in rounds, one after another",
           .source = "Lamy-Poirier, Breadth-First Pipeline Parallelism, 2022",
           .block_of = [](shape const& s) { return breadth_first(s.p, s.v, s.m, s.rounds); },
+          .schedule_of = [](shape const& s) { return breadth_first_in_rounds(s); },
           .check = check_rounds,
           .parameters = parameters_of({parameter::chunk_count, parameter::round_count})},
     entry{.name = "interleaved-zb",

@@ -60,19 +60,21 @@ constexpr schedule zero_bubble(shape const& s, int limit) {
   return improve(seeds, limit, s.search);
 }
 
+constexpr int close_group_of(shape const& s) { return s.group == 0 ? s.p.value : s.group; }
+
 // At least half of the devices, or the micro-batches of a group wait for each other in a circle; more
 // than p only hold more.
 constexpr diagnosis check_close_groups(shape const& s) {
   if (diagnosis const d = check_shape(s); !d.ok()) return d;
   return all_of({at_least(parameter::chunk_count, s.v.value, 1),
-                 at_least(parameter::group_size, group_of(s), s.p.value / 2 + s.p.value % 2),
-                 at_most(parameter::group_size, group_of(s), s.p.value)});
+                 at_least(parameter::group_size, close_group_of(s), s.p.value / 2 + s.p.value % 2),
+                 at_most(parameter::group_size, close_group_of(s), s.p.value)});
 }
 
 // With a last group too small for the devices, which would wait for each other in a circle, the
 // micro-batches of one that is whole are left out.
 constexpr schedule grouped_without_circle(shape const& s) {
-  int const group = group_of(s);
+  int const group = close_group_of(s);
   schedule plain = grouped_interleaved(s.p, s.m, s.v, group);
   if (s.m.value % group == 0 || order_walk(plain).run().ok()) return plain;
   micro_batches const whole{s.m.value - s.m.value % group + group};
@@ -83,7 +85,7 @@ constexpr schedule grouped_without_circle(shape const& s) {
 constexpr schedule grouped_interleaved(shape const& s) {
   schedule const plain = grouped_without_circle(s);
   if (s.search.passes <= 0) return plain;
-  return improve({retime(plain, s.cost)}, (s.v.value - 1) * group_of(s) + s.p.value, s.search);
+  return improve({retime(plain, s.cost)}, (s.v.value - 1) * close_group_of(s) + s.p.value, s.search);
 }
 
 }  // namespace ashlar::catalog

@@ -24,7 +24,7 @@ struct shape {
   waves w{1};       // times down and up again
   int routes = 2;
   int rounds = 1;  // depth-first rounds that the micro-batches are dealt to
-  int group = 0;   // micro-batches that take turns on the chunks of a device; 0: as many as devices
+  int group = 0;   // micro-batches that take turns on the chunks of a device; 0: the entry's choice
   unit_junction junction = unit_junction::code;
   int sequence_chunks = 2;
   search_budget search = {};  // for the entries that search; without passes, the block they begin with

@@ -63,15 +63,16 @@ inline schedule random_schedule(std::uint64_t seed) {
       costs(stage_cost{1 + below(3), 1 + below(3), 1 + below(3)}, below(3)), orders));
 }
 
-// Every entry of the catalog in several sizes and with both kinds of transfer lanes, what no entry has
+// Every entry of the catalog in several sizes and with all kinds of transfer lanes, what no entry has
 // (replicas of a split backward, recomputation, stages that fork and join, parameters in common, work),
 // and random orders.
 inline std::vector<sample_program> sample_programs() {
   std::vector<sample_program> all;
   auto const add = [&](std::string const& name, schedule const& s) {
-    for (transfer_lanes lanes : {transfer_lanes::one, transfer_lanes::one_a_peer})
-      all.push_back(
-          {name + (lanes == transfer_lanes::one ? ", one lane" : ", a lane a peer"), lower(s, {lanes})});
+    all.push_back({name + ", one lane", lower(s)});
+    all.push_back({name + ", one lane per peer", lower(s, {transfer_lanes::one_a_peer})});
+    all.push_back(
+        {name + ", one lane per peer and direction", lower(s, {transfer_lanes::one_a_direction})});
   };
   for (catalog::entry const& e : catalog::entries)
     for (auto [p, m] : {std::pair{1, 1}, {1, 3}, {2, 1}, {2, 4}, {3, 5}, {4, 4}, {4, 8}})
@@ -120,8 +121,9 @@ inline std::vector<sample_program> programs_of_ranks() {
     for (auto [p, m] : {std::pair{2, 4}, {4, 4}, {3, 6}}) {
       catalog::shape const shape{devices{p}, micro_batches{m}};
       if (!e.check(shape).ok()) continue;
-      for (sharding_level level : {sharding_level::none, sharding_level::optimizer,
-                                   sharding_level::gradients, sharding_level::full}) {
+      for (sharding_level level :
+           {sharding_level::none, sharding_level::optimizer, sharding_level::gradients,
+            sharding_level::weights, sharding_level::full}) {
         ++turn;
         std::string const size = " p=" + std::to_string(p) + " m=" + std::to_string(m);
         schedule const s = e.make(shape);
@@ -129,19 +131,19 @@ inline std::vector<sample_program> programs_of_ranks() {
         std::vector<std::vector<int>> shared;
         if ((turn + turn / 4) % 2 == 0) shared.push_back({0, last});
         if (turn % 5 == 0 && last > 1) shared.push_back({last, 1});
-        all.push_back(
-            {e.name + size + " sharded " + std::to_string(static_cast<int>(level)) + ", turn "
-                 + std::to_string(turn) + ", groups in common " + std::to_string(shared.size()),
-             lower(s, {.lanes = turn % 2 == 0 ? transfer_lanes::one : transfer_lanes::one_a_peer,
-                       .data_ranks = 2,
-                       .reduction = static_cast<gradient_reduction>(turn % 3),
-                       .sharding = level,
-                       .weight_buffers = 1 + turn / 2 % 2,
-                       .prefetch = turn % 3,
-                       .step = s.mode == execution_mode::training
-                                   ? static_cast<optimizer_step>(turn / 3 % 3)
-                                   : optimizer_step::none,
-                       .shared_parameters = std::move(shared)})});
+        all.push_back({e.name + size + " sharded " + std::to_string(static_cast<int>(level)) + ", turn "
+                           + std::to_string(turn) + ", groups in common "
+                           + std::to_string(shared.size()),
+                       lower(s, {.lanes = static_cast<transfer_lanes>(turn % 3),
+                                 .data_ranks = 2,
+                                 .reduction = static_cast<gradient_reduction>(turn % 3),
+                                 .sharding = level,
+                                 .weight_buffers = 1 + turn / 2 % 2,
+                                 .prefetch = turn % 3,
+                                 .step = s.mode == execution_mode::training
+                                             ? static_cast<optimizer_step>(turn / 3 % 3)
+                                             : optimizer_step::none,
+                                 .shared_parameters = std::move(shared)})});
       }
     }
   return all;

@@ -22,9 +22,9 @@ struct csv_streams {
 // dialect without reductions has them done at the end of each line.
 class csv_program_writer {
  public:
-  csv_program_writer(csv_tokens const& tokens, placement where)
+  csv_program_writer(csv_tokens const& tokens, placement where, transfer_lanes lanes)
       : tokens_(tokens),
-        made_(program_for(tokens, std::move(where))),
+        made_(program_for(tokens, std::move(where), lanes)),
         shape_(made_.view()),
         slots_(static_cast<std::size_t>(slot_kinds) * static_cast<std::size_t>(made_.stage_count())
                * (made_.route.size() + 1)) {
@@ -68,8 +68,9 @@ class csv_program_writer {
     int number = 0;   // there
   };
 
-  static program program_for(csv_tokens const& tokens, placement where) {
+  static program program_for(csv_tokens const& tokens, placement where, transfer_lanes lanes) {
     program p;
+    p.lanes = lanes;
     p.mode = tokens.mode;
     p.graph = chain(stages{where.stage_count()});
     p.groups = parameter_groups(where);
@@ -108,8 +109,9 @@ class csv_program_writer {
 
   void transfer(csv_token const& t) {
     int const other = t.other_stage(), peer = made_.where.device_of(0, other);
-    write({.code = t.sends() ? opcode::send : opcode::receive,
-           .lane = made_.transfer_lane(peer),
+    opcode const code = t.sends() ? opcode::send : opcode::receive;
+    write({.code = code,
+           .lane = made_.transfer_lane(peer, code),
            .what = {t.what.kind, t.sends() ? t.what.stage : other, t.what.micro_batch},
            .to = t.sends() ? other : t.what.stage,
            .peer = peer});

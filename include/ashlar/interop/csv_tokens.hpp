@@ -5,6 +5,7 @@
 #include <ashlar/core/pass.hpp>
 #include <ashlar/interop/csv_actions.hpp>
 #include <ashlar/interop/csv_problems.hpp>
+#include <ashlar/program/program.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -16,10 +17,10 @@
 namespace ashlar {
 
 struct csv_options {
-  // Whether empty cells are idle slots, as PyTorch writes them in compute-only files, or an error.
-  bool idle_slots = false;
   std::size_t most_problems = 5;  // what is more is not looked for
   csv_dialect dialect = csv_dialect::detect;
+  transfer_lanes lanes =
+      transfer_lanes::one;  // of a device, in the program of a file with communication
 };
 
 struct csv_token {
@@ -60,6 +61,7 @@ struct csv_tokens {
   int micro_batch_count = 0;
   std::size_t count = 0;                            // of passes
   std::size_t others = 0;                           // tokens that are no passes
+  std::size_t idle_slots = 0;                       // empty cells, as PyTorch writes them
   execution_mode mode = execution_mode::inference;  // training where some pass is no forward
 
   csv_token const& token(site const& s) const {
@@ -127,7 +129,6 @@ inline std::string read_token(std::string_view cell, csv_token& token) {
 // One token, or the two of an overlapped pair. Columns are relative to the cell.
 inline std::string read_cell(std::string_view cell, std::vector<csv_token>& tokens) {
   constexpr std::string_view overlap = ")OVERLAP_F_B";
-  if (cell.empty()) return "a cell must hold a token, this one is empty";
   if (cell.find_first_of(" \t") != std::string_view::npos)
     return "tokens must not have blanks in or around them";
   tokens.emplace_back();
@@ -231,8 +232,8 @@ inline csv_tokens read_csv_tokens(std::string_view text, csv_options const& opti
       std::string_view const cell = line.substr(begin, comma - begin);
       int const column = static_cast<int>(begin) + 1;
       begin = comma + 1;
-      if (cell.empty() && options.idle_slots) {
-        if (idle.line == 0) idle = {number, column, "", ""};
+      if (cell.empty()) {
+        if (out.idle_slots++ == 0) idle = {number, column, "", ""};
         continue;
       }
       std::vector<csv_token> read;
@@ -254,7 +255,7 @@ inline csv_tokens read_csv_tokens(std::string_view text, csv_options const& opti
   }
   if (out.count == 0 && problems.none())
     problems.add({1, 0, "", ""}, "a file must hold at least one pass, this one has none");
-  if (out.others > 0 && idle.line > 0)
+  if (out.others > 0 && out.idle_slots > 0)
     problems.add(idle, "a file with communication must have no idle slots, this cell is empty");
   if (problems.none()) csv_detail::resolve_dialect(out, options.dialect, problems);
   return out;

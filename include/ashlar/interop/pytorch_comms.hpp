@@ -5,6 +5,8 @@
 #include <ashlar/interop/csv_names.hpp>
 #include <ashlar/interop/csv_proof.hpp>
 #include <ashlar/interop/csv_routes.hpp>
+#include <ashlar/interop/pytorch_lines.hpp>
+#include <ashlar/interop/pytorch_waits.hpp>
 
 #include <cstddef>
 #include <optional>
@@ -22,8 +24,9 @@ struct csv_program {
 };
 
 // Reads tokens that were read without a problem. Judges their names, one owner a stage and the passes,
-// then the program that they mean, with rendezvous transfers on one lane a device, and its waits last.
-inline csv_program read_pytorch_comms(csv_tokens const& tokens, csv_problems& problems) {
+// then the program that they mean, with rendezvous transfers on these lanes, and its waits last.
+inline csv_program read_pytorch_comms(csv_tokens const& tokens, csv_problems& problems,
+                                      transfer_lanes lanes = transfer_lanes::one) {
   csv_program out;
   out.dialect = tokens.dialect;
   if (csv_detail::numbers_are_plausible(tokens, problems))
@@ -33,7 +36,7 @@ inline csv_program read_pytorch_comms(csv_tokens const& tokens, csv_problems& pr
   if (problems.none()) csv_detail::find_unknown_names(tokens, found.routes[0], problems);
   if (problems.none()) {
     placement where(devices{static_cast<int>(tokens.lines.size())}, {found.routes[0]});
-    csv_streams streams = csv_program_writer(tokens, std::move(where)).run();
+    csv_streams streams = csv_program_writer(tokens, std::move(where), lanes).run();
     csv_proof(tokens, streams).run(problems);
     if (problems.none() && tokens.dialect == csv_dialect::waits)
       csv_detail::find_lost_waits(tokens, problems);
@@ -46,7 +49,7 @@ inline csv_program read_pytorch_comms(csv_tokens const& tokens, csv_problems& pr
 inline csv_program read_pytorch_comms(std::string_view text, csv_options const& options = {}) {
   csv_problems problems(options.most_problems);
   csv_tokens const tokens = read_csv_tokens(text, options, problems);
-  if (problems.none()) return read_pytorch_comms(tokens, problems);
+  if (problems.none()) return read_pytorch_comms(tokens, problems, options.lanes);
   return {.value = {}, .problems = problems.take(), .dialect = options.dialect};
 }
 
@@ -95,37 +98,55 @@ inline std::string pytorch_obstacle(program const& p) {
   return "";
 }
 
-// Each stream in its order. The dialect `waits` waits for each reduction at once and for the sends at
-// the end of the line, when all receives are posted. For a program that has no obstacle; `detect` writes
-// reduce_grad.
+// The same of a file that was read without a problem, in its own order.
+inline std::string pytorch_obstacle(csv_tokens const& tokens, program const& p) {
+  if (std::string why = pytorch_obstacle(p); !why.empty()) return why;
+  if (tokens.dialect == csv_dialect::waits)
+    if (std::string why = pending_reductions(tokens); !why.empty()) return why;
+  std::vector<int> owner;
+  for (int stage = 0; stage < p.stage_count(); ++stage) owner.push_back(p.where.device_of(0, stage));
+  return pytorch_lines(tokens, owner).run();
+}
+
+// Each stream in its order. The dialect `waits`, which `detect` stands for, waits for each reduction at
+// once, so that no two are pending, and for each send where send_waits has it. For a program that has
+// no obstacle.
 inline std::string pytorch_comms_csv(program const& p, csv_dialect dialect = csv_dialect::detect) {
-  bool const waits = dialect == csv_dialect::waits;
-  bool const reduces = waits || dialect == csv_dialect::reduce_grad || dialect == csv_dialect::detect;
+  bool const waits = dialect == csv_dialect::waits || dialect == csv_dialect::detect;
+  bool const reduces = waits || dialect == csv_dialect::reduce_grad;
   // A stage has one owner: nobody is left to sum its shards with.
   bool const sharded = p.sharding != sharding_level::none;
-  program_view const view = p.view();
+  send_waits const sends(p);
   std::string text;
   for (int d = 0; d < p.device_count(); ++d) {
-    std::string line, last;
-    char const* open = "";
-    for (instruction const& i : view.stream(d)) {
+    std::string line;
+    bool in_pair = false;
+    auto const write = [&](instruction const& i) {
       bool const sums = i.code == opcode::all_reduce || i.code == opcode::reduce_scatter;
-      if (i.code == opcode::clear) continue;  // PyTorch's training loop does it
-      if (sums && (!reduces || (sharded && i.code == opcode::all_reduce))) continue;
+      if (i.code == opcode::clear) return;  // PyTorch's training loop does it
+      if (sums && (!reduces || (sharded && i.code == opcode::all_reduce))) return;
       std::string const token = csv_name(i.code, i.what, dialect);
-      bool const opens = i.overlaps_next;
-      if (*open != '\0')
+      if (in_pair)
         line += ";" + token + ")OVERLAP_F_B";
       else
-        line += (line.empty() ? "" : ",") + std::string(opens ? "(" : "") + token;
-      open = opens ? ";" : "";
-      std::string const stage = std::to_string(i.what.stage);
-      if (waits && sums) line += "," + stage + "WAIT_REDUCE_GRAD";
-      if (waits && i.code == opcode::send)
-        last += "," + stage + (i.what.kind == pass_kind::forward ? "WAIT_SEND_F" : "WAIT_SEND_B")
-                + std::to_string(i.what.micro_batch);
+        line += (line.empty() ? "" : ",") + std::string(i.overlaps_next ? "(" : "") + token;
+      in_pair = i.overlaps_next;
+      if (waits && sums) line += "," + std::to_string(i.what.stage) + "WAIT_REDUCE_GRAD";
+    };
+    std::vector<send_waits::wait> const waited =
+        waits ? sends.of_device(d) : std::vector<send_waits::wait>{};
+    auto wait = waited.begin();
+    for (int i = p.stream_begin[static_cast<std::size_t>(d)];
+         i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i) {
+      write(p.instructions[static_cast<std::size_t>(i)]);
+      for (; wait != waited.end() && wait->behind == i; ++wait) {
+        pass const sent = p.instructions[static_cast<std::size_t>(wait->send)].what;
+        line += "," + std::to_string(sent.stage)
+                + (sent.kind == pass_kind::forward ? "WAIT_SEND_F" : "WAIT_SEND_B")
+                + std::to_string(sent.micro_batch);
+      }
     }
-    text += line + last + '\n';
+    text += line + '\n';
   }
   return text;
 }

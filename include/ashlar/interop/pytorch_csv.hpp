@@ -3,7 +3,8 @@
 //
 // What is read must be exactly that: tokens of digits, one of F I W B R (or BW in the oldest dialect),
 // digits, or a pair of them as in (0F7;3B1)OVERLAP_F_B; no blanks, no quotes, no comments, no empty
-// line, no empty cell. Lines may end in LF or CRLF; the last may lack its end.
+// line. An empty cell is an idle slot, as PyTorch writes them, and says nothing. Lines may end in LF or
+// CRLF; the last may lack its end.
 #pragma once
 
 #include <ashlar/interop/csv_routes.hpp>

@@ -102,8 +102,9 @@ class lowering {
   constexpr void write_transfer(event const& e, int device) {
     bool const sends = e.source == device;
     int const peer = sends ? e.target : e.source;
-    out_.write({.code = sends ? opcode::send : opcode::receive,
-                .lane = out_.made().transfer_lane(peer),
+    opcode const code = sends ? opcode::send : opcode::receive;
+    out_.write({.code = code,
+                .lane = out_.made().transfer_lane(peer, code),
                 .what = e.what,
                 .to = e.to,
                 .peer = peer},

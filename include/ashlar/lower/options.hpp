@@ -16,7 +16,7 @@ struct lower_options {
   int data_ranks = 1;  // that run the pipeline side by side
   gradient_reduction reduction = gradient_reduction::eager;
   sharding_level sharding = sharding_level::none;
-  // Buffers of a device for gathered weights (full sharding) and for gradients (full, gradients). They
+  // Buffers per device for gathered weights (full, weights) and for gradients (full, gradients). They
   // are mapped directly: a device's chunk c has buffer c modulo their number.
   int weight_buffers = 1;
   // How many passes before the one that needs it a gather stands, if its buffer is free by then. Its

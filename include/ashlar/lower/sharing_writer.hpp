@@ -80,8 +80,11 @@ class sharing_writer {
     std::vector<int> const chunks_here = stages_on(s_.where, device_);
     int const count = static_cast<int>(chunks_here.size());
     int const few = min_of(options_.weight_buffers, count);
-    int const weights = options_.sharding == sharding_level::full ? few : count;
-    int const gradients = options_.sharding == sharding_level::optimizer ? count : few;
+    sharding_level const level = options_.sharding;
+    bool const shares_weights = level == sharding_level::weights || level == sharding_level::full,
+               shares_gradients = level == sharding_level::gradients || level == sharding_level::full;
+    int const weights = shares_weights ? few : count;
+    int const gradients = shares_gradients ? few : count;
     std::vector<int> number(at(s_.stage_count()), 0);  // of the chunk, by stage
     std::vector<int> weight_slots, gradient_slots;
     for (int b = 0; b < weights; ++b) weight_slots.push_back(out_.acquire(slot_kind::weight));

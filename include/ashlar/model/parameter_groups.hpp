@@ -12,14 +12,16 @@
 
 namespace ashlar {
 
-// What the data-parallel ranks keep in shards, one each, instead of whole (the stages of ZeRO). Each
-// level includes the ones before it.
+// What the data-parallel ranks keep in shards, one each, instead of whole (the stages of ZeRO).
+// `gradients` and `weights` each include `optimizer`, and `full` includes both.
 enum class sharding_level : unsigned char {
   none,       // nothing: every rank has all weights, and gradients are all-reduced
   optimizer,  // optimizer state, and weights between steps: gathered once a step, gradients scattered
               // once
   gradients,  // gradients: a buffer is scattered whenever another stage needs it
-  full,       // weights: gathered into a buffer whenever a pass needs them and they are not there
+  weights,    // weights: gathered into a buffer whenever a pass needs them and they are not there;
+              // gradients are summed up whole and scattered once
+  full,       // both
 };
 
 // When the gradients of a device are reduced.

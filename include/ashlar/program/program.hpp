@@ -13,7 +13,8 @@
 
 namespace ashlar {
 
-enum class transfer_lanes : unsigned char { one, one_a_peer };
+// Of a device: one for all transfers, one per peer, or two per peer, for sends and receives.
+enum class transfer_lanes : unsigned char { one, one_a_peer, one_a_direction };
 
 // What runs: the streams of all devices one after the other, their operands and slots, and what these
 // follow from. Does not own anything, so that a program made at run time and one frozen into static
@@ -89,10 +90,14 @@ struct program {
   constexpr int device_count() const { return where.device_count(); }
   constexpr int stage_count() const { return where.stage_count(); }
   constexpr int micro_batch_count() const { return static_cast<int>(route.size()); }
-  constexpr int transfer_lane(int peer) const {
-    return lanes == transfer_lanes::one ? first_transfer_lane : first_transfer_lane + peer;
+  constexpr int transfer_lane(int peer, opcode code) const {
+    if (lanes == transfer_lanes::one) return first_transfer_lane;
+    if (lanes == transfer_lanes::one_a_peer) return first_transfer_lane + peer;
+    return first_transfer_lane + 2 * peer + (code == opcode::receive ? 1 : 0);
   }
-  constexpr int collective_lane() const { return transfer_lane(device_count() - 1) + 1; }
+  constexpr int collective_lane() const {
+    return transfer_lane(device_count() - 1, opcode::receive) + 1;
+  }
   constexpr slot_kind gradient_kind(int group) const {
     return sharding != sharding_level::none && group < stage_count() ? slot_kind::gradient_shard
                                                                      : slot_kind::weight_gradient;

@@ -179,7 +179,7 @@ constexpr int lane_for(program const& p, instruction const& i) {
       return compute_lane;
     case opcode::send:
     case opcode::receive:
-      return p.transfer_lane(i.peer);
+      return p.transfer_lane(i.peer, i.code);
     case opcode::all_reduce:
       return p.all_reduce_lane(i.group);
     case opcode::clear:

@@ -3,12 +3,14 @@
 #include "shapes.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/check.hpp>
+#include <ashlar/schedule/metrics.hpp>
 
 #include <doctest/doctest.h>
 
 #include <cstdint>
 #include <limits>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 using namespace shapes;
@@ -103,6 +105,41 @@ TEST_CASE("any number of micro-batches, in groups of any size that there may be"
             REQUIRE(check(made).ok());
             REQUIRE(made.micro_batch_count() == m);
           }
+}
+
+// Interleaved 1F1B as PyTorch has it where p does not divide m: 45 ticks at p = 4, m = 6, two chunks.
+TEST_CASE("no group is faster than the one that is taken unless told") {
+  for (char const* name : {"depth-first", "interleaved-zb"})
+    for (int p : {2, 3, 4, 7})
+      for (int m = 1; m <= 3 * p + 1; ++m)
+        for (int v : {2, 3})
+          for (costs const& cost : {costs{}, costs(stage_cost{5, 5, 4})}) {
+            CAPTURE(name);
+            CAPTURE(p);
+            CAPTURE(m);
+            catalog::shape s{.p = devices{p}, .m = micro_batches{m}, .cost = cost, .v = chunks{v}};
+            tick const taken = makespan(catalog::find(name)->make(s));
+            if (std::string_view(name) == "depth-first" && m == 6 && p == 4 && v == 2 && cost == costs{})
+              CHECK(taken == 45);
+            for (s.group = p; s.group <= m; ++s.group)
+              CHECK(taken <= makespan(catalog::find(name)->make(s)));
+          }
+  catalog::shape s{devices{4}, micro_batches{8}};
+  for (auto [m, group] : {std::pair{8, 4}, {9, 5}, {13, 7}, {15, 5}, {6, 6}, {3, 4}}) {
+    s.m = micro_batches{m};
+    CHECK(catalog::group_of(s) == group);
+  }
+}
+
+TEST_CASE("rounds number their micro-batches in the order in which the last stage runs them") {
+  for (int rounds : {1, 2, 4}) {
+    catalog::shape s{devices{2}, micro_batches{8}};
+    s.rounds = rounds;
+    int next = 0;
+    for (timed_pass const& t : catalog::find("breadth-first-hybrid")->make(s).order[1])
+      if (t.what.kind == F && t.what.stage == 3) CHECK(t.what.micro_batch == next++);
+    CHECK(next == 8);
+  }
 }
 
 TEST_CASE("one forward, one backward in turn") {

@@ -33,8 +33,8 @@ constexpr bool test_levels() {
   HOLDS(reads(lower(s, o), 1, "FBFBAO"));
   o.step = optimizer_step::after_norm;
   HOLDS(reads(lower(s, o), 1, "FBFBANAO"));
-  for (sharding_level level :
-       {sharding_level::optimizer, sharding_level::gradients, sharding_level::full}) {
+  for (sharding_level level : {sharding_level::optimizer, sharding_level::gradients,
+                               sharding_level::weights, sharding_level::full}) {
     o.sharding = level;
     HOLDS(reads(lower(s, o), 1, "gFBFBxSANAO"));
     HOLDS(check(lower(s, o)).ok());
@@ -83,6 +83,34 @@ constexpr bool test_buffers() {
   return true;
 }
 BOTH_TIMES("buffers, prefetch and the time of reduction", test_buffers)
+
+// Gathered as often as at the level that shares all buffers, but scattered once.
+constexpr bool test_weights_alone() {
+  schedule const s =
+      catalog::depth_first(devices{2}, chunks{2}, 2) | repeat(micro_batches{4}) | squeeze();
+  for (int buffers : {1, 2, 3}) {
+    auto const lowered = [&](sharding_level level) {
+      return lower(s, {.data_ranks = 2, .sharding = level, .weight_buffers = buffers});
+    };
+    program const whole = lowered(sharding_level::weights), shared = lowered(sharding_level::full);
+    auto const count = [](program const& p, int d, opcode code) {
+      int found = 0;
+      for (instruction const& i : p.view().stream(d)) found += i.code == code;
+      return found;
+    };
+    HOLDS(check(whole).ok());
+    for (int d = 0; d < 2; ++d) {
+      HOLDS(count(whole, d, opcode::all_gather) == count(shared, d, opcode::all_gather));
+      HOLDS(count(whole, d, opcode::release) == count(shared, d, opcode::release));
+      HOLDS(count(whole, d, opcode::reduce_scatter) == 2);
+      if (buffers == 1) HOLDS(count(shared, d, opcode::reduce_scatter) > 2);
+      HOLDS(count_slots(whole.view(), d, slot_kind::weight) == (buffers == 1 ? 1 : 2));
+      HOLDS(count_slots(whole.view(), d, slot_kind::weight_gradient) == 2);
+    }
+  }
+  return true;
+}
+BOTH_TIMES("weights come and go, gradients stay until they are whole", test_weights_alone)
 
 // A buffer is cleared whenever a run of weight passes begins in it, a shard once.
 constexpr bool test_clears() {
@@ -193,7 +221,7 @@ TEST_CASE("every program of every option is proved") {
   all.push_back(two_ways(3) | repeat(micro_batches{6}) | squeeze());
   all.push_back(fork_join() | repeat(micro_batches{3}));
   for (schedule const& s : all)
-    for (int level = 0; level < 4; ++level)
+    for (int level = 0; level < 5; ++level)
       for (int when = 0; when < 3; ++when)
         for (int buffers : {1, 2, 3})
           for (int prefetch : {0, 1, 4}) {

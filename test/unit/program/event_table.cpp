@@ -106,7 +106,8 @@ void events_of(program const& p) {
 }
 
 TEST_CASE("events order what hazards order, and none is one too many") {
-  for (transfer_lanes lanes : {transfer_lanes::one, transfer_lanes::one_a_peer})
+  for (transfer_lanes lanes :
+       {transfer_lanes::one, transfer_lanes::one_a_peer, transfer_lanes::one_a_direction})
     for (catalog::entry const& e : catalog::entries)
       for (int p : {2, 3})
         if (catalog::shape const shape{devices{p}, micro_batches{4}}; e.check(shape).ok())

@@ -69,7 +69,8 @@ void look_at(program const& p) {
 }
 
 TEST_CASE("lanes and waits order every conflict") {
-  for (transfer_lanes lanes : {transfer_lanes::one, transfer_lanes::one_a_peer})
+  for (transfer_lanes lanes :
+       {transfer_lanes::one, transfer_lanes::one_a_peer, transfer_lanes::one_a_direction})
     for (int p = 1; p <= 4; ++p) {
       for (catalog::entry const& e : catalog::entries) {
         catalog::shape const shape{devices{p}, micro_batches{4}, costs(stage_cost{}, 1)};

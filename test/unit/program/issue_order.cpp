@@ -72,7 +72,8 @@ void order_of(program const& p) {
 }
 
 TEST_CASE("an issue order keeps lanes and waits, and what belongs together is adjacent") {
-  for (transfer_lanes lanes : {transfer_lanes::one, transfer_lanes::one_a_peer})
+  for (transfer_lanes lanes :
+       {transfer_lanes::one, transfer_lanes::one_a_peer, transfer_lanes::one_a_direction})
     for (catalog::entry const& e : catalog::entries)
       for (int p : {1, 2, 4})
         if (catalog::shape const shape{devices{p}, micro_batches{8}}; e.check(shape).ok())

@@ -26,14 +26,21 @@ BOTH_TIMES("a view walks over streams, slots and operands", test_program_view)
 
 constexpr bool test_program_lanes() {
   program p = one_f_one_b(3, 1) | lower();
-  HOLDS(p.transfer_lane(0) == first_transfer_lane && p.transfer_lane(2) == first_transfer_lane);
+  for (opcode code : {opcode::send, opcode::receive})
+    HOLDS(p.transfer_lane(0, code) == first_transfer_lane
+          && p.transfer_lane(2, code) == first_transfer_lane);
   HOLDS(p.collective_lane() == first_transfer_lane + 1);
   p.lanes = transfer_lanes::one_a_peer;
-  HOLDS(p.transfer_lane(2) == first_transfer_lane + 2);
+  for (opcode code : {opcode::send, opcode::receive})
+    HOLDS(p.transfer_lane(2, code) == first_transfer_lane + 2);
   HOLDS(p.collective_lane() == first_transfer_lane + 3);
+  p.lanes = transfer_lanes::one_a_direction;
+  HOLDS(p.transfer_lane(2, opcode::send) == first_transfer_lane + 4);
+  HOLDS(p.transfer_lane(2, opcode::receive) == first_transfer_lane + 5);
+  HOLDS(p.collective_lane() == first_transfer_lane + 6);
   return true;
 }
-BOTH_TIMES("one transfer lane or one a peer", test_program_lanes)
+BOTH_TIMES("one transfer lane, one per peer or two", test_program_lanes)
 
 constexpr bool test_count_slots() {
   program const p = one_f_one_b(3, 4) | lower();

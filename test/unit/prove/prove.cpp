@@ -131,7 +131,8 @@ TEST_CASE("every level of every small program") {
   for (int d = 1; d <= 6; ++d)
     for (int m = 1; m <= 7; ++m)
       for (catalog::entry const& e : catalog::entries)
-        for (transfer_lanes lanes : {transfer_lanes::one, transfer_lanes::one_a_peer}) {
+        for (transfer_lanes lanes :
+             {transfer_lanes::one, transfer_lanes::one_a_peer, transfer_lanes::one_a_direction}) {
           catalog::shape const shape{devices{d}, micro_batches{m}, costs(stage_cost{2, 1, 3}, 2)};
           if (!e.check(shape).ok()) continue;
           CHECK(check(e.make(shape) | lower({.lanes = lanes})).ok());

@@ -1,0 +1,121 @@
+// What PyTorch's runtime does with the lines of a compute_comms CSV: each rank issues its tokens one
+// after the other, and the next not before the last has been issued.
+#pragma once
+
+#include <ashlar/interop/csv_tokens.hpp>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ashlar {
+
+// A pass holds up its rank until its inputs have been sent, a wait for a send until the receive has been
+// issued. Linear in tokens.
+class pytorch_lines {
+ public:
+  // `owner`: device by stage. For a file that was read without a problem.
+  pytorch_lines(csv_tokens const& tokens, std::vector<int> const& owner)
+      : tokens_(tokens),
+        owner_(owner),
+        issued_(4 * owner.size() * static_cast<std::size_t>(tokens.micro_batch_count), false),
+        at_(tokens.lines.size(), 0) {}
+
+  // Why the lines do not run to their end, or nothing.
+  std::string run() {
+    std::vector<std::size_t> awake;
+    for (std::size_t d = at_.size(); d-- > 0;) awake.push_back(d);
+    while (!awake.empty()) {
+      std::size_t const d = awake.back();
+      awake.pop_back();
+      for (; at_[d] < tokens_.lines[d].size(); ++at_[d]) {
+        csv_token const& t = tokens_.lines[d][at_[d]];
+        if (blocks(t)) break;
+        if (!t.sends() && !t.receives()) continue;
+        issued_[row_of(t.action(), t.what)] = true;
+        awake.push_back(line_of(t.other_stage()));
+      }
+    }
+    for (std::size_t d = 0; d < at_.size(); ++d)
+      if (at_[d] < tokens_.lines[d].size()) return circle(d);
+    return "";
+  }
+
+ private:
+  std::size_t line_of(int stage) const {
+    return static_cast<std::size_t>(owner_[static_cast<std::size_t>(stage)]);
+  }
+  std::size_t row_of(csv_action what, pass of) const {
+    auto const kind = static_cast<std::size_t>(what) - static_cast<std::size_t>(csv_action::send_f);
+    return 4
+               * (static_cast<std::size_t>(of.micro_batch) * owner_.size()
+                  + static_cast<std::size_t>(of.stage))
+           + kind;
+  }
+
+  // Of a pass or wait: the transfer that it waits for, and the stage that this is of; -1 if of none.
+  std::pair<csv_action, int> needed(csv_token const& t) const {
+    int const stage = t.what.stage;
+    switch (t.action()) {
+      case csv_action::wait_send_f:
+        return {csv_action::recv_f, stage + 1};
+      case csv_action::wait_send_b:
+        return {csv_action::recv_b, stage - 1};
+      case csv_action::compute: {
+        bool const forward = t.what.kind == pass_kind::forward;
+        int const from = forward ? stage - 1 : stage + 1;
+        if ((!forward && !gives_input_gradient(t.what.kind)) || from < 0
+            || from >= static_cast<int>(owner_.size()) || line_of(from) == line_of(stage))
+          return {csv_action::compute, -1};
+        return {forward ? csv_action::send_f : csv_action::send_b, from};
+      }
+      default:
+        return {csv_action::compute, -1};
+    }
+  }
+  bool blocks(csv_token const& t) const {
+    auto const [what, stage] = needed(t);
+    return stage >= 0 && !issued_[row_of(what, {t.what.kind, stage, t.what.micro_batch})];
+  }
+
+  // From a line that is stuck to the line that it waits for, until one comes again.
+  std::string circle(std::size_t d) const {
+    std::vector<bool> seen(at_.size(), false);
+    while (!seen[d]) {
+      seen[d] = true;
+      d = next_of(d);
+    }
+    std::string text;
+    constexpr int most = 8;  // of a long circle
+    std::size_t const first = d;
+    for (int told = 0; told < most && (told == 0 || d != first); ++told, d = next_of(d))
+      text += (told == 0 ? "" : ", ") + tokens_.place_of(d, tokens_.lines[d][at_[d]])
+              + " holds up its rank until line " + std::to_string(next_of(d) + 1) + " goes on";
+    return text + (d == first ? ", and so in a circle" : ", and so on in a circle");
+  }
+  std::size_t next_of(std::size_t d) const { return line_of(needed(tokens_.lines[d][at_[d]]).second); }
+
+  csv_tokens const& tokens_;
+  std::vector<int> const& owner_;
+  std::vector<bool> issued_;  // by micro-batch, stage and kind of transfer
+  std::vector<std::size_t> at_;
+};
+
+// The stage whose reduction is still pending where another begins, told by its tokens; or nothing.
+inline std::string pending_reductions(csv_tokens const& tokens) {
+  for (std::size_t d = 0; d < tokens.lines.size(); ++d) {
+    csv_token const* pending = nullptr;
+    for (csv_token const& t : tokens.lines[d]) {
+      if (t.action() == csv_action::wait_reduce_grad) pending = nullptr;
+      if (t.action() != csv_action::reduce_grad) continue;
+      if (pending != nullptr)
+        return tokens.place_of(d, t) + " begins while " + tokens.place_of(d, *pending)
+               + " is pending, and PyTorch has one reduction pending per rank";
+      pending = &t;
+    }
+  }
+  return "";
+}
+
+}  // namespace ashlar
