@@ -56,6 +56,7 @@ std::vector<program> programs() {
 // A device that notes what is put on its queues: "w" and an event that is waited for, "r" and one that
 // is recorded.
 struct notes {
+  static constexpr progress_level needs = progress_level::independent_lanes;
   struct queue {};
   using event = int;
   explicit notes(device_plan const& plan) : events(static_cast<std::size_t>(plan.events().count())) {
