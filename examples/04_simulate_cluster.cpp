@@ -17,18 +17,18 @@ simulation_options cluster(costs const& cost, int pieces) {
   byte_count const megabyte = 1 << 20;
   simulation_options o;
   o.cost = cost;
-  o.inside = {.latency = 3, .bandwidth = 200'000};
-  o.between = {.latency = 8, .bandwidth = 25'000};
-  o.node_size = 4;
-  o.collective = o.between;
-  o.bytes = {{.weights = 256 * megabyte / pieces,
-              .optimizer_state = 768 * megabyte / pieces,
-              .weight_gradient = 256 * megabyte / pieces,
-              .activation = 8 * megabyte,
-              .gradient = 8 * megabyte,
-              .checkpoint = 0,
-              .stash = 640 * megabyte / pieces,
-              .weight_stash = 160 * megabyte / pieces}};
+  o.cost.links.inside = {.latency = 3, .bandwidth = 200'000};
+  o.cost.links.between = {.latency = 8, .bandwidth = 25'000};
+  o.cost.links.node_size = 4;
+  o.collective = o.cost.links.between;
+  o.memory.stages = {{.weights = 256 * megabyte / pieces,
+                      .optimizer_state = 768 * megabyte / pieces,
+                      .weight_gradient = 256 * megabyte / pieces,
+                      .activation = 8 * megabyte,
+                      .gradient = 8 * megabyte,
+                      .checkpoint = 0,
+                      .stash = 640 * megabyte / pieces,
+                      .weight_stash = 160 * megabyte / pieces}};
   return o;
 }
 

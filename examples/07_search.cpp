@@ -18,16 +18,20 @@ constexpr devices p{4};
 constexpr std::int64_t MiB = 1 << 20;
 
 // What one of p equal parts of the model takes: time, and memory of one micro-batch and all the time.
-constexpr model_share measured{.p = p, .m = micro_batches{16}, .share = {200, 260, 140}, .transfer = 10};
+// The third device runs at 80 %.
+model_share measured() {
+  model_share model{.p = p, .m = micro_batches{16}, .cost = costs({200, 260, 140}, 10)};
+  model.cost.speeds = {100, 100, 80, 100};
+  return model;
+}
 constexpr std::int64_t activations = 4096 * MiB, weights_and_optimizer = 9216 * MiB;
 
-// A part in `chunk_count` chunks on devices with 20 GiB each, of which the third runs at 80 %.
+// A part in `chunk_count` chunks on devices with 20 GiB each.
 layout_choice on_cluster(layout shape, int chunk_count) {
-  layout_choice c = choose_layout(measured, shape, chunk_count, 100);
-  c.problem.cost = at_speeds(c.problem.cost, c.problem.where, {{100, 100, 80, 100}});
-  stage_memory const stage{.resident = weights_and_optimizer / chunk_count,
+  layout_choice c = choose_layout(measured(), shape, chunk_count, 100);
+  stage_memory const stage{.weights = weights_and_optimizer / chunk_count,
                            .stash = activations / chunk_count};
-  c.problem.limit = limit_in_bytes(c.problem.where, {stage}, {20480 * MiB});
+  c.problem.limit = {.memory = {.stages = {stage}}, .budget = {20480 * MiB}};
   return c;
 }
 
@@ -67,6 +71,6 @@ int main() {
 
   // Less memory than one micro-batch takes is told apart from little.
   search_problem too_little = two_chunks;
-  too_little.limit.of_device.assign(4, 3000 * MiB);
+  too_little.limit.budget = {weights_and_optimizer + 3000 * MiB};
   std::printf("\nwith 3000 MiB beside the weights: %s\n", explain(check(too_little)).c_str());
 }

@@ -24,7 +24,7 @@ class search {
     int const S = w.where.stage_count();
     auto const add = [&](pass what, std::vector<int> needs) {
       int const d = w.where.device_of(0, what.stage);
-      jobs_.push_back({what, d, w.cost.of(what), std::move(needs), {}, 0});
+      jobs_.push_back({what, d, length_of(what, d), std::move(needs), {}, 0});
       left_.resize(static_cast<std::size_t>(w.where.device_count()), 0);
       left_[static_cast<std::size_t>(d)] += jobs_.back().length;
     };
@@ -58,6 +58,11 @@ class search {
     auto const p = static_cast<std::size_t>(w.where.device_count());
     last_.assign(p, -1);
     held_.assign(p, 0);
+    for (int s = 0; s < S; ++s) {
+      stage_memory const& m = w.limit.memory.of(s);
+      held_[static_cast<std::size_t>(w.where.device_of(0, s))] +=
+          m.weights + m.optimizer_state + m.weight_gradient;
+    }
   }
 
   // The shortest there is, or the first found that is no longer than `enough`. After more than
@@ -93,20 +98,66 @@ class search {
     return in_turn(x.micro_batch) < in_turn(y.micro_batch);
   }
 
-  // What of the activations that count a pass takes at its start, and what it gives back at its end.
-  bool takes(pass what) const {
-    return what.kind
-           == (w_.taken_by == pass_kind::recompute && w_.recomputes(what.stage) ? pass_kind::recompute
-                                                                                : pass_kind::forward);
+  static tick slowed(tick time, int percent) { return (100 * time + percent - 1) / percent; }
+  tick length_of(pass what, int device) const {
+    stage_cost const& c = w_.cost.of_stage(what.stage);
+    int const percent = w_.cost.speeds.empty() ? 100 : w_.cost.speeds[static_cast<std::size_t>(device)];
+    if (what.kind == pass_kind::backward)
+      return slowed(c.backward_input, percent) + slowed(c.backward_weight, percent);
+    return slowed(c.of(what.kind), percent);
   }
-  bool gives_back(pass what) const {
-    return w_.mode == execution_mode::inference || what.kind == pass_kind::backward
-           || (w_.splits_backward && what.kind == w_.given_back_by);
+  tick hop(int from, int to) const {
+    if (from == to) return 0;
+    network const& n = w_.cost.links;
+    bool const near = n.node_size == 0 || from / n.node_size == to / n.node_size;
+    return near ? n.inside.latency : n.between.latency;  // bytes take no time here
+  }
+
+  // What of a stage's micro-batch a device holds when the pass is over.
+  std::int64_t held_after(pass what) const {
+    stage_memory const& m = w_.limit.memory.of(what.stage);
+    bool const again = m.checkpoint != stage_memory::all;
+    switch (what.kind) {
+      case pass_kind::forward:
+        return w_.mode == execution_mode::inference ? 0 : again ? m.checkpoint : m.stash;
+      case pass_kind::recompute:
+        return m.stash;
+      case pass_kind::backward_input:
+        return (m.stash_left == stage_memory::all ? m.stash : m.stash_left) + m.weight_stash;
+      default:
+        return 0;
+    }
+  }
+  std::int64_t held_before(pass what) const {
+    pass before = what;
+    switch (what.kind) {
+      case pass_kind::forward:
+        return 0;
+      case pass_kind::backward_weight:
+        before.kind = pass_kind::backward_input;
+        return held_after(before);
+      case pass_kind::recompute:
+        before.kind = pass_kind::forward;
+        return held_after(before);
+      default:
+        return w_.limit.memory.of(what.stage).stash;
+    }
+  }
+  // Held of it at most, during the pass.
+  std::int64_t held_during(pass what) const {
+    stage_memory const& m = w_.limit.memory.of(what.stage);
+    if (what.kind == pass_kind::backward || what.kind == pass_kind::backward_input)
+      return m.stash + m.weight_stash;
+    pass const forward{pass_kind::forward, what.stage, what.micro_batch};
+    if (what.kind != pass_kind::forward) return std::max(held_before(what), held_after(what));
+    return w_.mode == execution_mode::inference ? m.stash : held_after(forward);
   }
 
   bool may_run(job const& x) const {
-    if (x.done || (takes(x.what) && held_[static_cast<std::size_t>(x.device)] >= w_.limit_of(x.device)))
-      return false;
+    if (x.done) return false;
+    std::int64_t const more = held_during(x.what) - held_before(x.what);
+    auto const d = static_cast<std::size_t>(x.device);
+    if (held_[d] + more > w_.limit.budget[w_.limit.budget.size() == 1 ? 0 : d]) return false;
     for (int y : x.needs)
       if (!jobs_[static_cast<std::size_t>(y)].done) return false;
     if (!in_order_) return true;
@@ -139,7 +190,7 @@ class search {
       auto const d = static_cast<std::size_t>(chosen.device);
       place(chosen);
       int const before = last_[d];
-      int const change = (takes(chosen.what) ? 1 : 0) - (gives_back(chosen.what) ? 1 : 0);
+      std::int64_t const change = held_after(chosen.what) - held_before(chosen.what);
       chosen.done = true;
       last_[d] = static_cast<int>(x);
       left_[d] -= chosen.length;
@@ -160,7 +211,7 @@ class search {
     if (last_[d] < 0) x.since[d] = 0;
     auto const follow = [&](int number) {
       job const& y = jobs_[static_cast<std::size_t>(number)];
-      tick const lag = y.length + (y.device == x.device ? 0 : w_.cost.transfer);
+      tick const lag = y.length + hop(y.device, x.device);
       x.start = std::max(x.start, y.start + lag);
       for (std::size_t e = 0; e < last_.size(); ++e)
         if (y.since[e] != never) x.since[e] = std::max(x.since[e], y.since[e] + lag);
@@ -209,7 +260,7 @@ class search {
   std::vector<job> jobs_;
   std::vector<tick> left_;  // by device: work that is still to come
   std::vector<int> last_;   // by device: the last job so far
-  std::vector<int> held_;
+  std::vector<std::int64_t> held_;
 };
 
 }  // namespace exhaustive_search

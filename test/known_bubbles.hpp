@@ -32,7 +32,10 @@ struct known {
     return costs(each, transfer);
   }
   workload work() const {
-    return {.where = where(), .micro_batch_count = m, .cost = all_costs(), .limits = {limit}};
+    return {.where = where(),
+            .micro_batch_count = m,
+            .cost = all_costs(),
+            .limit = chunk_activations(limit)};
   }
   double rate(tick span) const {
     return 1 - static_cast<double>(busiest_work(work())) / static_cast<double>(span);

@@ -18,10 +18,10 @@
 class live_values {
  public:
   explicit live_values(ashlar::schedule const& s) : s_(s), alive_(s.order.size()) {
-    for (auto const& order : s.order)
-      for (ashlar::timed_pass const& t : order)
+    for (int d = 0; d < s.device_count(); ++d)
+      for (ashlar::timed_pass const& t : s.order[static_cast<std::size_t>(d)])
         when_[{t.what.micro_batch, t.what.stage, t.what.kind}] = {(t.start + 1) * steps() - 1,
-                                                                  s.end_of(t) * steps()};
+                                                                  s.end_of(t, d) * steps()};
     for (int k = 0; k < s.micro_batch_count(); ++k)
       for (int stage = 0; stage < s.stage_count(); ++stage) add(k, stage);
   }
@@ -53,7 +53,8 @@ class live_values {
     ashlar::tick const place =
         ((gradient ? 0 : s_.micro_batch_count()) + k) * stages() * stages() + from * stages() + to;
     ashlar::tick const begin = end + 1 + 2 * place;
-    return {begin, s_.cost.transfer == 0 ? begin + 1 : end + s_.cost.transfer * steps()};
+    ashlar::tick const ticks = s_.cost.transfer(device(k, from), device(k, to));
+    return {begin, ticks == 0 ? begin + 1 : end + ticks * steps()};
   }
 
   bool has(int k, int stage, ashlar::pass_kind kind) const { return when_.contains({k, stage, kind}); }

@@ -62,6 +62,23 @@ inline costs random_costs(dice& d, int count) {
   return costs(each, d.percent(40) ? 0 : d.between(1, 4));
 }
 
+// Devices of different speeds and nodes, the same from either end if they have to be `symmetric`; often
+// devices and links alike.
+inline void vary_machine(dice& d, costs& cost, int p, bool symmetric) {
+  if (d.percent(30)) {
+    cost.speeds.clear();
+    for (int device = 0; device < p; ++device)
+      cost.speeds.push_back(symmetric && 2 * device >= p
+                                ? cost.speeds[static_cast<std::size_t>(p - 1 - device)]
+                                : 10 * d.between(4, 20));
+  }
+  if (d.percent(30)) {
+    cost.links.node_size = d.between(1, p);
+    if (symmetric && p % cost.links.node_size != 0) cost.links.node_size = 1;
+    cost.links.between.latency = d.between(0, 6);
+  }
+}
+
 inline world random_world(dice& d) {
   devices const p{d.between(1, 5)};
   world w{p, {}, {}, linear(p)};
@@ -79,6 +96,7 @@ inline world random_world(dice& d) {
   }
   w.graph = random_graph(d, w.where.stage_count());
   w.cost = random_costs(d, w.where.stage_count());
+  vary_machine(d, w.cost, p.value, true);
   return w;
 }
 
@@ -107,7 +125,7 @@ class block_writer {
 
   block write() {
     std::vector<tick> busy(static_cast<std::size_t>(b_.where.device_count()), 0);
-    for (pass what : passes_) busy[static_cast<std::size_t>(b_.device_of(what))] += b_.cost.of(what);
+    for (pass what : passes_) busy[static_cast<std::size_t>(b_.device_of(what))] += b_.length_of(what);
     tick const least = *std::max_element(busy.begin(), busy.end());
     b_.interval = least + d_.between(0, static_cast<int>(least / 2));
     while (!fits()) b_.interval += 1 + least / 4;
@@ -144,16 +162,16 @@ class block_writer {
       tick start = d_.percent(70) ? 0 : d_.between(0, static_cast<int>(b_.interval));
       for_each_input(b_.graph, what, [&](result r, int stage, int) {
         tick const end = ends.at(what.micro_batch, stage, r);
-        bool const near = b_.device_of({what.kind, stage, what.micro_batch}) == b_.device_of(what);
-        if (end >= 0) start = std::max(start, end + (near ? 0 : b_.cost.transfer));
+        int const from = b_.device_of({what.kind, stage, what.micro_batch});
+        if (end >= 0) start = std::max(start, end + b_.cost.transfer(from, b_.device_of(what)));
       });
       if (d_.percent(30)) start += d_.between(0, 5);
       tick const last = start + b_.interval;
-      while (start < last && !free(row, start, b_.cost.of(what))) ++start;
+      while (start < last && !free(row, start, b_.length_of(what))) ++start;
       if (start == last) return false;
-      for (tick t = start; t < start + b_.cost.of(what); ++t)
+      for (tick t = start; t < start + b_.length_of(what); ++t)
         row[static_cast<std::size_t>(t % b_.interval)] = true;
-      ends.at(what.micro_batch, what.stage, result_of(what.kind)) = start + b_.cost.of(what);
+      ends.at(what.micro_batch, what.stage, result_of(what.kind)) = start + b_.length_of(what);
       b_.cells.insert(b_.cells.begin() + d_.between(0, static_cast<int>(b_.cells.size())),
                       {what, start});
     }
@@ -190,7 +208,10 @@ inline std::ostream& operator<<(std::ostream& out, pass const& what) {
 
 inline std::string words(block const& b) {
   std::ostringstream out;
-  out << "interval " << b.interval << ", transfer " << b.cost.transfer << ", edges";
+  out << "interval " << b.interval << ", transfer " << b.cost.links.inside.latency << " and "
+      << b.cost.links.between.latency << " between nodes of " << b.cost.links.node_size << ", speeds";
+  for (int percent : b.cost.speeds) out << ' ' << percent;
+  out << ", edges";
   for (int s = 0; s < b.graph.count(); ++s)
     for (int to : b.graph.successors(s)) out << ' ' << s << '>' << to;
   for (int r = 0; r < b.where.route_count(); ++r) {
@@ -201,7 +222,7 @@ inline std::string words(block const& b) {
   for (int r : b.route) out << ' ' << r;
   for (cell const& c : b.cells)
     out << "\n  " << c.what << " on " << b.device_of(c.what) << ": " << c.offset << " + "
-        << b.cost.of(c.what);
+        << b.length_of(c.what);
   return out.str();
 }
 

@@ -34,8 +34,11 @@ struct several {
 
 measured measure(known const& k, search_budget e) {
   std::clock_t const begin = std::clock();
-  search_result r =
-      search({.where = k.where(), .m = micro_batches{k.m}, .cost = k.all_costs(), .limit = k.limit}, e);
+  search_result r = search({.where = k.where(),
+                            .m = micro_batches{k.m},
+                            .cost = k.all_costs(),
+                            .limit = chunk_activations(k.limit)},
+                           e);
   return {std::move(r), static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC};
 }
 
@@ -62,7 +65,7 @@ several measure(known const& k, search_budget e, int seeds) {
 double best_listed(known const& k) {
   double best = known_bubbles::nothing;
   for (published_schedule const& s : published_on(k.where(), micro_batches{k.m}, k.all_costs()))
-    if (is_within(s.made, k.limit)) best = std::min(best, k.rate(span(s.made)));
+    if (is_within(s.made, chunk_activations(k.limit))) best = std::min(best, k.rate(span(s.made)));
   return best;
 }
 

@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
     std::fputs("usage: bench_search_variants [passes of a cell] [seed]\n", stderr);
     return 2;
   }
-  model_share const model{devices{8}, micro_batches{32}, {20, 26, 14}, 1};
+  model_share const model{devices{8}, micro_batches{32}, costs({20, 26, 14}, 1)};
   std::puts("| memory % | as it is | recomputed | cut | both | s |\n|---:|---|---|---|---|---:|");
   for (int percent : {10, 15, 20, 30, 40, 50, 75, 100}) {
     std::clock_t const begin = std::clock();

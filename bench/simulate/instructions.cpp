@@ -22,10 +22,11 @@ void measure(benchmark::State& state, char const* name, bool all) {
   program const low = lower(catalog::find(name)->make({p, m}));
   simulation_options o;
   o.cost = costs(stage_cost{100, 100, 100});
-  o.inside = {.latency = 3, .bandwidth = 10};
-  o.between = {.latency = 10, .bandwidth = 1};
-  o.node_size = 8;
-  o.bytes = {{.weights = 1'000, .activation = 100, .gradient = 100, .stash = 700, .weight_stash = 90}};
+  o.cost.links.inside = {.latency = 3, .bandwidth = 10};
+  o.cost.links.between = {.latency = 10, .bandwidth = 1};
+  o.cost.links.node_size = 8;
+  o.memory.stages = {
+      {.weights = 1'000, .activation = 100, .gradient = 100, .stash = 700, .weight_stash = 90}};
   for (auto _ : state) {
     if (all)
       benchmark::DoNotOptimize(simulate(low, o));

@@ -60,7 +60,7 @@ CLI::Option* add_bytes(CLI::App& command, char const* flag, ashlar::byte_count& 
       ->type_name("BYTES");
 }
 
-std::vector<CLI::Option*> add_stage_bytes(CLI::App& command, ashlar::stage_bytes& b) {
+std::vector<CLI::Option*> add_stage_bytes(CLI::App& command, ashlar::stage_memory& b) {
   return {add_bytes(command, "--stash-bytes", b.stash, "what a forward keeps for its backward"),
           add_bytes(command, "--weight-bytes", b.weights, "a stage's weights"),
           add_bytes(command, "--optimizer-bytes", b.optimizer_state, "a stage's optimizer state"),

@@ -1,7 +1,7 @@
 // The options that say how many bytes a stage takes of its device.
 #pragma once
 
-#include <ashlar/simulate/options.hpp>
+#include <ashlar/model/memory_model.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -20,6 +20,6 @@ std::string text_of_bytes(ashlar::byte_count bytes);
 CLI::Option* add_bytes(CLI::App& command, char const* flag, ashlar::byte_count& value, char const* help);
 
 // What a stage keeps, and what lies there all the time. Returns the options.
-std::vector<CLI::Option*> add_stage_bytes(CLI::App& command, ashlar::stage_bytes& bytes);
+std::vector<CLI::Option*> add_stage_bytes(CLI::App& command, ashlar::stage_memory& bytes);
 
 }  // namespace tool

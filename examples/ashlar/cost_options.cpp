@@ -1,7 +1,12 @@
 #include "cost_options.hpp"
 
+#include "command.hpp"
+#include "counted.hpp"
+#include "limits.hpp"
 #include "number_option.hpp"
 #include "per_stage.hpp"
+
+#include <fmt/core.h>
 
 namespace tool {
 
@@ -20,9 +25,17 @@ void add_cost_options(CLI::App& command, cost_options& o) {
              "ticks of the gradient of its weights (fused: the sum)")
       ->excludes(per_stage);
   add_number(command, "--transfer", o.transfer, "ticks from device to device");
+  command
+      .add_option("--speeds", o.speeds,
+                  "speed of each device, in percent of that which costs are for: 100,100,50,100")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("PERCENT");
 }
 
-ashlar::costs costs_of(cost_options const& o) {
+namespace {
+
+ashlar::costs at_full_speed(cost_options const& o) {
   must_lie("--transfer", o.transfer, 0, ashlar::max_tick);
   if (!o.per_stage.empty()) return {read_per_stage(o.per_stage), o.transfer};
   must_lie("--forward", o.forward, 1, ashlar::max_tick);
@@ -31,6 +44,18 @@ ashlar::costs costs_of(cost_options const& o) {
   return {
       {.forward = o.forward, .backward_input = o.backward_input, .backward_weight = o.backward_weight},
       o.transfer};
+}
+
+}  // namespace
+
+ashlar::costs costs_of(cost_options const& o, long long p) {
+  if (!o.speeds.empty() && static_cast<long long>(o.speeds.size()) != p)
+    throw usage_error(fmt::format("--speeds has speeds of {}, but there are {}",
+                                  counted(static_cast<long long>(o.speeds.size()), "device"), p));
+  for (int percent : o.speeds) must_lie("--speeds", percent, 1, most_percent);
+  ashlar::costs cost = at_full_speed(o);
+  cost.speeds = o.speeds;
+  return cost;
 }
 
 }  // namespace tool

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include <string>
+#include <vector>
 
 namespace tool {
 
@@ -14,12 +15,14 @@ struct cost_options {
   long long backward_input = 1;
   long long backward_weight = 1;
   long long transfer = 0;
-  std::string per_stage = {};  // a file; empty: all stages alike
+  std::string per_stage = {};    // a file; empty: all stages alike
+  std::vector<int> speeds = {};  // of each device, in percent; empty: all alike
 };
 
 void add_cost_options(CLI::App& command, cost_options& options);
 
-// Throws usage_error for ticks out of range and for files that are no costs.
-ashlar::costs costs_of(cost_options const& options);
+// On p devices. Throws usage_error for ticks and speeds out of range, for speeds of another number of
+// devices, and for files that are no costs.
+ashlar::costs costs_of(cost_options const& options, long long p);
 
 }  // namespace tool

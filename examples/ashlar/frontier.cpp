@@ -58,9 +58,9 @@ std::vector<frontier_row> searched_on(ashlar::layout_choice const& choice, front
     frontier_row row{.schedule = "searched"};
     std::vector<ashlar::layout_choice> feasible;
     for (ashlar::layout_choice& v : variants) {
-      v.problem.limit.of_device = {limit_of(v, memory)};
+      v.problem.limit.budget = {limit_of(v, memory)};
       if (!ashlar::check(v.problem).ok()) continue;
-      auto const limit = static_cast<double>(v.problem.limit.on(0));
+      auto const limit = static_cast<double>(v.problem.limit.budget_of(0));
       row.activations = std::max(row.activations, limit / static_cast<double>(v.memory_unit));
       row.memory = std::max(row.memory, share_of(v, limit));
       feasible.push_back(v);
@@ -99,14 +99,12 @@ std::vector<frontier_row> published_rows(ashlar::layout_choice const& choice) {
   return rows;
 }
 
-// Those that hold the weights more than once, which no search here does. A replica on a slower device
-// would be another stage: there are none for devices of several speeds.
+// Those that hold the weights more than once, which no search here does.
 std::vector<frontier_row> bidirectional_rows(frontier_options const& o) {
   std::vector<frontier_row> rows;
-  if (!o.model.speeds.empty()) return rows;
   ashlar::catalog::shape const s{.p = ashlar::devices{static_cast<int>(o.model.p)},
                                  .m = ashlar::micro_batches{static_cast<int>(o.model.m)},
-                                 .cost = costs_of(o.model.cost)};
+                                 .cost = costs_of(o.model.cost, o.model.p)};
   for (ashlar::catalog::entry const& e : ashlar::catalog::entries) {
     if (!e.check(s).ok()) continue;
     ashlar::catalog::shape plain = s;
@@ -195,14 +193,15 @@ std::string chart_of(std::vector<frontier_part> const& parts, frontier_options c
     for (frontier_row const& r : part.published) c.published.push_back({r.schedule, r.memory, r.bubble});
   }
   std::string title = fmt::format("{} devices, {} micro-batches", o.model.p, o.model.m);
-  ashlar::stage_cost const c = costs_of(o.model.cost).of_stage(0);
+  ashlar::stage_cost const c = costs_of(o.model.cost, o.model.p).of_stage(0);
   if (o.model.cost.per_stage.empty())
     title += fmt::format("; forward {}, backward {} + {}, transfer {}", c.forward, c.backward_input,
                          c.backward_weight, o.model.cost.transfer);
   if (!o.model.checkpoint.empty()) title += fmt::format("; recomputes keep {}", o.model.checkpoint);
   if (o.model.sequence_chunks > 1)
     title += fmt::format("; sequences in up to {} chunks", o.model.sequence_chunks);
-  if (!o.model.speeds.empty()) title += fmt::format("; speeds {} %", fmt::join(o.model.speeds, ", "));
+  if (!o.model.cost.speeds.empty())
+    title += fmt::format("; speeds {} %", fmt::join(o.model.cost.speeds, ", "));
   return ashlar::svg(curves, title);
 }
 

@@ -4,7 +4,6 @@
 #include "counted.hpp"
 #include "limits.hpp"
 #include "number_option.hpp"
-#include <ashlar/model/device_speeds.hpp>
 #include <ashlar/render/diagnosis.hpp>
 
 #include <fmt/core.h>
@@ -63,21 +62,6 @@ long long all_of_1f1b(ashlar::layout_choice const& c) {
   return c.problem.where.device_count() * c.chunk_count * c.memory_unit;
 }
 
-// The same layouts, of stages that take what they take on devices of these speeds.
-std::vector<ashlar::layout_choice> at_speeds(std::vector<ashlar::layout_choice> all,
-                                             layout_options const& o) {
-  if (o.speeds.empty()) return all;
-  if (static_cast<long long>(o.speeds.size()) != o.p)
-    throw usage_error(fmt::format("--speeds has speeds of {}, but there are {}",
-                                  counted(static_cast<long long>(o.speeds.size()), "device"), o.p));
-  for (int percent : o.speeds) must_lie("--speeds", percent, 1, most_percent);
-  for (ashlar::layout_choice& c : all) {
-    c.problem.cost = ashlar::at_speeds(c.problem.cost, c.problem.where, {o.speeds});
-    must_fit(c);
-  }
-  return all;
-}
-
 }  // namespace
 
 void add_layout_options(CLI::App& command, layout_options& o) {
@@ -93,12 +77,6 @@ void add_layout_options(CLI::App& command, layout_options& o) {
       .add_option("-v,--chunks", o.v, "stages on one device, looped (default: 2) or in a wave (2: a V)")
       ->type_name("N");
   add_cost_options(command, o.cost);
-  command
-      .add_option("--speeds", o.speeds,
-                  "speed of each device, in percent of that which costs are for: 100,100,50,100")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("PERCENT");
   command
       .add_option("--checkpoint", o.checkpoint,
                   "let stages recompute that keep this share of an activation until then, 0.06 or 6%: "
@@ -131,10 +109,10 @@ std::vector<ashlar::layout_choice> layouts_of(layout_options const& o) {
       throw usage_error("--per-stage names the stages of one placement; say which with --placement");
     constexpr int most_chunks = 4;
     must_be_few(o, most_chunks);
-    ashlar::costs const cost = costs_of(o.cost);
-    ashlar::model_share const model{p, m, cost.per_stage[0], cost.transfer};
+    ashlar::costs const cost = costs_of(o.cost, o.p);
+    ashlar::model_share const model{p, m, cost};
     must_fit(ashlar::choose_layout(model, layout::wave, most_chunks, 100));
-    return at_speeds(ashlar::layouts_for(model, 100), o);
+    return ashlar::layouts_for(model, 100);
   }
   layout const shape = o.placement == "v"        ? layout::v
                        : o.placement == "looped" ? layout::looped
@@ -142,7 +120,7 @@ std::vector<ashlar::layout_choice> layouts_of(layout_options const& o) {
                                                  : layout::linear;
   int const count = chunk_count_of(shape, o);
   must_be_few(o, count);
-  ashlar::costs const cost = costs_of(o.cost);
+  ashlar::costs const cost = costs_of(o.cost, o.p);
   if (auto const stages = static_cast<std::size_t>(o.p) * static_cast<std::size_t>(count);
       !o.cost.per_stage.empty() && cost.per_stage.size() != stages)
     throw usage_error(fmt::format("'{}' has costs of {} stages, but {} on {} devices has {} stages",
@@ -151,9 +129,9 @@ std::vector<ashlar::layout_choice> layouts_of(layout_options const& o) {
       .shape = shape,
       .chunk_count = count,
       .unit = 1,
-      .problem = {ashlar::lay_out(shape, p, count), m, cost, o.p * count}};
+      .problem = {ashlar::lay_out(shape, p, count), m, cost, ashlar::chunk_activations(o.p * count)}};
   must_fit(chosen);
-  return at_speeds({chosen}, o);
+  return {chosen};
 }
 
 long long read_memory(char const* option, std::string const& text) {

@@ -16,9 +16,8 @@ struct layout_options {
   long long m = 8;
   cost_options cost = {};
   std::string placement = "any";
-  long long v = 0;               // as many chunks as the placement has by itself
-  std::vector<int> speeds = {};  // of each device, in percent; empty: all alike
-  std::string checkpoint = "";   // what of an activation a recompute leaves; empty: none recomputes
+  long long v = 0;              // as many chunks as the placement has by itself
+  std::string checkpoint = "";  // what of an activation a recompute leaves; empty: none recomputes
   long long sequence_chunks = 1;
 };
 

@@ -29,13 +29,11 @@ std::vector<ashlar::stage_memory> memory_of(ashlar::layout_choice const& c, limi
                                     c.problem.where.device_count(), c.problem.where.stage_count()));
     return each;
   }
-  ashlar::stage_bytes const& b = o.stage;
-  auto const part = [&](ashlar::byte_count size) {
-    return ashlar::share_of(size, divided ? c.chunk_count : 1);
-  };
-  return {{.resident = part(b.weights) + part(b.weight_gradient) + part(b.optimizer_state),
-           .stash = part(b.stash),
-           .left = o.left == ashlar::stage_memory::all ? o.left : part(o.left)}};
+  ashlar::stage_memory part = o.stage;
+  for (ashlar::byte_count* const size :
+       {&part.weights, &part.weight_gradient, &part.optimizer_state, &part.stash, &part.stash_left})
+    if (divided && *size != ashlar::stage_memory::all) *size = ashlar::share_of(*size, c.chunk_count);
+  return {part};
 }
 
 void must_be_one_or_each(char const* option, std::size_t given, int device_count) {
@@ -50,7 +48,7 @@ void must_be_one_or_each(char const* option, std::size_t given, int device_count
 std::vector<double> entries_of(ashlar::layout_choice const& c, limit_options const& o) {
   std::vector<double> all(o.bytes.begin(), o.bytes.end());
   if (o.bytes.empty())
-    for (std::int64_t const n : c.problem.limit.of_device)
+    for (std::int64_t const n : c.problem.limit.budget)
       all.push_back(static_cast<double>(n) / static_cast<double>(c.memory_unit));
   if (std::equal(all.begin() + 1, all.end(), all.begin())) all.resize(1);
   return all;
@@ -87,7 +85,7 @@ void add_limit_options(CLI::App& command, limit_options& o) {
           ->excludes(limit)
           ->excludes(memory);
   std::vector<CLI::Option*> sizes = add_stage_bytes(command, o.stage);
-  sizes.push_back(add_bytes(command, "--stash-left-bytes", o.left,
+  sizes.push_back(add_bytes(command, "--stash-left-bytes", o.stage.stash_left,
                             "what of a stash stays from the input to the weight pass (default: all)"));
   auto* const per_stage =
       command
@@ -110,7 +108,8 @@ void must_suit(limit_options const& o, std::string const& placement) {
   if (o.bytes.empty() || !o.per_stage.empty()) return;
   if (o.stage.stash == 0)
     throw usage_error("--limit-bytes needs --stash-bytes of 1 or more, or --per-stage-bytes");
-  if (o.left != ashlar::stage_memory::all) must_lie("--stash-left-bytes", o.left, 0, o.stage.stash);
+  if (o.stage.stash_left != ashlar::stage_memory::all)
+    must_lie("--stash-left-bytes", o.stage.stash_left, 0, o.stage.stash);
 }
 
 std::vector<ashlar::layout_choice> limited(ashlar::layout_choice c, limit_options const& o,
@@ -118,15 +117,15 @@ std::vector<ashlar::layout_choice> limited(ashlar::layout_choice c, limit_option
   int const p = c.problem.where.device_count();
   if (!o.bytes.empty()) {
     must_be_one_or_each("--limit-bytes", o.bytes.size(), p);
-    c.problem.limit = ashlar::limit_in_bytes(c.problem.where, memory_of(c, o, divided), o.bytes);
+    c.problem.limit = {.memory = {.stages = memory_of(c, o, divided)}, .budget = o.bytes};
   } else if (!o.activations.empty()) {
     must_be_one_or_each("--limit", o.activations.size(), p);
-    c.problem.limit.of_device.assign(o.activations.begin(), o.activations.end());
+    c.problem.limit.budget.assign(o.activations.begin(), o.activations.end());
   }
   std::vector<ashlar::layout_choice> all = ashlar::variants_of(c, how);
   if (o.bytes.empty() && o.activations.empty())
     for (ashlar::layout_choice& v : all)
-      v.problem.limit.of_device = {limit_of(v, read_memory("--memory", o.memory))};
+      v.problem.limit.budget = {limit_of(v, read_memory("--memory", o.memory))};
   return all;
 }
 
@@ -146,16 +145,15 @@ std::optional<shortfall> shortfall_of(ashlar::layout_choice const& c, limit_opti
                     layout_name(c), first, activations(d.number), activations(d.given), percent(share)),
         share};
   }
-  // What lies there all the time is what was taken off the limit. Of all devices, the one that needs
-  // most says how much would do for all.
-  auto const given = [&](int device) {
-    return o.bytes[o.bytes.size() == 1 ? 0 : static_cast<std::size_t>(device)];
+  // Of all devices, the one that needs most says how much would do for all.
+  auto const in_bytes = [&](ashlar::byte_count memory) {
+    return (memory + c.memory_unit - 1) / c.memory_unit;
   };
-  auto const resident = [&](int device) { return given(device) - limit.on(device) / c.memory_unit; };
+  auto const resident = [&](int device) {
+    return in_bytes(limit.memory.resident_on(c.problem.where, device));
+  };
   auto const needed = [&](int device) {
-    std::int64_t const least =
-        ashlar::smallest_memory_limit(c.problem.where, limit, device, c.sequence_chunks);
-    return resident(device) + (least + c.memory_unit - 1) / c.memory_unit;
+    return in_bytes(ashlar::smallest_budget(c.problem.where, limit.memory, device, c.sequence_chunks));
   };
   ashlar::byte_count most = 0;
   for (int device = 0; device < c.problem.where.device_count(); ++device)
@@ -165,8 +163,8 @@ std::optional<shortfall> shortfall_of(ashlar::layout_choice const& c, limit_opti
           "{}: device {} needs {} ({} of weights, gradients and optimizer state, {} of one "
           "micro-batch), but --limit-bytes gives it {}; the smallest limit for all devices is {}",
           layout_name(c), first, text_of_bytes(needed(first)), text_of_bytes(resident(first)),
-          text_of_bytes(needed(first) - resident(first)), text_of_bytes(given(first)),
-          text_of_bytes(most)),
+          text_of_bytes(needed(first) - resident(first)),
+          text_of_bytes(in_bytes(limit.budget_of(first))), text_of_bytes(most)),
       static_cast<double>(most)};
 }
 
@@ -188,14 +186,16 @@ nlohmann::ordered_json json_of_limit(ashlar::layout_choice const& c, limit_optio
 
 double share_of_limit(ashlar::layout_choice const& c) {
   ashlar::search_problem const& problem = c.problem;
-  ashlar::memory_limit all_kept = problem.limit;
-  all_kept.kept = all_kept.activation;
+  ashlar::memory_model all_kept = problem.limit.memory;
+  for (ashlar::stage_memory& m : all_kept.stages) m.checkpoint = ashlar::stage_memory::all;
   double most = 0;
   int const p = problem.where.device_count();
   for (int device = 0; device < p; ++device) {
-    std::int64_t const one =
-        ashlar::smallest_memory_limit(problem.where, all_kept, device, c.sequence_chunks);
-    most = std::max(most, static_cast<double>(problem.limit.on(device)) / static_cast<double>(one));
+    ashlar::byte_count const resident = all_kept.resident_on(problem.where, device);
+    ashlar::byte_count const one =
+        ashlar::smallest_budget(problem.where, all_kept, device, c.sequence_chunks) - resident;
+    most = std::max(most, static_cast<double>(problem.limit.budget_of(device) - resident)
+                              / static_cast<double>(one));
   }
   return most / p;
 }

@@ -2,9 +2,7 @@
 #pragma once
 
 #include "layout_options.hpp"
-#include <ashlar/search/byte_limit.hpp>
 #include <ashlar/search/portfolio.hpp>
-#include <ashlar/simulate/options.hpp>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -21,9 +19,8 @@ struct limit_options {
   std::vector<ashlar::byte_count> bytes = {};
   std::vector<long long> activations = {};
   std::string memory = "1";
-  ashlar::stage_bytes stage = {};                       // of a stage, or of a p-th of the model
-  ashlar::byte_count left = ashlar::stage_memory::all;  // what of a stash stays for the weight pass
-  std::string per_stage = {};  // a file with all of that for each stage; empty: all alike
+  ashlar::stage_memory stage = {};  // of a stage, or of a p-th of the model
+  std::string per_stage = {};       // a file with all of that for each stage; empty: all alike
 };
 
 void add_limit_options(CLI::App& command, limit_options& options);

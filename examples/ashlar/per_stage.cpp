@@ -68,9 +68,9 @@ std::vector<ashlar::stage_memory> read_per_stage_bytes(std::string const& path) 
         auto const size = [&](std::size_t i) {
           return read_bytes(where + ": a size", std::string(cells[i]));
         };
-        ashlar::stage_memory stage{.resident = size(0), .stash = size(1)};
-        if (cells.size() == 3) stage.left = size(2);
-        if (stage.stash < 1 || stage.left > stage.stash)
+        ashlar::stage_memory stage{.weights = size(0), .stash = size(1)};
+        if (cells.size() == 3) stage.stash_left = size(2);
+        if (stage.stash < 1 || stage.stash_left > stage.stash)
           throw usage_error(fmt::format(
               "{}: a stash must be of 1 byte or more, and no more than that be left", where));
         return stage;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <ashlar/core/cost.hpp>
-#include <ashlar/search/byte_limit.hpp>
+#include <ashlar/model/memory_model.hpp>
 
 #include <string>
 #include <vector>

@@ -76,7 +76,7 @@ ashlar::catalog::shape shape_of(ashlar::catalog::entry const& entry, shape_optio
 
   return {.p = ashlar::devices{static_cast<int>(o.p)},
           .m = ashlar::micro_batches{static_cast<int>(o.m)},
-          .cost = costs_of(o.cost),
+          .cost = costs_of(o.cost, o.p),
           .v = ashlar::chunks{static_cast<int>(o.v)},
           .w = ashlar::waves{static_cast<int>(o.waves)},
           .routes = static_cast<int>(o.routes),
@@ -99,7 +99,7 @@ chosen_schedule choose(shape_options const& o) {
     throw usage_error(fmt::format("'{}' has costs of {} stages, but {} on {} devices has {} stages",
                                   o.cost.per_stage, shape.cost.per_stage.size(), entry.name, o.p,
                                   stage_count));
-  if (auto const d = ashlar::check(shape.cost, stage_count, shape.m.value); !d.ok())
+  if (auto const d = ashlar::check(shape.cost, stage_count, shape.p.value, shape.m.value); !d.ok())
     throw usage_error(ashlar::explain(d));
   std::optional<ashlar::block> block;
   if (entry.block_of != nullptr) block = entry.block_of(shape);

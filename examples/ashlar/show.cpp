@@ -45,7 +45,7 @@ void print_bound(ashlar::schedule const& s) {
   bound const b = workload_bound(task);
   fmt::print("bound        {} of makespan ({}), {} of span ({}), with up to {} a device\n",
              counted(b.makespan, "tick"), name_of(b.makespan_by), counted(b.span, "tick"),
-             name_of(b.span_by), counted(task.limit_of(0), "chunk activation"));
+             name_of(b.span_by), counted(task.limit.budget_of(0), "chunk activation"));
   fmt::print("gap          {:.2f} % of makespan, {:.2f} % of span\n", 100 * gap(makespan(s), b.makespan),
              100 * gap(span(s), b.span));
 }

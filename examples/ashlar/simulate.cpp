@@ -39,7 +39,8 @@ struct simulate_options {
   shape_options shape;
   lowering_options lowering;
   ashlar::simulation_options run;
-  ashlar::stage_bytes bytes, tied;
+  ashlar::network links;
+  ashlar::stage_memory bytes = {.checkpoint = 0}, tied;
   ashlar::byte_count message = 0;
   long long latency = as_transfer;
   long long between_latency = -1, between_bandwidth = -1;  // -1: as inside a node
@@ -68,13 +69,13 @@ result run(simulate_options const& o) {
   chosen_schedule chosen = choose(o.shape);
   ashlar::simulation_options how = o.run;
   how.cost = chosen.schedule.cost;
-  how.inside.latency = o.latency == as_transfer ? o.shape.cost.transfer : o.latency;
-  how.between.latency = o.between_latency < 0 ? how.inside.latency : o.between_latency;
-  how.between.bandwidth = o.between_bandwidth < 0 ? how.inside.bandwidth : o.between_bandwidth;
+  ashlar::network& links = how.cost.links = o.links;
+  links.inside.latency = o.latency == as_transfer ? o.shape.cost.transfer : o.latency;
+  links.between.latency = o.between_latency < 0 ? links.inside.latency : o.between_latency;
+  links.between.bandwidth = o.between_bandwidth < 0 ? links.inside.bandwidth : o.between_bandwidth;
   how.latency_holds_lane = !o.in_flight;
-  how.bytes = {o.bytes};
-  how.bytes[0].activation = how.bytes[0].gradient = o.message;
-  how.shared_bytes = {o.tied};
+  how.memory = {.stages = {o.bytes}, .shared = {o.tied}};
+  how.memory.stages[0].activation = how.memory.stages[0].gradient = o.message;
   ashlar::program low = lower(chosen.schedule, lowering_of(o.lowering, chosen.schedule.stage_count()));
   ashlar::simulation timed = simulate(low, how);
   auto const least = program_bound(chosen.schedule, low, how), other = schedule_bound(chosen.schedule);
@@ -206,10 +207,10 @@ void add_link_options(CLI::App& command, simulate_options& o) {
     command.add_option(flag, value, help)->check(CLI::NonNegativeNumber)->type_name("N");
   };
   number("--latency", o.latency, "ticks of a transfer before its bytes (default: those of --transfer)");
-  number("--bandwidth", o.run.inside.bandwidth, "bytes a tick; 0: bytes take no time");
+  number("--bandwidth", o.links.inside.bandwidth, "bytes a tick; 0: bytes take no time");
   number("--inter-latency", o.between_latency, "between nodes (default: as --latency)");
   number("--inter-bandwidth", o.between_bandwidth, "between nodes (default: as --bandwidth)");
-  number("--node-size", o.run.node_size, "devices of a node; 0: all are in one");
+  number("--node-size", o.links.node_size, "devices of a node; 0: all are in one");
   add_bytes(command, "--bytes", o.message, "a message: an activation or its gradient");
   add_stage_bytes(command, o.bytes);
   add_bytes(command, "--weight-stash-bytes", o.bytes.weight_stash,

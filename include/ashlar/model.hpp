@@ -3,7 +3,6 @@
 #pragma once
 
 #include <ashlar/model/dependencies.hpp>
-#include <ashlar/model/device_speeds.hpp>
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/model/placement.hpp>

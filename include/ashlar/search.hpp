@@ -3,7 +3,6 @@
 
 #include <ashlar/bounds.hpp>
 #include <ashlar/lower.hpp>
-#include <ashlar/search/byte_limit.hpp>
 #include <ashlar/search/layouts.hpp>
 #include <ashlar/search/portfolio.hpp>
 #include <ashlar/search/problem.hpp>

@@ -56,7 +56,7 @@ inline auto passes_of(schedule const& s, device_id device) {
   return ranges::views::iota(0, static_cast<int>(order.size()))
          | ranges::views::transform([&s, &order, d = device.value](int i) {
              timed_pass const& t = order[static_cast<std::size_t>(i)];
-             return placed_pass{t.what, d, i, t.start, s.end_of(t)};
+             return placed_pass{t.what, d, i, t.start, s.end_of(t, d)};
            });
 }
 
@@ -83,8 +83,9 @@ inline auto of_stage(stage_id stage) {
 inline auto gaps(schedule const& s, device_id device) {
   auto const& order = s.order[static_cast<std::size_t>(device.value)];
   return ranges::views::iota(std::size_t{0}, order.size() + 1)
-         | ranges::views::transform([&s, &order, end = makespan(s)](std::size_t i) {
-             return gap{i == 0 ? 0 : s.end_of(order[i - 1]), i == order.size() ? end : order[i].start};
+         | ranges::views::transform([&s, &order, d = device.value, end = makespan(s)](std::size_t i) {
+             return gap{i == 0 ? 0 : s.end_of(order[i - 1], d),
+                        i == order.size() ? end : order[i].start};
            })
          | ranges::views::filter([](gap const& g) { return g.length() > 0; });
 }

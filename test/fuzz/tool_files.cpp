@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   });
   try_to([&] {
     for (ashlar::stage_memory const& m : tool::read_per_stage_bytes(path))
-      if (m.stash < 1 || m.left > m.stash || m.resident < 0) std::abort();
+      if (m.stash < 1 || m.stash_left > m.stash || m.resident() < 0) std::abort();
   });
   // Two objects, apart by a line of one dash.
   std::string const text(reinterpret_cast<char const*>(data), size);

@@ -22,11 +22,11 @@ namespace {
 
 using times = std::array<tick, 4>;  // forward, backward_input, backward_weight, transfer
 
-workload with(placement where, int m, times t, std::vector<int> limits) {
+workload with(placement where, int m, times t, std::vector<int> const& limits) {
   return {.where = std::move(where),
           .micro_batch_count = m,
           .cost = costs(stage_cost{t[0], t[1], t[2]}, t[3]),
-          .limits = std::move(limits)};
+          .limit = chunk_activations({limits.begin(), limits.end()})};
 }
 
 uniform_workload uniform(int p, int m, times t, int limit) {
@@ -114,7 +114,7 @@ TEST_CASE("the best public schedulers are not below the bound") {
     tick const reached = row["span"], makespan = row["makespan"];
     CHECK(own.span <= reached);
     CHECK(own.makespan <= makespan);
-    w.limits = {*std::max_element(peaks.begin(), peaks.end())};
+    w.limit = chunk_activations({*std::max_element(peaks.begin(), peaks.end())});
     CHECK(workload_bound(w).span <= own.span);
     tight += own.span == reached ? 1 : 0;
     ++rows;

@@ -59,7 +59,8 @@ void gradients_come_in_turn(schedule const& s, tick f, tick b) {
     for (int route = 0; route < s.where.route_count(); ++route) {
       tick last = 0;
       for (timed_pass const& t : s.order[static_cast<std::size_t>(s.where.device_of(route, stage))])
-        if (t.what.stage == stage && gives_weight_gradient(t.what.kind)) last = s.end_of(t);
+        if (t.what.stage == stage && gives_weight_gradient(t.what.kind))
+          last = s.end_of(t, s.where.device_of(route, stage));
       CHECK(last <= makespan(s) - stage * b);
       if (f == b || 2 * stage <= s.stage_count()) CHECK(last == makespan(s) - stage * b);
     }

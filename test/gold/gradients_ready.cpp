@@ -18,11 +18,11 @@ namespace {
 // By stage, ticks from the last weight pass of any of its replicas to the end.
 std::vector<tick> ready_before_end(schedule const& s) {
   std::vector<tick> ready(static_cast<std::size_t>(s.stage_count()), max_tick);
-  for (auto const& order : s.order)
-    for (timed_pass const& t : order)
+  for (int d = 0; d < s.device_count(); ++d)
+    for (timed_pass const& t : s.order[static_cast<std::size_t>(d)])
       if (gives_weight_gradient(t.what.kind)) {
         tick& r = ready[static_cast<std::size_t>(t.what.stage)];
-        r = std::min(r, makespan(s) - s.end_of(t));
+        r = std::min(r, makespan(s) - s.end_of(t, d));
       }
   // What lowering reduces by.
   for (event const& e : events_in_order(s))
@@ -162,7 +162,7 @@ TEST_CASE("GEMS: s b on the last route, max(p b + f, p f + b) more on the other"
       for (timed_pass const& t : s.order[static_cast<std::size_t>(s.where.device_of(other, stage))])
         if (t.what.stage == stage && gives_weight_gradient(t.what.kind)
             && s.route[static_cast<std::size_t>(t.what.micro_batch)] == other)
-          last = s.end_of(t);
+          last = s.end_of(t, s.where.device_of(other, stage));
       CHECK(makespan(s) - last == stage * x.b + std::max(x.p * x.b + x.f, x.p * x.f + x.b));
     }
   });

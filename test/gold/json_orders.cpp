@@ -92,11 +92,13 @@ void compare_times(schedule const& s, json const& expect, tick unit) {
   std::map<std::string, tick> grad_ready;
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     CHECK(s.order[d].front().start == unit * expect["device_start"][d].get<tick>());
-    CHECK(s.end_of(s.order[d].back()) == unit * expect["device_end"][d].get<tick>());
+    CHECK(s.end_of(s.order[d].back(), static_cast<int>(d))
+          == unit * expect["device_end"][d].get<tick>());
     for (timed_pass const& t : s.order[d])
       if (gives_weight_gradient(t.what.kind)) {
         int const route = s.route[static_cast<std::size_t>(t.what.micro_batch)];
-        grad_ready[std::to_string(t.what.stage) + '/' + std::to_string(route)] = s.end_of(t) / unit;
+        grad_ready[std::to_string(t.what.stage) + '/' + std::to_string(route)] =
+            s.end_of(t, static_cast<int>(d)) / unit;
       }
   }
   CHECK(grad_ready == expect["grad_ready"].get<std::map<std::string, tick>>());

@@ -13,7 +13,10 @@ using namespace ashlar;
 namespace {
 
 search_result search_known(known_bubbles::known const& k, std::int64_t passes) {
-  return search({.where = k.where(), .m = micro_batches{k.m}, .cost = k.all_costs(), .limit = k.limit},
+  return search({.where = k.where(),
+                 .m = micro_batches{k.m},
+                 .cost = k.all_costs(),
+                 .limit = chunk_activations(k.limit)},
                 {.passes = passes, .aim = objective::span});
 }
 
@@ -35,7 +38,7 @@ TEST_CASE("a small budget comes within a tenth and a thousandth of the least kno
     double const rate = k.rate(r.reached);
     CAPTURE(rate);
     CHECK(check(r.best).ok());
-    CHECK(is_within(r.best, k.limit));
+    CHECK(is_within(r.best, chunk_activations(k.limit)));
     CHECK(r.reached == span(r.best));
     CHECK(r.reached >= r.least.span);
     CHECK(rate >= k.least - known_bubbles::rounding);
@@ -77,7 +80,7 @@ TEST_CASE("better than all of the catalog that fits") {
     for (published_schedule const& s : published_on(k.where(), micro_batches{k.m}, k.all_costs())) {
       CAPTURE(k.limit);
       CAPTURE(s.entry->name);
-      if (is_within(s.made, k.limit)) CHECK(found < span(s.made));
+      if (is_within(s.made, chunk_activations(k.limit))) CHECK(found < span(s.made));
     }
   }
 }

@@ -152,7 +152,7 @@ TEST_CASE("an eager reduction stands behind its last weight pass, ahead of what 
         passes += i.code == opcode::compute;
         if (i.code != opcode::all_reduce) continue;
         tick const time = ready[static_cast<std::size_t>(i.what.stage)];
-        CHECK(s.end_of(order[passes - 1]) >= time);
+        CHECK(s.end_of(order[passes - 1], d) >= time);
         if (passes < order.size()) CHECK(order[passes].start >= time);
         CHECK(order[passes - 1].start < time);
       }

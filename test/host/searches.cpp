@@ -1,4 +1,5 @@
 // Schedules that a search found, run on threads: the bits of the sequential reference.
+#include "limits.hpp"
 #include <ashlar/check/check.hpp>
 #include <ashlar/conformance/network.hpp>
 #include <ashlar/host/runtime.hpp>
@@ -23,18 +24,20 @@ struct searched {
 
 TEST_CASE("host: searched schedules are proved and give the sequential bits") {
   std::vector<searched> const problems{
-      {linear(devices{1}), 3, 1},
-      {linear(devices{2}), 5, 2},
-      {linear(devices{4}), 8, 3},
-      {v_shape(devices{3}), 6, 2},
-      {v_shape(devices{4}), 8, 5},
-      {looped(devices{3}, chunks{2}), 7, 5},
-      {wave(devices{2}, waves{2}), 5, 6},
-      {placement(devices{3}, {{2, 0, 0, 1, 2}}), 6, 4},
-      {v_shape(devices{4}), 6, {{60, 40, 40, 60}, {10}, {3}}},  // given back by the input pass
-      {v_shape(devices{4}), 6, keeping({{45}, {10}, {10}}, 8, {0, 1, 2, 3, 5}, {1})},  // recomputed
-      {linear(devices{3}), 2, 7, 4},
-      {v_shape(devices{2}), 2, keeping({{60}, {10}, {4}}, 4, {1, 2}, {2}), 3},
+      {linear(devices{1}), 3, chunk_activations(1)},
+      {linear(devices{2}), 5, chunk_activations(2)},
+      {linear(devices{4}), 8, chunk_activations(3)},
+      {v_shape(devices{3}), 6, chunk_activations(2)},
+      {v_shape(devices{4}), 8, chunk_activations(5)},
+      {looped(devices{3}, chunks{2}), 7, chunk_activations(5)},
+      {wave(devices{2}, waves{2}), 5, chunk_activations(6)},
+      {placement(devices{3}, {{2, 0, 0, 1, 2}}), 6, chunk_activations(4)},
+      {v_shape(devices{4}), 6,
+       limits::sized({60, 40, 40, 60}, {10}, {3})},  // given back by the input pass
+      {v_shape(devices{4}), 6,
+       limits::recomputing(limits::sized({45}, {10}, {10}), 8, {0, 1, 2, 3, 5}, 1)},  // recomputed
+      {linear(devices{3}), 2, chunk_activations(7), 4},
+      {v_shape(devices{2}), 2, limits::recomputing(limits::sized({60}, {10}, {4}), 4, {1, 2}, 2), 3},
   };
   std::uint64_t seed = 1;
   for (searched const& s : problems)

@@ -49,3 +49,19 @@ TEST_CASE("bounds and gaps, of schedules that have them") {
   s.order[2].pop_back();  // no schedule
   CHECK_FALSE(to_json(s, "v-half").contains("span_gap"));
 }
+
+TEST_CASE("costs of devices and links that differ") {
+  catalog::shape shape{.p = devices{4}, .m = micro_batches{8}};
+  auto const costs_of = [&] {
+    return to_json(catalog::find("dualpipe")->make(shape), "dualpipe")["costs"];
+  };
+  CHECK(costs_of().size() == 2);  // what is alike is not said
+  shape.cost.speeds = {100, 50, 100, 80};
+  shape.cost.links = {
+      .inside = {.latency = 2}, .between = {.latency = 5, .bandwidth = 3}, .node_size = 2};
+  shape.cost.message = 7;
+  CHECK(costs_of()["speeds"] == nlohmann::ordered_json::parse("[100,50,100,80]"));
+  CHECK(costs_of()["transfer"] == 2);
+  CHECK(costs_of()["transfer_between_nodes"] == 8);
+  CHECK(costs_of()["node_size"] == 2);
+}

@@ -74,22 +74,37 @@ void change_pass(dice& d, pass& what) {
   }
 }
 
-void change_list(dice& d, std::vector<int>& list) {
+template <class Int>
+void change_list(dice& d, std::vector<Int>& list) {
   int const way = d.between(0, 9);
   if (way == 0)
-    list.push_back(extreme(d, 0));
+    list.push_back(extreme(d, Int{0}));
   else if (!list.empty() && way == 1)
     list.pop_back();
   else if (!list.empty()) {
-    int& changed = one_of(d, list);
+    Int& changed = one_of(d, list);
     changed = d.percent(30) ? one_of(d, list) : extreme(d, changed);
   }
 }
 
 void change_cost(dice& d, costs& cost) {
-  switch (d.between(0, 4)) {
+  switch (d.between(0, 8)) {
     case 0:
-      cost.transfer = extreme(d, cost.transfer);
+      cost.links.inside.latency = extreme(d, cost.links.inside.latency);
+      return;
+    case 5:
+      change_list(d, cost.speeds);
+      return;
+    case 6:
+      cost.speeds.assign(static_cast<std::size_t>(d.between(1, 4)), d.between(1, 300));
+      return;
+    case 7:
+      cost.links.node_size = extreme(d, cost.links.node_size);
+      cost.links.between = {extreme(d, tick{3}), extreme(d, tick{2})};
+      return;
+    case 8:
+      cost.message = extreme(d, cost.message);
+      cost.links.inside.bandwidth = extreme(d, cost.links.inside.bandwidth);
       return;
     case 1:
       cost.overlapped = extreme(d, cost.overlapped);
@@ -104,6 +119,16 @@ void change_cost(dice& d, costs& cost) {
                                           &stage_cost::work};
       put(d, cost.per_stage, fields[d.between(0, 4)]);
   }
+}
+
+void change_memory(dice& d, memory_model& memory) {
+  if (d.percent(30)) memory.stages.resize(static_cast<std::size_t>(d.between(0, 5)));
+  if (memory.stages.empty()) return;
+  byte_count stage_memory::*const fields[] = {
+      &stage_memory::weights,    &stage_memory::optimizer_state, &stage_memory::weight_gradient,
+      &stage_memory::activation, &stage_memory::gradient,        &stage_memory::checkpoint,
+      &stage_memory::stash,      &stage_memory::stash_left,      &stage_memory::weight_stash};
+  put(d, memory.stages, fields[d.between(0, 8)]);
 }
 
 void change_graph(dice& d, stage_graph& graph) {
@@ -222,17 +247,25 @@ void look_at(dice& d, program const& p) {
       p, [](value_key const&) { return std::numeric_limits<std::int64_t>::max(); }, 1);
   CHECK(!explain(budget, p).empty());
   simulation_options o;
-  o.bytes[0] = {1, 1, 1, 1, 1, 1, 1, 1};
+  o.memory.stages[0] = {.weights = 1,
+                        .optimizer_state = 1,
+                        .weight_gradient = 1,
+                        .activation = 1,
+                        .gradient = 1,
+                        .checkpoint = 1,
+                        .stash = 1,
+                        .weight_stash = 1};
   if (d.percent(50)) {
     o.cost.per_stage.assign(static_cast<std::size_t>(std::max(p.stage_count(), 1)), {});
-    o.bytes.assign(o.cost.per_stage.size(), o.bytes[0]);
+    o.memory.stages.assign(o.cost.per_stage.size(), o.memory.stages[0]);
   }
   o.mode = d.percent(50) ? transfer_mode::buffered : transfer_mode::rendezvous;
   o.issue = d.percent(50) ? issue_mode::in_stream : issue_mode::by_slots;
-  o.node_size = d.between(0, 2);
-  o.inside = o.collective = {d.between(0, 2), d.between(0, 2)};
+  o.cost.links.node_size = d.between(0, 2);
+  o.cost.links.inside = o.collective = {d.between(0, 2), d.between(0, 2)};
   if (d.percent(5)) o.data_ranks = extreme(d, 1);
   if (d.percent(5)) change_cost(d, o.cost);
+  if (d.percent(5)) change_memory(d, o.memory);
   try {
     simulation const s = simulate(p, o);
     CHECK(s.usage.size() == static_cast<std::size_t>(p.device_count()));
@@ -403,10 +436,10 @@ void change(dice& d, workload& w) {
       change_cost(d, w.cost);
       return;
     case 3:
-      change_list(d, w.limits);
+      change_list(d, w.limit.budget);
       return;
     case 4:
-      change_list(d, w.recomputed);
+      change_memory(d, w.limit.memory);
       return;
     case 5:
       w.sequence_chunks = extreme(d, w.sequence_chunks);
@@ -414,8 +447,6 @@ void change(dice& d, workload& w) {
     default:
       w.mode = d.percent(50) ? execution_mode::training : execution_mode::inference;
       w.splits_backward = d.percent(50);
-      w.taken_by = any_of<pass_kind>(d, pass_kinds - 1);
-      w.given_back_by = any_of<pass_kind>(d, pass_kinds - 1);
   }
 }
 

@@ -40,15 +40,15 @@ constexpr bool test_squeeze() {
   HOLDS(check(s).ok());
   HOLDS(s.order[1][0].start == 1);
   HOLDS(s.order[1][1].start == 2 && s.order[1][2].start == 2);  // when 0F1 has ended
-  HOLDS(s.end_of(s.order[1][1]) == 4 && s.end_of(s.order[1][2]) == 4);
+  HOLDS(s.end_of(s.order[1][1], 1) == 4 && s.end_of(s.order[1][2], 1) == 4);
   HOLDS(s.order[0][2].start == 4);  // 0B0 gets its gradient when the pair ends
   HOLDS(s.order[1][3].start == 4);
   HOLDS(squeeze(s) == s && makespan(s) == 8);
   schedule const in_turn = one_pair(costs::one_after_the_other);
-  HOLDS(in_turn.end_of(in_turn.order[1][1]) == 5);
+  HOLDS(in_turn.end_of(in_turn.order[1][1], 1) == 5);
   HOLDS(makespan(in_turn) == 9);
   costs slow = s.cost;
-  slow.transfer = 10;
+  slow.links.inside.latency = 10;
   schedule const far = retime(s, slow);
   HOLDS(far.order[1][1].start == 12);  // both wait for what the later of the two needs
   HOLDS(check(far).ok());

@@ -64,22 +64,21 @@ TEST_CASE("nothing can start earlier in a squeezed schedule") {
     INFO(words(b));
     schedule const q = squeeze(random_loose_schedule(d, b));
     std::map<std::tuple<int, int, result>, tick> end;
-    for (auto const& order : q.order)
-      for (timed_pass const& t : order)
-        end[{t.what.micro_batch, t.what.stage, result_of(t.what.kind)}] = q.end_of(t);
-    for (auto const& order : q.order) {
+    for (int e = 0; e < q.device_count(); ++e)
+      for (timed_pass const& t : q.order[static_cast<std::size_t>(e)])
+        end[{t.what.micro_batch, t.what.stage, result_of(t.what.kind)}] = q.end_of(t, e);
+    for (int e = 0; e < q.device_count(); ++e) {
       tick free = 0;
-      for (timed_pass const& t : order) {
+      for (timed_pass const& t : q.order[static_cast<std::size_t>(e)]) {
         tick earliest = free;
         for_each_input(q.graph, t.what, [&](result r, int stage, int) {
           auto const found = end.find({t.what.micro_batch, stage, r});
           if (found == end.end()) return;
-          bool const local =
-              q.device_of({t.what.kind, stage, t.what.micro_batch}) == q.device_of(t.what);
-          earliest = std::max(earliest, found->second + (local ? 0 : q.cost.transfer));
+          int const from = q.device_of({t.what.kind, stage, t.what.micro_batch});
+          earliest = std::max(earliest, found->second + q.cost.transfer(from, e));
         });
         CHECK(t.start == earliest);
-        free = q.end_of(t);
+        free = q.end_of(t, e);
       }
     }
   }
@@ -93,7 +92,8 @@ TEST_CASE("other costs keep the order, dearer ones are never shorter") {
     schedule const q = squeeze(random_loose_schedule(d, b));
     costs dearer = q.cost;
     for (stage_cost& c : dearer.per_stage) c.forward += d.between(0, 3);
-    dearer.transfer += d.between(0, 3);
+    for (link_speed* l : {&dearer.links.inside, &dearer.links.between}) l->latency += d.between(0, 3);
+    for (int& percent : dearer.speeds) percent -= d.between(0, 30);
     schedule const r = retime(q, dearer);
     CHECK(check(r).ok());
     CHECK(passes_of(r) == passes_of(q));

@@ -30,72 +30,83 @@ placement random_chain(dice& d) {
   }
 }
 
-std::int64_t entry(std::vector<std::int64_t> const& table, int i) {
-  return table[table.size() == 1 ? 0 : static_cast<std::size_t>(i)];
-}
-
 // Of one sequence after the other: what is kept of all its chunks, and the whole of one that is
-// recomputed, those of later stages being through.
-std::int64_t least_of(search_problem const& problem, int device) {
-  std::int64_t sum = 0, most = 0;
-  memory_limit const& limit = problem.limit;
+// recomputed, those of later stages being through; beside what lies there all the time, and during an
+// input pass what it keeps for its weight pass.
+byte_count least_of(search_problem const& problem, int device) {
+  byte_count sum = 0, most = 0, resident = 0;
   for (int stage = 0; stage < problem.where.stage_count(); ++stage) {
     if (problem.where.device_of(0, stage) != device) continue;
-    std::int64_t const kept = entry(limit.kept, stage);
+    stage_memory const& m = problem.limit.memory.of(stage);
+    byte_count const kept = m.checkpoint == stage_memory::all ? m.stash : m.checkpoint;
     sum += kept * problem.sequence_chunks;
-    most = std::max(most, sum + entry(limit.activation, stage) - kept);
+    most = std::max(most, sum + m.stash - kept + m.weight_stash);
+    resident += m.weights + m.optimizer_state + m.weight_gradient;
   }
-  return most;
+  return resident + most;
 }
 
 // Limits from the smallest with a solution up: of one count for all, of one each, or in bytes of which
 // some stay until the weight pass, or until a recompute.
 search_problem random_problem(dice& d) {
-  search_problem problem{
-      .where = random_chain(d), .m = micro_batches{d.between(1, 9)}, .cost = {}, .limit = 0};
+  search_problem problem{.where = random_chain(d),
+                         .m = micro_batches{d.between(1, 9)},
+                         .cost = {},
+                         .limit = chunk_activations(0)};
   int const count = problem.where.stage_count(), p = problem.where.device_count();
   problem.cost = random_costs(d, count);
+  vary_machine(d, problem.cost, p, false);
+  std::vector<stage_memory>& stages = problem.limit.memory.stages;
   if (d.percent(30)) {
-    problem.limit.activation.clear();
-    problem.limit.stash.clear();
-    for (int stage = 0; stage < count; ++stage) {
-      problem.limit.activation.push_back(d.between(1, 9));
-      problem.limit.stash.push_back(d.between(0, static_cast<int>(problem.limit.activation.back())));
+    stages.assign(static_cast<std::size_t>(count), {});
+    bool const again = d.percent(50), more = d.percent(30);
+    for (stage_memory& m : stages) {
+      m.stash = d.between(1, 9);
+      m.stash_left = d.between(0, static_cast<int>(m.stash));
+      if (again) m.checkpoint = d.between(0, static_cast<int>(m.stash));
+      if (more) m.weight_stash = d.between(0, 4);
+      if (more) m.optimizer_state = d.between(0, 20);
     }
-    problem.limit.kept = problem.limit.activation;
-    if (d.percent(50))
-      for (std::int64_t& kept : problem.limit.kept) kept = d.between(0, static_cast<int>(kept));
   }
   if (d.percent(20)) {
     problem.sequence_chunks = d.between(2, 3);
     problem.m = micro_batches{d.between(1, 4)};
   }
-  problem.limit.of_device.clear();
+  problem.limit.budget.clear();
   for (int device = 0; device < p; ++device) {
-    std::int64_t const least = least_of(problem, device);
-    problem.limit.of_device.push_back(least
-                                      + (d.percent(30) ? 0 : d.between(0, static_cast<int>(2 * least))));
+    byte_count const least = least_of(problem, device);
+    problem.limit.budget.push_back(least
+                                   + (d.percent(30) ? 0 : d.between(0, static_cast<int>(2 * least))));
   }
   if (d.percent(40))
-    problem.limit.of_device.assign(
-        1, *std::max_element(problem.limit.of_device.begin(), problem.limit.of_device.end()));
+    problem.limit.budget.assign(
+        1, *std::max_element(problem.limit.budget.begin(), problem.limit.budget.end()));
   return problem;
 }
 
 // Counted as memory_limit says, in the order of starts, by itself.
 bool keeps_to(schedule const& s, memory_limit const& limit) {
   for (int device = 0; device < s.device_count(); ++device) {
-    std::int64_t held = 0;
-    for (timed_pass const& t : s.order[static_cast<std::size_t>(device)]) {
-      std::int64_t const whole = entry(limit.activation, t.what.stage),
-                         rest = entry(limit.stash, t.what.stage), kept = entry(limit.kept, t.what.stage);
-      if (t.what.kind == pass_kind::forward) held += kept;
-      if (t.what.kind == pass_kind::recompute) held += whole - kept;
-      if (held > entry(limit.of_device, device)) return false;
-      if (t.what.kind == pass_kind::backward_input) held -= whole - rest;
-      if (t.what.kind == pass_kind::backward_weight) held -= rest;
+    byte_count held = 0;
+    for (int stage = 0; stage < s.stage_count(); ++stage) {
+      stage_memory const& m = limit.memory.of(stage);
+      if (s.where.device_of(0, stage) == device)
+        held += m.weights + m.optimizer_state + m.weight_gradient;
     }
-    if (held != 0) return false;
+    byte_count const resident = held;
+    for (timed_pass const& t : s.order[static_cast<std::size_t>(device)]) {
+      stage_memory const& m = limit.memory.of(t.what.stage);
+      byte_count const rest = m.stash_left == stage_memory::all ? m.stash : m.stash_left,
+                       kept = m.checkpoint == stage_memory::all ? m.stash : m.checkpoint;
+      if (t.what.kind == pass_kind::forward) held += kept;
+      if (t.what.kind == pass_kind::recompute) held += m.stash - kept;
+      if (t.what.kind == pass_kind::backward_input) held += m.weight_stash;
+      if (held > limit.budget[limit.budget.size() == 1 ? 0 : static_cast<std::size_t>(device)])
+        return false;
+      if (t.what.kind == pass_kind::backward_input) held -= m.stash - rest;
+      if (t.what.kind == pass_kind::backward_weight) held -= rest + m.weight_stash;
+    }
+    if (held != resident) return false;
   }
   return true;
 }
@@ -104,8 +115,7 @@ tick counted(schedule const& s, search_problem const& problem, objective aim) {
   if (aim == objective::span) return span(s);
   if (aim == objective::makespan) return makespan(s);
   if (aim == objective::both) return makespan(s) + 3 * span(s);
-  return time_program(lower(s), {.cost = problem.cost, .inside = {.latency = problem.cost.transfer}})
-      .makespan;
+  return time_program(lower(s), {.cost = problem.cost}).makespan;
 }
 
 TEST_CASE("a search's result is valid, keeps to the limit, and is not below the bound") {
@@ -159,19 +169,19 @@ TEST_CASE("a limit without a solution is refused with the least that has one") {
   FOR_SEEDS(200) {
     search_problem problem = random_problem(d);
     int const p = problem.where.device_count(), device = d.between(0, p - 1);
-    std::int64_t const least = least_of(problem, device);
+    byte_count const least = least_of(problem, device);
     if (least == 0) continue;  // no stage there
-    problem.limit.of_device.assign(static_cast<std::size_t>(p), 1'000'000);
-    problem.limit.of_device[static_cast<std::size_t>(device)] =
+    problem.limit.budget.assign(static_cast<std::size_t>(p), 1'000'000);
+    problem.limit.budget[static_cast<std::size_t>(device)] =
         least - d.between(1, static_cast<int>(least));
     CAPTURE(seed);
     diagnosis const refused = check(problem);
     CHECK(refused.broken == rule::parameter_is_at_least);
     CHECK(refused.first.device == device);
     CHECK(refused.number == least);
-    CHECK(refused.given == problem.limit.of_device[static_cast<std::size_t>(device)]);
+    CHECK(refused.given == problem.limit.budget[static_cast<std::size_t>(device)]);
     CHECK_BREAKS(parameter_is_at_least, search(problem, {.passes = 1'000}));
-    problem.limit.of_device[static_cast<std::size_t>(device)] = refused.number;
+    problem.limit.budget[static_cast<std::size_t>(device)] = refused.number;
     CHECK(check(problem).ok());
   }
 }

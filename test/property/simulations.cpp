@@ -23,7 +23,7 @@ struct run_case {
 
 run_case random_case_of(dice& d, block const& b, bool free_transfers = false) {
   schedule s = repeat(b, random_count(d, b, 3));
-  if (free_transfers) s.cost.transfer = 0;
+  if (free_transfers) s.cost.links = {};
   s = squeeze(s);
   lower_options o;
   o.lanes = static_cast<transfer_lanes>(d.between(0, 2));
@@ -34,19 +34,25 @@ run_case random_case_of(dice& d, block const& b, bool free_transfers = false) {
 simulation_options random_links(dice& d, schedule const& s) {
   simulation_options o;
   o.cost = s.cost;
+  o.cost.speeds.clear();
+  if (d.percent(50))
+    for (int device = 0; device < s.device_count(); ++device)
+      o.cost.speeds.push_back(10 * d.between(4, 20));
   auto const speed = [&] { return link_speed{d.between(0, 5), d.between(0, 3)}; };
-  o.inside = speed();
-  o.between = speed();
+  o.cost.links.inside = speed();
+  o.cost.links.between = speed();
   o.collective = speed();
-  o.node_size = d.between(0, 3);
+  o.cost.links.node_size = d.between(0, 3);
   o.data_ranks = d.between(1, 4);
-  o.bytes = {{.weights = d.between(0, 9),
-              .weight_gradient = d.between(0, 9),
-              .activation = d.between(0, 9),
-              .gradient = d.between(0, 9),
-              .checkpoint = d.between(0, 9),
-              .stash = d.between(0, 9),
-              .weight_stash = d.between(0, 9)}};
+  int const stash = d.between(0, 9);
+  o.memory.stages = {{.weights = d.between(0, 9),
+                      .weight_gradient = d.between(0, 9),
+                      .activation = d.between(0, 9),
+                      .gradient = d.between(0, 9),
+                      .checkpoint = d.between(0, stash),
+                      .stash = stash,
+                      .stash_left = d.between(0, stash),
+                      .weight_stash = d.between(0, 9)}};
   o.latency_holds_lane = d.percent(50);
   return o;
 }
@@ -59,7 +65,8 @@ bool agrees_with_squeeze(run_case const& c, timeline const& line) {
     for (int i = c.p.stream_begin[d]; i < c.p.stream_begin[d + 1]; ++i) {
       auto const at = static_cast<std::size_t>(i);
       if (c.p.instructions[at].code != opcode::compute) continue;
-      if (line.timed[at].start != next->start || line.timed[at].end != c.s.end_of(*next)) return false;
+      if (line.timed[at].start != next->start || line.timed[at].end != c.s.end_of(*next, device))
+        return false;
       ++next;
     }
     if (next != c.s.order[d].end()) return false;
@@ -93,7 +100,6 @@ TEST_CASE("and with a latency that holds no lane") {
     for (transfer_mode mode : {transfer_mode::rendezvous, transfer_mode::buffered}) {
       simulation_options o;
       o.cost = c.s.cost;
-      o.inside.latency = c.s.cost.transfer;
       o.latency_holds_lane = false;
       o.mode = mode;
       CHECK(agrees_with_squeeze(c, time_program(c.p, o)));
@@ -223,7 +229,9 @@ TEST_CASE("every tick is counted once, and every path leads from the start to th
     if (d.percent(50)) o.mode = transfer_mode::buffered;
     if (d.percent(50)) o.issue = issue_mode::in_stream;
     simulation const run = simulate(c.p, o);
-    std::vector<tick> const work = busy(c.s);
+    schedule elsewhere = c.s;
+    elsewhere.cost = o.cost;
+    std::vector<tick> const work = busy(elsewhere);
     for (std::size_t device = 0; device < work.size(); ++device) {
       device_usage const& u = run.usage[device];
       CHECK(u.busy == work[device]);
@@ -255,7 +263,7 @@ TEST_CASE("what takes longer ends no earlier") {
     run_case const c = random_case_of(d, b);
     simulation_options o = random_links(d, c.s);
     timeline const before = time_program(c.p, o);
-    o.inside.latency += d.between(0, 3);
+    o.cost.links.inside.latency += d.between(0, 3);
     o.collective.latency += d.between(0, 3);
     o.latency_holds_lane = true;
     o.cost.per_stage[0].forward += d.between(0, 3);
@@ -283,7 +291,7 @@ TEST_CASE("programs in the order of listing are proved too") {
     in_stream.cost = s.cost;
     in_stream.issue = issue_mode::in_stream;
     schedule without = s;
-    without.cost.transfer = 0;
+    without.cost.links = {};
     CHECK(time_program(p, in_stream).makespan >= makespan(squeeze(without)));
   }
 }

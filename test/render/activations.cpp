@@ -33,7 +33,7 @@ void check_curve(schedule const& s) {
     tick lifespans = 0;
     for (timed_pass const& t : s.order[d]) {
       if (t.what.kind == pass_kind::forward) lifespans -= t.start;
-      if (gives_weight_gradient(t.what.kind)) lifespans += s.end_of(t);
+      if (gives_weight_gradient(t.what.kind)) lifespans += s.end_of(t, static_cast<int>(d));
     }
     CHECK(area == lifespans);
   }

@@ -78,7 +78,7 @@ TEST_CASE("a program's witnesses are shown as instructions") {
 }
 
 TEST_CASE("negative costs say whose they are") {
-  auto const said = [](costs const& c) { return explain(check(c, 2, 3)); };
+  auto const said = [](costs const& c) { return explain(check(c, 2, 2, 3)); };
   std::string const rule = "a pass must take at least one tick and a transfer no less than none, but ";
   CHECK(said(costs(stage_cost{}, -2)) == rule + "a transfer takes -2");
   CHECK(said(costs(stage_cost{.forward = -1})) == rule + "the forward of stage 0 takes -1");
@@ -180,9 +180,15 @@ TEST_CASE("what is shared has names, and its rules have sentences") {
   CHECK(contains(without(opcode::optimize), "the optimizer step of stage 0 on device 0 is missing"));
 }
 
+TEST_CASE("a device without speed is refused in words") {
+  costs c;
+  c.speeds = {100, 0};
+  CHECK(explain(check(c, 2, 2, 3)) == "the speed in percent on device 1 must be at least 1, not 0");
+}
+
 TEST_CASE("a limit on memory without a schedule is refused in words") {
-  CHECK(explain(check(workload{.where = v_shape(devices{2}), .limits = {1}}))
-        == "the limit on activations on device 0 must be at least 2, not 1");
+  CHECK(explain(check(workload{.where = v_shape(devices{2}), .limit = chunk_activations(1)}))
+        == "the memory budget on device 0 must be at least 2, not 1");
 }
 
 TEST_CASE("options of sharing that cannot be are refused in words") {

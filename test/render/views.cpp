@@ -26,7 +26,7 @@ TEST_CASE("all passes, each with its place") {
   for (placed_pass const& p : all_passes(s)) {
     auto const& t = s.order[static_cast<std::size_t>(p.device)][static_cast<std::size_t>(p.index)];
     CHECK(p.what == t.what);
-    CHECK(p.end == s.end_of(t));
+    CHECK(p.end == s.end_of(t, p.device));
     ++n;
   }
   CHECK(n == 3 * 8 * 8);

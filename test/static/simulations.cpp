@@ -10,8 +10,7 @@ constexpr tick transferred(char const* name, tick latency) {
   schedule const s =
       catalog::find(name)->make({devices{3}, micro_batches{3}, costs(stage_cost{1, 1, 1}, latency)});
   simulation const run = simulate(lower(s), {.cost = s.cost,
-                                             .bytes = {{.weights = 100, .stash = 10}},
-                                             .inside = {.latency = latency},
+                                             .memory = {.stages = {{.weights = 100, .stash = 10}}},
                                              .latency_holds_lane = false});
   return run.makespan() == makespan(s) && run.critical.back().until == run.makespan()
                  && run.memory[0].peak == 100 + 10 * peak_activations(s)[0]

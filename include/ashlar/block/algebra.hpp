@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/block/block.hpp>
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/pipe.hpp>
 
@@ -11,9 +12,10 @@
 
 namespace ashlar {
 
-// Device d becomes p - 1 - d; offsets stay. mirror(mirror(b)) == b.
+// Device d becomes p - 1 - d, with its speed; offsets stay. mirror(mirror(b)) == b.
 constexpr block mirror(block b) {
   b.where = mirror(std::move(b.where));
+  reverse(b.cost.speeds);
   return b;
 }
 
@@ -84,7 +86,8 @@ constexpr block delay(block b, pass what, tick by) {
   throw violation{{.broken = rule::every_pass_is_present, .first = {.what = what}}};
 }
 
-// Time itself `factor` times slower: durations, transfers, offsets and interval.
+// Time itself `factor` times slower: durations, transfers, offsets and interval. What device speeds and
+// bandwidths round up is rounded after that, so that it may be a little less.
 constexpr block scale(block b, tick factor) {
   for (stage_cost& c : b.cost.per_stage) {
     c.recompute = c.of(pass_kind::recompute) * factor;
@@ -93,7 +96,7 @@ constexpr block scale(block b, tick factor) {
     c.backward_weight *= factor;
     c.work *= factor;
   }
-  b.cost.transfer *= factor;
+  stretch_transfers(b.cost, factor);
   if (b.cost.overlapped != costs::one_after_the_other) b.cost.overlapped *= factor;
   b.interval *= factor;
   for (cell& c : b.cells) c.offset *= factor;
@@ -117,7 +120,7 @@ constexpr block split_backward(block b) {
     cells.push_back(c);
     if (fused)
       cells.push_back({{pass_kind::backward_weight, c.what.stage, c.what.micro_batch},
-                       c.offset + b.cost.of(c.what)});
+                       c.offset + b.length_of(c.what)});
   }
   b.cells = std::move(cells);
   return b;
@@ -136,16 +139,17 @@ constexpr block fuse_backward(block b) {
   for (cell const& c : b.cells) {
     if (c.what.kind != pass_kind::backward_weight) continue;
     int const k = c.what.micro_batch;
-    stage_cost const& cost = b.cost.of_stage(c.what.stage);
+    int const device = b.device_of(c.what);
     tick const input = start.at(k, c.what.stage, result::input_gradient);
-    tick const end = input + cost.backward_input + cost.backward_weight;
-    bool fits = c.offset == input + cost.backward_input;
-    for (int before : b.graph.predecessors(c.what.stage)) {
-      bool const local = b.device_of({c.what.kind, before, k}) == b.device_of(c.what);
-      fits = fits && start.at(k, before, result::input_gradient) >= end + (local ? 0 : b.cost.transfer);
-    }
+    tick const alone = b.length_of({pass_kind::backward_input, c.what.stage, k});
+    tick const fused = b.length_of({pass_kind::backward, c.what.stage, k});
+    bool fits = c.offset == input + alone;
+    for (int before : b.graph.predecessors(c.what.stage))
+      fits = fits
+             && start.at(k, before, result::input_gradient)
+                    >= input + fused + b.cost.transfer(device, b.device_of({c.what.kind, before, k}));
     if (!fits) {
-      tick const needed = (cost.backward_input + cost.backward_weight - 1) / cost.backward_input + 1;
+      tick const needed = (fused - 1) / alone + 1;
       factor = needed > factor ? needed : factor;
     }
   }
@@ -169,9 +173,13 @@ constexpr block recompute(block b) {
       throw violation{{.broken = rule::no_pass_is_doubled,
                        .first = {.device = b.device_of(c.what), .what = c.what}}};
   tick factor = 1;
-  for (stage_cost const& c : b.cost.per_stage) {
-    tick const again = c.of(pass_kind::recompute);
-    tick const needed = (again + c.backward_input - 1) / c.backward_input + 1;
+  for (cell const& c : b.cells) {
+    if (!gives_input_gradient(c.what.kind)) continue;
+    auto const ticks = [&](pass_kind kind) {
+      return b.length_of({kind, c.what.stage, c.what.micro_batch});
+    };
+    tick const input = ticks(pass_kind::backward_input);
+    tick const needed = (ticks(pass_kind::recompute) + input - 1) / input + 1;
     factor = needed > factor ? needed : factor;
   }
   b = spread(std::move(b), factor);
@@ -180,7 +188,7 @@ constexpr block recompute(block b) {
   for (cell c : b.cells) {
     if (gives_input_gradient(c.what.kind)) {
       cells.push_back({{pass_kind::recompute, c.what.stage, c.what.micro_batch}, c.offset});
-      c.offset += b.cost.of_stage(c.what.stage).of(pass_kind::recompute);
+      c.offset += b.length_of(cells.back().what);
     }
     cells.push_back(c);
   }
@@ -191,7 +199,7 @@ constexpr block recompute(block b) {
 // Whether two cells of one device meet when the block repeats for ever.
 constexpr bool collide(block const& b, cell const& x, cell const& y) {
   tick const gap = floor_remainder(y.offset - x.offset, b.interval);
-  return gap < b.cost.of(x.what) || gap + b.cost.of(y.what) > b.interval;
+  return gap < b.length_of(x.what) || gap + b.length_of(y.what) > b.interval;
 }
 
 // Gives every backward_input its backward_weight, in the first gap of the repeating pattern that is long
@@ -214,7 +222,7 @@ constexpr block weights_in_first_gaps(block b) {
   for (std::size_t device = 0; device < taken.size(); ++device)
     for (cell const& input : inputs[device]) {
       cell weight{{pass_kind::backward_weight, input.what.stage, input.what.micro_batch},
-                  input.offset + b.cost.of(input.what)};
+                  input.offset + b.length_of(input.what)};
       tick const first = weight.offset;
       for (std::size_t i = 0; i < taken[device].size();) {
         if (!collide(b, taken[device][i], weight)) {
@@ -222,7 +230,7 @@ constexpr block weights_in_first_gaps(block b) {
           continue;
         }
         // Behind the pass that is in the way; then look at all of them again.
-        tick const end = taken[device][i].offset + b.cost.of(taken[device][i].what);
+        tick const end = taken[device][i].offset + b.length_of(taken[device][i].what);
         tick const step = floor_remainder(end - weight.offset, b.interval);
         weight.offset += step == 0 ? b.interval : step;
         i = 0;

@@ -38,6 +38,8 @@ struct block {
     return where.device_of(route[static_cast<std::size_t>(what.micro_batch)], what.stage);
   }
 
+  constexpr tick length_of(pass what) const { return cost.of(what, device_of(what)); }
+
   friend constexpr bool operator==(block const&, block const&) = default;
 };
 
@@ -69,10 +71,10 @@ constexpr tick lifespan(block const& b, stage_id stage, micro_batch_id micro_bat
       begin = c.offset;
       begins = true;
       if (b.mode == execution_mode::training) continue;
-      end = c.offset + b.cost.of(c.what);  // nothing is kept
+      end = c.offset + b.length_of(c.what);  // nothing is kept
       ends = true;
     } else if (gives_weight_gradient(c.what.kind)) {
-      end = c.offset + b.cost.of(c.what);
+      end = c.offset + b.length_of(c.what);
       ends = true;
     }
   }

@@ -11,18 +11,41 @@
 
 namespace ashlar {
 
-// Costs of so many stages: one for all or one each, passes of at least a tick, transfers of none or
-// more, and sums over m micro-batches that stay within the range of ticks.
-constexpr diagnosis check(costs const& cost, int stage_count, int m) {
+// Costs of so many stages on so many devices: one for all or one each, passes of at least a tick,
+// transfers of none or more, speeds of at least 1 % (rule::parameter_is_at_least, with the device), and
+// sums over m micro-batches that stay within the range of ticks.
+constexpr diagnosis check(costs const& cost, int stage_count, int device_count, int m) {
   if (cost.per_stage.size() != 1 && static_cast<int>(cost.per_stage.size()) != stage_count)
     return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(cost.per_stage.size())};
   if (cost.overlapped < 1 && cost.overlapped != costs::one_after_the_other)
     return {.broken = rule::durations_are_positive, .first = {.index = 0}, .number = cost.overlapped};
-  if (cost.transfer < 0)
-    return {.broken = rule::durations_are_positive,
-            .first = {.code = opcode::send},
-            .number = cost.transfer};
-  tick longest = cost.transfer > cost.overlapped ? cost.transfer : cost.overlapped;
+  if (!cost.speeds.empty() && static_cast<int>(cost.speeds.size()) != device_count)
+    return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(cost.speeds.size())};
+  int slowest = full_speed;
+  for (std::size_t d = 0; d < cost.speeds.size(); ++d) {
+    int const given = cost.speeds[d];
+    if (given < 1)
+      return {.broken = rule::parameter_is_at_least,
+              .first = {.device = static_cast<int>(d)},
+              .number = 1,
+              .which = parameter::device_speed,
+              .given = given};
+    slowest = given < slowest ? given : slowest;
+  }
+  if (cost.links.node_size < 0)
+    return {.broken = rule::counts_are_positive, .number = cost.links.node_size};
+  if (cost.message < 0 || cost.message >= max_tick)
+    return {.broken = rule::sizes_fit, .number = cost.message};
+  tick transfer = 0;
+  for (link_speed const& l : {cost.links.inside, cost.links.between}) {
+    for (tick number : {l.latency, l.bandwidth})
+      if (number < 0)
+        return {
+            .broken = rule::durations_are_positive, .first = {.code = opcode::send}, .number = number};
+    tick const time = l.time_of(cost.message);
+    transfer = time > transfer ? time : transfer;
+  }
+  tick longest = transfer > cost.overlapped ? transfer : cost.overlapped;
   for (std::size_t stage = 0; stage < cost.per_stage.size(); ++stage) {
     stage_cost const& c = cost.per_stage[stage];
     tick sum = 0;
@@ -36,9 +59,10 @@ constexpr diagnosis check(costs const& cost, int stage_count, int m) {
     }
     longest = sum > longest ? sum : longest;
   }
+  if (slowest < full_speed) longest = at_speed(longest, slowest);
   // Even if every pass waited for every other.
   tick const all =
-      saturating_product(saturating_product(saturating_sum(longest, cost.transfer), stage_count), m);
+      saturating_product(saturating_product(saturating_sum(longest, transfer), stage_count), m);
   if (all >= max_tick) return {.broken = rule::ticks_fit, .number = longest};
   return {};
 }
@@ -119,14 +143,14 @@ class pass_register {
 // A pass that starts at `start` on `where.device` against the ends of its inputs.
 // `device_of(stage)` is the device of a stage on the pass's route.
 template <class DeviceOf>
-constexpr diagnosis check_inputs(stage_graph const& graph, tick transfer, site const& where, tick start,
-                                 pass_register& ends, DeviceOf device_of) {
+constexpr diagnosis check_inputs(stage_graph const& graph, costs const& cost, site const& where,
+                                 tick start, pass_register& ends, DeviceOf device_of) {
   diagnosis found;
   for_each_input(graph, where.what, [&](result r, int stage, int micro_batch) {
     auto const& input = ends(micro_batch, stage, r);
     if (!input.present) return;
     int const device = device_of(stage);
-    tick const arrival = device == where.device ? input.end : input.end + transfer;
+    tick const arrival = input.end + cost.transfer(device, where.device);
     if (arrival <= start || !found.ok()) return;
     pass_kind const kind = r == result::activation   ? pass_kind::forward
                            : r == result::recomputed ? pass_kind::recompute
@@ -151,7 +175,7 @@ constexpr diagnosis check(block const& b) {
   if (b.interval >= max_tick) return {.broken = rule::ticks_fit, .number = b.interval};
   if (b.graph.count() != stage_count) return {.broken = rule::tables_agree, .number = b.graph.count()};
   if (diagnosis const d = check_routes(b.graph, b.where, b.route); !d.ok()) return d;
-  if (diagnosis const d = check(b.cost, stage_count, group); !d.ok()) return d;
+  if (diagnosis const d = check(b.cost, stage_count, b.where.device_count(), group); !d.ok()) return d;
 
   pass_register ends(stage_count, group);
   for (std::size_t i = 0; i < b.cells.size(); ++i) {
@@ -163,7 +187,9 @@ constexpr diagnosis check(block const& b) {
     if (b.cells[i].offset <= -max_tick || b.cells[i].offset >= max_tick)
       return {.broken = rule::ticks_fit, .first = where, .number = b.cells[i].offset};
     where.device = b.device_of(what);
-    if (diagnosis const d = ends.enter(where, b.cells[i].offset + b.cost.of(what)); !d.ok()) return d;
+    if (diagnosis const d = ends.enter(where, b.cells[i].offset + b.cost.of(what, where.device));
+        !d.ok())
+      return d;
   }
   if (diagnosis d = ends.complete(stage_count, group, b.mode); !d.ok()) {
     d.first.device = b.device_of(d.first.what);
@@ -173,7 +199,7 @@ constexpr diagnosis check(block const& b) {
     pass const what = b.cells[i].what;
     site const where{.device = b.device_of(what), .index = static_cast<int>(i), .what = what};
     int const route = b.route[static_cast<std::size_t>(what.micro_batch)];
-    diagnosis const d = check_inputs(b.graph, b.cost.transfer, where, b.cells[i].offset, ends,
+    diagnosis const d = check_inputs(b.graph, b.cost, where, b.cells[i].offset, ends,
                                      [&](int stage) { return b.where.device_of(route, stage); });
     if (!d.ok()) return d;
   }
@@ -189,7 +215,7 @@ constexpr diagnosis check(block const& b) {
       tick const begins = next.remainder + (wraps ? b.interval : 0);
       cell const& early = b.cells[static_cast<std::size_t>(cells[i].cell)];
       cell const& late = b.cells[static_cast<std::size_t>(next.cell)];
-      if (cells[i].remainder + b.cost.of(early.what) > begins)
+      if (cells[i].remainder + b.cost.of(early.what, static_cast<int>(device)) > begins)
         return {
             .broken = rule::passes_do_not_collide,
             .first = {.device = static_cast<int>(device), .index = cells[i].cell, .what = early.what},

@@ -12,14 +12,11 @@ namespace ashlar {
 // Ticks that the busiest device works.
 constexpr tick busiest_work(workload const& w) {
   std::vector<tick> work(static_cast<std::size_t>(w.where.device_count()), 0);
-  std::vector<char> const again = w.recomputing();
   tick most = 0;
   for (int stage = 0; stage < w.where.stage_count(); ++stage) {
-    stage_cost const& c = w.cost.of_stage(stage);
-    bool const twice = again[static_cast<std::size_t>(stage)] != 0;
-    tick once = c.forward;
-    if (w.mode == execution_mode::training)
-      once += c.of(pass_kind::backward) + (twice ? c.of(pass_kind::recompute) : 0);
+    tick once = w.length(pass_kind::forward, stage);
+    if (w.mode == execution_mode::training) once += w.length(pass_kind::backward, stage);
+    if (w.recomputes(stage)) once += w.length(pass_kind::recompute, stage);
     tick& sum = work[static_cast<std::size_t>(w.where.device_of(0, stage))];
     sum += w.micro_batch_count * once;
     most = sum > most ? sum : most;
@@ -27,22 +24,19 @@ constexpr tick busiest_work(workload const& w) {
   return most;
 }
 
-// How long a stage's activation counts at least, if nothing has to wait. What a stage recomputes, it may
-// recompute while the others are at work.
+// How long a stage's activation is held at least, if nothing has to wait. What a stage recomputes, it
+// may recompute while the others are at work.
 constexpr tick shortest_lifespan(workload const& w, int stage) {
-  stage_cost const& own = w.cost.of_stage(stage);
-  if (w.mode == execution_mode::inference) return own.forward;
-  bool const input_only = w.splits_backward && w.given_back_by == pass_kind::backward_input;
-  tick const backward = own.of(input_only ? pass_kind::backward_input : pass_kind::backward);
-  tick const again = w.recomputes(stage) ? own.of(pass_kind::recompute) : 0;
-  if (w.taken_by == pass_kind::recompute && !w.recomputed.empty()) return again + backward;
+  tick const forward = w.length(pass_kind::forward, stage);
+  if (w.mode == execution_mode::inference) return forward;
+  tick const backward = w.length(pass_kind::backward, stage);
+  tick const again = w.recomputes(stage) ? w.length(pass_kind::recompute, stage) : 0;
   tick others = 0;
   for (int next = stage + 1; next < w.where.stage_count(); ++next) {
-    stage_cost const& c = w.cost.of_stage(next);
-    others += c.forward + (w.splits_backward ? c.backward_input : c.of(pass_kind::backward));
-    if (w.where.device_of(0, next) != w.where.device_of(0, next - 1)) others += 2 * w.cost.transfer;
+    others += w.length(pass_kind::forward, next) + 2 * w.hop(next - 1, next);
+    others += w.length(w.splits_backward ? pass_kind::backward_input : pass_kind::backward, next);
   }
-  return own.forward + (others > again ? others : again) + backward;
+  return forward + (others > again ? others : again) + backward;
 }
 
 // Little's law: activations times lifespans is an area of a device's memory over time.
@@ -52,7 +46,7 @@ constexpr tick area_bound(workload const& w) {
     tick area = 0;
     for (int stage = 0; stage < w.where.stage_count(); ++stage)
       if (w.where.device_of(0, stage) == d) area += w.micro_batch_count * shortest_lifespan(w, stage);
-    tick const time = (area - 1) / w.limit_of(d) + 1;
+    tick const time = (area - 1) / activations_on(w, d) + 1;
     if (area > 0) most = time > most ? time : most;
   }
   return most;

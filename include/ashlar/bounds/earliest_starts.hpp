@@ -88,7 +88,7 @@ class earliest_starts {
     if (f_.sequence_chunks > 1) t = later(t, turn(k, stage, j));
     int const before = stage - f_.direction(k);
     if (before != stage && before >= 0 && before < f_.stage_count())
-      t = later(t, after(end(k, before, j), f_.device_of(before) == d ? 0 : f_.transfer));
+      t = later(t, after(end(k, before, j), f_.hop[static_cast<std::size_t>(max_of(stage, before))]));
     std::vector<tick> const& known = places_[place_index(k, d)];
     if (known.empty()) return t;
     // Behind all that comes before it on its own stage and on those that it comes through.

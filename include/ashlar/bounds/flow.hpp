@@ -22,7 +22,7 @@ struct flow {
   std::vector<int> chunk;                   // by stage: how many earlier ones are on its device
   std::vector<std::vector<int>> stages_of;  // by device, ascending
   std::vector<int> limit;                   // by device
-  tick transfer = 0;
+  std::vector<tick> hop;                    // by stage: of a message between it and the one before it
   int micro_batch_count = 0;
   int sequence_chunks = 1;
   int takes = 0, gives = 0;  // steps
@@ -51,39 +51,38 @@ struct flow {
   constexpr int count_on(int d) const { return static_cast<int>(on(d).size()) * micro_batch_count; }
 };
 
-constexpr flow flow_of(workload const& w) {
+constexpr flow flow_of(workload const& w, counted_span counted) {
   flow f;
-  f.transfer = w.cost.transfer;
   f.micro_batch_count = w.micro_batch_count;
   f.stages_of.resize(static_cast<std::size_t>(w.where.device_count()));
   f.sequence_chunks = w.sequence_chunks;
   for (int stage = 0; stage < w.where.stage_count(); ++stage) {
     f.device.push_back(w.where.device_of(0, stage));
     auto& on = f.stages_of[static_cast<std::size_t>(f.device.back())];
+    f.hop.push_back(stage == 0 ? 0 : w.hop(stage - 1, stage));
     f.chunk.push_back(static_cast<int>(on.size()));
     on.push_back(stage);
   }
-  for (int d = 0; d < w.where.device_count(); ++d) f.limit.push_back(w.limit_of(d));
+  for (int d = 0; d < w.where.device_count(); ++d) f.limit.push_back(activations_on(w, d, counted));
 
-  std::vector<char> const again = w.recomputing();
+  bool again = false;
+  for (int stage = 0; stage < w.where.stage_count(); ++stage) again = again || w.recomputes(stage);
   auto const add = [&](int direction, pass_kind kind) {
     f.gives = f.step_count();
     f.steps.push_back({.direction = direction, .length = {}});
     for (int stage = 0; stage < w.where.stage_count(); ++stage)
-      f.steps.back().length.push_back(kind == pass_kind::recompute
-                                              && again[static_cast<std::size_t>(stage)] == 0
-                                          ? 0
-                                          : w.cost.of_stage(stage).of(kind));
+      f.steps.back().length.push_back(
+          kind == pass_kind::recompute && !w.recomputes(stage) ? 0 : w.length(kind, stage));
   };
   add(+1, pass_kind::forward);
   if (w.mode == execution_mode::inference) return f;
-  if (!w.recomputed.empty()) add(0, pass_kind::recompute);
-  if (w.taken_by == pass_kind::recompute) f.takes = f.gives;
+  if (again) add(0, pass_kind::recompute);
+  if (counted.from == pass_kind::recompute) f.takes = f.gives;
   add(-1, w.splits_backward ? pass_kind::backward_input : pass_kind::backward);
   if (!w.splits_backward) return f;
   int const input = f.gives;
   add(0, pass_kind::backward_weight);
-  if (w.given_back_by == pass_kind::backward_input) f.gives = input;
+  if (counted.to == pass_kind::backward_input) f.gives = input;
   return f;
 }
 

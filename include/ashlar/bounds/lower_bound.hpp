@@ -70,14 +70,20 @@ constexpr bound machine_bound(flow const& f) {
 // The span is bounded device by device: from the device's first start to its last end, every device's
 // passes have heads (what must have happened since that start) and tails (what must happen before that
 // end), and one device cannot take less for all of its own than with passes that may be interrupted.
+// A limit counts in the largest of all ways (counted_spans).
 // Throws violation as check(workload) says. O(min(p, 16) p n) for n passes.
 constexpr bound workload_bound(workload const& w) {
   if (diagnosis const d = check(w); !d.ok()) throw violation{d};
-  bounding::flow f = bounding::flow_of(w);
-  bound b = bounding::machine_bound(f);
+  bound b;
+  for (counted_span const counted : counted_spans(w)) {
+    bound const one = bounding::machine_bound(bounding::flow_of(w, counted));
+    b.span = bounding::later(b.span, one.span);
+    b.makespan = bounding::later(b.makespan, one.makespan);
+  }
 
   tick const work = busiest_work(w);
   if (b.makespan == work) return b;
+  bounding::flow f = bounding::flow_of(w, {});
   for (int d = 0; d < f.device_count(); ++d) f.limit[static_cast<std::size_t>(d)] = f.count_on(d);
   bound const unlimited = bounding::machine_bound(f);
   auto const why = [&](tick limited, tick free) {

@@ -32,7 +32,7 @@ constexpr schedule repeated(block const& b, shape const& s) { return b | repeat(
 // The block repeated, then reordered within its stable peak.
 constexpr schedule within_its_peak(block const& b, shape const& s) {
   if (s.search.passes <= 0) return b | repeat(s.m);
-  return improve({repeated(b, s)}, stable_peak(b), s.search);
+  return improve({repeated(b, s)}, chunk_activations(stable_peak(b)), s.search);
 }
 
 // The best found with split backwards on the V-shaped placement under `limit` chunk activations a
@@ -43,7 +43,7 @@ constexpr schedule zero_bubble_v(shape const& s, int limit) {
   for (block const& b : {v_zb(s.p), v_half(s.p), v_min(s.p)})
     if (stable_peak(b) <= limit) seeds.push_back(repeated(b, s));
   if (seeds.empty()) seeds.push_back(repeated(v_min(s.p), s));
-  return improve(seeds, limit, s.search);
+  return improve(seeds, chunk_activations(limit), s.search);
 }
 
 // The best found with split backwards on a chain of devices under `limit` micro-batches a device.
@@ -57,7 +57,7 @@ constexpr schedule zero_bubble(shape const& s, int limit) {
   }
   std::vector<schedule> seeds{repeated(zb_h1(s.p), s)};
   seeds.insert(twice ? seeds.begin() : seeds.end(), repeated(zb_h2(s.p), s));
-  return improve(seeds, limit, s.search);
+  return improve(seeds, chunk_activations(limit), s.search);
 }
 
 constexpr int close_group_of(shape const& s) { return s.group == 0 ? s.p.value : s.group; }
@@ -85,7 +85,8 @@ constexpr schedule grouped_without_circle(shape const& s) {
 constexpr schedule grouped_interleaved(shape const& s) {
   schedule const plain = grouped_without_circle(s);
   if (s.search.passes <= 0) return plain;
-  return improve({retime(plain, s.cost)}, (s.v.value - 1) * close_group_of(s) + s.p.value, s.search);
+  return improve({retime(plain, s.cost)},
+                 chunk_activations((s.v.value - 1) * close_group_of(s) + s.p.value), s.search);
 }
 
 }  // namespace ashlar::catalog

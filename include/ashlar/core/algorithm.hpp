@@ -2,6 +2,8 @@
 // dear to instantiate of <vector>: insert(), assign() and resize() with a value.
 #pragma once
 
+#include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace ashlar {
@@ -24,6 +26,11 @@ constexpr bool contains(std::vector<int> const& list, int value) {
 template <class Value, class List>
 constexpr void append(std::vector<Value>& list, List const& more) {
   for (Value const& each : more) list.push_back(each);
+}
+
+template <class Entry>
+constexpr void reverse(std::vector<Entry>& list) {
+  for (std::size_t i = 0, j = list.size(); i + 1 < j; ++i) std::swap(list[i], list[--j]);
 }
 
 }  // namespace ashlar

@@ -5,6 +5,7 @@
 #include <ashlar/core/ticks.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace ashlar {
@@ -41,31 +42,104 @@ struct stage_cost {
   friend constexpr bool operator==(stage_cost const&, stage_cost const&) = default;
 };
 
-// Costs of a model: one entry for all stages alike, or one entry a stage; the ticks of a transfer
-// between two devices (a hand-over between stages of one device is free); and those of a forward and a
-// backward that run overlapped on one device.
+// What costs are for, in percent.
+inline constexpr int full_speed = 100;
+
+// Ticks at so many percent of the speed, at least 1, that they are given for. Rounded up: a pass is
+// never said to be shorter than it is. Times out of range become max_tick.
+constexpr tick at_speed(tick time, int percent) {
+  tick const rest = time % percent * 100;
+  return saturating_sum(saturating_product(time / percent, 100),
+                        rest / percent + (rest % percent != 0 ? 1 : 0));
+}
+
+using byte_count = std::int64_t;
+
+// A link: each message takes `latency` ticks and one more for every `bandwidth` bytes begun. Bandwidth
+// is in bytes a tick; 0: the bytes take no time.
+struct link_speed {
+  tick latency = 0;
+  byte_count bandwidth = 0;
+
+  // In which the bytes pass, the latency apart.
+  constexpr tick byte_time(byte_count size) const {
+    return bandwidth == 0 ? 0 : size / bandwidth + (size % bandwidth != 0);
+  }
+  constexpr tick time_of(byte_count size) const {
+    return bandwidth == 0 ? latency : saturating_sum(latency, byte_time(size));
+  }
+
+  friend constexpr bool operator==(link_speed const&, link_speed const&) = default;
+};
+
+// The links between the devices of a pipeline, the same in both directions.
+struct network {
+  link_speed inside = {};   // between devices of one node
+  link_speed between = {};  // between devices of different nodes
+  int node_size = 0;        // devices of a node, by number; 0: all devices are in one node
+
+  constexpr link_speed const& link(int a, int b) const {
+    return node_size == 0 || a / node_size == b / node_size ? inside : between;
+  }
+
+  friend constexpr bool operator==(network const&, network const&) = default;
+};
+
+// How long everything takes: the passes of each stage on each device; a message between two devices (a
+// hand-over between stages of one device is free); and a forward and a backward that run overlapped.
 struct costs {
-  std::vector<stage_cost> per_stage = std::vector<stage_cost>(1);
-  tick transfer = 0;
+  std::vector<stage_cost> per_stage = std::vector<stage_cost>(1);  // one for all alike, or one a stage
+  network links = {};
+  byte_count message = 0;  // of each transfer, where none knows better
   tick overlapped = one_after_the_other;
+  // One a device, in percent of the speed that costs are for: at 50 passes take twice as long. Empty:
+  // all are that fast.
+  std::vector<int> speeds = {};
 
   static constexpr tick one_after_the_other = -1;
 
   constexpr costs() = default;
+  // Every transfer takes `transfer_time`.
   constexpr costs(stage_cost alike, tick transfer_time = 0)
-      : per_stage(1, alike), transfer(transfer_time) {}
+      : per_stage(1, alike), links{.inside = {transfer_time}, .between = {transfer_time}} {}
   constexpr costs(std::vector<stage_cost> each, tick transfer_time = 0)
-      : per_stage(static_cast<std::vector<stage_cost>&&>(each)), transfer(transfer_time) {}
+      : per_stage(static_cast<std::vector<stage_cost>&&>(each)),
+        links{.inside = {transfer_time}, .between = {transfer_time}} {}
 
+  // At full speed.
   constexpr stage_cost const& of_stage(int stage) const {
     return per_stage[per_stage.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
   }
-  constexpr tick of(pass what) const { return of_stage(what.stage).of(what.kind); }
-  constexpr tick of_pair(pass forward, pass backward) const {
-    return overlapped == one_after_the_other ? of(forward) + of(backward) : overlapped;
+  // Each kind of pass is rounded up by itself; a fused backward is the sum of its parts.
+  constexpr tick of(pass what, int device) const {
+    stage_cost const& c = of_stage(what.stage);
+    if (speeds.empty()) return c.of(what.kind);
+    int const percent = speeds[static_cast<std::size_t>(device)];
+    if (what.kind != pass_kind::backward) return at_speed(c.of(what.kind), percent);
+    return saturating_sum(at_speed(c.backward_input, percent), at_speed(c.backward_weight, percent));
+  }
+  constexpr tick of_pair(pass forward, pass backward, int device) const {
+    if (overlapped == one_after_the_other) return of(forward, device) + of(backward, device);
+    return speeds.empty() ? overlapped : at_speed(overlapped, speeds[static_cast<std::size_t>(device)]);
+  }
+  // Of a message from one device to another or back.
+  constexpr tick transfer(int from, int to) const {
+    return from == to ? 0 : links.link(from, to).time_of(message);
+  }
+  // Whether the tables are for so many stages and devices.
+  constexpr bool fit(int stage_count, int device_count) const {
+    return (per_stage.size() == 1 || per_stage.size() == static_cast<std::size_t>(stage_count))
+           && (speeds.empty() || speeds.size() == static_cast<std::size_t>(device_count));
   }
 
   friend constexpr bool operator==(costs const&, costs const&) = default;
 };
+
+// Transfers that take `factor` times as long (of bytes, no longer).
+constexpr void stretch_transfers(costs& c, tick factor) {
+  c.links.inside.latency *= factor;
+  c.links.between.latency *= factor;
+  c.message *= factor;
+}
 
 }  // namespace ashlar

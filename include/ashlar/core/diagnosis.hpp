@@ -25,7 +25,6 @@ enum class rule : unsigned char {
   sizes_fit,
   stage_edges_ascend,
   every_stage_has_a_device,
-  replicas_are_equally_fast,
   // blocks and schedules
   every_pass_is_known,
   every_pass_is_present,
@@ -91,7 +90,7 @@ enum class parameter : unsigned char {
   data_rank_count,
   weight_buffer_count,
   prefetch_distance,
-  activation_limit,
+  memory_budget,
   device_speed,
 };
 
@@ -146,8 +145,6 @@ constexpr char const* sentence(rule broken) {
       return "every edge of the stage graph must lead to a higher stage, once";
     case rule::every_stage_has_a_device:
       return "every route must put every stage on an existing device";
-    case rule::replicas_are_equally_fast:
-      return "the replicas of a stage must be on devices of one speed";
     case rule::every_pass_is_known:
       return "a pass must name an existing device, stage and micro-batch";
     case rule::every_pass_is_present:

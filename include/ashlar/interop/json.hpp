@@ -35,6 +35,14 @@ inline nlohmann::ordered_json to_json(schedule const& s, std::string_view name) 
                          {"backward_weight", c.backward_weight},
                          {"recompute", c.of(pass_kind::recompute)}});
   }
+  network const& links = s.cost.links;
+  ordered_json cost{{"per_stage", std::move(per_stage)},
+                    {"transfer", links.inside.time_of(s.cost.message)}};
+  if (links.node_size > 0) {
+    cost["transfer_between_nodes"] = links.between.time_of(s.cost.message);
+    cost["node_size"] = links.node_size;
+  }
+  if (!s.cost.speeds.empty()) cost["speeds"] = s.cost.speeds;
   ordered_json orders = ordered_json::array(), starts = ordered_json::array();
   for (auto const& order : s.order) {
     ordered_json tokens = ordered_json::array(), ticks = ordered_json::array();
@@ -51,7 +59,7 @@ inline nlohmann::ordered_json to_json(schedule const& s, std::string_view name) 
                    {"micro_batches", s.micro_batch_count()},
                    {"placement", std::move(routes)},
                    {"route", s.route},
-                   {"costs", {{"per_stage", std::move(per_stage)}, {"transfer", s.cost.transfer}}},
+                   {"costs", std::move(cost)},
                    {"makespan", makespan(s)},
                    {"span", span(s)}};
   if (std::optional<bound> const least = known_bound(s)) {

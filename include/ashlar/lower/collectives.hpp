@@ -35,7 +35,7 @@ class collective_planner {
  public:
   // `buffer(stage)` of weights and of gradients; `late(stage)`: its gradient is reduced at the end.
   constexpr collective_planner(schedule const& s, int device, int prefetch)
-      : s_(s), order_(s.order[static_cast<std::size_t>(device)]), prefetch_(prefetch) {}
+      : s_(s), device_(device), order_(s.order[static_cast<std::size_t>(device)]), prefetch_(prefetch) {}
 
   // Times ascend from one step to the next, and a step's time is no earlier than the ends of the passes
   // that it waits for: with the events between devices merged in by time, no circle of waits can come
@@ -104,7 +104,7 @@ class collective_planner {
   // After the last pass of a use, and after the pass that it overlaps with.
   constexpr void after(opcode code, use const& u) {
     int const before = u.last + (overlaps_next(u.last) ? 2 : 1);
-    tick const end = s_.end_of(at(u.last));
+    tick const end = s_.end_of(at(u.last), device_);
     bool const early = before < size() && at(before).start < end;  // within a pair that is parted
     add(before, early ? at(before).start : end, code, u.stage);
   }
@@ -136,6 +136,7 @@ class collective_planner {
   }
 
   schedule const& s_;
+  int device_;
   std::vector<timed_pass> const& order_;
   int prefetch_;
   collective_plan plan_;

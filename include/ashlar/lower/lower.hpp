@@ -91,7 +91,8 @@ class lowering {
       write_events(position, t.start);
       out_.advance(t.start);
       bool const overlaps = t.opens_pair() && !sharing_.is_parted(static_cast<std::size_t>(position));
-      out_.write({.code = opcode::compute, .overlaps_next = overlaps, .what = t.what}, s_.end_of(t));
+      out_.write({.code = opcode::compute, .overlaps_next = overlaps, .what = t.what},
+                 s_.end_of(t, device));
       ++position;
     }
     write_events(position, max_tick);
@@ -108,7 +109,7 @@ class lowering {
                 .what = e.what,
                 .to = e.to,
                 .peer = peer},
-               sends ? e.time + s_.cost.transfer : e.time);
+               sends ? e.time + s_.cost.transfer(device, peer) : e.time);
   }
 
   schedule const& s_;

@@ -43,10 +43,10 @@ constexpr dynamic_array<event> events_in_order(schedule const& s, parameter_grou
   for (auto const& order : s.order)
     if (!order.empty() && order.front().start < earliest) earliest = order.front().start;
   dynamic_array<tick> last_weight(static_cast<std::size_t>(stage_count), earliest);
-  for (auto const& order : s.order)
-    for (timed_pass const& t : order) {
+  for (int d = 0; d < s.device_count(); ++d)
+    for (timed_pass const& t : s.order[static_cast<std::size_t>(d)]) {
       if (t.what.kind == pass_kind::work) continue;
-      tick const end = s.end_of(t);
+      tick const end = s.end_of(t, d);
       made.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind)) = {end, t.what.kind, true};
       tick& last = last_weight[static_cast<std::size_t>(t.what.stage)];
       if (gives_weight_gradient(t.what.kind) && end > last) last = end;

@@ -49,7 +49,7 @@ constexpr schedule one_by_one(schedule s) {
         if (t[i].what.kind != pass_kind::work)
           pending.at(t[i].what.micro_batch, t[i].what.stage, result_of(t[i].what.kind)) = 0;
       }
-      now = s.end_of(*t);
+      now = s.end_of(*t, static_cast<int>(d));
       next[d] += together;
       left -= together;
     }

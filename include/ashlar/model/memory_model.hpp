@@ -2,147 +2,219 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/cost.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/pass.hpp>
 #include <ashlar/model/placement.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <vector>
 
 namespace ashlar {
 
-// In any unit: chunk activations, bytes. Each table has one entry for all alike, or one a device (a
-// stage).
-struct memory_limit {
-  std::vector<std::int64_t> of_device;
-  std::vector<std::int64_t> activation = std::vector<std::int64_t>(1, 1);  // what a forward takes
-  std::vector<std::int64_t> stash = activation;  // what of it stays from the input to the weight pass
-  std::vector<std::int64_t> kept = activation;   // what of it stays from the forward to the recompute;
-                                                 // less than all of it where a stage recomputes
+// Sizes of one stage, in bytes or any other unit: what lies on each of its replicas all the time, and
+// the values that come and go with each micro-batch.
+struct stage_memory {
+  static constexpr byte_count all = -1;
 
-  constexpr memory_limit(std::int64_t chunk_activations) : of_device(1, chunk_activations) {}
-  constexpr memory_limit(std::vector<std::int64_t> each, std::vector<std::int64_t> activations,
-                         std::vector<std::int64_t> stashes)
-      : of_device(static_cast<std::vector<std::int64_t>&&>(each)),
-        activation(static_cast<std::vector<std::int64_t>&&>(activations)),
-        stash(static_cast<std::vector<std::int64_t>&&>(stashes)) {}
-  constexpr memory_limit(std::vector<std::int64_t> each, std::vector<std::int64_t> activations,
-                         std::vector<std::int64_t> stashes, std::vector<std::int64_t> checkpoints)
-      : memory_limit(static_cast<std::vector<std::int64_t>&&>(each),
-                     static_cast<std::vector<std::int64_t>&&>(activations),
-                     static_cast<std::vector<std::int64_t>&&>(stashes)) {
-    kept = static_cast<std::vector<std::int64_t>&&>(checkpoints);
+  byte_count weights = 0;
+  byte_count optimizer_state = 0;
+  byte_count weight_gradient = 0;
+  byte_count activation = 0;    // the stage's output, as a message
+  byte_count gradient = 0;      // of the stage's output, as a message from each next stage
+  byte_count checkpoint = all;  // what of the stash a forward keeps for a recompute; all: there is none
+  byte_count stash = 0;         // what a forward (or recompute) keeps for the backward: an activation
+  byte_count stash_left = all;  // what of the stash stays from the input to the weight pass
+  byte_count weight_stash = 0;  // what a backward keeps beside that from its input to its weight pass
+
+  constexpr byte_count resident() const {
+    return saturating_sum(saturating_sum(weights, weight_gradient), optimizer_state);
   }
+  constexpr bool recomputes() const { return checkpoint != all; }
+  constexpr byte_count kept_by_forward() const { return recomputes() ? checkpoint : stash; }
+  constexpr byte_count left_by_input() const { return stash_left == all ? stash : stash_left; }
 
-  constexpr std::int64_t on(int device) const { return entry(of_device, device); }
-  constexpr std::int64_t activation_of(int stage) const { return entry(activation, stage); }
-  constexpr std::array<std::int64_t, 2> parts_of(int stage) const {
-    return {entry(stash, stage), entry(kept, stage)};
-  }
-  constexpr bool recomputes(int stage) const { return entry(kept, stage) < activation_of(stage); }
-
-  // The least that is held of a stage's micro-batch at any time from the start of a forward (a
-  // recompute) to the end of the weight pass (the input pass).
-  constexpr std::int64_t least_held(int stage, pass_kind from, pass_kind to) const {
-    std::int64_t least = entry(activation, stage);
-    if (from == pass_kind::forward) least = min_of(least, entry(kept, stage));
-    if (to == pass_kind::backward_weight) least = min_of(least, entry(stash, stage));
-    return least;
-  }
-
-  // What more is held from the start of a pass on, or less from its end.
-  constexpr std::int64_t change(pass what) const {
-    switch (what.kind) {
+  // What a pass takes at its start, and gives back at its end. Messages do not count.
+  constexpr byte_count taken_by(pass_kind kind) const {
+    switch (kind) {
       case pass_kind::forward:
-        return entry(kept, what.stage);
+        return kept_by_forward();
       case pass_kind::recompute:
-        return entry(activation, what.stage) - entry(kept, what.stage);
+        return stash - kept_by_forward();
       case pass_kind::backward:
-        return -entry(activation, what.stage);
       case pass_kind::backward_input:
-        return entry(stash, what.stage) - entry(activation, what.stage);
+        return weight_stash;
       case pass_kind::backward_weight:
-        return -entry(stash, what.stage);
+      case pass_kind::work:
+        break;
+    }
+    return 0;
+  }
+  constexpr byte_count given_back_by(pass_kind kind, execution_mode mode) const {
+    if (mode == execution_mode::inference) return taken_by(kind);
+    switch (kind) {
+      case pass_kind::backward:
+        return stash + weight_stash;
+      case pass_kind::backward_input:
+        return stash - left_by_input();
+      case pass_kind::backward_weight:
+        return left_by_input() + weight_stash;
+      case pass_kind::forward:
+      case pass_kind::recompute:
       case pass_kind::work:
         break;
     }
     return 0;
   }
 
-  friend constexpr bool operator==(memory_limit const&, memory_limit const&) = default;
-
-  static constexpr std::int64_t entry(std::vector<std::int64_t> const& table, int index) {
-    return table.size() == 1 ? table[0] : table[static_cast<std::size_t>(index)];
+  // The least that is held of a micro-batch at any time from the start of a forward (a recompute) to
+  // the end of the weight pass (the input pass).
+  constexpr byte_count least_held(pass_kind from, pass_kind to) const {
+    byte_count least = stash;
+    if (from == pass_kind::forward) least = min_of(least, kept_by_forward());
+    if (to == pass_kind::backward_weight) least = min_of(least, left_by_input() + weight_stash);
+    return least;
   }
+
+  friend constexpr bool operator==(stage_memory const&, stage_memory const&) = default;
 };
 
-// `recomputed` stages hold only `checkpoint` until recompute (one entry for all stages, or one each),
-// all others everything. Throws violation{rule::every_pass_is_known} for a stage out of range.
-constexpr memory_limit keeping(memory_limit limit, int stage_count, std::vector<int> const& recomputed,
-                               std::vector<std::int64_t> const& checkpoint) {
-  if (recomputed.empty()) return limit;
-  limit.kept = limit.activation;
-  limit.kept.resize(static_cast<std::size_t>(stage_count), limit.activation[0]);
+struct memory_model {
+  static constexpr stage_memory nothing = {};
+
+  std::vector<stage_memory> stages = std::vector<stage_memory>(1);  // one for all alike, or one each
+  std::vector<stage_memory> shared = {};  // of parameters that several stages use: one for each group
+
+  constexpr stage_memory const& of(int stage) const {
+    return stages[stages.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
+  }
+  // What a parameter group keeps and sums up: what a stage has for itself, or a shared group.
+  constexpr stage_memory const& of_group(int group, int stage_count) const {
+    int const number = group - stage_count;
+    if (number < 0) return of(group);
+    return number < static_cast<int>(shared.size()) ? shared[static_cast<std::size_t>(number)] : nothing;
+  }
+  // What lies on a device all the time: every stage that has a replica there. O(stages * routes).
+  constexpr byte_count resident_on(placement const& where, int device) const {
+    byte_count sum = 0;
+    if (stages.size() == 1 && of(0).resident() == 0) return sum;
+    for (int stage = 0; stage < where.stage_count(); ++stage) {
+      bool lives = false;
+      for (int route = 0; route < where.route_count(); ++route)
+        lives = lives || where.device_of(route, stage) == device;
+      if (lives) sum = saturating_sum(sum, of(stage).resident());
+    }
+    return sum;
+  }
+
+  friend constexpr bool operator==(memory_model const&, memory_model const&) = default;
+};
+
+// Broken rules: rule::tables_agree unless there is one entry for all stages or one each;
+// rule::sizes_fit, with the stage, for sizes that are negative or not below max_tick, and for more of a
+// stash that stays than there is.
+constexpr diagnosis check(memory_model const& memory, int stage_count) {
+  if (memory.stages.size() != 1 && static_cast<int>(memory.stages.size()) != stage_count)
+    return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(memory.stages.size())};
+  for (auto const* table : {&memory.stages, &memory.shared})
+    for (std::size_t i = 0; i < table->size(); ++i) {
+      stage_memory const& m = (*table)[i];
+      site const where{.what = {.stage = static_cast<int>(i)}};
+      for (byte_count size : {m.weights, m.optimizer_state, m.weight_gradient, m.activation, m.gradient,
+                              m.stash, m.kept_by_forward(), m.left_by_input(), m.weight_stash})
+        if (size < 0 || size >= max_tick)
+          return {.broken = rule::sizes_fit, .first = where, .number = size};
+      for (byte_count part : {m.kept_by_forward(), m.left_by_input()})
+        if (part > m.stash) return {.broken = rule::sizes_fit, .first = where, .number = part};
+    }
+  return {};
+}
+
+// How much each device may hold: of all that lies there, and of what passes keep. Messages do not count.
+struct memory_limit {
+  memory_model memory = {};
+  std::vector<byte_count> budget = {};  // one entry for all devices, or one each
+
+  constexpr byte_count budget_of(int device) const {
+    return budget[budget.size() == 1 ? 0 : static_cast<std::size_t>(device)];
+  }
+  // What is left for what passes keep.
+  constexpr byte_count free_on(placement const& where, int device) const {
+    return budget_of(device) - memory.resident_on(where, device);
+  }
+
+  friend constexpr bool operator==(memory_limit const&, memory_limit const&) = default;
+};
+
+// At most so many chunk activations on each device: each forward takes one, which the fused backward or
+// the weight pass gives back.
+constexpr memory_limit chunk_activations(std::vector<byte_count> each) {
+  memory_limit limit{.memory = {}, .budget = static_cast<std::vector<byte_count>&&>(each)};
+  limit.memory.stages[0].stash = 1;
+  return limit;
+}
+constexpr memory_limit chunk_activations(byte_count most) {
+  return chunk_activations(std::vector<byte_count>(1, most));
+}
+
+// `recomputed` stages keep only `checkpoint` until their recompute (one entry for all stages, or one
+// each). Throws violation{rule::every_pass_is_known} for a stage out of range.
+constexpr memory_model recomputing(memory_model memory, int stage_count,
+                                   std::vector<int> const& recomputed,
+                                   std::vector<byte_count> const& checkpoint) {
+  if (recomputed.empty()) return memory;
+  memory.stages.resize(static_cast<std::size_t>(stage_count), memory.stages[0]);
   for (int stage : recomputed) {
     if (stage < 0 || stage >= stage_count)
       throw violation{{.broken = rule::every_pass_is_known,
                        .first = {.what = {.kind = pass_kind::recompute, .stage = stage}}}};
-    limit.kept[static_cast<std::size_t>(stage)] = memory_limit::entry(checkpoint, stage);
+    auto const i = static_cast<std::size_t>(stage);
+    memory.stages[i].checkpoint = checkpoint[checkpoint.size() == 1 ? 0 : i];
   }
-  return limit;
+  return memory;
 }
 
 // The least that a device can do with: one micro-batch at a time (the q chunks of one sequence), which
 // holds every stage of the device until its backwards; what recomputes takes all of its own only then.
-// O(stages * sequence_chunks).
-constexpr std::int64_t smallest_memory_limit(placement const& where, memory_limit const& used,
-                                             int device, int sequence_chunks = 1) {
-  std::int64_t most = 0;
+// O(stages * routes).
+constexpr byte_count smallest_budget(placement const& where, memory_model const& memory, int device,
+                                     int sequence_chunks = 1,
+                                     execution_mode mode = execution_mode::training) {
+  byte_count most = 0;
   for (int route = 0; route < where.route_count(); ++route) {
-    std::int64_t held = 0;
-    auto const pass_through = [&](int stage, std::initializer_list<pass_kind> kinds) {
-      if (where.device_of(route, stage) != device) return;
-      for (pass_kind kind : kinds) most = max_of(most, held += used.change({kind, stage, 0}));
-    };
-    for (int chunk = 0; chunk < sequence_chunks; ++chunk)
-      for (int stage = 0; stage < where.stage_count(); ++stage)
-        pass_through(stage, {pass_kind::forward});
-    for (int stage = where.stage_count() - 1; stage >= 0; --stage)
-      for (int chunk = 0; chunk < sequence_chunks; ++chunk)
-        pass_through(stage,
-                     {pass_kind::recompute, pass_kind::backward_input, pass_kind::backward_weight});
+    byte_count held = 0;  // when all chunks have gone forward through the stages up to this one
+    for (int stage = 0; stage < where.stage_count(); ++stage) {
+      if (where.device_of(route, stage) != device) continue;
+      stage_memory const& m = memory.of(stage);
+      if (mode == execution_mode::training)
+        held = saturating_sum(held, saturating_product(sequence_chunks, m.kept_by_forward()));
+      // Later stages are through when the first chunk goes back.
+      byte_count const more = mode == execution_mode::training
+                                  ? m.taken_by(pass_kind::recompute) + m.weight_stash
+                                  : m.taken_by(pass_kind::forward);
+      most = max_of(most, saturating_sum(held, more));
+    }
   }
-  return most;
+  return saturating_sum(most, memory.resident_on(where, device));
 }
 
-// Whether each device may hold one micro-batch (the chunks of one sequence): rule::parameter_is_at_least
-// with the smallest limit of the first device that may not; rule::tables_agree for tables of other
-// lengths; rule::sizes_fit for a stash or checkpoint that is negative or more than the activation.
-constexpr diagnosis check_feasible(placement const& where, memory_limit const& limit,
-                                   int sequence_chunks = 1) {
-  auto const fits = [](std::vector<std::int64_t> const& table, int count) {
-    return table.size() == 1 || table.size() == static_cast<std::size_t>(count);
-  };
-  if (!fits(limit.of_device, where.device_count()))
-    return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(limit.of_device.size())};
-  for (auto const* table : {&limit.activation, &limit.stash, &limit.kept})
-    if (!fits(*table, where.stage_count()))
-      return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(table->size())};
-  for (int stage = 0; stage < where.stage_count(); ++stage)
-    for (std::int64_t part : limit.parts_of(stage))
-      if (part < 0 || part > limit.activation_of(stage))
-        return {.broken = rule::sizes_fit, .first = {.what = {.stage = stage}}, .number = part};
+// Those of check(memory_model); rule::tables_agree unless there is one budget for all devices or one
+// each; rule::parameter_is_at_least with the smallest budget of the first device that cannot hold one
+// micro-batch (the chunks of one sequence).
+constexpr diagnosis check(memory_limit const& limit, placement const& where, int sequence_chunks = 1,
+                          execution_mode mode = execution_mode::training) {
+  if (diagnosis const d = check(limit.memory, where.stage_count()); !d.ok()) return d;
+  if (limit.budget.size() != 1 && static_cast<int>(limit.budget.size()) != where.device_count())
+    return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(limit.budget.size())};
   for (int d = 0; d < where.device_count(); ++d)
-    if (std::int64_t const least = smallest_memory_limit(where, limit, d, sequence_chunks);
-        limit.on(d) < least)
+    if (byte_count const least = smallest_budget(where, limit.memory, d, sequence_chunks, mode);
+        limit.budget_of(d) < least)
       return {.broken = rule::parameter_is_at_least,
               .first = {.device = d},
               .number = least,
-              .which = parameter::activation_limit,
-              .given = limit.on(d)};
+              .which = parameter::memory_budget,
+              .given = limit.budget_of(d)};
   return {};
 }
 

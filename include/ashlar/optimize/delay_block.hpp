@@ -68,17 +68,19 @@ struct offsets_of_stages {
                               schedule const& s, bool fused)
       : forward(leg.size(), 0), backward(forward), weight(forward) {
     std::size_t const count = leg.size(), legs = b.weight.size();
+    auto const device = [&](std::size_t i) { return s.where.device_of(0, static_cast<int>(i)); };
     auto const transfer = [&](std::size_t from, std::size_t to) {
-      return s.where.device_of(0, static_cast<int>(from)) == s.where.device_of(0, static_cast<int>(to))
-                 ? 0
-                 : s.cost.transfer;
+      return s.cost.transfer(device(from), device(to));
+    };
+    auto const length = [&](pass_kind kind, std::size_t i) {
+      return s.cost.of({kind, static_cast<int>(i), 0}, device(i));
     };
     tick now = 0;
     for (std::size_t i = 0; i < count; ++i) {
       if (i > 0)
         now += transfer(i - 1, i) + (leg[i] == leg[i - 1] ? b.forward_hop[leg[i]] : b.turn[leg[i - 1]]);
       forward[i] = now;
-      now += s.cost.of_stage(static_cast<int>(i)).forward;
+      now += length(pass_kind::forward, i);
     }
     now += b.turn[legs - 1];
     for (std::size_t i = count; i-- > 0;) {
@@ -86,8 +88,7 @@ struct offsets_of_stages {
         now += transfer(i + 1, i)
                + (leg[i] == leg[i + 1] ? b.backward_hop[leg[i]] : b.turn[2 * legs - 1 - leg[i + 1]]);
       backward[i] = now;
-      now += s.cost.of_stage(static_cast<int>(i))
-                 .of(fused ? pass_kind::backward : pass_kind::backward_input);
+      now += length(fused ? pass_kind::backward : pass_kind::backward_input, i);
       weight[i] = now + b.weight[leg[i]];
     }
   }
@@ -117,7 +118,8 @@ constexpr delay_block one_at_a_time(schedule const& s) {
   offsets_of_stages const at(b, leg, s, false);
   for (int stage = 0; stage < s.stage_count(); ++stage)
     b.period = max_of(
-        b.period, at.weight[static_cast<std::size_t>(stage)] + s.cost.of_stage(stage).backward_weight);
+        b.period, at.weight[static_cast<std::size_t>(stage)]
+                      + s.cost.of({pass_kind::backward_weight, stage, 0}, s.where.device_of(0, stage)));
   return b;
 }
 
@@ -152,9 +154,10 @@ constexpr precedence_graph::plan plan_of(std::vector<delay_block> const& tracks,
 // Work of the busiest device for one micro-batch.
 constexpr tick work_of_one(schedule const& s) {
   tick most = 0;
-  for (auto const& order : s.order) {
+  for (int d = 0; d < s.device_count(); ++d) {
     tick work = 0;
-    for (timed_pass const& t : order) work += t.what.micro_batch == 0 ? s.cost.of(t.what) : 0;
+    for (timed_pass const& t : s.order[static_cast<std::size_t>(d)])
+      work += t.what.micro_batch == 0 ? s.cost.of(t.what, d) : 0;
     most = max_of(most, work);
   }
   return most;

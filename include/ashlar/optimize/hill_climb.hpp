@@ -51,10 +51,11 @@ constexpr delay_block start_of_hill_climb(Search& search, memory_limit const& li
     for (int stage = 0; stage < s.stage_count(); ++stage)
       if (s.where.device_of(0, stage) == d) {
         auto const i = static_cast<std::size_t>(stage);
-        held += (at.weight[i] + s.cost.of_stage(stage).backward_weight - at.forward[i])
-                * limit.change({pass_kind::forward, stage, 0});
+        held += (at.weight[i] + s.cost.of({pass_kind::backward_weight, stage, 0}, d) - at.forward[i])
+                * limit.memory.of(stage).kept_by_forward();
       }
-    if (limit.on(d) > 0) b.period = max_of(b.period, held / limit.on(d));
+    byte_count const room = limit.free_on(s.where, d);
+    if (room > 0) b.period = max_of(b.period, held / room);
   }
   return b;
 }

@@ -18,11 +18,9 @@ namespace ashlar {
 
 // Whether no device ever holds more than it may. O(passes).
 constexpr bool is_within(schedule const& s, memory_limit const& limit) {
-  for (std::size_t d = 0; d < s.order.size(); ++d) {
-    std::int64_t held = 0;
-    for (timed_pass const& t : s.order[d])
-      if ((held += limit.change(t.what)) > limit.on(static_cast<int>(d))) return false;
-  }
+  std::vector<byte_count> const peaks = peak_memory(s, limit.memory);
+  for (std::size_t d = 0; d < peaks.size(); ++d)
+    if (peaks[d] > limit.budget_of(static_cast<int>(d))) return false;
   return true;
 }
 

@@ -5,6 +5,7 @@
 // Serial and parallel resource-constrained project scheduling methods revisited, 1996).
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/optimize/precedence_graph.hpp>
 
 #include <cstddef>
@@ -31,8 +32,12 @@ class list_scheduler {
 
   // Throws as precedence_graph does.
   constexpr list_scheduler(schedule const& s, memory_limit const& limit)
-      : graph_(s, limit), p_(s.order.size()), transfer_(s.cost.transfer) {
-    for (std::size_t d = 0; d < p_; ++d) limit_.push_back(limit.on(static_cast<int>(d)));
+      : graph_(s, limit.memory), p_(s.order.size()) {
+    for (int d = 0; d < s.device_count(); ++d) {
+      limit_.push_back(limit.free_on(s.where, d));
+      for (int other = 0; other < s.device_count(); ++other)
+        transfer_.push_back(s.cost.transfer(d, other));
+    }
   }
 
   constexpr precedence_graph const& passes() const { return graph_; }
@@ -83,10 +88,6 @@ class list_scheduler {
   }
 
  private:
-  static constexpr void reverse(std::vector<int>& order) {
-    for (std::size_t i = 0, j = order.size(); i + 1 < j; ++i) std::swap(order[i], order[--j]);
-  }
-
   struct device_state {
     tick free = 0;
     int head = nobody;  // first of the plan that has not run
@@ -111,9 +112,12 @@ class list_scheduler {
       part_[static_cast<std::size_t>(order[i])] = i < first ? 0 : i < last ? 1 : 2;
   }
 
-  // What more the device holds once pass x has begun, or less.
-  constexpr std::int64_t change(std::size_t x) const {
-    return reversed_ ? -graph_.memory[x] : graph_.memory[x];
+  // What the device holds more from the start of pass x, and less from its end.
+  constexpr byte_count takes(std::size_t x) const {
+    return (reversed_ ? graph_.gives : graph_.takes)[x];
+  }
+  constexpr byte_count gives(std::size_t x) const {
+    return (reversed_ ? graph_.takes : graph_.gives)[x];
   }
 
   constexpr bool walk(plan const& planned, dispatch_rule rule, std::vector<tick> const& released,
@@ -156,12 +160,12 @@ class list_scheduler {
       out.orders[device].push_back(at.pick);
       out.start[x] = at.pick_start;
       at.free = at.pick_start + graph_.length[x];
-      at.held += change(x);
+      at.held += takes(x) - gives(x);
       at.stale = true;
       for (std::size_t i = feeds.at[x]; i < feeds.at[x + 1]; ++i) {
         auto const y = static_cast<std::size_t>(feeds.all[i]);
         auto const other = static_cast<std::size_t>(graph_.device[y]);
-        tick const arrival = at.free + (other == device ? 0 : transfer_);
+        tick const arrival = at.free + transfer_[device * p_ + other];
         ready_[y] = arrival > ready_[y] ? arrival : ready_[y];
         if (--missing_[y] == 0) state_[other].stale = true;
       }
@@ -185,10 +189,10 @@ class list_scheduler {
       if (rule.ends_only && seen > 0
           && (part_[i] == 1 || part_[i] != part_[static_cast<std::size_t>(at.head)]))
         return;
-      std::int64_t const own = change(i);
+      byte_count const own = takes(i);
       if (missing_[i] == 0) {
         tick const start = ready_[i] > at.free ? ready_[i] : at.free;
-        bool const fits = own <= 0 || most + own <= at.limit;
+        bool const fits = own == 0 || (at.held + own <= at.limit && most + own - gives(i) <= at.limit);
         if (fits && (overtaken & graph_.stream[i]) == 0 && start + graph_.length[i] <= latest_end
             && (at.pick == nobody || start < at.pick_start)) {
           at.pick = x;
@@ -199,8 +203,8 @@ class list_scheduler {
         tick const end = start + graph_.length[i] * rule.tolerance / 100;
         if (fits && end < latest_end) latest_end = end;
       }
-      held += own;
-      most = held > most ? held : most;
+      most = max_of(most, held + own);
+      held += own - gives(i);
       overtaken |= graph_.stream[i];
       if (overtaken == at.streams) return;
     }
@@ -208,7 +212,7 @@ class list_scheduler {
 
   precedence_graph graph_;
   std::size_t p_;
-  tick transfer_;
+  std::vector<tick> transfer_;  // from device to device
   std::vector<std::int64_t> limit_;
 
   bool reversed_ = false;

@@ -25,13 +25,13 @@ struct precedence_graph {
   std::vector<pass> what;
   std::vector<int> device;
   std::vector<tick> length;
-  std::vector<std::int64_t> memory;   // by which a pass changes what its device holds
-  std::vector<std::uint64_t> stream;  // a bit for each stage and kind of a device, as far as 64 go
+  std::vector<byte_count> takes, gives;  // of its device's memory, at the start and end of a pass
+  std::vector<std::uint64_t> stream;     // a bit for each stage and kind of a device, as far as 64 go
   lists needs, feeds;
 
   // Throws violation: rule::every_pass_is_known for a pass out of range,
   // rule::overlapped_passes_are_a_pair for schedules with pairs: they cannot be dispatched.
-  constexpr precedence_graph(schedule const& s, memory_limit const& limit)
+  constexpr precedence_graph(schedule const& s, memory_model const& memory)
       : stage_count_(s.stage_count()), micro_batch_count_(s.micro_batch_count()) {
     result_table<int> giver(s.stage_count(), s.micro_batch_count(), nobody);
     orders.resize(s.order.size());
@@ -51,8 +51,10 @@ struct precedence_graph {
         orders[d].push_back(number);
         what.push_back(t.what);
         device.push_back(static_cast<int>(d));
-        length.push_back(s.cost.of(t.what));
-        memory.push_back(s.mode == execution_mode::training ? limit.change(t.what) : 0);
+        length.push_back(s.cost.of(t.what, where.device));
+        stage_memory const& stage = memory.of(t.what.stage);
+        takes.push_back(stage.taken_by(t.what.kind));
+        gives.push_back(stage.given_back_by(t.what.kind, s.mode));
         int& own = stream_of[static_cast<std::size_t>(t.what.stage * pass_kinds)
                              + static_cast<std::size_t>(t.what.kind)];
         if (own < 0) own = streams++;

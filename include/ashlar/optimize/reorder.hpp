@@ -23,7 +23,7 @@ constexpr int peak_of_all(schedule const& s) {
 // Squeezed. A dozen dispatches. Throws as squeeze() and the list scheduler do.
 constexpr schedule reorder(schedule const& s) {
   schedule const before = squeeze(s);
-  justifier search(before, peak_of_all(before), search_budget{});
+  justifier search(before, chunk_activations(peak_of_all(before)), search_budget{});
   list_scheduler::plan const planned = search.passes().orders;
   for (int window : {2, 4, 16}) {
     dispatch_rule const at_ends{.window = window, .ends_only = true};

@@ -24,12 +24,12 @@ inline std::vector<std::vector<held_step>> held_activations(schedule const& s) {
   for (auto const& order : s.order)
     for (timed_pass const& t : order) trains = trains || gives_weight_gradient(t.what.kind);
   std::vector<std::vector<held_step>> all;
-  for (auto const& order : s.order) {
+  for (std::size_t d = 0; d < s.order.size(); ++d) {
     std::vector<held_step> changes;
-    for (timed_pass const& t : order) {
+    for (timed_pass const& t : s.order[d]) {
       if (t.what.kind == pass_kind::forward) changes.push_back({t.start, 1});
       if (trains ? gives_weight_gradient(t.what.kind) : t.what.kind == pass_kind::forward)
-        changes.push_back({s.end_of(t), -1});
+        changes.push_back({s.end_of(t, static_cast<int>(d)), -1});
     }
     std::sort(changes.begin(), changes.end(),
               [](held_step const& a, held_step const& b) { return a.time < b.time; });

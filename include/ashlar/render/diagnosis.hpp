@@ -81,9 +81,6 @@ inline std::string quantities(diagnosis const& d) {
              + std::to_string(d.second.what.stage);
     case rule::every_stage_has_a_device:
       return "one is put on device " + std::to_string(d.first.device);
-    case rule::replicas_are_equally_fast:
-      return "those of stage " + std::to_string(d.first.what.stage) + " on devices "
-             + std::to_string(d.first.device) + " and " + std::to_string(d.second.device) + " are not";
     case rule::every_pass_is_known:
       return first + " does not";
     case rule::every_pass_is_present:
@@ -239,8 +236,8 @@ inline char const* name_of(parameter which) {
       return "weight buffers";
     case parameter::prefetch_distance:
       return "passes that a gather stands ahead";
-    case parameter::activation_limit:
-      return "limit on activations";
+    case parameter::memory_budget:
+      return "memory budget";
     case parameter::device_speed:
       return "speed in percent";
   }
@@ -251,7 +248,7 @@ namespace render_detail {
 
 // Which bound a parameter breaks, and the nearest values that do not.
 inline std::string bound_broken(diagnosis const& d) {
-  bool const counts = d.which != parameter::activation_limit && d.which != parameter::device_speed;
+  bool const counts = d.which != parameter::memory_budget && d.which != parameter::device_speed;
   std::string thing = std::string(counts ? "the number of " : "the ") + name_of(d.which);
   if (d.first.device >= 0) thing += " on device " + std::to_string(d.first.device);
   std::string const n = std::to_string(d.number), given = std::to_string(d.given);

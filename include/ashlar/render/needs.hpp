@@ -27,7 +27,7 @@ inline std::vector<needing_pass> needs_of(schedule const& s) {
     for (timed_pass const& t : s.order[d]) {
       if (result const r = result_of(t.what.kind); r != result::none)
         giver.at(t.what.micro_batch, t.what.stage, r) = all.size();
-      all.push_back({t.what, static_cast<int>(d), t.start, s.end_of(t), {}});
+      all.push_back({t.what, static_cast<int>(d), t.start, s.end_of(t, static_cast<int>(d)), {}});
     }
   for (needing_pass& p : all)
     for_each_input(s.graph, p.what, [&](result r, int stage, int micro_batch) {

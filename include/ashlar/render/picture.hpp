@@ -129,7 +129,7 @@ inline picture picture_of(schedule const& s) {
     for (timed_pass const& t : s.order[d]) {
       auto const stage = static_cast<std::size_t>(t.what.stage);
       int const route = s.route[static_cast<std::size_t>(t.what.micro_batch)];
-      row.push_back({t.what, t.start, s.end_of(t), chunk[d][stage],
+      row.push_back({t.what, t.start, s.end_of(t, static_cast<int>(d)), chunk[d][stage],
                      shade[static_cast<std::size_t>(route)][stage], route, t.opens_pair()});
     }
   }
@@ -147,7 +147,7 @@ inline picture picture_of(block const& b) {
     auto const d = static_cast<std::size_t>(b.device_of(c.what));
     auto const stage = static_cast<std::size_t>(c.what.stage);
     int const route = b.route[static_cast<std::size_t>(c.what.micro_batch)];
-    drawn.rows[d].push_back({c.what, c.offset, c.offset + b.cost.of(c.what), chunk[d][stage],
+    drawn.rows[d].push_back({c.what, c.offset, c.offset + b.length_of(c.what), chunk[d][stage],
                              shade[static_cast<std::size_t>(route)][stage], route, false});
   }
   render_detail::finish(drawn);

@@ -42,7 +42,8 @@ inline std::vector<std::vector<held_bar>> held_bars(block const& b, picture cons
   result_table<tick> freed(b.where.stage_count(), b.micro_batch_count(), -1);
   for (cell const& c : b.cells)
     if (gives_weight_gradient(c.what.kind))
-      freed.at(c.what.micro_batch, c.what.stage, result::weight_gradient) = c.offset + b.cost.of(c.what);
+      freed.at(c.what.micro_batch, c.what.stage, result::weight_gradient) =
+          c.offset + b.length_of(c.what);
   std::vector<std::vector<held_bar>> all;
   for (auto const& row : drawn.rows) {
     auto& bars = all.emplace_back();

@@ -19,7 +19,7 @@ constexpr diagnosis check_passes(schedule const& s, pass_register& ends) {
   if (static_cast<int>(s.order.size()) != s.device_count())
     return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(s.order.size())};
   if (diagnosis const d = check_routes(s.graph, s.where, s.route); !d.ok()) return d;
-  if (diagnosis const d = check(s.cost, stage_count, m); !d.ok()) return d;
+  if (diagnosis const d = check(s.cost, stage_count, s.device_count(), m); !d.ok()) return d;
 
   for (std::size_t device = 0; device < s.order.size(); ++device)
     for (std::size_t i = 0; i < s.order[device].size(); ++i) {
@@ -40,7 +40,7 @@ constexpr diagnosis check_passes(schedule const& s, pass_register& ends) {
                 .second = {.device = s.device_of(t.what), .what = t.what}};
       if (!is_paired_right(s.order[device], i))
         return {.broken = rule::overlapped_passes_are_a_pair, .first = where};
-      if (diagnosis const d = ends.enter(where, s.end_of(t)); !d.ok()) return d;
+      if (diagnosis const d = ends.enter(where, s.end_of(t, where.device)); !d.ok()) return d;
     }
   diagnosis d = ends.complete(stage_count, m, s.mode);
   if (!d.ok()) d.first.device = s.device_of(d.first.what);
@@ -68,10 +68,10 @@ constexpr diagnosis check(schedule const& s) {
                 .first = where,
                 .second = {.device = where.device, .index = where.index - 1, .what = order[i - 1].what},
                 .number = free - order[i].start};
-      free = s.end_of(order[i]);
+      free = s.end_of(order[i], where.device);
       if (what.kind == pass_kind::work) continue;
       int const route = s.route[static_cast<std::size_t>(what.micro_batch)];
-      diagnosis const d = check_inputs(s.graph, s.cost.transfer, where, order[i].start, ends,
+      diagnosis const d = check_inputs(s.graph, s.cost, where, order[i].start, ends,
                                        [&](int stage) { return s.where.device_of(route, stage); });
       if (!d.ok()) return d;
     }

@@ -14,10 +14,12 @@
 
 namespace ashlar {
 
-// Device d becomes p - 1 - d. mirror(mirror(s)) == s; repeat(mirror(b), m) == mirror(repeat(b, m)).
+// Device d becomes p - 1 - d, with its speed. mirror(mirror(s)) == s; repeat(mirror(b), m) ==
+// mirror(repeat(b, m)).
 constexpr schedule mirror(schedule s) {
   s.where = mirror(std::move(s.where));
-  for (std::size_t d = 0, e = s.order.size(); d + 1 < e; ++d) s.order[d].swap(s.order[--e]);
+  reverse(s.order);
+  reverse(s.cost.speeds);
   return s;
 }
 
@@ -90,18 +92,18 @@ constexpr schedule take(schedule s, micro_batches count) {
 
 // Each fused backward as an input and a weight pass, one right after the other; pairs stay whole.
 constexpr schedule split_backward(schedule s) {
-  for (auto& order : s.order) {
+  for (std::size_t d = 0; d < s.order.size(); ++d) {
     std::vector<timed_pass> split;
-    for (timed_pass t : order) {
+    for (timed_pass t : s.order[d]) {
       bool const fused = t.what.kind == pass_kind::backward && t.overlaps < 0;
       if (fused) t.what.kind = pass_kind::backward_input;
       split.push_back(t);
       if (!fused) continue;
-      t.start += s.cost.of(t.what);
+      t.start += s.cost.of(t.what, static_cast<int>(d));
       t.what.kind = pass_kind::backward_weight;
       split.push_back(t);
     }
-    order = std::move(split);
+    s.order[d] = std::move(split);
   }
   return s;
 }

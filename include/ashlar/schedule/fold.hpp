@@ -2,6 +2,7 @@
 // and its mirror image's.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
@@ -51,11 +52,14 @@ constexpr bool is_mirror_symmetric(schedule const& s) {
 }
 
 // The first half of the devices, micro-batches of both routes taken for the same: what was done on the
-// second half is what the first half did for the other route. A linear placement becomes a V, a V a wave
-// that goes down and up twice. Keeps all starts. Throws violation{rule::tables_agree} unless the
-// schedule is mirror symmetric on an even number of devices. Linear.
+// second half is what the first half did for the other route, at the same speed. A linear placement
+// becomes a V, a V a wave that goes down and up twice. Keeps all starts. Throws
+// violation{rule::tables_agree} unless the schedule is mirror symmetric on an even number of devices.
+// Linear.
 constexpr schedule fold_in_half(schedule s) {
-  if (!is_mirror_symmetric(s) || s.device_count() % 2 != 0)
+  std::vector<int> speeds = s.cost.speeds;
+  reverse(speeds);
+  if (!is_mirror_symmetric(s) || s.device_count() % 2 != 0 || speeds != s.cost.speeds)
     throw violation{{.broken = rule::tables_agree, .number = s.device_count()}};
   std::vector<int> rank;
   int ranks[2] = {0, 0};
@@ -67,6 +71,7 @@ constexpr schedule fold_in_half(schedule s) {
   });
   s.route = std::vector<int>(s.route.size() / 2, 0);
   while (s.order.size() > static_cast<std::size_t>(half)) s.order.pop_back();
+  s.cost.speeds.resize(speeds.size() / 2);
   for (auto& order : s.order)
     for (timed_pass& t : order) t.what.micro_batch = rank[static_cast<std::size_t>(t.what.micro_batch)];
   return s;

@@ -40,11 +40,12 @@ struct schedule {
   constexpr int device_of(pass what) const {
     return where.device_of(route[static_cast<std::size_t>(what.micro_batch)], what.stage);
   }
-  constexpr tick end_of(timed_pass const& t) const {
-    if (t.overlaps < 0) return t.start + cost.of(t.what);
+  // Of a pass on this device.
+  constexpr tick end_of(timed_pass const& t, int device) const {
+    if (t.overlaps < 0) return t.start + cost.of(t.what, device);
     pass const forward{pass_kind::forward, t.opens_pair() ? t.what.stage : t.overlaps, 0};
     pass const backward{pass_kind::backward, t.opens_pair() ? t.overlaps : t.what.stage, 0};
-    return t.start + cost.of_pair(forward, backward);
+    return t.start + cost.of_pair(forward, backward, device);
   }
 
   friend constexpr bool operator==(schedule const&, schedule const&) = default;

@@ -84,7 +84,7 @@ class order_walk {
         return;
       }
       order[i].start = start;
-      free_[device] = s_.end_of(order[i]);
+      free_[device] = s_.end_of(order[i], static_cast<int>(device));
       finish(order[i].what, free_[device], awake);
       if (!pair) continue;
       order[++i].start = start;
@@ -99,8 +99,7 @@ class order_walk {
       entry& input = results_.at(micro_batch, stage, r);
       if (input.end == pending) missing = &input;
       if (input.end < 0) return;
-      tick const arrival =
-          stage == what.stage || local(what, stage) ? input.end : input.end + s_.cost.transfer;
+      tick const arrival = stage == what.stage ? input.end : input.end + transfer(what, stage);
       start = arrival > start ? arrival : start;
     });
     return missing;
@@ -115,9 +114,10 @@ class order_walk {
       awake.push_back(static_cast<std::size_t>(d));
   }
 
-  constexpr bool local(pass what, int stage) const {
+  // From the pass's stage to another one's device, or back.
+  constexpr tick transfer(pass what, int stage) const {
     int const route = s_.route[static_cast<std::size_t>(what.micro_batch)];
-    return s_.where.device_of(route, stage) == s_.where.device_of(route, what.stage);
+    return s_.cost.transfer(s_.where.device_of(route, stage), s_.where.device_of(route, what.stage));
   }
 
   constexpr diagnosis stuck(std::size_t device) {
@@ -155,10 +155,9 @@ constexpr schedule squeeze(schedule s) {
 }
 
 // The same orders under other costs, squeezed. retime(squeeze(s), s.cost) == squeeze(s).
-// Throws as squeeze does, and violation{rule::tables_agree} unless there is one cost for all stages or
-// one each.
+// Throws as squeeze does, and violation{rule::tables_agree} for costs of other stages or devices.
 constexpr schedule retime(schedule s, costs cost) {
-  if (cost.per_stage.size() != 1 && static_cast<int>(cost.per_stage.size()) != s.stage_count())
+  if (!cost.fit(s.stage_count(), s.device_count()))
     throw violation{
         {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(cost.per_stage.size())}};
   s.cost = std::move(cost);

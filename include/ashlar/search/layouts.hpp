@@ -31,10 +31,10 @@ struct searched_layout {
   // own work: it idles or recomputes.
   constexpr double bubble_within(tick time) const {
     tick most = 0;
-    for (auto const& order : result.best.order) {
+    for (int d = 0; d < result.best.device_count(); ++d) {
       tick work = 0;
-      for (timed_pass const& t : order)
-        if (t.what.kind != pass_kind::recompute) work += result.best.cost.of(t.what);
+      for (timed_pass const& t : result.best.order[static_cast<std::size_t>(d)])
+        if (t.what.kind != pass_kind::recompute) work += result.best.cost.of(t.what, d);
       most = max_of(most, work);
     }
     return time == 0 ? 0.0 : 1 - static_cast<double>(most) / static_cast<double>(time);

@@ -16,8 +16,7 @@ enum class layout : unsigned char { linear, v, looped, wave };
 struct model_share {
   devices p;
   micro_batches m;
-  stage_cost share;   // ticks of a p-th of the model, not of a chunk
-  tick transfer = 0;  // between devices
+  costs cost;  // of a p-th of the model, not of a chunk: one stage_cost, the links, the speeds
 };
 
 // A way to lay it out. Fixed point: one model tick is `unit` problem ticks, and one unit of the limit
@@ -57,13 +56,15 @@ constexpr placement lay_out(layout shape, devices p, int chunk_count) {
 constexpr layout_choice choose_layout(model_share const& model, layout shape, int chunk_count,
                                       int memory_percent) {
   tick const part = chunk_count;
-  return {.shape = shape,
-          .chunk_count = chunk_count,
-          .unit = part,
-          .problem = {.where = lay_out(shape, model.p, chunk_count),
-                      .m = model.m,
-                      .cost = costs(model.share, model.transfer * part),
-                      .limit = memory_percent * model.p.value * part / 100}};
+  layout_choice c{.shape = shape,
+                  .chunk_count = chunk_count,
+                  .unit = part,
+                  .problem = {.where = lay_out(shape, model.p, chunk_count),
+                              .m = model.m,
+                              .cost = model.cost,
+                              .limit = chunk_activations(memory_percent * model.p.value * part / 100)}};
+  stretch_transfers(c.problem.cost, part);
+  return c;
 }
 
 // The stages that are among the first `count` chunks of their devices, on the first route.
@@ -84,17 +85,20 @@ constexpr layout_choice vary(layout_choice c, int recomputed_chunks, int sequenc
   c.recomputed_chunks = recomputed_chunks;
   c.sequence_chunks = c.problem.sequence_chunks = sequence_chunks;
   c.unit *= sequence_chunks;
-  c.problem.cost.transfer *= sequence_chunks;
+  stretch_transfers(c.problem.cost, sequence_chunks);
   std::int64_t const finer = recomputed_chunks > 0 ? percents : 1;
   c.memory_unit *= finer * sequence_chunks;
-  for (std::int64_t& most : limit.of_device) most = saturating_product(most, finer * sequence_chunks);
-  if (recomputed_chunks == 0) return c;
-  for (auto* table : {&limit.activation, &limit.stash})
-    for (std::int64_t& size : *table) size *= percents;
-  std::vector<std::int64_t> checkpoint = limit.activation;
-  for (std::int64_t& size : checkpoint) size = size / percents * kept_percent;
-  limit = keeping(std::move(limit), c.problem.where.stage_count(),
-                  first_chunks(c.problem.where, recomputed_chunks), checkpoint);
+  for (byte_count& most : limit.budget) most = saturating_product(most, finer * sequence_chunks);
+  std::vector<byte_count> checkpoints;
+  for (stage_memory& m : limit.memory.stages) {
+    checkpoints.push_back(m.stash * kept_percent);
+    for (byte_count* size : {&m.weights, &m.weight_gradient, &m.optimizer_state})
+      *size = saturating_product(*size, finer * sequence_chunks);
+    for (byte_count* size : {&m.stash, &m.stash_left, &m.weight_stash})
+      if (*size != stage_memory::all) *size *= finer;
+  }
+  limit.memory = recomputing(std::move(limit.memory), c.problem.where.stage_count(),
+                             first_chunks(c.problem.where, recomputed_chunks), checkpoints);
   return c;
 }
 
@@ -121,7 +125,7 @@ constexpr std::vector<layout_choice> layouts_for(model_share const& model, int m
                                      {layout::wave, 4}})
     for (layout_choice& c : variants_of(choose_layout(model, shape, count, memory_percent), how)) {
       // Where memory counts in parts of chunk activations, what is left of a whole one counts, too.
-      c.problem.limit.of_device = {memory_percent * model.p.value * count * c.memory_unit / 100};
+      c.problem.limit.budget = {memory_percent * model.p.value * count * c.memory_unit / 100};
       if (check(c.problem).ok()) found.push_back(static_cast<layout_choice&&>(c));
     }
   return found;

@@ -16,15 +16,15 @@
 
 namespace ashlar {
 
-// A chain of stages on one route, with split backwards. Stages of which the limit says that they keep
-// less until then recompute.
+// A chain of stages on one route, with split backwards. Stages of which the limit says that they have a
+// checkpoint recompute.
 struct search_problem {
   placement where;
   micro_batches m;
   costs cost;  // of sequences in chunks: of a chunk, as are activations
   memory_limit limit;
   int sequence_chunks = 1;
-  // For objective::program; by default links that take `cost.transfer`.
+  // For objective::program; by default the links of `cost`, whose latency holds their lanes.
   literal_optional<simulation_options> machine = std::nullopt;
 };
 
@@ -41,58 +41,27 @@ constexpr diagnosis check(search_problem const& problem) {
             .which = parameter::micro_batch_count,
             .given = problem.m.value};
   int const count = problem.m.value * problem.sequence_chunks;
-  if (diagnosis const d = check(problem.cost, problem.where.stage_count(), count); !d.ok()) return d;
-  return check_feasible(problem.where, problem.limit, problem.sequence_chunks);
+  if (diagnosis const d =
+          check(problem.cost, problem.where.stage_count(), problem.where.device_count(), count);
+      !d.ok())
+    return d;
+  return check(problem.limit, problem.where, problem.sequence_chunks);
 }
 
 constexpr std::vector<int> recomputed_stages(search_problem const& problem) {
   std::vector<int> found;
   for (int stage = 0; stage < problem.where.stage_count(); ++stage)
-    if (problem.limit.recomputes(stage)) found.push_back(stage);
+    if (problem.limit.memory.of(stage).recomputes()) found.push_back(stage);
   return found;
 }
 
-// No schedule is below it. Whatever memory counts in, as many chunk activations fit as of the least that
-// each holds: all the time, or only until its input pass, or from its recompute on. The problem must
-// have a solution.
+// No schedule is below it. The problem must have a solution.
 constexpr bound problem_bound(search_problem const& problem) {
-  memory_limit const& limit = problem.limit;
-  workload w{.where = problem.where,
-             .micro_batch_count = problem.m.value * problem.sequence_chunks,
-             .cost = problem.cost,
-             .limits = {},
-             .recomputed = recomputed_stages(problem),
-             .sequence_chunks = problem.sequence_chunks};
-  bound best;
-  auto const add = [&](pass_kind from, pass_kind to) {
-    w.limits.clear();
-    for (int d = 0; d < problem.where.device_count(); ++d) {
-      std::int64_t least = std::numeric_limits<std::int64_t>::max();
-      for (int stage = 0; stage < problem.where.stage_count(); ++stage)
-        if (problem.where.device_of(0, stage) == d)
-          least = min_of(least, limit.least_held(stage, from, to));
-      std::int64_t const count = least > 0 ? limit.on(d) / least : workload::no_limit;
-      w.limits.push_back(static_cast<int>(min_of<std::int64_t>(count, workload::no_limit)));
-    }
-    w.taken_by = from;
-    w.given_back_by = to;
-    bound const b = workload_bound(w);
-    if (b.span > best.span) {
-      best.span = b.span;
-      best.span_by = b.span_by;
-    }
-    if (b.makespan > best.makespan) {
-      best.makespan = b.makespan;
-      best.makespan_by = b.makespan_by;
-    }
-  };
-  bool const early = limit.stash != limit.activation;
-  add(pass_kind::forward, pass_kind::backward_weight);
-  if (early) add(pass_kind::forward, pass_kind::backward_input);
-  if (w.recomputed.empty()) return best;
-  add(pass_kind::recompute, pass_kind::backward_weight);
-  if (early) add(pass_kind::recompute, pass_kind::backward_input);
-  return best;
+  return workload_bound({.where = problem.where,
+                         .micro_batch_count = problem.m.value * problem.sequence_chunks,
+                         .cost = problem.cost,
+                         .limit = problem.limit,
+                         .sequence_chunks = problem.sequence_chunks});
 }
 
 // All schedules to begin with: one micro-batch after the other, then what is published.

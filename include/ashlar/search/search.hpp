@@ -29,11 +29,7 @@ struct search_result {
 namespace search_detail {
 
 constexpr simulation_options machine_of(search_problem const& problem) {
-  if (problem.machine) return *problem.machine;
-  simulation_options o;
-  o.cost = problem.cost;
-  o.inside.latency = problem.cost.transfer;
-  return o;
+  return problem.machine ? *problem.machine : simulation_options{.cost = problem.cost};
 }
 
 // Local search by the simulated makespan of the programs of schedules that are at most 2 % longer than

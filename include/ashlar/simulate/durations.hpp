@@ -14,11 +14,19 @@ struct transfer_time {
   tick held = 0;
 };
 
-constexpr transfer_time time_of_transfer(simulation_options const& o, instruction const& i, int device) {
-  link_speed const& link = o.link(device, i.peer);
-  stage_bytes const& bytes = o.bytes_of(i.what.stage);
-  tick const moving =
-      byte_time(link, i.what.kind == pass_kind::forward ? bytes.activation : bytes.gradient);
+// Bytes of a send or receive: of what a stage gives to each next one, or of the gradient of that.
+constexpr byte_count message_size(simulation_options const& o, instruction const& i, int stage_count) {
+  bool const forward = i.what.kind == pass_kind::forward;
+  return size_of(
+      o.memory,
+      {.kind = forward ? slot_kind::activation : slot_kind::gradient, .of = i.what.stage, .to = i.to},
+      stage_count);
+}
+
+constexpr transfer_time time_of_transfer(simulation_options const& o, instruction const& i, int device,
+                                         int stage_count) {
+  link_speed const& link = o.cost.links.link(device, i.peer);
+  tick const moving = link.byte_time(message_size(o, i, stage_count));
   tick const all = saturating_sum(link.latency, moving);
   return {all, o.latency_holds_lane ? all : moving};
 }
@@ -32,7 +40,7 @@ class shared_durations {
   // Of all instructions but computes and transfers.
   constexpr tick of(instruction const& i) const {
     bool const is_sharded = p_.sharding != sharding_level::none;
-    stage_bytes const& b = o_.bytes_of_group(i.group, p_.stage_count());
+    stage_memory const& b = o_.memory.of_group(i.group, p_.stage_count());
     switch (i.code) {
       case opcode::all_gather:  // the ranks run in step: each device meets only itself on the others
         return half_ring_time(o_.collective, b.weights, ranks_);

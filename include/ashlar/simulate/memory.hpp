@@ -2,7 +2,7 @@
 #pragma once
 
 #include <ashlar/core/sort.hpp>
-#include <ashlar/program/program.hpp>
+#include <ashlar/program/operands.hpp>
 #include <ashlar/simulate/options.hpp>
 #include <ashlar/simulate/timeline.hpp>
 
@@ -32,11 +32,13 @@ struct device_memory {
 };
 
 // One device's values over time. A value is alive from the start of its writer to the end of its last
-// reader; one that nobody reads, to the end of its writer.
+// reader; one that nobody reads, to the end of its writer. Of a stash a part may go with the input pass.
 class memory_walk {
  public:
   constexpr memory_walk(program const& p, timeline const& line, simulation_options const& o)
-      : p_(p), view_(p.view()), line_(line), o_(o) {}
+      : p_(p), view_(p.view()), shape_(view_), line_(line), o_(o) {
+    shape_.add_all();
+  }
 
   constexpr device_memory run(int device) {
     device_memory m;
@@ -45,7 +47,7 @@ class memory_walk {
                                                           : o_.data_ranks;
     for (int group = 0; group < p_.groups.count(); ++group) {
       if (p_.groups.member_of(group, device) < 0) continue;
-      stage_bytes const& b = o_.bytes_of_group(group, p_.stage_count());
+      stage_memory const& b = o_.memory.of_group(group, p_.stage_count());
       int const share = group < p_.stage_count() ? parts : 1;
       m.resident = sum(m.resident, sum(share_of(b.weights, share), share_of(b.optimizer_state, share)));
     }
@@ -111,15 +113,16 @@ class memory_walk {
     for (int i = first; i < last; ++i) {
       instruction const& self = p_.instructions[static_cast<std::size_t>(i)];
       timed_instruction const& t = line_.timed[static_cast<std::size_t>(i)];
-      for (operand const& o : view_.operands_of(self)) {
+      keys_.clear();
+      for_each_operand(shape_, device, self,
+                       [&](value_key const& key, access, int) { keys_.push_back(key); });
+      list_view<operand> const operands = view_.operands_of(self);
+      for (std::size_t n = 0; n < operands.size() && n < keys_.size(); ++n) {
+        operand const& o = operands[n];
         value& v = slots_[static_cast<std::size_t>(o.slot)];
-        slot_kind const kind = kinds[static_cast<std::size_t>(o.slot)];
-        bool const of_group = self.group >= 0 && self.group < p_.groups.count();
-        byte_count const bytes =
-            (of_group ? o_.bytes_of_group(self.group, p_.stage_count()) : o_.bytes_of(self.what.stage))
-                .of(kind);
-        if (is_resident(kind)) {
-          if (of_group && bytes > v.largest) v.largest = bytes;
+        byte_count const bytes = size_of(o_.memory, keys_[n], p_.stage_count());
+        if (is_resident(kinds[static_cast<std::size_t>(o.slot)])) {
+          v.largest = max_of(v.largest, bytes);
           continue;
         }
         if (self.code == opcode::release) {
@@ -135,7 +138,11 @@ class memory_walk {
           v.largest = v.bytes > v.largest ? v.bytes : v.largest;
           if (v.bytes > 0) changes_.push_back({t.start, v.bytes, i});
         } else {
-          v.end = t.end > v.end ? t.end : v.end;
+          v.end = max_of(v.end, t.end);
+          if (keys_[n].kind != slot_kind::stash || self.what.kind != pass_kind::backward_input) continue;
+          byte_count const left = min_of(v.bytes, o_.memory.of(self.what.stage).left_by_input());
+          if (left < v.bytes) changes_.push_back({t.end, left - v.bytes, i});
+          v.bytes = left;
         }
       }
     }
@@ -149,9 +156,11 @@ class memory_walk {
 
   program const& p_;
   program_view view_;
+  program_shape shape_;
   timeline const& line_;
   simulation_options const& o_;
   std::vector<value> slots_;
+  std::vector<value_key> keys_;  // of an instruction
   std::vector<change> changes_;
 };
 

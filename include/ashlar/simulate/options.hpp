@@ -5,6 +5,7 @@
 #include <ashlar/core/cost.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/ticks.hpp>
+#include <ashlar/model/memory_model.hpp>
 #include <ashlar/program/instruction.hpp>
 
 #include <cstddef>
@@ -13,53 +14,30 @@
 
 namespace ashlar {
 
-using byte_count = std::int64_t;
-
-// A link: each message takes `latency` ticks and one more for every `bandwidth` bytes begun. Bandwidth
-// is in bytes a tick; 0: the bytes take no time.
-struct link_speed {
-  tick latency = 0;
-  byte_count bandwidth = 0;
-
-  friend constexpr bool operator==(link_speed const&, link_speed const&) = default;
-};
-
-// Sizes of one stage: what lies on each of its replicas all the time, and the values that come and go.
-struct stage_bytes {
-  byte_count weights = 0;
-  byte_count optimizer_state = 0;
-  byte_count weight_gradient = 0;
-  byte_count activation = 0;  // the stage's output
-  byte_count gradient = 0;    // of the stage's input
-  byte_count checkpoint = 0;
-  byte_count stash = 0;
-  byte_count weight_stash = 0;
-
-  constexpr byte_count of(slot_kind kind) const {
-    switch (kind) {
-      case slot_kind::activation:
-        return activation;
-      case slot_kind::gradient:
-        return gradient;
-      case slot_kind::checkpoint:
-        return checkpoint;
-      case slot_kind::stash:
-        return stash;
-      case slot_kind::weight_stash:
-        return weight_stash;
-      case slot_kind::weight:
-        return weights;
-      case slot_kind::scalar:
-        return sizeof(double);
-      case slot_kind::gradient_shard:
-      case slot_kind::weight_gradient:
-        break;
-    }
-    return weight_gradient;
+// The size of what an instruction reads or writes. What a scatter leaves of a gradient has the size of
+// all of it, and a gradient that of the stage that it is for. 0 for stages that there are not.
+constexpr byte_count size_of(memory_model const& memory, value_key const& v, int stage_count) {
+  if (v.kind == slot_kind::scalar) return sizeof(double);
+  if (is_of_the_step(v.kind)) {
+    stage_memory const& m = memory.of_group(v.of, stage_count);
+    return v.kind == slot_kind::weight ? m.weights : m.weight_gradient;
   }
-
-  friend constexpr bool operator==(stage_bytes const&, stage_bytes const&) = default;
-};
+  int const stage = v.kind == slot_kind::gradient ? v.to : v.of;
+  if (stage < 0 || stage >= stage_count) return 0;
+  stage_memory const& m = memory.of(stage);
+  switch (v.kind) {
+    case slot_kind::activation:
+      return m.activation;
+    case slot_kind::gradient:
+      return m.gradient;
+    case slot_kind::checkpoint:
+      return m.kept_by_forward();
+    case slot_kind::stash:
+      return m.stash;
+    default:
+      return m.weight_stash;
+  }
+}
 
 enum class transfer_mode : unsigned char {
   rendezvous,  // both halves start together, when both are up
@@ -72,15 +50,8 @@ enum class issue_mode : unsigned char {
 };
 
 struct simulation_options {
-  static constexpr stage_bytes nothing = {};
-
-  costs cost;  // of passes; its `transfer` does not count
-  std::vector<stage_bytes> bytes = std::vector<stage_bytes>(1);  // one for all stages, or one each
-  std::vector<stage_bytes> shared_bytes =
-      {};                      // of parameters that several stages use: one for each group
-  link_speed inside = {};      // between devices of one node
-  link_speed between = {};     // between devices of different nodes
-  int node_size = 0;           // devices of a node, by number; 0: all devices are in one node
+  costs cost;                  // of passes, and the links; its `message` does not count
+  memory_model memory = {};    // whose messages do
   link_speed collective = {};  // the slowest link of a ring that reduces gradients
   int data_ranks = 1;  // r, the pipelines side by side that reduce their gradients together; of a
                        // program that knows its own, those count
@@ -89,27 +60,7 @@ struct simulation_options {
   bool latency_holds_lane = true;  // false: the next transfer of the lane may start when the bytes have
                                    // left, while they are still on their way
   issue_mode issue = issue_mode::by_slots;
-
-  constexpr stage_bytes const& bytes_of(int stage) const {
-    return bytes[bytes.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
-  }
-  // What a parameter group keeps and sums up: what a stage has for itself, or a shared group.
-  constexpr stage_bytes const& bytes_of_group(int group, int stage_count) const {
-    int const shared = group - stage_count;
-    if (shared < 0) return bytes_of(group);
-    return shared < static_cast<int>(shared_bytes.size())
-               ? shared_bytes[static_cast<std::size_t>(shared)]
-               : nothing;
-  }
-  constexpr link_speed const& link(int a, int b) const {
-    return node_size == 0 || a / node_size == b / node_size ? inside : between;
-  }
 };
-
-// Ticks in which `size` bytes pass a link of that bandwidth, the latency apart.
-constexpr tick byte_time(link_speed const& l, byte_count size) {
-  return l.bandwidth == 0 ? 0 : size / l.bandwidth + (size % l.bandwidth != 0);
-}
 
 // All-gather or reduce-scatter of `size` bytes over `ranks` ranks in a ring: ranks - 1 steps, each with
 // a latency and size / ranks bytes.
@@ -139,23 +90,15 @@ constexpr tick ring_time(link_speed const& l, byte_count size, tick ranks) {
 }
 
 // Tables fit so many stages and nothing is negative or too large to be counted.
-constexpr diagnosis check(simulation_options const& o, int stage_count, int micro_batch_count) {
-  if (diagnosis const d = check(o.cost, stage_count, micro_batch_count); !d.ok()) return d;
-  if (o.bytes.size() != 1 && static_cast<int>(o.bytes.size()) != stage_count)
-    return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(o.bytes.size())};
+constexpr diagnosis check(simulation_options const& o, int stage_count, int device_count,
+                          int micro_batch_count) {
+  if (diagnosis const d = check(o.cost, stage_count, device_count, micro_batch_count); !d.ok()) return d;
+  if (diagnosis const d = check(o.memory, stage_count); !d.ok()) return d;
   if (o.data_ranks < 1) return {.broken = rule::counts_are_positive, .number = o.data_ranks};
   if (o.optimizer < 0 || o.optimizer >= max_tick)
     return {.broken = rule::durations_are_positive, .number = o.optimizer};
-  if (o.node_size < 0) return {.broken = rule::counts_are_positive, .number = o.node_size};
-  for (link_speed const& l : {o.inside, o.between, o.collective}) {
-    if (l.latency < 0) return {.broken = rule::durations_are_positive, .number = l.latency};
-    if (l.bandwidth < 0) return {.broken = rule::durations_are_positive, .number = l.bandwidth};
-  }
-  for (auto const* table : {&o.bytes, &o.shared_bytes})
-    for (stage_bytes const& b : *table)
-      for (byte_count size : {b.weights, b.optimizer_state, b.weight_gradient, b.activation, b.gradient,
-                              b.checkpoint, b.stash, b.weight_stash})
-        if (size < 0 || size >= max_tick) return {.broken = rule::sizes_fit, .number = size};
+  for (tick number : {o.collective.latency, o.collective.bandwidth})
+    if (number < 0) return {.broken = rule::durations_are_positive, .number = number};
   return {};
 }
 

@@ -37,8 +37,8 @@ constexpr timeline time_program(program const& p, simulation_options const& o) {
 //
 // Let p = lower(squeeze(s)) for a schedule s whose costs are those of the options. Then every pass
 // starts when it does in squeeze(s), and the makespan is the same,
-//   * if transfers and reductions take no time and s.cost.transfer is 0, and
-//   * if all links have no bytes to move and the latency s.cost.transfer, which does not hold the lane,
+//   * if transfers and reductions take no time, and
+//   * if links have no bytes to move and a latency that does not hold the lane,
 // in both modes and with one transfer lane or one a peer: the times of squeeze(s), with each transfer
 // at the end of its producer, meet everything that the machine waits for, and a machine that starts
 // everything as early as it can is never later. A latency that holds its lane delays the next transfer

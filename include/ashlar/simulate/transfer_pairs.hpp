@@ -15,7 +15,8 @@ namespace ashlar {
 // unknown stage, micro-batch or peer. Linear.
 constexpr diagnosis check_can_be_timed(program const& p, simulation_options const& o) {
   if (diagnosis const d = check_well_formed(p); !d.ok()) return d;
-  if (diagnosis const d = check(o, p.stage_count(), p.micro_batch_count()); !d.ok()) return d;
+  if (diagnosis const d = check(o, p.stage_count(), p.device_count(), p.micro_batch_count()); !d.ok())
+    return d;
   for (int d = 0; d < p.device_count(); ++d) {
     int const begin = p.stream_begin[static_cast<std::size_t>(d)];
     for (int i = begin; i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i) {

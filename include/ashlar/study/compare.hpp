@@ -79,10 +79,12 @@ constexpr catalog::shape fitting(catalog::entry const& e, catalog::shape s) {
 // Throws violation as entry::make does.
 constexpr comparison compare(catalog::entry const& e, catalog::shape s) {
   int const p = s.p.value;
-  tick const transfer = s.cost.transfer;
-  stage_cost const share = s.cost.per_stage[0];
+  costs cost = s.cost;
+  stage_cost& share = cost.per_stage[0];
   s = fitting(e, s);
   s.cost = {};
+  if (auto const count = static_cast<std::size_t>(s.p.value); cost.speeds.size() > count)
+    cost.speeds.resize(count);
   schedule const unit_made = e.make(s);
   int const stage_count = unit_made.stage_count();
 
@@ -90,11 +92,12 @@ constexpr comparison compare(catalog::entry const& e, catalog::shape s) {
   // counts as a micro-batch (a sequence chunk, a half), is part / unit of a p-th of the model.
   int const pieces = stage_count * (unit_made.micro_batch_count() / s.m.value);
   tick const unit = pieces / std::gcd(pieces, p), part = p / std::gcd(pieces, p);
-  s.cost = costs(stage_cost{.forward = share.forward * part,
-                            .backward_input = share.backward_input * part,
-                            .backward_weight = share.backward_weight * part,
-                            .recompute = share.of(pass_kind::recompute) * part},
-                 transfer * unit);
+  share = {.forward = share.forward * part,
+           .backward_input = share.backward_input * part,
+           .backward_weight = share.backward_weight * part,
+           .recompute = share.of(pass_kind::recompute) * part};
+  stretch_transfers(cost, unit);
+  s.cost = cost;
   schedule const made = e.make(s);
   auto const in_ticks = [&](tick t) { return static_cast<double>(t) / static_cast<double>(unit); };
 
@@ -111,9 +114,8 @@ constexpr comparison compare(catalog::entry const& e, catalog::shape s) {
                .has_task = has_workload(made),
                .unit = unit};
   if (c.has_task) c.task = workload_of(made);
-  costs free = s.cost;
-  free.transfer = 0;
-  c.exposed_communication = c.makespan - in_ticks(makespan(retime(made, free)));
+  cost.links = {};
+  c.exposed_communication = c.makespan - in_ticks(makespan(retime(made, cost)));
   for (int peak : peak_activations(made)) c.peaks.push_back(static_cast<double>(peak) / pieces);
   return c;
 }

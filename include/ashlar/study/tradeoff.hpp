@@ -65,7 +65,8 @@ constexpr tick step_time(layered_model const& model, pipeline_choice const& choi
   schedule const s = step_schedule(model, choice);
   tick const end = makespan(s), reduction = reduction_time(model, s);
   tick last = end;
-  for (auto const& order : s.order) {
+  for (int d = 0; d < s.device_count(); ++d) {
+    auto const& order = s.order[static_cast<std::size_t>(d)];
     // Ready times ascend where a stage's last weight pass is met: backwards over the order, once a
     // stage.
     std::vector<tick> ready;
@@ -74,7 +75,7 @@ constexpr tick step_time(layered_model const& model, pipeline_choice const& choi
       char& seen = met[static_cast<std::size_t>(order[i].what.stage)];
       if (!gives_weight_gradient(order[i].what.kind) || seen != 0) continue;
       seen = 1;
-      ready.push_back(s.end_of(order[i]));
+      ready.push_back(s.end_of(order[i], d));
     }
     tick free = choice.blocks ? end : 0;
     for (std::size_t i = ready.size(); i-- > 0;) free = (ready[i] > free ? ready[i] : free) + reduction;

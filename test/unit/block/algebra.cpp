@@ -29,12 +29,12 @@ BOTH_TIMES("mirror, shift, with_interval, delay", test_moves)
 
 constexpr bool test_scale() {
   block const b = recomputed(2), slow = b | scale(10);
-  HOLDS(slow.interval == 80 && slow.cost.transfer == 10);
-  HOLDS(slow.cost.of({R, 0, 0}) == 10 && slow.cost.of({B, 0, 0}) == 40);
+  HOLDS(slow.interval == 80 && slow.cost.transfer(0, 1) == 10);
+  HOLDS(slow.length_of({R, 0, 0}) == 10 && slow.length_of({B, 0, 0}) == 40);
   HOLDS(offset_of(slow, {B, 0, 0}) == 10 * offset_of(b, {B, 0, 0}));
   HOLDS(check(b).ok() && check(slow).ok());
   // A recompute that was as long as the forward stays so.
-  HOLDS(scale(catalog::zb_h1(devices{2}), 3).cost.of({R, 0, 0}) == 3);
+  HOLDS(scale(catalog::zb_h1(devices{2}), 3).length_of({R, 0, 0}) == 3);
   block const far = spread(b, 2);
   HOLDS(far.cost == b.cost && far.interval == 16 && check(far).ok());
   return true;

@@ -30,7 +30,7 @@ constexpr bool test_sizes() {
 BOTH_TIMES("sizes of a block", test_sizes)
 
 constexpr bool test_costs() {
-  auto const with = [](costs c) { return check(c, 3, 4); };
+  auto const with = [](costs c) { return check(c, 3, 2, 4); };
   HOLDS(with({}).ok());
   HOLDS(with(costs(std::vector<stage_cost>(3))).ok());
   HOLDS(with(costs(std::vector<stage_cost>(2))).broken == rule::tables_agree);
@@ -108,7 +108,7 @@ constexpr bool test_inputs() {
   HOLDS(d.broken == rule::no_pass_starts_before_its_input && d.second.what == pass{I, 1, 0});
   HOLDS(broken(good() | delay({W, 0, 0}, -6)) == rule::no_pass_starts_before_its_input);
   block b = good();
-  b.cost.transfer = 1;
+  b.cost.links.inside.latency = 1;
   HOLDS(broken(b) == rule::no_pass_starts_before_its_input);
   HOLDS(check(recomputed(4)).ok());
   HOLDS(broken(recomputed(4) | delay({R, 2, 0}, 1)) == rule::no_pass_starts_before_its_input);
@@ -156,9 +156,9 @@ TEST_CASE("long intervals are looked at as short ones are") {
 constexpr bool test_long_pairs() {
   costs c;
   c.overlapped = max_tick / 12 + 1;
-  HOLDS(check(c, 3, 4).broken == rule::ticks_fit);
+  HOLDS(check(c, 3, 2, 4).broken == rule::ticks_fit);
   c.overlapped = max_tick / 12 - 1;
-  HOLDS(check(c, 3, 4).ok());
+  HOLDS(check(c, 3, 2, 4).ok());
   return true;
 }
 BOTH_TIMES("pairs that take too long for ticks", test_long_pairs)
@@ -175,5 +175,36 @@ constexpr bool test_routes_of_sequences() {
   return true;
 }
 BOTH_TIMES("chunks of a sequence take one route", test_routes_of_sequences)
+
+constexpr bool test_machines() {
+  auto const with = [](costs const& c) { return check(c, 3, 2, 4); };
+  costs c;
+  c.speeds = {100};
+  HOLDS(with(c).broken == rule::tables_agree && with(c).number == 1);
+  c.speeds = {100, 100, 100};
+  HOLDS(with(c).broken == rule::tables_agree && with(c).number == 3);
+  c.speeds = {100, 0};
+  HOLDS(with(c).broken == rule::parameter_is_at_least && with(c).which == parameter::device_speed);
+  HOLDS(with(c).first.device == 1 && with(c).given == 0);
+  c.speeds = {1, 1};
+  c.per_stage[0].forward = max_tick / 50;  // so slow that nothing can be summed up
+  HOLDS(with(c).broken == rule::ticks_fit);
+  c.per_stage[0].forward = 7;
+  HOLDS(with(c).ok());
+  c.links.node_size = -1;
+  HOLDS(with(c).broken == rule::counts_are_positive && with(c).number == -1);
+  c.links.node_size = 1;
+  c.links.between = {.latency = -3};
+  HOLDS(with(c).broken == rule::durations_are_positive && with(c).first.code == opcode::send);
+  c.links.between = {.latency = 3, .bandwidth = -2};
+  HOLDS(with(c).broken == rule::durations_are_positive && with(c).number == -2);
+  c.links.between = {.latency = 3, .bandwidth = 1};
+  c.message = max_tick / 2;
+  HOLDS(with(c).broken == rule::ticks_fit);
+  c.message = -1;
+  HOLDS(with(c).broken == rule::sizes_fit);
+  return true;
+}
+BOTH_TIMES("speeds and links that are none", test_machines)
 
 }  // namespace

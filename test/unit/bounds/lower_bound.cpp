@@ -11,33 +11,36 @@ using namespace shapes;
 namespace {
 
 constexpr workload on_v(int p, int m, int limit) {
-  return {.where = v_shape(devices{p}), .micro_batch_count = m, .limits = {limit}};
+  return {.where = v_shape(devices{p}), .micro_batch_count = m, .limit = chunk_activations(limit)};
 }
 constexpr workload on_chain(int p, int m, int limit, stage_cost c = {}, tick transfer = 0) {
   return {.where = linear(devices{p}),
           .micro_batch_count = m,
           .cost = costs(c, transfer),
-          .limits = {limit}};
+          .limit = chunk_activations(limit)};
 }
 
 constexpr bool test_smallest_limit() {
   auto const least = [](placement const& where, int device) {
-    return smallest_activation_limit(workload{.where = where}, device);
+    return smallest_budget(where, chunk_activations(1).memory, device);
   };
   HOLDS(least(linear(devices{4}), 2) == 1 && least(v_shape(devices{4}), 0) == 2);
   workload w{.where = looped(devices{4}, chunks{3}), .micro_batch_count = 4};
-  HOLDS(smallest_activation_limit(w, 3) == 3);
+  auto const smallest = [&](int device) {
+    return smallest_budget(w.where, w.limit.memory, device, w.sequence_chunks, w.mode);
+  };
+  HOLDS(smallest(3) == 3);
   w.sequence_chunks = 4;
-  HOLDS(smallest_activation_limit(w, 3) == 12 && check(w).ok());
+  HOLDS(smallest(3) == 12 && check(w).ok());
   w.sequence_chunks = 3;
   HOLDS(check(w).broken == rule::micro_batches_fill_blocks && check(w).number == 3);
   w.mode = execution_mode::inference;
-  HOLDS(smallest_activation_limit(w, 3) == 1);
+  HOLDS(smallest(3) == 1);
   placement one_of_two(devices{2}, {{0, 0, 0}});
   HOLDS(least(one_of_two, 0) == 3 && least(one_of_two, 1) == 0);
   HOLDS(check(on_v(2, 2, 2)).ok());
   diagnosis const d = check(on_v(2, 2, 1));
-  HOLDS(d.broken == rule::parameter_is_at_least && d.which == parameter::activation_limit);
+  HOLDS(d.broken == rule::parameter_is_at_least && d.which == parameter::memory_budget);
   HOLDS(d.number == 2 && d.given == 1 && d.first.device == 0);
   return true;
 }
@@ -79,7 +82,7 @@ constexpr bool test_device_alone() {
   bound const b = workload_bound(on_chain(1, 4, 1, {2, 3, 4}));
   HOLDS(b.span == 36 && b.makespan == 36 && b.span_by == binding_constraint::work);
   workload again = on_chain(1, 4, 1, {2, 3, 4, 5});
-  again.recomputed = {0};
+  again.limit.memory.stages[0].checkpoint = 1;
   HOLDS(workload_bound(again).span == 4 * 14);
   again.mode = execution_mode::inference;
   HOLDS(workload_bound(again).span == 8);
@@ -91,11 +94,12 @@ BOTH_TIMES("a device alone works all the time", test_device_alone)
 // recomputed is held only then.
 bool test_what_counts() {
   workload w = on_chain(2, 2, 1);
-  w.recomputed = {0, 1};
+  stage_memory& each = w.limit.memory.stages[0];
+  each.checkpoint = 1;
   HOLDS(workload_bound(w).makespan == 2 * 6);  // F F R I I W, device 0 recomputes while it waits
-  w.given_back_by = pass_kind::backward_input;
+  each.stash_left = 0;
   HOLDS(workload_bound(w).makespan == 11);
-  w.taken_by = pass_kind::recompute;
+  each.checkpoint = 0;
   HOLDS(workload_bound(w).makespan == 9);  // device 0: F F, then R I R I W W with an idle tick between
   return true;
 }
@@ -144,7 +148,7 @@ constexpr bool test_chunks_of_unlike_length() {
   workload w{.where = placement(devices{1}, {{0, 0}}),
              .micro_batch_count = 3,
              .cost = costs(std::vector<stage_cost>{{1, 1, 1}, {7, 5, 9}}),
-             .limits = {2}};
+             .limit = chunk_activations(2)};
   bound const b = workload_bound(w);
   HOLDS(b.span == 3 * 24 && b.makespan == 3 * 24 && b.span_by == binding_constraint::work);
   return true;
@@ -154,10 +158,10 @@ BOTH_TIMES("chunks of unlike length", test_chunks_of_unlike_length)
 constexpr bool test_workload_of() {
   schedule const s = one_f_one_b(2, 2);
   workload const w = workload_of(s);
-  HOLDS(has_workload(s) && w.limits == std::vector<int>{2} && !w.splits_backward
-        && w.recomputed.empty());
+  HOLDS(has_workload(s) && w.limit == chunk_activations(2) && !w.splits_backward);
   HOLDS(w.where == linear(devices{2}) && w.micro_batch_count == 2);
-  HOLDS(workload_of(recomputed(2) | repeat(micro_batches{2})).recomputed == std::vector{0, 1});
+  workload const again = workload_of(recomputed(2) | repeat(micro_batches{2}));
+  HOLDS(!w.recomputes(0) && again.recomputes(0) && again.recomputes(1));
   HOLDS(!has_workload(fork_join() | repeat(micro_batches{2})));
   HOLDS(!has_workload(two_ways(2) | repeat(micro_batches{2})));
   HOLDS(workload_of(catalog::zb_h1(devices{2}) | repeat(micro_batches{2})).splits_backward);
@@ -185,7 +189,7 @@ TEST_CASE("workloads that there are no schedules for") {
   CHECK_BREAKS(counts_are_positive, workload_bound(on_chain(3, 0, 1)));
   CHECK_BREAKS(durations_are_positive, workload_bound(on_chain(3, 1, 1, {0, 1, 1})));
   workload w = on_chain(3, 2, 1);
-  w.limits = {1, 1};
+  w.limit = chunk_activations({1, 1});
   CHECK_BREAKS(tables_agree, workload_bound(w));
   CHECK_BREAKS(parameter_is_at_least, schedule_bound(one_f_one_b(2, 2), 0));
 }
@@ -202,11 +206,11 @@ TEST_CASE("pairs that take less than their passes have no bound") {
 // not take longer.
 constexpr bool test_recompute_in_closed_forms() {
   workload w = on_chain(2, 3, 2, {5, 4, 3, 7}, 2);
-  w.recomputed = {1};
+  w.limit.memory.stages = {{.stash = 1}, {.checkpoint = 0, .stash = 1}};
   HOLDS(busiest_work(w) == 3 * (12 + 7));
   HOLDS(shortest_lifespan(w, 1) == 5 + 7 + 7);        // nothing behind it: 0 < 7
   HOLDS(shortest_lifespan(w, 0) == 5 + (9 + 4) + 7);  // recomputes nothing
-  w.recomputed = {0};
+  w.limit.memory.stages = {{.checkpoint = 0, .stash = 1}, {.stash = 1}};
   HOLDS(busiest_work(w) == 3 * (12 + 7));
   HOLDS(shortest_lifespan(w, 0) == 5 + (9 + 4) + 7);  // 13 > 7: meanwhile
   HOLDS(shortest_lifespan(w, 1) == 5 + 7);
@@ -239,9 +243,9 @@ TEST_CASE("many stages on one device") {
   for (int stage = 0; stage < count; ++stage) {
     each[static_cast<std::size_t>(stage)] = {1 + stage % 7, 1 + stage % 5, 1 + stage % 3, 2};
     work += 3 + stage % 7 + stage % 5 + stage % 3 + 2;
-    w.recomputed.push_back(count - 1 - stage);
   }
   w.cost = costs(each);
+  w.limit.memory.stages[0].checkpoint = 1;
   CHECK(workload_bound(w).makespan == work);
 }
 
@@ -265,8 +269,25 @@ TEST_CASE("each stage of a device waits for memory of its own") {
   workload const w{.where = placement(devices{2}, {{1, 0, 1}}),
                    .micro_batch_count = 3,
                    .cost = costs(std::vector<stage_cost>{{8, 8, 9}, {2, 3, 9}, {1, 6, 7}}, 3),
-                   .limits = {2}};
+                   .limit = chunk_activations(2)};
   CHECK(workload_bound(w).span == 119);
 }
+
+// Down 4 devices and up again, of which one is slow and one link is long.
+constexpr bool test_unequal_devices() {
+  workload w = on_chain(4, 1, 1, {5, 4, 3}, 2);
+  w.cost.speeds = {100, 100, 50, 100};
+  w.cost.links.between.latency = 7;
+  w.cost.links.node_size = 2;
+  HOLDS(workload_bound(w).span == 5 * 9 + 2 * (2 + 7 + 2) + 3);
+  HOLDS(busiest_work(w) == 24 && shortest_lifespan(w, 2) == 10 + (9 + 2 * 2) + 14);
+  w.micro_batch_count = 40;
+  w.limit = chunk_activations(40);
+  HOLDS(workload_bound(w).span == 40 * 24);  // the slow device never rests
+  w.cost.speeds = {100, 100, 0, 100};
+  HOLDS(check(w).broken == rule::parameter_is_at_least && check(w).first.device == 2);
+  return true;
+}
+TEST_CASE("devices and links that differ") { CHECK(test_unequal_devices()); }
 
 }  // namespace

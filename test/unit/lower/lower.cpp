@@ -169,7 +169,7 @@ TEST_CASE("slots are as many as values are alive at once") {
       for (int kind = 0; kind < slot_kinds; ++kind) {
         CAPTURE(s.stage_count());
         CAPTURE(s.micro_batch_count());
-        CAPTURE(s.cost.transfer);
+        CAPTURE(s.cost.transfer(0, 1));
         CAPTURE(d);
         CAPTURE(kind);
         auto const k = static_cast<slot_kind>(kind);

@@ -46,7 +46,6 @@ tick simulated(schedule const& s, transfer_order order, issue_mode issue) {
   REQUIRE(check(p).ok());
   simulation_options o;
   o.cost = s.cost;
-  o.inside.latency = s.cost.transfer;
   o.issue = issue;
   return time_program(p, o).makespan;
 }

@@ -1,98 +1,155 @@
 #include <ashlar/model/memory_model.hpp>
 // First, so that it needs nothing before it.
+#include "limits.hpp"
 #include "shapes.hpp"
 #include "static_check.hpp"
 #include <ashlar/optimize/improve.hpp>
+#include <ashlar/render/diagnosis.hpp>
 
 using namespace shapes;
 
 namespace {
 
-constexpr bool test_change() {
-  memory_limit const counted = 3;
-  HOLDS(counted.on(0) == 3 && counted.on(7) == 3);
-  HOLDS(counted.change({F, 2, 0}) == 1 && counted.change({B, 2, 0}) == -1);
-  HOLDS(counted.change({I, 2, 0}) == 0 && counted.change({W, 2, 0}) == -1);
-  HOLDS(counted.change({R, 2, 0}) == 0 && counted.change({pass_kind::work, 2, 0}) == 0);
+constexpr auto trains = execution_mode::training;
+constexpr auto infers = execution_mode::inference;
 
-  memory_limit const bytes({100, 200}, {10, 20, 30}, {4, 20, 0});
-  HOLDS(bytes.on(0) == 100 && bytes.on(1) == 200);
-  for (int stage = 0; stage < 3; ++stage) {
-    HOLDS(bytes.change({F, stage, 0}) == 10 * (stage + 1));
-    HOLDS(bytes.change({F, stage, 0}) + bytes.change({B, stage, 0}) == 0);
-    HOLDS(bytes.change({F, stage, 0}) + bytes.change({I, stage, 0}) + bytes.change({W, stage, 0}) == 0);
-  }
-  HOLDS(bytes.change({I, 0, 0}) == -6 && bytes.change({I, 1, 0}) == 0 && bytes.change({I, 2, 0}) == -30);
-  HOLDS(bytes == bytes && !(bytes == counted));
+constexpr bool test_taken() {
+  memory_limit const counted = chunk_activations(3);
+  HOLDS(counted.budget_of(0) == 3 && counted.budget_of(7) == 3);
+  stage_memory const one = counted.memory.of(2);
+  HOLDS(one.taken_by(F) == 1 && one.given_back_by(F, trains) == 0 && one.given_back_by(B, trains) == 1);
+  HOLDS(one.taken_by(I) == 0 && one.given_back_by(I, trains) == 0);
+  HOLDS(one.taken_by(W) == 0 && one.given_back_by(W, trains) == 1);
+  HOLDS(one.taken_by(R) == 0 && one.given_back_by(R, trains) == 0);
+  HOLDS(one.taken_by(pass_kind::work) == 0 && one.given_back_by(pass_kind::work, trains) == 0);
+  HOLDS(one.given_back_by(F, infers) == 1);
+
+  stage_memory const bytes{.checkpoint = 2, .stash = 10, .stash_left = 4, .weight_stash = 3};
+  HOLDS(bytes.taken_by(F) == 2 && bytes.taken_by(R) == 8 && bytes.taken_by(I) == 3);
+  HOLDS(bytes.given_back_by(I, trains) == 6 && bytes.given_back_by(W, trains) == 7);
+  HOLDS(bytes.given_back_by(B, trains) == 13 && bytes.taken_by(B) == 3);
+  stage_memory const whole{.stash = 10};
+  HOLDS(whole.taken_by(F) == 10 && whole.given_back_by(I, trains) == 0);
+  HOLDS(whole.given_back_by(W, trains) == 10 && !whole.recomputes() && bytes.recomputes());
+  HOLDS(whole == whole && !(whole == bytes));
   return true;
 }
-BOTH_TIMES("what passes take and give back", test_change)
+BOTH_TIMES("what passes take and give back", test_taken)
 
 constexpr bool test_feasible() {
   placement const v = v_shape(devices{3});  // stages 0 5, 1 4, 2 3
-  HOLDS(check_feasible(v, 2).ok());
-  diagnosis const d = check_feasible(v, 1);
-  HOLDS(d.broken == rule::parameter_is_at_least && d.which == parameter::activation_limit);
+  HOLDS(check(chunk_activations(2), v).ok());
+  diagnosis const d = check(chunk_activations(1), v);
+  HOLDS(d.broken == rule::parameter_is_at_least && d.which == parameter::memory_budget);
   HOLDS(d.first.device == 0 && d.number == 2 && d.given == 1);
 
-  memory_limit bytes({26, 27, 28}, {1, 2, 4, 8, 16, 32}, {0});
+  memory_limit bytes = limits::sized({26, 27, 28}, {1, 2, 4, 8, 16, 32}, {0});
   for (int device = 0; device < 3; ++device)
-    HOLDS(smallest_memory_limit(v, bytes, device) == (device == 0 ? 33 : device == 1 ? 18 : 12));
-  diagnosis const e = check_feasible(v, bytes);
+    HOLDS(smallest_budget(v, bytes.memory, device) == (device == 0 ? 33 : device == 1 ? 18 : 12));
+  diagnosis const e = check(bytes, v);
   HOLDS(e.first.device == 0 && e.number == 33 && e.given == 26);
-  bytes.of_device = {33, 17, 12};
-  HOLDS(check_feasible(v, bytes).first.device == 1 && check_feasible(v, bytes).number == 18);
-  bytes.of_device = {33, 18, 12};
-  HOLDS(check_feasible(v, bytes).ok());
+  bytes.budget = {33, 17, 12};
+  HOLDS(check(bytes, v).first.device == 1 && check(bytes, v).number == 18);
+  bytes.budget = {33, 18, 12};
+  HOLDS(check(bytes, v).ok());
+  bytes.memory.stages[3].weight_stash = 5;  // beside all that is held by then
+  HOLDS(smallest_budget(v, bytes.memory, 2) == 17 && check(bytes, v).first.device == 2);
   // Of two routes the one that needs more.
-  HOLDS(smallest_memory_limit(overlay(linear(devices{2}), mirror(linear(devices{2}))),
-                              {{9}, {3, 5}, {3, 5}}, 0)
+  HOLDS(smallest_budget(overlay(linear(devices{2}), mirror(linear(devices{2}))),
+                        limits::sized({3, 5}, {3, 5}), 0)
         == 5);
+  HOLDS(smallest_budget(v, chunk_activations(1).memory, 0, 4) == 8);
+  HOLDS(smallest_budget(v, chunk_activations(1).memory, 0, 4, infers) == 1);
   return true;
 }
 BOTH_TIMES("the first device that has too little, and the least that it needs", test_feasible)
 
+constexpr bool test_resident() {
+  placement const v = v_shape(devices{2});  // stages 0 3, 1 2
+  memory_limit limit{.memory = {.stages = {{.weights = 15,
+                                            .optimizer_state = 12,
+                                            .weight_gradient = 8,
+                                            .stash = 7,
+                                            .stash_left = 3}}},
+                     .budget = {100, 84}};
+  HOLDS(limit.memory.resident_on(v, 0) == 70 && limit.free_on(v, 0) == 30 && limit.free_on(v, 1) == 14);
+  HOLDS(check(limit, v).ok());
+  limit.budget = {100, 83};
+  HOLDS(check(limit, v).first.device == 1 && check(limit, v).number == 84
+        && check(limit, v).given == 83);
+
+  limit.memory.stages.resize(4, limit.memory.stages[0]);
+  limit.memory.stages[3].weights += 100;  // a vocabulary on device 0
+  HOLDS(limit.memory.resident_on(v, 0) == 170 && limit.memory.resident_on(v, 1) == 70);
+  HOLDS(limit.free_on(v, 0) == -70 && smallest_budget(v, limit.memory, 0) == 184);
+  // Replicas: both stages live on both devices, each once.
+  memory_model const each{.stages = {{.weights = 1}, {.weights = 10}}};
+  placement const both = overlay(linear(devices{2}), mirror(linear(devices{2})));
+  HOLDS(each.resident_on(both, 0) == 11 && each.resident_on(overlay(both, both), 1) == 11);
+  // Parameters that several stages use, behind the stages' own.
+  memory_model const tied{.stages = {{.weights = 1}}, .shared = {{.weights = 5}}};
+  HOLDS(tied.of_group(3, 4).weights == 1 && tied.of_group(4, 4).weights == 5);
+  HOLDS(tied.of_group(5, 4).weights == 0);
+  return true;
+}
+BOTH_TIMES("what lies there all the time leaves the rest of a budget", test_resident)
+
 constexpr bool test_recomputed() {
   placement const v = v_shape(devices{2});  // stages 0 3, 1 2
-  memory_limit const bytes = keeping({{24, 40}, {10, 20}, {4}}, 4, {}, {1});
-  HOLDS(bytes.kept == bytes.activation);
-  memory_limit const m = keeping({{24}, {10}, {4}}, 4, {0, 2}, {3});
-  HOLDS(keeping({{24}, {10}, {4}}, 4, {0, 2}, {3, 9, 2, 9}).kept
-        == std::vector<std::int64_t>{3, 10, 2, 10});
-  HOLDS(m.kept == std::vector<std::int64_t>{3, 10, 3, 10});
-  HOLDS(m.recomputes(0) && !m.recomputes(1) && m.recomputes(2) && !m.recomputes(3));
-  HOLDS(m.change({F, 0, 0}) == 3 && m.change({R, 0, 0}) == 7 && m.change({I, 0, 0}) == -6);
-  HOLDS(m.change({F, 1, 0}) == 10 && m.change({R, 1, 0}) == 0);
+  memory_model const plain = limits::sized({10, 20, 10, 20}, {4});
+  HOLDS(recomputing(plain, 4, {}, {1}) == plain);
+  HOLDS(recomputing(plain, 4, {0, 2}, {3, 9, 2, 9}).of(2).checkpoint == 2);
+  memory_limit limit = limits::recomputing(limits::sized({24}, {10}, {4}), 4, {0, 2}, 3);
+  memory_model const& m = limit.memory;
+  HOLDS(m.of(0).recomputes() && !m.of(1).recomputes() && m.of(2).recomputes() && !m.of(3).recomputes());
+  HOLDS(m.of(0).taken_by(F) == 3 && m.of(0).taken_by(R) == 7 && m.of(0).given_back_by(I, trains) == 6);
+  HOLDS(m.of(1).taken_by(F) == 10 && m.of(1).taken_by(R) == 0);
   // Device 0: both forwards take 13, the recompute comes when stage 3 is through; device 1: 1 and 2 of
   // which 2 is recomputed while 1 is held.
-  HOLDS(smallest_memory_limit(v, m, 0) == 13 && smallest_memory_limit(v, m, 1) == 20);
-  HOLDS(smallest_memory_limit(v, m, 0, 3) == 39 && smallest_memory_limit(v, m, 1, 3) == 3 * 13 + 7);
-  HOLDS(check_feasible(v, m).ok() && check_feasible(v, m, 3).number == 39);
-  HOLDS(m.least_held(0, F, W) == 3 && m.least_held(1, F, W) == 4 && m.least_held(1, F, I) == 10);
-  HOLDS(m.least_held(0, F, I) == 3 && m.least_held(0, R, I) == 10 && m.least_held(0, R, W) == 4);
-  HOLDS(check_feasible(v, {{50}, {10}, {4}, {1, 2}}).broken == rule::tables_agree);
+  HOLDS(smallest_budget(v, m, 0) == 13 && smallest_budget(v, m, 1) == 20);
+  HOLDS(smallest_budget(v, m, 0, 3) == 39 && smallest_budget(v, m, 1, 3) == 3 * 13 + 7);
+  HOLDS(check(limit, v).ok() && check(limit, v, 3).number == 39);
+  HOLDS(m.of(0).least_held(F, W) == 3 && m.of(1).least_held(F, W) == 4);
+  HOLDS(m.of(1).least_held(F, I) == 10 && m.of(0).least_held(F, I) == 3);
+  HOLDS(m.of(0).least_held(R, I) == 10 && m.of(0).least_held(R, W) == 4);
   return true;
 }
 BOTH_TIMES("what recomputes keeps less until then", test_recomputed)
 
 constexpr bool test_tables() {
   placement const v = v_shape(devices{2});
-  HOLDS(check_feasible(v, {{8, 8, 8}, {1}, {1}}).broken == rule::tables_agree);
-  HOLDS(check_feasible(v, {{8, 8, 8}, {1}, {1}}).number == 3);
-  HOLDS(check_feasible(v, {{8}, {1, 1}, {1}}).broken == rule::tables_agree);
-  HOLDS(check_feasible(v, {{8}, {1}, {1, 1, 1}}).number == 3);
-  HOLDS(check_feasible(v, {{8, 8}, {1, 1, 1, 1}, {1, 1, 1, 1}}).ok());
-  HOLDS(check_feasible(v, {{90}, {5, 4, 5, 5}, {5}}).broken == rule::sizes_fit);
-  HOLDS(check_feasible(v, {{90}, {5, 4, 5, 5}, {5}}).first.what.stage == 1);
-  HOLDS(check_feasible(v, {{90}, {5}, {-1}}).number == -1);
-  HOLDS(check_feasible(v, {{90}, {5}, {5}, {6}}).number == 6);
+  HOLDS(check(chunk_activations({8, 8, 8}), v).broken == rule::tables_agree);
+  HOLDS(check(chunk_activations({8, 8, 8}), v).number == 3);
+  HOLDS(check(memory_limit{}, v).broken == rule::tables_agree);  // no budget at all
+  HOLDS(check(limits::sized({8}, {1, 1}, {1}), v).broken == rule::tables_agree);
+  HOLDS(check(limits::sized({8, 8}, {1, 1, 1, 1}, {1, 1, 1, 1}), v).ok());
+  diagnosis const more = check(limits::sized({90}, {5, 4, 5, 5}, {5}), v);
+  HOLDS(more.broken == rule::sizes_fit && more.first.what.stage == 1 && more.number == 5);
+  HOLDS(check(limits::sized({90}, {5}, {-2}), v).number == -2);
+  HOLDS(check(limits::recomputing(limits::sized({90}, {5}, {5}), 4, {2}, 6), v).first.what.stage == 2);
+  for (byte_count stage_memory::*const size :
+       {&stage_memory::weights, &stage_memory::optimizer_state, &stage_memory::weight_gradient,
+        &stage_memory::activation, &stage_memory::gradient, &stage_memory::stash,
+        &stage_memory::weight_stash}) {
+    memory_model one;
+    one.stages[0].*size = -1;
+    HOLDS(check(one, 4).broken == rule::sizes_fit && check(one, 4).number == -1);
+    one.stages[0].*size = max_tick;
+    HOLDS(check(one, 4).number == max_tick);
+    HOLDS(check(memory_model{.shared = one.stages}, 4).broken == rule::sizes_fit);
+  }
   return true;
 }
-BOTH_TIMES("tables of other lengths are refused", test_tables)
+BOTH_TIMES("tables of other lengths and sizes that are none are refused", test_tables)
 
-TEST_CASE("a stage that there is not keeps nothing") {
-  CHECK_BREAKS(every_pass_is_known, keeping(3, 4, {0, 4}, {0}));
-  CHECK_BREAKS(every_pass_is_known, keeping(3, 4, {-1}, {0}));
+TEST_CASE("errors of memory in words") {
+  CHECK_BREAKS(every_pass_is_known, recomputing({}, 4, {0, 4}, {0}));
+  CHECK_BREAKS(every_pass_is_known, recomputing({}, 4, {-1}, {0}));
+  CHECK(explain(check(chunk_activations(1), v_shape(devices{2})))
+        == "the memory budget on device 0 must be at least 2, not 1");
+  CHECK(explain(check(limits::sized({90}, {5, 4, 5, 5}, {5}), v_shape(devices{2})))
+        == "sizes must not be negative, nor larger than what they are part of or the range of bytes, but "
+           "one is 5");
 }
 
 // Once the input passes are through, there is room for the second micro-batch before the weight passes.
@@ -100,9 +157,9 @@ constexpr bool test_partial_release() {
   schedule s = split_backward(one_f_one_b(1, 2));
   s.order[0] = {{{F, 0, 0}, 0}, {{I, 0, 0}, 1}, {{F, 0, 1}, 2},
                 {{I, 0, 1}, 3}, {{W, 0, 0}, 4}, {{W, 0, 1}, 5}};
-  memory_limit const part({5}, {4}, {1}), all({5}, {4}, {4});
+  memory_limit const part = limits::sized({5}, {4}, {1}), all = limits::sized({5}, {4}, {4});
   HOLDS(is_within(s, part) && !is_within(s, all));
-  HOLDS(is_within(s, {{8}, {4}, {4}}) && !is_within(s, {{4}, {4}, {1}}));
+  HOLDS(is_within(s, limits::sized({8}, {4}, {4})) && !is_within(s, limits::sized({4}, {4}, {1})));
   list_scheduler with_part(s, part), with_all(s, all);
   list_scheduler::timeline t;
   HOLDS(with_part.run(with_part.passes().orders, {}, {}, t) && timed(s, with_part.passes(), t) == s);
@@ -111,6 +168,20 @@ constexpr bool test_partial_release() {
   HOLDS(!with_all.run(with_all.passes().orders, {}, {}, t));
   HOLDS(with_all.run(with_all.passes().orders, {.window = 6}, {}, t));
   HOLDS(is_within(timed(s, with_all.passes(), t), all) && t.makespan == 6);
+
+  // What an input pass adds for its weight pass counts from its start.
+  memory_limit more = limits::sized({7}, {4}, {1});
+  more.memory.stages[0].weight_stash = 2;
+  HOLDS(peak_memory(s, more.memory)[0] == 3 + 4 + 2 && !is_within(s, more));
+  more.budget = {9};
+  HOLDS(is_within(s, more));
+  list_scheduler with_more(s, more);
+  HOLDS(with_more.run(with_more.passes().orders, {}, {}, t) && timed(s, with_more.passes(), t) == s);
+  HOLDS(with_more.run_reversed(with_more.passes().orders, {}, {}, t));
+  more.budget = {8};
+  list_scheduler with_less(s, more);
+  HOLDS(with_less.run(with_less.passes().orders, {.window = 6}, {}, t));
+  HOLDS(is_within(timed(s, with_less.passes(), t), more));
   return true;
 }
 BOTH_TIMES("what an input pass gives back can be used at once", test_partial_release)

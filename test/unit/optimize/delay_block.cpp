@@ -15,7 +15,7 @@ namespace {
 // A device's plan.
 constexpr std::vector<pass> planned(schedule const& s, std::vector<delay_block> const& tracks,
                                     std::size_t device) {
-  precedence_graph const net(s, 100);
+  precedence_graph const net(s, chunk_activations(100).memory);
   std::vector<pass> found;
   precedence_graph::plan const plan = plan_of(tracks, s, net);
   for (int x : plan[device]) found.push_back(net.what[static_cast<std::size_t>(x)]);
@@ -116,7 +116,7 @@ BOTH_TIMES("one micro-batch at a time", test_block_one_at_a_time)
 TEST_CASE("a plan sorts the starts along a micro-batch's way") {
   schedule const s =
       catalog::v_half(devices{3}) | repeat(micro_batches{4}) | retime(costs(stage_cost{3, 4, 2}, 1));
-  precedence_graph const net(s, 100);
+  precedence_graph const net(s, chunk_activations(100).memory);
   FOR_SEEDS(200) {
     delay_block b(2, 1);
     for (std::size_t i = 0; i < b.size(); ++i) b[i] = d.between(i == 0 ? 9 : 0, i == 0 ? 17 : 8);

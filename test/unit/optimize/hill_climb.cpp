@@ -14,38 +14,39 @@ namespace {
 
 constexpr bool test_full_size() {
   schedule const s = uneven_v(2, 3, 1);
-  justifier<> search(s, 4, {.passes = 10'000, .aim = objective::makespan});
+  justifier<> search(s, chunk_activations(4), {.passes = 10'000, .aim = objective::makespan});
   at_full_size evaluate(search);
   objective_value const got = evaluate({{one_at_a_time(s)}, justification_options{}});
   HOLDS(search.found() && search.spent() == 3 * search.size());
   HOLDS(got == search.judge(search.reached()));
-  HOLDS(check(search.result()).ok() && is_within(search.result(), 2));
+  HOLDS(check(search.result()).ok() && is_within(search.result(), chunk_activations(2)));
   return true;
 }
 BOTH_TIMES("a candidate counts what its schedule does", test_full_size)
 
 constexpr bool test_start_of_hill_climb() {
   schedule const s = uneven_v(2, 3, 1);  // a device works 60 for a micro-batch
-  justifier<> search(s, 4, {.passes = 10'000});
-  delay_block const zb = start_of_hill_climb(search, 4, 0), half = start_of_hill_climb(search, 4, 4),
-                    least = start_of_hill_climb(search, 4, 2);
+  justifier<> search(s, chunk_activations(4), {.passes = 10'000});
+  delay_block const zb = start_of_hill_climb(search, chunk_activations(4), 0),
+                    half = start_of_hill_climb(search, chunk_activations(4), 4),
+                    least = start_of_hill_climb(search, chunk_activations(4), 2);
   HOLDS(zb.period == 60 && half.period == 60 && least.period == 60);
   HOLDS(zb.forward_hop == std::vector<tick>{30, 10} && zb.backward_hop == zb.forward_hop);
   HOLDS(half.forward_hop == std::vector<tick>{10, 3} && least.forward_hop == std::vector<tick>{0, 0});
   // Two activations a device: so far apart that no more is held on average.
-  delay_block const apart = start_of_hill_climb(search, 2, 5),
-                    roomy = start_of_hill_climb(search, 20, 5);
+  delay_block const apart = start_of_hill_climb(search, chunk_activations(2), 5),
+                    roomy = start_of_hill_climb(search, chunk_activations(20), 5);
   HOLDS(apart.period > 60 && roomy.period == 60);
-  HOLDS(start_of_hill_climb(search, memory_limit{0}, 1).period == 60);  // nothing to divide by
+  HOLDS(start_of_hill_climb(search, chunk_activations(0), 1).period == 60);  // nothing to divide by
   return true;
 }
 BOTH_TIMES("hill climbs start from the shapes of V-ZB, V-Half and V-Min", test_start_of_hill_climb)
 
 TEST_CASE("neighbours stay blocks") {
   schedule const s = uneven_v(3, 4, 1);
-  justifier<> search(s, 4, {.passes = 10'000});
+  justifier<> search(s, chunk_activations(4), {.passes = 10'000});
   tick const work = work_of_one(s);
-  candidate k{{start_of_hill_climb(search, 4, 0)}, justification_options{}};
+  candidate k{{start_of_hill_climb(search, chunk_activations(4), 0)}, justification_options{}};
   std::size_t most = 0;
   int other_blocks = 0, other_styles = 0;
   for (int i = 0; i < 2'000; ++i) {
@@ -76,7 +77,7 @@ TEST_CASE("neighbours stay blocks") {
 TEST_CASE("a hill climb stops at its share, gets better, and its tops are the best first") {
   for (auto [p, m] : {std::pair{2, 5}, {3, 4}, {4, 8}}) {
     schedule const s = uneven_v(p, m, 1);
-    memory_limit const limit = 3;
+    memory_limit const limit = chunk_activations(3);
     search_budget const e{.passes = 200'000, .aim = objective::span};
     justifier<> search(s, limit, e);
     at_full_size evaluate(search);

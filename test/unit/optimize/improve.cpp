@@ -1,5 +1,6 @@
 #include <ashlar/optimize/improve.hpp>
 // First, so that it needs nothing before it.
+#include "limits.hpp"
 #include "shapes.hpp"
 #include "static_check.hpp"
 #include <ashlar/schedule/check.hpp>
@@ -21,9 +22,10 @@ constexpr int most_held(schedule const& s) {
 
 constexpr bool test_is_within() {
   schedule const s = one_f_one_b(3, 5);  // holds 3, 2 and 1
-  HOLDS(is_within(s, 3) && !is_within(s, 2));
-  HOLDS(is_within(s, {{3, 2, 1}, {1}, {1}}) && !is_within(s, {{3, 1, 1}, {1}, {1}}));
-  HOLDS(is_within(s, {{15}, {5, 1, 1}, {0}}) && !is_within(s, {{14}, {5, 1, 1}, {0}}));
+  HOLDS(is_within(s, chunk_activations(3)) && !is_within(s, chunk_activations(2)));
+  HOLDS(is_within(s, chunk_activations({3, 2, 1})) && !is_within(s, chunk_activations({3, 1, 1})));
+  HOLDS(is_within(s, limits::sized({15}, {5, 1, 1}, {0}))
+        && !is_within(s, limits::sized({14}, {5, 1, 1}, {0})));
   return true;
 }
 BOTH_TIMES("within a limit", test_is_within)
@@ -32,9 +34,9 @@ BOTH_TIMES("within a limit", test_is_within)
 constexpr bool test_small_search() {
   schedule const s =
       catalog::zb_h1(devices{2}) | repeat(micro_batches{2}) | retime(costs(stage_cost{2, 3, 1}, 1));
-  schedule const found = improve({s}, 2, {.passes = 300});
+  schedule const found = improve({s}, chunk_activations(2), {.passes = 300});
   HOLDS(check(found).ok() && both_of(found) <= both_of(s) && most_held(found) <= 2);
-  HOLDS(improve({s}, 2, {}) == s);
+  HOLDS(improve({s}, chunk_activations(2), {}) == s);
   return true;
 }
 BOTH_TIMES("an improvement in a constant expression", test_small_search)
@@ -55,11 +57,11 @@ TEST_CASE("improved schedules") {
         for (std::int64_t passes : {1, 500, 5'000, 20'000})
           for (std::uint64_t seed : {1U, 2U}) {
             search_budget const budget{.passes = passes, .seed = seed};
-            schedule const found = improve({s}, limit, budget);
+            schedule const found = improve({s}, chunk_activations(limit), budget);
             CHECK(check(found).ok());
             CHECK(both_of(found) <= both_of(s));
             CHECK(most_held(found) <= limit);
-            CHECK(found == improve({s}, limit, budget));
+            CHECK(found == improve({s}, chunk_activations(limit), budget));
             if (passes < 20'000) continue;
             better += both_of(found) < both_of(s) ? 1 : 0;
             other += seed == 2 && found != first ? 1 : 0;
@@ -76,7 +78,7 @@ TEST_CASE("several seeds: no worse than the best that keeps to the limit") {
     std::vector<schedule> const all{made(catalog::v_half(devices{p})), made(catalog::v_zb(devices{p})),
                                     made(catalog::v_min(devices{p}))};
     int const limit = most_held(all[0]);
-    schedule const found = improve(all, limit, {.passes = 20'000});
+    schedule const found = improve(all, chunk_activations(limit), {.passes = 20'000});
     for (schedule const& s : all)
       if (most_held(s) <= limit) CHECK(both_of(found) <= both_of(s));
     CHECK(most_held(found) <= limit);
@@ -87,7 +89,7 @@ TEST_CASE("several seeds: no worse than the best that keeps to the limit") {
 TEST_CASE("a seed above the limit is only a start") {
   schedule const s = catalog::v_zb(devices{4}) | repeat(micro_batches{8}) | squeeze();
   REQUIRE(most_held(s) == 8);
-  schedule const found = improve({s}, 4, {.passes = 20'000});
+  schedule const found = improve({s}, chunk_activations(4), {.passes = 20'000});
   CHECK(most_held(found) <= 4);
   CHECK(check(found).ok());
 }
@@ -96,26 +98,28 @@ TEST_CASE("stages that are no chain, two routes and inference are improved, too"
   schedule const fork = fork_join() | repeat(micro_batches{5}) | retime(costs(stage_cost{3, 4, 2}, 1));
   schedule const two = two_ways(4) | repeat(micro_batches{6}) | retime(costs(stage_cost{3, 4, 2}, 1));
   for (schedule const& s : {fork, two}) {
-    schedule const found = improve({s}, most_held(s), {.passes = 20'000});
+    schedule const found = improve({s}, chunk_activations(most_held(s)), {.passes = 20'000});
     CHECK(check(found).ok());
     CHECK(both_of(found) <= both_of(s));
     CHECK(most_held(found) <= most_held(s));
   }
   schedule const forwards = catalog::find("inference")->make({devices{3}, micro_batches{4}});
-  CHECK(makespan(improve({forwards}, 4, {.passes = 2'000})) == makespan(forwards));
+  CHECK(makespan(improve({forwards}, chunk_activations(4), {.passes = 2'000})) == makespan(forwards));
 }
 
 TEST_CASE("no idle time, nothing to search") {
   schedule const s = catalog::find("gpipe")->make({devices{1}, micro_batches{4}});
-  CHECK(improve({s}, 4, {.passes = 1'000'000'000}) == s);
+  CHECK(improve({s}, chunk_activations(4), {.passes = 1'000'000'000}) == s);
 }
 
 TEST_CASE("what cannot be searched is refused") {
-  CHECK_BREAKS(every_pass_is_known, improve({with_work(one_f_one_b(2, 2))}, 2, {.passes = 1}));
+  CHECK_BREAKS(every_pass_is_known,
+               improve({with_work(one_f_one_b(2, 2))}, chunk_activations(2), {.passes = 1}));
   schedule const pairs = catalog::find("dualpipev")->make({devices{2}, micro_batches{4}});
-  CHECK_BREAKS(overlapped_passes_are_a_pair, improve({pairs}, 9, {.passes = 1}));
+  CHECK_BREAKS(overlapped_passes_are_a_pair, improve({pairs}, chunk_activations(9), {.passes = 1}));
   for (int m : {2, 4})
-    CHECK_BREAKS(tables_agree, improve({one_f_one_b(2, 3), one_f_one_b(2, m)}, 2, {.passes = 500}));
+    CHECK_BREAKS(tables_agree,
+                 improve({one_f_one_b(2, 3), one_f_one_b(2, m)}, chunk_activations(2), {.passes = 500}));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 constexpr bool test_local_search() {
   schedule const s =
       catalog::zb_h1(devices{2}) | repeat(micro_batches{2}) | retime(costs(stage_cost{3, 4, 2}, 2));
-  justifier<> search(s, 2, {.passes = 400});
+  justifier<> search(s, chunk_activations(2), {.passes = 400});
   iterated_local_search(search);
   HOLDS(!search.found() && search.spent() == 0);  // nothing to perturb
   search.consider(s);
@@ -34,19 +34,19 @@ TEST_CASE("iterated local search finds better ones within the limit, again for t
     for (std::uint64_t seed : {1U, 2U, 3U}) {
       schedule const s = uneven_v(p, 6, 3);
       search_budget const e{.passes = 60'000, .seed = seed, .aim = objective::span};
-      justifier<> search(s, p + 1, e), again(s, p + 1, e);
+      justifier<> search(s, chunk_activations(p + 1), e), again(s, chunk_activations(p + 1), e);
       for (justifier<>* i : {&search, &again}) {
         i->justify(i->passes().orders, {{96}, {}, {}});
         REQUIRE(i->found());
         iterated_local_search(*i);
       }
-      justifier<> first(s, p + 1, e);
+      justifier<> first(s, chunk_activations(p + 1), e);
       first.justify(first.passes().orders, {{96}, {}, {}});
       CHECK(search.judge(search.best()) <= first.judge(first.best()));
       better += search.judge(search.best()) < first.judge(first.best()) ? 1 : 0;
       CHECK(search.result() == again.result());
       CHECK(check(search.result()).ok());
-      CHECK(is_within(search.result(), p + 1));
+      CHECK(is_within(search.result(), chunk_activations(p + 1)));
     }
   CHECK(better > 5);
 }
@@ -54,21 +54,22 @@ TEST_CASE("iterated local search finds better ones within the limit, again for t
 TEST_CASE("a long schedule is perturbed, too, and what goes well repeated") {
   schedule const s = uneven_v(2, 20, 3);
   for (std::uint64_t seed : {1U, 2U, 3U}) {
-    justifier<> search(s, 3, {.passes = 200'000, .seed = seed, .aim = objective::span});
+    justifier<> search(s, chunk_activations(3),
+                       {.passes = 200'000, .seed = seed, .aim = objective::span});
     search.justify(search.passes().orders, {{96}, {}, {}});
     REQUIRE(search.found());
     objective_value const first = search.judge(search.best());
     iterated_local_search(search);
     CHECK(search.judge(search.best()) < first);
     CHECK(check(search.result()).ok());
-    CHECK(is_within(search.result(), 3));
+    CHECK(is_within(search.result(), chunk_activations(3)));
   }
 }
 
 // Goes on from what the rate likes, and comes back with the best of it.
 TEST_CASE("another rate") {
   schedule const s = uneven_v(3, 4, 3);
-  justifier<> search(s, 6, {.passes = 40'000});
+  justifier<> search(s, chunk_activations(6), {.passes = 40'000});
   search.consider(s);
   auto const begins_late = [](list_scheduler::timeline const& t) {
     return objective_value{-t.start[static_cast<std::size_t>(t.orders[2].front())], 0};

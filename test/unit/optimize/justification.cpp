@@ -20,8 +20,9 @@ constexpr schedule uneven(int p, int m) {
 
 constexpr bool test_dice() {
   schedule const s = one_f_one_b(2, 2);
-  justifier<> a(s, 2, {.passes = 1, .seed = 7}), b(s, 2, {.passes = 1, .seed = 7}),
-      other(s, 2, {.passes = 1, .seed = 8});
+  justifier<> a(s, chunk_activations(2), {.passes = 1, .seed = 7}),
+      b(s, chunk_activations(2), {.passes = 1, .seed = 7}),
+      other(s, chunk_activations(2), {.passes = 1, .seed = 8});
   int same = 0;
   for (int i = 0; i < 64; ++i) {
     std::size_t const thrown = a.random(1000);
@@ -32,7 +33,7 @@ constexpr bool test_dice() {
   }
   HOLDS(same < 8);
   // The generator is Knuth's MMIX, of which the upper 31 bits are used: the same on every machine.
-  justifier<> c(s, 2, {.passes = 1, .seed = 1});
+  justifier<> c(s, chunk_activations(2), {.passes = 1, .seed = 1});
   std::uint64_t const next = 6364136223846793005U + 1442695040888963407U;
   HOLDS(c.random(1000) == (next >> 33U) % 1000);
   return true;
@@ -41,7 +42,7 @@ BOTH_TIMES("dice that fall alike for a seed", test_dice)
 
 constexpr bool test_justified() {
   schedule const s = uneven(3, 4);
-  justifier<> search(s, 3, {.passes = 10'000});
+  justifier<> search(s, chunk_activations(3), {.passes = 10'000});
   std::int64_t const size = 3 * 3 * 4;  // passes
   HOLDS(search.size() == size && search.spent() == 0 && !search.found());
   objective_value const least = search.justify(search.passes().orders, {});
@@ -50,7 +51,7 @@ constexpr bool test_justified() {
   schedule const r = search.result();
   HOLDS(least == objective_value{makespan(r) + 3 * span(r), 0} && least == search.judge(search.best()));
   HOLDS(least == search.judge(search.reached()));
-  HOLDS(check(r).ok() && is_within(r, 3));
+  HOLDS(check(r).ok() && is_within(r, chunk_activations(3)));
 
   objective_value const free =
       search.justify(search.passes().orders, {{4, 50}, {4, 50}, {4, 50}, true, 2});
@@ -62,7 +63,7 @@ BOTH_TIMES("justifying gives the best that was met, and costs its passes", test_
 
 constexpr bool test_hopeless() {
   schedule const s = uneven(3, 4);
-  justifier<> search(s, 3, {.passes = 10'000});
+  justifier<> search(s, chunk_activations(3), {.passes = 10'000});
   objective_value const first = search.justify(search.passes().orders, {}, 0);
   HOLDS(search.spent() == search.size());  // dispatched once
   HOLDS(search.found() && first == search.judge(search.best())
@@ -75,11 +76,11 @@ BOTH_TIMES("what begins without hope is not justified", test_hopeless)
 
 constexpr bool test_is_stuck() {
   schedule const s = catalog::gpipe(devices{2}, micro_batches{3}) | repeat(micro_batches{3}) | squeeze();
-  justifier<> search(s, 1, {.passes = 1000});
+  justifier<> search(s, chunk_activations(1), {.passes = 1000});
   HOLDS(search.justify(search.passes().orders, {}) == objective_value{});  // it holds three
   HOLDS(!search.found() && search.spent() == 12);
   HOLDS(search.justify(search.passes().orders, {{8}, {}, {}}) < objective_value{});
-  HOLDS(search.found() && is_within(search.result(), 1));
+  HOLDS(search.found() && is_within(search.result(), chunk_activations(1)));
   return true;
 }
 BOTH_TIMES("a plan that gets stuck leaves nothing", test_is_stuck)
@@ -90,7 +91,7 @@ constexpr bool test_objectives() {
   list_scheduler::timeline quick{.orders = {}, .start = {}, .makespan = 10, .span = 9},
       narrow{.orders = {}, .start = {}, .makespan = 12, .span = 7};
   auto const judged = [&](objective aim, list_scheduler::timeline const& t) {
-    return justifier<>(s, 2, {.passes = 1, .aim = aim}).judge(t);
+    return justifier<>(s, chunk_activations(2), {.passes = 1, .aim = aim}).judge(t);
   };
   HOLDS(judged(objective::span, quick) == objective_value{9, 10}
         && judged(objective::span, narrow) == objective_value{7, 12});
@@ -104,7 +105,7 @@ BOTH_TIMES("what the objectives count", test_objectives)
 
 constexpr bool test_consider() {
   schedule const s = uneven(2, 3), late = shift(s, 5);
-  justifier<> search(s, 9, {.passes = 100, .aim = objective::makespan});
+  justifier<> search(s, chunk_activations(9), {.passes = 100, .aim = objective::makespan});
   search.consider(late);
   HOLDS(search.found() && search.spent() == 0 && search.result() == s);  // begins at 0
   HOLDS(search.best().makespan == makespan(s) && search.best().span == span(s));
@@ -119,7 +120,7 @@ BOTH_TIMES("a schedule as it is, unless there is a better one", test_consider)
 
 constexpr bool test_end() {
   schedule const s = uneven(2, 2);
-  justifier<> search(s, 9, {.passes = 100, .aim = objective::makespan});
+  justifier<> search(s, chunk_activations(9), {.passes = 100, .aim = objective::makespan});
   HOLDS(!search.is_over());
   search.spend(49);
   HOLDS(!search.is_over(50));
@@ -127,7 +128,8 @@ constexpr bool test_end() {
   HOLDS(search.is_over(50) && !search.is_over());
   search.spend(50);
   HOLDS(search.is_over());
-  justifier<> reaching(s, 9, {.passes = 100, .aim = objective::makespan, .goal = makespan(s)});
+  justifier<> reaching(s, chunk_activations(9),
+                       {.passes = 100, .aim = objective::makespan, .goal = makespan(s)});
   HOLDS(!reaching.is_over());
   reaching.consider(s);
   HOLDS(reaching.is_over());
@@ -142,7 +144,7 @@ TEST_CASE("a watch sees the best and what was spent, and ends the search") {
     seen.push_back(spent);
     return spent < 1'000;
   };
-  justifier search(s, 3, {.passes = 1'000'000}, watch);
+  justifier search(s, chunk_activations(3), {.passes = 1'000'000}, watch);
   search.consider(s);
   iterated_local_search(search);
   CHECK(search.spent() >= 1'000);
@@ -158,8 +160,8 @@ TEST_CASE("never worse than what was considered, within the limit, the same for 
       for (std::uint64_t seed : {1U, 2U}) {
         schedule const s = uneven(p, 7);
         search_budget const e{.passes = 30'000, .seed = seed, .aim = aim};
-        justifier<> search(s, p, e), again(s, p, e),
-            next(s, p, {.passes = 30'000, .seed = 9, .aim = aim});
+        justifier<> search(s, chunk_activations(p), e), again(s, chunk_activations(p), e),
+            next(s, chunk_activations(p), {.passes = 30'000, .seed = 9, .aim = aim});
         for (justifier<>* i : {&search, &again, &next}) i->consider(s);
         objective_value before = search.judge(search.best());
         objective_value const first = before;
@@ -177,7 +179,7 @@ TEST_CASE("never worse than what was considered, within the limit, the same for 
         CHECK(search.result() == again.result());
         CHECK(search.spent() == again.spent());
         CHECK(check(search.result()).ok());
-        CHECK(is_within(search.result(), p));
+        CHECK(is_within(search.result(), chunk_activations(p)));
         CHECK(search.spent() < 30'000 + 5 * search.size());
       }
   CHECK(better > 4);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr bool test_window_of_one() {
   schedule const s = one_f_one_b(3, 4);
-  list_scheduler d(s, 3);
+  list_scheduler d(s, chunk_activations(3));
   list_scheduler::timeline t;
   HOLDS(d.run(d.passes().orders, {}, {}, t));
   HOLDS(t.orders == d.passes().orders && timed(s, d.passes(), t) == s && t.makespan == makespan(s));
@@ -25,7 +25,7 @@ BOTH_TIMES("looking at one pass keeps the plan, both ways", test_window_of_one)
 
 constexpr bool test_limit() {
   schedule const s = catalog::gpipe(devices{2}, micro_batches{4}) | repeat(micro_batches{4}) | squeeze();
-  list_scheduler d(s, 2);
+  list_scheduler d(s, chunk_activations(2));
   list_scheduler::timeline t;
   HOLDS(!d.run(d.passes().orders, {}, {}, t));  // the plan holds four
   HOLDS(d.run(d.passes().orders, {.window = 8}, {}, t));
@@ -37,8 +37,8 @@ constexpr bool test_limit() {
 BOTH_TIMES("no more than the limit, whatever the plan", test_limit)
 
 TEST_CASE("what cannot be dispatched") {
-  CHECK_BREAKS(every_pass_is_known, list_scheduler(with_work(one_f_one_b(2, 2)), 2));
-  list_scheduler const d(one_f_one_b(2, 2), 2);
+  CHECK_BREAKS(every_pass_is_known, list_scheduler(with_work(one_f_one_b(2, 2)), chunk_activations(2)));
+  list_scheduler const d(one_f_one_b(2, 2), chunk_activations(2));
   CHECK_BREAKS(every_pass_is_known,
                d.passes().planned_like(split_backward(catalog::one_f_one_b(devices{2}))
                                        | repeat(micro_batches{2})));

@@ -73,7 +73,7 @@ BOTH_TIMES("the slowest pass sets the period", test_slowest)
 
 constexpr bool test_itself() {
   schedule const s = one_f_one_b(2, 8);
-  list_scheduler d(s, 2);
+  list_scheduler d(s, chunk_activations(2));
   list_scheduler::timeline t;
   HOLDS(d.run(d.passes().orders, {}, {}, t));
   std::vector<pass> const& what = d.passes().what;

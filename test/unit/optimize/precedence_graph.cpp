@@ -1,5 +1,6 @@
 #include <ashlar/optimize/precedence_graph.hpp>
 // First, so that it needs nothing before it.
+#include "limits.hpp"
 #include "shapes.hpp"
 #include "static_check.hpp"
 
@@ -20,12 +21,13 @@ constexpr std::vector<int> listed(precedence_graph::lists const& lists, std::siz
 constexpr bool test_passes_by_number() {
   schedule const s = catalog::zb_h1(devices{2}) | repeat(micro_batches{1})
                      | retime(costs(std::vector<stage_cost>{{2, 3, 4}, {5, 6, 7}}, 1));
-  precedence_graph const net(s, {{90}, {10, 20}, {3, 20}});
+  precedence_graph const net(s, limits::sized({10, 20}, {3, 20}));
   HOLDS(net.orders == precedence_graph::plan{{0, 1, 2}, {3, 4, 5}});
   HOLDS(net.what == std::vector<pass>{{F, 0, 0}, {I, 0, 0}, {W, 0, 0}, {F, 1, 0}, {I, 1, 0}, {W, 1, 0}});
   HOLDS(net.device == std::vector<int>{0, 0, 0, 1, 1, 1});
   HOLDS(net.length == std::vector<tick>{2, 3, 4, 5, 6, 7});
-  HOLDS(net.memory == std::vector<std::int64_t>{10, -7, -3, 20, 0, -20});
+  HOLDS(net.takes == std::vector<byte_count>{10, 0, 0, 20, 0, 0});
+  HOLDS(net.gives == std::vector<byte_count>{0, 7, 3, 0, 0, 20});
   std::vector<std::vector<int>> const needs{{}, {0, 4}, {1}, {0}, {3}, {4}},
       feeds{{1, 3}, {2}, {}, {4}, {1, 5}, {}};
   for (std::size_t x = 0; x < 6; ++x) {
@@ -38,7 +40,7 @@ BOTH_TIMES("passes by number, what they need and feed", test_passes_by_number)
 
 constexpr bool test_pass_streams() {
   schedule const s = catalog::v_half(devices{2}) | repeat(micro_batches{3}) | squeeze();
-  precedence_graph const net(s, 9);
+  precedence_graph const net(s, chunk_activations(9).memory);
   for (std::size_t x = 0; x < net.what.size(); ++x)
     for (std::size_t y = 0; y < net.what.size(); ++y) {
       if (net.device[x] != net.device[y]) continue;
@@ -52,7 +54,7 @@ BOTH_TIMES("a stream is a stage and a kind", test_pass_streams)
 
 constexpr bool test_planned_like() {
   schedule const s = catalog::zb_h1(devices{2}) | repeat(micro_batches{3}) | squeeze();
-  precedence_graph const net(s, 9);
+  precedence_graph const net(s, chunk_activations(9).memory);
   HOLDS(net.planned_like(s) == net.orders);
   schedule turned = s;
   std::reverse(turned.order[1].begin(), turned.order[1].end());
@@ -65,19 +67,20 @@ BOTH_TIMES("the orders of another schedule", test_planned_like)
 
 TEST_CASE("inference takes no memory for long") {
   schedule const s = catalog::find("inference")->make({devices{3}, micro_batches{4}});
-  precedence_graph const net(s, 1);
-  CHECK(net.memory == std::vector<std::int64_t>(12, 0));
+  precedence_graph const net(s, chunk_activations(1).memory);
+  CHECK(net.takes == std::vector<byte_count>(12, 1));
+  CHECK(net.gives == net.takes);
 }
 
 TEST_CASE("what is no network, and what is no plan of it") {
-  CHECK_BREAKS(every_pass_is_known, precedence_graph(with_work(one_f_one_b(2, 2)), 9));
+  CHECK_BREAKS(every_pass_is_known, precedence_graph(with_work(one_f_one_b(2, 2)), {}));
   schedule far = one_f_one_b(2, 2);
   far.order[0][0].what.micro_batch = 2;
-  CHECK_BREAKS(every_pass_is_known, precedence_graph(far, 9));
+  CHECK_BREAKS(every_pass_is_known, precedence_graph(far, {}));
   CHECK_BREAKS(overlapped_passes_are_a_pair,
-               precedence_graph(catalog::find("dualpipev")->make({devices{2}, micro_batches{4}}), 9));
+               precedence_graph(catalog::find("dualpipev")->make({devices{2}, micro_batches{4}}), {}));
 
-  precedence_graph const net(one_f_one_b(2, 3), 9);
+  precedence_graph const net(one_f_one_b(2, 3), chunk_activations(9).memory);
   for (schedule const& other : {one_f_one_b(2, 2), one_f_one_b(2, 4), one_f_one_b(3, 3)})
     CHECK_BREAKS(tables_agree, net.planned_like(other));
   CHECK_BREAKS(every_pass_is_known, net.planned_like(split_backward(one_f_one_b(2, 3))));

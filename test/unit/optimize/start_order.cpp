@@ -19,7 +19,7 @@ constexpr std::vector<pass> of_device(precedence_graph const& net, precedence_gr
 
 constexpr bool test_in_start_order() {
   schedule const s = one_f_one_b(2, 3);
-  precedence_graph const net(s, 100);
+  precedence_graph const net(s, chunk_activations(100).memory);
   auto const planned = [&](auto target_of) {
     std::vector<tick> targets;
     for (pass const& x : net.what) targets.push_back(target_of(x));

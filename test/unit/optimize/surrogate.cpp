@@ -18,8 +18,8 @@ constexpr bool test_extension() {
   // 1F1B with fused backwards and no transfers: what p more micro-batches take does not change.
   schedule const s = one_f_one_b(2, 12);
   search_budget const e{.passes = 100'000, .aim = objective::makespan};
-  justifier<> search(s, 2, e);
-  surrogate estimate(search, 2, e);
+  justifier<> search(s, chunk_activations(2), e);
+  surrogate estimate(search, chunk_activations(2), e);
   std::int64_t const size_of_three = 2 * 2 * 6;
   candidate k{{delay_block(1, 3)}, justification_options{}};  // g++ 12 evaluates no const one
   objective_value const got = estimate(k);
@@ -34,8 +34,8 @@ BOTH_TIMES("what is periodic needs not be made at full size", test_extension)
 TEST_CASE("estimate, it is as long as expected") {
   schedule const s = one_f_one_b(2, 12);
   search_budget const e{.passes = 100'000, .aim = objective::makespan};
-  justifier<> search(s, 2, e);
-  surrogate estimate(search, 2, e);
+  justifier<> search(s, chunk_activations(2), e);
+  surrogate estimate(search, chunk_activations(2), e);
   estimate.extend({{delay_block(1, 3)}, justification_options{}});
   REQUIRE(search.found());
   CHECK(search.judge(search.best()).first == makespan(s));
@@ -45,16 +45,16 @@ TEST_CASE("estimate, it is as long as expected") {
 // Whether what was expected of the best block comes true up to `allowed` percent, within the limit.
 void hill_climbs(schedule const& s, int limit, tick allowed) {
   search_budget const e{.passes = 400'000, .aim = objective::span};
-  justifier<> search(s, limit, e);
-  surrogate estimate(search, limit, e);
+  justifier<> search(s, chunk_activations(limit), e);
+  surrogate estimate(search, chunk_activations(limit), e);
   std::vector<candidate> tops;
-  hill_climb(search, limit, estimate, 30, tops);
+  hill_climb(search, chunk_activations(limit), estimate, 30, tops);
   REQUIRE(!tops.empty());
   CHECK(!search.found());  // for a small budget each: none is made at full size
   estimate.extend(tops[0]);
   REQUIRE(search.found());
   CHECK(check(search.result()).ok());
-  CHECK(is_within(search.result(), limit));
+  CHECK(is_within(search.result(), chunk_activations(limit)));
   tick const reached = search.judge(search.best()).first;
   CHECK(100 * std::abs(reached - tops[0].reached.first) < allowed * reached);
 }

@@ -72,7 +72,7 @@ constexpr bool test_times() {
   HOLDS(d.broken == rule::no_pass_starts_before_its_input && d.first.what == pass{B, 0, 0});
   HOLDS(d.second.what == pass{B, 1, 0} && d.second.device == 1);
   s = one_f_one_b(2, 2);
-  s.cost.transfer = 1;
+  s.cost.links.inside.latency = 1;
   HOLDS(check(s).broken == rule::no_pass_starts_before_its_input);
   s = with_work(one_f_one_b(2, 2));
   s.order[0].back().start -= 1;

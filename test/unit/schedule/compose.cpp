@@ -124,4 +124,17 @@ constexpr bool test_merged_ties() {
 }
 BOTH_TIMES("passes that start together keep the order of what is merged", test_merged_ties)
 
+constexpr bool test_mirrored_speeds() {
+  schedule s = one_f_one_b(3, 2);
+  s.cost.speeds = {100, 50, 80};
+  s = squeeze(s);
+  HOLDS(mirror(s).cost.speeds == std::vector<int>{80, 50, 100} && check(mirror(s)).ok());
+  HOLDS(mirror(mirror(s)) == s && makespan(mirror(s)) == makespan(s));
+  block b = spread(catalog::one_f_one_b(devices{3}), 4);
+  b.cost.speeds = {100, 50, 80};
+  HOLDS(repeat(mirror(b), micro_batches{2}) == mirror(repeat(b, micro_batches{2})));
+  return true;
+}
+BOTH_TIMES("a device takes its speed with it", test_mirrored_speeds)
+
 }  // namespace

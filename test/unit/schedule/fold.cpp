@@ -57,4 +57,20 @@ TEST_CASE("what cannot be folded") {
   CHECK_BREAKS(tables_agree, fold_in_half(odd));
 }
 
+constexpr bool test_fold_with_speeds() {
+  schedule s = both_ways(4);
+  s.cost.speeds = {100, 50, 50, 100};
+  s = squeeze(s);
+  schedule const folded = fold_in_half(s);
+  HOLDS(folded.cost.speeds == std::vector<int>{100, 50} && check(folded).ok());
+  return true;
+}
+BOTH_TIMES("a device and its mirror image have one speed", test_fold_with_speeds)
+
+TEST_CASE("devices of different speeds do not fold into one") {
+  schedule s = both_ways(4);
+  s.cost.speeds = {100, 100, 100, 90};
+  CHECK_BREAKS(tables_agree, fold_in_half(s));
+}
+
 }  // namespace

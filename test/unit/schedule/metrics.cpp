@@ -1,5 +1,6 @@
 #include <ashlar/schedule/metrics.hpp>
 // First, so that it needs nothing before it.
+#include "limits.hpp"
 #include "shapes.hpp"
 #include "static_check.hpp"
 
@@ -54,5 +55,28 @@ constexpr bool test_nothing() {
   return true;
 }
 BOTH_TIMES("of nothing", test_nothing)
+
+constexpr bool test_peak_memory() {
+  schedule const s = catalog::find("zb-h1")->make({devices{2}, micro_batches{4}});
+  memory_model const m{.stages = {{.weights = 100, .stash = 10, .stash_left = 4, .weight_stash = 3},
+                                  {.optimizer_state = 7, .stash = 1}}};
+  HOLDS(peak_memory(s, m).size() == 2);
+  // Device 1 holds one stash from its forward to its weight pass.
+  HOLDS(peak_memory(s, m)[1] == 7 + peak_activations(s)[1]);
+  schedule one = s;
+  one.order[0] = {{{F, 0, 0}, 0}, {{F, 0, 1}, 1}, {{I, 0, 0}, 2}, {{W, 0, 0}, 3}};
+  HOLDS(peak_memory(one, m)[0] == 100 + 20 + 3);
+  one.order[0].pop_back();
+  one.order[0].push_back({{F, 0, 2}, 3});
+  HOLDS(peak_memory(one, m)[0] == 100 + 10 + (4 + 3) + 10);
+  // A checkpoint until the recompute.
+  schedule const again = recomputed(2) | repeat(micro_batches{3}) | squeeze();
+  memory_model const kept{.stages = {{.checkpoint = 0, .stash = 5}}};
+  HOLDS(peak_memory(again, kept) == std::vector<byte_count>{5, 5});
+  HOLDS(peak_memory(again, {.stages = {{.checkpoint = 5, .stash = 5}}})[0]
+        == 5 * peak_activations(again)[0]);
+  return true;
+}
+BOTH_TIMES("the most that lies on a device", test_peak_memory)
 
 }  // namespace

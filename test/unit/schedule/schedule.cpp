@@ -14,7 +14,7 @@ constexpr bool test_from_orders() {
   HOLDS(s.device_count() == 2 && s.stage_count() == 2 && s.micro_batch_count() == 1);
   HOLDS(s.graph == chain(stages{2}));
   HOLDS(s.order[1][1] == timed_pass{{B, 1, 0}, 0});
-  HOLDS(s.end_of({{B, 1, 0}, 7}) == 12);
+  HOLDS(s.end_of({{B, 1, 0}, 7}, 1) == 12);
   HOLDS(s.device_of({B, 1, 0}) == 1);
   HOLDS(s == schedule(s));
   return true;

@@ -2,7 +2,10 @@
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
 #include "static_check.hpp"
+#include <ashlar/check/check.hpp>
+#include <ashlar/lower/lower.hpp>
 #include <ashlar/schedule/check.hpp>
+#include <ashlar/schedule/metrics.hpp>
 
 using namespace shapes;
 
@@ -109,5 +112,60 @@ constexpr bool test_pipes() {
   return true;
 }
 BOTH_TIMES("a schedule is moved through pipes that compose", test_pipes)
+
+constexpr bool test_speeds_and_links() {
+  schedule s = one_f_one_b(3, 1);
+  s.cost.speeds = {100, 50, 25};
+  s.cost.links = {.inside = {.latency = 1}, .between = {.latency = 10}, .node_size = 2};
+  s = squeeze(s);
+  // Passes of 1, 2 and 4 ticks, messages of 1 and 10.
+  HOLDS(s.order[0][0].start == 0 && s.order[1][0].start == 1 + 1 && s.order[2][0].start == 4 + 10);
+  HOLDS(s.order[2][1].start == 14 + 4 && s.order[1][1].start == 18 + 8 + 10);
+  HOLDS(s.order[0][1].start == 36 + 4 + 1 && makespan(s) == 43);
+  HOLDS(check(s).ok() && busy(s) == std::vector<tick>{3, 6, 12});
+  s.order[1][0].start = 1;  // before the message is there
+  HOLDS(check(s).broken == rule::no_pass_starts_before_its_input && check(s).number == 1);
+  s.order[1][0].start = 2;
+  s.order[2][0].start = 13;
+  HOLDS(check(s).broken == rule::no_pass_starts_before_its_input && check(s).number == 1);
+  s = squeeze(s);
+  s.cost.speeds = {100, 50};
+  HOLDS(check(s).broken == rule::tables_agree && check(s).number == 2);
+  return true;
+}
+BOTH_TIMES("each device takes its own time, each link its own", test_speeds_and_links)
+
+TEST_CASE("costs of other devices are refused") {
+  costs c;
+  c.speeds = {100, 100, 100};
+  CHECK_BREAKS(tables_agree, retime(one_f_one_b(2, 2), c));
+}
+
+// Replicas of a stage on unequal devices: each works as long as its own passes take there.
+TEST_CASE("both directions on devices of different speeds") {
+  for (char const* name : {"dualpipe", "chimera", "gems", "bitpipe"}) {
+    CAPTURE(name);
+    catalog::shape shape{.p = devices{4}, .m = micro_batches{8}};
+    schedule const alike = catalog::find(name)->make(shape);
+    shape.cost.speeds = {100, 100, 40, 100};
+    schedule const s = catalog::find(name)->make(shape);
+    CHECK(check(s).ok());
+    std::vector<tick> own = busy(alike), slow = busy(s);
+    std::vector<tick> expected(own.size(), 0);
+    for (int d = 0; d < s.device_count(); ++d)
+      for (timed_pass const& t : s.order[static_cast<std::size_t>(d)]) {
+        tick const parts = t.what.kind == pass_kind::backward ? 2 : 1;
+        expected[static_cast<std::size_t>(d)] += d == 2 ? 3 * parts : parts;  // 2.5 ticks, rounded up
+      }
+    CHECK(slow == expected);
+    CHECK(slow[2] == 3 * own[2]);
+    CHECK(makespan(s) > makespan(alike));
+    CHECK(makespan(s) < 3 * makespan(alike));
+    CHECK(check(lower(s)).ok());
+    // With all alike nothing changes.
+    shape.cost.speeds = {100, 100, 100, 100};
+    CHECK(catalog::find(name)->make(shape).order == alike.order);
+  }
+}
 
 }  // namespace

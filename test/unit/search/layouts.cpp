@@ -15,7 +15,10 @@ namespace {
 constexpr layout_choice some_layout(int chunk_count) {
   return {.chunk_count = chunk_count,
           .unit = chunk_count,
-          .problem = {.where = linear(devices{1}), .m = micro_batches{1}, .cost = {}, .limit = 1}};
+          .problem = {.where = linear(devices{1}),
+                      .m = micro_batches{1},
+                      .cost = {},
+                      .limit = chunk_activations(1)}};
 }
 constexpr std::vector<layout_choice> some_layouts(int count) {
   std::vector<layout_choice> all;
@@ -95,7 +98,7 @@ BOTH_TIMES("what is recomputed is not the model's own work", test_bubble)
 
 // Half of 1F1B's memory: who may recompute and cut is no longer than who may not.
 TEST_CASE("a model's best layout") {
-  model_share const model{devices{4}, micro_batches{8}, {20, 26, 14}, 1};
+  model_share const model{devices{4}, micro_batches{8}, costs({20, 26, 14}, 1)};
   search_budget const e{.passes = 2'000'000, .aim = objective::span};
   auto const plain = search_layouts(layouts_for(model, 50), e);
   auto const varied = search_layouts(layouts_for(model, 50, {6, 2}), e);

@@ -1,5 +1,6 @@
 #include <ashlar/search/portfolio.hpp>
 // First, so that it needs nothing before it.
+#include "limits.hpp"
 #include "shapes.hpp"
 #include "static_check.hpp"
 #include <ashlar/schedule/check.hpp>
@@ -11,6 +12,11 @@ using namespace shapes;
 
 namespace {
 
+// Not const where it is used: g++ 12 cannot construct members of const objects in constant expressions.
+constexpr model_share on_four(tick transfer) {
+  return {devices{4}, micro_batches{8}, costs({20, 26, 14}, transfer)};
+}
+
 constexpr bool test_layouts() {
   devices const p{4};
   HOLDS(lay_out(layout::linear, p, 1) == linear(p) && lay_out(layout::v, p, 2) == v_shape(p));
@@ -21,20 +27,21 @@ constexpr bool test_layouts() {
 BOTH_TIMES("layouts", test_layouts)
 
 constexpr bool test_choice() {
-  model_share const model{devices{4}, micro_batches{8}, {20, 26, 14}, 3};
+  model_share model = on_four(3);
   layout_choice const c = choose_layout(model, layout::wave, 4, 75);
   HOLDS(c.unit == 4 && c.chunk_count == 4 && c.problem.where == wave(devices{4}, waves{2}));
   // A quarter of the work a chunk, in ticks a quarter as long; a transfer takes as long as ever.
   HOLDS(c.problem.cost == costs(stage_cost{20, 26, 14}, 12));
-  HOLDS(c.problem.limit == memory_limit{12});  // three quarters of 4 micro-batches of 4 chunks
-  HOLDS(choose_layout(model, layout::linear, 1, 100).problem.limit == memory_limit{4});
-  HOLDS(choose_layout(model, layout::linear, 1, 70).problem.limit == memory_limit{2});  // whole ones
+  HOLDS(c.problem.limit == chunk_activations(12));  // three quarters of 4 micro-batches of 4 chunks
+  HOLDS(choose_layout(model, layout::linear, 1, 100).problem.limit == chunk_activations(4));
+  HOLDS(choose_layout(model, layout::linear, 1, 70).problem.limit
+        == chunk_activations(2));  // whole ones
   return true;
 }
 BOTH_TIMES("the same model, cut finer", test_choice)
 
 constexpr bool test_what_fits() {
-  model_share const model{devices{4}, micro_batches{8}, {20, 26, 14}, 3};
+  model_share model = on_four(3);
   auto const shapes_for = [&](int percent) {
     std::vector<layout> found;
     for (layout_choice const& c : layouts_for(model, percent)) found.push_back(c.shape);
@@ -46,26 +53,27 @@ constexpr bool test_what_fits() {
   HOLDS(shapes_for(24).empty());  // less than one micro-batch
   // 30 % of 4 micro-batches is 1.2 of them.
   for (layout_choice const& c : layouts_for(model, 30, {50, 4}))
-    HOLDS(c.problem.limit.on(0) == 30 * 4 * c.chunk_count * c.memory_unit / 100);
+    HOLDS(c.problem.limit.budget_of(0) == 30 * 4 * c.chunk_count * c.memory_unit / 100);
   return true;
 }
 BOTH_TIMES("layouts that the memory leaves a schedule for", test_what_fits)
 
 constexpr bool test_variants() {
-  model_share const model{devices{4}, micro_batches{8}, {20, 26, 14}, 3};
+  model_share model = on_four(3);
   layout_choice const plain = choose_layout(model, layout::v, 2, 50);
   HOLDS(variants_of(plain, {}).size() == 1);
   std::vector<layout_choice> const all = variants_of(plain, {10, 5});
   HOLDS(all.size() == 9);  // none, one or two chunks again; sequences in 1, 2 and 4
-  HOLDS(all[0].recomputed_chunks == 0 && all[0].problem.limit == memory_limit{4});
-  HOLDS(all[0].memory_unit == 1 && all[6].problem.limit == memory_limit{16} && all[6].memory_unit == 4);
+  HOLDS(all[0].recomputed_chunks == 0 && all[0].problem.limit == chunk_activations(4));
+  HOLDS(all[0].memory_unit == 1 && all[6].problem.limit == chunk_activations(16)
+        && all[6].memory_unit == 4);
   layout_choice const c = all[4];
   HOLDS(c.recomputed_chunks == 1 && c.sequence_chunks == 2 && c.problem.sequence_chunks == 2);
   HOLDS(c.unit == 4 && c.problem.cost == costs(stage_cost{20, 26, 14}, 12));
-  HOLDS(c.problem.limit.on(0) == 800 && c.memory_unit == 200);  // 8 of 16 chunks of sequences
+  HOLDS(c.problem.limit.budget_of(0) == 800 && c.memory_unit == 200);  // 8 of 16 chunks of sequences
   for (int stage = 0; stage < 8; ++stage) {
-    HOLDS(c.problem.limit.recomputes(stage) == (stage < 4));
-    HOLDS(c.problem.limit.change({F, stage, 0}) == (stage < 4 ? 10 : 100));
+    HOLDS(c.problem.limit.memory.of(stage).recomputes() == (stage < 4));
+    HOLDS(c.problem.limit.memory.of(stage).taken_by(F) == (stage < 4 ? 10 : 100));
   }
   return true;
 }
@@ -76,13 +84,15 @@ constexpr bool test_variants_in_bytes() {
                       .problem = {.where = linear(devices{2}),
                                   .m = micro_batches{3},
                                   .cost = {},
-                                  .limit = {{50, 60}, {7, 9}, {3, 4}}}};
+                                  .limit = limits::sized({50, 60}, {7, 9}, {3, 4})}};
   memory_limit const again = vary(plain, 1, 1, 50).problem.limit;
-  HOLDS(again.of_device == std::vector<std::int64_t>{5000, 6000});
-  HOLDS(again.change({F, 0, 0}) == 350 && again.change({R, 1, 0}) == 450);
-  HOLDS(again.change({I, 0, 0}) == 300 - 700 && again.change({W, 1, 0}) == -400);
+  HOLDS(again.budget == std::vector<byte_count>{5000, 6000});
+  constexpr auto mode = execution_mode::training;
+  HOLDS(again.memory.of(0).taken_by(F) == 350 && again.memory.of(1).taken_by(R) == 450);
+  HOLDS(again.memory.of(0).given_back_by(I, mode) == 700 - 300
+        && again.memory.of(1).given_back_by(W, mode) == 400);
   memory_limit const cut = vary(plain, 0, 4, 50).problem.limit;
-  HOLDS(cut.of_device == std::vector<std::int64_t>{200, 240} && cut.change({F, 1, 0}) == 9);
+  HOLDS(cut.budget == std::vector<byte_count>{200, 240} && cut.memory.of(1).taken_by(F) == 9);
   HOLDS(first_chunks(wave(devices{2}, waves{2}), 3) == std::vector<int>{0, 1, 2, 3, 4, 5});
   HOLDS(first_chunks(placement(devices{3}, {{0, 0, 2, 0}}), 2) == std::vector<int>{0, 1, 2});
   return true;
@@ -92,7 +102,7 @@ BOTH_TIMES("variants of a limit in bytes", test_variants_in_bytes)
 // A fifth of 1F1B's memory is less than one micro-batch on 4 devices: enough where all recompute, or
 // for none.
 TEST_CASE("recomputing fits where keeping does not") {
-  model_share const model{devices{4}, micro_batches{8}, {20, 26, 14}, 1};
+  model_share model = on_four(1);
   CHECK(layouts_for(model, 20).empty());
   std::vector<layout_choice> const all = layouts_for(model, 20, {.kept_percent = 5});
   CHECK(!all.empty());
@@ -107,7 +117,7 @@ TEST_CASE("recomputing fits where keeping does not") {
 
 // The work of a device is the same in all of them, in units of the model.
 TEST_CASE("layouts compare in the model's ticks") {
-  model_share const model{devices{4}, micro_batches{8}, {20, 26, 14}, 1};
+  model_share model = on_four(1);
   for (int percent : {50, 100})
     for (layout_choice const& c : layouts_for(model, percent)) {
       search_result const r = search(c.problem, {.passes = 60'000, .aim = objective::span});

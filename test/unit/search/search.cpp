@@ -1,5 +1,6 @@
 #include <ashlar/search/search.hpp>
 // First, so that it needs nothing before it.
+#include "limits.hpp"
 #include "shapes.hpp"
 #include "static_check.hpp"
 #include <ashlar/check/check.hpp>
@@ -29,47 +30,53 @@ constexpr bool test_bound_of() {
 BOTH_TIMES("the bound of an objective", test_bound_of)
 
 TEST_CASE("a bound in whatever memory counts") {
-  search_problem problem = on_v_with(2, 3, 3);
-  workload w{.where = problem.where, .micro_batch_count = 3, .cost = problem.cost, .limits = {3}};
+  search_problem problem = on_v_with(2, 3, chunk_activations(3));
+  workload w{.where = problem.where,
+             .micro_batch_count = 3,
+             .cost = problem.cost,
+             .limit = chunk_activations(3)};
   CHECK(problem_bound(problem) == workload_bound(w));
-  problem.limit.of_device = {3, std::numeric_limits<std::int64_t>::max()};
-  w.limits = {3, workload::no_limit};
+  problem.limit.budget = {3, std::numeric_limits<std::int64_t>::max()};
+  w.limit = chunk_activations({3, workload::no_limit});
   CHECK(problem_bound(problem) == workload_bound(w));
-  problem.limit = {{15}, {4}, {4}};  // bytes, of which some are too few for another activation
-  w.limits = {3};
+  problem.limit =
+      limits::sized({15}, {4}, {4});  // bytes, of which some are too few for another activation
+  w.limit = chunk_activations(3);
   CHECK(problem_bound(problem) == workload_bound(w));
-  problem.limit = {{15}, {4}, {1}};  // given back early
-  w.given_back_by = pass_kind::backward_input;
+  problem.limit = limits::sized({15}, {4}, {1});  // given back early: 3 until then, 15 after
+  w.limit = limits::sized({3}, {1}, {0});
   CHECK(problem_bound(problem) == workload_bound(w));
-  problem.limit = {{15}, {4, 9, 7, 4}, {1}};  // as many as of the smallest on the device
-  w.limits = {3, 2};
+  problem.limit = limits::sized({15}, {4, 8, 7, 4}, {1});  // as many as of the smallest on the device
+  w.limit = limits::sized({3, 2}, {1}, {0});
   CHECK(problem_bound(problem) == workload_bound(w));
 }
 
 TEST_CASE("a bound where stages recompute") {
-  search_problem problem = on_v_with(2, 6, {{10}, {5}, {5}, {1, 5, 5, 5}});
-  workload w{.where = problem.where,
-             .micro_batch_count = 6,
-             .cost = problem.cost,
-             .limits = {10, 2},
-             .recomputed = {0}};
+  search_problem problem =
+      on_v_with(2, 6, limits::recomputing(limits::sized({10}, {5}, {5}), 4, {0}, 1));
+  workload w{.where = problem.where, .micro_batch_count = 6, .cost = problem.cost};
+  w.limit = limits::recomputing(chunk_activations({10, 2}), 4, {0}, 1);
   bound const b = problem_bound(problem), kept = workload_bound(w);
-  w.limits = {2, 2};
-  w.taken_by = pass_kind::recompute;
-  bound const taken = workload_bound(w);
+  // Room for two that are recomputed, or for any number that are not yet.
+  bound const taken = bounding::machine_bound(
+      bounding::flow_of({.where = w.where,
+                         .micro_batch_count = 6,
+                         .cost = w.cost,
+                         .limit = limits::recomputing(chunk_activations(2), 4, {0}, 0)},
+                        {.from = pass_kind::recompute}));
   CHECK(b.span == std::max(kept.span, taken.span));
   CHECK(b.makespan == std::max(kept.makespan, taken.makespan));
-  CHECK(b.span > problem_bound(on_v_with(2, 6, 2 * 6)).span);  // there is more to do
+  CHECK(b.span > problem_bound(on_v_with(2, 6, chunk_activations(2 * 6))).span);  // there is more to do
 }
 
 constexpr bool test_refused() {
-  diagnosis const d = check(on_v_with(3, 4, {{2, 1, 0}, {1}, {1}}));
-  HOLDS(d.broken == rule::parameter_is_at_least && d.which == parameter::activation_limit);
+  diagnosis const d = check(on_v_with(3, 4, chunk_activations({2, 1, 0})));
+  HOLDS(d.broken == rule::parameter_is_at_least && d.which == parameter::memory_budget);
   HOLDS(d.first.device == 1 && d.number == 2 && d.given == 1);
-  HOLDS(check(on_v_with(3, 4, 2)).ok());
-  HOLDS(check(on_v_with(3, 0, 2)).broken == rule::counts_are_positive);
-  HOLDS(check(on_v_with(3, 4, {{2, 2}, {1}, {1}})).broken == rule::tables_agree);
-  HOLDS(check(on_v_with(3, 4, 2, -1)).broken == rule::durations_are_positive);
+  HOLDS(check(on_v_with(3, 4, chunk_activations(2))).ok());
+  HOLDS(check(on_v_with(3, 0, chunk_activations(2))).broken == rule::counts_are_positive);
+  HOLDS(check(on_v_with(3, 4, chunk_activations({2, 2}))).broken == rule::tables_agree);
+  HOLDS(check(on_v_with(3, 4, chunk_activations(2), -1)).broken == rule::durations_are_positive);
   return true;
 }
 BOTH_TIMES("problems without a solution", test_refused)
@@ -79,9 +86,9 @@ constexpr bool test_tiny_search() {
   search_problem problem{.where = linear(devices{2}),  // g++ 12 evaluates no const one
                          .m = micro_batches{2},
                          .cost = costs(stage_cost{3, 4, 2}, 2),
-                         .limit = 2};
+                         .limit = chunk_activations(2)};
   search_result const r = search(problem, {.passes = 100, .aim = objective::span});
-  HOLDS(check(r.best).ok() && is_within(r.best, 2) && span(r.best) == r.reached);
+  HOLDS(check(r.best).ok() && is_within(r.best, chunk_activations(2)) && span(r.best) == r.reached);
   HOLDS(r.reached == r.least.span);
   return true;
 }
@@ -91,20 +98,19 @@ static_assert(test_tiny_search());
 #endif
 
 TEST_CASE("each objective: what it counts is reached, within the limit, not below the bound, again") {
-  search_problem const problem = on_v_with(4, 8, 6);
+  search_problem const problem = on_v_with(4, 8, chunk_activations(6));
   for (objective aim : {objective::span, objective::makespan, objective::both, objective::program}) {
     search_budget const e{.passes = 200'000, .aim = aim};
     search_result const r = search(problem, e);
     CAPTURE(static_cast<int>(aim));
     CHECK(check(r.best).ok());
-    CHECK(is_within(r.best, 6));
+    CHECK(is_within(r.best, chunk_activations(6)));
     CHECK(r.reached >= r.bound_of(aim));
-    tick const counted =
-        aim == objective::span       ? span(r.best)
-        : aim == objective::makespan ? makespan(r.best)
-        : aim == objective::both
-            ? makespan(r.best) + 3 * span(r.best)
-            : time_program(lower(r.best), {.cost = problem.cost, .inside = {.latency = 1}}).makespan;
+    tick const counted = aim == objective::span       ? span(r.best)
+                         : aim == objective::makespan ? makespan(r.best)
+                         : aim == objective::both
+                             ? makespan(r.best) + 3 * span(r.best)
+                             : time_program(lower(r.best), {.cost = problem.cost}).makespan;
     CHECK(r.reached == counted);
     CHECK(span(r.best) >= r.least.span);
     CHECK(makespan(r.best) >= r.least.makespan);
@@ -117,7 +123,7 @@ TEST_CASE("each objective: what it counts is reached, within the limit, not belo
 }
 
 TEST_CASE("one start serves several searches") {
-  search_problem const problem = on_v_with(3, 6, 4);
+  search_problem const problem = on_v_with(3, 6, chunk_activations(4));
   search_start const start(problem);
   CHECK(start.least == problem_bound(problem));
   for (std::uint64_t seed : {1U, 2U}) {
@@ -129,20 +135,21 @@ TEST_CASE("one start serves several searches") {
 }
 
 TEST_CASE("a search ends at the bound") {
-  search_problem const problem = on_v_with(4, 8, 6);
+  search_problem const problem = on_v_with(4, 8, chunk_activations(6));
   search_result const r = search(problem, {.passes = 30'000'000, .aim = objective::span});
   CHECK(r.reached == r.least.span);
   CHECK(r.passes < 30'000'000);
 }
 
 TEST_CASE("without a budget: the best that is published, or one after the other") {
-  search_problem const problem = on_v_with(4, 8, 8);
+  search_problem const problem = on_v_with(4, 8, chunk_activations(8));
   search_result const r = search(problem, {.aim = objective::makespan});
   for (published_schedule const& known : published_on(problem.where, problem.m, problem.cost))
     if (is_within(known.made, problem.limit)) CHECK(makespan(r.best) <= makespan(known.made));
-  search_result const least = search(on_v_with(4, 8, 2), {.aim = objective::makespan});
+  search_result const least =
+      search(on_v_with(4, 8, chunk_activations(2)), {.aim = objective::makespan});
   CHECK(check(least.best).ok());
-  CHECK(is_within(least.best, 2));
+  CHECK(is_within(least.best, chunk_activations(2)));
 }
 
 // The simulated program of none that is published is shorter.
@@ -152,8 +159,8 @@ TEST_CASE("programs: no longer than those of the catalog, on links that are slow
       search_problem problem{.where = linear(devices{p}),
                              .m = micro_batches{2 * p},
                              .cost = costs(stage_cost{10, 13, 7}, latency),
-                             .limit = p};
-      simulation_options machine{.cost = problem.cost, .inside = {.latency = latency}};
+                             .limit = chunk_activations(p)};
+      simulation_options machine{.cost = problem.cost};
       if (p == 3) problem.machine = machine;  // as it is without one
       search_result const r = search(problem, {.passes = 50'000, .aim = objective::program});
       CHECK(r.reached == time_program(lower(r.best), machine).makespan);
@@ -166,17 +173,18 @@ TEST_CASE("programs: no longer than those of the catalog, on links that are slow
 
 TEST_CASE("memory in bytes, of which the input pass gives most back") {
   // Device 1 has small chunks and little memory.
-  search_problem const problem{.where = v_shape(devices{3}),
-                               .m = micro_batches{6},
-                               .cost = costs(stage_cost{10, 13, 7}, 1),
-                               .limit = {{60, 24, 60}, {20, 8, 20, 20, 8, 20}, {5, 2, 5, 5, 2, 5}}};
+  search_problem const problem{
+      .where = v_shape(devices{3}),
+      .m = micro_batches{6},
+      .cost = costs(stage_cost{10, 13, 7}, 1),
+      .limit = limits::sized({60, 24, 60}, {20, 8, 20, 20, 8, 20}, {5, 2, 5, 5, 2, 5})};
   search_result const r = search(problem, {.passes = 100'000, .aim = objective::span});
   CHECK(r.reached >= r.least.span);
   CHECK(check(r.best).ok());
   CHECK(is_within(r.best, problem.limit));
   // With all kept until the weight pass it takes longer.
   search_problem kept = problem;
-  kept.limit.stash = kept.limit.activation;
+  for (stage_memory& m : kept.limit.memory.stages) m.stash_left = stage_memory::all;
   CHECK(search(kept, {.passes = 100'000, .aim = objective::span}).reached > r.reached);
 }
 
@@ -185,10 +193,10 @@ TEST_CASE("what is recomputed is held for less time") {
   search_problem problem{.where = linear(devices{4}),
                          .m = micro_batches{12},
                          .cost = costs(stage_cost{10, 13, 7}, 1),
-                         .limit = {{20}, {10}, {10}}};
+                         .limit = limits::sized({20}, {10}, {10})};
   search_budget const e{.passes = 200'000, .aim = objective::span};
   search_result const none = search(problem, e);
-  problem.limit = keeping(problem.limit, 4, {0, 1}, {1});
+  problem.limit = limits::recomputing(problem.limit, 4, {0, 1}, 1);
   search_result const some = search(problem, e);
   CHECK(check(some.best).ok());
   CHECK(is_within(some.best, problem.limit));
@@ -203,21 +211,21 @@ TEST_CASE("sequences in chunks fit where whole ones do not") {
   search_problem const whole{.where = linear(devices{4}),
                              .m = micro_batches{8},
                              .cost = costs(stage_cost{20, 26, 14}, 2),
-                             .limit = 1},
+                             .limit = chunk_activations(1)},
       chunked{.where = linear(devices{4}),
               .m = micro_batches{8},
               .cost = costs(stage_cost{5, 7, 4}, 2),
-              .limit = 7,
+              .limit = chunk_activations(7),
               .sequence_chunks = 4};
   search_budget const e{.passes = 300'000, .aim = objective::span};
   search_result const one = search(whole, e), four = search(chunked, e);
   CHECK(check(four.best).ok());
   CHECK(four.best.micro_batch_count() == 32);
   CHECK(four.best.graph.sequence_chunks() == 4);
-  CHECK(is_within(four.best, 7));
+  CHECK(is_within(four.best, chunk_activations(7)));
   CHECK(2 * four.reached < one.reached);
   CHECK(check(lower(four.best)).ok());
-  search_problem less = on_v_with(2, 2, 7);
+  search_problem less = on_v_with(2, 2, chunk_activations(7));
   less.sequence_chunks = 4;
   CHECK_BREAKS(parameter_is_at_least, search(less, {.passes = 1'000}));
 }
@@ -226,7 +234,7 @@ TEST_CASE("a device without stages needs no memory") {
   search_problem const problem{.where = placement(devices{3}, {{0, 2, 0, 2}}),
                                .m = micro_batches{4},
                                .cost = {},
-                               .limit = {{2, 0, 2}, {1}, {1}}};
+                               .limit = chunk_activations({2, 0, 2})};
   search_result const r = search(problem, {.passes = 5'000, .aim = objective::span});
   CHECK(check(r.best).ok());
   CHECK(is_within(r.best, problem.limit));
@@ -239,16 +247,37 @@ TEST_CASE("a watch ends the search") {
     last = spent;
     return spent < 20'000;
   };
-  search_result const r = search(on_v_with(4, 16, 4), {.passes = 100'000'000}, watch);
+  search_result const r = search(on_v_with(4, 16, chunk_activations(4)), {.passes = 100'000'000}, watch);
   CHECK(last >= 20'000);
   CHECK(r.passes < 30'000);
   CHECK(check(r.best).ok());
 }
 
 TEST_CASE("problems that a search refuses") {
-  CHECK_BREAKS(parameter_is_at_least, search(on_v_with(4, 8, 1), {.passes = 1'000}));
-  CHECK_BREAKS(counts_are_positive, search(on_v_with(4, 0, 4), {.passes = 1'000}));
-  CHECK_BREAKS(tables_agree, search(on_v_with(4, 2, {{4, 4}, {1}, {1}}), {.passes = 1'000}));
+  CHECK_BREAKS(parameter_is_at_least, search(on_v_with(4, 8, chunk_activations(1)), {.passes = 1'000}));
+  CHECK_BREAKS(counts_are_positive, search(on_v_with(4, 0, chunk_activations(4)), {.passes = 1'000}));
+  CHECK_BREAKS(tables_agree, search(on_v_with(4, 2, chunk_activations({4, 4})), {.passes = 1'000}));
+}
+
+// The simulator counts the same bytes slot by slot.
+TEST_CASE("what is found within a limit in bytes is within it when simulated") {
+  for (byte_count given : {290, 330, 400}) {
+    memory_model memory{
+        .stages = std::vector<stage_memory>(
+            6, {.weights = 50, .optimizer_state = 30, .weight_gradient = 20, .stash = 40})};
+    memory.stages[4].stash = 30;
+    search_problem const problem{.where = v_shape(devices{3}),
+                                 .m = micro_batches{6},
+                                 .cost = costs(stage_cost{10, 13, 7}, 1),
+                                 .limit = {.memory = memory, .budget = {given}}};
+    search_result const found = search(problem, {.passes = 20'000});
+    simulation const run = simulate(lower(found.best), {.cost = problem.cost, .memory = memory});
+    for (device_memory const& m : run.memory) {
+      CHECK(m.resident == 200);
+      CHECK(m.peak > 200);
+      CHECK(m.peak <= given);
+    }
+  }
 }
 
 }  // namespace

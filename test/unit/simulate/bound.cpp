@@ -10,32 +10,31 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_fastest() {
+constexpr bool test_smallest_message() {
   program const p = lower(one_f_one_b(4, 2));
-  simulation_options o{.cost = {},
-                       .bytes = {{.activation = 100, .gradient = 30}},
-                       .inside = {.latency = 3, .bandwidth = 10},
-                       .between = {.latency = 1, .bandwidth = 7},
-                       .node_size = 2};
-  HOLDS(fastest_transfer(p, o) == 3 + 3 && fastest_transfer(lower(one_f_one_b(1, 2)), o) == 0);
-  o.node_size = 1;
-  HOLDS(fastest_transfer(p, o) == 1 + 5);
-  o.bytes.resize(4, o.bytes[0]);
-  o.bytes[1].activation = 8;  // from stage 1 to 2
-  HOLDS(fastest_transfer(p, o) == 1 + 2);
+  simulation_options o{.cost = {}, .memory = {.stages = {{.activation = 100, .gradient = 30}}}};
+  HOLDS(smallest_message(p, o) == 30 && smallest_message(lower(one_f_one_b(1, 2)), o) == 0);
+  o.memory.stages.resize(4, o.memory.stages[0]);
+  o.memory.stages[1].activation = 8;  // from stage 1 to 2
+  HOLDS(smallest_message(p, o) == 8);
+  o.memory.stages[3] = {.activation = 1, .gradient = 2};  // goes nowhere
+  HOLDS(smallest_message(p, o) == 8);
+  o.memory.stages[2].gradient = 7;  // from stage 3 to 2
+  HOLDS(smallest_message(p, o) == 7);
   return true;
 }
-BOTH_TIMES("the fastest transfer of all links, both ways", test_fastest)
+BOTH_TIMES("the smallest message, both ways", test_smallest_message)
 
 TEST_CASE("links faster and slower than the schedule was made for") {
   schedule const s = one_f_one_b(3, 5);  // optimal, and made for free transfers
   program const p = lower(s);
   for (tick latency : {0, 1, 4}) {
-    simulation_options o{.cost = s.cost, .inside = {.latency = latency}, .latency_holds_lane = false};
+    simulation_options o{.cost = s.cost, .latency_holds_lane = false};
+    o.cost.links.inside.latency = latency;
     CHECK(program_bound(s, p, o)->makespan <= time_program(p, o).makespan);
     CHECK(program_bound(s, p, o)->makespan >= 21 + 4 * latency);  // down the devices and up again
-    o.between = {.latency = 9};
-    o.node_size = 1;  // all links are slow ones now
+    o.cost.links.between = {.latency = 9};
+    o.cost.links.node_size = 1;  // all links are slow ones now
     CHECK(program_bound(s, p, o)->makespan >= 21 + 4 * 9);
     CHECK(program_bound(s, p, o)->makespan <= time_program(p, o).makespan);
   }
@@ -47,7 +46,8 @@ TEST_CASE("no bound for several routes and for times too long") {
   schedule const both = two_ways(2) | repeat(micro_batches{2}) | squeeze();
   CHECK_FALSE(program_bound(both, lower(both), simulation_options{.cost = both.cost}).has_value());
   schedule const s = one_f_one_b(2, 2);
-  simulation_options const slow{.cost = s.cost, .inside = {.latency = max_tick / 2}};
+  simulation_options slow{.cost = s.cost};
+  slow.cost.links.inside.latency = max_tick / 2;
   CHECK_FALSE(program_bound(s, lower(s), slow).has_value());
 }
 

@@ -1,0 +1,90 @@
+#include <ashlar/simulate/durations.hpp>
+// First, so that it needs nothing before it.
+#include "mutate.hpp"
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/check/check.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/simulate/simulate.hpp>
+
+using namespace shapes;
+using namespace mutate;
+
+namespace {
+
+// Stages 0 and 1, one wide and one narrow, both feed stage 2; each on a device of its own.
+constexpr schedule fan_in() {
+  block b = make_block(linear(devices{3}), costs{}, 9, {F, B}, [](pass_kind kind, int stage) {
+    return tick{kind == F ? (stage == 2 ? 1 : 0) : stage == 2 ? 2 : 4};
+  });
+  return with_graph(b, stage_graph(stages{3}, {{0, 2}, {1, 2}})) | repeat(micro_batches{2}) | squeeze();
+}
+
+constexpr simulation_options wide_and_narrow() {
+  simulation_options o{.cost = {}, .memory = {.stages = std::vector<stage_memory>(3)}};
+  o.cost.links.inside = {.latency = 5, .bandwidth = 1};
+  o.memory.stages[0] = {.activation = 100, .gradient = 200};
+  o.memory.stages[1] = {.activation = 3, .gradient = 7};
+  o.memory.stages[2] = {.activation = 1'000'000, .gradient = 1'000'000};  // nobody is given that
+  return o;
+}
+
+constexpr bool test_edges() {
+  program const p = lower(fan_in());
+  simulation_options const o = wide_and_narrow();
+  auto const ticks = [&](int device, opcode code, pass what, int to) {
+    for (instruction const& i : p.view().stream(device))
+      if (i.code == code && i.what == what && i.to == to)
+        return time_of_transfer(o, i, device, p.stage_count()).all;
+    return tick{-1};
+  };
+  HOLDS(ticks(0, opcode::send, {F, 0, 0}, 2) == 5 + 100);
+  HOLDS(ticks(1, opcode::send, {F, 1, 0}, 2) == 5 + 3);
+  HOLDS(ticks(2, opcode::send, {B, 2, 1}, 0) == 5 + 200);
+  HOLDS(ticks(2, opcode::send, {B, 2, 1}, 1) == 5 + 7);
+  HOLDS(ticks(0, opcode::receive, {B, 2, 1}, 0) == 5 + 200);
+  return true;
+}
+BOTH_TIMES("a gradient is as wide as what it is the gradient of", test_edges)
+
+TEST_CASE("slots are as large as the value of the edge that they hold") {
+  program const p = lower(fan_in(), {.slots = slot_reuse::never});
+  REQUIRE(check(p).ok());
+  simulation const run = simulate(p, wide_and_narrow());
+  // Of each of two micro-batches: what comes, and the gradients that go back.
+  CHECK(run.memory[2].reserved == 2 * (100 + 3 + 200 + 7));
+  CHECK(run.memory[0].reserved == 2 * (100 + 200));
+  CHECK(run.memory[1].reserved == 2 * (3 + 7));
+}
+
+TEST_CASE("a transfer for a stage that there is not is refused") {
+  program p = lower(fan_in());
+  at(p, 0, find(p, 0, opcode::send, {F, 0, 0})).to = 3;
+  CHECK_THROWS_AS(simulate(p, wide_and_narrow()), violation);
+  CHECK(size_of(wide_and_narrow().memory, {.kind = slot_kind::gradient, .of = 2, .to = 7}, 3) == 0);
+}
+
+TEST_CASE("links by pair: each message takes what its own link takes") {
+  schedule const s = one_f_one_b(4, 1);
+  simulation_options o{.cost = s.cost, .memory = {.stages = {{.activation = 60, .gradient = 60}}}};
+  o.cost.links = {.inside = {.latency = 1, .bandwidth = 60},
+                  .between = {.latency = 9, .bandwidth = 6},
+                  .node_size = 2};
+  CHECK(simulate(lower(s), o).makespan() == 12 + 2 * (2 + 19 + 2));
+  // The schedule of the same costs knows one size of messages.
+  o.cost.message = 60;
+  CHECK(makespan(retime(s, o.cost)) == 12 + 2 * (2 + 19 + 2));
+}
+
+TEST_CASE("a device at half the speed takes twice as long when simulated, too") {
+  schedule s = one_f_one_b(3, 4);
+  s.cost.speeds = {100, 50, 200};
+  s = squeeze(s);
+  simulation const run = simulate(lower(s), {.cost = s.cost});
+  CHECK(run.makespan() == makespan(s));
+  CHECK(run.usage[0].busy == 4 * 3);
+  CHECK(run.usage[1].busy == 4 * 6);
+  CHECK(run.usage[2].busy == 4 * 3);  // of passes of one tick none is shorter
+}
+
+}  // namespace
