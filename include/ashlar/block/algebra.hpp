@@ -91,7 +91,6 @@ constexpr block scale(block b, tick factor) {
     c.forward *= factor;
     c.backward_input *= factor;
     c.backward_weight *= factor;
-    c.work *= factor;
   }
   b.cost.transfer *= factor;
   if (b.cost.overlapped != costs::one_after_the_other) b.cost.overlapped *= factor;

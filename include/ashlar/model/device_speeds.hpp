@@ -41,8 +41,7 @@ constexpr tick at_speed(tick time, int percent) {
 constexpr stage_cost at_speed(stage_cost const& c, int percent) {
   stage_cost slower{.forward = at_speed(c.forward, percent),
                     .backward_input = at_speed(c.backward_input, percent),
-                    .backward_weight = at_speed(c.backward_weight, percent),
-                    .work = at_speed(c.work, percent)};
+                    .backward_weight = at_speed(c.backward_weight, percent)};
   if (c.recompute != stage_cost::same_as_forward) slower.recompute = at_speed(c.recompute, percent);
   return slower;
 }

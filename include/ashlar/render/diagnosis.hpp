@@ -30,6 +30,7 @@ inline std::string name_of_site(site const& s) {
     case opcode::receive:
       return "the receive of " + to_string(s.what);
     case opcode::all_reduce:
+      if (s.what.kind == pass_kind::work) return "the all-reduce " + to_string(s.what);
       return "the all-reduce of stage " + std::to_string(s.what.stage);
     case opcode::all_gather:
       return "the all-gather of stage " + std::to_string(s.what.stage);
@@ -69,6 +70,7 @@ inline std::string quantities(diagnosis const& d) {
     case rule::durations_are_positive:
       if (d.first.code == opcode::send) return "a transfer takes " + n;
       if (d.first.index >= 0) return "an overlapped pair takes " + n;
+      if (d.first.what.kind == pass_kind::work) return first + " takes " + n;
       return "the " + std::string(name_of(d.first.what.kind)) + " of stage "
              + std::to_string(d.first.what.stage) + " takes " + n;
     case rule::ticks_fit:
@@ -84,6 +86,11 @@ inline std::string quantities(diagnosis const& d) {
     case rule::replicas_are_equally_fast:
       return "those of stage " + std::to_string(d.first.what.stage) + " on devices "
              + std::to_string(d.first.device) + " and " + std::to_string(d.second.device) + " are not";
+    case rule::work_edges_ascend:
+    case rule::work_reads_what_its_device_keeps:
+      return first + " and " + second + " are joined";
+    case rule::collective_work_sums_one_value:
+      return first + " reads " + count_of(d.number, "value");
     case rule::every_pass_is_known:
       return first + " does not";
     case rule::every_pass_is_present:

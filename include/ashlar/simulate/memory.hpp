@@ -19,8 +19,8 @@ struct memory_sample {
 };
 
 struct device_memory {
-  byte_count resident = 0;  // weights and optimizer state, or this rank's shards of them, and weight
-                            // gradients: there all the time
+  byte_count resident = 0;  // weights and optimizer state, or this rank's shards of them, weight
+                            // gradients and what work keeps: there all the time
   byte_count reserved = 0;  // resident, and every slot as large as the largest value that it ever holds
   byte_count peak = 0;      // resident, and the values alive at once
   tick peak_time = 0;       // when the peak is reached first
@@ -52,7 +52,8 @@ class memory_walk {
     collect(device);
     list_view<slot_kind> const kinds = view_.slots_of(device);
     for (std::size_t s = 0; s < slots_.size(); ++s) {
-      if (kinds[s] == slot_kind::weight_gradient) m.resident = sum(m.resident, slots_[s].largest);
+      if (kinds[s] == slot_kind::weight_gradient || kinds[s] == slot_kind::work_state)
+        m.resident = sum(m.resident, slots_[s].largest);
       if (kinds[s] == slot_kind::gradient_shard)
         m.resident = sum(m.resident, share_of(slots_[s].largest, parts));
     }
@@ -94,7 +95,8 @@ class memory_walk {
   }
 
   static constexpr bool is_resident(slot_kind kind) {
-    return kind == slot_kind::weight_gradient || kind == slot_kind::gradient_shard;
+    return kind == slot_kind::weight_gradient || kind == slot_kind::gradient_shard
+           || kind == slot_kind::work_state;
   }
 
   constexpr void let_go(value& v) {
@@ -115,11 +117,12 @@ class memory_walk {
         value& v = slots_[static_cast<std::size_t>(o.slot)];
         slot_kind const kind = kinds[static_cast<std::size_t>(o.slot)];
         bool const of_group = self.group >= 0 && self.group < p_.groups.count();
-        byte_count const bytes =
-            (of_group ? o_.bytes_of_group(self.group, p_.stage_count()) : o_.bytes_of(self.what.stage))
-                .of(kind);
+        byte_count const bytes = of_group ? o_.bytes_of_group(self.group, p_.stage_count()).of(kind)
+                                 : self.what.kind == pass_kind::work
+                                     ? o_.bytes_of_job(self.what.stage, kind)
+                                     : o_.bytes_of(self.what.stage).of(kind);
         if (is_resident(kind)) {
-          if (of_group && bytes > v.largest) v.largest = bytes;
+          if ((of_group || kind == slot_kind::work_state) && bytes > v.largest) v.largest = bytes;
           continue;
         }
         if (self.code == opcode::release) {

@@ -51,6 +51,9 @@ struct stage_bytes {
         return weights;
       case slot_kind::scalar:
         return sizeof(double);
+      case slot_kind::work:
+      case slot_kind::work_state:
+        return 0;  // of a job
       case slot_kind::gradient_shard:
       case slot_kind::weight_gradient:
         break;
@@ -59,6 +62,14 @@ struct stage_bytes {
   }
 
   friend constexpr bool operator==(stage_bytes const&, stage_bytes const&) = default;
+};
+
+// Sizes of a job: what each of its parts hands on, and what it keeps on each of its devices.
+struct job_bytes {
+  byte_count output = 0;
+  byte_count state = 0;
+
+  friend constexpr bool operator==(job_bytes const&, job_bytes const&) = default;
 };
 
 enum class transfer_mode : unsigned char {
@@ -77,9 +88,10 @@ struct simulation_options {
   costs cost;  // of passes; its `transfer` does not count
   std::vector<stage_bytes> bytes = std::vector<stage_bytes>(1);  // one for all stages, or one each
   std::vector<stage_bytes> shared_bytes =
-      {};                      // of parameters that several stages use: one for each group
-  link_speed inside = {};      // between devices of one node
-  link_speed between = {};     // between devices of different nodes
+      {};                                  // of parameters that several stages use: one for each group
+  std::vector<job_bytes> work_bytes = {};  // one for each job, or none of any size
+  link_speed inside = {};                  // between devices of one node
+  link_speed between = {};                 // between devices of different nodes
   int node_size = 0;           // devices of a node, by number; 0: all devices are in one node
   link_speed collective = {};  // the slowest link of a ring that reduces gradients
   int data_ranks = 1;  // r, the pipelines side by side that reduce their gradients together; of a
@@ -100,6 +112,11 @@ struct simulation_options {
     return shared < static_cast<int>(shared_bytes.size())
                ? shared_bytes[static_cast<std::size_t>(shared)]
                : nothing;
+  }
+  constexpr byte_count bytes_of_job(int job, slot_kind kind) const {
+    if (job >= static_cast<int>(work_bytes.size())) return 0;
+    job_bytes const& b = work_bytes[static_cast<std::size_t>(job)];
+    return kind == slot_kind::work_state ? b.state : kind == slot_kind::work ? b.output : 0;
   }
   constexpr link_speed const& link(int a, int b) const {
     return node_size == 0 || a / node_size == b / node_size ? inside : between;
@@ -156,6 +173,9 @@ constexpr diagnosis check(simulation_options const& o, int stage_count, int micr
       for (byte_count size : {b.weights, b.optimizer_state, b.weight_gradient, b.activation, b.gradient,
                               b.checkpoint, b.stash, b.weight_stash})
         if (size < 0 || size >= max_tick) return {.broken = rule::sizes_fit, .number = size};
+  for (job_bytes const& b : o.work_bytes)
+    for (byte_count size : {b.output, b.state})
+      if (size < 0 || size >= max_tick) return {.broken = rule::sizes_fit, .number = size};
   return {};
 }
 

@@ -34,8 +34,7 @@ constexpr bool test_stages() {
   own.per_stage[2] = {.forward = 1, .backward_input = 2, .backward_weight = 3, .recompute = 4};
   costs const slow = at_speeds(own, v, {{50, 25}});
   HOLDS(slow.of_stage(2)
-        == stage_cost{
-            .forward = 4, .backward_input = 8, .backward_weight = 12, .recompute = 16, .work = 4});
+        == stage_cost{.forward = 4, .backward_input = 8, .backward_weight = 12, .recompute = 16});
   HOLDS(slow.of_stage(3).forward == 20);
   HOLDS(at_speeds(own, v, {{100, 100}}) == own);
   return true;
