@@ -24,12 +24,14 @@ class live_values {
                                                                   s.end_of(t, d) * steps()};
     for (int k = 0; k < s.micro_batch_count(); ++k)
       for (int stage = 0; stage < s.stage_count(); ++stage) add(k, stage);
+    add_work();
   }
 
   // The largest number of values of a kind that a device holds at one time.
   int most(int device, ashlar::slot_kind kind) const {
     if (kind == ashlar::slot_kind::weight_gradient)
       return s_.mode == ashlar::execution_mode::training ? stages_on(device) : 0;
+    if (kind == ashlar::slot_kind::work_state) return states_on(device);
     int most = 0;
     auto const& all = alive_[static_cast<std::size_t>(device)][static_cast<std::size_t>(kind)];
     for (life const& at : all) {
@@ -96,7 +98,56 @@ class live_values {
     if (s_.mode == ashlar::execution_mode::training)
       add_backward(k, stage);
     else
-      add(k, stage, slot_kind::stash, forward.begin, forward.end);
+      add(k, stage, slot_kind::stash, forward.begin,
+          read_by_work({pass_kind::forward, stage, k}, forward.end));
+  }
+
+  // Of a pass of the schedule's orders.
+  life const& of(ashlar::pass what) const { return when_.at({what.micro_batch, what.stage, what.kind}); }
+  // When the last work that reads what a pass leaves has ended, `least` if earlier.
+  ashlar::tick read_by_work(ashlar::pass from, ashlar::tick least) const {
+    for (ashlar::work_edge const& e : s_.work.edges())
+      if (e.from == from) least = std::max(least, of(e.to).end);
+    return least;
+  }
+  void add_work() {
+    std::vector<ashlar::work_job> const jobs = s_.work.jobs();
+    for (std::size_t job = 0; job < jobs.size(); ++job)
+      for (std::size_t k = 0; k < jobs[job].parts.size(); ++k) {
+        if (jobs[job].kind == ashlar::job_kind::all_reduce) continue;
+        ashlar::pass const what{ashlar::pass_kind::work, static_cast<int>(job), static_cast<int>(k)};
+        ashlar::tick read = -1;
+        for (ashlar::work_edge const& e : s_.work.edges())
+          if (e.from == what) read = std::max(read, is_sum(e.to) ? sum_read(e.to) : of(e.to).end);
+        if (read >= 0)
+          alive_[static_cast<std::size_t>(jobs[job].parts[k].device)]
+                [static_cast<std::size_t>(ashlar::slot_kind::work)]
+                    .push_back({of(what).begin, read});
+      }
+  }
+  bool is_sum(ashlar::pass what) const {
+    return what.kind == ashlar::pass_kind::work
+           && s_.work.jobs()[static_cast<std::size_t>(what.stage)].kind == ashlar::job_kind::all_reduce;
+  }
+  // A sum is in the slot of what it sums: from the last part on, for as long as its job says, and then
+  // until it is read.
+  ashlar::tick sum_read(ashlar::pass sum) const {
+    std::vector<ashlar::work_job> const jobs = s_.work.jobs();
+    ashlar::tick ready = 0, duration = 0;
+    for (ashlar::work_edge const& e : s_.work.edges())
+      if (e.to.kind == sum.kind && e.to.stage == sum.stage) ready = std::max(ready, of(e.from).end);
+    for (ashlar::work_part const& part : jobs[static_cast<std::size_t>(sum.stage)].parts)
+      duration = std::max(duration, part.duration);
+    return read_by_work(sum, ready + duration * steps() + 1);
+  }
+  int states_on(int device) const {
+    std::vector<ashlar::work_job> const jobs = s_.work.jobs();
+    int count = 0;
+    for (ashlar::work_job const& job : jobs)
+      count += job.keeps_state
+               && std::any_of(job.parts.begin(), job.parts.end(),
+                              [&](ashlar::work_part const& part) { return part.device == device; });
+    return count;
   }
 
   void add_backward(int k, int stage) {
@@ -113,7 +164,8 @@ class live_values {
       add(k, stage, slot_kind::gradient, gradient.begin,
           device(k, from) == device(k, stage) ? back(k, from).end
                                               : transfer(gradient.end, true, k, stage, from).end);
-    ashlar::tick const used = std::max(gradient.end, last.end);
+    ashlar::pass const kept{again ? pass_kind::recompute : pass_kind::forward, stage, k};
+    ashlar::tick const used = read_by_work(kept, std::max(gradient.end, last.end));
     if (again) {
       life const recompute = of(k, stage, pass_kind::recompute);
       add(k, stage, slot_kind::checkpoint, forward.begin, recompute.end);
@@ -122,7 +174,8 @@ class live_values {
     } else {
       add(k, stage, slot_kind::stash, forward.begin, used);
     }
-    add(k, stage, slot_kind::weight_stash, gradient.begin, last.end);
+    ashlar::pass const back{fused ? pass_kind::backward : pass_kind::backward_input, stage, k};
+    add(k, stage, slot_kind::weight_stash, gradient.begin, read_by_work(back, last.end));
   }
 
   int stages_on(int device) const {

@@ -8,13 +8,16 @@
 #include <ashlar/schedule/squeeze.hpp>
 
 #include <cstddef>
+#include <utility>
+#include <vector>
 
 namespace shapes {
 
 using namespace ashlar;
 
 inline constexpr pass_kind F = pass_kind::forward, R = pass_kind::recompute, B = pass_kind::backward,
-                           I = pass_kind::backward_input, W = pass_kind::backward_weight;
+                           I = pass_kind::backward_input, W = pass_kind::backward_weight,
+                           X = pass_kind::work;
 
 // 1F1B on p devices, repeated and squeezed.
 constexpr schedule one_f_one_b(int p, int m) {
@@ -52,11 +55,56 @@ constexpr block recomputed(int p) {
                     });
 }
 
-// The schedule with a `work` pass at the end of every device's order.
+// The schedule with work at the end of every device's order: a job with a part on each, which reads
+// nothing.
 constexpr schedule with_work(schedule s) {
-  for (std::size_t d = 0; d < s.order.size(); ++d)
-    s.order[d].push_back({{pass_kind::work, static_cast<int>(d), 0}, makespan(s)});
+  work_job job;
+  for (int d = 0; d < s.device_count(); ++d) {
+    s.order[static_cast<std::size_t>(d)].push_back({{X, 0, d}, makespan(s)});
+    job.parts.push_back({d, 1});
+  }
+  s.work = work_graph({job}, {});
   return s;
+}
+
+// What is to be scaled by the norm of a micro-batch over all stages (a stage a device, fused backwards):
+// job 0 measures it (part d on device d, from what B0 keeps), job 1 sums it in 2 ticks, job 2 reads the
+// sum and what B0 keeps and adds to its state. They stand right after B0 and at the end.
+constexpr std::vector<work_edge> norm_edges(int p) {
+  std::vector<work_edge> edges;
+  for (int d = 0; d < p; ++d) {
+    edges.push_back({{B, d, 0}, {X, 0, d}});
+    edges.push_back({{X, 0, d}, {X, 1, d}});
+    edges.push_back({{X, 1, d}, {X, 2, d}});
+    edges.push_back({{B, d, 0}, {X, 2, d}});
+  }
+  return edges;
+}
+constexpr std::vector<work_job> norm_jobs(int p) {
+  std::vector<work_job> jobs(3);
+  for (work_job& j : jobs)
+    for (int d = 0; d < p; ++d) j.parts.push_back({d, 1});
+  jobs[1].kind = job_kind::all_reduce;
+  for (work_part& part : jobs[1].parts) part.duration = 2;
+  jobs[2].keeps_state = true;
+  return jobs;
+}
+constexpr schedule with_norm(schedule s) {
+  int const p = s.device_count();
+  for (int d = 0; d < p; ++d) {
+    auto& order = s.order[static_cast<std::size_t>(d)];
+    std::size_t at = 0;
+    while (order[at].what != pass{B, d, 0}) ++at;
+    std::vector<timed_pass> more;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      more.push_back(order[i]);
+      if (i == at) more.push_back({{X, 0, d}, 0});
+    }
+    more.push_back({{X, 2, d}, 0});
+    order = more;
+  }
+  s.work = work_graph(norm_jobs(p), norm_edges(p));
+  return squeeze(std::move(s));
 }
 
 }  // namespace shapes

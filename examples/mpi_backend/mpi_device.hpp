@@ -32,7 +32,7 @@ class mpi_device {
       : queues_(static_cast<std::size_t>(plan.lane_count())),
         events_(static_cast<std::size_t>(plan.events().count())),
         posted_(static_cast<std::size_t>(plan.size())),
-        groups_(static_cast<std::size_t>(p.groups.count()) + 2, MPI_COMM_NULL) {
+        groups_(static_cast<std::size_t>(all_reduce_count(p)) + 1, MPI_COMM_NULL) {
     std::vector<int> color(groups_.size(), MPI_UNDEFINED), member(groups_.size(), me);
     for (int i = 0; i < plan.size(); ++i) {
       device_plan::step const& s = plan.at(i);

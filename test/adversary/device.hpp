@@ -45,13 +45,14 @@ class device {
     list_view<slot_kind> const kinds = p.slots_of(number);
     before_.resize(stream.size());
     uses_.resize(stream.size());
+    for (slot_kind kind : kinds) keeps_.push_back(kind == slot_kind::work_state);
     std::vector<std::size_t> value(kinds.size(), none);  // by slot
     for (std::size_t i = 0; i < stream.size(); ++i)
       for (operand const& o : p.operands_of(stream[i])) {
         auto const slot = static_cast<std::size_t>(o.slot);
         bool const lasts = kinds[slot] == slot_kind::weight_gradient
                            || kinds[slot] == slot_kind::gradient_shard
-                           || kinds[slot] == slot_kind::scalar;
+                           || kinds[slot] == slot_kind::scalar || keeps_[slot];
         if (lasts || stream[i].code == opcode::release) continue;
         if (o.how == access::write || o.how == access::scratch) {
           before_[i].push_back(o.slot);
@@ -69,8 +70,8 @@ class device {
     events_.resize(static_cast<std::size_t>(plan.events().count()));
     for (std::size_t s = 0; s < slots.size.size(); ++s)
       slots_.emplace_back(memory + slots.offset[s], static_cast<std::size_t>(slots.size[s]));
-    for (buffer b : slots_)
-      if (!b.empty()) std::memset(b.data(), 0xff, b.size());
+    for (std::size_t s = 0; s < slots_.size(); ++s)  // what work keeps begins with zeros
+      if (!slots_[s].empty()) std::memset(slots_[s].data(), keeps_[s] ? 0 : 0xff, slots_[s].size());
     blocks_ = blocks;
   }
   void step_begins() {
@@ -263,6 +264,7 @@ class device {
   std::deque<queue> queues_;
   std::vector<event> events_;
   std::vector<buffer> slots_;
+  std::vector<bool> keeps_;                     // by slot: what work keeps from step to step
   std::vector<std::vector<int>> before_;        // by instruction: slots that it writes
   std::vector<std::vector<std::size_t>> uses_;  // by instruction: values that it writes or reads
   struct users {

@@ -23,6 +23,7 @@ struct late_worker {
   LATE(backward, frame)
   LATE(backward_input, frame)
   LATE(backward_weight, frame)
+  LATE(work, frame)
   LATE(reduced, parameter_frame)
   Inner* inner;
 };

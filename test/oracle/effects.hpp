@@ -32,7 +32,8 @@ class effects {
         return "gathered weights are not given up";
       else if (is_gradient(c.value.kind) && c.bits == cleared)
         return "cleared for nothing";
-      else if (c.bits != 0 && !is_gradient(c.value.kind) && c.value.kind != slot_kind::scalar)
+      else if (c.bits != 0 && !is_gradient(c.value.kind) && c.value.kind != slot_kind::scalar
+               && c.value.kind != slot_kind::work_state)
         return "a value is left unread";
     return nullptr;
   }
@@ -46,6 +47,7 @@ class effects {
     if (a.value.kind == slot_kind::weight) return use_weights(now, s, a, c);
     if (a.value.kind == slot_kind::scalar) return use_scalar(a, c);
     if (is_gradient(a.value.kind)) return use_gradient(now, s, a, c);
+    if (a.value.kind == slot_kind::work_state) return use_state(now, s, a, c);
     switch (a.how) {
       case access::read:
         if (c.value != a.value) return "reads another value";
@@ -57,10 +59,23 @@ class effects {
         if (c.bits != 0) return "overwrites what is still to be read";
         c = {a.bits == 0 ? tag{} : a.value, a.bits};
         return nullptr;
-      case access::accumulate:
-        break;
+      case access::accumulate:  // a sum in place of what nobody else reads
+        if (a.value.kind != slot_kind::work) break;
+        if (c.value != all_.meant().summed(a.value) || c.bits != 1) return "sums another value";
+        c = {a.bits == 0 ? tag{} : a.value, a.bits};
+        return nullptr;
     }
     return "uses a slot in an unknown way";
+  }
+
+  // It is there before the step, in one slot.
+  char const* use_state(state const& now, step const& s, argument const& a, content& c) const {
+    if (c.bits == 0)
+      for (std::size_t i = all_.first_slot(s.node); i < all_.first_slot(s.node + 1); ++i)
+        if (now.slots[i].value == a.value) return "state in two slots";
+    if (c.bits != 0 && c.value != a.value) return "adds to the state of another job";
+    c = {a.value, resident};
+    return nullptr;
   }
 
   // A stage's weights lie in one buffer at a time, from the gather to the release, and some pass uses

@@ -27,12 +27,17 @@ class meaning {
  public:
   explicit meaning(program const& p)
       : p_(p),
+        jobs_(p.work.jobs()),
         passes_(static_cast<std::size_t>(pass_kinds * p.stage_count() * p.micro_batch_count()), 0) {
     for (int s = 0; s < p.stage_count(); ++s) groups_.push_back({s});
     for (std::vector<int> const& shared : p.groups.shared()) groups_.push_back(shared);
     for (int d = 0; d < p.device_count(); ++d)
       for (instruction const& i : p.view().stream(d)) {
-        if (i.code == opcode::all_reduce) reduced_.insert({d, i.group});
+        if (i.code == opcode::all_reduce && i.subject != slot_kind::work) reduced_.insert({d, i.group});
+        if (is_work(i)) {
+          if (home_of(i) != d) misplaced_ = true;
+          worked_.insert({i.what.stage, i.what.micro_batch});
+        }
         if (i.code == opcode::optimize) stepped_.insert({d, i.group});
         if (i.code == opcode::measure) measured_.insert(d);
         if (i.code != opcode::compute || i.what.kind == pass_kind::work) continue;
@@ -51,6 +56,25 @@ class meaning {
   int device_of(int micro_batch, int stage) const {
     return p_.where.device_of(p_.route[static_cast<std::size_t>(micro_batch)], stage);
   }
+  static bool is_work(instruction const& i) {
+    return i.code == opcode::compute ? i.what.kind == pass_kind::work
+                                     : i.code == opcode::all_reduce && i.subject == slot_kind::work;
+  }
+  // The device of a part, if it is on the queue for such parts.
+  int home_of(instruction const& i) const {
+    if (i.what.kind != pass_kind::work || i.what.stage < 0
+        || i.what.stage >= static_cast<int>(jobs_.size()))
+      return -1;
+    ashlar::work_job const& job = jobs_[static_cast<std::size_t>(i.what.stage)];
+    bool const sums = job.kind == ashlar::job_kind::all_reduce;
+    if (sums != (i.code == opcode::all_reduce) || i.what.micro_batch < 0
+        || i.what.micro_batch >= static_cast<int>(job.parts.size()))
+      return -1;
+    if (sums && i.group != groups() + 1 + i.what.stage) return -1;
+    return job.parts[static_cast<std::size_t>(i.what.micro_batch)].device;
+  }
+  bool sums_over_ranks(int job) const { return jobs_[static_cast<std::size_t>(job)].over_ranks; }
+
   // In the order of the routes, which is the order of summation.
   std::vector<int> devices_of(int stage) const {
     std::vector<int> found;
@@ -68,7 +92,10 @@ class meaning {
   // number after the last.
   std::vector<int> holders(int group) const {
     std::vector<int> found;
-    if (group == groups())
+    if (group > groups())
+      for (ashlar::work_part const& k : jobs_[static_cast<std::size_t>(group - groups() - 1)].parts)
+        found.push_back(k.device);
+    else if (group == groups())
       for (int d = 0; d < p_.device_count(); ++d) found.push_back(d);
     else
       for (int s : groups_[static_cast<std::size_t>(group)])
@@ -83,8 +110,8 @@ class meaning {
   // Only what a stage has for itself lies in shards.
   bool is_sharded(int group) const { return is_sharded() && group < p_.stage_count(); }
 
-  // Each pass once on its device, each stage reduced once on each of its devices and stepped once where
-  // the program steps. For inference no backward and none of these.
+  // Each pass and each part of work once on its device, each stage reduced once on each of its devices
+  // and stepped once where the program steps. For inference no backward and none of these.
   bool is_whole() const {
     if (misplaced_) return false;
     for (int k = 0; k < p_.micro_batch_count(); ++k)
@@ -114,7 +141,11 @@ class meaning {
           if (p_.step != ashlar::optimizer_step::none) steps.insert({d, g});
         }
     }
-    return reductions == reduced_ && steps == stepped_ && measurements == measured_;
+    std::multiset<std::tuple<int, int>> parts;
+    for (std::size_t job = 0; job < jobs_.size(); ++job)
+      for (std::size_t k = 0; k < jobs_[job].parts.size(); ++k)
+        parts.insert({static_cast<int>(job), static_cast<int>(k)});
+    return reductions == reduced_ && steps == stepped_ && measurements == measured_ && parts == worked_;
   }
 
   // What a stage's micro-batch adds to the gradient of a group, a bit each.
@@ -137,14 +168,14 @@ class meaning {
   std::optional<std::vector<argument>> arguments(instruction const& i, int device) const {
     pass const what = i.what;
     int const s = what.stage, k = what.micro_batch;
+    if (is_work(i)) return home_of(i) == device ? std::optional{of_work(i)} : std::nullopt;
     if (i.code != opcode::compute && i.code != opcode::send && i.code != opcode::receive)
       return of_shared(i, device);
-    if (what.kind == pass_kind::work)
-      return i.code == opcode::compute ? std::optional{std::vector<argument>{}} : std::nullopt;
-    if (!exists(what)) return {};
+    if (what.kind == pass_kind::work || !exists(what)) return {};
     if (i.code == opcode::compute) {
       auto list = of_pass(what, device);
       if (is_sharded()) list.push_back({access::read, {slot_kind::weight, s, -1, -1}, used});
+      for (argument const& a : read_of_work(what)) list.push_back(a);
       return list;
     }
 
@@ -203,15 +234,76 @@ class meaning {
     return bits;
   }
 
+  // Work that reads what a pass leaves, a bit each from `first` on; and the bit of one of them.
+  unsigned work_bits(pass from, int first) const {
+    unsigned bits = 0;
+    for (ashlar::work_edge const& e : p_.work.edges())
+      if (e.from == from) bits = bits << 1 | 1U << first;
+    return bits;
+  }
+  unsigned work_bit(pass from, pass to, int first) const {
+    for (ashlar::work_edge const& e : p_.work.edges())
+      if (e.from == from) {
+        if (e.to == to) break;
+        ++first;
+      }
+    return 1U << first;
+  }
+  // In the order of kind, stage (job), micro-batch (part) of what made it.
+  std::vector<argument> read_of_work(pass what) const {
+    std::vector<pass> from;
+    for (ashlar::work_edge const& e : p_.work.edges())
+      if (e.to == what) from.push_back(e.from);
+    std::sort(from.begin(), from.end(), [](pass a, pass b) {
+      return std::tuple{a.kind, a.stage, a.micro_batch} < std::tuple{b.kind, b.stage, b.micro_batch};
+    });
+    std::vector<argument> list;
+    for (pass f : from) {
+      bool const stash = f.kind == pass_kind::forward || f.kind == pass_kind::recompute;
+      bool const work = f.kind == pass_kind::work;
+      list.push_back({access::read,
+                      {work    ? slot_kind::work
+                       : stash ? slot_kind::stash
+                               : slot_kind::weight_stash,
+                       f.stage, f.micro_batch, -1},
+                      work_bit(f, what,
+                               work    ? 0
+                               : stash ? 2
+                                       : 1)});
+    }
+    return list;
+  }
+  std::vector<argument> of_work(instruction const& i) const {
+    tag const made{slot_kind::work, i.what.stage, i.what.micro_batch, -1};
+    unsigned const readers = work_bits(i.what, 0);
+    if (i.code == opcode::all_reduce) return {{access::accumulate, made, readers}};
+    std::vector<argument> list = read_of_work(i.what);
+    if (jobs_[static_cast<std::size_t>(i.what.stage)].keeps_state)
+      list.push_back({access::accumulate, {slot_kind::work_state, i.what.stage, -1, -1}, 0});
+    if (readers != 0) list.push_back({access::write, made, readers});
+    return list;
+  }
+
+ public:
+  // What a part of a sum finds in its slot.
+  tag summed(tag of) const {
+    for (ashlar::work_edge const& e : p_.work.edges())
+      if (e.to == pass{pass_kind::work, of.stage, of.micro_batch})
+        return {slot_kind::work, e.from.stage, e.from.micro_batch, -1};
+    return {};
+  }
+
+ private:
   tag whole_gradient(int group) const {
     return {is_sharded(group) ? slot_kind::gradient_shard : slot_kind::weight_gradient, group, -1, -1};
   }
 
   std::optional<std::vector<argument>> of_shared(instruction const& i, int device) const {
     tag const scalar{slot_kind::scalar, 0, -1, -1};
+    if (i.group > groups()) return {};
     bool const of_all = i.group == groups();
     if (of_all != (i.subject == slot_kind::scalar)) return {};
-    if (i.group < 0 || i.group > groups() || !holds(device, i.group)) return {};
+    if (i.group < 0 || !holds(device, i.group)) return {};
     // It is labelled with the first stage of its group.
     if (i.what.stage != (of_all ? 0 : groups_[static_cast<std::size_t>(i.group)][0])) return {};
     if (of_all) {
@@ -259,9 +351,10 @@ class meaning {
     int const s = what.stage, k = what.micro_batch;
     bool const again = runs(pass_kind::recompute, what);
     // Whoever goes backward reads the stash: the input's pass (bit 0) and the weights' (bit 1).
-    unsigned const stash_readers = p_.mode == execution_mode::inference     ? 0
-                                   : runs(pass_kind::backward_weight, what) ? 3
-                                                                            : 1;
+    unsigned const back_readers = p_.mode == execution_mode::inference     ? 0
+                                  : runs(pass_kind::backward_weight, what) ? 3
+                                                                           : 1;
+    unsigned const stash_readers = back_readers | work_bits(what, 2);
     access const keeps = stash_readers == 0 ? access::scratch : access::write;
     tag const stash{slot_kind::stash, s, k, -1}, checkpoint{slot_kind::checkpoint, s, k, -1},
         weight_stash{slot_kind::weight_stash, s, k, -1};
@@ -295,7 +388,8 @@ class meaning {
         list.push_back({access::read, stash, 1});
         for (int before : p_.graph.predecessors(s))
           list.push_back({access::write, {slot_kind::gradient, s, k, before}, 1});
-        list.push_back({fused ? access::scratch : access::write, weight_stash, fused ? 0U : 1U});
+        unsigned const readers = (fused ? 0U : 1U) | work_bits(what, 1);
+        list.push_back({readers == 0 ? access::scratch : access::write, weight_stash, readers});
         if (fused) accumulate();
         break;
       }
@@ -311,10 +405,12 @@ class meaning {
   }
 
   program const& p_;
+  std::vector<ashlar::work_job> jobs_;
   std::vector<int> passes_;                                // how often each, by number()
   std::vector<std::vector<int>> groups_;                   // stages
   std::multiset<std::tuple<int, int>> reduced_, stepped_;  // device, group
   std::multiset<int> measured_;                            // devices
+  std::multiset<std::tuple<int, int>> worked_;             // job, part
   bool misplaced_ = false;
 };
 

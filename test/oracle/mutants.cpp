@@ -90,6 +90,17 @@ TEST_CASE("parameters in common: other changes") {
   compare(all, 2, 400, 9'000'000);
 }
 
+TEST_CASE("work: other changes") {
+  std::vector<sample> const all = worked();
+  tallies const one = compare(all, 1, 600, 10'000'000);
+  auto const of = [&](mutation kind) { return one[static_cast<std::size_t>(kind)]; };
+  for (auto kind : {mutation::drop, mutation::duplicate, mutation::drop_edge, mutation::change_stage})
+    CHECK_MESSAGE((of(kind).accepted == 0 && of(kind).rejected > 0), std::string(name_of(kind)));
+  for (auto kind : {mutation::swap_reductions, mutation::move_within_stream, mutation::change_slot})
+    CHECK_MESSAGE((of(kind).accepted > 0 && of(kind).rejected > 0), std::string(name_of(kind)));
+  compare(all, 2, 200, 11'000'000);
+}
+
 TEST_CASE("what ranks share: other changes") {
   std::vector<sample> const all = shared();
   tallies const one = compare(all, 1, 400, 6'000'000);

@@ -39,8 +39,11 @@ enum class mutation : unsigned char {
   change_pairing,
   change_group,
   change_subject,
+  // Of work alone:
+  drop_edge,
+  swap_reductions,
 };
-inline constexpr int mutations = 26;
+inline constexpr int mutations = 28, mutations_without_work = 26;
 
 inline char const* name_of(mutation m) {
   static constexpr char const* names[mutations] = {"swap neighbours",
@@ -68,7 +71,9 @@ inline char const* name_of(mutation m) {
                                                    "give operand a new slot",
                                                    "change pairing",
                                                    "change group",
-                                                   "change subject"};
+                                                   "change subject",
+                                                   "drop edge",
+                                                   "swap reductions"};
   return names[static_cast<int>(m)];
 }
 
@@ -114,7 +119,9 @@ class draft {
 
   // The changes that follow are those of this number.
   void seed(std::uint32_t number) { random_.seed(number); }
-  mutation any() { return static_cast<mutation>(pick(mutations)); }
+  mutation any() {
+    return static_cast<mutation>(pick(base_.work.empty() ? mutations_without_work : mutations));
+  }
 
   // Applies a mutation somewhere; false where there is nothing that it could change.
   bool apply(mutation m) {
@@ -208,6 +215,14 @@ class draft {
         l.what.subject = static_cast<ashlar::slot_kind>(subject);
         return changed;
       }
+      case mutation::drop_edge:
+        return drop_edge();
+      case mutation::swap_reductions: {
+        bool const reduce =
+            l.what.code == ashlar::opcode::all_reduce && stream[other].what.code == l.what.code;
+        if (reduce) std::swap(l, stream[other]);
+        return reduce && at != other;
+      }
     }
     return false;
   }
@@ -263,6 +278,18 @@ class draft {
     if (mine == nullptr || yours == nullptr) return false;
     std::swap(a, b);
     std::swap(*mine, *yours);
+    return true;
+  }
+  // The program's instructions are as they were.
+  bool drop_edge() {
+    std::vector<ashlar::work_edge> edges = base_.work.edges();
+    if (edges.empty()) return false;
+    edges.erase(edges.begin() + static_cast<std::ptrdiff_t>(pick(edges.size())));
+    try {
+      base_.work = ashlar::work_graph(base_.work.jobs(), edges);
+    } catch (ashlar::violation const&) {
+      return false;  // a sum of nothing
+    }
     return true;
   }
   bool rename_slots() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/conformance/random_work.hpp>
 #include <ashlar/lower/lower.hpp>
 
 #include <array>
@@ -155,6 +156,26 @@ inline std::vector<sample> tied() {
                                  .sharding = level,
                                  .step = step,
                                  .shared_parameters = {{0, s.stage_count() - 1}}})});
+  return all;
+}
+
+// Work at random places: read of passes and by passes, with state, summed over devices and ranks.
+inline std::vector<sample> worked() {
+  using namespace ashlar;
+  std::vector<sample> all;
+  std::uint64_t seed = 0;
+  for (char const* name : {"1f1b", "zb-h1", "v-half", "dualpipev", "1f1b-recompute", "inference"})
+    for (int turn = 0; turn < 6; ++turn) {
+      catalog::shape const shape{devices{turn < 4 ? 2 : 1}, micro_batches{2}};
+      if (!catalog::find(name)->check(shape).ok()) continue;
+      schedule const s = catalog::find(name)->make(shape);
+      bool const ranks = turn % 3 == 2;
+      all.push_back({name + std::string(", work ") + std::to_string(turn),
+                     lower(conformance::with_random_work(s, ++seed, 3),
+                           {.lanes = turn % 2 == 0 ? transfer_lanes::one : transfer_lanes::one_a_peer,
+                            .data_ranks = ranks ? 2 : 1,
+                            .sharding = ranks ? sharding_level::full : sharding_level::none})});
+    }
   return all;
 }
 

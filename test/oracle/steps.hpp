@@ -123,7 +123,8 @@ class steps {
       // A sum of shards stays inside a rank: each has the sum over all ranks of its own shard. Of whole
       // gradients each rank has the same, and so of their norm.
       across = s.what.subject == slot_kind::weight_gradient
-               || (s.what.subject == slot_kind::scalar && meaning_.is_sharded());
+               || (s.what.subject == slot_kind::scalar && meaning_.is_sharded())
+               || (meaning::is_work(s.what) && meaning_.sums_over_ranks(s.what.what.stage));
     }
     for (int rank = 0; rank < ranks_; ++rank)
       for (int d : devices)
@@ -215,7 +216,9 @@ class steps {
       case opcode::clear:
         return i.subject == slot_kind::gradient_shard ? lanes_ - 1 : 0;
       case opcode::all_reduce:
-        return meaning_.holders(i.group).size() == 1 && p_.data_ranks == 1 ? 0 : lanes_ - 1;
+        return !meaning::is_work(i) && meaning_.holders(i.group).size() == 1 && p_.data_ranks == 1
+                   ? 0
+                   : lanes_ - 1;
       default:
         return lanes_ - 1;
     }

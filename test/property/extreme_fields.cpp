@@ -5,6 +5,7 @@
 #include "random_cases.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/check.hpp>
+#include <ashlar/conformance/random_work.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/render/diagnosis.hpp>
 #include <ashlar/schedule/repeat.hpp>
@@ -115,9 +116,8 @@ void change_cost(dice& d, costs& cost) {
     default:
       if (cost.per_stage.empty()) return;
       tick stage_cost::*const fields[] = {&stage_cost::forward, &stage_cost::backward_input,
-                                          &stage_cost::backward_weight, &stage_cost::recompute,
-                                          &stage_cost::work};
-      put(d, cost.per_stage, fields[d.between(0, 4)]);
+                                          &stage_cost::backward_weight, &stage_cost::recompute};
+      put(d, cost.per_stage, fields[d.between(0, 3)]);
   }
 }
 
@@ -144,6 +144,52 @@ placement other_placement(dice& d, placement const& where) {
   for (auto& route : routes)
     for (int s = 0; s < stage_count; ++s) route.push_back(d.between(0, p - 1));
   return placement(devices{p}, routes);
+}
+
+// Another table of work, if there can be such a one.
+void change_work(dice& d, work_graph& work) {
+  std::vector<work_job> jobs = work.jobs();
+  std::vector<work_edge> edges = work.edges();
+  work_job* const job = jobs.empty() ? nullptr : &one_of(d, jobs);
+  work_edge* const edge = edges.empty() ? nullptr : &one_of(d, edges);
+  switch (d.between(0, 9)) {
+    case 0:
+      jobs.push_back({.parts = {{d.between(0, 3), 1}}, .keeps_state = d.percent(50)});
+      break;
+    case 1:
+      jobs.clear();
+      edges.clear();
+      break;
+    case 2:
+      if (job != nullptr) put(d, job->parts, &work_part::device);
+      break;
+    case 3:
+      if (job != nullptr) put(d, job->parts, &work_part::duration);
+      break;
+    case 4:
+      if (job != nullptr) job->kind = any_of<job_kind>(d, 1);
+      break;
+    case 5:
+      if (job != nullptr) job->keeps_state = !job->keeps_state;
+      break;
+    case 6:
+      if (edge != nullptr) edges.erase(edges.begin() + (edge - edges.data()));
+      break;
+    case 7:
+      if (edge != nullptr) change_pass(d, edge->from);
+      break;
+    case 8:
+      if (edge != nullptr) change_pass(d, edge->to);
+      break;
+    default:
+      edges.push_back({{any_of<pass_kind>(d, pass_kinds - 1), d.between(0, 3), d.between(0, 3)},
+                       {any_of<pass_kind>(d, pass_kinds - 1), d.between(0, 3), d.between(0, 3)}});
+  }
+  try {
+    work = work_graph(jobs, edges);
+  } catch (violation const& v) {
+    CHECK(!explain(v.why, schedule{}).empty());
+  }
 }
 
 void change_instruction(dice& d, program& p) {
@@ -195,7 +241,12 @@ void insert_transfer(dice& d, program& p) {
 }
 
 void change(dice& d, program& p) {
-  switch (d.between(0, 15)) {
+  switch (d.between(p.work.empty() ? 0 : -3, 15)) {
+    case -3:
+    case -2:
+    case -1:
+      change_work(d, p.work);
+      return;
     case 0:
       change_graph(d, p.graph);
       return;
@@ -293,6 +344,13 @@ std::vector<program> programs() {
   schedule const two_ways = overlay(one, mirror(one)) | repeat(micro_batches{2}) | squeeze();
   add(two_ways, {});
   add(two_ways, {.data_ranks = 2, .sharding = sharding_level::full});
+  for (char const* name : {"1f1b", "zb-h1", "dualpipev"}) {
+    schedule const s = catalog::find(name)->make({devices{2}, micro_batches{4}});
+    for (std::uint64_t seed = 1; seed <= 4; ++seed)
+      add(conformance::with_random_work(s, seed, 5),
+          {.data_ranks = seed % 2 == 0 ? 2 : 1,
+           .sharding = seed == 4 ? sharding_level::full : sharding_level::none});
+  }
   return all;
 }
 
@@ -312,7 +370,11 @@ TEST_CASE("a program whose fields hold anything") {
 
 void change(dice& d, schedule& s) {
   std::vector<timed_pass>* const order = s.order.empty() ? nullptr : &one_of(d, s.order);
-  switch (d.between(0, 10)) {
+  switch (d.between(-2, 10)) {
+    case -2:
+    case -1:
+      change_work(d, s.work);
+      return;
     case 0:
       change_graph(d, s.graph);
       return;
@@ -361,7 +423,7 @@ TEST_CASE("a schedule whose fields hold anything") {
     FOR_SEEDS(static_cast<std::uint64_t>(random_cases(1000))) {
       CAPTURE(e.name);
       CAPTURE(seed);
-      schedule s = good;
+      schedule s = seed % 4 == 0 ? conformance::with_random_work(good, seed, 3) : good;
       if (d.percent(50))
         s.cost.per_stage.resize(static_cast<std::size_t>(s.stage_count()), s.cost.per_stage[0]);
       for (int changes = seed % 3 == 0 ? 2 : 1; changes > 0; --changes) change(d, s);

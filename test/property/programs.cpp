@@ -3,6 +3,7 @@
 #include "random.hpp"
 #include "static_check.hpp"
 #include <ashlar/check/check.hpp>
+#include <ashlar/conformance/random_work.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/schedule/repeat.hpp>
 #include <ashlar/schedule/squeeze.hpp>
@@ -19,15 +20,13 @@ block training_or_not(dice& d) {
       d, block_options{.mode = d.percent(80) ? execution_mode::training : execution_mode::inference});
 }
 
-// Repeated, and most often squeezed, some with work passes.
+// Repeated, and most often squeezed, some with work.
 schedule random_schedule(dice& d, block const& b) {
-  schedule s = repeat(b, random_count(d, b, 3));
+  schedule const s = repeat(b, random_count(d, b, 3));
   if (d.percent(30)) return s;
-  if (d.percent(30))
-    for (auto& order : s.order)
-      order.insert(order.begin() + d.between(0, static_cast<int>(order.size())),
-                   {{pass_kind::work, 0, 0}, 0});
-  return squeeze(s);
+  if (!d.percent(30)) return squeeze(s);
+  return conformance::with_random_work(squeeze(s), static_cast<std::uint64_t>(d.between(0, 1 << 30)),
+                                       d.between(1, 6));
 }
 
 TEST_CASE("the program of a valid schedule is proved and keeps every device's order") {

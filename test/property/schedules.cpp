@@ -2,6 +2,7 @@
 #include "random.hpp"
 #include "static_check.hpp"
 #include <ashlar/check/check.hpp>
+#include <ashlar/conformance/random_work.hpp>
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/repeat.hpp>
@@ -28,6 +29,16 @@ std::vector<std::vector<pass>> passes_of(schedule const& s) {
     for (timed_pass const& t : order) all.back().push_back(t.what);
   }
   return all;
+}
+
+// Whether stage 0 can be run again, and no work stands where it would not be there yet.
+bool can_recompute(schedule const& s) {
+  for (auto const& order : s.order)
+    for (timed_pass const& t : order)
+      if (t.what.kind == pass_kind::recompute) return false;
+  for (work_edge const& e : s.work.edges())
+    if (e.from.kind == pass_kind::forward && e.from.stage == 0) return false;
+  return true;
 }
 
 // A random block repeated, beginning at 0.
@@ -102,20 +113,41 @@ TEST_CASE("other costs keep the order, dearer ones are never shorter") {
   }
 }
 
-TEST_CASE("work passes go anywhere") {
+TEST_CASE("work goes anywhere, and operations that keep orders keep it") {
   FOR_SEEDS(250) {
     block const b = random_block(d);
     CAPTURE(seed);
     INFO(words(b));
-    schedule s = random_loose_schedule(d, b);
-    for (std::size_t i = 0; i < s.order.size(); ++i) {
-      auto const at = d.between(0, static_cast<int>(s.order[i].size()));
-      s.order[i].insert(s.order[i].begin() + at, {{pass_kind::work, 0, 0}, 0});
+    schedule const s = squeeze(random_loose_schedule(d, b));
+    CHECK(conformance::with_random_work(s, seed, 0) == s);
+    schedule const w = conformance::with_random_work(s, seed, d.between(1, 6));
+    CHECK(check(w).ok());
+    CHECK(squeeze(w) == w);
+    CHECK(makespan(w) >= makespan(s));
+    CHECK(passes_of(shift(w, 7)) == passes_of(w));
+    CHECK(check(mirror(w)).ok());
+    CHECK(mirror(mirror(w)) == w);
+    CHECK(mirror(squeeze(shift(w, 3))) == squeeze(mirror(shift(w, 3))));
+    schedule const r = retime(w, random_costs(d, s.stage_count()));
+    CHECK(check(r).ok());
+    CHECK(passes_of(r) == passes_of(w));
+    CHECK(retime(r, w.cost) == w);
+    CHECK(check(then(w, w)).ok());
+    CHECK(check(squeeze(then(w, s))).ok());
+    CHECK(check(squeeze(merge(s, w))).ok());
+    // Without the edges nothing is later, and the work is still there.
+    schedule loose = w;
+    std::vector<work_edge> edges = w.work.edges();
+    std::erase_if(edges, [&](work_edge const& e) { return !w.work.view().is_collective(e.to); });
+    loose.work = work_graph(w.work.jobs(), edges);
+    CHECK(makespan(squeeze(loose)) <= makespan(w));
+    for (int device = 0; device < s.device_count(); ++device)
+      CHECK(peak_activations(w)[static_cast<std::size_t>(device)]
+            >= peak_activations(s)[static_cast<std::size_t>(device)]);
+    if (s.mode == execution_mode::training) {
+      CHECK(check(squeeze(split_backward(w))).ok());
+      if (can_recompute(w)) CHECK(check(recompute(w, {0})).ok());
     }
-    schedule const q = squeeze(s);
-    CHECK(check(q).ok());
-    CHECK(passes_of(q) == passes_of(s));
-    CHECK(squeeze(q) == q);
   }
 }
 

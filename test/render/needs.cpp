@@ -42,7 +42,10 @@ TEST_CASE("split and recomputed backwards, forks, work") {
   auto const fork = needs_of(shapes::with_work(shapes::fork_join() | repeat(micro_batches{1})));
   CHECK(needs(fork, {shapes::F, 3, 0}) == "1F0 2F0");
   CHECK(needs(fork, {shapes::B, 0, 0}) == "0F0 1B0 2B0");
-  CHECK(needs(fork, {pass_kind::work, 1, 0}) == "");
+  CHECK(needs(fork, {shapes::X, 0, 1}) == "");
+  auto const norm = needs_of(shapes::with_norm(shapes::one_f_one_b(2, 1)));
+  CHECK(needs(norm, {shapes::X, 0, 1}) == "1B0");
+  CHECK(needs(norm, {shapes::X, 2, 0}) == "0B0 0X0 0X1");  // what is summed, on both devices
 }
 
 TEST_CASE("all inputs are there before a pass starts, wherever they come from") {

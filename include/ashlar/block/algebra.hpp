@@ -94,7 +94,6 @@ constexpr block scale(block b, tick factor) {
     c.forward *= factor;
     c.backward_input *= factor;
     c.backward_weight *= factor;
-    c.work *= factor;
   }
   stretch_transfers(b.cost, factor);
   if (b.cost.overlapped != costs::one_after_the_other) b.cost.overlapped *= factor;

@@ -50,7 +50,7 @@ constexpr diagnosis check(costs const& cost, int stage_count, int device_count, 
     stage_cost const& c = cost.per_stage[stage];
     tick sum = 0;
     for (pass_kind kind : {pass_kind::forward, pass_kind::backward_input, pass_kind::backward_weight,
-                           pass_kind::recompute, pass_kind::work}) {
+                           pass_kind::recompute}) {
       if (c.of(kind) < 1)
         return {.broken = rule::durations_are_positive,
                 .first = {.what = {kind, static_cast<int>(stage), 0}},
@@ -87,7 +87,6 @@ class pass_register {
 
   // Enters a pass whose stage and micro-batch exist.
   constexpr diagnosis enter(site const& where, tick end) {
-    if (where.what.kind == pass_kind::work) return {};
     entry& e = entries_.at(where.what.micro_batch, where.what.stage, result_of(where.what.kind));
     if (e.present) {
       bool const twice = e.fused == (where.what.kind == pass_kind::backward);
@@ -105,6 +104,11 @@ class pass_register {
   };
   constexpr entry const& operator()(int micro_batch, int stage, result r) {
     return entries_.at(micro_batch, stage, r);
+  }
+  // Whether a pass of the pipeline, whose stage and micro-batch exist, has been entered.
+  constexpr bool has(pass what) const {
+    entry const& e = entries_.at(what.micro_batch, what.stage, result_of(what.kind));
+    return e.present && e.fused == (what.kind == pass_kind::backward);
   }
 
   // Every stage has its forward and, in training, its backward, whole or in both parts, for every
@@ -181,7 +185,7 @@ constexpr diagnosis check(block const& b) {
   for (std::size_t i = 0; i < b.cells.size(); ++i) {
     pass const what = b.cells[i].what;
     site where{.index = static_cast<int>(i), .what = what};
-    if (what.kind > pass_kind::work || what.stage < 0 || what.stage >= stage_count
+    if (what.kind >= pass_kind::work || what.stage < 0 || what.stage >= stage_count
         || what.micro_batch < 0 || what.micro_batch >= group)
       return {.broken = rule::every_pass_is_known, .first = where};
     if (b.cells[i].offset <= -max_tick || b.cells[i].offset >= max_tick)

@@ -110,7 +110,8 @@ constexpr diagnosis check(workload const& w) {
 }
 
 // Whether there is a workload of the schedule: known stages form a chain, all micro-batches take one
-// route and no overlapped pair takes less than its passes one after the other.
+// route and no overlapped pair takes less than its passes one after the other. Work is left out: without
+// it no schedule would take longer or hold more.
 constexpr bool has_workload(schedule const& s) {
   if (s.route.empty() || s.graph.count() != s.stage_count()) return false;
   if (s.route[0] < 0 || s.route[0] >= s.where.route_count()) return false;
@@ -121,7 +122,9 @@ constexpr bool has_workload(schedule const& s) {
   bool const pairs_are_sums = s.cost.overlapped == costs::one_after_the_other;
   for (auto const& order : s.order)
     for (timed_pass const& t : order)
-      if (t.what.stage < 0 || t.what.stage >= s.stage_count() || (t.overlaps >= 0 && !pairs_are_sums))
+      if (t.what.kind != pass_kind::work
+          && (t.what.stage < 0 || t.what.stage >= s.stage_count()
+              || (t.overlaps >= 0 && !pairs_are_sums)))
         return false;
   return true;
 }
@@ -138,7 +141,7 @@ constexpr workload workload_of(schedule const& s, std::vector<int> const& limits
   for (auto const& order : s.order)
     for (timed_pass const& t : order) {
       split = split || t.what.kind == pass_kind::backward_input;
-      again[static_cast<std::size_t>(t.what.stage)] += t.what.kind == pass_kind::recompute ? 1 : 0;
+      if (t.what.kind == pass_kind::recompute) ++again[static_cast<std::size_t>(t.what.stage)];
     }
   std::vector<int> route, recomputed;
   for (int stage = 0; stage < s.stage_count(); ++stage) {

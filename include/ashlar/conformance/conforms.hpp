@@ -82,6 +82,9 @@ report conforms(std::vector<sample_program> const& samples, Run run, numerics le
       }
       network::outcome const out = found.take();
       say(conformance_detail::agree(out.losses, expected.losses, level), "the losses differ");
+      for (std::size_t part = 0; part < out.work.size(); ++part)
+        say(conformance_detail::agree(out.work[part], expected.work[part], level),
+            "what work made differs, at part " + std::to_string(part));
       for (std::size_t s = 0; s < out.gradients.size(); ++s)
         say(conformance_detail::agree(out.gradients[s], expected.gradients[s], level),
             "the gradients of stage " + std::to_string(s) + " differ");
@@ -131,7 +134,10 @@ report ranks_conform(std::vector<sample_program> const& samples, Run run,
           say(one_has ? mine.norm() == its.norm()
                       : agree(std::vector{mine.norm()}, std::vector{its.norm()}, level),
               "the norms differ");
-          say(agree(mine.take().losses, its.take().losses, level), "the losses differ");
+          network::outcome const my_own = mine.take(), expected_own = its.take();
+          say(agree(my_own.losses, expected_own.losses, level), "the losses differ");
+          for (std::size_t part = 0; part < my_own.work.size(); ++part)
+            say(agree(my_own.work[part], expected_own.work[part], level), "what work made differs");
         }
       }
     });

@@ -25,6 +25,7 @@ namespace ashlar::conformance {
 
 // Each stage computes y = tanh(W x + b), x the sum of its inputs and b that of the vectors that it has
 // in common with other stages; the loss of a micro-batch is |y|^2 / 2 at stages without successors.
+// Work and what reads of it add what they read; a job that keeps state mixes it with what it had.
 // Optionally every pass first sleeps for a random moment, or calls a hook that may throw.
 class network {
  public:
@@ -52,6 +53,12 @@ class network {
     }
     shared_gradients_.resize(shared_.size());
     reductions_.resize(weights_.size() + shared_.size());
+    expect(p.work);
+  }
+  // The work of the programs that it will run.
+  void expect(work_graph const& work) {
+    work_ = work;
+    work_results_.assign(work_.view().parts.size(), nothing());
   }
 
   std::function<void(pass)> before_pass = [](pass) {};
@@ -65,10 +72,12 @@ class network {
     std::vector<matrix> gradients;
     std::vector<vector> shared_gradients;
     std::vector<double> losses;
+    std::vector<vector> work;  // what each part made, job by job
     friend bool operator==(outcome const&, outcome const&) = default;
   };
   outcome take() {
-    outcome result{gradients_, shared_gradients_, losses_};
+    outcome result{gradients_, shared_gradients_, losses_, work_results_};
+    work_results_.assign(work_results_.size(), nothing());
     for (auto& g : gradients_) g.fill(0);
     for (auto& g : shared_gradients_) g.fill(0);
     for (auto& l : losses_) l = 0;
@@ -107,6 +116,7 @@ class network {
       for (double d : shared_gradients_[g]) all.push_back(reductions(group) > 0 ? d : unknown);
     }
     for (double loss : losses_) all.push_back(loss != 0 ? loss : unknown);
+    for (vector const& part : work_results_) all.insert(all.end(), part.begin(), part.end());
     return all;
   }
   void adopt(std::span<double const> all) {
@@ -124,6 +134,8 @@ class network {
       for (double& d : shared_gradients_[g]) take_known(d);
     }
     for (double& loss : losses_) take_known(loss);
+    for (vector& part : work_results_)
+      for (double& d : part) take_known(d);
   }
 
   // The worker. Verbs do their work at once, whatever the queue.
@@ -150,6 +162,7 @@ class network {
         x[i] = std::cos(static_cast<double>(first_micro_batch + f.what.micro_batch)
                         + static_cast<double>(i));
     for (buffer b : f.inputs) add(x, b);
+    add_work(x, f);
     if (!f.checkpoint.empty()) as<vector>(f.checkpoint) = x;
     vector const y = compute(f, x);
     if (f.outputs.empty())
@@ -160,7 +173,9 @@ class network {
   }
   void recompute(auto&, frame const& f) {
     enter(f.what);
-    compute(f, as<vector>(f.checkpoint));
+    vector x = as<vector>(f.checkpoint);
+    add_work(x, f);
+    compute(f, x);
   }
   void backward(auto&, frame const& f) {
     input_gradient(f);
@@ -170,6 +185,19 @@ class network {
   void backward_weight(auto&, frame const& f) {
     enter(f.what);
     weight_gradient(f);
+  }
+  void work(auto&, frame const& f) {
+    if (!work_.view().knows(f.what)) throw std::invalid_argument("a network that expects no such work");
+    enter(f.what);
+    vector made{};
+    add_work(made, f);
+    for (std::size_t i = 0; i < width; ++i)
+      made[i] = std::sin(made[i] + f.what.stage + 0.3 * f.what.micro_batch + static_cast<double>(i));
+    if (!f.work_state.empty())
+      for (std::size_t i = 0; i < width; ++i)
+        made[i] = as<vector>(f.work_state)[i] = 0.5 * as<vector>(f.work_state)[i] + made[i];
+    if (!f.work_output.empty()) as<vector>(f.work_output) = made;
+    work_results_[static_cast<std::size_t>(work_.view().number(f.what))] = made;
   }
   void reduced(auto&, parameter_frame const& f) {
     before_reduced(f.group);
@@ -201,6 +229,13 @@ class network {
     for (std::size_t i = 0; i < width; ++i) sum[i] += as<vector>(message)[i];
   }
 
+  static vector nothing() { return {unknown, unknown, unknown}; }
+  // Whatever it is, by its first numbers.
+  static void add_work(vector& sum, frame const& f) {
+    for (work_port const& p : f.work_inputs)
+      for (std::size_t i = 0; i < width; ++i) sum[i] += 0.25 * as<vector>(p.bytes)[i];
+  }
+
   // Gathered, if the program shards them.
   matrix const& weights_for(frame const& f) {
     return f.weight.empty() ? weights(f.what.stage) : as<matrix>(f.weight);
@@ -227,6 +262,7 @@ class network {
     vector dy{};
     if (f.inputs.empty()) dy = stash[1];  // the loss is |y|^2 / 2
     for (buffer b : f.inputs) add(dy, b);
+    add_work(dy, f);
     for (std::size_t i = 0; i < width; ++i) dy[i] *= 1 - stash[1][i] * stash[1][i];
     as<vector>(f.weight_stash) = dy;
     matrix const& w = weights_for(f);
@@ -240,7 +276,8 @@ class network {
 
   void weight_gradient(frame const& f) const {
     auto const& x = as<std::array<vector, 2>>(f.stash)[0];
-    auto const& dy = as<vector>(f.weight_stash);
+    vector dy = as<vector>(f.weight_stash);
+    if (f.what.kind == pass_kind::backward_weight) add_work(dy, f);
     auto& sum = as<matrix>(f.weight_gradient);
     for (std::size_t i = 0; i < width; ++i)
       for (std::size_t j = 0; j < width; ++j) sum[i * width + j] += dy[i] * x[j];
@@ -269,6 +306,8 @@ class network {
   std::vector<std::vector<std::size_t>> shared_of_;  // by stage, indices of the above
   std::vector<std::array<int, 8>> reductions_;       // by group and holder
   std::vector<double> losses_;
+  work_graph work_;
+  std::vector<vector> work_results_;  // by number of the part
   std::mutex mutex_;
 };
 static_assert(worker<network>);

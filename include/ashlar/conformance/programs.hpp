@@ -3,6 +3,7 @@
 
 #include <ashlar/block/algebra.hpp>
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/conformance/random_work.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>
@@ -21,14 +22,14 @@ struct sample_program {
 };
 
 // A schedule in which every device does at random whatever it can do next: stages anywhere, backwards
-// fused or split, work of others in between. Any schedule of a chain on one route can come of it.
+// fused or split. Any schedule of a chain on one route can come of it.
 inline schedule random_schedule(std::uint64_t seed) {
   std::mt19937_64 engine(seed);
   auto const below = [&](int n) { return static_cast<int>(engine() % static_cast<std::uint64_t>(n)); };
   int const p = 1 + below(4), stages = 1 + below(6), m = 1 + below(5);
   std::vector<int> device_of;
   for (int s = 0; s < stages; ++s) device_of.push_back(below(p));
-  bool const fused = below(2) == 0, works = below(2) == 0;
+  bool const fused = below(2) == 0;
   struct line {
     int micro_batch, next;
   };
@@ -50,7 +51,6 @@ inline schedule random_schedule(std::uint64_t seed) {
         run({fused ? pass_kind::backward : pass_kind::backward_input, stage, l.micro_batch});
         if (!fused) weights.push_back({pass_kind::backward_weight, stage, l.micro_batch});
       }
-      if (works && below(4) == 0) run({pass_kind::work, below(stages), l.micro_batch});
       if (++l.next == 2 * stages) lines.erase(lines.begin() + pick);
     } else {
       auto const which = weights.begin() + (pick - static_cast<int>(lines.size()));
@@ -106,14 +106,21 @@ inline std::vector<sample_program> sample_programs() {
                    lower(s, {.reduction = gradient_reduction::at_end,
                              .shared_parameters = {{0, 1, last}, {last, 2}}})});
   }
-  for (std::uint64_t seed = 1; seed <= 20; ++seed)
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     add("random " + std::to_string(seed), random_schedule(seed));
+    add("random " + std::to_string(seed) + " with work",
+        with_random_work(random_schedule(seed), seed, 4));
+  }
+  for (char const* name : {"1f1b", "1f1b-recompute", "zb-h1", "v-half", "dualpipe", "chimera"})
+    add(name + std::string(" with work"),
+        with_random_work(catalog::find(name)->make({devices{4}, micro_batches{8}}), 7, 8));
   return all;
 }
 
 // Two data-parallel ranks: every entry of the catalog at every sharding level, with all times of
 // reduction, one buffer and two, gathers near and far ahead, and optimizer steps; in every other program
-// the first and the last stage have parameters in common, in some of them others, too.
+// the first and the last stage have parameters in common, in some of them others, too; every
+// fifth has work that keeps nothing from step to step.
 inline std::vector<sample_program> programs_of_ranks() {
   std::vector<sample_program> all;
   int turn = 0;
@@ -126,14 +133,16 @@ inline std::vector<sample_program> programs_of_ranks() {
             sharding_level::weights, sharding_level::full}) {
         ++turn;
         std::string const size = " p=" + std::to_string(p) + " m=" + std::to_string(m);
-        schedule const s = e.make(shape);
+        bool const works = turn % 5 == 0;
+        schedule s = e.make(shape);
+        if (works) s = with_random_work(s, static_cast<std::uint64_t>(turn), 4, false);
         int const last = s.stage_count() - 1;
         std::vector<std::vector<int>> shared;
         if ((turn + turn / 4) % 2 == 0) shared.push_back({0, last});
         if (turn % 5 == 0 && last > 1) shared.push_back({last, 1});
-        all.push_back({e.name + size + " sharded " + std::to_string(static_cast<int>(level)) + ", turn "
-                           + std::to_string(turn) + ", groups in common "
-                           + std::to_string(shared.size()),
+        all.push_back({e.name + size + (works ? " with work" : "") + " sharded "
+                           + std::to_string(static_cast<int>(level)) + ", turn " + std::to_string(turn)
+                           + ", groups in common " + std::to_string(shared.size()),
                        lower(s, {.lanes = static_cast<transfer_lanes>(turn % 3),
                                  .data_ranks = 2,
                                  .reduction = static_cast<gradient_reduction>(turn % 3),

@@ -11,13 +11,12 @@
 namespace ashlar {
 
 // Ticks of each kind of pass of one stage. A fused backward takes the sum of its two parts; a recompute
-// takes as long as a forward unless told otherwise.
+// takes as long as a forward unless told otherwise. What work takes, its job says (model/work.hpp).
 struct stage_cost {
   tick forward = 1;
   tick backward_input = 1;
   tick backward_weight = 1;
   tick recompute = same_as_forward;
-  tick work = 1;
 
   static constexpr tick same_as_forward = -1;
 
@@ -36,7 +35,7 @@ struct stage_cost {
       case pass_kind::work:
         break;
     }
-    return work;
+    return 0;
   }
 
   friend constexpr bool operator==(stage_cost const&, stage_cost const&) = default;

@@ -38,6 +38,9 @@ enum class rule : unsigned char {
   order_has_no_cycle,
   overlapped_passes_are_a_pair,
   inference_goes_forward_only,
+  work_edges_ascend,
+  work_reads_what_its_device_keeps,
+  collective_work_sums_one_value,
   bound_is_for_a_chain_on_one_route,
   // programs: complete
   every_send_has_its_receive,
@@ -170,6 +173,15 @@ constexpr char const* sentence(rule broken) {
              "each other";
     case rule::inference_goes_forward_only:
       return "a schedule for inference must not have backward passes";
+    case rule::work_edges_ascend:
+      return "an edge of work must join work with a pass or with work after it, by job and part, once";
+    case rule::work_reads_what_its_device_keeps:
+      return "work and who reads it must be on one device, and what work reads of a stage must be kept: "
+             "no weight pass, nor a forward that is run again, keeps anything";
+    case rule::collective_work_sums_one_value:
+      return "each part of collective work must sum one value of work that nobody else reads, on a "
+             "device "
+             "of its own";
     case rule::bound_is_for_a_chain_on_one_route:
       return "what is bounded must be a chain of stages on one route whose overlapped pairs take as "
              "long "

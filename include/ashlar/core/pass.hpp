@@ -9,7 +9,7 @@ enum class pass_kind : unsigned char {
   backward,         // fused: gradient of the input and of the weights
   backward_input,   // gradient of the input only
   backward_weight,  // gradient of the weights only
-  work,             // filled in by another system, depends on nothing of the pipeline
+  work,             // filled in by another system: part `micro_batch` of job `stage` (model/work.hpp)
 };
 inline constexpr int pass_kinds = 6;
 

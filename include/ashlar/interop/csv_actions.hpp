@@ -4,6 +4,7 @@
 #include <ashlar/core/pass.hpp>
 
 #include <array>
+#include <optional>
 #include <string_view>
 
 namespace ashlar {
@@ -49,7 +50,7 @@ constexpr char const* name_of(csv_dialect d) {
 struct csv_word {
   char const* name;
   csv_action action;
-  pass_kind kind;  // of compute; of the pass whose result travels
+  std::optional<pass_kind> kind;  // of compute; of the pass whose result travels or is summed; else none
   bool of_micro_batch = true;
   char const* awaited = nullptr;  // of a wait: the word that starts what it waits for
 };
@@ -61,8 +62,8 @@ inline constexpr std::array csv_words{
     csv_word{"B", csv_action::compute, pass_kind::backward},
     csv_word{"BW", csv_action::compute, pass_kind::backward},
     csv_word{"R", csv_action::compute, pass_kind::recompute},
-    csv_word{"UNSHARD", csv_action::unshard, pass_kind::work, false},
-    csv_word{"RESHARD", csv_action::reshard, pass_kind::work, false},
+    csv_word{"UNSHARD", csv_action::unshard, std::nullopt, false},
+    csv_word{"RESHARD", csv_action::reshard, std::nullopt, false},
     csv_word{"REDUCE_GRAD", csv_action::reduce_grad, pass_kind::backward_weight, false},
     csv_word{"WAIT_REDUCE_GRAD", csv_action::wait_reduce_grad, pass_kind::backward_weight, false,
              "REDUCE_GRAD"},

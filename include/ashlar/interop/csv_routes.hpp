@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ namespace csv_detail {
 struct csv_entry {
   int device = -1;
   int index = 0;
-  pass_kind kind = pass_kind::work;
+  std::optional<pass_kind> kind = {};  // none, if there is no such pass
 };
 using csv_table = result_table<csv_entry>;
 

@@ -122,7 +122,7 @@ inline std::string read_token(std::string_view cell, csv_token& token) {
     return "stages and micro-batches must be no more than " + std::to_string(largest_number);
   if (stage == -3 || micro_batch == -3) return "numbers must not begin with a needless 0";
   token.word = word;
-  token.what = {word->kind, stage, std::max(micro_batch, 0)};
+  token.what = {word->kind.value_or(pass_kind::forward), stage, std::max(micro_batch, 0)};
   return "";
 }
 

@@ -41,7 +41,11 @@ class lowering {
     std::vector<std::vector<int>> mine(static_cast<std::size_t>(s_.device_count()));
     for (std::size_t i = 0; i < events.size(); ++i) {
       event const& e = events[i];
-      if (e.is_reduction()) {
+      if (int const job = e.group - group_of_job(out_.made(), 0); job >= 0) {
+        for (int k = 0; k < s_.work.part_count(job); ++k)
+          mine[static_cast<std::size_t>(s_.work.view().part({pass_kind::work, job, k}).device)]
+              .push_back(static_cast<int>(i));
+      } else if (e.is_reduction()) {
         for (int device : groups.holders(e.group))
           mine[static_cast<std::size_t>(device)].push_back(static_cast<int>(i));
       } else {
@@ -65,6 +69,7 @@ class lowering {
     p.sharding = options.sharding;
     p.groups = parameter_groups(s.where, options.shared_parameters);
     p.step = options.step;
+    p.work = s.work;
     return p;
   }
 
@@ -72,6 +77,9 @@ class lowering {
                               dynamic_array<event> const& events) {
     out_.begin_stream(device);
     sharing_.begin_device(device);
+    for (int job = 0; job < s_.work.job_count(); ++job)
+      if (s_.work.view().keeps_state_on(job, device))
+        out_.put(slot_kind::work_state, job, out_.acquire(slot_kind::work_state));
     std::size_t next = 0;
     auto const write_events = [&](int position, tick until) {
       for (; next < mine.size(); ++next) {
@@ -79,7 +87,9 @@ class lowering {
         if (e.time > until) break;
         sharing_.write_until(position, e.time);
         out_.advance(e.time);
-        if (e.is_reduction())
+        if (int const job = e.group - group_of_job(out_.made(), 0); job >= 0)
+          write_collective(job, device, e.time);
+        else if (e.is_reduction())
           sharing_.reduce(e.group);
         else
           write_transfer(e, device);
@@ -98,6 +108,19 @@ class lowering {
     write_events(position, max_tick);
     sharing_.end_device();
     out_.end_stream();
+  }
+
+  // The device's part of collective work.
+  constexpr void write_collective(int job, int device, tick time) {
+    work_view const work = s_.work.view();
+    pass what{pass_kind::work, job, 0};
+    while (work.part(what).device != device) ++what.micro_batch;
+    out_.write({.code = opcode::all_reduce,
+                .subject = slot_kind::work,
+                .lane = out_.made().collective_lane(),
+                .what = what,
+                .group = group_of_job(out_.made(), job)},
+               time + work.duration(what));
   }
 
   constexpr void write_transfer(event const& e, int device) {

@@ -23,6 +23,8 @@ class stream_writer {
         gradients_(edges_ * made_.route.size()),
         groups_(static_cast<std::size_t>(made_.groups.count())),
         step_values_(groups_ * kinds_of_the_step, -1),
+        work_values_(made_.work.view().parts.size()),
+        work_states_(static_cast<std::size_t>(made_.work.job_count()), -1),
         pool_(reuse) {}
   stream_writer(stream_writer const&) = delete;  // the shape refers to the program
   stream_writer& operator=(stream_writer const&) = delete;
@@ -45,7 +47,7 @@ class stream_writer {
     made_.slot_begin.push_back(static_cast<int>(made_.slots.size()));
   }
 
-  // A slot for values of the step, for as long as the program; which groups' values it holds.
+  // A slot for values of the step, for as long as the program; which group's or job's values it holds.
   constexpr int acquire(slot_kind kind) { return pool_.acquire(kind); }
   constexpr void put(slot_kind kind, int group, int slot) { of_the_step(kind, group) = slot; }
 
@@ -65,7 +67,8 @@ class stream_writer {
  private:
   static constexpr std::size_t per_stage = 4;  // activation, checkpoint, stash, weight_stash
   static constexpr std::size_t kinds_of_the_step =
-      static_cast<std::size_t>(slot_kinds) - static_cast<std::size_t>(slot_kind::weight_gradient);
+      static_cast<std::size_t>(slot_kind::work_state)
+      - static_cast<std::size_t>(slot_kind::weight_gradient);
 
   struct value {
     int slot = -1;
@@ -74,6 +77,7 @@ class stream_writer {
   };
 
   constexpr int& of_the_step(slot_kind kind, int group) {
+    if (kind == slot_kind::work_state) return work_states_[static_cast<std::size_t>(group)];
     return step_values_[(static_cast<std::size_t>(kind)
                          - static_cast<std::size_t>(slot_kind::weight_gradient))
                             * groups_
@@ -82,6 +86,9 @@ class stream_writer {
   // One entry serves all devices: each writes a value before it reads it.
   constexpr value& of_micro_batch(value_key const& v) {
     auto const k = static_cast<std::size_t>(v.micro_batch);
+    if (v.kind == slot_kind::work)
+      return work_values_[static_cast<std::size_t>(
+          made_.work.view().number({pass_kind::work, v.of, v.micro_batch}))];
     if (v.kind == slot_kind::gradient)
       return gradients_[k * edges_ + static_cast<std::size_t>(made_.graph.edge(v.to, v.of))];
     std::size_t const which = v.kind == slot_kind::activation ? 0 : static_cast<std::size_t>(v.kind) - 1;
@@ -98,7 +105,10 @@ class stream_writer {
       if (--v.reads_left == 0) pool_.release(v.slot, v.until);
       return v.slot;
     }
-    v = {pool_.acquire(key.kind), reads, end};
+    bool const takes_over = how == access::accumulate;  // a sum of work
+    int const slot =
+        takes_over ? of_micro_batch(summed_value(made_.work.view(), key)).slot : pool_.acquire(key.kind);
+    v = {slot, reads, end};
     if (reads == 0) pool_.release(v.slot, end);
     return v.slot;
   }
@@ -110,7 +120,9 @@ class stream_writer {
   dynamic_array<value> stage_values_;  // by micro-batch, stage and kind
   dynamic_array<value> gradients_;     // by micro-batch and edge
   std::size_t groups_;
-  std::vector<int> step_values_;  // slots on the device, by kind and group
+  std::vector<int> step_values_;    // slots on the device, by kind and group
+  std::vector<value> work_values_;  // by number of the part
+  std::vector<int> work_states_;    // slots on the device, by job
   slot_pool pool_;
   int device_ = 0;
 };

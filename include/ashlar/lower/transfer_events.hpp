@@ -7,8 +7,8 @@
 
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/sort.hpp>
-#include <ashlar/model/dependencies.hpp>
 #include <ashlar/model/parameter_groups.hpp>
+#include <ashlar/model/pass_table.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
@@ -16,21 +16,22 @@
 namespace ashlar {
 
 struct event {
-  tick time = 0;    // end of the producer; for a reduction, of the group's last weight pass anywhere
-  pass what = {};   // the producer
-  int to = -1;      // the stage that the value is for
+  tick time = 0;   // end of the producer; for a reduction, of the group's last weight pass anywhere; for
+                   // collective work, of the last part that it sums
+  pass what = {};  // the producer
+  int to = -1;     // the stage that the value is for
   int source = -1;  // device
   int target = -1;  // device
-  int group = -1;   // of a reduction
+  int group = -1;   // of a reduction or of collective work: see all_reduce_count()
 
   constexpr bool is_reduction() const { return group >= 0; }
 
   friend constexpr bool operator==(event const&, event const&) = default;
 };
 
-// All events by time; ties: gradients, then activations, then reductions, each by micro-batch and stage
-// (group). An activation goes to a device once, for the first of the stages there that need it. Linear
-// for schedules of unit passes, O(n log n) for others.
+// All events by time; ties: gradients, then activations, then reductions, then collective work, each by
+// micro-batch and stage (group, job). An activation goes to a device once, for the first of the stages
+// there that need it. Linear for schedules of unit passes, O(n log n) for others.
 constexpr dynamic_array<event> events_in_order(schedule const& s, parameter_groups const& groups) {
   struct producer {
     tick end = 0;
@@ -38,19 +39,20 @@ constexpr dynamic_array<event> events_in_order(schedule const& s, parameter_grou
     bool is_known = false;
   };
   int const stage_count = s.stage_count(), m = s.micro_batch_count();
-  result_table<producer> made(stage_count, m, {});
+  work_view const work = s.work.view();
+  pass_table<producer> made(stage_count, m, work, {});
   tick earliest = 0, latest = 0;  // a schedule may begin before 0
   for (auto const& order : s.order)
     if (!order.empty() && order.front().start < earliest) earliest = order.front().start;
   dynamic_array<tick> last_weight(static_cast<std::size_t>(stage_count), earliest);
   for (int d = 0; d < s.device_count(); ++d)
     for (timed_pass const& t : s.order[static_cast<std::size_t>(d)]) {
-      if (t.what.kind == pass_kind::work) continue;
       tick const end = s.end_of(t, d);
-      made.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind)) = {end, t.what.kind, true};
+      made.at(t.what) = {end, t.what.kind, true};
+      latest = end > latest ? end : latest;
+      if (t.what.kind == pass_kind::work) continue;
       tick& last = last_weight[static_cast<std::size_t>(t.what.stage)];
       if (gives_weight_gradient(t.what.kind) && end > last) last = end;
-      latest = end > latest ? end : latest;
     }
 
   dynamic_array<event> events;  // in the order that ties are to have
@@ -80,6 +82,14 @@ constexpr dynamic_array<event> events_in_order(schedule const& s, parameter_grou
       if (last_weight[static_cast<std::size_t>(stage)] > last)
         last = last_weight[static_cast<std::size_t>(stage)];
     events.push_back({.time = last, .group = group});
+  }
+  for (int job = 0; job < work.job_count(); ++job) {
+    if (work.of(job).kind != job_kind::all_reduce) continue;
+    tick last = earliest;
+    for (int k = 0; k < work.part_count(job); ++k)
+      for_each_work_input(work, {pass_kind::work, job, k},
+                          [&](pass from, tick) { last = max_of(last, made.at(from).end); });
+    events.push_back({.time = last, .group = groups.count() + 1 + job});
   }
 
   if (static_cast<std::size_t>(latest - earliest) > 4 * events.size() + 64) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
-#include <ashlar/model/dependencies.hpp>
+#include <ashlar/model/pass_table.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
@@ -22,13 +22,12 @@ enum class transfer_order : unsigned char {
 // devices.
 constexpr schedule one_by_one(schedule s) {
   s.cost = costs(stage_cost{});
-  result_table<char> pending(s.stage_count(), s.micro_batch_count(), 0);
+  pass_table<char> pending(s.stage_count(), s.micro_batch_count(), s.work.view(), 0);
   std::size_t left = 0;
   for (auto const& order : s.order)
     for (timed_pass const& t : order) {
       ++left;
-      if (t.what.kind != pass_kind::work)
-        pending.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind)) = 1;
+      pending.at(t.what) = 1;
     }
   dynamic_array<std::size_t> next(s.order.size(), 0);
   tick now = 0;
@@ -39,15 +38,17 @@ constexpr schedule one_by_one(schedule s) {
       timed_pass* const t = &s.order[d][next[d]];
       std::size_t const together = t->opens_pair() ? 2 : 1;
       bool ready = true;
-      for (std::size_t i = 0; i < together; ++i)
+      for (std::size_t i = 0; i < together; ++i) {
         for_each_input(s.graph, t[i].what, [&](result r, int stage, int micro_batch) {
           ready = ready && pending.at(micro_batch, stage, r) == 0;
         });
+        for_each_work_input(s.work.view(), t[i].what,
+                            [&](pass from, tick) { ready = ready && pending.at(from) == 0; });
+      }
       if (!ready) continue;
       for (std::size_t i = 0; i < together; ++i) {
         t[i].start = now;
-        if (t[i].what.kind != pass_kind::work)
-          pending.at(t[i].what.micro_batch, t[i].what.stage, result_of(t[i].what.kind)) = 0;
+        pending.at(t[i].what) = 0;
       }
       now = s.end_of(*t, static_cast<int>(d));
       next[d] += together;

@@ -10,7 +10,7 @@ namespace ashlar {
 
 // Whether a worker may want to know when an instruction is done: a gradient is complete then.
 constexpr bool is_told_when_done(instruction const& i) {
-  return i.code == opcode::all_reduce && i.subject != slot_kind::scalar && i.lane != compute_lane;
+  return sums_gradient(i) && i.lane != compute_lane;
 }
 
 // Which instructions of a device's stream have an event, and who waits for which. Transitively reduced:

@@ -22,6 +22,9 @@ struct program_extent {
   std::size_t successors = 0;
   std::size_t places = 0;  // of all routes
   std::size_t micro_batches = 0;
+  std::size_t jobs = 0;
+  std::size_t work_parts = 0;
+  std::size_t work_edges = 0;
 };
 
 constexpr program_extent extent_of(program const& p) {
@@ -36,7 +39,10 @@ constexpr program_extent extent_of(program const& p) {
           p.graph.view().before.size(),
           p.graph.view().after.size(),
           p.where.table().size(),
-          p.route.size()};
+          p.route.size(),
+          p.work.view().jobs.size(),
+          p.work.view().parts.size(),
+          p.work.view().into.size()};
 }
 
 template <program_extent Extent>
@@ -56,6 +62,10 @@ class frozen_program {
     copy(counts_.graph.after, after_);
     copy(counts_.where, where_);
     copy(counts_.route, route_);
+    copy(counts_.work.jobs, jobs_);
+    copy(counts_.work.parts, work_parts_);
+    copy(counts_.work.into, into_);
+    copy(counts_.work.out_of, out_of_);
   }
 
   constexpr program_view view() const {
@@ -68,6 +78,7 @@ class frozen_program {
     v.graph = {view_of(before_), view_of(after_)};
     v.where = view_of(where_);
     v.route = view_of(route_);
+    v.work = {view_of(jobs_), view_of(work_parts_), view_of(into_), view_of(out_of_)};
     v.groups = {view_of(holder_begin_), view_of(holder_), view_of(stage_begin_), view_of(stage_)};
     return v;
   }
@@ -95,6 +106,9 @@ class frozen_program {
   std::array<int, Extent.successors> after_{};
   std::array<int, Extent.places> where_{};
   std::array<int, Extent.micro_batches> route_{};
+  std::array<work_view::job, Extent.jobs> jobs_{};
+  std::array<work_part, Extent.work_parts> work_parts_{};
+  std::array<work_edge, Extent.work_edges> into_{}, out_of_{};
 };
 
 namespace freeze_detail {

@@ -13,22 +13,30 @@ enum class slot_kind : unsigned char {
   checkpoint,       // what a forward keeps for its recompute
   stash,            // what a forward or recompute keeps for the backward passes
   weight_stash,     // what a backward_input keeps for its backward_weight
+  work,             // what a part of work hands on
   weight_gradient,  // the accumulator of a parameter group
   weight,           // gathered parameters of a group
   gradient_shard,   // this rank's shard of a group's gradient
   scalar,           // a number that all devices know in the end
+  work_state,       // what a job keeps on a device from step to step
 };
-inline constexpr int slot_kinds = 9;
+inline constexpr int slot_kinds = 11;
 
-// Whether values of the kind belong to the step, in slots of their own, and not to a micro-batch.
+// Whether values of the kind belong to the step (or to all steps), in slots of their own, and not to a
+// micro-batch or a part of work.
 constexpr bool is_of_the_step(slot_kind kind) { return kind >= slot_kind::weight_gradient; }
+
+// Whether they are a job's.
+constexpr bool is_of_work(slot_kind kind) {
+  return kind == slot_kind::work || kind == slot_kind::work_state;
+}
 
 // What an instruction reads or writes.
 struct value_key {
   slot_kind kind = slot_kind::activation;
-  int of = -1;  // the stage that made it; the parameter group; of a scalar its number
-  int micro_batch = -1;
-  int to = -1;  // of a gradient: the previous stage that it is for
+  int of = -1;           // the stage that made it; the job; the parameter group; of a scalar its number
+  int micro_batch = -1;  // of work: the part
+  int to = -1;           // of a gradient: the previous stage that it is for
 
   friend constexpr bool operator==(value_key const&, value_key const&) = default;
 };
@@ -56,15 +64,24 @@ struct instruction {
   slot_kind subject = slot_kind::activation;  // clear and collectives: the kind of value
   bool overlaps_next = false;  // compute: runs overlapped with the next instruction of the stream
   int lane = compute_lane;
-  pass what = {};  // compute: the pass; send, receive: the pass that made the value; else: the first
-                   // stage of the group
+  pass what = {};  // compute: the pass; send, receive: the pass that made the value; all_reduce of
+                   // work: the part; else: the first stage of the group
   int to = -1;     // send, receive: the stage that the value is for
   int peer = -1;   // send, receive: the other device
-  int group = -1;  // all else but compute: the parameter group, or everyone
+  int group = -1;  // all else but compute: the parameter group, everyone, or the job's group
   int first_operand = 0;
   int operand_count = 0;
 
   friend constexpr bool operator==(instruction const&, instruction const&) = default;
 };
+
+// Whether an all-reduce is that of a parameter group's gradient, which is complete then, or a part of
+// collective work.
+constexpr bool sums_gradient(instruction const& i) {
+  return i.code == opcode::all_reduce && i.subject != slot_kind::scalar && i.subject != slot_kind::work;
+}
+constexpr bool sums_work(instruction const& i) {
+  return i.code == opcode::all_reduce && i.subject == slot_kind::work;
+}
 
 }  // namespace ashlar

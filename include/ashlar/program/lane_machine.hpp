@@ -35,7 +35,7 @@ class lane_machine {
         lanes_(static_cast<std::size_t>(lanes)),
         state_(p.instructions.size()),
         head_(lanes_ * static_cast<std::size_t>(p.device_count), none),
-        met_(static_cast<std::size_t>(p.groups.count()) + 1) {
+        met_(static_cast<std::size_t>(all_reduce_count(p))) {
     for (int d = 0; d < p.device_count; ++d) {
       waits_.push_back(waits(p, d, detail));
       for (int i = p.stream_begin[static_cast<std::size_t>(d) + 1];
@@ -169,7 +169,7 @@ class lane_machine {
       of(i).arrived = true;
       std::vector<int>& met = met_[static_cast<std::size_t>(at(i).group)];
       met.push_back(i);
-      if (met.size() < p_.groups.holders(at(i).group).size()) return false;
+      if (met.size() < member_count(p_, at(i).group)) return false;
       self().happens(i, view_of(met));
       for (int member : met) {
         end(member, awake);

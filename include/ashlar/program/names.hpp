@@ -8,8 +8,8 @@
 
 namespace ashlar {
 
-// F, I (input), W (weight) and B (fused backward) are PyTorch's; R (recompute) and X (extra work) are
-// ours.
+// F, I (input), W (weight) and B (fused backward) are PyTorch's; R (recompute) and X (work: 3X0 is part
+// 0 of job 3) are ours.
 constexpr char letter_of(pass_kind kind) {
   switch (kind) {
     case pass_kind::forward:
@@ -64,6 +64,10 @@ constexpr char const* name_of(slot_kind kind) {
       return "gradient shard";
     case slot_kind::scalar:
       return "scalar";
+    case slot_kind::work:
+      return "work";
+    case slot_kind::work_state:
+      return "work state";
     case slot_kind::weight_gradient:
       break;
   }
@@ -102,7 +106,7 @@ constexpr char const* name_of(opcode code) {
 }
 
 // A line of a listing: `2F0`, `send 2F0 to device 3`, `receive 1F0 from device 1`, `all-reduce stage 2`,
-// `all-reduce the gradients' norm`.
+// `all-reduce the gradients' norm`, `all-reduce 3X0`.
 inline std::string to_string(instruction const& i) {
   if (i.code == opcode::compute) return to_string(i.what);
   std::string const name = name_of(i.code);
@@ -110,6 +114,7 @@ inline std::string to_string(instruction const& i) {
     return name + " " + to_string(i.what) + " to device " + std::to_string(i.peer);
   if (i.code == opcode::receive)
     return name + " " + to_string(i.what) + " from device " + std::to_string(i.peer);
+  if (sums_work(i)) return name + " " + to_string(i.what);
   if (i.subject == slot_kind::scalar) return name + " the gradients' norm";
   std::string const shared =
       i.group > i.what.stage ? " (parameters of group " + std::to_string(i.group) + ")" : "";

@@ -35,10 +35,13 @@ class program_shape {
   constexpr bool is_recomputed(pass what) const {
     return passes_.at(what.micro_batch, what.stage, result::recomputed) != 0;
   }
-  // A fused backward reads the stash once; input and weight passes once each.
+  // A fused backward reads the stash once; input and weight passes once each; and work.
   constexpr int stash_readers(pass what) const {
     int const input = passes_.at(what.micro_batch, what.stage, result::input_gradient);
-    return input == fused ? 1 : input + weight_passes(what);
+    return (input == fused ? 1 : input + weight_passes(what)) + work_readers(what);
+  }
+  constexpr int work_readers(pass what) const {
+    return p_.work.empty() ? 0 : static_cast<int>(p_.work.readers(what).size());
   }
   constexpr int weight_passes(pass what) const {
     return passes_.at(what.micro_batch, what.stage, result::weight_gradient);
@@ -75,7 +78,32 @@ class program_shape {
   result_table<int> passes_;  // 0: no such pass, 1: one, `fused`
 };
 
+// What an edge's reader reads.
+constexpr value_key value_for_work(pass from) {
+  value_key v{slot_kind::work, from.stage, from.micro_batch};
+  if (from.kind == pass_kind::forward || from.kind == pass_kind::recompute) v.kind = slot_kind::stash;
+  if (gives_input_gradient(from.kind)) v.kind = slot_kind::weight_stash;
+  return v;
+}
+
+// What a part of collective work sums: it takes the slot over.
+constexpr value_key summed_value(work_view const& work, value_key const& sum) {
+  return value_for_work(work.inputs({pass_kind::work, sum.of, sum.micro_batch})[0].from);
+}
+
 namespace operands_detail {
+
+// What any pass reads of work, and what work itself reads, adds to and leaves.
+template <class Visit>
+constexpr void visit_work(program_shape const& shape, pass what, Visit& visit) {
+  work_view const& work = shape.of().work;
+  for (work_edge const& e : work.inputs(what)) visit(value_for_work(e.from), access::read, 0);
+  if (what.kind != pass_kind::work) return;
+  if (work.of(what.stage).keeps_state)
+    visit(value_key{slot_kind::work_state, what.stage}, access::accumulate, 0);
+  if (int const readers = shape.work_readers(what); readers > 0)
+    visit(value_key{slot_kind::work, what.stage, what.micro_batch}, access::write, readers);
+}
 
 template <class Visit>
 constexpr void visit_pass(program_shape const& shape, int device, pass what, Visit& visit) {
@@ -111,7 +139,7 @@ constexpr void visit_pass(program_shape const& shape, int device, pass what, Vis
       visit(value_key{slot_kind::stash, stage, k}, access::read, 0);
       for (int before : p.graph.predecessors(stage))
         visit(value_key{slot_kind::gradient, stage, k, before}, access::write, 1);
-      write(slot_kind::weight_stash, shape.weight_passes(what));
+      write(slot_kind::weight_stash, shape.weight_passes(what) + shape.work_readers(what));
       if (what.kind == pass_kind::backward) accumulate();
       break;
     case pass_kind::backward_weight:
@@ -120,16 +148,19 @@ constexpr void visit_pass(program_shape const& shape, int device, pass what, Vis
       accumulate();
       break;
     case pass_kind::work:
-      return;
+      break;
   }
-  if (shape.is_sharded()) visit(value_key{slot_kind::weight, stage}, access::read, 0);
+  if (shape.is_sharded() && what.kind != pass_kind::work)
+    visit(value_key{slot_kind::weight, stage}, access::read, 0);
+  if (!p.work.empty()) visit_work(shape, what, visit);
 }
 
 }  // namespace operands_detail
 
 // Calls visit(value_key, access, reads) for each operand of an instruction of a device, in order.
-// `reads`, of what is written for a micro-batch: how often it is read on that device. The instruction's
-// stages, micro-batches and group exist. O(operands) on a chain.
+// `reads`, of what is written for a micro-batch or by work: how often it is read on that device. The
+// instruction's stages, micro-batches, parts and group exist. O(operands) on a chain, O(log edges) more
+// with work.
 template <class Visit>
 constexpr void for_each_operand(program_shape const& shape, int device, instruction const& i,
                                 Visit&& visit) {
@@ -152,6 +183,9 @@ constexpr void for_each_operand(program_shape const& shape, int device, instruct
         visit(value_key{slot_kind::gradient, i.what.stage, i.what.micro_batch, i.to}, access::write, 1);
       return;
     case opcode::all_reduce:
+      if (sums_work(i))
+        return visit(value_key{slot_kind::work, i.what.stage, i.what.micro_batch}, access::accumulate,
+                     shape.work_readers(i.what));
       visit(value_key{i.subject, i.subject == slot_kind::scalar ? gradient_norm : i.group},
             access::accumulate, 0);
       return;

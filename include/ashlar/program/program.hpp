@@ -6,6 +6,7 @@
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/model/stage_graph.hpp>
+#include <ashlar/model/work.hpp>
 #include <ashlar/program/instruction.hpp>
 
 #include <cstddef>
@@ -36,6 +37,7 @@ struct program_view {
   list_view<operand> operands;
   list_view<slot_kind> slots;
   list_view<int> slot_begin;  // by device, and the end
+  work_view work = {};
 
   constexpr int device_of(int micro_batch, int stage) const {
     int const taken = route[static_cast<std::size_t>(micro_batch)];
@@ -48,11 +50,12 @@ struct program_view {
   }
   // Whether a collective on such values goes over the data-parallel ranks, too. Each rank has all of an
   // unsharded gradient, and so of its norm; of a sharded one it has its part.
-  constexpr bool spans_ranks(opcode code, slot_kind subject) const {
+  constexpr bool spans_ranks(instruction const& i) const {
     if (data_ranks == 1) return false;
-    if (code != opcode::all_reduce) return true;
-    return subject == slot_kind::scalar ? sharding != sharding_level::none
-                                        : subject != slot_kind::gradient_shard;
+    if (i.code != opcode::all_reduce) return true;
+    if (sums_work(i)) return work.of(i.what.stage).over_ranks;
+    return i.subject == slot_kind::scalar ? sharding != sharding_level::none
+                                          : i.subject != slot_kind::gradient_shard;
   }
 
   constexpr list_view<instruction> stream(int device) const {
@@ -86,6 +89,7 @@ struct program {
   std::vector<operand> operands;
   std::vector<slot_kind> slots;
   std::vector<int> slot_begin = {0};
+  work_graph work = {};
 
   constexpr int device_count() const { return where.device_count(); }
   constexpr int stage_count() const { return where.stage_count(); }
@@ -125,11 +129,29 @@ struct program {
             .stream_begin = view_of(stream_begin),
             .operands = view_of(operands),
             .slots = view_of(slots),
-            .slot_begin = view_of(slot_begin)};
+            .slot_begin = view_of(slot_begin),
+            .work = work.view()};
   }
 
   friend constexpr bool operator==(program const&, program const&) = default;
 };
+
+// All-reduces are numbered: those of the parameter groups, that of everyone, those of the jobs. Of a
+// program or its view.
+template <class Program>
+constexpr int all_reduce_count(Program const& p) {
+  return p.groups.count() + 1 + p.work.job_count();
+}
+template <class Program>
+constexpr int group_of_job(Program const& p, int job) {
+  return p.groups.count() + 1 + job;
+}
+// How many devices take part in one that exists.
+template <class Program>
+constexpr std::size_t member_count(Program const& p, int group) {
+  int const job = group - group_of_job(p, 0);
+  return job < 0 ? p.groups.holders(group).size() : static_cast<std::size_t>(p.work.part_count(job));
+}
 
 // Where an instruction stands, for a diagnosis.
 constexpr site site_of(instruction const& i, int device, int index) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/block/check.hpp>
+#include <ashlar/block/work_register.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/prove/messages.hpp>
 #include <ashlar/prove/sharing.hpp>
@@ -14,13 +15,20 @@ namespace ashlar {
 
 namespace prove_detail {
 
-// Passes on their devices, once each, the backward fused or split.
+// Passes on their devices, once each, the backward fused or split; and so the parts of work.
 constexpr diagnosis computes_are_complete(program const& p, message_index const& index) {
   pass_register passes(p.stage_count(), p.micro_batch_count());
+  work_register work(p.work.view());
   for (std::size_t i = 0; i < p.instructions.size(); ++i) {
     pass const what = p.instructions[i].what;
-    if (p.instructions[i].code != opcode::compute || what.kind == pass_kind::work) continue;
+    bool const computes = p.instructions[i].code == opcode::compute;
+    if (!computes && !sums_work(p.instructions[i])) continue;
     site const where = index.at(static_cast<int>(i));
+    if (!computes || what.kind == pass_kind::work) {
+      diagnosis const d = work.enter(where, computes ? job_kind::compute : job_kind::all_reduce, 0);
+      if (!d.ok()) return d;
+      continue;
+    }
     if (what.stage < 0 || what.stage >= p.stage_count() || what.micro_batch < 0
         || what.micro_batch >= p.micro_batch_count())
       return {.broken = rule::every_pass_is_known, .first = where};
@@ -36,6 +44,10 @@ constexpr diagnosis computes_are_complete(program const& p, message_index const&
   if (!d.ok())
     d.first.device = p.where.device_of(p.route[static_cast<std::size_t>(d.first.what.micro_batch)],
                                        d.first.what.stage);
+  if (!d.ok() || p.work.empty()) return d;
+  d = work.complete(p.graph, p.where, p.route, passes, false);
+  if (!d.ok() && d.broken == rule::every_pass_is_present && p.work.view().is_collective(d.first.what))
+    d.first.code = opcode::all_reduce;
   return d;
 }
 
@@ -139,7 +151,7 @@ constexpr diagnosis reductions_are_complete(program const& p, message_index cons
               end = p.stream_begin[static_cast<std::size_t>(d) + 1];
     for (int i = begin; i < end; ++i) {
       instruction const& self = p.instructions[static_cast<std::size_t>(i)];
-      if (self.code == opcode::all_reduce && self.subject != slot_kind::scalar) {
+      if (sums_gradient(self)) {
         int& before = reduced[static_cast<std::size_t>(self.group)];
         if (before >= 0)
           return {.broken = rule::gradient_is_reduced_once,
@@ -181,7 +193,7 @@ constexpr int lane_for(program const& p, instruction const& i) {
     case opcode::receive:
       return p.transfer_lane(i.peer, i.code);
     case opcode::all_reduce:
-      return p.all_reduce_lane(i.group);
+      return sums_work(i) ? p.collective_lane() : p.all_reduce_lane(i.group);
     case opcode::clear:
       return i.subject == slot_kind::gradient_shard ? p.collective_lane() : compute_lane;
     case opcode::all_gather:

@@ -24,6 +24,7 @@ class slot_walk {
     for (int d = 0; d < p_.device_count(); ++d) {
       slots_ = view_.slots_of(d);
       contents_ = dynamic_array<content>(slots_.size());
+      state_slots_ = dynamic_array<int>(static_cast<std::size_t>(p_.work.job_count()), -1);
       list_view<instruction> const stream = view_.stream(d);
       for (std::size_t i = 0; i < stream.size(); ++i) {
         operands_ = view_.operands_of(stream[i]);
@@ -68,6 +69,11 @@ class slot_walk {
       return complain(rule::slot_holds_what_is_read, o.slot);
     content& c = contents_[static_cast<std::size_t>(o.slot)];
     if (is_of_the_step(v.kind)) return use_of_the_step(v, how, c, o.slot);
+    if (how == access::accumulate) {  // a sum of work takes over the slot of what only it reads
+      if (c.holds != summed_value(view_.work, v)) return complain(rule::slot_holds_what_is_read, o.slot);
+      c = {reads == 0 ? value_key{} : v, reads, -1, where_};
+      return;
+    }
     if (how == access::read) {
       if (c.holds != v) return complain(rule::slot_holds_what_is_read, o.slot);
       --c.reads_left;
@@ -80,8 +86,15 @@ class slot_walk {
   }
 
   // Nobody counts the reads of these: from a write on they are there until they are given up. That none
-  // is cleared while it is needed is proved group by group (sharing.hpp).
+  // is cleared while it is needed is proved group by group (sharing.hpp). What work keeps was there
+  // before the step, in the slot where it will be looked for after it.
   constexpr void use_of_the_step(value_key const& v, access how, content& c, int slot) {
+    if (v.kind == slot_kind::work_state) {
+      int& home = state_slots_[static_cast<std::size_t>(v.of)];
+      if (home == -1 && c.holds.of == -1) c.holds = v;
+      if (home == -1) home = slot;
+      if (home != slot) return complain(rule::slot_holds_what_is_read, slot);
+    }
     if (how == access::write) {
       bool const clears = where_.code == opcode::clear;
       if (c.holds.of != -1 && !clears)
@@ -100,6 +113,7 @@ class slot_walk {
   program_shape shape_;
   list_view<slot_kind> slots_;  // of the device
   dynamic_array<content> contents_;
+  dynamic_array<int> state_slots_;  // by job
   list_view<operand> operands_;
   std::size_t next_ = 0;
   site where_;

@@ -66,7 +66,7 @@ constexpr diagnosis check_issue_order(program_view const& p, list_view<int> orde
     instruction const& self = p.instructions[at(i)];
     if (to_come == 0) {
       opener = i;
-      to_come = self.code == opcode::all_reduce ? p.groups.holders(self.group).size() - 1
+      to_come = self.code == opcode::all_reduce ? member_count(p, self.group) - 1
                 : self.code == opcode::send || self.code == opcode::receive || self.overlaps_next ? 1
                                                                                                   : 0;
       continue;

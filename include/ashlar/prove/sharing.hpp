@@ -88,6 +88,7 @@ class sharing_walk {
         return;
       }
       case opcode::all_reduce:
+        if (sums_work(self)) return;
         return self.subject == slot_kind::scalar ? sum_norm(i) : reduce(i, self);
       case opcode::measure:
         if (p_.step != optimizer_step::after_norm || measured_ != none || first_optimize_ != none)

@@ -28,9 +28,15 @@ constexpr bool overlaps_well(program const& p, int i, int end) {
 }
 
 // All but passes and transfers are about parameters that the device holds, or about a scalar of
-// everyone, and are labelled with the first stage that uses them.
+// everyone, and are labelled with the first stage that uses them; or they sum the device's part of
+// collective work.
 constexpr bool names_a_group_rightly(program const& p, instruction const& i, int device) {
   if (i.code == opcode::compute || i.code == opcode::send || i.code == opcode::receive) return true;
+  if (sums_work(i)) {
+    work_view const work = p.work.view();
+    return work.knows(i.what) && work.is_collective(i.what) && i.group == group_of_job(p, i.what.stage)
+           && work.part(i.what).device == device;
+  }
   bool const of_everyone = i.subject == slot_kind::scalar;
   if (of_everyone != (i.group == p.groups.everyone())) return false;
   if (of_everyone)

@@ -1,7 +1,7 @@
 // Memory over time: how many chunk activations each device holds.
 #pragma once
 
-#include <ashlar/schedule/schedule.hpp>
+#include <ashlar/schedule/metrics.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -16,20 +16,20 @@ struct held_step {
 };
 
 // By device, one step for each time at which the number changes: one more from the start of a forward,
-// one less from the end of the fused backward or the weight pass. The highest step is
-// peak_activations(s). A schedule without backward passes keeps nothing beyond the end of a forward.
-// O(n log n) in the passes.
+// one less as held_chunks says. The highest step is peak_activations(s). A schedule without backward
+// passes keeps nothing beyond the end of a forward. O(n log n) in the passes.
 inline std::vector<std::vector<held_step>> held_activations(schedule const& s) {
   bool trains = false;
   for (auto const& order : s.order)
     for (timed_pass const& t : order) trains = trains || gives_weight_gradient(t.what.kind);
+  held_chunks held_by(s, trains);
   std::vector<std::vector<held_step>> all;
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     std::vector<held_step> changes;
     for (timed_pass const& t : s.order[d]) {
       if (t.what.kind == pass_kind::forward) changes.push_back({t.start, 1});
-      if (trains ? gives_weight_gradient(t.what.kind) : t.what.kind == pass_kind::forward)
-        changes.push_back({s.end_of(t, static_cast<int>(d)), -1});
+      if (int const fewer = held_by.given_back_by(t.what); fewer > 0)
+        changes.push_back({s.end_of(t, static_cast<int>(d)), -fewer});
     }
     std::sort(changes.begin(), changes.end(),
               [](held_step const& a, held_step const& b) { return a.time < b.time; });

@@ -105,8 +105,10 @@ inline std::string chrome_trace(schedule const& s) {
   for (needing_pass const& p : passes)
     writer.complete(to_string(p.what), name_of(p.what.kind), p.device, compute_lane,
                     std::to_string(p.start), std::to_string(p.end - p.start),
-                    "\"stage\":" + std::to_string(p.what.stage)
-                        + ",\"micro_batch\":" + std::to_string(p.what.micro_batch));
+                    (p.what.kind == pass_kind::work ? "\"job\":" : "\"stage\":")
+                        + std::to_string(p.what.stage)
+                        + (p.what.kind == pass_kind::work ? ",\"part\":" : ",\"micro_batch\":")
+                        + std::to_string(p.what.micro_batch));
   std::size_t transfers = 0;
   for (needing_pass const& to : passes)
     for (std::size_t const number : to.needs) {

@@ -30,6 +30,7 @@ inline std::string name_of_site(site const& s) {
     case opcode::receive:
       return "the receive of " + to_string(s.what);
     case opcode::all_reduce:
+      if (s.what.kind == pass_kind::work) return "the all-reduce " + to_string(s.what);
       return "the all-reduce of stage " + std::to_string(s.what.stage);
     case opcode::all_gather:
       return "the all-gather of stage " + std::to_string(s.what.stage);
@@ -69,6 +70,7 @@ inline std::string quantities(diagnosis const& d) {
     case rule::durations_are_positive:
       if (d.first.code == opcode::send) return "a transfer takes " + n;
       if (d.first.index >= 0) return "an overlapped pair takes " + n;
+      if (d.first.what.kind == pass_kind::work) return first + " takes " + n;
       return "the " + std::string(name_of(d.first.what.kind)) + " of stage "
              + std::to_string(d.first.what.stage) + " takes " + n;
     case rule::ticks_fit:
@@ -81,6 +83,11 @@ inline std::string quantities(diagnosis const& d) {
              + std::to_string(d.second.what.stage);
     case rule::every_stage_has_a_device:
       return "one is put on device " + std::to_string(d.first.device);
+    case rule::work_edges_ascend:
+    case rule::work_reads_what_its_device_keeps:
+      return first + " and " + second + " are joined";
+    case rule::collective_work_sums_one_value:
+      return first + " reads " + count_of(d.number, "value");
     case rule::every_pass_is_known:
       return first + " does not";
     case rule::every_pass_is_present:

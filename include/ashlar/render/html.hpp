@@ -56,16 +56,12 @@ inline std::string html_colours(int shades) {
 inline std::string html_data(schedule const& s, std::string_view name) {
   picture const drawn = picture_of(s);
   // A row of the picture has a device's passes in order of their starts, the schedule in its own order.
-  result_table<picture_box> box(s.stage_count(), s.micro_batch_count(), {});
+  pass_table<picture_box> box(s.stage_count(), s.micro_batch_count(), s.work.view(), {});
   for (auto const& row : drawn.rows)
-    for (picture_box const& b : row)
-      if (result const r = result_of(b.what.kind); r != result::none)
-        box.at(b.what.micro_batch, b.what.stage, r) = b;
+    for (picture_box const& b : row) box.at(b.what) = b;
   std::string passes;
   for (needing_pass const& p : needs_of(s)) {
-    result const r = result_of(p.what.kind);
-    picture_box const b = r == result::none ? picture_box{p.what, p.start, p.end}
-                                            : box.at(p.what.micro_batch, p.what.stage, r);
+    picture_box const& b = box.at(p.what);
     passes += passes.empty() ? "\n[" : ",\n[";
     passes += std::to_string(static_cast<int>(p.what.kind)) + "," + std::to_string(p.what.stage) + ","
               + std::to_string(p.what.micro_batch) + "," + std::to_string(p.device) + ","

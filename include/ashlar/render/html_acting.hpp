@@ -34,7 +34,9 @@ function show(pass) {
   for (const n of pass.gives) add(links, "path", {d: curve(pass, s.passes[n]), class: "give"});
   tip.replaceChildren();
   add(tip, "b", {}, pass.token);
-  line(data.kinds[pass.kind].name + " of stage " + pass.stage + ", micro-batch " + pass.microBatch);
+  const works = data.kinds[pass.kind].letter === "X";
+  line(data.kinds[pass.kind].name + (works ? " of job " : " of stage ") + pass.stage
+       + (works ? ", part " : ", micro-batch ") + pass.microBatch);
   line("device " + pass.device + (s.routes > 1 ? ", route " + pass.route : "") + ", ticks " + pass.start
        + " to " + pass.end + (schedules.length > 1 ? ", " + s.name : ""));
   if (pass.needs.length) line("needs " + pass.needs.map(name).join(", "), "need");

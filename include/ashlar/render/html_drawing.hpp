@@ -24,7 +24,8 @@ const schedules = data.schedules.map((s, number) => {
   const passes = s.passes.map((values, index) => {
     const [kind, stage, microBatch, device, start, end, part, shade, route, needs] = values;
     const token = stage + data.kinds[kind].letter + microBatch;
-    return {kind, stage, microBatch, device, start, end, part, shade, route, needs, gives: [],
+    const label = (data.kinds[kind].letter === "X" ? stage + "." : "") + microBatch;
+    return {kind, stage, microBatch, device, start, end, part, shade, route, needs, label, gives: [],
             token, number, index};
   });
   passes.forEach((pass, i) => pass.needs.forEach(n => passes[n].gives.push(i)));
@@ -131,7 +132,7 @@ function draw() {
     const words = [];
     s.passes.forEach((pass, i) => {
       const x = xOf(pass.start), wide = xOf(pass.end) - x, y = topOf(pass), high = heightOf(pass);
-      const hair = wide > 4 ? 0.5 : 0, box = s.boxes[i], label = String(pass.microBatch);
+      const hair = wide > 4 ? 0.5 : 0, box = s.boxes[i], label = pass.label;
       box.setAttribute("x", x + hair);
       box.setAttribute("y", y);
       box.setAttribute("width", Math.max(0.2, wide - 2 * hair));

@@ -45,6 +45,12 @@ struct picture {
 
 namespace render_detail {
 
+// What tells a box from others of its colour: its micro-batch, of work job and part, as in 3.0.
+inline std::string number_of(pass what) {
+  std::string const last = std::to_string(what.micro_batch);
+  return what.kind == pass_kind::work ? std::to_string(what.stage) + "." + last : last;
+}
+
 // The smallest of 1, 2, 5, 10, 20, ... that is no less.
 inline tick round_step(double least) {
   tick decade = 1;
@@ -127,6 +133,10 @@ inline picture picture_of(schedule const& s) {
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     auto& row = drawn.rows[d];
     for (timed_pass const& t : s.order[d]) {
+      if (t.what.kind == pass_kind::work) {
+        row.push_back({t.what, t.start, s.end_of(t, static_cast<int>(d))});
+        continue;
+      }
       auto const stage = static_cast<std::size_t>(t.what.stage);
       int const route = s.route[static_cast<std::size_t>(t.what.micro_batch)];
       row.push_back({t.what, t.start, s.end_of(t, static_cast<int>(d)), chunk[d][stage],

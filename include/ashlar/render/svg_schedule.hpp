@@ -12,13 +12,18 @@
 
 namespace ashlar {
 
-// A row a device, micro-batch numbers in the cells, kinds by colour, chunks by shade, routes by hatch,
-// idle time in grey; a forward and a backward that run overlapped share a split cell. All passes must be
-// known. Cells of long schedules are narrow, and numbers that have no room are left out.
+// A row a device, micro-batch numbers (of work: job.part) in the cells, kinds by colour, chunks by
+// shade, routes by hatch, idle time in grey; a forward and a backward that run overlapped share a split
+// cell. All passes must be known. Cells of long schedules are narrow, and numbers that have no room are
+// left out.
 inline std::string svg(schedule const& s, svg_options const& options = {}) {
   using namespace render_detail;
   picture const drawn = picture_of(s);
-  std::string const longest = std::to_string(std::max(s.micro_batch_count() - 1, 0));
+  std::string longest = std::to_string(std::max(s.micro_batch_count() - 1, 0));
+  for (auto const& row : drawn.rows)
+    for (picture_box const& box : row)
+      if (std::string const number = number_of(box.what); number.size() > longest.size())
+        longest = number;
   svg_frame f = frame_of(drawn, std::max(18.0, text_width(longest) + 6), options.widest);
   double const curve = 22;
   if (drawn.pairs) f.row = 30;
@@ -30,8 +35,7 @@ inline std::string svg(schedule const& s, svg_options const& options = {}) {
   if (options.memory) right += draw_memory(canvas, s, f, curve);
   svg_cells cells(canvas, drawn, f, longest.size());
   for (std::size_t d = 0; d < drawn.rows.size(); ++d)
-    for (picture_box const& box : drawn.rows[d])
-      cells.add(box, d, std::to_string(box.what.micro_batch), "");
+    for (picture_box const& box : drawn.rows[d]) cells.add(box, d, number_of(box.what), "");
   cells.finish();
   if (options.transfers) draw_transfers(canvas, s, f);
   double const last_row = f.y(drawn.rows.size()) - (options.memory ? 4 : f.gap - 4);

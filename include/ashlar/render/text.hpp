@@ -76,7 +76,7 @@ inline std::string label_of(picture_box const& box, int chunk_count) {
   if (chunk_count > 2) return to_string(box.what);
   char const letter = letter_of(box.what.kind);
   bool const small = box.chunk == 1;
-  return static_cast<char>(small ? letter - 'A' + 'a' : letter) + std::to_string(box.what.micro_batch);
+  return static_cast<char>(small ? letter - 'A' + 'a' : letter) + number_of(box.what);
 }
 
 // `text` in exactly `columns`, the last kept free between boxes where there is room.

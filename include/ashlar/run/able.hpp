@@ -30,7 +30,7 @@ constexpr bool has_verb(instruction const& i) {
         case pass_kind::backward_weight:
           return can_backward_weight<W, Q>;
         case pass_kind::work:
-          return true;
+          return can_work<W, Q>;
       }
       return true;
     case opcode::all_gather:
@@ -70,10 +70,15 @@ void check_worker(program_view const& p) {
                                     + " that is not there");
     };
     require(i.lane, p.lane_count, "lane");
-    require(i.what.stage, p.stage_count, "stage");
-    require(i.what.micro_batch, p.micro_batch_count, "micro-batch");
+    if (i.what.kind == pass_kind::work) {
+      require(i.what.stage, p.work.job_count(), "job");
+      require(i.what.micro_batch, p.work.part_count(i.what.stage), "part");
+    } else {
+      require(i.what.stage, p.stage_count, "stage");
+      require(i.what.micro_batch, p.micro_batch_count, "micro-batch");
+    }
     if (i.code == opcode::send || i.code == opcode::receive) require(i.peer, p.device_count, "peer");
-    if (i.peer < 0 && i.code != opcode::compute) require(i.group, p.groups.count() + 1, "group");
+    if (i.peer < 0 && i.code != opcode::compute) require(i.group, all_reduce_count(p), "group");
     if (!run_detail::has_verb<W, Q>(i)) run_detail::refuse(i, "the worker");
   }
 }

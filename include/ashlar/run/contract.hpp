@@ -101,7 +101,8 @@ concept can_shard = requires(W& w, int n) {
 // start what they do on it and return. Passes of different devices are called from different threads,
 // those of one device one after the other.
 //
-//   forward, recompute, backward, backward_input, backward_weight, work (queue, frame)
+//   forward, recompute, backward, backward_input, backward_weight (queue, frame)
+//   work (queue, frame): a part of a job that computes; `what` is {work, job, part}
 //   overlapped (queue, frame of a forward, frame of a backward): without it, one after the other
 //   reduced (queue, parameter_frame): the gradient is complete; called on each replica
 //   measure (queue, parameter_frame): writes a number, whose sum over all devices optimize() is given

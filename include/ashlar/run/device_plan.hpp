@@ -55,6 +55,7 @@ class device_plan {
   std::vector<int> position_;
   std::vector<step> steps_;
   std::vector<port> ports_;
+  std::vector<work_port> work_ports_;
 };
 
 template <class Worker>
@@ -73,14 +74,15 @@ struct device_plan::filler {
     std::size_t operands = 0;
     for (instruction const& i : stream) operands += p.operands_of(i).size();
     plan.ports_.reserve(operands);  // frames point into it
+    plan.work_ports_.reserve(operands);
     plan.steps_.reserve(stream.size());
     plan.position_.reserve(stream.size());
     for (instruction const& i : stream) {
       step s;
       s.what = i;
       s.is_second = !plan.steps_.empty() && plan.steps_.back().what.overlaps_next;
-      int const group = i.group >= 0 ? i.group : i.what.stage;
-      int const member = p.groups.member_of(group, device);
+      bool const works = i.what.kind == pass_kind::work;
+      int const member = works ? 0 : p.groups.member_of(i.group >= 0 ? i.group : i.what.stage, device);
       work_site const site{device, rank, member < 0 ? 0 : member, i.lane, plan.size()};
       s.frame.what = i.what;
       s.frame.site = s.transfer.site = s.collective.site = s.parameters.site = site;
@@ -90,6 +92,7 @@ struct device_plan::filler {
       s.collective.group = group_of(i);
       // Ports of a pass lie one behind the other: what it reads, what it writes, what it adds to.
       port const* const first = plan.ports_.data() + plan.ports_.size();
+      work_port const* const first_work = plan.work_ports_.data() + plan.work_ports_.size();
       std::size_t count[3] = {0, 0, 0};
       operand const* next = p.operands_of(i).begin();
       for_each_operand(shape, device, i, [&](value_key const& v, access how, int) {
@@ -100,6 +103,7 @@ struct device_plan::filler {
       s.frame.inputs = {first, count[0]};
       s.frame.outputs = {first + count[0], count[1]};
       s.frame.shared_gradients = {first + count[0] + count[1], count[2]};
+      s.frame.work_inputs = {first_work, plan.work_ports_.data() + plan.work_ports_.size()};
       if (i.code == opcode::measure) s.parameters.gradients = {first, count[0]};
       auto& lane = plan.lanes_.at(static_cast<std::size_t>(i.lane));
       plan.position_.push_back(static_cast<int>(lane.size()));
@@ -135,6 +139,8 @@ struct device_plan::filler {
     bool const reads = how == access::read;
     switch (s.what.code) {
       case opcode::compute:
+        if (s.what.what.kind == pass_kind::work || v.kind == slot_kind::work)
+          return place_work(s, v, reads, bytes, layout.element);
         break;
       case opcode::send:
       case opcode::receive:
@@ -175,19 +181,28 @@ struct device_plan::filler {
       case slot_kind::weight:
         s.frame.weight = bytes;
         return;
-      case slot_kind::gradient_shard:
-      case slot_kind::scalar:
+      default:
         return;
     }
+  }
+
+  // An operand that a pass has because of work; what it reads comes in the order of the edges.
+  void place_work(step& s, value_key const& v, bool reads, buffer bytes, element_type element) {
+    if (!reads) {
+      (v.kind == slot_kind::work_state ? s.frame.work_state : s.frame.work_output) = bytes;
+      return;
+    }
+    for (work_edge const& e : p.work.inputs(s.what.what))
+      if (value_for_work(e.from) == v) plan.work_ports_.push_back({bytes, e.from, element});
   }
 
   collective_group group_of(instruction const& i) const {
     if (i.code == opcode::all_gather || i.code == opcode::reduce_scatter)
       return {group_scope::ranks, device, rank, p.data_ranks};
     if (i.code != opcode::all_reduce) return {};
-    auto const holders = static_cast<int>(p.groups.holders(i.group).size());
-    int const mine = p.groups.member_of(i.group, device);
-    if (!p.spans_ranks(i.code, i.subject))
+    auto const holders = static_cast<int>(member_count(p, i.group));
+    int const mine = sums_work(i) ? i.what.micro_batch : p.groups.member_of(i.group, device);
+    if (!p.spans_ranks(i))
       return {p.data_ranks == 1 ? group_scope::holders : group_scope::holders_of_a_rank, i.group, mine,
               holders};
     int const member =

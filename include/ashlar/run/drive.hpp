@@ -90,8 +90,7 @@ void post(device_plan const& plan, int index, W& w, D& d) {
 // Whether a worker is told of an instruction when it is done.
 template <class W, class D>
 bool is_told(device_plan::step const& s) {
-  return run_detail::can_reduced<W, typename D::queue> && s.what.code == opcode::all_reduce
-         && s.what.subject != slot_kind::scalar;
+  return run_detail::can_reduced<W, typename D::queue> && sums_gradient(s.what);
 }
 
 // Tells it.

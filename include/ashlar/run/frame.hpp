@@ -20,6 +20,15 @@ struct port {
   constexpr operator buffer() const { return bytes; }
 };
 
+// A value that work reads, or that is read of work.
+struct work_port {
+  buffer bytes;
+  pass from;  // that made it; of a pass of the pipeline it is the stage's stash, or its weight stash
+  element_type element = element_type::opaque;
+
+  constexpr operator buffer() const { return bytes; }
+};
+
 // Where an instruction runs.
 struct work_site {
   int device = 0;
@@ -43,6 +52,10 @@ struct frame {
   buffer weight_gradient = {};    // backward and backward_weight add to it
   buffer weight = {};             // all passes but work, if weights are sharded: the stage's, gathered
   std::span<port const> shared_gradients = {};  // the same, of the groups that it has with other stages
+  std::span<work_port const> work_inputs = {};  // any pass: what it reads of work, work: what it reads;
+                                                // in the order of the edges' `from`
+  buffer work_output = {};                      // work: to write, if anybody reads it
+  buffer work_state = {};  // work: what the job keeps on this device, zeros before the first step
   work_site site = {};
 };
 
@@ -73,16 +86,16 @@ struct transfer_call {
 
 // Who takes part in a collective.
 enum class group_scope : unsigned char {
-  holders,  // of a parameter group, on all ranks
+  holders,  // of a parameter group, or the parts of a job, on all ranks
   holders_of_a_rank,
   ranks,  // the data-parallel ranks' copies of a device
 };
 
 struct collective_group {
   group_scope scope = group_scope::holders;
-  int of = 0;      // the group (groups.everyone(): all devices), or the device
-  int member = 0;  // this one's number, which is the order of summation: holder by holder, in each the
-                   // ranks; of everyone rank by rank
+  int of = 0;      // the group, below all_reduce_count() (groups.everyone(): all devices); or the device
+  int member = 0;  // this one's number, which is the order of summation: holder by holder (part by
+                   // part), in each the ranks; of everyone rank by rank
   int size = 1;
 };
 

@@ -43,20 +43,21 @@ class sequential {
     shape_->add_all();
   }
 
-  // One step. Needs memory for all values of all micro-batches at once.
+  // One step. Needs memory for all values of all micro-batches at once. What work keeps stays for the
+  // next.
   void run() {
-    memory_.clear();
+    std::erase_if(memory_, [](auto const& m) { return std::get<0>(m.first) != slot_kind::work_state; });
     gather_weights();
-    for (rank_ = 0; rank_ < workers_.size(); ++rank_) {
-      parts_.clear();
-      // Device after device as far as its inputs reach, until all are through: a program that is proved
-      // does not get stuck.
-      std::vector<std::size_t> next(static_cast<std::size_t>(program_->device_count()), 0);
-      for (bool moved = true; moved;) {
-        moved = false;
-        for (int d = 0; d < program_->device_count(); ++d)
-          moved = advance(d, next[static_cast<std::size_t>(d)]) || moved;
-      }
+    parts_.clear();
+    // Rank after rank and device after device as far as its inputs reach, until all are through: a
+    // program that is proved does not get stuck.
+    auto const count = static_cast<std::size_t>(program_->device_count());
+    std::vector<std::size_t> next(count * workers_.size(), 0);
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (rank_ = 0; rank_ < workers_.size(); ++rank_)
+        for (std::size_t d = 0; d < count; ++d)
+          moved = advance(static_cast<int>(d), next[rank_ * count + d]) || moved;
     }
     if (program_->mode == execution_mode::inference) return;
     gradients_.resize(static_cast<std::size_t>(groups().count()));
@@ -147,6 +148,10 @@ class sequential {
             .rank = static_cast<int>(rank),
             .replica = std::max(0, groups().member_of(group, device))};
   }
+  work_site site_of_pass(pass what, int device) const {
+    if (what.kind != pass_kind::work) return site_of(what.stage, rank_, device);
+    return {.device = device, .rank = static_cast<int>(rank_)};
+  }
   buffer gradient_of(int group, std::size_t rank) const {
     buffer const whole = gradients_[static_cast<std::size_t>(group)];
     return is_sharded(group) ? part_of(whole, rank) : whole;
@@ -194,18 +199,26 @@ class sequential {
     for (; next < stream.size(); ++next) {
       instruction const& i = stream[next];
       if (i.code == opcode::compute && !try_compute(device, i)) return moved;
-      if (i.code == opcode::reduce_scatter) ++parts_[{device, i.group}];
+      if (sums_work(i) && !try_sum(i.what)) return moved;
+      if (i.code == opcode::reduce_scatter) ++parts_[{rank_, device, i.group}];
       moved = true;
     }
     return moved;
   }
 
   bool try_compute(int device, instruction const& i) {
-    frame f{.what = i.what, .inputs = {}, .outputs = {}, .site = site_of(i.what.stage, rank_, device)};
+    frame f{.what = i.what, .inputs = {}, .outputs = {}, .site = site_of_pass(i.what, device)};
     std::vector<port> inputs, outputs, shared;
+    std::vector<work_port> of_work;
+    work_view const work = program_->work.view();
     bool ready = true;
+    for (work_edge const& e : work.inputs(i.what)) {
+      value_key const v = value_for_work(e.from);
+      if (!memory_.contains(key_of(v))) return false;
+      of_work.push_back({make(key_of(v)), e.from, workers_[rank_]->layout(v).element});
+    }
     for_each_operand(*shape_, device, i, [&](value_key const& v, access how, int) {
-      if (!ready) return;  // inputs come first
+      if (!ready || (i.what.kind == pass_kind::work && how == access::read)) return;
       switch (v.kind) {
         case slot_kind::activation:
         case slot_kind::gradient:
@@ -228,7 +241,7 @@ class sequential {
           f.weight_stash = make(key_of(v));
           return;
         case slot_kind::weight_gradient:
-          if (buffer const sum = make(accumulator(device, v.of, parts_[{device, v.of}], rank_));
+          if (buffer const sum = make(accumulator(device, v.of, parts_[{rank_, device, v.of}], rank_));
               v.of < program_->stage_count())
             f.weight_gradient = sum;
           else
@@ -236,6 +249,12 @@ class sequential {
           return;
         case slot_kind::weight:
           f.weight = make(whole_weights(device, v.of));
+          return;
+        case slot_kind::work:
+          if (how != access::read) f.work_output = make(key_of(v));
+          return;
+        case slot_kind::work_state:
+          f.work_state = make({v.kind, v.of, -1, -1, device, 0, rank_});
           return;
         case slot_kind::gradient_shard:
         case slot_kind::scalar:
@@ -246,7 +265,31 @@ class sequential {
     f.inputs = inputs;
     f.outputs = outputs;
     f.shared_gradients = shared;
+    f.work_inputs = of_work;
     run_detail::compute(*workers_[rank_], only_, f);
+    return true;
+  }
+
+  // A part of collective work, if all that it sums is there: part by part, in each the ranks, or this
+  // rank alone.
+  bool try_sum(pass what) {
+    work_view const work = program_->work.view();
+    bool const across = work.of(what.stage).over_ranks;
+    std::vector<buffer> all;
+    for (int k = 0; k < work.part_count(what.stage); ++k)
+      for (std::size_t r = across ? 0 : rank_; r < (across ? workers_.size() : rank_ + 1); ++r) {
+        value_key const v = summed_value(work, {slot_kind::work, what.stage, k});
+        auto const found = memory_.find({v.kind, v.of, v.micro_batch, v.to, -1, 0, r});
+        if (found == memory_.end()) return false;
+        all.push_back(found->second.view());
+      }
+    value_key const sum{slot_kind::work, what.stage, what.micro_batch};
+    buffer const into = make(key_of(sum));
+    if (into.size() != all[0].size())
+      throw std::length_error("a sum of work differs in size from what it sums");
+    std::memcpy(into.data(), all[0].data(), into.size());
+    for (std::size_t i = 1; i < all.size(); ++i)
+      add_elements(into, all[i], workers_[rank_]->layout(sum).element);
     return true;
   }
 
@@ -264,10 +307,10 @@ class sequential {
   queue only_;
   std::unique_ptr<program> program_;  // stays where it is
   std::unique_ptr<program_shape> shape_;
-  std::vector<Worker*> workers_;              // by rank
-  std::size_t rank_ = 0;                      // whose passes run
-  std::map<std::pair<int, int>, int> parts_;  // by device and group: scatters so far
-  std::vector<buffer> gradients_;             // by group, complete
+  std::vector<Worker*> workers_;                            // by rank
+  std::size_t rank_ = 0;                                    // whose passes run
+  std::map<std::tuple<std::size_t, int, int>, int> parts_;  // by rank, device and group: scatters so far
+  std::vector<buffer> gradients_;                           // by group, complete
   std::map<key, aligned_memory> memory_;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/block/check.hpp>
+#include <ashlar/block/work_register.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
@@ -9,10 +10,10 @@
 namespace ashlar {
 
 // Sizes and costs agree; every pass is known, on the device of its route, there once, at a time within
-// the range of ticks; every (stage, micro-batch) has its forward and its backward, fused or split. Says
-// nothing about times: the orders of an import can be checked so. `ends` is left with the end of every
-// pass.
-constexpr diagnosis check_passes(schedule const& s, pass_register& ends) {
+// the range of ticks; every (stage, micro-batch) has its forward and its backward, fused or split; every
+// part of a compute job is there once, on its device. Says nothing about times: the orders of an import
+// can be checked so. `ends` and `work` are left with the end of every pass.
+constexpr diagnosis check_passes(schedule const& s, pass_register& ends, work_register& work) {
   int const stage_count = s.stage_count(), m = s.micro_batch_count();
   if (m < 1 || stage_count < 1) return {.broken = rule::counts_are_positive, .number = m};
   if (s.graph.count() != stage_count) return {.broken = rule::tables_agree, .number = s.graph.count()};
@@ -25,15 +26,21 @@ constexpr diagnosis check_passes(schedule const& s, pass_register& ends) {
     for (std::size_t i = 0; i < s.order[device].size(); ++i) {
       timed_pass const& t = s.order[device][i];
       site const where{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = t.what};
-      bool const works = t.what.kind == pass_kind::work;  // of any micro-batch
-      if (t.what.kind > pass_kind::work || t.what.stage < 0 || t.what.stage >= stage_count
-          || (!works && (t.what.micro_batch < 0 || t.what.micro_batch >= m)))
+      bool const works = t.what.kind == pass_kind::work;
+      if (t.what.kind > pass_kind::work
+          || (!works
+              && (t.what.stage < 0 || t.what.stage >= stage_count || t.what.micro_batch < 0
+                  || t.what.micro_batch >= m)))
         return {.broken = rule::every_pass_is_known, .first = where};
       if (t.start <= -max_tick || t.start >= max_tick)
         return {.broken = rule::ticks_fit, .first = where, .number = t.start};
       if (t.overlaps >= stage_count || (works && t.overlaps >= 0))
         return {.broken = rule::overlapped_passes_are_a_pair, .first = where};
-      if (works) continue;
+      if (works) {
+        if (diagnosis const d = work.enter(where, job_kind::compute, s.end_of(t, where.device)); !d.ok())
+          return d;
+        continue;
+      }
       if (s.device_of(t.what) != where.device)
         return {.broken = rule::pass_is_on_its_device,
                 .first = where,
@@ -44,19 +51,22 @@ constexpr diagnosis check_passes(schedule const& s, pass_register& ends) {
     }
   diagnosis d = ends.complete(stage_count, m, s.mode);
   if (!d.ok()) d.first.device = s.device_of(d.first.what);
-  return d;
+  if (!d.ok() || s.work.empty()) return d;
+  return work.complete(s.graph, s.where, s.route, ends, true);
 }
 
 constexpr diagnosis check_passes(schedule const& s) {
   pass_register ends(s.stage_count(), s.micro_batch_count());
-  return check_passes(s, ends);
+  work_register work(s.work.view());
+  return check_passes(s, ends, work);
 }
 
 // check_passes, and: passes of a device do not overlap, nothing starts before its inputs have arrived.
 // As every pass takes time, that leaves no room for a cycle. Linear.
 constexpr diagnosis check(schedule const& s) {
   pass_register ends(s.stage_count(), s.micro_batch_count());
-  if (diagnosis const d = check_passes(s, ends); !d.ok()) return d;
+  work_register work(s.work.view());
+  if (diagnosis const d = check_passes(s, ends, work); !d.ok()) return d;
   for (std::size_t device = 0; device < s.order.size(); ++device) {
     auto const& order = s.order[device];
     tick free = order.empty() ? 0 : order[0].start;
@@ -69,6 +79,8 @@ constexpr diagnosis check(schedule const& s) {
                 .second = {.device = where.device, .index = where.index - 1, .what = order[i - 1].what},
                 .number = free - order[i].start};
       free = s.end_of(order[i], where.device);
+      if (!s.work.empty())
+        if (diagnosis const d = work.check_inputs(where, order[i].start, ends); !d.ok()) return d;
       if (what.kind == pass_kind::work) continue;
       int const route = s.route[static_cast<std::size_t>(what.micro_batch)];
       diagnosis const d = check_inputs(s.graph, s.cost, where, order[i].start, ends,

@@ -17,6 +17,7 @@ namespace ashlar {
 // Device d becomes p - 1 - d, with its speed. mirror(mirror(s)) == s; repeat(mirror(b), m) ==
 // mirror(repeat(b, m)).
 constexpr schedule mirror(schedule s) {
+  s.work = mirror(s.work, s.device_count());
   s.where = mirror(std::move(s.where));
   reverse(s.order);
   reverse(s.cost.speeds);
@@ -30,7 +31,8 @@ constexpr schedule shift(schedule s, tick by) {
   return s;
 }
 
-// `b`'s routes and micro-batches numbered behind those of `a`; a placement that both share stays one.
+// `b`'s routes, micro-batches and jobs numbered behind those of `a`; a placement that both share stays
+// one.
 // Throws violation{rule::tables_agree} for other devices, stages or costs.
 constexpr schedule renumber_behind(schedule const& a, schedule b) {
   if (a.graph != b.graph || a.cost != b.cost || a.mode != b.mode || a.device_count() != b.device_count())
@@ -43,7 +45,12 @@ constexpr schedule renumber_behind(schedule const& a, schedule b) {
   append(route, b.route);
   b.route = std::move(route);
   for (auto& order : b.order)
-    for (timed_pass& t : order) t.what.micro_batch += a.micro_batch_count();
+    for (timed_pass& t : order)
+      if (t.what.kind == pass_kind::work)
+        t.what.stage += a.work.job_count();
+      else
+        t.what.micro_batch += a.micro_batch_count();
+  if (!a.work.empty() || !b.work.empty()) b.work = overlay(a.work, b.work, a.micro_batch_count());
   return b;
 }
 
@@ -72,17 +79,21 @@ constexpr schedule merge(schedule const& a, schedule const& b) {
 // let them interlock.
 constexpr schedule then(schedule const& a, schedule const& b) { return merge(a, shift(b, makespan(a))); }
 
-// Only the first `count` micro-batches, at their old times; of an overlapped pair one pass may be left,
-// which is then alone.
-// Throws violation{rule::counts_are_positive} unless 1 <= count <= m.
+// Only the first `count` micro-batches and all work, at their old times; of an overlapped pair one pass
+// may be left, which is then alone. Throws violation: rule::counts_are_positive unless 1 <= count <= m;
+// rule::every_pass_is_present for a pass that is left out and that work reads, or that reads work.
 constexpr schedule take(schedule s, micro_batches count) {
   if (count.value < 1 || count.value > s.micro_batch_count())
     throw violation{{.broken = rule::counts_are_positive, .number = count.value}};
+  for (work_edge const& e : s.work.edges())
+    for (pass const& what : {e.from, e.to})
+      if (what.kind != pass_kind::work && what.micro_batch >= count.value)
+        throw violation{{.broken = rule::every_pass_is_present, .first = {.what = what}}};
   while (s.micro_batch_count() > count.value) s.route.pop_back();
   for (auto& order : s.order) {
     std::vector<timed_pass> kept;
     for (timed_pass const& t : order)
-      if (t.what.micro_batch < count.value) kept.push_back(t);
+      if (t.what.kind == pass_kind::work || t.what.micro_batch < count.value) kept.push_back(t);
     for (std::size_t i = 0; i < kept.size(); ++i)
       if (!is_paired_right(kept, i)) kept[i].overlaps = -1;
     order = std::move(kept);
@@ -90,8 +101,16 @@ constexpr schedule take(schedule s, micro_batches count) {
   return s;
 }
 
-// Each fused backward as an input and a weight pass, one right after the other; pairs stay whole.
+// Each fused backward as an input and a weight pass, one right after the other; pairs stay whole. Work
+// that reads of the backward reads of the input pass, and what the backward reads is read by that.
 constexpr schedule split_backward(schedule s) {
+  s.work = renamed(s.work, [&](pass what, bool) {
+    for (auto const& order : s.order)
+      for (timed_pass const& t : order)
+        if (t.what == what && what.kind == pass_kind::backward && t.overlaps < 0)
+          what.kind = pass_kind::backward_input;
+    return what;
+  });
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     std::vector<timed_pass> split;
     for (timed_pass t : s.order[d]) {
@@ -109,13 +128,19 @@ constexpr schedule split_backward(schedule s) {
 }
 
 // The forwards of these stages once more, each right before the backward that needs it (of an overlapped
-// pair, before the pair), squeezed. Throws violation{rule::no_pass_is_doubled} for a stage that
-// recomputes already, and as squeeze does. Linear, times the stages named.
+// pair, before the pair), squeezed. Work that reads of a forward reads of its recompute, and has to
+// stand behind it. Throws violation{rule::no_pass_is_doubled} for a stage that recomputes already, and
+// as squeeze does. Linear, times the stages named.
 constexpr schedule recompute(schedule s, std::vector<int> const& again) {
+  s.work = renamed(s.work, [&](pass what, bool is_read) {
+    if (is_read && what.kind == pass_kind::forward && contains(again, what.stage))
+      what.kind = pass_kind::recompute;
+    return what;
+  });
   for (auto& order : s.order) {
     std::vector<timed_pass> longer;
     for (timed_pass const& t : order) {
-      bool const named = contains(again, t.what.stage);
+      bool const named = t.what.kind != pass_kind::work && contains(again, t.what.stage);
       if (named && t.what.kind == pass_kind::recompute)
         throw violation{
             {.broken = rule::no_pass_is_doubled,

@@ -28,9 +28,11 @@ constexpr std::vector<int> counterparts(schedule const& s) {
 }
 
 // Whether the schedule has two routes and is its own mirror image when these change places: device p - 1
-// - d does with a stage of one route at any time what device d does with that stage of the other.
+// - d does with a stage of one route at any time what device d does with that stage of the other. With
+// work it is not.
 constexpr bool is_mirror_symmetric(schedule const& s) {
-  if (s.where.route_count() != 2 || s.order.size() != static_cast<std::size_t>(s.device_count()))
+  if (s.where.route_count() != 2 || !s.work.empty()
+      || s.order.size() != static_cast<std::size_t>(s.device_count()))
     return false;
   std::vector<int> const other = counterparts(s);
   for (int k : other)

@@ -5,6 +5,7 @@
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/model/stage_graph.hpp>
+#include <ashlar/model/work.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -12,9 +13,9 @@
 
 namespace ashlar {
 
-// A pass and its start in ticks. Its duration is the schedule's cost of the pass, or of the pair if it
-// shares its slot of time: a forward that overlaps a fused backward stands directly before it in the
-// order, both start and end together, and each names the other's stage.
+// A pass and its start in ticks. Its duration is the schedule's cost of the pass (of work, that of its
+// part), or of the pair if it shares its slot of time: a forward that overlaps a fused backward stands
+// directly before it in the order, both start and end together, and each names the other's stage.
 struct timed_pass {
   pass what;
   tick start = 0;
@@ -33,6 +34,8 @@ struct schedule {
   costs cost;
   std::vector<std::vector<timed_pass>> order;  // by device
   execution_mode mode = execution_mode::training;
+  work_graph work =
+      {};  // what other systems have filled in; collectives follow by themselves, in no order
 
   constexpr int device_count() const { return where.device_count(); }
   constexpr int stage_count() const { return where.stage_count(); }
@@ -42,6 +45,7 @@ struct schedule {
   }
   // Of a pass on this device.
   constexpr tick end_of(timed_pass const& t, int device) const {
+    if (t.what.kind == pass_kind::work) return t.start + work.view().duration(t.what);
     if (t.overlaps < 0) return t.start + cost.of(t.what, device);
     pass const forward{pass_kind::forward, t.opens_pair() ? t.what.stage : t.overlaps, 0};
     pass const backward{pass_kind::backward, t.opens_pair() ? t.overlaps : t.what.stage, 0};

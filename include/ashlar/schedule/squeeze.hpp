@@ -3,7 +3,7 @@
 
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/pipe.hpp>
-#include <ashlar/model/dependencies.hpp>
+#include <ashlar/model/pass_table.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
@@ -18,7 +18,8 @@ class order_walk {
   constexpr explicit order_walk(schedule& s)
       : s_(s),
         p_(static_cast<std::size_t>(s.device_count())),
-        results_(s.stage_count(), s.micro_batch_count(), {}),
+        work_(s.work.view()),
+        ends_(s.stage_count(), s.micro_batch_count(), work_, {}),
         next_(p_, 0),
         free_(p_, 0),
         next_waiter_(p_, nobody) {}
@@ -32,13 +33,16 @@ class order_walk {
     for (std::size_t d = 0; d < p_; ++d)
       for (std::size_t i = 0; i < s_.order[d].size(); ++i) {
         pass const what = s_.order[d][i].what;
-        if (what.stage < 0 || what.stage >= s_.stage_count() || what.micro_batch < 0
-            || what.micro_batch >= s_.micro_batch_count())
+        if (!is_known(what) || work_.is_collective(what))
           return {.broken = rule::every_pass_is_known, .first = at(d, i)};
         if (!is_paired_right(s_.order[d], i))
           return {.broken = rule::overlapped_passes_are_a_pair, .first = at(d, i)};
-        if (what.kind != pass_kind::work) result(what).end = pending;
+        ends_.at(what).end = pending;
       }
+    for (work_edge const& e : work_.into)
+      if (!is_known(e.from) || !is_known(e.to))
+        return {.broken = rule::every_pass_is_known,
+                .first = {.what = is_known(e.from) ? e.to : e.from}};
     dynamic_array<std::size_t> awake;
     for (std::size_t d = p_; d-- > 0;) awake.push_back(d);
     while (!awake.empty()) {
@@ -66,8 +70,10 @@ class order_walk {
             .what = s_.order[device][index].what};
   }
 
-  constexpr entry& result(pass what) {
-    return results_.at(what.micro_batch, what.stage, result_of(what.kind));
+  constexpr bool is_known(pass what) const {
+    if (what.kind >= pass_kind::work) return work_.knows(what);
+    return what.stage >= 0 && what.stage < s_.stage_count() && what.micro_batch >= 0
+           && what.micro_batch < s_.micro_batch_count();
   }
 
   // Runs the device's passes until one has to wait.
@@ -96,18 +102,23 @@ class order_walk {
   constexpr entry* earliest(pass what, tick& start) {
     entry* missing = nullptr;
     for_each_input(s_.graph, what, [&](ashlar::result r, int stage, int micro_batch) {
-      entry& input = results_.at(micro_batch, stage, r);
+      entry& input = ends_.at(micro_batch, stage, r);
       if (input.end == pending) missing = &input;
       if (input.end < 0) return;
       tick const arrival = stage == what.stage ? input.end : input.end + transfer(what, stage);
       start = arrival > start ? arrival : start;
     });
+    if (work_.empty()) return missing;
+    for_each_work_input(work_, what, [&](pass from, tick delay) {
+      entry& input = ends_.at(from);
+      if (input.end == pending) missing = &input;
+      if (input.end >= 0 && input.end + delay > start) start = input.end + delay;
+    });
     return missing;
   }
 
   constexpr void finish(pass what, tick end, dynamic_array<std::size_t>& awake) {
-    if (what.kind == pass_kind::work) return;
-    entry& done = result(what);
+    entry& done = ends_.at(what);
     done.end = end;
     for (int d = std::exchange(done.waiter, nobody); d != nobody;
          d = next_waiter_[static_cast<std::size_t>(d)])
@@ -134,12 +145,18 @@ class order_walk {
               && result_of(candidate.kind) == r)
             d.second = at(other, i);
         });
+    for_each_work_input(work_, blocked.what, [&](pass from, tick) {
+      for (std::size_t other = 0; other < p_; ++other)
+        for (std::size_t i = next_[other]; i < s_.order[other].size(); ++i)
+          if (s_.order[other][i].what == from) d.second = at(other, i);
+    });
     return d;
   }
 
   schedule& s_;
   std::size_t p_;
-  result_table<entry> results_;
+  work_view work_;
+  pass_table<entry> ends_;
   dynamic_array<std::size_t> next_;
   dynamic_array<tick> free_;
   std::vector<int> next_waiter_;

@@ -37,8 +37,9 @@ class shared_durations {
   constexpr shared_durations(program const& p, simulation_options const& o)
       : p_(p), o_(o), ranks_(p.data_ranks > 1 ? p.data_ranks : o.data_ranks) {}
 
-  // Of all instructions but computes and transfers.
+  // Of all instructions but computes and transfers. Collective work takes what its job says.
   constexpr tick of(instruction const& i) const {
+    if (sums_work(i)) return p_.work.view().duration(i.what);
     bool const is_sharded = p_.sharding != sharding_level::none;
     stage_memory const& b = o_.memory.of_group(i.group, p_.stage_count());
     switch (i.code) {

@@ -26,7 +26,8 @@ class timed_machine : public lane_machine<timed_machine> {
         stage_count_(p.stage_count()),
         line_{std::vector<timed_instruction>(p.instructions.size()), 0},
         lane_(lane_total()),
-        shared_(p, o) {
+        shared_(p, o),
+        work_(p.work.view()) {
     if (o.issue == issue_mode::in_stream) find_issued(p);
   }
 
@@ -78,7 +79,7 @@ class timed_machine : public lane_machine<timed_machine> {
     }
     switch (at(first).code) {
       case opcode::compute: {
-        if (!is_pair) return end_after(first, o_.cost.of(at(first).what, device_of(first)));
+        if (!is_pair) return end_after(first, time_of_pass(at(first).what, device_of(first)));
         for (int i : together)
           end_after(i, o_.cost.of_pair(at(first).what, at(first + 1).what, device_of(first)));
         return;
@@ -105,6 +106,9 @@ class timed_machine : public lane_machine<timed_machine> {
     tick free = 0;
   };
 
+  constexpr tick time_of_pass(pass what, int device) const {
+    return what.kind == pass_kind::work ? work_.duration(what) : o_.cost.of(what, device);
+  }
   static constexpr std::vector<int> checked_pairs(program const& p, simulation_options const& o) {
     if (diagnosis const d = check_can_be_timed(p, o); !d.ok()) throw violation{d};
     return transfer_pairs(p);
@@ -154,6 +158,7 @@ class timed_machine : public lane_machine<timed_machine> {
   std::vector<lane_state> lane_;  // by device and lane
   std::vector<int> issued_;       // in_stream: the last compute before a transfer in its stream
   shared_durations shared_;
+  work_view work_;
 };
 
 }  // namespace ashlar

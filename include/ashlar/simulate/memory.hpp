@@ -19,8 +19,8 @@ struct memory_sample {
 };
 
 struct device_memory {
-  byte_count resident = 0;  // weights and optimizer state, or this rank's shards of them, and weight
-                            // gradients: there all the time
+  byte_count resident = 0;  // weights and optimizer state, or this rank's shards of them, weight
+                            // gradients and what work keeps: there all the time
   byte_count reserved = 0;  // resident, and every slot as large as the largest value that it ever holds
   byte_count peak = 0;      // resident, and the values alive at once
   tick peak_time = 0;       // when the peak is reached first
@@ -54,7 +54,8 @@ class memory_walk {
     collect(device);
     list_view<slot_kind> const kinds = view_.slots_of(device);
     for (std::size_t s = 0; s < slots_.size(); ++s) {
-      if (kinds[s] == slot_kind::weight_gradient) m.resident = sum(m.resident, slots_[s].largest);
+      if (kinds[s] == slot_kind::weight_gradient || kinds[s] == slot_kind::work_state)
+        m.resident = sum(m.resident, slots_[s].largest);
       if (kinds[s] == slot_kind::gradient_shard)
         m.resident = sum(m.resident, share_of(slots_[s].largest, parts));
     }
@@ -96,7 +97,8 @@ class memory_walk {
   }
 
   static constexpr bool is_resident(slot_kind kind) {
-    return kind == slot_kind::weight_gradient || kind == slot_kind::gradient_shard;
+    return kind == slot_kind::weight_gradient || kind == slot_kind::gradient_shard
+           || kind == slot_kind::work_state;
   }
 
   constexpr void let_go(value& v) {
@@ -120,8 +122,10 @@ class memory_walk {
       for (std::size_t n = 0; n < operands.size() && n < keys_.size(); ++n) {
         operand const& o = operands[n];
         value& v = slots_[static_cast<std::size_t>(o.slot)];
-        byte_count const bytes = size_of(o_.memory, keys_[n], p_.stage_count());
-        if (is_resident(kinds[static_cast<std::size_t>(o.slot)])) {
+        slot_kind const kind = kinds[static_cast<std::size_t>(o.slot)];
+        byte_count const bytes = is_of_work(kind) ? o_.bytes_of_job(keys_[n])
+                                                  : size_of(o_.memory, keys_[n], p_.stage_count());
+        if (is_resident(kind)) {
           v.largest = max_of(v.largest, bytes);
           continue;
         }

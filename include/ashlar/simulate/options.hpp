@@ -18,6 +18,7 @@ namespace ashlar {
 // all of it, and a gradient that of the stage that it is for. 0 for stages that there are not.
 constexpr byte_count size_of(memory_model const& memory, value_key const& v, int stage_count) {
   if (v.kind == slot_kind::scalar) return sizeof(double);
+  if (is_of_work(v.kind)) return 0;  // see simulation_options::bytes_of_job
   if (is_of_the_step(v.kind)) {
     stage_memory const& m = memory.of_group(v.of, stage_count);
     return v.kind == slot_kind::weight ? m.weights : m.weight_gradient;
@@ -39,6 +40,14 @@ constexpr byte_count size_of(memory_model const& memory, value_key const& v, int
   }
 }
 
+// Sizes of a job: what each of its parts hands on, and what it keeps on each of its devices.
+struct job_bytes {
+  byte_count output = 0;
+  byte_count state = 0;
+
+  friend constexpr bool operator==(job_bytes const&, job_bytes const&) = default;
+};
+
 enum class transfer_mode : unsigned char {
   rendezvous,  // both halves start together, when both are up
   buffered,    // a send starts when it is up; its receive is over once the message is there
@@ -50,9 +59,10 @@ enum class issue_mode : unsigned char {
 };
 
 struct simulation_options {
-  costs cost;                  // of passes, and the links; its `message` does not count
-  memory_model memory = {};    // whose messages do
-  link_speed collective = {};  // the slowest link of a ring that reduces gradients
+  costs cost;                              // of passes, and the links; its `message` does not count
+  memory_model memory = {};                // whose messages do
+  std::vector<job_bytes> work_bytes = {};  // one for each job, or none of any size
+  link_speed collective = {};              // the slowest link of a ring that reduces gradients
   int data_ranks = 1;  // r, the pipelines side by side that reduce their gradients together; of a
                        // program that knows its own, those count
   tick optimizer = 0;  // ticks of a stage's optimizer step, whole; a shard takes its share
@@ -60,6 +70,13 @@ struct simulation_options {
   bool latency_holds_lane = true;  // false: the next transfer of the lane may start when the bytes have
                                    // left, while they are still on their way
   issue_mode issue = issue_mode::by_slots;
+
+  // The output of a part of a job, or what the job keeps on a device.
+  constexpr byte_count bytes_of_job(value_key const& v) const {
+    if (v.of >= static_cast<int>(work_bytes.size())) return 0;
+    job_bytes const& b = work_bytes[static_cast<std::size_t>(v.of)];
+    return v.kind == slot_kind::work_state ? b.state : b.output;
+  }
 };
 
 // All-gather or reduce-scatter of `size` bytes over `ranks` ranks in a ring: ranks - 1 steps, each with
@@ -99,6 +116,9 @@ constexpr diagnosis check(simulation_options const& o, int stage_count, int devi
     return {.broken = rule::durations_are_positive, .number = o.optimizer};
   for (tick number : {o.collective.latency, o.collective.bandwidth})
     if (number < 0) return {.broken = rule::durations_are_positive, .number = number};
+  for (job_bytes const& b : o.work_bytes)
+    for (byte_count size : {b.output, b.state})
+      if (size < 0 || size >= max_tick) return {.broken = rule::sizes_fit, .number = size};
   return {};
 }
 

@@ -12,7 +12,7 @@
 namespace ashlar {
 
 // What check_well_formed and check(options) say; rule::every_pass_is_known for an instruction on an
-// unknown stage, micro-batch or peer. Linear.
+// unknown stage, micro-batch, part of work or peer. Linear.
 constexpr diagnosis check_can_be_timed(program const& p, simulation_options const& o) {
   if (diagnosis const d = check_well_formed(p); !d.ok()) return d;
   if (diagnosis const d = check(o, p.stage_count(), p.device_count(), p.micro_batch_count()); !d.ok())
@@ -21,6 +21,12 @@ constexpr diagnosis check_can_be_timed(program const& p, simulation_options cons
     int const begin = p.stream_begin[static_cast<std::size_t>(d)];
     for (int i = begin; i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i) {
       instruction const& self = p.instructions[static_cast<std::size_t>(i)];
+      if (sums_work(self)) continue;  // well-formed
+      if (self.code == opcode::compute && self.what.kind == pass_kind::work) {
+        if (!p.work.view().knows(self.what))
+          return {.broken = rule::every_pass_is_known, .first = site_of(self, d, i - begin)};
+        continue;
+      }
       bool const moves = self.code == opcode::send || self.code == opcode::receive;
       if (self.what.stage < 0 || self.what.stage >= p.stage_count() || self.what.micro_batch < 0
           || self.what.micro_batch >= p.micro_batch_count()

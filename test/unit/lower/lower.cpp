@@ -1,6 +1,7 @@
 #include <ashlar/lower/lower.hpp>
 // First, so that it needs nothing before it.
 #include "live_values.hpp"
+#include "mutate.hpp"
 #include "shapes.hpp"
 #include "static_check.hpp"
 #include <ashlar/prove/prove.hpp>
@@ -213,5 +214,28 @@ constexpr bool test_latest_reader() {
   return true;
 }
 BOTH_TIMES("a slot is held until the latest of its readers has ended", test_latest_reader)
+
+constexpr bool test_work_streams() {
+  program const p = with_norm(one_f_one_b(2, 2)) | lower();
+  HOLDS(check(p).ok() && p.work == with_norm(one_f_one_b(2, 2)).work);
+  int const sum = mutate::find(p, 0, opcode::all_reduce, {X, 1, 0});
+  program copy = p;
+  instruction const& i = mutate::at(copy, 0, sum);
+  HOLDS(i.lane == p.collective_lane() && i.subject == slot_kind::work && i.operand_count == 1);
+  HOLDS(i.group == group_of_job(p, 1) && all_reduce_count(p) == i.group + 2);
+  HOLDS(member_count(p, i.group) == 2 && member_count(p, 0) == 1);
+  // Measured after B0, summed before the last part reads it in the same slot.
+  int const measured = mutate::find(p, 0, opcode::compute, {X, 0, 0}),
+            read = mutate::find(p, 0, opcode::compute, {X, 2, 0});
+  HOLDS(measured < sum && sum < read);
+  int const slot = mutate::operand_of(copy, 0, sum, 0).slot;
+  HOLDS(mutate::operand_of(copy, 0, measured, 1) == (operand{slot, access::write}));
+  HOLDS(mutate::operand_of(copy, 0, read, 1) == (operand{slot, access::read}));
+  // As frameworks list transfers, too.
+  HOLDS(check(with_norm(one_f_one_b(2, 2)) | lower({.transfers = transfer_order::asap})).ok());
+  HOLDS(check(with_norm(one_f_one_b(2, 2)) | lower({.slots = slot_reuse::never})).ok());
+  return true;
+}
+BOTH_TIMES("work and its sums have their place in the streams", test_work_streams)
 
 }  // namespace

@@ -17,7 +17,7 @@ constexpr bool test_defaults() {
   HOLDS(i.to == -1 && i.peer == -1 && i.group == -1 && i.operand_count == 0);
   HOLDS(i == instruction{} && i != instruction{.lane = first_transfer_lane});
   HOLDS(operand{3, access::read} != operand{3, access::write});
-  HOLDS(static_cast<int>(slot_kind::scalar) + 1 == slot_kinds);
+  HOLDS(static_cast<int>(slot_kind::work_state) + 1 == slot_kinds);
   return true;
 }
 BOTH_TIMES("an instruction computes unless told otherwise", test_defaults)

@@ -185,4 +185,62 @@ constexpr bool test_sequence_order() {
 }
 BOTH_TIMES("the chunks of a sequence in order", test_sequence_order)
 
+constexpr bool test_work_complete() {
+  program const good = with_norm(one_f_one_b(2, 2)) | lower();
+  HOLDS(check(good).ok());
+  int const part = find(good, 1, opcode::compute, {X, 2, 1}),
+            sum = find(good, 1, opcode::all_reduce, {X, 1, 1});
+  HOLDS(part > 0 && sum > 0);
+  program p = good;  // doubled
+  insert(p, 1, part, at(p, 1, part));
+  HOLDS(check(p).broken == rule::no_pass_is_doubled && check(p).first.index == part + 1);
+  p = good;
+  insert(p, 1, sum, at(p, 1, sum));
+  HOLDS(check(p).broken == rule::no_pass_is_doubled && check(p).first.code == opcode::all_reduce);
+  p = good;  // left out
+  drop(p, 1, part);
+  diagnosis d = check(p);
+  HOLDS(d.broken == rule::every_pass_is_present && d.first.what == pass{X, 2, 1});
+  HOLDS(d.first.device == 1 && d.first.code == opcode::compute);
+  p = good;
+  drop(p, 1, sum);
+  d = check(p);
+  HOLDS(d.broken == rule::every_pass_is_present && d.first.what == pass{X, 1, 1});
+  HOLDS(d.first.code == opcode::all_reduce);
+  p = good;  // elsewhere
+  insert(p, 0, 1, drop(p, 1, part));
+  d = check(p);
+  HOLDS(d.broken == rule::pass_is_on_its_device && d.first.device == 0 && d.second.device == 1);
+  p = good;
+  insert(p, 0, 1, drop(p, 1, sum));
+  HOLDS(check(p).broken == rule::group_is_held_where_it_is_named);
+  p = good;  // of a job that there is not, of another kind, of another group, on another lane
+  at(p, 1, part).what = {X, 3, 0};
+  HOLDS(check(p).broken == rule::every_pass_is_known);
+  at(p, 1, part).what = {X, 1, 1};
+  HOLDS(check(p).broken == rule::every_pass_is_known);
+  p = good;
+  --at(p, 1, sum).group;
+  HOLDS(check(p).broken == rule::group_is_held_where_it_is_named);
+  p = good;
+  at(p, 1, sum).lane = compute_lane;
+  HOLDS(check(p).broken == rule::every_instruction_is_on_its_lane);
+  p = good;  // it reads of a pass that there is not
+  std::vector<work_edge> edges = p.work.edges();
+  for (work_edge& e : edges)
+    if (e.from == pass{B, 0, 0}) e.from = {I, 0, 0};
+  p.work = work_graph(p.work.jobs(), edges);
+  HOLDS(check(p).broken == rule::every_pass_is_known && check(p).first.what == pass{I, 0, 0});
+  p = good;  // it asks for what its operands do not say
+  edges = good.work.edges();
+  edges.push_back({{F, 0, 0}, {X, 2, 0}});
+  p.work = work_graph(p.work.jobs(), edges);
+  HOLDS(check(p).broken == rule::slot_holds_what_is_read);
+  p.work = {};
+  HOLDS(check(p).broken == rule::group_is_held_where_it_is_named
+        || check(p).broken == rule::every_pass_is_known);
+  return true;
+}
+BOTH_TIMES("work once, on its device and its lane", test_work_complete)
+
 }  // namespace

@@ -113,4 +113,24 @@ TEST_CASE("a circle behind many instructions") {
   for (site const& s : circle) CHECK(s.code == opcode::all_reduce);
 }
 
+constexpr bool test_sums_in_other_orders() {
+  schedule t = one_f_one_b(2, 1);
+  work_job measured{.parts = {{0, 1}, {1, 1}}}, sum = measured;
+  sum.kind = job_kind::all_reduce;
+  std::vector<work_edge> edges;
+  for (int d = 0; d < 2; ++d)
+    for (int job : {0, 1}) {
+      t.order[static_cast<std::size_t>(d)].push_back({{X, job, d}, 0});
+      edges.push_back({{X, job, d}, {X, job + 2, d}});
+    }
+  t.work = work_graph({measured, measured, sum, sum}, edges);
+  program p = squeeze(t) | lower();
+  HOLDS(check(p).ok());
+  int const a = find(p, 0, opcode::all_reduce, {X, 2, 0}), b = find(p, 0, opcode::all_reduce, {X, 3, 0});
+  exchange(p, 0, a, b);
+  HOLDS(check(p).broken == rule::no_cycle_of_waits && find_wait_cycle(p).size() >= 2);
+  return true;
+}
+BOTH_TIMES("sums of work in one order on all devices", test_sums_in_other_orders)
+
 }  // namespace

@@ -158,4 +158,60 @@ constexpr bool test_one_accumulator() {
 }
 BOTH_TIMES("one accumulator for each stage, one stage for each accumulator", test_one_accumulator)
 
+constexpr bool test_work_slots() {
+  schedule const s = with_norm(one_f_one_b(2, 2));
+  program const good = s | lower();
+  int const measure = find(good, 0, opcode::compute, {X, 0, 0}),
+            sum = find(good, 0, opcode::all_reduce, {X, 1, 0}),
+            last = find(good, 0, opcode::compute, {X, 2, 0});
+  program p = good;  // the sum of what is not measured yet; and what reads it unsummed
+  move(p, 0, sum, measure);
+  HOLDS(check_memory_safe(p).broken == rule::slot_holds_what_is_read);
+  p = good;
+  move(p, 0, sum, length(p, 0) - 1);
+  HOLDS(check_memory_safe(p).broken == rule::slot_holds_what_is_read);
+  HOLDS(check_memory_safe(p).first.what == pass{X, 2, 0});
+  // What B0 keeps is held until the last that reads it, while B1 goes by.
+  HOLDS(count_slots(good.view(), 0, slot_kind::weight_stash) == 2);
+  HOLDS(count_slots((one_f_one_b(2, 2) | lower()).view(), 0, slot_kind::weight_stash) == 1);
+  p = good;
+  int const backward = find(p, 0, opcode::compute, {B, 0, 1});
+  for (int o = 0; o < at(p, 0, backward).operand_count; ++o)
+    if (operand& used = operand_of(p, 0, backward, o);
+        p.slots[static_cast<std::size_t>(used.slot)] == slot_kind::weight_stash)
+      used.slot = operand_of(p, 0, measure, 0).slot;
+  HOLDS(check_memory_safe(p).broken == rule::no_slot_is_overwritten_before_its_last_read);
+  // State is where it was and will be: in one slot of one job.
+  p = good;
+  int const state = operand_of(p, 0, last, 2).slot;
+  HOLDS(good.slots[static_cast<std::size_t>(state)] == slot_kind::work_state);
+  HOLDS(count_slots(good.view(), 0, slot_kind::work_state) == 1);
+  return true;
+}
+BOTH_TIMES("slots of work", test_work_slots)
+
+constexpr bool test_state() {
+  schedule s = one_f_one_b(1, 2);  // two parts on one state, and another job's
+  s.order[0].push_back({{X, 0, 0}, 0});
+  s.order[0].push_back({{X, 0, 1}, 0});
+  s.order[0].push_back({{X, 1, 0}, 0});
+  work_job twice{.parts = {{0, 1}, {0, 1}}, .keeps_state = true},
+      once{.parts = {{0, 1}}, .keeps_state = true};
+  s.work = work_graph({twice, once}, {});
+  program const good = squeeze(s) | lower();
+  HOLDS(check(good).ok() && count_slots(good.view(), 0, slot_kind::work_state) == 2);
+  int const second = find(good, 0, opcode::compute, {X, 0, 1}),
+            other = find(good, 0, opcode::compute, {X, 1, 0});
+  program p = good;  // one state in two slots
+  p.slots.push_back(slot_kind::work_state);
+  ++p.slot_begin[1];
+  operand_of(p, 0, second, 0).slot = static_cast<int>(p.slots.size()) - 1;
+  HOLDS(check_memory_safe(p).broken == rule::slot_holds_what_is_read);
+  p = good;  // two states in one
+  operand_of(p, 0, other, 0).slot = operand_of(p, 0, second, 0).slot;
+  HOLDS(check_memory_safe(p).broken == rule::slot_holds_what_is_read);
+  return true;
+}
+BOTH_TIMES("a job's state in a slot of its own", test_state)
+
 }  // namespace

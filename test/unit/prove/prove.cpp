@@ -82,7 +82,7 @@ constexpr bool test_enumerators() {
   operand_of(p, 1, 0, 0).how = static_cast<access>(4);
   HOLDS(check(p).broken == rule::slot_holds_what_is_read);
   p = good;
-  p.slots.back() = static_cast<slot_kind>(9);
+  p.slots.back() = static_cast<slot_kind>(slot_kinds);
   HOLDS(check(p).broken == rule::tables_agree);
   return true;
 }

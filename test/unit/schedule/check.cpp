@@ -87,11 +87,12 @@ constexpr bool test_unknown_stages() {
   good.cost.per_stage.resize(2);
   HOLDS(check(good).ok());
   schedule s = good;
-  s.order[0].back().what = {pass_kind::work, 77, 0};
+  s.order[0].back().what = {X, 77, 0};
   HOLDS(check(s).broken == rule::every_pass_is_known && check(s).first.device == 0);
   HOLDS(check_passes(s).broken == rule::every_pass_is_known);
-  s.order[0].back().what = {pass_kind::work, 0, 77};  // its micro-batch is its own affair
-  HOLDS(check(s).ok());
+  s.order[0].back().what = {X, 0, 77};
+  HOLDS(check(s).broken == rule::every_pass_is_known);
+  s = good;
   s.order[0].back().overlaps = 0;
   HOLDS(check(s).broken == rule::overlapped_passes_are_a_pair);
   s = good;
@@ -104,6 +105,36 @@ constexpr bool test_unknown_stages() {
   return true;
 }
 BOTH_TIMES("stages that there are not", test_unknown_stages)
+
+constexpr bool test_work() {
+  schedule const good = with_norm(one_f_one_b(2, 2));
+  HOLDS(check(good).ok());
+  schedule s = good;  // doubled
+  s.order[0].push_back({{X, 2, 0}, 100});
+  HOLDS(check(s).broken == rule::no_pass_is_doubled && check(s).first.what == pass{X, 2, 0});
+  s = good;  // left out
+  s.order[1].pop_back();
+  HOLDS(check(s).broken == rule::every_pass_is_present && check(s).first.device == 1);
+  HOLDS(check(s).first.what == pass{X, 2, 1});
+  s.order[0].push_back({{X, 2, 1}, 100});  // elsewhere
+  HOLDS(check(s).broken == rule::pass_is_on_its_device && check(s).second.device == 1);
+  s = good;  // a sum follows by itself
+  s.order[0].push_back({{X, 1, 0}, 100});
+  HOLDS(check(s).broken == rule::every_pass_is_known);
+  s = good;  // a tick before its sum is there
+  s.order[1].back().start -= 1;
+  diagnosis d = check(s);
+  HOLDS(d.broken == rule::no_pass_starts_before_its_input && d.number == 1);
+  HOLDS(d.first.what == pass{X, 2, 1} && d.second.what.kind == X && d.second.what.stage == 0);
+  s = one_f_one_b(2, 1);  // a pass before the work that it reads
+  s.order[0].push_back({{X, 0, 0}, 100});
+  s.work = work_graph({{.parts = {{0, 1}}}}, {{{X, 0, 0}, {B, 0, 0}}});
+  d = check(s);
+  HOLDS(d.broken == rule::no_pass_starts_before_its_input && d.first.what == pass{B, 0, 0});
+  HOLDS(d.second.what == pass{X, 0, 0} && d.second.device == 0);
+  return true;
+}
+BOTH_TIMES("work once, on its device, after what it reads", test_work)
 
 constexpr bool test_far_times() {
   schedule s = one_f_one_b(2, 2);

@@ -137,4 +137,33 @@ constexpr bool test_mirrored_speeds() {
 }
 BOTH_TIMES("a device takes its speed with it", test_mirrored_speeds)
 
+constexpr bool test_work_goes_along() {
+  schedule const s = with_norm(one_f_one_b(2, 2));
+  schedule const twice = then(s, s);
+  HOLDS(check(twice).ok() && twice.work.job_count() == 6);
+  HOLDS(twice.work.view().inputs({X, 5, 1})[0].from == pass{B, 1, 2});
+  HOLDS(check(merge(s, shift(one_f_one_b(2, 2), makespan(s)))).ok());
+  HOLDS(check(then(one_f_one_b(2, 2), s)).ok());
+  HOLDS(check(mirror(s)).ok() && mirror(mirror(s)) == s && mirror(s) != s);
+  HOLDS(take(s, micro_batches{2}) == s && check(take(s, micro_batches{1})).ok());
+  // What reads of the backward reads of its input pass, what the forward kept is kept by the recompute.
+  schedule const split = split_backward(s);
+  HOLDS(split.work.view().readers({I, 0, 0}).size() == 2);
+  HOLDS(split.work.view().readers({B, 0, 0}).empty() && check(squeeze(split)).ok());
+  schedule reads = one_f_one_b(2, 1);
+  reads.order[0].push_back({{X, 0, 0}, 0});
+  reads.work = work_graph({{.parts = {{0, 1}}}}, {{{F, 0, 0}, {X, 0, 0}}});
+  schedule const again = recompute(reads, {0});
+  HOLDS(again.work.edges()[0].from == pass{R, 0, 0} && check(again).ok());
+  return true;
+}
+BOTH_TIMES("work goes with its schedule", test_work_goes_along)
+
+TEST_CASE("a micro-batch that work reads cannot be taken away") {
+  schedule s = one_f_one_b(2, 2);
+  s.order[0].push_back({{X, 0, 0}, 0});
+  s.work = work_graph({{.parts = {{0, 1}}}}, {{{F, 0, 1}, {X, 0, 0}}});
+  CHECK_BREAKS(every_pass_is_present, take(squeeze(s), micro_batches{1}));
+}
+
 }  // namespace

@@ -79,4 +79,20 @@ constexpr bool test_peak_memory() {
 }
 BOTH_TIMES("the most that lies on a device", test_peak_memory)
 
+constexpr bool test_held_by_work() {
+  schedule s = one_f_one_b(1, 3);
+  HOLDS(peak_activations(s) == std::vector<int>{1});
+  s.order[0].push_back({{X, 0, 0}, 0});
+  s.work = work_graph({{.parts = {{0, 1}}}}, {{{F, 0, 0}, {X, 0, 0}}, {{B, 0, 1}, {X, 0, 0}}});
+  s = squeeze(s);
+  HOLDS(peak_activations(s) == std::vector<int>{2});  // that of micro-batch 0, to the end
+  s.work = work_graph({{.parts = {{0, 1}}}}, {{{F, 0, 0}, {X, 0, 0}}, {{F, 0, 1}, {X, 0, 0}}});
+  HOLDS(peak_activations(s) == std::vector<int>{3});
+  s.mode = execution_mode::inference;
+  for (int k = 0; k < 3; ++k) s.order[0].erase(s.order[0].begin() + k + 1);
+  HOLDS(peak_activations(s) == std::vector<int>{3});
+  return true;
+}
+BOTH_TIMES("what work reads is held until then", test_held_by_work)
+
 }  // namespace

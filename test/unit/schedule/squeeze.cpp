@@ -53,14 +53,45 @@ constexpr bool test_two_ways() {
 }
 BOTH_TIMES("two routes", test_two_ways)
 
-constexpr bool test_work() {
+constexpr bool test_work_waits() {
   schedule s = one_f_one_b(2, 1);
-  s.order[1].insert(s.order[1].begin(), {{pass_kind::work, 1, 0}, 0});
-  s = retime(s, costs(stage_cost{1, 1, 1, 1, 50}));
+  s.order[1].insert(s.order[1].begin(), {{X, 0, 0}, 0});
+  s.work = work_graph({{.parts = {{1, 50}}}}, {});
+  s = retime(s, costs(stage_cost{2, 2, 2}));
   HOLDS(check(s).ok() && s.order[1][0].start == 0 && s.order[1][1].start == 50);
+  // On device 0 F0 waits for it, as if it handed something on.
+  s.work = work_graph({{.parts = {{0, 50}, {1, 50}}}}, {{{X, 0, 0}, {F, 0, 0}}});
+  s.order[0].insert(s.order[0].begin(), {{X, 0, 0}, 0});
+  s.order[1][0].what = {X, 0, 1};
+  s = squeeze(s);
+  HOLDS(check(s).ok() && s.order[0][1].start == 50 && s.order[1][1].start == 52);
   return true;
 }
-BOTH_TIMES("work passes take their place and depend on nothing", test_work)
+BOTH_TIMES("work takes its place and its time, and is waited for", test_work_waits)
+
+constexpr bool test_collective_work() {
+  schedule const s = with_norm(one_f_one_b(2, 1));
+  // F0 F0 B0 B0, each backward of 2 ticks: they end at 4 and 6; the norm is there a tick later, its sum
+  // two.
+  HOLDS(s.order[0].back().what == pass{X, 2, 0} && s.order[0].back().start == 6 + 1 + 2);
+  HOLDS(s.order[1].back().start == 6 + 1 + 2 && check(s).ok() && squeeze(s) == s);
+  schedule t = s;
+  t.order[0].pop_back();
+  t.order[0].insert(t.order[0].begin(), {{X, 2, 0}, 0});  // before what it needs by way of the sum
+  diagnosis const d = order_walk(t).run();
+  HOLDS(d.broken == rule::order_has_no_cycle && d.first.what == pass{X, 2, 0});
+  HOLDS(d.second.what == pass{X, 0, 1} || d.second.what == pass{X, 0, 0});
+  t = s;
+  t.order[0].back().what = {X, 1, 0};  // follows by itself
+  HOLDS(order_walk(t).run().broken == rule::every_pass_is_known);
+  t.order[0].back().what = {X, 3, 0};
+  HOLDS(order_walk(t).run().broken == rule::every_pass_is_known);
+  t = s;
+  t.work = work_graph({{.parts = {{0, 1}}}}, {{{F, 0, 7}, {X, 0, 0}}});
+  HOLDS(order_walk(t).run().broken == rule::every_pass_is_known);
+  return true;
+}
+BOTH_TIMES("work that is summed over devices is waited for", test_collective_work)
 
 constexpr bool test_partial() {
   // Inputs that nobody gives count as present.

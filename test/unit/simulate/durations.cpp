@@ -29,7 +29,7 @@ constexpr simulation_options wide_and_narrow() {
   return o;
 }
 
-constexpr bool test_edges() {
+constexpr bool test_gradients_by_edge() {
   program const p = lower(fan_in());
   simulation_options const o = wide_and_narrow();
   auto const ticks = [&](int device, opcode code, pass what, int to) {
@@ -45,7 +45,7 @@ constexpr bool test_edges() {
   HOLDS(ticks(0, opcode::receive, {B, 2, 1}, 0) == 5 + 200);
   return true;
 }
-BOTH_TIMES("a gradient is as wide as what it is the gradient of", test_edges)
+BOTH_TIMES("a gradient is as wide as what it is the gradient of", test_gradients_by_edge)
 
 TEST_CASE("slots are as large as the value of the edge that they hold") {
   program const p = lower(fan_in(), {.slots = slot_reuse::never});

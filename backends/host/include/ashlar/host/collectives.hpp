@@ -22,7 +22,7 @@ class collectives {
   // Of the plans of all ranks and devices. Throws as add_elements() does.
   collectives(program_view const& p, std::vector<device_plan> const& plans)
       : ranks_(static_cast<std::size_t>(p.data_ranks)),
-        count_(static_cast<std::size_t>(p.groups.count()) + 1),
+        count_(static_cast<std::size_t>(all_reduce_count(p))),
         groups_(count_ + count_ * ranks_ + static_cast<std::size_t>(p.device_count)) {
     for (device_plan const& plan : plans)
       for (int i = 0; i < plan.size(); ++i) {

@@ -1,0 +1,97 @@
+// Whether work is where its table puts it, and reads what is there: what schedules and programs have in
+// common.
+#pragma once
+
+#include <ashlar/block/check.hpp>
+#include <ashlar/model/placement.hpp>
+#include <ashlar/model/work.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+class work_register {
+ public:
+  // Refers to the work.
+  constexpr explicit work_register(work_view const& work) : work_(work), entries_(work.parts.size()) {}
+
+  // Enters a part that `where.device` has, on the lane that is for it.
+  constexpr diagnosis enter(site const& where, job_kind kind, tick end) {
+    if (!work_.knows(where.what) || work_.of(where.what.stage).kind != kind)
+      return {.broken = rule::every_pass_is_known, .first = where};
+    if (int const device = work_.part(where.what).device; device != where.device)
+      return {.broken = rule::pass_is_on_its_device,
+              .first = where,
+              .second = {.device = device, .what = where.what}};
+    entry& e = of(where.what);
+    if (e.present) return {.broken = rule::no_pass_is_doubled, .first = where};
+    e = {true, end};
+    return {};
+  }
+
+  // Each part is there once, but where collectives follow by themselves; and edges lead from and to
+  // passes that are there, on the device of the work. `passes` is complete.
+  constexpr diagnosis complete(stage_graph const& graph, placement const& where,
+                               std::vector<int> const& route, pass_register& passes,
+                               bool collectives_follow) {
+    for (int job = 0; job < work_.job_count(); ++job)
+      for (int k = 0; k < work_.part_count(job); ++k) {
+        pass const what{pass_kind::work, job, k};
+        if (of(what).present || (collectives_follow && work_.is_collective(what))) continue;
+        return {.broken = rule::every_pass_is_present,
+                .first = {.device = work_.part(what).device, .what = what}};
+      }
+    for (work_edge const& e : work_.into) {
+      bool const reads_pass = e.from.kind != pass_kind::work;
+      if (!reads_pass && e.to.kind == pass_kind::work) continue;
+      pass const of_pipeline = reads_pass ? e.from : e.to, part = reads_pass ? e.to : e.from;
+      int const device = work_.part(part).device;
+      diagnosis d{.first = {.device = device, .what = part}, .second = {.what = of_pipeline}};
+      if (of_pipeline.stage < 0 || of_pipeline.stage >= graph.count() || of_pipeline.micro_batch < 0
+          || of_pipeline.micro_batch >= static_cast<int>(route.size()) || !passes.has(of_pipeline)) {
+        d = {.broken = rule::every_pass_is_known, .first = d.second, .second = d.first};
+        return d;
+      }
+      d.second.device =
+          where.device_of(route[static_cast<std::size_t>(of_pipeline.micro_batch)], of_pipeline.stage);
+      pass const again{pass_kind::recompute, of_pipeline.stage, of_pipeline.micro_batch};
+      bool const forgets = reads_pass && of_pipeline.kind == pass_kind::forward && passes.has(again);
+      if (d.second.device == device && !forgets) continue;
+      d.broken = rule::work_reads_what_its_device_keeps;
+      return d;
+    }
+    return {};
+  }
+
+  // A pass that starts at `start` against the ends of the work that it waits for, and work against the
+  // passes.
+  constexpr diagnosis check_inputs(site const& where, tick start, pass_register& passes) {
+    diagnosis found;
+    for_each_work_input(work_, where.what, [&](pass from, tick delay) {
+      bool const is_work = from.kind == pass_kind::work;
+      tick const arrival =
+          delay
+          + (is_work ? of(from).end : passes(from.micro_batch, from.stage, result_of(from.kind)).end);
+      if (arrival <= start || !found.ok()) return;
+      site const giver{.device = is_work ? work_.part(from).device : where.device, .what = from};
+      found = {.broken = rule::no_pass_starts_before_its_input,
+               .first = where,
+               .second = giver,
+               .number = arrival - start};
+    });
+    return found;
+  }
+
+ private:
+  struct entry {
+    bool present = false;
+    tick end = 0;
+  };
+  constexpr entry& of(pass what) { return entries_[static_cast<std::size_t>(work_.number(what))]; }
+
+  work_view work_;
+  std::vector<entry> entries_;
+};
+
+}  // namespace ashlar

@@ -1,0 +1,37 @@
+// Tables by pass, of the pipeline and of work.
+#pragma once
+
+#include <ashlar/model/dependencies.hpp>
+#include <ashlar/model/work.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// One entry for each (micro-batch, stage, result), and one for each part of work.
+template <class Entry>
+class pass_table {
+ public:
+  // Refers to the work.
+  constexpr pass_table(int stage_count, int micro_batch_count, work_view const& work, Entry initial)
+      : results_(stage_count, micro_batch_count, initial),
+        work_(work),
+        parts_(work.parts.size(), initial) {}
+
+  constexpr Entry& at(int micro_batch, int stage, result r) {
+    return results_.at(micro_batch, stage, r);
+  }
+  // Of a pass that exists.
+  constexpr Entry& at(pass what) {
+    if (what.kind == pass_kind::work) return parts_[static_cast<std::size_t>(work_.number(what))];
+    return results_.at(what.micro_batch, what.stage, result_of(what.kind));
+  }
+
+ private:
+  result_table<Entry> results_;
+  work_view work_;
+  std::vector<Entry> parts_;
+};
+
+}  // namespace ashlar

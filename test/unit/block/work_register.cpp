@@ -1,0 +1,42 @@
+#include <ashlar/block/work_register.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/schedule/check.hpp>
+
+using namespace shapes;
+
+namespace {
+
+// 1F1B on two devices, a part on device 0 that reads of one pass, or is read by it.
+constexpr diagnosis judge(pass what, bool reads, bool recomputed = false, int device = 0) {
+  schedule s = one_f_one_b(2, 2);
+  if (recomputed) s = recompute(s, {0});
+  s.work = work_graph({{.parts = {{device, 1}}}},
+                      {reads ? work_edge{what, {X, 0, 0}} : work_edge{{X, 0, 0}, what}});
+  std::vector<timed_pass>& order = s.order[static_cast<std::size_t>(device)];
+  order.insert(reads ? order.end() : order.begin(), {{X, 0, 0}, 0});
+  return check_passes(s);
+}
+
+constexpr bool test_edges() {
+  for (bool reads : {true, false}) {
+    HOLDS(judge({F, 0, 1}, reads).ok() && judge({B, 0, 1}, reads).ok());
+    HOLDS(judge({F, 1, 1}, reads, false, 1).ok());
+    diagnosis d = judge({F, 1, 1}, reads);  // it is on device 1
+    HOLDS(d.broken == rule::work_reads_what_its_device_keeps && d.first.what == pass{X, 0, 0});
+    HOLDS(d.second.device == 1 && d.second.what == pass{F, 1, 1} && d.first.device == 0);
+    for (pass unknown :
+         {pass{F, 2, 0}, pass{F, 0, 2}, pass{F, -1, 0}, pass{F, 0, -1}, pass{I, 0, 0}, pass{R, 0, 0}}) {
+      d = judge(unknown, reads);
+      HOLDS(d.broken == rule::every_pass_is_known && d.first.what == unknown);
+    }
+  }
+  // What is run again keeps nothing, but can wait for work.
+  HOLDS(judge({F, 0, 0}, true, true).broken == rule::work_reads_what_its_device_keeps);
+  HOLDS(judge({F, 0, 0}, false, true).ok() && judge({R, 0, 0}, true, true).ok());
+  return true;
+}
+BOTH_TIMES("what edges name", test_edges)
+
+}  // namespace

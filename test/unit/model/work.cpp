@@ -1,0 +1,141 @@
+#include <ashlar/model/work.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+
+using namespace shapes;
+
+namespace {
+
+constexpr bool test_lookup() {
+  work_graph const graph(norm_jobs(2), norm_edges(2));
+  work_view const work = graph.view();
+  HOLDS(!work.empty() && work.job_count() == 3 && work.part_count(0) == 2 && work.part_count(2) == 2);
+  HOLDS(work.knows({X, 2, 1}) && !work.knows({X, 2, 2}) && !work.knows({X, 3, 0}));
+  HOLDS(!work.knows({X, -1, 0}) && !work.knows({X, 0, -1}) && !work.knows({F, 0, 0}));
+  HOLDS(work.number({X, 0, 0}) == 0 && work.number({X, 2, 1}) == 5);
+  HOLDS(work.part({X, 1, 1}).device == 1 && work.duration({X, 1, 1}) == 2);
+  HOLDS(work.duration({X, 0, 1}) == 1 && work.duration({X, 9, 9}) == 0);
+  HOLDS(work.is_collective({X, 1, 0}) && !work.is_collective({X, 0, 0}));
+  HOLDS(!work.is_collective({F, 1, 0}));
+  HOLDS(work.keeps_state_on(2, 1) && !work.keeps_state_on(2, 2) && !work.keeps_state_on(0, 0));
+  HOLDS(work.inputs({X, 2, 1}).size() == 2 && work.inputs({X, 2, 1})[0].from == pass{B, 1, 0});
+  HOLDS(work.inputs({X, 2, 1})[1].from == pass{X, 1, 1} && work.inputs({B, 1, 0}).empty());
+  HOLDS(work.readers({B, 0, 0}).size() == 2 && work.readers({X, 2, 0}).empty());
+  HOLDS(graph.jobs() == norm_jobs(2) && work_graph(graph.jobs(), graph.edges()) == graph);
+  HOLDS(work_graph().empty() && work_graph().view().empty() && work_graph() == work_graph({}, {}));
+  return true;
+}
+BOTH_TIMES("parts, edges and who reads what", test_lookup)
+
+constexpr bool test_needs() {
+  work_graph const graph(norm_jobs(2), norm_edges(2));
+  int known = 0, summed = 0;
+  for_each_work_input(graph.view(), {X, 2, 0}, [&](pass from, tick delay) {
+    if (from == pass{B, 0, 0} && delay == 0) ++known;
+    if (from.kind == X && from.stage == 0 && delay == 2) ++summed;  // one on each device
+  });
+  HOLDS(known == 1 && summed == 2);
+  for_each_work_input(work_graph().view(), {X, 2, 0}, [&](pass, tick) { ++known; });
+  HOLDS(known == 1);
+  return true;
+}
+BOTH_TIMES("what is summed stands for the sum", test_needs)
+
+constexpr bool test_longest_part() {
+  std::vector<work_job> jobs = norm_jobs(2);
+  jobs[1].parts[0].duration = 7;
+  HOLDS(work_graph(jobs, norm_edges(2)).view().duration({X, 1, 1}) == 7);
+  return true;
+}
+BOTH_TIMES("a sum lasts as long as the longest of its parts", test_longest_part)
+
+constexpr bool test_changes() {
+  work_graph const graph(norm_jobs(2), norm_edges(2));
+  work_graph const other = mirror(graph, 2);
+  HOLDS(other.view().part({X, 0, 0}).device == 1 && mirror(other, 2) == graph);
+  work_graph const two = overlay(graph, graph, 5);
+  HOLDS(two.job_count() == 6 && two.edges().size() == 16);
+  HOLDS(two.view().inputs({X, 3, 1})[0].from == pass{B, 1, 5});
+  HOLDS(two.view().inputs({X, 4, 1})[0].from == pass{X, 3, 1});
+  work_graph const split = renamed(graph, [](pass what, bool) {
+    what.kind = I;
+    return what;
+  });
+  HOLDS(split.view().readers({I, 0, 0}).size() == 2 && split.view().readers({B, 0, 0}).empty());
+  HOLDS(split.view().readers({X, 1, 0}).size() == 1);
+  return true;
+}
+BOTH_TIMES("mirrored, laid over each other, renamed", test_changes)
+
+work_job on(std::vector<work_part> parts, job_kind kind = job_kind::compute) {
+  return {std::move(parts), kind};
+}
+
+}  // namespace
+
+TEST_CASE("jobs that cannot be") {
+  CHECK_BREAKS(counts_are_positive, work_graph({on({})}, {}));
+  CHECK_BREAKS(every_pass_is_known, work_graph({on({{-1, 1}})}, {}));
+  CHECK_BREAKS(durations_are_positive, work_graph({on({{0, 0}})}, {}));
+  CHECK_BREAKS(ticks_fit, work_graph({on({{0, max_tick / 2}, {1, max_tick / 2}, {0, 2}})}, {}));
+  CHECK_BREAKS(ticks_fit, work_graph({on({{0, std::numeric_limits<tick>::max()}})}, {}));
+}
+
+TEST_CASE("edges that cannot be") {
+  std::vector<work_job> const jobs{on({{0, 1}, {0, 1}, {1, 1}})};
+  auto const edge = [&](pass from, pass to) { work_graph(jobs, {{from, to}}); };
+  edge({X, 0, 0}, {X, 0, 1});
+  CHECK_BREAKS(every_pass_is_known, edge({X, 0, 0}, {X, 0, 3}));
+  CHECK_BREAKS(every_pass_is_known, edge({X, 1, 0}, {F, 0, 0}));
+  CHECK_BREAKS(every_pass_is_known, edge({static_cast<pass_kind>(6), 0, 0}, {X, 0, 0}));
+  CHECK_BREAKS(work_edges_ascend, edge({F, 0, 0}, {B, 0, 0}));
+  CHECK_BREAKS(work_edges_ascend, edge({X, 0, 1}, {X, 0, 0}));
+  CHECK_BREAKS(work_edges_ascend, edge({X, 0, 1}, {X, 0, 1}));
+  CHECK_BREAKS(work_edges_ascend, work_graph(jobs, {{{F, 0, 0}, {X, 0, 0}}, {{F, 0, 0}, {X, 0, 0}}}));
+  CHECK_BREAKS(work_reads_what_its_device_keeps, edge({X, 0, 1}, {X, 0, 2}));
+  CHECK_BREAKS(work_reads_what_its_device_keeps, edge({W, 0, 0}, {X, 0, 0}));
+  edge({X, 0, 0}, {W, 0, 0});
+}
+
+TEST_CASE("sums that cannot be") {
+  std::vector<work_job> const jobs = norm_jobs(2);
+  std::vector<work_edge> const edges = norm_edges(2);
+  auto const with = [&](auto change) {
+    std::vector<work_job> j = jobs;
+    std::vector<work_edge> e = edges;
+    change(j, e);
+    work_graph(j, e);
+  };
+  with([](auto&, auto&) {});
+  with([](auto& j, auto&) { j[1].parts[0].duration = 0; });
+  CHECK_BREAKS(durations_are_positive, with([](auto& j, auto&) { j[1].parts[0].duration = -1; }));
+  // Of nothing, of two values, of what another reads too, of a stash, of a sum, with state.
+  CHECK_BREAKS(collective_work_sums_one_value, with([](auto&, auto& e) {
+                 std::erase(e, work_edge{{X, 0, 1}, {X, 1, 1}});
+               }));
+  CHECK_BREAKS(collective_work_sums_one_value, with([](auto& j, auto& e) {
+                 j[0].parts.push_back({1, 1});
+                 e.push_back({{X, 0, 2}, {X, 1, 1}});
+               }));
+  CHECK_BREAKS(collective_work_sums_one_value, with([](auto&, auto& e) {
+                 e.push_back({{X, 0, 1}, {B, 1, 0}});
+               }));
+  CHECK_BREAKS(collective_work_sums_one_value, with([](auto&, auto& e) {
+                 for (work_edge& each : e)
+                   if (each.to == pass{X, 1, 1}) each.from = {B, 1, 0};
+               }));
+  CHECK_BREAKS(collective_work_sums_one_value, with([](auto& j, auto& e) {
+                 j[2] = j[1];
+                 e.clear();
+                 for (int d = 0; d < 2; ++d)
+                   for (int job = 0; job < 2; ++job) e.push_back({{X, job, d}, {X, job + 1, d}});
+               }));
+  CHECK_BREAKS(collective_work_sums_one_value, with([](auto& j, auto&) { j[1].keeps_state = true; }));
+  // Two parts on a device.
+  CHECK_BREAKS(collective_work_sums_one_value, with([](auto& j, auto& e) {
+                 j[0].parts.push_back({1, 1});
+                 j[1].parts.push_back({1, 1});
+                 e.push_back({{X, 0, 2}, {X, 1, 2}});
+               }));
+}
