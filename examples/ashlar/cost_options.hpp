@@ -19,7 +19,7 @@ struct cost_options {
 
 void add_cost_options(CLI::App& command, cost_options& options);
 
-// Throws usage_error for ticks out of range and for files that are no costs.
+// Throws usage_error for files that are no costs.
 ashlar::costs costs_of(cost_options const& options);
 
 }  // namespace tool

@@ -26,7 +26,6 @@ int chunk_count_of(layout shape, layout_options const& o) {
           fmt::format("-v/--chunks goes with --placement looped or wave, not {}", o.placement));
     return shape == layout::v ? 2 : 1;
   }
-  must_lie("-v/--chunks", o.v == 0 ? 2 : o.v, 1, most_devices);
   int const count = o.v == 0 ? 2 : static_cast<int>(o.v);
   if (shape == layout::wave && count % 2 != 0)
     throw usage_error(
@@ -70,7 +69,6 @@ std::vector<ashlar::layout_choice> at_speeds(std::vector<ashlar::layout_choice> 
   if (static_cast<long long>(o.speeds.size()) != o.p)
     throw usage_error(fmt::format("--speeds has speeds of {}, but there are {}",
                                   counted(static_cast<long long>(o.speeds.size()), "device"), o.p));
-  for (int percent : o.speeds) must_lie("--speeds", percent, 1, most_percent);
   for (ashlar::layout_choice& c : all) {
     c.problem.cost = ashlar::at_speeds(c.problem.cost, c.problem.where, {o.speeds});
     must_fit(c);
@@ -81,30 +79,27 @@ std::vector<ashlar::layout_choice> at_speeds(std::vector<ashlar::layout_choice> 
 }  // namespace
 
 void add_layout_options(CLI::App& command, layout_options& o) {
-  add_number(command, "-p,--devices", o.p, "pipeline devices");
-  add_number(command, "-m,--micro-batches", o.m, "micro-batches");
+  add_number(command, "-p,--devices", o.p, 1, most_devices, "pipeline devices");
+  add_number(command, "-m,--micro-batches", o.m, 1, most_micro_batches, "micro-batches");
   command
       .add_option("--placement", o.placement,
                   "v, linear, looped or wave; any: each of these, with one, two and four chunks")
       ->check(CLI::IsMember({"any", "v", "linear", "looped", "wave"}))
       ->type_name("PLACEMENT")
       ->capture_default_str();
-  command
-      .add_option("-v,--chunks", o.v, "stages on one device, looped (default: 2) or in a wave (2: a V)")
-      ->type_name("N");
+  add_number(command, "-v,--chunks", o.v, 1, most_devices,
+             "stages on one device, looped (default: 2) or in a wave (2: a V)")
+      ->default_str("");
   add_cost_options(command, o.cost);
-  command
-      .add_option("--speeds", o.speeds,
-                  "speed of each device, in percent of that which costs are for: 100,100,50,100")
-      ->delimiter(',')
-      ->allow_extra_args(false)
+  add_numbers(command, "--speeds", o.speeds, 1, most_percent,
+              "speed of each device, in percent of that which costs are for: 100,100,50,100")
       ->type_name("PERCENT");
   command
       .add_option("--checkpoint", o.checkpoint,
                   "let stages recompute that keep this share of an activation until then, 0.06 or 6%: "
                   "none, or the first one, two ... of every device")
       ->type_name("SHARE");
-  add_number(command, "--sequence-chunks", o.sequence_chunks,
+  add_number(command, "--sequence-chunks", o.sequence_chunks, 1, most_sequence_chunks,
              "let sequences be cut into as many chunks, or fewer by powers of two");
 }
 
@@ -120,9 +115,6 @@ ashlar::variety variety_of(layout_options const& o) {
 }
 
 std::vector<ashlar::layout_choice> layouts_of(layout_options const& o) {
-  must_lie("-p/--devices", o.p, 1, most_devices);
-  must_lie("-m/--micro-batches", o.m, 1, most_micro_batches);
-  must_lie("--sequence-chunks", o.sequence_chunks, 1, most_sequence_chunks);
   ashlar::devices const p{static_cast<int>(o.p)};
   ashlar::micro_batches const m{static_cast<int>(o.m)};
   if (o.placement == "any") {

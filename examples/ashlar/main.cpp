@@ -3,6 +3,7 @@
 #include <ashlar/render/diagnosis.hpp>
 
 #include <cstdio>
+#include <iostream>
 #include <new>
 #include <string>
 
@@ -36,6 +37,12 @@ void must_be_a_subcommand(CLI::App& app, std::string const& word) {
   throw tool::usage_error("there is no subcommand '" + word.substr(0, 64) + "'; there are:" + known);
 }
 
+// Help is written by way of std::cout, all else by way of stdout.
+void must_be_written() {
+  if (!std::cout.flush() || std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    throw tool::usage_error("cannot write to standard output");
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Pipeline-parallel schedules: show, export, check and run them.", "ashlar"};
   app.set_version_flag("--version", ASHLAR_VERSION);
@@ -56,11 +63,12 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& e) {
-    return app.exit(e) == 0 ? tool::done : tool::unusable;
+    if (app.exit(e) != 0) return tool::unusable;
+    must_be_written();
+    return tool::done;
   }
   int const code = chosen();
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-    throw tool::usage_error("cannot write to standard output");
+  must_be_written();
   return code;
 }
 

@@ -28,18 +28,21 @@ void add_shape_options(CLI::App& command, shape_options& o) {
 }
 
 void add_size_options(CLI::App& command, shape_options& o) {
-  add_number(command, "-p,--devices", o.p, "pipeline devices");
-  add_number(command, "-m,--micro-batches", o.m, "micro-batches");
-  add_number(command, "-v,--chunks", o.v, "stages on one device, where the schedule leaves the choice");
-  add_number(command, "--waves", o.waves, "times that a micro-batch goes down and up again (hanayo)");
-  add_number(command, "--routes", o.routes, "ways through the devices (chimera)");
-  add_number(command, "--rounds", o.rounds, "depth-first rounds (breadth-first-hybrid)");
-  add_number(command, "--group", o.group,
+  add_number(command, "-p,--devices", o.p, 1, most_devices, "pipeline devices");
+  add_number(command, "-m,--micro-batches", o.m, 1, most_micro_batches, "micro-batches");
+  add_number(command, "-v,--chunks", o.v, 1, most_devices,
+             "stages on one device, where the schedule leaves the choice");
+  add_number(command, "--waves", o.waves, 1, most_devices,
+             "times that a micro-batch goes down and up again (hanayo)");
+  add_number(command, "--routes", o.routes, 1, most_devices, "ways through the devices (chimera)");
+  add_number(command, "--rounds", o.rounds, 1, most_micro_batches,
+             "depth-first rounds (breadth-first-hybrid)");
+  add_number(command, "--group", o.group, 0, most_micro_batches,
              "micro-batches that take turns on a device's chunks (depth-first); 0: the fastest");
-  add_number(command, "--sequence-chunks", o.sequence_chunks,
+  add_number(command, "--sequence-chunks", o.sequence_chunks, 1, most_micro_batches,
              "pieces of a micro-batch's sequence (seq1f1b)");
   add_number(
-      command, "--search", o.search,
+      command, "--search", o.search, 0, 1'000'000'000,
       "passes to dispatch in search of a better order, for schedules that are searched (v-half, zbv, "
       "...); 0: the published block as it is");
   using ashlar::catalog::unit_junction;
@@ -51,8 +54,6 @@ void add_size_options(CLI::App& command, shape_options& o) {
 }
 
 ashlar::catalog::shape shape_of(ashlar::catalog::entry const& entry, shape_options const& o) {
-  must_lie("-p/--devices", o.p, 1, most_devices);
-  must_lie("-m/--micro-batches", o.m, 1, most_micro_batches);
   auto const too_large = [&](long long passes) {
     return usage_error(
         fmt::format("{} devices with {} micro-batches make {} passes or more; the limit is {}", o.p, o.m,
@@ -60,13 +61,6 @@ ashlar::catalog::shape shape_of(ashlar::catalog::entry const& entry, shape_optio
   };
   if (2 * o.p * o.m > most_passes) throw too_large(2 * o.p * o.m);
 
-  must_lie("-v/--chunks", o.v, 1, most_devices);
-  must_lie("--waves", o.waves, 1, most_devices);
-  must_lie("--routes", o.routes, 1, most_devices);
-  must_lie("--rounds", o.rounds, 1, most_micro_batches);
-  must_lie("--group", o.group, 0, most_micro_batches);
-  must_lie("--search", o.search, 0, 1'000'000'000);
-  must_lie("--sequence-chunks", o.sequence_chunks, 1, most_micro_batches);
   using ashlar::parameter;
   long long passes = 2 * o.p * o.m;  // of two kinds at least
   for (auto [which, times] : {std::pair{parameter::chunk_count, o.v},

@@ -7,6 +7,7 @@
 #include "files.hpp"
 #include "limits.hpp"
 #include "lowering_options.hpp"
+#include "number_option.hpp"
 #include "output_options.hpp"
 #include "shape_options.hpp"
 #include "table.hpp"
@@ -194,22 +195,24 @@ std::string trace_of(result const& r) {
 }
 
 int simulate_program(simulate_options const& o) {
+  output const to(o.output);
   result const r = run(o);
-  write_text(o.output, o.format == "json"    ? json_of(r).dump() + "\n"
-                       : o.format == "trace" ? trace_of(r)
-                                             : text_of(r));
+  to.write(o.format == "json"    ? json_of(r).dump() + "\n"
+           : o.format == "trace" ? trace_of(r)
+                                 : text_of(r));
   return done;
 }
 
 void add_link_options(CLI::App& command, simulate_options& o) {
   auto const number = [&](char const* flag, auto& value, char const* help) {
-    command.add_option(flag, value, help)->check(CLI::NonNegativeNumber)->type_name("N");
+    add_number(command, flag, value, 0, ashlar::max_tick - 1, help)->default_str("");
   };
   number("--latency", o.latency, "ticks of a transfer before its bytes (default: those of --transfer)");
   number("--bandwidth", o.run.inside.bandwidth, "bytes a tick; 0: bytes take no time");
   number("--inter-latency", o.between_latency, "between nodes (default: as --latency)");
   number("--inter-bandwidth", o.between_bandwidth, "between nodes (default: as --bandwidth)");
-  number("--node-size", o.run.node_size, "devices of a node; 0: all are in one");
+  add_number(command, "--node-size", o.run.node_size, 0, most_devices,
+             "devices of a node; 0: all are in one");
   add_bytes(command, "--bytes", o.message, "a message: an activation or its gradient");
   add_stage_bytes(command, o.bytes);
   add_bytes(command, "--weight-stash-bytes", o.bytes.weight_stash,

@@ -25,6 +25,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -77,6 +78,7 @@ class session {
  public:
   session(train_options const& o, chosen_schedule const& chosen, gpt::config const& shape)
       : o_(o),
+        trace_to_(o.trace.empty() ? std::nullopt : std::optional<output>(o.trace)),
         text_(corpus_of(o)),
         shape_(shape),
         schedule_(chosen.schedule),
@@ -110,8 +112,9 @@ class session {
                  simulated_ms_);
     }
     bar.end();
-    if (!o_.trace.empty()) write_text(o_.trace, trace_of(runtime_.view(), runtime_.times()));
+    std::string const trace = o_.trace.empty() ? "" : trace_of(runtime_.view(), runtime_.times());
     conclude(done, seconds_since(start));
+    if (trace_to_) trace_to_->write(trace);
     return tool::done;
   }
 
@@ -212,6 +215,7 @@ class session {
   }
 
   train_options const& o_;
+  std::optional<output> trace_to_;
   gpt::corpus text_;
   gpt::config shape_;
   ashlar::schedule schedule_;
