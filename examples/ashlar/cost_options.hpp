@@ -15,6 +15,8 @@ struct cost_options {
   long long backward_weight = 1;
   long long transfer = 0;
   std::string per_stage = {};  // a file; empty: all stages alike
+
+  friend bool operator==(cost_options const&, cost_options const&) = default;
 };
 
 void add_cost_options(CLI::App& command, cost_options& options);

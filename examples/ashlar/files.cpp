@@ -1,7 +1,7 @@
 #include "files.hpp"
 
 #include "command.hpp"
-#include "limits.hpp"
+#include "memory_cap.hpp"
 
 #include <fmt/core.h>
 #include <sys/stat.h>
@@ -85,8 +85,9 @@ std::string read_text(std::string const& path) {
   char part[1 << 16];
   while (std::size_t const count = std::fread(part, 1, sizeof part, file)) {
     text.append(part, count);
-    if (text.size() > most_bytes)
-      throw usage_error(fmt::format("'{}' is larger than {} MiB", path, most_bytes / (1024 * 1024)));
+    if (text.size() > most_bytes_of_file())
+      throw usage_error(fmt::format("'{}' is larger than {} MiB, which takes too much memory; {}", path,
+                                    most_bytes_of_file() / (1024 * 1024), words_of_cap()));
   }
   if (std::ferror(file) != 0) fail("read", path);
   text = without_mark(std::move(text), path);

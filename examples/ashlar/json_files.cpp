@@ -61,8 +61,14 @@ std::string words_of(json::exception const& e) {
 
 }  // namespace
 
-json read_json(std::string const& path) {
-  std::string const text = read_text(path);
+json read_json(std::string const& path) { return parse_json(read_text(path), path); }
+
+bool holds_json(std::string const& text) {
+  auto const first = text.find_first_not_of(" \t\r\n");
+  return first != std::string::npos && text[first] == '{';
+}
+
+json parse_json(std::string const& text, std::string const& path) {
   char const* at = text.data();
   std::vector<std::set<std::string, std::less<>>> keys;  // of each object that is open
   auto const refuse_twice = [&](int, json::parse_event_t event, json& value) {

@@ -1,6 +1,10 @@
 // ashlar: pipeline schedules at the command line.
 #include "command.hpp"
+#include "manual.hpp"
+#include "memory_cap.hpp"
 #include <ashlar/render/diagnosis.hpp>
+
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <iostream>
@@ -46,7 +50,11 @@ void must_be_written() {
 int run(int argc, char** argv) {
   CLI::App app{"Pipeline-parallel schedules: show, export, check and run them.", "ashlar"};
   app.set_version_flag("--version", ASHLAR_VERSION);
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
+  std::string installed;
+  app.add_option("--generate", installed, "what is installed beside the tool")
+      ->check(CLI::IsMember({"man", "bash", "zsh"}))
+      ->group("");  // for the build alone
   app.footer(footer);
   tool::action chosen;
   tool::add_list(app, chosen);
@@ -59,6 +67,8 @@ int run(int argc, char** argv) {
   tool::add_check(app, chosen);
   tool::add_simulate(app, chosen);
   tool::add_train(app, chosen);
+  for (CLI::App* const command : app.get_subcommands({}))
+    if (command->get_name() != "list") tool::add_memory_cap(*command);
   if (argc > 1 && *argv[1] != '-') must_be_a_subcommand(app, argv[1]);
   try {
     app.parse(argc, argv);
@@ -67,6 +77,14 @@ int run(int argc, char** argv) {
     must_be_written();
     return tool::done;
   }
+  if (!installed.empty())
+    chosen = [&] {
+      fmt::print("{}", installed == "man"    ? tool::manual_page(app)
+                       : installed == "bash" ? tool::bash_completion(app)
+                                             : tool::zsh_completion(app));
+      return tool::done;
+    };
+  if (!chosen) throw tool::usage_error("a subcommand is required; see `ashlar --help`");
   int const code = chosen();
   must_be_written();
   return code;

@@ -101,7 +101,7 @@ int show(show_options const& o) {
   ashlar::text_options const drawing{wants_colour(o.colour), o.width < 0 ? terminal_width() : o.width};
   ashlar::schedule const& s = chosen.schedule;
   ashlar::lower_options const lowering = lowering_of(o.lowering, s.stage_count());
-  fmt::print("{}: {} ({})\n", chosen.entry->name, chosen.entry->summary, chosen.entry->source);
+  fmt::print("{}: {}\n", chosen.name, chosen.about);
   fmt::print("{}, {} placement, {}, {}\n\n", counted(s.device_count(), "device"),
              placement_name(s.where), counted(s.stage_count(), "stage"),
              counted(s.micro_batch_count(), "micro-batch"));

@@ -11,6 +11,7 @@
 #include "output_options.hpp"
 #include "shape_options.hpp"
 #include "table.hpp"
+#include "terminal.hpp"
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/render/chrome_trace.hpp>
@@ -66,6 +67,8 @@ struct result {
 };
 
 result run(simulate_options const& o) {
+  phase_line at;
+  at.say("making the schedule");
   chosen_schedule chosen = choose(o.shape);
   ashlar::simulation_options how = o.run;
   how.cost = chosen.schedule.cost;
@@ -76,8 +79,11 @@ result run(simulate_options const& o) {
   how.bytes = {o.bytes};
   how.bytes[0].activation = how.bytes[0].gradient = o.message;
   how.shared_bytes = {o.tied};
+  at.say("lowering it");
   ashlar::program low = lower(chosen.schedule, lowering_of(o.lowering, chosen.schedule.stage_count()));
+  at.say("simulating its program");
   ashlar::simulation timed = simulate(low, how);
+  at.say("bounding it");
   auto const least = program_bound(chosen.schedule, low, how), other = schedule_bound(chosen.schedule);
   return {std::move(chosen), std::move(low), std::move(timed), least, other};
 }
@@ -111,9 +117,9 @@ std::string text_of(result const& r) {
                     std::to_string(m.resident), std::to_string(m.peak), std::to_string(m.peak_time),
                     r.name_of(m.witness)});
   }
-  std::string text = fmt::format("{}: {}, {}\n", r.chosen.entry->name,
-                                 counted(r.chosen.schedule.device_count(), "device"),
-                                 counted(r.chosen.schedule.micro_batch_count(), "micro-batch"));
+  std::string text =
+      fmt::format("{}: {}, {}\n", r.chosen.name, counted(r.chosen.schedule.device_count(), "device"),
+                  counted(r.chosen.schedule.micro_batch_count(), "micro-batch"));
   text += fmt::format("makespan  {}, {}\n", counted(length, "tick"), bound_words(length, r.least));
   text += fmt::format(
       "schedule  {}, {}, with every transfer taking --transfer and none in another's way\n\n",
@@ -156,7 +162,7 @@ nlohmann::ordered_json json_of(result const& r) {
                     {"instruction", r.name_of(s.index)},
                     {"from", s.from},
                     {"until", s.until}});
-  ordered_json out{{"schedule", r.chosen.entry->name},
+  ordered_json out{{"schedule", r.chosen.name},
                    {"devices", r.chosen.schedule.device_count()},
                    {"stages", r.chosen.schedule.stage_count()},
                    {"micro_batches", r.chosen.schedule.micro_batch_count()}};
@@ -191,7 +197,7 @@ std::string trace_of(result const& r) {
                      .end_ns = t.end * tick_ns,
                      .category = critical[i] ? "critical" : "simulated"});
   }
-  return ashlar::chrome_trace(spans);
+  return ashlar::chrome_trace(spans, r.low.view().lane_count);
 }
 
 int simulate_program(simulate_options const& o) {
