@@ -141,8 +141,7 @@ void find_pairs(std::vector<ashlar::timed_pass>& order) {
 
 ashlar::schedule schedule_of_csv(std::string const& text, std::string const& path) {
   ashlar::csv_problems problems(1);
-  ashlar::csv_tokens tokens =
-      ashlar::read_csv_tokens(text, {.most_problems = 1}, problems);
+  ashlar::csv_tokens tokens = ashlar::read_csv_tokens(text, {.most_problems = 1}, problems);
   for (auto& line : tokens.lines)  // what is lowered again has transfers of its own
     line.erase(std::remove_if(line.begin(), line.end(),
                               [](ashlar::csv_token const& t) { return !t.computes(); }),

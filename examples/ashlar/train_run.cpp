@@ -156,9 +156,7 @@ class session {
   int devices() const { return schedule_.device_count() * shape_.data_ranks; }
 
   // Nothing can be learned from a step otherwise.
-  bool is_finite() const {
-    return std::isfinite(loss()) && std::isfinite(gpt::gradient_norm(workers_));
-  }
+  bool is_finite() const { return std::isfinite(loss()) && std::isfinite(gpt::gradient_norm(workers_)); }
 
   // The first loss, and a running mean.
   void count(double loss) {

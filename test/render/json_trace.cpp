@@ -127,7 +127,5 @@ TEST_CASE("threads are called what their lanes do") {
     return found;
   };
   CHECK(names(3) == std::vector<std::string>{"compute", "transfers", "collectives"});
-  CHECK(names(4)
-        == std::vector<std::string>{"compute", "transfers 0", "transfers 1",
-                                    "collectives"});
+  CHECK(names(4) == std::vector<std::string>{"compute", "transfers 0", "transfers 1", "collectives"});
 }
