@@ -55,15 +55,8 @@ endforeach()
 
 find_program(bash_program bash)
 if(bash_program)
-  set(script [[
-source "$1"
-complete_words() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ashlar; echo "${COMPREPLY[*]}"; }
-complete_words ashlar sim
-complete_words ashlar emit 1f1b --as py
-complete_words ashlar show v-h
-complete_words ashlar simulate 1f1b --optimizer-t
-]])
-  must_say(completed COMMAND ${bash_program} -c "${script}" bash ${PREFIX}/share/bash-completion/completions/ashlar)
+  must_say(completed COMMAND ${bash_program} ${CMAKE_CURRENT_LIST_DIR}/complete.sh
+           ${PREFIX}/share/bash-completion/completions/ashlar)
   if(NOT completed STREQUAL "simulate\npytorch pytorch-comms\nv-half\n--optimizer-ticks\n")
     message(FATAL_ERROR "bash completes\n${completed}")
   endif()
