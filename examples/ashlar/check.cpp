@@ -2,11 +2,16 @@
 #include "bound_words.hpp"
 #include "choice.hpp"
 #include "command.hpp"
+#include "cost_options.hpp"
 #include "counted.hpp"
 #include "dialect_option.hpp"
 #include "files.hpp"
+#include "json_files.hpp"
 #include "limits.hpp"
 #include "lowering_options.hpp"
+#include "memory_cap.hpp"
+#include "schedule_files.hpp"
+#include "terminal.hpp"
 #include <ashlar/interop/pytorch_comms.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
 #include <ashlar/lower/lower.hpp>
@@ -17,8 +22,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tool {
@@ -30,6 +38,7 @@ struct check_options {
   bool for_pytorch = false;
   std::string dialect = "detect";
   ashlar::transfer_lanes lanes = ashlar::transfer_lanes::one;
+  cost_options cost;
 };
 
 int tell(std::string const& file, std::vector<ashlar::csv_problem> const& problems) {
@@ -40,10 +49,11 @@ int tell(std::string const& file, std::vector<ashlar::csv_problem> const& proble
 
 void must_be_small(std::string const& file, ashlar::csv_tokens const& tokens) {
   auto const lines = static_cast<long long>(tokens.lines.size());
-  auto const count = static_cast<long long>(tokens.count + tokens.others);
-  if (lines > most_devices || count > most_tokens)
-    throw usage_error(fmt::format("'{}' has {} lines and {} tokens; the limits are {} and {}", file,
-                                  lines, count, most_devices, most_tokens));
+  if (lines > most_devices)
+    throw usage_error(fmt::format("'{}' has {} lines; the limit is {}", file, lines, most_devices));
+  // A pass has about two other tokens, which its memory counts.
+  must_fit_in_memory(fmt::format("the tokens of '{}'", file),
+                     static_cast<double>(std::max(tokens.count, (tokens.count + tokens.others) / 3)));
 }
 
 // A file that has lost all its backwards looks the same: say what it was taken for.
@@ -83,14 +93,54 @@ int check_comms(check_options const& o, ashlar::csv_tokens const& tokens,
 void must_be_small(std::string const& file, ashlar::schedule const& s) {
   long long passes = 0;
   for (auto const& order : s.order) passes += static_cast<long long>(order.size());
-  if (s.device_count() > most_devices || passes > most_passes)
-    throw usage_error(fmt::format("'{}' has {} devices and {} passes; the limits are {} and {}", file,
-                                  s.device_count(), passes, most_devices, most_passes));
+  if (s.device_count() > most_devices)
+    throw usage_error(
+        fmt::format("'{}' has {} devices; the limit is {}", file, s.device_count(), most_devices));
+  must_fit_in_memory(fmt::format("the lines of '{}'", file), static_cast<double>(passes));
+}
+
+// A schedule, with the costs that it has.
+int check_schedule(check_options const& o, ashlar::schedule const& s, std::size_t idle_slots) {
+  using namespace ashlar;
+  must_be_small(o.file, s);
+  if (diagnosis const d = ashlar::check(s); !d.ok()) {
+    fmt::print("{}: {}\n{}: invalid\n", o.file, explain(d, s), o.file);
+    return invalid;
+  }
+  phase_line at;
+  at.say("lowering it");
+  program const lowered = lower(s, {.lanes = o.lanes});
+  at.say("proving its program");
+  diagnosis const d = ashlar::check(lowered);
+  at.end();
+  if (!d.ok()) {
+    fmt::print("{}: {}\n{}: the schedule is valid, its program is not\n", o.file, explain(d, lowered),
+               o.file);
+    return invalid;
+  }
+  if (int const code = tell(o, pytorch_obstacle(lowered)); code != done) return code;
+  fmt::print("{}: valid{}: {}, {}, {}, {}{}, makespan {}, {}\n", o.file, purpose(s.mode),
+             counted(s.device_count(), "device"), counted(s.stage_count(), "stage"),
+             counted(s.micro_batch_count(), "micro-batch"), counted(s.where.route_count(), "route"),
+             idle_slots == 0 ? "" : ", " + counted(static_cast<long long>(idle_slots), "idle slot"),
+             makespan(s), bound_words(makespan(s), ashlar::schedule_bound(s)));
+  fmt::print("{}: its program of {} is complete, ordered, deadlock-free and memory-safe\n", o.file,
+             counted(static_cast<long long>(lowered.instructions.size()), "instruction"));
+  return done;
+}
+
+// With the costs that are given, if any are.
+ashlar::schedule with_costs(ashlar::schedule s, cost_options const& cost) {
+  if (cost == cost_options{}) return s;
+  ashlar::costs const given = costs_of(cost, s.device_count());
+  return retime(std::move(s), given);
 }
 
 int check(check_options const& o) {
   using namespace ashlar;
   std::string const text = read_text(o.file);
+  if (holds_json(text))
+    return check_schedule(o, with_costs(schedule_of_json(parse_json(text, o.file), o.file), o.cost), 0);
   csv_options const options{.dialect = dialect_of(o.dialect)};
   csv_problems problems(options.most_problems);
   csv_tokens const tokens = read_csv_tokens(text, options, problems);
@@ -98,44 +148,23 @@ int check(check_options const& o) {
   if (tokens.others > 0) return check_comms(o, tokens, problems);
   csv_schedule const read = read_pytorch_csv(tokens, problems);
   if (!read.value) return tell(o.file, read.problems);
-  schedule const& s = *read.value;
-  must_be_small(o.file, s);
-  if (diagnosis const d = ashlar::check(s); !d.ok()) {
-    fmt::print("{}: {}\n{}: invalid\n", o.file, explain(d, s), o.file);
-    return invalid;
-  }
-  program const lowered = lower(s, {.lanes = o.lanes});
-  if (diagnosis const d = ashlar::check(lowered); !d.ok()) {
-    fmt::print("{}: {}\n{}: the schedule is valid, its program is not\n", o.file, explain(d, lowered),
-               o.file);
-    return invalid;
-  }
-  if (int const code = tell(o, pytorch_obstacle(lowered)); code != done) return code;
-  fmt::print("{}: valid{}: {}, {}, {}, {}{}, makespan {} for unit passes, {}\n", o.file, purpose(s.mode),
-             counted(s.device_count(), "device"), counted(s.stage_count(), "stage"),
-             counted(s.micro_batch_count(), "micro-batch"), counted(s.where.route_count(), "route"),
-             tokens.idle_slots == 0
-                 ? ""
-                 : ", " + counted(static_cast<long long>(tokens.idle_slots), "idle slot"),
-             makespan(s), bound_words(makespan(s), ashlar::schedule_bound(s)));
-  fmt::print("{}: its program of {} is complete, ordered, deadlock-free and memory-safe\n", o.file,
-             counted(static_cast<long long>(lowered.instructions.size()), "instruction"));
-  return done;
+  return check_schedule(o, with_costs(*read.value, o.cost), tokens.idle_slots);
 }
 
 }  // namespace
 
 void add_check(CLI::App& app, action& chosen) {
-  auto* const command =
-      app.add_subcommand("check", "Check a CSV, and prove the program that it makes or is");
+  auto* const command = app.add_subcommand(
+      "check", "Check a schedule's CSV or JSON, and prove the program that it makes or is");
   auto const options = std::make_shared<check_options>();
-  command->add_option("file", options->file, "the CSV; - is standard input")
+  command->add_option("file", options->file, "the CSV or JSON; - is standard input")
       ->required()
       ->type_name("FILE");
   add_choice<bool>(*command, "--for", options->for_pytorch, {{"pytorch", true}},
                    "what has to run it: where PyTorch could not, that is an error, not a warning");
   add_lanes_option(*command, options->lanes);
   add_dialect_option(*command, options->dialect);
+  add_cost_options(*command, options->cost);
   command->footer(
       "The format: a line a device, the device's passes in order, separated by commas without blanks;\n"
       "a pass is stage, kind, micro-batch: 2F0. Kinds: F forward, I backward input, W backward weight,\n"

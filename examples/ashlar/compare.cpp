@@ -153,15 +153,16 @@ std::string chart_of(std::vector<row> const& rows, shape_options const& shape) {
 }
 
 int compare_all(compare_options const& o) {
-  std::vector<row> const rows = rows_of(o);
-  if (o.format == "text" && o.output == "-")
-    print_text(rows);
-  else if (o.format == "text")
+  if (o.format == "text" && o.output != "-")
     throw usage_error("the table as text goes to standard output; take --as csv for a file");
+  output const to(o.output);
+  std::vector<row> const rows = rows_of(o);
+  if (o.format == "text")
+    print_text(rows);
   else
-    write_text(o.output, o.format == "csv"    ? csv_of(rows)
-                         : o.format == "json" ? json_of(rows).dump(1) + "\n"
-                                              : chart_of(rows, o.shape));
+    to.write(o.format == "csv"    ? csv_of(rows)
+             : o.format == "json" ? json_of(rows).dump(1) + "\n"
+                                  : chart_of(rows, o.shape));
   return done;
 }
 

@@ -33,6 +33,7 @@ int emit(emit_options const& o) {
         fmt::format("--as {} writes the schedule, not its program: data-parallel ranks, "
                     "sharding, reductions and steps go with --as pytorch-comms only",
                     o.format));
+  output const to(o.output);
   chosen_schedule const chosen = choose(o.shape);
   std::string text;
   if (o.format == "html")
@@ -40,9 +41,9 @@ int emit(emit_options const& o) {
   else if (o.format == "svg")
     text = svg_of(chosen, o.picture);
   else
-    text = data_of(chosen.schedule, chosen.entry->name, o.format, dialect_of(o.dialect),
+    text = data_of(chosen.schedule, chosen.name, o.format, dialect_of(o.dialect),
                    lowering_of(o.lowering, chosen.schedule.stage_count()));
-  write_text(o.output, text);
+  to.write(text);
   return done;
 }
 

@@ -118,7 +118,6 @@ std::vector<frontier_row> bidirectional_rows(frontier_options const& o) {
 }
 
 std::vector<frontier_part> parts_of(frontier_options const& o) {
-  must_lie("--steps", o.steps, 1, 1000);
   if (read_memory("--from", o.from) > read_memory("--to", o.to))
     throw usage_error(fmt::format("--from {} is above --to {}", o.from, o.to));
   std::vector<frontier_part> parts;
@@ -206,15 +205,16 @@ std::string chart_of(std::vector<frontier_part> const& parts, frontier_options c
 }
 
 int frontier(frontier_options const& o) {
+  output const to(o.output);
   std::vector<frontier_part> const parts = parts_of(o);
   if (parts.empty()) {
     fmt::print(stderr, "ashlar: no placement has a schedule within {} of 1F1B's activations\n", o.to);
     return invalid;
   }
-  write_text(o.output, o.format == "csv"    ? csv_of(parts)
-                       : o.format == "json" ? json_of(parts)
-                       : o.format == "svg"  ? chart_of(parts, o)
-                                            : text_of(parts));
+  to.write(o.format == "csv"    ? csv_of(parts)
+           : o.format == "json" ? json_of(parts)
+           : o.format == "svg"  ? chart_of(parts, o)
+                                : text_of(parts));
   return done;
 }
 
@@ -230,7 +230,7 @@ void add_frontier(CLI::App& app, action& chosen) {
       ->type_name("SHARE")
       ->capture_default_str();
   command->add_option("--to", o->to, "the largest limit")->type_name("SHARE")->capture_default_str();
-  add_number(*command, "--steps", o->steps, "limits to search");
+  add_number(*command, "--steps", o->steps, 1, 1000, "limits to search");
   add_budget_options(*command, o->budget);
   add_format_option(*command, o->format, {"text", "csv", "json", "svg"},
                     "text, csv, json, or svg: lines of what is found and of what no schedule is below, "

@@ -25,7 +25,6 @@ int chunk_count_of(layout shape, layout_options const& o) {
           fmt::format("-v/--chunks goes with --placement looped or wave, not {}", o.placement));
     return shape == layout::v ? 2 : 1;
   }
-  must_lie("-v/--chunks", o.v == 0 ? 2 : o.v, 1, most_devices);
   int const count = o.v == 0 ? 2 : static_cast<int>(o.v);
   if (shape == layout::wave && count % 2 != 0)
     throw usage_error(
@@ -65,24 +64,24 @@ long long all_of_1f1b(ashlar::layout_choice const& c) {
 }  // namespace
 
 void add_layout_options(CLI::App& command, layout_options& o) {
-  add_number(command, "-p,--devices", o.p, "pipeline devices");
-  add_number(command, "-m,--micro-batches", o.m, "micro-batches");
+  add_number(command, "-p,--devices", o.p, 1, most_devices, "pipeline devices");
+  add_number(command, "-m,--micro-batches", o.m, 1, most_micro_batches, "micro-batches");
   command
       .add_option("--placement", o.placement,
                   "v, linear, looped or wave; any: each of these, with one, two and four chunks")
       ->check(CLI::IsMember({"any", "v", "linear", "looped", "wave"}))
       ->type_name("PLACEMENT")
       ->capture_default_str();
-  command
-      .add_option("-v,--chunks", o.v, "stages on one device, looped (default: 2) or in a wave (2: a V)")
-      ->type_name("N");
+  add_number(command, "-v,--chunks", o.v, 1, most_devices,
+             "stages on one device, looped (default: 2) or in a wave (2: a V)")
+      ->default_str("");
   add_cost_options(command, o.cost);
   command
       .add_option("--checkpoint", o.checkpoint,
                   "let stages recompute that keep this share of an activation until then, 0.06 or 6%: "
                   "none, or the first one, two ... of every device")
       ->type_name("SHARE");
-  add_number(command, "--sequence-chunks", o.sequence_chunks,
+  add_number(command, "--sequence-chunks", o.sequence_chunks, 1, most_sequence_chunks,
              "let sequences be cut into as many chunks, or fewer by powers of two");
 }
 
@@ -98,9 +97,6 @@ ashlar::variety variety_of(layout_options const& o) {
 }
 
 std::vector<ashlar::layout_choice> layouts_of(layout_options const& o) {
-  must_lie("-p/--devices", o.p, 1, most_devices);
-  must_lie("-m/--micro-batches", o.m, 1, most_micro_batches);
-  must_lie("--sequence-chunks", o.sequence_chunks, 1, most_sequence_chunks);
   ashlar::devices const p{static_cast<int>(o.p)};
   ashlar::micro_batches const m{static_cast<int>(o.m)};
   if (o.placement == "any") {

@@ -23,8 +23,8 @@ struct layout_options {
 
 void add_layout_options(CLI::App& command, layout_options& options);
 
-// The layouts asked for, each with a limit of 1F1B's activations. Throws usage_error for sizes out of
-// range and options that do not go together.
+// The layouts asked for, each with a limit of 1F1B's activations. Throws usage_error for too many
+// passes and options that do not go together.
 std::vector<ashlar::layout_choice> layouts_of(layout_options const& options);
 
 // In how many ways each of them may be varied. Throws usage_error.

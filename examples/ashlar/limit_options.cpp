@@ -58,12 +58,8 @@ std::vector<double> entries_of(ashlar::layout_choice const& c, limit_options con
 
 void add_limit_options(CLI::App& command, limit_options& o) {
   auto* const limit =
-      command
-          .add_option("--limit", o.activations,
-                      "chunk activations that a device may hold; or one number a device: 8,8,6,6")
-          ->delimiter(',')
-          ->allow_extra_args(false)
-          ->type_name("N");
+      add_numbers(command, "--limit", o.activations, 1, most_activations,
+                  "chunk activations that a device may hold; or one number a device: 8,8,6,6");
   auto* const memory =
       command
           .add_option("--memory", o.memory,
@@ -73,14 +69,14 @@ void add_limit_options(CLI::App& command, limit_options& o) {
           ->excludes(limit);
   auto* const bytes =
       command
-          .add_option_function<std::vector<std::string>>(
+          .add_option_function<std::string>(
               "--limit-bytes",
-              [&o](std::vector<std::string> const& each) {
-                for (std::string const& one : each) o.bytes.push_back(read_bytes("--limit-bytes", one));
+              [&o](std::string const& text) {
+                o.bytes = read_list("--limit-bytes", text, [](std::string_view one) {
+                  return read_bytes("--limit-bytes", std::string(one));
+                });
               },
               "memory of a device, 80GiB; or one number a device; without that of messages")
-          ->delimiter(',')
-          ->allow_extra_args(false)
           ->type_name("BYTES")
           ->excludes(limit)
           ->excludes(memory);
@@ -102,7 +98,6 @@ void must_suit(limit_options const& o, std::string const& placement) {
     throw usage_error(
         "--limit counts chunks, which --placement any has of several sizes; take --memory, "
         "--limit-bytes or a placement");
-  for (long long n : o.activations) must_lie("--limit", n, 1, most_activations);
   if (!o.per_stage.empty() && placement == "any")
     throw usage_error("--per-stage-bytes names the stages of one placement; say which with --placement");
   if (o.bytes.empty() || !o.per_stage.empty()) return;

@@ -9,7 +9,7 @@ namespace tool {
 
 void add_sharing_options(CLI::App& command, lowering_options& o) {
   using namespace ashlar;
-  add_number(command, "--data-ranks", o.data_ranks,
+  add_number(command, "--data-ranks", o.data_ranks, 1, most_data_ranks,
              "pipelines that run side by side and reduce gradients together");
   add_choice<sharding_level>(command, "--sharding", o.rest.sharding,
                              {{"none", sharding_level::none},
@@ -27,10 +27,10 @@ void add_sharing_options(CLI::App& command, lowering_options& o) {
                                  "when a stage's gradient is reduced: behind the device's last pass, as "
                                  "soon as it is complete (default), or so but for the middle stages");
   add_number(
-      command, "--weight-buffers", o.weight_buffers,
+      command, "--weight-buffers", o.weight_buffers, 1, most_passes,
       "per device, for gathered weights (--sharding full, weights) and gradients (full, gradients)");
   add_number(
-      command, "--prefetch", o.prefetch,
+      command, "--prefetch", o.prefetch, 0, most_passes,
       "passes by which weights are gathered ahead of the one that needs them, if their buffer is free");
 }
 
@@ -60,9 +60,6 @@ void add_lowering_options(CLI::App& command, lowering_options& o) {
 }
 
 ashlar::lower_options lowering_of(lowering_options const& o, int stage_count) {
-  must_lie("--data-ranks", o.data_ranks, 1, most_data_ranks);
-  must_lie("--weight-buffers", o.weight_buffers, 1, most_passes);
-  must_lie("--prefetch", o.prefetch, 0, most_passes);
   if (o.rest.sharding != ashlar::sharding_level::none && o.data_ranks == 1)
     throw usage_error("--sharding needs others to share with: --data-ranks of 2 or more");
   ashlar::lower_options lowering = o.rest;

@@ -1,8 +1,13 @@
 // ashlar: pipeline schedules at the command line.
 #include "command.hpp"
+#include "manual.hpp"
+#include "memory_cap.hpp"
 #include <ashlar/render/diagnosis.hpp>
 
+#include <fmt/core.h>
+
 #include <cstdio>
+#include <iostream>
 #include <new>
 #include <string>
 
@@ -36,10 +41,20 @@ void must_be_a_subcommand(CLI::App& app, std::string const& word) {
   throw tool::usage_error("there is no subcommand '" + word.substr(0, 64) + "'; there are:" + known);
 }
 
+// Help is written by way of std::cout, all else by way of stdout.
+void must_be_written() {
+  if (!std::cout.flush() || std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    throw tool::usage_error("cannot write to standard output");
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Pipeline-parallel schedules: show, export, check and run them.", "ashlar"};
   app.set_version_flag("--version", ASHLAR_VERSION);
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
+  std::string installed;
+  app.add_option("--generate", installed, "what is installed beside the tool")
+      ->check(CLI::IsMember({"man", "bash", "zsh"}))
+      ->group("");  // for the build alone
   app.footer(footer);
   tool::action chosen;
   tool::add_list(app, chosen);
@@ -52,15 +67,26 @@ int run(int argc, char** argv) {
   tool::add_check(app, chosen);
   tool::add_simulate(app, chosen);
   tool::add_train(app, chosen);
+  for (CLI::App* const command : app.get_subcommands({}))
+    if (command->get_name() != "list") tool::add_memory_cap(*command);
   if (argc > 1 && *argv[1] != '-') must_be_a_subcommand(app, argv[1]);
   try {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& e) {
-    return app.exit(e) == 0 ? tool::done : tool::unusable;
+    if (app.exit(e) != 0) return tool::unusable;
+    must_be_written();
+    return tool::done;
   }
+  if (!installed.empty())
+    chosen = [&] {
+      fmt::print("{}", installed == "man"    ? tool::manual_page(app)
+                       : installed == "bash" ? tool::bash_completion(app)
+                                             : tool::zsh_completion(app));
+      return tool::done;
+    };
+  if (!chosen) throw tool::usage_error("a subcommand is required; see `ashlar --help`");
   int const code = chosen();
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-    throw tool::usage_error("cannot write to standard output");
+  must_be_written();
   return code;
 }
 

@@ -65,10 +65,10 @@ std::string svg_of(chosen_schedule const& chosen, picture_request const& request
   if (request.block) {
     ashlar::block const& block = block_of(chosen);
     must_be_small(block.cells.size(), most_drawn);
-    return ashlar::svg(block, {.title = fmt::format("{}, the building block", chosen.entry->name),
+    return ashlar::svg(block, {.title = fmt::format("{}, the building block", chosen.name),
                                .theme = theme_of(request)});
   }
-  return svg_of(chosen.schedule, chosen.entry->name, request);
+  return svg_of(chosen.schedule, chosen.name, request);
 }
 
 std::string svg_of(ashlar::schedule const& s, std::string const& name, picture_request const& request) {
@@ -88,7 +88,7 @@ std::string html_of(ashlar::schedule const& s, std::string const& name, picture_
 
 std::string html_of(chosen_schedule const& chosen, shape_options const& shape,
                     picture_request const& request) {
-  if (request.against.empty()) return html_of(chosen.schedule, chosen.entry->name, request);
+  if (request.against.empty()) return html_of(chosen.schedule, chosen.name, request);
   std::size_t const passes = passes_of(chosen.schedule);
   must_be_small(passes, most_explored);
   shape_options same = shape;
@@ -96,9 +96,9 @@ std::string html_of(chosen_schedule const& chosen, shape_options const& shape,
   chosen_schedule const other = choose(same);
   must_be_small(passes + passes_of(other.schedule), most_explored);
   return ashlar::html(chosen.schedule, other.schedule,
-                      {.title = fmt::format("{} and {}", chosen.entry->name, other.entry->name),
-                       .name = chosen.entry->name,
-                       .other_name = other.entry->name,
+                      {.title = fmt::format("{} and {}", chosen.name, other.name),
+                       .name = chosen.name,
+                       .other_name = other.name,
                        .theme = theme_of(request)});
 }
 

@@ -5,6 +5,7 @@
 #include "files.hpp"
 #include "layout_options.hpp"
 #include "limit_options.hpp"
+#include "number_option.hpp"
 #include "output_options.hpp"
 #include "pictures.hpp"
 #include "search_run.hpp"
@@ -113,6 +114,7 @@ std::string json_of(std::vector<ashlar::searched_layout> const& all, search_opti
 int search(search_options const& o) {
   must_suit(o.limit, o.model.placement);
   auto const dialect = dialect_of(o.dialect);
+  output const to(o.output);
   std::string why;
   std::vector<ashlar::layout_choice> const choices = choices_of(o, why);
   if (choices.empty()) {
@@ -134,7 +136,7 @@ int search(search_options const& o) {
     text = html_of(s, title, {});
   else
     text = data_of(s, title, o.format, dialect);
-  write_text(o.output, text);
+  to.write(text);
   return done;
 }
 
@@ -154,10 +156,9 @@ void add_search(CLI::App& app, action& chosen) {
       ->type_name("OBJECTIVE")
       ->capture_default_str();
   add_budget_options(*command, o->budget);
-  command
-      ->add_option("--seconds", o->budget.seconds,
-                   "time to search, instead of --budget; what is found then depends on the machine")
-      ->check(CLI::Range(0.01, 1e6))
+  add_number(*command, "--seconds", o->budget.seconds, 0.01, 1e6,
+             "time to search, instead of --budget; what is found then depends on the machine")
+      ->default_str("")
       ->type_name("S")
       ->excludes("--budget");
   add_format_option(

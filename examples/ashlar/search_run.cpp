@@ -1,5 +1,6 @@
 #include "search_run.hpp"
 
+#include "number_option.hpp"
 #include <ashlar/check/check.hpp>
 
 #include <fmt/core.h>
@@ -7,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <stdexcept>
 #include <string>
@@ -117,13 +119,9 @@ void must_be_right(ashlar::search_result const& found, ashlar::memory_limit cons
 
 void add_budget_options(CLI::App& command, search_budget& budget) {
   constexpr long long most_evaluations = 1'000'000'000;
-  command.add_option("--budget", budget.evaluations, "schedules to evaluate; the same on every machine")
-      ->check(CLI::Range(1LL, most_evaluations))
-      ->type_name("N")
-      ->capture_default_str();
-  command.add_option("--seed", budget.seed, "of the random numbers")
-      ->type_name("N")
-      ->capture_default_str();
+  add_number(command, "--budget", budget.evaluations, 1, most_evaluations,
+             "schedules to evaluate; the same on every machine");
+  add_number(command, "--seed", budget.seed, 0, UINT64_MAX, "of the random numbers");
 }
 
 ashlar::search_result search_layout(ashlar::layout_choice const& choice, ashlar::objective aim,

@@ -24,7 +24,7 @@ struct search_budget {
   }
 };
 
-// --budget and --seed. Throws, when it is parsed, for what is out of range.
+// --budget and --seed.
 void add_budget_options(CLI::App& command, search_budget& budget);
 
 // The result is checked. Throws violation as search() does.

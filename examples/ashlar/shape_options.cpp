@@ -3,13 +3,17 @@
 #include "choice.hpp"
 #include "command.hpp"
 #include "limits.hpp"
+#include "memory_cap.hpp"
 #include "number_option.hpp"
+#include "schedule_files.hpp"
 #include "suggest.hpp"
 #include <ashlar/block/check.hpp>
 #include <ashlar/render/diagnosis.hpp>
 
 #include <fmt/core.h>
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -23,23 +27,28 @@ ashlar::catalog::entry const& entry_named(std::string const& name) {
 }
 
 void add_shape_options(CLI::App& command, shape_options& o) {
-  command.add_option("name", o.name, "schedule, one of `ashlar list`")->required()->type_name("NAME");
+  command.add_option("name", o.name, "schedule, one of `ashlar list`, or a file of one")
+      ->required()
+      ->type_name("NAME");
   add_size_options(command, o);
 }
 
 void add_size_options(CLI::App& command, shape_options& o) {
-  add_number(command, "-p,--devices", o.p, "pipeline devices");
-  add_number(command, "-m,--micro-batches", o.m, "micro-batches");
-  add_number(command, "-v,--chunks", o.v, "stages on one device, where the schedule leaves the choice");
-  add_number(command, "--waves", o.waves, "times that a micro-batch goes down and up again (hanayo)");
-  add_number(command, "--routes", o.routes, "ways through the devices (chimera)");
-  add_number(command, "--rounds", o.rounds, "depth-first rounds (breadth-first-hybrid)");
-  add_number(command, "--group", o.group,
+  add_number(command, "-p,--devices", o.p, 1, most_devices, "pipeline devices");
+  add_number(command, "-m,--micro-batches", o.m, 1, most_micro_batches, "micro-batches");
+  add_number(command, "-v,--chunks", o.v, 1, most_devices,
+             "stages on one device, where the schedule leaves the choice");
+  add_number(command, "--waves", o.waves, 1, most_devices,
+             "times that a micro-batch goes down and up again (hanayo)");
+  add_number(command, "--routes", o.routes, 1, most_devices, "ways through the devices (chimera)");
+  add_number(command, "--rounds", o.rounds, 1, most_micro_batches,
+             "depth-first rounds (breadth-first-hybrid)");
+  add_number(command, "--group", o.group, 0, most_micro_batches,
              "micro-batches that take turns on a device's chunks (depth-first); 0: the fastest");
-  add_number(command, "--sequence-chunks", o.sequence_chunks,
+  add_number(command, "--sequence-chunks", o.sequence_chunks, 1, most_micro_batches,
              "pieces of a micro-batch's sequence (seq1f1b)");
   add_number(
-      command, "--search", o.search,
+      command, "--search", o.search, 0, 1'000'000'000,
       "passes to dispatch in search of a better order, for schedules that are searched (v-half, zbv, "
       "...); 0: the published block as it is");
   using ashlar::catalog::unit_junction;
@@ -51,28 +60,13 @@ void add_size_options(CLI::App& command, shape_options& o) {
 }
 
 ashlar::catalog::shape shape_of(ashlar::catalog::entry const& entry, shape_options const& o) {
-  must_lie("-p/--devices", o.p, 1, most_devices);
-  must_lie("-m/--micro-batches", o.m, 1, most_micro_batches);
-  auto const too_large = [&](long long passes) {
-    return usage_error(
-        fmt::format("{} devices with {} micro-batches make {} passes or more; the limit is {}", o.p, o.m,
-                    passes, most_passes));
-  };
-  if (2 * o.p * o.m > most_passes) throw too_large(2 * o.p * o.m);
-
-  must_lie("-v/--chunks", o.v, 1, most_devices);
-  must_lie("--waves", o.waves, 1, most_devices);
-  must_lie("--routes", o.routes, 1, most_devices);
-  must_lie("--rounds", o.rounds, 1, most_micro_batches);
-  must_lie("--group", o.group, 0, most_micro_batches);
-  must_lie("--search", o.search, 0, 1'000'000'000);
-  must_lie("--sequence-chunks", o.sequence_chunks, 1, most_micro_batches);
   using ashlar::parameter;
-  long long passes = 2 * o.p * o.m;  // of two kinds at least
+  double passes = 2 * static_cast<double>(o.p) * static_cast<double>(o.m);  // of two kinds at least
   for (auto [which, times] : {std::pair{parameter::chunk_count, o.v},
                               {parameter::wave_count, 2 * o.waves},
                               {parameter::sequence_chunk_count, o.sequence_chunks}})
-    if (entry.uses(which) && (passes *= times) > most_passes) throw too_large(passes);
+    if (entry.uses(which)) passes *= static_cast<double>(times);
+  must_fit_in_memory(fmt::format("{} devices with {} micro-batches", o.p, o.m), passes);
 
   return {.p = ashlar::devices{static_cast<int>(o.p)},
           .m = ashlar::micro_batches{static_cast<int>(o.m)},
@@ -87,11 +81,39 @@ ashlar::catalog::shape shape_of(ashlar::catalog::entry const& entry, shape_optio
           .search = {.passes = o.search}};
 }
 
+namespace {
+
+// What is in the catalog is its own, and all else may be a file.
+bool names_file(std::string const& name) {
+  std::error_code ignored;
+  return ashlar::catalog::find(name) == nullptr
+         && (name == "-" || name.find_first_of("./") != std::string::npos
+             || std::filesystem::is_regular_file(name, ignored));
+}
+
+chosen_schedule from_file(shape_options const& o) {
+  schedule_file read = read_schedule(o.name, o.m, o.cost);
+  std::string const name = !read.name.empty() ? read.name
+                           : o.name == "-"    ? "standard input"
+                                              : std::filesystem::path(o.name).stem().string();
+  return {name, fmt::format("from '{}'", o.name), std::move(read.block), std::move(read.schedule)};
+}
+
+}  // namespace
+
 chosen_schedule choose(shape_options const& o) {
+  if (names_file(o.name)) return from_file(o);
   ashlar::catalog::entry const& entry = entry_named(o.name);
   ashlar::catalog::shape const shape = shape_of(entry, o);
   if (auto const d = entry.check(shape); !d.ok())
     throw usage_error(fmt::format("{}: {}", entry.name, ashlar::explain(d)));
+  std::optional<ashlar::block> block;
+  if (entry.block_of != nullptr) {
+    block = entry.block_of(shape);
+    must_fit_in_memory(fmt::format("{} devices with {} micro-batches", o.p, o.m),
+                       static_cast<double>(block->cells.size()) * static_cast<double>(o.m)
+                           / static_cast<double>(block->micro_batch_count()));
+  }
   ashlar::catalog::shape alike = shape;  // how many stages there are shows in any costs
   alike.cost = {};
   int const stage_count = entry.make(alike).stage_count();
@@ -101,14 +123,13 @@ chosen_schedule choose(shape_options const& o) {
                                   stage_count));
   if (auto const d = ashlar::check(shape.cost, stage_count, shape.p.value, shape.m.value); !d.ok())
     throw usage_error(ashlar::explain(d));
-  std::optional<ashlar::block> block;
-  if (entry.block_of != nullptr) block = entry.block_of(shape);
-  return {&entry, std::move(block), entry.make(shape)};
+  return {entry.name, fmt::format("{} ({})", entry.summary, entry.source), std::move(block),
+          entry.make(shape)};
 }
 
 ashlar::block const& block_of(chosen_schedule const& chosen) {
   if (!chosen.block)
-    throw usage_error(fmt::format("{} is not made by repeating a building block", chosen.entry->name));
+    throw usage_error(fmt::format("{} is not made by repeating a building block", chosen.name));
   return *chosen.block;
 }
 

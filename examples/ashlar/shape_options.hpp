@@ -38,12 +38,13 @@ ashlar::catalog::entry const& entry_named(std::string const& name);
 ashlar::catalog::shape shape_of(ashlar::catalog::entry const& entry, shape_options const& options);
 
 struct chosen_schedule {
-  ashlar::catalog::entry const* entry;
+  std::string name, about;             // what it is, and its source
   std::optional<ashlar::block> block;  // if the schedule is made from one
   ashlar::schedule schedule;
 };
 
-// Throws usage_error for an unknown name, sizes out of range, or costs that do not fit.
+// Of the catalog or of a file. Throws usage_error for an unknown name, sizes out of range, or costs that
+// do not fit.
 chosen_schedule choose(shape_options const& options);
 
 // The building block. Throws usage_error if the schedule is not a repeated one.

@@ -2,6 +2,7 @@
 #include "command.hpp"
 #include "counted.hpp"
 #include "lowering_options.hpp"
+#include "number_option.hpp"
 #include "placement_name.hpp"
 #include "shape_options.hpp"
 #include "table.hpp"
@@ -100,7 +101,7 @@ int show(show_options const& o) {
   ashlar::text_options const drawing{wants_colour(o.colour), o.width < 0 ? terminal_width() : o.width};
   ashlar::schedule const& s = chosen.schedule;
   ashlar::lower_options const lowering = lowering_of(o.lowering, s.stage_count());
-  fmt::print("{}: {} ({})\n", chosen.entry->name, chosen.entry->summary, chosen.entry->source);
+  fmt::print("{}: {}\n", chosen.name, chosen.about);
   fmt::print("{}, {} placement, {}, {}\n\n", counted(s.device_count(), "device"),
              placement_name(s.where), counted(s.stage_count(), "stage"),
              counted(s.micro_batch_count(), "micro-batch"));
@@ -127,11 +128,9 @@ void add_show(CLI::App& app, action& chosen) {
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("WHEN")
       ->capture_default_str();
-  command
-      ->add_option("--width", options->width,
-                   "columns to draw in; 0: as many as it takes (default: the terminal's)")
-      ->check(CLI::Range(0, 100'000))
-      ->type_name("N");
+  add_number(*command, "--width", options->width, 0, 100'000,
+             "columns to draw in; 0: as many as it takes (default: the terminal's)")
+      ->default_str("");
   command->footer(
       "Examples:\n"
       "  ashlar show 1f1b -p 4 -m 8\n"

@@ -7,9 +7,11 @@
 #include "files.hpp"
 #include "limits.hpp"
 #include "lowering_options.hpp"
+#include "number_option.hpp"
 #include "output_options.hpp"
 #include "shape_options.hpp"
 #include "table.hpp"
+#include "terminal.hpp"
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/render/chrome_trace.hpp>
@@ -66,6 +68,8 @@ struct result {
 };
 
 result run(simulate_options const& o) {
+  phase_line at;
+  at.say("making the schedule");
   chosen_schedule chosen = choose(o.shape);
   ashlar::simulation_options how = o.run;
   how.cost = chosen.schedule.cost;
@@ -76,8 +80,11 @@ result run(simulate_options const& o) {
   how.latency_holds_lane = !o.in_flight;
   how.memory = {.stages = {o.bytes}, .shared = {o.tied}};
   how.memory.stages[0].activation = how.memory.stages[0].gradient = o.message;
+  at.say("lowering it");
   ashlar::program low = lower(chosen.schedule, lowering_of(o.lowering, chosen.schedule.stage_count()));
+  at.say("simulating its program");
   ashlar::simulation timed = simulate(low, how);
+  at.say("bounding it");
   auto const least = program_bound(chosen.schedule, low, how), other = schedule_bound(chosen.schedule);
   return {std::move(chosen), std::move(low), std::move(timed), least, other};
 }
@@ -111,9 +118,9 @@ std::string text_of(result const& r) {
                     std::to_string(m.resident), std::to_string(m.peak), std::to_string(m.peak_time),
                     r.name_of(m.witness)});
   }
-  std::string text = fmt::format("{}: {}, {}\n", r.chosen.entry->name,
-                                 counted(r.chosen.schedule.device_count(), "device"),
-                                 counted(r.chosen.schedule.micro_batch_count(), "micro-batch"));
+  std::string text =
+      fmt::format("{}: {}, {}\n", r.chosen.name, counted(r.chosen.schedule.device_count(), "device"),
+                  counted(r.chosen.schedule.micro_batch_count(), "micro-batch"));
   text += fmt::format("makespan  {}, {}\n", counted(length, "tick"), bound_words(length, r.least));
   text += fmt::format(
       "schedule  {}, {}, with every transfer taking --transfer and none in another's way\n\n",
@@ -156,7 +163,7 @@ nlohmann::ordered_json json_of(result const& r) {
                     {"instruction", r.name_of(s.index)},
                     {"from", s.from},
                     {"until", s.until}});
-  ordered_json out{{"schedule", r.chosen.entry->name},
+  ordered_json out{{"schedule", r.chosen.name},
                    {"devices", r.chosen.schedule.device_count()},
                    {"stages", r.chosen.schedule.stage_count()},
                    {"micro_batches", r.chosen.schedule.micro_batch_count()}};
@@ -191,26 +198,28 @@ std::string trace_of(result const& r) {
                      .end_ns = t.end * tick_ns,
                      .category = critical[i] ? "critical" : "simulated"});
   }
-  return ashlar::chrome_trace(spans);
+  return ashlar::chrome_trace(spans, r.low.view().lane_count);
 }
 
 int simulate_program(simulate_options const& o) {
+  output const to(o.output);
   result const r = run(o);
-  write_text(o.output, o.format == "json"    ? json_of(r).dump() + "\n"
-                       : o.format == "trace" ? trace_of(r)
-                                             : text_of(r));
+  to.write(o.format == "json"    ? json_of(r).dump() + "\n"
+           : o.format == "trace" ? trace_of(r)
+                                 : text_of(r));
   return done;
 }
 
 void add_link_options(CLI::App& command, simulate_options& o) {
   auto const number = [&](char const* flag, auto& value, char const* help) {
-    command.add_option(flag, value, help)->check(CLI::NonNegativeNumber)->type_name("N");
+    add_number(command, flag, value, 0, ashlar::max_tick - 1, help)->default_str("");
   };
   number("--latency", o.latency, "ticks of a transfer before its bytes (default: those of --transfer)");
   number("--bandwidth", o.links.inside.bandwidth, "bytes a tick; 0: bytes take no time");
   number("--inter-latency", o.between_latency, "between nodes (default: as --latency)");
   number("--inter-bandwidth", o.between_bandwidth, "between nodes (default: as --bandwidth)");
-  number("--node-size", o.links.node_size, "devices of a node; 0: all are in one");
+  add_number(command, "--node-size", o.links.node_size, 0, most_devices,
+             "devices of a node; 0: all are in one");
   add_bytes(command, "--bytes", o.message, "a message: an activation or its gradient");
   add_stage_bytes(command, o.bytes);
   add_bytes(command, "--weight-stash-bytes", o.bytes.weight_stash,

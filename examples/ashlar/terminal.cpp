@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
@@ -15,6 +16,19 @@ bool wants_colour(std::string const& choice) {
   bool const forbidden =
       (no != nullptr && *no != '\0') || (term != nullptr && std::string_view(term) == "dumb");
   return !forbidden && isatty(STDOUT_FILENO) == 1;
+}
+
+void phase_line::end() {
+  if (drawn_) std::fputs("\r\x1b[K", stderr);
+  drawn_ = false;
+}
+
+void phase_line::say(char const* phase) {
+  if (isatty(STDERR_FILENO) != 1) return;
+  std::fputs("\r\x1b[K", stderr);
+  std::fputs(phase, stderr);
+  std::fflush(stderr);
+  drawn_ = true;
 }
 
 int terminal_width() {

@@ -12,4 +12,19 @@ bool wants_colour(std::string const& choice);
 // Columns of the terminal; 100 where there is none.
 int terminal_width();
 
+// What a long command is at: a line on standard error, if that is a terminal, gone when it is over.
+class phase_line {
+ public:
+  phase_line() = default;
+  phase_line(phase_line const&) = delete;
+  phase_line& operator=(phase_line const&) = delete;
+  ~phase_line() { end(); }
+
+  void say(char const* phase);
+  void end();
+
+ private:
+  bool drawn_ = false;
+};
+
 }  // namespace tool

@@ -87,6 +87,7 @@ std::string chart_of(std::vector<studied_schedule> const& all, std::string const
 int tradeoff(tradeoff_options const& o) {
   if (o.format == "text" && o.output != "-")
     throw usage_error("the table as text goes to standard output; take --as json for a file");
+  output const to(o.output);
   tradeoff_study const study = read_study(o.model, o.cluster);
   std::vector<studied_schedule> all = run(study);
   for (studied_schedule& s : all) {
@@ -96,7 +97,7 @@ int tradeoff(tradeoff_options const& o) {
   if (o.format == "text")
     print_text(all);
   else
-    write_text(o.output, o.format == "json" ? json_of(all).dump(1) + "\n" : chart_of(all, study.title));
+    to.write(o.format == "json" ? json_of(all).dump(1) + "\n" : chart_of(all, study.title));
   return done;
 }
 

@@ -1,7 +1,7 @@
 #include "tradeoff_study.hpp"
 
 #include "command.hpp"
-#include "files.hpp"
+#include "json_files.hpp"
 #include "limits.hpp"
 #include "shape_options.hpp"
 #include <ashlar/render/diagnosis.hpp>
@@ -22,7 +22,7 @@ using nlohmann::json;
 class json_file {
  public:
   explicit json_file(std::string path) : path_(std::move(path)) {
-    object_ = json::parse(read_text(path_), nullptr, false);
+    object_ = read_json(path_);
     if (!object_.is_object()) fail("is not a JSON object");
   }
 
@@ -44,9 +44,11 @@ class json_file {
     std::vector<int> all;
     for (json const& value : list(key))
       all.push_back(static_cast<int>(integer(value, key, least, most)));
+    if (all.empty()) fail(fmt::format("needs a number in \"{}\"", key));
     return all;
   }
 
+  // An optional list may be empty or lacking.
   std::vector<std::string> words(char const* key, bool optional) {
     std::vector<std::string> all;
     if (optional && !object_.contains(key)) return all;
@@ -54,6 +56,7 @@ class json_file {
       if (!value.is_string()) fail(fmt::format("has something else than names in \"{}\"", key));
       all.push_back(value.get<std::string>());
     }
+    if (all.empty() && !optional) fail(fmt::format("needs a name in \"{}\"", key));
     return all;
   }
 
@@ -75,9 +78,7 @@ class json_file {
   }
   json const& list(char const* key) {
     json const* const value = find(key);
-    if (value == nullptr || !value->is_array() || value->empty())
-      fail(fmt::format("needs a list \"{}\"", key));
-    if (value->size() > 1000) fail(fmt::format("has more than 1000 values in \"{}\"", key));
+    if (value == nullptr || !value->is_array()) fail(fmt::format("needs a list \"{}\"", key));
     return *value;
   }
   long long integer(json const& value, char const* key, long long least, long long most) const {
@@ -93,6 +94,19 @@ class json_file {
 };
 
 constexpr long long most_ticks = 1'000'000'000;
+constexpr std::size_t most_points = 10'000;
+
+// Every schedule is made for every number of loops and micro-batches, and the best weighed for every
+// cluster.
+void must_be_few(json_file const& file, tradeoff_study const& s) {
+  std::size_t const made = s.schedules.size() * s.loops.size() * s.micro_batches.size();
+  if (made > most_points)
+    file.fail(
+        fmt::format("asks for {} schedules ({} of {} loops and {} micro-batches each); the limit is {}",
+                    made, s.schedules.size(), s.loops.size(), s.micro_batches.size(), most_points));
+  if (s.clusters.size() > most_points)
+    file.fail(fmt::format("asks for {} clusters; the limit is {}", s.clusters.size(), most_points));
+}
 
 }  // namespace
 
@@ -119,6 +133,7 @@ tradeoff_study read_study(std::string const& model_file, std::string const& clus
     study.schedules.push_back(&entry_named(name));
   study.blocking = cluster.words("blocking", true);
   cluster.must_be_all();
+  must_be_few(cluster, study);
   for (int n : study.clusters)
     if (n % study.pipeline != 0)
       cluster.fail(fmt::format("has a cluster of {} devices, which pipelines of {} do not fill", n,

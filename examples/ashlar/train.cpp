@@ -1,7 +1,10 @@
 // ashlar train: a byte-level transformer under a pipeline schedule.
 #include "command.hpp"
+#include "limits.hpp"
+#include "number_option.hpp"
 #include "train_options.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <thread>
@@ -12,42 +15,50 @@ void add_train(CLI::App& app, action& chosen) {
   auto* const command =
       app.add_subcommand("train", "Train a small transformer on text, under a schedule");
   auto const o = std::make_shared<train_options>();
-  o->corpus = ASHLAR_SOURCE_DIR;
   auto const option = [&](char const* flags, auto& value, char const* help, char const* type) {
     return command->add_option(flags, value, help)->type_name(type)->capture_default_str();
   };
-  option("--schedule", o->shape.name, "schedule, one of `ashlar list`", "NAME");
-  option("-p,--devices", o->shape.p, "pipeline devices, a thread each", "N");
-  option("-m,--micro-batches", o->shape.m, "micro-batches of a step", "N");
+  auto const number = [&](char const* flags, auto& value, auto least, auto most, char const* help) {
+    add_number(*command, flags, value, least, most, help);
+  };
+  option("--schedule", o->shape.name, "schedule, one of `ashlar list`, or a file of one", "NAME");
+  number("-p,--devices", o->shape.p, 1, most_devices, "pipeline devices, a thread each");
+  number("-m,--micro-batches", o->shape.m, 1, most_micro_batches, "micro-batches of a step");
   add_sharing_options(*command, o->lowering);
   add_tying_option(*command, o->lowering);
+  number("-v,--chunks", o->shape.v, 1, most_devices,
+         "stages on one device, where the schedule leaves the choice");
+  number("--waves", o->shape.waves, 1, most_devices,
+         "times that a micro-batch goes down and up again (hanayo)");
   option("--corpus", o->corpus, "text file, or folder of text files", "PATH");
-  option("--steps", o->steps, "optimizer steps", "N")->check(CLI::Range(1, 1'000'000));
-  option("--learning-rate", o->rate, "Adam's, after a warm-up of 20 steps; falls to a tenth", "X")
-      ->check(CLI::Range(1e-9, 1.0));
-  option("--seed", o->seed, "of weights and batches", "N");
+  number("--steps", o->steps, 1, 1'000'000, "optimizer steps");
+  number("--learning-rate", o->rate, 1e-9, 1e9, "Adam's, after a warm-up of 20 steps; falls to a tenth");
+  number("--seed", o->seed, 0, UINT64_MAX, "of weights and batches");
   option("--precision", o->precision, "of weights and activations", "TYPE")
       ->check(CLI::IsMember({"float", "double"}));
-  option("--blocks", o->model.blocks, "transformer blocks", "N")->check(CLI::Range(0, 256));
-  option("--width", o->model.width, "channels; a multiple of the heads", "N")
-      ->check(CLI::Range(1, 4096));
-  option("--heads", o->model.heads, "attention heads", "N")->check(CLI::Range(1, 256));
-  option("--context", o->model.context, "bytes of a sequence", "N")->check(CLI::Range(1, 4096));
-  option("--sequences", o->model.sequences, "sequences of a micro-batch", "N")
-      ->check(CLI::Range(1, 1024));
+  number("--blocks", o->model.blocks, 0, 256, "transformer blocks");
+  number("--width", o->model.width, 1, 4096, "channels; a multiple of the heads");
+  number("--heads", o->model.heads, 1, 256, "attention heads");
+  number("--context", o->model.context, 1, 4096, "bytes of a sequence");
+  number("--sequences", o->model.sequences, 1, 1024, "sequences of a micro-batch");
   command->add_option("--trace", o->trace, "write the last step's measured timeline as a Chrome trace")
       ->type_name("FILE");
   command->add_flag(
       "--verify", o->verify,
       "run the first, every hundredth and the last step on one device as well, one pass after "
       "another, and require bitwise equal losses and gradients");
+  command->add_flag("--skip-nonfinite", o->skip_nonfinite,
+                    "pass over steps whose loss or gradient is not finite, instead of ending");
   command->footer(
+      "Ctrl-C ends after the step and prints what was reached; once more ends at once.\n"
       "Examples:\n"
       "  ashlar train\n"
       "  ashlar train --schedule zb-h1 -p 2 -m 4 --steps 200 --verify\n"
       "  ashlar train --schedule 1f1b -p 2 --data-ranks 2 --sharding full --tie-embeddings\n"
       "  ashlar train --corpus /usr/include/c++ --precision double --trace step.json\n"
-      "Exit codes: 0 trained, 1 the pipeline's bits differ from the sequential model's, 2 wrong usage.");
+      "Exit codes: 0 trained; 1 the pipeline's bits differ from the sequential model's, or the loss is "
+      "not "
+      "finite;\n2 wrong usage; 130 interrupted.");
   command->callback([&chosen, o] {
     chosen = [o] { return o->precision == "float" ? train<float>(*o) : train<double>(*o); };
   });

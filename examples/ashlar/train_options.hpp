@@ -14,13 +14,14 @@ namespace tool {
 struct train_options {
   shape_options shape{.name = "v-half"};
   lowering_options lowering;
-  std::string corpus;
+  std::string corpus = ".";
   std::string precision = "float";
   int steps = 1200;
   double rate = 3e-3;
   std::uint64_t seed = 1;
   std::string trace;
   bool verify = false;
+  bool skip_nonfinite = false;
   gpt::config model;
 };
 

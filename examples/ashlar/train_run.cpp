@@ -6,6 +6,7 @@
 #include "table.hpp"
 #include "train_options.hpp"
 #include "train_progress.hpp"
+#include "train_signals.hpp"
 #include "train_timing.hpp"
 #include "train_verify.hpp"
 #include <ashlar/bounds/lower_bound.hpp>
@@ -16,15 +17,17 @@
 #include <fmt/core.h>
 #include <gpt/batch.hpp>
 #include <gpt/corpus.hpp>
+#include <gpt/finite.hpp>
 #include <gpt/worker.hpp>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -39,9 +42,6 @@ constexpr int timed_steps = 20;        // whose pass times make the simulation
 constexpr int most_stages = 256;       // threads are made for each device
 constexpr int most_trainers = 256;     // of all data-parallel ranks
 constexpr double averaged_steps = 20;  // the loss that is shown is a running mean over about so many
-
-// Set by Ctrl-C: the step that runs is finished, then the closing lines are printed.
-volatile std::sig_atomic_t interrupted = 0;
 
 double rate_at(train_options const& o, int step) {
   double const warm = std::min(1.0, static_cast<double>(step + 1) / warm_up_steps);
@@ -59,7 +59,7 @@ std::string trace_of(ashlar::program_view const& p,
            i.code == ashlar::opcode::compute ? ashlar::name_of(i.what.kind) : "communication"});
       ++at;
     }
-  return ashlar::chrome_trace(spans);
+  return ashlar::chrome_trace(spans, p.lane_count);
 }
 
 gpt::corpus corpus_of(train_options const& o) {
@@ -77,6 +77,7 @@ class session {
  public:
   session(train_options const& o, chosen_schedule const& chosen, gpt::config const& shape)
       : o_(o),
+        trace_to_(o.trace.empty() ? std::nullopt : std::optional<output>(o.trace)),
         text_(corpus_of(o)),
         shape_(shape),
         schedule_(chosen.schedule),
@@ -90,6 +91,7 @@ class session {
     progress bar(o_.steps, isatty(STDOUT_FILENO) != 0);
     auto const start = clock::now();
     int done = 0;
+    if (interrupted != 0) fmt::print("interrupted before the first step\n");
     for (; done < o_.steps && interrupted == 0; ++done) {
       set_batches(text_.training(), done);
       auto const begin = clock::now();
@@ -97,22 +99,27 @@ class session {
       double const step_ms = milliseconds_since(begin);
       mean_step_ms_ =
           done == 0 ? step_ms : mean_step_ms_ + (step_ms - mean_step_ms_) / std::min(done + 1, 50);
-      double const loss = this->loss();
-      if (done == 0) first_loss_ = mean_loss_ = loss;
-      mean_loss_ += (loss - mean_loss_) / std::min<double>(done + 1, averaged_steps);
+      bool const finite = is_finite();
+      if (finite) count(loss());
       if (done < timed_steps) timing_.add(runtime_.view(), runtime_.times());
       if (done + 1 == std::min(timed_steps, o_.steps)) simulate();
       if (o_.verify && (done == 0 || (done + 1) % 100 == 0 || done + 1 == o_.steps)
           && !verify(done, bar))
         return invalid;
-      gpt::update(workers_, {.rate = rate_at(o_, done)});
+      if (finite)
+        gpt::update(workers_, {.rate = rate_at(o_, done)});
+      else if (o_.skip_nonfinite)
+        ++skipped_;
+      else
+        return tell_where(done, bar);
       bar.update(done + 1, mean_loss_, tokens(done + 1) / seconds_since(start), mean_step_ms_,
                  simulated_ms_);
     }
     bar.end();
-    if (!o_.trace.empty()) write_text(o_.trace, trace_of(runtime_.view(), runtime_.times()));
+    std::string const trace = o_.trace.empty() ? "" : trace_of(runtime_.view(), runtime_.times());
     conclude(done, seconds_since(start));
-    return tool::done;
+    if (trace_to_) trace_to_->write(trace);
+    return interrupted != 0 ? code_of_signal(interrupted) : tool::done;
   }
 
  private:
@@ -148,6 +155,29 @@ class session {
   }
   int devices() const { return schedule_.device_count() * shape_.data_ranks; }
 
+  // Nothing can be learned from a step otherwise.
+  bool is_finite() const { return std::isfinite(loss()) && std::isfinite(gpt::gradient_norm(workers_)); }
+
+  // The first loss, and a running mean.
+  void count(double loss) {
+    if (++counted_ == 1) first_loss_ = mean_loss_ = loss;
+    mean_loss_ += (loss - mean_loss_) / std::min<double>(counted_, averaged_steps);
+  }
+
+  int tell_where(int step, progress const& bar) {
+    double const loss = this->loss();
+    auto const first = gpt::first_non_finite(program_, workers_);
+    bar.end();
+    fmt::print("step {}: the loss is {}, {}\n", step + 1,
+               std::isnan(loss)   ? "not a number"
+               : std::isinf(loss) ? "infinite"
+                                  : fmt::format("{:.3f}", loss),
+               first ? fmt::format("as stage {} on micro-batch {} makes numbers that are not finite",
+                                   first->stage, first->micro_batch)
+                     : "and its gradient is not finite");
+    return invalid;
+  }
+
   void introduce() const {
     fmt::print(
         "{} on {}, {} of {}: {} instructions, proved complete, ordered, deadlock-free and memory-safe\n",
@@ -159,6 +189,9 @@ class session {
                  counted(shape_.data_ranks, "pipeline"));
     fmt::print("{} parameters in {} on {}; {} bytes of text\n", workers_[0]->parameters(),
                counted(shape_.blocks, "block"), counted(shape_.stages, "stage"), text_.all().size());
+    if (text_.unreadable() > 0)
+      fmt::print("files and folders that could not be read and were passed over: {}\n",
+                 text_.unreadable());
     std::fflush(stdout);
   }
 
@@ -202,6 +235,8 @@ class session {
                                       percent(ashlar::gap(simulated_ms_, least_ms_)))
                         : "",
           counted(devices(), "device"), work_ms_ / cores, counted(cores, "core"));
+    if (skipped_ > 0)
+      fmt::print("skipped, as their numbers were not finite: {}\n", counted(skipped_, "step"));
     if (verified_ > 0)
       fmt::print("verified: losses and gradients of {} bitwise equal to the sequential model's\n",
                  counted(verified_, "step"));
@@ -212,6 +247,7 @@ class session {
   }
 
   train_options const& o_;
+  std::optional<output> trace_to_;
   gpt::corpus text_;
   gpt::config shape_;
   ashlar::schedule schedule_;
@@ -222,13 +258,14 @@ class session {
   pass_timing timing_;
   double first_loss_ = 0, mean_loss_ = 0, mean_step_ms_ = 0, simulated_ms_ = 0, least_ms_ = 0,
          work_ms_ = 0;
-  int verified_ = 0;
+  int verified_ = 0, skipped_ = 0, counted_ = 0;
 };
 
 }  // namespace
 
 template <class Scalar>
 int train(train_options const& o) {
+  stop_on_signals();
   chosen_schedule const chosen = choose(o.shape);
   gpt::config shape = o.model;
   shape.micro_batches = chosen.schedule.micro_batch_count();
@@ -244,7 +281,6 @@ int train(train_options const& o) {
   } catch (std::invalid_argument const& e) {
     throw usage_error(e.what());
   }
-  std::signal(SIGINT, [](int) { interrupted = 1; });
   return session<Scalar>(o, chosen, shape).run();
 }
 

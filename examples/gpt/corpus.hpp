@@ -46,9 +46,10 @@ inline bool is_skipped_folder(std::string const& name) {
 }
 
 // The files below a folder that may be text, sorted by path: the order in which a folder lists them
-// differs from one machine to the next. Links are not followed, unreadable folders are passed over.
+// differs from one machine to the next. Links are not followed, unreadable folders are passed over and
+// counted.
 inline std::vector<std::filesystem::path> files_below(std::filesystem::path const& folder,
-                                                      std::uintmax_t largest) {
+                                                      std::uintmax_t largest, std::size_t& unreadable) {
   namespace fs = std::filesystem;
   std::vector<fs::path> found;
   std::error_code error;
@@ -60,7 +61,12 @@ inline std::vector<std::filesystem::path> files_below(std::filesystem::path cons
     auto const status = at->symlink_status(ignored);
     auto const name = at->path().filename().string();
     if (fs::is_directory(status)) {
-      if (is_skipped_folder(name)) at.disable_recursion_pending();
+      if (is_skipped_folder(name)) {
+        at.disable_recursion_pending();
+      } else if (fs::directory_iterator(at->path(), ignored); ignored) {
+        at.disable_recursion_pending();
+        ++unreadable;
+      }
     } else if (fs::is_regular_file(status) && !name.starts_with('.')) {
       auto const size = at->file_size(ignored);
       if (!ignored && size > 0 && size <= largest) found.push_back(at->path());
@@ -98,7 +104,11 @@ inline double unigram_entropy(std::span<token const> text) {
 // A text, its last tenth set aside for validation.
 class corpus {
  public:
-  explicit corpus(std::vector<token> text) : text_(std::move(text)) {}
+  explicit corpus(std::vector<token> text, std::size_t unreadable = 0)
+      : text_(std::move(text)), unreadable_(unreadable) {}
+
+  // Files and folders that were passed over because they could not be read.
+  std::size_t unreadable() const { return unreadable_; }
 
   std::span<token const> all() const { return text_; }
   std::span<token const> training() const { return all().first(text_.size() - text_.size() / 10); }
@@ -118,20 +128,27 @@ class corpus {
 
  private:
   std::vector<token> text_;
+  std::size_t unreadable_;
 };
 
 // Reads a file, or the text files below a folder in the order of their paths: those with a NUL byte,
-// hidden ones and build folders are left out. Throws std::runtime_error, saying what is wrong, if there
-// is no text.
+// hidden ones and build folders are left out, those that cannot be read are counted. Throws
+// std::runtime_error, saying what is wrong, if there is no text.
 inline corpus read_corpus(std::filesystem::path const& path, corpus_options const& options = {}) {
   namespace fs = std::filesystem;
   std::error_code error;
   auto const status = fs::status(path, error);
   if (!fs::exists(status)) throw std::runtime_error("there is no file or folder " + path.string());
   std::vector<token> text;
+  std::size_t unreadable = 0;
   if (fs::is_directory(status)) {
-    for (auto const& file : detail::files_below(path, options.largest_file)) {
-      auto const bytes = detail::read_file(file);
+    for (auto const& file : detail::files_below(path, options.largest_file, unreadable)) {
+      std::vector<token> bytes;
+      try {
+        bytes = detail::read_file(file);
+      } catch (std::runtime_error const&) {
+        ++unreadable;
+      }
       if (!is_text(bytes)) continue;
       if (text.size() + bytes.size() > options.most) break;
       text.insert(text.end(), bytes.begin(), bytes.end());
@@ -145,7 +162,7 @@ inline corpus read_corpus(std::filesystem::path const& path, corpus_options cons
     if (!is_text(text))
       throw std::runtime_error(path.string() + " is not a text file: it has NUL bytes");
   }
-  return corpus(std::move(text));
+  return corpus(std::move(text), unreadable);
 }
 
 }  // namespace gpt

@@ -213,6 +213,8 @@ class worker {
       case ashlar::slot_kind::gradient_shard:
         return weights(stage).size_bytes();
       case ashlar::slot_kind::scalar:
+      case ashlar::slot_kind::work:  // it has none
+      case ashlar::slot_kind::work_state:
         break;
     }
     return 0;

@@ -4,6 +4,7 @@
 #include "gpt/batch.hpp"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -76,6 +77,25 @@ TEST_CASE("corpus: a folder is its text files in the order of their paths") {
   folder.write("large", std::string(100, 'x'));
   CHECK(text_of(gpt::read_corpus(folder.path(), {.largest_file = 50})) == "123");
   CHECK(text_of(gpt::read_corpus(folder.path(), {.largest_file = 50, .most = 2})) == "12");
+}
+
+TEST_CASE("corpus: what cannot be read in a folder is passed over and counted") {
+  temporary_folder const folder;
+  folder.write("a.txt", "1");
+  folder.write("b.txt", "2");
+  folder.write("c/d.txt", "3");
+  CHECK(gpt::read_corpus(folder.path()).unreadable() == 0);
+  fs::permissions(folder.path(), fs::perms::all);
+  fs::permissions(folder.path() / "b.txt", fs::perms::none);
+  fs::permissions(folder.path() / "c", fs::perms::none);
+  uid_t const self = geteuid();
+  uid_t const nobody = 65534;
+  if (self == 0) REQUIRE(seteuid(nobody) == 0);  // root reads everything
+  gpt::corpus const corpus = gpt::read_corpus(folder.path());
+  if (self == 0) REQUIRE(seteuid(self) == 0);
+  CHECK(text_of(corpus) == "1");
+  CHECK(corpus.unreadable() == 2);
+  fs::permissions(folder.path() / "c", fs::perms::owner_all);
 }
 
 TEST_CASE("corpus: errors say what is wrong") {

@@ -105,8 +105,8 @@ TEST_CASE("counters follow the activations that devices hold") {
 
 TEST_CASE("measured spans keep nanoseconds and any name") {
   std::string const name = "a \"quoted\" \\ name\n\x01";
-  auto const trace =
-      nlohmann::json::parse(chrome_trace({{1, 2, name, 1'234'567'890'123'456, 1'234'567'890'123'457}}));
+  auto const trace = nlohmann::json::parse(
+      chrome_trace({{1, 2, name, 1'234'567'890'123'456, 1'234'567'890'123'457}}, 3));
   auto const& e = trace["traceEvents"].back();
   CHECK(e["name"] == name);
   CHECK(e["tid"] == 2);
@@ -114,4 +114,18 @@ TEST_CASE("measured spans keep nanoseconds and any name") {
   CHECK(render_detail::microseconds(-1) == "-0.001");
   CHECK(e["dur"] == 0.001);
   CHECK(trace["traceEvents"][0]["args"]["name"] == "device 1");
+}
+
+TEST_CASE("threads are called what their lanes do") {
+  auto const names = [](int lane_count) {
+    std::vector<trace_span> spans;
+    for (int lane = 0; lane < lane_count; ++lane) spans.push_back({.lane = lane, .name = "x"});
+    std::vector<std::string> found;
+    auto const trace = nlohmann::json::parse(chrome_trace(spans, lane_count));
+    for (auto const& e : trace["traceEvents"])
+      if (e["name"] == "thread_name") found.push_back(e["args"]["name"]);
+    return found;
+  };
+  CHECK(names(3) == std::vector<std::string>{"compute", "transfers", "collectives"});
+  CHECK(names(4) == std::vector<std::string>{"compute", "transfers 0", "transfers 1", "collectives"});
 }

@@ -91,6 +91,17 @@ TEST_CASE("simulate writes text and a trace, to a file too") {
   CHECK(spans == 64 + 2 * 48 + 2 * 4);  // passes, halves of transfers, reductions
 }
 
+TEST_CASE("simulate says on a terminal what it is at, and nowhere else") {
+  CHECK(run_tool("simulate 1f1b").err.empty());
+  std::string const out = (scratch() / "terminal").string();
+  if (std::system("script --version >/dev/null 2>&1") != 0) return;
+  CHECK(
+      std::system(("script -qec \"'" ASHLAR_TOOL "' simulate 1f1b\" /dev/null >'" + out + "' </dev/null")
+                      .c_str())
+      == 0);
+  CHECK(contains(content(out), "simulating its program"));
+}
+
 TEST_CASE("simulate refuses what it cannot do") {
   for (char const* const line :
        {"simulate nothing", "simulate 1f1b --latency -1", "simulate 1f1b --bytes x",

@@ -79,3 +79,37 @@ TEST_CASE("files that do not say what they must") {
     CHECK(run_tool("tradeoff" + right + " --cluster " + written("cluster.json", wrong)).code == 2);
   }
 }
+
+TEST_CASE("JSON that is none has a place, keys are there once, lists are limited together") {
+  auto const said = [](std::string const& text) {
+    tool_result const r = run_tool("tradeoff" + model + " --cluster " + written("said.json", text), 5);
+    CHECK(r.code == 2);
+    return r.err;
+  };
+  CHECK(contains(said("{\"pipeline\": 8,\n \"loops\": [1,]}"),
+                 "said.json', line 2, column 14: syntax error"));
+  CHECK(contains(said("{\"pipeline\": 8"), "said.json', line 1, column 15: "));
+  CHECK(contains(said("{\"pipeline\": 8}\n x"), "said.json', line 2, column 2: "));
+  CHECK(contains(said("{\"pipeline\": 8,\n  \"loops\": [1], \"loops\": [2]}"),
+                 "said.json', line 2, column 17: \"loops\" is there twice"));
+  CHECK(contains(said("{\"pipeline\": 1e999}"), "said.json', number overflow"));
+
+  std::string const front = R"({"pipeline": 2, "loops": [1], "devices": [8], "schedules": ["gpipe"], )";
+  CHECK(run_tool("tradeoff" + model + " --cluster "
+                 + written("empty.json", front + R"("micro_batches": [8], "blocking": []})"))
+            .code
+        == 0);
+  // More values than that in one list are fine, if the product is small.
+  std::string many = "8";
+  for (int i = 1; i < 1200; ++i) many += "," + std::to_string(8 + i % 4);
+  CHECK(run_tool("tradeoff" + model + " --cluster "
+                 + written("many.json", front + R"("micro_batches": [)" + many + "]}"))
+            .code
+        == 0);
+  std::string const three =
+      R"({"pipeline": 2, "loops": [1,2,4], "devices": [8], "schedules": ["gpipe", "1f1b", "zb-h1"], )";
+  CHECK(contains(
+      said(three + R"("micro_batches": [)" + many + "]}"),
+      "asks for 10800 schedules (3 of 3 loops and 1200 micro-batches each); the limit is 10000"));
+  CHECK(contains(said(front + R"("micro_batches": []})"), "needs a number in \"micro_batches\""));
+}

@@ -2,10 +2,19 @@
 #include "tool/run_tool.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <csignal>
+#include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
+#include <thread>
 
 namespace {
 
@@ -17,6 +26,39 @@ std::string corpus() {
   for (int line = 0; line < 400; ++line) file << "a stone, a stone, and a joint between stones\n";
   return " --corpus " + path.string();
 }
+
+// A training that signals can be sent to.
+class running_tool {
+ public:
+  explicit running_tool(std::string const& arguments) : out_((scratch() / "signalled").string()) {
+    std::filesystem::remove(out_);
+    std::string const line =
+        "exec timeout -k 1 --foreground 60 '" ASHLAR_TOOL "' " + arguments + " >'" + out_ + "' 2>&1";
+    child_ = fork();
+    if (child_ == 0) {
+      execl("/bin/sh", "sh", "-c", line.c_str(), static_cast<char*>(nullptr));
+      _exit(127);
+    }
+  }
+
+  // Waits until the tool has printed this.
+  void wait_for(std::string const& words) const {
+    for (int i = 0; i < 3000 && !contains(content(out_), words); ++i) pause();
+    CHECK(contains(content(out_), words));
+  }
+  // `timeout` hands it on.
+  void send(int signal) const { kill(child_, signal); }
+  tool_result end() const {
+    int status = 0;
+    waitpid(child_, &status, 0);
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128, content(out_), ""};
+  }
+  static void pause() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+
+ private:
+  std::string out_;
+  pid_t child_ = -1;
+};
 
 }  // namespace
 
@@ -86,20 +128,106 @@ TEST_CASE("train writes the measured timeline") {
   CHECK(r.code == 0);
   auto const events = nlohmann::json::parse(content(trace))["traceEvents"];
   int passes = 0;
+  std::set<std::string> threads;
   for (auto const& e : events) {
+    if (e["name"] == "thread_name") threads.insert(e["args"]["name"].get<std::string>());
     if (e["ph"] != "X") continue;
     CHECK(e["dur"].get<double>() >= 0);
     auto const name = e["name"].get<std::string>();
     passes += name.find('F') != std::string::npos && name.find(' ') == std::string::npos;
   }
   CHECK(passes == 4);
+  CHECK(threads.count("compute") == 1);
+  CHECK(threads.count("transfers") == 1);
+  CHECK(threads.size() <= 3);
+}
+
+TEST_CASE("a trace that fails does not lose the closing lines") {
+  tool_result const r =
+      run_tool("train --schedule 1f1b -p 2 -m 2 --steps 2 --trace /dev/full" + tiny + corpus());
+  CHECK(r.code == 2);
+  CHECK(contains(r.out, "unigram entropy of the text"));
+  CHECK(contains(r.err, "cannot write '/dev/full'"));
+}
+
+TEST_CASE("numbers that are not finite end a training, or are skipped and counted") {
+  std::string const line =
+      "train --schedule 1f1b -p 2 -m 2 --steps 30 --learning-rate 1e9" + tiny + corpus();
+  tool_result const r = run_tool(line);
+  CHECK(r.code == 1);
+  auto const at = r.out.find("\nstep ");
+  REQUIRE(at != std::string::npos);
+  std::string const last = r.out.substr(at);
+  CHECK(contains(last, ": the loss is "));
+  CHECK(contains(last, "as stage "));
+  CHECK(contains(last, "on micro-batch "));
+  CHECK(!contains(last, "unigram"));
+  tool_result const skipped = run_tool(line + " --skip-nonfinite");
+  CHECK(skipped.code == 0);
+  CHECK(contains(skipped.out, "skipped, as their numbers were not finite: "));
+  CHECK(contains(skipped.out, "unigram entropy of the text"));
+}
+
+TEST_CASE("a signal ends after the step, two end at once") {
+  std::string const endless = "train --schedule 1f1b -p 2 -m 2 --steps 1000000" + tiny + corpus();
+  for (int const signal : {SIGINT, SIGTERM}) {
+    running_tool const once(endless);
+    once.wait_for("1/1000000");
+    once.send(signal);
+    tool_result const r = once.end();
+    CHECK(r.code == 128 + signal);
+    CHECK(contains(r.out, "ends after this step; once more ends at once"));
+    CHECK(contains(r.out, "interrupted; "));
+    CHECK(contains(r.out, "unigram entropy of the text"));
+  }
+  // A step of many seconds.
+  std::string const slow =
+      "train --schedule 1f1b -p 2 -m 2000 --blocks 32 --width 256 --steps 1000000" + corpus();
+  running_tool const twice(slow);
+  twice.wait_for("bytes of text");
+  twice.send(SIGINT);
+  twice.wait_for("once more ends at once");
+  twice.send(SIGINT);
+  tool_result const r = twice.end();
+  CHECK(r.code == 130);
+  CHECK(!contains(r.out, "interrupted; "));
+}
+
+TEST_CASE("shapes as in emit") {
+  tool_result const r =
+      run_tool("train --steps 1 --schedule breadth-first -p 2 -m 4 -v 3" + tiny + corpus());
+  CHECK(r.code == 0);
+  CHECK(contains(r.out, "on 6 stages"));
+  CHECK(contains(run_tool("train --steps 1 --schedule hanayo -p 2 -m 2 --waves 2" + tiny + corpus()).out,
+                 "on 8 stages"));
+}
+
+TEST_CASE("the corpus is the current folder by default; what cannot be read in it is counted") {
+  namespace fs = std::filesystem;
+  fs::path const folder = scratch() / "texts";
+  fs::create_directories(folder / "closed");
+  std::ofstream(folder / "open.txt") << std::string(4000, 'x') << "\n";
+  std::ofstream(folder / "closed.txt") << "secret\n";
+  fs::permissions(folder / "closed.txt", fs::perms::none);
+  fs::permissions(folder / "closed", fs::perms::none);
+  // Root reads everything.
+  std::string const who = geteuid() == 0 ? "setpriv --reuid 65534 --clear-groups " : "";
+  fs::permissions(scratch(), fs::perms::all);
+  std::string const out = (scratch() / "counted").string();
+  std::string const line = "cd '" + folder.string() + "' && " + who
+                           + "'" ASHLAR_TOOL "' train --steps 1 -p 1 -m 1 " + "--schedule 1f1b" + tiny
+                           + " >'" + out + "'";
+  CHECK(std::system(line.c_str()) == 0);
+  CHECK(contains(content(out), "; 4001 bytes of text"));
+  CHECK(contains(content(out), "could not be read and were passed over: 2"));
+  fs::permissions(folder / "closed", fs::perms::owner_all);
 }
 
 TEST_CASE("what cannot be trained is refused") {
   for (char const* wrong :
        {"--steps 0", "--width 97", "--schedule nothing", "-p 0", "--corpus /does/not/exist",
-        "--precision half", "--learning-rate 2", "--sharding full", "--data-ranks 0", "--data-ranks 100",
-        "--optimizer-step at-end"}) {
+        "--precision half", "--learning-rate 2e9", "--sharding full", "--data-ranks 0",
+        "--data-ranks 100", "--optimizer-step at-end"}) {
     CAPTURE(wrong);
     tool_result const r = run_tool("train --steps 1 " + std::string(wrong));
     CHECK(r.code == 2);

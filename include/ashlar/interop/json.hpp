@@ -68,6 +68,8 @@ inline nlohmann::ordered_json to_json(schedule const& s, std::string_view name) 
     all["span_bound"] = least->span;
     all["span_gap"] = gap(span(s), least->span);
   }
+  if (s.graph.sequence_chunks() > 1) all["sequence_chunks"] = s.graph.sequence_chunks();
+  if (s.cost.overlapped != costs::one_after_the_other) all["costs"]["overlapped"] = s.cost.overlapped;
   all["busy"] = busy(s);
   all["bubble_rate"] = bubble_rate(s);
   all["bubble_rate_span"] = bubble_rate_span(s);

@@ -84,8 +84,11 @@ class trace_writer {
   std::string json_;
 };
 
-inline std::string name_of_lane(int lane) {
-  return lane == compute_lane ? "compute" : "lane " + std::to_string(lane);
+inline std::string name_of_lane(int lane, int lane_count) {
+  if (lane == compute_lane) return "compute";
+  if (lane == lane_count - 1) return "collectives";
+  if (lane_count == first_transfer_lane + 2) return "transfers";
+  return "transfers " + std::to_string(lane - first_transfer_lane);
 }
 
 }  // namespace render_detail
@@ -99,7 +102,7 @@ inline std::string chrome_trace(schedule const& s) {
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     int const device = static_cast<int>(d);
     writer.name("process_name", device, compute_lane, "device " + std::to_string(d));
-    writer.name("thread_name", device, compute_lane, render_detail::name_of_lane(compute_lane));
+    writer.name("thread_name", device, compute_lane, "compute");
   }
   std::vector<needing_pass> const passes = needs_of(s);
   for (needing_pass const& p : passes)
@@ -126,8 +129,8 @@ inline std::string chrome_trace(schedule const& s) {
   return writer.finish();
 }
 
-// What was measured, to the nanosecond.
-inline std::string chrome_trace(std::vector<trace_span> const& spans) {
+// What was measured, to the nanosecond, of a program with so many lanes a device.
+inline std::string chrome_trace(std::vector<trace_span> const& spans, int lane_count) {
   render_detail::trace_writer writer;
   std::vector<std::vector<bool>> named;  // by device, then lane
   for (trace_span const& span : spans) {
@@ -137,7 +140,8 @@ inline std::string chrome_trace(std::vector<trace_span> const& spans) {
       if (named[d].empty()) writer.name("process_name", span.device, 0, "device " + std::to_string(d));
       if (named[d].size() <= lane) named[d].resize(lane + 1);
       if (!named[d][lane])
-        writer.name("thread_name", span.device, span.lane, render_detail::name_of_lane(span.lane));
+        writer.name("thread_name", span.device, span.lane,
+                    render_detail::name_of_lane(span.lane, lane_count));
       named[d][lane] = true;
     }
     writer.complete(span.name, span.category, span.device, span.lane,

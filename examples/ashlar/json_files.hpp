@@ -1,0 +1,19 @@
+// Files of JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace tool {
+
+// Throws usage_error, with line and column, for what is no JSON and for a key that an object has twice.
+nlohmann::json read_json(std::string const& path);
+
+// Whether a text begins as an object of JSON does.
+bool holds_json(std::string const& text);
+
+// The same of a text that was read already, from `path`.
+nlohmann::json parse_json(std::string const& text, std::string const& path);
+
+}  // namespace tool

@@ -1,0 +1,23 @@
+// How much memory the tool may take: what needs more is refused at once.
+#pragma once
+
+#include <ashlar/simulate/options.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+
+namespace tool {
+
+// --memory-cap, by default half of the machine's memory.
+void add_memory_cap(CLI::App& command);
+
+// Throws usage_error, saying what would be needed, unless so many passes can be made, lowered, proved
+// and simulated within the cap. `what` makes them: "8 devices with 32 micro-batches".
+void must_fit_in_memory(std::string const& what, double passes);
+
+// The largest file that is read: what is read takes more than its text.
+std::size_t most_bytes_of_file();
+std::string words_of_cap();
+
+}  // namespace tool

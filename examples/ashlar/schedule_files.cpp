@@ -1,0 +1,269 @@
+#include "schedule_files.hpp"
+
+#include "command.hpp"
+#include "files.hpp"
+#include "json_files.hpp"
+#include "limits.hpp"
+#include "memory_cap.hpp"
+#include <ashlar/block/algebra.hpp>
+#include <ashlar/interop/pytorch_csv.hpp>
+#include <ashlar/program/names.hpp>
+#include <ashlar/schedule/check.hpp>
+#include <ashlar/schedule/repeat.hpp>
+#include <ashlar/schedule/squeeze.hpp>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+using nlohmann::json;
+
+// Reads one file of JSON: what is wrong is said with the path.
+class schedule_reader {
+ public:
+  schedule_reader(json const& file, std::string const& path) : file_(file), path_(path) {}
+
+  [[noreturn]] void fail(std::string const& what) const {
+    throw usage_error(fmt::format("'{}' {}", path_, what));
+  }
+
+  json const& at(json const& object, char const* key) const {
+    if (!object.is_object() || !object.contains(key)) fail(fmt::format("lacks \"{}\"", key));
+    return object[key];
+  }
+  json const& at(char const* key) const { return at(file_, key); }
+
+  long long integer(json const& value, char const* what, long long least, long long most) const {
+    if (!value.is_number_integer() || value < least || value > most)
+      fail(fmt::format("must give whole numbers from {} to {} as {}", least, most, what));
+    return value.get<long long>();
+  }
+
+  std::vector<int> integers(json const& list, char const* what, long long most) const {
+    if (!list.is_array()) fail(fmt::format("must give a list as {}", what));
+    std::vector<int> all;
+    for (json const& value : list) all.push_back(static_cast<int>(integer(value, what, 0, most)));
+    return all;
+  }
+
+  // Devices by stage, of one route or of several.
+  ashlar::placement placement() const {
+    json const& given = at("placement");
+    std::vector<std::vector<int>> routes;
+    int most = 0;
+    if (!given.is_array() || given.empty()) fail("must give a list of devices as \"placement\"");
+    for (json const& route : given[0].is_array() ? given : json::array({given})) {
+      routes.push_back(integers(route, "devices of \"placement\"", most_devices - 1));
+      for (int const device : routes.back()) most = std::max(most, device);
+    }
+    return {ashlar::devices{most + 1}, routes};
+  }
+
+  ashlar::costs costs(int stage_count, int device_count) const {
+    ashlar::costs read;
+    if (!file_.contains("costs")) return read;
+    json const& given = at("costs");
+    auto const ticks = [&](json const& object, char const* key, ashlar::tick least,
+                           ashlar::tick otherwise) {
+      return object.contains(key) ? integer(object[key], key, least, ashlar::max_tick) : otherwise;
+    };
+    auto const stage = [&](json const& object) {
+      return ashlar::stage_cost{
+          .forward = ticks(object, "forward", 1, 1),
+          .backward_input = ticks(object, "backward_input", 1, 1),
+          .backward_weight = ticks(object, "backward_weight", 1, 1),
+          .recompute = ticks(object, "recompute", 1, ashlar::stage_cost::same_as_forward)};
+    };
+    read.per_stage = {stage(given)};
+    if (given.contains("per_stage")) {
+      read.per_stage.clear();
+      for (json const& one : given["per_stage"]) read.per_stage.push_back(stage(one));
+      if (static_cast<int>(read.per_stage.size()) != stage_count)
+        fail(fmt::format("has costs of {} stages, but {} stages", read.per_stage.size(), stage_count));
+    }
+    ashlar::tick const transfer = ticks(given, "transfer", 0, 0);
+    read.links.inside.latency = transfer;
+    read.links.between.latency = ticks(given, "transfer_between_nodes", 0, transfer);
+    if (given.contains("node_size"))
+      read.links.node_size = static_cast<int>(integer(given["node_size"], "node_size", 0, most_devices));
+    if (given.contains("speeds")) {
+      read.speeds = integers(given["speeds"], "speeds", most_percent);
+      if (static_cast<int>(read.speeds.size()) != device_count)
+        fail(fmt::format("has speeds of {} devices, but {} devices", read.speeds.size(), device_count));
+    }
+    read.overlapped = ticks(given, "overlapped", 1, ashlar::costs::one_after_the_other);
+    return read;
+  }
+
+  // 2F0; of a building block also 2F, of its first micro-batch.
+  ashlar::pass pass(std::string_view token, bool of_block) const {
+    ashlar::pass what{.stage = -1};
+    char const* const last = token.data() + token.size();
+    auto number = std::from_chars(token.data(), last, what.stage);
+    using enum ashlar::pass_kind;
+    auto const kinds = {forward, recompute, backward, backward_input, backward_weight};
+    auto const kind = std::find_if(kinds.begin(), kinds.end(), [&](ashlar::pass_kind k) {
+      return number.ptr != last && *number.ptr == ashlar::letter_of(k);
+    });
+    bool right = number.ec == std::errc{} && what.stage >= 0 && kind != kinds.end();
+    if (right) {
+      what.kind = *kind;
+      bool const first = of_block && number.ptr + 1 == last;
+      if (!first) {
+        number = std::from_chars(number.ptr + 1, last, what.micro_batch);
+        right = number.ec == std::errc{} && number.ptr == last && what.micro_batch >= 0;
+      }
+    }
+    if (!right)
+      fail(fmt::format("has \"{}\" for a pass, which is written like 2F0", token.substr(0, 64)));
+    return what;
+  }
+
+  bool starts_given() const { return file_.contains("starts"); }
+
+ private:
+  json const& file_;
+  std::string const& path_;
+};
+
+ashlar::execution_mode mode_of(bool trains) {
+  return trains ? ashlar::execution_mode::training : ashlar::execution_mode::inference;
+}
+
+// A forward and a backward that start together are a pair: nothing else can.
+void find_pairs(std::vector<ashlar::timed_pass>& order) {
+  for (std::size_t i = 1; i < order.size(); ++i)
+    if (order[i - 1].start == order[i].start) {
+      order[i - 1].overlaps = order[i].what.stage;
+      order[i].overlaps = order[i - 1].what.stage;
+    }
+}
+
+ashlar::schedule schedule_of_csv(std::string const& text, std::string const& path) {
+  ashlar::csv_problems problems(1);
+  ashlar::csv_tokens tokens = ashlar::read_csv_tokens(text, {.most_problems = 1}, problems);
+  for (auto& line : tokens.lines)  // what is lowered again has transfers of its own
+    line.erase(std::remove_if(line.begin(), line.end(),
+                              [](ashlar::csv_token const& t) { return !t.computes(); }),
+               line.end());
+  tokens.others = 0;
+  auto const refuse = [&](std::vector<ashlar::csv_problem> const& found) {
+    throw usage_error(fmt::format("'{}': {}", path, to_string(found.at(0))));
+  };
+  if (!problems.none()) refuse(problems.take());
+  must_fit_in_memory(fmt::format("the tokens of '{}'", path), static_cast<double>(tokens.count));
+  ashlar::csv_schedule read = ashlar::read_pytorch_csv(tokens, problems);
+  if (!read.value) refuse(read.problems);
+  return std::move(*read.value);
+}
+
+}  // namespace
+
+ashlar::schedule schedule_of_json(json const& file, std::string const& path) {
+  schedule_reader const read(file, path);
+  ashlar::schedule s;
+  s.where = read.placement();
+  int const stage_count = s.where.stage_count();
+  s.graph = ashlar::chain(ashlar::stages{stage_count});
+  if (file.contains("sequence_chunks"))
+    s.graph = in_sequence_chunks(
+        s.graph, static_cast<int>(read.integer(file["sequence_chunks"], "\"sequence_chunks\"", 1,
+                                               most_sequence_chunks)));
+  s.route = read.integers(read.at("route"), "\"route\"", s.where.route_count() - 1);
+  s.cost = read.costs(stage_count, s.device_count());
+  json const& orders = read.at("orders");
+  if (static_cast<int>(orders.size()) != s.device_count())
+    read.fail(fmt::format("has orders of {} devices, but {} devices", orders.size(), s.device_count()));
+  bool trains = false;
+  for (json const& tokens : orders) {
+    auto& order = s.order.emplace_back();
+    for (json const& token : tokens) {
+      order.push_back({read.pass(token.get<std::string>(), false), 0});
+      trains = trains || order.back().what.kind != ashlar::pass_kind::forward;
+    }
+  }
+  s.mode = mode_of(trains);
+  if (!read.starts_given()) return ashlar::squeeze(std::move(s));
+  for (std::size_t d = 0; d < s.order.size(); ++d) {
+    json const& starts = read.at("starts").at(d);
+    if (starts.size() != s.order[d].size()) read.fail(fmt::format("lacks starts of device {}", d));
+    for (std::size_t i = 0; i < starts.size(); ++i)
+      s.order[d][i].start = read.integer(starts[i], "\"starts\"", -ashlar::max_tick, ashlar::max_tick);
+    find_pairs(s.order[d]);
+  }
+  return s;
+}
+
+ashlar::block block_of_json(json const& file, std::string const& path) {
+  schedule_reader const read(file, path);
+  ashlar::block b;
+  b.where = read.placement();
+  b.graph = ashlar::chain(ashlar::stages{b.where.stage_count()});
+  b.cost = read.costs(b.where.stage_count(), b.where.device_count());
+  b.interval = read.integer(read.at("interval"), "\"interval\"", 1, ashlar::max_tick);
+  b.route = file.contains("route") ? read.integers(file["route"], "\"route\"", b.where.route_count() - 1)
+                                   : std::vector<int>{0};
+  bool trains = false;
+  for (auto const& [token, offset] : read.at("cells").items()) {
+    b.cells.push_back({read.pass(token, true), read.integer(offset, "offsets of \"cells\"",
+                                                            -ashlar::max_tick, ashlar::max_tick)});
+    ashlar::pass const what = b.cells.back().what;
+    if (what.stage >= b.where.stage_count() || what.micro_batch >= b.micro_batch_count())
+      read.fail(fmt::format("has a cell \"{}\", but {} stages and {} micro-batches", token,
+                            b.where.stage_count(), b.micro_batch_count()));
+    trains = trains || what.kind != ashlar::pass_kind::forward;
+  }
+  b.mode = mode_of(trains);
+  return b;
+}
+
+schedule_file read_schedule(std::string const& path, long long micro_batches, cost_options const& cost) {
+  std::string const text = read_text(path);
+  schedule_file out;
+  if (!holds_json(text)) {
+    out.schedule = schedule_of_csv(text, path);
+  } else {
+    try {
+      json const file = parse_json(text, path);
+      if (file.contains("schedule")) out.name = file["schedule"].get<std::string>();
+      if (file.contains("cells")) {
+        out.block = block_of_json(file, path);
+        must_fit_in_memory(
+            fmt::format("{} micro-batches of '{}'", micro_batches, path),
+            static_cast<double>(micro_batches) * static_cast<double>(out.block->cells.size()));
+        if (micro_batches % out.block->micro_batch_count() != 0)
+          throw usage_error(fmt::format("'{}' has {} micro-batches, of which {} is no multiple", path,
+                                        out.block->micro_batch_count(), micro_batches));
+        out.schedule = *out.block
+                       | ashlar::repeat(ashlar::micro_batches{static_cast<int>(micro_batches)})
+                       | ashlar::squeeze();
+      } else {
+        out.schedule = schedule_of_json(file, path);
+      }
+    } catch (json::exception const& e) {
+      throw usage_error(fmt::format("'{}' is no schedule: {}", path, e.what()));
+    }
+  }
+  if (cost != cost_options{}) {
+    ashlar::costs const given = costs_of(cost, out.schedule.device_count());
+    if (given.per_stage.size() != 1
+        && static_cast<int>(given.per_stage.size()) != out.schedule.stage_count())
+      throw usage_error(fmt::format("'{}' has costs of {} stages, but '{}' has {} stages",
+                                    cost.per_stage, given.per_stage.size(), path,
+                                    out.schedule.stage_count()));
+    out.schedule = ashlar::retime(std::move(out.schedule), given);
+  }
+  if (ashlar::diagnosis const d = ashlar::check(out.schedule); !d.ok()) throw ashlar::violation{d};
+  return out;
+}
+
+}  // namespace tool

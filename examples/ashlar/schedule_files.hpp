@@ -1,0 +1,31 @@
+// Schedules of one's own, from files.
+#pragma once
+
+#include "cost_options.hpp"
+#include <ashlar/block/block.hpp>
+#include <ashlar/schedule/schedule.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <optional>
+#include <string>
+
+namespace tool {
+
+struct schedule_file {
+  std::string name = {};               // that the file gives it
+  std::optional<ashlar::block> block;  // if the file is of one
+  ashlar::schedule schedule;
+};
+
+// A CSV of PyTorch's, with communication or without; JSON as `emit` and `search` write it; or JSON of a
+// building block, which is repeated for `micro_batches` and squeezed. `cost`, unless it is what options
+// are by default, replaces the costs of the file. The schedule is valid. Throws usage_error for a file
+// that cannot be used, and violation for what is no schedule.
+schedule_file read_schedule(std::string const& path, long long micro_batches, cost_options const& cost);
+
+// The parts of such a file of JSON. Throw usage_error with `path`.
+ashlar::schedule schedule_of_json(nlohmann::json const& file, std::string const& path);
+ashlar::block block_of_json(nlohmann::json const& file, std::string const& path);
+
+}  // namespace tool

@@ -1,0 +1,124 @@
+// Wherever the tool takes the name of a schedule, it takes a file of one.
+#include "tool/refusals.hpp"
+#include <ashlar/catalog/entries.hpp>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace {
+
+// The V-shaped block of V-Half's placement for two devices, as one writes it by hand.
+std::string const loose = R"({"placement": [0, 1, 1, 0], "interval": 6,
+  "cells": {"0F": 0, "1F": 1, "2F": 2, "3F": 3, "3I": 4, "3W": 5, "2I": 5, "2W": 6,
+            "1I": 7, "1W": 8, "0I": 9, "0W": 10}})";
+
+std::string saved(std::string const& name, std::string const& line) {
+  std::string const file = (scratch() / name).string();
+  CHECK(run_tool(line + " -o " + file).code == 0);
+  return file;
+}
+
+}  // namespace
+
+TEST_CASE("JSON of emit comes back byte by byte, costs included") {
+  std::string const costs = " --forward 10 --backward-input 13 --backward-weight 7 --transfer 2";
+  for (auto const& entry : ashlar::catalog::entries) {
+    CAPTURE(entry.name);
+    std::string const file =
+        saved("any.json", "emit " + std::string(entry.name) + " -p 4 -m 8 --as json" + costs);
+    tool_result const again = run_tool("emit " + file + " --as json");
+    CHECK(again.code == 0);
+    CHECK(again.out == content(file));
+  }
+  std::string const per_stage = saved("per_stage.json", "emit 1f1b -p 2 -m 4 --as json --per-stage "
+                                                            + scratch_file("c.csv", "1,2,3\n4,5,6\n"));
+  CHECK(run_tool("emit " + per_stage + " --as json").out == content(per_stage));
+}
+
+TEST_CASE("a file stands for a name, in every command") {
+  std::string const json = saved("own.json", "emit v-half -p 4 -m 8 --as json --forward 3 --transfer 1");
+  std::string const csv = saved("own.csv", "emit v-half -p 4 -m 8 --as pytorch");
+  std::string const comms = saved("comms.csv", "emit v-half -p 4 -m 8 --as pytorch-comms");
+  auto const makespan_of = [](std::string const& arguments) {
+    tool_result const r = run_tool("emit " + arguments + " --as json");
+    CAPTURE(r.err);
+    REQUIRE(r.code == 0);
+    return nlohmann::json::parse(r.out)["makespan"].get<long>();
+  };
+  long const unit = makespan_of("v-half -p 4 -m 8"),
+             costly = makespan_of("v-half -p 4 -m 8 --forward 3 --transfer 1");
+  CHECK(makespan_of(json) == costly);
+  CHECK(makespan_of(csv) == unit);
+  CHECK(makespan_of(comms) == unit);
+  CHECK(makespan_of(csv + " --forward 3 --transfer 1") >= unit);
+  CHECK(makespan_of("- <" + csv) == unit);
+
+  CHECK(contains(run_tool("show " + json).out, "makespan     " + std::to_string(costly) + " ticks"));
+  CHECK(contains(run_tool("simulate " + csv).out, "makespan  " + std::to_string(unit) + " ticks"));
+  CHECK(run_tool("emit " + csv + " --as pytorch").out == content(csv));
+  CHECK(run_tool("emit " + csv + " --as svg").out.starts_with("<svg"));
+  CHECK(run_tool("emit 1f1b -p 4 -m 8 --as html --against " + csv).code == 0);
+  std::string const text = scratch_file("text.txt", std::string(2000, 'a'));
+  CHECK(run_tool("train --steps 1 --blocks 1 --width 8 --heads 1 --context 8 --sequences 1 --corpus "
+                 + text + " --schedule " + csv)
+            .code
+        == 0);
+  CHECK(contains(run_tool("check " + json).out, "makespan " + std::to_string(costly)));
+}
+
+TEST_CASE("check takes costs") {
+  std::string const file = saved("costs.csv", "emit 1f1b -p 2 -m 1 --as pytorch");
+  CHECK(contains(run_tool("check " + file).out, "makespan 6,"));
+  CHECK(contains(run_tool("check " + file + " --transfer 10").out, "makespan 26,"));
+  CHECK(run_tool("check " + file + " --forward 0").code == 2);
+}
+
+TEST_CASE("what search finds comes back") {
+  std::string const file =
+      saved("found.json",
+            "search -p 4 -m 8 --placement v --limit 4 --budget 50 --as json --forward 10 --transfer 1");
+  auto const found = nlohmann::json::parse(content(file));
+  auto const again = nlohmann::json::parse(run_tool("emit " + file + " --as json").out);
+  for (char const* const key : {"orders", "starts", "costs", "placement", "route", "makespan", "span"})
+    CHECK(again[key] == found[key]);
+}
+
+TEST_CASE("a building block is repeated and squeezed") {
+  std::string const file = scratch_file("block.json", loose);
+  tool_result const r = run_tool("show " + file + " -m 6");
+  CHECK(r.code == 0);
+  CHECK(contains(r.out, "2 devices, V-shape placement, 4 stages, 6 micro-batches"));
+  CHECK(contains(run_tool("show " + file + " --block").out, "stage 0 on device 0"));
+  CHECK(run_tool("check " + saved("block.csv", "emit " + file + " -m 6 --as pytorch")).code == 0);
+  // Costs of the file, unless others are given.
+  std::string const costly = scratch_file(
+      "costly.json", R"({"placement": [0], "interval": 60, "costs": {"forward": 10, "transfer": 3},
+                         "cells": {"0F0": 0, "0B0": 10}})");
+  CHECK(contains(run_tool("show " + costly + " -m 2").out, "makespan     24 ticks"));
+  CHECK(contains(run_tool("show " + costly + " -m 2 --forward 5").out, "makespan     14 ticks"));
+}
+
+TEST_CASE("files that hold no schedule are refused, with what is wrong") {
+  auto const refused = [](std::string const& text, std::string const& why) {
+    all_refused({{"show " + scratch_file("wrong.json", text) + " -m 2", why}});
+  };
+  refused("{\"placement\": [0]", "wrong.json', line 1, column 18: ");
+  refused("{}", "lacks \"placement\"");
+  refused(R"({"placement": [], "cells": {}})", "\"placement\"");
+  refused(R"({"placement": [0, -1], "cells": {}})", "whole numbers from 0 to 1023");
+  refused(R"({"placement": [0], "cells": {}})", "lacks \"interval\"");
+  refused(R"({"placement": [0], "interval": 3, "cells": {"0Q": 1}})", "has \"0Q\" for a pass");
+  refused(R"({"placement": [0], "interval": 3, "cells": {"1F": 1}})", "has a cell \"1F\", but 1 stages");
+  refused(R"({"placement": [0], "interval": 3, "cells": {"0F": 1, "0F": 2}})", "\"0F\" is there twice");
+  refused(R"({"placement": [0], "interval": 3, "cells": {"0F": 0, "0I": 1}})", "0");  // no weight pass
+  refused(R"({"placement": [[0]], "route": [0, 1], "orders": [[]]})", "\"route\"");
+  refused(R"({"placement": [[0]], "route": [0], "orders": []})", "orders of 0 devices, but 1 devices");
+  refused(R"({"placement": [[0]], "route": [0], "orders": [[7]]})", "is no schedule");
+  refused(R"({"placement": [[0]], "route": [0], "orders": [["0F0", "0B0", "5F9"]]})", "5F9");
+  refused(R"({"placement": [[0]], "route": [0], "orders": [["0F0", "0B0"]], "starts": [[0, 0]]})", "0");
+  all_refused({{"show " + scratch_file("wrong.csv", "0F0,0Q0\n"), "line 1, column 5"},
+               {"show /no/such.csv", "cannot read '/no/such.csv'"},
+               {"show v-hafl", "did you mean 'v-half'?"}});
+}
