@@ -48,8 +48,7 @@ double rate_at(train_options const& o, int step) {
   return o.rate * warm * (1.0 - 0.9 * static_cast<double>(step) / o.steps);
 }
 
-std::string trace_of(ashlar::program_view const& p,
-                     std::vector<ashlar::host::instruction_time> const& times) {
+std::string trace_of(ashlar::program_view const& p, std::vector<ashlar::instruction_time> const& times) {
   std::vector<ashlar::trace_span> spans;
   std::size_t at = 0;
   for (int d = 0; d < p.device_count * p.data_ranks; ++d)  // rank after rank
