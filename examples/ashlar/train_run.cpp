@@ -81,7 +81,7 @@ class session {
         schedule_(chosen.schedule),
         program_(lower(schedule_, lowering_of(o.lowering, shape.stages))),
         owned_(make_workers()),
-        runtime_(program_, workers_, {.record = true, .stall_timeout = std::chrono::seconds{30}}),
+        runtime_(program_, workers_, {.record = true}),
         timing_(shape.stages) {}
 
   int run() {

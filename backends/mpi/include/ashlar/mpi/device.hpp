@@ -19,6 +19,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <vector>
 
@@ -41,6 +42,9 @@ class device {
     static constexpr int nothing = -1;
     device* of = nullptr;
     int last = nothing;  // what was posted and has not been recorded
+
+    // For workers that compute in tiles, between them: moves on what is under way.
+    void progress() const { of->turn_now(); }
   };
   struct event {
     int of = queue::nothing;  // the instruction that it tells of; nothing: one that blocked
@@ -48,10 +52,12 @@ class device {
   using clock = std::chrono::steady_clock;
 
   // The processes of `world` make theirs together. Messages of more than `piece` bytes are sent in
-  // pieces, since MPI counts in int. Throws std::invalid_argument for elements that cannot be summed.
+  // pieces, since MPI counts in int. The mutex is held by whoever calls anything. Throws
+  // std::invalid_argument for elements that cannot be summed.
   device(MPI_Comm world, program_view const& p, device_plan const& plan, int process, numerics level,
-         std::size_t piece)
+         std::size_t piece, std::mutex& mutex)
       : plan_(&plan),
+        mutex_(&mutex),
         level_(level),
         piece_(piece),
         world_(communicator::copy(world)),
@@ -85,6 +91,12 @@ class device {
   // Moves on what is under way; says whether anything has ended. Allocates nothing.
   bool turn() {
     return pending_.test([this](int name) { finish(name); });
+  }
+
+  // The same without the lock.
+  void turn_now() {
+    std::lock_guard const lock(*mutex_);
+    turn();
   }
 
   // The first instruction that was posted and has not ended; queue::nothing: none.
@@ -318,6 +330,7 @@ class device {
   }
 
   device_plan const* plan_;
+  std::mutex* mutex_;
   numerics level_;
   std::size_t piece_;
   communicator world_;

@@ -156,7 +156,8 @@ class runtime {
                                           memory_->data(), wait_detail::all);
     cursor_ = std::make_unique<poll_cursor>(*plan_);
     watch_ = std::make_unique<watch>(comm);
-    device_ = std::make_unique<device>(comm, view_, *plan_, process_, options_.sums, options_.piece);
+    device_ =
+        std::make_unique<device>(comm, view_, *plan_, process_, options_.sums, options_.piece, mutex_);
     share_processors(comm);
     stand(activity::between_steps, -1);
     if (options_.progress == progress_by::thread) thread_ = std::jthread([this] { serve(); });

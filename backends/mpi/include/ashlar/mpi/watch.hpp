@@ -80,39 +80,39 @@ class watch {
       if (come == 0) return;
       note const n = incoming_;
       require(MPI_Start(&open_));
-      if (n.what == note::question)
+      if (n.what == note::asks)
         put(outgoing_[answers_.size() + static_cast<std::size_t>(n.from)],
-            {.what = note::answer, .where = mine()}, n.from);
-      if (n.what == note::answer) answers_[static_cast<std::size_t>(n.from)] = {true, n.where};
-      if (n.what == note::failure && failure_.empty()) failure_ = n.text.data();
+            {.what = note::replies, .where = mine()}, n.from);
+      if (n.what == note::replies) answers_[static_cast<std::size_t>(n.from)] = {true, n.where};
+      if (n.what == note::fails && failure_.empty()) failure_ = n.text.data();
     }
   }
   // What a process that has failed says; empty: none has.
   std::string const& failure() const { return failure_; }
 
-  struct answer {
+  struct reply {
     bool came = false;
     standing where = {};
   };
   void ask() {
-    std::fill(answers_.begin(), answers_.end(), answer{});
-    tell_all({.what = note::question});
+    std::fill(answers_.begin(), answers_.end(), reply{});
+    tell_all({.what = note::asks});
   }
   // By process, since they were asked; that of this process itself does not come.
-  std::vector<answer> const& answers() const { return answers_; }
+  std::vector<reply> const& answers() const { return answers_; }
   bool all_answered() const {
-    return std::count_if(answers_.begin(), answers_.end(), [](answer const& a) { return a.came; }) + 1
+    return std::count_if(answers_.begin(), answers_.end(), [](reply const& a) { return a.came; }) + 1
            == static_cast<std::ptrdiff_t>(answers_.size());
   }
   void announce(std::string const& text) {
-    note n{.what = note::failure};
+    note n{.what = note::fails};
     std::copy_n(text.begin(), std::min(text.size(), n.text.size() - 1), n.text.begin());
     tell_all(n);
   }
 
  private:
   struct note {
-    enum : int { question, answer, failure } what = question;
+    enum : int { asks, replies, fails } what = asks;
     int from = -1;
     standing where = {};
     std::array<char, 2000> text{};  // cut where it does not fit
@@ -140,7 +140,7 @@ class watch {
   int me_ = 0;
   note incoming_;
   MPI_Request open_ = MPI_REQUEST_NULL;
-  std::vector<answer> answers_;
+  std::vector<reply> answers_;
   std::vector<letter> outgoing_;
   std::string failure_;
   clock::time_point looked_{};
