@@ -88,11 +88,3 @@ TEST_CASE("mpi: messages beyond the eager limit, and in pieces") {
       conformance::conforms({{"zb-h1 p=2", small}}, runs({}), conformance::numerics::ordered, 64 * mib),
       1);
 }
-
-TEST_CASE("mpi: small programs") {
-  auto const samples = catalog_on(mpi_test::process_count());
-  require_conformance(conformance::conforms(every(6, samples), runs({})), 2);
-  require_conformance(
-      conformance::ranks_conform(every(25, fitting(conformance::programs_of_ranks())), ranks_run({})),
-      1);
-}
