@@ -57,7 +57,7 @@ TEST_CASE("mpi: steps with ordered sums allocate nothing, nor does MPI in the en
   program const p =
       catalog::find("1f1b")->make({devices{2}, micro_batches{8}})
       | lower({.data_ranks = 2, .sharding = sharding_level::full, .step = optimizer_step::after_norm});
-  conformance::sharded_network w(2, 8, mpi_test::process() / 2, 2, true);
+  conformance::sharded_network w(p, mpi_test::process() / 2);
   mpi::runtime runtime(MPI_COMM_WORLD, p, w);
   for (int step = 0; step < 50; ++step) runtime.run();  // the library's own lists grow at first
   counting = true;

@@ -4,8 +4,8 @@
 
 #include <ashlar/mpi/groups.hpp>
 #include <ashlar/mpi/requests.hpp>
+#include <ashlar/run/able.hpp>
 #include <ashlar/run/device_plan.hpp>
-#include <ashlar/run/drive.hpp>
 #include <ashlar/run/host_memory.hpp>
 #include <ashlar/run/instruction_time.hpp>
 
@@ -38,6 +38,8 @@ enum class numerics : unsigned char { ordered, any_order };
 // which moves the value once: what a bandwidth-optimal all-reduce moves.
 class device {
  public:
+  // Of the lanes, one is for collectives.
+  static constexpr progress_level needs = progress_level::independent_lanes;
   struct queue {
     static constexpr int nothing = -1;
     device* of = nullptr;

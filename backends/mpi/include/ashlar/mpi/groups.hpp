@@ -2,8 +2,8 @@
 #pragma once
 
 #include <ashlar/mpi/error.hpp>
+#include <ashlar/run/able.hpp>
 #include <ashlar/run/device_plan.hpp>
-#include <ashlar/run/drive.hpp>
 
 #include <mpi.h>
 

@@ -7,8 +7,9 @@
 #include <ashlar/mpi/identity.hpp>
 #include <ashlar/mpi/session.hpp>
 #include <ashlar/mpi/watch.hpp>
-#include <ashlar/run/drive.hpp>
+#include <ashlar/run/able.hpp>
 #include <ashlar/run/host_memory.hpp>
+#include <ashlar/run/poll.hpp>
 
 #include <mpi.h>
 
