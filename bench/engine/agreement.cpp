@@ -26,7 +26,7 @@ using namespace ashlar;
 
 // When the last pass ends if nothing but inputs, slots and its device holds a pass up; nanoseconds.
 std::int64_t replay(program const& p, std::vector<int> const& order,
-                    std::vector<host::instruction_time> const& times) {
+                    std::vector<instruction_time> const& times) {
   std::vector<std::int64_t> end(order.size(), 0), free(static_cast<std::size_t>(p.device_count()), 0);
   std::vector<wait_table> hazards;
   for (int d = 0; d < p.device_count(); ++d) hazards.push_back(waits(p.view(), d, wait_detail::all));

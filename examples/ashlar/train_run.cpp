@@ -48,8 +48,7 @@ double rate_at(train_options const& o, int step) {
   return o.rate * warm * (1.0 - 0.9 * static_cast<double>(step) / o.steps);
 }
 
-std::string trace_of(ashlar::program_view const& p,
-                     std::vector<ashlar::host::instruction_time> const& times) {
+std::string trace_of(ashlar::program_view const& p, std::vector<ashlar::instruction_time> const& times) {
   std::vector<ashlar::trace_span> spans;
   std::size_t at = 0;
   for (int d = 0; d < p.device_count * p.data_ranks; ++d)  // rank after rank
@@ -83,7 +82,7 @@ class session {
         schedule_(chosen.schedule),
         program_(lower(schedule_, lowering_of(o.lowering, shape.stages))),
         owned_(make_workers()),
-        runtime_(program_, workers_, {.record = true, .stall_timeout = std::chrono::seconds{30}}),
+        runtime_(program_, workers_, {.record = true}),
         timing_(shape.stages) {}
 
   int run() {

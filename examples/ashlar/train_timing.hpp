@@ -19,8 +19,7 @@ class pass_timing {
  public:
   explicit pass_timing(int stages) : samples_(static_cast<std::size_t>(stages) * ashlar::pass_kinds) {}
 
-  void add(ashlar::program_view const& program,
-           std::vector<ashlar::host::instruction_time> const& times) {
+  void add(ashlar::program_view const& program, std::vector<ashlar::instruction_time> const& times) {
     for (std::size_t i = 0; i < times.size(); ++i) {  // rank after rank
       ashlar::instruction const& self = program.instructions[i % program.instructions.size()];
       if (self.code == ashlar::opcode::compute)

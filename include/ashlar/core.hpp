@@ -10,3 +10,4 @@
 #include <ashlar/core/pass.hpp>
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/core/ticks.hpp>
+#include <ashlar/core/version.hpp>

@@ -3,6 +3,7 @@
 
 #include <ashlar/program/event_table.hpp>
 #include <ashlar/program/freeze.hpp>
+#include <ashlar/program/hash.hpp>
 #include <ashlar/program/hazards.hpp>
 #include <ashlar/program/instruction.hpp>
 #include <ashlar/program/issue_order.hpp>

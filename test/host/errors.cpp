@@ -114,11 +114,11 @@ TEST_CASE("host: an exception also ends a device that waits for nothing") {
   CHECK(weight_passes < 16);
 }
 
-TEST_CASE("host: a worker may take longer than the stall timeout") {
+TEST_CASE("host: a worker may take longer than the deadline") {
   for (program const& p :
        {half(), shapes::two_ways(2) | repeat(micro_batches{2}) | squeeze() | lower()}) {
     conformance::network w(p.stage_count(), p.micro_batch_count());
-    host::runtime runtime(p, w, {.stall_timeout = std::chrono::milliseconds(100)});
+    host::runtime runtime(p, w, {.deadline = std::chrono::milliseconds(100)});
     auto const dawdle = [](bool yes) {
       if (yes) std::this_thread::sleep_for(std::chrono::milliseconds(300));
     };
@@ -159,7 +159,7 @@ TEST_CASE("host: a program that nobody proved cannot hang the caller") {
     p.instructions.erase(p.instructions.begin() + static_cast<std::ptrdiff_t>(send));
     for (std::size_t d = 1; d < p.stream_begin.size(); ++d) --p.stream_begin[d];
     conformance::network w(2, 2);
-    host::runtime runtime(p.view(), w, {.stall_timeout = std::chrono::milliseconds(200)});
+    host::runtime runtime(p.view(), w, {.deadline = std::chrono::milliseconds(200)});
     std::string const why = thrown_soon<host::stalled>([&] { runtime.run(); });
     CHECK(why.find("device 1 waits at position") != std::string::npos);
     CHECK(why.find("receive") != std::string::npos);
@@ -171,7 +171,7 @@ TEST_CASE("host: a program that nobody proved cannot hang the caller") {
     CHECK(one >= first);
     std::swap(p.instructions[one].what, p.instructions[two].what);
     conformance::network w(2, 2);
-    host::runtime runtime(p.view(), w, {.stall_timeout = std::chrono::milliseconds(200)});
+    host::runtime runtime(p.view(), w, {.deadline = std::chrono::milliseconds(200)});
     std::string const why = thrown_soon<host::mismatched_transfer>([&] { runtime.run(); });
     CHECK(why
           == "mismatched transfer: device 0 sent 0F0 for stage 1 (24 bytes), device 1 was to receive 0F1 "
@@ -185,7 +185,7 @@ TEST_CASE("host: a program that nobody proved cannot hang the caller") {
     REQUIRE(reductions.size() == 2);
     std::swap(p.instructions[reductions[0]], p.instructions[reductions[1]]);
     conformance::network w(2, p.micro_batch_count());
-    host::runtime runtime(p.view(), w, {.stall_timeout = std::chrono::milliseconds(200)});
+    host::runtime runtime(p.view(), w, {.deadline = std::chrono::milliseconds(200)});
     std::string const why = thrown_soon<host::stalled>([&] { runtime.run(); });
     CHECK(why.find("device 0 waits at position") != std::string::npos);
     CHECK(why.find("device 1 waits at position") != std::string::npos);

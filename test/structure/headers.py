@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Every header compiles alone, and twice in a row, without a warning.
 
-usage: headers.py --root ROOT --compiler PATH --kind host|nvcc [--also views.hpp …] [--jobs N]
+usage: headers.py --root ROOT --compiler PATH --kind host|nvcc [--also views.hpp …] [--mpi FOLDER …] [--jobs N]
+
+--mpi: the folders of MPI's headers, without which those of its backend are left out.
 
 With nvcc, the core headers (those that need neither strings nor streams) are compiled as .cu, through both of its front ends, all as one:
 nvcc puts headers of its own before a file, and whether one of ours stands alone is for the host compilers to see.
@@ -18,11 +20,12 @@ from floors import TEXT, THIRD_PARTY, core_headers
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 
 
-def command(kind, compiler, root, source):
-    search = [f"-I{root}/include", f"-I{root}/backends/host/include"]
+def command(kind, compiler, root, mpi, source):
+    search = [f"-I{root}/include", f"-I{root}/backends/host/include", f"-I{root}/backends/mpi/include"]
     if kind == "nvcc":
         return [compiler, "-std=c++20", "-Werror=all-warnings", *search, "-c", source, "-o", source.with_suffix(".o")]
-    return [compiler, "-std=c++20", "-fsyntax-only", *WARNINGS, *search, source]
+    return [compiler, "-std=c++20", "-fsyntax-only", *WARNINGS, *search, "-DOMPI_SKIP_MPICXX",
+            *(f"-isystem{folder}" for folder in mpi), source]
 
 
 def main():
@@ -31,17 +34,18 @@ def main():
     parser.add_argument("--compiler", required=True)
     parser.add_argument("--kind", choices=["host", "nvcc"], required=True)
     parser.add_argument("--also", nargs="*", default=[])
+    parser.add_argument("--mpi", nargs="*", default=[])
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
 
     include = options.root / "include" / "ashlar"
-    backend = options.root / "backends" / "host" / "include" / "ashlar"
+    backends = [options.root / "backends" / name / "include" / "ashlar" for name in ["host", *["mpi"] * bool(options.mpi)]]
     if options.kind == "nvcc":
         groups = [[name for name in core_headers(options.root) if name not in TEXT]]
     else:
         names = [header.relative_to(include).as_posix() for header in include.rglob("*.hpp")]
         names = [name for name in names if name not in THIRD_PARTY or name in options.also]
-        names += [header.relative_to(backend).as_posix() for header in backend.rglob("*.hpp")]
+        names += [header.relative_to(backend).as_posix() for backend in backends for header in backend.rglob("*.hpp")]
         groups = [[name] for name in sorted(names)]
 
     with tempfile.TemporaryDirectory() as folder:
@@ -49,7 +53,7 @@ def main():
             number, names = numbered
             source = Path(folder, f"{number}.cu" if options.kind == "nvcc" else f"{number}.cpp")
             source.write_text("".join(2 * f"#include <ashlar/{name}>\n" for name in names))
-            line = command(options.kind, options.compiler, options.root, source)
+            line = command(options.kind, options.compiler, options.root, options.mpi, source)
             result = subprocess.run(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             return names, result.returncode, result.stdout
 

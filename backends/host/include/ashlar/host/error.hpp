@@ -27,7 +27,7 @@ class mismatched_transfer : public std::runtime_error {
   }
 };
 
-// Nothing has moved for the stall timeout, and no worker is at work: a program waits for what never
+// Nothing has moved for the deadline, and no worker is at work: a program waits for what never
 // comes. The message says where every lane stands.
 class stalled : public std::runtime_error {
  public:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/host/signal.hpp>
+#include <ashlar/run/instruction_time.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -10,13 +11,6 @@
 #include <vector>
 
 namespace ashlar::host {
-
-// When an instruction began and ended, in nanoseconds since the step began. A transfer begins when it is
-// posted and ends when it is done.
-struct instruction_time {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-};
 
 class progress {
  public:

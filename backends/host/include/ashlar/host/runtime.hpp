@@ -28,9 +28,9 @@ namespace ashlar::host {
 
 struct run_options {
   transfer_mode mode = transfer_mode::rendezvous;
-  std::uint32_t buffered_depth = 4;  // messages in flight between two devices, if buffered
-  bool record = false;               // keep the times of all instructions
-  std::chrono::milliseconds stall_timeout{5000};
+  std::uint32_t buffered_depth = 4;           // messages in flight between two devices, if buffered
+  bool record = false;                        // keep the times of all instructions
+  std::chrono::milliseconds deadline{30000};  // for something to move, unless a worker works
 };
 
 // A step at a time. The threads sleep between steps; a step allocates nothing and takes no lock but to
@@ -69,7 +69,7 @@ class runtime {
   ~runtime() { leave(); }
 
   // One step. Rethrows what the worker throws on any device, after all devices have stopped; throws
-  // stalled when nothing has moved for the stall timeout and no device is inside the worker, and
+  // stalled when nothing has moved for the deadline and no device is inside the worker, and
   // mismatched_transfer when two devices disagree. After an exception the runtime is ready for the next
   // step. Passes are never interrupted: a step that fails lasts until those under way return.
   void run() {
@@ -199,7 +199,7 @@ class runtime {
     std::uint64_t moved = 0;
     bool stalls = false;
     auto const pause =
-        std::min<std::chrono::milliseconds>(options_.stall_timeout, std::chrono::milliseconds{50});
+        std::min<std::chrono::milliseconds>(options_.deadline, std::chrono::milliseconds{50});
     while (!end_.wait_for(lock, pause, [&] { return running_ == 0; })) {
       std::uint64_t now_moved = 0;
       bool anyone_works = false;
@@ -210,7 +210,7 @@ class runtime {
       if (now_moved != moved || anyone_works) {
         moved = now_moved;
         last_change = clock::now();
-      } else if (!error_ && clock::now() - last_change >= options_.stall_timeout) {
+      } else if (!error_ && clock::now() - last_change >= options_.deadline) {
         stalls = true;
         stop();
       }
@@ -219,8 +219,7 @@ class runtime {
   }
 
   std::string where_all_stand() {
-    std::string text =
-        "nothing has moved for " + std::to_string(options_.stall_timeout.count()) + " ms:";
+    std::string text = "nothing has moved for " + std::to_string(options_.deadline.count()) + " ms:";
     for (std::size_t at = 0; at < plans_.size(); ++at)
       for (int lane = 0; lane < view_.lane_count; ++lane)
         for (int const index : plans_[at].lane(lane)) {

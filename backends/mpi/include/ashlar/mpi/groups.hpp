@@ -1,0 +1,123 @@
+// Who takes part in what: processes, and a communicator for each group that a device sums or gathers in.
+#pragma once
+
+#include <ashlar/mpi/error.hpp>
+#include <ashlar/run/able.hpp>
+#include <ashlar/run/device_plan.hpp>
+
+#include <mpi.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ashlar::mpi {
+
+// Process rank · devices + device runs that device of that data-parallel rank.
+constexpr int process_of(program_view const& p, int rank, int device) {
+  return rank * p.device_count + device;
+}
+
+// `process 2 (device 2)`, or with data-parallel ranks `process 6 (rank 1, device 2)`.
+inline std::string name_of_process(program_view const& p, int process) {
+  std::string const rank = "rank " + std::to_string(process / p.device_count) + ", ";
+  return "process " + std::to_string(process) + " (" + (p.data_ranks > 1 ? rank : "") + "device "
+         + std::to_string(process % p.device_count) + ")";
+}
+
+// The devices that sum together, in the order of their members: the holders of a group, or those of a
+// job's parts.
+inline std::vector<int> devices_of(program_view const& p, int group) {
+  std::vector<int> all;
+  if (int const job = group - group_of_job(p, 0); job >= 0)
+    for (int k = 0; k < p.work.part_count(job); ++k)
+      all.push_back(p.work.part({pass_kind::work, job, k}).device);
+  else
+    for (int d : p.groups.holders(group)) all.push_back(d);
+  return all;
+}
+
+// The processes of a group, in the order of its members.
+inline std::vector<int> members_of(program_view const& p, collective_group const& g, int rank) {
+  std::vector<int> all;
+  if (g.scope == group_scope::ranks)
+    for (int r = 0; r < p.data_ranks; ++r) all.push_back(process_of(p, r, g.of));
+  else if (g.scope == group_scope::holders_of_a_rank)
+    for (int d : devices_of(p, g.of)) all.push_back(process_of(p, rank, d));
+  else if (g.of == p.groups.everyone())
+    for (int r = 0; r < p.data_ranks; ++r)
+      for (int d : devices_of(p, g.of)) all.push_back(process_of(p, r, d));
+  else
+    for (int d : devices_of(p, g.of))
+      for (int r = 0; r < p.data_ranks; ++r) all.push_back(process_of(p, r, d));
+  return all;
+}
+
+// A communicator of our own, whose errors come back as codes.
+class communicator {
+ public:
+  communicator() = default;
+  // All processes of `of` call it.
+  static communicator copy(MPI_Comm of) {
+    communicator c;
+    require(MPI_Comm_dup(of, &c.handle_));
+    return c.returning_errors();
+  }
+  // The members call it, for several groups in the same order.
+  static communicator of_members(MPI_Comm world, std::vector<int> const& members, int tag) {
+    MPI_Group all = MPI_GROUP_NULL, some = MPI_GROUP_NULL;
+    communicator c;
+    require(MPI_Comm_group(world, &all));
+    require(MPI_Group_incl(all, static_cast<int>(members.size()), members.data(), &some));
+    require(MPI_Comm_create_group(world, some, tag, &c.handle_));
+    MPI_Group_free(&some);
+    MPI_Group_free(&all);
+    return c.returning_errors();
+  }
+  communicator(communicator&& other) noexcept : handle_(std::exchange(other.handle_, MPI_COMM_NULL)) {}
+  communicator& operator=(communicator&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~communicator() {
+    if (handle_ != MPI_COMM_NULL) MPI_Comm_free(&handle_);
+  }
+
+  operator MPI_Comm() const { return handle_; }
+
+ private:
+  communicator returning_errors() {
+    require(MPI_Comm_set_errhandler(handle_, MPI_ERRORS_RETURN));
+    return std::move(*this);
+  }
+
+  MPI_Comm handle_ = MPI_COMM_NULL;
+};
+
+// The communicators of the groups in which a device meets others. In each a process has its member's
+// number.
+class group_communicators {
+ public:
+  // Every process makes its own at the same time.
+  group_communicators(MPI_Comm world, program_view const& p, device_plan const& plan, int process) {
+    std::map<key, collective_group> needed;
+    for (int i = 0; i < plan.size(); ++i)
+      if (collective_group const& g = plan.at(i).collective.group;
+          run_detail::meets_others(plan.at(i).what) && g.size > 1)
+        needed[key_of(g)] = g;
+    for (auto const& [where, g] : needed)  // in the order of scopes and groups, on all processes
+      all_[where] = communicator::of_members(
+          world, members_of(p, g, process / p.device_count),
+          static_cast<int>(where.first) * (all_reduce_count(p) + p.device_count) + where.second);
+  }
+  MPI_Comm of(collective_group const& g) const { return all_.at(key_of(g)); }
+
+ private:
+  using key = std::pair<group_scope, int>;
+  static key key_of(collective_group const& g) { return {g.scope, g.of}; }
+
+  std::map<key, communicator> all_;
+};
+
+}  // namespace ashlar::mpi

@@ -1,0 +1,164 @@
+// Have all processes been started with the same?
+#pragma once
+
+#include <ashlar/core/version.hpp>
+#include <ashlar/mpi/error.hpp>
+#include <ashlar/program/hash.hpp>
+#include <ashlar/run/contract.hpp>
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace ashlar::mpi {
+
+// What must be the same on all processes: the version of the library, the program, and the sizes of all
+// values in it.
+struct identity {
+  std::array<char, 16> version{};
+  std::uint64_t program = 0;  // hashes
+  std::uint64_t layouts = 0;
+  int devices = 0, stages = 0, micro_batches = 0, ranks = 0, instructions = 0;
+
+  friend bool operator==(identity const&, identity const&) = default;
+};
+
+template <worker Worker>
+identity identity_of(program_view const& p, Worker const& w) {
+  identity mine{.program = hash(p),
+                .devices = p.device_count,
+                .stages = p.stage_count,
+                .micro_batches = p.micro_batch_count,
+                .ranks = p.data_ranks,
+                .instructions = static_cast<int>(p.instructions.size())};
+  std::string_view const number = version;
+  std::copy_n(number.begin(), std::min(number.size(), mine.version.size() - 1), mine.version.begin());
+  hasher h;
+  program_shape shape(p);
+  shape.add_all();
+  for (int d = 0; d < p.device_count; ++d)
+    for (instruction const& i : p.stream(d))
+      for_each_operand(shape, d, i, [&](value_key const& v, access, int) {
+        value_layout const l =
+            layout_on(p, 0, v, [&w](value_key k) -> value_layout { return w.layout(k); });
+        h.add_all(l.bytes, l.alignment, l.element);
+      });
+  mine.layouts = h.value();
+  return mine;
+}
+
+inline std::string to_string(identity const& one) {
+  std::array<char, 256> text{};
+  std::snprintf(text.data(), text.size(),
+                "version %s, %d devices, %d stages, %d micro-batches, %d data-parallel ranks, %d "
+                "instructions, program %016llx, model shape %016llx",
+                one.version.data(), one.devices, one.stages, one.micro_batches, one.ranks,
+                one.instructions, static_cast<unsigned long long>(one.program),
+                static_cast<unsigned long long>(one.layouts));
+  return text.data();
+}
+
+namespace identity_detail {
+
+inline constexpr int tag = 16723;
+using clock = std::chrono::steady_clock;
+
+// Until all have ended or it is too late; says whether they have.
+inline bool wait_all(std::vector<MPI_Request>& all, clock::time_point end) {
+  for (;;) {
+    int done = 1;
+    for (MPI_Request& r : all)  // each by itself: MPI_Testall frees all or none
+      if (int one = 0; r != MPI_REQUEST_NULL) {
+        require(MPI_Test(&r, &one, MPI_STATUS_IGNORE));
+        done &= one;
+      }
+    if (done != 0) return true;
+    if (clock::now() >= end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+inline void give_up(std::vector<MPI_Request>& all) {
+  for (MPI_Request& r : all)
+    if (r != MPI_REQUEST_NULL) {
+      MPI_Cancel(&r);
+      MPI_Request_free(&r);
+    }
+}
+
+// Process 0's judgement; empty if all is well.
+using verdict = std::array<char, 640>;
+
+inline std::string judge(std::vector<identity> const& all, std::vector<MPI_Request> const& open,
+                         std::chrono::milliseconds deadline) {
+  std::string missing;
+  for (std::size_t i = 1; i < all.size(); ++i)
+    if (open[i] != MPI_REQUEST_NULL) missing += (missing.empty() ? " " : ", ") + std::to_string(i);
+  if (!missing.empty())
+    return "no program came from process" + missing + " within " + std::to_string(deadline.count())
+           + " ms";
+  for (std::size_t i = 1; i < all.size(); ++i)
+    if (all[i] != all[0])
+      return "the processes do not run the same: process 0 has " + to_string(all[0]) + "; process "
+             + std::to_string(i) + " has " + to_string(all[i]);
+  return {};
+}
+
+inline verdict ask_all(MPI_Comm comm, int size, identity const& mine,
+                       std::chrono::milliseconds deadline) {
+  std::vector<identity> all(static_cast<std::size_t>(size), mine);
+  std::vector<MPI_Request> open(all.size(), MPI_REQUEST_NULL);
+  for (int i = 1; i < size; ++i)
+    require(MPI_Irecv(&all[static_cast<std::size_t>(i)], sizeof(identity), MPI_BYTE, i, tag, comm,
+                      &open[static_cast<std::size_t>(i)]));
+  wait_all(open, clock::now() + deadline);
+  std::string const text = judge(all, open, deadline);
+  give_up(open);
+  verdict v{};
+  std::copy_n(text.begin(), std::min(text.size(), v.size() - 1), v.begin());
+  for (int i = 1; i < size; ++i)
+    require(MPI_Isend(v.data(), static_cast<int>(v.size()), MPI_BYTE, i, tag, comm,
+                      &open[static_cast<std::size_t>(i)]));
+  wait_all(open, clock::now() + std::chrono::seconds(1));
+  give_up(open);
+  return v;
+}
+
+}  // namespace identity_detail
+
+// All processes call it. Throws refused, naming both sides, unless all are the same, and stalled when
+// somebody does not come within the deadline. Uses a tag of `comm` while it lasts.
+inline void require_same(MPI_Comm comm, identity const& mine, std::chrono::milliseconds deadline) {
+  using namespace identity_detail;
+  int me = 0, size = 0;
+  require(MPI_Comm_rank(comm, &me));
+  require(MPI_Comm_size(comm, &size));
+  verdict v{};
+  if (me == 0) {
+    v = ask_all(comm, size, mine, deadline);
+  } else {
+    std::vector<MPI_Request> open(2, MPI_REQUEST_NULL);
+    require(MPI_Isend(&mine, sizeof mine, MPI_BYTE, 0, tag, comm, &open[0]));
+    require(MPI_Irecv(v.data(), static_cast<int>(v.size()), MPI_BYTE, 0, tag, comm, &open[1]));
+    // Process 0 may wait for others as long as it may.
+    if (!wait_all(open, clock::now() + 2 * deadline + std::chrono::seconds(1))) {
+      give_up(open);
+      throw stalled("process 0 has not compared programs within "
+                    + std::to_string(2 * deadline.count() + 1000) + " ms");
+    }
+  }
+  std::string const text = v.data();
+  if (text.starts_with("no program")) throw stalled(text);
+  if (!text.empty()) throw refused(text);
+}
+
+}  // namespace ashlar::mpi

@@ -1,0 +1,41 @@
+// The frame of a program that runs as processes: MPI begins, ends, or takes all down when one fails.
+#pragma once
+
+#include <mpi.h>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+
+namespace ashlar::mpi {
+
+// Set when the launcher ends the job, as it does after a process has been killed: whoever waits in a
+// step then says for whom.
+inline volatile std::sig_atomic_t told_to_end = 0;
+
+// main() of each process: begins MPI with threads, calls body() and returns what it returns. What it
+// throws is written to standard error with the process's number, and then all processes are ended.
+// The first SIGTERM sets told_to_end, another one ends the process.
+template <class Body>
+int launch(int argc, char** argv, Body body) {
+  int level = 0, me = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+  MPI_Comm_rank(MPI_COMM_WORLD, &me);
+  std::signal(SIGTERM, [](int) {
+    told_to_end = 1;
+    std::signal(SIGTERM, SIG_DFL);
+  });
+  try {
+    int const result = body();
+    MPI_Finalize();
+    return result;
+  } catch (std::exception const& e) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "process %d: %s\n", me, e.what());
+    std::fflush(stderr);
+  }
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  return 1;
+}
+
+}  // namespace ashlar::mpi

@@ -1,0 +1,8 @@
+// The version of the library. CMake reads it from here.
+#pragma once
+
+namespace ashlar {
+
+inline constexpr char version[] = "0.1.0";
+
+}  // namespace ashlar

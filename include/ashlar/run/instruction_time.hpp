@@ -1,0 +1,14 @@
+// When an instruction ran.
+#pragma once
+
+#include <cstdint>
+
+namespace ashlar {
+
+// In nanoseconds since the step began. A transfer begins when it is posted and ends when it is done.
+struct instruction_time {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+}  // namespace ashlar

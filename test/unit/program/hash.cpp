@@ -1,0 +1,113 @@
+#include <ashlar/program/hash.hpp>
+// First, so that it needs nothing before it.
+#include "static_check.hpp"
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/program/freeze.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+
+using namespace ashlar;
+
+namespace {
+
+constexpr program one_f_one_b() {
+  return catalog::one_f_one_b(devices{2}) | repeat(micro_batches{2}) | squeeze() | lower();
+}
+
+// Numbers mix with their places, and the values are the same on every machine.
+constexpr bool test_numbers() {
+  auto const of = [](auto... numbers) {
+    hasher h;
+    h.add_all(numbers...);
+    return h.value();
+  };
+  HOLDS(of(1, 2) != of(2, 1));
+  HOLDS(of(0) != of(0, 0));
+  HOLDS(of(-1) == of(std::uint64_t{0xffffffffffffffff}));
+  HOLDS(of(0) == 0xe220a8397b1dcdaf);  // the first output of splitmix64 with the seed 0
+  return true;
+}
+BOTH_TIMES("a hash is of numbers and their order", test_numbers)
+
+constexpr bool test_program() {
+  program const p = one_f_one_b();
+  HOLDS(hash(p.view()) == hash(freeze<one_f_one_b>.view()));
+  return true;
+}
+BOTH_TIMES("a frozen program has the hash of the program", test_program)
+
+}  // namespace
+
+TEST_CASE("hash: every field of a program counts") {
+  program const p = one_f_one_b();
+  std::set<std::uint64_t> all{hash(p.view())};
+  std::size_t changes = 0;
+  auto const differs = [&](auto change) {
+    program_view v = p.view();
+    program other = p;
+    change(v, other);
+    all.insert(hash(v));
+    ++changes;
+  };
+  auto const count = [&](int program_view::*field) {
+    differs([&](program_view& v, program&) { ++(v.*field); });
+  };
+  count(&program_view::micro_batch_count);
+  count(&program_view::lane_count);
+  count(&program_view::data_ranks);
+  differs([](program_view& v, program&) { v.sharding = sharding_level::full; });
+  differs([](program_view& v, program&) { v.step = optimizer_step::at_end; });
+  for (std::size_t i = 0; i < p.instructions.size(); ++i) {
+    auto const instruction_differs = [&](auto change) {
+      differs([&](program_view& v, program& other) {
+        change(other.instructions[i]);
+        v = other.view();
+      });
+    };
+    instruction_differs(
+        [](instruction& x) { x.code = x.code == opcode::release ? opcode::compute : opcode::release; });
+    instruction_differs([](instruction& x) {
+      x.subject = x.subject == slot_kind::scalar ? slot_kind::activation : slot_kind::scalar;
+    });
+    instruction_differs([](instruction& x) { x.overlaps_next = !x.overlaps_next; });
+    instruction_differs([](instruction& x) { ++x.lane; });
+    instruction_differs([](instruction& x) { x.what.kind = pass_kind::work; });
+    instruction_differs([](instruction& x) { ++x.what.stage; });
+    instruction_differs([](instruction& x) { ++x.what.micro_batch; });
+    instruction_differs([](instruction& x) { ++x.to; });
+    instruction_differs([](instruction& x) { ++x.peer; });
+    instruction_differs([](instruction& x) { ++x.group; });
+    instruction_differs([](instruction& x) { ++x.first_operand; });
+    instruction_differs([](instruction& x) { ++x.operand_count; });
+  }
+  auto const number_differs = [&](auto list) {
+    for (std::size_t i = 0; i < (p.*list).size(); ++i)
+      differs([&](program_view& v, program& other) {
+        ++(other.*list)[i];
+        v = other.view();
+      });
+  };
+  number_differs(&program::route);
+  number_differs(&program::stream_begin);
+  number_differs(&program::slot_begin);
+  for (std::size_t i = 0; i < p.operands.size(); ++i) {
+    differs([&](program_view& v, program& other) {
+      ++other.operands[i].slot;
+      v = other.view();
+    });
+    differs([&](program_view& v, program& other) {
+      access& how = other.operands[i].how;
+      how = how == access::scratch ? access::read : access::scratch;
+      v = other.view();
+    });
+  }
+  for (std::size_t i = 0; i < p.slots.size(); ++i)
+    differs([&](program_view& v, program& other) {
+      other.slots[i] = slot_kind::scalar;
+      v = other.view();
+    });
+  CHECK(all.size() == 1 + changes);
+}
