@@ -108,7 +108,7 @@ class search {
   }
   tick hop(int from, int to) const {
     if (from == to) return 0;
-    network const& n = w_.cost.links;
+    interconnect const& n = w_.cost.links;
     bool const near = n.node_size == 0 || from / n.node_size == to / n.node_size;
     return near ? n.inside.latency : n.between.latency;  // bytes take no time here
   }

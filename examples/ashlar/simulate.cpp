@@ -41,7 +41,7 @@ struct simulate_options {
   shape_options shape;
   lowering_options lowering;
   ashlar::simulation_options run;
-  ashlar::network links;
+  ashlar::interconnect links;
   ashlar::stage_memory bytes = {.checkpoint = 0}, tied;
   ashlar::byte_count message = 0;
   long long latency = as_transfer;
@@ -73,7 +73,7 @@ result run(simulate_options const& o) {
   chosen_schedule chosen = choose(o.shape);
   ashlar::simulation_options how = o.run;
   how.cost = chosen.schedule.cost;
-  ashlar::network& links = how.cost.links = o.links;
+  ashlar::interconnect& links = how.cost.links = o.links;
   links.inside.latency = o.latency == as_transfer ? o.shape.cost.transfer : o.latency;
   links.between.latency = o.between_latency < 0 ? links.inside.latency : o.between_latency;
   links.between.bandwidth = o.between_bandwidth < 0 ? links.inside.bandwidth : o.between_bandwidth;

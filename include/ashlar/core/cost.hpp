@@ -72,7 +72,7 @@ struct link_speed {
 };
 
 // The links between the devices of a pipeline, the same in both directions.
-struct network {
+struct interconnect {
   link_speed inside = {};   // between devices of one node
   link_speed between = {};  // between devices of different nodes
   int node_size = 0;        // devices of a node, by number; 0: all devices are in one node
@@ -81,14 +81,14 @@ struct network {
     return node_size == 0 || a / node_size == b / node_size ? inside : between;
   }
 
-  friend constexpr bool operator==(network const&, network const&) = default;
+  friend constexpr bool operator==(interconnect const&, interconnect const&) = default;
 };
 
 // How long everything takes: the passes of each stage on each device; a message between two devices (a
 // hand-over between stages of one device is free); and a forward and a backward that run overlapped.
 struct costs {
   std::vector<stage_cost> per_stage = std::vector<stage_cost>(1);  // one for all alike, or one a stage
-  network links = {};
+  interconnect links = {};
   byte_count message = 0;  // of each transfer, where none knows better
   tick overlapped = one_after_the_other;
   // One a device, in percent of the speed that costs are for: at 50 passes take twice as long. Empty:

@@ -35,7 +35,7 @@ inline nlohmann::ordered_json to_json(schedule const& s, std::string_view name) 
                          {"backward_weight", c.backward_weight},
                          {"recompute", c.of(pass_kind::recompute)}});
   }
-  network const& links = s.cost.links;
+  interconnect const& links = s.cost.links;
   ordered_json cost{{"per_stage", std::move(per_stage)},
                     {"transfer", links.inside.time_of(s.cost.message)}};
   if (links.node_size > 0) {

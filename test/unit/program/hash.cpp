@@ -8,17 +8,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
+#include <utility>
+#include <vector>
 
 using namespace ashlar;
 
 namespace {
 
-constexpr program one_f_one_b() {
+constexpr program hashed_program() {
   return catalog::one_f_one_b(devices{2}) | repeat(micro_batches{2}) | squeeze() | lower();
 }
 
 // Numbers mix with their places, and the values are the same on every machine.
-constexpr bool test_numbers() {
+constexpr bool test_hashed_numbers() {
   auto const of = [](auto... numbers) {
     hasher h;
     h.add_all(numbers...);
@@ -30,19 +32,19 @@ constexpr bool test_numbers() {
   HOLDS(of(0) == 0xe220a8397b1dcdaf);  // the first output of splitmix64 with the seed 0
   return true;
 }
-BOTH_TIMES("a hash is of numbers and their order", test_numbers)
+BOTH_TIMES("a hash is of numbers and their order", test_hashed_numbers)
 
-constexpr bool test_program() {
-  program const p = one_f_one_b();
-  HOLDS(hash(p.view()) == hash(freeze<one_f_one_b>.view()));
+constexpr bool test_hashed_program() {
+  program const p = hashed_program();
+  HOLDS(hash(p.view()) == hash(freeze<hashed_program>.view()));
   return true;
 }
-BOTH_TIMES("a frozen program has the hash of the program", test_program)
+BOTH_TIMES("a frozen program has the hash of the program", test_hashed_program)
 
 }  // namespace
 
 TEST_CASE("hash: every field of a program counts") {
-  program const p = one_f_one_b();
+  program const p = hashed_program();
   std::set<std::uint64_t> all{hash(p.view())};
   std::size_t changes = 0;
   auto const differs = [&](auto change) {
@@ -109,5 +111,22 @@ TEST_CASE("hash: every field of a program counts") {
       other.slots[i] = slot_kind::scalar;
       v = other.view();
     });
+  // Work: its parts, kinds, and who reads what.
+  auto const work_differs = [&](std::vector<work_job> jobs, std::vector<work_edge> edges) {
+    differs([&](program_view& v, program& other) {
+      other.work = work_graph(std::move(jobs), std::move(edges));
+      v = other.view();
+    });
+  };
+  constexpr pass_kind F = pass_kind::forward, X = pass_kind::work;
+  work_edge const reads{{F, 0, 0}, {X, 0, 0}};
+  work_differs({{.parts = {{0, 1}}}}, {});
+  work_differs({{.parts = {{0, 1}}}}, {reads});
+  work_differs({{.parts = {{0, 1}}}}, {{{F, 0, 1}, {X, 0, 0}}});
+  work_differs({{.parts = {{0, 2}}}}, {reads});
+  work_differs({{.parts = {{1, 1}}}}, {reads});
+  work_differs({{.parts = {{0, 1}}, .keeps_state = true}}, {reads});
+  work_differs({{.parts = {{0, 1}, {0, 1}}}}, {reads});
+  work_differs({{.parts = {{0, 1}}}, {.parts = {{0, 1}}}}, {reads});
   CHECK(all.size() == 1 + changes);
 }
