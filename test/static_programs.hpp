@@ -1,14 +1,14 @@
-// A published schedule at 4 devices and 8 micro-batches, as a program.
+// A published schedule as a program, at 4 devices and 8 micro-batches where nothing else is said.
 #pragma once
 
 #include "families.hpp"
 #include <ashlar/check/valid.hpp>
 #include <ashlar/lower/lower.hpp>
 
-template <std::size_t Entry, ashlar::transfer_lanes Lanes = ashlar::transfer_lanes::one>
+template <std::size_t Entry, int Devices = 4, int MicroBatches = 8>
 constexpr ashlar::program program_of() {
-  return made_for<Entry>(ashlar::devices{4}, ashlar::micro_batches{8})
-         | ashlar::lower(ashlar::lower_options{.lanes = Lanes});
+  return made_for<Entry>(ashlar::devices{Devices}, ashlar::micro_batches{MicroBatches})
+         | ashlar::lower();
 }
 
 // A member of a template, so that the limits on constant evaluation are for each entry alone.

@@ -1,54 +1,30 @@
-// The schedules in two directions at 8 devices and 32 micro-batches: the block, and the schedule
-// repeated and squeezed.
+// What the schedules in two directions have beside their defaults: Chimera on four routes, BitPipe with
+// its units joined as drawn, as blocks and schedules at 8 devices and 32 micro-batches and as programs
+// at 4 and 8.
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/valid.hpp>
+#include <ashlar/lower/lower.hpp>
 
 using namespace ashlar;
 
-constexpr catalog::shape shape() { return {devices{8}, micro_batches{32}}; }
-constexpr catalog::shape four_ways() {
-  catalog::shape s = shape();
-  s.routes = 4;
-  return s;
+constexpr catalog::shape four_ways(int p, int m) {
+  return {.p = devices{p}, .m = micro_batches{m}, .routes = 4};
 }
-constexpr catalog::shape as_drawn() {
-  catalog::shape s = shape();
-  s.junction = catalog::unit_junction::figure;
-  return s;
+constexpr catalog::shape as_drawn(int p, int m) {
+  return {.p = devices{p}, .m = micro_batches{m}, .junction = catalog::unit_junction::figure};
 }
 
-constexpr block gems_block() { return catalog::find("gems")->block_of(shape()); }
-constexpr block chimera_block() { return catalog::find("chimera")->block_of(shape()); }
-constexpr block chimera_four_block() { return catalog::find("chimera")->block_of(four_ways()); }
-constexpr block doubling_block() { return catalog::find("chimera-forward-doubling")->block_of(shape()); }
-constexpr block halving_block() { return catalog::find("chimera-backward-halving")->block_of(shape()); }
-constexpr block bitpipe_block() { return catalog::find("bitpipe")->block_of(shape()); }
-constexpr block bitpipe_drawn_block() { return catalog::find("bitpipe")->block_of(as_drawn()); }
-
-static_assert(valid<gems_block>());
+constexpr block chimera_block() { return catalog::find("chimera")->block_of(four_ways(8, 32)); }
+constexpr block bitpipe_block() { return catalog::find("bitpipe")->block_of(as_drawn(8, 32)); }
 static_assert(valid<chimera_block>());
-static_assert(valid<chimera_four_block>());
-static_assert(valid<doubling_block>());
-static_assert(valid<halving_block>());
 static_assert(valid<bitpipe_block>());
-static_assert(valid<bitpipe_drawn_block>());
 
-constexpr schedule gems() { return catalog::find("gems")->make(shape()); }
-constexpr schedule chimera() { return catalog::find("chimera")->make(shape()); }
-constexpr schedule chimera_four() { return catalog::find("chimera")->make(four_ways()); }
-constexpr schedule doubling() { return catalog::find("chimera-forward-doubling")->make(shape()); }
-constexpr schedule halving() { return catalog::find("chimera-backward-halving")->make(shape()); }
-constexpr schedule bitpipe() { return catalog::find("bitpipe")->make(shape()); }
-constexpr schedule bitpipe_drawn() { return catalog::find("bitpipe")->make(as_drawn()); }
-constexpr schedule dualpipe() { return catalog::find("dualpipe")->make(shape()); }
-constexpr schedule dualpipev() { return catalog::find("dualpipev")->make(shape()); }
-
-static_assert(valid<gems>());
+constexpr schedule chimera() { return catalog::find("chimera")->make(four_ways(8, 32)); }
+constexpr schedule bitpipe() { return catalog::find("bitpipe")->make(as_drawn(8, 32)); }
 static_assert(valid<chimera>());
-static_assert(valid<chimera_four>());
-static_assert(valid<doubling>());
-static_assert(valid<halving>());
 static_assert(valid<bitpipe>());
-static_assert(valid<bitpipe_drawn>());
-static_assert(valid<dualpipe>());
-static_assert(valid<dualpipev>());
+
+constexpr program chimera_program() { return catalog::find("chimera")->make(four_ways(4, 8)) | lower(); }
+constexpr program bitpipe_program() { return catalog::find("bitpipe")->make(as_drawn(4, 8)) | lower(); }
+static_assert(valid<chimera_program>());
+static_assert(valid<bitpipe_program>());

@@ -1,0 +1,4 @@
+// DualPipe at 8 devices and 32 micro-batches, as a program.
+#include <static_programs.hpp>
+
+static_assert(ashlar::valid<program_of<number_of("dualpipe"), 8, 32>>());
