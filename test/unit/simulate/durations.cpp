@@ -1,11 +1,15 @@
 #include <ashlar/simulate/durations.hpp>
 // First, so that it needs nothing before it.
 #include "mutate.hpp"
+#include "options_of.hpp"
 #include "shapes.hpp"
 #include "static_check.hpp"
 #include <ashlar/check/check.hpp>
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/schedule/metrics.hpp>
 #include <ashlar/simulate/simulate.hpp>
+
+#include <cstddef>
 
 using namespace shapes;
 using namespace mutate;
@@ -85,6 +89,81 @@ TEST_CASE("a device at half the speed takes twice as long when simulated, too") 
   CHECK(run.usage[0].busy == 4 * 3);
   CHECK(run.usage[1].busy == 4 * 6);
   CHECK(run.usage[2].busy == 4 * 3);  // of passes of one tick none is shorter
+}
+
+// One message each way between two devices, 3 ticks of latency and 100 bytes at 10 bytes a tick.
+constexpr bool test_transfer() {
+  schedule const s = one_f_one_b(2, 1);
+  simulation_options o{.cost = s.cost, .memory = {.stages = {{.activation = 100, .gradient = 101}}}};
+  o.cost.links.inside = {.latency = 3, .bandwidth = 10};
+  program const p = lower(s);
+  simulation const run = simulate(p, o);
+  // F 1, transfer 13, F 1, B 2, transfer 3 + 11, B 2.
+  HOLDS(run.makespan() == 1 + 13 + 1 + 2 + 14 + 2);
+  HOLDS(run.usage[0] == device_usage{.busy = 3, .warm_up = 16, .exposed = 14});
+  HOLDS(run.usage[1] == device_usage{.busy = 3, .warm_up = 1, .cool_down = 16, .exposed = 13});
+  HOLDS(simulate(p, {.cost = s.cost}).makespan() == 6);
+  return true;
+}
+BOTH_TIMES("a transfer takes its latency and a tick for every bandwidth bytes begun", test_transfer)
+
+TEST_CASE("gradients are reduced over data-parallel ranks and replicas") {
+  schedule const s = one_f_one_b(1, 4);
+  for (int r : {1, 2, 5}) {
+    simulation_options o = options_of(s);
+    o.memory.stages = {{.weight_gradient = 1'000}};
+    o.collective = {.latency = 4, .bandwidth = 10};
+    o.data_ranks = r;
+    simulation const run = simulate(lower(s), o);
+    tick const ring = r == 1 ? 0 : 2 * (r - 1) * 4 + 2 * (r - 1) * 100 / r;
+    CHECK(run.makespan() == 12 + ring);
+    CHECK(run.usage[0].exposed == ring);
+  }
+  // Two replicas of each of two stages: both rings have two ranks, and run at the same time on two
+  // devices' collective lanes only one after the other.
+  schedule const both = two_ways(2) | repeat(micro_batches{2}) | squeeze();
+  simulation_options o = options_of(both);
+  o.collective.latency = 10;
+  timeline const free = time_program(lower(both), options_of(both));
+  CHECK(free.makespan == makespan(both));
+  timeline const line = time_program(lower(both), o);
+  program const p = lower(both);
+  for (std::size_t i = 0; i < p.instructions.size(); ++i)
+    if (p.instructions[i].code == opcode::all_reduce)
+      CHECK(line.timed[i].end - line.timed[i].start == 2 * (2 - 1) * 10);
+  CHECK(line.makespan > free.makespan);
+}
+
+TEST_CASE("links between nodes have a class of their own") {
+  schedule const s = one_f_one_b(4, 1);
+  simulation_options o = options_of(s);
+  o.cost.links.inside.latency = 1;
+  o.cost.links.between.latency = 100;
+  o.cost.links.node_size = 2;
+  CHECK(simulate(lower(s), o).makespan() == 12 + 2 * (1 + 100 + 1));
+  o.cost.links.node_size = 1;
+  CHECK(simulate(lower(s), o).makespan() == 12 + 2 * 300);
+  o.cost.links.node_size = 0;
+  CHECK(simulate(lower(s), o).makespan() == 12 + 2 * 3);
+}
+
+TEST_CASE("the norm is summed over all devices, of sharded gradients on all ranks") {
+  schedule const s = one_f_one_b(3, 2);
+  simulation_options o = options_of(s);
+  o.collective.latency = 10;
+  for (sharding_level level : {sharding_level::none, sharding_level::full}) {
+    program const p = lower(s, {.data_ranks = 2, .sharding = level, .step = optimizer_step::after_norm});
+    timeline const line = time_program(p, o);
+    int const members = level == sharding_level::none ? 3 : 3 * 2;
+    int count = 0;
+    for (std::size_t i = 0; i < p.instructions.size(); ++i) {
+      if (p.instructions[i].subject != slot_kind::scalar) continue;
+      if (p.instructions[i].code != opcode::all_reduce) continue;
+      ++count;
+      CHECK(line.timed[i].end - line.timed[i].start == 2 * (members - 1) * 10);
+    }
+    CHECK(count == 3);
+  }
 }
 
 }  // namespace

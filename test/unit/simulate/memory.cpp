@@ -1,0 +1,115 @@
+#include <ashlar/simulate/memory.hpp>
+// First, so that it needs nothing before it.
+#include "options_of.hpp"
+#include "shapes.hpp"
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/schedule/metrics.hpp>
+#include <ashlar/simulate/simulate.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+using namespace shapes;
+
+namespace {
+
+TEST_CASE("memory: as many bytes as activations, gradients and slots") {
+  for (auto const& e : catalog::entries) {
+    CAPTURE(std::string(e.name));
+    if (e.name == std::string_view("1f1b-recompute")) continue;  // keeps checkpoints for stashes
+    schedule const s = e.make({devices{4}, micro_batches{8}});
+    if (s.mode == execution_mode::inference) continue;  // keeps nothing
+    program const p = lower(s);
+    simulation_options o = options_of(s);
+    o.memory.stages = {{.stash = 1}};
+    std::vector<int> const peak = peak_activations(s);
+    simulation const stashes = simulate(p, o);
+    for (std::size_t d = 0; d < peak.size(); ++d) CHECK(stashes.memory[d].peak == peak[d]);
+
+    for (slot_kind kind :
+         {slot_kind::activation, slot_kind::gradient, slot_kind::stash, slot_kind::weight_stash}) {
+      stage_memory b{.checkpoint = 0};
+      (kind == slot_kind::activation ? b.activation
+       : kind == slot_kind::gradient ? b.gradient
+       : kind == slot_kind::stash    ? b.stash
+                                     : b.weight_stash) = 1;
+      o.memory.stages = {b};
+      simulation const run = simulate(p, o);
+      for (int d = 0; d < s.device_count(); ++d) {
+        device_memory const& m = run.memory[static_cast<std::size_t>(d)];
+        CHECK(m.reserved == count_slots(p.view(), d, kind));
+        // All slots of what a device keeps are needed at once, unless an overlapped pair lets go of
+        // several together. A message that takes no time may be gone in the tick in which its slot is
+        // taken.
+        bool const kept = kind == slot_kind::stash || kind == slot_kind::weight_stash;
+        if (kept && !std::string_view(e.name).starts_with("dualpipe"))
+          CHECK(m.peak == m.reserved);
+        else
+          CHECK(m.peak <= m.reserved);
+        if (m.peak > 0) CHECK(run.line.timed[static_cast<std::size_t>(m.witness)].start == m.peak_time);
+      }
+    }
+  }
+}
+
+TEST_CASE("memory: what is resident, the samples, and the way back to it") {
+  schedule const s = catalog::find("v-half")->make({devices{2}, micro_batches{4}});
+  simulation_options o = options_of(s);
+  o.memory.stages = {{.weights = 1'000, .optimizer_state = 2'000, .weight_gradient = 500, .stash = 7}};
+  simulation const run = simulate(lower(s), o);
+  for (device_memory const& m : run.memory) {
+    CHECK(m.resident == 2 * 3'500);
+    CHECK(m.samples.front().time == 0);
+    CHECK(m.samples.back().bytes == m.resident);
+    CHECK(m.samples.back().time <= run.makespan());
+    byte_count most = 0;
+    for (std::size_t i = 0; i < m.samples.size(); ++i) {
+      most = std::max(most, m.samples[i].bytes);
+      if (i > 0) CHECK(m.samples[i - 1].time < m.samples[i].time);
+    }
+    CHECK(most == m.peak);
+  }
+}
+
+TEST_CASE("a program that knows its ranks lies in as many shards, whatever the options say") {
+  schedule const s = one_f_one_b(1, 2);
+  simulation_options o = options_of(s);
+  o.memory.stages = {{.weights = 1'200, .optimizer_state = 2'400}};
+  o.data_ranks = 3;
+  program const four = lower(s, {.data_ranks = 4, .sharding = sharding_level::full});
+  CHECK(simulate(four, o).memory[0].resident == 3'600 / 4);
+  program const own = lower(s, {.sharding = sharding_level::full});
+  CHECK(simulate(own, o).memory[0].resident == 3'600 / 3);
+}
+
+// Slot by slot as pass by pass.
+TEST_CASE("what a program holds is what its schedule's memory model says") {
+  stage_memory const each[] = {{.weights = 100, .stash = 10},
+                               {.stash = 10, .weight_stash = 4},
+                               {.optimizer_state = 3, .stash = 10, .stash_left = 3},
+                               {.stash = 10, .stash_left = 0, .weight_stash = 2}};
+  for (auto const& e : catalog::entries) {
+    CAPTURE(std::string(e.name));
+    if (e.name == std::string_view("1f1b-recompute")) continue;  // a checkpoint has a slot of its own
+    schedule const s = e.make({devices{4}, micro_batches{8}});
+    bool pairs = false;  // of which a slot may be free before the other pass takes it
+    for (auto const& order : s.order)
+      for (timed_pass const& t : order) pairs = pairs || t.overlaps >= 0;
+    if (s.mode == execution_mode::inference || pairs) continue;
+    simulation_options o = options_of(s);
+    for (stage_memory const& m : each) {
+      o.memory.stages = {m};
+      simulation const run = simulate(lower(s), o);
+      std::vector<byte_count> const peaks = peak_memory(s, o.memory);
+      for (std::size_t d = 0; d < peaks.size(); ++d) CHECK(run.memory[d].peak == peaks[d]);
+    }
+  }
+}
+
+}  // namespace

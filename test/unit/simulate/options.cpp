@@ -1,0 +1,21 @@
+#include <ashlar/simulate/options.hpp>
+// First, so that it needs nothing before it.
+#include "static_check.hpp"
+
+using namespace ashlar;
+
+namespace {
+
+constexpr bool test_ring() {
+  link_speed const l{.latency = 7, .bandwidth = 3};
+  HOLDS(ring_time(l, 1'000, 1) == 0);
+  HOLDS(ring_time(l, 1'000, 2) == 2 * 7 + 334);                   // 2 * 1/2 * 1000 / 3
+  HOLDS(ring_time(l, 1'200, 4) == 6 * 7 + 600);                   // 2 * 3/4 * 1200 / 3
+  HOLDS(ring_time({.latency = 5, .bandwidth = 0}, 99, 8) == 70);  // 2 * 7 * 5
+  HOLDS(ring_time({.latency = max_tick, .bandwidth = 1}, 1, 3) == max_tick);
+  HOLDS(l.byte_time(0) == 0 && l.byte_time(3) == 1 && l.byte_time(4) == 2);
+  return true;
+}
+BOTH_TIMES("a ring takes 2 (n - 1) latencies and 2 (n - 1) / n of the bytes", test_ring)
+
+}  // namespace
