@@ -79,7 +79,8 @@ TEST_CASE("a program's witnesses are shown as instructions") {
 
 TEST_CASE("negative costs say whose they are") {
   auto const said = [](costs const& c) { return explain(check(c, 2, 2, 3)); };
-  std::string const rule = "a pass must take at least one tick and a transfer no less than none, but ";
+  std::string const rule =
+      "a pass must take at least one tick, and a transfer must not take less than zero, but ";
   CHECK(said(costs(stage_cost{}, -2)) == rule + "a transfer takes -2");
   CHECK(said(costs(stage_cost{.forward = -1})) == rule + "the forward of stage 0 takes -1");
   costs overlapped;
@@ -197,5 +198,5 @@ TEST_CASE("options of sharing that cannot be are refused in words") {
   CHECK(explain(check(lower_options{.weight_buffers = -2}))
         == "the number of weight buffers must be at least 1, not -2");
   CHECK(explain(check(lower_options{.prefetch = -1}))
-        == "the number of passes that a gather stands ahead must be at least 0, not -1");
+        == "the number of passes by which a gather is ahead must be at least 0, not -1");
 }

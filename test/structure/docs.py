@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """The documentation tells the truth: its code is what stands in the tree, compiles and runs, and its links lead somewhere.
 
-usage: docs.py links|code ROOT [COMPILER]
+usage: docs.py links|code|commands ROOT [COMPILER|TOOL [--write]]
 
 links  every relative link of a Markdown file leads to a file of the tree.
 code   a fenced block after `<!-- example: PATH -->` stands word for word in the file PATH (from the top);
        a ```cpp block with an `int main` is a whole program: it compiles without warnings, runs, and returns 0;
        a fenced block after `<!-- prints -->` is what the program before it prints.
+commands  a ```console block is one command after `$ ` and what it prints. A page's commands run one after the other in one
+       new folder, where TOOL is `ashlar`. With --write the pages are brought up to date.
 """
+import os
 import re
 import subprocess
 import sys
@@ -83,8 +86,33 @@ def code(root, compiler):
     return bool(complaints)
 
 
+def commands(root, tool, write):
+    complaints = count = 0
+    for page in pages(root):
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as programs:
+            Path(programs, "ashlar").symlink_to(Path(tool).resolve())
+            paths = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+            text = page.read_text()
+            for block in re.findall(r"^```console\n\$ (.*?)^```$", text, re.M | re.S):
+                command = re.match(r"(?:[^\n]*\\\n)*[^\n]*\n", block)[0]
+                ran = subprocess.run(["bash", "-c", command], cwd=folder, env=paths, stdout=subprocess.PIPE,
+                                     stderr=subprocess.STDOUT, text=True, timeout=120)
+                said = command + re.sub(r" +$", "", ran.stdout, flags=re.M)
+                count += 1
+                if ran.returncode or said.rstrip() != block.rstrip():
+                    print(f"{page.relative_to(root)}: returns {ran.returncode} and prints:\n{said}")
+                    complaints += 1
+                    text = text.replace(block, said)
+            if write:
+                page.write_text(text)
+    print(f"{count} commands, {complaints} complaints")
+    return count == 0 or complaints != 0
+
+
 def main():
     what, root = sys.argv[1], Path(sys.argv[2]).resolve()
+    if what == "commands":
+        return commands(root, sys.argv[3], "--write" in sys.argv[4:])
     return links(root) if what == "links" else code(root, sys.argv[3])
 
 

@@ -151,7 +151,7 @@ TEST_CASE("search and frontier: wrong usage") {
                {"search --objective speed", "speed"},
                {"search --per-stage costs.csv", "one placement"},
                {"search --forward 0", "--forward must be from 1"},
-               {"search --forward 2000000000000000000 -m 1000", "too many to be summed up"},
+               {"search --forward 2000000000000000000 -m 1000", "too many to add up"},
                {"search -p 0", "-p/--devices must be from 1 to 1024, not 0"},
                {"search -p 1024 -m 100000", "the limit is 1000000"},
                {"search -p 1000 -m 300", "the limit is 1000000"},

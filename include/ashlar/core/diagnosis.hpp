@@ -133,7 +133,7 @@ constexpr char const* sentence(rule broken) {
     case rule::tables_agree:
       return "costs, routes and stages must agree in number";
     case rule::durations_are_positive:
-      return "a pass must take at least one tick and a transfer no less than none";
+      return "a pass must take at least one tick, and a transfer must not take less than zero";
     case rule::ticks_fit:
       return "times must stay within the range of ticks";
     case rule::parameter_is_at_least:
@@ -143,7 +143,7 @@ constexpr char const* sentence(rule broken) {
     case rule::parameter_is_a_multiple:
       return "a schedule's parameter must be a multiple";
     case rule::sizes_fit:
-      return "sizes must not be negative, nor larger than what they are part of or the range of bytes";
+      return "sizes must not be negative, larger than the whole or beyond the range of bytes";
     case rule::stage_edges_ascend:
       return "every edge of the stage graph must lead to a higher stage, once";
     case rule::every_stage_has_a_device:
@@ -169,8 +169,8 @@ constexpr char const* sentence(rule broken) {
     case rule::order_has_no_cycle:
       return "the devices' orders must not wait for each other in a circle";
     case rule::overlapped_passes_are_a_pair:
-      return "a forward and the backward that it overlaps must stand and start together, independent of "
-             "each other";
+      return "a forward and the backward that it overlaps must be neighbours that start together and do "
+             "not depend on each other";
     case rule::inference_goes_forward_only:
       return "a schedule for inference must not have backward passes";
     case rule::work_edges_ascend:
@@ -183,9 +183,8 @@ constexpr char const* sentence(rule broken) {
              "device "
              "of its own";
     case rule::bound_is_for_a_chain_on_one_route:
-      return "what is bounded must be a chain of stages on one route whose overlapped pairs take as "
-             "long "
-             "as their passes one after the other";
+      return "a bound needs a chain of stages on one route, with overlapped pairs as long as their "
+             "passes in sequence";
     case rule::every_send_has_its_receive:
       return "every send must have its receive on the peer";
     case rule::every_receive_has_its_send:
@@ -217,13 +216,13 @@ constexpr char const* sentence(rule broken) {
       return "every stage must take exactly one optimizer step on each replica, after its gradient is "
              "reduced";
     case rule::every_instruction_is_on_its_lane:
-      return "every instruction must be on the lane that is for it";
+      return "every instruction must be on the right lane";
     case rule::every_stage_has_one_owner:
       return "a stage must have one owner";
     case rule::transfers_lead_to_another_device:
       return "a transfer must lead from one device to another";
     case rule::every_start_has_its_wait:
-      return "what is started must be waited for, once and later";
+      return "whatever is started must be waited for exactly once, after its start";
     case rule::sends_and_receives_have_the_same_order:
       return "sends and receives between two devices must come in the same order";
     case rule::no_cycle_of_waits:
@@ -239,8 +238,7 @@ constexpr char const* sentence(rule broken) {
       return "no instruction may be issued before what it waits for";
     case rule::those_that_meet_are_issued_together:
       return "both halves of a transfer, all members of a collective and overlapped passes must be "
-             "issued "
-             "one right after the other";
+             "issued one right after the other";
     case rule::slot_holds_what_is_read:
       return "a slot must hold the value that an instruction reads from it";
     case rule::no_slot_is_overwritten_before_its_last_read:
@@ -248,7 +246,7 @@ constexpr char const* sentence(rule broken) {
     case rule::every_slot_is_freed:
       return "every value must have been read by the end of the step";
     case rule::memory_is_within_budget:
-      return "slots must fit the memory budget";
+      return "slots must fit into the memory budget";
   }
   return "unknown rule";
 }

@@ -58,7 +58,7 @@ inline std::string place_of(site const& s) {
   return text;
 }
 
-// The rule's own quantities, as a clause behind `but`.
+// The rule's own quantities, as a clause after `but`.
 inline std::string quantities(diagnosis const& d) {
   std::string const first = place_of(d.first), second = place_of(d.second), n = std::to_string(d.number);
   switch (d.broken) {
@@ -75,8 +75,8 @@ inline std::string quantities(diagnosis const& d) {
       return "the " + std::string(name_of(d.first.what.kind)) + " of stage "
              + std::to_string(d.first.what.stage) + " takes " + n;
     case rule::ticks_fit:
-      if (d.first.device >= 0) return first + " would end later";
-      return "a stage takes " + n + " ticks, too many to be summed up";
+      if (d.first.device >= 0) return first + " would end beyond it";
+      return "a stage takes " + n + " ticks, too many to add up";
     case rule::sizes_fit:
       return "one is " + n;
     case rule::stage_edges_ascend:
@@ -94,9 +94,9 @@ inline std::string quantities(diagnosis const& d) {
     case rule::every_pass_is_present:
       return first + " is missing";
     case rule::no_pass_is_doubled:
-      return first + " is there before";
+      return first + " has run before";
     case rule::backward_is_fused_or_split:
-      return first + " comes on top of the other form";
+      return first + " comes in addition to the other form";
     case rule::pass_is_on_its_device:
       return first + " belongs on device " + std::to_string(d.second.device);
     case rule::no_pass_starts_before_its_input:
@@ -121,7 +121,7 @@ inline std::string quantities(diagnosis const& d) {
     case rule::gradient_starts_from_zero:
       if (d.first.code == opcode::clear)
         return first + (d.second.device >= 0 ? " repeats " + second : " comes too late");
-      return first + " finds it not cleared";
+      return first + " finds it uncleared";
     case rule::gradient_is_reduced_once:
       if (d.second.device >= 0) return first + " repeats " + second;
       return first + (d.first.index < 0 ? " is missing" : " does not belong there");
@@ -144,7 +144,7 @@ inline std::string quantities(diagnosis const& d) {
     case rule::norm_is_of_all_gradients:
     case rule::optimizer_steps_once_after_reduction:
       if (d.first.index < 0) return first + " is missing";
-      return first + (d.second.device >= 0 ? " is out of place beside " + second : " is out of place");
+      return first + (d.second.device >= 0 ? " is out of place next to " + second : " is out of place");
     case rule::every_instruction_is_on_its_lane:
       return first + " is on lane " + n;
     case rule::every_stage_has_one_owner:
@@ -167,12 +167,13 @@ inline std::string quantities(diagnosis const& d) {
       return first + (d.second.device < 0 ? " is the last" : " is followed by " + second);
     case rule::streams_do_not_block_each_other:
     case rule::no_cycle_of_waits:
-      return first + " waits for " + second + " and that, in the end, for it";
+      return first + " waits for " + second + ", which in the end waits for it";
     case rule::bound_is_for_a_chain_on_one_route:
-      return "stages, routes or pairs are not so";
+      return "this has other stages, routes or pairs";
     case rule::overlapped_passes_are_a_pair:
+      return first + " has no such partner";
     case rule::inference_goes_forward_only:
-      return first + " is not so";
+      return first + " is one";
     case rule::slot_holds_what_is_read:
       if (d.number < 0) return first + " has the wrong number of operands";
       return first + " finds something else in slot " + n
@@ -217,7 +218,7 @@ inline char const* name_of(parameter which) {
     case parameter::weight_buffer_count:
       return "weight buffers";
     case parameter::prefetch_distance:
-      return "passes that a gather stands ahead";
+      return "passes by which a gather is ahead";
     case parameter::memory_budget:
       return "memory budget";
     case parameter::device_speed:
