@@ -54,7 +54,7 @@ ALSO = {
     "render": {"algorithm", "array", "cmath", "optional", "string", "string_view"},
     "conformance": {"algorithm", "array", "chrono", "cmath", "cstring", "exception", "functional", "memory", "mutex", "numeric",
                     "random", "span", "stdexcept", "string", "thread", "type_traits"},
-    "interop": {"algorithm", "array", "map", "optional", "string", "string_view"},
+    "interop": {"algorithm", "array", "map", "optional", "set", "string", "string_view"},
 }
 
 
