@@ -10,7 +10,7 @@ The lists are mutants/ROOM.txt.  Blocks are separated by blank lines:
     header schedule/squeeze.hpp         all that follow are changes of this header
     tests unit/schedule/squeeze.cpp     the tests that have to notice, in order; by default the test that mirrors the header
 
-    - started > pending                 what stands there, once (`2- ` for its second occurrence); more lines may follow
+    - started > pending                 what stands there, once (`1- `: the first of several places); more lines may follow
     + started >= pending                what stands there in the mutant
     ? why                               only for equivalent ones
 
@@ -39,7 +39,7 @@ class Mutant:
     tests: list
     old: str = ""
     new: str = ""
-    occurrence: int = 1
+    occurrence: int = 0  # 0: the only one
     equivalent: str = ""
     verdict: str = ""
     by: str = ""
@@ -63,7 +63,7 @@ def read_list(path):
                 tests = line.split()[1:]
             elif mark := re.match(r"(\d*)- ?(.*)", line):
                 if current is None:
-                    current = Mutant(path.stem, header, tests, occurrence=int(mark[1] or 1))
+                    current = Mutant(path.stem, header, tests, occurrence=int(mark[1] or 0))
                 current.old += ("\n" if current.old else "") + mark[2]
             elif line.startswith("+"):
                 text = line[2:]
@@ -89,11 +89,9 @@ def apply(mutant, text):
     # Lines of a mutant stand without their indentation.
     pattern = r"\s*\n\s*".join(re.escape(line.strip()) for line in mutant.old.split("\n"))
     places = list(re.finditer(pattern, text))
-    if len(places) < mutant.occurrence:
+    if len(places) < mutant.occurrence or (mutant.occurrence == 0 and len(places) != 1):
         return None
-    if mutant.occurrence == 1 and len(places) > 1:
-        return None
-    place = places[mutant.occurrence - 1]
+    place = places[max(mutant.occurrence, 1) - 1]
     mutant.line = text.count("\n", 0, place.start()) + 1
     return text[: place.start()] + mutant.new + text[place.end() :]
 
