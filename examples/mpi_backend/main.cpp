@@ -62,6 +62,13 @@ void run_part(program const& p, std::vector<Worker*> const& ranks, int steps) {
   }
 }
 
+// What work keeps from step to step makes the second step another one than the first.
+bool keeps_state(program const& p) {
+  for (work_view::job const& j : p.work.view().jobs)
+    if (j.keeps_state) return true;
+  return false;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -77,7 +84,9 @@ int main(int argc, char** argv) {
   };
   auto const large = conformance::conforms(
       fitting(conformance::sample_programs()),
-      [](program const& p, conformance::network& w) { run_part(p, std::vector{&w}, 2); },
+      [](program const& p, conformance::network& w) {
+        run_part(p, std::vector{&w}, keeps_state(p) ? 1 : 2);
+      },
       conformance::numerics::any_order, 1U << 20U);
   auto const shared = conformance::ranks_conform(
       fitting(conformance::programs_of_ranks()),

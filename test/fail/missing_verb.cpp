@@ -5,6 +5,7 @@
 using namespace ashlar;
 
 struct half_a_device {
+  static constexpr progress_level needs = progress_level::independent_lanes;
   struct queue {
   } only;
   struct event {

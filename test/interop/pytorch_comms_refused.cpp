@@ -143,12 +143,14 @@ TEST_CASE("a problem says what is in its way, and where") {
            told{changed("0UNSHARD,", "0UNSHARD,0RESHARD,0UNSHARD,"),
                 "but nothing uses them until 0RESHARD on line 1, column 10"},
            told{pair,
-                "line 2, column 11: '1F0': a forward and the backward that it overlaps must stand and "
-                "start together, independent of each other, but 1BW0 on line 2, column 15 needs what it "
+                "line 2, column 11: '1F0': a forward and the backward that it overlaps must be "
+                "neighbours that start together and do not depend on each other, but 1BW0 on line 2, "
+                "column 15 needs what it "
                 "gives"},
            told{"0F0,(0F1;0B0)OVERLAP_F_B,0W0,0BW1\n",
-                "line 1, column 6: '0F1': a forward and the backward that it overlaps must stand and "
-                "start together, independent of each other, but 0B0 on line 1, column 10 is half a "
+                "line 1, column 6: '0F1': a forward and the backward that it overlaps must be "
+                "neighbours that start together and do not depend on each other, but 0B0 on line 1, "
+                "column 10 is half a "
                 "backward"},
            told{"0F0,0SEND_F0,0RECV_B0\n1RECV_F0,1F0,1SEND_B0\n",
                 "line 1, column 14: '0RECV_B0': every value must have been read by the end of the step, "

@@ -147,9 +147,9 @@ TEST_CASE("errors of memory in words") {
   CHECK_BREAKS(every_pass_is_known, recomputing({}, 4, {-1}, {0}));
   CHECK(explain(check(chunk_activations(1), v_shape(devices{2})))
         == "the memory budget on device 0 must be at least 2, not 1");
-  CHECK(explain(check(limits::sized({90}, {5, 4, 5, 5}, {5}), v_shape(devices{2})))
-        == "sizes must not be negative, nor larger than what they are part of or the range of bytes, but "
-           "one is 5");
+  CHECK(
+      explain(check(limits::sized({90}, {5, 4, 5, 5}, {5}), v_shape(devices{2})))
+      == "sizes must not be negative, larger than the whole or beyond the range of bytes, but one is 5");
 }
 
 // Once the input passes are through, there is room for the second micro-batch before the weight passes.
