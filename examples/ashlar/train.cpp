@@ -33,7 +33,7 @@ void add_train(CLI::App& app, action& chosen) {
   option("--corpus", o->corpus, "text file, or folder of text files", "PATH");
   number("--steps", o->steps, 1, 1'000'000, "optimizer steps");
   number("--learning-rate", o->rate, 1e-9, 1e9, "Adam's, after a warm-up of 20 steps; falls to a tenth");
-  number("--seed", o->seed, 0, UINT64_MAX, "of weights and batches");
+  number("--seed", o->seed, std::uint64_t{0}, UINT64_MAX, "of weights and batches");
   option("--precision", o->precision, "of weights and activations", "TYPE")
       ->check(CLI::IsMember({"float", "double"}));
   number("--blocks", o->model.blocks, 0, 256, "transformer blocks");

@@ -114,7 +114,7 @@ TEST_CASE("the best public schedulers are not below the bound") {
     tick const reached = row["span"], makespan = row["makespan"];
     CHECK(own.span <= reached);
     CHECK(own.makespan <= makespan);
-    w.limit = chunk_activations({*std::max_element(peaks.begin(), peaks.end())});
+    w.limit = chunk_activations(*std::max_element(peaks.begin(), peaks.end()));
     CHECK(workload_bound(w).span <= own.span);
     tight += own.span == reached ? 1 : 0;
     ++rows;

@@ -119,7 +119,8 @@ std::size_t collectives_of(ashlar::program const& p, int group) {
 
 TEST_CASE("tied: every schedule gives the bits of the sequential model") {
   for (ashlar::catalog::entry const& e : ashlar::catalog::entries)
-    for (auto [p, m] : {std::pair{1, 2}, {2, 4}, {4, 8}}) {
+    for (auto const& [devices, micro_batches] : {std::pair{1, 2}, {2, 4}, {4, 8}}) {
+      int const p = devices, m = micro_batches;  // clang 14 cannot capture a binding
       if (!e.check({ashlar::devices{p}, ashlar::micro_batches{m}}).ok()) continue;
       ashlar::program const made = tied_program(e.name, p, m);
       if (made.mode == ashlar::execution_mode::inference) continue;

@@ -92,7 +92,7 @@ TEST_CASE("parameters in common: other changes") {
 
 TEST_CASE("work: other changes") {
   std::vector<sample> const all = worked();
-  tallies const one = compare(all, 1, 600, 10'000'000);
+  tallies const one = compare(all, 1, 4000, 10'000'000);
   auto const of = [&](mutation kind) { return one[static_cast<std::size_t>(kind)]; };
   for (auto kind : {mutation::drop, mutation::duplicate, mutation::drop_edge, mutation::change_stage})
     CHECK_MESSAGE((of(kind).accepted == 0 && of(kind).rejected > 0), std::string(name_of(kind)));

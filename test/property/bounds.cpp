@@ -69,7 +69,7 @@ TEST_CASE("a longer list, more memory and dearer passes") {
                .micro_batch_count = d.between(1, 8)};
     w.cost = random_costs(d, w.where.stage_count());
     vary_machine(d, w.cost, p, false);
-    w.limit = chunk_activations({d.between(2, 8)});
+    w.limit = chunk_activations(d.between(2, 8));
     w.splits_backward = d.percent(50);
     CAPTURE(seed);
     bound const b = workload_bound(w);

@@ -1,10 +1,10 @@
 // Work at random places of any schedule.
 #pragma once
 
+#include <ashlar/core/sort.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -22,7 +22,7 @@ class random_work {
       : s_(std::move(s)), engine_(seed), with_state_(with_state) {
     for (std::size_t d = 0; d < s_.order.size(); ++d)
       for (timed_pass const& t : s_.order[d]) all_.push_back({t, static_cast<int>(d), {}});
-    std::stable_sort(all_.begin(), all_.end(), [](item const& a, item const& b) {
+    merge_sort(all_, [](item const& a, item const& b) {
       return a.what.start != b.what.start ? a.what.start < b.what.start : a.device < b.device;
     });
   }

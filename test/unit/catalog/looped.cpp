@@ -136,7 +136,8 @@ TEST_CASE("rounds number their micro-batches in the order in which the last stag
     catalog::shape s{devices{2}, micro_batches{8}};
     s.rounds = rounds;
     int next = 0;
-    for (timed_pass const& t : catalog::find("breadth-first-hybrid")->make(s).order[1])
+    schedule const made = catalog::find("breadth-first-hybrid")->make(s);
+    for (timed_pass const& t : made.order[1])
       if (t.what.kind == F && t.what.stage == 3) CHECK(t.what.micro_batch == next++);
     CHECK(next == 8);
   }

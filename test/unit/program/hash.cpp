@@ -118,11 +118,11 @@ TEST_CASE("hash: every field of a program counts") {
       v = other.view();
     });
   };
-  constexpr pass_kind F = pass_kind::forward, X = pass_kind::work;
-  work_edge const reads{{F, 0, 0}, {X, 0, 0}};
+  pass const part{pass_kind::work, 0, 0};
+  work_edge const reads{{pass_kind::forward, 0, 0}, part};
   work_differs({{.parts = {{0, 1}}}}, {});
   work_differs({{.parts = {{0, 1}}}}, {reads});
-  work_differs({{.parts = {{0, 1}}}}, {{{F, 0, 1}, {X, 0, 0}}});
+  work_differs({{.parts = {{0, 1}}}}, {{{pass_kind::forward, 0, 1}, part}});
   work_differs({{.parts = {{0, 2}}}}, {reads});
   work_differs({{.parts = {{1, 1}}}}, {reads});
   work_differs({{.parts = {{0, 1}}, .keeps_state = true}}, {reads});
