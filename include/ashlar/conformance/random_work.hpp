@@ -5,6 +5,7 @@
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <random>
