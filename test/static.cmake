@@ -44,7 +44,7 @@ foreach(folder IN ITEMS static static_large)
       cmake_path(GET source STEM name)
       add_test(NAME ${folder}/${name}/nvcc
                COMMAND ${ASHLAR_NVCC} -std=c++20 -x cu -I ${PROJECT_SOURCE_DIR}/include -I ${CMAKE_CURRENT_SOURCE_DIR}
-                       -c ${source} -o ${CMAKE_CURRENT_BINARY_DIR}/${folder}_${name}.nvcc.o)
+                       -cuda ${source} -o ${CMAKE_CURRENT_BINARY_DIR}/${folder}_${name}.nvcc.ii)
       set_tests_properties(${folder}/${name}/nvcc PROPERTIES LABELS static TIMEOUT 300)
     endforeach()
   endif()
