@@ -38,26 +38,33 @@ class lowering {
   constexpr program run() {
     parameter_groups const& groups = out_.made().groups;
     dynamic_array<event> const events = events_in_order(s_, groups);
-    std::vector<std::vector<int>> mine(static_cast<std::size_t>(s_.device_count()));
-    for (std::size_t i = 0; i < events.size(); ++i) {
-      event const& e = events[i];
+    std::vector<std::vector<own_event>> mine(static_cast<std::size_t>(s_.device_count()));
+    auto const add = [&](int device, event const& e, int part = 0) {
+      mine[static_cast<std::size_t>(device)].push_back({&e, part});
+    };
+    for (event const& e : events) {
       if (int const job = e.group - group_of_job(out_.made(), 0); job >= 0) {
         for (int k = 0; k < s_.work.part_count(job); ++k)
-          mine[static_cast<std::size_t>(s_.work.view().part({pass_kind::work, job, k}).device)]
-              .push_back(static_cast<int>(i));
+          add(s_.work.view().part({pass_kind::work, job, k}).device, e, k);
       } else if (e.is_reduction()) {
-        for (int device : groups.holders(e.group))
-          mine[static_cast<std::size_t>(device)].push_back(static_cast<int>(i));
+        for (int device : groups.holders(e.group)) add(device, e);
       } else {
-        mine[static_cast<std::size_t>(e.source)].push_back(static_cast<int>(i));
-        mine[static_cast<std::size_t>(e.target)].push_back(static_cast<int>(i));
+        add(e.source, e);
+        add(e.target, e);
       }
     }
-    for (std::size_t d = 0; d < mine.size(); ++d) write_stream(static_cast<int>(d), mine[d], events);
+    find_states();
+    for (std::size_t d = 0; d < mine.size(); ++d) write_stream(static_cast<int>(d), mine[d]);
     return out_.take();
   }
 
  private:
+  // A device takes part in it.
+  struct own_event {
+    event const* what = nullptr;
+    int part = 0;  // the device's, of collective work
+  };
+
   static constexpr program program_for(schedule const& s, lower_options const& options) {
     program p;
     p.graph = s.graph;
@@ -73,22 +80,32 @@ class lowering {
     return p;
   }
 
-  constexpr void write_stream(int device, std::vector<int> const& mine,
-                              dynamic_array<event> const& events) {
+  // The jobs that keep state on each device, ascending.
+  constexpr void find_states() {
+    work_view const work = s_.work.view();
+    states_.resize(static_cast<std::size_t>(s_.device_count()));
+    for (int job = 0; job < work.job_count(); ++job)
+      for (int k = 0; k < work.part_count(job) && work.of(job).keeps_state; ++k) {
+        int const device = work.part({pass_kind::work, job, k}).device;
+        std::vector<int>& found = states_[static_cast<std::size_t>(device)];
+        if (found.empty() || found.back() != job) found.push_back(job);
+      }
+  }
+
+  constexpr void write_stream(int device, std::vector<own_event> const& mine) {
     out_.begin_stream(device);
     sharing_.begin_device(device);
-    for (int job = 0; job < s_.work.job_count(); ++job)
-      if (s_.work.view().keeps_state_on(job, device))
-        out_.put(slot_kind::work_state, job, out_.acquire(slot_kind::work_state));
+    for (int job : states_[static_cast<std::size_t>(device)])
+      out_.put(slot_kind::work_state, job, out_.acquire(slot_kind::work_state));
     std::size_t next = 0;
     auto const write_events = [&](int position, tick until) {
       for (; next < mine.size(); ++next) {
-        event const& e = events[static_cast<std::size_t>(mine[next])];
+        event const& e = *mine[next].what;
         if (e.time > until) break;
         sharing_.write_until(position, e.time);
         out_.advance(e.time);
         if (int const job = e.group - group_of_job(out_.made(), 0); job >= 0)
-          write_collective(job, device, e.time);
+          write_collective({pass_kind::work, job, mine[next].part}, e.time);
         else if (e.is_reduction())
           sharing_.reduce(e.group);
         else
@@ -110,17 +127,13 @@ class lowering {
     out_.end_stream();
   }
 
-  // The device's part of collective work.
-  constexpr void write_collective(int job, int device, tick time) {
-    work_view const work = s_.work.view();
-    pass what{pass_kind::work, job, 0};
-    while (work.part(what).device != device) ++what.micro_batch;
+  constexpr void write_collective(pass what, tick time) {
     out_.write({.code = opcode::all_reduce,
                 .subject = slot_kind::work,
                 .lane = out_.made().collective_lane(),
                 .what = what,
-                .group = group_of_job(out_.made(), job)},
-               time + work.duration(what));
+                .group = group_of_job(out_.made(), what.stage)},
+               time + s_.work.view().duration(what));
   }
 
   constexpr void write_transfer(event const& e, int device) {
@@ -138,6 +151,7 @@ class lowering {
   schedule const& s_;
   stream_writer out_;
   sharing_writer sharing_;
+  std::vector<std::vector<int>> states_;  // by device
 };
 
 // The program of a valid schedule; its starts decide the order of transfers and which values share a
