@@ -19,7 +19,8 @@ class stream_writer {
         shape_(made_.view()),
         stages_(static_cast<std::size_t>(made_.stage_count())),
         edges_(static_cast<std::size_t>(made_.graph.edge_count())),
-        stage_values_(stages_ * made_.route.size() * per_stage),
+        per_stage_(made_.graph.sequence_chunks() == 1 ? 4 : 6),
+        stage_values_(stages_ * made_.route.size() * per_stage_),
         gradients_(edges_ * made_.route.size()),
         groups_(static_cast<std::size_t>(made_.groups.count())),
         step_values_(groups_ * kinds_of_the_step, -1),
@@ -65,7 +66,6 @@ class stream_writer {
   }
 
  private:
-  static constexpr std::size_t per_stage = 4;  // activation, checkpoint, stash, weight_stash
   static constexpr std::size_t kinds_of_the_step =
       static_cast<std::size_t>(slot_kind::work_state)
       - static_cast<std::size_t>(slot_kind::weight_gradient);
@@ -92,7 +92,7 @@ class stream_writer {
     if (v.kind == slot_kind::gradient)
       return gradients_[k * edges_ + static_cast<std::size_t>(made_.graph.edge(v.to, v.of))];
     std::size_t const which = v.kind == slot_kind::activation ? 0 : static_cast<std::size_t>(v.kind) - 1;
-    return stage_values_[(k * stages_ + static_cast<std::size_t>(v.of)) * per_stage + which];
+    return stage_values_[(k * stages_ + static_cast<std::size_t>(v.of)) * per_stage_ + which];
   }
 
   // A value holds its slot from the start of its writer to the end of its last reader; one without
@@ -117,6 +117,7 @@ class stream_writer {
   program_shape shape_;
   std::size_t stages_;
   std::size_t edges_;
+  std::size_t per_stage_;  // kinds: activation, checkpoint, stash, weight_stash; two more of sequences
   dynamic_array<value> stage_values_;  // by micro-batch, stage and kind
   dynamic_array<value> gradients_;     // by micro-batch and edge
   std::size_t groups_;

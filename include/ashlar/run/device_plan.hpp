@@ -174,6 +174,10 @@ struct device_plan::filler {
       case slot_kind::weight_stash:
         s.frame.weight_stash = bytes;
         return;
+      case slot_kind::sequence_state:
+      case slot_kind::sequence_gradient:
+        (reads ? s.frame.sequence_input : s.frame.sequence_output) = bytes;
+        return;
       case slot_kind::weight_gradient:
         if (v.of >= p.stage_count) return add_port(v.of, 2);
         s.frame.weight_gradient = bytes;

@@ -240,6 +240,10 @@ class sequential {
         case slot_kind::weight_stash:
           f.weight_stash = make(key_of(v));
           return;
+        case slot_kind::sequence_state:
+        case slot_kind::sequence_gradient:
+          (how == access::read ? f.sequence_input : f.sequence_output) = make(key_of(v));
+          return;
         case slot_kind::weight_gradient:
           if (buffer const sum = make(accumulator(device, v.of, parts_[{rank_, device, v.of}], rank_));
               v.of < program_->stage_count())

@@ -35,6 +35,10 @@ constexpr byte_count size_of(memory_model const& memory, value_key const& v, int
       return m.kept_by_forward();
     case slot_kind::stash:
       return m.stash;
+    case slot_kind::sequence_state:
+      return m.sequence_state;
+    case slot_kind::sequence_gradient:
+      return m.sequence_gradient;
     default:
       return m.weight_stash;
   }
