@@ -77,4 +77,21 @@ constexpr bool test_sequence_operands() {
 }
 BOTH_TIMES("what passes on the chunks of a sequence read and leave", test_sequence_operands)
 
+// Stage 0 feeds 1 and 2 beside it, and 3 and 4 on the other device, which share a message.
+constexpr bool test_readers() {
+  program p;
+  p.graph = stage_graph(stages{5}, {{0, 1}, {0, 2}, {0, 3}, {0, 4}});
+  p.where = make_placement(devices{2}, stages{5}, [](int stage) { return stage / 3; });
+  p.route = {0};
+  program_view const view = p.view();
+  program_shape const shape(view);
+  pass const forward{F, 0, 0};
+  HOLDS(shape.readers_on(0, forward) == 2 && shape.readers_on(1, forward) == 2);
+  HOLDS(shape.readers_of_output(0, forward) == 3);
+  HOLDS(shape.is_first_on_its_device(forward, 3) && !shape.is_first_on_its_device(forward, 4));
+  return true;
+}
+BOTH_TIMES("who reads an activation: each stage beside it, and a message to each other device",
+           test_readers)
+
 }  // namespace
