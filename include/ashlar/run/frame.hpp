@@ -64,6 +64,31 @@ struct frame {
   work_site site = {};
 };
 
+// Where a frame has a value that the pass reads, or writes or adds to. Null for what comes as a port.
+inline buffer* place_in(frame& f, slot_kind kind, bool reads) {
+  switch (kind) {
+    case slot_kind::checkpoint:
+      return &f.checkpoint;
+    case slot_kind::stash:
+      return &f.stash;
+    case slot_kind::weight_stash:
+      return &f.weight_stash;
+    case slot_kind::sequence_state:
+    case slot_kind::sequence_gradient:
+      return reads ? &f.sequence_input : &f.sequence_output;
+    case slot_kind::weight_gradient:
+      return &f.weight_gradient;
+    case slot_kind::weight:
+      return &f.weight;
+    case slot_kind::work:
+      return reads ? nullptr : &f.work_output;
+    case slot_kind::work_state:
+      return &f.work_state;
+    default:
+      return nullptr;
+  }
+}
+
 // What an instruction on the parameters of a group works on.
 struct parameter_frame {
   int group = -1;
