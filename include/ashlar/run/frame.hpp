@@ -49,8 +49,13 @@ struct frame {
   buffer checkpoint = {};         // forward and recompute, if the program recomputes
   buffer stash = {};              // all passes but work
   buffer weight_stash = {};       // backward passes; scratch space in a fused one
-  buffer weight_gradient = {};    // backward and backward_weight add to it
-  buffer weight = {};             // all passes but work, if weights are sharded: the stage's, gathered
+  buffer sequence_input = {};  // of a chunk of a sequence: forward and recompute read the state that the
+                               // chunk before left, backward and backward_input the gradient that the
+                               // chunk after left; empty where there is none
+  buffer sequence_output = {};  // forward: this state for the chunk after; backward and backward_input:
+                                // its gradient for the chunk before; empty where there is none
+  buffer weight_gradient = {};  // backward and backward_weight add to it
+  buffer weight = {};           // all passes but work, if weights are sharded: the stage's, gathered
   std::span<port const> shared_gradients = {};  // the same, of the groups that it has with other stages
   std::span<work_port const> work_inputs = {};  // any pass: what it reads of work, work: what it reads;
                                                 // in the order of the edges' `from`
@@ -58,6 +63,31 @@ struct frame {
   buffer work_state = {};  // work: what the job keeps on this device, zeros before the first step
   work_site site = {};
 };
+
+// Where a frame has a value that the pass reads, or writes or adds to. Null for what comes as a port.
+inline buffer* place_in(frame& f, slot_kind kind, bool reads) {
+  switch (kind) {
+    case slot_kind::checkpoint:
+      return &f.checkpoint;
+    case slot_kind::stash:
+      return &f.stash;
+    case slot_kind::weight_stash:
+      return &f.weight_stash;
+    case slot_kind::sequence_state:
+    case slot_kind::sequence_gradient:
+      return reads ? &f.sequence_input : &f.sequence_output;
+    case slot_kind::weight_gradient:
+      return &f.weight_gradient;
+    case slot_kind::weight:
+      return &f.weight;
+    case slot_kind::work:
+      return reads ? nullptr : &f.work_output;
+    case slot_kind::work_state:
+      return &f.work_state;
+    default:
+      return nullptr;
+  }
+}
 
 // What an instruction on the parameters of a group works on.
 struct parameter_frame {
