@@ -176,7 +176,7 @@ constexpr bool test_workload_of() {
 BOTH_TIMES("the workload of a schedule", test_workload_of)
 
 // On two devices each way has its first stage where the other has its last, and none waits.
-constexpr bool test_routes() {
+constexpr bool test_bounds_of_routes() {
   schedule const s = two_ways(2) | repeat(micro_batches{6});
   workload const w = workload_of(s);
   HOLDS(w.on_route == std::vector<int>{3, 3} && w.where == s.where && w.micro_batch_count == 6);
@@ -189,7 +189,7 @@ constexpr bool test_routes() {
   HOLDS(workload_of(half).on_route.empty() && workload_of(half).where == mirror(linear(devices{2})));
   return true;
 }
-BOTH_TIMES("several routes", test_routes)
+BOTH_TIMES("several routes", test_bounds_of_routes)
 
 // With three, device 0 has no gap, but the others begin later.
 TEST_CASE("memory for three micro-batches") {
