@@ -30,11 +30,6 @@ inline constexpr int slot_kinds = 13;
 // micro-batch or a part of work.
 constexpr bool is_of_the_step(slot_kind kind) { return kind >= slot_kind::weight_gradient; }
 
-// Whether they are a job's.
-constexpr bool is_of_work(slot_kind kind) {
-  return kind == slot_kind::work || kind == slot_kind::work_state;
-}
-
 // What an instruction reads or writes.
 struct value_key {
   slot_kind kind = slot_kind::activation;

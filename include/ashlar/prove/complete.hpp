@@ -89,7 +89,7 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
         int const up = p.where.device_of(p.route[k], from), down = p.where.device_of(p.route[k], to);
         if (up == down) continue;
         int const micro_batch = static_cast<int>(k);
-        int const first = (micro_batch * p.graph.edge_count() + p.graph.edge(from, to)) * 2;
+        int const first = index.number(p.graph.edge(from, to), micro_batch);
         for (int back = 0; back < 2; ++back) {
           auto const& ends = index.of(first + back);
           bool const neither =

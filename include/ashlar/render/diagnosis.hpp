@@ -168,8 +168,8 @@ inline std::string quantities(diagnosis const& d) {
     case rule::streams_do_not_block_each_other:
     case rule::no_cycle_of_waits:
       return first + " waits for " + second + ", which in the end waits for it";
-    case rule::bound_is_for_a_chain_on_one_route:
-      return "this has other stages, routes or pairs";
+    case rule::bound_is_for_a_chain:
+      return "this has other stages or routes";
     case rule::overlapped_passes_are_a_pair:
       return first + " has no such partner";
     case rule::inference_goes_forward_only:

@@ -121,6 +121,12 @@ enum class group_scope : unsigned char {
   ranks,  // the data-parallel ranks' copies of a device
 };
 
+// How a backend sums.
+enum class numerics : unsigned char {
+  ordered,    // in the order of a group's members: the bits of the sequential reference
+  any_order,  // as a library likes, which may be faster in large groups
+};
+
 struct collective_group {
   group_scope scope = group_scope::holders;
   int of = 0;      // the group, below all_reduce_count() (groups.everyone(): all devices); or the device

@@ -1,8 +1,11 @@
 #include <ashlar/simulate/memory.hpp>
 // First, so that it needs nothing before it.
 #include "options_of.hpp"
+#include "random.hpp"
+#include "random_cases.hpp"
 #include "shapes.hpp"
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/conformance/random_work.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/simulate/simulate.hpp>
@@ -11,6 +14,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -129,6 +133,23 @@ TEST_CASE("what a program holds is what its schedule's memory model says") {
       for (std::size_t d = 0; d < peaks.size(); ++d) CHECK(run.memory[d].peak == peaks[d]);
     }
   }
+}
+
+TEST_CASE("so it is where work reads what passes keep") {
+  for (char const* name : {"1f1b", "zb-h1", "v-half", "chimera"})
+    FOR_SEEDS(static_cast<std::uint64_t>(random_cases(20))) {
+      CAPTURE(std::string(name));
+      CAPTURE(seed);
+      schedule const s = conformance::with_random_work(
+          catalog::find(name)->make({devices{4}, micro_batches{8}}), seed, d.between(1, 6));
+      simulation_options o = options_of(s);
+      o.memory.stages = {
+          {.stash = 1'000, .stash_left = d.between(0, 1'000), .weight_stash = d.between(0, 99)}};
+      simulation const run = simulate(lower(s), o);
+      std::vector<byte_count> const peaks = peak_memory(s, o.memory);
+      for (std::size_t device = 0; device < peaks.size(); ++device)
+        CHECK(run.memory[device].peak == peaks[device]);
+    }
 }
 
 }  // namespace

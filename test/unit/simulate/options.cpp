@@ -7,13 +7,14 @@ using namespace ashlar;
 namespace {
 
 constexpr bool test_sizes_of_values() {
-  memory_model const memory{.stages = {{.activation = 2,
-                                        .gradient = 3,
-                                        .stash = 5,
-                                        .weight_stash = 7,
-                                        .sequence_state = 11,
-                                        .sequence_gradient = 13}}};
-  auto const of = [&](slot_kind kind) { return size_of(memory, {kind, 0, 0, 0}, 1); };
+  simulation_options o;
+  o.memory.stages = {{.activation = 2,
+                      .gradient = 3,
+                      .stash = 5,
+                      .weight_stash = 7,
+                      .sequence_state = 11,
+                      .sequence_gradient = 13}};
+  auto const of = [&](slot_kind kind) { return o.size_of({kind, 0, 0, 0}, 1); };
   HOLDS(of(slot_kind::activation) == 2 && of(slot_kind::gradient) == 3 && of(slot_kind::stash) == 5);
   HOLDS(of(slot_kind::checkpoint) == 5 && of(slot_kind::weight_stash) == 7);
   HOLDS(of(slot_kind::sequence_state) == 11 && of(slot_kind::sequence_gradient) == 13);
