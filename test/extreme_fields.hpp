@@ -130,7 +130,7 @@ inline void change_memory(dice& d, memory_model& memory) {
       &stage_memory::activation,     &stage_memory::gradient,         &stage_memory::checkpoint,
       &stage_memory::stash,          &stage_memory::stash_left,       &stage_memory::weight_stash,
       &stage_memory::sequence_state, &stage_memory::sequence_gradient};
-  put(d, memory.stages, fields[d.between(0, 8)]);
+  put(d, memory.stages, fields[d.between(0, 10)]);
 }
 
 inline void change_graph(dice& d, stage_graph& graph) {
