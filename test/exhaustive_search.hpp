@@ -19,11 +19,11 @@ class search {
  public:
   enum class aim { span, makespan };
 
-  // `in_order`: on each stage, micro-batches take each kind of pass in order.
+  // `in_order`: on each stage, micro-batches of a route take each kind of pass in order.
   search(workload const& w, bool in_order) : w_(w), in_order_(in_order) {
     int const S = w.where.stage_count();
     auto const add = [&](pass what, std::vector<int> needs) {
-      int const d = w.where.device_of(0, what.stage);
+      int const d = w.where.device_of(route_of(what.micro_batch), what.stage);
       jobs_.push_back({what, d, length_of(what, d), std::move(needs), {}, 0});
       left_.resize(static_cast<std::size_t>(w.where.device_count()), 0);
       left_[static_cast<std::size_t>(d)] += jobs_.back().length;
@@ -58,11 +58,12 @@ class search {
     auto const p = static_cast<std::size_t>(w.where.device_count());
     last_.assign(p, -1);
     held_.assign(p, 0);
-    for (int s = 0; s < S; ++s) {
-      stage_memory const& m = w.limit.memory.of(s);
-      held_[static_cast<std::size_t>(w.where.device_of(0, s))] +=
-          m.weights + m.optimizer_state + m.weight_gradient;
-    }
+    for (int s = 0; s < S; ++s)
+      for (std::size_t d = 0; d < p; ++d)
+        if (lives_on(s, static_cast<int>(d))) {
+          stage_memory const& m = w.limit.memory.of(s);
+          held_[d] += m.weights + m.optimizer_state + m.weight_gradient;
+        }
   }
 
   // The shortest there is, or the first found that is no longer than `enough`. After more than
@@ -86,6 +87,20 @@ class search {
     tick start;               // as early as the orders allow
     bool done = false;
   };
+
+  // The first micro-batches take the first route, and so on.
+  int route_of(int m) const {
+    if (w_.on_route.empty()) return 0;
+    int route = 0;
+    for (int left = m; left >= w_.on_route[static_cast<std::size_t>(route)]; ++route)
+      left -= w_.on_route[static_cast<std::size_t>(route)];
+    return route;
+  }
+  bool lives_on(int stage, int device) const {
+    for (std::size_t r = 0; r < std::max<std::size_t>(w_.on_route.size(), 1); ++r)
+      if (w_.where.device_of(static_cast<int>(r), stage) == device) return true;
+    return false;
+  }
 
   // The chunks of a sequence go backward in reverse. An involution.
   int in_turn(int m) const {
@@ -163,6 +178,7 @@ class search {
     if (!in_order_) return true;
     for (job const& y : jobs_)
       if (!y.done && y.what.kind == x.what.kind && y.what.stage == x.what.stage
+          && route_of(y.what.micro_batch) == route_of(x.what.micro_batch)
           && comes_before(y.what, x.what))
         return false;
     return true;

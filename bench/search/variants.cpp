@@ -28,8 +28,8 @@ void print_cell(model_share const& model, int memory_percent, variety const& how
   std::vector<searched_layout> const found = search_layouts(layouts, e);
   searched_layout const& best = found[best_of(found)];
   double least = 1;
-  for (searched_layout const& s : found) least = std::min(least, s.bubble_within(s.least()));
-  std::printf(" **%.2f** (%.2f) %s %d", 100 * best.bubble(), 100 * least,
+  for (searched_layout const& s : found) least = std::min(least, s.overhead_of(s.least()));
+  std::printf(" **%.2f** (%.2f) %s %d", 100 * best.overhead(), 100 * least,
               names[static_cast<std::size_t>(best.choice.shape)], best.choice.chunk_count);
   if (best.choice.recomputed_chunks > 0) std::printf(", %d again", best.choice.recomputed_chunks);
   if (best.choice.sequence_chunks > 1) std::printf(", in %d", best.choice.sequence_chunks);

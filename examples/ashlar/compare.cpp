@@ -1,6 +1,8 @@
 // ashlar compare: all schedules, or some, side by side on the same model and devices.
 #include "command.hpp"
+#include "counted.hpp"
 #include "files.hpp"
+#include "layout_options.hpp"
 #include "output_options.hpp"
 #include "shape_options.hpp"
 #include "table.hpp"
@@ -26,33 +28,62 @@ using ashlar::compared_bound;
 struct compare_options {
   std::vector<std::string> names;
   shape_options shape;
+  std::string checkpoint = "6%";
   std::string format = "text";
   std::string output = "-";
 };
 
 // A schedule that there is not for this size has the reason in place of its numbers.
 struct row {
-  ashlar::catalog::entry const* entry;
+  std::string name, source;
   ashlar::comparison numbers = {};
   std::optional<ashlar::compared_bound> least = {};
   std::string refused = {};
+  std::string remark = {};
 };
 
-std::vector<row> rows_of(compare_options const& o) {
+ashlar::divided_model model_of(compare_options const& o) {
+  return {.cost = costs_of(o.shape.cost, o.shape.p),
+          .piece_count = static_cast<int>(o.shape.p),
+          .kept_percent = percent_kept("--checkpoint", o.checkpoint)};
+}
+
+row row_of(ashlar::catalog::entry const& e, compare_options const& o) {
+  row r{e.name, e.source};
+  ashlar::catalog::shape const shape = shape_of(e, o.shape);
+  if (auto const d = e.check(ashlar::fitting(e, shape)); !d.ok())
+    r.refused = ashlar::explain(d);
+  else
+    r.numbers = ashlar::compare(e, shape, model_of(o));
+  return r;
+}
+
+row row_of(chosen_schedule const& own, compare_options const& o) {
+  row r{own.name, own.about};
+  ashlar::divided_model const model = model_of(o);
+  if (int const p = own.schedule.device_count();
+      !model.cost.speeds.empty() && static_cast<int>(model.cost.speeds.size()) != p)
+    r.refused =
+        fmt::format("has {}, but --speeds are of {}", counted(p, "device"), model.cost.speeds.size());
+  else
+    r.numbers = ashlar::compare(own.schedule, model);
+  if (long long const m = micro_batches_of(own.schedule); m != o.shape.m)
+    r.remark = fmt::format("is of {}, not {}", counted(m, "micro-batch"), o.shape.m);
+  return r;
+}
+
+// One's own first. They stand beside all of the catalog unless some of that are named; sizes that are
+// not given are those of the first.
+std::vector<row> rows_of(CLI::App const& command, compare_options o) {
+  auto [own, known] = find_all(o.names, o.shape.m);
+  adopt_size(command, own, o.shape.p, o.shape.m);
+  if (known.empty())
+    for (auto const& e : ashlar::catalog::entries) known.push_back(&e);
   std::vector<row> rows;
-  auto const add = [&](ashlar::catalog::entry const& e) {
-    row& r = rows.emplace_back(row{&e});
-    ashlar::catalog::shape const shape = shape_of(e, o.shape);
-    if (auto const d = e.check(ashlar::fitting(e, shape)); !d.ok()) {
-      r.refused = ashlar::explain(d);
-    } else {
-      r.numbers = ashlar::compare(e, shape);
-      r.least = ashlar::comparison_bound(r.numbers);
-    }
-  };
-  if (o.names.empty())
-    for (auto const& e : ashlar::catalog::entries) add(e);
-  for (std::string const& name : o.names) add(entry_named(name));
+  for (chosen_schedule const& s : own) rows.push_back(row_of(s, o));
+  for (ashlar::catalog::entry const* e : known) rows.push_back(row_of(*e, o));
+  for (row& r : rows)
+    if (r.refused.empty()) r.least = ashlar::comparison_bound(r.numbers);
   return rows;
 }
 
@@ -64,7 +95,7 @@ std::string peaks_of(ashlar::comparison const& c) {
 void print_text(std::vector<row> const& rows) {
   std::vector<std::vector<std::string>> cells{
       {"schedule", "devices", "stages", "makespan", "bound", "gap %", "span", "bound", "gap %",
-       "bubble %", "of span %", "activations %", "weights", "transfers", "exposed"}};
+       "overhead %", "of span %", "activations %", "weights", "transfers", "exposed"}};
   for (row const& r : rows) {
     if (!r.refused.empty()) continue;
     auto const& c = r.numbers;
@@ -74,23 +105,25 @@ void print_text(std::vector<row> const& rows) {
     auto const gap_to = [&](double reached, double compared_bound::*which) {
       return r.least ? percent(ashlar::gap(reached, *r.least.*which), 1) : "-";
     };
-    cells.push_back({r.entry->name, std::to_string(c.device_count), std::to_string(c.stage_count),
+    cells.push_back({r.name, std::to_string(c.device_count), std::to_string(c.stage_count),
                      fmt::format("{:g}", c.makespan), least(&compared_bound::makespan),
                      gap_to(c.makespan, &compared_bound::makespan), fmt::format("{:g}", c.span),
                      least(&compared_bound::span), gap_to(c.span, &compared_bound::span),
-                     percent(c.bubble_rate, 1), percent(c.bubble_rate_span, 1), peaks_of(c),
+                     percent(c.overhead, 1), percent(c.overhead_span, 1), peaks_of(c),
                      fmt::format("{:g}", c.weight_copies), std::to_string(c.transfers),
                      fmt::format("{:g}", c.exposed_communication)});
   }
   fmt::print("{}", table(cells, 1));
-  for (row const& r : rows)
-    if (!r.refused.empty()) fmt::print("{}: {}\n", r.entry->name, r.refused);
+  for (row const& r : rows) {
+    if (!r.refused.empty()) fmt::print("{}: {}\n", r.name, r.refused);
+    if (!r.remark.empty()) fmt::print("{}: {}\n", r.name, r.remark);
+  }
   fmt::print(
       "\nTicks are those of a p-th of the model. Bound: no schedule of the same stages on the same "
-      "devices and\nwith the same memory takes less; gap: by how much of it this one takes more; -: "
-      "chains of "
-      "stages on one\nroute only. Activations: the most that a device holds, as a share of 1F1B's; "
-      "weights: copies of the model;\nexposed: makespan that transfers add.\n");
+      "devices and\nwith the same memory takes less; gap: by how much of it this one takes more. "
+      "Overhead: the share of the\nmakespan in which the busiest device does not do the model's work: "
+      "it idles or recomputes. Activations: the\nmost that a device holds, as a share of 1F1B's; "
+      "weights: copies of the model; exposed: makespan that\ntransfers add.\n");
 }
 
 nlohmann::json json_of(std::vector<row> const& rows) {
@@ -98,16 +131,18 @@ nlohmann::json json_of(std::vector<row> const& rows) {
   for (row const& r : rows) {
     auto const& c = r.numbers;
     if (!r.refused.empty()) {
-      all.push_back({{"schedule", r.entry->name}, {"refused", r.refused}});
+      all.push_back({{"schedule", r.name}, {"refused", r.refused}});
     } else {
       auto& object =
-          all.emplace_back(nlohmann::json{{"schedule", r.entry->name},
-                                          {"source", r.entry->source},
+          all.emplace_back(nlohmann::json{{"schedule", r.name},
+                                          {"source", r.source},
                                           {"devices", c.device_count},
                                           {"stages", c.stage_count},
                                           {"micro_batches", c.micro_batch_count},
                                           {"makespan", c.makespan},
                                           {"span", c.span},
+                                          {"overhead", c.overhead},
+                                          {"overhead_span", c.overhead_span},
                                           {"bubble_rate", c.bubble_rate},
                                           {"bubble_rate_span", c.bubble_rate_span},
                                           {"peak_activations", c.peaks},
@@ -128,35 +163,35 @@ std::string csv_of(std::vector<row> const& rows) {
   std::string text =
       "schedule,devices,stages,micro_batches,makespan,span,bubble_rate,bubble_rate_span,"
       "least_peak_activations,most_peak_activations,weight_copies,transfers,exposed_communication,"
-      "makespan_bound,makespan_gap,span_bound,span_gap\n";
+      "makespan_bound,makespan_gap,span_bound,span_gap,overhead,overhead_span\n";
   for (row const& r : rows) {
     if (!r.refused.empty()) continue;
     auto const& c = r.numbers;
     auto const [least, most] = std::minmax_element(c.peaks.begin(), c.peaks.end());
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", r.entry->name, c.device_count,
-                        c.stage_count, c.micro_batch_count, c.makespan, c.span, c.bubble_rate,
-                        c.bubble_rate_span, *least, *most, c.weight_copies, c.transfers,
-                        c.exposed_communication);
-    text += r.least ? fmt::format(",{},{},{},{}\n", r.least->makespan,
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", r.name, c.device_count, c.stage_count,
+                        c.micro_batch_count, c.makespan, c.span, c.bubble_rate, c.bubble_rate_span,
+                        *least, *most, c.weight_copies, c.transfers, c.exposed_communication);
+    text += r.least ? fmt::format(",{},{},{},{}", r.least->makespan,
                                   ashlar::gap(c.makespan, r.least->makespan), r.least->span,
                                   ashlar::gap(c.span, r.least->span))
-                    : ",,,,\n";
+                    : ",,,,";
+    text += fmt::format(",{},{}\n", c.overhead, c.overhead_span);
   }
   return text;
 }
 
 std::string chart_of(std::vector<row> const& rows, shape_options const& shape) {
-  std::vector<ashlar::comparison> drawn;
+  std::vector<ashlar::compared_schedule> drawn;
   for (row const& r : rows)
-    if (r.refused.empty()) drawn.push_back(r.numbers);
+    if (r.refused.empty()) drawn.push_back({r.name, r.numbers, r.least});
   return ashlar::svg(drawn, fmt::format("{} devices, {} micro-batches", shape.p, shape.m));
 }
 
-int compare_all(compare_options const& o) {
+int compare_all(CLI::App const& command, compare_options const& o) {
   if (o.format == "text" && o.output != "-")
     throw usage_error("the table as text goes to standard output; take --as csv for a file");
   output const to(o.output);
-  std::vector<row> const rows = rows_of(o);
+  std::vector<row> const rows = rows_of(command, o);
   if (o.format == "text")
     print_text(rows);
   else
@@ -172,20 +207,29 @@ void add_compare(CLI::App& app, action& chosen) {
   auto* const command =
       app.add_subcommand("compare", "Put schedules side by side: time, bubbles, memory, transfers");
   auto const o = std::make_shared<compare_options>();
-  command->add_option("names", o->names, "schedules, of `ashlar list` (default: all)")
+  command->add_option("names", o->names, "schedules, of `ashlar list`, or files of one (default: all)")
       ->type_name("NAME");
   add_size_options(*command, o->shape);
+  command
+      ->add_option("--checkpoint", o->checkpoint,
+                   "what of an activation a stage keeps that recomputes it, 0.06 or 6%")
+      ->type_name("SHARE")
+      ->capture_default_str();
   add_format_option(*command, o->format, {"text", "csv", "json", "svg"},
-                    "text, csv, json, or svg: bubble against memory");
+                    "text, csv, json, or svg: overhead against memory");
   add_output_option(*command, o->output);
   command->footer(
       "Costs are those of a p-th of the model: a schedule with two stages a device has stages of half "
-      "the cost.\nExamples:\n"
+      "the cost, and\nthe lines of --per-stage are consecutive parts of it. A FILE is put under these "
+      "costs, too, whatever its own\nare; files stand beside all of the catalog unless some of that are "
+      "named, and -p and -m are those of the first\nunless they are given.\nExamples:\n"
       "  ashlar compare -p 8 -m 32\n"
+      "  ashlar compare mine.json zb-h1 v-half\n"
       "  ashlar compare 1f1b zb-h1 v-half -p 16 -m 64 --forward 10 --backward-input 13 "
       "--backward-weight 7 --transfer 1\n"
       "  ashlar compare --as svg -o compare.svg");
-  command->callback([&chosen, o] { chosen = [o] { return compare_all(*o); }; });
+  command->callback(
+      [&chosen, command, o] { chosen = [command, o] { return compare_all(*command, *o); }; });
 }
 
 }  // namespace tool

@@ -1,11 +1,14 @@
 // ashlar frontier: what a limit on memory costs, placement by placement.
 #include "command.hpp"
+#include "counted.hpp"
 #include "files.hpp"
 #include "layout_options.hpp"
 #include "number_option.hpp"
 #include "output_options.hpp"
 #include "search_run.hpp"
+#include "shape_options.hpp"
 #include "table.hpp"
+#include <ashlar/render/diagnosis.hpp>
 #include <ashlar/render/frontier.hpp>
 #include <ashlar/search/seeds.hpp>
 #include <ashlar/study/compare.hpp>
@@ -24,6 +27,8 @@ namespace tool {
 namespace {
 
 struct frontier_options {
+  std::vector<std::string> names;
+  named_schedules shown = {};  // what is named
   layout_options model;
   std::string from = "0.3";
   std::string to = "1";
@@ -38,7 +43,7 @@ struct frontier_row {
   std::string schedule;
   double activations = 0;  // the limit, or the peak
   double memory = 0;
-  double bubble = 0;
+  double overhead = 0;
   std::optional<double> least = {};  // that any schedule has within that many activations
 };
 
@@ -68,10 +73,10 @@ std::vector<frontier_row> searched_on(ashlar::layout_choice const& choice, front
     if (feasible.empty() || (!rows.empty() && row.memory == rows.back().memory)) continue;
     std::vector<ashlar::searched_layout> const found = search_layouts(
         feasible, ashlar::objective::span, o.budget.part(static_cast<double>(feasible.size())));
-    row.bubble = best = std::min(best, found[ashlar::best_of(found)].bubble());
+    row.overhead = best = std::min(best, found[ashlar::best_of(found)].overhead());
     row.least = 1;
     for (ashlar::searched_layout const& s : found)
-      row.least = std::min(*row.least, s.bubble_within(s.least()));
+      row.least = std::min(*row.least, s.overhead_of(s.least()));
     rows.push_back(row);
   }
   return rows;
@@ -79,7 +84,7 @@ std::vector<frontier_row> searched_on(ashlar::layout_choice const& choice, front
 
 void add_published(std::vector<frontier_row>& rows, frontier_row const& more) {
   auto const alike = [&](frontier_row const& r) {
-    return r.activations == more.activations && r.bubble == more.bubble;
+    return r.activations == more.activations && r.overhead == more.overhead;
   };
   if (std::none_of(rows.begin(), rows.end(), alike)) rows.push_back(more);
 }
@@ -91,7 +96,7 @@ std::vector<frontier_row> published_rows(ashlar::layout_choice const& choice) {
     std::vector<int> const peaks = ashlar::peak_activations(known.made);
     int const peak = *std::max_element(peaks.begin(), peaks.end());
     frontier_row row{known.entry->name, static_cast<double>(peak), share_of(choice, peak),
-                     ashlar::bubble_rate_span(known.made)};
+                     ashlar::overhead_span(known.made)};
     if (auto const least = ashlar::schedule_bound(known.made))
       row.least = ashlar::idle_share(known.made, least->span);
     add_published(rows, row);
@@ -99,20 +104,40 @@ std::vector<frontier_row> published_rows(ashlar::layout_choice const& choice) {
   return rows;
 }
 
+// A schedule beside the searches, for the model that they are for.
+frontier_row row_of(std::string const& name, ashlar::comparison const& c) {
+  frontier_row row{name, 0, *std::max_element(c.peaks.begin(), c.peaks.end()), c.overhead_span};
+  if (auto const least = ashlar::comparison_bound(c))
+    row.least = 1 - (1 - c.overhead_span) * c.span / least->span;
+  return row;
+}
+
+ashlar::catalog::shape shape_of(frontier_options const& o) {
+  return {.p = ashlar::devices{static_cast<int>(o.model.p)},
+          .m = ashlar::micro_batches{static_cast<int>(o.model.m)}};
+}
+
 // Those that hold the weights more than once, which no search here does.
-std::vector<frontier_row> bidirectional_rows(frontier_options const& o) {
+std::vector<frontier_row> bidirectional_rows(frontier_options const& o,
+                                             ashlar::divided_model const& model) {
   std::vector<frontier_row> rows;
-  ashlar::catalog::shape const s{.p = ashlar::devices{static_cast<int>(o.model.p)},
-                                 .m = ashlar::micro_batches{static_cast<int>(o.model.m)},
-                                 .cost = costs_of(o.model.cost, o.model.p)};
-  for (ashlar::catalog::entry const& e : ashlar::catalog::entries) {
-    if (!e.check(s).ok()) continue;
-    ashlar::catalog::shape plain = s;
-    plain.cost = {};
-    if (e.make(plain).where.route_count() < 2) continue;
-    ashlar::comparison const c = ashlar::compare(e, s);
-    double const peak = *std::max_element(c.peaks.begin(), c.peaks.end());
-    rows.push_back({e.name, 0, peak, c.bubble_rate_span});
+  for (ashlar::catalog::entry const& e : ashlar::catalog::entries)
+    if (e.check(shape_of(o)).ok() && e.make(shape_of(o)).where.route_count() > 1)
+      rows.push_back(row_of(e.name, ashlar::compare(e, shape_of(o), model)));
+  return rows;
+}
+
+std::vector<frontier_row> named_rows(frontier_options const& o, ashlar::divided_model const& model) {
+  std::vector<frontier_row> rows;
+  for (chosen_schedule const& s : o.shown.own) {
+    long long const m = micro_batches_of(s.schedule);
+    rows.push_back(row_of(m == o.model.m ? s.name : s.name + ", " + counted(m, "micro-batch"),
+                          ashlar::compare(s.schedule, model)));
+  }
+  for (ashlar::catalog::entry const* const e : o.shown.known) {
+    if (auto const d = e->check(shape_of(o)); !d.ok())
+      throw usage_error(fmt::format("{}: {}", e->name, ashlar::explain(d)));
+    rows.push_back(row_of(e->name, ashlar::compare(*e, shape_of(o), model)));
   }
   return rows;
 }
@@ -121,40 +146,50 @@ std::vector<frontier_part> parts_of(frontier_options const& o) {
   if (read_memory("--from", o.from) > read_memory("--to", o.to))
     throw usage_error(fmt::format("--from {} is above --to {}", o.from, o.to));
   std::vector<frontier_part> parts;
-  for (ashlar::layout_choice const& choice : layouts_of(o.model)) {
-    std::vector<frontier_row> searched = searched_on(choice, o);
+  std::vector<ashlar::layout_choice> const layouts = layouts_of(o.model);
+  bool const any = o.model.placement == "any", all = o.shown.known.empty();
+  for (ashlar::layout_choice const& choice : layouts) {
+    std::vector<frontier_row> searched = searched_on(choice, o), published;
+    if (all) published = published_rows(choice);
     if (!searched.empty())
-      parts.push_back({layout_name(choice), std::move(searched), published_rows(choice)});
+      parts.push_back({layout_name(choice), std::move(searched), std::move(published)});
   }
-  if (!parts.empty() && o.model.placement == "any")
-    if (std::vector<frontier_row> both = bidirectional_rows(o); !both.empty())
+  if (parts.empty()) return parts;
+  ashlar::divided_model const model{
+      .cost = costs_of(o.model.cost, o.model.p),
+      .piece_count = any ? static_cast<int>(o.model.p) : layouts[0].problem.where.stage_count(),
+      .kept_percent = variety_of(o.model).kept_percent};
+  if (any && all)
+    if (std::vector<frontier_row> both = bidirectional_rows(o, model); !both.empty())
       parts.push_back({"both ways, weights twice", {}, std::move(both)});
+  if (std::vector<frontier_row> named = named_rows(o, model); !named.empty())
+    parts.push_back({"named", {}, std::move(named)});
   return parts;
 }
 
 std::string text_of(std::vector<frontier_part> const& parts) {
   std::vector<std::vector<std::string>> cells{
-      {"placement", "schedule", "activations", "memory %", "bubble %", "no less than %"}};
+      {"placement", "schedule", "activations", "memory %", "overhead %", "no less than %"}};
   auto const add = [&](frontier_part const& part, frontier_row const& r) {
     cells.push_back({part.name, r.schedule, r.activations > 0 ? fmt::format("{:g}", r.activations) : "",
-                     percent(r.memory), percent(r.bubble), r.least ? percent(*r.least) : ""});
+                     percent(r.memory), percent(r.overhead), r.least ? percent(*r.least) : ""});
   };
   for (frontier_part const& part : parts) {
     for (frontier_row const& r : part.searched) add(part, r);
     for (frontier_row const& r : part.published) add(part, r);
   }
   return table(cells, 2)
-         + "\nBubble rates are of the span. Activations: the limit of a search, the peak of a published "
-           "schedule;\nmemory: as a share of what 1F1B holds; no less than: what any schedule within as "
-           "many activations idles.\n";
+         + "\nOverhead: the share of the span in which the busiest device idles or recomputes. Activations: the "
+           "limit of a\nsearch, the peak of a published schedule; memory: as a share of what 1F1B holds; no less "
+           "than: what any\nschedule within as many activations has.\n";
 }
 
 std::string csv_of(std::vector<frontier_part> const& parts) {
-  std::string text = "placement,schedule,activations,memory,bubble_rate_span,least_bubble_rate_span\n";
+  std::string text = "placement,schedule,activations,memory,overhead_span,least_overhead_span\n";
   auto const add = [&](frontier_part const& part, frontier_row const& r) {
     text += fmt::format("\"{}\",{},{},{},{},{}\n", part.name, r.schedule,
-                        r.activations > 0 ? fmt::format("{:g}", r.activations) : "", r.memory, r.bubble,
-                        r.least ? fmt::format("{}", *r.least) : "");
+                        r.activations > 0 ? fmt::format("{:g}", r.activations) : "", r.memory,
+                        r.overhead, r.least ? fmt::format("{}", *r.least) : "");
   };
   for (frontier_part const& part : parts) {
     for (frontier_row const& r : part.searched) add(part, r);
@@ -171,8 +206,8 @@ std::string json_of(std::vector<frontier_part> const& parts) {
     auto const row = [](char const* key, ordered_json const& name, frontier_row const& r) {
       return ordered_json{{key, name},
                           {"memory", r.memory},
-                          {"bubble_rate_span", r.bubble},
-                          {"least_bubble_rate_span", r.least ? ordered_json(*r.least) : ordered_json()}};
+                          {"overhead_span", r.overhead},
+                          {"least_overhead_span", r.least ? ordered_json(*r.least) : ordered_json()}};
     };
     for (frontier_row const& r : part.searched) searched.push_back(row("limit", r.activations, r));
     for (frontier_row const& r : part.published) published.push_back(row("schedule", r.schedule, r));
@@ -186,10 +221,11 @@ std::string chart_of(std::vector<frontier_part> const& parts, frontier_options c
   for (frontier_part const& part : parts) {
     ashlar::frontier_curve& c = curves.emplace_back(ashlar::frontier_curve{part.name, {}, {}});
     for (frontier_row const& r : part.searched) {
-      c.reached.emplace_back(r.memory, r.bubble);
+      c.reached.emplace_back(r.memory, r.overhead);
       if (r.least) c.least.emplace_back(r.memory, *r.least);
     }
-    for (frontier_row const& r : part.published) c.published.push_back({r.schedule, r.memory, r.bubble});
+    for (frontier_row const& r : part.published)
+      c.published.push_back({r.schedule, r.memory, r.overhead});
   }
   std::string title = fmt::format("{} devices, {} micro-batches", o.model.p, o.model.m);
   ashlar::stage_cost const c = costs_of(o.model.cost, o.model.p).of_stage(0);
@@ -204,8 +240,11 @@ std::string chart_of(std::vector<frontier_part> const& parts, frontier_options c
   return ashlar::svg(curves, title);
 }
 
-int frontier(frontier_options const& o) {
+int frontier(CLI::App const& command, frontier_options o) {
   output const to(o.output);
+  o.shown = find_all(o.names, o.model.m);
+  adopt_size(command, o.shown.own, o.model.p, o.model.m);
+  settle_placement(o.model);
   std::vector<frontier_part> const parts = parts_of(o);
   if (parts.empty()) {
     fmt::print(stderr, "ashlar: no placement has a schedule within {} of 1F1B's activations\n", o.to);
@@ -222,8 +261,13 @@ int frontier(frontier_options const& o) {
 
 void add_frontier(CLI::App& app, action& chosen) {
   auto* const command = app.add_subcommand(
-      "frontier", "Search under one limit on memory after the other: bubbles against memory");
+      "frontier", "Search under one limit on memory after the other: overhead against memory");
   auto const o = std::make_shared<frontier_options>();
+  command
+      ->add_option(
+          "names", o->names,
+          "schedules to show beside, of `ashlar list`, or files of one (default: all published)")
+      ->type_name("NAME");
   add_layout_options(*command, o->model);
   command
       ->add_option("--from", o->from, "the smallest limit, as a share of 1F1B's activations: 0.3, 30%")
@@ -239,13 +283,15 @@ void add_frontier(CLI::App& app, action& chosen) {
   command->footer(
       "The budget is for each limit of each placement and variant. With one placement, costs are those "
       "of a stage; "
-      "with\n--placement any they are those of a p-th of the model.\n"
+      "with\n--placement any they are those of a p-th of the model. A FILE is put under these costs, "
+      "too; "
+      "files stand beside\nwhat is published unless some of that is named.\n"
       "Examples:\n"
       "  ashlar frontier -p 8 -m 32 --forward 20 --backward-input 26 --backward-weight 14 --transfer 1\n"
       "  ashlar frontier -p 8 -m 32 --placement v --from 30% --to 100% --steps 29 --budget 2000 --as "
       "svg "
       "-o v.svg");
-  command->callback([&chosen, o] { chosen = [o] { return frontier(*o); }; });
+  command->callback([&chosen, command, o] { chosen = [command, o] { return frontier(*command, *o); }; });
 }
 
 }  // namespace tool

@@ -4,10 +4,12 @@
 #include "counted.hpp"
 #include "limits.hpp"
 #include "number_option.hpp"
+#include "placement_option.hpp"
 #include <ashlar/render/diagnosis.hpp>
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -47,6 +49,14 @@ void must_fit(ashlar::layout_choice const& choice) {
   if (auto const d = ashlar::check(choice.problem); !d.ok()) throw usage_error(ashlar::explain(d));
 }
 
+void must_have_costs(layout_options const& o, ashlar::search_problem const& problem) {
+  std::size_t const given = problem.cost.per_stage.size();
+  if (!o.cost.per_stage.empty() && static_cast<int>(given) != problem.where.stage_count())
+    throw usage_error(fmt::format("'{}' has costs of {} stages, but {} on {} devices has {} stages",
+                                  o.cost.per_stage, given, o.placement, o.p,
+                                  problem.where.stage_count()));
+}
+
 // A positive number, or a percentage with its sign; false for what is neither.
 bool read_share(std::string const& text, double& share) {
   char const* const last = text.data() + text.size();
@@ -58,20 +68,68 @@ bool read_share(std::string const& text, double& share) {
 
 // p micro-batches of the chunks of a device, in the unit of the layout's memory.
 long long all_of_1f1b(ashlar::layout_choice const& c) {
-  return c.problem.where.device_count() * c.chunk_count * c.memory_unit;
+  return c.problem.where.stage_count() * c.memory_unit;
+}
+
+// Of a placement that a formula makes, too, if it is that.
+layout shape_of(ashlar::placement const& where, int chunk_count) {
+  ashlar::devices const p{where.device_count()};
+  for (layout const shape : {layout::linear, layout::v, layout::looped, layout::wave})
+    if (where.stage_count() == p.value * chunk_count && (shape != layout::linear || chunk_count == 1)
+        && ((shape != layout::v && shape != layout::wave) || chunk_count % 2 == 0)
+        && ashlar::lay_out(shape, p, chunk_count) == where)
+      return shape;
+  return layout::given;
+}
+
+ashlar::layout_choice own_layout(layout_options const& o) {
+  ashlar::placement const& where = *o.own;
+  int count = 0;
+  for (int d = 0; d < where.device_count(); ++d) count = std::max(count, ashlar::chunk_count(where, d));
+  must_be_few(o, count);
+  ashlar::layout_choice const chosen{
+      .shape = shape_of(where, count),
+      .chunk_count = count,
+      .unit = 1,
+      .problem = {.where = where,
+                  .m = ashlar::micro_batches{static_cast<int>(o.m)},
+                  .cost = o.own_cost ? *o.own_cost : costs_of(o.cost, o.p),
+                  .limit = ashlar::chunk_activations(where.stage_count())}};
+  must_have_costs(o, chosen.problem);
+  must_fit(chosen);
+  return chosen;
 }
 
 }  // namespace
 
+void settle_placement(layout_options& o) {
+  if (lists_devices(o.placement)) {
+    o.own = read_placement("--placement", o.placement);
+    if (o.own->route_count() > 1)
+      throw usage_error("--placement has several routes; a search is for one");
+  }
+  if (!o.own) return;
+  if (o.v != 0) throw usage_error("-v/--chunks goes with --placement looped or wave");
+  if (o.devices_option->count() > 0 && o.p != o.own->device_count())
+    throw usage_error(fmt::format("-p/--devices is {}, but the placement has {}", o.p,
+                                  counted(o.own->device_count(), "device")));
+  o.p = o.own->device_count();
+}
+
 void add_layout_options(CLI::App& command, layout_options& o) {
-  add_number(command, "-p,--devices", o.p, 1, most_devices, "pipeline devices");
+  o.devices_option = add_number(command, "-p,--devices", o.p, 1, most_devices, "pipeline devices");
   add_number(command, "-m,--micro-batches", o.m, 1, most_micro_batches, "micro-batches");
-  command
-      .add_option("--placement", o.placement,
-                  "v, linear, looped or wave; any: each of these, with one, two and four chunks")
-      ->check(CLI::IsMember({"any", "v", "linear", "looped", "wave"}))
-      ->type_name("PLACEMENT")
-      ->capture_default_str();
+  o.placement_option =
+      command
+          .add_option("--placement", o.placement,
+                      "v, linear, looped or wave; any: each of these, with one, two and four chunks; or "
+                      "the device of each stage, 0,1,2,3,3,2,1,0")
+          ->check([](std::string const& text) {
+            return lists_devices(text) ? std::string()
+                                       : CLI::IsMember({"any", "v", "linear", "looped", "wave"})(text);
+          })
+          ->type_name("PLACEMENT")
+          ->capture_default_str();
   add_number(command, "-v,--chunks", o.v, 1, most_devices,
              "stages on one device, looped (default: 2) or in a wave (2: a V)")
       ->default_str("");
@@ -88,12 +146,16 @@ void add_layout_options(CLI::App& command, layout_options& o) {
 ashlar::variety variety_of(layout_options const& o) {
   ashlar::variety how{.most_sequence_chunks = static_cast<int>(o.sequence_chunks)};
   if (o.checkpoint.empty()) return how;
-  double share = 0;
-  if (!read_share(o.checkpoint, share) || share >= 1)
-    throw usage_error(fmt::format("--checkpoint is a share of an activation, like 0.06 or 6%, not '{}'",
-                                  o.checkpoint.substr(0, 64)));
-  how.kept_percent = static_cast<int>(std::ceil(share * 100 - 1e-9));
+  how.kept_percent = percent_kept("--checkpoint", o.checkpoint);
   return how;
+}
+
+int percent_kept(char const* option, std::string const& text) {
+  double share = 0;
+  if (!read_share(text, share) || share >= 1)
+    throw usage_error(fmt::format("{} is a share of an activation, like 0.06 or 6%, not '{}'", option,
+                                  text.substr(0, 64)));
+  return static_cast<int>(std::ceil(share * 100 - 1e-9));
 }
 
 std::vector<ashlar::layout_choice> layouts_of(layout_options const& o) {
@@ -110,6 +172,7 @@ std::vector<ashlar::layout_choice> layouts_of(layout_options const& o) {
     must_fit(ashlar::choose_layout(model, layout::wave, most_chunks, 100));
     return ashlar::layouts_for(model, 100);
   }
+  if (o.own) return {own_layout(o)};
   layout const shape = o.placement == "v"        ? layout::v
                        : o.placement == "looped" ? layout::looped
                        : o.placement == "wave"   ? layout::wave
@@ -117,15 +180,12 @@ std::vector<ashlar::layout_choice> layouts_of(layout_options const& o) {
   int const count = chunk_count_of(shape, o);
   must_be_few(o, count);
   ashlar::costs const cost = costs_of(o.cost, o.p);
-  if (auto const stages = static_cast<std::size_t>(o.p) * static_cast<std::size_t>(count);
-      !o.cost.per_stage.empty() && cost.per_stage.size() != stages)
-    throw usage_error(fmt::format("'{}' has costs of {} stages, but {} on {} devices has {} stages",
-                                  o.cost.per_stage, cost.per_stage.size(), o.placement, o.p, stages));
   ashlar::layout_choice const chosen{
       .shape = shape,
       .chunk_count = count,
       .unit = 1,
       .problem = {ashlar::lay_out(shape, p, count), m, cost, ashlar::chunk_activations(o.p * count)}};
+  must_have_costs(o, chosen.problem);
   must_fit(chosen);
   return {chosen};
 }
@@ -158,6 +218,8 @@ char const* shape_name(layout shape) {
       return "looped";
     case layout::wave:
       return "wave";
+    case layout::given:
+      return "own";
   }
   return "";
 }

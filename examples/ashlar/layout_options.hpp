@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,12 +17,20 @@ struct layout_options {
   long long m = 8;
   cost_options cost = {};
   std::string placement = "any";
-  long long v = 0;              // as many chunks as the placement has by itself
+  long long v = 0;                             // as many chunks as the placement has by itself
+  std::optional<ashlar::placement> own = {};   // in place of `placement`, `p` and `v`
+  std::optional<ashlar::costs> own_cost = {};  // in place of `cost`, on it
+  CLI::Option const* devices_option = nullptr;
+  CLI::Option const* placement_option = nullptr;
   std::string checkpoint = "";  // what of an activation a recompute leaves; empty: none recomputes
   long long sequence_chunks = 1;
 };
 
 void add_layout_options(CLI::App& command, layout_options& options);
+
+// Reads a placement that is a list; then `p` is its number of devices. Throws usage_error, also for
+// another number given, and for several routes.
+void settle_placement(layout_options& options);
 
 // The layouts asked for, each with a limit of 1F1B's activations. Throws usage_error for too many
 // passes and options that do not go together.
@@ -29,6 +38,10 @@ std::vector<ashlar::layout_choice> layouts_of(layout_options const& options);
 
 // In how many ways each of them may be varied. Throws usage_error.
 ashlar::variety variety_of(layout_options const& options);
+
+// A share of an activation, like 0.06 or 6%, in whole percents, rounded up. Throws usage_error, naming
+// the option, for what is none or not below 1.
+int percent_kept(char const* option, std::string const& text);
 
 // Memory is counted in millionths of what 1F1B holds: p micro-batches of a p-th of the model.
 inline constexpr long long whole_memory = 1'000'000;

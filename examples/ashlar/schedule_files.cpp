@@ -237,6 +237,7 @@ schedule_file read_schedule(std::string const& path, long long micro_batches, co
       if (file.contains("schedule")) out.name = file["schedule"].get<std::string>();
       if (file.contains("cells")) {
         out.block = block_of_json(file, path);
+        if (micro_batches == 0) micro_batches = out.block->micro_batch_count();
         must_fit_in_memory(
             fmt::format("{} micro-batches of '{}'", micro_batches, path),
             static_cast<double>(micro_batches) * static_cast<double>(out.block->cells.size()));

@@ -19,9 +19,9 @@ struct schedule_file {
 };
 
 // A CSV of PyTorch's, with communication or without; JSON as `emit` and `search` write it; or JSON of a
-// building block, which is repeated for `micro_batches` and squeezed. `cost`, unless it is what options
-// are by default, replaces the costs of the file. The schedule is valid. Throws usage_error for a file
-// that cannot be used, and violation for what is no schedule.
+// building block, which is repeated for `micro_batches` (0: those of one block) and squeezed. `cost`,
+// unless it is what options are by default, replaces the costs of the file. The schedule is valid.
+// Throws usage_error for a file that cannot be used, and violation for what is no schedule.
 schedule_file read_schedule(std::string const& path, long long micro_batches, cost_options const& cost);
 
 // The parts of such a file of JSON. Throw usage_error with `path`.

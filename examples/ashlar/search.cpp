@@ -9,6 +9,7 @@
 #include "output_options.hpp"
 #include "pictures.hpp"
 #include "search_run.hpp"
+#include "shape_options.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
 #include <ashlar/interop/json.hpp>
@@ -32,6 +33,7 @@ struct search_options {
   limit_options limit;
   std::string aim = "span";
   search_budget budget;
+  std::vector<std::string> starts;
   std::string format = "text";
   std::string dialect = "detect";
   std::string output = "-";
@@ -40,6 +42,53 @@ struct search_options {
 ashlar::objective aim_of(std::string const& name) {
   using enum ashlar::objective;
   return name == "makespan" ? makespan : name == "program" ? program : span;
+}
+
+// The schedules of --start. The first says what is not given: sizes, placement, costs, limit.
+std::vector<chosen_schedule> starts_of(CLI::App const& command, search_options& o) {
+  auto [own, known] = find_all(o.starts, o.model.m);
+  adopt_size(command, own, o.model.p, o.model.m);
+  bool const from_file = !own.empty();
+  for (ashlar::catalog::entry const* const e : known)
+    own.push_back(choose({.name = e->name, .p = o.model.p, .m = o.model.m}));
+  if (own.empty()) return own;
+  ashlar::schedule const& first = own[0].schedule;
+  int const q = first.graph.sequence_chunks();
+  o.model.sequence_chunks = std::max<long long>(o.model.sequence_chunks, q);
+  if (o.model.placement_option->count() > 0) return own;
+  std::vector<int> route;
+  for (int stage = 0; stage < first.stage_count(); ++stage)
+    route.push_back(first.where.device_of(first.route[0], stage));
+  o.model.own = ashlar::placement(ashlar::devices{first.device_count()}, {route});
+  o.model.placement = "own";
+  if (from_file && o.model.cost == cost_options{}) {
+    o.model.own_cost = first.cost;  // a layout's are those of whole sequences
+    for (ashlar::stage_cost& c : o.model.own_cost->per_stage)
+      for (ashlar::tick* t : {&c.forward, &c.backward_input, &c.backward_weight, &c.recompute})
+        if (*t != ashlar::stage_cost::same_as_forward) *t *= q;
+  }
+  if (o.limit.bytes.empty() && o.limit.activations.empty() && command.count("--memory") == 0) {
+    std::vector<int> const peaks = ashlar::peak_activations(first);
+    o.limit.activations = {(*std::max_element(peaks.begin(), peaks.end()) + q - 1) / q};
+  }
+  return own;
+}
+
+// Of `starts`, each of which one choice at least can begin with.
+std::vector<ashlar::schedule> schedules_of(std::vector<chosen_schedule> const& starts,
+                                           std::vector<ashlar::layout_choice> const& choices) {
+  std::vector<ashlar::schedule> all;
+  for (chosen_schedule const& s : starts) {
+    if (std::none_of(choices.begin(), choices.end(), [&s](ashlar::layout_choice const& c) {
+          return ashlar::check_start(c.problem, s.schedule).ok();
+        }))
+      throw usage_error(fmt::format(
+          "{} is no start: a search that begins with it is on its placement, one route, of as many "
+          "micro-batches and sequence chunks, and recomputes what it does",
+          s.name));
+    all.push_back(s.schedule);
+  }
+  return all;
 }
 
 // Those that the limit leaves a schedule for. Where it is so for none, `why` says how small it may be.
@@ -63,11 +112,11 @@ std::string text_of(std::vector<ashlar::searched_layout> const& all, search_opti
   ashlar::searched_layout const& best = all[ashlar::best_of(all)];
   char const* const what = o.aim == "span" ? "span" : "makespan";
   std::vector<std::vector<std::string>> cells{
-      {"placement", "limit", "memory %", "no less than", what, "bubble %", "gap %", "evaluations"}};
+      {"placement", "limit", "memory %", "no less than", what, "overhead %", "gap %", "evaluations"}};
   for (ashlar::searched_layout const& s : all)
     cells.push_back({layout_name(s.choice), words_of_limit(s.choice, o.limit),
                      percent(share_of_limit(s.choice)), fmt::format("{:g}", s.in_ticks(s.least())),
-                     fmt::format("{:g}", s.in_ticks(s.result.reached)), percent(s.bubble()),
+                     fmt::format("{:g}", s.in_ticks(s.result.reached)), percent(s.overhead()),
                      percent(s.gap()), std::to_string(s.result.evaluations)});
   std::string text = table(cells, 1);
   text += fmt::format(
@@ -111,7 +160,9 @@ std::string json_of(std::vector<ashlar::searched_layout> const& all, search_opti
   return out.dump() + "\n";
 }
 
-int search(search_options const& o) {
+int search(CLI::App const& command, search_options o) {
+  std::vector<chosen_schedule> const starts = starts_of(command, o);
+  settle_placement(o.model);
   must_suit(o.limit, o.model.placement);
   auto const dialect = dialect_of(o.dialect);
   output const to(o.output);
@@ -121,7 +172,8 @@ int search(search_options const& o) {
     fmt::print(stderr, "ashlar: there is no schedule within the limit on memory: {}\n", why);
     return invalid;
   }
-  std::vector<ashlar::searched_layout> const all = search_layouts(choices, aim_of(o.aim), o.budget);
+  std::vector<ashlar::searched_layout> const all =
+      search_layouts(choices, aim_of(o.aim), o.budget, schedules_of(starts, choices));
   ashlar::searched_layout const& best = all[ashlar::best_of(all)];
   ashlar::schedule const& s = best.result.best;
   std::string const title = "searched, " + layout_name(best.choice);
@@ -147,6 +199,11 @@ void add_search(CLI::App& app, action& chosen) {
       app.add_subcommand("search", "Find the best schedule for given costs under a memory limit");
   auto const o = std::make_shared<search_options>();
   add_layout_options(*command, o->model);
+  command
+      ->add_option("--start", o->starts,
+                   "a schedule to begin with, of `ashlar list`, or a file of one; what is not given is "
+                   "its: sizes, placement, costs (of a file), as limit what it holds")
+      ->type_name("NAME");
   add_limit_options(*command, o->limit);
   command
       ->add_option("--objective", o->aim,
@@ -178,12 +235,14 @@ void add_search(CLI::App& app, action& chosen) {
       "  ashlar search -p 8 -m 32 --memory 0.5 --forward 20 --backward-input 26 --backward-weight 14 "
       "--transfer 1\n"
       "  ashlar search -p 4 -m 8 --placement v --limit 4 --as svg -o v.svg\n"
+      "  ashlar search --start mine.json --as json -o better.json\n"
+      "  ashlar search -m 8 --placement 0,1,2,3,3,2,1,0,0,1,2,3\n"
       "  ashlar search -p 8 -m 32 --memory 25% --checkpoint 6% --sequence-chunks 4\n"
       "  ashlar search -p 4 -m 8 --speeds 100,100,50,100 --limit-bytes 80GiB,80GiB,40GiB,80GiB "
       "--stash-bytes 6GiB\n    --weight-bytes 10GiB --gradient-bytes 10GiB --optimizer-bytes 12GiB\n"
       "  ashlar search -p 4 -m 16 --placement looped -v 2 --per-stage costs.csv --seconds 10 --as "
       "pytorch");
-  command->callback([&chosen, o] { chosen = [o] { return search(*o); }; });
+  command->callback([&chosen, command, o] { chosen = [command, o] { return search(*command, *o); }; });
 }
 
 }  // namespace tool

@@ -85,12 +85,20 @@ ashlar::search_result observed(ashlar::layout_choice const& choice, ashlar::sear
                         [&seen](auto const& best, std::int64_t spent) { return seen(best, spent); });
 }
 
+ashlar::search_start start_of(ashlar::search_problem const& problem,
+                              std::vector<ashlar::schedule> const& starts) {
+  ashlar::search_start start(problem);
+  for (ashlar::schedule const& s : starts)
+    if (ashlar::check_start(problem, s).ok()) start.add(problem, s);
+  return start;
+}
+
 // A search divides its budget in passes, so a tenth of the time goes into how many there are in it.
-ashlar::search_result timed(ashlar::layout_choice const& choice, ashlar::search_budget e,
-                            double seconds) {
+ashlar::search_result timed(ashlar::layout_choice const& choice, ashlar::search_budget e, double seconds,
+                            std::vector<ashlar::schedule> const& starts) {
   constexpr double no_end = 1e15;
   auto const begin = clock::now();
-  ashlar::search_start const start(choice.problem);
+  ashlar::search_start const start = start_of(choice.problem, starts);
   auto const left_of = [&](double share) {
     return std::max(seconds - seconds_since(begin), seconds / 100) * share;
   };
@@ -125,17 +133,18 @@ void add_budget_options(CLI::App& command, search_budget& budget) {
 }
 
 ashlar::search_result search_layout(ashlar::layout_choice const& choice, ashlar::objective aim,
-                                    search_budget const& budget) {
+                                    search_budget const& budget,
+                                    std::vector<ashlar::schedule> const& starts) {
   ashlar::search_budget e{.seed = budget.seed, .aim = aim};
   ashlar::search_result found;
   if (budget.seconds > 0) {
-    found = timed(choice, e, budget.seconds);
+    found = timed(choice, e, budget.seconds, starts);
   } else {
     ashlar::search_problem const& problem = choice.problem;
     e.passes = budget.evaluations * problem.m.value * problem.sequence_chunks
                * (3 * problem.where.stage_count()
                   + static_cast<std::int64_t>(ashlar::recomputed_stages(problem).size()));
-    ashlar::search_start const start(problem);
+    ashlar::search_start const start = start_of(problem, starts);
     observer seen(choice, start.least, aim, 0);
     found = observed(choice, start, e, seen);
   }
@@ -144,12 +153,13 @@ ashlar::search_result search_layout(ashlar::layout_choice const& choice, ashlar:
 }
 
 std::vector<ashlar::searched_layout> search_layouts(std::vector<ashlar::layout_choice> const& choices,
-                                                    ashlar::objective aim, search_budget const& budget) {
+                                                    ashlar::objective aim, search_budget const& budget,
+                                                    std::vector<ashlar::schedule> const& starts) {
   return ashlar::search_layouts(choices, aim,
                                 [&](ashlar::layout_choice const& c, double share, int round) {
                                   search_budget part = budget.part(share);
                                   part.seed += static_cast<std::uint64_t>(round);
-                                  return search_layout(c, aim, part);
+                                  return search_layout(c, aim, part, starts);
                                 });
 }
 

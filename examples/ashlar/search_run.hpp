@@ -27,12 +27,15 @@ struct search_budget {
 // --budget and --seed.
 void add_budget_options(CLI::App& command, search_budget& budget);
 
-// The result is checked. Throws violation as search() does.
+// From what is published, and those of `starts` that are for this very problem. The result is checked.
+// Throws violation as search() does.
 ashlar::search_result search_layout(ashlar::layout_choice const& choice, ashlar::objective aim,
-                                    search_budget const& budget);
+                                    search_budget const& budget,
+                                    std::vector<ashlar::schedule> const& starts = {});
 
 // All within one budget, in the order given.
 std::vector<ashlar::searched_layout> search_layouts(std::vector<ashlar::layout_choice> const& choices,
-                                                    ashlar::objective aim, search_budget const& budget);
+                                                    ashlar::objective aim, search_budget const& budget,
+                                                    std::vector<ashlar::schedule> const& starts = {});
 
 }  // namespace tool

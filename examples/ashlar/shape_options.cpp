@@ -81,9 +81,6 @@ ashlar::catalog::shape shape_of(ashlar::catalog::entry const& entry, shape_optio
           .search = {.passes = o.search}};
 }
 
-namespace {
-
-// What is in the catalog is its own, and all else may be a file.
 bool names_file(std::string const& name) {
   std::error_code ignored;
   return ashlar::catalog::find(name) == nullptr
@@ -91,18 +88,37 @@ bool names_file(std::string const& name) {
              || std::filesystem::is_regular_file(name, ignored));
 }
 
-chosen_schedule from_file(shape_options const& o) {
-  schedule_file read = read_schedule(o.name, o.m, o.cost);
+chosen_schedule choose_file(std::string const& path, long long micro_batches, cost_options const& cost) {
+  schedule_file read = read_schedule(path, micro_batches, cost);
   std::string const name = !read.name.empty() ? read.name
-                           : o.name == "-"    ? "standard input"
-                                              : std::filesystem::path(o.name).stem().string();
-  return {name, fmt::format("from '{}'", o.name), std::move(read.block), std::move(read.schedule)};
+                           : path == "-"      ? "standard input"
+                                              : std::filesystem::path(path).stem().string();
+  return {name, fmt::format("from '{}'", path), std::move(read.block), std::move(read.schedule)};
 }
 
-}  // namespace
+named_schedules find_all(std::vector<std::string> const& names, long long micro_batches) {
+  named_schedules all;
+  for (std::string const& name : names)
+    if (names_file(name))
+      all.own.push_back(choose_file(name, micro_batches, {}));
+    else
+      all.known.push_back(&entry_named(name));
+  return all;
+}
+
+long long micro_batches_of(ashlar::schedule const& s) {
+  return s.micro_batch_count() / s.graph.sequence_chunks();
+}
+
+void adopt_size(CLI::App const& command, std::vector<chosen_schedule> const& own, long long& p,
+                long long& m) {
+  if (own.empty()) return;
+  if (command.count("-p") == 0) p = own[0].schedule.device_count();
+  if (command.count("-m") == 0) m = micro_batches_of(own[0].schedule);
+}
 
 chosen_schedule choose(shape_options const& o) {
-  if (names_file(o.name)) return from_file(o);
+  if (names_file(o.name)) return choose_file(o.name, o.m, o.cost);
   ashlar::catalog::entry const& entry = entry_named(o.name);
   ashlar::catalog::shape const shape = shape_of(entry, o);
   if (auto const d = entry.check(shape); !d.ok())

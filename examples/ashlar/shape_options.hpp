@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tool {
 
@@ -42,6 +43,26 @@ struct chosen_schedule {
   std::optional<ashlar::block> block;  // if the schedule is made from one
   ashlar::schedule schedule;
 };
+
+// Whether a name is that of a file: what is in the catalog is its own, and all else may be one.
+bool names_file(std::string const& name);
+
+// A schedule of one's own, under the costs of its file or those given. Throws as read_schedule().
+chosen_schedule choose_file(std::string const& path, long long micro_batches, cost_options const& cost);
+
+// Names and files, told apart. Files are under their own costs. Throws as the above.
+struct named_schedules {
+  std::vector<chosen_schedule> own;
+  std::vector<ashlar::catalog::entry const*> known;
+};
+named_schedules find_all(std::vector<std::string> const& names, long long micro_batches);
+
+// As many as a schedule counts, where they are its own: whole sequences.
+long long micro_batches_of(ashlar::schedule const& s);
+
+// Makes -p and -m of `command` those of the first schedule of one's own, unless they are given.
+void adopt_size(CLI::App const& command, std::vector<chosen_schedule> const& own, long long& p,
+                long long& m);
 
 // Of the catalog or of a file. Throws usage_error for an unknown name, sizes out of range, or costs that
 // do not fit.

@@ -39,7 +39,7 @@ struct show_options {
 void print_bound(ashlar::schedule const& s) {
   using namespace ashlar;
   if (!has_workload(s)) {
-    fmt::print("bound        none: only chains of stages on one route have one\n");
+    fmt::print("bound        none: only chains of stages have one\n");
     return;
   }
   workload const task = workload_of(s);

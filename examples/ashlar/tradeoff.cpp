@@ -38,7 +38,7 @@ void print_text(std::vector<studied_schedule> const& all) {
       "\nFor each cluster the batch and the loops of least cost. Cost 1: no idle time and no sample "
       "wasted.\nAt most: the utilisation of any schedule of the same stages on the same devices with "
       "the "
-      "same memory\n(-: chains of stages on one route only); gap: by how much of it that would shorten "
+      "same memory\n(-: chains of stages only); gap: by how much of it that would shorten "
       "step, cost and time.\n");
 }
 

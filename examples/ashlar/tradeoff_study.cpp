@@ -1,10 +1,13 @@
 #include "tradeoff_study.hpp"
 
 #include "command.hpp"
+#include "counted.hpp"
 #include "json_files.hpp"
 #include "limits.hpp"
 #include "shape_options.hpp"
 #include <ashlar/render/diagnosis.hpp>
+#include <ashlar/schedule/repeat.hpp>
+#include <ashlar/schedule/squeeze.hpp>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -108,6 +111,15 @@ void must_be_few(json_file const& file, tradeoff_study const& s) {
     file.fail(fmt::format("asks for {} clusters; the limit is {}", s.clusters.size(), most_points));
 }
 
+bool can_be_of(chosen_schedule const& own, int m) {
+  return own.block ? m % own.block->micro_batch_count() == 0 : micro_batches_of(own.schedule) == m;
+}
+
+ashlar::schedule of_size(chosen_schedule const& own, int m) {
+  if (!own.block) return own.schedule;
+  return *own.block | ashlar::repeat(ashlar::micro_batches{m}) | ashlar::squeeze();
+}
+
 }  // namespace
 
 tradeoff_study read_study(std::string const& model_file, std::string const& cluster_file) {
@@ -129,8 +141,17 @@ tradeoff_study read_study(std::string const& model_file, std::string const& clus
   study.loops = cluster.numbers("loops", 1, most_devices);
   study.micro_batches = cluster.numbers("micro_batches", 1, most_micro_batches);
   study.clusters = cluster.numbers("devices", 1, most_ticks);
-  for (std::string const& name : cluster.words("schedules", false))
-    study.schedules.push_back(&entry_named(name));
+  for (std::string const& name : cluster.words("schedules", false)) {
+    studied_name& s = study.schedules.emplace_back();
+    if (!names_file(name)) {
+      s.entry = &entry_named(name);
+      continue;
+    }
+    s.own = choose_file(name, 0, {});
+    if (int const p = s.own->schedule.device_count(); p != study.pipeline)
+      cluster.fail(fmt::format("has pipelines of {}, but '{}' is for {}", study.pipeline, name,
+                               counted(p, "device")));
+  }
   study.blocking = cluster.words("blocking", true);
   cluster.must_be_all();
   must_be_few(cluster, study);
@@ -143,21 +164,30 @@ tradeoff_study read_study(std::string const& model_file, std::string const& clus
 
 std::vector<studied_schedule> run(tradeoff_study const& study) {
   std::vector<studied_schedule> all;
-  for (ashlar::catalog::entry const* const entry : study.schedules) {
-    studied_schedule& s = all.emplace_back(studied_schedule{entry->name, {}, {}, {}});
+  for (studied_name const& named : study.schedules) {
+    studied_schedule& s = all.emplace_back();
+    s.name = named.name();
     bool const blocks =
-        std::find(study.blocking.begin(), study.blocking.end(), entry->name) != study.blocking.end();
+        std::find(study.blocking.begin(), study.blocking.end(), s.name) != study.blocking.end();
     std::vector<int> loops = study.loops;
-    if (!entry->uses(ashlar::parameter::chunk_count)) loops = {1};
+    if (named.own)
+      loops = {ashlar::chunk_count(named.own->schedule.where, 0)};
+    else if (!named.entry->uses(ashlar::parameter::chunk_count))
+      loops = {1};
     std::map<double, operating_point> upper;
     for (int v : loops)
       for (int m : study.micro_batches) {
-        ashlar::pipeline_choice const choice{entry, ashlar::devices{study.pipeline}, ashlar::chunks{v},
-                                             ashlar::micro_batches{m}, blocks};
+        ashlar::pipeline_choice choice{named.entry, ashlar::devices{study.pipeline}, ashlar::chunks{v},
+                                       ashlar::micro_batches{m}, blocks};
         if (2LL * study.pipeline * v * m > most_passes)
           throw usage_error(fmt::format("{} with {} loops of {} micro-batches has more than {} passes",
-                                        entry->name, v, m, most_passes));
-        if (!entry->check({.p = choice.p, .m = choice.m, .v = choice.loops}).ok()) continue;
+                                        s.name, v, m, most_passes));
+        if (named.own) {
+          if (!can_be_of(*named.own, m)) continue;
+          choice.own = &s.own.emplace_back(of_size(*named.own, m));
+        } else if (!named.entry->check({.p = choice.p, .m = choice.m, .v = choice.loops}).ok()) {
+          continue;
+        }
         operating_point const p{.choice = choice,
                                 .batch = batch_per_device(study.model, choice),
                                 .utilisation = utilisation(study.model, choice)};

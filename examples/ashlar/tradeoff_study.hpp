@@ -1,8 +1,10 @@
 // The study behind `ashlar tradeoff`: which schedules, on which batches and clusters.
 #pragma once
 
+#include "shape_options.hpp"
 #include <ashlar/study/tradeoff.hpp>
 
+#include <list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,21 +25,31 @@ struct operating_point {
   double gap() const { return ashlar::gap(*most, utilisation); }
 };
 
+// Of the catalog, or of a file: a building block for any number of micro-batches, or a schedule for its
+// own.
+struct studied_name {
+  ashlar::catalog::entry const* entry = nullptr;
+  std::optional<chosen_schedule> own = {};
+
+  std::string name() const { return own ? own->name : entry->name; }
+};
+
 struct tradeoff_study {
   std::string title;
   ashlar::layered_model model;
   double critical_batch = 0;  // samples
   int pipeline = 8;           // devices
   std::vector<int> loops, micro_batches, clusters;
-  std::vector<ashlar::catalog::entry const*> schedules;
+  std::vector<studied_name> schedules;
   std::vector<std::string> blocking;  // names of those whose transfers stop the passes
 };
 
 struct studied_schedule {
   std::string name;
-  std::vector<operating_point> points;  // every batch with every number of loops
-  std::vector<operating_point> upper;   // every batch with the best of them, by batch
-  std::vector<operating_point> best;    // for each cluster size, of least cost
+  std::list<ashlar::schedule> own = {};  // what points refer to
+  std::vector<operating_point> points;   // every batch with every number of loops
+  std::vector<operating_point> upper;    // every batch with the best of them, by batch
+  std::vector<operating_point> best;     // for each cluster size, of least cost
 };
 
 // Throws usage_error for files that cannot be read or do not say what they must.

@@ -5,7 +5,9 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -66,6 +68,50 @@ TEST_CASE("a file stands for a name, in every command") {
             .code
         == 0);
   CHECK(contains(run_tool("check " + json).out, "makespan " + std::to_string(costly)));
+  CHECK(contains(run_tool("frontier " + csv + " --placement v --steps 1 --budget 1").out, "v-half"));
+}
+
+TEST_CASE("a search begins with schedules of one's own") {
+  std::string const file = saved("start.json", "emit " + scratch_file("start_block.json", loose)
+                                                   + " -m 6 --as json --forward 3 --transfer 1");
+  auto const own = nlohmann::json::parse(content(file));
+  auto const found =
+      nlohmann::json::parse(run_tool("search --start " + file + " --budget 20 --as json").out);
+  for (char const* const key : {"devices", "stages", "micro_batches", "placement", "costs"})
+    CHECK(found[key] == own[key]);
+  CHECK(found["span"] <= own["span"]);
+  std::vector<int> const peaks = own["peak_activations"];
+  CHECK(found["limit"] == *std::max_element(peaks.begin(), peaks.end()));
+  // Costs, a limit and a placement that are given are those of the search.
+  auto const given = nlohmann::json::parse(
+      run_tool("search --start " + file + " --budget 20 --as json --limit 4 --backward-input 2").out);
+  CHECK(given["limit"] == 4);
+  CHECK(given["costs"]["per_stage"][0]["forward"] == 1);
+  CHECK(run_tool("search --start " + file + " --placement any --budget 20").code == 0);
+  CHECK(run_tool("search --start 1f1b --start zb-h1 -p 2 --budget 20").code == 0);
+  all_refused(
+      {{"search --start " + file + " --placement linear", "is no start"},
+       {"search --start " + file + " -m 5", "is no start"},
+       {"search --start " + file + " -p 4", "-p/--devices is 4, but the placement has 2 devices"},
+       {"search --start chimera", "is no start"}});
+}
+
+TEST_CASE("a search on a placement of one's own") {
+  auto const found = nlohmann::json::parse(
+      run_tool("search --placement 0,1,1,0,0,1 -m 4 --limit 6 --budget 20 --as json").out);
+  CHECK(found["placement"] == nlohmann::json::parse("[[0,1,1,0,0,1]]"));
+  CHECK(found["layout"] == "own");
+  CHECK(nlohmann::json::parse(run_tool("search --placement 0,1,1,0 --budget 5 --as json").out)["layout"]
+        == "v");
+  CHECK(run_tool("frontier --placement 0,1,2,1,0 --from 1 --steps 1 --budget 5").code == 0);
+  all_refused({{"search --placement 0,2", "no stage is on device 1"},
+               {"search --placement 0,,1", "empty entry"},
+               {"search --placement 0,1/1,0", "several routes"},
+               {"search --placement 0,1/1", "routes of 2 and 1 stages"},
+               {"search --placement 0,5000", "--placement: a device must be from 0 to 1023"},
+               {"search --placement 0,1 -p 3", "-p/--devices is 3"},
+               {"search --placement 0,1 -v 2", "-v/--chunks"},
+               {"search --placement zigzag", "zigzag"}});
 }
 
 TEST_CASE("check takes costs") {

@@ -55,6 +55,25 @@ TEST_CASE("tradeoff as text, JSON and picture") {
   CHECK(run_tool("tradeoff --as svg" + model + cluster).out.starts_with("<svg"));
 }
 
+TEST_CASE("a schedule of one's own in a tradeoff") {
+  std::string const block = written("block_of_two.json", R"({"placement": [0, 1], "interval": 3,
+      "cells": {"0F": 0, "1F": 1, "1B": 2, "0B": 4}})");
+  std::string const csv = written("alternate.csv", "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
+  auto const with = [](std::string const& names) {
+    return " --cluster " + written("own.json", R"({"pipeline": 2, "loops": [1], "micro_batches": [2, 4],
+        "devices": [4], "schedules": [)" + names + "]}");
+  };
+  auto const all = nlohmann::json::parse(
+      run_tool("tradeoff --as json" + model + with("\"1f1b\", \"" + block + "\", \"" + csv + "\"")).out);
+  REQUIRE(all.size() == 3);
+  CHECK(all[0]["utilisation"] == all[1]["utilisation"]);
+  CHECK(all[2]["utilisation"].size() == 1);  // the number of micro-batches that it has
+  CHECK(all[2]["schedule"] == "alternate");
+  CHECK(run_tool("tradeoff" + model + with("\"/no/such.json\"")).code == 2);
+  std::string const three = written("three.csv", "0F0,0B0\n1F0,1B0\n2F0,2B0\n");
+  CHECK(contains(run_tool("tradeoff" + model + with("\"" + three + "\"")).err, "is for 3 devices"));
+}
+
 TEST_CASE("files that do not say what they must") {
   std::string const good = R"({"layers": 64, "forward": 10, "backward": 30, "critical_batch": 100})";
   for (std::string const wrong :

@@ -13,28 +13,29 @@ namespace ashlar {
 constexpr tick busiest_work(workload const& w) {
   std::vector<tick> work(static_cast<std::size_t>(w.where.device_count()), 0);
   tick most = 0;
-  for (int stage = 0; stage < w.where.stage_count(); ++stage) {
-    tick once = w.length(pass_kind::forward, stage);
-    if (w.mode == execution_mode::training) once += w.length(pass_kind::backward, stage);
-    if (w.recomputes(stage)) once += w.length(pass_kind::recompute, stage);
-    tick& sum = work[static_cast<std::size_t>(w.where.device_of(0, stage))];
-    sum += w.micro_batch_count * once;
-    most = sum > most ? sum : most;
-  }
+  for (int route = 0; route < w.route_count(); ++route)
+    for (int stage = 0; stage < w.where.stage_count(); ++stage) {
+      tick once = w.length(pass_kind::forward, stage, route);
+      if (w.mode == execution_mode::training) once += w.length(pass_kind::backward, stage, route);
+      if (w.recomputes(stage)) once += w.length(pass_kind::recompute, stage, route);
+      tick& sum = work[static_cast<std::size_t>(w.where.device_of(route, stage))];
+      sum += w.micro_batches_on(route) * once;
+      most = sum > most ? sum : most;
+    }
   return most;
 }
 
 // How long a stage's activation is held at least, if nothing has to wait. What a stage recomputes, it
 // may recompute while the others are at work.
-constexpr tick shortest_lifespan(workload const& w, int stage) {
-  tick const forward = w.length(pass_kind::forward, stage);
+constexpr tick shortest_lifespan(workload const& w, int stage, int route = 0) {
+  tick const forward = w.length(pass_kind::forward, stage, route);
   if (w.mode == execution_mode::inference) return forward;
-  tick const backward = w.length(pass_kind::backward, stage);
-  tick const again = w.recomputes(stage) ? w.length(pass_kind::recompute, stage) : 0;
+  tick const backward = w.length(pass_kind::backward, stage, route);
+  tick const again = w.recomputes(stage) ? w.length(pass_kind::recompute, stage, route) : 0;
   tick others = 0;
   for (int next = stage + 1; next < w.where.stage_count(); ++next) {
-    others += w.length(pass_kind::forward, next) + 2 * w.hop(next - 1, next);
-    others += w.length(w.splits_backward ? pass_kind::backward_input : pass_kind::backward, next);
+    others += w.length(pass_kind::forward, next, route) + 2 * w.hop(next - 1, next, route);
+    others += w.length(w.splits_backward ? pass_kind::backward_input : pass_kind::backward, next, route);
   }
   return forward + (others > again ? others : again) + backward;
 }
@@ -44,8 +45,10 @@ constexpr tick area_bound(workload const& w) {
   tick most = 0;
   for (int d = 0; d < w.where.device_count(); ++d) {
     tick area = 0;
-    for (int stage = 0; stage < w.where.stage_count(); ++stage)
-      if (w.where.device_of(0, stage) == d) area += w.micro_batch_count * shortest_lifespan(w, stage);
+    for (int route = 0; route < w.route_count(); ++route)
+      for (int stage = 0; stage < w.where.stage_count(); ++stage)
+        if (w.where.device_of(route, stage) == d)
+          area += w.micro_batches_on(route) * shortest_lifespan(w, stage, route);
     tick const time = (area - 1) / activations_on(w, d) + 1;
     if (area > 0) most = time > most ? time : most;
   }

@@ -35,7 +35,7 @@ class earliest_starts {
   constexpr earliest_starts(flow const& f, int origin) : f_(f), origin_(origin) {
     constexpr int rounds = 8;
     auto const K = static_cast<std::size_t>(f.step_count());
-    starts_.assign(K * static_cast<std::size_t>(f.stage_count() * f.micro_batch_count), any_time);
+    starts_.assign(K * static_cast<std::size_t>(f.stage_count() * f.most_micro_batches), any_time);
     places_.resize(K * static_cast<std::size_t>(f.device_count()));
     for (int round = 0; round < rounds; ++round) {
       if (!sharpen_starts()) break;
@@ -54,7 +54,7 @@ class earliest_starts {
 
  private:
   constexpr std::size_t index(int k, int stage, int j) const {
-    return static_cast<std::size_t>((k * f_.stage_count() + stage) * f_.micro_batch_count + j);
+    return static_cast<std::size_t>((k * f_.stage_count() + stage) * f_.most_micro_batches + j);
   }
   constexpr std::size_t place_index(int k, int d) const {
     return static_cast<std::size_t>(d * f_.step_count() + k);
@@ -67,10 +67,11 @@ class earliest_starts {
   constexpr bool sharpen_starts() {
     bool changed = false;
     int const S = f_.stage_count();
-    for (int j = 0; j < f_.micro_batch_count; ++j)
+    for (int j = 0; j < f_.most_micro_batches; ++j)
       for (int k = 0; k < f_.step_count(); ++k)
         for (int i = 0; i < S; ++i) {
           int const stage = f_.direction(k) < 0 ? S - 1 - i : i;
+          if (j >= f_.micro_batches_of(stage)) continue;
           tick const found = sharper_start(k, stage, j);
           tick& known = starts_[index(k, stage, j)];
           changed = changed || found > known;
@@ -86,8 +87,8 @@ class earliest_starts {
     if (k > 0) t = later(t, end(k - 1, stage, j));
     if (k == f_.takes && j >= limit) t = later(t, end(f_.gives, stage, j - limit));
     if (f_.sequence_chunks > 1) t = later(t, turn(k, stage, j));
-    int const before = stage - f_.direction(k);
-    if (before != stage && before >= 0 && before < f_.stage_count())
+    int const before = f_.before(k, stage);
+    if (before >= 0)
       t = later(t, after(end(k, before, j), f_.hop[static_cast<std::size_t>(max_of(stage, before))]));
     std::vector<tick> const& known = places_[place_index(k, d)];
     if (known.empty()) return t;
@@ -114,19 +115,25 @@ class earliest_starts {
     std::vector<tick> all, next;
     auto const n = static_cast<std::size_t>(f_.count_on(d));
     all.reserve(n);
-    for (int stage : f_.on(d))
-      for (int j = 0; j < f_.micro_batch_count; ++j)
+    std::vector<std::size_t> runs(1, 0), fewer;  // where lists begin, and the end
+    for (int stage : f_.on(d)) {
+      for (int j = 0; j < f_.micro_batches_of(stage); ++j)
         all.push_back(ends ? end(k, stage, j) : start(k, stage, j));
-    for (auto run = static_cast<std::size_t>(f_.micro_batch_count); run < n; run *= 2) {
+      runs.push_back(all.size());
+    }
+    while (runs.size() > 2) {
       next.clear();
       next.reserve(n);
-      for (std::size_t begin = 0; begin < n; begin += 2 * run) {
-        std::size_t const middle = min_of(begin + run, n), last = min_of(middle + run, n);
-        std::size_t a = begin, b = middle;
+      fewer.assign(1, 0);
+      for (std::size_t i = 0; i + 1 < runs.size(); i += 2) {
+        std::size_t const middle = runs[i + 1], last = runs[min_of(i + 2, runs.size() - 1)];
+        std::size_t a = runs[i], b = middle;
         while (a < middle || b < last)
           next.push_back(b == last || (a < middle && all[a] <= all[b]) ? all[a++] : all[b++]);
+        fewer.push_back(last);
       }
       all.swap(next);
+      runs.swap(fewer);
     }
     return all;
   }

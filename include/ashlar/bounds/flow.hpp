@@ -1,7 +1,9 @@
 // A workload as steps that every stage takes for every micro-batch, in forward and in reversed time.
+// Here a stage is one on one route: those of several routes are numbered route after route.
 #pragma once
 
 #include <ashlar/bounds/workload.hpp>
+#include <ashlar/core/algorithm.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -18,12 +20,15 @@ struct flow {
   };
 
   std::vector<step> steps;
-  std::vector<int> device;                  // by stage
-  std::vector<int> chunk;                   // by stage: how many earlier ones are on its device
+  std::vector<int> device;  // by stage
+  std::vector<int> chunk;   // by stage: how many earlier ones of its route are on its device
+  std::vector<int> chunks;  // by stage: how many of its route are on its device
   std::vector<std::vector<int>> stages_of;  // by device, ascending
   std::vector<int> limit;                   // by device
   std::vector<tick> hop;                    // by stage: of a message between it and the one before it
-  int micro_batch_count = 0;
+  std::vector<int> micro_batches;           // by stage
+  int route_length = 0;                     // stages of a route
+  int most_micro_batches = 0;               // of a route
   int sequence_chunks = 1;
   int takes = 0, gives = 0;  // steps
 
@@ -32,14 +37,24 @@ struct flow {
   constexpr int stage_count() const { return static_cast<int>(device.size()); }
   constexpr std::vector<int> const& on(int d) const { return stages_of[static_cast<std::size_t>(d)]; }
   constexpr int device_of(int stage) const { return device[static_cast<std::size_t>(stage)]; }
+  constexpr int micro_batches_of(int stage) const {
+    return micro_batches[static_cast<std::size_t>(stage)];
+  }
   constexpr int direction(int k) const { return steps[static_cast<std::size_t>(k)].direction; }
   constexpr tick length(int k, int stage) const {
     return steps[static_cast<std::size_t>(k)].length[static_cast<std::size_t>(stage)];
   }
+  // The stage that takes a step just before `stage` does; -1: none.
+  constexpr int before(int k, int stage) const {
+    int const other = stage - direction(k);
+    bool const known = other >= 0 && other < stage_count() && direction(k) != 0;
+    return known && other / route_length == stage / route_length ? other : -1;
+  }
   // How many stages of the same device take the step before `stage` does, and must.
   constexpr int chunks_before(int k, int stage) const {
-    int const own = chunk[static_cast<std::size_t>(stage)], way = direction(k);
-    return way == 0 ? 0 : way > 0 ? own : static_cast<int>(on(device_of(stage)).size()) - 1 - own;
+    auto const at = static_cast<std::size_t>(stage);
+    int const way = direction(k);
+    return way == 0 ? 0 : way > 0 ? chunk[at] : chunks[at] - 1 - chunk[at];
   }
   // The shortest of a step on a device that has stages.
   constexpr tick least_length(int k, int d) const {
@@ -48,31 +63,43 @@ struct flow {
     return least;
   }
   // How many times a device takes each step.
-  constexpr int count_on(int d) const { return static_cast<int>(on(d).size()) * micro_batch_count; }
+  constexpr int count_on(int d) const {
+    int count = 0;
+    for (int stage : on(d)) count += micro_batches_of(stage);
+    return count;
+  }
 };
 
 constexpr flow flow_of(workload const& w, counted_span counted) {
   flow f;
-  f.micro_batch_count = w.micro_batch_count;
+  int const S = f.route_length = w.where.stage_count();
   f.stages_of.resize(static_cast<std::size_t>(w.where.device_count()));
   f.sequence_chunks = w.sequence_chunks;
-  for (int stage = 0; stage < w.where.stage_count(); ++stage) {
-    f.device.push_back(w.where.device_of(0, stage));
-    auto& on = f.stages_of[static_cast<std::size_t>(f.device.back())];
-    f.hop.push_back(stage == 0 ? 0 : w.hop(stage - 1, stage));
-    f.chunk.push_back(static_cast<int>(on.size()));
-    on.push_back(stage);
+  for (int route = 0; route < w.route_count(); ++route) {
+    f.most_micro_batches = max_of(f.most_micro_batches, w.micro_batches_on(route));
+    std::vector<int> met(f.stages_of.size(), 0);
+    for (int stage = 0; stage < S; ++stage) {
+      int const device = w.where.device_of(route, stage);
+      f.device.push_back(device);
+      f.micro_batches.push_back(w.micro_batches_on(route));
+      f.hop.push_back(stage == 0 ? 0 : w.hop(stage - 1, stage, route));
+      f.chunk.push_back(met[static_cast<std::size_t>(device)]++);
+      f.stages_of[static_cast<std::size_t>(device)].push_back(route * S + stage);
+    }
+    for (int stage = 0; stage < S; ++stage)
+      f.chunks.push_back(met[static_cast<std::size_t>(w.where.device_of(route, stage))]);
   }
   for (int d = 0; d < w.where.device_count(); ++d) f.limit.push_back(activations_on(w, d, counted));
 
   bool again = false;
-  for (int stage = 0; stage < w.where.stage_count(); ++stage) again = again || w.recomputes(stage);
+  for (int stage = 0; stage < S; ++stage) again = again || w.recomputes(stage);
   auto const add = [&](int direction, pass_kind kind) {
     f.gives = f.step_count();
     f.steps.push_back({.direction = direction, .length = {}});
-    for (int stage = 0; stage < w.where.stage_count(); ++stage)
-      f.steps.back().length.push_back(
-          kind == pass_kind::recompute && !w.recomputes(stage) ? 0 : w.length(kind, stage));
+    for (int route = 0; route < w.route_count(); ++route)
+      for (int stage = 0; stage < S; ++stage)
+        f.steps.back().length.push_back(
+            kind == pass_kind::recompute && !w.recomputes(stage) ? 0 : w.length(kind, stage, route));
   };
   add(+1, pass_kind::forward);
   if (w.mode == execution_mode::inference) return f;

@@ -70,7 +70,8 @@ constexpr bound machine_bound(flow const& f) {
 // The span is bounded device by device: from the device's first start to its last end, every device's
 // passes have heads (what must have happened since that start) and tails (what must happen before that
 // end), and one device cannot take less for all of its own than with passes that may be interrupted.
-// A limit counts in the largest of all ways (counted_spans).
+// A limit counts in the largest of all ways (counted_spans). On several routes, of which each device
+// sees a part, the area of its memory over time counts as well.
 // Throws violation as check(workload) says. O(min(p, 16) p n) for n passes.
 constexpr bound workload_bound(workload const& w) {
   if (diagnosis const d = check(w); !d.ok()) throw violation{d};
@@ -79,6 +80,10 @@ constexpr bound workload_bound(workload const& w) {
     bound const one = bounding::machine_bound(bounding::flow_of(w, counted));
     b.span = bounding::later(b.span, one.span);
     b.makespan = bounding::later(b.makespan, one.makespan);
+  }
+  if (w.route_count() > 1) {
+    b.span = bounding::later(b.span, area_bound(w));
+    b.makespan = bounding::later(b.makespan, b.span);
   }
 
   tick const work = busiest_work(w);

@@ -89,9 +89,10 @@ constexpr std::vector<job_list> jobs_of(flow const& f, int device, earliest_star
     for (int stage : f.on(device)) {
       if (f.length(k, stage) == least) continue;
       job_list excess{.head = {}, .tail = {}, .length = f.length(k, stage) - least};
-      for (int j = 0; j < f.micro_batch_count; ++j) {
+      int const m = f.micro_batches_of(stage);
+      for (int j = 0; j < m; ++j) {
         excess.head.push_back(forth.start(k, stage, j));
-        excess.tail.push_back(back.start(mirrored, stage, f.micro_batch_count - 1 - j));
+        excess.tail.push_back(back.start(mirrored, stage, m - 1 - j));
       }
       lists.push_back(excess);
     }

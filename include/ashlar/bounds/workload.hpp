@@ -17,29 +17,54 @@
 
 namespace ashlar {
 
-// A chain of stages on the first route of `where`, micro-batches that are alike, and what each device
-// may hold. Stages of which the limit says that they have a checkpoint run their forwards again before
-// the backward. Of sequences in q chunks, each chunk counts as a micro-batch.
+// A chain of stages, micro-batches that are alike but for their routes, and what each device may hold.
+// Stages of which the limit says that they have a checkpoint run their forwards again before the
+// backward. Of sequences in q chunks, each chunk counts as a micro-batch.
 struct workload {
   placement where;
   int micro_batch_count = 1;
+  std::vector<int> on_route = {};  // micro-batches on each route of `where`; empty: all on the first
   costs cost = {};
   memory_limit limit = chunk_activations(no_limit);
   bool splits_backward = true;  // the weight pass may wait; else backwards are fused
   execution_mode mode = execution_mode::training;
   int sequence_chunks = 1;
+  bool overlaps = false;  // a forward and a fused backward may run as a pair, in cost.overlapped
 
   static constexpr int no_limit = std::numeric_limits<int>::max();
 
   constexpr bool recomputes(int stage) const {
     return mode == execution_mode::training && limit.memory.of(stage).recomputes();
   }
-  // Ticks of a stage's pass on its device, and of a message between neighbours of the chain.
-  constexpr tick length(pass_kind kind, int stage) const {
-    return cost.of({kind, stage, 0}, where.device_of(0, stage));
+  // Routes that are taken, and by how many.
+  constexpr int route_count() const { return on_route.empty() ? 1 : static_cast<int>(on_route.size()); }
+  constexpr int micro_batches_on(int route) const {
+    return on_route.empty() ? micro_batch_count : on_route[static_cast<std::size_t>(route)];
   }
-  constexpr tick hop(int stage, int next) const {
-    return cost.transfer(where.device_of(0, stage), where.device_of(0, next));
+  // Ticks of a stage's pass on its device, at least: what pairs save is taken off the weight pass, for
+  // which nothing waits, and only then off the others. So no pair takes less than its passes.
+  constexpr tick length(pass_kind kind, int stage, int route = 0) const {
+    int const device = where.device_of(route, stage);
+    if (!overlaps || kind == pass_kind::recompute) return cost.of({kind, stage, 0}, device);
+    using enum pass_kind;
+    if (kind == backward)
+      return length(backward_input, stage, route) + length(backward_weight, stage, route);
+    tick longest[] = {0, 0, 0};
+    pass_kind const parts[] = {backward_weight, backward_input, forward};
+    for (std::size_t s = 0; s < cost.per_stage.size(); ++s)
+      for (std::size_t i = 0; i < 3; ++i)
+        longest[i] = max_of(longest[i], cost.of({parts[i], static_cast<int>(s), 0}, device));
+    tick saved = longest[0] + longest[1] + longest[2] - cost.of_pair({}, {}, device);
+    for (std::size_t i = 0; i < 3; ++i) {
+      tick const off = min_of(max_of<tick>(saved, 0), longest[i]);
+      if (parts[i] == kind) return min_of(cost.of({kind, stage, 0}, device), longest[i] - off);
+      saved -= off;
+    }
+    return 0;
+  }
+  // Of a message between neighbours of the chain.
+  constexpr tick hop(int stage, int next, int route = 0) const {
+    return cost.transfer(where.device_of(route, stage), where.device_of(route, next));
   }
 
   friend constexpr bool operator==(workload const&, workload const&) = default;
@@ -57,12 +82,13 @@ struct counted_span {
 constexpr int activations_on(workload const& w, int device, counted_span counted = {}) {
   byte_count least = 0;
   bool any = false;
-  for (int stage = 0; stage < w.where.stage_count(); ++stage)
-    if (w.where.device_of(0, stage) == device) {
-      byte_count const held = w.limit.memory.of(stage).least_held(counted.from, counted.to);
-      least = any ? min_of(least, held) : held;
-      any = true;
-    }
+  for (int route = 0; route < w.route_count(); ++route)
+    for (int stage = 0; stage < w.where.stage_count(); ++stage)
+      if (w.where.device_of(route, stage) == device) {
+        byte_count const held = w.limit.memory.of(stage).least_held(counted.from, counted.to);
+        least = any ? min_of(least, held) : held;
+        any = true;
+      }
   if (least == 0) return workload::no_limit;
   return static_cast<int>(
       min_of<byte_count>(w.limit.free_on(w.where, device) / least, workload::no_limit));
@@ -94,13 +120,26 @@ constexpr int chunk_count(placement const& where, int device) {
 }
 
 // Broken rules: those of check(costs) and check(memory_limit); rule::counts_are_positive,
+// rule::tables_agree unless each route is taken and all micro-batches take one,
 // rule::micro_batches_fill_blocks for sequences that are not whole, rule::sizes_fit for more passes than
-// can be counted. O(devices * stages).
+// can be counted. O(devices * stages * routes).
 constexpr diagnosis check(workload const& w) {
   for (int count : {w.micro_batch_count, w.where.stage_count(), w.sequence_chunks})
     if (count < 1) return {.broken = rule::counts_are_positive, .number = count};
   if (w.micro_batch_count % w.sequence_chunks != 0)
     return {.broken = rule::micro_batches_fill_blocks, .number = w.sequence_chunks};
+  if (!w.on_route.empty()) {
+    if (static_cast<int>(w.on_route.size()) != w.where.route_count())
+      return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(w.on_route.size())};
+    std::int64_t sum = 0;
+    for (int const count : w.on_route) {
+      if (count < 1) return {.broken = rule::counts_are_positive, .number = count};
+      if (count % w.sequence_chunks != 0)
+        return {.broken = rule::micro_batches_fill_blocks, .number = w.sequence_chunks};
+      sum += count;
+    }
+    if (sum != w.micro_batch_count) return {.broken = rule::tables_agree, .number = sum};
+  }
   // Passes are counted by int.
   std::int64_t const most = std::numeric_limits<int>::max() / results;
   if (w.where.stage_count() > most / w.micro_batch_count)
@@ -109,54 +148,56 @@ constexpr diagnosis check(workload const& w) {
   return check(w.cost, w.where.stage_count(), w.where.device_count(), w.micro_batch_count);
 }
 
-// Whether there is a workload of the schedule: known stages form a chain, all micro-batches take one
-// route and no overlapped pair takes less than its passes one after the other. Work is left out: without
-// it no schedule would take longer or hold more.
+// Whether there is a workload of the schedule: known stages form a chain, and routes are known. Work is
+// left out: without it no schedule would take longer or hold more.
 constexpr bool has_workload(schedule const& s) {
   if (s.route.empty() || s.graph.count() != s.stage_count()) return false;
-  if (s.route[0] < 0 || s.route[0] >= s.where.route_count()) return false;
   for (int stage = 0; stage + 1 < s.stage_count(); ++stage)
     if (s.graph.successors(stage).size() != 1 || s.graph.successors(stage)[0] != stage + 1) return false;
   for (int route : s.route)
-    if (route != s.route[0]) return false;
-  bool const pairs_are_sums = s.cost.overlapped == costs::one_after_the_other;
+    if (route < 0 || route >= s.where.route_count()) return false;
   for (auto const& order : s.order)
     for (timed_pass const& t : order)
-      if (t.what.kind != pass_kind::work
-          && (t.what.stage < 0 || t.what.stage >= s.stage_count()
-              || (t.overlaps >= 0 && !pairs_are_sums)))
+      if (t.what.kind != pass_kind::work && (t.what.stage < 0 || t.what.stage >= s.stage_count()))
         return false;
   return true;
 }
 
 // The workload of a valid schedule that has one, else throws violation
-// {rule::bound_is_for_a_chain_on_one_route}. Where only some backwards are split or some stages
+// {rule::bound_is_for_a_chain}. Where only some backwards are split or some stages
 // recompute, or sequences come in chunks, it asks for less than the schedule does: a fused backward is a
 // split one without a pause. What recomputes counts as a chunk activation from its forward on. Linear in
 // the passes.
 constexpr workload workload_of(schedule const& s, std::vector<int> const& limits) {
-  if (!has_workload(s)) throw violation{{.broken = rule::bound_is_for_a_chain_on_one_route}};
-  bool split = false;
-  std::vector<int> again(static_cast<std::size_t>(s.stage_count()), 0);
+  if (!has_workload(s)) throw violation{{.broken = rule::bound_is_for_a_chain}};
+  bool split = false, pairs = false;
   for (auto const& order : s.order)
     for (timed_pass const& t : order) {
       split = split || t.what.kind == pass_kind::backward_input;
-      if (t.what.kind == pass_kind::recompute) ++again[static_cast<std::size_t>(t.what.stage)];
+      pairs = pairs || t.overlaps >= 0;
     }
-  std::vector<int> route, recomputed;
-  for (int stage = 0; stage < s.stage_count(); ++stage) {
-    route.push_back(s.where.device_of(s.route[0], stage));
-    if (again[static_cast<std::size_t>(stage)] == s.micro_batch_count()) recomputed.push_back(stage);
+  std::vector<int> taken(static_cast<std::size_t>(s.where.route_count()), 0), counts;
+  for (int route : s.route) ++taken[static_cast<std::size_t>(route)];
+  std::vector<std::vector<int>> routes;
+  for (int route = 0; route < s.where.route_count(); ++route) {
+    if (taken[static_cast<std::size_t>(route)] == 0) continue;
+    counts.push_back(taken[static_cast<std::size_t>(route)]);
+    routes.emplace_back();
+    for (int stage = 0; stage < s.stage_count(); ++stage)
+      routes.back().push_back(s.where.device_of(route, stage));
   }
+  if (counts.size() == 1) counts.clear();
   memory_limit held = chunk_activations({limits.begin(), limits.end()});
-  held.memory = recomputing(std::move(held.memory), s.stage_count(), recomputed, {1});
-  return workload{.where = placement(devices{s.device_count()}, {route}),
+  held.memory = recomputing(std::move(held.memory), s.stage_count(), recomputed_stages(s), {1});
+  return workload{.where = placement(devices{s.device_count()}, routes),
                   .micro_batch_count = s.micro_batch_count(),
+                  .on_route = std::move(counts),
                   .cost = s.cost,
                   .limit = std::move(held),
                   .splits_backward = split,
                   .mode = s.mode,
-                  .sequence_chunks = s.graph.sequence_chunks()};
+                  .sequence_chunks = s.graph.sequence_chunks(),
+                  .overlaps = pairs && s.cost.overlapped != costs::one_after_the_other};
 }
 
 // Under what the device of the schedule that holds most holds, on every device.

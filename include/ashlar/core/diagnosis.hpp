@@ -41,7 +41,7 @@ enum class rule : unsigned char {
   work_edges_ascend,
   work_reads_what_its_device_keeps,
   collective_work_sums_one_value,
-  bound_is_for_a_chain_on_one_route,
+  bound_is_for_a_chain,
   // programs: complete
   every_send_has_its_receive,
   every_receive_has_its_send,
@@ -182,9 +182,8 @@ constexpr char const* sentence(rule broken) {
       return "each part of collective work must sum one value of work that nobody else reads, on a "
              "device "
              "of its own";
-    case rule::bound_is_for_a_chain_on_one_route:
-      return "a bound needs a chain of stages on one route, with overlapped pairs as long as their "
-             "passes in sequence";
+    case rule::bound_is_for_a_chain:
+      return "a bound needs a chain of stages";
     case rule::every_send_has_its_receive:
       return "every send must have its receive on the peer";
     case rule::every_receive_has_its_send:

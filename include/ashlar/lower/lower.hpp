@@ -36,35 +36,13 @@ class lowering {
   }
 
   constexpr program run() {
-    parameter_groups const& groups = out_.made().groups;
-    dynamic_array<event> const events = events_in_order(s_, groups);
-    std::vector<std::vector<own_event>> mine(static_cast<std::size_t>(s_.device_count()));
-    auto const add = [&](int device, event const& e, int part = 0) {
-      mine[static_cast<std::size_t>(device)].push_back({&e, part});
-    };
-    for (event const& e : events) {
-      if (int const job = e.group - group_of_job(out_.made(), 0); job >= 0) {
-        for (int k = 0; k < s_.work.part_count(job); ++k)
-          add(s_.work.view().part({pass_kind::work, job, k}).device, e, k);
-      } else if (e.is_reduction()) {
-        for (int device : groups.holders(e.group)) add(device, e);
-      } else {
-        add(e.source, e);
-        add(e.target, e);
-      }
-    }
+    std::vector<std::vector<event>> const mine = events_by_device();
     find_states();
     for (std::size_t d = 0; d < mine.size(); ++d) write_stream(static_cast<int>(d), mine[d]);
     return out_.take();
   }
 
  private:
-  // A device takes part in it.
-  struct own_event {
-    event const* what = nullptr;
-    int part = 0;  // the device's, of collective work
-  };
-
   static constexpr program program_for(schedule const& s, lower_options const& options) {
     program p;
     p.graph = s.graph;
@@ -80,6 +58,32 @@ class lowering {
     return p;
   }
 
+  // Those that each device takes part in, in their order. Copies: a stream is written from one place.
+  constexpr std::vector<std::vector<event>> events_by_device() {
+    parameter_groups const& groups = out_.made().groups;
+    work_view const work = s_.work.view();
+    std::vector<std::vector<event>> mine(static_cast<std::size_t>(s_.device_count()));
+    auto const add = [&](int device, event const& e) {
+      mine[static_cast<std::size_t>(device)].push_back(e);
+    };
+    dynamic_array<event> const all = events_in_order(s_, groups);
+    for (event const& e : all) {
+      if (int const job = e.group - group_of_job(out_.made(), 0); job >= 0) {
+        event part = e;
+        for (int k = 0; k < work.part_count(job); ++k) {
+          part.what = {pass_kind::work, job, k};
+          add(work.part(part.what).device, part);
+        }
+      } else if (e.is_reduction()) {
+        for (int device : groups.holders(e.group)) add(device, e);
+      } else {
+        add(e.source, e);
+        add(e.target, e);
+      }
+    }
+    return mine;
+  }
+
   // The jobs that keep state on each device, ascending.
   constexpr void find_states() {
     work_view const work = s_.work.view();
@@ -92,7 +96,7 @@ class lowering {
       }
   }
 
-  constexpr void write_stream(int device, std::vector<own_event> const& mine) {
+  constexpr void write_stream(int device, std::vector<event> const& mine) {
     out_.begin_stream(device);
     sharing_.begin_device(device);
     for (int job : states_[static_cast<std::size_t>(device)])
@@ -100,12 +104,12 @@ class lowering {
     std::size_t next = 0;
     auto const write_events = [&](int position, tick until) {
       for (; next < mine.size(); ++next) {
-        event const& e = *mine[next].what;
+        event const& e = mine[next];
         if (e.time > until) break;
         sharing_.write_until(position, e.time);
         out_.advance(e.time);
-        if (int const job = e.group - group_of_job(out_.made(), 0); job >= 0)
-          write_collective({pass_kind::work, job, mine[next].part}, e.time);
+        if (e.group >= group_of_job(out_.made(), 0))
+          write_collective(e.what, e.time);
         else if (e.is_reduction())
           sharing_.reduce(e.group);
         else

@@ -1,4 +1,4 @@
-// What memory buys: bubble rates over limits on activations, for several placements of one model.
+// What memory buys: overhead over limits on activations, for several placements of one model.
 #pragma once
 
 #include <ashlar/render/svg_chart.hpp>
@@ -12,17 +12,17 @@
 
 namespace ashlar {
 
-// Memory is a share of what 1F1B holds, bubble rates are of the span.
+// Memory is a share of what 1F1B holds, overhead is that of the span.
 struct frontier_dot {
   std::string name;
-  double memory = 0, bubble = 0;
+  double memory = 0, overhead = 0;
 };
 
 // One placement: what a search reaches within each limit, what no schedule can be below, and published
 // schedules.
 struct frontier_curve {
   std::string name;
-  std::vector<std::pair<double, double>> reached, least;  // (memory, bubble rate), by memory
+  std::vector<std::pair<double, double>> reached, least;  // (memory, overhead), by memory
   std::vector<frontier_dot> published = {};
 };
 
@@ -32,25 +32,24 @@ struct frontier_curve {
 inline std::string svg(std::vector<frontier_curve> const& curves, std::string_view title,
                        picture_theme theme = picture_theme::follow_reader) {
   using namespace render_detail;
-  double least_memory = 1, most_memory = 1, most_bubble = 0.02;
+  double least_memory = 1, most_memory = 1, most_overhead = 0.02;
   for (frontier_curve const& c : curves)
-    for (auto const& [memory, bubble] : c.reached) {
+    for (auto const& [memory, overhead] : c.reached) {
       least_memory = std::min(least_memory, memory);
       most_memory = std::max(most_memory, memory);
-      most_bubble = std::max(most_bubble, bubble);
+      most_overhead = std::max(most_overhead, overhead);
     }
   svg_chart chart{.x = {.least = least_memory - 0.03, .most = most_memory + 0.22},
-                  .y = {.most = 1.04 * most_bubble}};
+                  .y = {.most = 1.04 * most_overhead}};
   chart.x_percent = chart.y_percent = true;
   chart.place(56, 52, 680, 420);
   svg_canvas canvas;
   canvas.text(56, 22, title);
-  chart.axes(canvas, "limit on the activations of a device, of what 1F1B holds",
-             "bubble rate of the span");
+  chart.axes(canvas, "limit on the activations of a device, of what 1F1B holds", "overhead of the span");
   for (std::size_t i = 0; i < curves.size(); ++i)
     chart.curve(canvas, curves[i].least, "least" + std::to_string(i));
   struct labelled {
-    double bubble, memory;
+    double overhead, memory;
     std::string name;
   };
   std::vector<labelled> dots;
@@ -58,17 +57,17 @@ inline std::string svg(std::vector<frontier_curve> const& curves, std::string_vi
   for (std::size_t i = 0; i < curves.size(); ++i, y += 16) {
     frontier_curve const& c = curves[i];
     std::string const n = std::to_string(i), open = c.reached.empty() ? "pair" : "open" + n;
-    auto const dot = [&](double memory, double bubble, std::string const& look,
+    auto const dot = [&](double memory, double overhead, std::string const& look,
                          std::string const& name) {
-      chart.dot(canvas, memory, bubble, look,
-                name + ", " + px(100 * memory) + " %: bubble " + px(100 * bubble) + " %");
+      chart.dot(canvas, memory, overhead, look,
+                name + ", " + px(100 * memory) + " %: overhead " + px(100 * overhead) + " %");
     };
     chart.curve(canvas, c.reached, "line" + n);
-    for (auto const& [memory, bubble] : c.reached) dot(memory, bubble, "dot" + n, c.name);
+    for (auto const& [memory, overhead] : c.reached) dot(memory, overhead, "dot" + n, c.name);
     for (frontier_dot const& d : c.published) {
-      if (d.memory > chart.x.most || d.bubble > chart.y.most) continue;
-      dot(d.memory, d.bubble, open, d.name + " (" + c.name + ")");
-      dots.push_back({d.bubble, d.memory, d.name});
+      if (d.memory > chart.x.most || d.overhead > chart.y.most) continue;
+      dot(d.memory, d.overhead, open, d.name + " (" + c.name + ")");
+      dots.push_back({d.overhead, d.memory, d.name});
     }
     if (c.reached.empty())
       canvas.box(765, y - 7, 6, 6, open);
@@ -78,9 +77,9 @@ inline std::string svg(std::vector<frontier_curve> const& curves, std::string_vi
   }
   // Lowest first: a label moves up where it has no room.
   std::stable_sort(dots.begin(), dots.end(),
-                   [](labelled const& a, labelled const& b) { return a.bubble < b.bubble; });
+                   [](labelled const& a, labelled const& b) { return a.overhead < b.overhead; });
   dot_labels labels(chart);
-  for (labelled const& d : dots) labels.add(canvas, chart.x(d.memory), chart.y(d.bubble), d.name);
+  for (labelled const& d : dots) labels.add(canvas, chart.x(d.memory), chart.y(d.overhead), d.name);
   y += 8;
   canvas.line(756, y - 4, 780, y - 4, "least0");
   canvas.text(786, y, "no schedule is below");

@@ -51,6 +51,35 @@ constexpr double idle_share(schedule const& s, tick length) {
 constexpr double bubble_rate(schedule const& s) { return idle_share(s, makespan(s)); }
 constexpr double bubble_rate_span(schedule const& s) { return idle_share(s, span(s)); }
 
+// Share of `length` ticks in which the device that does most of the model's own work does none of it: it
+// idles, runs a forward again, or works for other systems; 0 for an empty schedule.
+constexpr double overhead_within(schedule const& s, tick length) {
+  tick most = 0;
+  for (std::size_t d = 0; d < s.order.size(); ++d) {
+    tick own = 0;
+    for (timed_pass const& t : s.order[d])
+      if (t.what.kind != pass_kind::recompute && t.what.kind != pass_kind::work && !t.closes_pair())
+        own += s.end_of(t, static_cast<int>(d)) - t.start;
+    most = max_of(most, own);
+  }
+  return length == 0 ? 0.0 : 1.0 - static_cast<double>(most) / static_cast<double>(length);
+}
+constexpr double overhead(schedule const& s) { return overhead_within(s, makespan(s)); }
+constexpr double overhead_span(schedule const& s) { return overhead_within(s, span(s)); }
+
+// Stages that run every forward again, ascending.
+constexpr std::vector<int> recomputed_stages(schedule const& s) {
+  std::vector<int> again(static_cast<std::size_t>(s.stage_count()), 0), found;
+  for (auto const& order : s.order)
+    for (timed_pass const& t : order)
+      if (t.what.kind == pass_kind::recompute) ++again[static_cast<std::size_t>(t.what.stage)];
+  for (int stage = 0; stage < s.stage_count(); ++stage)
+    if (int const count = again[static_cast<std::size_t>(stage)];
+        count > 0 && count == s.micro_batch_count())
+      found.push_back(stage);
+  return found;
+}
+
 // The most that each device holds at once: what lies there all the time, and what passes and work keep.
 constexpr std::vector<byte_count> peak_memory(schedule const& s, memory_model const& memory) {
   std::vector<byte_count> peaks;

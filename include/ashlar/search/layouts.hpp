@@ -27,19 +27,9 @@ struct searched_layout {
     return static_cast<double>(t) / static_cast<double>(choice.unit);
   }
 
-  // The share of a time (in ticks of the schedule) in which the busiest device does not do the model's
-  // own work: it idles or recomputes.
-  constexpr double bubble_within(tick time) const {
-    tick most = 0;
-    for (int d = 0; d < result.best.device_count(); ++d) {
-      tick work = 0;
-      for (timed_pass const& t : result.best.order[static_cast<std::size_t>(d)])
-        if (t.what.kind != pass_kind::recompute) work += result.best.cost.of(t.what, d);
-      most = max_of(most, work);
-    }
-    return time == 0 ? 0.0 : 1 - static_cast<double>(most) / static_cast<double>(time);
-  }
-  constexpr double bubble() const { return bubble_within(result.reached); }
+  // Of a time in ticks of the schedule, and of what was reached.
+  constexpr double overhead_of(tick time) const { return overhead_within(result.best, time); }
+  constexpr double overhead() const { return overhead_of(result.reached); }
 };
 
 // Index of the one that is shortest, the first of those.

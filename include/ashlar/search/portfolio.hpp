@@ -10,7 +10,8 @@
 
 namespace ashlar {
 
-enum class layout : unsigned char { linear, v, looped, wave };
+// `given`: a placement that no formula makes.
+enum class layout : unsigned char { linear, v, looped, wave, given };
 
 // A model of which each of p devices holds a p-th, in one or more chunks.
 struct model_share {
@@ -37,6 +38,7 @@ struct variety {
   int most_sequence_chunks = 1;  // that sequences are cut into; powers of two
 };
 
+// Not for layout::given.
 constexpr placement lay_out(layout shape, devices p, int chunk_count) {
   switch (shape) {
     case layout::linear:
@@ -47,6 +49,8 @@ constexpr placement lay_out(layout shape, devices p, int chunk_count) {
       return looped(p, chunks{chunk_count});
     case layout::wave:
       return wave(p, waves{chunk_count / 2});
+    case layout::given:
+      break;
   }
   return linear(p);
 }

@@ -55,6 +55,31 @@ constexpr std::vector<int> recomputed_stages(search_problem const& problem) {
   return found;
 }
 
+// Whether a valid schedule can be a start: it trains the same micro-batches on the same placement, all
+// on one route (rule::tables_agree), and recomputes no stage that the problem does not, or not always
+// (rule::every_pass_is_known).
+constexpr diagnosis check_start(search_problem const& problem, schedule const& s) {
+  int const m = problem.m.value * problem.sequence_chunks;
+  stage_graph const graph =
+      in_sequence_chunks(chain(stages{problem.where.stage_count()}), problem.sequence_chunks);
+  if (s.micro_batch_count() != m || !(s.graph == graph) || s.mode != execution_mode::training
+      || s.device_count() != problem.where.device_count())
+    return {.broken = rule::tables_agree, .number = s.micro_batch_count()};
+  for (int const route : s.route)
+    for (int stage = 0; stage < s.stage_count(); ++stage)
+      if (s.where.device_of(route, stage) != problem.where.device_of(0, stage))
+        return {.broken = rule::tables_agree, .first = {.what = {.stage = stage}}, .number = route};
+  std::vector<int> again(static_cast<std::size_t>(s.stage_count()), 0);
+  for (int const stage : recomputed_stages(s))
+    again[static_cast<std::size_t>(stage)] = problem.limit.memory.of(stage).recomputes() ? 1 : 0;
+  for (auto const& order : s.order)
+    for (timed_pass const& t : order)
+      if (t.what.kind >= pass_kind::work
+          || (t.what.kind == pass_kind::recompute && again[static_cast<std::size_t>(t.what.stage)] == 0))
+        return {.broken = rule::every_pass_is_known, .first = {.what = t.what}};
+  return {};
+}
+
 // No schedule is below it. The problem must have a solution.
 constexpr bound problem_bound(search_problem const& problem) {
   return workload_bound({.where = problem.where,

@@ -7,6 +7,7 @@
 #include <ashlar/search/problem.hpp>
 #include <ashlar/simulate/simulate.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -72,6 +73,24 @@ struct search_start {
     if (diagnosis const d = check(problem); !d.ok()) throw violation{d};
     seeds = seeds_of(problem);
     least = problem_bound(problem);
+  }
+
+  // A schedule to begin with, too, for the same problem: its order is put under the problem's costs, its
+  // backwards are split, its pairs undone, and what the problem recomputes is recomputed. Throws
+  // violation{check_start(problem, s)}. O(passes).
+  constexpr void add(search_problem const& problem, schedule s) {
+    if (diagnosis const d = check_start(problem, s); !d.ok()) throw violation{d};
+    for (auto& order : s.order)
+      for (timed_pass& t : order) t.overlaps = timed_pass{}.overlaps;
+    s.where = problem.where;
+    for (int& route : s.route) route = 0;
+    std::vector<int> left = recomputed_stages(problem), again;
+    std::vector<int> const has = recomputed_stages(s);
+    for (int stage : left)
+      if (std::find(has.begin(), has.end(), stage) == has.end()) again.push_back(stage);
+    s = split_backward(retime(static_cast<schedule&&>(s), problem.cost));
+    if (!again.empty()) s = recompute(static_cast<schedule&&>(s), again);
+    seeds.push_back(squeeze(static_cast<schedule&&>(s)));
   }
 };
 

@@ -78,6 +78,10 @@ struct simulation_options {
         return m.kept_by_forward();
       case slot_kind::stash:
         return m.stash;
+      case slot_kind::sequence_state:
+        return m.sequence_state;
+      case slot_kind::sequence_gradient:
+        return m.sequence_gradient;
       default:
         return m.weight_stash;
     }

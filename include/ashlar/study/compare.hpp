@@ -3,21 +3,23 @@
 
 #include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/model/memory_model.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/squeeze.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace ashlar {
 
-// What one schedule makes of a model. Ticks are those of `stage_cost` for a p-th of the model; stages of
-// another size take their share of it.
+// What one schedule makes of a model. Ticks are those of the model that is compared; stages of another
+// size take their share of it.
 struct comparison {
-  catalog::entry const* entry = nullptr;
   int device_count = 0;
   int stage_count = 0;
   int micro_batch_count = 0;  // as the schedule counts them: sequence chunks are on their own
@@ -25,14 +27,25 @@ struct comparison {
   double span = 0;
   double bubble_rate = 0;            // of the makespan
   double bubble_rate_span = 0;       // of the span
-  std::vector<double> peaks = {};    // most activations that each device holds, as a share of the most
-                                     // that one of 1F1B does: p micro-batches of a p-th of the model
+  double overhead = 0;               // of the makespan: what is recomputed counts as well
+  double overhead_span = 0;          // of the span
+  std::vector<double> peaks = {};    // most that each device holds, as a share of the most that one of
+                                     // 1F1B does: p micro-batches of a p-th of the model
   double weight_copies = 0;          // of the whole model, on all devices together
   int transfers = 0;                 // between devices, in a step
   double exposed_communication = 0;  // makespan less what it were if transfers took no time
+  bool trains = true;
   bool has_task = false;
   workload task = {};  // what a bound is for, if there is one
   tick unit = 1;       // so many ticks of the task are one of the above
+};
+
+// A model in consecutive pieces of equal size. `cost` has the ticks of a micro-batch on a piece, one
+// entry for all or one each: then there are as many pieces. An overlapped pair is one of two pieces.
+struct divided_model {
+  costs cost = {};
+  int piece_count = 1;     // where costs are alike
+  int kept_percent = 100;  // what of an activation a recompute leaves until it runs
 };
 
 // No schedule of the same stages on the same devices, with the memory of the one that is compared, takes
@@ -75,49 +88,116 @@ constexpr catalog::shape fitting(catalog::entry const& e, catalog::shape s) {
   return s;
 }
 
-// `s.cost` holds the ticks of a p-th of the model, alike for all, where p is the s.p asked for.
-// Throws violation as entry::make does.
-constexpr comparison compare(catalog::entry const& e, catalog::shape s) {
-  int const p = s.p.value;
-  costs cost = s.cost;
-  stage_cost& share = cost.per_stage[0];
+namespace study_detail {
+
+// Costs of a schedule's stages, in ticks of which `unit` are one of the model's.
+struct stage_costs {
+  costs cost;
+  tick unit = 1;
+};
+
+// For stages that share the model equally and take each micro-batch in so many `parts`: time is in units
+// so small that all take whole ones. A cut may go through a piece.
+constexpr stage_costs costs_of_stages(divided_model const& model, int stage_count, int parts,
+                                      int device_count) {
+  std::vector<stage_cost> const& pieces = model.cost.per_stage;
+  bool const alike = pieces.size() == 1;
+  int const piece_count = alike ? model.piece_count : static_cast<int>(pieces.size());
+  // Each piece in so many slivers that a stage has whole ones.
+  int const common = std::gcd(stage_count, piece_count);
+  int const slivers = stage_count / common, in_stage = piece_count / common;
+  int const shared = alike ? std::gcd(in_stage, parts) : 1;
+  stage_costs made{model.cost, slivers * (parts / shared)};
+  made.cost.per_stage.clear();
+  for (int stage = 0; stage < (alike ? 1 : stage_count); ++stage) {
+    stage_cost sum{0, 0, 0, 0};
+    for (int i = stage * in_stage; i < (stage + 1) * in_stage; ++i) {
+      stage_cost const& piece = model.cost.of_stage(i / slivers);
+      sum.forward += piece.forward;
+      sum.backward_input += piece.backward_input;
+      sum.backward_weight += piece.backward_weight;
+      sum.recompute += piece.of(pass_kind::recompute);
+    }
+    for (tick* part : {&sum.forward, &sum.backward_input, &sum.backward_weight, &sum.recompute})
+      *part /= shared;
+    made.cost.per_stage.push_back(sum);
+  }
+  if (made.cost.overlapped != costs::one_after_the_other) made.cost.overlapped *= in_stage / shared;
+  stretch_transfers(made.cost, made.unit);
+  if (auto const count = static_cast<std::size_t>(device_count); made.cost.speeds.size() > count)
+    made.cost.speeds.resize(count);
+  return made;
+}
+
+// The most of each device. Stages that recompute keep a part of their activations until then.
+constexpr std::vector<double> peaks_of(schedule const& s, int parts, int kept_percent) {
+  std::vector<double> peaks;
+  double const whole = static_cast<double>(s.stage_count()) * parts;
+  std::vector<int> const again = recomputed_stages(s);
+  if (again.empty()) {
+    for (int peak : peak_activations(s)) peaks.push_back(peak / whole);
+    return peaks;
+  }
+  memory_model memory;
+  memory.stages[0].stash = 100;
+  memory = recomputing(std::move(memory), s.stage_count(), again, {kept_percent});
+  for (byte_count peak : peak_memory(s, memory))
+    peaks.push_back(static_cast<double>(peak) / (100 * whole));
+  return peaks;
+}
+
+// `s` has the costs given.
+constexpr comparison compare_made(schedule const& s, stage_costs const& given, int parts,
+                                  int kept_percent) {
+  auto const in_ticks = [&](tick t) { return static_cast<double>(t) / static_cast<double>(given.unit); };
+  comparison c{.device_count = s.device_count(),
+               .stage_count = s.stage_count(),
+               .micro_batch_count = s.micro_batch_count(),
+               .makespan = in_ticks(makespan(s)),
+               .span = in_ticks(span(s)),
+               .bubble_rate = bubble_rate(s),
+               .bubble_rate_span = bubble_rate_span(s),
+               .overhead = overhead(s),
+               .overhead_span = overhead_span(s),
+               .peaks = peaks_of(s, parts, kept_percent),
+               .weight_copies = count_weight_copies(s.where),
+               .transfers = count_transfers(s),
+               .trains = s.mode == execution_mode::training,
+               .has_task = has_workload(s),
+               .unit = given.unit};
+  if (c.has_task) c.task = workload_of(s);
+  costs at_once = given.cost;
+  at_once.links = {};
+  c.exposed_communication = c.makespan - in_ticks(makespan(retime(s, at_once)));
+  return c;
+}
+
+}  // namespace study_detail
+
+// A schedule of one's own, put under the model's costs in its order. Throws violation as retime does.
+constexpr comparison compare(schedule const& s, divided_model const& model) {
+  int const parts = s.graph.sequence_chunks();
+  auto const given = study_detail::costs_of_stages(model, s.stage_count(), parts, s.device_count());
+  return study_detail::compare_made(retime(s, given.cost), given, parts, model.kept_percent);
+}
+
+// An entry made for the model, whatever the costs of `s` are. Throws violation as entry::make does.
+constexpr comparison compare(catalog::entry const& e, catalog::shape s, divided_model const& model) {
   s = fitting(e, s);
   s.cost = {};
-  if (auto const count = static_cast<std::size_t>(s.p.value); cost.speeds.size() > count)
-    cost.speeds.resize(count);
-  schedule const unit_made = e.make(s);
-  int const stage_count = unit_made.stage_count();
-
-  // Time in units small enough that a stage of any size takes whole ones: a stage, of what the schedule
-  // counts as a micro-batch (a sequence chunk, a half), is part / unit of a p-th of the model.
-  int const pieces = stage_count * (unit_made.micro_batch_count() / s.m.value);
-  tick const unit = pieces / std::gcd(pieces, p), part = p / std::gcd(pieces, p);
-  share = {.forward = share.forward * part,
-           .backward_input = share.backward_input * part,
-           .backward_weight = share.backward_weight * part,
-           .recompute = share.of(pass_kind::recompute) * part};
-  stretch_transfers(cost, unit);
-  s.cost = cost;
-  schedule const made = e.make(s);
-  auto const in_ticks = [&](tick t) { return static_cast<double>(t) / static_cast<double>(unit); };
-
-  comparison c{.entry = &e,
-               .device_count = made.device_count(),
-               .stage_count = stage_count,
-               .micro_batch_count = made.micro_batch_count(),
-               .makespan = in_ticks(makespan(made)),
-               .span = in_ticks(span(made)),
-               .bubble_rate = bubble_rate(made),
-               .bubble_rate_span = bubble_rate_span(made),
-               .weight_copies = count_weight_copies(made.where),
-               .transfers = count_transfers(made),
-               .has_task = has_workload(made),
-               .unit = unit};
-  if (c.has_task) c.task = workload_of(made);
-  cost.links = {};
-  c.exposed_communication = c.makespan - in_ticks(makespan(retime(made, cost)));
-  for (int peak : peak_activations(made)) c.peaks.push_back(static_cast<double>(peak) / pieces);
-  return c;
+  int stage_count = 0, parts = 1;
+  {
+    schedule const alike = e.make(s);
+    stage_count = alike.stage_count();
+    parts = alike.micro_batch_count() / s.m.value;
+  }
+  auto const given = study_detail::costs_of_stages(model, stage_count, parts, s.p.value);
+  s.cost = given.cost;
+  return study_detail::compare_made(e.make(s), given, parts, model.kept_percent);
+}
+// A model of as many pieces as devices, of one of which `s.cost` is.
+constexpr comparison compare(catalog::entry const& e, catalog::shape const& s) {
+  return compare(e, s, {.cost = s.cost, .piece_count = s.p.value});
 }
 
 }  // namespace ashlar

@@ -7,6 +7,7 @@
 #include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/squeeze.hpp>
 
 #include <cstddef>
 #include <optional>
@@ -24,20 +25,24 @@ struct layered_model {
   int micro_batch = 1;  // samples
 };
 
-// How a pipeline of p devices runs it.
+// How a pipeline of p devices runs it: an entry of the catalog or a schedule of one's own, which is of p
+// devices, so many loops and micro-batches.
 struct pipeline_choice {
   catalog::entry const* entry = nullptr;
   devices p;
   chunks loops{1};  // stages on one device
   micro_batches m;
   bool blocks = false;  // transfers stop the passes, and gradients are reduced after the last pass
+  schedule const* own = nullptr;  // in place of an entry
 };
 
 // The passes of a step; where transfers block, they are part of them. Throws violation:
 // rule::parameter_is_a_multiple unless the stages are of equally many layers, and so is the share of a
-// stage that a sequence chunk takes; and as entry::make does.
+// stage that a sequence chunk takes; and as entry::make or retime does.
 constexpr schedule step_schedule(layered_model const& model, pipeline_choice const& choice) {
-  schedule const alike = choice.entry->make({.p = choice.p, .m = choice.m, .v = choice.loops});
+  schedule const alike = choice.own != nullptr
+                             ? *choice.own
+                             : choice.entry->make({.p = choice.p, .m = choice.m, .v = choice.loops});
   int const pieces = alike.stage_count() * (alike.micro_batch_count() / choice.m.value);
   if (diagnosis const d = catalog::multiple_of(parameter::layer_count, model.layers, pieces); !d.ok())
     throw violation{d};
@@ -47,10 +52,9 @@ constexpr schedule step_schedule(layered_model const& model, pipeline_choice con
   stage_cost const stage{.forward = layers * model.forward + stop,
                          .backward_input = backward / 2,
                          .backward_weight = backward - backward / 2};
-  return choice.entry->make({.p = choice.p,
-                             .m = choice.m,
-                             .cost = costs(stage, choice.blocks ? 0 : model.transfer),
-                             .v = choice.loops});
+  costs const cost(stage, choice.blocks ? 0 : model.transfer);
+  if (choice.own != nullptr) return retime(alike, cost);
+  return choice.entry->make({.p = choice.p, .m = choice.m, .cost = cost, .v = choice.loops});
 }
 
 // Ticks in which a stage's gradient is reduced.
@@ -86,7 +90,7 @@ constexpr tick step_time(layered_model const& model, pipeline_choice const& choi
 
 // No schedule of the same passes on the same devices, with the memory of this one, makes a shorter step:
 // behind its last pass stands a reduction or, where transfers block, those of all stages of a device.
-// None unless stages form a chain on one route. Throws as step_schedule does.
+// None unless stages form a chain. Throws as step_schedule does.
 constexpr std::optional<tick> least_step_time(layered_model const& model,
                                               pipeline_choice const& choice) {
   schedule const s = step_schedule(model, choice);

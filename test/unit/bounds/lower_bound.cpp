@@ -125,6 +125,8 @@ constexpr bool test_closed_forms() {
   uniform_workload const u{devices{8}, micro_batches{64}, {20, 26, 14}, 1, 7};
   HOLDS(linear_bound(u) == 64 * 60 + 15 * 46 + 14 + 28 - 7 * 60);
   HOLDS(deferred_weights_bound(u) == 64 * 60 + 7 * 48 - 6 * 14);
+  // Of two micro-batches no more than one weight pass can be put off.
+  HOLDS(deferred_weights_bound({devices{4}, micro_batches{2}, {}}) == 2 * 3 + 3 * 2 - 1);
   HOLDS(warm_up_bound({devices{2}, micro_batches{4}, {2, 3, 4}, 1, 3}) == 2 * 4 * 9 + 11 - 6);
   HOLDS(warm_up_bound({devices{2}, micro_batches{4}, {2, 3, 4}, 1}) == 2 * 4 * 9);
   // ZB-H1 has p: (p - 1) (f + b - w).
@@ -163,17 +165,31 @@ constexpr bool test_workload_of() {
   workload const again = workload_of(recomputed(2) | repeat(micro_batches{2}));
   HOLDS(!w.recomputes(0) && again.recomputes(0) && again.recomputes(1));
   HOLDS(!has_workload(fork_join() | repeat(micro_batches{2})));
-  HOLDS(!has_workload(two_ways(2) | repeat(micro_batches{2})));
   HOLDS(workload_of(catalog::zb_h1(devices{2}) | repeat(micro_batches{2})).splits_backward);
 
   std::optional<bound> const b = schedule_bound(s);
   HOLDS(b.has_value() && b->makespan == 9 && makespan(s) == 9 && b->span == 9);
   HOLDS(schedule_bound(s, 1)->span == 12);  // one micro-batch after the other
-  HOLDS(!schedule_bound(two_ways(2) | repeat(micro_batches{2})).has_value());
   HOLDS(gap(9, 9) == 0 && gap(12, 9) == 3.0 / 9.0 && gap(0, 0) == 0);
   return true;
 }
 BOTH_TIMES("the workload of a schedule", test_workload_of)
+
+// On two devices each way has its first stage where the other has its last, and none waits.
+constexpr bool test_routes() {
+  schedule const s = two_ways(2) | repeat(micro_batches{6});
+  workload const w = workload_of(s);
+  HOLDS(w.on_route == std::vector<int>{3, 3} && w.where == s.where && w.micro_batch_count == 6);
+  HOLDS(busiest_work(w) == 6 * 3 && schedule_bound(s)->makespan == 6 * 3);
+  // One each way over three devices takes 9 ticks, but both want the middle one at the same time.
+  HOLDS(schedule_bound(two_ways(3) | repeat(micro_batches{2}))->makespan == 11);
+  // Routes that nobody takes do not count.
+  schedule half = s;
+  half.route.assign(6, 1);
+  HOLDS(workload_of(half).on_route.empty() && workload_of(half).where == mirror(linear(devices{2})));
+  return true;
+}
+BOTH_TIMES("several routes", test_routes)
 
 // With three, device 0 has no gap, but the others begin later.
 TEST_CASE("memory for three micro-batches") {
@@ -192,14 +208,36 @@ TEST_CASE("workloads that there are no schedules for") {
   w.limit = chunk_activations({1, 1});
   CHECK_BREAKS(tables_agree, workload_bound(w));
   CHECK_BREAKS(parameter_is_at_least, schedule_bound(one_f_one_b(2, 2), 0));
+  workload both = workload_of(two_ways(2) | repeat(micro_batches{4}));
+  both.on_route = {3, 2};
+  CHECK_BREAKS(tables_agree, workload_bound(both));
+  both.on_route = {4, 0};
+  CHECK_BREAKS(counts_are_positive, workload_bound(both));
+  both.on_route = {4};
+  CHECK_BREAKS(tables_agree, workload_bound(both));
+  both.on_route = {3, 1};
+  both.sequence_chunks = 2;
+  CHECK_BREAKS(micro_batches_fill_blocks, workload_bound(both));
+  CHECK_BREAKS(bound_is_for_a_chain, workload_of(fork_join() | repeat(micro_batches{2})));
 }
 
-TEST_CASE("pairs that take less than their passes have no bound") {
-  schedule s = catalog::find("dualpipev")->make({devices{2}, micro_batches{4}});
-  CHECK(has_workload(s));
-  s.cost.overlapped = 2;
-  CHECK(!has_workload(s));
-  CHECK_BREAKS(bound_is_for_a_chain_on_one_route, workload_of(s));
+TEST_CASE("pairs that take less than their passes") {
+  auto const bound_with = [](tick overlapped) {
+    costs cost(stage_cost{2, 2, 3});
+    cost.overlapped = overlapped;
+    schedule const s =
+        catalog::find("dualpipev")->make({.p = devices{2}, .m = micro_batches{4}, .cost = cost});
+    workload const w = workload_of(s);
+    CHECK(w.overlaps == (overlapped > 0));
+    CHECK(workload_bound(w).makespan <= makespan(s));
+    return std::pair{w.length(pass_kind::backward, 0), busiest_work(w)};
+  };
+  // Each device has 8 forwards and 8 backwards of 5 ticks, whose weight parts are what is saved first.
+  CHECK(bound_with(costs::one_after_the_other) == std::pair<tick, tick>{5, 8 * 7});
+  CHECK(bound_with(7) == std::pair<tick, tick>{5, 8 * 7});
+  CHECK(bound_with(5) == std::pair<tick, tick>{3, 8 * 5});
+  CHECK(bound_with(3) == std::pair<tick, tick>{1, 8 * 3});
+  CHECK(bound_with(1) == std::pair<tick, tick>{0, 8 * 1});
 }
 
 // A recompute adds to its device's work, and to the lifespan of its stage as far as the stages behind do

@@ -90,8 +90,8 @@ BOTH_TIMES("what its bound says cannot win gets no more", test_hopeless_layouts)
 constexpr bool test_bubble() {
   schedule s = recompute(one_f_one_b(1, 4), {0});
   searched_layout found{.choice = some_layout(1), .result = {.best = s, .reached = 16}};
-  HOLDS(makespan(s) == 16 && found.bubble() == 0.25 && found.bubble_within(24) == 0.5);
-  HOLDS(found.bubble_within(0) == 0);
+  HOLDS(makespan(s) == 16 && found.overhead() == 0.25 && found.overhead_of(24) == 0.5);
+  HOLDS(found.overhead_of(0) == 0);
   return true;
 }
 BOTH_TIMES("what is recomputed is not the model's own work", test_bubble)

@@ -6,6 +6,7 @@
 #include <ashlar/check/check.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -80,6 +81,39 @@ constexpr bool test_refused() {
   return true;
 }
 BOTH_TIMES("problems without a solution", test_refused)
+
+// Whatever its costs and pairs, in its order: the first search result is no longer than it.
+TEST_CASE("a schedule of one's own to begin with") {
+  search_problem const problem = on_v_with(3, 6, chunk_activations(8));
+  block const loose = make_block(problem.where, costs{}, 5, {F, I, W}, [](pass_kind kind, int stage) {
+    return kind == F ? tick{stage} : kind == I ? tick{13 - stage} : tick{15 - stage};
+  });
+  schedule const own = loose | repeat(micro_batches{6}) | squeeze();
+  search_start start(problem);
+  std::size_t const published = start.seeds.size();
+  start.add(problem, own);
+  REQUIRE(start.seeds.size() == published + 1);
+  CHECK(start.seeds.back() == retime(own, problem.cost));
+  search_result const r = search(problem, start, {.passes = 1, .aim = objective::span});
+  REQUIRE(is_within(own, problem.limit));
+  CHECK(r.reached <= span(retime(own, problem.cost)));
+
+  // Fused backwards are split, pairs undone; what the problem recomputes is recomputed.
+  start.add(problem, catalog::find("dualpipev")->make({devices{3}, micro_batches{6}}));
+  CHECK(check(start.seeds.back()).ok());
+  for (auto const& order : start.seeds.back().order)
+    for (timed_pass const& t : order) CHECK((t.overlaps < 0 && t.what.kind != pass_kind::backward));
+  search_problem again = on_v_with(3, 6, limits::recomputing(chunk_activations(8), 6, {0, 1}, 0));
+  start.add(again, own);
+  CHECK(recomputed_stages(start.seeds.back()) == std::vector<int>{0, 1});
+  start.add(again, recompute(own, {1}));
+  CHECK(recomputed_stages(start.seeds.back()) == std::vector<int>{0, 1});
+
+  CHECK_BREAKS(every_pass_is_known, start.add(problem, recompute(own, {1})));
+  CHECK_BREAKS(tables_agree, start.add(problem, loose | repeat(micro_batches{5})));
+  CHECK_BREAKS(tables_agree, start.add(problem, one_f_one_b(3, 6)));
+  CHECK_BREAKS(tables_agree, start.add(problem, two_ways(3) | repeat(micro_batches{6})));
+}
 
 // While compiling: with what the catalog has, and a small budget.
 constexpr bool test_tiny_search() {

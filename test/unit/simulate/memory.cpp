@@ -92,6 +92,25 @@ TEST_CASE("a program that knows its ranks lies in as many shards, whatever the o
   CHECK(simulate(own, o).memory[0].resident == 3'600 / 3);
 }
 
+// One device, forwards in 1 tick each, backwards in 2: states 0 and 1 lie there in forward 1, gradients
+// 2 and 1 in backward 1.
+TEST_CASE("memory: what chunks of a sequence hand to each other") {
+  schedule const s = catalog::seq1f1b(devices{1}, 3) | repeat(micro_batches{3}) | squeeze();
+  simulation_options o = options_of(s);
+  o.memory.stages = {{.sequence_state = 10, .sequence_gradient = 7}};
+  device_memory const m = simulate(lower(s), o).memory[0];
+  std::vector<memory_sample> const expected{{0, 10}, {1, 20}, {2, 10}, {3, 7}, {5, 14}, {7, 7}, {9, 0}};
+  CHECK(m.samples == expected);
+  CHECK(m.peak == 20);
+  CHECK(m.reserved == 2 * 10 + 2 * 7);
+  // Recomputed, states stay until then.
+  schedule const again =
+      recompute(catalog::seq1f1b(devices{1}, 3)) | repeat(micro_batches{3}) | squeeze();
+  device_memory const kept = simulate(lower(again), o).memory[0];
+  std::vector<memory_sample> const longer{{0, 10}, {1, 20}, {4, 17}, {7, 14}, {9, 7}, {12, 0}};
+  CHECK(kept.samples == longer);
+}
+
 // Slot by slot as pass by pass.
 TEST_CASE("what a program holds is what its schedule's memory model says") {
   stage_memory const each[] = {{.weights = 100, .stash = 10},
