@@ -95,6 +95,13 @@ class live_values {
     for (auto const& [device, l] : received)
       alive_[static_cast<std::size_t>(device)][static_cast<std::size_t>(slot_kind::activation)]
           .push_back(l);
+    int const q = s_.graph.sequence_chunks();
+    if (k % q != q - 1) {
+      ashlar::tick used = of(k + 1, stage, pass_kind::forward).end;
+      if (has(k + 1, stage, pass_kind::recompute))
+        used = std::max(used, of(k + 1, stage, pass_kind::recompute).end);
+      add(k, stage, slot_kind::sequence_state, forward.begin, used);
+    }
     if (s_.mode == ashlar::execution_mode::training)
       add_backward(k, stage);
     else
@@ -164,6 +171,8 @@ class live_values {
       add(k, stage, slot_kind::gradient, gradient.begin,
           device(k, from) == device(k, stage) ? back(k, from).end
                                               : transfer(gradient.end, true, k, stage, from).end);
+    if (k % s_.graph.sequence_chunks() != 0)
+      add(k, stage, slot_kind::sequence_gradient, gradient.begin, back(k - 1, stage).end);
     ashlar::pass const kept{again ? pass_kind::recompute : pass_kind::forward, stage, k};
     ashlar::tick const used = read_by_work(kept, std::max(gradient.end, last.end));
     if (again) {

@@ -85,6 +85,9 @@ class worker : public model_parameters<Scalar> {
       case ashlar::slot_kind::weight:
       case ashlar::slot_kind::gradient_shard:
         return weights(stage).size_bytes();
+      case ashlar::slot_kind::sequence_state:  // each chunk of a sequence is one of its own to this
+                                               // model
+      case ashlar::slot_kind::sequence_gradient:
       case ashlar::slot_kind::scalar:
       case ashlar::slot_kind::work:  // it has none
       case ashlar::slot_kind::work_state:

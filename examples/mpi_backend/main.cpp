@@ -87,11 +87,11 @@ int main(int argc, char** argv) {
       [](program const& p, conformance::network& w) {
         run_part(p, std::vector{&w}, keeps_state(p) ? 1 : 2);
       },
-      conformance::numerics::any_order, 1U << 20U);
+      numerics::any_order, 1U << 20U);
   auto const shared = conformance::ranks_conform(
       fitting(conformance::programs_of_ranks()),
       [](program const& p, std::vector<conformance::sharded_network*> const& w) { run_part(p, w, 1); },
-      conformance::numerics::any_order);
+      numerics::any_order);
   for (auto const* report : {&large, &shared})
     for (std::string const& failure : report->failures)
       std::printf("process %d: %s\n", me, failure.c_str());

@@ -10,3 +10,4 @@
 #include <ashlar/run/frame.hpp>
 #include <ashlar/run/instruction_time.hpp>
 #include <ashlar/run/poll.hpp>
+#include <ashlar/run/standing.hpp>

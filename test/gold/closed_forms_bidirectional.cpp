@@ -82,6 +82,13 @@ TEST_CASE("GEMS: T = p f + (m - 1) max(p b + f, p f + b) + p b, one held") {
       }
 }
 
+TEST_CASE("GEMS: a micro-batch begins every 2 p + 1 passes") {
+  for (int p : {1, 2, 3, 4, 7, 8}) {
+    CHECK(catalog::gems(devices{p}).interval == 2 * (2 * p + 1));
+    CHECK(makespan(catalog::gems(devices{p}, micro_batches{6})) == 5 * (2 * p + 1) + 3 * p);
+  }
+}
+
 TEST_CASE("Chimera: bubble (p-2) max(f,b) + (k-1)(p-2) |b-f|, p/2 + 1 + dd held") {
   sweep_routes(1, [](catalog::shape const& x, tick f, tick b, int k) {
     schedule const s = made("chimera", x);

@@ -236,7 +236,7 @@ TEST_CASE("adversary: so do those of data-parallel ranks") {
 
 TEST_CASE("adversary: a hazard that is dropped is found, whichever it is") {
   int checked = 0;
-  for (char const* name : {"1f1b", "zb-h1", "v-half"})
+  for (char const* name : {"1f1b", "zb-h1", "v-half", "seq1f1b"})
     for (bool in_order : {true, false}) {
       program const p = small(name);
       wait_detail const detail = detail_for(in_order);
@@ -266,7 +266,7 @@ TEST_CASE("adversary: a hazard that is dropped is found, whichever it is") {
 }
 
 TEST_CASE("adversary: so are hazards within a lane, where lanes are not in order") {
-  for (char const* name : {"1f1b", "zb-h1", "v-half"}) {
+  for (char const* name : {"1f1b", "zb-h1", "v-half", "seq1f1b"}) {
     int found = 0;
     for (std::uint64_t seed = 1; seed <= 20; ++seed)
       found += goes_wrong(small(name), {.in_order = false, .seed = seed}, wait_detail::last_of_a_lane);
@@ -275,7 +275,7 @@ TEST_CASE("adversary: so are hazards within a lane, where lanes are not in order
 }
 
 TEST_CASE("adversary: so are events that are recorded late, and sends that are done when posted") {
-  for (char const* name : {"1f1b", "zb-h1", "v-half"})
+  for (char const* name : {"1f1b", "zb-h1", "v-half", "seq1f1b"})
     for (auto what : {adversary::fault::event_recorded_late, adversary::fault::send_done_when_posted})
       for (bool in_order : {true, false}) {
         int found = 0;

@@ -57,6 +57,7 @@ TEST_CASE("host: a buffered send is done while there is a free place, and the ne
     CHECK(target.is_done(k));
     CHECK(source.is_done(2));
   }
+  CHECK(source.moved() == 3);
 }
 
 TEST_CASE("host: a message that is not the expected one, or of another size, is refused") {

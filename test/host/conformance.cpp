@@ -82,6 +82,47 @@ TEST_CASE("host: data-parallel ranks conform") {
         }));
 }
 
+namespace {
+
+// A network that takes no notice of what the chunk before, or after, left.
+class forgetful_network : public conformance::network {
+ public:
+  forgetful_network(program const& p, bool forward, bool backward)
+      : network(p), forward_(forward), backward_(backward) {}
+
+  void forward(auto& q, frame f) {
+    if (forward_) f.sequence_input = zeros(f.sequence_input);
+    network::forward(q, f);
+  }
+  void backward(auto& q, frame f) {
+    if (backward_) f.sequence_input = zeros(f.sequence_input);
+    network::backward(q, f);
+  }
+
+ private:
+  buffer zeros(buffer like) { return std::as_writable_bytes(std::span(nothing_)).first(like.size()); }
+
+  bool forward_, backward_;
+  network::vector nothing_{};
+};
+
+}  // namespace
+
+TEST_CASE("host: what chunks of a sequence hand over changes every gradient, forward as backward") {
+  program const p = catalog::seq1f1b(devices{2}, 3) | repeat(micro_batches{6}) | squeeze() | lower();
+  auto const outcome_of = [&](bool forward, bool backward) {
+    forgetful_network w(p, forward, backward);
+    sequential(p, w).run();
+    return w.take();
+  };
+  auto const all = outcome_of(false, false);
+  for (bool forward : {false, true}) {
+    auto const less = outcome_of(forward, !forward);
+    CHECK((less.losses == all.losses) == !forward);
+    for (std::size_t s = 0; s < 2; ++s) CHECK(less.gradients[s] != all.gradients[s]);
+  }
+}
+
 TEST_CASE("host: schedules that accumulate in the same order agree with each other") {
   auto const outcome_of = [](schedule const& s) {
     conformance::network w(s.stage_count(), s.micro_batch_count());

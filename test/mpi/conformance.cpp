@@ -56,9 +56,9 @@ auto ranks_run(mpi::run_options options) {
 TEST_CASE("mpi: programs conform, with ordered sums and with the library's") {
   auto const samples = fitting(conformance::sample_programs());
   require_conformance(conformance::conforms(samples, runs({})), 100);
-  require_conformance(conformance::conforms(every(3, samples), runs({.sums = mpi::numerics::any_order}),
-                                            conformance::numerics::any_order),
-                      50);
+  require_conformance(
+      conformance::conforms(every(3, samples), runs({.sums = numerics::any_order}), numerics::any_order),
+      50);
   require_conformance(
       conformance::conforms(every(5, samples), runs({.progress = mpi::progress_by::nobody})), 30);
 }
@@ -67,8 +67,8 @@ TEST_CASE("mpi: data-parallel ranks conform, with ordered sums and with the libr
   auto const samples = fitting(conformance::programs_of_ranks());
   require_conformance(conformance::ranks_conform(every(2, samples), ranks_run({})), 25);
   require_conformance(
-      conformance::ranks_conform(every(7, samples), ranks_run({.sums = mpi::numerics::any_order}),
-                                 conformance::numerics::any_order),
+      conformance::ranks_conform(every(7, samples), ranks_run({.sums = numerics::any_order}),
+                                 numerics::any_order),
       8);
 }
 
@@ -79,12 +79,10 @@ TEST_CASE("mpi: the catalog conforms on as many devices as there are processes")
 TEST_CASE("mpi: messages beyond the eager limit, and in pieces") {
   auto const samples = catalog_on(mpi_test::process_count());
   std::size_t const mib = std::size_t{1} << 20;
-  require_conformance(conformance::conforms(samples, runs({}), conformance::numerics::ordered, mib), 10);
-  require_conformance(conformance::conforms(every(4, samples), runs({.piece = 10'000}),
-                                            conformance::numerics::ordered, 100'003),
-                      3);
+  require_conformance(conformance::conforms(samples, runs({}), numerics::ordered, mib), 10);
+  require_conformance(
+      conformance::conforms(every(4, samples), runs({.piece = 10'000}), numerics::ordered, 100'003), 3);
   program const small = catalog::find("zb-h1")->make({devices{2}, micro_batches{2}}) | lower();
   require_conformance(
-      conformance::conforms({{"zb-h1 p=2", small}}, runs({}), conformance::numerics::ordered, 64 * mib),
-      1);
+      conformance::conforms({{"zb-h1 p=2", small}}, runs({}), numerics::ordered, 64 * mib), 1);
 }

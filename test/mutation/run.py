@@ -100,7 +100,7 @@ class Runner:
     def __init__(self, options):
         self.options = options
         self.work = Path(tempfile.mkdtemp(prefix="mutants-"))
-        self.flags = ["-std=c++20", "-O1", "-g0", "-w", "-DASHLAR_MUTATION", f'-DASHLAR_TEST_DATA="{TEST}/data"']
+        self.flags = ["-std=c++20", "-O0", "-g0", "-w", "-DASHLAR_MUTATION", f'-DASHLAR_TEST_DATA="{TEST}/data"']
         self.includes = [f"-I{ROOT}/include", f"-I{ROOT}/backends/host/include", f"-I{TEST}", f"-I{ROOT}/examples"]
         self.main = self.work / "main.o"
         self.compile(["-c", str(TEST / "main.cpp"), "-o", str(self.main)], check=True)
@@ -112,7 +112,10 @@ class Runner:
     def one_test(self, mutant, overlay, test):
         """Whether the test fails."""
         program = overlay / (test.replace("/", "_") + ".out")
-        made = self.compile([str(TEST / test), str(self.main), "-pthread", "-o", str(program)], first=[f"-I{overlay}"])
+        # Static tests judge without any code made, which takes a third of the time.
+        made = self.compile(["-fsyntax-only", str(TEST / test)], first=[f"-I{overlay}"])
+        if made.returncode == 0:
+            made = self.compile([str(TEST / test), str(self.main), "-pthread", "-o", str(program)], first=[f"-I{overlay}"])
         if made.returncode != 0:
             text = made.stderr
             mutant.log = text

@@ -1,8 +1,8 @@
 // The oracle's verdict beside the proofs', and words for a program on which they differ.
 #pragma once
 
+#include "oracle/draft.hpp"
 #include "oracle/machine.hpp"
-#include "oracle/mutation.hpp"
 #include "oracle/samples.hpp"
 #include <ashlar/prove/prove.hpp>
 
@@ -38,7 +38,7 @@ inline std::string written_out(program const& p) {
       out << '\n';
     }
     out << "  slots of " << d << ':';
-    for (slot_kind k : p.view().slots_of(d)) out << ' ' << "agcsxwGWSnt"[static_cast<int>(k)];
+    for (slot_kind k : p.view().slots_of(d)) out << ' ' << "agcsxqQwGWSnt"[static_cast<int>(k)];
     out << '\n';
   }
   return out.str();

@@ -153,6 +153,32 @@ TEST_CASE("inference has no transfers backward, not even half of one") {
   judge(d, rule::every_receive_has_its_send);
 }
 
+// Chunks 0, 1 and 2 of one sequence on one device.
+TEST_CASE("what chunks of a sequence hand over is there, and has one slot for each that is needed") {
+  using namespace ashlar;
+  block const chunks = catalog::seq1f1b(devices{1}, 3);
+  for (schedule const& s : {chunks | repeat(micro_batches{3}) | squeeze(),
+                            recompute(chunks) | repeat(micro_batches{3}) | squeeze()}) {
+    draft const right(lower(s));
+    judge(right, rule::none);
+    for (auto [early, late] : {std::pair{forward(0, 0), forward(0, 1)},
+                               {forward(0, 1), forward(0, 2)},
+                               {backward(0, 2), backward(0, 1)},
+                               {backward(0, 1), backward(0, 0)}}) {
+      draft d = right;
+      auto& stream = d.stream(0);
+      std::swap(stream[find(d, 0, opcode::compute, early)], stream[find(d, 0, opcode::compute, late)]);
+      judge(d, rule::slot_holds_what_is_read);
+    }
+    // The second state in the slot of the first, which its forward still reads.
+    draft d = right;
+    line& second = d.stream(0)[find(d, 0, opcode::compute, forward(0, 1))];
+    REQUIRE(second.operands.back().how == access::write);
+    second.operands.back().slot = second.operands[second.operands.size() - 2].slot;
+    judge(d, rule::no_slot_is_overwritten_before_its_last_read);
+  }
+}
+
 // Both devices of two ways hold both stages: what their replicas do together they do in one order.
 TEST_CASE("replicas that scatter and reduce in different orders") {
   using namespace ashlar;

@@ -19,7 +19,7 @@ class machine {
  public:
   // One rank stands for all, unless more are to be run side by side.
   explicit machine(program const& p, int ranks = 1)
-      : p_(p), all_(p, ranks), effects_(all_), fault_(all_.fault()) {}
+      : all_(p, ranks), effects_(all_), fault_(all_.fault()) {}
   machine(machine const&) = delete;
   machine& operator=(machine const&) = delete;
 
@@ -105,35 +105,12 @@ class machine {
     if (together.empty()) return false;
     after = now;
     for (step const* t : together) {
-      fail(*t, judge_sequence(now, *t));
       fail(*t, effects_.use(after, *t));
       ++after.at[all_.queue_of(*t)];
     }
     if (s->what.code == opcode::send && fault_.good)
       fail(*together[1], effects_.deliver(now, after, *s, *together[1]));
     return fault_.good;
-  }
-
-  char const* judge_sequence(state const& now, step const& s) const {
-    if (p_.graph.sequence_chunks() == 1) return nullptr;
-    for (step const& other : all_.all())
-      if (hands_over(other, s) && !has_ended(now, other))
-        return "a sequence chunk before the one that it needs";
-    return nullptr;
-  }
-
-  // Whether `a` is the pass of the neighbouring sequence chunk that `b` needs on their stage.
-  bool hands_over(step const& a, step const& b) const {
-    int const q = p_.graph.sequence_chunks();
-    if (a.what.code != opcode::compute || b.what.code != opcode::compute || a.node != b.node
-        || a.what.what.stage != b.what.what.stage)
-      return false;
-    int const from = a.what.what.micro_batch, to = b.what.what.micro_batch;
-    if (from / q != to / q) return false;
-    if (b.what.what.kind == pass_kind::forward)
-      return a.what.what.kind == pass_kind::forward && from + 1 == to;
-    return gives_input_gradient(b.what.what.kind) && gives_input_gradient(a.what.what.kind)
-           && from == to + 1;
   }
 
   void judge_end(state const& now) {
@@ -143,7 +120,6 @@ class machine {
     if (char const* const why = effects_.at_the_end(now)) fault_ = {.good = false, .why = why};
   }
 
-  program const& p_;
   steps all_;
   effects effects_;
   verdict fault_;

@@ -66,7 +66,8 @@ TEST_CASE("one change") {
   for (auto kind : {mutation::rename_slots, mutation::give_value_a_new_slot})
     CHECK_MESSAGE((of(kind).accepted > 0 && of(kind).rejected == 0), std::string(name_of(kind)));
   for (auto kind : {mutation::drop, mutation::duplicate, mutation::change_stage, mutation::change_use,
-                    mutation::swap_operands, mutation::change_lane})
+                    mutation::swap_operands, mutation::change_lane, mutation::drop_operand,
+                    mutation::change_sequence_chunks})
     CHECK_MESSAGE((of(kind).accepted == 0 && of(kind).rejected > 0), std::string(name_of(kind)));
 }
 TEST_CASE("one change, four devices") { compare(samples(4, 3).take(), 1, 20, 1'000'000); }
@@ -99,6 +100,18 @@ TEST_CASE("work: other changes") {
   for (auto kind : {mutation::swap_reductions, mutation::move_within_stream, mutation::change_slot})
     CHECK_MESSAGE((of(kind).accepted > 0 && of(kind).rejected > 0), std::string(name_of(kind)));
   compare(all, 2, 200, 11'000'000);
+}
+
+TEST_CASE("sequences in chunks: other changes") {
+  std::vector<sample> const all = chunked();
+  tallies const one = compare(all, 1, 600, 12'000'000);
+  auto const of = [&](mutation kind) { return one[static_cast<std::size_t>(kind)]; };
+  for (auto kind :
+       {mutation::drop, mutation::duplicate, mutation::drop_operand, mutation::change_sequence_chunks})
+    CHECK_MESSAGE((of(kind).accepted == 0 && of(kind).rejected > 0), std::string(name_of(kind)));
+  for (auto kind : {mutation::swap_neighbours, mutation::move_within_stream, mutation::change_slot})
+    CHECK_MESSAGE((of(kind).accepted > 0 && of(kind).rejected > 0), std::string(name_of(kind)));
+  compare(all, 2, 150, 13'000'000);
 }
 
 TEST_CASE("what ranks share: other changes") {

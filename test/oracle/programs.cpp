@@ -18,10 +18,12 @@ TEST_CASE("what lower makes ends well in every order of events") {
   }
 }
 
-TEST_CASE("what ranks share, and work, end well in every order of events, on one rank and on both") {
+TEST_CASE(
+    "what ranks share, work and chunks end well in every order of events, on one rank and on both") {
   std::vector<sample> all = shared();
   for (sample& s : tied()) all.push_back(std::move(s));
   for (sample& s : worked()) all.push_back(std::move(s));
+  for (sample& s : chunked()) all.push_back(std::move(s));
   for (sample const& s : all) {
     opinions const o = ask(s.made);
     INFO(s.name << '\n' << written_out(o));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/conformance/programs.hpp>
 #include <ashlar/conformance/random_work.hpp>
 #include <ashlar/lower/lower.hpp>
 
@@ -176,6 +177,39 @@ inline std::vector<sample> worked() {
                             .data_ranks = ranks ? 2 : 1,
                             .sharding = ranks ? sharding_level::full : sharding_level::none})});
     }
+  return all;
+}
+
+// Sequences in chunks: as published, recomputed, split, both ways, forward only, sharded, and at random.
+inline std::vector<sample> chunked() {
+  using namespace ashlar;
+  std::vector<sample> all;
+  auto const add = [&](std::string const& name, schedule const& s, lower_options options = {}) {
+    for (auto lanes : {transfer_lanes::one, transfer_lanes::one_a_peer}) {
+      options.lanes = lanes;
+      all.push_back({name + ", in " + std::to_string(s.graph.sequence_chunks()), lower(s, options)});
+    }
+  };
+  for (auto [p, q, m] : {std::array{1, 2, 4}, {1, 3, 3}, {2, 2, 2}, {2, 2, 4}, {2, 3, 3}}) {
+    block const one = catalog::seq1f1b(devices{p}, q);
+    micro_batches const count{m};
+    add("seq1f1b", one | repeat(count) | squeeze());
+    add("seq1f1b, split", split_backward(one) | repeat(count) | squeeze());
+    add("seq1f1b, recompute", recompute(one) | repeat(count) | squeeze());
+    add("seq1f1b, sharded", one | repeat(count) | squeeze(),
+        {.data_ranks = 2, .sharding = sharding_level::full, .step = optimizer_step::after_norm});
+    add("inference", catalog::find("inference")->block_of({devices{p}, count})
+                         | with_graph(in_sequence_chunks(chain(stages{p}), q)) | repeat(count)
+                         | squeeze());
+  }
+  block const one = spread(catalog::seq1f1b(devices{2}, 2), 2);
+  add("seq1f1b, two ways", overlay(one, mirror(one)) | repeat(micro_batches{4}) | squeeze());
+  for (std::uint64_t seed = 1; all.size() < 120; ++seed) {
+    schedule const s = conformance::random_schedule(seed, 2 + static_cast<int>(seed % 2));
+    if (s.stage_count() * s.micro_batch_count() > 12) continue;
+    add("random " + std::to_string(seed), s);
+    add("random " + std::to_string(seed) + ", work", conformance::with_random_work(s, seed, 2));
+  }
   return all;
 }
 

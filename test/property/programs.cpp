@@ -3,6 +3,7 @@
 #include "random.hpp"
 #include "static_check.hpp"
 #include <ashlar/check/check.hpp>
+#include <ashlar/conformance/programs.hpp>
 #include <ashlar/conformance/random_work.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/schedule/repeat.hpp>
@@ -58,6 +59,25 @@ TEST_CASE("a program has as few slots as its values can share") {
     for (int device = 0; device < s.device_count(); ++device)
       for (int kind = 0; kind < slot_kinds; ++kind) {
         CAPTURE(device);
+        CAPTURE(kind);
+        auto const k = static_cast<slot_kind>(kind);
+        CHECK(count_slots(p.view(), device, k) == values.most(device, k));
+      }
+  }
+}
+
+// Sequences in chunks, of which some stages are recomputed.
+TEST_CASE("a program in chunks is proved and has as few slots as its values can share") {
+  FOR_SEEDS(150) {
+    auto const number = static_cast<std::uint64_t>(d.between(0, 1 << 30));
+    CAPTURE(number);
+    schedule s = conformance::random_schedule(number, d.between(2, 4));
+    if (d.percent(30)) s = conformance::with_random_work(s, number, d.between(1, 4));
+    program const p = lower(s, {.lanes = random_lanes(d)});
+    CHECK(check(p).ok());
+    live_values const values(s);
+    for (int device = 0; device < s.device_count(); ++device)
+      for (int kind = 0; kind < slot_kinds; ++kind) {
         CAPTURE(kind);
         auto const k = static_cast<slot_kind>(kind);
         CHECK(count_slots(p.view(), device, k) == values.most(device, k));

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -75,6 +76,21 @@ TEST_CASE("a program's witnesses are shown as instructions") {
   std::string const words = explain(d, p);
   CHECK(contains(words, "device 1"));
   CHECK(contains(words, "receive 0F0 from device 0"));
+}
+
+TEST_CASE("what chunks of a sequence hand over has a name") {
+  program p = catalog::seq1f1b(devices{1}, 2) | repeat(micro_batches{2}) | squeeze() | lower();
+  auto const first =
+      std::find_if(p.instructions.begin(), p.instructions.end(), [](instruction const& i) {
+        return i.what == pass{pass_kind::forward, 0, 0} && i.code == opcode::compute;
+      });
+  REQUIRE((first + 1)->what == pass{pass_kind::forward, 0, 1});
+  std::swap(*first, *(first + 1));
+  diagnosis const d = check(p);
+  CHECK(contains(explain(d, p), "but 0F1 on device 0 at position"));
+  CHECK(contains(explain(d, p), "finds something else in slot " + std::to_string(d.number) + "; slot "
+                                    + std::to_string(d.number)
+                                    + " is for values of the kind sequence state\n  device 0: "));
 }
 
 TEST_CASE("negative costs say whose they are") {

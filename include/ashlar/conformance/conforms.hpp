@@ -4,6 +4,7 @@
 
 #include <ashlar/conformance/data_parallel_ranks.hpp>
 #include <ashlar/conformance/programs.hpp>
+#include <ashlar/run/frame.hpp>
 #include <ashlar/run/sequential.hpp>
 
 #include <algorithm>
@@ -16,11 +17,7 @@
 
 namespace ashlar::conformance {
 
-// How a backend sums.
-enum class numerics : unsigned char {
-  ordered,    // in the order of a group's members: the bits of the reference
-  any_order,  // as a library likes: within `any_order_bound` of the largest number of its kind
-};
+// Of numerics::any_order: how far from the reference, relative to the largest number of its kind.
 inline constexpr double any_order_bound = 1e-12;
 
 struct report {

@@ -1,6 +1,7 @@
 // A real network, small enough to run thousands of times: a worker to test backends with.
 #pragma once
 
+#include <ashlar/conformance/network_results.hpp>
 #include <ashlar/program/program.hpp>
 #include <ashlar/run/contract.hpp>
 
@@ -12,53 +13,39 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <limits>
-#include <mutex>
-#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <thread>
-#include <type_traits>
 #include <vector>
 
 namespace ashlar::conformance {
 
 // Each stage computes y = tanh(W x + b), x the sum of its inputs and b that of the vectors that it has
 // in common with other stages; the loss of a micro-batch is |y|^2 / 2 at stages without successors.
+// Where sequences are cut into chunks, x has the state h of the chunk before as one more input, and the
+// stage leaves h / 2 + y to the next.
 // Work and what reads of it add what they read; a job that keeps state mixes it with what it had.
 // Optionally every pass first sleeps for a random moment, or calls a hook that may throw.
-class network {
+class network : public network_results {
  public:
-  static constexpr std::size_t width = 3;
-  using vector = std::array<double, width>;
-  using matrix = std::array<double, width * width>;
-
-  network(int stages, int micro_batches)
-      : weights_(static_cast<std::size_t>(stages)),
-        gradients_(weights_.size()),
-        reductions_(weights_.size()),
-        losses_(static_cast<std::size_t>(micro_batches), 0.0) {
-    for (std::size_t s = 0; s < weights_.size(); ++s)
-      for (std::size_t i = 0; i < weights_[s].size(); ++i)
-        weights_[s][i] = std::sin(1.0 + 0.7 * static_cast<double>(i) + 1.3 * static_cast<double>(s));
-  }
+  network(int stages, int micro_batches) : network(stages, micro_batches, 0) {}
 
   // For a program whose stages may have parameters in common.
-  explicit network(program const& p) : network(p.stage_count(), p.micro_batch_count()) {
+  explicit network(program const& p)
+      : network(p.stage_count(), p.micro_batch_count(), p.groups.shared().size()) {
     shared_of_.resize(weights_.size());
+    std::size_t group = 0;
     for (std::vector<int> const& stages : p.groups.shared()) {
-      vector& b = shared_.emplace_back();
-      for (std::size_t i = 0; i < width; ++i) b[i] = std::sin(2.0 + static_cast<double>(i));
-      for (int stage : stages) shared_of_[static_cast<std::size_t>(stage)].push_back(shared_.size() - 1);
+      for (std::size_t i = 0; i < width; ++i) shared_[group][i] = std::sin(2.0 + static_cast<double>(i));
+      for (int stage : stages) shared_of_[static_cast<std::size_t>(stage)].push_back(group);
+      ++group;
     }
-    shared_gradients_.resize(shared_.size());
-    reductions_.resize(weights_.size() + shared_.size());
     expect(p.work);
   }
   // The work of the programs that it will run.
   void expect(work_graph const& work) {
     work_ = work;
-    work_results_.assign(work_.view().parts.size(), nothing());
+    expect_parts(work_.view().parts.size());
   }
 
   std::function<void(pass)> before_pass = [](pass) {};
@@ -67,23 +54,6 @@ class network {
   int first_micro_batch = 0;      // of its data set: what micro-batch 0 is
   std::size_t message_bytes = 0;  // of a message, at least: the value again and again
 
-  // What a step leaves behind. Equality is bit by bit.
-  struct outcome {
-    std::vector<matrix> gradients;
-    std::vector<vector> shared_gradients;
-    std::vector<double> losses;
-    std::vector<vector> work;  // what each part made, job by job
-    friend bool operator==(outcome const&, outcome const&) = default;
-  };
-  outcome take() {
-    outcome result{gradients_, shared_gradients_, losses_, work_results_};
-    work_results_.assign(work_results_.size(), nothing());
-    for (auto& g : gradients_) g.fill(0);
-    for (auto& g : shared_gradients_) g.fill(0);
-    for (auto& l : losses_) l = 0;
-    for (auto& n : reductions_) n.fill(0);
-    return result;
-  }
   matrix& weights(int stage) { return weights_[static_cast<std::size_t>(stage)]; }
   matrix const& weights(int stage) const { return weights_[static_cast<std::size_t>(stage)]; }
   // Of any group, also of what stages have in common.
@@ -95,49 +65,6 @@ class network {
   std::span<double const> parameters(int group) const {
     return const_cast<network&>(*this).parameters(group);
   }
-  // How often it has been told of a group's gradient, by all of its holders.
-  int reductions(int group) const {
-    auto const& by_replica = reductions_[static_cast<std::size_t>(group)];
-    return std::accumulate(by_replica.begin(), by_replica.end(), 0);
-  }
-
-  // For workers of several processes: what this one has come to know of the step, and -infinity for the
-  // rest. The larger of each, over all processes, is what all know: adopt() it.
-  std::vector<double> results() const {
-    std::vector<double> all;
-    for (std::size_t s = 0; s < gradients_.size(); ++s) {
-      bool const known = reductions(static_cast<int>(s)) > 0;
-      for (int n : reductions_[s]) all.push_back(n > 0 ? n : unknown);
-      for (double g : gradients_[s]) all.push_back(known ? g : unknown);
-    }
-    for (std::size_t g = 0; g < shared_gradients_.size(); ++g) {
-      auto const group = static_cast<int>(gradients_.size() + g);
-      for (int n : reductions_[static_cast<std::size_t>(group)]) all.push_back(n > 0 ? n : unknown);
-      for (double d : shared_gradients_[g]) all.push_back(reductions(group) > 0 ? d : unknown);
-    }
-    for (double loss : losses_) all.push_back(loss != 0 ? loss : unknown);
-    for (vector const& part : work_results_) all.insert(all.end(), part.begin(), part.end());
-    return all;
-  }
-  void adopt(std::span<double const> all) {
-    auto next = all.begin();
-    auto const take_known = [&](auto& value) {
-      if (*next != unknown) value = static_cast<std::remove_reference_t<decltype(value)>>(*next);
-      ++next;
-    };
-    for (std::size_t s = 0; s < gradients_.size(); ++s) {
-      for (int& n : reductions_[s]) take_known(n);
-      for (double& g : gradients_[s]) take_known(g);
-    }
-    for (std::size_t g = 0; g < shared_gradients_.size(); ++g) {
-      for (int& n : reductions_[gradients_.size() + g]) take_known(n);
-      for (double& d : shared_gradients_[g]) take_known(d);
-    }
-    for (double& loss : losses_) take_known(loss);
-    for (vector& part : work_results_)
-      for (double& d : part) take_known(d);
-  }
-
   // The worker. Verbs do their work at once, whatever the queue.
   value_layout layout(value_key key) const {
     switch (key.kind) {
@@ -165,9 +92,13 @@ class network {
     add_work(x, f);
     if (!f.checkpoint.empty()) as<vector>(f.checkpoint) = x;
     vector const y = compute(f, x);
+    if (!f.sequence_output.empty()) {
+      vector state = y;
+      add_part_of(state, f.sequence_input, 0.5);
+      as<vector>(f.sequence_output) = state;
+    }
     if (f.outputs.empty())
-      losses_[static_cast<std::size_t>(f.what.micro_batch)] =
-          (y[0] * y[0] + y[1] * y[1] + y[2] * y[2]) / 2;
+      note_loss(f.what.micro_batch, (y[0] * y[0] + y[1] * y[1] + y[2] * y[2]) / 2);
     else
       write(f.outputs[0], y);
   }
@@ -197,25 +128,21 @@ class network {
       for (std::size_t i = 0; i < width; ++i)
         made[i] = as<vector>(f.work_state)[i] = 0.5 * as<vector>(f.work_state)[i] + made[i];
     if (!f.work_output.empty()) as<vector>(f.work_output) = made;
-    work_results_[static_cast<std::size_t>(work_.view().number(f.what))] = made;
+    note_work(work_.view().number(f.what), made);
   }
   void reduced(auto&, parameter_frame const& f) {
     before_reduced(f.group);
-    std::lock_guard const lock(mutex_);
-    if (static_cast<std::size_t>(f.group) >= gradients_.size())
-      shared_gradients_[static_cast<std::size_t>(f.group) - gradients_.size()] = as<vector>(f.gradient);
-    else if (f.gradient.size() == sizeof(matrix))  // else a shard
-      gradients_[static_cast<std::size_t>(f.group)] = as<matrix>(f.gradient);
-    ++reductions_[static_cast<std::size_t>(f.group)].at(static_cast<std::size_t>(f.site.replica));
+    note_gradient(f);
   }
 
- protected:
-  static constexpr double unknown = -std::numeric_limits<double>::infinity();
-
  private:
-  template <class T>
-  static T& as(buffer b) {
-    return *reinterpret_cast<T*>(b.data());
+  network(int stages, int micro_batches, std::size_t shared)
+      : network_results(static_cast<std::size_t>(stages), shared, micro_batches),
+        weights_(static_cast<std::size_t>(stages)),
+        shared_(shared) {
+    for (std::size_t s = 0; s < weights_.size(); ++s)
+      for (std::size_t i = 0; i < weights_[s].size(); ++i)
+        weights_[s][i] = std::sin(1.0 + 0.7 * static_cast<double>(i) + 1.3 * static_cast<double>(s));
   }
 
   static void write(buffer message, vector const& value) {
@@ -229,11 +156,14 @@ class network {
     for (std::size_t i = 0; i < width; ++i) sum[i] += as<vector>(message)[i];
   }
 
-  static vector nothing() { return {unknown, unknown, unknown}; }
+  // Nothing, if there is no such value.
+  static void add_part_of(vector& sum, buffer value, double part) {
+    if (!value.empty())
+      for (std::size_t i = 0; i < width; ++i) sum[i] += part * as<vector>(value)[i];
+  }
   // Whatever it is, by its first numbers.
   static void add_work(vector& sum, frame const& f) {
-    for (work_port const& p : f.work_inputs)
-      for (std::size_t i = 0; i < width; ++i) sum[i] += 0.25 * as<vector>(p.bytes)[i];
+    for (work_port const& p : f.work_inputs) add_part_of(sum, p.bytes, 0.25);
   }
 
   // Gathered, if the program shards them.
@@ -241,7 +171,9 @@ class network {
     return f.weight.empty() ? weights(f.what.stage) : as<matrix>(f.weight);
   }
 
-  vector compute(frame const& f, vector const& x) {
+  // x: all of the input but the sequence's state.
+  vector compute(frame const& f, vector x) {
+    add_part_of(x, f.sequence_input, 1);
     matrix const& w = weights_for(f);
     vector y{};
     for (std::size_t i = 0; i < width; ++i) {
@@ -262,15 +194,18 @@ class network {
     vector dy{};
     if (f.inputs.empty()) dy = stash[1];  // the loss is |y|^2 / 2
     for (buffer b : f.inputs) add(dy, b);
+    add_part_of(dy, f.sequence_input, 1);
     add_work(dy, f);
     for (std::size_t i = 0; i < width; ++i) dy[i] *= 1 - stash[1][i] * stash[1][i];
     as<vector>(f.weight_stash) = dy;
     matrix const& w = weights_for(f);
-    for (buffer b : f.outputs) {
-      vector dx{};
-      for (std::size_t j = 0; j < width; ++j)
-        for (std::size_t i = 0; i < width; ++i) dx[j] += w[i * width + j] * dy[i];
-      write(b, dx);
+    vector dx{};
+    for (std::size_t j = 0; j < width; ++j)
+      for (std::size_t i = 0; i < width; ++i) dx[j] += w[i * width + j] * dy[i];
+    for (buffer b : f.outputs) write(b, dx);
+    if (!f.sequence_output.empty()) {
+      add_part_of(dx, f.sequence_input, 0.5);
+      as<vector>(f.sequence_output) = dx;
     }
   }
 
@@ -300,15 +235,9 @@ class network {
   }
 
   std::vector<matrix> weights_;
-  std::vector<matrix> gradients_;
-  std::vector<vector> shared_;  // what groups of stages have in common
-  std::vector<vector> shared_gradients_;
+  std::vector<vector> shared_;                       // what groups of stages have in common
   std::vector<std::vector<std::size_t>> shared_of_;  // by stage, indices of the above
-  std::vector<std::array<int, 8>> reductions_;       // by group and holder
-  std::vector<double> losses_;
   work_graph work_;
-  std::vector<vector> work_results_;  // by number of the part
-  std::mutex mutex_;
 };
 static_assert(worker<network>);
 

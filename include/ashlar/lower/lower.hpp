@@ -36,24 +36,9 @@ class lowering {
   }
 
   constexpr program run() {
-    parameter_groups const& groups = out_.made().groups;
-    dynamic_array<event> const events = events_in_order(s_, groups);
-    std::vector<std::vector<int>> mine(static_cast<std::size_t>(s_.device_count()));
-    for (std::size_t i = 0; i < events.size(); ++i) {
-      event const& e = events[i];
-      if (int const job = e.group - group_of_job(out_.made(), 0); job >= 0) {
-        for (int k = 0; k < s_.work.part_count(job); ++k)
-          mine[static_cast<std::size_t>(s_.work.view().part({pass_kind::work, job, k}).device)]
-              .push_back(static_cast<int>(i));
-      } else if (e.is_reduction()) {
-        for (int device : groups.holders(e.group))
-          mine[static_cast<std::size_t>(device)].push_back(static_cast<int>(i));
-      } else {
-        mine[static_cast<std::size_t>(e.source)].push_back(static_cast<int>(i));
-        mine[static_cast<std::size_t>(e.target)].push_back(static_cast<int>(i));
-      }
-    }
-    for (std::size_t d = 0; d < mine.size(); ++d) write_stream(static_cast<int>(d), mine[d], events);
+    std::vector<std::vector<event>> const mine = events_by_device();
+    find_states();
+    for (std::size_t d = 0; d < mine.size(); ++d) write_stream(static_cast<int>(d), mine[d]);
     return out_.take();
   }
 
@@ -73,22 +58,58 @@ class lowering {
     return p;
   }
 
-  constexpr void write_stream(int device, std::vector<int> const& mine,
-                              dynamic_array<event> const& events) {
+  // Those that each device takes part in, in their order. Copies: a stream is written from one place.
+  constexpr std::vector<std::vector<event>> events_by_device() {
+    parameter_groups const& groups = out_.made().groups;
+    work_view const work = s_.work.view();
+    std::vector<std::vector<event>> mine(static_cast<std::size_t>(s_.device_count()));
+    auto const add = [&](int device, event const& e) {
+      mine[static_cast<std::size_t>(device)].push_back(e);
+    };
+    dynamic_array<event> const all = events_in_order(s_, groups);
+    for (event const& e : all) {
+      if (int const job = e.group - group_of_job(out_.made(), 0); job >= 0) {
+        event part = e;
+        for (int k = 0; k < work.part_count(job); ++k) {
+          part.what = {pass_kind::work, job, k};
+          add(work.part(part.what).device, part);
+        }
+      } else if (e.is_reduction()) {
+        for (int device : groups.holders(e.group)) add(device, e);
+      } else {
+        add(e.source, e);
+        add(e.target, e);
+      }
+    }
+    return mine;
+  }
+
+  // The jobs that keep state on each device, ascending.
+  constexpr void find_states() {
+    work_view const work = s_.work.view();
+    states_.resize(static_cast<std::size_t>(s_.device_count()));
+    for (int job = 0; job < work.job_count(); ++job)
+      for (int k = 0; k < work.part_count(job) && work.of(job).keeps_state; ++k) {
+        int const device = work.part({pass_kind::work, job, k}).device;
+        std::vector<int>& found = states_[static_cast<std::size_t>(device)];
+        if (found.empty() || found.back() != job) found.push_back(job);
+      }
+  }
+
+  constexpr void write_stream(int device, std::vector<event> const& mine) {
     out_.begin_stream(device);
     sharing_.begin_device(device);
-    for (int job = 0; job < s_.work.job_count(); ++job)
-      if (s_.work.view().keeps_state_on(job, device))
-        out_.put(slot_kind::work_state, job, out_.acquire(slot_kind::work_state));
+    for (int job : states_[static_cast<std::size_t>(device)])
+      out_.put(slot_kind::work_state, job, out_.acquire(slot_kind::work_state));
     std::size_t next = 0;
     auto const write_events = [&](int position, tick until) {
       for (; next < mine.size(); ++next) {
-        event const& e = events[static_cast<std::size_t>(mine[next])];
+        event const& e = mine[next];
         if (e.time > until) break;
         sharing_.write_until(position, e.time);
         out_.advance(e.time);
-        if (int const job = e.group - group_of_job(out_.made(), 0); job >= 0)
-          write_collective(job, device, e.time);
+        if (e.group >= group_of_job(out_.made(), 0))
+          write_collective(e.what, e.time);
         else if (e.is_reduction())
           sharing_.reduce(e.group);
         else
@@ -110,17 +131,13 @@ class lowering {
     out_.end_stream();
   }
 
-  // The device's part of collective work.
-  constexpr void write_collective(int job, int device, tick time) {
-    work_view const work = s_.work.view();
-    pass what{pass_kind::work, job, 0};
-    while (work.part(what).device != device) ++what.micro_batch;
+  constexpr void write_collective(pass what, tick time) {
     out_.write({.code = opcode::all_reduce,
                 .subject = slot_kind::work,
                 .lane = out_.made().collective_lane(),
                 .what = what,
-                .group = group_of_job(out_.made(), job)},
-               time + work.duration(what));
+                .group = group_of_job(out_.made(), what.stage)},
+               time + s_.work.view().duration(what));
   }
 
   constexpr void write_transfer(event const& e, int device) {
@@ -138,6 +155,7 @@ class lowering {
   schedule const& s_;
   stream_writer out_;
   sharing_writer sharing_;
+  std::vector<std::vector<int>> states_;  // by device
 };
 
 // The program of a valid schedule; its starts decide the order of transfers and which values share a

@@ -17,10 +17,9 @@ class stream_writer {
   constexpr stream_writer(program start, slot_reuse reuse)
       : made_(std::move(start)),
         shape_(made_.view()),
-        stages_(static_cast<std::size_t>(made_.stage_count())),
-        edges_(static_cast<std::size_t>(made_.graph.edge_count())),
-        stage_values_(stages_ * made_.route.size() * per_stage),
-        gradients_(edges_ * made_.route.size()),
+        per_stage_(made_.graph.sequence_chunks() == 1 ? 4 : 6),
+        stage_values_(static_cast<std::size_t>(made_.stage_count()) * made_.route.size() * per_stage_),
+        gradients_(static_cast<std::size_t>(made_.graph.edge_count()) * made_.route.size()),
         groups_(static_cast<std::size_t>(made_.groups.count())),
         step_values_(groups_ * kinds_of_the_step, -1),
         work_values_(made_.work.view().parts.size()),
@@ -65,7 +64,6 @@ class stream_writer {
   }
 
  private:
-  static constexpr std::size_t per_stage = 4;  // activation, checkpoint, stash, weight_stash
   static constexpr std::size_t kinds_of_the_step =
       static_cast<std::size_t>(slot_kind::work_state)
       - static_cast<std::size_t>(slot_kind::weight_gradient);
@@ -90,9 +88,9 @@ class stream_writer {
       return work_values_[static_cast<std::size_t>(
           made_.work.view().number({pass_kind::work, v.of, v.micro_batch}))];
     if (v.kind == slot_kind::gradient)
-      return gradients_[k * edges_ + static_cast<std::size_t>(made_.graph.edge(v.to, v.of))];
+      return gradients_[static_cast<std::size_t>(made_.graph.edge(v.to, v.of)) * made_.route.size() + k];
     std::size_t const which = v.kind == slot_kind::activation ? 0 : static_cast<std::size_t>(v.kind) - 1;
-    return stage_values_[(k * stages_ + static_cast<std::size_t>(v.of)) * per_stage + which];
+    return stage_values_[(static_cast<std::size_t>(v.of) * made_.route.size() + k) * per_stage_ + which];
   }
 
   // A value holds its slot from the start of its writer to the end of its last reader; one without
@@ -115,10 +113,9 @@ class stream_writer {
 
   program made_;
   program_shape shape_;
-  std::size_t stages_;
-  std::size_t edges_;
-  dynamic_array<value> stage_values_;  // by micro-batch, stage and kind
-  dynamic_array<value> gradients_;     // by micro-batch and edge
+  std::size_t per_stage_;  // kinds: activation, checkpoint, stash, weight_stash; two more of sequences
+  dynamic_array<value> stage_values_;  // by stage, micro-batch and kind
+  dynamic_array<value> gradients_;     // by edge and micro-batch
   std::size_t groups_;
   std::vector<int> step_values_;    // slots on the device, by kind and group
   std::vector<value> work_values_;  // by number of the part

@@ -46,7 +46,7 @@ template <class Entry>
 class result_table {
  public:
   constexpr result_table(int stage_count, int micro_batch_count, Entry initial)
-      : stages_(stage_count),
+      : micro_batches_(micro_batch_count),
         entries_(static_cast<std::size_t>(stage_count) * static_cast<std::size_t>(micro_batch_count)
                      * results,
                  initial) {}
@@ -60,13 +60,13 @@ class result_table {
 
  private:
   constexpr std::size_t index(int micro_batch, int stage, result r) const {
-    std::size_t const cell = static_cast<std::size_t>(micro_batch) * static_cast<std::size_t>(stages_)
-                             + static_cast<std::size_t>(stage);
+    std::size_t const cell = static_cast<std::size_t>(stage) * static_cast<std::size_t>(micro_batches_)
+                             + static_cast<std::size_t>(micro_batch);
     return cell * results + static_cast<std::size_t>(r);
   }
 
-  int stages_;
-  dynamic_array<Entry> entries_;
+  int micro_batches_;
+  dynamic_array<Entry> entries_;  // those of a stage together: what a device works on
 };
 
 }  // namespace ashlar

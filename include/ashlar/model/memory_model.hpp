@@ -27,6 +27,8 @@ struct stage_memory {
   byte_count stash = 0;         // what a forward (or recompute) keeps for the backward: an activation
   byte_count stash_left = all;  // what of the stash stays from the input to the weight pass
   byte_count weight_stash = 0;  // what a backward keeps beside that from its input to its weight pass
+  byte_count sequence_state = 0;     // what a chunk of a sequence leaves for the next one
+  byte_count sequence_gradient = 0;  // of that, for the one before
 
   constexpr byte_count resident() const {
     return saturating_sum(saturating_sum(weights, weight_gradient), optimizer_state);
@@ -35,7 +37,8 @@ struct stage_memory {
   constexpr byte_count kept_by_forward() const { return recomputes() ? checkpoint : stash; }
   constexpr byte_count left_by_input() const { return stash_left == all ? stash : stash_left; }
 
-  // What a pass takes at its start, and gives back at its end. Messages do not count.
+  // What a pass takes at its start, and gives back at its end. Messages do not count, nor does
+  // what sequence chunks hand over.
   constexpr byte_count taken_by(pass_kind kind) const {
     switch (kind) {
       case pass_kind::forward:
@@ -122,7 +125,8 @@ constexpr diagnosis check(memory_model const& memory, int stage_count) {
       stage_memory const& m = (*table)[i];
       site const where{.what = {.stage = static_cast<int>(i)}};
       for (byte_count size : {m.weights, m.optimizer_state, m.weight_gradient, m.activation, m.gradient,
-                              m.stash, m.kept_by_forward(), m.left_by_input(), m.weight_stash})
+                              m.stash, m.kept_by_forward(), m.left_by_input(), m.weight_stash,
+                              m.sequence_state, m.sequence_gradient})
         if (size < 0 || size >= max_tick)
           return {.broken = rule::sizes_fit, .first = where, .number = size};
       for (byte_count part : {m.kept_by_forward(), m.left_by_input()})

@@ -23,6 +23,7 @@ struct stage_edge {
 struct graph_view {
   list_view<int> before;
   list_view<int> after;
+  int sequence_chunks = 1;
 
   constexpr list_view<int> predecessors(int stage) const { return slice(before, stage); }
   constexpr list_view<int> successors(int stage) const { return slice(after, stage); }
@@ -35,7 +36,8 @@ struct graph_view {
 
 // A directed acyclic graph over stages 0 .. count-1, every edge from a lower to a higher number. Where
 // sequences are cut into q chunks, micro-batches q*i .. q*i+q-1 are the chunks of one: on each stage
-// their forwards need each other in order (attention looks back), their backwards in reverse.
+// their forwards need each other in order (attention looks back), their backwards in reverse. What one
+// hands to the next is a value like any other (program/operands.hpp).
 // Both directions are kept as indexed tables, so that a walk over neighbours is a loop over consecutive
 // ints.
 class stage_graph {
@@ -92,7 +94,7 @@ class stage_graph {
   }
 
   // Valid while the graph is.
-  constexpr graph_view view() const { return {view_of(before_), view_of(after_)}; }
+  constexpr graph_view view() const { return {view_of(before_), view_of(after_), sequence_chunks_}; }
 
   friend constexpr bool operator==(stage_graph const&, stage_graph const&) = default;
 

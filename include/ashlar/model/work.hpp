@@ -98,14 +98,6 @@ struct work_view {
       longest = max_of(longest, part({pass_kind::work, what.stage, k}).duration);
     return longest;
   }
-  // Whether a job keeps state on a device.
-  constexpr bool keeps_state_on(int number, int device) const {
-    bool found = false;
-    for (int k = 0; k < part_count(number) && of(number).keeps_state; ++k)
-      found = found || part({pass_kind::work, number, k}).device == device;
-    return found;
-  }
-
   // The edges that end, or begin, at any pass. O(log edges).
   constexpr list_view<work_edge> inputs(pass what) const { return equal(into, &work_edge::to, what); }
   constexpr list_view<work_edge> readers(pass what) const {

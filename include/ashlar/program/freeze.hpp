@@ -75,7 +75,7 @@ class frozen_program {
     v.operands = view_of(operands_);
     v.slots = view_of(slots_);
     v.slot_begin = view_of(slot_begin_);
-    v.graph = {view_of(before_), view_of(after_)};
+    v.graph = {view_of(before_), view_of(after_), counts_.graph.sequence_chunks};
     v.where = view_of(where_);
     v.route = view_of(route_);
     v.work = {view_of(jobs_), view_of(work_parts_), view_of(into_), view_of(out_of_)};

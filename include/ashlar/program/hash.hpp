@@ -37,7 +37,7 @@ class hasher {
 constexpr std::uint64_t hash(program_view const& p) {
   hasher h;
   h.add_all(p.device_count, p.stage_count, p.micro_batch_count, p.lane_count, p.data_ranks, p.sharding,
-            p.step);
+            p.step, p.graph.sequence_chunks);
   for (int stage = 0; stage < p.stage_count; ++stage) h.add_list(p.graph.predecessors(stage));
   h.add_list(p.where);
   h.add_list(p.route);

@@ -27,14 +27,16 @@ class wait_table {
 
  private:
   friend constexpr wait_table waits(program_view const& p, int device, wait_detail detail);
+  friend constexpr wait_table waits_of_all(program_view const& p, wait_detail detail);
+
+  // Those of a device's stream, whose instructions are numbered from `base` on.
+  constexpr void add(program_view const& p, int device, int base, wait_detail detail);
 
   std::vector<int> begin_ = {0};
   std::vector<int> on_;
 };
 
-// Linear in the operands times the lanes that share a slot (two or three).
-constexpr wait_table waits(program_view const& p, int device,
-                           wait_detail detail = wait_detail::last_of_a_lane) {
+constexpr void wait_table::add(program_view const& p, int device, int base, wait_detail detail) {
   // The uses of a slot since its last write: the writer, and its readers as a list through `reads`.
   struct use_list {
     int writer = -1;
@@ -47,27 +49,24 @@ constexpr wait_table waits(program_view const& p, int device,
   list_view<instruction> const stream = p.stream(device);
   dynamic_array<use_list> uses(p.slots_of(device).size());
   dynamic_array<slot_read> reads;
-  wait_table table;
-  table.begin_.reserve(stream.size() + 1);
-  table.on_.reserve(stream.size());
   reads.reserve(4 * stream.size());
   int self = 0;
-  std::size_t first = 0;  // of this instruction's waits
+  std::size_t first = on_.size();  // of this instruction's waits
 
   auto const wait_for = [&](int index, int lane) {
     int const other = stream[static_cast<std::size_t>(index)].lane;
     if (index == self) return;
     if (detail == wait_detail::all) {
-      table.on_.push_back(index);
+      on_.push_back(base + index);
       return;
     }
     if (other == lane) return;
-    for (std::size_t i = first; i < table.on_.size(); ++i)
-      if (stream[static_cast<std::size_t>(table.on_[i])].lane == other) {
-        if (table.on_[i] < index) table.on_[i] = index;
+    for (std::size_t i = first; i < on_.size(); ++i)
+      if (stream[static_cast<std::size_t>(on_[i] - base)].lane == other) {
+        if (on_[i] < base + index) on_[i] = base + index;
         return;
       }
-    table.on_.push_back(index);
+    on_.push_back(base + index);
   };
 
   for (instruction const& i : stream) {
@@ -83,10 +82,30 @@ constexpr wait_table waits(program_view const& p, int device,
         wait_for(reads[static_cast<std::size_t>(r)].reader, i.lane);
       slot = {self, -1};
     }
-    first = table.on_.size();
-    table.begin_.push_back(static_cast<int>(first));
+    first = on_.size();
+    begin_.push_back(static_cast<int>(first));
     ++self;
   }
+}
+
+// Of one device's stream, by position in it. Linear in the operands times the lanes that share a slot
+// (two or three).
+constexpr wait_table waits(program_view const& p, int device,
+                           wait_detail detail = wait_detail::last_of_a_lane) {
+  wait_table table;
+  table.begin_.reserve(p.stream(device).size() + 1);
+  table.on_.reserve(p.stream(device).size());
+  table.add(p, device, 0, detail);
+  return table;
+}
+
+// Of all devices, by index into the program.
+constexpr wait_table waits_of_all(program_view const& p, wait_detail detail) {
+  wait_table table;
+  table.begin_.reserve(p.instructions.size() + 1);
+  table.on_.reserve(p.instructions.size());
+  for (int device = 0; device < p.device_count; ++device)
+    table.add(p, device, p.stream_begin[static_cast<std::size_t>(device)], detail);
   return table;
 }
 

@@ -8,28 +8,27 @@ namespace ashlar {
 
 // A slot is a buffer with a fixed address. Slots of one kind on one device share a pool.
 enum class slot_kind : unsigned char {
-  activation,       // a stage's output: written by its forward or received, read by next stages or sent
-  gradient,         // of a stage's input, for one previous stage: written by its backward or received
-  checkpoint,       // what a forward keeps for its recompute
-  stash,            // what a forward or recompute keeps for the backward passes
-  weight_stash,     // what a backward_input keeps for its backward_weight
-  work,             // what a part of work hands on
-  weight_gradient,  // the accumulator of a parameter group
-  weight,           // gathered parameters of a group
-  gradient_shard,   // this rank's shard of a group's gradient
-  scalar,           // a number that all devices know in the end
-  work_state,       // what a job keeps on a device from step to step
+  activation,    // a stage's output: written by its forward or received, read by next stages or sent
+  gradient,      // of a stage's input, for one previous stage: written by its backward or received
+  checkpoint,    // what a forward keeps for its recompute
+  stash,         // what a forward or recompute keeps for the backward passes
+  weight_stash,  // what a backward_input keeps for its backward_weight
+  // Of a stage that takes sequences in chunks: what the forward of a chunk needs of all chunks before it
+  // (the keys and values of attention, the state of a recurrence), left by the forward before it;
+  sequence_state,
+  sequence_gradient,  // and the gradient of that, left by the backward of the chunk for the one before
+  work,               // what a part of work hands on
+  weight_gradient,    // the accumulator of a parameter group
+  weight,             // gathered parameters of a group
+  gradient_shard,     // this rank's shard of a group's gradient
+  scalar,             // a number that all devices know in the end
+  work_state,         // what a job keeps on a device from step to step
 };
-inline constexpr int slot_kinds = 11;
+inline constexpr int slot_kinds = 13;
 
 // Whether values of the kind belong to the step (or to all steps), in slots of their own, and not to a
 // micro-batch or a part of work.
 constexpr bool is_of_the_step(slot_kind kind) { return kind >= slot_kind::weight_gradient; }
-
-// Whether they are a job's.
-constexpr bool is_of_work(slot_kind kind) {
-  return kind == slot_kind::work || kind == slot_kind::work_state;
-}
 
 // What an instruction reads or writes.
 struct value_key {

@@ -35,17 +35,15 @@ class lane_machine {
         lanes_(static_cast<std::size_t>(lanes)),
         state_(p.instructions.size()),
         head_(lanes_ * static_cast<std::size_t>(p.device_count), none),
-        met_(static_cast<std::size_t>(all_reduce_count(p))) {
-    for (int d = 0; d < p.device_count; ++d) {
-      waits_.push_back(waits(p, d, detail));
+        met_(static_cast<std::size_t>(all_reduce_count(p))),
+        waits_(waits_of_all(p, detail)) {
+    for (int d = 0; d < p.device_count; ++d)
       for (int i = p.stream_begin[static_cast<std::size_t>(d) + 1];
            i-- > p.stream_begin[static_cast<std::size_t>(d)];) {
         state& self = of(i);
-        self.lane =
-            static_cast<std::size_t>(d) * lanes_ + static_cast<std::size_t>(lanes == 1 ? 0 : at(i).lane);
-        self.next = std::exchange(head_[self.lane], i);
+        self.lane = d * lanes + (lanes == 1 ? 0 : at(i).lane);
+        self.next = std::exchange(head_[lane_of(i)], i);
       }
-    }
   }
 
   // Whether all lanes reach their end. Linear in instructions and waits.
@@ -110,7 +108,9 @@ class lane_machine {
  protected:
   constexpr instruction const& at(int i) const { return p_.instructions[static_cast<std::size_t>(i)]; }
   constexpr int partner(int i) const { return partner_[static_cast<std::size_t>(i)]; }
-  constexpr std::size_t lane_of(int i) const { return state_[static_cast<std::size_t>(i)].lane; }
+  constexpr std::size_t lane_of(int i) const {
+    return static_cast<std::size_t>(state_[static_cast<std::size_t>(i)].lane);
+  }
   constexpr int device_of(int i) const { return static_cast<int>(lane_of(i) / lanes_); }
   constexpr std::size_t lane_total() const { return head_.size(); }  // of all devices
   constexpr bool is_done(int i) const { return state_[static_cast<std::size_t>(i)].done; }
@@ -123,11 +123,9 @@ class lane_machine {
   // that have ended.
   template <class Met>
   constexpr int unmet_hazard(int i, Met met) {
-    auto const device = static_cast<std::size_t>(device_of(i));
-    int const base = p_.stream_begin[device];
-    for (int local : waits_[device].of(i - base)) {
-      if (!is_done(base + local)) return base + local;
-      met(base + local);
+    for (int other : waits_.of(i)) {
+      if (!is_done(other)) return other;
+      met(other);
     }
     return none;
   }
@@ -140,8 +138,8 @@ class lane_machine {
 
  private:
   struct state {
-    std::size_t lane = 0;  // counted over all devices
-    int next = none;       // on the same lane
+    int lane = 0;     // counted over all devices
+    int next = none;  // on the same lane
     int first_waiter =
         none;  // lanes that wait for this instruction, linked by next_waiter of their heads
     int next_waiter = none;
@@ -227,7 +225,7 @@ class lane_machine {
   std::vector<int> head_;              // by lane: the instruction that is up
   std::vector<std::vector<int>> met_;  // by group: who has come to its all-reduce
   std::vector<int> absent_;            // by group: the first that has not come
-  std::vector<wait_table> waits_;
+  wait_table waits_;
 };
 
 // The other half of each transfer if the k-th send of a device to another meets its k-th receive; -1 for

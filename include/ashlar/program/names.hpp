@@ -58,6 +58,10 @@ constexpr char const* name_of(slot_kind kind) {
       return "stash";
     case slot_kind::weight_stash:
       return "weight stash";
+    case slot_kind::sequence_state:
+      return "sequence state";
+    case slot_kind::sequence_gradient:
+      return "sequence gradient";
     case slot_kind::weight:
       return "weight";
     case slot_kind::gradient_shard:

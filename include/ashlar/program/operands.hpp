@@ -105,6 +105,36 @@ constexpr void visit_work(program_shape const& shape, pass what, Visit& visit) {
     visit(value_key{slot_kind::work, what.stage, what.micro_batch}, access::write, readers);
 }
 
+// What a pass on a chunk of a sequence reads of the chunk next to it on its stage, and what it leaves
+// for the other neighbour. A forward needs the state that the chunk before left, and so does its
+// recompute, which leaves none: the state stays until both have read it. The gradient of that state goes
+// back the same way. What a backward needs of earlier chunks its own forward (or recompute) put into its
+// stash.
+template <class Visit>
+constexpr void visit_sequence(program_shape const& shape, pass what, Visit& visit) {
+  int const q = shape.of().graph.sequence_chunks, stage = what.stage, k = what.micro_batch;
+  bool const is_first = k % q == 0, is_last = k % q == q - 1;
+  switch (what.kind) {
+    case pass_kind::forward:
+      if (!is_first) visit(value_key{slot_kind::sequence_state, stage, k - 1}, access::read, 0);
+      if (!is_last)
+        visit(value_key{slot_kind::sequence_state, stage, k}, access::write,
+              shape.is_recomputed({pass_kind::forward, stage, k + 1}) ? 2 : 1);
+      return;
+    case pass_kind::recompute:
+      if (!is_first) visit(value_key{slot_kind::sequence_state, stage, k - 1}, access::read, 0);
+      return;
+    case pass_kind::backward:
+    case pass_kind::backward_input:
+      if (!is_last) visit(value_key{slot_kind::sequence_gradient, stage, k + 1}, access::read, 0);
+      if (!is_first) visit(value_key{slot_kind::sequence_gradient, stage, k}, access::write, 1);
+      return;
+    case pass_kind::backward_weight:
+    case pass_kind::work:
+      return;
+  }
+}
+
 template <class Visit>
 constexpr void visit_pass(program_shape const& shape, int device, pass what, Visit& visit) {
   program_view const& p = shape.of();
@@ -152,6 +182,7 @@ constexpr void visit_pass(program_shape const& shape, int device, pass what, Vis
   }
   if (shape.is_sharded() && what.kind != pass_kind::work)
     visit(value_key{slot_kind::weight, stage}, access::read, 0);
+  if (p.graph.sequence_chunks > 1) visit_sequence(shape, what, visit);
   if (!p.work.empty()) visit_work(shape, what, visit);
 }
 

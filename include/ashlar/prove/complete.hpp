@@ -51,32 +51,6 @@ constexpr diagnosis computes_are_complete(program const& p, message_index const&
   return d;
 }
 
-// Where sequences are cut into chunks, each stage takes those of a sequence in order, and in reverse on
-// the way back: they hand over what they share on the stage itself, without a slot.
-constexpr diagnosis sequence_chunks_are_in_order(program const& p, message_index const& index) {
-  if (p.graph.sequence_chunks() == 1) return {};
-  result_table<int> seen(p.stage_count(), p.micro_batch_count(), -1);
-  for (int pass_over = 0; pass_over < 2; ++pass_over)
-    for (std::size_t i = 0; i < p.instructions.size(); ++i) {
-      pass const what = p.instructions[i].what;
-      if (p.instructions[i].code != opcode::compute || what.kind == pass_kind::work) continue;
-      if (pass_over == 0) {
-        seen.at(what.micro_batch, what.stage, result_of(what.kind)) = static_cast<int>(i);
-        continue;
-      }
-      int late = -1;
-      for_each_input(p.graph, what, [&](result r, int stage, int micro_batch) {
-        if (micro_batch != what.micro_batch && seen.at(micro_batch, stage, r) > static_cast<int>(i))
-          late = seen.at(micro_batch, stage, r);
-      });
-      if (late >= 0)
-        return {.broken = rule::no_pass_starts_before_its_input,
-                .first = index.at(static_cast<int>(i)),
-                .second = index.at(late)};
-    }
-  return {};
-}
-
 // Whether a stage before `to` on its device needs the activation of `from`, too: one transfer serves
 // all.
 constexpr bool is_served_by_another(program const& p, int route, int from, int to) {
@@ -115,7 +89,7 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
         int const up = p.where.device_of(p.route[k], from), down = p.where.device_of(p.route[k], to);
         if (up == down) continue;
         int const micro_batch = static_cast<int>(k);
-        int const first = (micro_batch * p.graph.edge_count() + p.graph.edge(from, to)) * 2;
+        int const first = index.number(p.graph.edge(from, to), micro_batch);
         for (int back = 0; back < 2; ++back) {
           auto const& ends = index.of(first + back);
           bool const neither =
@@ -221,7 +195,6 @@ constexpr diagnosis lanes_are_right(program const& p, message_index const& index
 // Fills the index on the way. Linear in instructions (and stages a device).
 constexpr diagnosis check_complete(program const& p, message_index& index) {
   if (diagnosis const d = prove_detail::computes_are_complete(p, index); !d.ok()) return d;
-  if (diagnosis const d = prove_detail::sequence_chunks_are_in_order(p, index); !d.ok()) return d;
   if (diagnosis const d = prove_detail::transfers_are_complete(p, index); !d.ok()) return d;
   if (diagnosis const d = prove_detail::reductions_are_complete(p, index); !d.ok()) return d;
   if (diagnosis const d = check_sharing(p, index); !d.ok()) return d;

@@ -22,8 +22,7 @@ class message_index {
 
   constexpr explicit message_index(program const& p)
       : p_(p),
-        edges_(p.graph.edge_count()),
-        found_(p.route.size() * static_cast<std::size_t>(edges_) * 2),
+        found_(p.route.size() * static_cast<std::size_t>(p.graph.edge_count()) * 2),
         device_(p.instructions.size(), 0) {
     for (int d = 0; d < p.device_count(); ++d)
       for (int i = p.stream_begin[static_cast<std::size_t>(d)];
@@ -55,6 +54,10 @@ class message_index {
                    index - p_.stream_begin[static_cast<std::size_t>(d)]);
   }
 
+  // The number of the activation on an edge; the gradient on it has the next.
+  constexpr int number(int edge, int micro_batch) const {
+    return (edge * p_.micro_batch_count() + micro_batch) * 2;
+  }
   // The number of a send's or receive's message; nowhere if no edge of the stage graph carries it. An
   // activation that several stages of a device need travels on the edge to the first of them.
   constexpr int number(instruction const& i) const {
@@ -66,8 +69,7 @@ class message_index {
     int const from = forward ? i.what.stage : i.to, to = forward ? i.to : i.what.stage;
     int const route = p_.route[static_cast<std::size_t>(i.what.micro_batch)];
     for (int after : p_.graph.successors(from)) {
-      if (after == to)
-        return (i.what.micro_batch * edges_ + p_.graph.edge(from, to)) * 2 + (forward ? 0 : 1);
+      if (after == to) return number(p_.graph.edge(from, to), i.what.micro_batch) + (forward ? 0 : 1);
       if (forward && p_.where.device_of(route, after) == p_.where.device_of(route, to)) return nowhere;
     }
     return nowhere;
@@ -77,7 +79,6 @@ class message_index {
   static constexpr bool known(int value, int count) { return value >= 0 && value < count; }
 
   program const& p_;
-  int edges_;
   dynamic_array<ends> found_;
   std::vector<int> device_;
 };

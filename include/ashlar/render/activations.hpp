@@ -1,7 +1,8 @@
 // Memory over time: how many chunk activations each device holds.
 #pragma once
 
-#include <ashlar/schedule/metrics.hpp>
+#include <ashlar/model/memory_model.hpp>
+#include <ashlar/schedule/held_memory.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -16,20 +17,21 @@ struct held_step {
 };
 
 // By device, one step for each time at which the number changes: one more from the start of a forward,
-// one less as held_chunks says. The highest step is peak_activations(s). A schedule without backward
-// passes keeps nothing beyond the end of a forward. O(n log n) in the passes.
+// fewer at the end of the last pass that reads one. The highest step is peak_activations(s). A schedule
+// without backward passes keeps nothing beyond the end of a forward. O(n log n) in the passes.
 inline std::vector<std::vector<held_step>> held_activations(schedule const& s) {
   bool trains = false;
   for (auto const& order : s.order)
     for (timed_pass const& t : order) trains = trains || gives_weight_gradient(t.what.kind);
-  held_chunks held_by(s, trains);
+  memory_limit const counted = chunk_activations(0);
+  held_memory passes(s, counted.memory, trains ? execution_mode::training : execution_mode::inference);
   std::vector<std::vector<held_step>> all;
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     std::vector<held_step> changes;
     for (timed_pass const& t : s.order[d]) {
       if (t.what.kind == pass_kind::forward) changes.push_back({t.start, 1});
-      if (int const fewer = held_by.given_back_by(t.what); fewer > 0)
-        changes.push_back({s.end_of(t, static_cast<int>(d)), -fewer});
+      if (byte_count const fewer = passes.given_back_by(t.what); fewer > 0)
+        changes.push_back({s.end_of(t, static_cast<int>(d)), -static_cast<int>(fewer)});
     }
     std::sort(changes.begin(), changes.end(),
               [](held_step const& a, held_step const& b) { return a.time < b.time; });

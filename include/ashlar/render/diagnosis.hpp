@@ -231,6 +231,18 @@ inline char const* name_of(parameter which) {
 
 namespace render_detail {
 
+// Of a rule about a slot that there is, what it is for.
+inline std::string kind_of_slot(diagnosis const& d, program_view const& p) {
+  bool const is_of_slot = d.broken == rule::slot_holds_what_is_read
+                          || d.broken == rule::no_slot_is_overwritten_before_its_last_read
+                          || d.broken == rule::every_slot_is_freed;
+  if (!is_of_slot || d.first.device < 0 || d.first.device >= p.device_count) return "";
+  list_view<slot_kind> const slots = p.slots_of(d.first.device);
+  if (d.number < 0 || d.number >= static_cast<std::int64_t>(slots.size())) return "";
+  return "; slot " + std::to_string(d.number) + " is for values of the kind "
+         + name_of(slots[static_cast<std::size_t>(d.number)]);
+}
+
 // Which bound a parameter breaks, and the nearest values that do not.
 inline std::string bound_broken(diagnosis const& d) {
   bool const counts = d.which != parameter::memory_budget && d.which != parameter::device_speed
@@ -273,6 +285,7 @@ inline std::string explain(diagnosis const& d, schedule const& s) {
       [&](std::size_t device, std::size_t i) { return to_string(s.order[device][i].what); },
       explain(d) + (collides ? " by " + render_detail::count_of(d.number, "tick") : ""));
 }
+// Of a slot it says what kind of value it is for.
 inline std::string explain(diagnosis const& d, program const& p) {
   program_view const view = p.view();
   return render_detail::with_neighbours(
@@ -281,7 +294,7 @@ inline std::string explain(diagnosis const& d, program const& p) {
       [&](std::size_t device, std::size_t i) {
         return to_string(view.stream(static_cast<int>(device))[i]);
       },
-      explain(d));
+      explain(d) + render_detail::kind_of_slot(d, view));
 }
 
 }  // namespace ashlar

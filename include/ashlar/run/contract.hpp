@@ -108,6 +108,9 @@ concept can_shard = requires(W& w, int n) {
 //   measure (queue, parameter_frame): writes a number, whose sum over all devices optimize() is given
 //   optimize (queue, parameter_frame): the optimizer step; called on each replica
 //   shard (group, replica): this rank's shard of the weights, which all_gather reads
+//
+// Where sequences are cut into chunks, frames have sequence_input and sequence_output, which nobody else
+// fills: to a worker that leaves them alone each chunk is a sequence of its own.
 template <class W>
 concept worker = std::is_class_v<W> && requires(W const& w, value_key key) {
   { w.layout(key) } -> std::convertible_to<value_layout>;

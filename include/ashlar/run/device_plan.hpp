@@ -160,36 +160,16 @@ struct device_plan::filler {
         s.collective.element = layout.element;
         return;
     }
-    switch (v.kind) {
-      case slot_kind::activation:
-        return add_port(reads ? v.of : -1, reads ? 0 : 1);
-      case slot_kind::gradient:
-        return add_port(reads ? v.of : v.to, reads ? 0 : 1);
-      case slot_kind::checkpoint:
-        s.frame.checkpoint = bytes;
-        return;
-      case slot_kind::stash:
-        s.frame.stash = bytes;
-        return;
-      case slot_kind::weight_stash:
-        s.frame.weight_stash = bytes;
-        return;
-      case slot_kind::weight_gradient:
-        if (v.of >= p.stage_count) return add_port(v.of, 2);
-        s.frame.weight_gradient = bytes;
-        return;
-      case slot_kind::weight:
-        s.frame.weight = bytes;
-        return;
-      default:
-        return;
-    }
+    if (v.kind == slot_kind::activation || v.kind == slot_kind::gradient)
+      return add_port(reads ? v.of : v.to, reads ? 0 : 1);
+    if (v.kind == slot_kind::weight_gradient && v.of >= p.stage_count) return add_port(v.of, 2);
+    if (buffer* const own = place_in(s.frame, v.kind, reads)) *own = bytes;
   }
 
   // An operand that a pass has because of work; what it reads comes in the order of the edges.
   void place_work(step& s, value_key const& v, bool reads, buffer bytes, element_type element) {
-    if (!reads) {
-      (v.kind == slot_kind::work_state ? s.frame.work_state : s.frame.work_output) = bytes;
+    if (buffer* const own = place_in(s.frame, v.kind, reads); own != nullptr && !reads) {
+      *own = bytes;
       return;
     }
     for (work_edge const& e : p.work.inputs(s.what.what))

@@ -55,9 +55,39 @@ struct frame {
   std::span<work_port const> work_inputs = {};  // any pass: what it reads of work, work: what it reads;
                                                 // in the order of the edges' `from`
   buffer work_output = {};                      // work: to write, if anybody reads it
-  buffer work_state = {};  // work: what the job keeps on this device, zeros before the first step
+  buffer work_state = {};      // work: what the job keeps on this device, zeros before the first step
+  buffer sequence_input = {};  // of a chunk of a sequence: forward and recompute read the state that the
+                               // chunk before left, backward and backward_input the gradient that the
+                               // chunk after left; empty where there is none
+  buffer sequence_output = {};  // forward: this state for the chunk after; backward and backward_input:
+                                // its gradient for the chunk before; empty where there is none
   work_site site = {};
 };
+
+// Where a frame has a value that the pass reads, or writes or adds to. Null for what comes as a port.
+inline buffer* place_in(frame& f, slot_kind kind, bool reads) {
+  switch (kind) {
+    case slot_kind::checkpoint:
+      return &f.checkpoint;
+    case slot_kind::stash:
+      return &f.stash;
+    case slot_kind::weight_stash:
+      return &f.weight_stash;
+    case slot_kind::sequence_state:
+    case slot_kind::sequence_gradient:
+      return reads ? &f.sequence_input : &f.sequence_output;
+    case slot_kind::weight_gradient:
+      return &f.weight_gradient;
+    case slot_kind::weight:
+      return &f.weight;
+    case slot_kind::work:
+      return reads ? nullptr : &f.work_output;
+    case slot_kind::work_state:
+      return &f.work_state;
+    default:
+      return nullptr;
+  }
+}
 
 // What an instruction on the parameters of a group works on.
 struct parameter_frame {
@@ -89,6 +119,12 @@ enum class group_scope : unsigned char {
   holders,  // of a parameter group, or the parts of a job, on all ranks
   holders_of_a_rank,
   ranks,  // the data-parallel ranks' copies of a device
+};
+
+// How a backend sums.
+enum class numerics : unsigned char {
+  ordered,    // in the order of a group's members: the bits of the sequential reference
+  any_order,  // as a library likes, which may be faster in large groups
 };
 
 struct collective_group {

@@ -83,6 +83,14 @@ class sequential {
   key accumulator(int device, int group, int part, std::size_t rank) const {
     return {slot_kind::weight_gradient, group, -1, -1, device, part, rank};
   }
+  // Of what a pass on a device reads or writes.
+  key key_on(int device, value_key const& v) {
+    if (v.kind == slot_kind::weight) return whole_weights(device, v.of);
+    if (v.kind == slot_kind::weight_gradient)
+      return accumulator(device, v.of, parts_[{rank_, device, v.of}], rank_);
+    if (v.kind == slot_kind::work_state) return {v.kind, v.of, -1, -1, device, 0, rank_};
+    return key_of(v);
+  }
 
   // The whole weights of every holder, the same for all ranks; kept at rank 0.
   void gather_weights() {
@@ -218,48 +226,20 @@ class sequential {
       of_work.push_back({make(key_of(v)), e.from, workers_[rank_]->layout(v).element});
     }
     for_each_operand(*shape_, device, i, [&](value_key const& v, access how, int) {
-      if (!ready || (i.what.kind == pass_kind::work && how == access::read)) return;
-      switch (v.kind) {
-        case slot_kind::activation:
-        case slot_kind::gradient:
-          if (how == access::read && !memory_.contains(key_of(v))) {
-            ready = false;
-          } else {
-            bool const reads = how == access::read;
-            int const other = reads ? v.of : v.to;
-            (reads ? inputs : outputs)
-                .push_back({make(key_of(v)), other, workers_[rank_]->layout(v).element});
-          }
-          return;
-        case slot_kind::checkpoint:
-          f.checkpoint = make(key_of(v));
-          return;
-        case slot_kind::stash:
-          f.stash = make(key_of(v));
-          return;
-        case slot_kind::weight_stash:
-          f.weight_stash = make(key_of(v));
-          return;
-        case slot_kind::weight_gradient:
-          if (buffer const sum = make(accumulator(device, v.of, parts_[{rank_, device, v.of}], rank_));
-              v.of < program_->stage_count())
-            f.weight_gradient = sum;
-          else
-            shared.push_back({sum, v.of, element_of(v.of)});
-          return;
-        case slot_kind::weight:
-          f.weight = make(whole_weights(device, v.of));
-          return;
-        case slot_kind::work:
-          if (how != access::read) f.work_output = make(key_of(v));
-          return;
-        case slot_kind::work_state:
-          f.work_state = make({v.kind, v.of, -1, -1, device, 0, rank_});
-          return;
-        case slot_kind::gradient_shard:
-        case slot_kind::scalar:
-          return;
+      bool const reads = how == access::read;
+      if (!ready || (reads && (i.what.kind == pass_kind::work || v.kind == slot_kind::work))) return;
+      if (v.kind == slot_kind::activation || v.kind == slot_kind::gradient) {
+        ready = !reads || memory_.contains(key_of(v));
+        if (ready)
+          (reads ? inputs : outputs)
+              .push_back({make(key_of(v)), reads ? v.of : v.to, workers_[rank_]->layout(v).element});
+        return;
       }
+      buffer const bytes = make(key_on(device, v));
+      if (v.kind == slot_kind::weight_gradient && v.of >= program_->stage_count())
+        shared.push_back({bytes, v.of, element_of(v.of)});
+      else if (buffer* const own = place_in(f, v.kind, reads))
+        *own = bytes;
     });
     if (!ready) return false;
     f.inputs = inputs;

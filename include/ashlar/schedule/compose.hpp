@@ -104,13 +104,24 @@ constexpr schedule take(schedule s, micro_batches count) {
 // Each fused backward as an input and a weight pass, one right after the other; pairs stay whole. Work
 // that reads of the backward reads of the input pass, and what the backward reads is read by that.
 constexpr schedule split_backward(schedule s) {
-  s.work = renamed(s.work, [&](pass what, bool) {
+  if (!s.work.empty()) {
+    auto const stage_count = static_cast<std::size_t>(s.stage_count());
+    std::vector<bool> splits(stage_count * s.route.size());
+    auto const number = [&](pass what) {  // of passes that there are not: beyond the table
+      auto const stage = static_cast<std::size_t>(what.stage);
+      auto const k = static_cast<std::size_t>(what.micro_batch);
+      return stage < stage_count && k < s.route.size() ? k * stage_count + stage : splits.size();
+    };
     for (auto const& order : s.order)
       for (timed_pass const& t : order)
-        if (t.what == what && what.kind == pass_kind::backward && t.overlaps < 0)
-          what.kind = pass_kind::backward_input;
-    return what;
-  });
+        if (t.what.kind == pass_kind::backward && t.overlaps < 0 && number(t.what) < splits.size())
+          splits[number(t.what)] = true;
+    s.work = renamed(s.work, [&](pass what, bool) {
+      if (what.kind == pass_kind::backward && number(what) < splits.size() && splits[number(what)])
+        what.kind = pass_kind::backward_input;
+      return what;
+    });
+  }
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     std::vector<timed_pass> split;
     for (timed_pass t : s.order[d]) {

@@ -17,8 +17,7 @@ struct transfer_time {
 // Bytes of a send or receive: of what a stage gives to each next one, or of the gradient of that.
 constexpr byte_count message_size(simulation_options const& o, instruction const& i, int stage_count) {
   bool const forward = i.what.kind == pass_kind::forward;
-  return size_of(
-      o.memory,
+  return o.size_of(
       {.kind = forward ? slot_kind::activation : slot_kind::gradient, .of = i.what.stage, .to = i.to},
       stage_count);
 }

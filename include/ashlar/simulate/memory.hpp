@@ -123,8 +123,7 @@ class memory_walk {
         operand const& o = operands[n];
         value& v = slots_[static_cast<std::size_t>(o.slot)];
         slot_kind const kind = kinds[static_cast<std::size_t>(o.slot)];
-        byte_count const bytes = is_of_work(kind) ? o_.bytes_of_job(keys_[n])
-                                                  : size_of(o_.memory, keys_[n], p_.stage_count());
+        byte_count const bytes = o_.size_of(keys_[n], p_.stage_count());
         if (is_resident(kind)) {
           v.largest = max_of(v.largest, bytes);
           continue;

@@ -14,32 +14,6 @@
 
 namespace ashlar {
 
-// The size of what an instruction reads or writes. What a scatter leaves of a gradient has the size of
-// all of it, and a gradient that of the stage that it is for. 0 for stages that there are not.
-constexpr byte_count size_of(memory_model const& memory, value_key const& v, int stage_count) {
-  if (v.kind == slot_kind::scalar) return sizeof(double);
-  if (is_of_work(v.kind)) return 0;  // see simulation_options::bytes_of_job
-  if (is_of_the_step(v.kind)) {
-    stage_memory const& m = memory.of_group(v.of, stage_count);
-    return v.kind == slot_kind::weight ? m.weights : m.weight_gradient;
-  }
-  int const stage = v.kind == slot_kind::gradient ? v.to : v.of;
-  if (stage < 0 || stage >= stage_count) return 0;
-  stage_memory const& m = memory.of(stage);
-  switch (v.kind) {
-    case slot_kind::activation:
-      return m.activation;
-    case slot_kind::gradient:
-      return m.gradient;
-    case slot_kind::checkpoint:
-      return m.kept_by_forward();
-    case slot_kind::stash:
-      return m.stash;
-    default:
-      return m.weight_stash;
-  }
-}
-
 // Sizes of a job: what each of its parts hands on, and what it keeps on each of its devices.
 struct job_bytes {
   byte_count output = 0;
@@ -71,11 +45,46 @@ struct simulation_options {
                                    // left, while they are still on their way
   issue_mode issue = issue_mode::by_slots;
 
-  // The output of a part of a job, or what the job keeps on a device.
-  constexpr byte_count bytes_of_job(value_key const& v) const {
-    if (v.of >= static_cast<int>(work_bytes.size())) return 0;
-    job_bytes const& b = work_bytes[static_cast<std::size_t>(v.of)];
-    return v.kind == slot_kind::work_state ? b.state : b.output;
+  // The size of what an instruction reads or writes. What a scatter leaves of a gradient has the size of
+  // all of it, and a gradient that of the stage that it is for. 0 for stages and jobs that there are
+  // not.
+  constexpr byte_count size_of(value_key const& v, int stage_count) const {
+    switch (v.kind) {
+      case slot_kind::scalar:
+        return sizeof(double);
+      case slot_kind::work:
+      case slot_kind::work_state: {
+        if (v.of >= static_cast<int>(work_bytes.size())) return 0;
+        job_bytes const& b = work_bytes[static_cast<std::size_t>(v.of)];
+        return v.kind == slot_kind::work_state ? b.state : b.output;
+      }
+      case slot_kind::weight:
+        return memory.of_group(v.of, stage_count).weights;
+      case slot_kind::weight_gradient:
+      case slot_kind::gradient_shard:
+        return memory.of_group(v.of, stage_count).weight_gradient;
+      default:
+        break;
+    }
+    int const stage = v.kind == slot_kind::gradient ? v.to : v.of;
+    if (stage < 0 || stage >= stage_count) return 0;
+    stage_memory const& m = memory.of(stage);
+    switch (v.kind) {
+      case slot_kind::activation:
+        return m.activation;
+      case slot_kind::gradient:
+        return m.gradient;
+      case slot_kind::checkpoint:
+        return m.kept_by_forward();
+      case slot_kind::stash:
+        return m.stash;
+      case slot_kind::sequence_state:
+        return m.sequence_state;
+      case slot_kind::sequence_gradient:
+        return m.sequence_gradient;
+      default:
+        return m.weight_stash;
+    }
   }
 };
 

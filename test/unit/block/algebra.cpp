@@ -151,6 +151,9 @@ TEST_CASE("operations without a result") {
   block dear = b;
   dear.cost = costs(stage_cost{2, 2, 2});
   CHECK_BREAKS(tables_agree, overlay(b, dear));
+  block forward_only = b;
+  forward_only.mode = execution_mode::inference;
+  CHECK_BREAKS(tables_agree, overlay(b, forward_only));
   CHECK_BREAKS(every_pass_is_present, delay(b, {W, 0, 0}, 1));
   block const full = make_block(linear(devices{1}), {}, 2, {F, I},
                                 [](pass_kind kind, int) { return tick{kind == F ? 0 : 1}; });

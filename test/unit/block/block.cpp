@@ -34,6 +34,14 @@ constexpr bool test_lifespan() {
 }
 BOTH_TIMES("from forward to the pass that frees", test_lifespan)
 
+constexpr bool test_inference() {
+  block b = make_block(linear(devices{2}), {}, 1, {F}, [](pass_kind, int s) { return tick{s}; });
+  b.mode = execution_mode::inference;
+  HOLDS(lifespan(b, stage_id{1}) == 1);
+  return true;
+}
+BOTH_TIMES("inference keeps nothing beyond the forward", test_inference)
+
 constexpr bool test_activation_bound() {
   for (int d = 0; d < 4; ++d) {
     HOLDS(activation_bound(catalog::one_f_one_b(devices{4}), device_id{d}) == 4 - d);

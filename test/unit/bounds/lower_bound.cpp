@@ -125,6 +125,8 @@ constexpr bool test_closed_forms() {
   uniform_workload const u{devices{8}, micro_batches{64}, {20, 26, 14}, 1, 7};
   HOLDS(linear_bound(u) == 64 * 60 + 15 * 46 + 14 + 28 - 7 * 60);
   HOLDS(deferred_weights_bound(u) == 64 * 60 + 7 * 48 - 6 * 14);
+  // Of two micro-batches no more than one weight pass can be put off.
+  HOLDS(deferred_weights_bound({devices{4}, micro_batches{2}, {}}) == 2 * 3 + 3 * 2 - 1);
   HOLDS(warm_up_bound({devices{2}, micro_batches{4}, {2, 3, 4}, 1, 3}) == 2 * 4 * 9 + 11 - 6);
   HOLDS(warm_up_bound({devices{2}, micro_batches{4}, {2, 3, 4}, 1}) == 2 * 4 * 9);
   // ZB-H1 has p: (p - 1) (f + b - w).

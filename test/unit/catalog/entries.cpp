@@ -24,7 +24,10 @@ TEST_CASE("an entry makes a schedule under the shape's costs") {
   shape.cost = costs(stage_cost{2, 3, 4}, 1);
   for (catalog::entry const& e : catalog::entries) {
     CAPTURE(e.name);
-    if (e.block_of != nullptr) CHECK(e.block_of(shape).cost == costs{});  // in units of one pass
+    if (e.block_of != nullptr) {
+      CHECK(e.block_of(shape).cost == costs{});  // in units of one pass
+      CHECK(check(e.block_of(shape)).ok());
+    }
     schedule const s = e.make(shape);
     CHECK(s.cost == shape.cost);
     CHECK(s.micro_batch_count() >= 8);

@@ -130,7 +130,7 @@ constexpr bool test_tables() {
   for (byte_count stage_memory::*const size :
        {&stage_memory::weights, &stage_memory::optimizer_state, &stage_memory::weight_gradient,
         &stage_memory::activation, &stage_memory::gradient, &stage_memory::stash,
-        &stage_memory::weight_stash}) {
+        &stage_memory::weight_stash, &stage_memory::sequence_state, &stage_memory::sequence_gradient}) {
     memory_model one;
     one.stages[0].*size = -1;
     HOLDS(check(one, 4).broken == rule::sizes_fit && check(one, 4).number == -1);

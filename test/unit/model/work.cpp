@@ -18,7 +18,6 @@ constexpr bool test_lookup() {
   HOLDS(work.duration({X, 0, 1}) == 1 && work.duration({X, 9, 9}) == 0);
   HOLDS(work.is_collective({X, 1, 0}) && !work.is_collective({X, 0, 0}));
   HOLDS(!work.is_collective({F, 1, 0}));
-  HOLDS(work.keeps_state_on(2, 1) && !work.keeps_state_on(2, 2) && !work.keeps_state_on(0, 0));
   HOLDS(work.inputs({X, 2, 1}).size() == 2 && work.inputs({X, 2, 1})[0].from == pass{B, 1, 0});
   HOLDS(work.inputs({X, 2, 1})[1].from == pass{X, 1, 1} && work.inputs({B, 1, 0}).empty());
   HOLDS(work.readers({B, 0, 0}).size() == 2 && work.readers({X, 2, 0}).empty());

@@ -61,5 +61,11 @@ TEST_CASE("a view of frozen data stays, however it was come by") {
 // Two lambdas, two programs.
 constexpr auto const& one_device = freeze<[] { return one_f_one_b(1, 1) | lower(); }>;
 static_assert(one_device.view().instructions.size() == 4);
+static_assert(one_device.view().graph.sequence_chunks == 1);
+
+constexpr auto const& in_chunks = freeze<[] {
+  return catalog::seq1f1b(devices{1}, 2) | repeat(micro_batches{2}) | squeeze() | lower();
+}>;
+static_assert(in_chunks.view().graph.sequence_chunks == 2);
 
 }  // namespace

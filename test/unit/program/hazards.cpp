@@ -24,6 +24,31 @@ constexpr bool test_small() {
 }
 BOTH_TIMES("a send waits for its pass, a pass for its receive", test_small)
 
+// Where a lane may end in any order, a pass on a chunk waits for that on the chunk before it.
+constexpr bool test_chunks() {
+  auto const on_forward = [](program const& p, bool within_lanes) {
+    program_view const v = p.view();
+    wait_table const w = waits(v, 0, within_lanes ? wait_detail::all : wait_detail::last_of_a_lane);
+    int first = -1;
+    for (int i = 0; i < static_cast<int>(v.stream(0).size()); ++i) {
+      instruction const& self = v.stream(0)[static_cast<std::size_t>(i)];
+      if (self.code != opcode::compute || self.what.kind != F) continue;
+      if (self.what.micro_batch == 0) first = i;
+      if (self.what.micro_batch != 1) continue;
+      for (int on : w.of(i))
+        if (on == first) return true;
+    }
+    return false;
+  };
+  program const chunks =
+      catalog::seq1f1b(devices{1}, 2) | repeat(micro_batches{2}) | squeeze() | lower();
+  HOLDS(on_forward(chunks, true) && !on_forward(chunks, false));
+  program const apart = catalog::find("gpipe")->make({devices{1}, micro_batches{2}}) | lower();
+  HOLDS(!on_forward(apart, true));
+  return true;
+}
+BOTH_TIMES("a chunk waits for the chunk before it", test_chunks)
+
 // Whether two instructions of a device cannot be exchanged: they share a slot and one of them changes
 // it.
 bool conflict(program_view const& p, instruction const& a, instruction const& b) {

@@ -163,28 +163,6 @@ constexpr bool test_wrong_lanes() {
 }
 BOTH_TIMES("each on the lane that is for it", test_wrong_lanes)
 
-// A stage takes the chunks of a sequence in order, and back in reverse; the passes of one micro-batch
-// have their slots for that.
-constexpr bool test_sequence_order() {
-  program const good = catalog::find("seq1f1b")->make({devices{2}, micro_batches{4}}) | lower();
-  HOLDS(good.graph.sequence_chunks() == 2 && check(good).ok());
-  auto const exchanged = [&](pass early, pass late) {
-    program p = good;
-    exchange(p, 1, find(p, 1, opcode::compute, early), find(p, 1, opcode::compute, late));
-    return p;
-  };
-  diagnosis d = judge_complete(exchanged({F, 1, 0}, {F, 1, 1}));
-  HOLDS(d.broken == rule::no_pass_starts_before_its_input && d.first.device == 1);
-  HOLDS(d.first.what == pass{F, 1, 1} && d.second.what == pass{F, 1, 0});
-  d = judge_complete(exchanged({B, 1, 1}, {B, 1, 0}));
-  HOLDS(d.broken == rule::no_pass_starts_before_its_input);
-  HOLDS(d.first.what == pass{B, 1, 0} && d.second.what == pass{B, 1, 1});
-  program const torn = exchanged({F, 1, 1}, {B, 1, 1});
-  HOLDS(judge_complete(torn).ok() && check(torn).broken == rule::slot_holds_what_is_read);
-  return true;
-}
-BOTH_TIMES("the chunks of a sequence in order", test_sequence_order)
-
 constexpr bool test_work_complete() {
   program const good = with_norm(one_f_one_b(2, 2)) | lower();
   HOLDS(check(good).ok());

@@ -158,6 +158,53 @@ constexpr bool test_one_accumulator() {
 }
 BOTH_TIMES("one accumulator for each stage, one stage for each accumulator", test_one_accumulator)
 
+// A stage takes the chunks of a sequence in order, and back in reverse: each reads what its neighbour
+// left.
+constexpr bool test_sequence_order() {
+  program const good = catalog::find("seq1f1b")->make({devices{2}, micro_batches{4}}) | lower();
+  HOLDS(good.graph.sequence_chunks() == 2 && check(good).ok());
+  auto const exchanged = [&](pass early, pass late) {
+    program p = good;
+    exchange(p, 1, find(p, 1, opcode::compute, early), find(p, 1, opcode::compute, late));
+    return check(p);
+  };
+  diagnosis d = exchanged({F, 1, 0}, {F, 1, 1});
+  HOLDS(d.broken == rule::slot_holds_what_is_read && d.first.device == 1);
+  HOLDS(d.first.what == pass{F, 1, 1});
+  d = exchanged({B, 1, 1}, {B, 1, 0});
+  HOLDS(d.broken == rule::slot_holds_what_is_read && d.first.what == pass{B, 1, 0});
+  // Instructions that know of no sequences.
+  program p = good;
+  p.graph = in_sequence_chunks(p.graph, 1);
+  HOLDS(check(p).broken == rule::slot_holds_what_is_read && check(p).number == -1);
+  p = catalog::find("1f1b")->make({devices{2}, micro_batches{4}}) | lower();
+  p.graph = in_sequence_chunks(p.graph, 2);
+  HOLDS(check(p).broken == rule::slot_holds_what_is_read && check(p).number == -1);
+  return true;
+}
+BOTH_TIMES("the chunks of a sequence in order", test_sequence_order)
+
+// A recompute reads once more what its forward read, so no later state can have its slot.
+constexpr bool test_state_for_recompute() {
+  block const chunks = catalog::seq1f1b(devices{1}, 4);
+  program const once = chunks | repeat(micro_batches{4}) | squeeze() | lower();
+  HOLDS(count_slots(once.view(), 0, slot_kind::sequence_state) == 2);
+  program p = recompute(chunks) | repeat(micro_batches{4}) | squeeze() | lower();
+  HOLDS(check(p).ok() && count_slots(p.view(), 0, slot_kind::sequence_state) == 3);
+  HOLDS(count_slots(p.view(), 0, slot_kind::sequence_gradient) == 2);
+  int const first = find(p, 0, opcode::compute, {F, 0, 0}),
+            third = find(p, 0, opcode::compute, {F, 0, 2});
+  int const slot = operand_of(p, 0, first, at(p, 0, first).operand_count - 1).slot,
+            other = operand_of(p, 0, third, at(p, 0, third).operand_count - 1).slot;
+  for (operand& o : p.operands)
+    if (o.slot == other) o.slot = slot;
+  diagnosis const d = check(p);
+  HOLDS(d.broken == rule::no_slot_is_overwritten_before_its_last_read && d.number == slot);
+  HOLDS(d.first.what == pass{F, 0, 2} && d.second.what == pass{F, 0, 0});
+  return true;
+}
+BOTH_TIMES("a state stays until its recompute", test_state_for_recompute)
+
 constexpr bool test_work_slots() {
   schedule const s = with_norm(one_f_one_b(2, 2));
   program const good = s | lower();

@@ -88,6 +88,34 @@ TEST_CASE("ports name the stages at their other ends") {
   }
 }
 
+TEST_CASE("a chunk of a sequence finds what its neighbour left") {
+  program const p =
+      recompute(catalog::seq1f1b(devices{2}, 3)) | repeat(micro_batches{6}) | squeeze() | lower();
+  for (int d = 0; d < 2; ++d) {
+    made const m(p, d);
+    std::vector<buffer> state(6), gradient(6);  // by micro-batch
+    int read = 0;
+    for (int i = 0; i < m.plan.size(); ++i) {
+      if (m.plan.at(i).what.code != opcode::compute) continue;
+      frame const& f = m.plan.at(i).frame;
+      bool const back = f.what.kind == B;
+      int const chunk = f.what.micro_batch % 3, from = f.what.micro_batch + (back ? 1 : -1);
+      CHECK(f.sequence_input.empty() == (chunk == (back ? 2 : 0)));
+      CHECK(f.sequence_output.empty() == (f.what.kind == R || chunk == (back ? 0 : 2)));
+      if (!f.sequence_input.empty()) {
+        buffer const left = (back ? gradient : state)[static_cast<std::size_t>(from)];
+        CHECK(f.sequence_input.data() == left.data());
+        CHECK(f.sequence_input.size() == left.size());
+        CHECK(lies_in(f.sequence_input, m.memory));
+        ++read;
+      }
+      if (f.what.kind != R)
+        (back ? gradient : state)[static_cast<std::size_t>(f.what.micro_batch)] = f.sequence_output;
+    }
+    CHECK(read == 2 * 3 * 2);
+  }
+}
+
 TEST_CASE("a slot that is too small is refused, with its place") {
   program const p = one_f_one_b(2, 1) | lower();
   auto const smaller = [](value_key key) {

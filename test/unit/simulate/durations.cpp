@@ -65,7 +65,7 @@ TEST_CASE("a transfer for a stage that there is not is refused") {
   program p = lower(fan_in());
   at(p, 0, find(p, 0, opcode::send, {F, 0, 0})).to = 3;
   CHECK_THROWS_AS(simulate(p, wide_and_narrow()), violation);
-  CHECK(size_of(wide_and_narrow().memory, {.kind = slot_kind::gradient, .of = 2, .to = 7}, 3) == 0);
+  CHECK(wide_and_narrow().size_of({.kind = slot_kind::gradient, .of = 2, .to = 7}, 3) == 0);
 }
 
 TEST_CASE("links by pair: each message takes what its own link takes") {

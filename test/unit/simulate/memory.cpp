@@ -1,8 +1,11 @@
 #include <ashlar/simulate/memory.hpp>
 // First, so that it needs nothing before it.
 #include "options_of.hpp"
+#include "random.hpp"
+#include "random_cases.hpp"
 #include "shapes.hpp"
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/conformance/random_work.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/simulate/simulate.hpp>
@@ -11,6 +14,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -88,6 +92,25 @@ TEST_CASE("a program that knows its ranks lies in as many shards, whatever the o
   CHECK(simulate(own, o).memory[0].resident == 3'600 / 3);
 }
 
+// One device, forwards in 1 tick each, backwards in 2: states 0 and 1 lie there in forward 1, gradients
+// 2 and 1 in backward 1.
+TEST_CASE("memory: what chunks of a sequence hand to each other") {
+  schedule const s = catalog::seq1f1b(devices{1}, 3) | repeat(micro_batches{3}) | squeeze();
+  simulation_options o = options_of(s);
+  o.memory.stages = {{.sequence_state = 10, .sequence_gradient = 7}};
+  device_memory const m = simulate(lower(s), o).memory[0];
+  std::vector<memory_sample> const expected{{0, 10}, {1, 20}, {2, 10}, {3, 7}, {5, 14}, {7, 7}, {9, 0}};
+  CHECK(m.samples == expected);
+  CHECK(m.peak == 20);
+  CHECK(m.reserved == 2 * 10 + 2 * 7);
+  // Recomputed, states stay until then.
+  schedule const again =
+      recompute(catalog::seq1f1b(devices{1}, 3)) | repeat(micro_batches{3}) | squeeze();
+  device_memory const kept = simulate(lower(again), o).memory[0];
+  std::vector<memory_sample> const longer{{0, 10}, {1, 20}, {4, 17}, {7, 14}, {9, 7}, {12, 0}};
+  CHECK(kept.samples == longer);
+}
+
 // Slot by slot as pass by pass.
 TEST_CASE("what a program holds is what its schedule's memory model says") {
   stage_memory const each[] = {{.weights = 100, .stash = 10},
@@ -110,6 +133,23 @@ TEST_CASE("what a program holds is what its schedule's memory model says") {
       for (std::size_t d = 0; d < peaks.size(); ++d) CHECK(run.memory[d].peak == peaks[d]);
     }
   }
+}
+
+TEST_CASE("so it is where work reads what passes keep") {
+  for (char const* name : {"1f1b", "zb-h1", "v-half", "chimera"})
+    FOR_SEEDS(static_cast<std::uint64_t>(random_cases(20))) {
+      CAPTURE(std::string(name));
+      CAPTURE(seed);
+      schedule const s = conformance::with_random_work(
+          catalog::find(name)->make({devices{4}, micro_batches{8}}), seed, d.between(1, 6));
+      simulation_options o = options_of(s);
+      o.memory.stages = {
+          {.stash = 1'000, .stash_left = d.between(0, 1'000), .weight_stash = d.between(0, 99)}};
+      simulation const run = simulate(lower(s), o);
+      std::vector<byte_count> const peaks = peak_memory(s, o.memory);
+      for (std::size_t device = 0; device < peaks.size(); ++device)
+        CHECK(run.memory[device].peak == peaks[device]);
+    }
 }
 
 }  // namespace

@@ -6,6 +6,23 @@ using namespace ashlar;
 
 namespace {
 
+constexpr bool test_sizes() {
+  simulation_options o;
+  o.memory.stages = {{.activation = 2,
+                      .gradient = 3,
+                      .stash = 5,
+                      .weight_stash = 7,
+                      .sequence_state = 11,
+                      .sequence_gradient = 13}};
+  auto const of = [&](slot_kind kind) { return o.size_of({kind, 0, 0, 0}, 1); };
+  HOLDS(of(slot_kind::activation) == 2 && of(slot_kind::gradient) == 3 && of(slot_kind::stash) == 5);
+  HOLDS(of(slot_kind::checkpoint) == 5 && of(slot_kind::weight_stash) == 7);
+  HOLDS(of(slot_kind::sequence_state) == 11 && of(slot_kind::sequence_gradient) == 13);
+  HOLDS(of(slot_kind::scalar) == 8 && of(slot_kind::work) == 0);
+  return true;
+}
+BOTH_TIMES("each kind of value has its size", test_sizes)
+
 constexpr bool test_ring() {
   link_speed const l{.latency = 7, .bandwidth = 3};
   HOLDS(ring_time(l, 1'000, 1) == 0);

@@ -4,38 +4,28 @@
 
 #include <ashlar/mpi/groups.hpp>
 #include <ashlar/mpi/requests.hpp>
+#include <ashlar/mpi/sums.hpp>
 #include <ashlar/run/able.hpp>
 #include <ashlar/run/device_plan.hpp>
-#include <ashlar/run/host_memory.hpp>
+#include <ashlar/run/frame.hpp>
 #include <ashlar/run/instruction_time.hpp>
 
 #include <mpi.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
-#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <vector>
 
 namespace ashlar::mpi {
 
-// How groups sum: in the order of their members, the bits of a sequential run; or as the MPI library
-// likes, which may be faster in large groups.
-enum class numerics : unsigned char { ordered, any_order };
-
 // Passes run where the caller is. Everything else is started by its verb and moved on by turn(), which
 // alone makes events happen. Requests end in any order: its plans are made for wait_detail::all.
 // Collectives start one after the other, as on a lane that ends in order.
-//
-// Ordered sums: every member gets the part of the sum that it will have (shard_of) from all others, adds
-// them up in the order of members, and for an all-reduce hands the sum to all. Two exchanges, each of
-// which moves the value once: what a bandwidth-optimal all-reduce moves.
 class device {
  public:
   // Of the lanes, one is for collectives.
@@ -67,7 +57,7 @@ class device {
         queues_(static_cast<std::size_t>(plan.lane_count()), queue{this}),
         events_(static_cast<std::size_t>(plan.events().count())),
         operations_(static_cast<std::size_t>(plan.size())),
-        scratch_(largest_exchange()),
+        contributions_(plan),
         times_(operations_.size()) {
     fifo_.reserve(operations_.size());
     for (int i = 0; i < plan.size(); ++i) prepare(p, i, process);
@@ -167,34 +157,9 @@ class device {
   enum class direction : unsigned char { out, in };
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-  static buffer part_of(collective_call const& c, int member) {
-    byte_range const part = shard_of(c.whole.size(), member, c.group.size);
-    return c.whole.subspan(part.begin, part.size);
-  }
-  static bool sums(instruction const& i) {
-    return i.code == opcode::all_reduce || i.code == opcode::reduce_scatter;
-  }
   bool is_left_to_library(device_plan::step const& s) const {
     return level_ == numerics::any_order && run_detail::meets_others(s.what) && sums(s.what)
            && s.collective.group.size > 1;
-  }
-
-  // What others send of this device's part of a sum is kept here; one collective is under way at a time.
-  std::size_t largest_exchange() const {
-    std::size_t most = 0;
-    for (int i = 0; i < plan_->size(); ++i) {
-      collective_call const& c = plan_->at(i).collective;
-      if (run_detail::meets_others(plan_->at(i).what) && sums(plan_->at(i).what))
-        most = std::max(most, at(c.group.size) * stride(c));
-    }
-    return most;
-  }
-  static std::size_t stride(collective_call const& c) {
-    return (part_of(c, c.group.member).size() + 63) / 64 * 64;
-  }
-  buffer contribution(collective_call const& c, int member) const {
-    if (member == c.group.member) return part_of(c, member);
-    return scratch_.view().subspan(at(member) * stride(c), part_of(c, c.group.member).size());
   }
 
   void prepare(program_view const& p, int index, int process) {
@@ -211,8 +176,7 @@ class device {
     collective_call const& c = s.collective;
     if (s.what.code != opcode::all_gather) add_elements({}, {}, c.element);
     if (is_left_to_library(s)) {
-      if (c.whole.size() / size_of(c) > std::numeric_limits<int>::max())
-        throw std::length_error("the library's own sums are of at most 2^31 - 1 elements");
+      check_library_sum(c);
       return;
     }
     std::vector<int> const members = members_of(p, c.group, process / p.device_count);
@@ -226,7 +190,7 @@ class device {
         }
     };
     if (sums(s.what))
-      exchange([&](int m) { return part_of(c, m); }, [&](int m) { return contribution(c, m); });
+      exchange([&](int m) { return part_of(c, m); }, [&](int m) { return contributions_.of(c, m); });
     o.second = requests_.size();
     if (s.what.code != opcode::reduce_scatter)
       exchange([&](int) { return part_of(c, c.group.member); }, [&](int m) { return part_of(c, m); });
@@ -266,7 +230,9 @@ class device {
     o.in_second = false;
     if (is_left_to_library(plan_->at(index))) {
       o.left = 1;
-      pending_.add(start_library(index), static_cast<int>(requests_.size()) + index);
+      pending_.add(
+          start_library_sum(plan_->at(index).collective, groups_.of(plan_->at(index).collective.group)),
+          static_cast<int>(requests_.size()) + index);
     } else {
       start(o, o.first, o.second);
     }
@@ -299,32 +265,11 @@ class device {
     if (meets && ++next_ < fifo_.size()) start_first(fifo_[next_]);
   }
 
-  // In the order of members, as a sequential run adds.
   void sum(device_plan::step const& s) {
-    collective_call const& c = s.collective;
-    if (is_left_to_library(s)) {
-      if (s.what.code == opcode::reduce_scatter)
-        add_elements(c.shard, part_of(c, c.group.member), c.element);
-    } else if (s.what.code == opcode::reduce_scatter) {
-      for (int m = 0; m < c.group.size; ++m) add_elements(c.shard, contribution(c, m), c.element);
-    } else {
-      buffer const total = contribution(c, 0), mine = part_of(c, c.group.member);
-      for (int m = 1; m < c.group.size; ++m) add_elements(total, contribution(c, m), c.element);
-      if (c.group.member != 0 && !mine.empty()) std::memcpy(mine.data(), total.data(), mine.size());
-    }
-  }
-
-  static std::size_t size_of(collective_call const& c) {
-    return c.element == element_type::f32 ? sizeof(float) : sizeof(double);
-  }
-  // All members get all of the sum, also for a reduce-scatter, which then adds its part to the shard.
-  MPI_Request start_library(int index) {
-    collective_call const& c = plan_->at(index).collective;
-    MPI_Request r = MPI_REQUEST_NULL;
-    require(MPI_Iallreduce(MPI_IN_PLACE, c.whole.data(), static_cast<int>(c.whole.size() / size_of(c)),
-                           c.element == element_type::f32 ? MPI_FLOAT : MPI_DOUBLE, MPI_SUM,
-                           groups_.of(c.group), &r));
-    return r;
+    if (is_left_to_library(s))
+      take_library_sum(s);
+    else
+      contributions_.add_up(s);
   }
 
   std::int64_t now() const {
@@ -340,7 +285,7 @@ class device {
   std::vector<queue> queues_;
   std::vector<event> events_;
   std::vector<operation> operations_;  // by instruction
-  aligned_memory scratch_;
+  contributions contributions_;
   std::vector<persistent> requests_;
   request_set pending_{0};
   std::vector<int> fifo_;  // the collectives of this step, as posted

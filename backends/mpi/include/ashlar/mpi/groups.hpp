@@ -4,6 +4,7 @@
 #include <ashlar/mpi/error.hpp>
 #include <ashlar/run/able.hpp>
 #include <ashlar/run/device_plan.hpp>
+#include <ashlar/run/standing.hpp>
 
 #include <mpi.h>
 
@@ -21,9 +22,7 @@ constexpr int process_of(program_view const& p, int rank, int device) {
 
 // `process 2 (device 2)`, or with data-parallel ranks `process 6 (rank 1, device 2)`.
 inline std::string name_of_process(program_view const& p, int process) {
-  std::string const rank = "rank " + std::to_string(process / p.device_count) + ", ";
-  return "process " + std::to_string(process) + " (" + (p.data_ranks > 1 ? rank : "") + "device "
-         + std::to_string(process % p.device_count) + ")";
+  return "process " + std::to_string(process) + " (" + name_of_device(p, process) + ")";
 }
 
 // The devices that sum together, in the order of their members: the holders of a group, or those of a

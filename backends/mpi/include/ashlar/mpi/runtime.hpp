@@ -5,19 +5,17 @@
 #include <ashlar/mpi/device.hpp>
 #include <ashlar/mpi/error.hpp>
 #include <ashlar/mpi/identity.hpp>
+#include <ashlar/mpi/lookout.hpp>
 #include <ashlar/mpi/session.hpp>
-#include <ashlar/mpi/watch.hpp>
 #include <ashlar/run/able.hpp>
 #include <ashlar/run/host_memory.hpp>
 #include <ashlar/run/poll.hpp>
 
 #include <mpi.h>
 
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -45,9 +43,10 @@ struct run_options {
 
 // A step at a time. A step allocates nothing here (the MPI library may).
 //
-// When nothing has moved for the deadline, a process asks all others what they do. While one of them
-// computes and all answer, it waits on; else the step fails. A process without a progress thread does
-// not answer while it computes, so that the deadline must be longer than any of its passes.
+// When nothing has moved for the deadline, a process asks all others what they do. While all answer, and
+// one of them computes or has moved within the deadline, it waits on; else the step fails. A process
+// without a progress thread does not answer while it computes, so that the deadline must be longer than
+// any of its passes.
 template <worker Worker>
 class runtime {
  public:
@@ -86,36 +85,53 @@ class runtime {
     // Requests that never end still refer to all this.
     static_cast<void>(memory_.release());
     static_cast<void>(device_.release());
-    static_cast<void>(watch_.release());
+    static_cast<void>(lookout_.release());
   }
 
   // One step of all processes. Throws what the worker throws; stalled, see above; and peer_failed when
   // another process has failed. After an exception no step can be run any more, and since other
   // processes may be gone, MPI should be ended by MPI_Abort, as launch() does.
   void run() {
-    if (failed_) throw std::logic_error("a runtime that has failed cannot run another step");
     std::unique_lock lock(mutex_);
-    ++step_;
-    device_->step_begins();
-    cursor_->reset();
-    main_looks_ = true;
-    try {
+    guarded(lock, [&] {
+      lookout_->step_begins();
+      device_->step_begins();
+      cursor_->reset();
       drive(lock);
-    } catch (peer_failed const&) {
-      fail(lock, {});
-      throw;
-    } catch (stalled const& e) {
-      fail(lock, e.what());
-      throw;
-    } catch (std::exception const& e) {
-      fail(lock, name_of_process(view_, process_) + " fails: " + e.what());
-      throw;
+    });
+  }
+
+  // Between two steps: until `request`, which the caller has started on a communicator of his own and
+  // all processes meet in, is over. The deadline and exceptions are those of run().
+  void meet(MPI_Request& request) {
+    std::unique_lock lock(mutex_);
+    guarded(lock, [&] {
+      lookout_->stand(activity::meets, -1);
+      for (int over = 0;;) {
+        require(MPI_Test(&request, &over, MPI_STATUS_IGNORE));
+        if (over != 0) return;
+        lookout_->wait(lock);
+      }
+    });
+  }
+
+  // Between two steps: act() takes this process a while, in which the others wait as for a pass.
+  template <class Act>
+  void work(Act act) {
+    std::unique_lock lock(mutex_);
+    lookout_->stand(activity::computes, -1);
+    lock.unlock();
+    auto const over = [&] {
+      lock.lock();
+      lookout_->stand(activity::between_steps, -1);
+    };
+    try {
+      act();
     } catch (...) {
-      fail(lock, name_of_process(view_, process_) + " fails");
+      over();
       throw;
     }
-    stand(activity::between_steps, -1);
-    main_looks_ = false;
+    over();
   }
 
   int rank() const { return process_ / view_.device_count; }
@@ -125,8 +141,6 @@ class runtime {
   program_view const& view() const { return view_; }
 
  private:
-  using clock = std::chrono::steady_clock;
-
   int agreed(MPI_Comm comm, Worker const& w, run_options const& o) {
     require_same(comm, identity_of(view_, w), o.deadline);
     int size = 0, me = 0, level = 0;
@@ -156,36 +170,46 @@ class runtime {
     plan_ = std::make_unique<device_plan>(view_, rank(), device_number(), *worker_, slots,
                                           memory_->data(), wait_detail::all);
     cursor_ = std::make_unique<poll_cursor>(*plan_);
-    watch_ = std::make_unique<watch>(comm);
     device_ =
         std::make_unique<device>(comm, view_, *plan_, process_, options_.sums, options_.piece, mutex_);
-    share_processors(comm);
-    stand(activity::between_steps, -1);
+    lookout_ = std::make_unique<lookout>(comm, view_, process_, *device_, options_.deadline);
     if (options_.progress == progress_by::thread) thread_ = std::jthread([this] { serve(); });
   }
 
-  // Whoever waits looks for a while only if he takes nobody's processor.
-  void share_processors(MPI_Comm comm) {
-    MPI_Comm node = MPI_COMM_NULL;
-    int here = 0;
-    require(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
-    require(MPI_Comm_size(node, &here));
-    MPI_Comm_free(&node);
-    if (static_cast<unsigned>(here) <= std::thread::hardware_concurrency())
-      patience_ = std::chrono::microseconds(500);
+  // All below is called with the lock, which is given up where the worker works and while waiting.
+  template <class Act>
+  void guarded(std::unique_lock<std::mutex>& lock, Act act) {
+    if (failed_) throw std::logic_error("a runtime that has failed cannot run another step");
+    main_looks_ = true;
+    try {
+      act();
+    } catch (peer_failed const&) {
+      fail(lock, {});
+      throw;
+    } catch (stalled const& e) {
+      fail(lock, e.what());
+      throw;
+    } catch (std::exception const& e) {
+      fail(lock, name_of_process(view_, process_) + " fails: " + e.what());
+      throw;
+    } catch (...) {
+      fail(lock, name_of_process(view_, process_) + " fails");
+      throw;
+    }
+    lookout_->stand(activity::between_steps, -1);
+    main_looks_ = false;
   }
 
-  // All below is called with the lock, which is given up where the worker works and while waiting.
   void drive(std::unique_lock<std::mutex>& lock) {
     auto const working = [&](int index, auto act) {
-      stand(activity::computes, index);
+      lookout_->stand(activity::computes, index);
       main_looks_ = false;
       if (!device_->is_idle()) wake_.notify_one();
       lock.unlock();
       act();
       lock.lock();
       main_looks_ = true;
-      stand(activity::waits, -1);
+      lookout_->stand(activity::waits, -1);
       device_->ends(index);
     };
     auto const post_one = [&](int index) {
@@ -201,98 +225,20 @@ class runtime {
       if (is_told<Worker, device>(plan_->at(index)))
         working(index, [&] { tell(*plan_, index, *worker_, *device_); });
     };
-    stand(activity::waits, -1);
+    lookout_->stand(activity::waits, -1);
     while (!cursor_->is_at_end(*plan_, *device_)) {
       bool const posted = poll<Worker>(*plan_, *cursor_, *device_, post_one, tell_one);
       if (device_->turn() || posted)
-        since_ = clock::now();
+        lookout_->moved();
       else
-        wait(lock);
+        lookout_->wait(lock);
     }
-  }
-
-  void wait(std::unique_lock<std::mutex>& lock) {
-    look();
-    auto const waited = clock::now() - since_;
-    if (told_to_end != 0 || waited >= options_.deadline - time_to_answer()) return inquire(lock);
-    lock.unlock();
-    if (waited < patience_)
-      std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    lock.lock();
-  }
-
-  void look() {
-    watch_->look([this] { return where(); });
-    if (!watch_->failure().empty()) throw peer_failed(watch_->failure() + "; " + own_words());
-  }
-
-  // Of the deadline, or of what a launcher grants to those that it ends.
-  std::chrono::milliseconds time_to_answer() const {
-    return std::min(options_.deadline / 4, std::chrono::milliseconds(told_to_end != 0 ? 300 : 1000));
-  }
-
-  // Returns if there is reason to go on.
-  void inquire(std::unique_lock<std::mutex>& lock) {
-    bool const told = told_to_end != 0;
-    watch_->ask();
-    for (auto const end = clock::now() + time_to_answer();
-         clock::now() < end && !watch_->all_answered();) {
-      if (device_->turn() && !told) {
-        since_ = clock::now();
-        return;
-      }
-      lock.unlock();
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      lock.lock();
-      look();
-    }
-    bool anyone_computes = false;
-    for (auto const& a : watch_->answers())
-      anyone_computes = anyone_computes || (a.came && a.where.what == activity::computes);
-    if (anyone_computes && watch_->all_answered() && !told) {
-      since_ = clock::now();
-      return;
-    }
-    std::string text = own_words();
-    if (told) text += "; the launcher ends all processes";
-    for (std::size_t i = 0; i < watch_->answers().size(); ++i) {
-      if (static_cast<int>(i) == process_) continue;
-      auto const& [came, where] = watch_->answers()[i];
-      text += "; " + name_of_process(view_, static_cast<int>(i)) + " "
-              + (came ? describe(view_, static_cast<int>(i), where) : "does not answer");
-    }
-    throw stalled(text);
-  }
-
-  void stand(activity what, int index) {
-    doing_ = what;
-    index_ = index;
-    since_ = clock::now();
-  }
-  standing where() const {
-    standing s{
-        .what = doing_,
-        .index = index_,
-        .step = step_,
-        .for_ms = std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - since_).count()};
-    if (doing_ != activity::waits) return s;
-    s.index = device_->waits_for();
-    if (s.index < 0) return s;
-    std::vector<int> const missing = device_->missing(s.index);
-    s.missing_count = static_cast<int>(missing.size());
-    if (!missing.empty()) s.missing = missing.front();
-    return s;
-  }
-  std::string own_words() const {
-    return name_of_process(view_, process_) + " " + describe(view_, process_, where());
   }
 
   void fail(std::unique_lock<std::mutex>& lock, std::string const& why) {
     if (!lock.owns_lock()) lock.lock();
     failed_ = true;
-    if (!why.empty()) watch_->announce(why);
+    if (!why.empty()) lookout_->announce(why);
   }
 
   // The thread that looks after transfers while the main one is with the worker, and answers questions
@@ -303,7 +249,7 @@ class runtime {
       bool const acts = !main_looks_ && !failed_;
       if (acts) {
         device_->turn();
-        watch_->look([this] { return where(); });
+        lookout_->answer();
       }
       if (acts && !device_->is_idle())
         wake_.wait_for(lock, options_.period);
@@ -320,19 +266,14 @@ class runtime {
   std::unique_ptr<aligned_memory> memory_;
   std::unique_ptr<device_plan> plan_;
   std::unique_ptr<poll_cursor> cursor_;
-  std::unique_ptr<watch> watch_;
   std::unique_ptr<device> device_;
-  std::chrono::nanoseconds patience_{0};
+  std::unique_ptr<lookout> lookout_;
 
   std::mutex mutex_;  // guards the above and what follows
   std::condition_variable wake_;
   bool main_looks_ = false;
   bool leaving_ = false;
   bool failed_ = false;
-  activity doing_ = activity::between_steps;
-  int index_ = -1;
-  std::int64_t step_ = 0;
-  clock::time_point since_{};
   std::jthread thread_;  // last: it uses all of the above
 };
 

@@ -10,7 +10,8 @@
 namespace ashlar::mpi {
 
 // Set when the launcher ends the job, as it does after a process has been killed: whoever waits in a
-// step then says for whom.
+// step for a process that does not answer then says so at once. If all answer, the step goes on; a
+// program may look at this between two steps.
 inline volatile std::sig_atomic_t told_to_end = 0;
 
 // main() of each process: begins MPI with threads, calls body() and returns what it returns. What it

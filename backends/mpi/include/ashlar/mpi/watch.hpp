@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/mpi/groups.hpp>
+#include <ashlar/run/standing.hpp>
 
 #include <mpi.h>
 
@@ -15,31 +16,8 @@
 
 namespace ashlar::mpi {
 
-// What a process does.
-enum class activity : int { between_steps, computes, waits };
-
-struct standing {
-  activity what = activity::between_steps;
-  int index = -1;         // the instruction that it computes or waits for
-  int missing_count = 0;  // of processes that it waits for
-  int missing = -1;       // the first of them
-  std::int64_t step = 0;  // from 1
-  std::int64_t for_ms = 0;
-};
-
-// `waits since 3012 ms for process 1 (device 1): receive 1F3 from device 1 (position 17 of step 4)`.
 inline std::string describe(program_view const& p, int process, standing const& s) {
-  std::string const since = " since " + std::to_string(s.for_ms) + " ms";
-  if (s.what == activity::between_steps)
-    return "has been between steps " + std::to_string(s.step) + " and " + std::to_string(s.step + 1)
-           + since;
-  list_view<instruction> const stream = p.stream(process % p.device_count);
-  std::string text = s.what == activity::computes ? "computes" + since : "waits" + since;
-  if (s.index < 0) return text + " for nothing that is under way";
-  if (s.missing >= 0) text += " for " + name_of_process(p, s.missing);
-  if (s.missing_count > 1) text += " and " + std::to_string(s.missing_count - 1) + " more";
-  return text + ": " + to_string(stream[static_cast<std::size_t>(s.index)]) + " (position "
-         + std::to_string(s.index) + " of step " + std::to_string(s.step) + ")";
+  return describe(p, process, s, [&p](int other) { return name_of_process(p, other); });
 }
 
 // Questions and answers between the processes, on a communicator of their own. Allocates nothing unless
@@ -90,19 +68,35 @@ class watch {
   // What a process that has failed says; empty: none has.
   std::string const& failure() const { return failure_; }
 
-  struct reply {
-    bool came = false;
-    standing where = {};
-  };
   void ask() {
     std::fill(answers_.begin(), answers_.end(), reply{});
     tell_all({.what = note::asks});
   }
-  // By process, since they were asked; that of this process itself does not come.
-  std::vector<reply> const& answers() const { return answers_; }
+  // Since they were asked.
   bool all_answered() const {
     return std::count_if(answers_.begin(), answers_.end(), [](reply const& a) { return a.came; }) + 1
            == static_cast<std::ptrdiff_t>(answers_.size());
+  }
+  bool anyone_computes() const {
+    return std::any_of(answers_.begin(), answers_.end(),
+                       [](reply const& a) { return a.came && a.where.what == activity::computes; });
+  }
+  // How long it is since any of those that answered has moved.
+  std::chrono::milliseconds last_moved() const {
+    auto least = std::chrono::milliseconds::max();
+    for (reply const& a : answers_)
+      if (a.came) least = std::min(least, std::chrono::milliseconds(a.where.for_ms));
+    return least;
+  }
+  // What they do: `; process 1 (device 1) waits since …; process 2 (device 2) does not answer`.
+  std::string account(program_view const& p) const {
+    std::string text;
+    for (int i = 0; i < static_cast<int>(answers_.size()); ++i) {
+      if (i == me_) continue;
+      auto const& [came, where] = answers_[static_cast<std::size_t>(i)];
+      text += "; " + name_of_process(p, i) + " " + (came ? describe(p, i, where) : "does not answer");
+    }
+    return text;
   }
   void announce(std::string const& text) {
     note n{.what = note::fails};
@@ -111,6 +105,10 @@ class watch {
   }
 
  private:
+  struct reply {
+    bool came = false;
+    standing where = {};
+  };
   struct note {
     enum : int { asks, replies, fails } what = asks;
     int from = -1;
@@ -140,7 +138,7 @@ class watch {
   int me_ = 0;
   note incoming_;
   MPI_Request open_ = MPI_REQUEST_NULL;
-  std::vector<reply> answers_;
+  std::vector<reply> answers_;  // by process; that of this process itself does not come
   std::vector<letter> outgoing_;
   std::string failure_;
   clock::time_point looked_{};

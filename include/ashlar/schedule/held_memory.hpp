@@ -1,0 +1,88 @@
+// What passes and work keep of a device's memory, pass by pass.
+#pragma once
+
+#include <ashlar/model/memory_model.hpp>
+#include <ashlar/model/work.hpp>
+#include <ashlar/schedule/schedule.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// What each pass takes at its start and gives back at its end, asked in the order of each device. A
+// stash that work reads stays until the last reader has ended; so does a weight stash. The part of a
+// stash that goes with the input pass goes then. O(1) per pass and edge of work, after O(stages *
+// micro-batches) if there is work.
+class held_memory {
+ public:
+  // Refers to both.
+  constexpr held_memory(schedule const& s, memory_model const& memory, execution_mode mode)
+      : memory_(memory), work_(s.work.view()), mode_(mode) {
+    if (work_.empty()) return;
+    stages_ = static_cast<std::size_t>(s.stage_count());
+    stashes_.resize(stages_ * s.route.size());
+    weight_stashes_.resize(stashes_.size());
+    for (work_edge const& e : work_.into)
+      if (value* const v = value_of(e.from)) ++v->readers;
+  }
+
+  constexpr byte_count taken_by(pass what) const {
+    return what.kind == pass_kind::work ? 0 : memory_.of(what.stage).taken_by(what.kind);
+  }
+
+  constexpr byte_count given_back_by(pass what) {
+    if (what.kind == pass_kind::work) return given_back_by_work(what);
+    stage_memory const& own = memory_.of(what.stage);
+    byte_count const all = own.given_back_by(what.kind, mode_);
+    if (work_.empty()) return all;
+    if (mode_ == execution_mode::inference)
+      return let_go({pass_kind::forward, what.stage, what.micro_batch}, all);
+    if (!gives_weight_gradient(what.kind)) return all;
+    return let_go({pass_kind::forward, what.stage, what.micro_batch}, all - own.weight_stash)
+           + let_go({pass_kind::backward, what.stage, what.micro_batch}, own.weight_stash);
+  }
+
+ private:
+  struct value {
+    int readers = 0;      // that have not ended
+    byte_count owed = 0;  // what the last of them gives back
+  };
+
+  constexpr byte_count given_back_by_work(pass what) {
+    byte_count sum = 0;
+    for (work_edge const& e : work_.inputs(what)) {
+      value* const v = value_of(e.from);
+      if (v == nullptr || --v->readers > 0) continue;
+      sum += v->owed;
+      v->owed = 0;
+    }
+    return sum;
+  }
+
+  // What goes now of what the pass has left.
+  constexpr byte_count let_go(pass of, byte_count bytes) {
+    value* const v = value_of(of);
+    if (v == nullptr || v->readers == 0) return bytes;
+    v->owed += bytes;
+    return 0;
+  }
+
+  // Null for work, whose outputs are messages, and for passes that there are not.
+  constexpr value* value_of(pass what) {
+    if (what.kind == pass_kind::work || what.stage < 0 || what.micro_batch < 0) return nullptr;
+    auto const stage = static_cast<std::size_t>(what.stage);
+    std::size_t const at = static_cast<std::size_t>(what.micro_batch) * stages_ + stage;
+    if (stage >= stages_ || at >= stashes_.size()) return nullptr;
+    bool const is_stash = what.kind == pass_kind::forward || what.kind == pass_kind::recompute;
+    return &(is_stash ? stashes_ : weight_stashes_)[at];
+  }
+
+  memory_model const& memory_;
+  work_view work_;
+  execution_mode mode_;
+  std::size_t stages_ = 0;
+  std::vector<value> stashes_, weight_stashes_;  // by micro-batch and stage
+};
+
+}  // namespace ashlar

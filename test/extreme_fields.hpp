@@ -1,0 +1,196 @@
+// Changes of values to what no reader or builder would ever make: numbers at the ends of their range,
+// and what stands elsewhere.
+#pragma once
+
+#include "random.hpp"
+#include <ashlar/core/cost.hpp>
+#include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/pass.hpp>
+#include <ashlar/model/memory_model.hpp>
+#include <ashlar/model/placement.hpp>
+#include <ashlar/model/stage_graph.hpp>
+#include <ashlar/model/work.hpp>
+#include <ashlar/render/diagnosis.hpp>
+#include <ashlar/schedule/schedule.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <limits>
+#include <vector>
+
+namespace extreme_fields {
+
+using namespace random_case;
+
+// A number at an end of the range, next to what stands there, or small.
+template <class Int>
+Int extreme(dice& d, Int old) {
+  Int const least = std::numeric_limits<Int>::min(), most = std::numeric_limits<Int>::max();
+  Int const near[] = {least,
+                      static_cast<Int>(least + 1),
+                      -2,
+                      -1,
+                      0,
+                      1,
+                      2,
+                      77,
+                      static_cast<Int>(most - 1),
+                      most,
+                      old == least ? most : static_cast<Int>(old - 1),
+                      old == most ? least : static_cast<Int>(old + 1)};
+  return near[d.between(0, static_cast<int>(std::size(near)) - 1)];
+}
+
+// Any byte is a value of such an enumeration; those next to its last enumerator, more often.
+template <class Enum>
+Enum any_of(dice& d, int last) {
+  return static_cast<Enum>(d.percent(80) ? d.between(0, last + 1) : d.between(0, 255));
+}
+
+template <class List>
+auto& one_of(dice& d, List& list) {
+  return list[static_cast<std::size_t>(d.between(0, static_cast<int>(list.size()) - 1))];
+}
+
+// Also what another element holds in the same place, which is often a legal value.
+template <class List, class Struct, class Int>
+inline void put(dice& d, List& list, Int Struct::*field) {
+  if (list.empty()) return;
+  Int& changed = one_of(d, list).*field;
+  changed = d.percent(40) ? one_of(d, list).*field : extreme(d, changed);
+}
+
+inline void change_pass(dice& d, pass& what) {
+  switch (d.between(0, 2)) {
+    case 0:
+      what.kind = any_of<pass_kind>(d, pass_kinds - 1);
+      return;
+    case 1:
+      what.stage = extreme(d, what.stage);
+      return;
+    default:
+      what.micro_batch = extreme(d, what.micro_batch);
+  }
+}
+
+template <class Int>
+inline void change_list(dice& d, std::vector<Int>& list) {
+  int const way = d.between(0, 9);
+  if (way == 0)
+    list.push_back(extreme(d, Int{0}));
+  else if (!list.empty() && way == 1)
+    list.pop_back();
+  else if (!list.empty()) {
+    Int& changed = one_of(d, list);
+    changed = d.percent(30) ? one_of(d, list) : extreme(d, changed);
+  }
+}
+
+inline void change_cost(dice& d, costs& cost) {
+  switch (d.between(0, 8)) {
+    case 0:
+      cost.links.inside.latency = extreme(d, cost.links.inside.latency);
+      return;
+    case 5:
+      change_list(d, cost.speeds);
+      return;
+    case 6:
+      cost.speeds.assign(static_cast<std::size_t>(d.between(1, 4)), d.between(1, 300));
+      return;
+    case 7:
+      cost.links.node_size = extreme(d, cost.links.node_size);
+      cost.links.between = {extreme(d, tick{3}), extreme(d, tick{2})};
+      return;
+    case 8:
+      cost.message = extreme(d, cost.message);
+      cost.links.inside.bandwidth = extreme(d, cost.links.inside.bandwidth);
+      return;
+    case 1:
+      cost.overlapped = extreme(d, cost.overlapped);
+      return;
+    case 2:
+      cost.per_stage.resize(static_cast<std::size_t>(d.between(0, 5)));
+      return;
+    default:
+      if (cost.per_stage.empty()) return;
+      tick stage_cost::*const fields[] = {&stage_cost::forward, &stage_cost::backward_input,
+                                          &stage_cost::backward_weight, &stage_cost::recompute};
+      put(d, cost.per_stage, fields[d.between(0, 3)]);
+  }
+}
+
+inline void change_memory(dice& d, memory_model& memory) {
+  if (d.percent(30)) memory.stages.resize(static_cast<std::size_t>(d.between(0, 5)));
+  if (memory.stages.empty()) return;
+  byte_count stage_memory::*const fields[] = {
+      &stage_memory::weights,    &stage_memory::optimizer_state, &stage_memory::weight_gradient,
+      &stage_memory::activation, &stage_memory::gradient,        &stage_memory::checkpoint,
+      &stage_memory::stash,      &stage_memory::stash_left,      &stage_memory::weight_stash};
+  put(d, memory.stages, fields[d.between(0, 8)]);
+}
+
+inline void change_graph(dice& d, stage_graph& graph) {
+  int const count = d.between(1, 2) == 1 ? graph.count() : d.between(1, 9);
+  if (d.percent(50)) graph = random_graph(d, std::max(count, 1));
+  if (d.percent(50)) graph = in_sequence_chunks(graph, d.percent(20) ? 2'000'000'000 : d.between(1, 4));
+}
+
+inline placement other_placement(dice& d, placement const& where) {
+  int const stage_count = d.percent(70) ? where.stage_count() : d.between(1, 9);
+  int const p = d.percent(70) ? where.device_count() : d.between(1, 5);
+  std::vector<std::vector<int>> routes(static_cast<std::size_t>(d.between(1, 3)));
+  for (auto& route : routes)
+    for (int s = 0; s < stage_count; ++s) route.push_back(d.between(0, p - 1));
+  return placement(devices{p}, routes);
+}
+
+// Another table of work, if there can be such a one.
+inline void change_work(dice& d, work_graph& work) {
+  std::vector<work_job> jobs = work.jobs();
+  std::vector<work_edge> edges = work.edges();
+  work_job* const job = jobs.empty() ? nullptr : &one_of(d, jobs);
+  work_edge* const edge = edges.empty() ? nullptr : &one_of(d, edges);
+  switch (d.between(0, 9)) {
+    case 0:
+      jobs.push_back({.parts = {{d.between(0, 3), 1}}, .keeps_state = d.percent(50)});
+      break;
+    case 1:
+      jobs.clear();
+      edges.clear();
+      break;
+    case 2:
+      if (job != nullptr) put(d, job->parts, &work_part::device);
+      break;
+    case 3:
+      if (job != nullptr) put(d, job->parts, &work_part::duration);
+      break;
+    case 4:
+      if (job != nullptr) job->kind = any_of<job_kind>(d, 1);
+      break;
+    case 5:
+      if (job != nullptr) job->keeps_state = !job->keeps_state;
+      break;
+    case 6:
+      if (edge != nullptr) edges.erase(edges.begin() + (edge - edges.data()));
+      break;
+    case 7:
+      if (edge != nullptr) change_pass(d, edge->from);
+      break;
+    case 8:
+      if (edge != nullptr) change_pass(d, edge->to);
+      break;
+    default:
+      edges.push_back({{any_of<pass_kind>(d, pass_kinds - 1), d.between(0, 3), d.between(0, 3)},
+                       {any_of<pass_kind>(d, pass_kinds - 1), d.between(0, 3), d.between(0, 3)}});
+  }
+  try {
+    work = work_graph(jobs, edges);
+  } catch (violation const& v) {
+    CHECK(!explain(v.why, schedule{}).empty());
+  }
+}
+
+}  // namespace extreme_fields

@@ -1,0 +1,208 @@
+// What is in a program: its passes, parameter groups and work, each on its devices, and whether each is
+// there once. From the stage graph, the routes and the list of instructions alone.
+#pragma once
+
+#include "oracle/state.hpp"
+#include <ashlar/program/program.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <tuple>
+#include <vector>
+
+namespace oracle {
+
+class inventory {
+ public:
+  explicit inventory(program const& p)
+      : p_(p),
+        jobs_(p.work.jobs()),
+        passes_(static_cast<std::size_t>(pass_kinds * p.stage_count() * p.micro_batch_count()), 0) {
+    for (int s = 0; s < p.stage_count(); ++s) groups_.push_back({s});
+    for (std::vector<int> const& shared : p.groups.shared()) groups_.push_back(shared);
+    for (int d = 0; d < p.device_count(); ++d)
+      for (instruction const& i : p.view().stream(d)) {
+        if (i.code == opcode::all_reduce && i.subject != slot_kind::work) reduced_.insert({d, i.group});
+        if (is_work(i)) {
+          if (home_of(i) != d) misplaced_ = true;
+          worked_.insert({i.what.stage, i.what.micro_batch});
+        }
+        if (i.code == opcode::optimize) stepped_.insert({d, i.group});
+        if (i.code == opcode::measure) measured_.insert(d);
+        if (i.code != opcode::compute || i.what.kind == pass_kind::work) continue;
+        if (!exists(i.what) || device_of(i.what.micro_batch, i.what.stage) != d) {
+          misplaced_ = true;
+          continue;
+        }
+        ++passes_[number(i.what.kind, i.what.stage, i.what.micro_batch)];
+      }
+  }
+
+  bool exists(pass what) const {
+    return what.stage >= 0 && what.stage < p_.stage_count() && what.micro_batch >= 0
+           && what.micro_batch < p_.micro_batch_count();
+  }
+  int device_of(int micro_batch, int stage) const {
+    return p_.where.device_of(p_.route[static_cast<std::size_t>(micro_batch)], stage);
+  }
+  static bool is_work(instruction const& i) {
+    return i.code == opcode::compute ? i.what.kind == pass_kind::work
+                                     : i.code == opcode::all_reduce && i.subject == slot_kind::work;
+  }
+  // The device of a part, if it is on the queue for such parts.
+  int home_of(instruction const& i) const {
+    if (i.what.kind != pass_kind::work || i.what.stage < 0
+        || i.what.stage >= static_cast<int>(jobs_.size()))
+      return -1;
+    ashlar::work_job const& job = jobs_[static_cast<std::size_t>(i.what.stage)];
+    bool const sums = job.kind == ashlar::job_kind::all_reduce;
+    if (sums != (i.code == opcode::all_reduce) || i.what.micro_batch < 0
+        || i.what.micro_batch >= static_cast<int>(job.parts.size()))
+      return -1;
+    if (sums && i.group != groups() + 1 + i.what.stage) return -1;
+    return job.parts[static_cast<std::size_t>(i.what.micro_batch)].device;
+  }
+  bool sums_over_ranks(int job) const { return jobs_[static_cast<std::size_t>(job)].over_ranks; }
+
+  // In the order of the routes, which is the order of summation.
+  std::vector<int> devices_of(int stage) const {
+    std::vector<int> found;
+    for (int r = 0; r < p_.where.route_count(); ++r)
+      if (int const d = p_.where.device_of(r, stage);
+          std::find(found.begin(), found.end(), d) == found.end())
+        found.push_back(d);
+    return found;
+  }
+
+  bool is_sharded() const { return p_.sharding != ashlar::sharding_level::none; }
+  // Parameter groups: what each stage has for itself, then what some have in common.
+  int groups() const { return static_cast<int>(groups_.size()); }
+  // The devices that hold a group, by stage, then by route: the order of summation. All devices for the
+  // number after the last.
+  std::vector<int> holders(int group) const {
+    std::vector<int> found;
+    if (group > groups())
+      for (ashlar::work_part const& k : jobs_[static_cast<std::size_t>(group - groups() - 1)].parts)
+        found.push_back(k.device);
+    else if (group == groups())
+      for (int d = 0; d < p_.device_count(); ++d) found.push_back(d);
+    else
+      for (int s : groups_[static_cast<std::size_t>(group)])
+        for (int d : devices_of(s))
+          if (std::find(found.begin(), found.end(), d) == found.end()) found.push_back(d);
+    return found;
+  }
+  bool holds(int device, int group) const {
+    std::vector<int> const all = holders(group);
+    return std::find(all.begin(), all.end(), device) != all.end();
+  }
+  // Only what a stage has for itself lies in shards.
+  bool is_sharded(int group) const { return is_sharded() && group < p_.stage_count(); }
+
+  // Each pass and each part of work once on its device, each stage reduced once on each of its devices
+  // and stepped once where the program steps. For inference no backward and none of these.
+  bool is_whole() const {
+    if (misplaced_) return false;
+    for (int k = 0; k < p_.micro_batch_count(); ++k)
+      for (int s = 0; s < p_.stage_count(); ++s) {
+        auto const times = [&](pass_kind kind) { return passes_[number(kind, s, k)]; };
+        bool const fused = times(pass_kind::backward) == 1 && times(pass_kind::backward_input) == 0
+                           && times(pass_kind::backward_weight) == 0;
+        bool const split = times(pass_kind::backward) == 0 && times(pass_kind::backward_input) == 1
+                           && times(pass_kind::backward_weight) == 1;
+        bool const none = times(pass_kind::backward) + times(pass_kind::backward_input)
+                              + times(pass_kind::backward_weight)
+                          == 0;
+        if (times(pass_kind::forward) != 1 || times(pass_kind::recompute) > 1
+            || !(p_.mode == execution_mode::training ? fused || split : none))
+          return false;
+      }
+    std::multiset<std::tuple<int, int>> reductions, steps;
+    std::multiset<int> measurements;
+    for (int d = 0; d < p_.device_count() && p_.mode == execution_mode::training; ++d) {
+      if (p_.step == ashlar::optimizer_step::after_norm) {
+        measurements.insert(d);
+        reductions.insert({d, groups()});
+      }
+      for (int g = 0; g < groups(); ++g)
+        if (holds(d, g)) {
+          reductions.insert({d, g});
+          if (p_.step != ashlar::optimizer_step::none) steps.insert({d, g});
+        }
+    }
+    std::multiset<std::tuple<int, int>> parts;
+    for (std::size_t job = 0; job < jobs_.size(); ++job)
+      for (std::size_t k = 0; k < jobs_[job].parts.size(); ++k)
+        parts.insert({static_cast<int>(job), static_cast<int>(k)});
+    return reductions == reduced_ && steps == stepped_ && measurements == measured_ && parts == worked_;
+  }
+
+  // What a stage's micro-batch adds to the gradient of a group, a bit each.
+  unsigned contribution(int group, int stage, int micro_batch) const {
+    std::vector<int> const& stages = groups_[static_cast<std::size_t>(group)];
+    auto const at = std::find(stages.begin(), stages.end(), stage) - stages.begin();
+    return 1U << (at * p_.micro_batch_count() + micro_batch);
+  }
+  // All that a device adds.
+  unsigned contributions(int device, int group) const {
+    unsigned bits = 0;
+    for (int s : groups_[static_cast<std::size_t>(group)])
+      for (int k = 0; k < p_.micro_batch_count(); ++k)
+        if (device_of(k, s) == device) bits |= contribution(group, s, k);
+    return bits;
+  }
+
+ protected:
+  bool joined(int from, int to) const {
+    if (from < 0 || to < 0 || from >= p_.stage_count() || to >= p_.stage_count()) return false;
+    auto const next = p_.graph.successors(from);
+    return std::find(next.begin(), next.end(), to) != next.end();
+  }
+  unsigned next_bit(int from, int to) const {
+    auto const next = p_.graph.successors(from);
+    return 1U << (std::find(next.begin(), next.end(), to) - next.begin());
+  }
+  std::size_t number(pass_kind kind, int stage, int micro_batch) const {
+    int const row = static_cast<int>(kind) * p_.stage_count() + stage;
+    return static_cast<std::size_t>(row * p_.micro_batch_count() + micro_batch);
+  }
+  bool runs(pass_kind kind, pass what) const {
+    return passes_[number(kind, what.stage, what.micro_batch)] > 0;
+  }
+
+  // The first of the stages on a device that need an activation: it is sent there for all of them.
+  int first_at(int micro_batch, int stage, int device) const {
+    for (int to : p_.graph.successors(stage))
+      if (device_of(micro_batch, to) == device) return to;
+    return -1;
+  }
+  // The stages on a device that need it, a bit each.
+  unsigned needed_on(int micro_batch, int stage, int device) const {
+    unsigned bits = 0;
+    for (int to : p_.graph.successors(stage))
+      if (device_of(micro_batch, to) == device) bits |= next_bit(stage, to);
+    return bits;
+  }
+  // On its own device: those that need it there, and of those on another device the first.
+  unsigned needed_from(int micro_batch, int stage, int device) const {
+    unsigned bits = needed_on(micro_batch, stage, device);
+    for (int d = 0; d < p_.device_count(); ++d)
+      if (int const to = first_at(micro_batch, stage, d); d != device && to >= 0)
+        bits |= next_bit(stage, to);
+    return bits;
+  }
+
+  program const& p_;
+  std::vector<ashlar::work_job> jobs_;
+  std::vector<std::vector<int>> groups_;  // stages
+
+ private:
+  std::vector<int> passes_;                                // how often each, by number()
+  std::multiset<std::tuple<int, int>> reduced_, stepped_;  // device, group
+  std::multiset<int> measured_;                            // devices
+  std::multiset<std::tuple<int, int>> worked_;             // job, part
+  bool misplaced_ = false;
+};
+
+}  // namespace oracle

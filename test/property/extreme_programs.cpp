@@ -1,0 +1,203 @@
+// Whatever the fields of a program hold, a check reads nothing that is not there and comes to an end.
+// The sanitizers are the judges here.
+#include "extreme_fields.hpp"
+#include "mutate.hpp"
+#include "random_cases.hpp"
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/check.hpp>
+#include <ashlar/conformance/random_work.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/render/diagnosis.hpp>
+#include <ashlar/schedule/repeat.hpp>
+#include <ashlar/schedule/squeeze.hpp>
+#include <ashlar/simulate/simulate.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+using namespace extreme_fields;
+
+namespace {
+
+void change_instruction(dice& d, program& p) {
+  if (p.instructions.empty()) return;
+  instruction& i = one_of(d, p.instructions);
+  int instruction::*const numbers[] = {&instruction::lane,          &instruction::to,
+                                       &instruction::peer,          &instruction::first_operand,
+                                       &instruction::operand_count, &instruction::group};
+  switch (d.between(0, 10)) {
+    case 0:
+      i.code = any_of<opcode>(d, 9);
+      return;
+    case 1:
+      i.overlaps_next = !i.overlaps_next;
+      i.subject = any_of<slot_kind>(d, slot_kinds - 1);
+      return;
+    case 2:
+      i.what = one_of(d, p.instructions).what;
+      return;
+    case 3:
+    case 4:
+      change_pass(d, i.what);
+      return;
+    default:
+      put(d, p.instructions, numbers[d.between(0, 5)]);
+  }
+}
+
+// Half a transfer, or a whole one, of a device to itself or to any other.
+void insert_transfer(dice& d, program& p) {
+  if (p.instructions.empty() || p.stream_begin.size() != static_cast<std::size_t>(p.device_count()) + 1)
+    return;
+  int const device = d.between(0, p.device_count() - 1), length = mutate::length(p, device);
+  if (length < 1 || p.stream_begin[static_cast<std::size_t>(device)] < 0
+      || p.stream_begin[static_cast<std::size_t>(device) + 1] > static_cast<int>(p.instructions.size()))
+    return;
+  opcode const half = d.percent(50) ? opcode::send : opcode::receive;
+  instruction i{.code = half,
+                .lane = p.transfer_lane(device, half),
+                .what = one_of(d, p.instructions).what,
+                .peer = device};
+  i.to = i.what.stage + (i.what.kind == pass_kind::forward ? 1 : -1);
+  int const at = d.between(0, length);
+  mutate::insert(p, device, at, i);
+  if (d.percent(50)) return;
+  i.code = i.code == opcode::send ? opcode::receive : opcode::send;
+  if (d.percent(50)) i.lane = first_transfer_lane;
+  mutate::insert(p, device, at, i);
+}
+
+void change(dice& d, program& p) {
+  switch (d.between(p.work.empty() ? 0 : -3, 15)) {
+    case -3:
+    case -2:
+    case -1:
+      change_work(d, p.work);
+      return;
+    case 0:
+      change_graph(d, p.graph);
+      return;
+    case 1:
+      p.where = other_placement(d, p.where);
+      return;
+    case 2:
+      change_list(d, p.route);
+      return;
+    case 3:
+      change_list(d, p.stream_begin);
+      return;
+    case 4:
+      change_list(d, p.slot_begin);
+      return;
+    case 5:
+      p.lanes = any_of<transfer_lanes>(d, 2);
+      return;
+    case 6:
+      p.mode = p.mode == execution_mode::training ? execution_mode::inference : execution_mode::training;
+      p.sharding = any_of<sharding_level>(d, 4);
+      return;
+    case 7:
+      p.step = any_of<optimizer_step>(d, 2);
+      p.data_ranks = extreme(d, p.data_ranks);
+      return;
+    case 8:
+      if (!p.slots.empty()) one_of(d, p.slots) = any_of<slot_kind>(d, slot_kinds - 1);
+      return;
+    case 9:
+      if (!p.operands.empty()) one_of(d, p.operands).how = any_of<access>(d, 3);
+      return;
+    case 10:
+      put(d, p.operands, &operand::slot);
+      return;
+    case 11:
+      insert_transfer(d, p);
+      return;
+    default:
+      change_instruction(d, p);
+  }
+}
+
+void look_at(dice& d, program const& p) {
+  diagnosis const found = check(p);
+  CHECK(!explain(found, p).empty());
+  if (std::vector<site> const circle = find_wait_cycle(p); found.ok()) CHECK(circle.empty());
+  diagnosis const budget = check_memory_budget(
+      p, [](value_key const&) { return std::numeric_limits<std::int64_t>::max(); }, 1);
+  CHECK(!explain(budget, p).empty());
+  simulation_options o;
+  o.memory.stages[0] = {.weights = 1,
+                        .optimizer_state = 1,
+                        .weight_gradient = 1,
+                        .activation = 1,
+                        .gradient = 1,
+                        .checkpoint = 1,
+                        .stash = 1,
+                        .weight_stash = 1};
+  if (d.percent(50)) {
+    o.cost.per_stage.assign(static_cast<std::size_t>(std::max(p.stage_count(), 1)), {});
+    o.memory.stages.assign(o.cost.per_stage.size(), o.memory.stages[0]);
+  }
+  o.mode = d.percent(50) ? transfer_mode::buffered : transfer_mode::rendezvous;
+  o.issue = d.percent(50) ? issue_mode::in_stream : issue_mode::by_slots;
+  o.cost.links.node_size = d.between(0, 2);
+  o.cost.links.inside = o.collective = {d.between(0, 2), d.between(0, 2)};
+  if (d.percent(5)) o.data_ranks = extreme(d, 1);
+  if (d.percent(5)) change_cost(d, o.cost);
+  if (d.percent(5)) change_memory(d, o.memory);
+  try {
+    simulation const s = simulate(p, o);
+    CHECK(s.usage.size() == static_cast<std::size_t>(p.device_count()));
+  } catch (violation const& v) {
+    CHECK(!explain(v.why, p).empty());
+  }
+}
+
+std::vector<program> programs() {
+  std::vector<program> all;
+  auto const add = [&](schedule const& s, lower_options const& o) { all.push_back(lower(s, o)); };
+  for (catalog::entry const& e : catalog::entries) {
+    catalog::shape shape{devices{2}, micro_batches{4}};
+    if (!e.check(shape).ok()) continue;
+    schedule const s = e.make(shape);
+    auto const n = static_cast<int>(all.size());
+    add(s, {});
+    add(s, {.lanes = transfer_lanes::one_a_peer,
+            .data_ranks = 2,
+            .reduction = static_cast<gradient_reduction>(n % 3),
+            .sharding = static_cast<sharding_level>(n / 2 % 5),
+            .step = static_cast<optimizer_step>(n / 2 % 3)});
+  }
+  block const one = spread(catalog::find("1f1b")->block_of({devices{2}, micro_batches{2}}), 2);
+  schedule const two_ways = overlay(one, mirror(one)) | repeat(micro_batches{2}) | squeeze();
+  add(two_ways, {});
+  add(two_ways, {.data_ranks = 2, .sharding = sharding_level::full});
+  for (char const* name : {"1f1b", "zb-h1", "dualpipev"}) {
+    schedule const s = catalog::find(name)->make({devices{2}, micro_batches{4}});
+    for (std::uint64_t seed = 1; seed <= 4; ++seed)
+      add(conformance::with_random_work(s, seed, 5),
+          {.data_ranks = seed % 2 == 0 ? 2 : 1,
+           .sharding = seed == 4 ? sharding_level::full : sharding_level::none});
+  }
+  return all;
+}
+
+TEST_CASE("a program whose fields hold anything") {
+  std::vector<program> const all = programs();
+  for (std::size_t n = 0; n < all.size(); ++n) {
+    REQUIRE(check(all[n]).ok());
+    FOR_SEEDS(static_cast<std::uint64_t>(random_cases(600))) {
+      CAPTURE(n);
+      CAPTURE(seed);
+      program p = all[n];
+      for (int changes = seed % 3 == 0 ? 2 : 1; changes > 0; --changes) change(d, p);
+      look_at(d, p);
+    }
+  }
+}
+
+}  // namespace

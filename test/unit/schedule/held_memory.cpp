@@ -1,0 +1,34 @@
+#include <ashlar/schedule/held_memory.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/schedule/check.hpp>
+#include <ashlar/schedule/metrics.hpp>
+
+using namespace shapes;
+
+namespace {
+
+constexpr bool test_bytes_held_by_work() {
+  schedule s = one_f_one_b(1, 1);
+  memory_model const m{.stages = {{.stash = 10, .weight_stash = 4}}};
+  HOLDS(peak_memory(s, m)[0] == 14);
+  // X0 reads the stash, X1 what the backward keeps; the forward of another micro-batch follows each.
+  s.route = {0, 0, 0};
+  s.order[0] = {{{F, 0, 0}, 0}, {{B, 0, 0}, 1}, {{F, 0, 1}, 4}, {{X, 0, 0}, 5},
+                {{F, 0, 2}, 6}, {{X, 1, 0}, 7}, {{B, 0, 1}, 8}, {{B, 0, 2}, 11}};
+  s.work = work_graph({{.parts = {{0, 1}}}, {.parts = {{0, 1}}}},
+                      {{{F, 0, 0}, {X, 0, 0}}, {{B, 0, 0}, {X, 1, 0}}});
+  HOLDS(check(s).ok());
+  HOLDS(peak_memory(s, m)[0] == 10 + 10 + 4);  // F1 beside both, F2 and B1 beside what is left
+  held_memory passes(s, m, s.mode);
+  HOLDS(passes.taken_by({F, 0, 0}) == 10 && passes.taken_by({B, 0, 0}) == 4);
+  HOLDS(passes.given_back_by({F, 0, 0}) == 0 && passes.given_back_by({B, 0, 0}) == 0);
+  HOLDS(passes.taken_by({X, 0, 0}) == 0 && passes.given_back_by({X, 0, 0}) == 10);
+  HOLDS(passes.given_back_by({X, 1, 0}) == 4);
+  HOLDS(passes.given_back_by({B, 0, 1}) == 14);
+  return true;
+}
+BOTH_TIMES("bytes that work reads are held until then", test_bytes_held_by_work)
+
+}  // namespace
