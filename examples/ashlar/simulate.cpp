@@ -255,18 +255,12 @@ void add_link_options(CLI::App& command, simulate_options& o) {
   add_stage_bytes(command, o.bytes);
   add_bytes(command, "--weight-stash-bytes", o.bytes.weight_stash,
             "what an input pass keeps beside that for its weight pass");
-<<<<<<< HEAD
+  add_bytes(command, "--sequence-state-bytes", o.bytes.sequence_state,
+            "what a chunk of a sequence leaves for the next; its gradient is as large");
   time("--optimizer-ticks", "a stage's optimizer step; a shard's is shorter");
   time("--ring-latency", "a step of a collective's ring");
   number("--ring-bandwidth", o.run.collective.bandwidth,
          "bytes a tick, or a unit of time; 0: bytes take no time");
-=======
-  add_bytes(command, "--sequence-state-bytes", o.bytes.sequence_state,
-            "what a chunk of a sequence leaves for the next; its gradient is as large");
-  number("--optimizer-ticks", o.run.optimizer, "ticks of a stage's optimizer step; a shard's are fewer");
-  number("--ring-latency", o.run.collective.latency, "ticks of a step of a collective's ring");
-  number("--ring-bandwidth", o.run.collective.bandwidth, "bytes a tick; 0: bytes take no time");
->>>>>>> main
 }
 
 }  // namespace
