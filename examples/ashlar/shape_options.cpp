@@ -93,7 +93,8 @@ chosen_schedule choose_file(std::string const& path, long long micro_batches, co
   std::string const name = !read.name.empty() ? read.name
                            : path == "-"      ? "standard input"
                                               : std::filesystem::path(path).stem().string();
-  return {name, fmt::format("from '{}'", path), std::move(read.block), std::move(read.schedule)};
+  return {name, fmt::format("from '{}'", path), std::move(read.block), std::move(read.schedule),
+          std::move(read.scale)};
 }
 
 named_schedules find_all(std::vector<std::string> const& names, long long micro_batches) {
@@ -141,7 +142,7 @@ chosen_schedule from_catalog(shape_options const& o) {
   if (auto const d = ashlar::check(shape.cost, stage_count, shape.p.value, shape.m.value); !d.ok())
     throw usage_error(ashlar::explain(d));
   return {entry.name, fmt::format("{} ({})", entry.summary, entry.source), std::move(block),
-          entry.make(shape)};
+          entry.make(shape), scale_of(o.cost)};
 }
 
 // The name says that it is another order than the published one.

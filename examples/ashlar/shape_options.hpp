@@ -44,6 +44,7 @@ struct chosen_schedule {
   std::string name, about;             // what it is, its order improved or not, and its source
   std::optional<ashlar::block> block;  // if the schedule is made from one
   ashlar::schedule schedule;
+  time_scale scale = {};  // of its costs
 };
 
 // Whether a name is that of a file: what is in the catalog is its own, and all else may be one.
