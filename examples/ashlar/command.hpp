@@ -5,16 +5,34 @@
 
 #include <functional>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 namespace tool {
 
-enum exit_code : int { done = 0, invalid = 1, unusable = 2 };
+enum exit_code : int { done = 0, invalid = 1, unusable = 2, failed = 3 };
 
 // The command line asks for what cannot be done, or names a file that cannot be used: `unusable`, with
 // this message.
 struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+
+// The same on all processes of a run: one of them tells it.
+struct agreed_error : usage_error {
+  using usage_error::usage_error;
+};
+
+// A run broke off, though nothing is wrong with what was asked for: `failed`.
+struct run_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Another process has told the error: `unusable`, without a word.
+struct told_elsewhere {};
+
+// The words that the tool was started with.
+inline std::vector<std::string> command_line;
 
 // What the chosen subcommand will do once the whole line is parsed; returns an exit_code.
 using action = std::function<int()>;

@@ -26,9 +26,9 @@ constexpr char const* footer =
     "Exit codes: 0 done or valid, 1 invalid, 2 wrong usage or an unusable file.";
 
 // Not by fmt, which throws where standard error cannot be written either.
-int complain(std::string const& message) {
+int complain(std::string const& message, int code = tool::unusable) {
   std::fputs(("ashlar: " + message + "\n").c_str(), stderr);
-  return tool::unusable;
+  return code;
 }
 
 // CLI11 alone would say that a subcommand is required.
@@ -94,9 +94,14 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    tool::command_line.assign(argv, argv + argc);
     return run(argc, argv);
   } catch (ashlar::violation const& e) {
     return complain(ashlar::explain(e.why));
+  } catch (tool::told_elsewhere) {
+    return tool::unusable;
+  } catch (tool::run_error const& e) {
+    return complain(e.what(), tool::failed);
   } catch (std::bad_alloc const&) {
     return complain("there is not enough memory for this");
   } catch (std::exception const& e) {

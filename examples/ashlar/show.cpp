@@ -10,6 +10,7 @@
 #include "terminal.hpp"
 #include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/optimize/improve.hpp>
 #include <ashlar/render/text.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/relocate.hpp>
@@ -38,12 +39,12 @@ struct show_options {
   int width = -1;
 };
 
-// How far the schedule is from what no schedule of the same passes can undercut.
-void print_bound(ashlar::schedule const& s, time_scale const& scale) {
+// How far the schedule is from what no schedule of the same passes can undercut. Whether it is there.
+bool print_bound(ashlar::schedule const& s, time_scale const& scale) {
   using namespace ashlar;
   if (!has_workload(s)) {
     fmt::print("bound        none: only chains of stages have one\n");
-    return;
+    return false;
   }
   workload const task = workload_of(s);
   bound const b = workload_bound(task);
@@ -52,6 +53,20 @@ void print_bound(ashlar::schedule const& s, time_scale const& scale) {
              counted(task.limit.budget_of(0), "chunk activation"));
   fmt::print("gap          {:.2f} % of makespan, {:.2f} % of span\n", 100 * gap(makespan(s), b.makespan),
              100 * gap(span(s), b.span));
+  return makespan(s) == b.makespan && span(s) == b.span;
+}
+
+// Whether there is something to gain within the same memory, as far as a short search tells.
+void print_gain(ashlar::schedule const& s, time_scale const& scale) {
+  using namespace ashlar;
+  constexpr long long passes = 1'000'000, least_evaluations = 20;
+  long long size = 0;
+  for (auto const& order : s.order) size += static_cast<long long>(order.size());
+  if (!can_be_improved(s) || size > passes / least_evaluations) return;
+  schedule const better = improve(s, {.passes = passes});
+  if (better == s) return;
+  fmt::print("to gain      --improve {} finds {} of makespan and {} of span within the same memory\n",
+             passes, scale.words(makespan(better)), scale.words(span(better)));
 }
 
 void print_metrics(ashlar::schedule const& s, time_scale const& scale,
@@ -60,7 +75,7 @@ void print_metrics(ashlar::schedule const& s, time_scale const& scale,
   fmt::print("makespan     {}\n", scale.words(makespan(s)));
   fmt::print("span         {}, the longest from a device's first start to its last end\n",
              scale.words(span(s)));
-  print_bound(s, scale);
+  if (!print_bound(s, scale)) print_gain(s, scale);
   fmt::print("bubble rate  {:.2f} % of the makespan, {:.2f} % of the span\n\n", 100 * bubble_rate(s),
              100 * bubble_rate_span(s));
 

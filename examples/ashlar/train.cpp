@@ -19,10 +19,10 @@ void add_train(CLI::App& app, action& chosen) {
     return command->add_option(flags, value, help)->type_name(type)->capture_default_str();
   };
   auto const number = [&](char const* flags, auto& value, auto least, auto most, char const* help) {
-    add_number(*command, flags, value, least, most, help);
+    return add_number(*command, flags, value, least, most, help);
   };
   option("--schedule", o->shape.name, "schedule, one of `ashlar list`, or a file of one", "NAME");
-  number("-p,--devices", o->shape.p, 1, most_devices, "pipeline devices, a thread each");
+  number("-p,--devices", o->shape.p, 1, most_devices, "pipeline devices, a thread or a process each");
   number("-m,--micro-batches", o->shape.m, 1, most_micro_batches, "micro-batches of a step");
   add_sharing_options(*command, o->lowering);
   add_tying_option(*command, o->lowering);
@@ -30,6 +30,11 @@ void add_train(CLI::App& app, action& chosen) {
          "stages on one device, where the schedule leaves the choice");
   number("--waves", o->shape.waves, 1, most_devices,
          "times that a micro-batch goes down and up again (hanayo)");
+  option("--backend", o->backend,
+         "host: a thread for each device; mpi: a process for each, started by mpirun", "NAME")
+      ->check(CLI::IsMember({"host", "mpi"}));
+  number("--deadline", o->deadline, 0.1, 86'400,
+         "seconds after which a step ends in which nothing moves and nobody computes");
   option("--corpus", o->corpus, "text file, or folder of text files", "PATH");
   number("--steps", o->steps, 1, 1'000'000, "optimizer steps");
   number("--learning-rate", o->rate, 1e-9, 1e9, "Adam's, after a warm-up of 20 steps; falls to a tenth");
@@ -43,6 +48,21 @@ void add_train(CLI::App& app, action& chosen) {
   number("--sequences", o->model.sequences, 1, 1024, "sequences of a micro-batch");
   command->add_option("--trace", o->trace, "write the last step's measured timeline as a Chrome trace")
       ->type_name("FILE");
+  command
+      ->add_option("--save", o->save, "write a checkpoint to this folder now and then, and at the end")
+      ->type_name("DIR");
+  number("--save-every", o->save_every, 1, 1'000'000, "steps from one checkpoint to the next");
+  command
+      ->add_option("--resume", o->resume,
+                   "go on from a checkpoint, or the newest of a folder; with another schedule, other "
+                   "devices or ranks, and another backend if you like")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->type_name("DIR");
+  number("--restart", o->restart, 0, 1'000'000,
+         "times that a training which dies is started again from its newest checkpoint")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  option("--launcher", o->launcher, "what --restart starts the processes of --backend mpi with",
+         "WORDS");
   command->add_flag(
       "--verify", o->verify,
       "run the first, every hundredth and the last step on one device as well, one pass after "
@@ -56,10 +76,13 @@ void add_train(CLI::App& app, action& chosen) {
       "  ashlar train --schedule zb-h1 -p 2 -m 4 --steps 200 --verify\n"
       "  ashlar train --schedule 1f1b -p 2 --data-ranks 2 --sharding full --tie-embeddings\n"
       "  ashlar train --corpus /usr/include/c++ --precision double --trace step.json\n"
+      "  mpirun -n 4 ashlar train --backend mpi -p 4\n"
       "Exit codes: 0 trained; 1 the pipeline's bits differ from the sequential model's, or the loss is "
       "not "
-      "finite;\n2 wrong usage; 130 interrupted.");
+      "finite;\n2 wrong usage; 3 a device failed or stalled; 130 interrupted.");
   command->callback([&chosen, o] {
+    if (o->save.empty() && o->restart > 0)
+      throw usage_error("--restart needs a folder of checkpoints to go on from: --save DIR");
     chosen = [o] { return o->precision == "float" ? train<float>(*o) : train<double>(*o); };
   });
 }

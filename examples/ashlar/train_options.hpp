@@ -6,6 +6,7 @@
 
 #include <gpt/config.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -14,15 +15,26 @@ namespace tool {
 struct train_options {
   shape_options shape{.name = "v-half"};
   lowering_options lowering;
+  std::string backend = "host";
+  double deadline = 30;  // seconds
   std::string corpus = ".";
   std::string precision = "float";
   int steps = 1200;
   double rate = 3e-3;
   std::uint64_t seed = 1;
   std::string trace;
+  std::string save;  // folder; empty: nowhere
+  int save_every = 100;
+  std::string resume;  // folder; empty: from the beginning
+  int restart = 0;     // times
+  std::string launcher = "mpirun";
   bool verify = false;
   bool skip_nonfinite = false;
   gpt::config model;
+
+  std::chrono::milliseconds deadline_ms() const {
+    return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * deadline));
+  }
 };
 
 // Trains with one scalar type; returns an exit_code. Throws usage_error for a corpus that cannot be

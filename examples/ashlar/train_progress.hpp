@@ -35,8 +35,9 @@ class progress {
   }
 
   // Leaves the bar's line.
-  void end() const {
+  void end() {
     if (terminal_ && drawn_) fmt::print("\n");
+    drawn_ = false;
   }
 
  private:

@@ -10,6 +10,10 @@ namespace tool {
 
 // The first signal that came, or 0.
 inline volatile std::sig_atomic_t interrupted = 0;
+// Whether this process says so; of several, one does.
+inline volatile std::sig_atomic_t tells_of_signals = 1;
+// What a backend wants to have set when the first SIGTERM comes.
+inline std::sig_atomic_t volatile* also_told = nullptr;
 
 // What a shell says of a program that a signal ended.
 inline int code_of_signal(int signal) { return 128 + signal; }
@@ -19,6 +23,8 @@ inline void stop_on_signals() {
     auto const before = std::signal(signal, [](int number) {
       if (interrupted != 0) std::_Exit(code_of_signal(number));
       interrupted = number;
+      if (number == SIGTERM && also_told != nullptr) *also_told = 1;
+      if (tells_of_signals == 0) return;
       constexpr char words[] = "\nashlar: ends after this step; once more ends at once\n";
       [[maybe_unused]] auto const written = write(STDERR_FILENO, words, sizeof words - 1);
     });

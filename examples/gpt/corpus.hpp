@@ -41,8 +41,9 @@ inline std::vector<token> read_file(std::filesystem::path const& path) {
 
 // Hidden things, and what builds leave behind, are not what somebody wrote.
 inline bool is_skipped_folder(std::string const& name) {
-  return name.starts_with('.') || name.starts_with("build") || name.starts_with("cmake-build")
-         || name == "out" || name == "node_modules" || name == "__pycache__";
+  return name.starts_with('.') || name.ends_with(".checkpoint") || name.ends_with(".checkpoint.partial")
+         || name.starts_with("build") || name.starts_with("cmake-build") || name == "out"
+         || name == "node_modules" || name == "__pycache__";
 }
 
 // The files below a folder that may be text, sorted by path: the order in which a folder lists them

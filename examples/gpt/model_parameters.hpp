@@ -90,6 +90,17 @@ class model_parameters {
   std::span<Scalar const> gradient(int group, int copy = 0) const {
     return copy_of(group, copy).gradient.span();
   }
+  // The copy that a group's holder, by its number among them, computes with.
+  int copy_for(int group, int holder) const { return copies(group) == 1 ? 0 : holder; }
+  // What the optimizer remembers of a group, in the same layout, and how many steps it has made.
+  std::span<Scalar> first_moment(int group, int copy = 0) {
+    return copy_of(group, copy).first_moment.span();
+  }
+  std::span<Scalar> second_moment(int group, int copy = 0) {
+    return copy_of(group, copy).second_moment.span();
+  }
+  int updates(int group) const { return groups_.at(index(group))->steps; }
+  void set_updates(int group, int steps) { groups_.at(index(group))->steps = steps; }
   // What of them this rank keeps: of what is tied, and without sharding, all.
   template <class Value>
   std::span<Value> part(int group, std::span<Value> all) const {
@@ -115,31 +126,23 @@ class model_parameters {
            tied_matrix(own.weights.data()));
   }
 
-  // The Euclidean norm of the whole model's gradient; unless it is tied, the same bits for any number of
-  // stages.
-  double gradient_norm() {
-    double total = 0;
-    for (int g = 0; g < shape_.groups(); ++g) {
-      visit(g, [&](auto const&, auto const&, auto const& gradient) {
-        double squares = 0;
-        for (int row = 0; row < gradient.rows; ++row) {
-          squares +=
-              static_cast<double>(dot<Scalar>(gradient.row(row), gradient.row(row), gradient.cols));
-        }
-        total += squares;
-      });
+  // The squares of a group's gradient as the norm sums them: tensor by tensor, so that the bits do not
+  // depend on the number of stages; or, sharded, of what only this rank has or is the first to have.
+  std::vector<double> squares(int group) {
+    auto const of = [](Scalar const* values, std::size_t size) {
+      return static_cast<double>(dot<Scalar>(values, values, static_cast<int>(size)));
+    };
+    if (site_.sharded) {
+      auto const mine = part(group, gradient(group));
+      return {group < shape_.stages || site_.rank == 0 ? of(mine.data(), mine.size()) : 0};
     }
-    return std::sqrt(total);
-  }
-
-  // Of a sharded gradient: the sum of the squares of what only this rank has, or is the first to have.
-  double squares_of_shards() const {
-    double total = 0;
-    for (int g = 0; g < (site_.rank == 0 ? shape_.groups() : shape_.stages); ++g) {
-      auto const mine = part(g, gradient(g));
-      total += static_cast<double>(dot<Scalar>(mine.data(), mine.data(), static_cast<int>(mine.size())));
-    }
-    return total;
+    std::vector<double> all;
+    visit(group, [&](auto const&, auto const&, auto const& tensor) {
+      double total = 0;
+      for (int row = 0; row < tensor.rows; ++row) total += of(tensor.row(row), index(tensor.cols));
+      all.push_back(total);
+    });
+    return all;
   }
 
   // One Adam step on one group, the same on each copy. Different groups may be updated at the same time.
@@ -156,7 +159,7 @@ class model_parameters {
   void reduced(auto&, ashlar::parameter_frame const& f) {
     auto& g = *groups_.at(index(f.group));
     std::lock_guard const lock(g.writing);
-    parameter_copy& own = g.copies[g.copies.size() == 1 ? 0 : index(f.site.replica)];
+    parameter_copy& own = g.copies[index(copy_for(f.group, f.site.replica))];
     auto const mine = part(f.group, own.gradient.span());
     std::copy_n(data(f.gradient), mine.size(), mine.data());
   }

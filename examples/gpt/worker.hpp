@@ -181,12 +181,20 @@ class worker : public model_parameters<Scalar> {
   std::vector<double> losses_;
 };
 
+// How many data-parallel ranks have a part of the gradient that no other has: all of them, or the first,
+// which has all of it.
+template <class Scalar>
+int counted_ranks(worker<Scalar> const& w) {
+  return w.is_sharded() ? w.shape().data_ranks : 1;
+}
+
 // The Euclidean norm of the gradient of a model that data-parallel ranks train together, a worker each.
 template <class Scalar>
 double gradient_norm(std::vector<worker<Scalar>*> const& ranks) {
-  if (!ranks[0]->is_sharded()) return ranks[0]->gradient_norm();
   double total = 0;
-  for (worker<Scalar> const* w : ranks) total += w->squares_of_shards();
+  for (int rank = 0; rank < counted_ranks(*ranks[0]); ++rank)
+    for (int g = 0; g < ranks[0]->shape().groups(); ++g)
+      for (double const squares : ranks[static_cast<std::size_t>(rank)]->squares(g)) total += squares;
   return std::sqrt(total);
 }
 

@@ -9,5 +9,6 @@
 #include <ashlar/run/drive.hpp>
 #include <ashlar/run/frame.hpp>
 #include <ashlar/run/instruction_time.hpp>
+#include <ashlar/run/members.hpp>
 #include <ashlar/run/poll.hpp>
 #include <ashlar/run/standing.hpp>

@@ -73,6 +73,8 @@ TEST_CASE("corpus: a folder is its text files in the order of their paths") {
   folder.write(".hidden", "hidden");
   folder.write("build/x", "built");
   folder.write("build-debug/x", "built");
+  folder.write("saved/step-00000001.checkpoint/manifest.json", "{}");
+  folder.write("saved/step-00000002.checkpoint.partial/manifest.json", "{}");
   folder.write("binary", std::string_view("a\0b", 3));
   folder.write("large", std::string(100, 'x'));
   CHECK(text_of(gpt::read_corpus(folder.path(), {.largest_file = 50})) == "123");

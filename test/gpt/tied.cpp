@@ -209,7 +209,7 @@ TEST_CASE("tied: the gradient is the sum of those of the embedding and the head"
     CHECK(sum.at("embedding.tokens")[i] == doctest::Approx(embedding[i] + head[i]).epsilon(1e-12));
   for (auto const& [name, values] : sum)
     for (double x : values) squares += x * x;
-  CHECK(together.gradient_norm() == doctest::Approx(std::sqrt(squares)));
+  CHECK(gpt::gradient_norm(std::vector{&together}) == doctest::Approx(std::sqrt(squares)));
 }
 
 TEST_CASE("tied: copies and shards count once in the norm") {

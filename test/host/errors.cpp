@@ -2,6 +2,7 @@
 #include "../shapes.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/conformance/network.hpp>
+#include <ashlar/conformance/sharded_network.hpp>
 #include <ashlar/host/runtime.hpp>
 #include <ashlar/lower/lower.hpp>
 
@@ -161,8 +162,26 @@ TEST_CASE("host: a program that nobody proved cannot hang the caller") {
     conformance::network w(2, 2);
     host::runtime runtime(p.view(), w, {.deadline = std::chrono::milliseconds(200)});
     std::string const why = thrown_soon<host::stalled>([&] { runtime.run(); });
-    CHECK(why.find("device 1 waits at position") != std::string::npos);
-    CHECK(why.find("receive") != std::string::npos);
+    CHECK(why.find("device 1 waits since ") != std::string::npos);
+    CHECK(why.find(" ms for device 0: receive 0F1 from device 0 (position ") != std::string::npos);
+    CHECK(why.find(" of step 1); device 1 ") != std::string::npos);
+  }
+  SUBCASE("the same on data-parallel ranks, each of which is named") {
+    program const ranks =
+        catalog::find("1f1b")->make({devices{2}, micro_batches{2}}) | lower({.data_ranks = 2});
+    program p = ranks;
+    std::size_t send = 0;  // of micro-batch 1
+    while (p.instructions[send].code != opcode::send || p.instructions[send].what.micro_batch != 1)
+      ++send;
+    p.instructions.erase(p.instructions.begin() + static_cast<std::ptrdiff_t>(send));
+    for (std::size_t d = 1; d < p.stream_begin.size(); ++d) --p.stream_begin[d];
+    conformance::sharded_network first(ranks, 0), second(ranks, 1);
+    host::runtime<conformance::sharded_network> runtime(p.view(), std::vector{&first, &second},
+                                                        {.deadline = std::chrono::milliseconds(200)});
+    std::string const why = thrown_soon<host::stalled>([&] { runtime.run(); });
+    CHECK(why.find("rank 0, device 1 waits since ") != std::string::npos);
+    CHECK(why.find("; rank 1, device 1 waits since ") != std::string::npos);
+    CHECK(why.find(" ms for rank 1, device 0: receive 0F1 from device 0") != std::string::npos);
   }
   SUBCASE("receives in the wrong order") {
     program p = good;
@@ -187,9 +206,10 @@ TEST_CASE("host: a program that nobody proved cannot hang the caller") {
     conformance::network w(2, p.micro_batch_count());
     host::runtime runtime(p.view(), w, {.deadline = std::chrono::milliseconds(200)});
     std::string const why = thrown_soon<host::stalled>([&] { runtime.run(); });
-    CHECK(why.find("device 0 waits at position") != std::string::npos);
-    CHECK(why.find("device 1 waits at position") != std::string::npos);
-    CHECK(why.find("reduce") != std::string::npos);
+    CHECK(why.find("device 0 waits since ") != std::string::npos);
+    CHECK(why.find(" ms for device 1: all-reduce stage ") != std::string::npos);
+    CHECK(why.find("device 1 waits since ") != std::string::npos);
+    CHECK(why.find(" ms for device 0: all-reduce stage ") != std::string::npos);
   }
   SUBCASE("lanes and peers that are not there") {
     conformance::network w(2, 2);

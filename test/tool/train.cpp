@@ -1,66 +1,17 @@
 // `ashlar train` from end to end, on models small enough to train in a moment.
-#include "tool/run_tool.hpp"
+#include "tool/training.hpp"
 
 #include <doctest/doctest.h>
-#include <fcntl.h>
 #include <nlohmann/json.hpp>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
-#include <thread>
 
-namespace {
-
-std::string const tiny = " --blocks 4 --width 16 --heads 2 --context 16 --sequences 1";
-
-std::string corpus() {
-  auto const path = scratch() / "corpus.txt";
-  std::ofstream file(path);
-  for (int line = 0; line < 400; ++line) file << "a stone, a stone, and a joint between stones\n";
-  return " --corpus " + path.string();
-}
-
-// A training that signals can be sent to.
-class running_tool {
- public:
-  explicit running_tool(std::string const& arguments) : out_((scratch() / "signalled").string()) {
-    std::filesystem::remove(out_);
-    std::string const line =
-        "exec timeout -k 1 --foreground 60 '" ASHLAR_TOOL "' " + arguments + " >'" + out_ + "' 2>&1";
-    child_ = fork();
-    if (child_ == 0) {
-      execl("/bin/sh", "sh", "-c", line.c_str(), static_cast<char*>(nullptr));
-      _exit(127);
-    }
-  }
-
-  // Waits until the tool has printed this.
-  void wait_for(std::string const& words) const {
-    for (int i = 0; i < 3000 && !contains(content(out_), words); ++i) pause();
-    CHECK(contains(content(out_), words));
-  }
-  // `timeout` hands it on.
-  void send(int signal) const { kill(child_, signal); }
-  tool_result end() const {
-    int status = 0;
-    waitpid(child_, &status, 0);
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128, content(out_), ""};
-  }
-  static void pause() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
-
- private:
-  std::string out_;
-  pid_t child_ = -1;
-};
-
-}  // namespace
+using namespace training_test;
 
 TEST_CASE("train verifies its steps bit by bit") {
   for (char const* shape : {"--schedule v-half -p 2 -m 4", "--schedule 1f1b -p 3 -m 2",
@@ -169,9 +120,10 @@ TEST_CASE("numbers that are not finite end a training, or are skipped and counte
 }
 
 TEST_CASE("a signal ends after the step, two end at once") {
+  std::string const tool = "'" ASHLAR_TOOL "' ";
   std::string const endless = "train --schedule 1f1b -p 2 -m 2 --steps 1000000" + tiny + corpus();
   for (int const signal : {SIGINT, SIGTERM}) {
-    running_tool const once(endless);
+    running_program const once(tool + endless);
     once.wait_for("1/1000000");
     once.send(signal);
     tool_result const r = once.end();
@@ -183,7 +135,7 @@ TEST_CASE("a signal ends after the step, two end at once") {
   // A step of many seconds.
   std::string const slow =
       "train --schedule 1f1b -p 2 -m 2000 --blocks 32 --width 256 --steps 1000000" + corpus();
-  running_tool const twice(slow);
+  running_program const twice(tool + slow);
   twice.wait_for("bytes of text");
   twice.send(SIGINT);
   twice.wait_for("once more ends at once");

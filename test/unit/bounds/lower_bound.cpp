@@ -176,7 +176,7 @@ constexpr bool test_workload_of() {
 BOTH_TIMES("the workload of a schedule", test_workload_of)
 
 // On two devices each way has its first stage where the other has its last, and none waits.
-constexpr bool test_routes() {
+constexpr bool test_bounds_of_routes() {
   schedule const s = two_ways(2) | repeat(micro_batches{2});
   workload const w = workload_of(s);
   HOLDS(w.on_route == std::vector<int>{1, 1} && w.where == s.where && w.micro_batch_count == 2);
@@ -187,7 +187,7 @@ constexpr bool test_routes() {
   HOLDS(workload_of(half).on_route.empty() && workload_of(half).where == mirror(linear(devices{2})));
   return true;
 }
-BOTH_TIMES("several routes", test_routes)
+BOTH_TIMES("several routes", test_bounds_of_routes)
 
 // One each way over three devices takes 9 ticks, but both want the middle one at the same time.
 TEST_CASE("where routes meet") {

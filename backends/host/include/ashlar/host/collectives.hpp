@@ -46,6 +46,11 @@ class collectives {
     groups_[number_of(c)]->post(c, by, act);
   }
 
+  // Members that have not come yet to a collective in which this instruction of `who` is posted.
+  std::vector<int> missing(collective_call const& c, posted by) {
+    return groups_[number_of(c)]->missing(c.group.member, by);
+  }
+
   static void all_reduce(std::vector<collective_call> const& all) {
     buffer const sum = all[0].whole;
     for (collective_call const& c : all) {
@@ -97,6 +102,17 @@ class collectives {
       if (++m.here < calls_.size()) return;
       act(m.what);
       for (posted const& p : m.by) p.finish();
+    }
+
+    std::vector<int> missing(int member, posted by) {
+      std::lock_guard const lock(mutex_);
+      auto const me = static_cast<std::size_t>(member);
+      std::size_t mine = 0;
+      while (mine < calls_[me] && all_[mine].by[me].index != by.index) ++mine;
+      std::vector<int> all;
+      for (std::size_t other = 0; other < calls_.size(); ++other)
+        if (calls_[other] <= mine) all.push_back(static_cast<int>(other));
+      return all;
     }
 
    private:

@@ -115,6 +115,7 @@ class device {
  private:
   posted mine(queue& q, work_site const& at) {
     q.last = at.index;
+    progress_->post(at.index);
     return {progress_, at.index};
   }
 

@@ -28,9 +28,9 @@ struct device_end {
     auto const noting = [&](auto act) {
       return [&, act](int index) {
         if (stopping.load(std::memory_order_relaxed)) throw stopped{};
-        done.works.store(true, std::memory_order_release);
+        done.working.store(index, std::memory_order_release);
         act(index);
-        done.works.store(false, std::memory_order_release);
+        done.working.store(-1, std::memory_order_release);
       };
     };
     auto const post_one = noting([&](int index) {

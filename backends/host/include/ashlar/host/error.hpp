@@ -28,7 +28,7 @@ class mismatched_transfer : public std::runtime_error {
 };
 
 // Nothing has moved for the deadline, and no worker is at work: a program waits for what never
-// comes. The message says where every lane stands.
+// comes. The message says of every device for which instruction it waits, and for whom.
 class stalled : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

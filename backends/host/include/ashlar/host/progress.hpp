@@ -4,6 +4,7 @@
 #include <ashlar/host/signal.hpp>
 #include <ashlar/run/instruction_time.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -17,13 +18,15 @@ class progress {
   using clock = std::chrono::steady_clock;
 
   // `times`, if not null, points to the first instruction's time of this device.
-  progress(std::size_t instructions, instruction_time* times) : done_(instructions), times_(times) {}
+  progress(std::size_t instructions, instruction_time* times) : states_(instructions), times_(times) {}
 
   void step_begins(clock::time_point now) {
-    for (auto& flag : done_) flag.store(false, std::memory_order_relaxed);
+    for (auto& s : states_) s.store(to_come, std::memory_order_relaxed);
     start_ = now;
   }
 
+  // Before others can see it.
+  void post(int index) { state(index).store(posted_once, std::memory_order_relaxed); }
   void begin(int index) {
     if (times_ != nullptr) times_[index].begin = now();
   }
@@ -36,23 +39,36 @@ class progress {
   void finish_quietly(int index) {
     if (times_ != nullptr) times_[index].end = now();
     moved_.fetch_add(1, std::memory_order_relaxed);
-    done_[static_cast<std::size_t>(index)].store(true, std::memory_order_release);
+    state(index).store(done, std::memory_order_release);
   }
   bool is_done(int index) const {
-    return done_[static_cast<std::size_t>(index)].load(std::memory_order_acquire);
+    return states_[static_cast<std::size_t>(index)].load(std::memory_order_acquire) == done;
+  }
+  // The first instruction that was posted and is not done; -1: none.
+  int waits_for() const {
+    for (std::size_t i = 0; i < states_.size(); ++i)
+      if (states_[i].load(std::memory_order_acquire) == posted_once) return static_cast<int>(i);
+    return -1;
+  }
+  bool is_over() const {
+    return std::all_of(states_.begin(), states_.end(), [](auto const& s) { return s.load() == done; });
   }
   // Changes when anything moves.
   std::uint64_t moved() const { return moved_.load(std::memory_order_relaxed); }
 
   signal changed;
-  std::atomic<bool> works = false;  // inside the worker, where it may stay for as long as it likes
+  // The instruction with which the worker works, for as long as it likes; -1: none.
+  std::atomic<int> working = -1;
 
  private:
+  enum : unsigned char { to_come, posted_once, done };
+
+  std::atomic<unsigned char>& state(int index) { return states_[static_cast<std::size_t>(index)]; }
   std::int64_t now() const {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - start_).count();
   }
 
-  std::vector<std::atomic<bool>> done_;  // by instruction
+  std::vector<std::atomic<unsigned char>> states_;  // by instruction
   std::atomic<std::uint64_t> moved_{0};
   instruction_time* times_;
   clock::time_point start_{};

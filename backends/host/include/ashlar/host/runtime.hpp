@@ -5,7 +5,7 @@
 #include <ashlar/check/check.hpp>
 #include <ashlar/host/device_end.hpp>
 #include <ashlar/host/error.hpp>
-#include <ashlar/program/names.hpp>
+#include <ashlar/host/standing.hpp>
 #include <ashlar/run/able.hpp>
 #include <ashlar/run/host_memory.hpp>
 
@@ -172,7 +172,7 @@ class runtime {
       try {
         ends_[at]->run(plans_[at], stopping_, patience_);
       } catch (...) {
-        ends_[at]->done.works = false;
+        ends_[at]->done.working = -1;
         fail(std::current_exception());
       }
       std::lock_guard const lock(mutex_);
@@ -195,42 +195,38 @@ class runtime {
 
   // Until all devices are through; stops them when nothing moves any more.
   void watch(std::unique_lock<std::mutex>& lock) {
-    auto last_change = clock::now();
-    std::uint64_t moved = 0;
-    bool stalls = false;
+    struct seen {
+      std::uint64_t moved = 0;
+      clock::time_point at = clock::now();
+    };
+    std::vector<seen> last(ends_.size());
     auto const pause =
         std::min<std::chrono::milliseconds>(options_.deadline, std::chrono::milliseconds{50});
     while (!end_.wait_for(lock, pause, [&] { return running_ == 0; })) {
-      std::uint64_t now_moved = 0;
-      bool anyone_works = false;
-      for (auto const& e : ends_) {
-        now_moved += e->done.moved();
-        anyone_works = anyone_works || e->done.works.load(std::memory_order_acquire);
+      bool goes_on = static_cast<bool>(error_);
+      auto const now = clock::now();
+      for (std::size_t at = 0; at < ends_.size(); ++at) {
+        progress const& mine = ends_[at]->done;
+        if (std::uint64_t const moved = mine.moved(); moved != last[at].moved) last[at] = {moved, now};
+        goes_on = goes_on || now - last[at].at < options_.deadline
+                  || mine.working.load(std::memory_order_acquire) >= 0;
       }
-      if (now_moved != moved || anyone_works) {
-        moved = now_moved;
-        last_change = clock::now();
-      } else if (!error_ && clock::now() - last_change >= options_.deadline) {
-        stalls = true;
-        stop();
-      }
+      if (goes_on) continue;
+      std::string text;
+      for (std::size_t at = 0; at < ends_.size(); ++at)
+        text += (at > 0 ? "; " : "") + where_stands(static_cast<int>(at), now - last[at].at);
+      error_ = std::make_exception_ptr(stalled(text));
+      stop();
     }
-    if (stalls && !error_) error_ = std::make_exception_ptr(stalled(where_all_stand()));
   }
 
-  std::string where_all_stand() {
-    std::string text = "nothing has moved for " + std::to_string(options_.deadline.count()) + " ms:";
-    for (std::size_t at = 0; at < plans_.size(); ++at)
-      for (int lane = 0; lane < view_.lane_count; ++lane)
-        for (int const index : plans_[at].lane(lane)) {
-          if (ends_[at]->done.is_done(index)) continue;
-          auto const devices = static_cast<std::size_t>(view_.device_count);
-          if (workers_.size() > 1) text += " rank " + std::to_string(at / devices) + ',';
-          text += " device " + std::to_string(at % devices) + " waits at position "
-                  + std::to_string(index) + " (" + to_string(plans_[at].at(index).what) + ");";
-          break;
-        }
-    return text;
+  std::string where_stands(int number, clock::duration still) {
+    auto const at = static_cast<std::size_t>(number);
+    standing const s = standing_of(view_, number / view_.device_count, plans_[at], ends_[at]->done,
+                                   *collectives_, static_cast<std::int64_t>(step_),
+                                   std::chrono::duration_cast<std::chrono::milliseconds>(still));
+    auto const name = [this](int other) { return name_of_device(view_, other); };
+    return name(number) + " " + describe(view_, number, s, name);
   }
 
   std::unique_ptr<program> program_;

@@ -167,7 +167,7 @@ class device {
     operation& o = operations_[at(index)];
     o.first = o.second = o.end = requests_.size();
     if (s.what.code == opcode::send || s.what.code == opcode::receive) {
-      int const peer = process_of(p, process / p.device_count, s.transfer.peer);
+      int const peer = number_of(p, process / p.device_count, s.transfer.peer);
       add(s.what.code == opcode::send ? direction::out : direction::in, s.transfer.bytes, world_, peer,
           peer, index);
       o.second = o.end = requests_.size();

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <ashlar/mpi/error.hpp>
-#include <ashlar/run/able.hpp>
 #include <ashlar/run/device_plan.hpp>
+#include <ashlar/run/members.hpp>
 #include <ashlar/run/standing.hpp>
 
 #include <mpi.h>
@@ -15,42 +15,9 @@
 
 namespace ashlar::mpi {
 
-// Process rank · devices + device runs that device of that data-parallel rank.
-constexpr int process_of(program_view const& p, int rank, int device) {
-  return rank * p.device_count + device;
-}
-
 // `process 2 (device 2)`, or with data-parallel ranks `process 6 (rank 1, device 2)`.
 inline std::string name_of_process(program_view const& p, int process) {
   return "process " + std::to_string(process) + " (" + name_of_device(p, process) + ")";
-}
-
-// The devices that sum together, in the order of their members: the holders of a group, or those of a
-// job's parts.
-inline std::vector<int> devices_of(program_view const& p, int group) {
-  std::vector<int> all;
-  if (int const job = group - group_of_job(p, 0); job >= 0)
-    for (int k = 0; k < p.work.part_count(job); ++k)
-      all.push_back(p.work.part({pass_kind::work, job, k}).device);
-  else
-    for (int d : p.groups.holders(group)) all.push_back(d);
-  return all;
-}
-
-// The processes of a group, in the order of its members.
-inline std::vector<int> members_of(program_view const& p, collective_group const& g, int rank) {
-  std::vector<int> all;
-  if (g.scope == group_scope::ranks)
-    for (int r = 0; r < p.data_ranks; ++r) all.push_back(process_of(p, r, g.of));
-  else if (g.scope == group_scope::holders_of_a_rank)
-    for (int d : devices_of(p, g.of)) all.push_back(process_of(p, rank, d));
-  else if (g.of == p.groups.everyone())
-    for (int r = 0; r < p.data_ranks; ++r)
-      for (int d : devices_of(p, g.of)) all.push_back(process_of(p, r, d));
-  else
-    for (int d : devices_of(p, g.of))
-      for (int r = 0; r < p.data_ranks; ++r) all.push_back(process_of(p, r, d));
-  return all;
 }
 
 // A communicator of our own, whose errors come back as codes.

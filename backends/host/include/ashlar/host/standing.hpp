@@ -1,0 +1,42 @@
+// Where a device stands, for the message of a step in which nothing moves any more.
+#pragma once
+
+#include <ashlar/host/collectives.hpp>
+#include <ashlar/host/progress.hpp>
+#include <ashlar/run/device_plan.hpp>
+#include <ashlar/run/members.hpp>
+#include <ashlar/run/standing.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+namespace ashlar::host {
+
+// Of a device of a rank, which has not moved for so long.
+inline standing standing_of(program_view const& p, int rank, device_plan const& plan,
+                            progress const& mine, collectives& all, std::int64_t step,
+                            std::chrono::milliseconds still) {
+  standing s{.index = mine.working, .step = step, .for_ms = still.count()};
+  if (s.index >= 0) {
+    s.what = activity::computes;
+    return s;
+  }
+  if (mine.is_over()) return s;
+  s.what = activity::waits;
+  s.index = mine.waits_for();
+  if (s.index < 0) return s;
+  device_plan::step const& waiting = plan.at(s.index);
+  if (!run_detail::meets_others(waiting.what)) {
+    s.missing = number_of(p, rank, waiting.transfer.peer);
+    s.missing_count = 1;
+    return s;
+  }
+  std::vector<int> const members = members_of(p, waiting.collective.group, rank);
+  std::vector<int> const missing = all.missing(waiting.collective, {nullptr, s.index});
+  s.missing_count = static_cast<int>(missing.size());
+  if (!missing.empty()) s.missing = members[static_cast<std::size_t>(missing.front())];
+  return s;
+}
+
+}  // namespace ashlar::host

@@ -1,0 +1,107 @@
+// The state of a training between two steps, in a folder: a manifest, and parts with tensors. The
+// layout is described in docs/formats.md.
+#pragma once
+
+#include <gpt/safetensors.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tool {
+
+// What must be the same for a training to go on.
+struct checkpoint_identity {
+  int blocks = 0, width = 0, heads = 0, context = 0;
+  bool tied = false;
+  std::string precision;
+  std::uint64_t seed = 0;
+  std::uint64_t text_bytes = 0;
+  std::uint32_t text_crc32 = 0;
+};
+
+struct checkpoint_part {
+  struct tensor {
+    gpt::stored_tensor stored;
+    std::uint32_t crc32 = 0;
+  };
+
+  std::string file;  // in the folder of the checkpoint
+  std::uint64_t bytes = 0;
+  std::map<std::string, tensor> tensors;
+};
+
+struct checkpoint {
+  std::string folder;
+  checkpoint_identity identity;
+  int step = 0;               // steps made
+  int updates = 0;            // of them those that changed the weights
+  std::uint64_t batches = 0;  // drawn from the text
+  int counted_losses = 0;
+  double first_loss = 0, mean_loss = 0;
+  std::vector<checkpoint_part> parts;
+};
+
+nlohmann::json json_of(checkpoint_part const& part);
+checkpoint_part part_from(nlohmann::json const& value);
+
+// `folder` itself, or the newest complete checkpoint in it. Throws usage_error, naming the file and what
+// is wrong with it.
+checkpoint read_checkpoint(std::string const& folder);
+
+// The name of the newest complete checkpoint in `folder`; empty if there is none.
+std::string newest_checkpoint(std::string const& folder);
+
+// Throws usage_error with the option that is not what it was.
+void require_same_training(checkpoint const& c, checkpoint_identity const& now);
+
+// A folder of checkpoints that a training writes, one after another. Each is written under another name,
+// and renamed when all of it is on the disk: what has the name of a checkpoint is complete. The last two
+// are kept. All of this throws usage_error, naming the file.
+class checkpoint_folder {
+ public:
+  explicit checkpoint_folder(std::string path) : path_(std::move(path)) {}
+
+  // Where the parts of a step's checkpoint are written; begin() makes it anew.
+  std::string partial(int step) const { return final_name(step) + ".partial"; }
+  void begin(int step) const;
+  // Writes the manifest, and gives the checkpoint its name, which it returns.
+  std::string complete(checkpoint const& c) const;
+  // Of a checkpoint that was not completed.
+  void discard(int step) const;
+
+ private:
+  std::string final_name(int step) const;
+
+  std::string path_;
+};
+
+// Writes tensors, in the order of their names, as a part. The stored tensors' `begin` is set.
+checkpoint_part write_part(std::string const& folder, std::string const& file,
+                           std::map<std::string, std::span<std::byte const>> const& data,
+                           gpt::stored_tensors tensors);
+
+// Reads one tensor after another from a part.
+class part_reader {
+ public:
+  // Throws usage_error unless the file is the one that was written.
+  part_reader(std::string const& folder, checkpoint_part const& part);
+  ~part_reader();
+  part_reader(part_reader&&) noexcept;
+
+  // Fills `bytes` with a tensor of the part. Throws usage_error, naming file and tensor, if they are not
+  // those that were written.
+  void read(std::string const& name, std::span<std::byte> bytes) const;
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace tool

@@ -1,0 +1,178 @@
+#include "train_mpi.hpp"
+
+#include "command.hpp"
+#include "counted.hpp"
+#include "train_session.hpp"
+#include "train_signals.hpp"
+#include "train_team.hpp"
+#include "training.hpp"
+#include <ashlar/mpi/runtime.hpp>
+
+#include <fmt/core.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+template <class Scalar>
+class mpi_team : public team<Scalar> {
+ public:
+  mpi_team(training const& t, int process)
+      : team<Scalar>(t, process, 1, process, t.devices()),
+        runtime_(MPI_COMM_WORLD, t.program, *this->workers().front(),
+                 {.deadline = t.options->deadline_ms()}),
+        own_(ashlar::mpi::communicator::copy(MPI_COMM_WORLD)) {}
+
+  void run() override { runtime_.run(); }
+  void unite(std::span<std::byte> bytes) override {
+    constexpr std::size_t most = std::size_t{1} << 28;
+    for (std::size_t from = 0; from < bytes.size(); from += most) {
+      std::span<std::byte> const some = bytes.subspan(from, std::min(most, bytes.size() - from));
+      united_.assign(some.begin(), some.end());  // if others fail, MPI goes on to refer to it
+      MPI_Request request = MPI_REQUEST_NULL;
+      ashlar::mpi::require(MPI_Iallreduce(MPI_IN_PLACE, united_.data(), static_cast<int>(some.size()),
+                                          MPI_BYTE, MPI_BOR, own_, &request));
+      runtime_.meet(request);
+      std::copy(united_.begin(), united_.end(), some.begin());
+    }
+  }
+  void work(std::function<void()> const& act) override { runtime_.work(act); }
+  std::vector<ashlar::instruction_time> times() const override {
+    ashlar::program_view const& p = runtime_.view();
+    std::size_t const all = p.instructions.size();
+    std::vector<ashlar::instruction_time> times(all * static_cast<std::size_t>(p.data_ranks));
+    std::size_t const first =
+        static_cast<std::size_t>(runtime_.rank()) * all
+        + static_cast<std::size_t>(p.stream_begin[static_cast<std::size_t>(runtime_.device_number())]);
+    std::copy(runtime_.times().begin(), runtime_.times().end(),
+              times.begin() + static_cast<std::ptrdiff_t>(first));
+    return times;
+  }
+
+ private:
+  std::vector<std::byte> united_;
+  ashlar::mpi::runtime<gpt::worker<Scalar>> runtime_;
+  ashlar::mpi::communicator own_;
+};
+
+// On how many processes something is so.
+int count_of(bool here, std::chrono::milliseconds deadline) {
+  int count = here ? 1 : 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  ashlar::mpi::require(
+      MPI_Iallreduce(MPI_IN_PLACE, &count, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request));
+  auto const end = std::chrono::steady_clock::now() + deadline;
+  for (int over = 0;;) {
+    ashlar::mpi::require(MPI_Test(&request, &over, MPI_STATUS_IGNORE));
+    if (over != 0) return count;
+    if (std::chrono::steady_clock::now() >= end)
+      throw ashlar::mpi::stalled(fmt::format("not all processes were ready to train within {} ms",
+                                             static_cast<long long>(deadline.count())));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+// What is the same on all processes, or the error with which they end.
+training agreed_training(train_options const& o, int process, int processes) {
+  std::optional<training> t;
+  std::exception_ptr error;
+  try {
+    t.emplace(training_of(o));
+    if (t->devices() != processes)
+      throw usage_error(
+          fmt::format("--backend mpi needs a process for each of {} ({} of {}), and there {} {}: start "
+                      "it with mpirun "
+                      "-n {}",
+                      counted(t->devices(), "device"), counted(t->program.device_count(), "device"),
+                      counted(t->program.data_ranks, "data-parallel rank"),
+                      processes == 1 ? "is" : "are", processes, t->devices()));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  int const failed = count_of(error != nullptr, o.deadline_ms());
+  if (error && (process == 0 || failed < processes)) std::rethrow_exception(error);
+  if (failed > 0) throw told_elsewhere{};
+  return std::move(*t);
+}
+
+// Ends MPI with its scope.
+struct mpi_frame {
+  int process = 0, processes = 0;
+
+  mpi_frame() {
+    int level = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &process);
+    MPI_Comm_size(MPI_COMM_WORLD, &processes);
+  }
+  mpi_frame(mpi_frame const&) = delete;
+  mpi_frame& operator=(mpi_frame const&) = delete;
+  ~mpi_frame() { MPI_Finalize(); }
+
+  // This process fails by itself: all others end, too.
+  std::string named(char const* why) const { return fmt::format("process {}: {}", process, why); }
+  [[noreturn]] void end_all(int code, std::string const& why) const {
+    std::fflush(stdout);
+    std::fputs(("ashlar: " + why + "\n").c_str(), stderr);
+    std::fflush(stderr);
+    MPI_Abort(MPI_COMM_WORLD, code);
+    std::_Exit(code);
+  }
+};
+
+}  // namespace
+
+template <class Scalar>
+int train_on_mpi(train_options const& o) {
+  mpi_frame const mpi;
+  if (mpi.process != 0) {  // process 0 prints
+    tells_of_signals = 0;
+    if (std::freopen("/dev/null", "w", stdout) == nullptr)
+      mpi.end_all(unusable, mpi.named(std::strerror(errno)));
+  }
+  also_told = &ashlar::mpi::told_to_end;
+  stop_on_signals();
+  training const t = agreed_training(o, mpi.process, mpi.processes);
+  std::string agreed;
+  try {
+    mpi_team<Scalar> all(t, mpi.process);
+    try {
+      return train_session<Scalar>(t, all).run();
+    } catch (agreed_error const& e) {
+      agreed = e.what();
+    } catch (usage_error const& e) {
+      mpi.end_all(unusable, mpi.named(e.what()));
+    } catch (ashlar::mpi::stalled const& e) {  // while what MPI refers to is still there
+      mpi.end_all(failed, e.what());
+    } catch (ashlar::mpi::peer_failed const& e) {
+      mpi.end_all(failed, e.what());
+    } catch (std::exception const& e) {
+      mpi.end_all(failed, mpi.named(e.what()));
+    }
+  } catch (std::exception const& e) {
+    mpi.end_all(failed, mpi.named(e.what()));
+  }
+  if (mpi.process != 0) throw told_elsewhere{};
+  throw usage_error(agreed);
+}
+
+template int train_on_mpi<float>(train_options const&);
+template int train_on_mpi<double>(train_options const&);
+
+}  // namespace tool

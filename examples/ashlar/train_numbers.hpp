@@ -1,0 +1,60 @@
+// What all processes know of a step.
+#pragma once
+
+#include "train_signals.hpp"
+#include "train_team.hpp"
+
+#include <gpt/worker.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace tool {
+
+struct step_numbers {
+  int signal = 0;                                // that came to one of them, or 0
+  double loss = 0;                               // the mean over micro-batches, then ranks
+  double norm = 0;                               // of the gradient
+  std::vector<std::vector<double>> losses = {};  // by rank and micro-batch
+
+  bool is_finite() const { return std::isfinite(loss) && std::isfinite(norm); }
+};
+
+// After a step, or before the first.
+template <class Scalar>
+step_numbers numbers_of(team<Scalar>& all, training const& t) {
+  auto const& groups = t.program.groups;
+  auto const micro_batches = static_cast<std::size_t>(t.shape.micro_batches);
+  gpt::worker<Scalar>& any = *all.workers().front();
+  std::vector<double> numbers{interrupted == SIGINT ? 1.0 : 0.0, interrupted == SIGTERM ? 1.0 : 0.0};
+  for (int rank = 0; rank < t.shape.data_ranks; ++rank) {
+    // A worker has losses of those micro-batches alone whose last stage runs on its devices.
+    auto const* const w = all.of(rank);
+    for (std::size_t k = 0; k < micro_batches; ++k) numbers.push_back(w ? w->losses()[k] : 0.0);
+  }
+  std::size_t const squares = numbers.size();
+  for (int rank = 0; rank < gpt::counted_ranks(any); ++rank)
+    for (int g = 0; g < groups.count(); ++g) {
+      bool const mine = all.is_here(rank, groups.holders(g)[0]);
+      for (double const x : (mine ? *all.of(rank) : any).squares(g)) numbers.push_back(mine ? x : 0.0);
+    }
+  all.unite(numbers);
+
+  step_numbers n{.signal = numbers[0] != 0 ? SIGINT : numbers[1] != 0 ? SIGTERM : 0};
+  auto at = numbers.begin() + 2;
+  for (int rank = 0; rank < t.shape.data_ranks; ++rank) {
+    n.losses.emplace_back(at, at + static_cast<std::ptrdiff_t>(micro_batches));
+    at += static_cast<std::ptrdiff_t>(micro_batches);
+    double total = 0;
+    for (double const loss : n.losses.back()) total += loss;
+    n.loss += total / static_cast<double>(micro_batches);
+  }
+  n.loss /= t.shape.data_ranks;
+  for (double const x : std::span(numbers).subspan(squares)) n.norm += x;
+  n.norm = std::sqrt(n.norm);
+  return n;
+}
+
+}  // namespace tool

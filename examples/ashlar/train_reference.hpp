@@ -1,0 +1,145 @@
+// The same step on one device, one pass after another, bit by bit.
+#pragma once
+
+#include "train_numbers.hpp"
+#include "train_team.hpp"
+#include <ashlar/run/sequential.hpp>
+
+#include <fmt/core.h>
+#include <gpt/finite.hpp>
+#include <gpt/worker.hpp>
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tool {
+
+// The whole model of all ranks, on the process that leads; elsewhere nothing. All processes call all of
+// this.
+template <class Scalar>
+class train_reference {
+ public:
+  using worker = gpt::worker<Scalar>;
+
+  train_reference(training const& t, team<Scalar>& all) : t_(&t), all_(&all) {}
+
+  // After a step on the batches from number `batch` on: what differs first, or nothing.
+  std::string difference(step_numbers const& numbers, std::uint64_t batch) {
+    gradients found;
+    std::string said = collect(found);
+    prepare(batch);
+    if (all_->leads() && said.empty())
+      all_->work([&] {
+        ashlar::sequential<worker>(t_->program, list()).run();
+        for (int rank = 0; rank < t_->shape.data_ranks && said.empty(); ++rank) {
+          said = difference_of(numbers.losses[at(rank)], found[at(rank)], *workers_[at(rank)]);
+          if (!said.empty() && t_->shape.data_ranks > 1) said = fmt::format("rank {}: {}", rank, said);
+        }
+      });
+    return all_->tell_all(said)[0];
+  }
+
+  // Where the first number of the step is not finite, for who leads.
+  std::optional<typename gpt::finite_watch<Scalar>::place> first_non_finite(std::uint64_t batch) {
+    prepare(batch);
+    std::optional<typename gpt::finite_watch<Scalar>::place> first;
+    if (all_->leads()) all_->work([&] { first = gpt::first_non_finite(t_->program, list()); });
+    return first;
+  }
+
+ private:
+  using gradients = std::vector<std::vector<std::vector<Scalar>>>;  // by rank and group
+
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  int copies(int group) const { return all_->workers().front()->copies(group); }
+
+  // What a holder of a group has, `of(worker, copy)`, where it has it and then everywhere.
+  template <class Of>
+  std::vector<Scalar> told(int rank, int group, int holder, Of of) {
+    worker const& any = *all_->workers().front();
+    std::vector<Scalar> values(any.weights(group).size(), Scalar{});
+    if (all_->is_here(rank, t_->program.groups.holders(group)[at(holder)])) {
+      std::span<Scalar const> const mine = of(*all_->of(rank), any.copy_for(group, holder));
+      std::memcpy(values.data(), mine.data(), mine.size_bytes());
+    }
+    all_->unite(values);
+    return values;
+  }
+
+  // All gradients; says if holders of a group do not agree about it or its weights.
+  std::string collect(gradients& found) {
+    std::string said;
+    for (int rank = 0; rank < t_->shape.data_ranks; ++rank) {
+      auto& of_rank = found.emplace_back();
+      for (int g = 0; g < t_->shape.groups(); ++g) {
+        auto const all_holders = [&](auto of) {
+          std::vector<Scalar> first = told(rank, g, 0, of);
+          for (int h = 1; h < static_cast<int>(t_->program.groups.holders(g).size()); ++h)
+            if (std::memcmp(first.data(), told(rank, g, h, of).data(), first.size() * sizeof(Scalar))
+                != 0)
+              said = fmt::format("the copies of {} differ", name_of_group(g));
+          return first;
+        };
+        all_holders([g](worker const& w, int copy) { return w.weights(g, copy); });
+        of_rank.push_back(all_holders([g](worker const& w, int copy) { return w.gradient(g, copy); }));
+      }
+    }
+    return said;
+  }
+
+  // Workers of all ranks with the weights and batches of the step.
+  void prepare(std::uint64_t batch) {
+    if (all_->leads() && workers_.empty())
+      for (int rank = 0; rank < t_->shape.data_ranks; ++rank)
+        workers_.push_back(
+            std::make_unique<worker>(t_->shape, t_->options->seed, gpt::site_in(t_->program, rank)));
+    for (int rank = 0; rank < t_->shape.data_ranks; ++rank) {
+      for (int g = 0; g < t_->shape.groups(); ++g)
+        for (int copy = 0; copy < copies(g); ++copy) {
+          auto const values =
+              told(rank, g, copy, [g](worker const& w, int c) { return w.weights(g, c); });
+          if (all_->leads())
+            std::memcpy(workers_[at(rank)]->weights(g, copy).data(), values.data(),
+                        values.size() * sizeof(Scalar));
+        }
+      if (all_->leads())
+        workers_[at(rank)]->set_batch(batch_at(*t_, t_->text.training(), batch + at(rank)));
+    }
+  }
+  std::vector<worker*> list() const {
+    std::vector<worker*> all;
+    for (auto const& w : workers_) all.push_back(w.get());
+    return all;
+  }
+
+  std::string difference_of(std::vector<double> const& losses,
+                            std::vector<std::vector<Scalar>> const& found, worker const& w) const {
+    for (std::size_t k = 0; k < losses.size(); ++k)
+      if (std::memcmp(&losses[k], &w.losses()[k], sizeof(double)) != 0)
+        return fmt::format(
+            "the loss of micro-batch {} is {:.17g} in the pipeline and {:.17g} sequentially", k,
+            losses[k], w.losses()[k]);
+    for (int g = 0; g < t_->shape.groups(); ++g)
+      for (std::size_t i = 0; i < found[at(g)].size(); ++i) {
+        Scalar const a = found[at(g)][i], b = w.gradient(g)[i];
+        if (std::memcmp(&a, &b, sizeof(Scalar)) != 0)
+          return fmt::format("gradient {} of {} is {:.17g} in the pipeline and {:.17g} sequentially", i,
+                             name_of_group(g), static_cast<double>(a), static_cast<double>(b));
+      }
+    return {};
+  }
+  std::string name_of_group(int g) const {
+    return g < t_->shape.stages ? fmt::format("stage {}", g) : "the tied embedding";
+  }
+
+  training const* t_;
+  team<Scalar>* all_;
+  std::vector<std::unique_ptr<worker>> workers_;  // by rank
+};
+
+}  // namespace tool

@@ -1,0 +1,193 @@
+// The training loop, the same for every backend.
+#pragma once
+
+#include "command.hpp"
+#include "counted.hpp"
+#include "train_checkpoint.hpp"
+#include "train_numbers.hpp"
+#include "train_progress.hpp"
+#include "train_reference.hpp"
+#include "train_report.hpp"
+#include "train_signals.hpp"
+#include "train_team.hpp"
+#include "train_timing.hpp"
+#include <ashlar/render/chrome_trace.hpp>
+
+#include <fmt/core.h>
+#include <gpt/adam.hpp>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tool {
+
+std::string trace_of(ashlar::program_view const& p, std::vector<ashlar::instruction_time> const& times);
+
+template <class Scalar>
+class train_session {
+ public:
+  train_session(training const& t, team<Scalar>& all)
+      : t_(t),
+        o_(*t.options),
+        all_(all),
+        reference_(t, all),
+        checkpoints_(t, all),
+        timing_(t.shape.stages) {}
+
+  // All processes return the same exit_code.
+  int run() {
+    introduce(t_, all_.workers().front()->parameters());
+    resume();
+    int const first = done_;
+    progress bar(o_.steps, isatty(STDOUT_FILENO) != 0);
+    auto const start = clock::now();
+    signal_ = numbers_of(all_, t_).signal;
+    if (signal_ != 0) fmt::print("interrupted before the first step\n");
+    while (done_ < o_.steps && signal_ == 0) {
+      std::uint64_t const batch = batches_;
+      step_numbers const numbers = step(t_.text.training(), batch);
+      batches_ += static_cast<std::uint64_t>(t_.shape.data_ranks);
+      signal_ = numbers.signal;
+      if (numbers.is_finite()) report_.count_loss(numbers.loss);
+      if (done_ - first < timed_steps) timing_.add(t_.program.view(), told_times());
+      if (done_ + 1 - first == std::min(timed_steps, o_.steps - first)) report_.simulate(t_, timing_);
+      if (o_.verify && (done_ == first || (done_ + 1) % 100 == 0 || done_ + 1 == o_.steps)
+          && !verify(batch, numbers, bar))
+        return invalid;
+      if (numbers.is_finite())
+        update(numbers.norm);
+      else if (o_.skip_nonfinite)
+        ++report_.skipped;
+      else
+        return tell_where(batch, numbers.loss, bar);
+      ++done_;
+      bar.update(done_, report_.mean_loss, t_.tokens(done_ - first) / seconds_since(start),
+                 report_.mean_step_ms, report_.simulated_ms);
+      if (!o_.save.empty() && (done_ % o_.save_every == 0 || done_ == o_.steps || signal_ != 0))
+        save(bar);
+    }
+    bar.end();
+    return finish(done_ - first, seconds_since(start));
+  }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  static constexpr int warm_up_steps = 20;
+  static constexpr int timed_steps = 20;  // whose pass times make the simulation
+
+  static double seconds_since(clock::time_point t) {
+    return std::chrono::duration<double>(clock::now() - t).count();
+  }
+  double rate_at(int step) const {
+    double const warm = std::min(1.0, static_cast<double>(step + 1) / warm_up_steps);
+    return o_.rate * warm * (1.0 - 0.9 * static_cast<double>(step) / o_.steps);
+  }
+
+  void resume() {
+    if (!t_.resumed) return;
+    checkpoint const& c = *t_.resumed;
+    checkpoints_.load(c);
+    done_ = c.step;
+    updates_ = c.updates;
+    batches_ = c.batches;
+    report_.skipped = c.step - c.updates;
+    report_.counted_losses = c.counted_losses;
+    report_.first_loss = c.first_loss;
+    report_.mean_loss = c.mean_loss;
+    fmt::print("resumed after {} from {}\n", counted(done_, "step"), c.folder);
+    std::fflush(stdout);
+  }
+  void save(progress& bar) {
+    std::string const folder = checkpoints_.save({.folder = {},
+                                                  .identity = t_.identity,
+                                                  .step = done_,
+                                                  .updates = updates_,
+                                                  .batches = batches_,
+                                                  .counted_losses = report_.counted_losses,
+                                                  .first_loss = report_.first_loss,
+                                                  .mean_loss = report_.mean_loss,
+                                                  .parts = {}});
+    bar.end();
+    fmt::print("saved {}\n", folder);
+    std::fflush(stdout);
+  }
+
+  // A step of all ranks on a batch each, from number `batch` on.
+  step_numbers step(std::span<gpt::token const> text, std::uint64_t batch) {
+    for (int rank = 0; rank < t_.shape.data_ranks; ++rank)
+      if (auto* const w = all_.of(rank))
+        w->set_batch(batch_at(t_, text, batch + static_cast<std::uint64_t>(rank)));
+    auto const begin = clock::now();
+    all_.run();
+    report_.count_time(1e3 * seconds_since(begin));
+    return numbers_of(all_, t_);
+  }
+  void update(double norm) {
+    gpt::adam_options const options{.rate = rate_at(done_)};
+    ++updates_;
+    double const scale = options.scale_for(norm);
+    all_.for_each_held([&](auto& w, int group) { w.update(group, options, scale); });
+  }
+  std::vector<ashlar::instruction_time> told_times() {
+    std::vector<ashlar::instruction_time> times = all_.times();
+    all_.unite(times);
+    return times;
+  }
+
+  // Of the step on the batches from number `batch` on.
+  bool verify(std::uint64_t batch, step_numbers const& numbers, progress& bar) {
+    std::string const difference = reference_.difference(numbers, batch);
+    if (difference.empty()) {
+      ++report_.verified;
+      return true;
+    }
+    bar.end();
+    fmt::print("step {}: {}\n", done_ + 1, difference);
+    return false;
+  }
+
+  int tell_where(std::uint64_t batch, double loss, progress& bar) {
+    auto const first = reference_.first_non_finite(batch);
+    bar.end();
+    fmt::print("step {}: the loss is {}, {}\n", done_ + 1,
+               std::isnan(loss)   ? "not a number"
+               : std::isinf(loss) ? "infinite"
+                                  : fmt::format("{:.3f}", loss),
+               first ? fmt::format("as stage {} on micro-batch {} makes numbers that are not finite",
+                                   first->stage, first->micro_batch)
+                     : "and its gradient is not finite");
+    return invalid;
+  }
+
+  int finish(int steps, double seconds) {
+    std::string const trace = o_.trace.empty() ? "" : trace_of(t_.program.view(), told_times());
+    if (steps > 0) {
+      train_report const sofar = report_;
+      // The losses of a step whose gradient is never used.
+      double const held_out = step(t_.text.validation(), 0).loss;
+      conclude(t_, sofar, signal_ != 0, steps, seconds, held_out);
+    }
+    if (t_.trace_to && all_.leads()) t_.trace_to->write(trace);
+    return signal_ != 0 ? code_of_signal(signal_) : tool::done;
+  }
+
+  training const& t_;
+  train_options const& o_;
+  team<Scalar>& all_;
+  train_reference<Scalar> reference_;
+  train_checkpoints<Scalar> checkpoints_;
+  pass_timing timing_;
+  train_report report_;
+  int signal_ = 0;
+  int done_ = 0, updates_ = 0;  // steps, and of them those that changed the weights
+  std::uint64_t batches_ = 0;   // drawn by all ranks
+};
+
+}  // namespace tool

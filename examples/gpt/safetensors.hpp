@@ -1,0 +1,93 @@
+// The safetensors format: eight bytes with the length of a header of JSON, the header, the tensors.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gpt {
+
+// A row-major tensor of a file. Of one that is read, the bytes begin `begin` bytes behind the header.
+struct stored_tensor {
+  std::string type;  // F32, F64
+  std::vector<std::size_t> shape;
+  std::size_t begin = 0, size = 0;  // bytes
+
+  friend bool operator==(stored_tensor const&, stored_tensor const&) = default;
+};
+using stored_tensors = std::map<std::string, stored_tensor>;
+
+// What a file begins with, padded so that the tensors behind it, which follow each other in the order
+// of `begin`, are aligned.
+inline std::string safetensors_header(stored_tensors const& tensors) {
+  auto header = nlohmann::json::object();
+  for (auto const& [name, t] : tensors)
+    header[name] = {
+        {"dtype", t.type}, {"shape", t.shape}, {"data_offsets", {t.begin, t.begin + t.size}}};
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  std::string length(8, '\0');
+  for (std::size_t i = 0; i < 8; ++i) length[i] = static_cast<char>((text.size() >> (8 * i)) & 0xff);
+  return length + text;
+}
+
+// The length that the first eight bytes tell, without them. Throws std::runtime_error for what no file
+// of `file_size` bytes has.
+inline std::size_t safetensors_header_length(std::span<std::byte const, 8> first,
+                                             std::uint64_t file_size) {
+  std::uint64_t length = 0;
+  for (std::size_t i = 0; i < 8; ++i) length |= std::to_integer<std::uint64_t>(first[i]) << (8 * i);
+  if (file_size < 8 || length > file_size - 8)
+    throw std::runtime_error("its header is said to have " + std::to_string(length)
+                             + " bytes, which is more than there are");
+  return length;
+}
+
+// What the header, without its length, says about a file with `data_size` bytes behind it. Throws
+// std::runtime_error, naming the tensor, for what is no such header, and unless the tensors fill the
+// file without gap and overlap.
+inline stored_tensors read_safetensors_header(std::string const& text, std::size_t data_size) {
+  stored_tensors all;
+  try {
+    auto const header = nlohmann::json::parse(text);
+    for (auto const& [name, value] : header.items()) {
+      if (name == "__metadata__") continue;
+      auto const offsets = value.at("data_offsets").get<std::vector<std::size_t>>();
+      if (offsets.size() != 2 || offsets[0] > offsets[1])
+        throw std::runtime_error("the offsets of tensor '" + name + "' are no range");
+      all[name] = {value.at("dtype").get<std::string>(),
+                   value.at("shape").get<std::vector<std::size_t>>(), offsets[0],
+                   offsets[1] - offsets[0]};
+    }
+  } catch (nlohmann::json::exception const&) {
+    throw std::runtime_error("its header is damaged");
+  }
+  std::vector<std::pair<std::size_t, std::string>> order;
+  for (auto const& [name, t] : all) {
+    std::size_t elements = t.type == "F64" ? 8 : 4;
+    for (std::size_t const n : t.shape) elements *= n;
+    if (elements != t.size)
+      throw std::runtime_error("tensor '" + name + "' has another size than its shape");
+    order.emplace_back(t.begin, name);
+  }
+  std::sort(order.begin(), order.end());
+  std::size_t end = 0;
+  for (auto const& [begin, name] : order) {
+    if (begin != end) throw std::runtime_error("tensor '" + name + "' does not follow the one before");
+    end = begin + all[name].size;
+  }
+  if (end != data_size)
+    throw std::runtime_error("its tensors have " + std::to_string(end) + " bytes, but there are "
+                             + std::to_string(data_size));
+  return all;
+}
+
+}  // namespace gpt

@@ -1,0 +1,215 @@
+// `ashlar train --save` and `--resume`: the same bits as without a break, and no break that loses more
+// than the steps since.
+#include "tool/training.hpp"
+
+#include <doctest/doctest.h>
+#include <gpt/crc32.hpp>
+
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+using namespace training_test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string const plain = "train --schedule 1f1b -p 2 -m 4" + tiny;
+
+// What the line of a training has that is watched over.
+std::string const supervised(
+    "--restart\0"
+    "0",
+    11);
+
+// Changes a byte of a file.
+void damage(std::string const& path, std::uintmax_t at) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(at));
+  char const byte = static_cast<char>(file.get());
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(static_cast<char>(byte ^ 1));
+}
+
+// A training of eight steps with checkpoints after four and eight.
+std::string trained(std::string const& name, std::string const& arguments) {
+  std::string const folder = fresh_folder(name);
+  tool_result const r = run_tool(arguments + " --steps 8 --save-every 4 --save " + folder + corpus());
+  CHECK(r.code == 0);
+  CHECK(contains(r.out, "saved " + checkpoint_path(folder, 4)));
+  CHECK(contains(r.out, "saved " + checkpoint_path(folder, 8)));
+  return folder;
+}
+
+}  // namespace
+
+TEST_CASE("the checksum is that of zip and PNG") {
+  CHECK(gpt::crc32(std::as_bytes(std::span(std::string_view("123456789")))) == 0xcbf43926U);
+  CHECK(gpt::crc32({}) == 0);
+}
+
+TEST_CASE("a training that goes on from a checkpoint learns the same bits, on other devices too") {
+  std::string const whole = trained("whole", plain);
+  learned const expected = learned_after(whole, 8);
+  CHECK(expected.tensors.size() == 3 * (2 + 4 * 12 + 2 + 2));
+  CHECK(!(learned_after(whole, 4).tensors == expected.tensors));
+  for (char const* how :
+       {"train --schedule 1f1b -p 2 -m 4", "train --schedule v-half -p 2 -m 4 --verify",
+        "train --schedule zb-h1 -p 3 -m 4", "train --schedule gpipe -p 1 -m 4"}) {
+    CAPTURE(how);
+    std::string const folder = fresh_folder("resumed");
+    tool_result const r = run_tool(how + tiny + " --steps 8 --resume " + checkpoint_path(whole, 4)
+                                   + " --save " + folder + corpus());
+    CHECK(r.code == 0);
+    CHECK(contains(r.out, "resumed after 4 steps from " + checkpoint_path(whole, 4)));
+    CHECK(contains(r.out, "\n4 steps in "));
+    CHECK(learned_after(folder, 8) == expected);
+  }
+}
+
+TEST_CASE("ranks, shards and a tied embedding go on as well, and the ranks may become others") {
+  for (char const* how :
+       {"train --schedule 1f1b -p 2 -m 2 --data-ranks 2 --sharding full --tie-embeddings",
+        "train --schedule chimera -p 2 -m 2 --data-ranks 2 --precision double"}) {
+    CAPTURE(how);
+    std::string const whole = trained("shared", how + tiny), folder = fresh_folder("resumed");
+    std::string const rest = " --steps 8 --resume " + checkpoint_path(whole, 4) + " --save " + folder;
+    CHECK(run_tool(how + tiny + rest + corpus()).code == 0);
+    CHECK(learned_after(folder, 8) == learned_after(whole, 8));
+  }
+  std::string const whole = trained("shared", "train --schedule 1f1b -p 2 -m 2 --data-ranks 2" + tiny);
+  tool_result const r = run_tool("train --schedule 1f1b -p 2 -m 4 --steps 12 --verify" + tiny
+                                 + " --resume " + whole + corpus());
+  CHECK(r.code == 0);
+  CHECK(contains(r.out, "resumed after 8 steps"));
+  CHECK(contains(r.out, "bitwise equal to the sequential model's"));
+}
+
+TEST_CASE("a training that is killed goes on from its last checkpoint to the same end") {
+  std::string const whole = fresh_folder("whole"), folder = fresh_folder("killed");
+  std::string const line = plain + " --steps 150 --save-every 5" + corpus() + " --save ";
+  CHECK(run_tool(line + whole).code == 0);
+  for (int step : {5, 60}) {
+    running_program const run("'" ASHLAR_TOOL "' " + line + folder
+                              + (step == 5 ? "" : " --resume " + folder));
+    run.wait_for("saved " + checkpoint_path(folder, step));
+    CHECK(kill_those_with(folder) == 1);
+    CHECK(run.end().code == 137);
+  }
+  CHECK(run_tool(line + folder + " --resume " + folder).code == 0);
+  CHECK(learned_after(folder, 150) == learned_after(whole, 150));
+  CHECK(std::distance(fs::directory_iterator(folder), {}) == 2);  // the last two, nothing partial
+}
+
+TEST_CASE("a checkpoint that is damaged or not this training's is refused, with what is wrong") {
+  std::string const good = trained("good", plain), folder = fresh_folder("bad");
+  auto const refused = [&](std::string const& options, std::string const& words) {
+    tool_result const r = run_tool(options + " --steps 8 --resume " + folder + corpus());
+    CAPTURE(options);
+    CHECK(r.code == 2);
+    INFO(r.err);
+    CHECK(contains(r.err, words));
+  };
+  auto const afresh = [&] {
+    fs::remove_all(folder);
+    fs::copy(checkpoint_path(good, 4), folder, fs::copy_options::recursive);
+  };
+  std::string const part = folder + "/device-1.safetensors", manifest = folder + "/manifest.json";
+
+  refused(plain, "there is no complete checkpoint in '" + folder + "'");
+  afresh();
+  damage(part, fs::file_size(part) - 3);
+  refused(plain, "'" + part + "' is damaged: tensor 'norm.gain.second_moment' has another checksum");
+  afresh();
+  damage(part, 12);
+  refused(plain, "'" + part + "' is damaged: ");
+  afresh();
+  fs::resize_file(part, 1000);
+  refused(plain, "'" + part + "' is damaged: it has 1000 bytes instead of ");
+  afresh();
+  fs::remove(part);
+  refused(plain, "cannot read '" + part + "'");
+  afresh();
+  damage(manifest, fs::file_size(manifest) / 2);
+  refused(plain, "'" + manifest + "' is damaged");
+  afresh();
+  fs::resize_file(manifest, fs::file_size(manifest) / 2);
+  refused(plain, "'" + manifest + "' is damaged");
+  afresh();
+  refused("train --schedule 1f1b -p 2 -m 4 --blocks 4 --width 32 --heads 2 --context 16",
+          "--width is 32 here, and 16 in '" + folder + "'");
+  refused(plain + " --precision double", "--precision is double here, and float in");
+  refused(plain + " --tie-embeddings", "--tie-embeddings is true here, and false in");
+  refused(plain + " --seed 2", "--seed is 2 here, and 1 in");
+}
+
+TEST_CASE("a folder that has checkpoints of a training is not given to another one") {
+  std::string const folder = trained("taken", plain);
+  tool_result const r = run_tool(plain + " --steps 1 --save " + folder + corpus());
+  CHECK(r.code == 2);
+  CHECK(contains(r.err, "'" + checkpoint_path(folder, 8) + "' is there already; --resume " + folder));
+}
+
+TEST_CASE("a disk that is full ends a training, and the checkpoint before is whole") {
+  std::string const folder = fresh_folder("full");
+  std::string const line = plain + corpus() + " --save " + folder;
+  CHECK(run_tool(line + " --steps 2").code == 0);
+  learned const before = learned_after(folder, 2);
+  std::string const err = (scratch() / "full_err").string();
+  // Files have at most 16 blocks of half a kilobyte.
+  std::string const limited = "ulimit -f 16; '" ASHLAR_TOOL "' " + line + " --steps 4 --resume " + folder
+                              + " >/dev/null 2>'" + err + "'";
+  int const status = std::system(limited.c_str());
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 2);
+  CHECK(contains(content(err), "cannot write '" + checkpoint_path(folder, 4)
+                                   + ".partial/device-0.safetensors': File too large"));
+  CHECK(std::distance(fs::directory_iterator(folder), {}) == 1);
+  CHECK(learned_after(folder, 2) == before);
+  CHECK(run_tool(line + " --steps 4 --resume " + folder).code == 0);
+}
+
+TEST_CASE("a training that dies is started again, as often as it may be") {
+  std::string const whole = fresh_folder("whole"), folder = fresh_folder("restarted");
+  std::string const line = plain + " --steps 150 --save-every 5" + corpus() + " --save ";
+  CHECK(run_tool(line + whole).code == 0);
+  {
+    running_program const run("'" ASHLAR_TOOL "' " + line + folder + " --restart 2");
+    run.wait_for("saved " + checkpoint_path(folder, 30));
+    CHECK(kill_those_with(supervised) == 1);
+    tool_result const r = run.end();
+    CHECK(r.code == 0);
+    CHECK(contains(r.out, "ashlar: the training was killed by signal 9; restart 1 of 2 from " + folder));
+  }
+  CHECK(learned_after(folder, 150) == learned_after(whole, 150));
+  std::string const other = fresh_folder("restarted too often");
+  running_program const run("'" ASHLAR_TOOL "' " + plain + " --steps 1000000 --save-every 5" + corpus()
+                            + " --save '" + other + "' --restart 1");
+  run.wait_for("saved " + checkpoint_path(other, 5));
+  CHECK(kill_those_with(supervised) == 1);
+  run.wait_for("resumed after ");
+  CHECK(kill_those_with(supervised) == 1);
+  tool_result const r = run.end();
+  CHECK(r.code == 3);
+  CHECK(contains(r.out, "was killed by signal 9 and is not started again after 1 restart"));
+}
+
+TEST_CASE("Ctrl-C ends a training that is started again when it dies, and saves it") {
+  std::string const folder = fresh_folder("stopped");
+  running_program const run("'" ASHLAR_TOOL "' " + plain + " --steps 1000000" + corpus() + " --save "
+                            + folder + " --restart 5");
+  run.wait_for("1/1000000");
+  run.send(SIGINT);
+  tool_result const r = run.end();
+  CHECK(r.code == 130);
+  CHECK(contains(r.out, "interrupted; "));
+  CHECK(contains(r.out, "saved " + folder));
+}

@@ -1,0 +1,136 @@
+// `ashlar train --backend mpi` under a real launcher: what the host learns, on processes.
+#include "tool/training.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+using namespace training_test;
+
+namespace {
+
+// For the shell; ASHLAR_MPI_LAUNCH is the launcher with its options, the number of processes follows.
+std::string on_processes(int n, std::string const& arguments) {
+  return ASHLAR_MPI_LAUNCH " " + std::to_string(n) + " '" ASHLAR_TOOL "' train --backend mpi "
+         + arguments;
+}
+
+// Without the launcher's own words about exit codes, which come on standard error.
+tool_result run_on(int processes, std::string const& arguments) {
+  std::string const out = (scratch() / "out").string(), err = (scratch() / "err").string();
+  std::string const line =
+      "timeout 60 " + on_processes(processes, arguments) + " >'" + out + "' 2>'" + err + "'";
+  int const status = std::system(line.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128, content(out), content(err)};
+}
+
+int count(std::string const& text, std::string const& part) {
+  int n = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("mpi: processes learn what threads learn, bit by bit, and verify it") {
+  for (char const* shape :
+       {"-p 4 -m 4 --schedule v-half",
+        "-p 2 -m 2 --schedule 1f1b --data-ranks 2 --sharding full --tie-embeddings",
+        "-p 2 -m 2 --schedule chimera --data-ranks 2 --reduction at-end --precision double",
+        "-p 2 -m 2 --schedule breadth-first --data-ranks 2 --sharding gradients --reduction at-end",
+        "-p 2 -m 2 --schedule interleaved-zb --data-ranks 2 --sharding optimizer --tie-embeddings",
+        "-p 2 -m 2 --schedule zb-h1 --data-ranks 2 --sharding weights"}) {
+    CAPTURE(shape);
+    std::string const here = fresh_folder("host"), there = fresh_folder("mpi");
+    std::string const line = shape + tiny + corpus() + " --steps 2 --save ";
+    CHECK(run_tool("train " + line + here).code == 0);
+    tool_result const r = run_on(4, line + there + " --verify");
+    INFO(r.err);
+    CHECK(r.code == 0);
+    CHECK(contains(r.out, "losses and gradients of 2 steps bitwise equal to the sequential model's"));
+    CHECK(count(r.out, "unigram entropy of the text") == 1);
+    CHECK(learned_after(there, 2) == learned_after(here, 2));
+  }
+}
+
+TEST_CASE("mpi: a training of threads goes on with processes; the timeline has all of them") {
+  std::string const whole = fresh_folder("whole"), folder = fresh_folder("resumed");
+  std::string const trace = (scratch() / "mpi_step.json").string();
+  CHECK(run_tool("train --schedule 1f1b -p 1 -m 4 --steps 4 --save-every 2 --save " + whole + tiny
+                 + corpus())
+            .code
+        == 0);
+  tool_result const r =
+      run_on(2, "--schedule 1f1b -p 2 -m 4 --steps 4 --resume " + checkpoint_path(whole, 2) + " --save "
+                    + folder + " --trace " + trace + tiny + corpus());
+  INFO(r.err);
+  CHECK(r.code == 0);
+  CHECK(learned_after(folder, 4) == learned_after(whole, 4));
+  int passes = 0;
+  auto const events = nlohmann::json::parse(content(trace))["traceEvents"];
+  for (auto const& e : events)
+    if (e["ph"] == "X" && e["cat"] != "communication") {
+      ++passes;
+      CHECK(e["dur"].get<double>() > 0);
+    }
+  CHECK(passes == 16);
+}
+
+TEST_CASE("mpi: another number of processes is refused once, with both numbers") {
+  std::string const line = "-p 2 -m 2 --schedule 1f1b --data-ranks 2 --steps 1" + tiny + corpus();
+  tool_result const alone = run_tool("train --backend mpi " + line);
+  CHECK(alone.code == 2);
+  CHECK(contains(alone.err,
+                 "--backend mpi needs a process for each of 4 devices (2 devices of 2 data-parallel "
+                 "ranks), and there is 1: start it with mpirun -n 4"));
+  tool_result const three = run_on(3, line);
+  CHECK(three.code == 2);
+  CHECK(count(three.err, "and there are 3: start it with mpirun -n 4") == 1);
+}
+
+TEST_CASE("mpi: numbers that are not finite, and signals, end all processes with one code") {
+  std::string const line = "-p 2 -m 2 --schedule 1f1b" + tiny + corpus();
+  tool_result const wild = run_on(2, line + " --steps 30 --learning-rate 1e9");
+  CHECK(wild.code == 1);
+  CHECK(count(wild.out, ": the loss is ") == 1);
+  CHECK(contains(wild.out, "as stage "));
+  tool_result const skipped = run_on(2, line + " --steps 30 --learning-rate 1e9 --skip-nonfinite");
+  CHECK(skipped.code == 0);
+  CHECK(contains(skipped.out, "skipped, as their numbers were not finite: "));
+  running_program const run(on_processes(2, line + " --steps 1000000 --seed 77"));
+  run.wait_for("1/1000000");
+  CHECK(kill_those_with(std::string("--seed\0"
+                                    "77",
+                                    9),
+                        SIGINT, 1)
+        == 1);
+  tool_result const r = run.end();
+  CHECK(r.code == 130);
+  CHECK(count(r.out, "interrupted; ") == 1);
+}
+
+TEST_CASE("mpi: a training one of whose processes is killed goes on from its last checkpoint") {
+  std::string const whole = fresh_folder("whole"), folder = fresh_folder("restarted");
+  std::string const line = "--schedule 1f1b -p 2 -m 4 --steps 150 --save-every 5" + tiny + corpus();
+  CHECK(run_tool("train " + line + " --save " + whole).code == 0);
+  std::string const launcher =
+      std::string(ASHLAR_MPI_LAUNCH).substr(0, std::string(ASHLAR_MPI_LAUNCH).rfind(' '));
+  running_program const run("'" ASHLAR_TOOL
+                            "' train --backend mpi --restart 1 --deadline 10 --launcher '"
+                            + launcher + "' --save " + folder + " " + line);
+  run.wait_for("saved " + checkpoint_path(folder, 30));
+  CHECK(kill_those_with(std::string("--restart\0"
+                                    "0",
+                                    11),
+                        SIGKILL, 1)
+        == 1);
+  tool_result const r = run.end();
+  INFO(r.out);
+  CHECK(r.code == 0);
+  CHECK(contains(r.out, "restart 1 of 1 from " + folder));
+  CHECK(learned_after(folder, 150) == learned_after(whole, 150));
+}

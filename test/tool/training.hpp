@@ -1,0 +1,114 @@
+// What the tests of `ashlar train` share.
+#pragma once
+
+#include "tool/run_tool.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <thread>
+
+namespace training_test {
+
+inline std::string const tiny = " --blocks 4 --width 16 --heads 2 --context 16 --sequences 1";
+
+inline std::string corpus() {
+  auto const path = scratch() / "corpus.txt";
+  std::ofstream file(path);
+  for (int line = 0; line < 400; ++line) file << "a stone, a stone, and a joint between stones\n";
+  return " --corpus " + path.string();
+}
+
+// A folder of this test's own, that is not there yet.
+inline std::string fresh_folder(std::string const& name) {
+  std::filesystem::remove_all(scratch() / name);
+  return (scratch() / name).string();
+}
+
+inline std::string checkpoint_path(std::string const& folder, int step) {
+  std::string const digits = std::to_string(step);
+  return folder + "/step-" + std::string(8 - digits.size(), '0') + digits + ".checkpoint";
+}
+
+// All that a training has learned after a step, bit by bit: checksums of the tensors, and losses.
+struct learned {
+  std::map<std::string, unsigned> tensors;
+  nlohmann::json losses;
+
+  friend bool operator==(learned const&, learned const&) = default;
+};
+
+inline learned learned_after(std::string const& folder, int step) {
+  learned all;
+  std::string const text = content(checkpoint_path(folder, step) + "/manifest.json");
+  REQUIRE(!text.empty());
+  auto const manifest = nlohmann::json::parse(text)["checkpoint"];
+  all.losses = manifest["losses"];
+  for (auto const& part : manifest["parts"])
+    for (auto const& [name, t] : part["tensors"].items()) all.tensors[name] = t["crc32"];
+  return all;
+}
+
+// A program that signals can be sent to; `line` is for the shell.
+class running_program {
+ public:
+  explicit running_program(std::string const& line)
+      : out_((scratch() / ("running" + std::to_string(count()++))).string()) {
+    std::filesystem::remove(out_);
+    std::string const all = "exec timeout -k 1 --foreground 60 " + line + " >'" + out_ + "' 2>&1";
+    child_ = fork();
+    if (child_ == 0) {
+      execl("/bin/sh", "sh", "-c", all.c_str(), static_cast<char*>(nullptr));
+      _exit(127);
+    }
+  }
+
+  // Waits until it has printed this.
+  void wait_for(std::string const& words) const {
+    for (int i = 0; i < 3000 && !contains(content(out_), words); ++i) pause();
+    CHECK(contains(content(out_), words));
+  }
+  // `timeout` hands it on, but for SIGKILL.
+  void send(int signal) const { kill(child_, signal); }
+  tool_result end() const {
+    int status = 0;
+    waitpid(child_, &status, 0);
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), content(out_), ""};
+  }
+  static void pause() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+
+ private:
+  static int& count() {
+    static int number = 0;
+    return number;
+  }
+
+  std::string out_;
+  pid_t child_ = -1;
+};
+
+// Ends all processes of the tool that were started with this word, as a machine that breaks down does;
+// says how many there were.
+inline int kill_those_with(std::string const& word, int signal = SIGKILL, int most = 1000) {
+  int killed = 0;
+  for (auto const& entry : std::filesystem::directory_iterator("/proc")) {
+    std::string const name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos || killed == most) continue;
+    std::error_code error;
+    auto const program = std::filesystem::read_symlink(entry.path() / "exe", error);
+    if (error || program != std::filesystem::canonical(ASHLAR_TOOL)) continue;
+    if (!contains(content(entry.path() / "cmdline"), word)) continue;
+    killed += kill(static_cast<pid_t>(std::stol(name)), signal) == 0;
+  }
+  return killed;
+}
+
+}  // namespace training_test
