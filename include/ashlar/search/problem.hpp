@@ -93,7 +93,8 @@ constexpr bound problem_bound(search_problem const& problem) {
 constexpr std::vector<schedule> seeds_of(search_problem const& problem) {
   int const q = problem.sequence_chunks;
   std::vector<schedule> seeds{one_after_another(problem.where, problem.m, problem.cost, q)};
-  for (published_schedule& known : published_on(problem.where, problem.m, problem.cost, q))
+  for (published_schedule& known :
+       published_on(problem.where, problem.m, problem.cost, q, searched_entries::left_out))
     seeds.push_back(static_cast<schedule&&>(known.made));
   std::vector<int> const again = recomputed_stages(problem);
   if (again.empty()) return seeds;

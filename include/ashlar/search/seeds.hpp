@@ -15,12 +15,15 @@ struct published_schedule {
   schedule made;
 };
 
+enum class searched_entries : unsigned char { taken, left_out };
+
 // Every schedule of the catalog on this very placement, with one route and no overlapped pairs, made for
 // these costs with each group size, number of rounds and waves that make sense; backwards are split. Of
-// m sequences in chunks, those that cut them so. Entries that are searches are left out: where they
-// begin is in the catalog by its own name. O(passes) each.
-constexpr std::vector<published_schedule> published_on(placement const& where, micro_batches m,
-                                                       costs const& cost, int sequence_chunks = 1) {
+// m sequences in chunks, those that cut them so. O(passes) each, but for entries that are searches
+// themselves. A search leaves those out: where they begin is in the catalog by a name of its own.
+constexpr std::vector<published_schedule> published_on(
+    placement const& where, micro_batches m, costs const& cost, int sequence_chunks = 1,
+    searched_entries searched = searched_entries::taken) {
   std::vector<published_schedule> found;
   int const p = where.device_count();
   if (where.stage_count() % p != 0) return found;
@@ -28,7 +31,8 @@ constexpr std::vector<published_schedule> published_on(placement const& where, m
   stage_graph const graph = in_sequence_chunks(chain(stages{where.stage_count()}), sequence_chunks);
   for (catalog::entry const& listed : catalog::entries) {
     catalog::entry const e = listed;
-    if (e.is_searched || e.uses(parameter::sequence_chunk_count) != (sequence_chunks > 1)) continue;
+    if (e.is_searched && searched == searched_entries::left_out) continue;
+    if (e.uses(parameter::sequence_chunk_count) != (sequence_chunks > 1)) continue;
     std::vector<catalog::shape> shapes{{.p = devices{p},
                                         .m = m,
                                         .v = v,

@@ -47,15 +47,15 @@ TEST_CASE("what is published on a placement") {
   };
   for (char const* name : {"gpipe", "1f1b", "eager-1f1b", "zb-h1", "zb-h2"})
     CHECK(names(linear(devices{4})).count(name) == 1);
-  for (char const* name : {"v-half", "v-min", "v-zb", "1f1b-v"})
+  for (char const* name : {"v-half", "v-min", "v-zb", "1f1b-v", "zbv"})
     CHECK(names(v_shape(devices{4})).count(name) == 1);
   for (char const* name : {"depth-first", "breadth-first", "grouped-interleaved", "interleaved-zb"})
     CHECK(names(looped(devices{4}, chunks{3})).count(name) == 1);
   CHECK(names(wave(devices{4}, waves{2})).count("hanayo") == 1);
-  // Two routes, pairs, recomputation, inference, sequence chunks and searches are none of it.
+  // Two routes, pairs, recomputation, inference and sequence chunks are none of it.
   for (placement const& where : {linear(devices{4}), v_shape(devices{4}), looped(devices{4}, chunks{2})})
     for (char const* name : {"chimera", "bitpipe", "gems", "dualpipe", "dualpipev", "inference",
-                             "1f1b-recompute", "seq1f1b", "zb-1p", "zb-2p", "zbv"})
+                             "1f1b-recompute", "seq1f1b"})
       CHECK(names(where).count(name) == 0);
   CHECK(names(placement(devices{4}, {{0, 1, 2}})).empty());     // not as many chunks each
   CHECK(names(placement(devices{2}, {{0, 0, 1, 1}})).empty());  // nobody lays it out so
