@@ -126,10 +126,11 @@ inline void change_memory(dice& d, memory_model& memory) {
   if (d.percent(30)) memory.stages.resize(static_cast<std::size_t>(d.between(0, 5)));
   if (memory.stages.empty()) return;
   byte_count stage_memory::*const fields[] = {
-      &stage_memory::weights,    &stage_memory::optimizer_state, &stage_memory::weight_gradient,
-      &stage_memory::activation, &stage_memory::gradient,        &stage_memory::checkpoint,
-      &stage_memory::stash,      &stage_memory::stash_left,      &stage_memory::weight_stash};
-  put(d, memory.stages, fields[d.between(0, 8)]);
+      &stage_memory::weights,        &stage_memory::optimizer_state,  &stage_memory::weight_gradient,
+      &stage_memory::activation,     &stage_memory::gradient,         &stage_memory::checkpoint,
+      &stage_memory::stash,          &stage_memory::stash_left,       &stage_memory::weight_stash,
+      &stage_memory::sequence_state, &stage_memory::sequence_gradient};
+  put(d, memory.stages, fields[d.between(0, 10)]);
 }
 
 inline void change_graph(dice& d, stage_graph& graph) {

@@ -52,6 +52,13 @@ std::string text_of_bytes(ashlar::byte_count bytes) {
   return fmt::format("{}{}", bytes, units[unit]);
 }
 
+std::string rounded_bytes(ashlar::byte_count bytes) {
+  auto size = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; size >= 1024 && unit + 1 < std::size(units); ++unit) size /= 1024;
+  return fmt::format("{:.4g}{}", size, units[unit]);
+}
+
 CLI::Option* add_bytes(CLI::App& command, char const* flag, ashlar::byte_count& value,
                        char const* help) {
   return command

@@ -22,4 +22,7 @@ CLI::Option* add_bytes(CLI::App& command, char const* flag, ashlar::byte_count& 
 // What a stage keeps, and what lies there all the time. Returns the options.
 std::vector<CLI::Option*> add_stage_bytes(CLI::App& command, ashlar::stage_memory& bytes);
 
+// About as much, in the largest unit of which there is one: "84.13GiB".
+std::string rounded_bytes(ashlar::byte_count bytes);
+
 }  // namespace tool

@@ -100,7 +100,8 @@ void must_be_small(std::string const& file, ashlar::schedule const& s) {
 }
 
 // A schedule, with the costs that it has.
-int check_schedule(check_options const& o, ashlar::schedule const& s, std::size_t idle_slots) {
+int check_schedule(check_options const& o, ashlar::schedule const& s, std::size_t idle_slots,
+                   time_scale const& scale) {
   using namespace ashlar;
   must_be_small(o.file, s);
   if (diagnosis const d = ashlar::check(s); !d.ok()) {
@@ -123,7 +124,8 @@ int check_schedule(check_options const& o, ashlar::schedule const& s, std::size_
              counted(s.device_count(), "device"), counted(s.stage_count(), "stage"),
              counted(s.micro_batch_count(), "micro-batch"), counted(s.where.route_count(), "route"),
              idle_slots == 0 ? "" : ", " + counted(static_cast<long long>(idle_slots), "idle slot"),
-             makespan(s), bound_words(makespan(s), ashlar::schedule_bound(s)));
+             scale.unit.empty() ? scale.number(makespan(s)) : scale.words(makespan(s)),
+             bound_words(makespan(s), ashlar::schedule_bound(s), scale));
   fmt::print("{}: its program of {} is complete, ordered, deadlock-free and memory-safe\n", o.file,
              counted(static_cast<long long>(lowered.instructions.size()), "instruction"));
   return done;
@@ -131,16 +133,21 @@ int check_schedule(check_options const& o, ashlar::schedule const& s, std::size_
 
 // With the costs that are given, if any are.
 ashlar::schedule with_costs(ashlar::schedule s, cost_options const& cost) {
-  if (cost == cost_options{}) return s;
+  if (!cost.are_given()) return s;
   ashlar::costs const given = costs_of(cost, s.device_count());
+  must_fit_stages(given, s, cost.per_stage);
   return retime(std::move(s), given);
 }
 
 int check(check_options const& o) {
   using namespace ashlar;
   std::string const text = read_text(o.file);
-  if (holds_json(text))
-    return check_schedule(o, with_costs(schedule_of_json(parse_json(text, o.file), o.file), o.cost), 0);
+  if (holds_json(text)) {
+    nlohmann::json const file = parse_json(text, o.file);
+    time_scale const own = scale_of_json(file, o.file);
+    return check_schedule(o, with_costs(schedule_of_json(file, o.file), o.cost), 0,
+                          o.cost.are_given() ? scale_of(o.cost) : own);
+  }
   csv_options const options{.dialect = dialect_of(o.dialect)};
   csv_problems problems(options.most_problems);
   csv_tokens const tokens = read_csv_tokens(text, options, problems);
@@ -148,7 +155,7 @@ int check(check_options const& o) {
   if (tokens.others > 0) return check_comms(o, tokens, problems);
   csv_schedule const read = read_pytorch_csv(tokens, problems);
   if (!read.value) return tell(o.file, read.problems);
-  return check_schedule(o, with_costs(*read.value, o.cost), tokens.idle_slots);
+  return check_schedule(o, with_costs(*read.value, o.cost), tokens.idle_slots, scale_of(o.cost));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "files.hpp"
 #include "layout_options.hpp"
 #include "output_options.hpp"
+#include "placement_name.hpp"
 #include "shape_options.hpp"
 #include "table.hpp"
 #include <ashlar/render/comparison.hpp>
@@ -40,12 +41,17 @@ struct row {
   std::optional<ashlar::compared_bound> least = {};
   std::string refused = {};
   std::string remark = {};
+  std::string placement = {};
 };
 
 ashlar::divided_model model_of(compare_options const& o) {
   return {.cost = costs_of(o.shape.cost, o.shape.p),
           .piece_count = static_cast<int>(o.shape.p),
           .kept_percent = percent_kept("--checkpoint", o.checkpoint)};
+}
+
+std::string placement_word(ashlar::placement const& where) {
+  return where.device_count() == 1 ? "one device" : placement_name(where);
 }
 
 row row_of(ashlar::catalog::entry const& e, compare_options const& o) {
@@ -55,6 +61,11 @@ row row_of(ashlar::catalog::entry const& e, compare_options const& o) {
     r.refused = ashlar::explain(d);
   else
     r.numbers = ashlar::compare(e, shape, model_of(o));
+  if (r.refused.empty()) {
+    ashlar::catalog::shape alike = ashlar::fitting(e, shape);
+    alike.cost = {};
+    r.placement = placement_word(e.make(alike).where);
+  }
   return r;
 }
 
@@ -67,6 +78,7 @@ row row_of(chosen_schedule const& own, compare_options const& o) {
         fmt::format("has {}, but --speeds are of {}", counted(p, "device"), model.cost.speeds.size());
   else
     r.numbers = ashlar::compare(own.schedule, model);
+  r.placement = placement_word(own.schedule.where);
   if (long long const m = micro_batches_of(own.schedule); m != o.shape.m)
     r.remark = fmt::format("is of {}, not {}", counted(m, "micro-batch"), o.shape.m);
   return r;
@@ -74,7 +86,7 @@ row row_of(chosen_schedule const& own, compare_options const& o) {
 
 // One's own first. They stand beside all of the catalog unless some of that are named; sizes that are
 // not given are those of the first.
-std::vector<row> rows_of(CLI::App const& command, compare_options o) {
+std::vector<row> rows_of(CLI::App const& command, compare_options& o) {
   auto [own, known] = find_all(o.names, o.shape.m);
   adopt_size(command, own, o.shape.p, o.shape.m);
   if (known.empty())
@@ -84,6 +96,12 @@ std::vector<row> rows_of(CLI::App const& command, compare_options o) {
   for (ashlar::catalog::entry const* e : known) rows.push_back(row_of(*e, o));
   for (row& r : rows)
     if (r.refused.empty()) r.least = ashlar::comparison_bound(r.numbers);
+  time_scale const scale = scale_of(o.shape.cost);
+  for (row& r : rows) {
+    for (double* time : {&r.numbers.makespan, &r.numbers.span, &r.numbers.exposed_communication})
+      *time = scale.in_units(*time);
+    if (r.least) r.least = {scale.in_units(r.least->makespan), scale.in_units(r.least->span)};
+  }
   return rows;
 }
 
@@ -92,7 +110,7 @@ std::string peaks_of(ashlar::comparison const& c) {
   return *least == *most ? percent(*most, 1) : percent(*least, 1) + "-" + percent(*most, 1);
 }
 
-void print_text(std::vector<row> const& rows) {
+void print_text(std::vector<row> const& rows, std::string const& unit) {
   std::vector<std::vector<std::string>> cells{
       {"schedule", "devices", "stages", "makespan", "bound", "gap %", "span", "bound", "gap %",
        "overhead %", "of span %", "activations %", "weights", "transfers", "exposed"}};
@@ -119,14 +137,16 @@ void print_text(std::vector<row> const& rows) {
     if (!r.remark.empty()) fmt::print("{}: {}\n", r.name, r.remark);
   }
   fmt::print(
-      "\nTicks are those of a p-th of the model. Bound: no schedule of the same stages on the same "
-      "devices and\nwith the same memory takes less; gap: by how much of it this one takes more. "
+      "\nTimes are in {}, for costs of a p-th of the model. Bound: no schedule of the same stages on "
+      "the "
+      "same devices\nand with the same memory takes less; gap: by how much of it this one takes more. "
       "Overhead: the share of the\nmakespan in which the busiest device does not do the model's work: "
       "it idles or recomputes. Activations: the\nmost that a device holds, as a share of 1F1B's; "
-      "weights: copies of the model; exposed: makespan that\ntransfers add.\n");
+      "weights: copies of the model; exposed: makespan that\ntransfers add.\n",
+      unit.empty() ? "ticks" : unit);
 }
 
-nlohmann::json json_of(std::vector<row> const& rows) {
+nlohmann::json json_of(std::vector<row> const& rows, std::string const& unit) {
   nlohmann::json all = nlohmann::json::array();
   for (row const& r : rows) {
     auto const& c = r.numbers;
@@ -149,6 +169,7 @@ nlohmann::json json_of(std::vector<row> const& rows) {
                                           {"weight_copies", c.weight_copies},
                                           {"transfers", c.transfers},
                                           {"exposed_communication", c.exposed_communication}});
+      if (!unit.empty()) object["time_unit"] = unit;
       if (!r.least) continue;
       object["makespan_bound"] = r.least->makespan;
       object["span_bound"] = r.least->span;
@@ -183,20 +204,22 @@ std::string csv_of(std::vector<row> const& rows) {
 std::string chart_of(std::vector<row> const& rows, shape_options const& shape) {
   std::vector<ashlar::compared_schedule> drawn;
   for (row const& r : rows)
-    if (r.refused.empty()) drawn.push_back({r.name, r.numbers, r.least});
-  return ashlar::svg(drawn, fmt::format("{} devices, {} micro-batches", shape.p, shape.m));
+    if (r.refused.empty()) drawn.push_back({r.name, r.numbers, r.least, r.placement});
+  return ashlar::svg(
+      drawn, fmt::format("{} devices, {} micro-batches; {}", shape.p, shape.m, words_of(shape.cost)));
 }
 
-int compare_all(CLI::App const& command, compare_options const& o) {
+int compare_all(CLI::App const& command, compare_options o) {
   if (o.format == "text" && o.output != "-")
     throw usage_error("the table as text goes to standard output; take --as csv for a file");
   output const to(o.output);
   std::vector<row> const rows = rows_of(command, o);
+  std::string const unit = scale_of(o.shape.cost).unit;
   if (o.format == "text")
-    print_text(rows);
+    print_text(rows, unit);
   else
     to.write(o.format == "csv"    ? csv_of(rows)
-             : o.format == "json" ? json_of(rows).dump(1) + "\n"
+             : o.format == "json" ? json_of(rows, unit).dump(1) + "\n"
                                   : chart_of(rows, o.shape));
   return done;
 }

@@ -4,50 +4,91 @@
 #include "counted.hpp"
 #include "limits.hpp"
 #include "number_option.hpp"
-#include "per_stage.hpp"
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <utility>
 
 namespace tool {
 
 void add_cost_options(CLI::App& command, cost_options& o) {
   auto* const per_stage =
       command
-          .add_option(
-              "--per-stage", o.per_stage,
-              "costs of each stage: a line a stage, `forward,backward_input,backward_weight` in ticks; "
+          .add_option_function<std::string>(
+              "--per-stage",
+              [&o](std::string const& path) {
+                o.per_stage = path;
+                o.each_stage = read_per_stage(path);
+              },
+              "costs of each stage: a line a stage, `forward,backward_input,backward_weight`; "
               "lines that begin with # are comments")
           ->type_name("FILE");
-  add_number(command, "--forward", o.forward, 1, ashlar::max_tick, "ticks of a stage's forward")
+  auto const time = [&](char const* flag, long long least, char const* help) {
+    return add_duration(command, flag, o.times, least, help);
+  };
+  time("--forward", 1, "a stage's forward: ticks (default: 1), 1.5, or with a unit, 12.5ms, us, ns, s")
       ->excludes(per_stage);
-  add_number(command, "--backward-input", o.backward_input, 1, ashlar::max_tick,
-             "ticks of the gradient of a stage's input")
+  time("--backward-input", 1, "the gradient of a stage's input (default: 1)")->excludes(per_stage);
+  time("--backward-weight", 1, "the gradient of its weights (default: 1); fused: the sum")
       ->excludes(per_stage);
-  add_number(command, "--backward-weight", o.backward_weight, 1, ashlar::max_tick,
-             "ticks of the gradient of its weights (fused: the sum)")
-      ->excludes(per_stage);
-  add_number(command, "--transfer", o.transfer, 0, ashlar::max_tick, "ticks from device to device");
+  time("--transfer", 0, "from device to device (default: 0)");
+  time("--overlapped", 1, "a forward and a backward that run as a pair (default: the sum)");
   add_numbers(command, "--speeds", o.speeds, 1, most_percent,
               "speed of each device, in percent of that which costs are for: 100,100,50,100")
       ->type_name("PERCENT");
 }
 
-namespace {
-
-ashlar::costs at_full_speed(cost_options const& o) {
-  if (!o.per_stage.empty()) return {read_per_stage(o.per_stage), o.transfer};
-  return {
-      {.forward = o.forward, .backward_input = o.backward_input, .backward_weight = o.backward_weight},
-      o.transfer};
+time_scale scale_of(cost_options const& o) {
+  std::vector<duration> all;
+  for (char const* const flag :
+       {"--forward", "--backward-input", "--backward-weight", "--transfer", "--overlapped"})
+    if (auto const found = o.times.find(flag); found != o.times.end()) all.push_back(found->second);
+  for (stage_durations const& stage : o.each_stage)
+    for (duration const& d : stage) all.push_back(d);
+  for (auto const& [flag, d] : o.others) all.push_back(d);
+  return scale_of(all);
 }
 
-}  // namespace
+std::string words_of(cost_options const& o) {
+  time_scale const scale = scale_of(o);
+  cost_options times = o;
+  times.speeds.clear();
+  ashlar::costs const cost = costs_of(times, 1);
+  ashlar::stage_cost const& c = cost.of_stage(0);
+  std::string words =
+      o.per_stage.empty()
+          ? fmt::format("forward {}, backward {} + {}", scale.number(c.forward),
+                        scale.number(c.backward_input), scale.number(c.backward_weight))
+          : fmt::format("costs of {}", counted(static_cast<long long>(o.each_stage.size()), "part"));
+  words += fmt::format(", transfer {}", scale.number(cost.links.inside.latency));
+  if (cost.overlapped != ashlar::costs::one_after_the_other)
+    words += fmt::format(", overlapped {}", scale.number(cost.overlapped));
+  if (!scale.unit.empty()) words += " " + scale.unit;
+  if (!o.speeds.empty()) words += fmt::format("; speeds {} %", fmt::join(o.speeds, ", "));
+  return words;
+}
 
 ashlar::costs costs_of(cost_options const& o, long long p) {
   if (!o.speeds.empty() && static_cast<long long>(o.speeds.size()) != p)
     throw usage_error(fmt::format("--speeds has speeds of {}, but there are {}",
                                   counted(static_cast<long long>(o.speeds.size()), "device"), p));
-  ashlar::costs cost = at_full_speed(o);
+  time_scale const scale = scale_of(o);
+  auto const time = [&](char const* flag, ashlar::tick otherwise) {
+    auto const found = o.times.find(flag);
+    return found == o.times.end() ? otherwise : ticks_of(found->second, scale);
+  };
+  ashlar::tick const unit = scale.ticks_per_unit;
+  std::vector<ashlar::stage_cost> stages;
+  for (stage_durations const& stage : o.each_stage)
+    stages.push_back({.forward = ticks_of(stage[0], scale),
+                      .backward_input = ticks_of(stage[1], scale),
+                      .backward_weight = ticks_of(stage[2], scale)});
+  if (stages.empty())
+    stages.push_back({.forward = time("--forward", unit),
+                      .backward_input = time("--backward-input", unit),
+                      .backward_weight = time("--backward-weight", unit)});
+  ashlar::costs cost(std::move(stages), time("--transfer", 0));
+  cost.overlapped = time("--overlapped", ashlar::costs::one_after_the_other);
   cost.speeds = o.speeds;
   return cost;
 }

@@ -1,30 +1,39 @@
 // The options that say how long passes and transfers take.
 #pragma once
 
+#include "durations.hpp"
+#include "per_stage.hpp"
 #include <ashlar/core/cost.hpp>
 
 #include <CLI/CLI.hpp>
 
+#include <map>
 #include <string>
 #include <vector>
 
 namespace tool {
 
 struct cost_options {
-  long long forward = 1;
-  long long backward_input = 1;
-  long long backward_weight = 1;
-  long long transfer = 0;
-  std::string per_stage = {};    // a file; empty: all stages alike
-  std::vector<int> speeds = {};  // of each device, in percent; empty: all alike
+  std::map<std::string, duration> times = {};    // by flag; those that are given
+  std::map<std::string, duration> others = {};   // times that are no costs, in the same ticks
+  std::string per_stage = {};                    // a file; empty: all stages alike
+  std::vector<stage_durations> each_stage = {};  // what it holds
+  std::vector<int> speeds = {};                  // of each device, in percent; empty: all alike
 
-  friend bool operator==(cost_options const&, cost_options const&) = default;
+  // Whether the command line says anything of costs.
+  bool are_given() const { return !times.empty() || !per_stage.empty() || !speeds.empty(); }
 };
 
 void add_cost_options(CLI::App& command, cost_options& options);
 
-// On p devices. Throws usage_error for speeds of another number of devices, and for files that are no
-// costs.
+// In which ticks the costs are, if it is them that count. Throws usage_error for times that do not go
+// together.
+time_scale scale_of(cost_options const& options);
+
+// "forward 12.5, backward 20 + 7.5, transfer 0.5 ms", for a title.
+std::string words_of(cost_options const& options);
+
+// On p devices. Throws usage_error for speeds of another number of devices, and as scale_of().
 ashlar::costs costs_of(cost_options const& options, long long p);
 
 }  // namespace tool

@@ -31,11 +31,20 @@ std::string passes_of(ashlar::schedule const& s, std::string const& name, ashlar
 }  // namespace
 
 std::string data_of(ashlar::schedule const& s, std::string const& name, std::string const& format,
-                    ashlar::csv_dialect dialect, ashlar::lower_options const& lowering) {
+                    ashlar::csv_dialect dialect, time_scale const& scale,
+                    ashlar::lower_options const& lowering) {
   if (format == "pytorch") return passes_of(s, name, dialect);
   if (format == "pytorch-comms") return comms_of(s, name, dialect, lowering);
   if (format == "trace") return ashlar::chrome_trace(s);
-  return ashlar::to_json(s, name).dump() + "\n";
+  nlohmann::ordered_json out = ashlar::to_json(s, name);
+  add_scale(out, scale);
+  return out.dump() + "\n";
+}
+
+void add_scale(nlohmann::ordered_json& schedule, time_scale const& scale) {
+  if (scale.is_plain()) return;
+  if (!scale.unit.empty()) schedule["costs"]["time_unit"] = scale.unit;
+  schedule["costs"]["ticks_per_unit"] = scale.ticks_per_unit;
 }
 
 }  // namespace tool

@@ -41,7 +41,7 @@ int emit(emit_options const& o) {
   else if (o.format == "svg")
     text = svg_of(chosen, o.picture);
   else
-    text = data_of(chosen.schedule, chosen.name, o.format, dialect_of(o.dialect),
+    text = data_of(chosen.schedule, chosen.name, o.format, dialect_of(o.dialect), chosen.scale,
                    lowering_of(o.lowering, chosen.schedule.stage_count()));
   to.write(text);
   return done;

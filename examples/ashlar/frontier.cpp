@@ -13,7 +13,7 @@
 #include <ashlar/search/seeds.hpp>
 #include <ashlar/study/compare.hpp>
 
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -228,15 +228,10 @@ std::string chart_of(std::vector<frontier_part> const& parts, frontier_options c
       c.published.push_back({r.schedule, r.memory, r.overhead});
   }
   std::string title = fmt::format("{} devices, {} micro-batches", o.model.p, o.model.m);
-  ashlar::stage_cost const c = costs_of(o.model.cost, o.model.p).of_stage(0);
-  if (o.model.cost.per_stage.empty())
-    title += fmt::format("; forward {}, backward {} + {}, transfer {}", c.forward, c.backward_input,
-                         c.backward_weight, o.model.cost.transfer);
+  title += "; " + words_of(o.model.cost);
   if (!o.model.checkpoint.empty()) title += fmt::format("; recomputes keep {}", o.model.checkpoint);
   if (o.model.sequence_chunks > 1)
     title += fmt::format("; sequences in up to {} chunks", o.model.sequence_chunks);
-  if (!o.model.cost.speeds.empty())
-    title += fmt::format("; speeds {} %", fmt::join(o.model.cost.speeds, ", "));
   return ashlar::svg(curves, title);
 }
 

@@ -100,6 +100,38 @@ ashlar::layout_choice own_layout(layout_options const& o) {
   return chosen;
 }
 
+std::vector<ashlar::layout_choice> plain_layouts(layout_options const& o) {
+  ashlar::devices const p{static_cast<int>(o.p)};
+  ashlar::micro_batches const m{static_cast<int>(o.m)};
+  if (o.placement == "any") {
+    if (o.v != 0) throw usage_error("-v/--chunks goes with --placement looped or wave, not any");
+    if (!o.cost.per_stage.empty())
+      throw usage_error("--per-stage names the stages of one placement; say which with --placement");
+    constexpr int most_chunks = 4;
+    must_be_few(o, most_chunks);
+    ashlar::costs const cost = costs_of(o.cost, o.p);
+    ashlar::model_share const model{p, m, cost};
+    must_fit(ashlar::choose_layout(model, layout::wave, most_chunks, 100));
+    return ashlar::layouts_for(model, 100);
+  }
+  if (o.own) return {own_layout(o)};
+  layout const shape = o.placement == "v"        ? layout::v
+                       : o.placement == "looped" ? layout::looped
+                       : o.placement == "wave"   ? layout::wave
+                                                 : layout::linear;
+  int const count = chunk_count_of(shape, o);
+  must_be_few(o, count);
+  ashlar::costs const cost = costs_of(o.cost, o.p);
+  ashlar::layout_choice const chosen{
+      .shape = shape,
+      .chunk_count = count,
+      .unit = 1,
+      .problem = {ashlar::lay_out(shape, p, count), m, cost, ashlar::chunk_activations(o.p * count)}};
+  must_have_costs(o, chosen.problem);
+  must_fit(chosen);
+  return {chosen};
+}
+
 }  // namespace
 
 void settle_placement(layout_options& o) {
@@ -158,36 +190,12 @@ int percent_kept(char const* option, std::string const& text) {
   return static_cast<int>(std::ceil(share * 100 - 1e-9));
 }
 
+time_scale scale_of(layout_options const& o) { return o.own_cost ? o.own_scale : scale_of(o.cost); }
+
 std::vector<ashlar::layout_choice> layouts_of(layout_options const& o) {
-  ashlar::devices const p{static_cast<int>(o.p)};
-  ashlar::micro_batches const m{static_cast<int>(o.m)};
-  if (o.placement == "any") {
-    if (o.v != 0) throw usage_error("-v/--chunks goes with --placement looped or wave, not any");
-    if (!o.cost.per_stage.empty())
-      throw usage_error("--per-stage names the stages of one placement; say which with --placement");
-    constexpr int most_chunks = 4;
-    must_be_few(o, most_chunks);
-    ashlar::costs const cost = costs_of(o.cost, o.p);
-    ashlar::model_share const model{p, m, cost};
-    must_fit(ashlar::choose_layout(model, layout::wave, most_chunks, 100));
-    return ashlar::layouts_for(model, 100);
-  }
-  if (o.own) return {own_layout(o)};
-  layout const shape = o.placement == "v"        ? layout::v
-                       : o.placement == "looped" ? layout::looped
-                       : o.placement == "wave"   ? layout::wave
-                                                 : layout::linear;
-  int const count = chunk_count_of(shape, o);
-  must_be_few(o, count);
-  ashlar::costs const cost = costs_of(o.cost, o.p);
-  ashlar::layout_choice const chosen{
-      .shape = shape,
-      .chunk_count = count,
-      .unit = 1,
-      .problem = {ashlar::lay_out(shape, p, count), m, cost, ashlar::chunk_activations(o.p * count)}};
-  must_have_costs(o, chosen.problem);
-  must_fit(chosen);
-  return {chosen};
+  std::vector<ashlar::layout_choice> all = plain_layouts(o);
+  for (ashlar::layout_choice& c : all) c.unit *= scale_of(o).ticks_per_unit;
+  return all;
 }
 
 long long read_memory(char const* option, std::string const& text) {

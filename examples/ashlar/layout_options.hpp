@@ -20,6 +20,7 @@ struct layout_options {
   long long v = 0;                             // as many chunks as the placement has by itself
   std::optional<ashlar::placement> own = {};   // in place of `placement`, `p` and `v`
   std::optional<ashlar::costs> own_cost = {};  // in place of `cost`, on it
+  time_scale own_scale = {};
   CLI::Option const* devices_option = nullptr;
   CLI::Option const* placement_option = nullptr;
   std::string checkpoint = "";  // what of an activation a recompute leaves; empty: none recomputes
@@ -31,6 +32,9 @@ void add_layout_options(CLI::App& command, layout_options& options);
 // Reads a placement that is a list; then `p` is its number of devices. Throws usage_error, also for
 // another number given, and for several routes.
 void settle_placement(layout_options& options);
+
+// Of the costs that count.
+time_scale scale_of(layout_options const& options);
 
 // The layouts asked for, each with a limit of 1F1B's activations. Throws usage_error for too many
 // passes and options that do not go together.

@@ -9,26 +9,12 @@
 
 #include <fmt/core.h>
 
-#include <charconv>
 #include <cstddef>
 #include <string_view>
 
 namespace tool {
 
 namespace {
-
-// Three numbers of ticks; false if the line holds anything else.
-bool parse_ticks(std::vector<std::string_view> const& cells, ashlar::stage_cost& cost) {
-  ashlar::tick* const parts[] = {&cost.forward, &cost.backward_input, &cost.backward_weight};
-  if (cells.size() != std::size(parts)) return false;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    char const* const last = cells[i].data() + cells[i].size();
-    auto const [end, error] = std::from_chars(cells[i].data(), last, *parts[i]);
-    if (error != std::errc{} || end != last || *parts[i] < 1 || *parts[i] > ashlar::max_tick)
-      return false;
-  }
-  return true;
-}
 
 // One entry for each line of the file: entry_of(where, cells), `where` for messages.
 template <class EntryOf>
@@ -46,16 +32,18 @@ auto read_stages(std::string const& path, char const* what, EntryOf entry_of) {
 
 }  // namespace
 
-std::vector<ashlar::stage_cost> read_per_stage(std::string const& path) {
+std::vector<stage_durations> read_per_stage(std::string const& path) {
   return read_stages(path, "costs",
                      [](std::string const& where, std::vector<std::string_view> const& cells) {
-                       ashlar::stage_cost cost;
-                       if (!parse_ticks(cells, cost))
+                       stage_durations stage;
+                       if (cells.size() != stage.size())
                          throw usage_error(
-                             fmt::format("{}: a stage's costs are three numbers of ticks from 1 to {}, "
+                             fmt::format("{}: a stage's costs are three times from 1 to {}, "
                                          "`forward,backward_input,backward_weight`",
                                          where, ashlar::max_tick));
-                       return cost;
+                       for (std::size_t i = 0; i < stage.size(); ++i)
+                         stage[i] = read_duration(where + ": a cost", cells[i], 1);
+                       return stage;
                      });
 }
 

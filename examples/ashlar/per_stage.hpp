@@ -1,17 +1,21 @@
 // Files with a line a stage: what its passes take, or what it takes of its device.
 #pragma once
 
-#include <ashlar/core/cost.hpp>
+#include "durations.hpp"
 #include <ashlar/model/memory_model.hpp>
 
+#include <array>
 #include <string>
 #include <vector>
 
 namespace tool {
 
-// The file of --per-stage: `forward,backward_input,backward_weight` in ticks. Empty lines and lines that
-// begin with # do not count. Throws usage_error with the line at fault.
-std::vector<ashlar::stage_cost> read_per_stage(std::string const& path);
+// Forward, input pass, weight pass.
+using stage_durations = std::array<duration, 3>;
+
+// The file of --per-stage: `forward,backward_input,backward_weight`. Empty lines and lines that begin
+// with # do not count. Throws usage_error with the line at fault.
+std::vector<stage_durations> read_per_stage(std::string const& path);
 
 // The file of --per-stage-bytes: `resident,stash` or `resident,stash,left`. Likewise.
 std::vector<ashlar::stage_memory> read_per_stage_bytes(std::string const& path);

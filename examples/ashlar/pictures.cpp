@@ -93,6 +93,7 @@ std::string html_of(chosen_schedule const& chosen, shape_options const& shape,
   must_be_small(passes, most_explored);
   shape_options same = shape;
   same.name = request.against;
+  same.improve = 0;
   chosen_schedule const other = choose(same);
   must_be_small(passes + passes_of(other.schedule), most_explored);
   return ashlar::html(chosen.schedule, other.schedule,

@@ -128,6 +128,18 @@ class schedule_reader {
     return what;
   }
 
+  // In which ticks its costs are.
+  time_scale scale() const {
+    time_scale given;
+    if (!file_.contains("costs")) return given;
+    json const& cost = file_["costs"];
+    if (cost.contains("ticks_per_unit"))
+      given.ticks_per_unit = integer(cost["ticks_per_unit"], "\"ticks_per_unit\"", 1, ashlar::max_tick);
+    if (cost.contains("time_unit"))
+      given.unit = read_duration(path_, "1" + cost["time_unit"].get<std::string>(), 1).unit;
+    return given;
+  }
+
   bool starts_given() const { return file_.contains("starts"); }
 
  private:
@@ -203,6 +215,10 @@ ashlar::schedule schedule_of_json(json const& file, std::string const& path) {
   return s;
 }
 
+time_scale scale_of_json(json const& file, std::string const& path) {
+  return schedule_reader(file, path).scale();
+}
+
 ashlar::block block_of_json(json const& file, std::string const& path) {
   schedule_reader const read(file, path);
   ashlar::block b;
@@ -224,6 +240,12 @@ ashlar::block block_of_json(json const& file, std::string const& path) {
   }
   b.mode = mode_of(trains);
   return b;
+}
+
+void must_fit_stages(ashlar::costs const& cost, ashlar::schedule const& s, std::string const& path) {
+  if (cost.per_stage.size() != 1 && static_cast<int>(cost.per_stage.size()) != s.stage_count())
+    throw usage_error(fmt::format("'{}' has costs of {} stages, but there are {} stages", path,
+                                  cost.per_stage.size(), s.stage_count()));
 }
 
 schedule_file read_schedule(std::string const& path, long long micro_batches, cost_options const& cost) {
@@ -250,17 +272,15 @@ schedule_file read_schedule(std::string const& path, long long micro_batches, co
       } else {
         out.schedule = schedule_of_json(file, path);
       }
+      out.scale = scale_of_json(file, path);
     } catch (json::exception const& e) {
       throw usage_error(fmt::format("'{}' is no schedule: {}", path, e.what()));
     }
   }
-  if (cost != cost_options{}) {
+  if (cost.are_given()) {
+    out.scale = scale_of(cost);
     ashlar::costs const given = costs_of(cost, out.schedule.device_count());
-    if (given.per_stage.size() != 1
-        && static_cast<int>(given.per_stage.size()) != out.schedule.stage_count())
-      throw usage_error(fmt::format("'{}' has costs of {} stages, but '{}' has {} stages",
-                                    cost.per_stage, given.per_stage.size(), path,
-                                    out.schedule.stage_count()));
+    must_fit_stages(given, out.schedule, cost.per_stage);
     out.schedule = ashlar::retime(std::move(out.schedule), given);
   }
   if (ashlar::diagnosis const d = ashlar::check(out.schedule); !d.ok()) throw ashlar::violation{d};

@@ -16,16 +16,21 @@ struct schedule_file {
   std::string name = {};               // that the file gives it
   std::optional<ashlar::block> block;  // if the file is of one
   ashlar::schedule schedule;
+  time_scale scale = {};  // of its costs
 };
 
 // A CSV of PyTorch's, with communication or without; JSON as `emit` and `search` write it; or JSON of a
-// building block, which is repeated for `micro_batches` (0: those of one block) and squeezed. `cost`,
-// unless it is what options are by default, replaces the costs of the file. The schedule is valid.
+// building block, which is repeated for `micro_batches` (0: those of one block) and squeezed. Costs,
+// if any are given, replace those of the file. The schedule is valid.
 // Throws usage_error for a file that cannot be used, and violation for what is no schedule.
 schedule_file read_schedule(std::string const& path, long long micro_batches, cost_options const& cost);
 
+// Throws usage_error unless costs, those of the file `path`, are of all stages or of each.
+void must_fit_stages(ashlar::costs const& cost, ashlar::schedule const& s, std::string const& path);
+
 // The parts of such a file of JSON. Throw usage_error with `path`.
 ashlar::schedule schedule_of_json(nlohmann::json const& file, std::string const& path);
+time_scale scale_of_json(nlohmann::json const& file, std::string const& path);
 ashlar::block block_of_json(nlohmann::json const& file, std::string const& path);
 
 }  // namespace tool

@@ -61,7 +61,8 @@ std::vector<chosen_schedule> starts_of(CLI::App const& command, search_options& 
     route.push_back(first.where.device_of(first.route[0], stage));
   o.model.own = ashlar::placement(ashlar::devices{first.device_count()}, {route});
   o.model.placement = "own";
-  if (from_file && o.model.cost == cost_options{}) {
+  if (from_file && !o.model.cost.are_given()) {
+    o.model.own_scale = own[0].scale;
     o.model.own_cost = first.cost;  // a layout's are those of whole sequences
     for (ashlar::stage_cost& c : o.model.own_cost->per_stage)
       for (ashlar::tick* t : {&c.forward, &c.backward_input, &c.backward_weight, &c.recompute})
@@ -110,9 +111,10 @@ std::vector<ashlar::layout_choice> choices_of(search_options const& o, std::stri
 
 std::string text_of(std::vector<ashlar::searched_layout> const& all, search_options const& o) {
   ashlar::searched_layout const& best = all[ashlar::best_of(all)];
-  char const* const what = o.aim == "span" ? "span" : "makespan";
-  std::vector<std::vector<std::string>> cells{
-      {"placement", "limit", "memory %", "no less than", what, "overhead %", "gap %", "evaluations"}};
+  std::string const what = o.aim == "span" ? "span" : "makespan", unit = scale_of(o.model).unit;
+  std::vector<std::vector<std::string>> cells{{"placement", "limit", "memory %", "no less than",
+                                               unit.empty() ? what : what + ", " + unit, "overhead %",
+                                               "gap %", "evaluations"}};
   for (ashlar::searched_layout const& s : all)
     cells.push_back({layout_name(s.choice), words_of_limit(s.choice, o.limit),
                      percent(share_of_limit(s.choice)), fmt::format("{:g}", s.in_ticks(s.least())),
@@ -153,6 +155,8 @@ std::string json_of(std::vector<ashlar::searched_layout> const& all, search_opti
   };
   ashlar::searched_layout const& best = all[ashlar::best_of(all)];
   ordered_json out = ashlar::to_json(best.result.best, "searched");
+  if (time_scale const given = scale_of(o.model); !given.is_plain())
+    add_scale(out, {best.choice.unit, given.unit});
   out["objective"] = o.aim;
   out.update(facts(best));
   out["layouts"] = ordered_json::array();
@@ -187,7 +191,7 @@ int search(CLI::App const& command, search_options o) {
   else if (o.format == "html")
     text = html_of(s, title, {});
   else
-    text = data_of(s, title, o.format, dialect);
+    text = data_of(s, title, o.format, dialect, {});
   to.write(text);
   return done;
 }

@@ -8,10 +8,12 @@
 #include "schedule_files.hpp"
 #include "suggest.hpp"
 #include <ashlar/block/check.hpp>
+#include <ashlar/optimize/improve.hpp>
 #include <ashlar/render/diagnosis.hpp>
 
 #include <fmt/core.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -31,6 +33,9 @@ void add_shape_options(CLI::App& command, shape_options& o) {
       ->required()
       ->type_name("NAME");
   add_size_options(command, o);
+  add_number(command, "--improve", o.improve, 0, 1'000'000'000,
+             "passes to dispatch in search of a better order within the same memory; 0: as published");
+  add_number(command, "--improve-seed", o.improve_seed, 0, UINT64_MAX, "of the random numbers");
 }
 
 void add_size_options(CLI::App& command, shape_options& o) {
@@ -47,10 +52,6 @@ void add_size_options(CLI::App& command, shape_options& o) {
              "micro-batches that take turns on a device's chunks (depth-first); 0: the fastest");
   add_number(command, "--sequence-chunks", o.sequence_chunks, 1, most_micro_batches,
              "pieces of a micro-batch's sequence (seq1f1b)");
-  add_number(
-      command, "--search", o.search, 0, 1'000'000'000,
-      "passes to dispatch in search of a better order, for schedules that are searched (v-half, zbv, "
-      "...); 0: the published block as it is");
   using ashlar::catalog::unit_junction;
   add_choice<unit_junction>(
       command, "--unit-junction", o.junction,
@@ -77,8 +78,7 @@ ashlar::catalog::shape shape_of(ashlar::catalog::entry const& entry, shape_optio
           .rounds = static_cast<int>(o.rounds),
           .group = static_cast<int>(o.group),
           .junction = o.junction,
-          .sequence_chunks = static_cast<int>(o.sequence_chunks),
-          .search = {.passes = o.search}};
+          .sequence_chunks = static_cast<int>(o.sequence_chunks)};
 }
 
 bool names_file(std::string const& name) {
@@ -93,7 +93,8 @@ chosen_schedule choose_file(std::string const& path, long long micro_batches, co
   std::string const name = !read.name.empty() ? read.name
                            : path == "-"      ? "standard input"
                                               : std::filesystem::path(path).stem().string();
-  return {name, fmt::format("from '{}'", path), std::move(read.block), std::move(read.schedule)};
+  return {name, fmt::format("from '{}'", path), std::move(read.block), std::move(read.schedule),
+          std::move(read.scale)};
 }
 
 named_schedules find_all(std::vector<std::string> const& names, long long micro_batches) {
@@ -117,8 +118,9 @@ void adopt_size(CLI::App const& command, std::vector<chosen_schedule> const& own
   if (command.count("-m") == 0) m = micro_batches_of(own[0].schedule);
 }
 
-chosen_schedule choose(shape_options const& o) {
-  if (names_file(o.name)) return choose_file(o.name, o.m, o.cost);
+namespace {
+
+chosen_schedule from_catalog(shape_options const& o) {
   ashlar::catalog::entry const& entry = entry_named(o.name);
   ashlar::catalog::shape const shape = shape_of(entry, o);
   if (auto const d = entry.check(shape); !d.ok())
@@ -140,7 +142,25 @@ chosen_schedule choose(shape_options const& o) {
   if (auto const d = ashlar::check(shape.cost, stage_count, shape.p.value, shape.m.value); !d.ok())
     throw usage_error(ashlar::explain(d));
   return {entry.name, fmt::format("{} ({})", entry.summary, entry.source), std::move(block),
-          entry.make(shape)};
+          entry.make(shape), scale_of(o.cost)};
+}
+
+// The name says that it is another order than the published one.
+void improve(chosen_schedule& chosen, shape_options const& o) {
+  if (!ashlar::can_be_improved(chosen.schedule))
+    throw usage_error(fmt::format(
+        "{}: --improve is for training schedules without overlapped pairs and recomputes", chosen.name));
+  chosen.schedule = ashlar::improve(chosen.schedule, {.passes = o.improve, .seed = o.improve_seed});
+  chosen.name +=
+      fmt::format(" (order improved by search, {} passes, seed {})", o.improve, o.improve_seed);
+}
+
+}  // namespace
+
+chosen_schedule choose(shape_options const& o) {
+  chosen_schedule chosen = names_file(o.name) ? choose_file(o.name, o.m, o.cost) : from_catalog(o);
+  if (o.improve > 0) improve(chosen, o);
+  return chosen;
 }
 
 ashlar::block const& block_of(chosen_schedule const& chosen) {

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,12 +25,13 @@ struct shape_options {
   long long group = 0;
   ashlar::catalog::unit_junction junction = ashlar::catalog::unit_junction::code;
   long long sequence_chunks = 2;
-  long long search = 1'000'000;
+  long long improve = 0;  // passes to dispatch in search of a better order
+  std::uint64_t improve_seed = 1;
 };
 
 void add_shape_options(CLI::App& command, shape_options& options);
 
-// All but the name.
+// Size, parameters and costs alone.
 void add_size_options(CLI::App& command, shape_options& options);
 
 // Throws usage_error for a name that there is not.
@@ -39,9 +41,10 @@ ashlar::catalog::entry const& entry_named(std::string const& name);
 ashlar::catalog::shape shape_of(ashlar::catalog::entry const& entry, shape_options const& options);
 
 struct chosen_schedule {
-  std::string name, about;             // what it is, and its source
+  std::string name, about;             // what it is, its order improved or not, and its source
   std::optional<ashlar::block> block;  // if the schedule is made from one
   ashlar::schedule schedule;
+  time_scale scale = {};  // of its costs
 };
 
 // Whether a name is that of a file: what is in the catalog is its own, and all else may be one.

@@ -4,13 +4,16 @@
 #include "lowering_options.hpp"
 #include "number_option.hpp"
 #include "placement_name.hpp"
+#include "placement_option.hpp"
 #include "shape_options.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
 #include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/optimize/improve.hpp>
 #include <ashlar/render/text.hpp>
 #include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/relocate.hpp>
 #include <ashlar/views.hpp>
 
 #include <fmt/core.h>
@@ -31,32 +34,48 @@ struct show_options {
   shape_options shape;
   lowering_options lowering;
   bool block = false;
+  std::string placement = {};
   std::string colour = "auto";
   int width = -1;
 };
 
-// How far the schedule is from what no schedule of the same passes can undercut.
-void print_bound(ashlar::schedule const& s) {
+// How far the schedule is from what no schedule of the same passes can undercut. Whether it is there.
+bool print_bound(ashlar::schedule const& s, time_scale const& scale) {
   using namespace ashlar;
   if (!has_workload(s)) {
     fmt::print("bound        none: only chains of stages have one\n");
-    return;
+    return false;
   }
   workload const task = workload_of(s);
   bound const b = workload_bound(task);
   fmt::print("bound        {} of makespan ({}), {} of span ({}), with up to {} a device\n",
-             counted(b.makespan, "tick"), name_of(b.makespan_by), counted(b.span, "tick"),
-             name_of(b.span_by), counted(task.limit.budget_of(0), "chunk activation"));
+             scale.words(b.makespan), name_of(b.makespan_by), scale.words(b.span), name_of(b.span_by),
+             counted(task.limit.budget_of(0), "chunk activation"));
   fmt::print("gap          {:.2f} % of makespan, {:.2f} % of span\n", 100 * gap(makespan(s), b.makespan),
              100 * gap(span(s), b.span));
+  return makespan(s) == b.makespan && span(s) == b.span;
 }
 
-void print_metrics(ashlar::schedule const& s, ashlar::lower_options const& options) {
+// Whether there is something to gain within the same memory, as far as a short search tells.
+void print_gain(ashlar::schedule const& s, time_scale const& scale) {
   using namespace ashlar;
-  fmt::print("makespan     {}\n", counted(makespan(s), "tick"));
+  constexpr long long passes = 1'000'000, least_evaluations = 20;
+  long long size = 0;
+  for (auto const& order : s.order) size += static_cast<long long>(order.size());
+  if (!can_be_improved(s) || size > passes / least_evaluations) return;
+  schedule const better = improve(s, {.passes = passes});
+  if (better == s) return;
+  fmt::print("to gain      --improve {} finds {} of makespan and {} of span within the same memory\n",
+             passes, scale.words(makespan(better)), scale.words(span(better)));
+}
+
+void print_metrics(ashlar::schedule const& s, time_scale const& scale,
+                   ashlar::lower_options const& options) {
+  using namespace ashlar;
+  fmt::print("makespan     {}\n", scale.words(makespan(s)));
   fmt::print("span         {}, the longest from a device's first start to its last end\n",
-             counted(span(s), "tick"));
-  print_bound(s);
+             scale.words(span(s)));
+  if (!print_bound(s, scale)) print_gain(s, scale);
   fmt::print("bubble rate  {:.2f} % of the makespan, {:.2f} % of the span\n\n", 100 * bubble_rate(s),
              100 * bubble_rate_span(s));
 
@@ -83,7 +102,7 @@ void print_metrics(ashlar::schedule const& s, ashlar::lower_options const& optio
     tick const idle = ranges::accumulate(views::gaps(s, device), tick{0}, {}, &views::gap::length);
     auto const at = static_cast<std::size_t>(d);
     auto& row = rows.emplace_back(std::vector<std::string>{
-        std::to_string(d), std::to_string(work[at]), std::to_string(idle), std::to_string(peak[at]),
+        std::to_string(d), scale.number(work[at]), scale.number(idle), std::to_string(peak[at]),
         std::to_string(ranges::size(stream)), std::to_string(ranges::count_if(stream, is(opcode::send))),
         std::to_string(ranges::count_if(stream, is(opcode::receive)))});
     for (opcode const code : {opcode::all_gather, opcode::reduce_scatter})
@@ -96,9 +115,25 @@ void print_metrics(ashlar::schedule const& s, ashlar::lower_options const& optio
   fmt::print("{} instructions, {} transfers\n", view.instructions.size(), sends);
 }
 
+// On another placement, whatever block it was made from.
+void move_to(chosen_schedule& chosen, ashlar::placement const& where) {
+  if (where.stage_count() != chosen.schedule.stage_count())
+    throw usage_error(fmt::format("--placement has {}, but {} has {}",
+                                  counted(where.stage_count(), "stage"), chosen.name,
+                                  counted(chosen.schedule.stage_count(), "stage")));
+  if (!chosen.schedule.cost.fit(where.stage_count(), where.device_count()))
+    throw usage_error(fmt::format("--placement has {}, but there are speeds of {}",
+                                  counted(where.device_count(), "device"),
+                                  chosen.schedule.cost.speeds.size()));
+  chosen.schedule = ashlar::relocate(std::move(chosen.schedule), where);
+  chosen.block.reset();
+}
+
 int show(show_options const& o) {
-  chosen_schedule const chosen = choose(o.shape);
-  ashlar::text_options const drawing{wants_colour(o.colour), o.width < 0 ? terminal_width() : o.width};
+  chosen_schedule chosen = choose(o.shape);
+  if (!o.placement.empty()) move_to(chosen, read_placement("--placement", o.placement));
+  ashlar::text_options const drawing{wants_colour(o.colour), o.width < 0 ? terminal_width() : o.width,
+                                     chosen.scale.ticks_per_unit};
   ashlar::schedule const& s = chosen.schedule;
   ashlar::lower_options const lowering = lowering_of(o.lowering, s.stage_count());
   fmt::print("{}: {}\n", chosen.name, chosen.about);
@@ -110,7 +145,7 @@ int show(show_options const& o) {
     return done;
   }
   fmt::print("{}\n", ashlar::text(s, drawing));
-  print_metrics(s, lowering);
+  print_metrics(s, chosen.scale, lowering);
   return done;
 }
 
@@ -124,6 +159,12 @@ void add_show(CLI::App& app, action& chosen) {
   add_tying_option(*command, options->lowering);
   command->add_flag("--block", options->block,
                     "show the building block that is repeated, in units of one pass");
+  command
+      ->add_option(
+          "--placement", options->placement,
+          "the device of each stage instead, 3,2,1,0; of several routes, which micro-batches take "
+          "in turns, 0,1,2,3/3,2,1,0")
+      ->type_name("DEVICES");
   command->add_option("--color,--colour", options->colour, "auto, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("WHEN")
@@ -137,6 +178,7 @@ void add_show(CLI::App& app, action& chosen) {
       "  ashlar show v-half -p 8 -m 16 --forward 10 --backward-input 11 --backward-weight 9 --transfer "
       "1\n"
       "  ashlar show breadth-first -v 4 --data-ranks 2 --sharding full --weight-buffers 2\n"
+      "  ashlar show 1f1b -p 4 -m 8 --placement 0,1,2,3/3,2,1,0\n"
       "  ashlar show v-half --block");
   command->callback([&chosen, options] { chosen = [options] { return show(*options); }; });
 }

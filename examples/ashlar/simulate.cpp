@@ -35,8 +35,6 @@ namespace tool {
 
 namespace {
 
-constexpr long long as_transfer = -1;  // unless told otherwise: the ticks of --transfer
-
 struct simulate_options {
   shape_options shape;
   lowering_options lowering;
@@ -44,8 +42,7 @@ struct simulate_options {
   ashlar::interconnect links;
   ashlar::stage_memory bytes = {.checkpoint = 0}, tied;
   ashlar::byte_count message = 0;
-  long long latency = as_transfer;
-  long long between_latency = -1, between_bandwidth = -1;  // -1: as inside a node
+  long long between_bandwidth = -1;  // as inside a node
   bool in_flight = false;
   std::string format = "text";
   std::string output = "-";
@@ -56,16 +53,26 @@ struct result {
   ashlar::program low;
   ashlar::simulation run;
   std::optional<ashlar::bound> least;           // of the run
-  std::optional<ashlar::bound> schedule_least;  // of the schedule, whose transfers all take --transfer
+  std::optional<ashlar::bound> schedule_least;  // of the schedule, whose transfers are its own
 
   std::string name_of(int index) const {
     return index < 0 ? "-" : to_string(low.instructions[static_cast<std::size_t>(index)]);
   }
+  std::string time(ashlar::tick t) const { return chosen.scale.number(t); }
   int device_of(int index) const {
     auto const end = std::upper_bound(low.stream_begin.begin(), low.stream_begin.end(), index);
     return static_cast<int>(end - low.stream_begin.begin()) - 1;
   }
 };
+
+// Of bytes in a unit of time.
+ashlar::byte_count bytes_a_tick(char const* flag, ashlar::byte_count in_unit, time_scale const& scale) {
+  if (in_unit % scale.ticks_per_unit != 0)
+    throw usage_error(fmt::format("{} must be a multiple of {}, because there are so many ticks in 1 {}",
+                                  flag, scale.ticks_per_unit,
+                                  scale.unit.empty() ? "tick given" : scale.unit));
+  return in_unit / scale.ticks_per_unit;
+}
 
 result run(simulate_options const& o) {
   phase_line at;
@@ -73,10 +80,26 @@ result run(simulate_options const& o) {
   chosen_schedule chosen = choose(o.shape);
   ashlar::simulation_options how = o.run;
   how.cost = chosen.schedule.cost;
+  time_scale const& scale = chosen.scale;
+  auto const time = [&](char const* flag, ashlar::tick otherwise) {
+    auto const found = o.shape.cost.others.find(flag);
+    return found == o.shape.cost.others.end() ? otherwise : ticks_of(found->second, scale);
+  };
+  ashlar::interconnect const own = how.cost.links;
+  bool const nodes = o.links.node_size > 0;  // else those of the schedule
   ashlar::interconnect& links = how.cost.links = o.links;
-  links.inside.latency = o.latency == as_transfer ? o.shape.cost.transfer : o.latency;
-  links.between.latency = o.between_latency < 0 ? links.inside.latency : o.between_latency;
-  links.between.bandwidth = o.between_bandwidth < 0 ? links.inside.bandwidth : o.between_bandwidth;
+  if (!nodes) links.node_size = own.node_size;
+  links.inside.latency = time("--latency", own.inside.latency);
+  links.between.latency =
+      time("--inter-latency", nodes || o.shape.cost.others.count("--latency") > 0 ? links.inside.latency
+                                                                                  : own.between.latency);
+  links.inside.bandwidth = bytes_a_tick("--bandwidth", o.links.inside.bandwidth, scale);
+  links.between.bandwidth = o.between_bandwidth < 0
+                                ? links.inside.bandwidth
+                                : bytes_a_tick("--inter-bandwidth", o.between_bandwidth, scale);
+  how.optimizer = time("--optimizer-ticks", 0);
+  how.collective.latency = time("--ring-latency", 0);
+  how.collective.bandwidth = bytes_a_tick("--ring-bandwidth", o.run.collective.bandwidth, scale);
   how.latency_holds_lane = !o.in_flight;
   how.memory = {.stages = {o.bytes}, .shared = {o.tied}};
   how.memory.stages[0].activation = how.memory.stages[0].gradient = o.message;
@@ -100,7 +123,7 @@ std::string text_of_path(result const& r) {
       text += fmt::format("  ... {} ...\n", counted(static_cast<long long>(path.size() - most), "step"));
       i = path.size() - most / 2;
     }
-    text += fmt::format("  {:>8} to {:>8}  device {}: {}\n", path[i].from, path[i].until,
+    text += fmt::format("  {:>8} to {:>8}  device {}: {}\n", r.time(path[i].from), r.time(path[i].until),
                         r.device_of(path[i].index), r.name_of(path[i].index));
   }
   return text;
@@ -109,23 +132,22 @@ std::string text_of_path(result const& r) {
 std::string text_of(result const& r) {
   ashlar::tick const length = r.run.makespan(), ideal = makespan(r.chosen.schedule);
   std::vector<std::vector<std::string>> rows{{"device", "busy", "warm-up", "steady", "cool-down",
-                                              "exposed", "resident bytes", "peak bytes", "at",
-                                              "reached by"}};
+                                              "exposed", "resident", "peak", "at", "reached by"}};
   for (std::size_t d = 0; d < r.run.usage.size(); ++d) {
     ashlar::device_usage const& u = r.run.usage[d];
     ashlar::device_memory const& m = r.run.memory[d];
-    rows.push_back({std::to_string(d), std::to_string(u.busy), std::to_string(u.warm_up),
-                    std::to_string(u.steady), std::to_string(u.cool_down), std::to_string(u.exposed),
-                    std::to_string(m.resident), std::to_string(m.peak), std::to_string(m.peak_time),
-                    r.name_of(m.witness)});
+    rows.push_back({std::to_string(d), r.time(u.busy), r.time(u.warm_up), r.time(u.steady),
+                    r.time(u.cool_down), r.time(u.exposed), rounded_bytes(m.resident),
+                    rounded_bytes(m.peak), r.time(m.peak_time), r.name_of(m.witness)});
   }
   std::string text =
       fmt::format("{}: {}, {}\n", r.chosen.name, counted(r.chosen.schedule.device_count(), "device"),
                   counted(r.chosen.schedule.micro_batch_count(), "micro-batch"));
-  text += fmt::format("makespan  {}, {}\n", counted(length, "tick"), bound_words(length, r.least));
+  time_scale const& scale = r.chosen.scale;
+  text += fmt::format("makespan  {}, {}\n", scale.words(length), bound_words(length, r.least, scale));
   text += fmt::format(
       "schedule  {}, {}, with every transfer taking --transfer and none in another's way\n\n",
-      counted(ideal, "tick"), bound_words(ideal, r.schedule_least));
+      scale.words(ideal), bound_words(ideal, r.schedule_least, scale));
   return text + table(rows) + "\n" + text_of_path(r);
 }
 
@@ -168,6 +190,10 @@ nlohmann::ordered_json json_of(result const& r) {
                    {"devices", r.chosen.schedule.device_count()},
                    {"stages", r.chosen.schedule.stage_count()},
                    {"micro_batches", r.chosen.schedule.micro_batch_count()}};
+  if (time_scale const& scale = r.chosen.scale; !scale.is_plain()) {
+    if (!scale.unit.empty()) out["time_unit"] = scale.unit;
+    out["ticks_per_unit"] = scale.ticks_per_unit;
+  }
   auto const add = [&](std::string const& key, ashlar::tick reached,
                        std::optional<ashlar::bound> const& least) {
     out[key] = reached;
@@ -215,9 +241,13 @@ void add_link_options(CLI::App& command, simulate_options& o) {
   auto const number = [&](char const* flag, auto& value, char const* help) {
     add_number(command, flag, value, 0, ashlar::max_tick - 1, help)->default_str("");
   };
-  number("--latency", o.latency, "ticks of a transfer before its bytes (default: those of --transfer)");
-  number("--bandwidth", o.links.inside.bandwidth, "bytes a tick; 0: bytes take no time");
-  number("--inter-latency", o.between_latency, "between nodes (default: as --latency)");
+  auto const time = [&](char const* flag, char const* help) {
+    add_duration(command, flag, o.shape.cost.others, 0, help, ashlar::max_tick - 1);
+  };
+  time("--latency", "of a transfer before its bytes (default: as --transfer)");
+  number("--bandwidth", o.links.inside.bandwidth,
+         "bytes a tick, or a unit of time; 0: bytes take no time");
+  time("--inter-latency", "between nodes (default: as --latency)");
   number("--inter-bandwidth", o.between_bandwidth, "between nodes (default: as --bandwidth)");
   add_number(command, "--node-size", o.links.node_size, 0, most_devices,
              "devices of a node; 0: all are in one");
@@ -227,9 +257,10 @@ void add_link_options(CLI::App& command, simulate_options& o) {
             "what an input pass keeps beside that for its weight pass");
   add_bytes(command, "--sequence-state-bytes", o.bytes.sequence_state,
             "what a chunk of a sequence leaves for the next; its gradient is as large");
-  number("--optimizer-ticks", o.run.optimizer, "ticks of a stage's optimizer step; a shard's are fewer");
-  number("--ring-latency", o.run.collective.latency, "ticks of a step of a collective's ring");
-  number("--ring-bandwidth", o.run.collective.bandwidth, "bytes a tick; 0: bytes take no time");
+  time("--optimizer-ticks", "a stage's optimizer step; a shard's is shorter");
+  time("--ring-latency", "a step of a collective's ring");
+  number("--ring-bandwidth", o.run.collective.bandwidth,
+         "bytes a tick, or a unit of time; 0: bytes take no time");
 }
 
 }  // namespace
@@ -273,6 +304,8 @@ void add_simulate(CLI::App& app, action& chosen) {
       "  ashlar simulate 1f1b -p 8 -m 32 --forward 10 --backward-input 10 --backward-weight 10 "
       "--latency 1\n"
       "  ashlar simulate v-half -p 8 -m 16 --transfer-order asap --issue in-stream --latency 1\n"
+      "  ashlar simulate 1f1b --forward 20ms --backward-input 26ms --backward-weight 14ms --latency "
+      "50us\n"
       "  ashlar simulate breadth-first -v 4 --data-ranks 8 --sharding full --weight-bytes 100 "
       "--ring-bandwidth 10\n"
       "  ashlar simulate 1f1b --node-size 2 --bytes 1000 --bandwidth 1000 --inter-bandwidth 100 --as "

@@ -5,4 +5,5 @@
 #include <ashlar/block/block.hpp>
 #include <ashlar/block/check.hpp>
 #include <ashlar/block/modulo_order.hpp>
+#include <ashlar/block/without_collisions.hpp>
 #include <ashlar/model.hpp>

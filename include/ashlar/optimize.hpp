@@ -9,7 +9,6 @@
 #include <ashlar/optimize/list_scheduler.hpp>
 #include <ashlar/optimize/periodic_extension.hpp>
 #include <ashlar/optimize/precedence_graph.hpp>
-#include <ashlar/optimize/reorder.hpp>
 #include <ashlar/optimize/start_order.hpp>
 #include <ashlar/optimize/surrogate.hpp>
 #include <ashlar/schedule.hpp>

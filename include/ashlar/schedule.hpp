@@ -6,6 +6,8 @@
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/fold.hpp>
 #include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/relocate.hpp>
+#include <ashlar/schedule/reorder.hpp>
 #include <ashlar/schedule/repeat.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>

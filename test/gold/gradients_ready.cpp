@@ -71,7 +71,6 @@ void sweep_shapes(int most_chunks, Look look) {
           x.s.v = chunks{v};
           x.s.w = waves{v};
           x.s.sequence_chunks = v;
-          x.s.search = {};
           CAPTURE(p);
           CAPTURE(m);
           CAPTURE(v);

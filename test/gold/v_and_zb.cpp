@@ -1,10 +1,11 @@
 // What the best public schedulers reach (data/gold/v_and_zb.json: cost = forward, input, weight, hop),
-// against the catalog at the same peak: neither span nor makespan may be longer, almost always after a
-// short search. And the lower bounds that no schedule may beat.
+// against the catalog at the same peak: neither span nor makespan may be longer. Those that are searched
+// and almost all others are as they come; of the rest, made for equal passes, a short search improves
+// the order. And the lower bounds that no schedule may beat.
 #include "static_check.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/check.hpp>
-#include <ashlar/optimize/reorder.hpp>
+#include <ashlar/optimize/improve.hpp>
 #include <ashlar/schedule/metrics.hpp>
 
 #include <nlohmann/json.hpp>
@@ -42,8 +43,7 @@ row read(json const& r) {
             .limit = more.value("k", 0),
             .shape = {.p = devices{r["p"].get<int>()},
                       .m = micro_batches{r["m"].get<int>()},
-                      .cost = costs(stage_cost{c[0], c[1], c[2]}, c[3]),
-                      .search = {.passes = 100'000}},
+                      .cost = costs(stage_cost{c[0], c[1], c[2]}, c[3])},
             .makespan = r["makespan"],
             .span = r["span"]};
   found.shape.v = chunks{more.value("v", 2)};
@@ -60,15 +60,14 @@ schedule made(row const& r) {
 }
 
 TEST_CASE("no longer than the best public schedulers at the same peak") {
-  int rows = 0, hard = 0;
+  int rows = 0, improved = 0;
   for (json const& line : json::parse(std::ifstream(ASHLAR_TEST_DATA "/gold/v_and_zb.json"))) {
     CAPTURE(line.dump());
-    row r = read(line);
+    row const r = read(line);
     schedule s = made(r);
     if (!r.is_reached_by(s)) {
-      r.shape.search.passes *= 10;
-      s = made(r);
-      ++hard;
+      s = improve({s}, chunk_activations(r.peak), {.passes = 1'000'000});
+      ++improved;
     }
     CHECK(check(s).ok());
     std::vector<int> const peaks = peak_activations(s);
@@ -78,7 +77,8 @@ TEST_CASE("no longer than the best public schedulers at the same peak") {
     ++rows;
   }
   CHECK(rows == 396);
-  CHECK(hard <= 4);
+  MESSAGE(improved << " of " << rows << " only in another order than the published one");
+  CHECK(improved <= 24);
 }
 
 // Idle time of the busiest device of any schedule, and so of these, for m large: on the V-shaped
@@ -95,10 +95,8 @@ TEST_CASE("no schedule beats the lower bounds") {
         CAPTURE(name);
         CAPTURE(p);
         CAPTURE(ticks[0]);
-        schedule const s = catalog::find(name)->make({.p = devices{p},
-                                                      .m = micro_batches{4 * p},
-                                                      .cost = costs(stage_cost{f, b, w}, c),
-                                                      .search = {.passes = 100000}});
+        schedule const s = catalog::find(name)->make(
+            {.p = devices{p}, .m = micro_batches{4 * p}, .cost = costs(stage_cost{f, b, w}, c)});
         CHECK(check(s).ok());
         bool const v = s.stage_count() == 2 * p;
         tick const M = peak_of_all(s), idle = span(s) - busy(s)[0];

@@ -59,6 +59,27 @@ schedule overlapped() {
   return s;
 }
 
+// Half a million letters in boxes; here a path for each look.
+TEST_CASE("thousands of passes are small and without numbers") {
+  for (char const* const name : {"1f1b", "chimera", "dualpipev"}) {
+    CAPTURE(name);
+    schedule const s = catalog::find(name)->make({.p = devices{32}, .m = micro_batches{128}});
+    std::string const text = svg(s);
+    CHECK(well_formed(text));
+    CHECK(text.size() < 300'000);
+    CHECK(count(text, "<path class=\"F0 ") >= 1);
+    CHECK(count(text, "class=\"m F0") == 0);
+    CHECK(count(text, ">idle<") == 1);
+  }
+  // Forwards that follow each other are one: of GPipe, a device's first and last half.
+  schedule const s = catalog::find("gpipe")->make({.p = devices{4}, .m = micro_batches{1000}});
+  std::string const text = svg(s);
+  auto const begin = text.find("<path class=\"F0 whole\"");
+  REQUIRE(begin != std::string::npos);
+  std::string const path = text.substr(begin, text.find("/>", begin) - begin);
+  CHECK(count(path, "M") + count(path, "m") == 4);
+}
+
 }  // namespace
 
 TEST_CASE("pictures of the whole catalog are well-formed and show every pass") {

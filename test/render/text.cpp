@@ -15,6 +15,16 @@ using namespace ashlar;
 catalog::shape shape(int p, int m) { return {devices{p}, micro_batches{m}}; }
 schedule made(char const* name, catalog::shape const& s) { return catalog::find(name)->make(s); }
 
+TEST_CASE("the ruler counts in units") {
+  schedule const s = catalog::one_f_one_b(devices{1}) | repeat(micro_batches{2})
+                     | retime(costs(stage_cost{20, 10, 10}));
+  std::string const ticks = text(s), units = text(s, {.unit = 10});
+  CHECK(ticks.find(" 50\n") != std::string::npos);
+  CHECK(units.find(" 8\n") != std::string::npos);
+  CHECK(units.find("50") == std::string::npos);
+  CHECK(ticks.substr(ticks.find("device 0 |")) == units.substr(units.find("device 0 |")));
+}
+
 }  // namespace
 
 TEST_CASE("pictures are as committed") {

@@ -63,7 +63,7 @@ TEST_CASE("show counts gathers, scatters and buffers: 2v - b and v for breadth-f
 }
 
 TEST_CASE("simulate runs what the options ask for") {
-  std::string const line = "v-half -p 2 -m 4 --search 0 --data-ranks 2 ";
+  std::string const line = "v-half -p 2 -m 4 --data-ranks 2 ";
   CHECK(named(run_of(line), "gather").empty());
   auto const full = run_of(line + "--sharding full --optimizer-step after-norm");
   CHECK(named(full, "all-gather").size() == named(full, "release").size());
@@ -95,7 +95,7 @@ TEST_CASE("simulate runs what the options ask for") {
 }
 
 TEST_CASE("when gradients are reduced") {
-  std::string const line = "v-half -p 3 -m 3 --search 0 --data-ranks 2 --reduction ";
+  std::string const line = "v-half -p 3 -m 3 --data-ranks 2 --reduction ";
   auto const last_pass = [](nlohmann::json const& run) {
     std::size_t reductions = 0;  // before the last pass of device 2, which holds the middle stages
     std::size_t seen = 0;
@@ -204,7 +204,7 @@ TEST_CASE("tied embeddings are one group of the program, and one matrix of a dev
 
   std::string const sizes =
       " --tie-embeddings --tied-weight-bytes 100 --tied-optimizer-bytes 20 "
-      "--tied-gradient-bytes 3 --search 0";
+      "--tied-gradient-bytes 3";
   auto const resident = [&](std::string const& line) {
     std::vector<int> bytes;
     nlohmann::json const run = run_of(line + sizes);
@@ -217,7 +217,7 @@ TEST_CASE("tied embeddings are one group of the program, and one matrix of a dev
   // What several stages use is whole on each rank.
   CHECK(resident("1f1b -p 3 -m 3 --data-ranks 2 --sharding full") == std::vector{123, 0, 123});
   // Its ring is the one thing that takes time after the passes: 2 of 2 steps with half of 100 bytes.
-  std::string const ring = "1f1b -p 2 -m 2 --search 0 --ring-bandwidth 10 --tie-embeddings ";
+  std::string const ring = "1f1b -p 2 -m 2 --ring-bandwidth 10 --tie-embeddings ";
   CHECK(run_of(ring + "--tied-gradient-bytes 100").at("makespan").get<int>()
         == run_of(ring).at("makespan").get<int>() + 10);
   tool_result const alone = run_tool("simulate 1f1b --tied-weight-bytes 1");

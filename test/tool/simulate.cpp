@@ -45,12 +45,13 @@ TEST_CASE("simulate puts a bound beside what it reaches, whatever the links") {
       }
       if (links.empty()) CHECK(run["makespan_bound"] == run["schedule_makespan_bound"]);
     }
-  // Faster than --transfer: the bound is that of the links. Several routes have none.
+  // Faster than --transfer: the bound is that of the links. So it is on several routes.
   auto const fast = simulated("1f1b -p 4 -m 8 --transfer 3 --latency 0");
   CHECK(fast["makespan_bound"] == 33);
   CHECK(fast["schedule_makespan_bound"] > 33);
-  CHECK_FALSE(simulated("chimera -p 4 -m 8").contains("makespan_bound"));
-  CHECK(contains(run_tool("simulate chimera").out, "ticks, without a bound\n"));
+  CHECK(simulated("chimera -p 4 -m 8").at("makespan_bound")
+        <= simulated("chimera -p 4 -m 8").at("makespan"));
+  CHECK(contains(run_tool("simulate chimera").out, "ticks, no less than "));
 }
 
 TEST_CASE("simulate counts links, bytes and rings") {
@@ -66,11 +67,11 @@ TEST_CASE("simulate counts links, bytes and rings") {
   CHECK(run.at("by_device")[3].at("memory").at("resident") == 8);
 }
 
-// On one device two states lie there in the second forward of three, and two gradients in the second
-// backward.
+// On one device two gradients lie there in the second backward of a sequence, and the state that the
+// first forward of the next one has left by then.
 TEST_CASE("simulate counts what chunks of a sequence hand to each other") {
   auto const run = simulated("seq1f1b -p 1 -m 3 --sequence-chunks 3 --sequence-state-bytes 1KiB");
-  CHECK(run.at("by_device")[0].at("memory").at("peak") == 2 * 1'024);
+  CHECK(run.at("by_device")[0].at("memory").at("peak") == 3 * 1'024);
   CHECK(run.at("by_device")[0].at("memory").at("reserved") == 4 * 1'024);
   CHECK(
       simulated("1f1b -p 1 -m 3 --sequence-state-bytes 1KiB").at("by_device")[0].at("memory").at("peak")

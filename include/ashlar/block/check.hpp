@@ -116,10 +116,11 @@ class pass_register {
   constexpr diagnosis complete(int stage_count, int m, execution_mode mode) {
     for (int k = 0; k < m; ++k)
       for (int stage = 0; stage < stage_count; ++stage) {
-        if (!entries_.at(k, stage, result::activation).present)
+        entry const* const of_stage = &entries_.at(k, stage, result{});
+        if (!of_stage[static_cast<std::size_t>(result::activation)].present)
           return missing(pass_kind::forward, stage, k);
-        entry const& input = entries_.at(k, stage, result::input_gradient);
-        bool const weight = entries_.at(k, stage, result::weight_gradient).present;
+        entry const& input = of_stage[static_cast<std::size_t>(result::input_gradient)];
+        bool const weight = of_stage[static_cast<std::size_t>(result::weight_gradient)].present;
         if (mode == execution_mode::inference) {
           if (!input.present && !weight) continue;
           return {

@@ -201,10 +201,6 @@ constexpr workload workload_of(schedule const& s, std::vector<int> const& limits
 }
 
 // Under what the device of the schedule that holds most holds, on every device.
-constexpr workload workload_of(schedule const& s) {
-  int most = 0;
-  for (int peak : peak_activations(s)) most = max_of(most, peak);
-  return workload_of(s, {most});
-}
+constexpr workload workload_of(schedule const& s) { return workload_of(s, {peak_of_all(s)}); }
 
 }  // namespace ashlar

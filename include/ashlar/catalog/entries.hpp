@@ -6,6 +6,7 @@
 #include <ashlar/catalog/published.hpp>
 #include <ashlar/catalog/searched.hpp>
 #include <ashlar/catalog/shape.hpp>
+#include <ashlar/schedule/reorder.hpp>
 #include <ashlar/schedule/repeat.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
@@ -64,7 +65,9 @@ inline constexpr std::array entries{
           .source = "Narayanan et al., Efficient Large-Scale Training with Megatron-LM, 2021",
           .block_of = [](shape const& s) { return depth_first(s.p, s.v, group_of(s)); },
           .schedule_of =
-              [](shape const& s) { return in_groups(depth_first(s.p, s.v, group_of(s)), s, 2); },
+              [](shape const& s) {
+                return in_groups(depth_first(s.p, s.v, group_of(s)), s, 2) | squeeze();
+              },
           .check = check_groups,
           .parameters = parameters_of({parameter::chunk_count, parameter::group_size})},
     entry{.name = "breadth-first",
@@ -77,7 +80,7 @@ inline constexpr std::array entries{
           .summary = "breadth-first in rounds, one after another",
           .source = "Lamy-Poirier, Breadth-First Pipeline Parallelism, 2022",
           .block_of = [](shape const& s) { return breadth_first(s.p, s.v, s.m, s.rounds); },
-          .schedule_of = [](shape const& s) { return breadth_first_in_rounds(s); },
+          .schedule_of = [](shape const& s) { return breadth_first_in_rounds(s) | squeeze(); },
           .check = check_rounds,
           .parameters = parameters_of({parameter::chunk_count, parameter::round_count})},
     entry{.name = "interleaved-zb",
@@ -85,7 +88,9 @@ inline constexpr std::array entries{
           .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023; PyTorch",
           .block_of = [](shape const& s) { return interleaved_zb(s.p, s.v, group_of(s)); },
           .schedule_of =
-              [](shape const& s) { return in_groups(interleaved_zb(s.p, s.v, group_of(s)), s, 1); },
+              [](shape const& s) {
+                return in_groups(interleaved_zb(s.p, s.v, group_of(s)), s, 1) | squeeze();
+              },
           .check = check_groups,
           .parameters = parameters_of({parameter::chunk_count, parameter::group_size})},
     entry{.name = "grouped-interleaved",
@@ -98,22 +103,25 @@ inline constexpr std::array entries{
           .summary = "V-shaped placement, split backward, a third of the memory of 1F1B",
           .source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024",
           .block_of = [](shape const& s) { return v_min(s.p); },
-          .schedule_of = [](shape const& s) { return within_its_peak(v_min(s.p), s); }},
+          .schedule_of = [](shape const& s) { return v_min(s.p) | repeat(s.m) | reorder(); }},
     entry{.name = "v-half",
           .summary = "V-shaped placement, split backward, half the memory of 1F1B",
           .source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024",
           .block_of = [](shape const& s) { return v_half(s.p); },
-          .schedule_of = [](shape const& s) { return within_its_peak(v_half(s.p), s); }},
+          .schedule_of = [](shape const& s) { return v_half(s.p) | repeat(s.m) | reorder(); }},
     entry{.name = "v-zb",
           .summary = "V-shaped placement, split backward, the memory of 1F1B, no bubble",
           .source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024",
           .block_of = [](shape const& s) { return v_zb(s.p); },
-          .schedule_of = [](shape const& s) { return zero_bubble_v(s, 2 * s.p.value); }},
+          .schedule_of = [](shape const& s) { return v_zb(s.p) | repeat(s.m) | reorder(); }},
     entry{.name = "1f1b-v",
           .summary = "V-shaped placement, two thirds of the memory of 1F1B",
           .source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024",
           .block_of = [](shape const& s) { return one_f_one_b_v(s.p); },
-          .schedule_of = [](shape const& s) { return within_its_peak(one_f_one_b_v(s.p), s); }},
+          .schedule_of =
+              [](shape const& s) {
+                return one_f_one_b_v(s.p) | repeat(s.m) | reorder(reordering::throughout);
+              }},
     entry{.name = "zbv",
           .summary = "V-shaped placement, best schedule found under the memory of 1F1B",
           .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023, appendix",
@@ -127,13 +135,13 @@ inline constexpr std::array entries{
     entry{.name = "dualpipev",
           .summary = "DualPipe folded onto half the devices: forwards overlapped with backwards",
           .source = "DeepSeek-AI, DualPipe, 2025",
-          .schedule_of = [](shape const& s) { return dualpipev(s.p, s.m); },
+          .schedule_of = [](shape const& s) { return dualpipev(s.p, s.m) | squeeze(); },
           .check = check_dualpipev_shape},
     entry{.name = "gems",
           .summary = "a micro-batch down, then one up, one held at a time",
           .source = "Jain et al., GEMS, 2020",
           .block_of = [](shape const& s) { return gems(s.p); },
-          .schedule_of = [](shape const& s) { return gems(s.p, s.m); }},
+          .schedule_of = [](shape const& s) { return gems(s.p, s.m) | squeeze(); }},
     entry{.name = "chimera",
           .summary = "1F1B down and up the devices, each in the bubbles of the other",
           .source = "Li and Hoefler, Chimera, 2021",
@@ -151,7 +159,7 @@ inline constexpr std::array entries{
           .block_of = [](shape const& s) { return chimera_forward_doubling(s.p); },
           .schedule_of =
               [](shape const& s) {
-                return chimera_forward_doubling(s.p) | repeat(micro_batches{2 * s.m.value});
+                return chimera_forward_doubling(s.p) | repeat(micro_batches{2 * s.m.value}) | squeeze();
               },
           .check = check_backward_halving_shape},
     entry{.name = "bitpipe",
@@ -163,7 +171,7 @@ inline constexpr std::array entries{
     entry{.name = "dualpipe",
           .summary = "two directions, forwards overlapped with backwards of the other",
           .source = "DeepSeek-AI, DeepSeek-V3, 2024",
-          .schedule_of = [](shape const& s) { return dualpipe(s.p, s.m); },
+          .schedule_of = [](shape const& s) { return dualpipe(s.p, s.m) | squeeze(); },
           .check = check_dualpipe_shape},
     entry{.name = "inference",
           .summary = "forwards only: fill and drain",
@@ -176,7 +184,7 @@ inline constexpr std::array entries{
           .schedule_of =
               [](shape const& s) {
                 return seq1f1b(s.p, s.sequence_chunks)
-                       | repeat(micro_batches{s.m.value * s.sequence_chunks});
+                       | repeat(micro_batches{s.m.value * s.sequence_chunks}) | squeeze();
               },
           .check = check_sequence_chunks,
           .parameters = parameters_of({parameter::sequence_chunk_count})},

@@ -7,6 +7,7 @@
 #include <ashlar/schedule/squeeze.hpp>
 
 #include <initializer_list>
+#include <utility>
 
 namespace ashlar::catalog {
 
@@ -14,10 +15,10 @@ struct entry {
   char const* name;
   char const* summary;
   char const* source;
-  // The building block, in units of one pass; null where the schedule is not the squeeze of a repeated
-  // block.
+  // The building block, in units of one pass; null where none is repeated.
   block (*block_of)(shape const&) = nullptr;
-  // The schedule, where block_of is null or needs more than repeat(m); in any costs.
+  // The schedule, timed, where it is more than block_of repeated m times and squeezed; in the shape's
+  // costs or in units of one pass.
   schedule (*schedule_of)(shape const&) = nullptr;
   // Whether there is such a schedule: rule::parameter_... of the first parameter out of bounds.
   diagnosis (*check)(shape const&) = check_shape;
@@ -27,11 +28,13 @@ struct entry {
     return (parameters >> static_cast<unsigned>(which) & 1U) != 0;
   }
 
-  // The schedule squeezed under the shape's costs. Throws violation{check(s)}, and as retime does.
+  // The schedule under the shape's costs. Throws violation{check(s)}, and as retime does.
   constexpr schedule make(shape const& s) const {
     if (diagnosis const d = check(s); !d.ok()) throw violation{d};
-    if (schedule_of != nullptr) return retime(schedule_of(s), s.cost);
-    return retime(repeat(block_of(s), s.m), s.cost);
+    if (schedule_of == nullptr) return retime(repeat(block_of(s), s.m), s.cost);
+    schedule made = schedule_of(s);
+    if (made.cost == s.cost) return made;
+    return retime(std::move(made), s.cost);
   }
 };
 

@@ -3,8 +3,11 @@
 // Narayanan et al., Megatron-LM (2021), for g = p.
 #pragma once
 
+#include <ashlar/catalog/shape.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/schedule.hpp>
+#include <ashlar/schedule/squeeze.hpp>
 
 #include <cstddef>
 #include <vector>
@@ -44,6 +47,27 @@ constexpr schedule grouped_interleaved(devices p, micro_batches m, chunks v, int
     }
   }
   return s;
+}
+
+constexpr int close_group_of(shape const& s) { return s.group == 0 ? s.p.value : s.group; }
+
+// At least half of the devices, or the micro-batches of a group wait for each other in a circle; more
+// than p only hold more.
+constexpr diagnosis check_close_groups(shape const& s) {
+  if (diagnosis const d = check_shape(s); !d.ok()) return d;
+  return all_of({at_least(parameter::chunk_count, s.v.value, 1),
+                 at_least(parameter::group_size, close_group_of(s), s.p.value / 2 + s.p.value % 2),
+                 at_most(parameter::group_size, close_group_of(s), s.p.value)});
+}
+
+// Squeezed. With a last group too small for the devices, which would wait for each other in a circle,
+// the micro-batches of one that is whole are left out.
+constexpr schedule grouped_interleaved(shape const& s) {
+  int const group = close_group_of(s);
+  schedule plain = grouped_interleaved(s.p, s.m, s.v, group);
+  if (order_walk(plain).run().ok()) return plain;
+  micro_batches const whole{s.m.value - s.m.value % group + group};
+  return squeeze(take(grouped_interleaved(s.p, whole, s.v, group), s.m));
 }
 
 }  // namespace ashlar::catalog

@@ -1,92 +1,101 @@
-// Schedules that depend on the costs: a block of the catalog, reordered by search under the block's
-// memory. The published ones come out of greedy schedulers; these are no longer and hold no more.
+// Schedules that are named for a limit on memory: the least idle time that is found within it, for the
+// costs given. The published ones come out of greedy schedulers; these are no longer and hold no more.
 #pragma once
 
-#include <ashlar/catalog/depth_first.hpp>
-#include <ashlar/catalog/grouped_interleaved.hpp>
+#include <ashlar/bounds/closed_forms.hpp>
 #include <ashlar/catalog/shape.hpp>
 #include <ashlar/catalog/v_family.hpp>
 #include <ashlar/catalog/zb_h1.hpp>
 #include <ashlar/catalog/zb_h2.hpp>
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/optimize/improve.hpp>
-#include <ashlar/schedule/compose.hpp>
+#include <ashlar/schedule/reorder.hpp>
 #include <ashlar/schedule/repeat.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace ashlar::catalog {
 
-// Most chunk activations of any device once the block repeats.
-constexpr int stable_peak(block const& b) {
-  int most = 0;
-  for (int d = 0; d < b.where.device_count(); ++d) {
-    int const peak = repeated_peak(b, device_id{d});
-    most = peak > most ? peak : most;
+// Passes that such an entry dispatches: so many times all of its own, as far as a second goes; none
+// where it can be proved that no schedule is shorter.
+constexpr std::int64_t effort_of(schedule const& s, std::int64_t times) {
+  constexpr std::int64_t most = 12'000'000;
+  std::int64_t size = 0;
+  for (auto const& order : s.order) size += static_cast<std::int64_t>(order.size());
+  return min_of(times * size, most);
+}
+
+// The greatest number of ticks of which all times are multiples: what is searched does not depend on the
+// unit of the costs. 1 where speeds or bandwidths round.
+constexpr tick common_tick(costs const& c) {
+  if (!c.speeds.empty() || c.links.inside.bandwidth != 0 || c.links.between.bandwidth != 0) return 1;
+  tick common = greatest_common_divisor(c.links.inside.latency, c.links.between.latency);
+  for (stage_cost const& s : c.per_stage)
+    for (tick t : {s.forward, s.backward_input, s.backward_weight, s.of(pass_kind::recompute)})
+      common = greatest_common_divisor(common, t);
+  return max_of<tick>(common, 1);
+}
+
+// In ticks `unit` times as long.
+constexpr costs in_units(costs c, tick unit) {
+  for (stage_cost& s : c.per_stage) {
+    for (tick* t : {&s.forward, &s.backward_input, &s.backward_weight}) *t /= unit;
+    if (s.recompute != stage_cost::same_as_forward) s.recompute /= unit;
   }
-  return most;
+  for (link_speed* l : {&c.links.inside, &c.links.between}) l->latency /= unit;
+  return c;
 }
 
-constexpr schedule repeated(block const& b, shape const& s) { return b | repeat(s.m) | retime(s.cost); }
-
-// The block repeated, then reordered within its stable peak.
-constexpr schedule within_its_peak(block const& b, shape const& s) {
-  if (s.search.passes <= 0) return b | repeat(s.m);
-  return improve({repeated(b, s)}, chunk_activations(stable_peak(b)), s.search);
+// A span that no schedule of this shape is below, where a closed form says so; else 0.
+template <class ClosedForms>
+constexpr tick least_span(shape const& s, int limit, ClosedForms closed_forms) {
+  interconnect const& links = s.cost.links;
+  bool const alike = s.cost.per_stage.size() == 1 && s.cost.speeds.empty()
+                     && (links.node_size == 0 || links.inside == links.between);
+  if (!alike) return 0;
+  return closed_forms(
+      uniform_workload{s.p, s.m, s.cost.per_stage[0], links.inside.time_of(s.cost.message), limit});
 }
 
-// The best found with split backwards on the V-shaped placement under `limit` chunk activations a
-// device. Without a budget it is the largest of V-ZB, V-Half and V-Min that fits.
+// The least span found under `limit` chunk activations a device, beginning with `start`; of those, the
+// least makespan. Ends at a schedule of span `least`. Passes may start later than they could where that
+// makes the span shorter.
+constexpr schedule least_idle(schedule start, shape const& s, int limit, tick least,
+                              std::int64_t times) {
+  tick const unit = common_tick(s.cost);
+  costs const cost = in_units(s.cost, unit);
+  least = (least + unit - 1) / unit;
+  if (start.cost != cost) start = retime(std::move(start), cost);
+  if (span(start) > least || peak_of_all(start) > limit)
+    start = improve({start}, chunk_activations(limit),
+                    {.passes = effort_of(start, times), .aim = objective::span, .goal = least});
+  if (unit == 1) return start;
+  start.cost = s.cost;
+  for (auto& order : start.order)
+    for (timed_pass& t : order) t.start *= unit;
+  return start;
+}
+
+// With split backwards on the V-shaped placement. Qi et al., Zero Bubble Pipeline Parallelism (2023),
+// appendix: ZBV for 2p.
 constexpr schedule zero_bubble_v(shape const& s, int limit) {
-  if (s.search.passes <= 0 && limit >= 2 * s.p.value) return v_zb(s.p) | repeat(s.m);
-  std::vector<schedule> seeds;
-  for (block const& b : {v_zb(s.p), v_half(s.p), v_min(s.p)})
-    if (stable_peak(b) <= limit) seeds.push_back(repeated(b, s));
-  if (seeds.empty()) seeds.push_back(repeated(v_min(s.p), s));
-  return improve(seeds, chunk_activations(limit), s.search);
+  tick const least = least_span(
+      s, limit, [](uniform_workload const& u) { return max_of(v_shape_bound(u), warm_up_bound(u)); });
+  return least_idle(v_zb(s.p) | repeat(s.m) | reorder(), s, limit, least, 3'000);
 }
 
-// The best found with split backwards on a chain of devices under `limit` micro-batches a device.
-// Without a budget it is ZB-H2 where that fits, else ZB-H1. Qi et al., Zero Bubble Pipeline Parallelism
-// (2023), section 3: ZB-1p and ZB-2p for limits p and 2p.
+// With split backwards on a chain of devices. Qi et al., Zero Bubble Pipeline Parallelism (2023),
+// section 3: ZB-1p and ZB-2p for p and 2p.
 constexpr schedule zero_bubble(shape const& s, int limit) {
-  bool const twice = limit >= 2 * s.p.value - 1;
-  if (s.search.passes <= 0) {
-    if (twice) return zb_h2(s.p) | repeat(s.m);
-    return zb_h1(s.p) | repeat(s.m);
-  }
-  std::vector<schedule> seeds{repeated(zb_h1(s.p), s)};
-  seeds.insert(twice ? seeds.begin() : seeds.end(), repeated(zb_h2(s.p), s));
-  return improve(seeds, chunk_activations(limit), s.search);
-}
-
-constexpr int close_group_of(shape const& s) { return s.group == 0 ? s.p.value : s.group; }
-
-// At least half of the devices, or the micro-batches of a group wait for each other in a circle; more
-// than p only hold more.
-constexpr diagnosis check_close_groups(shape const& s) {
-  if (diagnosis const d = check_shape(s); !d.ok()) return d;
-  return all_of({at_least(parameter::chunk_count, s.v.value, 1),
-                 at_least(parameter::group_size, close_group_of(s), s.p.value / 2 + s.p.value % 2),
-                 at_most(parameter::group_size, close_group_of(s), s.p.value)});
-}
-
-// With a last group too small for the devices, which would wait for each other in a circle, the
-// micro-batches of one that is whole are left out.
-constexpr schedule grouped_without_circle(shape const& s) {
-  int const group = close_group_of(s);
-  schedule plain = grouped_interleaved(s.p, s.m, s.v, group);
-  if (s.m.value % group == 0 || order_walk(plain).run().ok()) return plain;
-  micro_batches const whole{s.m.value - s.m.value % group + group};
-  return take(grouped_interleaved(s.p, whole, s.v, group), s.m);
-}
-
-// No more on any device than the first holds: (v - 1) g + p.
-constexpr schedule grouped_interleaved(shape const& s) {
-  schedule const plain = grouped_without_circle(s);
-  if (s.search.passes <= 0) return plain;
-  return improve({retime(plain, s.cost)},
-                 chunk_activations((s.v.value - 1) * close_group_of(s) + s.p.value), s.search);
+  tick const least = least_span(s, limit, [](uniform_workload const& u) {
+    return max_of(linear_bound(u), deferred_weights_bound(u));
+  });
+  block start = zb_h1(s.p);
+  if (limit >= 2 * s.p.value - 1) start = zb_h2(s.p);
+  return least_idle(start | repeat(s.m) | squeeze(), s, limit, least, 12'000);
 }
 
 }  // namespace ashlar::catalog

@@ -4,7 +4,6 @@
 #include <ashlar/core/cost.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/ids.hpp>
-#include <ashlar/optimize/budget.hpp>
 
 #include <cstdint>
 #include <initializer_list>
@@ -27,7 +26,6 @@ struct shape {
   int group = 0;   // micro-batches that take turns on the chunks of a device; 0: the entry's choice
   unit_junction junction = unit_junction::code;
   int sequence_chunks = 2;
-  search_budget search = {};  // for the entries that search; without passes, the block they begin with
 };
 
 // A parameter within its bounds, or the diagnosis that says so.

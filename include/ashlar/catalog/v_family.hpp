@@ -60,15 +60,14 @@ constexpr block v_zb(devices p) {
          | weights_in_first_gaps();
 }
 
-// 1F1B-V: fused backwards of two ticks fill the interval whole, so that every third hop of each backward
-// leg waits three ticks: 2 floor((2p+3)/3) chunk activations, two thirds of 1F1B. The paper gives the
-// memory and no offsets; these are the shortest lifespans with forwards that never wait, and one length
-// of the turn for p = 1 modulo 3, another for the rest.
+// 1F1B-V: fused backwards of two ticks fill the interval whole, so that both backward legs together wait
+// three ticks at every third hop: 2 floor((2p+3)/3) chunk activations, two thirds of 1F1B. The paper
+// gives the memory and no offsets; these are those of the authors' implementation.
 constexpr block one_f_one_b_v(devices p) {
-  tick const d = p.value, wait = d % 3 == 1 ? 0 : 3;
+  tick const d = p.value, turn = 2 * d + (d % 3 == 0 ? 3 : 0), phase = (4 - d % 3) % 3;
+  auto const backward = [=](tick hop) { return turn + 2 * hop + 3 * ((phase + hop) / 3); };
   return v_block(p, pass_kind::backward, [=](tick i) {
-    return v_starts{i, 2 * d - 1 - i, 2 * d + wait + 2 * i + 3 * (d / 3 - (d - i) / 3),
-                    6 * d - 2 + wait - 2 * i + 3 * (d / 3 + (d + 1 - i) / 3)};
+    return v_starts{i, 2 * d - 1 - i, backward(i), backward(2 * d - 1 - i)};
   });
 }
 

@@ -20,22 +20,15 @@ struct stage_cost {
 
   static constexpr tick same_as_forward = -1;
 
+  // One expression: to find a case of a switch is dear while compiling.
   constexpr tick of(pass_kind kind) const {
-    switch (kind) {
-      case pass_kind::forward:
-        return forward;
-      case pass_kind::recompute:
-        return recompute == same_as_forward ? forward : recompute;
-      case pass_kind::backward:
-        return backward_input + backward_weight;
-      case pass_kind::backward_input:
-        return backward_input;
-      case pass_kind::backward_weight:
-        return backward_weight;
-      case pass_kind::work:
-        break;
-    }
-    return 0;
+    return kind == pass_kind::forward           ? forward
+           : kind == pass_kind::backward_input  ? backward_input
+           : kind == pass_kind::backward_weight ? backward_weight
+           : kind == pass_kind::backward        ? backward_input + backward_weight
+           : kind != pass_kind::recompute       ? 0
+           : recompute == same_as_forward       ? forward
+                                                : recompute;
   }
 
   friend constexpr bool operator==(stage_cost const&, stage_cost const&) = default;
@@ -112,8 +105,9 @@ struct costs {
   // Each kind of pass is rounded up by itself; a fused backward is the sum of its parts.
   constexpr tick of(pass what, int device) const {
     stage_cost const& c = of_stage(what.stage);
-    if (speeds.empty()) return c.of(what.kind);
-    int const percent = speeds[static_cast<std::size_t>(device)];
+    auto const number = static_cast<std::size_t>(device);
+    if (number >= speeds.size()) return c.of(what.kind);
+    int const percent = speeds[number];
     if (what.kind != pass_kind::backward) return at_speed(c.of(what.kind), percent);
     return saturating_sum(at_speed(c.backward_input, percent), at_speed(c.backward_weight, percent));
   }

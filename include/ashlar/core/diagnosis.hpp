@@ -95,6 +95,7 @@ enum class parameter : unsigned char {
   prefetch_distance,
   memory_budget,
   device_speed,
+  block_interval,
 };
 
 // One place in a block, schedule or program.

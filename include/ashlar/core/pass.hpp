@@ -40,22 +40,13 @@ constexpr bool gives_weight_gradient(pass_kind kind) {
 enum class result : unsigned char { activation, recomputed, input_gradient, weight_gradient, none };
 inline constexpr int results = 4;
 
+// One expression: to find a case of a switch is dear while compiling.
 constexpr result result_of(pass_kind kind) {
-  switch (kind) {
-    case pass_kind::forward:
-      return result::activation;
-    case pass_kind::recompute:
-      return result::recomputed;
-    case pass_kind::backward:
-      return result::input_gradient;
-    case pass_kind::backward_input:
-      return result::input_gradient;
-    case pass_kind::backward_weight:
-      return result::weight_gradient;
-    case pass_kind::work:
-      break;
-  }
-  return result::none;
+  return kind == pass_kind::forward           ? result::activation
+         : kind == pass_kind::backward_weight ? result::weight_gradient
+         : gives_input_gradient(kind)         ? result::input_gradient
+         : kind == pass_kind::recompute       ? result::recomputed
+                                              : result::none;
 }
 
 }  // namespace ashlar

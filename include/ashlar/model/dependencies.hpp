@@ -14,30 +14,22 @@ namespace ashlar {
 // without recompute passes has no `recomputed`; whoever visits passes over what no pass gives.
 template <class Visit>
 constexpr void for_each_input(stage_graph const& graph, pass what, Visit&& visit) {
-  switch (what.kind) {
-    case pass_kind::forward:
-      for (int before : graph.predecessors(what.stage))
-        visit(result::activation, before, what.micro_batch);
-      if (int const q = graph.sequence_chunks(); q > 1 && what.micro_batch % q != 0)
-        visit(result::activation, what.stage, what.micro_batch - 1);
-      return;
-    case pass_kind::recompute:
-      visit(result::activation, what.stage, what.micro_batch);
-      return;
-    case pass_kind::backward:
-    case pass_kind::backward_input:
-      visit(result::activation, what.stage, what.micro_batch);
-      visit(result::recomputed, what.stage, what.micro_batch);
-      for (int after : graph.successors(what.stage))
-        visit(result::input_gradient, after, what.micro_batch);
-      if (int const q = graph.sequence_chunks(); q > 1 && what.micro_batch % q != q - 1)
-        visit(result::input_gradient, what.stage, what.micro_batch + 1);
-      return;
-    case pass_kind::backward_weight:
-      visit(result::input_gradient, what.stage, what.micro_batch);
-      return;
-    case pass_kind::work:
-      return;
+  if (what.kind == pass_kind::forward) {
+    for (int before : graph.predecessors(what.stage))
+      visit(result::activation, before, what.micro_batch);
+    if (int const q = graph.sequence_chunks(); q > 1 && what.micro_batch % q != 0)
+      visit(result::activation, what.stage, what.micro_batch - 1);
+  } else if (what.kind == pass_kind::backward_weight) {
+    visit(result::input_gradient, what.stage, what.micro_batch);
+  } else if (what.kind == pass_kind::recompute) {
+    visit(result::activation, what.stage, what.micro_batch);
+  } else if (gives_input_gradient(what.kind)) {
+    visit(result::activation, what.stage, what.micro_batch);
+    visit(result::recomputed, what.stage, what.micro_batch);
+    for (int after : graph.successors(what.stage))
+      visit(result::input_gradient, after, what.micro_batch);
+    if (int const q = graph.sequence_chunks(); q > 1 && what.micro_batch % q != q - 1)
+      visit(result::input_gradient, what.stage, what.micro_batch + 1);
   }
 }
 

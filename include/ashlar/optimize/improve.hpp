@@ -56,22 +56,47 @@ constexpr void improve_plans(Search& search, std::vector<schedule> const& seeds,
   }
 }
 
-// The best schedule found within `limit`, no worse than the first of `seeds` squeezed where that is
-// within it; just that without a budget or where it has no idle time. Throws as squeeze() and the
-// list scheduler do.
+// What a search does not see: overlapped pairs, work, recomputes (whose memory it would count too
+// early) and inference, which has nothing to reorder.
+constexpr bool can_be_improved(schedule const& s) {
+  if (s.mode == execution_mode::inference || !s.work.empty()) return false;
+  for (auto const& order : s.order)
+    for (timed_pass const& t : order)
+      if (t.overlaps >= 0 || t.what.kind == pass_kind::recompute) return false;
+  return true;
+}
+
+// The best schedule found within `limit`, no worse than those of `seeds` squeezed that are within it.
+// Just the first of them squeezed without a budget, or where it has no idle time, reaches the goal or
+// is as good as what is found. Throws as squeeze() and the list scheduler do.
 constexpr schedule improve(std::vector<schedule> const& seeds, memory_limit const& limit,
                            search_budget budget) {
-  schedule best = squeeze(seeds[0]);
-  bool const fits = is_within(best, limit);
+  schedule first = squeeze(seeds[0]);
+  bool const fits = is_within(first, limit);
   tick busiest = 0;
-  for (tick work : busy(best)) busiest = max_of(busiest, work);
-  if (budget.passes <= 0 || (fits && makespan(best) == busiest)) return best;
-  justifier search(best, limit, budget);
-  if (fits) search.consider(best);
+  for (tick work : busy(first)) busiest = max_of(busiest, work);
+  if (budget.aim == objective::span) budget.goal = max_of(budget.goal, busiest);
+  bool const idles =
+      budget.aim == objective::span ? span(first) > budget.goal : makespan(first) > busiest;
+  if (budget.passes <= 0 || (fits && !idles)) return first;
+  justifier search(first, limit, budget);
+  if (fits) search.consider(first);
   improve_plans(search, seeds, limit, budget);
   iterated_local_search(search);
-  if (search.found()) best = search.result();
+  if (!search.found()) return first;
+  schedule const found = search.result();
+  schedule best = squeeze(found);
+  if (budget.aim == objective::span && span(best) > span(found)) return found;
   return best;
+}
+
+// The same passes in an order for which a search finds makespan + 3 span to be less, if it does, within
+// the memory of the device that holds most. Only where can_be_improved().
+constexpr schedule improve(schedule const& s, search_budget budget) {
+  budget.aim = objective::both;
+  schedule found = improve({s}, chunk_activations(peak_of_all(s)), budget);
+  if (makespan(found) + 3 * span(found) >= makespan(s) + 3 * span(s)) return s;
+  return found;
 }
 
 }  // namespace ashlar

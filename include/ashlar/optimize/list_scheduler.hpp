@@ -17,9 +17,8 @@ namespace ashlar {
 
 // The priority rule within a plan: how far a device may leave its order.
 struct dispatch_rule {
-  int window = 1;          // how many passes of its plan a device looks at
-  int tolerance = 100;     // percent of a pass's length by which one that could start may be delayed
-  bool ends_only = false;  // only before a device's first backward and after its last forward
+  int window = 1;       // how many passes of its plan a device looks at
+  int tolerance = 100;  // percent of a pass's length by which one that could start may be delayed
 
   friend constexpr bool operator==(dispatch_rule const&, dispatch_rule const&) = default;
 };
@@ -99,19 +98,6 @@ class list_scheduler {
     bool stale = true;
   };
 
-  // A device's plan falls into the forwards before its first backward, what follows its last forward,
-  // and what is between; in reversed time the other way about.
-  constexpr void mark_ends(std::vector<int> const& order) {
-    std::size_t first = 0, last = order.size();
-    auto const is_forward = [&](std::size_t i) {
-      return graph_.what[static_cast<std::size_t>(order[i])].kind == pass_kind::forward;
-    };
-    while (first < order.size() && is_forward(first) != reversed_) ++first;
-    while (last > first && is_forward(last - 1) == reversed_) --last;
-    for (std::size_t i = 0; i < order.size(); ++i)
-      part_[static_cast<std::size_t>(order[i])] = i < first ? 0 : i < last ? 1 : 2;
-  }
-
   // What the device holds more from the start of pass x, and less from its end.
   constexpr byte_count takes(std::size_t x) const {
     return (reversed_ ? graph_.gives : graph_.takes)[x];
@@ -129,7 +115,6 @@ class list_scheduler {
     missing_.assign(n, 0);
     ready_.assign(n, 0);
     next_.assign(n, nobody);
-    if (rule.ends_only) part_.assign(n, 0);
     for (std::size_t x = 0; x < n; ++x) missing_[x] = static_cast<int>(needs.at[x + 1] - needs.at[x]);
     state_.assign(p_, {});
     out.orders.assign(p_, {});
@@ -142,7 +127,6 @@ class list_scheduler {
       for (int x : planned[d]) state_[d].streams |= graph_.stream[static_cast<std::size_t>(x)];
       for (std::size_t i = 1; i < planned[d].size(); ++i)
         next_[static_cast<std::size_t>(planned[d][i - 1])] = planned[d][i];
-      if (rule.ends_only) mark_ends(planned[d]);
     }
 
     for (std::size_t done = 0; done < n; ++done) {
@@ -186,9 +170,6 @@ class list_scheduler {
     for (int x = at.head, seen = 0; x != nobody && seen < rule.window;
          before = x, x = next_[static_cast<std::size_t>(x)], ++seen) {
       auto const i = static_cast<std::size_t>(x);
-      if (rule.ends_only && seen > 0
-          && (part_[i] == 1 || part_[i] != part_[static_cast<std::size_t>(at.head)]))
-        return;
       byte_count const own = takes(i);
       if (missing_[i] == 0) {
         tick const start = ready_[i] > at.free ? ready_[i] : at.free;
@@ -219,7 +200,6 @@ class list_scheduler {
   std::vector<int> missing_;
   std::vector<tick> ready_;
   std::vector<int> next_;
-  std::vector<int> part_;
   std::vector<device_state> state_;
 };
 

@@ -223,6 +223,8 @@ inline char const* name_of(parameter which) {
       return "memory budget";
     case parameter::device_speed:
       return "speed in percent";
+    case parameter::block_interval:
+      return "interval of the block, for the work";
   }
   return "parameters";
 }
@@ -243,7 +245,8 @@ inline std::string kind_of_slot(diagnosis const& d, program_view const& p) {
 
 // Which bound a parameter breaks, and the nearest values that do not.
 inline std::string bound_broken(diagnosis const& d) {
-  bool const counts = d.which != parameter::memory_budget && d.which != parameter::device_speed;
+  bool const counts = d.which != parameter::memory_budget && d.which != parameter::device_speed
+                      && d.which != parameter::block_interval;
   std::string thing = std::string(counts ? "the number of " : "the ") + name_of(d.which);
   if (d.first.device >= 0) thing += " on device " + std::to_string(d.first.device);
   std::string const n = std::to_string(d.number), given = std::to_string(d.given);

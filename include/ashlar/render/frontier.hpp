@@ -42,9 +42,13 @@ inline std::string svg(std::vector<frontier_curve> const& curves, std::string_vi
   svg_chart chart{.x = {.least = least_memory - 0.03, .most = most_memory + 0.22},
                   .y = {.most = 1.04 * most_overhead}};
   chart.x_percent = chart.y_percent = true;
-  chart.place(56, 52, 680, 420);
+  chart.place(56, 66, 680, 406);
   svg_canvas canvas;
-  canvas.text(56, 22, title);
+  canvas.text(56, 18, title);
+  canvas.text(56, 34,
+              "lines: the least overhead that a search reaches within a limit on memory; "
+              "the lower and the farther left, the better",
+              "s");
   chart.axes(canvas, "limit on the activations of a device, of what 1F1B holds", "overhead of the span");
   for (std::size_t i = 0; i < curves.size(); ++i)
     chart.curve(canvas, curves[i].least, "least" + std::to_string(i));
@@ -79,6 +83,11 @@ inline std::string svg(std::vector<frontier_curve> const& curves, std::string_vi
   std::stable_sort(dots.begin(), dots.end(),
                    [](labelled const& a, labelled const& b) { return a.overhead < b.overhead; });
   dot_labels labels(chart);
+  for (frontier_curve const& c : curves) {
+    labels.keep_clear(c.reached);
+    labels.keep_clear(c.least);
+  }
+  for (labelled const& d : dots) labels.keep_clear(chart.x(d.memory), chart.y(d.overhead));
   for (labelled const& d : dots) labels.add(canvas, chart.x(d.memory), chart.y(d.overhead), d.name);
   y += 8;
   canvas.line(756, y - 4, 780, y - 4, "least0");

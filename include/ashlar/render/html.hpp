@@ -17,9 +17,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ashlar {
 
@@ -60,16 +62,29 @@ inline std::string html_data(schedule const& s, std::string_view name) {
   for (auto const& row : drawn.rows)
     for (picture_box const& b : row) box.at(b.what) = b;
   std::string passes;
-  for (needing_pass const& p : needs_of(s)) {
-    picture_box const& b = box.at(p.what);
-    passes += passes.empty() ? "\n[" : ",\n[";
-    passes += std::to_string(static_cast<int>(p.what.kind)) + "," + std::to_string(p.what.stage) + ","
-              + std::to_string(p.what.micro_batch) + "," + std::to_string(p.device) + ","
-              + std::to_string(b.start) + "," + std::to_string(b.end) + ","
-              + std::to_string(static_cast<int>(b.part)) + "," + std::to_string(b.shade) + ","
-              + std::to_string(b.route) + ","
-              + json_array(p.needs, [](std::size_t n) { return std::to_string(n); }) + "]";
+  std::vector<needing_pass> const all = needs_of(s);
+  std::size_t number = 0;
+  for (int d = 0; d < s.device_count(); ++d) {
+    passes += d == 0 ? "\n[" : "],\n[";
+    tick time = 0;
+    for (bool first = true; number < all.size() && all[number].device == d; ++number, first = false) {
+      needing_pass const& p = all[number];
+      picture_box const& b = box.at(p.what);
+      passes += first ? "[" : ",[";
+      passes += std::to_string(static_cast<int>(p.what.kind)) + "," + std::to_string(p.what.stage) + ","
+                + std::to_string(p.what.micro_batch) + "," + std::to_string(b.start - time) + ","
+                + std::to_string(b.end - b.start) + "," + json_array(p.needs, [&](std::size_t n) {
+                    return std::to_string(static_cast<long long>(number) - static_cast<long long>(n));
+                  });
+      int const looks[] = {static_cast<int>(b.part), b.shade, b.route};
+      std::size_t shown = std::size(looks);
+      while (shown > 0 && looks[shown - 1] == 0) --shown;
+      for (std::size_t i = 0; i < shown; ++i) passes += "," + std::to_string(looks[i]);
+      passes += "]";
+      time = b.end;
+    }
   }
+  if (s.device_count() > 0) passes += "]";
   std::optional<bound> const least = known_bound(s);
   auto const held = held_activations(s);
   int peak = 0;

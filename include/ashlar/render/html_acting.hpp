@@ -150,6 +150,9 @@ data.kinds.forEach((kind, number) => {
     add(item, "i", {style: "background:" + colour.fill + ";margin-right:-5px"});
   add(item, "span", {style: "margin-left:5px"}, kind.name);
 });
+const idle = add(legend, "span", {});
+add(idle, "i", {style: "background:var(--idle)"});
+add(idle, "span", {}, "idle");
 if (schedules.some(s => s.shades > 1))
   add(legend, "span", {}, "dark to light: first to last stage of a device");
 if (schedules.some(s => s.routes > 1)) add(legend, "span", {}, "hatched: later routes");

@@ -3,8 +3,9 @@
 
 namespace ashlar::render_detail {
 
-// A pass is an array [kind, stage, micro-batch, device, start, end, part, shade, route, needs]; `needs`
-// are the numbers of other passes of its schedule.
+// Passes are listed device by device and so numbered, each as [kind, stage, micro-batch, wait, length,
+// needs, part, shade, route]: `wait` ticks after the end of the one before it; `needs` are differences
+// to the numbers of other passes of its schedule; what is 0 at the end is left out.
 inline constexpr char const* html_drawing = R"js(
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -21,12 +22,16 @@ function add(parent, name, attributes, words) {
 
 // ---- the data
 const schedules = data.schedules.map((s, number) => {
-  const passes = s.passes.map((values, index) => {
-    const [kind, stage, microBatch, device, start, end, part, shade, route, needs] = values;
-    const token = stage + data.kinds[kind].letter + microBatch;
-    const label = (data.kinds[kind].letter === "X" ? stage + "." : "") + microBatch;
-    return {kind, stage, microBatch, device, start, end, part, shade, route, needs, label, gives: [],
-            token, number, index};
+  const passes = [];
+  s.passes.forEach((row, device) => {
+    let end = 0;
+    for (const [kind, stage, microBatch, wait, length, back, part = 0, shade = 0, route = 0] of row) {
+      const start = end + wait, index = passes.length, letter = data.kinds[kind].letter;
+      end = start + length;
+      passes.push({kind, stage, microBatch, device, start, end, part, shade, route, gives: [],
+                   needs: back.map(n => index - n), token: stage + letter + microBatch,
+                   label: (letter === "X" ? stage + "." : "") + microBatch, number, index});
+    }
   });
   passes.forEach((pass, i) => pass.needs.forEach(n => passes[n].gives.push(i)));
   return {...s, number, passes, byToken: new Map(passes.map((pass, i) => [pass.token, i]))};
@@ -36,6 +41,9 @@ const first = Math.min(0, ...schedules.map(s => s.first));
 const last = Math.max(first + 1, ...schedules.map(s => s.makespan));
 const window0 = {from: first, to: last + (last - first) * 0.01};
 const view = {...window0};
+const least = (least, other) => Math.min(least, other), most = (most, other) => Math.max(most, other);
+const shortest = all.map(pass => pass.end - pass.start).reduce(least, Infinity);
+const letters = all.map(pass => pass.label.length).reduce(most, 1);
 
 // ---- what never changes
 const defs = add(plot, "defs", {});
@@ -102,6 +110,7 @@ function curve(pass, other) {  // from the end of one to the start of the other
 function draw() {
   const width = Math.max(200, plot.clientWidth), zoom = scale();
   const over = overlaid();
+  const numbers = shortest * zoom > 6.4 * letters + 3;  // in all cells or in none
   clip.setAttribute("width", width - left);
   behind.replaceChildren();
   curves.replaceChildren();
@@ -137,7 +146,7 @@ function draw() {
       box.setAttribute("y", y);
       box.setAttribute("width", Math.max(0.2, wide - 2 * hair));
       box.setAttribute("height", high);
-      if (front && wide > 6.4 * label.length + 3 && x < width && x + wide > left) {
+      if (front && numbers && x < width && x + wide > left) {
         const colour = s.colours[pass.kind][pass.shade], small = high < tall;
         words.push({x: x + wide / 2, y: y + high / 2 + (small ? 3.2 : 4), class: small ? "small" : "",
                     style: `fill:${colour.ink};stroke:${pass.route ? colour.fill : "none"}`, label});

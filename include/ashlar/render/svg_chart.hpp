@@ -93,25 +93,39 @@ struct svg_chart {
   }
 };
 
-// Finds room for the labels of dots: on the right of the dot, on its left, or higher.
+// Finds room for the labels of dots, clear of dots, curves and each other: on the right of the dot, on
+// its left, or higher and lower, the nearer the better. A line leads to those that are far away.
 class dot_labels {
  public:
-  explicit dot_labels(svg_chart const& chart) : least_(chart.x.from), most_(chart.x.to) {}
+  explicit dot_labels(svg_chart const& chart) : chart_(chart) {}
+
+  // Before the labels: a dot, the points of a curve.
+  void keep_clear(double x, double y) { points_.emplace_back(x, y); }
+  void keep_clear(std::vector<std::pair<double, double>> const& curve) {
+    constexpr double apart = 4;
+    for (std::size_t i = 1; i < curve.size(); ++i) {
+      double const x0 = chart_.x(curve[i - 1].first), y0 = chart_.y(curve[i - 1].second);
+      double const dx = chart_.x(curve[i].first) - x0, dy = chart_.y(curve[i].second) - y0;
+      int const parts = static_cast<int>(std::hypot(dx, dy) / apart) + 1;
+      for (int k = 0; k <= parts; ++k) keep_clear(x0 + dx * k / parts, y0 + dy * k / parts);
+    }
+  }
 
   void add(svg_canvas& canvas, double x, double y, std::string_view name) {
-    constexpr double gap = 6, letter = 4.6, step = 3;
+    constexpr double gap = 6, letter = 4.6, step = 3, far = 12, highest = 300;
     double const width = letter * static_cast<double>(name.size());
     label const right{x + gap, x + gap + width, y + 3}, left{x - gap - width, x - gap, y + 3};
-    for (double up = 0;; up += step)
-      for (label l : {right, left}) {
-        l.y -= up;
-        bool const last = l.y < 0;
-        if (!last && (l.from < least_ || l.to > most_ || is_taken(l))) continue;
-        places_.push_back(l);
-        bool const ends_at_dot = l.to < x;
-        canvas.text(ends_at_dot ? l.to : l.from, l.y, name, ends_at_dot ? "e s" : "s");
-        return;
-      }
+    for (double away = 0; away < highest; away += step)
+      for (double const by : {-away, away})
+        for (label l : {right, left}) {
+          l.y += by;
+          bool const outside = l.from < chart_.x.from || l.to > chart_.x.to || l.y > chart_.y.from - 2
+                               || l.y < chart_.y.to + 8;
+          if (outside || is_taken(l)) continue;
+          place(canvas, l, x, y, l.to<x, away> far, name);
+          return;
+        }
+    place(canvas, right, x, y, false, false, name);  // there is no room at all
   }
 
  private:
@@ -119,15 +133,29 @@ class dot_labels {
     double from, to, y;
   };
 
-  bool is_taken(label const& l) const {
-    constexpr double height = 9;
-    return std::any_of(places_.begin(), places_.end(), [&](label const& other) {
-      return other.from < l.to && l.from < other.to && other.y < l.y + height && l.y < other.y + height;
-    });
+  void place(svg_canvas& canvas, label const& l, double x, double y, bool ends_at_dot, bool far,
+             std::string_view name) {
+    places_.push_back(l);
+    if (far) canvas.line(x, y, ends_at_dot ? l.to : l.from, l.y - 3, "rule");
+    canvas.text(ends_at_dot ? l.to : l.from, l.y, name, ends_at_dot ? "e s" : "s");
   }
 
-  double least_, most_;
+  bool is_taken(label const& l) const {
+    constexpr double height = 9, clear = 2;
+    return std::any_of(places_.begin(), places_.end(),
+                       [&](label const& other) {
+                         return other.from < l.to && l.from < other.to && other.y < l.y + height
+                                && l.y < other.y + height;
+                       })
+           || std::any_of(points_.begin(), points_.end(), [&](std::pair<double, double> const& p) {
+                return l.from - clear < p.first && p.first < l.to + clear && l.y - height < p.second
+                       && p.second < l.y + clear;
+              });
+  }
+
+  svg_chart const& chart_;
   std::vector<label> places_;
+  std::vector<std::pair<double, double>> points_;
 };
 
 // Looks `line0`, `dot0`, ... of `count` series, in the palette's hues; `with_thin`: also `open0`,

@@ -13,6 +13,7 @@ namespace ashlar {
 struct text_options {
   bool colour = false;
   int width = 100;  // columns of the terminal; 0: as wide as it takes
+  tick unit = 1;    // so many ticks are 1 on the ruler
 };
 
 namespace render_detail {
@@ -132,15 +133,17 @@ inline text_picture draw_rows(picture const& drawn, text_scale const& scale, std
   return out;
 }
 
-// Numbers of ticks above the columns, as close as they can be read.
+// Numbers of units above the columns, as close as they can be read.
 inline std::string ruler(picture const& drawn, text_scale const& scale, std::size_t margin,
-                         std::size_t room) {
-  std::size_t const digits = std::to_string(drawn.last).size() + 2;
-  tick const step = round_step(static_cast<double>(digits) / scale.columns_a_tick);
+                         std::size_t room, tick unit) {
+  std::size_t const digits = std::to_string(drawn.last / unit).size() + 2;
+  tick const step =
+      unit
+      * round_step(static_cast<double>(digits) / (scale.columns_a_tick * static_cast<double>(unit)));
   std::string line;
-  for (tick t = 0; drawn.first + t <= drawn.last; t += step) {
-    std::size_t const column = scale.column(drawn.first + t, drawn.first);
-    std::string const number = std::to_string(drawn.first + t);
+  for (tick t = -floor_quotient(-drawn.first, unit) * unit; t <= drawn.last; t += step) {
+    std::size_t const column = scale.column(t, drawn.first);
+    std::string const number = std::to_string(t / unit);
     if (room > 0 && column + number.size() > room) break;
     line.append(column - line.size(), ' ');
     line += number;
@@ -174,7 +177,8 @@ inline std::string text_of(picture const& drawn, text_options options) {
   std::size_t const room = width == 0 ? 0 : max_of<std::size_t>(width > margin ? width - margin : 0, 10);
   text_scale const scale = scale_of(drawn, label, room);
   text_picture const out = draw_rows(drawn, scale, room, options.colour);
-  std::string text = ruler(drawn, scale, margin, room) + out.rows + legend(drawn, options.colour);
+  std::string text = ruler(drawn, scale, margin, room, max_of<tick>(options.unit, 1)) + out.rows
+                     + legend(drawn, options.colour);
   if (!scale.numbers)
     text += "micro-batch numbers are left out to fit " + std::to_string(width) + " columns\n";
   if (scale.cut)

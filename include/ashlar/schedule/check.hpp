@@ -22,9 +22,11 @@ constexpr diagnosis check_passes(schedule const& s, pass_register& ends, work_re
   if (diagnosis const d = check_routes(s.graph, s.where, s.route); !d.ok()) return d;
   if (diagnosis const d = check(s.cost, stage_count, s.device_count(), m); !d.ok()) return d;
 
-  for (std::size_t device = 0; device < s.order.size(); ++device)
-    for (std::size_t i = 0; i < s.order[device].size(); ++i) {
-      timed_pass const& t = s.order[device][i];
+  for (std::size_t device = 0; device < s.order.size(); ++device) {
+    std::vector<timed_pass> const& order = s.order[device];
+    timed_pass const* const first = order.data();
+    for (std::size_t i = 0, count = order.size(); i < count; ++i) {
+      timed_pass const& t = first[i];
       site const where{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = t.what};
       bool const works = t.what.kind == pass_kind::work;
       if (t.what.kind > pass_kind::work
@@ -41,14 +43,15 @@ constexpr diagnosis check_passes(schedule const& s, pass_register& ends, work_re
           return d;
         continue;
       }
-      if (s.device_of(t.what) != where.device)
+      if (int const right = s.device_of(t.what); right != where.device)
         return {.broken = rule::pass_is_on_its_device,
                 .first = where,
-                .second = {.device = s.device_of(t.what), .what = t.what}};
-      if (!is_paired_right(s.order[device], i))
+                .second = {.device = right, .what = t.what}};
+      if (t.overlaps >= 0 && !is_paired_right(order, i))
         return {.broken = rule::overlapped_passes_are_a_pair, .first = where};
       if (diagnosis const d = ends.enter(where, s.end_of(t, where.device)); !d.ok()) return d;
     }
+  }
   diagnosis d = ends.complete(stage_count, m, s.mode);
   if (!d.ok()) d.first.device = s.device_of(d.first.what);
   if (!d.ok() || s.work.empty()) return d;
@@ -68,9 +71,10 @@ constexpr diagnosis check(schedule const& s) {
   work_register work(s.work.view());
   if (diagnosis const d = check_passes(s, ends, work); !d.ok()) return d;
   for (std::size_t device = 0; device < s.order.size(); ++device) {
-    auto const& order = s.order[device];
-    tick free = order.empty() ? 0 : order[0].start;
-    for (std::size_t i = 0; i < order.size(); ++i) {
+    timed_pass const* const order = s.order[device].data();
+    std::size_t const count = s.order[device].size();
+    tick free = count == 0 ? 0 : order[0].start;
+    for (std::size_t i = 0; i < count; ++i) {
       pass const what = order[i].what;
       site const where{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = what};
       if (order[i].start < free && !order[i].closes_pair())

@@ -106,4 +106,11 @@ constexpr std::vector<int> peak_activations(schedule const& s) {
   return peaks;
 }
 
+// Of the device that holds most.
+constexpr int peak_of_all(schedule const& s) {
+  int most = 0;
+  for (int peak : peak_activations(s)) most = max_of(most, peak);
+  return most;
+}
+
 }  // namespace ashlar

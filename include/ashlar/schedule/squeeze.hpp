@@ -18,6 +18,8 @@ class order_walk {
   constexpr explicit order_walk(schedule& s)
       : s_(s),
         p_(static_cast<std::size_t>(s.device_count())),
+        stage_count_(s.stage_count()),
+        micro_batch_count_(s.micro_batch_count()),
         work_(s.work.view()),
         ends_(s.stage_count(), s.micro_batch_count(), work_, {}),
         next_(p_, 0),
@@ -30,15 +32,17 @@ class order_walk {
   constexpr diagnosis run() {
     if (s_.micro_batch_count() % s_.graph.sequence_chunks() != 0)
       return {.broken = rule::micro_batches_fill_blocks, .number = s_.graph.sequence_chunks()};
-    for (std::size_t d = 0; d < p_; ++d)
-      for (std::size_t i = 0; i < s_.order[d].size(); ++i) {
-        pass const what = s_.order[d][i].what;
-        if (!is_known(what) || work_.is_collective(what))
-          return {.broken = rule::every_pass_is_known, .first = at(d, i)};
-        if (!is_paired_right(s_.order[d], i))
-          return {.broken = rule::overlapped_passes_are_a_pair, .first = at(d, i)};
-        ends_.at(what).end = pending;
+    for (std::size_t d = 0; d < p_; ++d) {
+      std::vector<timed_pass> const& order = s_.order[d];
+      for (timed_pass const *t = order.data(), *const last = t + order.size(); t != last; ++t) {
+        auto const index = [&] { return static_cast<std::size_t>(t - order.data()); };
+        if (!is_known(t->what) || (t->what.kind == pass_kind::work && work_.is_collective(t->what)))
+          return {.broken = rule::every_pass_is_known, .first = at(d, index())};
+        if (t->overlaps >= 0 && !is_paired_right(order, index()))
+          return {.broken = rule::overlapped_passes_are_a_pair, .first = at(d, index())};
+        ends_.at(t->what).end = pending;
       }
+    }
     for (work_edge const& e : work_.into)
       if (!is_known(e.from) || !is_known(e.to))
         return {.broken = rule::every_pass_is_known,
@@ -71,15 +75,17 @@ class order_walk {
   }
 
   constexpr bool is_known(pass what) const {
-    if (what.kind >= pass_kind::work) return work_.knows(what);
-    return what.stage >= 0 && what.stage < s_.stage_count() && what.micro_batch >= 0
-           && what.micro_batch < s_.micro_batch_count();
+    return what.kind >= pass_kind::work
+               ? work_.knows(what)
+               : what.stage >= 0 && what.stage < stage_count_ && what.micro_batch >= 0
+                     && what.micro_batch < micro_batch_count_;
   }
 
   // Runs the device's passes until one has to wait.
   constexpr void advance(std::size_t device, dynamic_array<std::size_t>& awake) {
-    std::vector<timed_pass>& order = s_.order[device];
-    for (std::size_t& i = next_[device]; i < order.size(); ++i) {
+    timed_pass* const order = s_.order[device].data();
+    std::size_t const count = s_.order[device].size();
+    for (std::size_t& i = next_[device]; i < count; ++i) {
       tick start = free_[device];
       entry* missing = earliest(order[i].what, start);
       bool const pair = order[i].overlaps >= 0;
@@ -106,7 +112,7 @@ class order_walk {
       if (input.end == pending) missing = &input;
       if (input.end < 0) return;
       tick const arrival = stage == what.stage ? input.end : input.end + transfer(what, stage);
-      start = arrival > start ? arrival : start;
+      if (arrival > start) start = arrival;
     });
     if (work_.empty()) return missing;
     for_each_work_input(work_, what, [&](pass from, tick delay) {
@@ -120,9 +126,8 @@ class order_walk {
   constexpr void finish(pass what, tick end, dynamic_array<std::size_t>& awake) {
     entry& done = ends_.at(what);
     done.end = end;
-    for (int d = std::exchange(done.waiter, nobody); d != nobody;
-         d = next_waiter_[static_cast<std::size_t>(d)])
-      awake.push_back(static_cast<std::size_t>(d));
+    for (; done.waiter != nobody; done.waiter = next_waiter_[static_cast<std::size_t>(done.waiter)])
+      awake.push_back(static_cast<std::size_t>(done.waiter));
   }
 
   // From the pass's stage to another one's device, or back.
@@ -155,6 +160,7 @@ class order_walk {
 
   schedule& s_;
   std::size_t p_;
+  int stage_count_, micro_batch_count_;
   work_view work_;
   pass_table<entry> ends_;
   dynamic_array<std::size_t> next_;

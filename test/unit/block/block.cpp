@@ -34,13 +34,13 @@ constexpr bool test_lifespan() {
 }
 BOTH_TIMES("from forward to the pass that frees", test_lifespan)
 
-constexpr bool test_inference() {
+constexpr bool test_inference_keeps_nothing() {
   block b = make_block(linear(devices{2}), {}, 1, {F}, [](pass_kind, int s) { return tick{s}; });
   b.mode = execution_mode::inference;
   HOLDS(lifespan(b, stage_id{1}) == 1);
   return true;
 }
-BOTH_TIMES("inference keeps nothing beyond the forward", test_inference)
+BOTH_TIMES("inference keeps nothing beyond the forward", test_inference_keeps_nothing)
 
 constexpr bool test_activation_bound() {
   for (int d = 0; d < 4; ++d) {

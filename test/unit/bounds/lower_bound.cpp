@@ -176,20 +176,24 @@ constexpr bool test_workload_of() {
 BOTH_TIMES("the workload of a schedule", test_workload_of)
 
 // On two devices each way has its first stage where the other has its last, and none waits.
-constexpr bool test_routes() {
-  schedule const s = two_ways(2) | repeat(micro_batches{6});
+constexpr bool test_bounds_of_routes() {
+  schedule const s = two_ways(2) | repeat(micro_batches{2});
   workload const w = workload_of(s);
-  HOLDS(w.on_route == std::vector<int>{3, 3} && w.where == s.where && w.micro_batch_count == 6);
-  HOLDS(busiest_work(w) == 6 * 3 && schedule_bound(s)->makespan == 6 * 3);
-  // One each way over three devices takes 9 ticks, but both want the middle one at the same time.
-  HOLDS(schedule_bound(two_ways(3) | repeat(micro_batches{2}))->makespan == 11);
+  HOLDS(w.on_route == std::vector<int>{1, 1} && w.where == s.where && w.micro_batch_count == 2);
+  HOLDS(busiest_work(w) == 2 * 3 && schedule_bound(s)->makespan == 2 * 3);
   // Routes that nobody takes do not count.
   schedule half = s;
-  half.route.assign(6, 1);
+  half.route.assign(2, 1);
   HOLDS(workload_of(half).on_route.empty() && workload_of(half).where == mirror(linear(devices{2})));
   return true;
 }
-BOTH_TIMES("several routes", test_routes)
+BOTH_TIMES("several routes", test_bounds_of_routes)
+
+// One each way over three devices takes 9 ticks, but both want the middle one at the same time.
+TEST_CASE("where routes meet") {
+  CHECK(schedule_bound(two_ways(3) | repeat(micro_batches{2}))->makespan == 11);
+  CHECK(schedule_bound(two_ways(2) | repeat(micro_batches{6}))->makespan == 6 * 3);
+}
 
 // With three, device 0 has no gap, but the others begin later.
 TEST_CASE("memory for three micro-batches") {

@@ -25,7 +25,7 @@ constexpr bool test_small() {
 BOTH_TIMES("a send waits for its pass, a pass for its receive", test_small)
 
 // Where a lane may end in any order, a pass on a chunk waits for that on the chunk before it.
-constexpr bool test_chunks() {
+constexpr bool test_waits_of_chunks() {
   auto const on_forward = [](program const& p, bool within_lanes) {
     program_view const v = p.view();
     wait_table const w = waits(v, 0, within_lanes ? wait_detail::all : wait_detail::last_of_a_lane);
@@ -47,7 +47,7 @@ constexpr bool test_chunks() {
   HOLDS(!on_forward(apart, true));
   return true;
 }
-BOTH_TIMES("a chunk waits for the chunk before it", test_chunks)
+BOTH_TIMES("a chunk waits for the chunk before it", test_waits_of_chunks)
 
 // Whether two instructions of a device cannot be exchanged: they share a slot and one of them changes
 // it.

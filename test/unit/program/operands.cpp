@@ -45,10 +45,9 @@ constexpr sequence_operands of_sequence(program const& p, pass what) {
   return found;
 }
 
-constexpr slot_kind S = slot_kind::sequence_state, G = slot_kind::sequence_gradient;
-
 // Two sequences in three chunks each.
 constexpr bool test_sequence_operands() {
+  constexpr slot_kind S = slot_kind::sequence_state, G = slot_kind::sequence_gradient;
   block const chunks = catalog::seq1f1b(devices{1}, 3);
   program p = chunks | repeat(micro_batches{6}) | squeeze() | lower();
   for (int k : {0, 3}) {

@@ -6,7 +6,7 @@ using namespace ashlar;
 
 namespace {
 
-constexpr bool test_sizes() {
+constexpr bool test_sizes_of_values() {
   simulation_options o;
   o.memory.stages = {{.activation = 2,
                       .gradient = 3,
@@ -21,7 +21,7 @@ constexpr bool test_sizes() {
   HOLDS(of(slot_kind::scalar) == 8 && of(slot_kind::work) == 0);
   return true;
 }
-BOTH_TIMES("each kind of value has its size", test_sizes)
+BOTH_TIMES("each kind of value has its size", test_sizes_of_values)
 
 constexpr bool test_ring() {
   link_speed const l{.latency = 7, .bandwidth = 3};

@@ -66,14 +66,14 @@ constexpr bool test_pieces() {
 }
 BOTH_TIMES("pieces that differ", test_pieces)
 
-constexpr bool test_recomputed() {
+constexpr bool test_memory_of_recompute() {
   schedule const s = recompute(one_f_one_b(2, 4), {0, 1});
   comparison const c = compare(s, {.piece_count = 2, .kept_percent = 10});
   HOLDS(c.peaks == std::vector<double>{0.55, 0.5} && c.overhead > c.bubble_rate);
   HOLDS(compare(s, {.piece_count = 2}).peaks == std::vector<double>{1, 0.5});
   return true;
 }
-BOTH_TIMES("what is recomputed", test_recomputed)
+BOTH_TIMES("what is recomputed", test_memory_of_recompute)
 
 // In the same ticks, although the schedule's own are smaller: two stages a device.
 TEST_CASE("bounds of what is compared") {

@@ -1,0 +1,234 @@
+// schedule -> schedule: passes move up into gaps. Qi et al., Pipeline Parallelism with Controllable
+// Memory (2024), section 2: repeat, squeeze, reorder.
+#pragma once
+
+#include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/pipe.hpp>
+#include <ashlar/model/dependencies.hpp>
+#include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/squeeze.hpp>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace ashlar {
+
+// Which passes may move: those of warm-up and cool-down, until the first micro-batch is through the
+// devices and from when the last one has come in; or all, which may shift passes of the steady state
+// against each other.
+enum class reordering : unsigned char { at_ends, throughout };
+
+// Moves passes of a timeline up into gaps, in the order of their starts.
+class gap_filler {
+ public:
+  // Refers to the schedule. Throws violation: rule::every_pass_is_known for a pass out of range or of
+  // work, rule::overlapped_passes_are_a_pair for a pair.
+  constexpr explicit gap_filler(schedule& s)
+      : s_(s),
+        p_(static_cast<std::size_t>(s.device_count())),
+        ends_(s.stage_count(), s.micro_batch_count(), absent),
+        along_(p_),
+        next_(p_, 0),
+        due_(p_, max_tick) {
+    for (std::size_t d = 0; d < p_; ++d) enter(d);
+  }
+
+  constexpr void run(reordering which) {
+    bool const all = which == reordering::throughout;
+    fill(all ? max_tick : through_);
+    if (all) return;
+    for (std::size_t d = 0; d < p_; ++d) {
+      skip_until_last_in(d);
+      lift_weights(d);
+    }
+    fill(max_tick);
+    for (std::size_t d = 0; d < p_; ++d) put_weights_back(d);
+  }
+
+ private:
+  static constexpr tick absent = -1, lifted = -2;
+
+  // What is known of a pass beside its start.
+  struct companion {
+    tick end = 0;
+    int held = 0;  // by its device while it runs
+  };
+
+  static constexpr int taken_by(pass what) { return what.kind == pass_kind::forward ? 1 : 0; }
+  static constexpr int given_back_by(pass what) { return gives_weight_gradient(what.kind) ? 1 : 0; }
+
+  constexpr tick& end_of(pass what) {
+    return ends_.at(what.micro_batch, what.stage, result_of(what.kind));
+  }
+  constexpr tick length_of(pass what, std::size_t device) const {
+    return s_.cost.of(what, static_cast<int>(device));
+  }
+
+  // Notes the ends of a device's passes and what is held meanwhile.
+  constexpr void enter(std::size_t device) {
+    std::vector<timed_pass> const& order = s_.order[device];
+    int const stage_count = s_.stage_count(), m = s_.micro_batch_count();
+    along_[device] = dynamic_array<companion>(order.size());
+    companion* to = along_[device].data();
+    int held = 0;
+    for (timed_pass const *t = order.data(), *const last = t + order.size(); t != last; ++t, ++to) {
+      pass const what = t->what;
+      bool const known = what.stage >= 0 && what.stage < stage_count && what.micro_batch >= 0
+                         && what.micro_batch < m && what.kind < pass_kind::work;
+      if (!known || t->overlaps >= 0)
+        throw violation{
+            {.broken = known ? rule::overlapped_passes_are_a_pair : rule::every_pass_is_known,
+             .first = {.device = static_cast<int>(device), .what = what}}};
+      held += taken_by(what);
+      *to = {t->start + length_of(what, device), held};
+      end_of(what) = to->end;
+      if (held > most_) most_ = held;
+      held -= given_back_by(what);
+      if (what.stage != 0) continue;
+      if (what.kind == pass_kind::forward && t->start > last_in_) last_in_ = t->start;
+      if (gives_input_gradient(what.kind) && t->start < through_) through_ = t->start;
+    }
+    if (order.size() > 0) due_[device] = order[0].start;
+  }
+
+  constexpr void skip_until_last_in(std::size_t device) {
+    std::vector<timed_pass> const& order = s_.order[device];
+    timed_pass const *t = order.data() + next_[device], *const last = order.data() + order.size();
+    while (t != last && t->start <= last_in_) ++t;
+    next_[device] = static_cast<std::size_t>(t - order.data());
+  }
+
+  // All passes that start before `until`, of all devices in the order of their starts.
+  constexpr void fill(tick until) {
+    tick* const due = due_.data();
+    for (;;) {
+      std::size_t first = 0;
+      for (std::size_t d = 1; d < p_; ++d)
+        if (due[d] < due[first]) first = d;
+      if (due[first] >= until) return;
+      std::size_t const index = next_[first]++;
+      move_up(first, index);
+      update_due(first);
+    }
+  }
+  constexpr void update_due(std::size_t device) {
+    std::vector<timed_pass> const& order = s_.order[device];
+    due_[device] = next_[device] < order.size() ? order[next_[device]].start : max_tick;
+  }
+
+  constexpr tick arrival_of_inputs(pass what, std::size_t device) {
+    tick latest = 0;
+    int const route = s_.route[static_cast<std::size_t>(what.micro_batch)];
+    for_each_input(s_.graph, what, [&](ashlar::result r, int stage, int micro_batch) {
+      tick const end = ends_.at(micro_batch, stage, r);
+      if (end < 0) return;
+      tick const arrival =
+          stage == what.stage
+              ? end
+              : end + s_.cost.transfer(s_.where.device_of(route, stage), static_cast<int>(device));
+      if (arrival > latest) latest = arrival;
+    });
+    return latest;
+  }
+
+  // To the first gap that is long enough, after its inputs, behind the passes of its own stage and kind,
+  // and so that the device never holds more than the most that any did. Recomputes stay: earlier they
+  // would hold more.
+  constexpr void move_up(std::size_t device, std::size_t index) {
+    timed_pass* const order = s_.order[device].data();
+    companion* const along = along_[device].data();
+    timed_pass x = order[index];
+    if (x.what.kind == pass_kind::recompute) return;
+    tick const length = along[index].end - x.start, ready = arrival_of_inputs(x.what, device);
+    int const more = taken_by(x.what), less = given_back_by(x.what);
+    std::size_t place = index;
+    tick before = along[index].end;  // where the gap in front of place `at` ends
+    for (std::size_t at = index; before >= ready + length; --at) {
+      tick const begin = at > 0 && along[at - 1].end > ready ? along[at - 1].end : ready;
+      if (begin + length <= before) {
+        place = at;
+        x.start = begin;
+      }
+      if (at == 0 || along[at - 1].held + more > most_) break;
+      timed_pass const& other = order[at - 1];
+      if (other.what.stage == x.what.stage && other.what.kind == x.what.kind) break;
+      before = other.start;
+    }
+    end_of(x.what) = x.start + length;
+    for (std::size_t i = index; i > place; --i) {
+      order[i] = order[i - 1];
+      along[i] = {along[i - 1].end, along[i - 1].held + more - less};
+    }
+    int const held = place == 0 ? 0 : along[place - 1].held - given_back_by(order[place - 1].what);
+    order[place] = x;
+    along[place] = {x.start + length, held + more};
+  }
+
+  // What comes after a device's last forward has all the memory that it needs: weight passes may wait.
+  constexpr void lift_weights(std::size_t device) {
+    std::vector<timed_pass>& order = s_.order[device];
+    dynamic_array<companion>& along = along_[device];
+    std::size_t kept = order.size();
+    while (kept > next_[device] && order[kept - 1].what.kind != pass_kind::forward) --kept;
+    for (std::size_t i = kept; i < order.size(); ++i)
+      if (order[i].what.kind == pass_kind::backward_weight) {
+        end_of(order[i].what) = lifted;
+      } else {
+        along[kept] = along[i];
+        order[kept++] = order[i];
+      }
+    while (order.size() > kept) {
+      order.pop_back();
+      along.pop_back();
+    }
+    update_due(device);
+  }
+
+  // Each into the first gap that is left for it, in the order of their input passes.
+  constexpr void put_weights_back(std::size_t device) {
+    std::vector<timed_pass>& order = s_.order[device];
+    dynamic_array<pass> weights;
+    for (timed_pass const& t : order) {
+      if (t.what.kind != pass_kind::backward_input) continue;
+      pass const weight{pass_kind::backward_weight, t.what.stage, t.what.micro_batch};
+      if (end_of(weight) == lifted) weights.push_back(weight);
+    }
+    for (pass const& what : weights) {
+      tick const free = along_[device].back().end;
+      order.push_back({what, free});
+      along_[device].push_back({free + length_of(what, device), 0});
+      move_up(device, order.size() - 1);
+    }
+  }
+
+  schedule& s_;
+  std::size_t p_;
+  result_table<tick> ends_;
+  std::vector<dynamic_array<companion>> along_;  // by device, beside its order
+  dynamic_array<std::size_t> next_;              // place of the next pass to move, by device
+  dynamic_array<tick> due_;                      // its start
+  int most_ = 0;                                 // held at once by any device
+  tick through_ = max_tick, last_in_ = -max_tick;
+};
+
+// Fills gaps with passes that come later: in the order of their starts, each goes to the first gap of
+// its device that is long enough, after its inputs and behind the passes of its own stage and kind. No
+// device comes to hold more than the one that held most. Squeezed, and no longer than `s` as it is
+// timed, in makespan and span; where that cannot be, it is just squeezed. (What is repeated and not yet
+// squeezed may come out longer than squeezing alone would have it.) O(passes (devices + passes
+// overtaken)). Throws as squeeze() does, and violation: rule::every_pass_is_known where there is work,
+// rule::overlapped_passes_are_a_pair for overlapped pairs.
+constexpr schedule reorder(schedule const& s, reordering which = reordering::at_ends) {
+  schedule moved = s;
+  gap_filler(moved).run(which);
+  moved = squeeze(std::move(moved));
+  if (makespan(moved) > makespan(s) || span(moved) > span(s)) return squeeze(s);
+  return moved;
+}
+
+constexpr auto reorder(reordering which = reordering::at_ends) {
+  return closure([=](schedule const& s) { return reorder(s, which); });
+}
+
+}  // namespace ashlar
