@@ -22,7 +22,8 @@ struct entry {
   schedule (*schedule_of)(shape const&) = nullptr;
   // Whether there is such a schedule: rule::parameter_... of the first parameter out of bounds.
   diagnosis (*check)(shape const&) = check_shape;
-  unsigned parameters = 0;  // which it looks at besides devices and micro-batches: see uses()
+  bool is_searched = false;  // the best that a search finds for the costs given
+  unsigned parameters = 0;   // which it looks at besides devices and micro-batches: see uses()
 
   constexpr bool uses(parameter which) const {
     return (parameters >> static_cast<unsigned>(which) & 1U) != 0;

@@ -17,7 +17,8 @@ struct published_schedule {
 
 // Every schedule of the catalog on this very placement, with one route and no overlapped pairs, made for
 // these costs with each group size, number of rounds and waves that make sense; backwards are split. Of
-// m sequences in chunks, those that cut them so. O(passes) each.
+// m sequences in chunks, those that cut them so. Entries that are searches are left out: where they
+// begin is in the catalog by its own name. O(passes) each.
 constexpr std::vector<published_schedule> published_on(placement const& where, micro_batches m,
                                                        costs const& cost, int sequence_chunks = 1) {
   std::vector<published_schedule> found;
@@ -27,7 +28,7 @@ constexpr std::vector<published_schedule> published_on(placement const& where, m
   stage_graph const graph = in_sequence_chunks(chain(stages{where.stage_count()}), sequence_chunks);
   for (catalog::entry const& listed : catalog::entries) {
     catalog::entry const e = listed;
-    if (e.uses(parameter::sequence_chunk_count) != (sequence_chunks > 1)) continue;
+    if (e.is_searched || e.uses(parameter::sequence_chunk_count) != (sequence_chunks > 1)) continue;
     std::vector<catalog::shape> shapes{{.p = devices{p},
                                         .m = m,
                                         .v = v,
