@@ -48,10 +48,12 @@ void add_train(CLI::App& app, action& chosen) {
   number("--sequences", o->model.sequences, 1, 1024, "sequences of a micro-batch");
   command->add_option("--trace", o->trace, "write the last step's measured timeline as a Chrome trace")
       ->type_name("FILE");
-  command
-      ->add_option("--save", o->save, "write a checkpoint to this folder now and then, and at the end")
-      ->type_name("DIR");
-  number("--save-every", o->save_every, 1, 1'000'000, "steps from one checkpoint to the next");
+  auto* const save = command
+                         ->add_option("--save", o->save,
+                                      "write a checkpoint to this folder now and then, and at the end")
+                         ->type_name("DIR");
+  number("--save-every", o->save_every, 1, 1'000'000, "steps from one checkpoint to the next")
+      ->needs(save);
   command
       ->add_option("--resume", o->resume,
                    "go on from a checkpoint, or the newest of a folder; with another schedule, other "
@@ -60,6 +62,7 @@ void add_train(CLI::App& app, action& chosen) {
       ->type_name("DIR");
   number("--restart", o->restart, 0, 1'000'000,
          "times that a training which dies is started again from its newest checkpoint")
+      ->needs(save)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   option("--launcher", o->launcher, "what --restart starts the processes of --backend mpi with",
          "WORDS");
@@ -81,8 +84,6 @@ void add_train(CLI::App& app, action& chosen) {
       "not "
       "finite;\n2 wrong usage; 3 a device failed or stalled; 130 interrupted.");
   command->callback([&chosen, o] {
-    if (o->save.empty() && o->restart > 0)
-      throw usage_error("--restart needs a folder of checkpoints to go on from: --save DIR");
     chosen = [o] { return o->precision == "float" ? train<float>(*o) : train<double>(*o); };
   });
 }

@@ -146,6 +146,14 @@ TEST_CASE("a checkpoint that is damaged or not this training's is refused, with 
   refused(two_devices + " --seed 2", "--seed is 2 here, and 1 in");
 }
 
+TEST_CASE("what says how to save needs a folder") {
+  for (char const* option : {"--save-every 2", "--restart 1"}) {
+    tool_result const r = run_tool(two_devices + " --steps 1 " + option + corpus());
+    CHECK(r.code == 2);
+    CHECK(contains(r.err, "requires --save"));
+  }
+}
+
 TEST_CASE("a folder that has checkpoints of a training is not given to another one") {
   std::string const folder = trained("taken", two_devices);
   tool_result const r = run_tool(two_devices + " --steps 1 --save " + folder + corpus());
