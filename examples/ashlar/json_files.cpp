@@ -106,13 +106,13 @@ class value_finder {
 
   // What is found begins right before `at` if it is a list or an object, else as start_of_token() says.
   bool operator()(json::parse_event_t event, json const& parsed) {
-    using enum json::parse_event_t;
-    if (event == key) levels_.back().key = parsed.get<std::string>();
-    if (event == object_end || event == array_end) levels_.pop_back();
-    if (event == key || event == object_end || event == array_end) return false;
+    using what = json::parse_event_t;  // clang++ 14 has no `using enum` for it
+    if (event == what::key) levels_.back().key = parsed.get<std::string>();
+    if (event == what::object_end || event == what::array_end) levels_.pop_back();
+    if (event == what::key || event == what::object_end || event == what::array_end) return false;
     bool const found = is_here();
     if (!levels_.empty()) ++levels_.back().count;
-    if (event != json::parse_event_t::value) levels_.push_back({event == array_start});
+    if (event != what::value) levels_.push_back({event == what::array_start});
     return found;
   }
 
