@@ -17,9 +17,11 @@ struct published_schedule {
 
 // Every schedule of the catalog on this very placement, with one route and no overlapped pairs, made for
 // these costs with each group size, number of rounds and waves that make sense; backwards are split. Of
-// m sequences in chunks, those that cut them so. O(passes) each.
+// m sequences in chunks, those that cut them so. O(passes) each, but for those that are searched.
+enum class which_published : unsigned char { all, not_searched };
 constexpr std::vector<published_schedule> published_on(placement const& where, micro_batches m,
-                                                       costs const& cost, int sequence_chunks = 1) {
+                                                       costs const& cost, int sequence_chunks = 1,
+                                                       which_published which = which_published::all) {
   std::vector<published_schedule> found;
   int const p = where.device_count();
   if (where.stage_count() % p != 0) return found;
@@ -28,6 +30,7 @@ constexpr std::vector<published_schedule> published_on(placement const& where, m
   for (catalog::entry const& listed : catalog::entries) {
     catalog::entry const e = listed;
     if (e.uses(parameter::sequence_chunk_count) != (sequence_chunks > 1)) continue;
+    if (e.is_searched && which == which_published::not_searched) continue;
     std::vector<catalog::shape> shapes{{.p = devices{p},
                                         .m = m,
                                         .v = v,

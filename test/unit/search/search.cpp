@@ -178,7 +178,8 @@ TEST_CASE("a search ends at the bound") {
 TEST_CASE("without a budget: the best that is published, or one after the other") {
   search_problem const problem = on_v_with(4, 8, chunk_activations(8));
   search_result const r = search(problem, {.aim = objective::makespan});
-  for (published_schedule const& known : published_on(problem.where, problem.m, problem.cost))
+  for (published_schedule const& known :
+       published_on(problem.where, problem.m, problem.cost, 1, which_published::not_searched))
     if (is_within(known.made, problem.limit)) CHECK(makespan(r.best) <= makespan(known.made));
   search_result const least =
       search(on_v_with(4, 8, chunk_activations(2)), {.aim = objective::makespan});
@@ -199,7 +200,8 @@ TEST_CASE("programs: no longer than those of the catalog, on links that are slow
       search_result const r = search(problem, {.passes = 50'000, .aim = objective::program});
       CHECK(r.reached == time_program(lower(r.best), machine).makespan);
       CHECK(check(lower(r.best)).ok());
-      for (published_schedule const& known : published_on(problem.where, problem.m, problem.cost))
+      for (published_schedule const& known :
+           published_on(problem.where, problem.m, problem.cost, 1, which_published::not_searched))
         if (is_within(known.made, problem.limit))
           CHECK(r.reached <= time_program(lower(known.made), machine).makespan);
     }
