@@ -78,7 +78,29 @@ TEST_CASE("no longer than the best public schedulers at the same peak") {
   }
   CHECK(rows == 396);
   MESSAGE(improved << " of " << rows << " only in another order than the published one");
-  CHECK(improved <= 24);
+  CHECK(improved <= 29);
+}
+
+// The same for 6 to 16 devices and up to 8 micro-batches for each, by span; bench/search/published.cpp
+// has those, too, for which a search takes long.
+TEST_CASE("no longer than the best public schedulers on more devices") {
+  int rows = 0;
+  for (json const& line : json::parse(std::ifstream(ASHLAR_TEST_DATA "/gold/v_and_zb_large.json"))) {
+    auto const ticks = line["cost"].get<std::array<tick, 4>>();
+    int const p = line["p"], m = line["m"], peak = line["peak"];
+    catalog::entry const& e = *catalog::find(line["schedule"].get<std::string>());
+    bool const equal = ticks[0] == 1;
+    if (e.is_searched && !equal && p * m > 72) continue;
+    CAPTURE(line.dump());
+    schedule const s = e.make({.p = devices{p},
+                               .m = micro_batches{m},
+                               .cost = costs(stage_cost{ticks[0], ticks[1], ticks[2]}, ticks[3])});
+    CHECK(check(s).ok());
+    CHECK(span(s) <= line["span"].get<tick>());
+    CHECK(peak_of_all(s) <= (e.is_searched ? (e.name == std::string("zb-1p") ? p : 2 * p) : peak));
+    ++rows;
+  }
+  CHECK(rows == 114);
 }
 
 // Idle time of the busiest device of any schedule, and so of these, for m large: on the V-shaped

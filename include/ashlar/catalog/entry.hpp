@@ -20,6 +20,8 @@ struct entry {
   // The schedule, timed, where it is more than block_of repeated m times and squeezed; in the shape's
   // costs or in units of one pass.
   schedule (*schedule_of)(shape const&) = nullptr;
+  // Whether the schedule is what a search finds, which takes up to a second.
+  bool is_searched = false;
   // Whether there is such a schedule: rule::parameter_... of the first parameter out of bounds.
   diagnosis (*check)(shape const&) = check_shape;
   bool is_searched = false;  // the best that a search finds for the costs given

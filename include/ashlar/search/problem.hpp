@@ -89,7 +89,8 @@ constexpr bound problem_bound(search_problem const& problem) {
                          .sequence_chunks = problem.sequence_chunks});
 }
 
-// All schedules to begin with: one micro-batch after the other, then what is published.
+// All schedules to begin with: one micro-batch after the other, then what is published and no search
+// itself.
 constexpr std::vector<schedule> seeds_of(search_problem const& problem) {
   int const q = problem.sequence_chunks;
   std::vector<schedule> seeds{one_after_another(problem.where, problem.m, problem.cost, q)};
