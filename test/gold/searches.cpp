@@ -78,7 +78,7 @@ TEST_CASE("better than all of the catalog that fits") {
     if (k.p != 8 || k.chunks_of_a_device != 2 || k.limit >= 16) continue;
     tick const found = search_known(k, 200'000).reached;
     for (published_schedule const& s :
-         published_on(k.where(), micro_batches{k.m}, k.all_costs(), 1, which_published::not_searched)) {
+         published_on(k.where(), micro_batches{k.m}, k.all_costs(), 1, searched_entries::left_out)) {
       CAPTURE(k.limit);
       CAPTURE(s.entry->name);
       if (is_within(s.made, chunk_activations(k.limit))) CHECK(found < span(s.made));

@@ -24,8 +24,7 @@ struct entry {
   bool is_searched = false;
   // Whether there is such a schedule: rule::parameter_... of the first parameter out of bounds.
   diagnosis (*check)(shape const&) = check_shape;
-  bool is_searched = false;  // the best that a search finds for the costs given
-  unsigned parameters = 0;   // which it looks at besides devices and micro-batches: see uses()
+  unsigned parameters = 0;  // which it looks at besides devices and micro-batches: see uses()
 
   constexpr bool uses(parameter which) const {
     return (parameters >> static_cast<unsigned>(which) & 1U) != 0;

@@ -201,7 +201,7 @@ TEST_CASE("programs: no longer than those of the catalog, on links that are slow
       CHECK(r.reached == time_program(lower(r.best), machine).makespan);
       CHECK(check(lower(r.best)).ok());
       for (published_schedule const& known :
-           published_on(problem.where, problem.m, problem.cost, 1, which_published::not_searched))
+           published_on(problem.where, problem.m, problem.cost, 1, searched_entries::left_out))
         if (is_within(known.made, problem.limit))
           CHECK(r.reached <= time_program(lower(known.made), machine).makespan);
     }

@@ -53,7 +53,7 @@ TEST_CASE("what is published on a placement") {
     CHECK(names(looped(devices{4}, chunks{3})).count(name) == 1);
   CHECK(names(wave(devices{4}, waves{2})).count("hanayo") == 1);
   for (published_schedule const& known :
-       published_on(v_shape(devices{4}), micro_batches{12}, {}, 1, which_published::not_searched))
+       published_on(v_shape(devices{4}), micro_batches{12}, {}, 1, searched_entries::left_out))
     CHECK(!known.entry->is_searched);
   // Two routes, pairs, recomputation, inference and sequence chunks are none of it.
   for (placement const& where : {linear(devices{4}), v_shape(devices{4}), looped(devices{4}, chunks{2})})
