@@ -94,7 +94,7 @@ inline std::string svg(std::vector<frontier_curve> const& curves, std::string_vi
   canvas.text(786, y, "no schedule is below");
   canvas.box(765, y + 9, 6, 6, "open0");
   canvas.text(786, y + 16, "published");
-  return canvas.finish(920, 520, title, theme, series_style(curves.size(), true), "");
+  return canvas.finish(940, 520, title, theme, series_style(curves.size(), true), "");
 }
 
 }  // namespace ashlar
