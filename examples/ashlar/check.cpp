@@ -143,9 +143,9 @@ int check(check_options const& o) {
   using namespace ashlar;
   std::string const text = read_text(o.file);
   if (holds_json(text)) {
-    nlohmann::json const file = parse_json(text, o.file);
-    time_scale const own = scale_of_json(file, o.file);
-    return check_schedule(o, with_costs(schedule_of_json(file, o.file), o.cost), 0,
+    json_text const file{o.file, text, parse_json(text, o.file)};
+    time_scale const own = scale_of_json(file);
+    return check_schedule(o, with_costs(schedule_of_json(file), o.cost), 0,
                           o.cost.are_given() ? scale_of(o.cost) : own);
   }
   csv_options const options{.dialect = dialect_of(o.dialect)};

@@ -9,7 +9,9 @@
 #include <cstddef>
 #include <iterator>
 #include <set>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tool {
@@ -43,7 +45,7 @@ struct counting_iterator {
 };
 
 // Line and column, from 1, of a place in the text.
-std::string place_of(std::string_view text, std::size_t offset) {
+std::string place_of_offset(std::string_view text, std::size_t offset) {
   std::string_view const before = text.substr(0, offset);
   auto const line = 1 + std::count(before.begin(), before.end(), '\n');
   auto const start = before.find_last_of('\n') + 1;  // npos + 1 is 0
@@ -59,7 +61,104 @@ std::string words_of(json::exception const& e) {
   return std::string(words);
 }
 
+// Keys and indices that lead to a value, the last first; false if it is not there.
+bool find_path(json const& root, json const& value, std::vector<std::string>& path) {
+  if (&root == &value) return true;
+  if (root.is_object()) {
+    for (auto const& [key, inner] : root.items())
+      if (find_path(inner, value, path)) {
+        path.push_back(key);
+        return true;
+      }
+  } else if (root.is_array()) {
+    for (std::size_t i = 0; i < root.size(); ++i)
+      if (find_path(root[i], value, path)) {
+        path.push_back(std::to_string(i));
+        return true;
+      }
+  }
+  return false;
+}
+
+// Where the token begins that ends before `end`, or a delimiter or two before that.
+std::size_t start_of_token(std::string_view text, std::size_t end) {
+  constexpr std::string_view delimiters = " \t\r\n,:[]{}";
+  while (end > 0 && delimiters.find(text[end - 1]) != std::string_view::npos) --end;
+  if (end == 0) return 0;
+  std::size_t start = end - 1;
+  if (text[start] != '"') {
+    while (start > 0 && delimiters.find(text[start - 1]) == std::string_view::npos) --start;
+    return start;
+  }
+  while (start > 0) {
+    --start;
+    std::size_t escapes = 0;
+    while (escapes < start && text[start - escapes - 1] == '\\') ++escapes;
+    if (text[start] == '"' && escapes % 2 == 0) break;
+  }
+  return start;
+}
+
+// Walks through a text once more, until it comes to the value at a path.
+class value_finder {
+ public:
+  explicit value_finder(std::vector<std::string> path) : path_(std::move(path)) {}
+
+  // What is found begins right before `at` if it is a list or an object, else as start_of_token() says.
+  bool operator()(json::parse_event_t event, json const& parsed) {
+    using enum json::parse_event_t;
+    if (event == key) levels_.back().key = parsed.get<std::string>();
+    if (event == object_end || event == array_end) levels_.pop_back();
+    if (event == key || event == object_end || event == array_end) return false;
+    bool const found = is_here();
+    if (!levels_.empty()) ++levels_.back().count;
+    if (event != json::parse_event_t::value) levels_.push_back({event == array_start});
+    return found;
+  }
+
+ private:
+  struct level {
+    bool list;
+    std::size_t count = 0;
+    std::string key = {};
+  };
+  bool is_here() const {
+    if (levels_.size() != path_.size()) return false;
+    for (std::size_t i = 0; i < levels_.size(); ++i) {
+      level const& l = levels_[i];
+      std::size_t const at =
+          i + 1 < levels_.size() ? l.count - 1 : l.count;  // those within count already
+      if ((l.list ? std::to_string(at) : l.key) != path_[path_.size() - 1 - i]) return false;
+    }
+    return true;
+  }
+
+  std::vector<std::string> path_;
+  std::vector<level> levels_;
+};
+
 }  // namespace
+
+std::string json_text::place_of(json const& value) const {
+  std::vector<std::string> path_to;
+  std::string const file = fmt::format("'{}'", path);
+  if (!find_path(root, value, path_to)) return file;
+  char const* at = text.data();
+  value_finder finder(path_to);
+  std::size_t place = 0;
+  bool found = false;
+  auto const look = [&](int, json::parse_event_t event, json& parsed) {
+    if (!found && finder(event, parsed)) {
+      found = true;
+      auto const end = static_cast<std::size_t>(at - text.data());
+      place = event == json::parse_event_t::value ? start_of_token(text, end) : end - 1;
+    }
+    return true;
+  };
+  json const same = json::parse(counting_iterator{text.data(), &at},
+                                counting_iterator{text.data() + text.size(), &at}, look);
+  return same.is_discarded() ? file : file + ", " + place_of_offset(text, place);
+}
 
 json read_json(std::string const& path) { return parse_json(read_text(path), path); }
 
@@ -78,8 +177,8 @@ json parse_json(std::string const& text, std::string const& path) {
     auto const& key = value.get_ref<std::string const&>();
     if (!keys.back().insert(key).second)
       throw usage_error(fmt::format("'{}', {}: \"{}\" is there twice", path,
-                                    place_of(text, static_cast<std::size_t>(at - text.data())
-                                                       - std::min(key.size() + 2, text.size())),
+                                    place_of_offset(text, static_cast<std::size_t>(at - text.data())
+                                                              - std::min(key.size() + 2, text.size())),
                                     key.substr(0, 64)));
     return true;
   };

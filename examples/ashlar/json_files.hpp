@@ -16,4 +16,13 @@ bool holds_json(std::string const& text);
 // The same of a text that was read already, from `path`.
 nlohmann::json parse_json(std::string const& text, std::string const& path);
 
+// A file with its text, to say where in it something is.
+struct json_text {
+  std::string path, text;
+  nlohmann::json root;
+
+  // "'mine.json', line 3, column 7" of a value of `root`, this very one; of any other the file alone.
+  std::string place_of(nlohmann::json const& value) const;
+};
+
 }  // namespace tool

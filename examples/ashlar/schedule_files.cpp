@@ -30,26 +30,26 @@ using nlohmann::json;
 // Reads one file of JSON: what is wrong is said with the path.
 class schedule_reader {
  public:
-  schedule_reader(json const& file, std::string const& path) : file_(file), path_(path) {}
+  explicit schedule_reader(json_text const& source) : source_(source), file_(source.root) {}
 
-  [[noreturn]] void fail(std::string const& what) const {
-    throw usage_error(fmt::format("'{}' {}", path_, what));
+  [[noreturn]] void fail(json const& at, std::string const& what) const {
+    throw usage_error(fmt::format("{}: {}", source_.place_of(at), what));
   }
 
   json const& at(json const& object, char const* key) const {
-    if (!object.is_object() || !object.contains(key)) fail(fmt::format("lacks \"{}\"", key));
+    if (!object.is_object() || !object.contains(key)) fail(object, fmt::format("lacks \"{}\"", key));
     return object[key];
   }
   json const& at(char const* key) const { return at(file_, key); }
 
   long long integer(json const& value, char const* what, long long least, long long most) const {
     if (!value.is_number_integer() || value < least || value > most)
-      fail(fmt::format("must give whole numbers from {} to {} as {}", least, most, what));
+      fail(value, fmt::format("must give whole numbers from {} to {} as {}", least, most, what));
     return value.get<long long>();
   }
 
   std::vector<int> integers(json const& list, char const* what, long long most) const {
-    if (!list.is_array()) fail(fmt::format("must give a list as {}", what));
+    if (!list.is_array()) fail(list, fmt::format("must give a list as {}", what));
     std::vector<int> all;
     for (json const& value : list) all.push_back(static_cast<int>(integer(value, what, 0, most)));
     return all;
@@ -60,11 +60,15 @@ class schedule_reader {
     json const& given = at("placement");
     std::vector<std::vector<int>> routes;
     int most = 0;
-    if (!given.is_array() || given.empty()) fail("must give a list of devices as \"placement\"");
-    for (json const& route : given[0].is_array() ? given : json::array({given})) {
+    if (!given.is_array() || given.empty()) fail(given, "must give a list of devices as \"placement\"");
+    auto const add = [&](json const& route) {
       routes.push_back(integers(route, "devices of \"placement\"", most_devices - 1));
       for (int const device : routes.back()) most = std::max(most, device);
-    }
+    };
+    if (given[0].is_array())
+      for (json const& route : given) add(route);
+    else
+      add(given);
     return {ashlar::devices{most + 1}, routes};
   }
 
@@ -88,7 +92,8 @@ class schedule_reader {
       read.per_stage.clear();
       for (json const& one : given["per_stage"]) read.per_stage.push_back(stage(one));
       if (static_cast<int>(read.per_stage.size()) != stage_count)
-        fail(fmt::format("has costs of {} stages, but {} stages", read.per_stage.size(), stage_count));
+        fail(given["per_stage"],
+             fmt::format("has costs of {} stages, but {} stages", read.per_stage.size(), stage_count));
     }
     ashlar::tick const transfer = ticks(given, "transfer", 0, 0);
     read.links.inside.latency = transfer;
@@ -98,14 +103,15 @@ class schedule_reader {
     if (given.contains("speeds")) {
       read.speeds = integers(given["speeds"], "speeds", most_percent);
       if (static_cast<int>(read.speeds.size()) != device_count)
-        fail(fmt::format("has speeds of {} devices, but {} devices", read.speeds.size(), device_count));
+        fail(given["speeds"],
+             fmt::format("has speeds of {} devices, but {} devices", read.speeds.size(), device_count));
     }
     read.overlapped = ticks(given, "overlapped", 1, ashlar::costs::one_after_the_other);
     return read;
   }
 
   // 2F0; of a building block also 2F, of its first micro-batch.
-  ashlar::pass pass(std::string_view token, bool of_block) const {
+  ashlar::pass pass(json const& at, std::string_view token, bool of_block) const {
     ashlar::pass what{.stage = -1};
     char const* const last = token.data() + token.size();
     auto number = std::from_chars(token.data(), last, what.stage);
@@ -124,7 +130,7 @@ class schedule_reader {
       }
     }
     if (!right)
-      fail(fmt::format("has \"{}\" for a pass, which is written like 2F0", token.substr(0, 64)));
+      fail(at, fmt::format("has \"{}\" for a pass, which is written like 2F0", token.substr(0, 64)));
     return what;
   }
 
@@ -136,15 +142,15 @@ class schedule_reader {
     if (cost.contains("ticks_per_unit"))
       given.ticks_per_unit = integer(cost["ticks_per_unit"], "\"ticks_per_unit\"", 1, ashlar::max_tick);
     if (cost.contains("time_unit"))
-      given.unit = read_duration(path_, "1" + cost["time_unit"].get<std::string>(), 1).unit;
+      given.unit = read_duration(source_.path, "1" + cost["time_unit"].get<std::string>(), 1).unit;
     return given;
   }
 
   bool starts_given() const { return file_.contains("starts"); }
 
  private:
+  json_text const& source_;
   json const& file_;
-  std::string const& path_;
 };
 
 ashlar::execution_mode mode_of(bool trains) {
@@ -180,8 +186,9 @@ ashlar::schedule schedule_of_csv(std::string const& text, std::string const& pat
 
 }  // namespace
 
-ashlar::schedule schedule_of_json(json const& file, std::string const& path) {
-  schedule_reader const read(file, path);
+ashlar::schedule schedule_of_json(json_text const& source) {
+  schedule_reader const read(source);
+  json const& file = source.root;
   ashlar::schedule s;
   s.where = read.placement();
   int const stage_count = s.where.stage_count();
@@ -194,12 +201,13 @@ ashlar::schedule schedule_of_json(json const& file, std::string const& path) {
   s.cost = read.costs(stage_count, s.device_count());
   json const& orders = read.at("orders");
   if (static_cast<int>(orders.size()) != s.device_count())
-    read.fail(fmt::format("has orders of {} devices, but {} devices", orders.size(), s.device_count()));
+    read.fail(orders,
+              fmt::format("has orders of {} devices, but {} devices", orders.size(), s.device_count()));
   bool trains = false;
   for (json const& tokens : orders) {
     auto& order = s.order.emplace_back();
     for (json const& token : tokens) {
-      order.push_back({read.pass(token.get<std::string>(), false), 0});
+      order.push_back({read.pass(token, token.get<std::string>(), false), 0});
       trains = trains || order.back().what.kind != ashlar::pass_kind::forward;
     }
   }
@@ -207,7 +215,8 @@ ashlar::schedule schedule_of_json(json const& file, std::string const& path) {
   if (!read.starts_given()) return ashlar::squeeze(std::move(s));
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     json const& starts = read.at("starts").at(d);
-    if (starts.size() != s.order[d].size()) read.fail(fmt::format("lacks starts of device {}", d));
+    if (starts.size() != s.order[d].size())
+      read.fail(starts, fmt::format("lacks starts of device {}", d));
     for (std::size_t i = 0; i < starts.size(); ++i)
       s.order[d][i].start = read.integer(starts[i], "\"starts\"", -ashlar::max_tick, ashlar::max_tick);
     find_pairs(s.order[d]);
@@ -215,12 +224,11 @@ ashlar::schedule schedule_of_json(json const& file, std::string const& path) {
   return s;
 }
 
-time_scale scale_of_json(json const& file, std::string const& path) {
-  return schedule_reader(file, path).scale();
-}
+time_scale scale_of_json(json_text const& source) { return schedule_reader(source).scale(); }
 
-ashlar::block block_of_json(json const& file, std::string const& path) {
-  schedule_reader const read(file, path);
+ashlar::block block_of_json(json_text const& source) {
+  schedule_reader const read(source);
+  json const& file = source.root;
   ashlar::block b;
   b.where = read.placement();
   b.graph = ashlar::chain(ashlar::stages{b.where.stage_count()});
@@ -230,12 +238,13 @@ ashlar::block block_of_json(json const& file, std::string const& path) {
                                    : std::vector<int>{0};
   bool trains = false;
   for (auto const& [token, offset] : read.at("cells").items()) {
-    b.cells.push_back({read.pass(token, true), read.integer(offset, "offsets of \"cells\"",
-                                                            -ashlar::max_tick, ashlar::max_tick)});
+    b.cells.push_back(
+        {read.pass(offset, token, true),
+         read.integer(offset, "offsets of \"cells\"", -ashlar::max_tick, ashlar::max_tick)});
     ashlar::pass const what = b.cells.back().what;
     if (what.stage >= b.where.stage_count() || what.micro_batch >= b.micro_batch_count())
-      read.fail(fmt::format("has a cell \"{}\", but {} stages and {} micro-batches", token,
-                            b.where.stage_count(), b.micro_batch_count()));
+      read.fail(offset, fmt::format("has a cell \"{}\", but {} stages and {} micro-batches", token,
+                                    b.where.stage_count(), b.micro_batch_count()));
     trains = trains || what.kind != ashlar::pass_kind::forward;
   }
   b.mode = mode_of(trains);
@@ -255,10 +264,11 @@ schedule_file read_schedule(std::string const& path, long long micro_batches, co
     out.schedule = schedule_of_csv(text, path);
   } else {
     try {
-      json const file = parse_json(text, path);
+      json_text const source{path, text, parse_json(text, path)};
+      json const& file = source.root;
       if (file.contains("schedule")) out.name = file["schedule"].get<std::string>();
       if (file.contains("cells")) {
-        out.block = block_of_json(file, path);
+        out.block = block_of_json(source);
         if (micro_batches == 0) micro_batches = out.block->micro_batch_count();
         must_fit_in_memory(
             fmt::format("{} micro-batches of '{}'", micro_batches, path),
@@ -270,9 +280,9 @@ schedule_file read_schedule(std::string const& path, long long micro_batches, co
                        | ashlar::repeat(ashlar::micro_batches{static_cast<int>(micro_batches)})
                        | ashlar::squeeze();
       } else {
-        out.schedule = schedule_of_json(file, path);
+        out.schedule = schedule_of_json(source);
       }
-      out.scale = scale_of_json(file, path);
+      out.scale = scale_of_json(source);
     } catch (json::exception const& e) {
       throw usage_error(fmt::format("'{}' is no schedule: {}", path, e.what()));
     }

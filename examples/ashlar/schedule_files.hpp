@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cost_options.hpp"
+#include "json_files.hpp"
 #include <ashlar/block/block.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
@@ -28,9 +29,9 @@ schedule_file read_schedule(std::string const& path, long long micro_batches, co
 // Throws usage_error unless costs, those of the file `path`, are of all stages or of each.
 void must_fit_stages(ashlar::costs const& cost, ashlar::schedule const& s, std::string const& path);
 
-// The parts of such a file of JSON. Throw usage_error with `path`.
-ashlar::schedule schedule_of_json(nlohmann::json const& file, std::string const& path);
-time_scale scale_of_json(nlohmann::json const& file, std::string const& path);
-ashlar::block block_of_json(nlohmann::json const& file, std::string const& path);
+// The parts of such a file of JSON. Throw usage_error with line and column.
+ashlar::schedule schedule_of_json(json_text const& source);
+time_scale scale_of_json(json_text const& source);
+ashlar::block block_of_json(json_text const& source);
 
 }  // namespace tool

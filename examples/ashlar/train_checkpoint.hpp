@@ -106,7 +106,7 @@ class train_checkpoints {
       for (auto const of : {+[](worker&w, int group) { return w.weights(group); },
                             +[](worker&w, int group) { return w.first_moment(group); },
                             +[](worker&w, int group) { return w.second_moment(group); }}) {
-        std::vector<Scalar> whole(any.weights(g).size(), Scalar{});
+        std::vector<Scalar> whole(any.elements(g), Scalar{});
         for (int rank = 0; rank < t_->shape.data_ranks; ++rank)
           if (all_->is_here(rank, first_holder(g))) {
             std::span<Scalar> const values = of(*all_->of(rank), g);

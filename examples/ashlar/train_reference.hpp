@@ -62,7 +62,7 @@ class train_reference {
   template <class Of>
   std::vector<Scalar> told(int rank, int group, int holder, Of of) {
     worker const& any = *all_->workers().front();
-    std::vector<Scalar> values(any.weights(group).size(), Scalar{});
+    std::vector<Scalar> values(any.elements(group), Scalar{});
     if (all_->is_here(rank, t_->program.groups.holders(group)[at(holder)])) {
       std::span<Scalar const> const mine = of(*all_->of(rank), any.copy_for(group, holder));
       std::memcpy(values.data(), mine.data(), mine.size_bytes());

@@ -38,10 +38,10 @@ void introduce(training const& t, std::size_t parameters) {
   std::fflush(stdout);
 }
 
-void conclude(training const& t, train_report const& r, bool interrupted, int steps, double seconds,
+void conclude(training const& t, train_report const& r, bool ended_early, int steps, double seconds,
               double held_out_loss) {
   unsigned const cores = std::max(1U, std::thread::hardware_concurrency());
-  fmt::print("{}{} in {:.1f} s, {:.0f} tokens/s\n", interrupted ? "interrupted; " : "",
+  fmt::print("{}{} in {:.1f} s, {:.0f} tokens/s\n", ended_early ? "interrupted; " : "",
              counted(steps, "step"), seconds, t.tokens(steps) / seconds);
   if (r.simulated_ms > 0)
     fmt::print(

@@ -32,7 +32,7 @@ struct train_report {
 
 void introduce(training const& t, std::size_t parameters);
 // After so many steps in so many seconds.
-void conclude(training const& t, train_report const& r, bool interrupted, int steps, double seconds,
+void conclude(training const& t, train_report const& r, bool ended_early, int steps, double seconds,
               double held_out_loss);
 
 }  // namespace tool

@@ -104,8 +104,9 @@ class team {
         workers_(static_cast<std::size_t>(t.program.data_ranks)) {
     int const devices = t.program.device_count();
     for (int rank = first / devices; rank * devices < first + count; ++rank)
-      workers_[static_cast<std::size_t>(rank)] =
-          std::make_unique<worker>(t.shape, t.options->seed, gpt::site_in(t.program, rank));
+      workers_[static_cast<std::size_t>(rank)] = std::make_unique<worker>(
+          t.shape, t.options->seed,
+          gpt::site_in(t.program, rank, [&](int device) { return is_here(rank, device); }));
   }
 
  private:

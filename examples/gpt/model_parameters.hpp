@@ -27,11 +27,22 @@ struct worker_site {
   int rank = 0;                    // data-parallel
   bool sharded = false;            // does it keep no more than its shard of what a stage has for itself?
   std::vector<int> holders = {0};  // devices with a copy of what is tied
+  std::vector<bool> held = {};     // by group: is it kept here? empty: all are
 };
 
+// Of a worker for the devices of a rank for which here(device) holds.
+template <class Here>
+worker_site site_in(ashlar::program const& p, int rank, Here here) {
+  ashlar::list_view<int> const tied = p.groups.holders(p.groups.count() - 1);
+  worker_site site{rank, p.sharding != ashlar::sharding_level::none, {tied.begin(), tied.end()}, {}};
+  for (int g = 0; g < p.groups.count(); ++g) {
+    ashlar::list_view<int> const holders = p.groups.holders(g);
+    site.held.push_back(std::any_of(holders.begin(), holders.end(), here));
+  }
+  return site;
+}
 inline worker_site site_in(ashlar::program const& p, int rank) {
-  ashlar::list_view<int> const holders = p.groups.holders(p.groups.count() - 1);
-  return {rank, p.sharding != ashlar::sharding_level::none, {holders.begin(), holders.end()}};
+  return site_in(p, rank, [](int) { return true; });
 }
 
 // The replicas of a stage share one memory of its parameters. A group is what a stage has for itself or,
@@ -46,14 +57,14 @@ class model_parameters {
     for (int i = 0; i < shape.stages; ++i) {
       stages_.emplace_back(shape_of(shape, i));
       groups_.push_back(std::make_unique<parameter_group>(
-          1, elements_of<stage_parameters<Scalar>, Scalar>(at(i).shape)));
+          1, elements_of<stage_parameters<Scalar>, Scalar>(at(i).shape), holds(i)));
     }
     if (shape.tied)
-      groups_.push_back(
-          std::make_unique<parameter_group>(site_.holders.size(), tied_matrix<Scalar>(nullptr).size()));
+      groups_.push_back(std::make_unique<parameter_group>(
+          site_.holders.size(), tied_matrix<Scalar>(nullptr).size(), holds(shape.stages)));
     for (int g = 0; g < shape.groups(); ++g) {
       visit(g, [&](auto const& what, auto const& weight, auto const&) {
-        initialise(what, seed, weight);
+        if (holds(g)) initialise(what, seed, weight);
         parameters_ += weight.size();
       });
       auto& copies = groups_[index(g)]->copies;
@@ -67,6 +78,10 @@ class model_parameters {
   // Number of parameters of the whole model.
   std::size_t parameters() const { return parameters_; }
 
+  // Whether the group is kept here; all spans of one that is not are empty.
+  bool holds(int group) const { return site_.held.empty() || site_.held.at(index(group)); }
+  // Elements of a group, wherever it is kept.
+  std::size_t elements(int group) const { return groups_.at(index(group))->size; }
   // How many copies there are of a group.
   int copies(int group) const { return static_cast<int>(groups_.at(index(group))->copies.size()); }
   // Whether all copies have the same bits.
@@ -110,7 +125,7 @@ class model_parameters {
   }
 
   // Calls f(tensor_description, matrix<Scalar> weight, matrix<Scalar> gradient) for each tensor of a
-  // group, of its first copy.
+  // group, of its first copy; where it is not kept, both are null.
   template <class F>
   void visit(int group, F&& f) {
     parameter_copy& own = copy_of(group, 0);
@@ -128,10 +143,13 @@ class model_parameters {
 
   // The squares of a group's gradient as the norm sums them: tensor by tensor, so that the bits do not
   // depend on the number of stages; or, sharded, of what only this rank has or is the first to have.
+  // Zeros where the group is not kept.
   std::vector<double> squares(int group) {
-    auto const of = [](Scalar const* values, std::size_t size) {
-      return static_cast<double>(dot<Scalar>(values, values, static_cast<int>(size)));
+    bool const held = holds(group);
+    auto const of = [held](Scalar const* values, std::size_t size) {
+      return held ? static_cast<double>(dot<Scalar>(values, values, static_cast<int>(size))) : 0.0;
     };
+    if (site_.sharded && !held) return {0.0};
     if (site_.sharded) {
       auto const mine = part(group, gradient(group));
       return {group < shape_.stages || site_.rank == 0 ? of(mine.data(), mine.size()) : 0};
@@ -139,7 +157,8 @@ class model_parameters {
     std::vector<double> all;
     visit(group, [&](auto const&, auto const&, auto const& tensor) {
       double total = 0;
-      for (int row = 0; row < tensor.rows; ++row) total += of(tensor.row(row), index(tensor.cols));
+      for (int row = 0; row < tensor.rows; ++row)
+        total += of(held ? tensor.row(row) : nullptr, index(tensor.cols));
       all.push_back(total);
     });
     return all;
@@ -221,10 +240,11 @@ class model_parameters {
     array<Scalar> second_moment;
   };
   struct parameter_group {
-    parameter_group(std::size_t count, std::size_t size) {
-      for (std::size_t i = 0; i < count; ++i) copies.emplace_back(size);
+    parameter_group(std::size_t count, std::size_t elements, bool held) : size(elements) {
+      for (std::size_t i = 0; i < count; ++i) copies.emplace_back(held ? size : 0);
     }
 
+    std::size_t size;
     std::vector<parameter_copy> copies;
     int steps = 0;
     std::mutex writing;

@@ -103,8 +103,11 @@ template <class Scalar>
 class array {
  public:
   array() = default;
+  // Of no elements, without memory.
   explicit array(std::size_t size)
-      : data_(static_cast<Scalar*>(::operator new (size * sizeof(Scalar), std::align_val_t{alignment}))),
+      : data_(size == 0 ? nullptr
+                        : static_cast<Scalar*>(
+                            ::operator new (size * sizeof(Scalar), std::align_val_t{alignment}))),
         size_(size) {
     std::fill_n(data_.get(), size, Scalar{});
   }

@@ -67,7 +67,7 @@ class worker : public model_parameters<Scalar> {
             sizeof(Scalar) == sizeof(float) ? ashlar::element_type::f32 : ashlar::element_type::f64};
   }
   std::size_t bytes(ashlar::slot_kind kind, int stage) const {
-    if (stage >= this->shape().stages) return weights(stage).size_bytes();
+    if (stage >= this->shape().stages) return this->elements(stage) * sizeof(Scalar);
     auto const& shape = at(stage).shape;
     auto const activation =
         static_cast<std::size_t>(shape.model.rows()) * static_cast<std::size_t>(shape.model.width);
@@ -84,7 +84,7 @@ class worker : public model_parameters<Scalar> {
       case ashlar::slot_kind::weight_gradient:
       case ashlar::slot_kind::weight:
       case ashlar::slot_kind::gradient_shard:
-        return weights(stage).size_bytes();
+        return this->elements(stage) * sizeof(Scalar);
       case ashlar::slot_kind::sequence_state:  // each chunk of a sequence is one of its own to this
                                                // model
       case ashlar::slot_kind::sequence_gradient:

@@ -227,3 +227,23 @@ TEST_CASE("tied: copies and shards count once in the norm") {
                                sharding_level::gradients, sharding_level::full})
     CHECK(norm(2, level) == doctest::Approx(alone).epsilon(1e-5));
 }
+
+TEST_CASE("a worker keeps the groups of the devices that it is for") {
+  ashlar::program const p = tied_program("1f1b", 4, 4, 2, sharding_level::full);
+  gpt::config const shape = workers(p, tied(tiny(4))).shape();
+  gpt::worker<float> whole(shape, 1, gpt::site_in(p, 0)),
+      part(shape, 1, gpt::site_in(p, 0, [](int device) { return device == 3; }));
+  CHECK(part.parameters() == whole.parameters());
+  for (int g = 0; g < shape.groups(); ++g) {
+    CAPTURE(g);
+    CHECK(part.holds(g) == (g >= 3));  // the last stage, and what it ties
+    CHECK(whole.holds(g));
+    CHECK(part.elements(g) == whole.weights(g).size());
+    CHECK(part.bytes(ashlar::slot_kind::weight, g) == whole.bytes(ashlar::slot_kind::weight, g));
+    CHECK(part.squares(g) == std::vector<double>{0.0});
+    if (part.holds(g))
+      CHECK(std::ranges::equal(part.weights(g), whole.weights(g)));
+    else
+      CHECK(part.weights(g).empty());
+  }
+}

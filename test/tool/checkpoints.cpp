@@ -22,13 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string const plain = "train --schedule 1f1b -p 2 -m 4" + tiny;
-
-// What the line of a training has that is watched over.
-std::string const supervised(
-    "--restart\0"
-    "0",
-    11);
+std::string const two_devices = "train --schedule 1f1b -p 2 -m 4" + tiny;
 
 // Changes a byte of a file.
 void damage(std::string const& path, std::uintmax_t at) {
@@ -57,7 +51,7 @@ TEST_CASE("the checksum is that of zip and PNG") {
 }
 
 TEST_CASE("a training that goes on from a checkpoint learns the same bits, on other devices too") {
-  std::string const whole = trained("whole", plain);
+  std::string const whole = trained("whole", two_devices);
   learned const expected = learned_after(whole, 8);
   CHECK(expected.tensors.size() == 3 * (2 + 4 * 12 + 2 + 2));
   CHECK(!(learned_after(whole, 4).tensors == expected.tensors));
@@ -95,7 +89,7 @@ TEST_CASE("ranks, shards and a tied embedding go on as well, and the ranks may b
 
 TEST_CASE("a training that is killed goes on from its last checkpoint to the same end") {
   std::string const whole = fresh_folder("whole"), folder = fresh_folder("killed");
-  std::string const line = plain + " --steps 150 --save-every 5" + corpus() + " --save ";
+  std::string const line = two_devices + " --steps 150 --save-every 5" + corpus() + " --save ";
   CHECK(run_tool(line + whole).code == 0);
   for (int step : {5, 60}) {
     running_program const run("'" ASHLAR_TOOL "' " + line + folder
@@ -110,7 +104,7 @@ TEST_CASE("a training that is killed goes on from its last checkpoint to the sam
 }
 
 TEST_CASE("a checkpoint that is damaged or not this training's is refused, with what is wrong") {
-  std::string const good = trained("good", plain), folder = fresh_folder("bad");
+  std::string const good = trained("good", two_devices), folder = fresh_folder("bad");
   auto const refused = [&](std::string const& options, std::string const& words) {
     tool_result const r = run_tool(options + " --steps 8 --resume " + folder + corpus());
     CAPTURE(options);
@@ -124,43 +118,44 @@ TEST_CASE("a checkpoint that is damaged or not this training's is refused, with 
   };
   std::string const part = folder + "/device-1.safetensors", manifest = folder + "/manifest.json";
 
-  refused(plain, "there is no complete checkpoint in '" + folder + "'");
+  refused(two_devices, "there is no complete checkpoint in '" + folder + "'");
   afresh();
   damage(part, fs::file_size(part) - 3);
-  refused(plain, "'" + part + "' is damaged: tensor 'norm.gain.second_moment' has another checksum");
+  refused(two_devices,
+          "'" + part + "' is damaged: tensor 'norm.gain.second_moment' has another checksum");
   afresh();
   damage(part, 12);
-  refused(plain, "'" + part + "' is damaged: ");
+  refused(two_devices, "'" + part + "' is damaged: ");
   afresh();
   fs::resize_file(part, 1000);
-  refused(plain, "'" + part + "' is damaged: it has 1000 bytes instead of ");
+  refused(two_devices, "'" + part + "' is damaged: it has 1000 bytes instead of ");
   afresh();
   fs::remove(part);
-  refused(plain, "cannot read '" + part + "'");
+  refused(two_devices, "cannot read '" + part + "'");
   afresh();
   damage(manifest, fs::file_size(manifest) / 2);
-  refused(plain, "'" + manifest + "' is damaged");
+  refused(two_devices, "'" + manifest + "' is damaged");
   afresh();
   fs::resize_file(manifest, fs::file_size(manifest) / 2);
-  refused(plain, "'" + manifest + "' is damaged");
+  refused(two_devices, "'" + manifest + "' is damaged");
   afresh();
   refused("train --schedule 1f1b -p 2 -m 4 --blocks 4 --width 32 --heads 2 --context 16",
           "--width is 32 here, and 16 in '" + folder + "'");
-  refused(plain + " --precision double", "--precision is double here, and float in");
-  refused(plain + " --tie-embeddings", "--tie-embeddings is true here, and false in");
-  refused(plain + " --seed 2", "--seed is 2 here, and 1 in");
+  refused(two_devices + " --precision double", "--precision is double here, and float in");
+  refused(two_devices + " --tie-embeddings", "--tie-embeddings is true here, and false in");
+  refused(two_devices + " --seed 2", "--seed is 2 here, and 1 in");
 }
 
 TEST_CASE("a folder that has checkpoints of a training is not given to another one") {
-  std::string const folder = trained("taken", plain);
-  tool_result const r = run_tool(plain + " --steps 1 --save " + folder + corpus());
+  std::string const folder = trained("taken", two_devices);
+  tool_result const r = run_tool(two_devices + " --steps 1 --save " + folder + corpus());
   CHECK(r.code == 2);
   CHECK(contains(r.err, "'" + checkpoint_path(folder, 8) + "' is there already; --resume " + folder));
 }
 
 TEST_CASE("a disk that is full ends a training, and the checkpoint before is whole") {
   std::string const folder = fresh_folder("full");
-  std::string const line = plain + corpus() + " --save " + folder;
+  std::string const line = two_devices + corpus() + " --save " + folder;
   CHECK(run_tool(line + " --steps 2").code == 0);
   learned const before = learned_after(folder, 2);
   std::string const err = (scratch() / "full_err").string();
@@ -179,7 +174,7 @@ TEST_CASE("a disk that is full ends a training, and the checkpoint before is who
 
 TEST_CASE("a training that dies is started again, as often as it may be") {
   std::string const whole = fresh_folder("whole"), folder = fresh_folder("restarted");
-  std::string const line = plain + " --steps 150 --save-every 5" + corpus() + " --save ";
+  std::string const line = two_devices + " --steps 150 --save-every 5" + corpus() + " --save ";
   CHECK(run_tool(line + whole).code == 0);
   {
     running_program const run("'" ASHLAR_TOOL "' " + line + folder + " --restart 2");
@@ -191,8 +186,8 @@ TEST_CASE("a training that dies is started again, as often as it may be") {
   }
   CHECK(learned_after(folder, 150) == learned_after(whole, 150));
   std::string const other = fresh_folder("restarted too often");
-  running_program const run("'" ASHLAR_TOOL "' " + plain + " --steps 1000000 --save-every 5" + corpus()
-                            + " --save '" + other + "' --restart 1");
+  running_program const run("'" ASHLAR_TOOL "' " + two_devices + " --steps 1000000 --save-every 5"
+                            + corpus() + " --save '" + other + "' --restart 1");
   run.wait_for("saved " + checkpoint_path(other, 5));
   CHECK(kill_those_with(supervised) == 1);
   run.wait_for("resumed after ");
@@ -204,8 +199,8 @@ TEST_CASE("a training that dies is started again, as often as it may be") {
 
 TEST_CASE("Ctrl-C ends a training that is started again when it dies, and saves it") {
   std::string const folder = fresh_folder("stopped");
-  running_program const run("'" ASHLAR_TOOL "' " + plain + " --steps 1000000" + corpus() + " --save "
-                            + folder + " --restart 5");
+  running_program const run("'" ASHLAR_TOOL "' " + two_devices + " --steps 1000000" + corpus()
+                            + " --save " + folder + " --restart 5");
   run.wait_for("1/1000000");
   run.send(SIGINT);
   tool_result const r = run.end();

@@ -151,7 +151,15 @@ TEST_CASE("files that hold no schedule are refused, with what is wrong") {
     all_refused({{"show " + scratch_file("wrong.json", text) + " -m 2", why}});
   };
   refused("{\"placement\": [0]", "wrong.json', line 1, column 18: ");
-  refused("{}", "lacks \"placement\"");
+  refused("{}", "wrong.json', line 1, column 1: lacks \"placement\"");
+  refused("{\n \"placement\": [0, 1,\n  -1], \"cells\": {}}",
+          "wrong.json', line 3, column 3: must give whole");
+  refused("{\"placement\": [0], \"interval\": 3,\n\"cells\": {\"0F\": 0, \"0Q\": 12}}",
+          "line 2, column 26: has \"0Q\" for a pass");
+  refused("{\"placement\": [[0]], \"route\": [0], \"orders\":\n [[\"0F0\", \"0 \\\"0\"]]}",
+          "line 2, column 11: has \"0 \"0\" for a pass");
+  refused("{\"placement\": [[0]], \"route\": [0], \"orders\": [[\"0F0\"],[]]}",
+          "line 1, column 46: has orders of 2 devices");
   refused(R"({"placement": [], "cells": {}})", "\"placement\"");
   refused(R"({"placement": [0, -1], "cells": {}})", "whole numbers from 0 to 1023");
   refused(R"({"placement": [0], "cells": {}})", "lacks \"interval\"");

@@ -13,22 +13,28 @@ using namespace training_test;
 
 namespace {
 
-// For the shell; ASHLAR_MPI_LAUNCH is the launcher with its options, the number of processes follows.
+// For the shell. Sanitizers are told that MPI keeps what it allocates.
+std::string const train_mpi = "'" ASHLAR_TOOL "' train --backend mpi ";
+std::string const keeping = "env ASAN_OPTIONS=detect_leaks=0 ";
+
+// ASHLAR_MPI_LAUNCH is the launcher with its options, the number of processes follows.
 std::string on_processes(int n, std::string const& arguments) {
-  return ASHLAR_MPI_LAUNCH " " + std::to_string(n) + " '" ASHLAR_TOOL "' train --backend mpi "
-         + arguments;
+  return keeping + ASHLAR_MPI_LAUNCH " " + std::to_string(n) + " " + train_mpi + arguments;
 }
 
 // Without the launcher's own words about exit codes, which come on standard error.
-tool_result run_on(int processes, std::string const& arguments) {
+tool_result run_line(std::string const& words) {
   std::string const out = (scratch() / "out").string(), err = (scratch() / "err").string();
-  std::string const line =
-      "timeout 60 " + on_processes(processes, arguments) + " >'" + out + "' 2>'" + err + "'";
+  std::string const line = "timeout 60 " + words + " >'" + out + "' 2>'" + err + "'";
   int const status = std::system(line.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128, content(out), content(err)};
 }
 
-int count(std::string const& text, std::string const& part) {
+tool_result run_on(int processes, std::string const& arguments) {
+  return run_line(on_processes(processes, arguments));
+}
+
+int occurrences(std::string const& text, std::string const& part) {
   int n = 0;
   for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
   return n;
@@ -52,7 +58,7 @@ TEST_CASE("mpi: processes learn what threads learn, bit by bit, and verify it") 
     INFO(r.err);
     CHECK(r.code == 0);
     CHECK(contains(r.out, "losses and gradients of 2 steps bitwise equal to the sequential model's"));
-    CHECK(count(r.out, "unigram entropy of the text") == 1);
+    CHECK(occurrences(r.out, "unigram entropy of the text") == 1);
     CHECK(learned_after(there, 2) == learned_after(here, 2));
   }
 }
@@ -82,21 +88,21 @@ TEST_CASE("mpi: a training of threads goes on with processes; the timeline has a
 
 TEST_CASE("mpi: another number of processes is refused once, with both numbers") {
   std::string const line = "-p 2 -m 2 --schedule 1f1b --data-ranks 2 --steps 1" + tiny + corpus();
-  tool_result const alone = run_tool("train --backend mpi " + line);
+  tool_result const alone = run_line(keeping + train_mpi + line);
   CHECK(alone.code == 2);
   CHECK(contains(alone.err,
                  "--backend mpi needs a process for each of 4 devices (2 devices of 2 data-parallel "
                  "ranks), and there is 1: start it with mpirun -n 4"));
   tool_result const three = run_on(3, line);
   CHECK(three.code == 2);
-  CHECK(count(three.err, "and there are 3: start it with mpirun -n 4") == 1);
+  CHECK(occurrences(three.err, "and there are 3: start it with mpirun -n 4") == 1);
 }
 
 TEST_CASE("mpi: numbers that are not finite, and signals, end all processes with one code") {
   std::string const line = "-p 2 -m 2 --schedule 1f1b" + tiny + corpus();
   tool_result const wild = run_on(2, line + " --steps 30 --learning-rate 1e9");
   CHECK(wild.code == 1);
-  CHECK(count(wild.out, ": the loss is ") == 1);
+  CHECK(occurrences(wild.out, ": the loss is ") == 1);
   CHECK(contains(wild.out, "as stage "));
   tool_result const skipped = run_on(2, line + " --steps 30 --learning-rate 1e9 --skip-nonfinite");
   CHECK(skipped.code == 0);
@@ -110,7 +116,19 @@ TEST_CASE("mpi: numbers that are not finite, and signals, end all processes with
         == 1);
   tool_result const r = run.end();
   CHECK(r.code == 130);
-  CHECK(count(r.out, "interrupted; ") == 1);
+  CHECK(occurrences(r.out, "interrupted; ") == 1);
+}
+
+TEST_CASE("mpi: a process that stops ends the training after the deadline, with who waits for whom") {
+  running_program const run(
+      on_processes(2, "-p 2 -m 2 --schedule 1f1b --steps 1000000 --deadline 1" + tiny + corpus()));
+  run.wait_for("1/1000000");
+  CHECK(kill_those_with("--deadline", SIGSTOP, 1) == 1);
+  tool_result const r = run.end();
+  INFO(r.out);
+  CHECK(r.code == 3);
+  CHECK(contains(r.out, " waits since "));
+  CHECK(contains(r.out, " does not answer"));
 }
 
 TEST_CASE("mpi: a training one of whose processes is killed goes on from its last checkpoint") {
@@ -119,15 +137,10 @@ TEST_CASE("mpi: a training one of whose processes is killed goes on from its las
   CHECK(run_tool("train " + line + " --save " + whole).code == 0);
   std::string const launcher =
       std::string(ASHLAR_MPI_LAUNCH).substr(0, std::string(ASHLAR_MPI_LAUNCH).rfind(' '));
-  running_program const run("'" ASHLAR_TOOL
-                            "' train --backend mpi --restart 1 --deadline 10 --launcher '"
-                            + launcher + "' --save " + folder + " " + line);
+  running_program const run(keeping + train_mpi + "--restart 1 --deadline 10 --launcher '" + launcher
+                            + "' --save " + folder + " " + line);
   run.wait_for("saved " + checkpoint_path(folder, 30));
-  CHECK(kill_those_with(std::string("--restart\0"
-                                    "0",
-                                    11),
-                        SIGKILL, 1)
-        == 1);
+  CHECK(kill_those_with(supervised, SIGKILL, 1) == 1);
   tool_result const r = run.end();
   INFO(r.out);
   CHECK(r.code == 0);

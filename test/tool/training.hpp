@@ -95,6 +95,12 @@ class running_program {
   pid_t child_ = -1;
 };
 
+// What the line of a training has that is watched over.
+inline std::string const supervised(
+    "--restart\0"
+    "0",
+    11);
+
 // Ends all processes of the tool that were started with this word, as a machine that breaks down does;
 // says how many there were.
 inline int kill_those_with(std::string const& word, int signal = SIGKILL, int most = 1000) {

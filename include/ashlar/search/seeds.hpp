@@ -15,10 +15,12 @@ struct published_schedule {
   schedule made;
 };
 
+// Those that a search makes (zbv, zb-1p, zb-2p) take longer than all others together.
+enum class which_published : unsigned char { all, not_searched };
+
 // Every schedule of the catalog on this very placement, with one route and no overlapped pairs, made for
 // these costs with each group size, number of rounds and waves that make sense; backwards are split. Of
 // m sequences in chunks, those that cut them so. O(passes) each, but for those that are searched.
-enum class which_published : unsigned char { all, not_searched };
 constexpr std::vector<published_schedule> published_on(placement const& where, micro_batches m,
                                                        costs const& cost, int sequence_chunks = 1,
                                                        which_published which = which_published::all) {

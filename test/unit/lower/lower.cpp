@@ -83,14 +83,14 @@ constexpr bool test_reductions() {
 }
 BOTH_TIMES("replicas reduce in the order of the routes", test_reductions)
 
-constexpr bool test_one_device() {
+constexpr bool test_lowering_one_device() {
   program const p = one_f_one_b(1, 3) | lower();
   HOLDS(p.instructions.size() == 8 && p.instructions.back().code == opcode::all_reduce);
   HOLDS(check(p).ok());
   HOLDS(check(catalog::find("v-half")->make({devices{1}, micro_batches{2}}) | lower()).ok());
   return true;
 }
-BOTH_TIMES("one device has nobody to talk to", test_one_device)
+BOTH_TIMES("one device has nobody to talk to", test_lowering_one_device)
 
 constexpr bool test_before_zero() {
   schedule const s = one_f_one_b(2, 3);

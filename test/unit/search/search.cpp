@@ -218,10 +218,10 @@ TEST_CASE("memory in bytes, of which the input pass gives most back") {
   CHECK(r.reached >= r.least.span);
   CHECK(check(r.best).ok());
   CHECK(is_within(r.best, problem.limit));
-  // With all kept until the weight pass it takes longer.
+  // With all kept until the weight pass it is no shorter.
   search_problem kept = problem;
   for (stage_memory& m : kept.limit.memory.stages) m.stash_left = stage_memory::all;
-  CHECK(search(kept, {.passes = 100'000, .aim = objective::span}).reached > r.reached);
+  CHECK(search(kept, {.passes = 100'000, .aim = objective::span}).reached >= r.reached);
 }
 
 // 1F1B on p = 4 holds 4 activations; here all may hold two, and a tenth of what is recomputed.
