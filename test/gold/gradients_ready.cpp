@@ -89,8 +89,7 @@ TEST_CASE("fused backwards, one way: stage s is through s b before the end") {
     auto const in_turn = [&](int c, int d) { return (c * x.p + d) * x.b; };
     x.expect({"gpipe", "1f1b", "eager-1f1b", "1f1b-recompute", "seq1f1b"}, in_turn);
     x.squeezed_only = true;
-    if (x.m >= 2 * x.p)
-      x.expect({"1f1b-v"}, [&](int c, int d) { return c == 0 ? d * x.b : not_known; });
+    if (x.m >= 2 * x.p) x.expect({"1f1b-v"}, [&](int c, int d) { return c == 0 ? d * x.b : not_known; });
   });
 }
 
