@@ -37,6 +37,7 @@ TEST_CASE("no schedule of the catalog is below its bound") {
   for (catalog::entry const& e : catalog::entries) FOR_SEEDS(12) {
       catalog::shape shape{.p = devices{d.between(1, 6)}, .m = micro_batches{d.between(1, 14)}};
       shape.v = chunks{d.between(1, 3)};
+      if (e.is_searched && seed % 4 != 0) continue;  // these take a second each
       if (!e.check(shape).ok()) shape.m = micro_batches{2 * shape.p.value};
       if (!e.check(shape).ok()) continue;
       int const stage_count = e.make(shape).stage_count();

@@ -14,27 +14,27 @@ from pathlib import Path
 
 # Kilobytes after -E -P with libstdc++ 12, rounded up from the larger of two compilers and 5 % more.
 BUDGETS = {
-    "ashlar.hpp": 1100,
+    "ashlar.hpp": 1160,
     "block.hpp": 620,
     "bounds.hpp": 1130,  # one_machine.hpp keeps heaps
-    "catalog.hpp": 890,
+    "catalog.hpp": 960,  # searched entries end at closed-form bounds
     "check.hpp": 720,
     "conformance.hpp": 3200,  # a test kit: threads, random numbers
     "core.hpp": 610,
     "interop.hpp": 1600,
     "lower.hpp": 980,
     "model.hpp": 600,
-    "optimize.hpp": 690,
+    "optimize.hpp": 740,
     "program.hpp": 895,
     "prove.hpp": 1005,
     "render.hpp": 1820,
     "run.hpp": 940,
-    "schedule.hpp": 650,
+    "schedule.hpp": 690,  # with reorder
     "search.hpp": 1590,
     "simulate.hpp": 1440,
     "study.hpp": 1370,  # with bounds
 }
-EACH_OF_THE_CATALOG = 730  # every header of catalog/ but entries.hpp
+EACH_OF_THE_CATALOG = 785  # every header of catalog/ but entries.hpp
 LIBRARY = 12  # the budgets are for this version of libstdc++
 
 EVERYWHERE = {"cstddef", "cstdint", "initializer_list", "limits", "utility", "vector"}

@@ -20,11 +20,10 @@ struct entry {
   // The schedule, timed, where it is more than block_of repeated m times and squeezed; in the shape's
   // costs or in units of one pass.
   schedule (*schedule_of)(shape const&) = nullptr;
-  // Whether the schedule is what a search finds, which takes up to a second.
-  bool is_searched = false;
   // Whether there is such a schedule: rule::parameter_... of the first parameter out of bounds.
   diagnosis (*check)(shape const&) = check_shape;
-  unsigned parameters = 0;  // which it looks at besides devices and micro-batches: see uses()
+  bool is_searched = false;  // the best that a search finds, which takes up to a second
+  unsigned parameters = 0;   // which it looks at besides devices and micro-batches: see uses()
 
   constexpr bool uses(parameter which) const {
     return (parameters >> static_cast<unsigned>(which) & 1U) != 0;

@@ -21,8 +21,8 @@ namespace ashlar::catalog {
 
 // Passes that such an entry dispatches: so many times all of its own, as far as a second goes; none
 // where it can be proved that no schedule is shorter.
-constexpr std::int64_t effort_of(schedule const& s, std::int64_t times) {
-  constexpr std::int64_t most = 12'000'000;
+constexpr std::int64_t effort_of(schedule const& s) {
+  constexpr std::int64_t times = 3'000, most = 12'000'000;
   std::int64_t size = 0;
   for (auto const& order : s.order) size += static_cast<std::int64_t>(order.size());
   return min_of(times * size, most);
@@ -63,15 +63,14 @@ constexpr tick least_span(shape const& s, int limit, ClosedForms closed_forms) {
 // The least span found under `limit` chunk activations a device, beginning with `start`; of those, the
 // least makespan. Ends at a schedule of span `least`. Passes may start later than they could where that
 // makes the span shorter.
-constexpr schedule least_idle(schedule start, shape const& s, int limit, tick least,
-                              std::int64_t times) {
+constexpr schedule least_idle(schedule start, shape const& s, int limit, tick least) {
   tick const unit = common_tick(s.cost);
   costs const cost = in_units(s.cost, unit);
   least = (least + unit - 1) / unit;
   if (start.cost != cost) start = retime(std::move(start), cost);
   if (span(start) > least || peak_of_all(start) > limit)
     start = improve({start}, chunk_activations(limit),
-                    {.passes = effort_of(start, times), .aim = objective::span, .goal = least});
+                    {.passes = effort_of(start), .aim = objective::span, .goal = least});
   if (unit == 1) return start;
   start.cost = s.cost;
   for (auto& order : start.order)
@@ -84,7 +83,7 @@ constexpr schedule least_idle(schedule start, shape const& s, int limit, tick le
 constexpr schedule zero_bubble_v(shape const& s, int limit) {
   tick const least = least_span(
       s, limit, [](uniform_workload const& u) { return max_of(v_shape_bound(u), warm_up_bound(u)); });
-  return least_idle(v_zb(s.p) | repeat(s.m) | reorder(), s, limit, least, 3'000);
+  return least_idle(v_zb(s.p) | repeat(s.m) | reorder(), s, limit, least);
 }
 
 // With split backwards on a chain of devices. Qi et al., Zero Bubble Pipeline Parallelism (2023),
@@ -95,7 +94,7 @@ constexpr schedule zero_bubble(shape const& s, int limit) {
   });
   block start = zb_h1(s.p);
   if (limit >= 2 * s.p.value - 1) start = zb_h2(s.p);
-  return least_idle(start | repeat(s.m) | squeeze(), s, limit, least, 12'000);
+  return least_idle(start | repeat(s.m) | squeeze(), s, limit, least);
 }
 
 }  // namespace ashlar::catalog
