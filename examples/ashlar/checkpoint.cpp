@@ -23,7 +23,17 @@ using nlohmann::json;
 
 constexpr char const* manifest_name = "manifest.json";
 constexpr char const* checkpoint_ending = ".checkpoint";  // gpt::read_corpus passes over such folders
+constexpr char const* partial_ending = ".checkpoint.partial";  // and such
 constexpr int kept_checkpoints = 2;
+
+// Removes a checkpoint; what is half removed must not have the name of one.
+void retire(fs::path const& path) {
+  fs::path const away = path.parent_path() / ("removed-" + path.filename().string() + ".partial");
+  std::error_code error;
+  fs::rename(path, away, error);
+  if (error) throw usage_error(fmt::format("cannot remove '{}': {}", path.string(), error.message()));
+  fs::remove_all(away, error);
+}
 
 std::span<std::byte const> bytes_of(std::string const& text) { return std::as_bytes(std::span(text)); }
 
@@ -162,8 +172,12 @@ std::string checkpoint_folder::final_name(int step) const {
 }
 
 void checkpoint_folder::begin(int step) const {
-  discard(step);
   std::error_code error;
+  std::vector<fs::path> left;  // by a training that was killed
+  for (fs::directory_iterator at(path_, error), end; !error && at != end; at.increment(error))
+    if (at->path().string().ends_with(partial_ending)) left.push_back(at->path());
+  for (fs::path const& path : left) fs::remove_all(path, error);
+  discard(step);
   fs::create_directories(partial(step), error);
   must_succeed(error, "make the folder", partial(step));
 }
@@ -181,13 +195,12 @@ std::string checkpoint_folder::complete(checkpoint const& c) const {
   sync_folder(from);
   // One of the same step, of a training that was resumed from before it, makes way.
   std::error_code error;
-  fs::remove_all(to, error);
-  must_succeed(error, "replace", to);
+  if (fs::exists(to, error)) retire(to);
   fs::rename(from, to, error);
   must_succeed(error, "write", to);
   sync_folder(path_);
   auto all = checkpoints_in(path_);
-  for (std::size_t i = 0; i + kept_checkpoints < all.size(); ++i) fs::remove_all(all[i], error);
+  for (std::size_t i = 0; i + kept_checkpoints < all.size(); ++i) retire(all[i]);
   return to;
 }
 
