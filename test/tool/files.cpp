@@ -115,7 +115,7 @@ TEST_CASE("a search on a placement of one's own") {
 }
 
 TEST_CASE("check takes costs") {
-  std::string const file = saved("costs.csv", "emit 1f1b -p 2 -m 1 --as pytorch");
+  std::string const file = saved("order.csv", "emit 1f1b -p 2 -m 1 --as pytorch");
   CHECK(contains(run_tool("check " + file).out, "makespan 6,"));
   CHECK(contains(run_tool("check " + file + " --transfer 10").out, "makespan 26,"));
   CHECK(run_tool("check " + file + " --forward 0").code == 2);

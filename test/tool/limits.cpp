@@ -36,10 +36,10 @@ TEST_CASE("speeds: a frontier of slower devices") {
                                         + uneven)
                                    .out);
   CHECK(all.size() == 6);  // the last are those both ways, with replicas on slower devices
-  for (json const& row : all.back()["published"]) CHECK(row["bubble_rate_span"] >= 0);
+  for (json const& row : all.back()["published"]) CHECK(row["overhead_span"] >= 0);
   for (json const& part : all)
     for (json const& row : part["searched"])
-      CHECK(row["bubble_rate_span"] >= row["least_bubble_rate_span"]);
+      CHECK(row["overhead_span"] >= row["least_overhead_span"]);
 }
 
 TEST_CASE("limits: one a device, in chunk activations") {

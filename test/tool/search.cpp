@@ -167,7 +167,7 @@ TEST_CASE("frontier: more memory is never worse, and nothing is below its bound"
   REQUIRE(r.code == 0);
   std::vector<std::string> const lines = lines_of(r.out);
   REQUIRE(lines.size() > 20);
-  CHECK(lines[0] == "placement,schedule,activations,memory,bubble_rate_span,least_bubble_rate_span");
+  CHECK(lines[0] == "placement,schedule,activations,memory,overhead_span,least_overhead_span");
 
   auto const all = nlohmann::json::parse(run_tool(options + " --as json").out);
   REQUIRE(all.size() == 6);
@@ -176,19 +176,19 @@ TEST_CASE("frontier: more memory is never worse, and nothing is below its bound"
     double memory = 0, bubble = 1;
     for (auto const& point : part["searched"]) {
       CHECK(point["memory"].get<double>() > memory);
-      CHECK(point["bubble_rate_span"].get<double>() <= bubble);
-      CHECK(point["bubble_rate_span"].get<double>()
-            >= point["least_bubble_rate_span"].get<double>() - 1e-12);
+      CHECK(point["overhead_span"].get<double>() <= bubble);
+      CHECK(point["overhead_span"].get<double>()
+            >= point["least_overhead_span"].get<double>() - 1e-12);
       memory = point["memory"];
-      bubble = point["bubble_rate_span"];
+      bubble = point["overhead_span"];
     }
     for (auto const& known : part["published"])
       if (part["placement"] != "both ways, weights twice")
-        CHECK(known["bubble_rate_span"].get<double>()
-              >= known["least_bubble_rate_span"].get<double>() - 1e-12);
+        CHECK(known["overhead_span"].get<double>()
+              >= known["least_overhead_span"].get<double>() - 1e-12);
     for (auto const& known : part["published"])  // which the search began with
       if (known["memory"].get<double>() <= memory && !part["searched"].empty())
-        CHECK(known["bubble_rate_span"].get<double>() >= bubble);
+        CHECK(known["overhead_span"].get<double>() >= bubble);
     rows += part["searched"].size() + part["published"].size();
   }
   CHECK(rows == lines.size());
