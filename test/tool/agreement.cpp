@@ -63,13 +63,14 @@ void must_agree(named_setting const& x) {
 
   json const parts = json_of_tool("frontier" + x.options() + " --placement " + x.placement
                                   + " --from 1 --to 1 --steps 1 --budget 1 --as json");
+  // Of those alike only the first has a row.
   int found = 0;
-  for (json const& row : parts[0]["published"])
-    if (row["schedule"] == x.name) {
-      CHECK(row["overhead_span"] == doctest::Approx(bubble_rate_span(s)));
-      ++found;
-    }
-  CHECK(found == 1);
+  for (json const& row : parts[0]["published"]) {
+    bool const is_alike = row["overhead_span"] == doctest::Approx(bubble_rate_span(s));
+    if (row["schedule"] == x.name) CHECK(is_alike);
+    found += is_alike ? 1 : 0;
+  }
+  CHECK(found >= 1);
 }
 
 }  // namespace
@@ -100,7 +101,7 @@ TEST_CASE("tradeoff has the numbers of C++") {
 
 TEST_CASE("V-Half is the finished schedule, and what a search makes of others says so") {
   CHECK(contains(run_tool("show v-half -p 4 -m 8").out, "makespan     53 ticks"));
-  tool_result const published = run_tool("show 1f1b-v -p 4 -m 8");
+  tool_result const published = run_tool("show v-min -p 5 -m 10");
   CHECK(contains(published.out, "to gain      --improve 1000000 finds"));
   CHECK(!contains(published.out, "improved"));
   CHECK(!contains(run_tool("show 1f1b -p 4 -m 8").out, "to gain"));

@@ -38,8 +38,7 @@ TEST_CASE("speeds: a frontier of slower devices") {
   CHECK(all.size() == 6);  // the last are those both ways, with replicas on slower devices
   for (json const& row : all.back()["published"]) CHECK(row["overhead_span"] >= 0);
   for (json const& part : all)
-    for (json const& row : part["searched"])
-      CHECK(row["overhead_span"] >= row["least_overhead_span"]);
+    for (json const& row : part["searched"]) CHECK(row["overhead_span"] >= row["least_overhead_span"]);
 }
 
 TEST_CASE("limits: one a device, in chunk activations") {

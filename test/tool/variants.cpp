@@ -102,8 +102,7 @@ TEST_CASE("frontier: the best of all variants, less below the smallest limit of 
   REQUIRE(varied.size() == 5);
   CHECK(varied[0]["limit"] == 1.6);
   for (std::size_t i = 0; i < varied.size(); ++i) {
-    CHECK(varied[i]["least_overhead_span"].get<double>()
-          <= varied[i]["overhead_span"].get<double>());
+    CHECK(varied[i]["least_overhead_span"].get<double>() <= varied[i]["overhead_span"].get<double>());
     if (i > 0) CHECK(varied[i]["overhead_span"] <= varied[i - 1]["overhead_span"]);
   }
   CHECK(contains(

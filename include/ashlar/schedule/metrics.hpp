@@ -100,9 +100,22 @@ constexpr std::vector<byte_count> peak_memory(schedule const& s, memory_model co
 // the end of the last pass that reads it: the fused backward or weight pass (without training, the
 // forward itself), or work that reads of the forward or its recompute.
 constexpr std::vector<int> peak_activations(schedule const& s) {
-  memory_limit const counted = chunk_activations(0);
   std::vector<int> peaks;
-  for (byte_count peak : peak_memory(s, counted.memory)) peaks.push_back(static_cast<int>(peak));
+  if (!s.work.empty()) {
+    memory_limit const counted = chunk_activations(0);
+    for (byte_count peak : peak_memory(s, counted.memory)) peaks.push_back(static_cast<int>(peak));
+    return peaks;
+  }
+  // The same, in few steps: constant evaluation asks for it often.
+  bool const trains = s.mode == execution_mode::training;
+  for (auto const& order : s.order) {
+    int held = 0, peak = 0;
+    for (timed_pass const& t : order) {
+      if (t.what.kind == pass_kind::forward && ++held > peak) peak = held;
+      if (trains ? gives_weight_gradient(t.what.kind) : t.what.kind == pass_kind::forward) --held;
+    }
+    peaks.push_back(peak);
+  }
   return peaks;
 }
 

@@ -96,6 +96,12 @@ class runtime {
   program_view const& view() const { return view_; }
 
  private:
+  // How far a device was, and since when.
+  struct last_move {
+    std::uint64_t moved = 0;
+    std::chrono::steady_clock::time_point at = std::chrono::steady_clock::now();
+  };
+
   using clock = std::chrono::steady_clock;
 
   static program proved(program p) {
@@ -134,6 +140,7 @@ class runtime {
       fabrics_.push_back(std::make_unique<rank_fabric>(view_.device_count, plans_, rank * devices,
                                                        options_.mode, options_.buffered_depth));
     collectives_ = std::make_unique<collectives>(view_, plans_);
+    seen_.resize(plans_.size());
     for (std::size_t at = 0; at < plans_.size(); ++at) {
       std::size_t const rank = at / devices,
                         first = rank * view_.instructions.size()
@@ -195,11 +202,7 @@ class runtime {
 
   // Until all devices are through; stops them when nothing moves any more.
   void watch(std::unique_lock<std::mutex>& lock) {
-    struct seen {
-      std::uint64_t moved = 0;
-      clock::time_point at = clock::now();
-    };
-    std::vector<seen> last(ends_.size());
+    for (last_move& last : seen_) last = {};
     auto const pause =
         std::min<std::chrono::milliseconds>(options_.deadline, std::chrono::milliseconds{50});
     while (!end_.wait_for(lock, pause, [&] { return running_ == 0; })) {
@@ -207,14 +210,14 @@ class runtime {
       auto const now = clock::now();
       for (std::size_t at = 0; at < ends_.size(); ++at) {
         progress const& mine = ends_[at]->done;
-        if (std::uint64_t const moved = mine.moved(); moved != last[at].moved) last[at] = {moved, now};
-        goes_on = goes_on || now - last[at].at < options_.deadline
+        if (std::uint64_t const moved = mine.moved(); moved != seen_[at].moved) seen_[at] = {moved, now};
+        goes_on = goes_on || now - seen_[at].at < options_.deadline
                   || mine.working.load(std::memory_order_acquire) >= 0;
       }
       if (goes_on) continue;
       std::string text;
       for (std::size_t at = 0; at < ends_.size(); ++at)
-        text += (at > 0 ? "; " : "") + where_stands(static_cast<int>(at), now - last[at].at);
+        text += (at > 0 ? "; " : "") + where_stands(static_cast<int>(at), now - seen_[at].at);
       error_ = std::make_exception_ptr(stalled(text));
       stop();
     }
@@ -238,6 +241,7 @@ class runtime {
   std::vector<std::unique_ptr<rank_fabric>> fabrics_;  // by rank
   std::unique_ptr<collectives> collectives_;
   std::vector<std::unique_ptr<device_end<Worker>>> ends_;  // by rank and device
+  std::vector<last_move> seen_;                            // of each, while it is watched
   std::chrono::nanoseconds patience_{0};
   std::vector<instruction_time> times_;
   std::atomic<bool> stopping_ = false;
