@@ -135,7 +135,7 @@ TEST_CASE("search: a limit that leaves no schedule") {
 }
 
 TEST_CASE("search and frontier: wrong usage") {
-  scratch_file("four_stages.csv", "1,1,1\n2,2,2\n1,1,1\n3,4,3\n");
+  std::string const file = scratch_file("four_stages.csv", "1,1,1\n2,2,2\n1,1,1\n3,4,3\n");
   all_refused({{"search --limit 4", "--placement any"},
                {"search --limit 0 --placement v", "--limit"},
                {"search --limit 4 --memory 1 --placement v", "--memory"},
@@ -150,7 +150,7 @@ TEST_CASE("search and frontier: wrong usage") {
                {"search --memory 50%%", "not '50%%'"},
                {"search --budget 0", "--budget"},
                {"search --objective speed", "speed"},
-               {"search --per-stage four_stages.csv", "one placement"},
+               {"search --per-stage " + file, "one placement"},
                {"search --forward 0", "--forward must be from 1"},
                {"search --forward 2000000000000000000 -m 1000", "too many to add up"},
                {"search -p 0", "-p/--devices must be from 1 to 1024, not 0"},

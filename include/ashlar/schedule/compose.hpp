@@ -3,6 +3,7 @@
 
 #include <ashlar/block/algebra.hpp>
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/schedule.hpp>
@@ -106,7 +107,7 @@ constexpr schedule take(schedule s, micro_batches count) {
 constexpr schedule split_backward(schedule s) {
   if (!s.work.empty()) {
     auto const stage_count = static_cast<std::size_t>(s.stage_count());
-    std::vector<bool> splits(stage_count * s.route.size());
+    dynamic_array<char> splits(stage_count * s.route.size(), 0);
     auto const number = [&](pass what) {  // of passes that there are not: beyond the table
       auto const stage = static_cast<std::size_t>(what.stage);
       auto const k = static_cast<std::size_t>(what.micro_batch);
@@ -115,9 +116,9 @@ constexpr schedule split_backward(schedule s) {
     for (auto const& order : s.order)
       for (timed_pass const& t : order)
         if (t.what.kind == pass_kind::backward && t.overlaps < 0 && number(t.what) < splits.size())
-          splits[number(t.what)] = true;
+          splits[number(t.what)] = 1;
     s.work = renamed(s.work, [&](pass what, bool) {
-      if (what.kind == pass_kind::backward && number(what) < splits.size() && splits[number(what)])
+      if (what.kind == pass_kind::backward && number(what) < splits.size() && splits[number(what)] != 0)
         what.kind = pass_kind::backward_input;
       return what;
     });

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <ashlar/mpi/error.hpp>
+#include <ashlar/run/able.hpp>
 #include <ashlar/run/device_plan.hpp>
 #include <ashlar/run/frame.hpp>
 #include <ashlar/run/host_memory.hpp>
