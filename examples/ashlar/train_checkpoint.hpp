@@ -8,8 +8,8 @@
 #include <fmt/core.h>
 #include <gpt/worker.hpp>
 
+#include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <exception>
 #include <functional>
 #include <map>
@@ -94,7 +94,7 @@ class train_checkpoints {
 
  private:
   static void copy_values(std::span<Scalar const> from, std::span<Scalar> to) {
-    std::memcpy(to.data(), from.data(), from.size_bytes());
+    std::copy(from.begin(), from.end(), to.begin());
   }
   int first_holder(int group) const { return t_->program.groups.holders(group)[0]; }
 
@@ -111,7 +111,7 @@ class train_checkpoints {
           if (all_->is_here(rank, first_holder(g))) {
             std::span<Scalar> const values = of(*all_->of(rank), g);
             std::span<Scalar> const mine = all_->of(rank)->part(g, values);
-            std::memcpy(whole.data() + (mine.data() - values.data()), mine.data(), mine.size_bytes());
+            std::copy(mine.begin(), mine.end(), whole.begin() + (mine.data() - values.data()));
           }
         all_->unite(whole);
         if (all_->is_here(0, first_holder(g))) copy_values(whole, of(*all_->of(0), g));

@@ -9,6 +9,7 @@
 #include <gpt/finite.hpp>
 #include <gpt/worker.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -65,7 +66,7 @@ class train_reference {
     std::vector<Scalar> values(any.elements(group), Scalar{});
     if (all_->is_here(rank, t_->program.groups.holders(group)[at(holder)])) {
       std::span<Scalar const> const mine = of(*all_->of(rank), any.copy_for(group, holder));
-      std::memcpy(values.data(), mine.data(), mine.size_bytes());
+      std::copy(mine.begin(), mine.end(), values.begin());
     }
     all_->unite(values);
     return values;
@@ -80,8 +81,9 @@ class train_reference {
         auto const all_holders = [&](auto of) {
           std::vector<Scalar> first = told(rank, g, 0, of);
           for (int h = 1; h < static_cast<int>(t_->program.groups.holders(g).size()); ++h)
-            if (std::memcmp(first.data(), told(rank, g, h, of).data(), first.size() * sizeof(Scalar))
-                != 0)
+            if (auto const other = told(rank, g, h, of);
+                !first.empty()
+                && std::memcmp(first.data(), other.data(), first.size() * sizeof(Scalar)) != 0)
               said = fmt::format("the copies of {} differ", name_of_group(g));
           return first;
         };
@@ -104,8 +106,7 @@ class train_reference {
           auto const values =
               told(rank, g, copy, [g](worker const& w, int c) { return w.weights(g, c); });
           if (all_->leads())
-            std::memcpy(workers_[at(rank)]->weights(g, copy).data(), values.data(),
-                        values.size() * sizeof(Scalar));
+            std::copy(values.begin(), values.end(), workers_[at(rank)]->weights(g, copy).begin());
         }
       if (all_->leads())
         workers_[at(rank)]->set_batch(batch_at(*t_, t_->text.training(), batch + at(rank)));

@@ -89,9 +89,8 @@ class model_parameters {
     for (auto const& g : groups_)
       for (parameter_copy const& c : g->copies)
         for (auto const values : {&parameter_copy::weights, &parameter_copy::gradient})
-          if (std::memcmp((c.*values).data(), (g->copies[0].*values).data(),
-                          (c.*values).span().size_bytes())
-              != 0)
+          if (std::size_t const size = (c.*values).span().size_bytes();
+              size > 0 && std::memcmp((c.*values).data(), (g->copies[0].*values).data(), size) != 0)
             return false;
     return true;
   }
