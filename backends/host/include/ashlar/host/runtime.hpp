@@ -210,9 +210,10 @@ class runtime {
       auto const now = clock::now();
       for (std::size_t at = 0; at < ends_.size(); ++at) {
         progress const& mine = ends_[at]->done;
+        // First whether it works: what a long pass that has just ended did is then seen to have moved.
+        bool const works = mine.working.load(std::memory_order_acquire) >= 0;
         if (std::uint64_t const moved = mine.moved(); moved != seen_[at].moved) seen_[at] = {moved, now};
-        goes_on = goes_on || now - seen_[at].at < options_.deadline
-                  || mine.working.load(std::memory_order_acquire) >= 0;
+        goes_on = goes_on || works || now - seen_[at].at < options_.deadline;
       }
       if (goes_on) continue;
       std::string text;
