@@ -191,7 +191,8 @@ TEST_CASE("the bound is no more than the best of all orders, and mostly that") {
                    << tight[1] << " of " << whole[1]);
   CHECK(4 * solved > 7 * workloads);
   CHECK(20 * tight[0] > 19 * whole[0]);
-  CHECK(4 * tight[1] > 3 * whole[1]);
+  // Of few cases, as under sanitizers, the share may be a little smaller.
+  CHECK(100 * tight[1] > (workloads >= 2000 ? 80 : 75) * whole[1]);
   CHECK(4 * (whole[0] + whole[1]) > 3 * solved);
 }
 
