@@ -41,7 +41,6 @@ struct row {
   std::optional<ashlar::compared_bound> least = {};
   std::string refused = {};
   std::string remark = {};
-  std::string placement = {};
 };
 
 ashlar::divided_model model_of(compare_options const& o) {
@@ -61,11 +60,6 @@ row row_of(ashlar::catalog::entry const& e, compare_options const& o) {
     r.refused = ashlar::explain(d);
   else
     r.numbers = ashlar::compare(e, shape, model_of(o));
-  if (r.refused.empty()) {
-    ashlar::catalog::shape alike = ashlar::fitting(e, shape);
-    alike.cost = {};
-    r.placement = placement_word(e.make(alike).where);
-  }
   return r;
 }
 
@@ -78,7 +72,6 @@ row row_of(chosen_schedule const& own, compare_options const& o) {
         fmt::format("has {}, but --speeds are of {}", counted(p, "device"), model.cost.speeds.size());
   else
     r.numbers = ashlar::compare(own.schedule, model);
-  r.placement = placement_word(own.schedule.where);
   if (long long const m = micro_batches_of(own.schedule); m != o.shape.m)
     r.remark = fmt::format("is of {}, not {}", counted(m, "micro-batch"), o.shape.m);
   return r;
@@ -204,7 +197,8 @@ std::string csv_of(std::vector<row> const& rows) {
 std::string chart_of(std::vector<row> const& rows, shape_options const& shape) {
   std::vector<ashlar::compared_schedule> drawn;
   for (row const& r : rows)
-    if (r.refused.empty()) drawn.push_back({r.name, r.numbers, r.least, r.placement});
+    if (r.refused.empty())
+      drawn.push_back({r.name, r.numbers, r.least, placement_word(r.numbers.where)});
   return ashlar::svg(
       drawn, fmt::format("{} devices, {} micro-batches; {}", shape.p, shape.m, words_of(shape.cost)));
 }

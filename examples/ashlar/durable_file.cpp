@@ -1,6 +1,7 @@
 #include "durable_file.hpp"
 
 #include "command.hpp"
+#include "files.hpp"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -9,16 +10,11 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <utility>
 
 namespace tool {
 
 namespace {
-
-[[noreturn]] void refuse_file(char const* verb, std::string const& path) {
-  throw usage_error(fmt::format("cannot {} '{}': {}", verb, path, std::strerror(errno)));
-}
 
 struct owned_descriptor {
   int number;

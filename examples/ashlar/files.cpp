@@ -16,16 +16,16 @@
 
 namespace tool {
 
+void refuse_file(char const* verb, std::string const& path) {
+  throw usage_error(fmt::format("cannot {} '{}': {}", verb, path, std::strerror(errno)));
+}
+
 namespace {
 
 struct close_file {
   void operator()(std::FILE* f) const { std::fclose(f); }
 };
 using owned_file = std::unique_ptr<std::FILE, close_file>;
-
-[[noreturn]] void fail(char const* verb, std::string const& path) {
-  throw usage_error(fmt::format("cannot {} '{}': {}", verb, path, std::strerror(errno)));
-}
 
 // Editors of some systems put a byte order mark first; UTF-8 needs none.
 std::string without_mark(std::string text, std::string const& path) {
@@ -41,7 +41,7 @@ class temporary_file {
   explicit temporary_file(std::string const& target, std::string const& path)
       : name_(target + ".XXXXXX"), path_(path) {
     int const descriptor = mkstemp(name_.data());
-    if (descriptor < 0) fail("write", path_);
+    if (descriptor < 0) refuse_file("write", path_);
     file_.reset(fdopen(descriptor, "wb"));
   }
   temporary_file(temporary_file const&) = delete;
@@ -58,7 +58,7 @@ class temporary_file {
     struct stat old {};
     bool const exists = stat(target.c_str(), &old) == 0;
     fchmod(fileno(file_.get()), exists ? old.st_mode & 07777 : 0666 & ~mask);
-    if (std::rename(name_.c_str(), target.c_str()) != 0) fail("write", path_);
+    if (std::rename(name_.c_str(), target.c_str()) != 0) refuse_file("write", path_);
     name_.clear();
   }
 
@@ -69,7 +69,7 @@ class temporary_file {
 
 void write_all(std::FILE* file, std::string_view text, std::string const& path) {
   if (std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fflush(file) != 0)
-    fail("write", path);
+    refuse_file("write", path);
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ std::string read_text(std::string const& path) {
   owned_file opened;
   if (path != "-") {
     opened.reset(std::fopen(path.c_str(), "rb"));
-    if (!opened) fail("read", path);
+    if (!opened) refuse_file("read", path);
   }
   std::FILE* const file = opened ? opened.get() : stdin;
   std::string text;
@@ -89,7 +89,7 @@ std::string read_text(std::string const& path) {
       throw usage_error(fmt::format("'{}' is larger than {} MiB, which takes too much memory; {}", path,
                                     most_bytes_of_file() / (1024 * 1024), words_of_cap()));
   }
-  if (std::ferror(file) != 0) fail("read", path);
+  if (std::ferror(file) != 0) refuse_file("read", path);
   text = without_mark(std::move(text), path);
   if (text.find('\0') != std::string::npos)
     throw usage_error(fmt::format("'{}' is not a text file", path));
@@ -104,9 +104,9 @@ output::output(std::string path) : path_(std::move(path)) {
   bool const exists = stat(path_.c_str(), &there) == 0;
   if (exists && S_ISDIR(there.st_mode)) {
     errno = EISDIR;
-    fail("write", path_);
+    refuse_file("write", path_);
   }
-  if (exists && access(path_.c_str(), W_OK) != 0) fail("write", path_);
+  if (exists && access(path_.c_str(), W_OK) != 0) refuse_file("write", path_);
   if (exists && (!S_ISREG(there.st_mode) || path_.starts_with("/dev/") || path_.starts_with("/proc/")))
     return;
   target_ = path_;
@@ -116,7 +116,7 @@ output::output(std::string path) : path_(std::move(path)) {
   }
   if (path_.empty() || path_.ends_with('/')) {
     errno = path_.empty() ? ENOENT : EISDIR;
-    fail("write", path_);
+    refuse_file("write", path_);
   }
   temporary_file(target_, path_);  // that one can be made is all there is to know
 }
@@ -128,7 +128,7 @@ void output::write(std::string_view text) const {
   }
   if (target_.empty()) {
     owned_file const file(std::fopen(path_.c_str(), "wb"));
-    if (!file) fail("write", path_);
+    if (!file) refuse_file("write", path_);
     return write_all(file.get(), text, path_);
   }
   temporary_file whole(target_, path_);

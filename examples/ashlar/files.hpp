@@ -6,6 +6,9 @@
 
 namespace tool {
 
+// Throws usage_error: cannot `verb` the file, and why, as errno says.
+[[noreturn]] void refuse_file(char const* verb, std::string const& path);
+
 // `-` is standard input. A byte order mark of UTF-8 is skipped. Throws usage_error for what cannot be
 // read, is too large or is no text.
 std::string read_text(std::string const& path);

@@ -53,7 +53,8 @@ struct frontier_part {
 };
 
 // Limits that leave no schedule are left out; what fits a smaller limit fits a larger one.
-std::vector<frontier_row> searched_on(ashlar::layout_choice const& choice, frontier_options const& o) {
+std::vector<frontier_row> searched_on(ashlar::layout_choice const& choice, frontier_options const& o,
+                                      std::vector<ashlar::schedule> const& starts) {
   long long const from = read_memory("--from", o.from), to = read_memory("--to", o.to);
   std::vector<frontier_row> rows;
   std::vector<ashlar::layout_choice> variants = ashlar::variants_of(choice, variety_of(o.model));
@@ -72,7 +73,7 @@ std::vector<frontier_row> searched_on(ashlar::layout_choice const& choice, front
     }
     if (feasible.empty() || (!rows.empty() && row.memory == rows.back().memory)) continue;
     std::vector<ashlar::searched_layout> const found = search_layouts(
-        feasible, ashlar::objective::span, o.budget.part(static_cast<double>(feasible.size())));
+        feasible, ashlar::objective::span, o.budget.part(static_cast<double>(feasible.size())), starts);
     row.overhead = best = std::min(best, found[ashlar::best_of(found)].overhead());
     row.least = 1;
     for (ashlar::searched_layout const& s : found)
@@ -89,10 +90,10 @@ void add_published(std::vector<frontier_row>& rows, frontier_row const& more) {
   if (std::none_of(rows.begin(), rows.end(), alike)) rows.push_back(more);
 }
 
-std::vector<frontier_row> published_rows(ashlar::layout_choice const& choice) {
+std::vector<frontier_row> published_rows(ashlar::layout_choice const& choice,
+                                         std::vector<ashlar::published_schedule> const& all) {
   std::vector<frontier_row> rows;
-  ashlar::search_problem const& problem = choice.problem;
-  for (auto const& known : ashlar::published_on(problem.where, problem.m, problem.cost)) {
+  for (ashlar::published_schedule const& known : all) {
     std::vector<int> const peaks = ashlar::peak_activations(known.made);
     int const peak = *std::max_element(peaks.begin(), peaks.end());
     frontier_row row{known.entry->name, static_cast<double>(peak), share_of(choice, peak),
@@ -102,13 +103,6 @@ std::vector<frontier_row> published_rows(ashlar::layout_choice const& choice) {
     add_published(rows, row);
   }
   return rows;
-}
-
-// What the catalog's own searches find within the memory counts for a search, too.
-void take_published(std::vector<frontier_row>& searched, std::vector<frontier_row> const& published) {
-  for (frontier_row& row : searched)
-    for (frontier_row const& known : published)
-      if (known.memory <= row.memory) row.overhead = std::min(row.overhead, known.overhead);
 }
 
 // A schedule beside the searches, for the model that they are for.
@@ -156,9 +150,13 @@ std::vector<frontier_part> parts_of(frontier_options const& o) {
   std::vector<ashlar::layout_choice> const layouts = layouts_of(o.model);
   bool const any = o.model.placement == "any", all = o.shown.known.empty();
   for (ashlar::layout_choice const& choice : layouts) {
-    std::vector<frontier_row> searched = searched_on(choice, o), published;
-    if (all) published = published_rows(choice);
-    take_published(searched, published);
+    ashlar::search_problem const& problem = choice.problem;
+    auto const known = ashlar::published_on(problem.where, problem.m, problem.cost);
+    std::vector<ashlar::schedule> starts;  // a search knows the others
+    for (ashlar::published_schedule const& k : known)
+      if (k.entry->is_searched) starts.push_back(k.made);
+    std::vector<frontier_row> searched = searched_on(choice, o, starts), published;
+    if (all) published = published_rows(choice, known);
     if (!searched.empty())
       parts.push_back({layout_name(choice), std::move(searched), std::move(published)});
   }

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <ashlar/bounds/lower_bound.hpp>
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/optimize/improve.hpp>
 #include <ashlar/search/problem.hpp>
 #include <ashlar/simulate/simulate.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -87,7 +87,7 @@ struct search_start {
     std::vector<int> left = recomputed_stages(problem), again;
     std::vector<int> const has = recomputed_stages(s);
     for (int stage : left)
-      if (std::find(has.begin(), has.end(), stage) == has.end()) again.push_back(stage);
+      if (!contains(has, stage)) again.push_back(stage);
     s = split_backward(retime(static_cast<schedule&&>(s), problem.cost));
     if (!again.empty()) s = recompute(static_cast<schedule&&>(s), again);
     seeds.push_back(squeeze(static_cast<schedule&&>(s)));

@@ -20,6 +20,7 @@ namespace ashlar {
 // What one schedule makes of a model. Ticks are those of the model that is compared; stages of another
 // size take their share of it.
 struct comparison {
+  placement where = {};
   int device_count = 0;
   int stage_count = 0;
   int micro_batch_count = 0;  // as the schedule counts them: sequence chunks are on their own
@@ -150,7 +151,8 @@ constexpr std::vector<double> peaks_of(schedule const& s, int parts, int kept_pe
 constexpr comparison compare_made(schedule const& s, stage_costs const& given, int parts,
                                   int kept_percent) {
   auto const in_ticks = [&](tick t) { return static_cast<double>(t) / static_cast<double>(given.unit); };
-  comparison c{.device_count = s.device_count(),
+  comparison c{.where = s.where,
+               .device_count = s.device_count(),
                .stage_count = s.stage_count(),
                .micro_batch_count = s.micro_batch_count(),
                .makespan = in_ticks(makespan(s)),
