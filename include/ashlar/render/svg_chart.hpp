@@ -161,14 +161,16 @@ class dot_labels {
 // Looks `line0`, `dot0`, ... of `count` series, in the palette's hues; `with_thin`: also `open0`,
 // ..., dots that are not filled, and `least0`, ..., thin lines.
 inline std::string series_style(std::size_t count, bool with_thin = false) {
-  static constexpr pass_kind hues[] = {pass_kind::forward, pass_kind::backward_input,
-                                       pass_kind::backward_weight, pass_kind::recompute,
-                                       pass_kind::work};
+  constexpr std::size_t hue_count = pass_kinds;
+  static constexpr pass_kind hues[hue_count] = {
+      pass_kind::forward,   pass_kind::backward_input, pass_kind::backward_weight,
+      pass_kind::recompute, pass_kind::work,           pass_kind::backward};
   static constexpr char const* dashes[] = {"", ";stroke-dasharray:6 3", ";stroke-dasharray:2 2"};
   std::string style;
   for (std::size_t i = 0; i < count; ++i) {
-    std::string const colour = hex(colour_of_box(hues[i % 5], 1, 6)), n = std::to_string(i);
-    style += ".line" + n + "{fill:none;stroke-width:2;stroke:" + colour + dashes[i / 5 % 3] + "}";
+    std::string const colour = hex(colour_of_box(hues[i % hue_count], 1, 6)), n = std::to_string(i);
+    style +=
+        ".line" + n + "{fill:none;stroke-width:2;stroke:" + colour + dashes[i / hue_count % 3] + "}";
     style += ".dot" + n + "{fill:" + colour + "}";
     if (!with_thin) continue;
     style += ".open" + n + "{fill:none;stroke-width:1.5;stroke:" + colour + "}";
