@@ -1,0 +1,120 @@
+// What CUDA hands out, each given back by its owner.
+#pragma once
+
+#include <ashlar/cuda/error.hpp>
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <utility>
+
+namespace ashlar::cuda {
+
+// This thread's calls go to that GPU, until the end of the scope.
+class on_gpu {
+ public:
+  explicit on_gpu(int gpu) {
+    ASHLAR_CUDA(cudaGetDevice, &before_);
+    if (gpu != before_) ASHLAR_CUDA(cudaSetDevice, gpu);
+  }
+  on_gpu(on_gpu const&) = delete;
+  on_gpu& operator=(on_gpu const&) = delete;
+  ~on_gpu() { static_cast<void>(cudaSetDevice(before_)); }
+
+ private:
+  int before_ = 0;
+};
+
+namespace handle_detail {
+
+// Moved, never copied; Release is called once.
+template <class Handle, auto Release>
+class owner {
+ public:
+  owner() = default;
+  explicit owner(Handle h) : handle_(h) {}
+  owner(owner&& other) noexcept : handle_(std::exchange(other.handle_, Handle{})) {}
+  owner& operator=(owner&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  // What a failure to give back says was said before by the call that failed.
+  ~owner() {
+    if (handle_ != Handle{}) static_cast<void>(Release(handle_));
+  }
+  Handle get() const { return handle_; }
+  explicit operator bool() const { return handle_ != Handle{}; }
+  // The caller gives it back, or nobody does.
+  Handle release() { return std::exchange(handle_, Handle{}); }
+
+ private:
+  Handle handle_{};
+};
+
+}  // namespace handle_detail
+
+using graph = handle_detail::owner<cudaGraph_t, cudaGraphDestroy>;
+using executable_graph = handle_detail::owner<cudaGraphExec_t, cudaGraphExecDestroy>;
+
+// On the current GPU. It does not wait for the default stream.
+struct stream : handle_detail::owner<cudaStream_t, cudaStreamDestroy> {
+  using owner::owner;
+  static stream make() {
+    cudaStream_t s{};
+    ASHLAR_CUDA(cudaStreamCreateWithFlags, &s, cudaStreamNonBlocking);
+    return stream(s);
+  }
+};
+
+enum class timing : bool { off, on };
+
+// Of the current GPU.
+struct event : handle_detail::owner<cudaEvent_t, cudaEventDestroy> {
+  using owner::owner;
+  static event make(timing t = timing::off) {
+    cudaEvent_t e{};
+    ASHLAR_CUDA(cudaEventCreateWithFlags, &e,
+                t == timing::on ? cudaEventDefault : cudaEventDisableTiming);
+    return event(e);
+  }
+};
+
+// Bytes on the current GPU, aligned to 256 at least; none: a null pointer.
+class device_memory {
+ public:
+  device_memory() = default;
+  explicit device_memory(std::size_t bytes) : bytes_(bytes) {
+    void* p = nullptr;
+    if (bytes > 0) ASHLAR_CUDA(cudaMalloc, &p, bytes);
+    memory_ = owner(static_cast<std::byte*>(p));
+  }
+  std::byte* data() const { return memory_.get(); }
+  std::size_t size() const { return bytes_; }
+  // They stay allocated: something that never ends may still use them.
+  void leave() { static_cast<void>(memory_.release()); }
+
+ private:
+  using owner = handle_detail::owner<std::byte*, cudaFree>;
+  owner memory_;
+  std::size_t bytes_ = 0;
+};
+
+// Bytes on the host that a GPU copies from and to without help.
+class pinned_memory {
+ public:
+  pinned_memory() = default;
+  explicit pinned_memory(std::size_t bytes) : bytes_(bytes) {
+    void* p = nullptr;
+    if (bytes > 0) ASHLAR_CUDA(cudaMallocHost, &p, bytes);
+    memory_ = owner(static_cast<std::byte*>(p));
+  }
+  std::byte* data() const { return memory_.get(); }
+  std::size_t size() const { return bytes_; }
+
+ private:
+  using owner = handle_detail::owner<std::byte*, cudaFreeHost>;
+  owner memory_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace ashlar::cuda

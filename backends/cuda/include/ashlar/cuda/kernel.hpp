@@ -1,0 +1,62 @@
+// All that kernels use. nvcc makes machine code of them; where another compiler reads this, the tests'
+// grid runner executes the same source on the host.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#if defined(__CUDACC__)
+
+#define ASHLAR_KERNEL __global__ void
+#define ASHLAR_DEVICE __device__ inline
+
+namespace ashlar::cuda {
+
+inline constexpr int warp_size = 32;
+
+// Blocks are one-dimensional, grids up to three.
+ASHLAR_DEVICE int thread() { return static_cast<int>(threadIdx.x); }
+ASHLAR_DEVICE int threads() { return static_cast<int>(blockDim.x); }
+ASHLAR_DEVICE int block_x() { return static_cast<int>(blockIdx.x); }
+ASHLAR_DEVICE int block_y() { return static_cast<int>(blockIdx.y); }
+ASHLAR_DEVICE int block_z() { return static_cast<int>(blockIdx.z); }
+ASHLAR_DEVICE int blocks_x() { return static_cast<int>(gridDim.x); }
+
+// All threads of the block come here before one goes on.
+ASHLAR_DEVICE void barrier() { __syncthreads(); }
+
+// The value of the thread of this warp whose number differs from this one's in the bits of `mask`. All
+// threads of the warp call it.
+template <class T>
+ASHLAR_DEVICE T shuffle_xor(T value, int mask) {
+  return __shfl_xor_sync(0xffffffffU, value, mask);
+}
+
+// The block's shared memory, as many bytes as the launch said, aligned to 16.
+template <class T>
+ASHLAR_DEVICE T* shared_memory() {
+  extern __shared__ uint4 ashlar_shared_memory[];
+  return reinterpret_cast<T*>(ashlar_shared_memory);
+}
+
+}  // namespace ashlar::cuda
+
+#else
+#include <cuda_grid.hpp>
+#endif
+
+namespace ashlar::cuda {
+
+using bf16 = __nv_bfloat16;
+
+ASHLAR_DEVICE float to_float(float x) { return x; }
+ASHLAR_DEVICE float to_float(bf16 x) { return __bfloat162float(x); }
+template <class T>
+ASHLAR_DEVICE T from_float(float x) {
+  if constexpr (sizeof(T) == sizeof(float))
+    return x;
+  else
+    return __float2bfloat16(x);
+}
+
+}  // namespace ashlar::cuda
