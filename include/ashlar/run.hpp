@@ -5,9 +5,11 @@
 #include <ashlar/program.hpp>
 #include <ashlar/run/able.hpp>
 #include <ashlar/run/contract.hpp>
+#include <ashlar/run/contributions.hpp>
 #include <ashlar/run/device_plan.hpp>
 #include <ashlar/run/drive.hpp>
 #include <ashlar/run/frame.hpp>
+#include <ashlar/run/identity.hpp>
 #include <ashlar/run/instruction_time.hpp>
 #include <ashlar/run/members.hpp>
 #include <ashlar/run/poll.hpp>

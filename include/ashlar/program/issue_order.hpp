@@ -4,37 +4,58 @@
 
 #include <ashlar/program/lane_machine.hpp>
 
+#include <cstddef>
 #include <utility>
 #include <vector>
 
 namespace ashlar {
+
+// Instructions of a program in an order in which all can be issued, those that happen together next to
+// each other: a pass or an overlapped pair, a send and its receive (the send first), the members of a
+// collective between devices. What data-parallel ranks do together each does as an instruction of its
+// own.
+struct meeting_list {
+  std::vector<int> instructions;  // indices into program_view::instructions
+  std::vector<int> begin = {0};   // by meeting, and the end
+
+  constexpr int size() const { return static_cast<int>(begin.size()) - 1; }
+  constexpr list_view<int> of(int meeting) const {
+    auto const at = static_cast<std::size_t>(meeting);
+    return {instructions.data() + begin[at], instructions.data() + begin[at + 1]};
+  }
+};
 
 // Notes what happens.
 class issuing_machine : public lane_machine<issuing_machine> {
  public:
   constexpr explicit issuing_machine(program_view const& p)
       : lane_machine(p, partners_in_order(p), p.lane_count) {
-    order_.reserve(p.instructions.size());
+    all_.instructions.reserve(p.instructions.size());
   }
 
   constexpr void happens(int, list_view<int> together) {
-    for (int i : together) order_.push_back(i);
+    for (int i : together) all_.instructions.push_back(i);
+    all_.begin.push_back(static_cast<int>(all_.instructions.size()));
   }
-  constexpr std::vector<int> take() { return std::move(order_); }
+  constexpr meeting_list take() { return std::move(all_); }
 
  private:
-  std::vector<int> order_;
+  meeting_list all_;
 };
 
-// Indices into p.instructions. Matching sends and receives are adjacent, the send first, and so are the
-// members of a collective between devices. Whoever issues in this order can do so from one thread, and
-// capture what is issued. Throws violation, rule::no_cycle_of_waits, with an instruction that never runs
-// and what it waits for, if the program is not free of deadlock. Of transfers between two devices the
-// k-th send and the k-th receive match. Linear in instructions and waits.
-constexpr std::vector<int> issue_order(program_view const& p) {
+// Throws violation, rule::no_cycle_of_waits, with an instruction that never runs and what it waits for,
+// if the program is not free of deadlock. Of transfers between two devices the k-th send and the k-th
+// receive match. Linear in instructions and waits.
+constexpr meeting_list meetings(program_view const& p) {
   issuing_machine machine(p);
   if (!machine.run()) throw violation{machine.wait()};
   return machine.take();
+}
+
+// The same without saying where a meeting ends. Whoever issues in this order can do so from one thread,
+// and capture what is issued.
+constexpr std::vector<int> issue_order(program_view const& p) {
+  return meetings(p).instructions;
 }
 
 }  // namespace ashlar

@@ -93,7 +93,7 @@ constexpr diagnosis check_progress(program_view const& p, progress_level level) 
   if (level == progress_level::one_order) {
     issuing_machine machine(p);
     if (!machine.run()) return machine.circle(rule::no_cycle_of_waits);
-    std::vector<int> const order = machine.take();
+    std::vector<int> const order = machine.take().instructions;
     return check_issue_order(p, view_of(order));
   }
   bool const by_lane = level == progress_level::independent_lanes;

@@ -107,13 +107,19 @@ void record(device_plan const& plan, int index, D& d) {
     d.record(d.queue_of(plan.at(index).what.lane), d.event_of(event));
 }
 
+// What is put on its queue from now on starts after what an instruction waits for.
+template <class D>
+void wait_before(device_plan const& plan, int index, D& d) {
+  auto& q = d.queue_of(plan.at(index).what.lane);
+  for (int const other : plan.events().waits_of(index))
+    d.wait(q, d.event_of(plan.events().event_of(other)));
+}
+
 // Puts one instruction on its queue, behind the events that it waits for.
 template <class W, class D>
 void issue(device_plan const& plan, int index, W& w, D& d) {
   if (plan.at(index).is_second) return;
-  auto& q = d.queue_of(plan.at(index).what.lane);
-  for (int const other : plan.events().waits_of(index))
-    d.wait(q, d.event_of(plan.events().event_of(other)));
+  wait_before(plan, index, d);
   post(plan, index, w, d);
   tell(plan, index, w, d);
   record(plan, index, d);

@@ -22,7 +22,7 @@ int train(std::string const& fault, int faulty, std::chrono::milliseconds deadli
   bool const wrong = me == faulty;
   if (fault == "absent" && wrong) std::this_thread::sleep_for(std::chrono::minutes(10));
   if (fault == "version") {
-    mpi::identity mine;
+    ashlar::identity mine;
     mine.version = {wrong ? '2' : '1'};
     mpi::require_same(MPI_COMM_WORLD, mine, deadline);
   }

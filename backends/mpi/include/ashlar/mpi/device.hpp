@@ -6,8 +6,10 @@
 #include <ashlar/mpi/requests.hpp>
 #include <ashlar/mpi/sums.hpp>
 #include <ashlar/run/able.hpp>
+#include <ashlar/run/contributions.hpp>
 #include <ashlar/run/device_plan.hpp>
 #include <ashlar/run/frame.hpp>
+#include <ashlar/run/host_memory.hpp>
 #include <ashlar/run/instruction_time.hpp>
 
 #include <mpi.h>
@@ -57,7 +59,8 @@ class device {
         queues_(static_cast<std::size_t>(plan.lane_count()), queue{this}),
         events_(static_cast<std::size_t>(plan.events().count())),
         operations_(static_cast<std::size_t>(plan.size())),
-        contributions_(plan),
+        sums_memory_(contributions::bytes(plan)),
+        contributions_(sums_memory_.data()),
         times_(operations_.size()) {
     fifo_.reserve(operations_.size());
     for (int i = 0; i < plan.size(); ++i) prepare(p, i, process);
@@ -269,7 +272,7 @@ class device {
     if (is_left_to_library(s))
       take_library_sum(s);
     else
-      contributions_.add_up(s);
+      add_up(s, contributions_);
   }
 
   std::int64_t now() const {
@@ -285,6 +288,7 @@ class device {
   std::vector<queue> queues_;
   std::vector<event> events_;
   std::vector<operation> operations_;  // by instruction
+  aligned_memory sums_memory_;
   contributions contributions_;
   std::vector<persistent> requests_;
   request_set pending_{0};

@@ -1,0 +1,59 @@
+// How the members of a group share the work of a sum between them.
+//
+// In the order of members, as a sequential run adds: every member gets the part of the sum that it will
+// have (shard_of) from all others and adds up what came. For an all-reduce it then hands its part to
+// all. Two exchanges, each of which moves the value once: what a bandwidth-optimal all-reduce moves.
+#pragma once
+
+#include <ashlar/run/able.hpp>
+#include <ashlar/run/device_plan.hpp>
+#include <ashlar/run/frame.hpp>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace ashlar {
+
+inline bool sums(instruction const& i) {
+  return i.code == opcode::all_reduce || i.code == opcode::reduce_scatter;
+}
+
+// What a member has in the end of a value that is gathered or summed.
+inline buffer part_of(collective_call const& c, int member) {
+  byte_range const part = shard_of(c.whole.size(), member, c.group.size);
+  return c.whole.subspan(part.begin, part.size);
+}
+
+// Where what others send of this member's part of a sum comes to lie. One collective is under way at a
+// time, so the largest is enough.
+class contributions {
+ public:
+  // Bytes that a device needs for it.
+  static std::size_t bytes(device_plan const& plan) {
+    std::size_t most = 0;
+    for (int i = 0; i < plan.size(); ++i) {
+      collective_call const& c = plan.at(i).collective;
+      if (run_detail::meets_others(plan.at(i).what) && sums(plan.at(i).what))
+        most = std::max(most, static_cast<std::size_t>(c.group.size) * stride(c));
+    }
+    return most;
+  }
+
+  // In as many bytes, wherever the device computes.
+  explicit contributions(std::byte* scratch) : scratch_(scratch) {}
+
+  // A member's part of what becomes part_of(c, c.group.member).
+  buffer of(collective_call const& c, int member) const {
+    if (member == c.group.member) return part_of(c, member);
+    return {scratch_ + static_cast<std::size_t>(member) * stride(c), part_of(c, c.group.member).size()};
+  }
+
+ private:
+  static std::size_t stride(collective_call const& c) {
+    return (part_of(c, c.group.member).size() + 63) / 64 * 64;
+  }
+
+  std::byte* scratch_;
+};
+
+}  // namespace ashlar
