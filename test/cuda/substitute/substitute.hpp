@@ -1,0 +1,77 @@
+// How a test steers the substitute of the CUDA runtime, and what it can ask it.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace cuda_substitute {
+
+struct settings {
+  int devices = 1;
+  std::size_t memory = std::size_t{1} << 30;  // bytes per device
+  std::uint64_t seed = 0;                     // of delays, and of the order of blocks and threads
+  int delay = 0;                              // before each operation at most, in microseconds
+  bool guard = true;  // the host may not touch device memory while no operation is under way
+  bool list_calls = false;
+};
+
+// A machine as new: as many devices as that, no errors, no injections. What is still alive is forgotten,
+// its device memory is given back unless an operation is under way.
+void reset(settings const& chosen = {});
+
+// Draws other delays and other orders from here on.
+void reseed(std::uint64_t seed);
+
+// Calls that can fail, of the runtime and of the libraries that ask `injected`, since the last reset.
+// Their names if the settings say so.
+std::size_t call_count();
+std::vector<std::string> calls();
+
+// Operations (kernels, copies, host functions; waits and records are none) begun since the last reset.
+std::size_t operation_count();
+
+// The nth call from now on (0: the next) returns the error and does nothing. A call that gives something
+// back gives it back all the same.
+void fail_call(std::size_t nth, cudaError_t error);
+
+// The nth operation from now on does not happen; from then on all calls to its device return the error.
+void fail_operation(std::size_t nth, cudaError_t error);
+
+// For other libraries' calls: counts and lists the call; cudaSuccess unless it was chosen to fail.
+cudaError_t injected(char const* call);
+
+// What was made and not given back.
+struct live_objects {
+  std::size_t streams = 0, events = 0, graphs = 0, executable_graphs = 0;
+  std::size_t device_allocations = 0, device_bytes = 0, host_allocations = 0, host_bytes = 0;
+  bool operator==(live_objects const&) const = default;
+};
+live_objects live();
+
+// The most bytes that were allocated at once on the device since the last reset.
+std::size_t most_device_bytes(int device);
+
+// What made devices fail, in words: what a kernel threw, which threads missed a barrier.
+std::vector<std::string> faults();
+
+// An operation of another library: at this place of the stream, or a node of the graph that the stream
+// captures. It may block. What it throws makes the device fail.
+cudaError_t enqueue(cudaStream_t stream, std::string name, std::function<void()> body);
+
+// The device that the stream belongs to, or -1.
+int device_of(cudaStream_t stream);
+
+// Whether all the bytes lie within one live allocation of a device, or of that device.
+bool is_device_memory(void const* memory, std::size_t bytes);
+bool is_device_memory(void const* memory, std::size_t bytes, int device);
+
+// Ranges pushed and not popped by this thread, and all the messages pushed by any thread.
+int open_ranges();
+std::vector<std::string> ranges();
+
+}  // namespace cuda_substitute
