@@ -13,16 +13,18 @@ namespace ashlar::cuda {
 // This thread's calls go to that GPU, until the end of the scope.
 class on_gpu {
  public:
-  explicit on_gpu(int gpu) {
+  explicit on_gpu(int gpu) : gpu_(gpu) {
     ASHLAR_CUDA(cudaGetDevice, &before_);
     if (gpu != before_) ASHLAR_CUDA(cudaSetDevice, gpu);
   }
   on_gpu(on_gpu const&) = delete;
   on_gpu& operator=(on_gpu const&) = delete;
-  ~on_gpu() { static_cast<void>(cudaSetDevice(before_)); }
+  ~on_gpu() {
+    if (gpu_ != before_) static_cast<void>(cudaSetDevice(before_));
+  }
 
  private:
-  int before_ = 0;
+  int gpu_, before_ = 0;
 };
 
 namespace handle_detail {
@@ -110,6 +112,7 @@ class pinned_memory {
   }
   std::byte* data() const { return memory_.get(); }
   std::size_t size() const { return bytes_; }
+  void leave() { static_cast<void>(memory_.release()); }
 
  private:
   using owner = handle_detail::owner<std::byte*, cudaFreeHost>;

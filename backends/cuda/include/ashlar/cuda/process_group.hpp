@@ -1,0 +1,136 @@
+// The processes of a run, each with devices of its own, in one NCCL communicator.
+#pragma once
+
+#include <ashlar/cuda/handles.hpp>
+
+#include <nccl.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ashlar::cuda {
+
+// A communicator's end in this process.
+class communicator {
+ public:
+  communicator() = default;
+  explicit communicator(ncclComm_t handle) : handle_(handle) {}
+  communicator(communicator&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  communicator& operator=(communicator&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~communicator() {
+    if (handle_ != nullptr) static_cast<void>(ncclCommDestroy(handle_));
+  }
+  ncclComm_t get() const { return handle_; }
+  // Ends what is under way; the others hear of it as an error, or at their deadline.
+  void abort() {
+    if (handle_ != nullptr) static_cast<void>(ncclCommAbort(std::exchange(handle_, nullptr)));
+  }
+
+ private:
+  ncclComm_t handle_ = nullptr;
+};
+
+// Which device of the run a process drives, and on which GPU. Devices are numbered rank after rank:
+// rank · devices + device.
+struct local_device {
+  int number = 0;
+  int gpu = 0;
+};
+
+// The id that all processes make their communicator from: one makes it, the others are given it, over
+// MPI, cuda::rendezvous, or whatever the launcher offers.
+inline ncclUniqueId make_group_id() {
+  ncclUniqueId id{};
+  ASHLAR_CUDA(ncclGetUniqueId, &id);
+  return id;
+}
+
+// One communicator for all: transfers, and the exchanges of sums. NCCL runs what is on it in the order
+// of its calls, which is an order of the whole program; so no two kernels of NCCL compete for
+// multiprocessors that the other needs to end (docs/backends.md).
+class process_group {
+ public:
+  // All processes call it with the same id and size, each with its own devices. Throws error when NCCL
+  // does.
+  process_group(ncclUniqueId const& id, int size, std::vector<local_device> devices)
+      : size_(size), devices_(std::move(devices)) {
+    if (devices_.empty()) throw std::invalid_argument("a process without devices");
+    for (local_device const& d : devices_)
+      if (d.number < 0 || d.number >= size)
+        throw std::invalid_argument("there is no device " + std::to_string(d.number) + " among "
+                                    + std::to_string(size));
+    std::vector<ncclComm_t> made(devices_.size(), nullptr);
+    ASHLAR_CUDA(ncclGroupStart);
+    for (std::size_t i = 0; i < devices_.size(); ++i) {
+      on_gpu const here(devices_[i].gpu);
+      ASHLAR_CUDA(ncclCommInitRank, &made[i], size, id, devices_[i].number);
+    }
+    ASHLAR_CUDA(ncclGroupEnd);
+    for (ncclComm_t c : made) communicators_.emplace_back(c);
+  }
+
+  int size() const { return size_; }
+  std::vector<local_device> const& devices() const { return devices_; }
+  // Of the i-th of this process's devices.
+  ncclComm_t communicator_of(std::size_t i) const { return communicators_[i].get(); }
+
+  // What NCCL has noticed since; empty: nothing.
+  std::string failure() const {
+    for (communicator const& c : communicators_) {
+      ncclResult_t code = ncclSuccess;
+      if (c.get() == nullptr) return "the communicator was aborted";
+      if (ncclResult_t const asked = ncclCommGetAsyncError(c.get(), &code); asked != ncclSuccess)
+        return std::string("ncclCommGetAsyncError: ") + ncclGetErrorString(asked);
+      if (code != ncclSuccess && code != ncclInProgress)
+        return std::string("NCCL: ") + ncclGetErrorString(code);
+    }
+    return {};
+  }
+  void abort() {
+    for (communicator& c : communicators_) c.abort();
+  }
+
+  // What every device of the run says, by number: `mine` has as many bytes everywhere. Between steps.
+  std::vector<std::byte> gather_all(std::vector<std::byte> const& mine) {
+    local_device const& first = devices_.front();
+    std::vector<std::byte> all(mine.size() * static_cast<std::size_t>(size_));
+    std::vector<device_memory> memory;
+    std::vector<stream> streams;
+    for (local_device const& d : devices_) {
+      on_gpu const here(d.gpu);
+      memory.emplace_back(all.size());
+      streams.push_back(stream::make());
+      std::size_t const at = mine.size() * static_cast<std::size_t>(d.number);
+      ASHLAR_CUDA(cudaMemcpyAsync, memory.back().data() + at, mine.data(), mine.size(),
+                  cudaMemcpyHostToDevice, streams.back().get());
+    }
+    ASHLAR_CUDA(ncclGroupStart);
+    for (std::size_t i = 0; i < devices_.size(); ++i)
+      ASHLAR_CUDA(ncclAllGather,
+                  memory[i].data() + mine.size() * static_cast<std::size_t>(devices_[i].number),
+                  memory[i].data(), mine.size(), ncclUint8, communicator_of(i), streams[i].get());
+    ASHLAR_CUDA(ncclGroupEnd);
+    on_gpu const here(first.gpu);
+    ASHLAR_CUDA(cudaMemcpyAsync, all.data(), memory.front().data(), all.size(), cudaMemcpyDeviceToHost,
+                streams.front().get());
+    for (std::size_t i = 0; i < devices_.size(); ++i)
+      ASHLAR_CUDA(cudaStreamSynchronize, streams[i].get());
+    return all;
+  }
+
+ private:
+  int size_;
+  std::vector<local_device> devices_;
+  std::vector<communicator> communicators_;
+};
+
+}  // namespace ashlar::cuda

@@ -1,0 +1,69 @@
+// How far devices have come, to be read by the host while a step runs, also while a graph is replayed.
+#pragma once
+
+#include <ashlar/cuda/device.hpp>
+#include <ashlar/cuda/handles.hpp>
+#include <ashlar/run/device_plan.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+namespace ashlar::cuda {
+
+// A few instructions of a device are marked. When one has been done, a copy tells the host its position:
+// an event of a replayed graph could not.
+class progress_marks {
+ public:
+  static constexpr int none = -1;
+
+  // At most `most` of a plan's instructions on the lane of passes.
+  progress_marks(device_plan const& plan, int gpu, int most = 16) : marked_(at(plan.size()), 0) {
+    std::vector<int> const& passes = plan.lane(compute_lane);
+    int const count = static_cast<int>(passes.size()), every = std::max(1, (count + most - 1) / most);
+    for (int k = every - 1; k < count; k += every) marked_[at(passes[at(k)])] = 1;
+    std::vector<int> positions(at(plan.size()) + 1);
+    std::iota(positions.begin(), positions.end(), none);
+    on_gpu const here(gpu);
+    positions_ = device_memory(positions.size() * sizeof(int));
+    told_ = pinned_memory(sizeof(int));
+    std::memcpy(told_.data(), positions.data(), sizeof(int));
+    ASHLAR_CUDA(cudaMemcpy, positions_.data(), positions.data(), positions_.size(),
+                cudaMemcpyHostToDevice);
+  }
+
+  bool is_marked(int index) const { return marked_[at(index)] != 0; }
+  // Behind what the queue has so far: `index` has been done, or, none, a step begins.
+  void tell(cudaStream_t on, int index) {
+    ASHLAR_CUDA(cudaMemcpyAsync, told_.data(), positions_.data() + at(index + 1) * sizeof(int),
+                sizeof(int), cudaMemcpyDeviceToHost, on);
+  }
+  // The last that was told of.
+  int last() const {
+    return std::atomic_ref<int>(*reinterpret_cast<int*>(told_.data())).load(std::memory_order_relaxed);
+  }
+  // The first marked instruction after that; none: there is no more.
+  int next() const {
+    for (int i = last() + 1; i < static_cast<int>(marked_.size()); ++i)
+      if (is_marked(i)) return i;
+    return none;
+  }
+
+  // What may never end may still copy from and to these.
+  void leave() {
+    positions_.leave();
+    told_.leave();
+  }
+
+ private:
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+  std::vector<char> marked_;
+  device_memory positions_;
+  pinned_memory told_;
+};
+
+}  // namespace ashlar::cuda

@@ -1,0 +1,147 @@
+// The devices of this process, and how a step is put on their streams.
+#pragma once
+
+#include <ashlar/cuda/arena.hpp>
+#include <ashlar/cuda/device.hpp>
+#include <ashlar/cuda/progress.hpp>
+#include <ashlar/cuda/ranges.hpp>
+#include <ashlar/cuda/timeline.hpp>
+#include <ashlar/program/issue_order.hpp>
+#include <ashlar/run/drive.hpp>
+#include <ashlar/run/standing.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ashlar::cuda {
+
+// A device of this process with all that it runs on. Does not move: streams refer to it.
+struct member {
+  int number;
+  int gpu;
+  device_memory arena;
+  device_plan plan;
+  std::unique_ptr<device> on;
+  progress_marks marks;
+  instruction_ranges ranges;
+  std::optional<timeline> times;
+  event end;  // of a lane, where a step is joined
+
+  // What may never end keeps what it uses.
+  void leave() {
+    arena.leave();
+    on->leave();
+    marks.leave();
+    if (times) times->leave();
+    static_cast<void>(end.release());
+  }
+};
+
+// Issues steps for some devices of a program, those of this process, in the order of all.
+template <class Worker>
+class team {
+ public:
+  // `workers` by rank, null for ranks of other processes; `members` by number.
+  team(program_view const& p, std::vector<Worker*> workers,
+       std::vector<std::unique_ptr<member>>& members, transport& between)
+      : workers_(std::move(workers)), transport_(&between) {
+    std::vector<member*> by_number(
+        static_cast<std::size_t>(p.device_count) * static_cast<std::size_t>(p.data_ranks), nullptr);
+    for (auto& m : members) by_number[static_cast<std::size_t>(m->number)] = m.get();
+    std::vector<int> device_of(p.instructions.size());
+    for (int d = 0; d < p.device_count; ++d)
+      for (int i = p.stream_begin[static_cast<std::size_t>(d)];
+           i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i)
+        device_of[static_cast<std::size_t>(i)] = d;
+    meeting_list const all = meetings(p);
+    auto const add = [&](int i, int rank) {
+      int const d = device_of[static_cast<std::size_t>(i)];
+      if (member* const m = by_number[static_cast<std::size_t>(rank * p.device_count + d)])
+        parts_.push_back({m, i - p.stream_begin[static_cast<std::size_t>(d)], rank});
+    };
+    for (int k = 0; k < all.size(); ++k) {
+      instruction const& first = p.instructions[static_cast<std::size_t>(all.of(k)[0])];
+      bool const of_all_ranks = run_detail::meets_others(first) && p.spans_ranks(first);
+      for (int rank = 0; rank < p.data_ranks; ++rank) {
+        for (int i : all.of(k)) add(i, rank);
+        if (!of_all_ranks || rank + 1 == p.data_ranks) end_meeting();
+      }
+    }
+  }
+
+  // Puts a step on the streams. Throws what the worker or a call throws, a cuda::error with the device
+  // and the instruction.
+  void issue() {
+    transport_->step_begins();
+    for (std::size_t k = 0; k + 1 < begin_.size(); ++k) issue(k);
+  }
+
+ private:
+  struct part {
+    member* of;
+    int index;  // in its stream
+    int rank;
+  };
+
+  void end_meeting() {
+    if (parts_.size() > begin_.back()) begin_.push_back(parts_.size());
+  }
+
+  void issue(std::size_t meeting) {
+    part const* const first = parts_.data() + begin_[meeting];
+    part const* const last = parts_.data() + begin_[meeting + 1];
+    part const* at = first;
+    try {
+      for (at = first; at != last; ++at)
+        if (!is_second(*at)) post_one(*at);
+      at = first;
+      {
+        on_gpu const here(first->of->gpu);
+        transport_->meet();
+      }
+      for (at = first; at != last; ++at)
+        if (!is_second(*at)) settle(*at);
+    } catch (error const& e) {
+      throw e.at("GPU " + std::to_string(at->of->gpu) + ", device " + std::to_string(at->of->number)
+                 + ": " + to_string(at->of->plan.at(at->index).what));
+    }
+  }
+  static bool is_second(part const& p) { return p.of->plan.at(p.index).is_second; }
+
+  void post_one(part const& p) {
+    member& m = *p.of;
+    on_gpu const here(m.gpu);
+    instruction_ranges::scope const range(m.ranges, p.index);
+    cudaStream_t const s = m.on->queue_of(m.plan.at(p.index).what.lane).stream;
+    wait_before(m.plan, p.index, *m.on);
+    if (m.times) begins(m, p.index, s);
+    post(m.plan, p.index, *workers_[static_cast<std::size_t>(p.rank)], *m.on);
+  }
+  void settle(part const& p) {
+    member& m = *p.of;
+    on_gpu const here(m.gpu);
+    cudaStream_t const s = m.on->queue_of(m.plan.at(p.index).what.lane).stream;
+    if (m.times) ends(m, p.index, s);
+    tell(m.plan, p.index, *workers_[static_cast<std::size_t>(p.rank)], *m.on);
+    record(m.plan, p.index, *m.on);
+    if (m.marks.is_marked(p.index)) m.marks.tell(s, p.index);
+  }
+  static void begins(member& m, int index, cudaStream_t s) {
+    m.times->begins(index, s);
+    if (m.plan.at(index).what.overlaps_next) m.times->begins(index + 1, s);
+  }
+  static void ends(member& m, int index, cudaStream_t s) {
+    m.times->ends(index, s);
+    if (m.plan.at(index).what.overlaps_next) m.times->ends(index + 1, s);
+  }
+
+  std::vector<Worker*> workers_;
+  transport* transport_;
+  std::vector<part> parts_;
+  std::vector<std::size_t> begin_ = {0};  // by meeting, and the end
+};
+
+}  // namespace ashlar::cuda

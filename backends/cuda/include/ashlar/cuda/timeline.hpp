@@ -1,0 +1,57 @@
+// When each instruction of a device ran, by events around it.
+#pragma once
+
+#include <ashlar/cuda/handles.hpp>
+#include <ashlar/run/instruction_time.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ashlar::cuda {
+
+// For steps that are not replayed from a graph.
+class timeline {
+ public:
+  // On the current GPU.
+  explicit timeline(std::size_t instructions) {
+    for (std::size_t i = 0; i < instructions; ++i) {
+      begin_.push_back(event::make(timing::on));
+      end_.push_back(event::make(timing::on));
+    }
+  }
+
+  // A step does.
+  void starts(cudaStream_t on) { ASHLAR_CUDA(cudaEventRecord, start_.get(), on); }
+  void begins(int index, cudaStream_t on) {
+    ASHLAR_CUDA(cudaEventRecord, begin_[static_cast<std::size_t>(index)].get(), on);
+  }
+  void ends(int index, cudaStream_t on) {
+    ASHLAR_CUDA(cudaEventRecord, end_[static_cast<std::size_t>(index)].get(), on);
+  }
+
+  // After the step.
+  void read(instruction_time* into) const {
+    cudaEvent_t const start = start_.get();
+    for (std::size_t i = 0; i < begin_.size(); ++i)
+      into[i] = {between(start, begin_[i].get()), between(start, end_[i].get())};
+  }
+
+  void leave() {
+    static_cast<void>(start_.release());
+    for (event& e : begin_) static_cast<void>(e.release());
+    for (event& e : end_) static_cast<void>(e.release());
+  }
+
+ private:
+  static std::int64_t between(cudaEvent_t from, cudaEvent_t to) {
+    float ms = 0;
+    ASHLAR_CUDA(cudaEventElapsedTime, &ms, from, to);
+    return static_cast<std::int64_t>(static_cast<double>(ms) * 1e6);
+  }
+
+  event start_ = event::make(timing::on);
+  std::vector<event> begin_, end_;  // by instruction
+};
+
+}  // namespace ashlar::cuda

@@ -1,0 +1,51 @@
+// How devices meet: what they post is kept until all of a meeting have posted, and then started at once.
+#pragma once
+
+#include <ashlar/core/opcode.hpp>
+#include <ashlar/cuda/queue.hpp>
+#include <ashlar/run/frame.hpp>
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ashlar::cuda {
+
+// What a device of this process posts: a transfer, or a collective.
+struct posted {
+  opcode code = opcode::send;
+  int number = 0;  // of the device, among those of all ranks
+  queue* on = nullptr;
+  transfer_call transfer = {};
+  collective_call collective = {};
+};
+
+class transport {
+ public:
+  transport() = default;
+  transport(transport const&) = delete;
+  transport& operator=(transport const&) = delete;
+  virtual ~transport() = default;
+
+  void post(posted p) { posted_.push_back(p); }
+  // Starts what the devices of this process have posted for one meeting.
+  void meet() {
+    if (posted_.empty()) return;
+    start(posted_);
+    posted_.clear();
+  }
+  // Before a step: what one that failed has left is forgotten.
+  virtual void step_begins() { posted_.clear(); }
+
+  // What has gone wrong meanwhile; empty: nothing.
+  virtual std::string failure() { return {}; }
+  // Whatever waits for others is ended.
+  virtual void abort() {}
+
+ private:
+  virtual void start(std::span<posted const> together) = 0;
+
+  std::vector<posted> posted_;
+};
+
+}  // namespace ashlar::cuda
