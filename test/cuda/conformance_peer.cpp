@@ -1,0 +1,93 @@
+// Devices of one process: the catalog, in every mode, gives the bits of the sequential reference.
+#include "staged.hpp"
+#include <ashlar/conformance/conforms.hpp>
+#include <ashlar/cuda/runtime.hpp>
+#include <ashlar/run/sequential.hpp>
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace ashlar;
+
+namespace {
+
+void require_conforms(conformance::report const& r) {
+  CHECK(r.programs > 100);
+  for (std::string const& failure : r.failures) FAIL_CHECK(failure);
+}
+
+std::vector<std::unique_ptr<cuda_test::staged_rank>> staged_ranks(
+    std::vector<conformance::sharded_network*> const& of) {
+  std::vector<std::unique_ptr<cuda_test::staged_rank>> all;
+  for (conformance::sharded_network* w : of) all.push_back(std::make_unique<cuda_test::staged_rank>(*w));
+  return all;
+}
+
+template <class W>
+std::vector<W*> pointers(std::vector<std::unique_ptr<W>> const& all) {
+  std::vector<W*> some;
+  for (auto const& one : all) some.push_back(one.get());
+  return some;
+}
+
+}  // namespace
+
+TEST_CASE("cuda: virtual devices conform") {
+  require_conforms(conformance::conforms(conformance::sample_programs(),
+                                         [](program const& p, conformance::network& w) {
+                                           cuda_test::staged on_gpu(w);
+                                           cuda::runtime(p, on_gpu, {.gpus = {0}}).run();
+                                         }));
+}
+
+TEST_CASE("cuda: data-parallel ranks of virtual devices conform") {
+  require_conforms(conformance::ranks_conform(
+      conformance::programs_of_ranks(),
+      [](program const& p, std::vector<conformance::sharded_network*> const& workers) {
+        auto const ranks = staged_ranks(workers);
+        cuda::runtime(p, pointers(ranks), {.gpus = {0}}).run();
+      }));
+}
+
+// The third step is replayed for the second time.
+TEST_CASE("cuda: a replayed graph has the bits of the steps that it was captured from") {
+  conformance::report r;
+  for (conformance::sample_program const& sample : conformance::sample_programs())
+    conformance::conformance_detail::try_program(r, sample.name, [&](auto const& say) {
+      conformance::network expected(sample.program), found(sample.program);
+      sequential reference(sample.program, expected);
+      cuda_test::staged on_gpu(found);
+      cuda::runtime runtime(sample.program, on_gpu, {.gpus = {0}});
+      for (int step = 1; step <= 3; ++step) {
+        reference.run();
+        runtime.run();
+        say(expected.take() == found.take(), "step " + std::to_string(step) + " differs");
+      }
+    });
+  require_conforms(r);
+}
+
+TEST_CASE("cuda: a replayed graph trains data-parallel ranks") {
+  conformance::report r;
+  for (conformance::sample_program const& sample : conformance::programs_of_ranks())
+    conformance::conformance_detail::try_program(r, sample.name, [&](auto const& say) {
+      conformance::data_parallel_ranks expected(sample.program), found(sample.program);
+      sequential reference(sample.program, expected.workers());
+      auto const ranks = staged_ranks(found.workers());
+      cuda::runtime runtime(sample.program, pointers(ranks), {.gpus = {0}});
+      for (int step = 1; step <= 3; ++step) {
+        expected.forget();
+        found.forget();
+        reference.run();
+        runtime.run();
+        for (int group = 0; group < sample.program.groups.count(); ++group)
+          say(expected.weights(group) == found.weights(group)
+                  && expected.gradient(group) == found.gradient(group),
+              "step " + std::to_string(step) + " differs in group " + std::to_string(group));
+      }
+    });
+  require_conforms(r);
+}
