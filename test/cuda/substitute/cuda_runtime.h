@@ -1,46 +1,44 @@
-// The part of the CUDA runtime that the backend calls, as the toolkit's header declares it: same names, same
-// values. The functions are defined by the substitute, which runs everything in this process.
+// The part of the CUDA runtime that the backend calls, as the toolkit's header declares it: same names,
+// same values. The functions are defined by the substitute, which runs everything in this process.
 #pragma once
 
 #include <cstddef>
 
 // The values are those of the toolkit's header.
-#define ASHLAR_CUDA_ERRORS(X)                                              \
-  X(cudaSuccess, 0, "no error")                                            \
-  X(cudaErrorInvalidValue, 1, "invalid argument")                          \
-  X(cudaErrorMemoryAllocation, 2, "out of memory")                         \
-  X(cudaErrorInitializationError, 3, "initialization error")               \
-  X(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")    \
-  X(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy") \
-  X(cudaErrorInsufficientDriver, 35,                                       \
-    "CUDA driver version is insufficient for CUDA runtime version")        \
-  X(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")          \
-  X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                 \
-  X(cudaErrorECCUncorrectable, 214, "uncorrectable ECC error encountered") \
-  X(cudaErrorPeerAccessUnsupported, 217, "peer access is not supported between these two devices") \
-  X(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")        \
-  X(cudaErrorIllegalState, 401, "the operation cannot be performed in the present state") \
-  X(cudaErrorNotReady, 600, "device not ready")                            \
-  X(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered") \
-  X(cudaErrorLaunchOutOfResources, 701, "too many resources requested for launch") \
-  X(cudaErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled") \
-  X(cudaErrorLaunchFailure, 719, "unspecified launch failure")             \
-  X(cudaErrorNotPermitted, 800, "operation not permitted")                 \
-  X(cudaErrorNotSupported, 801, "operation not supported")                 \
-  X(cudaErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing") \
-  X(cudaErrorStreamCaptureInvalidated, 901,                                \
-    "operation failed due to a previous error during capture")             \
-  X(cudaErrorStreamCaptureMerge, 902, "operation would result in a merge of separate capture sequences") \
-  X(cudaErrorStreamCaptureUnmatched, 903, "capture was not ended in the same stream as it began") \
-  X(cudaErrorStreamCaptureUnjoined, 904, "capturing stream has unjoined work") \
-  X(cudaErrorStreamCaptureIsolation, 905,                                  \
-    "dependency created on uncaptured work in another stream")             \
-  X(cudaErrorStreamCaptureImplicit, 906,                                   \
-    "operation would make the legacy stream depend on a capturing blocking stream") \
-  X(cudaErrorCapturedEvent, 907,                                           \
-    "operation not permitted on an event last recorded in a capturing stream") \
-  X(cudaErrorStreamCaptureWrongThread, 908,                                \
-    "attempt to terminate a thread-local capture sequence from another thread") \
+#define ASHLAR_CUDA_ERRORS(X)                                                                          \
+  X(cudaSuccess, 0, "no error")                                                                        \
+  X(cudaErrorInvalidValue, 1, "invalid argument")                                                      \
+  X(cudaErrorMemoryAllocation, 2, "out of memory")                                                     \
+  X(cudaErrorInitializationError, 3, "initialization error")                                           \
+  X(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")                                \
+  X(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")                          \
+  X(cudaErrorInsufficientDriver, 35, "CUDA driver version is insufficient for CUDA runtime version")   \
+  X(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                                      \
+  X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                             \
+  X(cudaErrorECCUncorrectable, 214, "uncorrectable ECC error encountered")                             \
+  X(cudaErrorPeerAccessUnsupported, 217, "peer access is not supported between these two devices")     \
+  X(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                                    \
+  X(cudaErrorIllegalState, 401, "the operation cannot be performed in the present state")              \
+  X(cudaErrorNotReady, 600, "device not ready")                                                        \
+  X(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")                          \
+  X(cudaErrorLaunchOutOfResources, 701, "too many resources requested for launch")                     \
+  X(cudaErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled")                          \
+  X(cudaErrorLaunchFailure, 719, "unspecified launch failure")                                         \
+  X(cudaErrorNotPermitted, 800, "operation not permitted")                                             \
+  X(cudaErrorNotSupported, 801, "operation not supported")                                             \
+  X(cudaErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing")        \
+  X(cudaErrorStreamCaptureInvalidated, 901, "operation failed due to a previous error during capture") \
+  X(cudaErrorStreamCaptureMerge, 902,                                                                  \
+    "operation would result in a merge of separate capture sequences")                                 \
+  X(cudaErrorStreamCaptureUnmatched, 903, "capture was not ended in the same stream as it began")      \
+  X(cudaErrorStreamCaptureUnjoined, 904, "capturing stream has unjoined work")                         \
+  X(cudaErrorStreamCaptureIsolation, 905, "dependency created on uncaptured work in another stream")   \
+  X(cudaErrorStreamCaptureImplicit, 906,                                                               \
+    "operation would make the legacy stream depend on a capturing blocking stream")                    \
+  X(cudaErrorCapturedEvent, 907,                                                                       \
+    "operation not permitted on an event last recorded in a capturing stream")                         \
+  X(cudaErrorStreamCaptureWrongThread, 908,                                                            \
+    "attempt to terminate a thread-local capture sequence from another thread")                        \
   X(cudaErrorUnknown, 999, "unknown error")
 
 #define ASHLAR_CUDA_ENUMERATOR(name, value, text) name = value,

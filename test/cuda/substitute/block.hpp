@@ -1,0 +1,75 @@
+// One block of a grid: its threads run in random order, and wait for each other at barriers and
+// shuffles.
+#pragma once
+
+#include "fiber.hpp"
+#include "work_queue.hpp"
+
+#include <cuda_grid.hpp>
+
+#include <array>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cuda_substitute {
+
+// Runs blocks, one after another, on this thread of the host. It keeps its fibers from block to block. A
+// thread that waits nowhere costs a call: the fiber that ran it takes the next.
+class block_runner {
+ public:
+  block_runner() = default;
+
+  // Runs `body` once per thread of the block at `where`. Throws what a thread throws, and
+  // std::runtime_error if threads wait for others that never come.
+  void run(ashlar::cuda::grid_detail::place const& where, std::function<void()> const& body,
+           random_bits& random);
+
+  // Called by the thread that runs.
+  void wait_at_barrier(char const* file, int line);
+  void exchange(void* value, std::size_t bytes, int mask, char const* file, int line);
+
+ private:
+  enum class state { ready, at_barrier, at_shuffle, ended };
+  struct lane {
+    state now = state::ready;
+    fiber* on = nullptr;  // none: not begun
+    char const* file = "";
+    int line = 0;
+    int mask = 0;
+    std::size_t bytes = 0;
+    std::array<std::byte, ashlar::cuda::grid_detail::largest_shuffled> value{};
+  };
+
+  static constexpr int nobody = -1;
+
+  void take_turns(fiber& self);
+  void run_thread();
+  int take_ready();
+  void switch_from(fiber& self);
+  void wait(state what, char const* file, int line);
+  void shuffle_if_all_came(int warp);
+  void release_barrier();
+  bool same_place(lane const& a, lane const& b) const;
+  std::string describe(int thread) const;
+  [[noreturn]] void throw_stuck() const;
+
+  std::function<void()> const* body_ = nullptr;
+  random_bits* random_ = nullptr;
+  std::vector<lane> lanes_;
+  std::vector<int> ready_, came_to_shuffle_;  // threads; how many per warp
+  int alive_ = 0, running_ = nobody;
+  std::exception_ptr thrown_;
+
+  fiber host_;
+  std::vector<std::unique_ptr<fiber>> fibers_;
+  std::vector<fiber*> idle_;
+};
+
+// Of this thread of the host.
+block_runner& this_threads_runner();
+
+}  // namespace cuda_substitute

@@ -1,0 +1,47 @@
+// Fibers: the threads of a block take turns on one thread of the host.
+#pragma once
+
+#include "sanitizers.hpp"
+
+#include <cstddef>
+#include <functional>
+
+#if !defined(ASHLAR_ADDRESS_SANITIZER) && !defined(ASHLAR_THREAD_SANITIZER)
+#define ASHLAR_FIBERS_JUMP
+#include <setjmp.h>
+#endif
+#include <ucontext.h>
+
+namespace cuda_substitute {
+
+// A stack and where to go on with it. The fiber of the host's thread has none of its own.
+class fiber {
+ public:
+  fiber();                                     // the host's thread, for as long as the object lives
+  explicit fiber(std::function<void()> main);  // begins with the first switch to it; never returns
+  fiber(fiber const&) = delete;
+  fiber& operator=(fiber const&) = delete;
+  ~fiber();  // whatever is under way on its stack is dropped
+
+  // This fiber is the one that runs now. It goes on when somebody switches to it.
+  void switch_to(fiber& next);
+
+ private:
+  static void begin(unsigned high, unsigned low);
+  void leave(fiber& next);
+  void arrive();
+
+  std::function<void()> main_;
+  std::byte* stack_ = nullptr;
+  std::size_t stack_bytes_ = 0;
+  ucontext_t context_{};
+#if defined(ASHLAR_FIBERS_JUMP)
+  jmp_buf place_{};
+  bool begun_ = false;
+#endif
+  void* fake_stack_ = nullptr;  // the address sanitizer's
+  void* shadow_ = nullptr;      // the thread sanitizer's
+  fiber* came_from_ = nullptr;
+};
+
+}  // namespace cuda_substitute

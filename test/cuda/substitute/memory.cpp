@@ -1,0 +1,222 @@
+// Memory of devices and page-locked memory.
+//
+// Device memory lies in pages of its own. Where the settings say so the host cannot touch them while no
+// operation is under way; while one is, it can, and that goes unnoticed. Freed device memory can never
+// be touched again, and its addresses are not handed out again. What was not written is not a number.
+#include "machine.hpp"
+#include "sanitizers.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace cuda_substitute {
+namespace {
+
+// Whether device memory can be touched. An operation that ends takes the lock only if it was the last.
+std::mutex guard_mutex;
+std::atomic<int> holds{0};
+std::map<void*, std::size_t> guarded;  // pages of all live device memory
+bool touchable = false;
+
+std::size_t pages(std::size_t bytes) {
+  auto const page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return (bytes + page - 1) / page * page;
+}
+
+void protect(int how) {
+  for (auto const& [address, bytes] : guarded) mprotect(address, bytes, how);
+  touchable = how != PROT_NONE;
+}
+
+// None: the host has no more.
+void* map_device_memory(std::size_t bytes, bool guard) {
+  std::size_t const mapped = pages(bytes), between = pages(1);  // a page after it that nobody may touch
+  void* memory =
+      mmap(nullptr, mapped + between, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  mprotect(memory, mapped, PROT_READ | PROT_WRITE);
+  std::memset(memory, 0xff, bytes);
+  ASAN_POISON_MEMORY_REGION(static_cast<char*>(memory) + bytes, mapped - bytes);
+  if (!guard) return memory;
+  std::lock_guard const lock(guard_mutex);
+  guarded.emplace(memory, mapped);
+  if (!touchable) mprotect(memory, mapped, PROT_NONE);
+  return memory;
+}
+
+// The addresses stay taken, so that whoever still uses them is found.
+void unmap_device_memory(void* memory, std::size_t bytes) {
+  std::lock_guard const lock(guard_mutex);
+  guarded.erase(memory);
+  ASAN_UNPOISON_MEMORY_REGION(memory, pages(bytes));
+  mmap(memory, pages(bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+std::uintptr_t number_of(void const* address) { return reinterpret_cast<std::uintptr_t>(address); }
+
+constexpr std::align_val_t host_alignment{256};
+
+cudaError_t allocate_on_host(char const* name, void** memory, std::size_t bytes) {
+  return call(name, [&](machine& m, auto&) {
+    device_ptr const d = m.current();
+    if (memory == nullptr) return cudaErrorInvalidValue;
+    require_no_capture(m);
+    *memory = nullptr;
+    if (bytes == 0) return cudaSuccess;
+    void* const made = ::operator new(bytes, host_alignment, std::nothrow);
+    if (made == nullptr) return cudaErrorMemoryAllocation;
+    std::memset(made, 0xff, bytes);
+    m.memory.emplace(number_of(made), allocation{bytes, nullptr});
+    *memory = made;
+    return cudaSuccess;
+  });
+}
+
+}  // namespace
+
+void hold_memory() {
+  std::lock_guard const lock(guard_mutex);
+  holds.fetch_add(1, std::memory_order_relaxed);
+  if (!touchable) protect(PROT_READ | PROT_WRITE);
+}
+
+void let_go_of_memory() {
+  if (holds.fetch_sub(1, std::memory_order_relaxed) > 1) return;
+  std::lock_guard const lock(guard_mutex);
+  if (holds.load(std::memory_order_relaxed) == 0) protect(PROT_NONE);
+}
+
+void forget_memory(machine& m) {
+  for (auto const& [address, a] : m.memory)
+    if (!a.device)
+      ::operator delete(reinterpret_cast<void*>(address), host_alignment);
+    else if (holds == 0)
+      unmap_device_memory(reinterpret_cast<void*>(address), a.bytes);
+  if (holds == 0)
+    for (auto const& [address, bytes] : m.freed)
+      munmap(reinterpret_cast<void*>(address), pages(bytes) + pages(1));
+  m.memory.clear();
+  m.freed.clear();
+}
+
+allocation const* machine::find(void const* address, std::size_t bytes) const {
+  auto const number = number_of(address);
+  auto after = memory.upper_bound(number);
+  if (after != memory.end() && after->first < number + bytes) throw refused{cudaErrorInvalidValue};
+  if (auto stale = freed.upper_bound(number); stale != freed.begin()) {
+    --stale;
+    if (number < stale->first + stale->second) throw refused{cudaErrorInvalidValue};
+  }
+  if (after == memory.begin()) return nullptr;
+  auto const& [start, a] = *--after;
+  if (number >= start + a.bytes) return nullptr;
+  if (bytes > a.bytes - (number - start)) throw refused{cudaErrorInvalidValue};
+  return &a;
+}
+
+bool is_device_memory(void const* memory, std::size_t bytes) {
+  return is_device_memory(memory, bytes, -1);
+}
+
+bool is_device_memory(void const* memory, std::size_t bytes, int device) {
+  machine& m = the_machine();
+  std::lock_guard const lock(m.mutex);
+  try {
+    allocation const* const a = m.find(memory, bytes);
+    return a != nullptr && a->device && (device < 0 || a->device->number == device);
+  } catch (refused const&) {
+    return false;
+  }
+}
+
+}  // namespace cuda_substitute
+
+using namespace cuda_substitute;
+
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  return call("cudaMemGetInfo", [&](machine& m, auto&) {
+    *total = m.chosen.memory;
+    *free = m.chosen.memory - m.current()->used;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  return call("cudaMalloc", [&](machine& m, auto&) {
+    device_ptr const d = m.current();
+    if (memory == nullptr) return cudaErrorInvalidValue;
+    require_no_capture(m);
+    *memory = nullptr;
+    if (bytes == 0) return cudaSuccess;
+    if (bytes > m.chosen.memory - d->used) return cudaErrorMemoryAllocation;
+    void* const made = map_device_memory(bytes, m.chosen.guard);
+    if (made == nullptr) return cudaErrorMemoryAllocation;
+    m.memory.emplace(number_of(made), allocation{bytes, d});
+    d->used += bytes;
+    d->most = std::max(d->most, d->used);
+    *memory = made;
+    return cudaSuccess;
+  });
+}
+
+// As on a GPU, it waits for what the device has to do, unless the device has failed.
+cudaError_t cudaFree(void* memory) {
+  auto const free = [&](machine& m, auto& lock) {
+    if (memory == nullptr) return cudaSuccess;
+    auto const found = m.memory.find(number_of(memory));
+    if (found == m.memory.end() || !found->second.device) return cudaErrorInvalidValue;
+    require_no_capture(m);
+    allocation const a = found->second;
+    if (a.device->error == cudaSuccess) wait_for(pending(m, *a.device), *a.device, lock);
+    if (m.memory.erase(number_of(memory)) == 0) return cudaErrorInvalidValue;
+    m.freed.emplace(number_of(memory), a.bytes);
+    a.device->used -= a.bytes;
+    if (a.device->error == cudaSuccess) unmap_device_memory(memory, a.bytes);
+    return a.device->error.load();
+  };
+  return call("cudaFree", free, on_error::give_back_still);
+}
+
+cudaError_t cudaMallocHost(void** memory, std::size_t bytes) {
+  return allocate_on_host("cudaMallocHost", memory, bytes);
+}
+
+cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned flags) {
+  if (flags > cudaHostAllocPortable) return remember(cudaErrorInvalidValue);
+  return allocate_on_host("cudaHostAlloc", memory, bytes);
+}
+
+// As on a GPU, it waits for what the device has to do.
+cudaError_t cudaFreeHost(void* memory) {
+  auto const free = [&](machine& m, auto& lock) {
+    if (memory == nullptr) return cudaSuccess;
+    auto const found = m.memory.find(number_of(memory));
+    if (found == m.memory.end() || found->second.device) return cudaErrorInvalidValue;
+    require_no_capture(m);
+    for (device_ptr const& d : std::vector(m.devices))
+      if (d->error == cudaSuccess) wait_for(pending(m, *d), *d, lock);
+    if (m.memory.erase(number_of(memory)) == 0) return cudaErrorInvalidValue;
+    ::operator delete(memory, host_alignment);
+    return cudaSuccess;
+  };
+  return call("cudaFreeHost", free, on_error::give_back_still);
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, void const* memory) {
+  return call("cudaPointerGetAttributes", [&](machine& m, auto&) {
+    device_ptr const d = m.current();
+    allocation const* const a = m.find(memory, 1);
+    auto* const address = const_cast<void*>(memory);
+    if (a == nullptr)
+      *attributes = {cudaMemoryTypeUnregistered, -2, nullptr, address};
+    else if (a->device)
+      *attributes = {cudaMemoryTypeDevice, a->device->number, address, nullptr};
+    else
+      *attributes = {cudaMemoryTypeHost, d->number, address, address};
+    return cudaSuccess;
+  });
+}
