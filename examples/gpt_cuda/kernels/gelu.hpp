@@ -1,0 +1,18 @@
+// GELU in its tanh form. T is float or __nv_bfloat16.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+namespace gpt_cuda {
+
+// y = gelu(x)
+template <class T>
+void gelu(std::size_t count, T const* x, T* y, cudaStream_t stream);
+
+// gradient *= the slope at x
+template <class T>
+void gelu_backward(std::size_t count, T const* x, T* gradient, cudaStream_t stream);
+
+}  // namespace gpt_cuda
