@@ -14,7 +14,7 @@ namespace {
 
 std::mutex calls_mutex;
 std::size_t calls_made = 0, failing_call = SIZE_MAX;
-cudaError_t failing_error = cudaSuccess;
+cudaError_t call_error = cudaSuccess;
 std::vector<std::string> names;
 bool list_names = false;
 
@@ -80,13 +80,13 @@ std::vector<std::string> calls() {
 void fail_call(std::size_t nth, cudaError_t error) {
   std::lock_guard const lock(calls_mutex);
   failing_call = calls_made + nth;
-  failing_error = error;
+  call_error = error;
 }
 
 cudaError_t injected(char const* call) {
   std::lock_guard const lock(calls_mutex);
   if (list_names) names.emplace_back(call);
-  return calls_made++ == failing_call ? failing_error : cudaSuccess;
+  return calls_made++ == failing_call ? call_error : cudaSuccess;
 }
 
 live_objects live() {

@@ -43,6 +43,7 @@ cudaError_t wait_for(std::vector<ticket_ptr> const& tickets, device_state const&
                      std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   for (ticket_ptr const& t : tickets) t->wait();
+  guard_idle_memory();
   cudaError_t const error = device.error;
   lock.lock();
   return error;

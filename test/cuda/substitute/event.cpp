@@ -98,7 +98,9 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     CUevent_st& e = m.at(event);
     require_not_captured(e);
     require_no_capture(m);
-    return e.last && !e.last->done() ? cudaErrorNotReady : cudaSuccess;
+    if (e.last && !e.last->done()) return cudaErrorNotReady;
+    guard_idle_memory();
+    return cudaSuccess;
   });
 }
 

@@ -100,9 +100,10 @@ cudaError_t call(char const* name, Body body, on_error then = on_error::nothing)
   return remember(run());
 }
 
-// Device memory can be touched from the first `hold` to the last `let_go`.
+// Device memory can be touched from the first `hold` to a `guard` after the last `let_go`.
 void hold_memory();
 void let_go_of_memory();
+void guard_idle_memory();
 // Gives back all device memory unless somebody holds it.
 void forget_memory(machine& m);
 

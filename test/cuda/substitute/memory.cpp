@@ -1,8 +1,9 @@
 // Memory of devices and page-locked memory.
 //
-// Device memory lies in pages of its own. Where the settings say so the host cannot touch them while no
-// operation is under way; while one is, it can, and that goes unnoticed. Freed device memory can never
-// be touched again, and its addresses are not handed out again. What was not written is not a number.
+// Device memory lies in pages of its own. Where the settings say so the host cannot touch them from the
+// end of a call that waited, or asked and was told that all is done, to the next operation; while one is
+// under way it can, and that goes unnoticed. Freed device memory can never be touched again, and its
+// addresses are not handed out again. What was not written is not a number.
 #include "machine.hpp"
 #include "sanitizers.hpp"
 
@@ -16,7 +17,7 @@
 namespace cuda_substitute {
 namespace {
 
-// Whether device memory can be touched. An operation that ends takes the lock only if it was the last.
+// Whether device memory can be touched. Operations that end do not take the lock.
 std::mutex guard_mutex;
 std::atomic<int> holds{0};
 std::map<void*, std::size_t> guarded;  // pages of all live device memory
@@ -84,10 +85,11 @@ void hold_memory() {
   if (!touchable) protect(PROT_READ | PROT_WRITE);
 }
 
-void let_go_of_memory() {
-  if (holds.fetch_sub(1, std::memory_order_relaxed) > 1) return;
+void let_go_of_memory() { holds.fetch_sub(1, std::memory_order_relaxed); }
+
+void guard_idle_memory() {
   std::lock_guard const lock(guard_mutex);
-  if (holds.load(std::memory_order_relaxed) == 0) protect(PROT_NONE);
+  if (touchable && holds.load(std::memory_order_relaxed) == 0) protect(PROT_NONE);
 }
 
 void forget_memory(machine& m) {

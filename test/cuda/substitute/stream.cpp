@@ -123,7 +123,9 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return call("cudaStreamQuery", [&](machine& m, auto&) {
     CUstream_st& s = m.at(stream);
     require_not_capturing(s);
-    return s.last && !s.last->done() ? cudaErrorNotReady : cudaSuccess;
+    if (s.last && !s.last->done()) return cudaErrorNotReady;
+    guard_idle_memory();
+    return cudaSuccess;
   });
 }
 

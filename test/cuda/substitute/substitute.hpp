@@ -16,7 +16,7 @@ struct settings {
   std::size_t memory = std::size_t{1} << 30;  // bytes per device
   std::uint64_t seed = 0;                     // of delays, and of the order of blocks and threads
   int delay = 0;                              // before each operation at most, in microseconds
-  bool guard = true;  // the host may not touch device memory while no operation is under way
+  bool guard = true;  // once it knows that all is done, the host cannot touch device memory
   bool list_calls = false;
 };
 
