@@ -3,6 +3,8 @@
 
 #include <ashlar/cuda/kernel.hpp>
 
+#include <cstddef>
+
 namespace gpt_cuda {
 
 using ashlar::cuda::from_float;
@@ -10,8 +12,8 @@ using ashlar::cuda::to_float;
 
 // N neighbours, moved by one instruction.
 template <class T, int N>
-struct alignas(sizeof(T) * N) pack {
-  T value[N];
+struct alignas(sizeof(T) * static_cast<std::size_t>(N)) pack {
+  T value[static_cast<std::size_t>(N)];
 };
 
 // Elements in 16 bytes.
