@@ -1,0 +1,22 @@
+// Kernels for the tests that say what is true of GPUs and of their substitute.
+#pragma once
+
+#include <cuda_runtime.h>
+
+namespace ashlar::cuda_test {
+
+// Adds `what` to each of n numbers.
+void add(float* to, float what, int n, cudaStream_t stream);
+// to[i] = 2 to[i] + what, so that the order of two such calls shows.
+void append_bit(float* to, float what, int n, cudaStream_t stream);
+// The sum of the n numbers, by one block: lanes by shuffles, warps by shared memory.
+void sum(float const* of, float* to, int n, cudaStream_t stream);
+// to[i] = of[i] rounded to bf16.
+void round(float const* of, float* to, int n, cudaStream_t stream);
+// to[6 b + ...] = the place of block b of a grid of 3 x 2 x 2 blocks of 64 threads: block x, y, z,
+// blocks in x, threads, and the sum of the threads' numbers.
+void places(int* to, cudaStream_t stream);
+// Does nothing, as a launch of that shape.
+void launch_nothing(int blocks_x, int blocks_y, int threads, int shared, cudaStream_t stream);
+
+}  // namespace ashlar::cuda_test
