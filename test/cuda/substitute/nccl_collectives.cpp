@@ -1,0 +1,76 @@
+#include "nccl_collectives.hpp"
+
+#include "nccl_sums.hpp"
+
+#include <array>
+#include <cstring>
+
+namespace nccl_substitute {
+namespace {
+
+std::size_t bytes_of(collective_description const& d) {
+  return static_cast<std::size_t>(d.count) * size_of(static_cast<ncclDataType_t>(d.type));
+}
+
+// Elements [begin, end) of all parts into `to`.
+void sum(collective_call const& c, std::size_t begin, std::size_t end, int first, std::byte* to) {
+  auto const type = static_cast<ncclDataType_t>(c.what.type);
+  auto const op = static_cast<ncclRedOp_t>(c.what.op);
+  std::size_t const n = c.parts.size(), size = size_of(type), count = end - begin;
+  if (count == 0) return;
+  auto const term = [&](std::size_t i) {
+    return c.parts[(static_cast<std::size_t>(first) + i) % n].data() + begin * size;
+  };
+  std::memcpy(to, term(0), count * size);
+  for (std::size_t i = 1; i < n; ++i) combine(to, term(i), count, type, op);
+  if (op == ncclAvg) divide(to, count, type, static_cast<int>(n));
+}
+
+}  // namespace
+
+std::string to_string(collective_description const& d) {
+  constexpr std::array names{"ncclBroadcast", "ncclAllReduce", "ncclAllGather", "ncclReduceScatter"};
+  return std::string(names[static_cast<std::size_t>(d.kind)]) + " of " + std::to_string(d.count)
+         + " elements of type " + std::to_string(d.type) + ", operation " + std::to_string(d.op)
+         + ", root " + std::to_string(d.root);
+}
+
+std::span<std::byte const> part_for(collective_description const& d, std::byte const* from, int sender,
+                                    int receiver) {
+  std::size_t const bytes = bytes_of(d);
+  switch (d.kind) {
+    case collective_kind::broadcast:
+      return {from, sender == d.root ? bytes : 0};
+    case collective_kind::reduce_scatter:
+      return {from == nullptr ? from : from + static_cast<std::size_t>(receiver) * bytes, bytes};
+    default:
+      return {from, bytes};
+  }
+}
+
+void finish(collective_call const& c, int rank) {
+  std::size_t const n = c.parts.size(), bytes = bytes_of(c.what);
+  auto const count = static_cast<std::size_t>(c.what.count);
+  switch (c.what.kind) {
+    case collective_kind::broadcast:
+      if (auto const& root = c.parts[static_cast<std::size_t>(c.what.root)]; bytes > 0)
+        std::memcpy(c.to, root.data(), bytes);
+      break;
+    case collective_kind::all_gather:
+      for (std::size_t r = 0; r < n; ++r)
+        if (bytes > 0) std::memcpy(c.to + r * bytes, c.parts[r].data(), bytes);
+      break;
+    case collective_kind::reduce_scatter:
+      sum(c, 0, count, static_cast<int>((static_cast<std::size_t>(rank) + 1) % n), c.to);
+      break;
+    case collective_kind::all_reduce:
+      for (std::size_t chunk = 0; chunk < n; ++chunk) {
+        std::size_t const begin = count * chunk / n, end = count * (chunk + 1) / n;
+        sum(c, begin, end, static_cast<int>((chunk + 1) % n),
+            c.to + begin * size_of(static_cast<ncclDataType_t>(c.what.type)));
+      }
+      break;
+  }
+}
+
+}  // namespace nccl_substitute

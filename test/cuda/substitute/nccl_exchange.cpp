@@ -1,0 +1,294 @@
+#include "nccl_exchange.hpp"
+
+#include "nccl_collectives.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+namespace nccl_substitute {
+
+exchange::exchange(int rank, std::vector<wire> wires, std::size_t staging)
+    : rank_(rank), staging_(staging), peers_(wires.size()) {
+  for (std::size_t r = 0; r < wires.size(); ++r) peers_[r].line = std::move(wires[r]);
+}
+
+void exchange::run(operation_call& o) {
+  std::lock_guard const lock(busy_);
+  if (closed_ && !aborted()) throw std::runtime_error("its communicator was destroyed before");
+  if (!aborted()) {
+    for (transfer_call& t : o.transfers) post(t);
+    for (collective_call& c : o.collectives) post(c);
+  }
+  while (!aborted() && !over(o)) {
+    if (error() == ncclSuccess) {
+      move(2);
+      require_present(o);
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  if (!aborted()) return;
+  for (transfer_call const& t : o.transfers)
+    if (!t.sends && t.left > 0) std::memset(t.memory, 0xff, t.bytes);
+  for (peer& p : peers_) p = {};
+  own_sends_.clear();
+  collectives_.clear();
+}
+
+bool exchange::over(operation_call& o) {
+  if (error() != ncclSuccess) return false;
+  bool all = true;
+  for (transfer_call const& t : o.transfers) all = all && t.left == 0;
+  for (collective_call& c : o.collectives) {
+    if (c.agreed && c.left == 0 && !c.over) {
+      finish(c, rank_);
+      collectives_.erase(c.number);
+      c.over = true;
+    }
+    all = all && c.over;
+  }
+  for (peer const& p : peers_) all = all && !(p.line.open() && p.line.has_more_to_write());
+  return all;
+}
+
+void exchange::post(transfer_call& t) {
+  peer& p = peers_[static_cast<std::size_t>(t.peer)];
+  if (t.peer == rank_) {
+    (t.sends ? own_sends_ : p.wanted).push_back(&t);
+    return match_own();
+  }
+  if (!t.sends) {
+    p.wanted.push_back(&t);
+    return match(t.peer);
+  }
+  if (t.bytes + p.staged_bytes <= staging_) {
+    p.staged_bytes += t.bytes;
+    p.sent.push_back({nullptr, t.bytes});
+    p.line.put({.kind = frame_kind::staged, .number = t.bytes, .bytes = t.bytes}, t.memory, &t.left);
+  } else {
+    p.sent.push_back({&t, t.bytes});
+    p.line.put({.kind = frame_kind::offer, .number = t.bytes});
+  }
+}
+
+void exchange::post(collective_call& c) {
+  c.number = collectives_called_++;
+  collectives_[c.number] = &c;
+  for (int r = 0; r < size(); ++r)
+    if (r != rank_)
+      peers_[static_cast<std::size_t>(r)].line.put_copy(
+          {.kind = frame_kind::announce, .number = c.number}, std::as_bytes(std::span(&c.what, 1)));
+  settle(c);
+}
+
+void exchange::match_own() {
+  auto& wanted = peers_[static_cast<std::size_t>(rank_)].wanted;
+  while (!own_sends_.empty() && !wanted.empty()) {
+    transfer_call &from = *own_sends_.front(), &to = *wanted.front();
+    own_sends_.pop_front();
+    wanted.pop_front();
+    if (from.bytes != to.bytes)
+      return complain(ncclInvalidUsage, "rank " + std::to_string(rank_) + " sends itself "
+                                            + std::to_string(from.bytes) + " bytes and receives "
+                                            + std::to_string(to.bytes));
+    std::memmove(to.memory, from.memory, to.bytes);
+    from.left = to.left = 0;
+  }
+}
+
+// Receives and offers meet in order.
+void exchange::match(int rank) {
+  peer& p = peers_[static_cast<std::size_t>(rank)];
+  while (!p.wanted.empty() && !p.offers.empty() && p.offers.front().has_come) {
+    transfer_call& to = *p.wanted.front();
+    offered const o = std::move(p.offers.front());
+    p.wanted.pop_front();
+    p.offers.pop_front();
+    if (to.bytes != o.bytes)
+      return complain(ncclInvalidUsage, "rank " + std::to_string(rank_) + " receives "
+                                            + std::to_string(to.bytes) + " bytes where rank "
+                                            + std::to_string(rank) + " sends "
+                                            + std::to_string(o.bytes));
+    p.line.put({.kind = frame_kind::accept});
+    if (o.is_staged) {
+      std::memcpy(to.memory, o.staged.data(), o.bytes);
+      to.left = 0;
+    } else {
+      p.accepted.push_back(&to);
+    }
+  }
+}
+
+// Parts travel once all ranks are there and call the same.
+void exchange::settle(collective_call& c) {
+  if (c.agreed) return;
+  for (int r = 0; r < size(); ++r) {
+    if (r == rank_) continue;
+    auto const& announced = peers_[static_cast<std::size_t>(r)].announced;
+    auto const found = announced.find(c.number);
+    if (found == announced.end()) return;
+    if (found->second != c.what)
+      return complain(ncclInvalidUsage, "rank " + std::to_string(rank_) + " calls " + to_string(c.what)
+                                            + " where rank " + std::to_string(r) + " calls "
+                                            + to_string(found->second));
+  }
+  c.agreed = true;
+  c.parts.resize(peers_.size());
+  for (int r = 0; r < size(); ++r) {
+    peer& p = peers_[static_cast<std::size_t>(r)];
+    auto& part = c.parts[static_cast<std::size_t>(r)];
+    auto const mine = part_for(c.what, c.from, rank_, r);
+    if (r == rank_) {
+      part.assign(mine.begin(), mine.end());
+      continue;
+    }
+    p.announced.erase(c.number);
+    if (!mine.empty()) {
+      ++c.left;
+      p.line.put({.kind = frame_kind::part, .number = c.number, .bytes = mine.size()}, mine.data(),
+                 &c.left);
+    }
+    part.resize(part_for(c.what, nullptr, r, rank_).size());
+    if (!part.empty()) ++c.left;
+  }
+}
+
+std::byte* exchange::begin(int rank, frame const& f) {
+  peer& p = peers_[static_cast<std::size_t>(rank)];
+  switch (f.kind) {
+    case frame_kind::staged:
+      p.offers.push_back({f.bytes, true, false, std::vector<std::byte>(f.bytes)});
+      return p.offers.back().staged.data();
+    case frame_kind::data:
+      return p.accepted.front()->memory;
+    case frame_kind::announce:
+      return reinterpret_cast<std::byte*>(&p.announcing);
+    case frame_kind::part:
+      return collectives_.at(f.number)->parts[static_cast<std::size_t>(rank)].data();
+    default:
+      return nullptr;
+  }
+}
+
+void exchange::end(int rank, frame const& f) {
+  peer& p = peers_[static_cast<std::size_t>(rank)];
+  switch (f.kind) {
+    case frame_kind::offer:
+      p.offers.push_back({f.number, false, true, {}});
+      return match(rank);
+    case frame_kind::staged:
+      p.offers.back().has_come = true;
+      return match(rank);
+    case frame_kind::accept: {
+      unaccepted const u = p.sent.front();
+      p.sent.pop_front();
+      if (u.call == nullptr)
+        p.staged_bytes -= u.bytes;
+      else
+        p.line.put({.kind = frame_kind::data, .bytes = u.bytes}, u.call->memory, &u.call->left);
+      return;
+    }
+    case frame_kind::data:
+      p.accepted.front()->left = 0;
+      p.accepted.pop_front();
+      return;
+    case frame_kind::announce:
+      p.announced[f.number] = p.announcing;
+      if (collectives_.contains(f.number)) settle(*collectives_.at(f.number));
+      return;
+    case frame_kind::part:
+      --collectives_.at(f.number)->left;
+      return;
+    case frame_kind::farewell:
+      p.said_farewell = true;
+      return;
+    case frame_kind::wrong:
+      fail(static_cast<ncclResult_t>(f.number),
+           "rank " + std::to_string(rank) + " says that it has failed");
+  }
+}
+
+// All sockets a step further, after waiting so long at most that one can be.
+void exchange::move(int wait_ms) {
+  std::vector<pollfd> all;
+  for (peer const& p : peers_)
+    if (p.line.open())
+      all.push_back({p.line.number(),
+                     static_cast<short>(p.line.has_more_to_write() ? POLLIN | POLLOUT : POLLIN), 0});
+  {
+    orders_nothing const here;
+    static_cast<void>(::poll(all.data(), all.size(), wait_ms));
+  }
+  for (int r = 0; r < size(); ++r) {
+    wire& line = peers_[static_cast<std::size_t>(r)].line;
+    if (!line.open()) continue;
+    bool const writes = line.write();
+    bool const reads = line.read([this, r](frame const& f) { return begin(r, f); },
+                                 [this, r](frame const& f) { end(r, f); });
+    if (!writes || !reads) gone(r);
+  }
+}
+
+void exchange::gone(int rank) {
+  peer& p = peers_[static_cast<std::size_t>(rank)];
+  p.line = {};
+  if (!p.said_farewell) fail(ncclRemoteError, "rank " + std::to_string(rank) + " has gone away");
+}
+
+// Who has said farewell will never answer.
+void exchange::require_present(operation_call const& o) {
+  auto const left = [this](int r) {
+    return r != rank_ && !peers_[static_cast<std::size_t>(r)].line.open();
+  };
+  bool waits = false;
+  for (transfer_call const& t : o.transfers) waits = waits || (t.left > 0 && left(t.peer));
+  for (collective_call const& c : o.collectives)
+    for (int r = 0; r < size(); ++r) waits = waits || (!c.over && (!c.agreed || c.left > 0) && left(r));
+  if (waits) fail(ncclRemoteError, "a rank has destroyed its communicator");
+}
+
+void exchange::look() {
+  std::unique_lock const lock(busy_, std::try_to_lock);
+  if (lock && !aborted() && !closed_ && error() == ncclSuccess) move(0);
+}
+
+void exchange::fail(ncclResult_t error, std::string const& words) {
+  ncclResult_t none = ncclSuccess;
+  if (error_.compare_exchange_strong(none, error)) remember_words(words);
+}
+
+// The others hear of it, too.
+void exchange::complain(ncclResult_t error, std::string const& words) {
+  fail(error, words);
+  for (peer& p : peers_) {
+    if (!p.line.open()) continue;
+    p.line.put({.kind = frame_kind::wrong, .number = static_cast<std::uint64_t>(error)});
+    static_cast<void>(p.line.write());
+  }
+}
+
+void exchange::abort() {
+  aborted_.store(true, std::memory_order_relaxed);
+  std::lock_guard const lock(busy_);
+  closed_ = true;
+  for (peer& p : peers_) p = {};
+}
+
+void exchange::say_farewell() {
+  std::lock_guard const lock(busy_);
+  for (peer& p : peers_) {
+    if (!p.line.open()) continue;
+    p.line.put({.kind = frame_kind::farewell});
+    static_cast<void>(p.line.write());
+    p.line = {};
+  }
+  closed_ = true;
+}
+
+}  // namespace nccl_substitute

@@ -1,0 +1,28 @@
+// How a test steers the substitute of NCCL, and what it can ask it.
+#pragma once
+
+#include <nccl.h>
+
+#include <chrono>
+#include <cstddef>
+
+namespace nccl_substitute {
+
+struct settings {
+  // Sends of so many bytes in all, from one rank to another, may end before their receives are there, as
+  // NCCL's buffers let small ones do. None: every send waits for its receive.
+  std::size_t staging = 0;
+  // How long ranks wait for each other when a communicator is made, and for operations when one is
+  // destroyed.
+  std::chrono::milliseconds patience{30'000};
+};
+
+// Communicators and ids of this process that are left over are given up, as if it were new.
+void reset(settings const& chosen = {});
+
+std::size_t live_communicators();
+
+// As if the library had noticed it. Does nothing to a handle that is none.
+void notice(ncclComm_t comm, ncclResult_t error);
+
+}  // namespace nccl_substitute
