@@ -73,6 +73,14 @@ void require_no_capture(machine& m) {
   if (prohibited) throw refused{cudaErrorStreamCaptureUnsupported};
 }
 
+void require_no_capture_on(machine& m, device_state const& device) {
+  bool prohibited = false;
+  for (auto const& c : m.captures)
+    for (cudaStream_t s : c->streams)
+      if (s->device.get() == &device) c->invalid = prohibited = true;
+  if (prohibited) throw refused{cudaErrorStreamCaptureUnsupported};
+}
+
 void require_not_capturing(CUstream_st const& stream) {
   if (!stream.capturing) return;
   require_valid(*stream.capturing);

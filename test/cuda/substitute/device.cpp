@@ -1,4 +1,5 @@
 // Devices: how many, what they are, which of them a thread's calls go to.
+#include "graph.hpp"
 #include "machine.hpp"
 
 #include <algorithm>
@@ -167,7 +168,7 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
 cudaError_t cudaDeviceSynchronize() {
   return call("cudaDeviceSynchronize", [](machine& m, auto& lock) {
     device_ptr const d = m.current();
-    require_no_capture(m);
+    require_no_capture_on(m, *d);
     return wait_for(pending(m, *d), *d, lock);
   });
 }
