@@ -6,10 +6,6 @@
 
 namespace cuda_substitute {
 
-void choose_operations(int delay);
-void forget_faults();
-void forget_ranges();
-
 namespace {
 
 std::mutex calls_mutex;
@@ -46,17 +42,15 @@ void reset(settings const& chosen) {
   for (auto const& d : m.devices) delete d->legacy;
   for (cudaStream_t s : m.streams) delete s;
   for (cudaEvent_t e : m.events) delete e;
-  for (cudaGraph_t g : m.graphs) delete g;
   m.streams.clear();
   m.events.clear();
-  m.graphs.clear();
-  m.executables.clear();
+  forget_graphs(m);
   m.captures.clear();
   m.largest_shared_memory = 0;
   forget_memory(m);
-  set_up(m, chosen);
-  choose_operations(chosen.delay);
+  forget_operations(chosen.delay);
   reseed(chosen.seed);
+  set_up(m, chosen);
   forget_faults();
   forget_ranges();
   make_current(0);

@@ -29,6 +29,13 @@ std::vector<ticket_ptr> push_nodes(machine const& m, CUgraphExec_st& executable,
 
 }  // namespace
 
+void cuda_substitute::forget_graphs(machine& m) {
+  for (cudaGraph_t g : m.graphs) delete g;
+  for (cudaGraphExec_t e : m.executables) delete e;
+  m.graphs.clear();
+  m.executables.clear();
+}
+
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
   return call("cudaGraphGetNodes", [&](machine& m, auto&) {
     if (!m.graphs.contains(graph) || count == nullptr) return cudaErrorInvalidValue;

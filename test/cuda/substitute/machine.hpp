@@ -104,8 +104,13 @@ cudaError_t call(char const* name, Body body, on_error then = on_error::nothing)
 void hold_memory();
 void let_go_of_memory();
 void guard_idle_memory();
-// Gives back all device memory unless somebody holds it.
+
+// For a new machine. Device memory is given back unless somebody holds it.
 void forget_memory(machine& m);
+void forget_graphs(machine& m);
+void forget_faults();
+void forget_ranges();
+void forget_operations(int longest_delay);
 
 // The next operation of the stream, or a node of the graph that it captures. Throws refused.
 void submit(machine& m, CUstream_st& stream, operation next);

@@ -1,5 +1,5 @@
 // Ranges for a profiler, kept for tests.
-#include "substitute.hpp"
+#include "machine.hpp"
 
 #include <nvtx3/nvToolsExt.h>
 

@@ -65,10 +65,11 @@ bool in_host_function() { return runs_host_function; }
 
 void reseed(std::uint64_t seed) { current_seed = seed; }
 
-void choose_operations(int delay) {
+void forget_operations(int delay) {
   longest_delay = delay;
   failing_operation = -1;
   operations = 0;
+  queues = 0;
 }
 std::size_t operation_count() { return static_cast<std::size_t>(operations.load()); }
 void fail_operation(std::size_t nth, cudaError_t error) {
