@@ -4,7 +4,6 @@
 #include <ashlar/program/slot_sizes.hpp>
 
 #include <cuda_bf16.h>
-#include <cuda_runtime.h>
 
 #include <type_traits>
 
@@ -17,9 +16,6 @@ concept activation_element = std::is_same_v<T, float> || std::is_same_v<T, bf16>
 
 template <activation_element T>
 inline constexpr bool is_float = std::is_same_v<T, float>;
-
-template <activation_element T>
-inline constexpr cudaDataType_t cuda_type = is_float<T> ? CUDA_R_32F : CUDA_R_16BF;
 
 template <activation_element T>
 inline constexpr ashlar::element_type slot_element =

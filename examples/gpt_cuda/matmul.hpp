@@ -17,6 +17,9 @@
 
 namespace gpt_cuda {
 
+template <activation_element T>
+inline constexpr cudaDataType_t cuda_type = is_float<T> ? CUDA_R_32F : CUDA_R_16BF;
+
 inline void require(cublasStatus_t code, char const* call) {
   if (code != CUBLAS_STATUS_SUCCESS)
     throw ashlar::cuda::error(call, std::string("cuBLAS status ") + std::to_string(code));

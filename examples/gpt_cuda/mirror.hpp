@@ -13,23 +13,35 @@
 
 namespace gpt_cuda {
 
-// Weights, moments, the number of steps and, if it is kept, the gradient of each group that is here, to
-// all of its copies on the host.
+// The gradient of each group that is here, if it is kept, to all of its copies on the host.
 template <class T>
-void copy_to_host(worker<T> const& from, gpt::model_parameters<float>& to) {
+void copy_gradients_to_host(worker<T> const& from, gpt::model_parameters<float>& to) {
   for (int g = 0; g < from.shape().groups(); ++g) {
     int const copy = from.copy_here(g);
     if (copy < 0 || !to.holds(g)) continue;
     std::vector<float> gradient = from.gradient(g, copy);
+    if (gradient.empty()) continue;
     for (int c = 0; c < to.copies(g); ++c) {
-      std::ranges::copy(from.weights(g, copy), to.weights(g, c).begin());
-      std::ranges::copy(from.first_moment(g, copy), to.first_moment(g, c).begin());
-      std::ranges::copy(from.second_moment(g, copy), to.second_moment(g, c).begin());
       auto const mine = to.part(g, std::span(gradient));
       ashlar::parameter_frame const f{
           .group = g, .gradient = std::as_writable_bytes(mine), .site = {.replica = c}};
       int queue = 0;
-      if (!gradient.empty()) to.reduced(queue, f);
+      to.reduced(queue, f);
+    }
+  }
+}
+
+// The same, weights, moments and the number of steps.
+template <class T>
+void copy_to_host(worker<T> const& from, gpt::model_parameters<float>& to) {
+  copy_gradients_to_host(from, to);
+  for (int g = 0; g < from.shape().groups(); ++g) {
+    int const copy = from.copy_here(g);
+    if (copy < 0 || !to.holds(g)) continue;
+    for (int c = 0; c < to.copies(g); ++c) {
+      std::ranges::copy(from.weights(g, copy), to.weights(g, c).begin());
+      std::ranges::copy(from.first_moment(g, copy), to.first_moment(g, c).begin());
+      std::ranges::copy(from.second_moment(g, copy), to.second_moment(g, c).begin());
     }
     to.set_updates(g, from.updates());
   }

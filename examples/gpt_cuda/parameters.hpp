@@ -56,8 +56,8 @@ inline site site_in(ashlar::program const& p, int rank, std::vector<int> gpus,
 template <class T>
 struct parameter_copy {
   ashlar::cuda::device_memory memory;
-  int gpu = -1;
-  float* weights = nullptr;   // that the optimizer steps; null: the group is not here
+  int gpu = -1;               // -1: the group is not here
+  float* weights = nullptr;   // that the optimizer steps
   float* first = nullptr;     // moment
   float* second = nullptr;    // moment
   float* gradient = nullptr;  // of the last step, if it is kept
@@ -79,6 +79,7 @@ struct parameter_copy {
     else
       values = shadow = reinterpret_cast<bf16*>(weights + floats);
     if (memory.size() > 0) ASHLAR_CUDA(cudaMemset, memory.data(), 0, memory.size());
+    ASHLAR_CUDA(cudaDeviceSynchronize);
   }
 };
 
@@ -121,7 +122,7 @@ class parameters {
   // Elements of a group, wherever it is kept.
   std::size_t elements(int group) const { return groups_.at(index(group)).elements; }
   int copies(int group) const { return static_cast<int>(groups_.at(index(group)).copies.size()); }
-  bool holds(int group, int copy) const { return copy_of(group, copy).weights != nullptr; }
+  bool holds(int group, int copy) const { return copy_of(group, copy).gpu >= 0; }
   // The first copy that is here; -1: none.
   int copy_here(int group) const {
     for (int c = 0; c < copies(group); ++c)

@@ -105,6 +105,7 @@ struct device_scratch {
     ASHLAR_CUDA(cudaMemset, step.losses, 0,
                 sizeof(double) * static_cast<std::size_t>(shape.micro_batches));
     ASHLAR_CUDA(cudaMemset, step.squares, 0, sizeof(double));
+    ASHLAR_CUDA(cudaDeviceSynchronize);  // no other stream waits for them
   }
 };
 

@@ -58,10 +58,10 @@ T element(double x) {
   else
     return static_cast<T>(x);
 }
-template <class T>
-std::vector<double> numbers(std::vector<T> const& values) {
+template <class Values>
+std::vector<double> numbers(Values const& values) {
   std::vector<double> all;
-  for (T const& x : values) all.push_back(number(x));
+  for (auto const& x : values) all.push_back(number(x));
   return all;
 }
 

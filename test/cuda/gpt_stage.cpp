@@ -1,0 +1,85 @@
+// Whole stages on the GPU against the host's, and against themselves in other forms.
+#include "gpt_model.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+using namespace gpt_cuda_test;
+using gpt_test::small;
+using gpt_test::tied;
+using gpt_test::tiny;
+
+namespace {
+
+// A width that packs divide, and one warp's worth of rows and more.
+gpt::config packed(int stages) {
+  return {.blocks = 2,
+          .width = 96,
+          .heads = 4,
+          .context = 24,
+          .sequences = 2,
+          .micro_batches = 2,
+          .stages = stages};
+}
+
+// The whole gradient, and each tensor of it.
+void check_close(outcome const& found, outcome const& expected, double near, double each) {
+  CHECK(distance(found.losses, expected.losses) < near);
+  REQUIRE(found.gradients.size() == expected.gradients.size());
+  std::vector<double> all, all_expected;
+  for (auto const& [name, gradient] : expected.gradients) {
+    std::string const tensor = name;
+    CAPTURE(tensor);
+    std::vector<double> const one = numbers(found.gradients.at(tensor)), other = numbers(gradient);
+    CHECK(distance(one, other) < each);
+    all.insert(all.end(), one.begin(), one.end());
+    all_expected.insert(all_expected.end(), other.begin(), other.end());
+  }
+  CHECK(distance(all, all_expected) < near);
+}
+
+std::vector<gpt::config> shapes() {
+  return {tiny(1),   tiny(3),   tiny(3, 1),    tiny(2, 0),     small(2),
+          packed(1), packed(2), tied(tiny(1)), tied(packed(3))};
+}
+
+}  // namespace
+
+TEST_CASE("gpt_cuda: in fp32, losses and gradients are the host's") {
+  for (gpt::config const& shape : shapes()) {
+    CAPTURE(shape.width);
+    CAPTURE(shape.stages);
+    CAPTURE(shape.tied);
+    check_close(outcome_on_gpu<float>(shape), outcome_on_host(shape), 1e-5, 1e-5);
+  }
+}
+
+TEST_CASE("gpt_cuda: in bf16, losses and gradients are those of fp32 to two digits") {
+  for (gpt::config const& shape : shapes()) {
+    CAPTURE(shape.width);
+    CAPTURE(shape.stages);
+    CAPTURE(shape.tied);
+    check_close(outcome_on_gpu<bf16>(shape), outcome_on_host(shape), 1e-2, 3e-2);
+  }
+}
+
+TEST_CASE_TEMPLATE("gpt_cuda: split, recomputed, or cut into stages, the model gives the same bits", T,
+                   float, bf16) {
+  for (gpt::config const& shape : {tiny(1), packed(1), tied(small(1))}) {
+    CAPTURE(shape.width);
+    outcome const expected = outcome_on_gpu<T>(shape);
+    CHECK(outcome_on_gpu<T>(shape, backward_form::split) == expected);
+    CHECK(outcome_on_gpu<T>(shape, backward_form::fused, memory_form::recompute) == expected);
+    for (int const stages : {2, 3, 5}) {
+      CAPTURE(stages);
+      gpt::config cut = shape;
+      cut.stages = stages;
+      CHECK(outcome_on_gpu<T>(cut) == expected);
+      CHECK(outcome_on_gpu<T>(cut, backward_form::split, memory_form::recompute) == expected);
+    }
+  }
+}
