@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstring>
+#include <span>
 
 namespace nccl_substitute {
 namespace {
@@ -70,6 +71,52 @@ void finish(collective_call const& c, int rank) {
             c.to + begin * size_of(static_cast<ncclDataType_t>(c.what.type)));
       }
       break;
+  }
+}
+
+void exchange::post(collective_call& c) {
+  c.number = collectives_called_++;
+  collectives_[c.number] = &c;
+  c.parts.resize(peers_.size());
+  // Parts may come from ranks that have heard of all others before this one has.
+  for (int r = 0; r < size(); ++r) {
+    auto& part = c.parts[static_cast<std::size_t>(r)];
+    part.resize(part_for(c.what, nullptr, r, rank_).size());
+    if (r != rank_ && !part.empty()) ++c.left;
+  }
+  for (int r = 0; r < size(); ++r)
+    if (r != rank_)
+      peers_[static_cast<std::size_t>(r)].line.put_copy(
+          {.kind = frame_kind::announce, .number = c.number}, std::as_bytes(std::span(&c.what, 1)));
+  settle(c);
+}
+
+// Parts travel once all ranks are there and call the same.
+void exchange::settle(collective_call& c) {
+  if (c.agreed) return;
+  for (int r = 0; r < size(); ++r) {
+    if (r == rank_) continue;
+    auto const& announced = peers_[static_cast<std::size_t>(r)].announced;
+    auto const found = announced.find(c.number);
+    if (found == announced.end()) return;
+    if (found->second != c.what)
+      return complain(ncclInvalidUsage, "rank " + std::to_string(rank_) + " calls " + to_string(c.what)
+                                            + " where rank " + std::to_string(r) + " calls "
+                                            + to_string(found->second));
+  }
+  c.agreed = true;
+  for (int r = 0; r < size(); ++r) {
+    auto const mine = part_for(c.what, c.from, rank_, r);
+    if (r == rank_) {
+      c.parts[static_cast<std::size_t>(r)].assign(mine.begin(), mine.end());
+      continue;
+    }
+    peer& p = peers_[static_cast<std::size_t>(r)];
+    p.announced.erase(c.number);
+    if (mine.empty()) continue;
+    ++c.left;
+    p.line.put({.kind = frame_kind::part, .number = c.number, .bytes = mine.size()}, mine.data(),
+               &c.left);
   }
 }
 

@@ -77,19 +77,10 @@ ncclResult_t injected(char const* name) {
 }
 
 ncclResult_t refuse(ncclResult_t code, std::string const& words) {
-  remember_words(words);
+  library& l = the_library();
+  std::lock_guard const lock(l.mutex);
+  l.words = words;
   return code;
-}
-
-void remember_words(std::string words) {
-  library& l = the_library();
-  std::lock_guard const lock(l.mutex);
-  l.words = std::move(words);
-}
-std::string last_words() {
-  library& l = the_library();
-  std::lock_guard const lock(l.mutex);
-  return l.words;
 }
 
 ncclResult_t make_all(std::vector<pending_make> const& calls) {
@@ -119,6 +110,12 @@ ncclResult_t make_all(std::vector<pending_make> const& calls) {
     l.alive[*calls[i].into] = made[i];
   }
   return ncclSuccess;
+}
+
+std::string words_of_last_refusal() {
+  library& l = the_library();
+  std::lock_guard const lock(l.mutex);
+  return l.words;
 }
 
 void reset(settings const& chosen) {
@@ -179,9 +176,12 @@ char const* ncclGetErrorString(ncclResult_t result) {
   }
 }
 
-char const* ncclGetLastError(ncclComm_t) {
+// Of the communicator if it has failed, else of any call.
+char const* ncclGetLastError(ncclComm_t comm) {
   static thread_local std::string words;
-  words = last_words();
+  communicator_ptr const c = find(comm);
+  words = c ? c->traffic.words() : "";
+  if (words.empty()) words = words_of_last_refusal();
   return words.c_str();
 }
 

@@ -55,6 +55,8 @@ ncclResult_t injected(char const* name);
 // Gives the code back; the words are for ncclGetLastError.
 ncclResult_t refuse(ncclResult_t code, std::string const& words);
 
+std::string words_of_last_refusal();
+
 // What a call of this thread's group does; all of it when the group ends.
 struct pending_call {
   communicator_ptr comm;

@@ -77,16 +77,6 @@ void exchange::post(transfer_call& t) {
   }
 }
 
-void exchange::post(collective_call& c) {
-  c.number = collectives_called_++;
-  collectives_[c.number] = &c;
-  for (int r = 0; r < size(); ++r)
-    if (r != rank_)
-      peers_[static_cast<std::size_t>(r)].line.put_copy(
-          {.kind = frame_kind::announce, .number = c.number}, std::as_bytes(std::span(&c.what, 1)));
-  settle(c);
-}
-
 void exchange::match_own() {
   auto& wanted = peers_[static_cast<std::size_t>(rank_)].wanted;
   while (!own_sends_.empty() && !wanted.empty()) {
@@ -122,40 +112,6 @@ void exchange::match(int rank) {
     } else {
       p.accepted.push_back(&to);
     }
-  }
-}
-
-// Parts travel once all ranks are there and call the same.
-void exchange::settle(collective_call& c) {
-  if (c.agreed) return;
-  for (int r = 0; r < size(); ++r) {
-    if (r == rank_) continue;
-    auto const& announced = peers_[static_cast<std::size_t>(r)].announced;
-    auto const found = announced.find(c.number);
-    if (found == announced.end()) return;
-    if (found->second != c.what)
-      return complain(ncclInvalidUsage, "rank " + std::to_string(rank_) + " calls " + to_string(c.what)
-                                            + " where rank " + std::to_string(r) + " calls "
-                                            + to_string(found->second));
-  }
-  c.agreed = true;
-  c.parts.resize(peers_.size());
-  for (int r = 0; r < size(); ++r) {
-    peer& p = peers_[static_cast<std::size_t>(r)];
-    auto& part = c.parts[static_cast<std::size_t>(r)];
-    auto const mine = part_for(c.what, c.from, rank_, r);
-    if (r == rank_) {
-      part.assign(mine.begin(), mine.end());
-      continue;
-    }
-    p.announced.erase(c.number);
-    if (!mine.empty()) {
-      ++c.left;
-      p.line.put({.kind = frame_kind::part, .number = c.number, .bytes = mine.size()}, mine.data(),
-                 &c.left);
-    }
-    part.resize(part_for(c.what, nullptr, r, rank_).size());
-    if (!part.empty()) ++c.left;
   }
 }
 
@@ -259,8 +215,15 @@ void exchange::look() {
 }
 
 void exchange::fail(ncclResult_t error, std::string const& words) {
-  ncclResult_t none = ncclSuccess;
-  if (error_.compare_exchange_strong(none, error)) remember_words(words);
+  std::lock_guard const lock(words_mutex_);
+  if (!words_.empty()) return;  // what came first
+  words_ = words;
+  error_ = error;
+}
+
+std::string exchange::words() const {
+  std::lock_guard const lock(words_mutex_);
+  return words_;
 }
 
 // The others hear of it, too.

@@ -72,6 +72,8 @@ class exchange {
   void say_farewell();
 
   ncclResult_t error() const { return error_.load(std::memory_order_relaxed); }
+  // Why; empty: it has not failed.
+  std::string words() const;
   bool aborted() const { return aborted_.load(std::memory_order_relaxed); }
 
  private:
@@ -117,12 +119,10 @@ class exchange {
   std::map<std::uint64_t, collective_call*> collectives_;  // under way
   std::uint64_t collectives_called_ = 0;
   bool closed_ = false;
+  mutable std::mutex words_mutex_;
+  std::string words_;
   std::atomic<ncclResult_t> error_{ncclSuccess};
   std::atomic<bool> aborted_{false};
 };
-
-// For ncclGetLastError.
-void remember_words(std::string words);
-std::string last_words();
 
 }  // namespace nccl_substitute
