@@ -1,4 +1,4 @@
-# find_package(ashlar [COMPONENTS views json host mpi]) and pkg-config for what install() puts down.
+# find_package(ashlar [COMPONENTS views json host mpi cuda]) and pkg-config for what install() puts down.
 include(CMakePackageConfigHelpers)
 
 configure_file(${PROJECT_SOURCE_DIR}/cmake/ashlar-config.cmake.in ${PROJECT_BINARY_DIR}/ashlar-config.cmake @ONLY)

@@ -57,6 +57,7 @@ ashlar_add_tests(tool ashlar_tool)
 if(TARGET ashlar::mpi AND NOT ASHLAR_SANITIZE STREQUAL "thread")  # it does not know the library's locks
   add_subdirectory(mpi)
 endif()
+add_subdirectory(cuda)
 foreach(folder IN ITEMS render interop tool)
   if(TARGET test_${folder})
     set_target_properties(test_${folder} PROPERTIES ASHLAR_BRIEF TRUE)

@@ -27,8 +27,8 @@ namespace ashlar::cuda_test {
 class pinned_pool {
  public:
   std::byte* take(std::size_t bytes) {
-    if (blocks_.empty() || used_ + bytes > block) {
-      blocks_.emplace_back(block);
+    if (blocks_.empty() || used_ + bytes > blocks_.back().size()) {
+      blocks_.emplace_back(std::max(bytes, block));
       used_ = 0;
     }
     std::byte* const at = blocks_.back().data() + used_;
@@ -156,7 +156,7 @@ class staged {
   }
 
  private:
-  static void CUDART_CB run(void* of) {
+  static void run(void* of) {
     job& j = *static_cast<job*>(of);
     std::lock_guard const lock(j.of->mutex_);
     j.act(*j.of->of_);

@@ -54,8 +54,6 @@ constexpr meeting_list meetings(program_view const& p) {
 
 // The same without saying where a meeting ends. Whoever issues in this order can do so from one thread,
 // and capture what is issued.
-constexpr std::vector<int> issue_order(program_view const& p) {
-  return meetings(p).instructions;
-}
+constexpr std::vector<int> issue_order(program_view const& p) { return meetings(p).instructions; }
 
 }  // namespace ashlar

@@ -6,17 +6,20 @@
 #include <ashlar/run/identity.hpp>
 #include <ashlar/run/standing.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <vector>
 
 namespace ashlar::cuda {
 
-// Called by all processes. Throws refused, naming two sides, unless all have the same identity.
-inline void require_same(process_group& group, program_view const& p, identity const& mine) {
+// Called by all processes. Throws refused, naming two sides, unless all have the same identity; stalled
+// when somebody does not come within the deadline.
+inline void require_same(process_group& group, program_view const& p, identity const& mine,
+                         std::chrono::milliseconds deadline) {
   std::vector<std::byte> bytes(sizeof mine);
   std::memcpy(bytes.data(), &mine, sizeof mine);
-  std::vector<std::byte> const all = group.gather_all(bytes);
+  std::vector<std::byte> const all = group.gather_all(bytes, deadline);
   for (int n = 0; n < group.size(); ++n) {
     identity its;
     std::memcpy(&its, all.data() + static_cast<std::size_t>(n) * sizeof its, sizeof its);

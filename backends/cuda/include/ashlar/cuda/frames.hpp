@@ -41,9 +41,9 @@ inline std::string text_of(view b) {
 inline transfer write_frame(tcp_socket const& to, frame_kind kind, view payload,
                             socket_clock::time_point end) {
   frame_head const head{.kind = kind, .bytes = static_cast<std::uint32_t>(payload.size())};
-  bytes all(sizeof head + payload.size());
+  bytes all(sizeof head);
   std::memcpy(all.data(), &head, sizeof head);
-  std::copy(payload.begin(), payload.end(), all.begin() + sizeof head);
+  all.insert(all.end(), payload.begin(), payload.end());
   return write_all(to, all, end);
 }
 

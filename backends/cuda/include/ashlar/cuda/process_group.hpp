@@ -2,15 +2,16 @@
 #pragma once
 
 #include <ashlar/cuda/handles.hpp>
+#include <ashlar/cuda/options.hpp>
 
 #include <nccl.h>
 
 #include <chrono>
 #include <cstddef>
 #include <cstring>
-#include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -99,35 +100,60 @@ class process_group {
     for (communicator& c : communicators_) c.abort();
   }
 
-  // What every device of the run says, by number: `mine` has as many bytes everywhere. Between steps.
-  std::vector<std::byte> gather_all(std::vector<std::byte> const& mine) {
-    local_device const& first = devices_.front();
-    std::vector<std::byte> all(mine.size() * static_cast<std::size_t>(size_));
+  // What every device of the run says, by number: `mine` has as many bytes everywhere. Between steps;
+  // called by all. Throws stalled when somebody does not come within the deadline.
+  std::vector<std::byte> gather_all(std::vector<std::byte> const& mine,
+                                    std::chrono::milliseconds deadline) {
+    std::size_t const bytes = mine.size() * static_cast<std::size_t>(size_);
+    on_gpu const here(devices_.front().gpu);
+    pinned_memory sent(mine.size()), all(bytes);
+    std::memcpy(sent.data(), mine.data(), mine.size());
     std::vector<device_memory> memory;
     std::vector<stream> streams;
     for (local_device const& d : devices_) {
-      on_gpu const here(d.gpu);
-      memory.emplace_back(all.size());
+      on_gpu const there(d.gpu);
+      memory.emplace_back(bytes);
       streams.push_back(stream::make());
-      std::size_t const at = mine.size() * static_cast<std::size_t>(d.number);
-      ASHLAR_CUDA(cudaMemcpyAsync, memory.back().data() + at, mine.data(), mine.size(),
+      ASHLAR_CUDA(cudaMemcpyAsync, memory.back().data() + place_of(d, mine), sent.data(), mine.size(),
                   cudaMemcpyHostToDevice, streams.back().get());
     }
     ASHLAR_CUDA(ncclGroupStart);
     for (std::size_t i = 0; i < devices_.size(); ++i)
-      ASHLAR_CUDA(ncclAllGather,
-                  memory[i].data() + mine.size() * static_cast<std::size_t>(devices_[i].number),
-                  memory[i].data(), mine.size(), ncclUint8, communicator_of(i), streams[i].get());
+      ASHLAR_CUDA(ncclAllGather, memory[i].data() + place_of(devices_[i], mine), memory[i].data(),
+                  mine.size(), ncclUint8, communicator_of(i), streams[i].get());
     ASHLAR_CUDA(ncclGroupEnd);
-    on_gpu const here(first.gpu);
-    ASHLAR_CUDA(cudaMemcpyAsync, all.data(), memory.front().data(), all.size(), cudaMemcpyDeviceToHost,
+    ASHLAR_CUDA(cudaMemcpyAsync, all.data(), memory.front().data(), bytes, cudaMemcpyDeviceToHost,
                 streams.front().get());
-    for (std::size_t i = 0; i < devices_.size(); ++i)
-      ASHLAR_CUDA(cudaStreamSynchronize, streams[i].get());
-    return all;
+    try {
+      for (stream const& s : streams) await(s, deadline);
+    } catch (...) {  // what may never end goes on using these
+      abort();
+      sent.leave();
+      all.leave();
+      for (device_memory& m : memory) m.leave();
+      for (stream& s : streams) static_cast<void>(s.release());
+      throw;
+    }
+    return {all.data(), all.data() + bytes};
   }
 
  private:
+  static std::size_t place_of(local_device const& d, std::vector<std::byte> const& mine) {
+    return mine.size() * static_cast<std::size_t>(d.number);
+  }
+  void await(stream const& s, std::chrono::milliseconds deadline) const {
+    using clock = std::chrono::steady_clock;
+    for (auto const end = clock::now() + deadline;;) {
+      cudaError_t const code = cudaStreamQuery(s.get());
+      if (code == cudaSuccess) return;
+      if (code != cudaErrorNotReady) require(code, "cudaStreamQuery");
+      if (std::string const why = failure(); !why.empty()) throw stalled(why);
+      if (clock::now() >= end)
+        throw stalled("not all processes have met within " + std::to_string(deadline.count()) + " ms");
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  }
+
   int size_;
   std::vector<local_device> devices_;
   std::vector<communicator> communicators_;

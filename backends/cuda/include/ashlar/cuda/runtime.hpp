@@ -218,7 +218,8 @@ class runtime {
                                   + " data-parallel ranks needs a group of as many, not of "
                                   + std::to_string(group.size()));
     require_workers(group.devices());
-    require_same(group, view_, identity_of(view_, worker_of(group.devices().front().number)));
+    require_same(group, view_, identity_of(view_, worker_of(group.devices().front().number)),
+                 options_.deadline);
     make_members(group.devices());
     std::vector<device_plan const*> plans;
     for (auto& m : members_) plans.push_back(&m->plan);
