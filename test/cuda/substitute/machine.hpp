@@ -53,6 +53,7 @@ struct machine {
   std::set<cudaGraphExec_t> executables;
   std::map<std::uintptr_t, allocation> memory;
   std::map<std::uintptr_t, std::size_t> freed;  // device memory: never handed out again
+  std::vector<void*> freed_on_host;             // that a device that has failed may still use
   std::set<std::shared_ptr<capture>> captures;  // those that have not ended
   int largest_shared_memory = 0;                // that a kernel was allowed
 

@@ -57,6 +57,13 @@ void unmap_device_memory(void* memory, std::size_t bytes) {
   mmap(memory, pages(bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
+void give_addresses_back(void* memory, std::size_t bytes) {
+  std::lock_guard const lock(guard_mutex);
+  guarded.erase(memory);
+  ASAN_UNPOISON_MEMORY_REGION(memory, pages(bytes));
+  munmap(memory, pages(bytes) + pages(1));
+}
+
 std::uintptr_t number_of(void const* address) { return reinterpret_cast<std::uintptr_t>(address); }
 
 constexpr std::align_val_t host_alignment{256};
@@ -93,16 +100,19 @@ void guard_idle_memory() {
 }
 
 void forget_memory(machine& m) {
-  for (auto const& [address, a] : m.memory)
-    if (!a.device)
-      ::operator delete(reinterpret_cast<void*>(address), host_alignment);
-    else if (holds == 0)
-      unmap_device_memory(reinterpret_cast<void*>(address), a.bytes);
-  if (holds == 0)
+  guard_idle_memory();
+  if (holds == 0) {
+    for (auto const& [address, a] : m.memory) {
+      auto* const memory = reinterpret_cast<void*>(address);
+      a.device ? give_addresses_back(memory, a.bytes) : ::operator delete(memory, host_alignment);
+    }
     for (auto const& [address, bytes] : m.freed)
-      munmap(reinterpret_cast<void*>(address), pages(bytes) + pages(1));
+      give_addresses_back(reinterpret_cast<void*>(address), bytes);
+    for (void* memory : m.freed_on_host) ::operator delete(memory, host_alignment);
+  }
   m.memory.clear();
   m.freed.clear();
+  m.freed_on_host.clear();
 }
 
 allocation const* machine::find(void const* address, std::size_t bytes) const {
@@ -165,7 +175,8 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   });
 }
 
-// As on a GPU, it waits for what the device has to do, unless the device has failed.
+// As on a GPU, it waits for what the device has to do. If the device has failed it does not wait, as
+// that may never end, and what is under way may go on with the memory.
 cudaError_t cudaFree(void* memory) {
   auto const free = [&](machine& m, auto& lock) {
     if (memory == nullptr) return cudaSuccess;
@@ -192,17 +203,21 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned flags) {
   return allocate_on_host("cudaHostAlloc", memory, bytes);
 }
 
-// As on a GPU, it waits for what the device has to do.
+// It waits as cudaFree does, for all devices.
 cudaError_t cudaFreeHost(void* memory) {
   auto const free = [&](machine& m, auto& lock) {
     if (memory == nullptr) return cudaSuccess;
     auto const found = m.memory.find(number_of(memory));
     if (found == m.memory.end() || found->second.device) return cudaErrorInvalidValue;
     require_no_capture(m);
+    bool idle = true;
     for (device_ptr const& d : std::vector(m.devices))
-      if (d->error == cudaSuccess) wait_for(pending(m, *d), *d, lock);
+      idle = d->error == cudaSuccess && wait_for(pending(m, *d), *d, lock) == cudaSuccess && idle;
     if (m.memory.erase(number_of(memory)) == 0) return cudaErrorInvalidValue;
-    ::operator delete(memory, host_alignment);
+    if (idle)
+      ::operator delete(memory, host_alignment);
+    else
+      m.freed_on_host.push_back(memory);
     return cudaSuccess;
   };
   return call("cudaFreeHost", free, on_error::give_back_still);
