@@ -39,8 +39,8 @@ class fiber {
   jmp_buf place_{};
   bool begun_ = false;
 #endif
-  void* fake_stack_ = nullptr;  // the address sanitizer's
-  void* shadow_ = nullptr;      // the thread sanitizer's
+  [[maybe_unused]] void* fake_stack_ = nullptr;  // the address sanitizer's
+  [[maybe_unused]] void* shadow_ = nullptr;      // the thread sanitizer's
   fiber* came_from_ = nullptr;
 };
 
