@@ -98,22 +98,22 @@ void captured_record(CUstream_st const& stream, CUevent_st& event) {
 }
 
 void captured_wait(CUstream_st& stream, CUevent_st const& event) {
-  auto const& here = stream.capturing;
+  auto const& own = stream.capturing;
   auto const& there = event.captured;
-  if (here) require_valid(*here);
-  if (!there) invalidate(*here, cudaErrorStreamCaptureIsolation);
+  if (own) require_valid(*own);
+  if (!there) invalidate(*own, cudaErrorStreamCaptureIsolation);
   if (there->ended) {
-    if (here) here->invalid = true;
+    if (own) own->invalid = true;
     throw refused{cudaErrorCapturedEvent};
   }
   require_valid(*there);
-  if (!here) {
+  if (!own) {
     if (&stream == stream.device->legacy) invalidate(*there, cudaErrorStreamCaptureImplicit);
     join(stream, there, event.tips);
-  } else if (here == there) {
+  } else if (own == there) {
     merge(stream.tips, event.tips);
   } else {
-    here->invalid = true;
+    own->invalid = true;
     invalidate(*there, cudaErrorStreamCaptureMerge);
   }
 }

@@ -100,9 +100,7 @@ class random_bits {
     return z ^ (z >> 31);
   }
   // In [0, n).
-  std::size_t below(std::size_t n) {
-    return static_cast<std::size_t>((static_cast<unsigned __int128>(next()) * n) >> 64);
-  }
+  std::size_t below(std::size_t n) { return static_cast<std::size_t>(next() % n); }
 
  private:
   std::uint64_t state_;
