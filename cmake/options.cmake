@@ -7,6 +7,7 @@ option(ASHLAR_CUDA "Build the CUDA backend where the toolkit is installed" ${PRO
 option(ASHLAR_MPI "Build the MPI backend where MPI is installed" ${PROJECT_IS_TOP_LEVEL})
 option(ASHLAR_NATIVE "Tune the command-line tool for this machine's processor" ${PROJECT_IS_TOP_LEVEL})
 option(ASHLAR_WARNINGS_AS_ERRORS "Let a warning in our own sources fail the build" ${PROJECT_IS_TOP_LEVEL})
+option(ASHLAR_GPU_TESTS "Build the tests that need a GPU, with the label gpu" OFF)
 option(ASHLAR_FUZZ "Build the libFuzzer programs of test/fuzz, with clang++" OFF)
 set(ASHLAR_SANITIZE "" CACHE STRING "Sanitizers for tests and examples: address (with undefined), thread, or empty")
 set_property(CACHE ASHLAR_SANITIZE PROPERTY STRINGS "" address thread)

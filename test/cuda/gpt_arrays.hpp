@@ -59,7 +59,7 @@ T element(double x) {
     return static_cast<T>(x);
 }
 template <class Values>
-std::vector<double> numbers(Values const& values) {
+std::vector<double> as_doubles(Values const& values) {
   std::vector<double> all;
   for (auto const& x : values) all.push_back(number(x));
   return all;

@@ -38,7 +38,7 @@ half_bits number<half_bits>(int x) {  // of 1 to 2047
 }
 
 template <class T>
-std::vector<T> numbers(std::size_t count, int rank) {
+std::vector<T> values_of(std::size_t count, int rank) {
   std::vector<T> all;
   for (std::size_t i = 0; i < count; ++i) all.push_back(number<T>(value(rank, i)));
   return all;
@@ -58,14 +58,14 @@ void reduces(rank const& r, ncclDataType_t type) {
   for (ncclRedOp_t const op : {ncclSum, ncclMax, ncclMin, ncclProd})
     for (std::size_t const count : {1U, 2U, 5U, 1000U}) {
       std::size_t const n = at(r.size);
-      auto const from = r.put(numbers<T>(count, r.me)), to = r.put(std::vector<T>(count));
+      auto const from = r.put(values_of<T>(count, r.me)), to = r.put(std::vector<T>(count));
       require_ok(ncclAllReduce(from.data(), to.data(), count, type, op, r.comm, r.stream));
       auto const sums = r.get<T>(to);
       for (std::size_t i = 0; i < count; ++i) require_that(sums[i] == number<T>(reduced(op, r.size, i)));
       // in place
       require_ok(ncclAllReduce(from.data(), from.data(), count, type, op, r.comm, r.stream));
       require_that(r.get<T>(from) == sums);
-      auto const wide = r.put(numbers<T>(count * n, r.me));
+      auto const wide = r.put(values_of<T>(count * n, r.me));
       require_ok(ncclReduceScatter(wide.data(), to.data(), count, type, op, r.comm, r.stream));
       auto const mine = r.get<T>(to);
       for (std::size_t i = 0; i < count; ++i)
@@ -77,7 +77,7 @@ template <class T>
 void moves(rank const& r, ncclDataType_t type) {
   std::size_t const n = at(r.size);
   for (std::size_t const count : {1U, 1000U}) {
-    auto const mine = r.put(numbers<T>(count, r.me)), all = r.put(std::vector<T>(count * n)),
+    auto const mine = r.put(values_of<T>(count, r.me)), all = r.put(std::vector<T>(count * n)),
                one = r.put(std::vector<T>(count));
     require_ok(ncclAllGather(mine.data(), all.data(), count, type, r.comm, r.stream));
     auto const got = r.get<T>(all);
@@ -85,7 +85,7 @@ void moves(rank const& r, ncclDataType_t type) {
       require_that(got[i] == number<T>(value(static_cast<int>(i / count), i % count)));
     for (int root = 0; root < r.size; ++root) {
       require_ok(ncclBroadcast(mine.data(), one.data(), count, type, root, r.comm, r.stream));
-      require_that(r.get<T>(one) == numbers<T>(count, root));
+      require_that(r.get<T>(one) == values_of<T>(count, root));
     }
   }
 }
