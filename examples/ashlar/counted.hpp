@@ -8,7 +8,7 @@ namespace tool {
 
 inline std::string counted(long long n, std::string_view noun) {
   std::string text = std::to_string(n) + " " + std::string(noun);
-  if (n != 1) text += noun.ends_with("ch") ? "es" : "s";
+  if (n != 1) text += noun.ends_with("ch") || noun.ends_with("ss") ? "es" : "s";
   return text;
 }
 

@@ -30,17 +30,29 @@ void add_train(CLI::App& app, action& chosen) {
          "stages on one device, where the schedule leaves the choice");
   number("--waves", o->shape.waves, 1, most_devices,
          "times that a micro-batch goes down and up again (hanayo)");
-  option("--backend", o->backend,
-         "host: a thread for each device; mpi: a process for each, started by mpirun", "NAME")
-      ->check(CLI::IsMember({"host", "mpi"}));
+  option(
+      "--backend", o->backend,
+      "host: a thread for each device; mpi: a process for each, started by mpirun; cuda: GPUs, all in "
+      "this process or as many in each that mpirun, srun or torchrun has started",
+      "NAME")
+      ->check(CLI::IsMember({"host", "mpi", "cuda"}));
+  add_numbers(*command, "--gpus", o->gpus, 0, 1023,
+              "GPUs of this machine that devices take turns on, with --backend cuda (default: all)")
+      ->type_name("LIST");
+  command->add_flag("--no-graph", o->no_graph,
+                    "with --backend cuda, issue every step anew and measure its passes, instead of "
+                    "replaying a graph of it");
   number("--deadline", o->deadline, 0.1, 86'400,
          "seconds after which a step ends in which nothing moves and nobody computes");
   option("--corpus", o->corpus, "text file, or folder of text files", "PATH");
   number("--steps", o->steps, 1, 1'000'000, "optimizer steps");
   number("--learning-rate", o->rate, 1e-9, 1e9, "Adam's, after a warm-up of 20 steps; falls to a tenth");
   number("--seed", o->seed, std::uint64_t{0}, UINT64_MAX, "of weights and batches");
-  option("--precision", o->precision, "of weights and activations", "TYPE")
-      ->check(CLI::IsMember({"float", "double"}));
+  option(
+      "--precision", o->precision,
+      "of weights and activations: float, double, or on GPUs bf16 for activations and float for weights",
+      "TYPE")
+      ->check(CLI::IsMember({"float", "double", "bf16"}));
   number("--blocks", o->model.blocks, 0, 256, "transformer blocks");
   number("--width", o->model.width, 1, 4096, "channels; a multiple of the heads");
   number("--heads", o->model.heads, 1, 256, "attention heads");
@@ -69,7 +81,7 @@ void add_train(CLI::App& app, action& chosen) {
   command->add_flag(
       "--verify", o->verify,
       "run the first, every hundredth and the last step on one device as well, one pass after "
-      "another, and require bitwise equal losses and gradients");
+      "another, and require bitwise equal losses and gradients (on GPUs: within 1e-4 of the largest)");
   command->add_flag("--skip-nonfinite", o->skip_nonfinite,
                     "pass over steps whose loss or gradient is not finite, instead of ending");
   command->footer(
@@ -80,11 +92,13 @@ void add_train(CLI::App& app, action& chosen) {
       "  ashlar train --schedule 1f1b -p 2 --data-ranks 2 --sharding full --tie-embeddings\n"
       "  ashlar train --corpus /usr/include/c++ --precision double --trace step.json\n"
       "  mpirun -n 4 ashlar train --backend mpi -p 4\n"
+      "  ashlar train --backend cuda --schedule zb-h1 -p 4 -m 8 --precision bf16\n"
+      "  torchrun --no-python --nproc-per-node 4 ashlar train --backend cuda -p 4\n"
       "Exit codes: 0 trained; 1 the pipeline's bits differ from the sequential model's, or the loss is "
       "not "
       "finite;\n2 wrong usage; 3 a device failed or stalled; 130 interrupted.");
   command->callback([&chosen, o] {
-    chosen = [o] { return o->precision == "float" ? train<float>(*o) : train<double>(*o); };
+    chosen = [o] { return o->precision == "double" ? train<double>(*o) : train<float>(*o); };
   });
 }
 

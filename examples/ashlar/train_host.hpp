@@ -18,7 +18,7 @@ class host_team : public team<Scalar> {
       : team<Scalar>(t, 0, t.devices(), 0, 1),
         runtime_(t.program, this->workers(), {.record = true, .deadline = t.options->deadline_ms()}) {}
 
-  void run() override { runtime_.run(); }
+  void run(step_plan const&) override { runtime_.run(); }
   void unite(std::span<std::byte>) override {}
   void work(std::function<void()> const& act) override { act(); }
   std::vector<ashlar::instruction_time> times() const override { return runtime_.times(); }

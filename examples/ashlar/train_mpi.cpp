@@ -39,7 +39,7 @@ class mpi_team : public team<Scalar> {
                  {.deadline = t.options->deadline_ms()}),
         own_(ashlar::mpi::communicator::copy(MPI_COMM_WORLD)) {}
 
-  void run() override { runtime_.run(); }
+  void run(step_plan const&) override { runtime_.run(); }
   void unite(std::span<std::byte> bytes) override {
     constexpr std::size_t most = std::size_t{1} << 28;
     for (std::size_t from = 0; from < bytes.size(); from += most) {

@@ -4,8 +4,6 @@
 #include "train_signals.hpp"
 #include "train_team.hpp"
 
-#include <gpt/worker.hpp>
-
 #include <cmath>
 #include <cstddef>
 #include <span>
@@ -25,21 +23,12 @@ struct step_numbers {
 // After a step, or before the first.
 template <class Scalar>
 step_numbers numbers_of(team<Scalar>& all, training const& t) {
-  auto const& groups = t.program.groups;
   auto const micro_batches = static_cast<std::size_t>(t.shape.micro_batches);
-  gpt::worker<Scalar>& any = *all.workers().front();
   std::vector<double> numbers{interrupted == SIGINT ? 1.0 : 0.0, interrupted == SIGTERM ? 1.0 : 0.0};
-  for (int rank = 0; rank < t.shape.data_ranks; ++rank) {
-    // A worker has losses of those micro-batches alone whose last stage runs on its devices.
-    auto const* const w = all.of(rank);
-    for (std::size_t k = 0; k < micro_batches; ++k) numbers.push_back(w ? w->losses()[k] : 0.0);
-  }
+  for (int rank = 0; rank < t.shape.data_ranks; ++rank)
+    for (double const loss : all.losses(rank)) numbers.push_back(loss);
   std::size_t const squares = numbers.size();
-  for (int rank = 0; rank < gpt::counted_ranks(any); ++rank)
-    for (int g = 0; g < groups.count(); ++g) {
-      bool const mine = all.is_here(rank, groups.holders(g)[0]);
-      for (double const x : (mine ? *all.of(rank) : any).squares(g)) numbers.push_back(mine ? x : 0.0);
-    }
+  for (double const x : all.squares()) numbers.push_back(x);
   all.unite(numbers);
 
   step_numbers n{.signal = numbers[0] != 0 ? SIGINT : numbers[1] != 0 ? SIGTERM : 0};

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace tool {
 
@@ -19,6 +20,8 @@ struct train_options {
   double deadline = 30;  // seconds
   std::string corpus = ".";
   std::string precision = "float";
+  std::vector<int> gpus;  // empty: all
+  bool no_graph = false;
   int steps = 1200;
   double rate = 3e-3;
   std::uint64_t seed = 1;
@@ -36,6 +39,9 @@ struct train_options {
     return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * deadline));
   }
 };
+
+// Throws usage_error for options that do not go together.
+void require_backend_options(train_options const& options);
 
 // Trains with one scalar type; returns an exit_code. Throws usage_error for a corpus that cannot be
 // used.

@@ -1,4 +1,4 @@
-// The same step on one device, one pass after another, bit by bit.
+// The same step on one device of the host, one pass after another: bit by bit, or within a tolerance.
 #pragma once
 
 #include "train_numbers.hpp"
@@ -10,7 +10,9 @@
 #include <gpt/worker.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -36,7 +38,7 @@ class train_reference {
     prepare(batch);
     if (all_->leads() && said.empty())
       all_->work([&] {
-        ashlar::sequential<worker>(t_->program, list()).run();
+        ashlar::sequential<worker>(*passes_, list()).run();
         for (int rank = 0; rank < t_->shape.data_ranks && said.empty(); ++rank) {
           said = difference_of(numbers.losses[at(rank)], found[at(rank)], *workers_[at(rank)]);
           if (!said.empty() && t_->shape.data_ranks > 1) said = fmt::format("rank {}: {}", rank, said);
@@ -49,7 +51,7 @@ class train_reference {
   std::optional<typename gpt::finite_watch<Scalar>::place> first_non_finite(std::uint64_t batch) {
     prepare(batch);
     std::optional<typename gpt::finite_watch<Scalar>::place> first;
-    if (all_->leads()) all_->work([&] { first = gpt::first_non_finite(t_->program, list()); });
+    if (all_->leads()) all_->work([&] { first = gpt::first_non_finite(*passes_, list()); });
     return first;
   }
 
@@ -96,6 +98,7 @@ class train_reference {
 
   // Workers of all ranks with the weights and batches of the step.
   void prepare(std::uint64_t batch) {
+    if (all_->leads() && !passes_) passes_ = passes_of(*t_);
     if (all_->leads() && workers_.empty())
       for (int rank = 0; rank < t_->shape.data_ranks; ++rank)
         workers_.push_back(
@@ -121,25 +124,33 @@ class train_reference {
   std::string difference_of(std::vector<double> const& losses,
                             std::vector<std::vector<Scalar>> const& found, worker const& w) const {
     for (std::size_t k = 0; k < losses.size(); ++k)
-      if (std::memcmp(&losses[k], &w.losses()[k], sizeof(double)) != 0)
+      if (!agree(losses[k], w.losses()[k], w.losses()[k]))
         return fmt::format(
             "the loss of micro-batch {} is {:.17g} in the pipeline and {:.17g} sequentially", k,
             losses[k], w.losses()[k]);
-    for (int g = 0; g < t_->shape.groups(); ++g)
-      for (std::size_t i = 0; i < found[at(g)].size(); ++i) {
-        Scalar const a = found[at(g)][i], b = w.gradient(g)[i];
-        if (std::memcmp(&a, &b, sizeof(Scalar)) != 0)
+    for (int g = 0; g < t_->shape.groups(); ++g) {
+      double largest = 0;
+      for (Scalar const x : w.gradient(g)) largest = std::max(largest, std::abs(static_cast<double>(x)));
+      for (std::size_t i = 0; i < found[at(g)].size(); ++i)
+        if (double const a = found[at(g)][i], b = w.gradient(g)[i]; !agree(a, b, largest))
           return fmt::format("gradient {} of {} is {:.17g} in the pipeline and {:.17g} sequentially", i,
-                             name_of_group(g), static_cast<double>(a), static_cast<double>(b));
-      }
+                             name_of_group(g), a, b);
+    }
     return {};
   }
   std::string name_of_group(int g) const {
     return g < t_->shape.stages ? fmt::format("stage {}", g) : "the tied embedding";
   }
 
+  // Whether a number is near enough to the host's, in a set whose largest is `largest`.
+  bool agree(double a, double b, double largest) const {
+    if (all_->tolerance() > 0) return std::abs(a - b) <= all_->tolerance() * std::abs(largest);
+    return std::memcmp(&a, &b, sizeof a) == 0;
+  }
+
   training const* t_;
   team<Scalar>* all_;
+  std::optional<ashlar::program> passes_;
   std::vector<std::unique_ptr<worker>> workers_;  // by rank
 };
 

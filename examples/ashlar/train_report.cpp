@@ -7,11 +7,11 @@
 #include <fmt/core.h>
 
 #include <cstdio>
-#include <thread>
 
 namespace tool {
 
 void train_report::simulate(training const& t, pass_timing& timing) {
+  if (!timing.any()) return;
   ashlar::schedule const timed_passes = retime(t.schedule, timing.costs());
   simulated_ms = static_cast<double>(makespan(timed_passes)) * 1e-6;
   if (auto const least = schedule_bound(timed_passes))
@@ -38,30 +38,30 @@ void introduce(training const& t, std::size_t parameters) {
   std::fflush(stdout);
 }
 
-void conclude(training const& t, train_report const& r, bool ended_early, int steps, double seconds,
-              double held_out_loss) {
-  unsigned const cores = std::max(1U, std::thread::hardware_concurrency());
-  fmt::print("{}{} in {:.1f} s, {:.0f} tokens/s\n", ended_early ? "interrupted; " : "",
-             counted(steps, "step"), seconds, t.tokens(steps) / seconds);
+void conclude(training const& t, train_report const& r, train_end const& end) {
+  fmt::print("{}{} in {:.1f} s, {:.0f} tokens/s\n", end.early ? "interrupted; " : "",
+             counted(end.steps, "step"), end.seconds, t.tokens(end.steps) / end.seconds);
   if (r.simulated_ms > 0)
     fmt::print(
         "a step takes {:.1f} ms here; simulated with the measured pass times: {:.1f} ms{} if each of {} "
-        "had a core of its own, at least {:.1f} ms of work on each of {}\n",
+        "had a {} of its own, at least {:.1f} ms of work on each of {}\n",
         r.mean_step_ms, r.simulated_ms,
         r.least_ms > 0 ? fmt::format(" (no less than {:.1f}, gap {} %)", r.least_ms,
                                      percent(ashlar::gap(r.simulated_ms, r.least_ms)))
                        : "",
-        counted(t.devices(), "device"), r.work_ms / cores, counted(cores, "core"));
+        counted(t.devices(), "device"), end.computing.name, r.work_ms / end.computing.count,
+        counted(end.computing.count, end.computing.name));
   if (r.skipped > 0)
     fmt::print("skipped, as their numbers were not finite: {}\n", counted(r.skipped, "step"));
   if (r.verified > 0)
-    fmt::print("verified: losses and gradients of {} bitwise equal to the sequential model's\n",
-               counted(r.verified, "step"));
+    fmt::print("verified: losses and gradients of {} {} the sequential model's\n",
+               counted(r.verified, "step"),
+               end.tolerance > 0 ? fmt::format("within {} of", end.tolerance) : "bitwise equal to");
   fmt::print(
       "loss {:.3f} nats a byte at first, {:.3f} at last, {:.3f} on held-out text; unigram entropy of "
       "the "
       "text {:.3f}\n",
-      r.first_loss, r.mean_loss, held_out_loss, gpt::unigram_entropy(t.text.all()));
+      r.first_loss, r.mean_loss, end.held_out_loss, gpt::unigram_entropy(t.text.all()));
 }
 
 }  // namespace tool

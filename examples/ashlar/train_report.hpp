@@ -1,6 +1,7 @@
 // What a training tells of itself.
 #pragma once
 
+#include "train_team.hpp"
 #include "train_timing.hpp"
 #include "training.hpp"
 
@@ -31,8 +32,13 @@ struct train_report {
 };
 
 void introduce(training const& t, std::size_t parameters);
-// After so many steps in so many seconds.
-void conclude(training const& t, train_report const& r, bool ended_early, int steps, double seconds,
-              double held_out_loss);
+struct train_end {
+  bool early = false;
+  int steps = 0;
+  double seconds = 0, held_out_loss = 0;
+  processors computing;
+  double tolerance = 0;  // of the comparisons with the host's model; 0: bitwise
+};
+void conclude(training const& t, train_report const& r, train_end const& end);
 
 }  // namespace tool

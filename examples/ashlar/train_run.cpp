@@ -1,4 +1,6 @@
 // A training on the backend that was chosen.
+#include "command.hpp"
+#include "train_cuda.hpp"
 #include "train_host.hpp"
 #include "train_mpi.hpp"
 #include "train_options.hpp"
@@ -22,9 +24,25 @@ std::string trace_of(ashlar::program_view const& p, std::vector<ashlar::instruct
   return ashlar::chrome_trace(spans, p.lane_count);
 }
 
+void require_backend_options(train_options const& o) {
+  bool const gpus = o.backend == "cuda";
+  if (!gpus && !o.gpus.empty()) throw usage_error("--gpus are for --backend cuda");
+  if (!gpus && o.no_graph) throw usage_error("--no-graph is for --backend cuda");
+  if (!gpus && o.precision == "bf16")
+    throw usage_error("--precision bf16 is for --backend cuda; the host computes in float or double");
+  if (gpus && o.precision == "double")
+    throw usage_error("--backend cuda computes in --precision float or bf16, not double");
+  if (gpus && o.precision == "bf16" && o.verify)
+    throw usage_error("--verify needs --precision float: the host has no bf16 to compare with");
+  if (gpus && o.precision == "bf16" && o.lowering.rest.sharding != ashlar::sharding_level::none)
+    throw usage_error("--sharding on GPUs needs --precision float");
+}
+
 template <class Scalar>
 int train(train_options const& o) {
+  require_backend_options(o);
   if (o.restart > 0) return train_again_and_again(o);
+  if (o.backend == "cuda") return train_on_cuda(o);
   if (o.backend == "mpi") return train_on_mpi<Scalar>(o);
   stop_on_signals();
   training const t = training_of(o);

@@ -52,15 +52,16 @@ class train_session {
     if (signal_ != 0) fmt::print("interrupted before the first step\n");
     while (done_ < o_.steps && signal_ == 0) {
       std::uint64_t const batch = batches_;
-      step_numbers const numbers = step(t_.text.training(), batch);
+      bool const looked_at =
+          o_.verify && (done_ == first || (done_ + 1) % 100 == 0 || done_ + 1 == o_.steps);
+      step_numbers const numbers =
+          step(t_.text.training(), batch, {{.rate = rate_at(done_)}, looked_at});
       batches_ += static_cast<std::uint64_t>(t_.shape.data_ranks);
       signal_ = numbers.signal;
       if (numbers.is_finite()) report_.count_loss(numbers.loss);
       if (done_ - first < timed_steps) timing_.add(t_.program.view(), told_times());
       if (done_ + 1 - first == std::min(timed_steps, o_.steps - first)) report_.simulate(t_, timing_);
-      if (o_.verify && (done_ == first || (done_ + 1) % 100 == 0 || done_ + 1 == o_.steps)
-          && !verify(batch, numbers, bar))
-        return invalid;
+      if (looked_at && !verify(batch, numbers, bar)) return invalid;
       if (numbers.is_finite())
         update(numbers.norm);
       else if (o_.skip_nonfinite)
@@ -94,6 +95,7 @@ class train_session {
     if (!t_.resumed) return;
     checkpoint const& c = *t_.resumed;
     checkpoints_.load(c);
+    all_.deliver();
     done_ = c.step;
     updates_ = c.updates;
     batches_ = c.batches;
@@ -105,6 +107,7 @@ class train_session {
     std::fflush(stdout);
   }
   void save(progress& bar) {
+    all_.fetch();
     std::string const folder = checkpoints_.save({.folder = {},
                                                   .identity = t_.identity,
                                                   .step = done_,
@@ -120,20 +123,18 @@ class train_session {
   }
 
   // A step of all ranks on a batch each, from number `batch` on.
-  step_numbers step(std::span<gpt::token const> text, std::uint64_t batch) {
+  step_numbers step(std::span<gpt::token const> text, std::uint64_t batch, step_plan const& plan) {
     for (int rank = 0; rank < t_.shape.data_ranks; ++rank)
-      if (auto* const w = all_.of(rank))
-        w->set_batch(batch_at(t_, text, batch + static_cast<std::uint64_t>(rank)));
+      if (all_.of(rank) != nullptr)
+        all_.set_batch(rank, batch_at(t_, text, batch + static_cast<std::uint64_t>(rank)));
     auto const begin = clock::now();
-    all_.run();
+    all_.run(plan);
     report_.count_time(1e3 * seconds_since(begin));
     return numbers_of(all_, t_);
   }
   void update(double norm) {
-    gpt::adam_options const options{.rate = rate_at(done_)};
     ++updates_;
-    double const scale = options.scale_for(norm);
-    all_.for_each_held([&](auto& w, int group) { w.update(group, options, scale); });
+    all_.update({.rate = rate_at(done_)}, norm);
   }
   std::vector<ashlar::instruction_time> told_times() {
     std::vector<ashlar::instruction_time> times = all_.times();
@@ -154,6 +155,7 @@ class train_session {
   }
 
   int tell_where(std::uint64_t batch, double loss, progress& bar) {
+    all_.fetch();
     auto const first = reference_.first_non_finite(batch);
     bar.end();
     fmt::print("step {}: the loss is {}, {}\n", done_ + 1,
@@ -171,8 +173,8 @@ class train_session {
     if (steps > 0) {
       train_report const sofar = report_;
       // The losses of a step whose gradient is never used.
-      double const held_out = step(t_.text.validation(), 0).loss;
-      conclude(t_, sofar, signal_ != 0, steps, seconds, held_out);
+      double const held_out = step(t_.text.validation(), 0, {{.rate = 0}, false}).loss;
+      conclude(t_, sofar, {signal_ != 0, steps, seconds, held_out, all_.computing(), all_.tolerance()});
     }
     if (t_.trace_to && all_.leads()) t_.trace_to->write(trace);
     return signal_ != 0 ? code_of_signal(signal_) : tool::done;

@@ -5,17 +5,34 @@
 #include <ashlar/program/program.hpp>
 #include <ashlar/run/instruction_time.hpp>
 
+#include <gpt/adam.hpp>
+#include <gpt/batch.hpp>
 #include <gpt/worker.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace tool {
+
+// What a step is to do besides the passes.
+struct step_plan {
+  gpt::adam_options optimizer = {};  // for a backend whose step ends with it
+  bool looked_at = false;            // is its gradient, and what the weights were, wanted on the host?
+};
+
+// Who computes: 16 cores.
+struct processors {
+  int count = 0;
+  char const* name = "core";
+};
 
 // What differs from backend to backend. A process has a run of devices, numbered rank after rank, and a
 // worker for each data-parallel rank that has one of them. All processes call the same functions in the
@@ -28,14 +45,47 @@ class team {
   virtual ~team() = default;
 
   // One step of all.
-  virtual void run() = 0;
+  virtual void run(step_plan const& plan) = 0;
   // Tells all what some know. A byte is zero where it is not known, else the same wherever it is.
   virtual void unite(std::span<std::byte> bytes) = 0;
   // act() takes this process a while, in which others wait for it.
   virtual void work(std::function<void()> const& act) = 0;
   // Of the last step, by instruction of the whole program, rank after rank; zeros for those of other
-  // processes.
+  // processes. Nothing where they are not measured.
   virtual std::vector<ashlar::instruction_time> times() const = 0;
+
+  // Where the workers' values are kept elsewhere while training runs: brings them here, and back there.
+  virtual void fetch() {}
+  virtual void deliver() {}
+  // The tokens of the next step, for a rank that is here.
+  virtual void set_batch(int rank, gpt::batch tokens) { of(rank)->set_batch(std::move(tokens)); }
+  // After a step, what is known here, elsewhere zeros: a rank's losses by micro-batch, ...
+  virtual std::vector<double> losses(int rank) const {
+    if (of(rank) == nullptr) return std::vector<double>(micro_batches_, 0.0);
+    std::span<double const> const all = of(rank)->losses();
+    return {all.begin(), all.end()};
+  }
+  // ... and the parts of the square of the gradient's norm.
+  virtual std::vector<double> squares() const {
+    std::vector<double> all;
+    worker& any = *workers().front();
+    for (int rank = 0; rank < gpt::counted_ranks(any); ++rank)
+      for (int g = 0; g < program_->groups.count(); ++g) {
+        bool const mine = is_here(rank, program_->groups.holders(g)[0]);
+        for (double const x : (mine ? *of(rank) : any).squares(g)) all.push_back(mine ? x : 0.0);
+      }
+    return all;
+  }
+  // Behind a step, whose gradient has that norm.
+  virtual void update(gpt::adam_options const& options, double norm) {
+    double const scale = options.scale_for(norm);
+    for_each_held([&](worker& w, int group) { w.update(group, options, scale); });
+  }
+  // By how much its numbers may differ from the host's, relative to the largest; 0: not in a bit.
+  virtual double tolerance() const { return 0; }
+  virtual processors computing() const {
+    return {static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))};
+  }
 
   // Process 0 prints.
   int process() const { return process_; }
@@ -97,6 +147,7 @@ class team {
   // `count` devices from number `first` on are here; process `process` of `processes`.
   team(training const& t, int first, int count, int process, int processes)
       : program_(&t.program),
+        micro_batches_(static_cast<std::size_t>(t.shape.micro_batches)),
         first_(first),
         count_(count),
         process_(process),
@@ -111,6 +162,7 @@ class team {
 
  private:
   ashlar::program const* program_;
+  std::size_t micro_batches_;
   int first_, count_, process_, processes_;
   std::vector<std::unique_ptr<worker>> workers_;  // by rank
 };

@@ -1,8 +1,8 @@
 // What a schedule would take with the pass times that were measured.
 #pragma once
 
-#include <ashlar/host/progress.hpp>
 #include <ashlar/program/program.hpp>
+#include <ashlar/run/instruction_time.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
@@ -25,6 +25,11 @@ class pass_timing {
       if (self.code == ashlar::opcode::compute)
         of(self.what.kind, self.what.stage).push_back(times[i].end - times[i].begin);
     }
+  }
+
+  // Was any pass measured?
+  bool any() const {
+    return std::any_of(samples_.begin(), samples_.end(), [](auto const& one) { return !one.empty(); });
   }
 
   // In nanoseconds. A fused backward is given half to each part: only the sum counts.

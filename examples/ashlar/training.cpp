@@ -55,7 +55,7 @@ checkpoint_identity identity_of(train_options const& o, gpt::config const& shape
           .heads = shape.heads,
           .context = shape.context,
           .tied = shape.tied,
-          .precision = o.precision,
+          .precision = o.precision == "bf16" ? "float" : o.precision,  // of the weights
           .seed = o.seed,
           .text_bytes = text.all().size(),
           .text_crc32 = gpt::crc32(std::as_bytes(text.all()))};
@@ -95,9 +95,16 @@ training training_of(train_options const& o) {
     require_same_training(*resumed, identity);
   }
   must_be_free(o, resumed);
-  ashlar::program program = lower(schedule, lowering_of(o.lowering, shape.stages));
+  ashlar::lower_options lowering = lowering_of(o.lowering, shape.stages);
+  // On GPUs all of a step is one graph.
+  if (o.backend == "cuda") lowering.step = ashlar::optimizer_step::after_norm;
+  ashlar::program program = lower(schedule, lowering);
   return {&o,       std::move(schedule), shape, std::move(program), std::move(trace_to), std::move(text),
           identity, std::move(resumed)};
+}
+
+ashlar::program passes_of(training const& t) {
+  return lower(t.schedule, lowering_of(t.options->lowering, t.shape.stages));
 }
 
 }  // namespace tool

@@ -36,6 +36,9 @@ struct training {
 // Throws usage_error for what cannot be trained.
 training training_of(train_options const& options);
 
+// Its passes and reductions, without the optimizer's step that it may end with.
+ashlar::program passes_of(training const& t);
+
 // How many processes a backend of processes needs. Throws usage_error as training_of() does.
 int processes_of(train_options const& options);
 

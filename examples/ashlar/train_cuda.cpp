@@ -1,0 +1,159 @@
+#include "train_cuda.hpp"
+
+#include "command.hpp"
+#include "counted.hpp"
+#include "train_cuda_team.hpp"
+#include "train_job.hpp"
+#include "train_session.hpp"
+#include "train_signals.hpp"
+#include "training.hpp"
+
+#include <cuda_runtime.h>
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <exception>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+std::string version_of(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
+
+// How many GPUs there are; throws usage_error, saying what is lacking, unless there is one.
+int gpus_here() {
+  int driver = 0, toolkit = 0, count = 0;
+  ASHLAR_CUDA(cudaDriverGetVersion, &driver);
+  ASHLAR_CUDA(cudaRuntimeGetVersion, &toolkit);
+  if (driver == 0)
+    throw usage_error("--backend cuda: there is no NVIDIA driver on this machine, so no GPU either");
+  cudaError_t const code = cudaGetDeviceCount(&count);
+  if (code == cudaErrorInsufficientDriver)
+    throw usage_error(fmt::format(
+        "--backend cuda: the driver knows CUDA {}, and this ashlar was built with CUDA {}: it needs a "
+        "newer driver",
+        version_of(driver), version_of(toolkit)));
+  if (code == cudaErrorNoDevice || (code == cudaSuccess && count == 0))
+    throw usage_error("--backend cuda: there is no GPU on this machine");
+  ashlar::cuda::require(code, "cudaGetDeviceCount");
+  return count;
+}
+
+std::vector<int> gpus_of(train_options const& o) {
+  int const count = gpus_here();
+  std::vector<int> all = o.gpus;
+  if (all.empty()) {
+    all.resize(static_cast<std::size_t>(count));
+    std::iota(all.begin(), all.end(), 0);
+  }
+  for (int const gpu : all)
+    if (gpu >= count)
+      throw usage_error(fmt::format("--gpus: there is no GPU {} here, only {} (counted from 0)", gpu,
+                                    counted(count, "GPU")));
+  return all;
+}
+
+void introduce_gpus(training const& t, std::vector<int> const& gpus, train_job const* job) {
+  bool const replays = !t.options->no_graph && t.options->trace.empty();
+  fmt::print("{}, steps {}\n",
+             job ? fmt::format("{}, NCCL between them", counted(job->size(), "process"))
+                 : counted(std::min(t.devices(), static_cast<int>(gpus.size())), "GPU"),
+             replays ? "replayed from a graph" : "issued one instruction at a time");
+}
+
+// Whether the memory of a GPU is what was lacking, before the first step.
+[[noreturn]] void say_what_does_not_fit(ashlar::cuda::error const& e) {
+  if (e.call() == "cudaMalloc")
+    throw usage_error(
+        fmt::format("--backend cuda: the GPUs lack the memory for parameters: {}", e.what()));
+  throw run_error(e.what());
+}
+
+template <class T>
+int train_with(training const& t, std::vector<int> const& gpus, train_job* job) {
+  std::optional<cuda_team<T>> all;
+  try {
+    introduce_gpus(t, gpus, job);
+    all.emplace(t, gpus, job);
+  } catch (ashlar::cuda::out_of_memory const& e) {
+    throw usage_error(fmt::format("--backend cuda: {}", e.what()));
+  } catch (ashlar::cuda::error const& e) {
+    say_what_does_not_fit(e);
+  }
+  try {
+    return train_session<float>(t, *all).run();
+  } catch (ashlar::cuda::stalled const& e) {
+    throw run_error(e.what());
+  } catch (ashlar::cuda::error const& e) {
+    throw run_error(e.what());
+  }
+}
+int train_with(training const& t, std::vector<int> const& gpus, train_job* job) {
+  return t.options->precision == "bf16" ? train_with<gpt_cuda::bf16>(t, gpus, job)
+                                        : train_with<float>(t, gpus, job);
+}
+
+// What all processes can train, or the error with which they end: told by the first if all have it.
+training agreed_training(train_options const& o, std::vector<int>& gpus, train_job& job) {
+  std::optional<training> t;
+  std::exception_ptr error;
+  try {
+    gpus = gpus_of(o);
+    t.emplace(training_of(o));
+    if (t->devices() % job.size() != 0)
+      throw usage_error(
+          fmt::format("--backend cuda needs as many devices on each process, and there are {} "
+                      "on {}: start {}, or a divisor of that",
+                      counted(t->devices(), "device"), counted(job.size(), "process"), t->devices()));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  int const failed = job.count_of(error != nullptr);
+  if (error && (job.rank() == 0 || failed < job.size())) std::rethrow_exception(error);
+  if (failed > 0) throw told_elsewhere{};
+  return std::move(*t);
+}
+
+int train_in_job(train_options const& o, ashlar::cuda::launch_place const& place) {
+  if (o.restart > 0)
+    throw usage_error("--restart starts no other processes on GPUs: leave that to their launcher");
+  if (place.rank != 0) {  // process 0 prints
+    tells_of_signals = 0;
+    if (std::freopen("/dev/null", "w", stdout) == nullptr) throw run_error("cannot open /dev/null");
+  }
+  std::string const self = fmt::format("process {}: ", place.rank);
+  try {
+    train_job job(place, o.deadline_ms());
+    stop_on_signals();
+    std::vector<int> gpus;
+    training const t = agreed_training(o, gpus, job);
+    return train_with(t, gpus, &job);
+  } catch (agreed_error const& e) {
+    if (place.rank != 0) throw told_elsewhere{};
+    throw;
+  } catch (usage_error const& e) {
+    throw usage_error(self + e.what());
+  } catch (run_error const& e) {
+    throw run_error(self + e.what());
+  } catch (ashlar::cuda::rendezvous_failed const& e) {
+    throw run_error(self + e.what());
+  }
+}
+
+}  // namespace
+
+int train_on_cuda(train_options const& o) {
+  auto const place = ashlar::cuda::launch_place_from_environment();
+  if (place && place->size > 1) return train_in_job(o, *place);
+  stop_on_signals();
+  std::vector<int> const gpus = gpus_of(o);
+  training const t = training_of(o);
+  return train_with(t, gpus, nullptr);
+}
+
+}  // namespace tool
