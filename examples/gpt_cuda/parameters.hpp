@@ -28,11 +28,10 @@ struct site {
   int rank = 0;                                // data-parallel
   bool sharded = false;                        // does it keep up no more than its shard?
   std::vector<std::vector<int>> holders = {};  // by group: its devices; empty: device 0 has all
-  std::vector<int> gpus = {};                  // by device; empty: all on GPU 0
-  std::vector<bool> here = {};                 // by device: is it of this process? empty: all are
+  std::vector<int> gpus = {};                  // by device; -1: of another process; empty: all on GPU 0
 
   int gpu_of(int device) const { return gpus.empty() ? 0 : gpus.at(static_cast<std::size_t>(device)); }
-  bool is_here(int device) const { return here.empty() || here.at(static_cast<std::size_t>(device)); }
+  bool is_here(int device) const { return gpu_of(device) >= 0; }
   int devices() const {
     int count = 1;
     for (auto const& group : holders)
@@ -41,10 +40,12 @@ struct site {
   }
 };
 
-// Of a worker for a rank of a program whose devices are on these GPUs.
-inline site site_in(ashlar::program const& p, int rank, std::vector<int> gpus,
-                    std::vector<bool> here = {}) {
-  site s{rank, p.sharding != ashlar::sharding_level::none, {}, std::move(gpus), std::move(here)};
+// Of a worker for a rank of a program: gpu_of(number) is the GPU of a device, by its number among those
+// of all ranks, rank after rank; -1 if it is of another process.
+template <class GpuOf>
+site site_in(ashlar::program const& p, int rank, GpuOf gpu_of) {
+  site s{rank, p.sharding != ashlar::sharding_level::none, {}, {}};
+  for (int d = 0; d < p.device_count(); ++d) s.gpus.push_back(gpu_of(rank * p.device_count() + d));
   for (int g = 0; g < p.groups.count(); ++g) {
     ashlar::list_view<int> const holders = p.groups.holders(g);
     s.holders.emplace_back(holders.begin(), holders.end());

@@ -67,7 +67,7 @@ TEST_CASE("gpt_cuda: in fp32, steps of training are the host's") {
       for (int g = 0; g < shape.groups(); ++g) {
         CAPTURE(g);
         std::vector<float> gradient = w.gradient(g);
-        CHECK(distance(numbers(gradient), numbers(host.gradient(g))) < 1e-5);
+        CHECK(distance(as_doubles(gradient), as_doubles(host.gradient(g))) < 1e-5);
         host.reduced(run, {.group = g, .gradient = std::as_writable_bytes(std::span(gradient))});
       }
       double const norm = gpt::gradient_norm<float>({&host});
@@ -76,9 +76,9 @@ TEST_CASE("gpt_cuda: in fp32, steps of training are the host's") {
       w.set_updates(step + 1);
       for (int g = 0; g < shape.groups(); ++g) {
         CAPTURE(g);
-        CHECK(distance(numbers(w.weights(g)), numbers(host.weights(g))) < 1e-6);
-        CHECK(distance(numbers(w.first_moment(g)), numbers(host.first_moment(g))) < 1e-6);
-        CHECK(distance(numbers(w.second_moment(g)), numbers(host.second_moment(g))) < 1e-6);
+        CHECK(distance(as_doubles(w.weights(g)), as_doubles(host.weights(g))) < 1e-6);
+        CHECK(distance(as_doubles(w.first_moment(g)), as_doubles(host.first_moment(g))) < 1e-6);
+        CHECK(distance(as_doubles(w.second_moment(g)), as_doubles(host.second_moment(g))) < 1e-6);
       }
     }
   }
