@@ -47,7 +47,7 @@ struct array : device_memory {  // of floats on the GPU
   array(int size, float scale, float speed) : array(size) {
     std::vector<float> noise;
     for (int i = 0; i < size; ++i) noise.push_back(scale * std::sin(speed * static_cast<float>(i * i)));
-    ASHLAR_CUDA(cudaMemcpy, data(), noise.data(), this->size(), cudaMemcpyHostToDevice);
+    upload(data(), noise.data(), this->size());
   }
   float* at(int i) const { return reinterpret_cast<float*>(data()) + i; }
   std::vector<float> read() const {

@@ -79,8 +79,7 @@ struct parameter_copy {
       values = weights;
     else
       values = shadow = reinterpret_cast<bf16*>(weights + floats);
-    if (memory.size() > 0) ASHLAR_CUDA(cudaMemset, memory.data(), 0, memory.size());
-    ASHLAR_CUDA(cudaDeviceSynchronize);
+    ashlar::cuda::clear(memory.data(), memory.size());
   }
 };
 
@@ -203,8 +202,7 @@ class parameters {
       throw std::invalid_argument("group " + std::to_string(group) + " has "
                                   + std::to_string(elements(group)) + " elements, not "
                                   + std::to_string(values.size()));
-    if (to != nullptr)
-      ASHLAR_CUDA(cudaMemcpy, to, values.data(), values.size_bytes(), cudaMemcpyHostToDevice);
+    if (to != nullptr) ashlar::cuda::upload(to, values.data(), values.size_bytes());
   }
 
   gpt::config shape_;

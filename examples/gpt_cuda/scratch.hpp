@@ -102,10 +102,8 @@ struct device_scratch {
         pass(from, shape),
         step(from, shape),
         products(pass.products) {
-    ASHLAR_CUDA(cudaMemset, step.losses, 0,
-                sizeof(double) * static_cast<std::size_t>(shape.micro_batches));
-    ASHLAR_CUDA(cudaMemset, step.squares, 0, sizeof(double));
-    ASHLAR_CUDA(cudaDeviceSynchronize);  // no other stream waits for them
+    ashlar::cuda::clear(step.losses, sizeof(double) * static_cast<std::size_t>(shape.micro_batches));
+    ashlar::cuda::clear(step.squares, sizeof(double));
   }
 };
 

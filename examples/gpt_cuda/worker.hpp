@@ -185,7 +185,7 @@ class worker : public parameters<T> {
   }
   template <class Value>
   static void upload(Value* to, Value const* from, std::size_t count) {
-    ASHLAR_CUDA(cudaMemcpy, to, from, count * sizeof(Value), cudaMemcpyHostToDevice);
+    ashlar::cuda::upload(to, from, count * sizeof(Value));
   }
   template <class Value>
   static void download(Value* to, Value const* from, std::size_t count) {

@@ -26,7 +26,7 @@ class gpu_array {
  public:
   explicit gpu_array(std::vector<T> const& values)
       : size_(values.size()), memory_(values.size() * sizeof(T)) {
-    ASHLAR_CUDA(cudaMemcpy, memory_.data(), values.data(), size_ * sizeof(T), cudaMemcpyHostToDevice);
+    ashlar::cuda::upload(memory_.data(), values.data(), size_ * sizeof(T));
   }
   explicit gpu_array(std::size_t size) : gpu_array(std::vector<T>(size)) {}
 

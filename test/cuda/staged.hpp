@@ -240,7 +240,7 @@ class staged_rank : public staged<conformance::sharded_network> {
     if (is_new) {
       buffer const weights = worker().shard(group, replica);
       at->second = cuda::device_memory(weights.size());
-      ASHLAR_CUDA(cudaMemcpy, at->second.data(), weights.data(), weights.size(), cudaMemcpyHostToDevice);
+      cuda::upload(at->second.data(), weights.data(), weights.size());
     }
     return {at->second.data(), at->second.size()};
   }

@@ -88,7 +88,7 @@ inline void require_room(program_view const& p, std::vector<placed_slots> const&
 inline device_memory make_arena(placed_slots const& d) {
   on_gpu const here(d.gpu);
   device_memory arena(d.slots.total);
-  if (d.slots.total > 0) ASHLAR_CUDA(cudaMemset, arena.data(), 0, d.slots.total);
+  clear(arena.data(), d.slots.total);
   return arena;
 }
 

@@ -101,6 +101,20 @@ class device_memory {
   std::size_t bytes_ = 0;
 };
 
+// Copies to a GPU and returns when it has the bytes: cudaMemcpy may return before, and streams that do
+// not wait for the default one would read what was there.
+inline void upload(void* to, void const* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  ASHLAR_CUDA(cudaMemcpy, to, from, bytes, cudaMemcpyHostToDevice);
+  ASHLAR_CUDA(cudaStreamSynchronize, nullptr);
+}
+// The same with zeros.
+inline void clear(void* memory, std::size_t bytes) {
+  if (bytes == 0) return;
+  ASHLAR_CUDA(cudaMemset, memory, 0, bytes);
+  ASHLAR_CUDA(cudaStreamSynchronize, nullptr);
+}
+
 // Bytes on the host that a GPU copies from and to without help.
 class pinned_memory {
  public:

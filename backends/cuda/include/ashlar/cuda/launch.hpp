@@ -5,6 +5,7 @@
 #include <ashlar/cuda/kernel.hpp>
 
 #include <cstddef>
+#include <tuple>
 
 namespace ashlar::cuda {
 
@@ -20,14 +21,20 @@ template <class... P, class... A>
 void launch(void (*kernel)(P...), grid blocks, int threads, std::size_t shared, cudaStream_t stream,
             A... arguments) {
 #if defined(__CUDACC__)
-  kernel<<<dim3(static_cast<unsigned>(blocks.x), static_cast<unsigned>(blocks.y),
-                static_cast<unsigned>(blocks.z)),
-           static_cast<unsigned>(threads), shared, stream>>>(static_cast<P>(arguments)...);
-  require(cudaGetLastError(), "a kernel launch");
+  std::tuple<P...> values(static_cast<P>(arguments)...);
+  std::apply(
+      [&](P&... each) {
+        void* list[] = {static_cast<void*>(&each)...};
+        ASHLAR_CUDA(cudaLaunchKernel, reinterpret_cast<void const*>(kernel),
+                    dim3(static_cast<unsigned>(blocks.x), static_cast<unsigned>(blocks.y),
+                         static_cast<unsigned>(blocks.z)),
+                    dim3(static_cast<unsigned>(threads)), list, shared, stream);
+      },
+      values);
 #else
   require(launch_grid({blocks.x, blocks.y, blocks.z}, threads, shared, stream,
                       [=] { kernel(static_cast<P>(arguments)...); }),
-          "a kernel launch");
+          "cudaLaunchKernel");
 #endif
 }
 

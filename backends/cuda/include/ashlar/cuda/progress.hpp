@@ -31,8 +31,7 @@ class progress_marks {
     positions_ = device_memory(positions.size() * sizeof(int));
     told_ = pinned_memory(sizeof(int));
     std::memcpy(told_.data(), positions.data(), sizeof(int));
-    ASHLAR_CUDA(cudaMemcpy, positions_.data(), positions.data(), positions_.size(),
-                cudaMemcpyHostToDevice);
+    upload(positions_.data(), positions.data(), positions_.size());
   }
 
   bool is_marked(int index) const { return marked_[at(index)] != 0; }

@@ -240,10 +240,6 @@ class runtime {
     if (options_.record) times_.resize(instructions);
     step_ = std::make_unique<step_streams>(members_);
     team_ = std::make_unique<team<Worker>>(view_, workers_, members_, *transport_);
-    for (auto& m : members_) {
-      on_gpu const here(m->gpu);
-      ASHLAR_CUDA(cudaDeviceSynchronize);  // what was cleared is zero
-    }
   }
 
   template <class Act>
