@@ -108,8 +108,11 @@ TEST_CASE("nccl: an abort ends all that was called for, however much it is") {
   new_machine(2);
   auto const said = on_ranks(2, [](rank& r) {
     auto const m = r.put(std::vector<int>(8));
-    for (int i = 0; i < 50; ++i)
-      require_ok(ncclRecv(m.data(), 8, ncclInt32, 1 - r.me, r.comm, r.stream));
+    for (int i = 0; i < 50; ++i) {
+      // The other one may have aborted by now.
+      ncclResult_t const code = ncclRecv(m.data(), 8, ncclInt32, 1 - r.me, r.comm, r.stream);
+      require_that(code == ncclSuccess || code == ncclRemoteError);
+    }
     r.abort();
     r.wait();
   });
