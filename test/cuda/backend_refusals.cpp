@@ -1,5 +1,6 @@
 // What the CUDA backend refuses before the first step, and what it says.
 #include "staged.hpp"
+#include "substituted.hpp"
 #include "substitute/substitute.hpp"
 #include <ashlar/catalog.hpp>
 #include <ashlar/cuda/runtime.hpp>
@@ -82,7 +83,7 @@ TEST_CASE("cuda: a machine without a GPU is named so") {
 }
 
 TEST_CASE("cuda: slots that do not fit are refused with what is needed, by what, and what there is") {
-  cuda_substitute::reset({.memory = std::size_t{1} << 20});
+  cuda_test::substituted const machine({.memory = std::size_t{1} << 20});
   program const p = small_program();
   large worker;
   worker.bytes = 100'000;

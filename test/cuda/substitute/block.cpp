@@ -111,7 +111,7 @@ void block_runner::exchange(void* value, std::size_t bytes, int mask, char const
 }
 
 bool block_runner::same_place(lane const& a, lane const& b) const {
-  return a.now == b.now && a.line == b.line && std::strcmp(a.file, b.file) == 0;
+  return a.now == b.now && a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
 }
 
 void block_runner::shuffle_if_all_came(int warp) {

@@ -99,8 +99,8 @@ class random_bits {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
     return z ^ (z >> 31);
   }
-  // In [0, n).
-  std::size_t below(std::size_t n) { return static_cast<std::size_t>(next() % n); }
+  // In [0, n), for n up to 2^32.
+  std::size_t below(std::size_t n) { return static_cast<std::size_t>(((next() >> 32U) * n) >> 32U); }
 
  private:
   std::uint64_t state_;
