@@ -66,11 +66,13 @@ void introduce_gpus(training const& t, std::vector<int> const& gpus, train_job c
              replays ? "replayed from a graph" : "issued one instruction at a time");
 }
 
-// Whether the memory of a GPU is what was lacking, before the first step.
-[[noreturn]] void say_what_does_not_fit(ashlar::cuda::error const& e) {
+// What may have been lacking before the first step.
+[[noreturn]] void say_what_is_lacking(ashlar::cuda::error const& e) {
   if (e.call() == "cudaMalloc")
     throw usage_error(
         fmt::format("--backend cuda: the GPUs lack the memory for parameters: {}", e.what()));
+  if (e.call().starts_with("nccl"))
+    throw run_error(fmt::format("{}; NCCL needs a GPU of its own for each device", e.what()));
   throw run_error(e.what());
 }
 
@@ -83,7 +85,7 @@ int train_with(training const& t, std::vector<int> const& gpus, train_job* job) 
   } catch (ashlar::cuda::out_of_memory const& e) {
     throw usage_error(fmt::format("--backend cuda: {}", e.what()));
   } catch (ashlar::cuda::error const& e) {
-    say_what_does_not_fit(e);
+    say_what_is_lacking(e);
   }
   try {
     return train_session<float>(t, *all).run();
@@ -102,6 +104,7 @@ int train_with(training const& t, std::vector<int> const& gpus, train_job* job) 
 training agreed_training(train_options const& o, std::vector<int>& gpus, train_job& job) {
   std::optional<training> t;
   std::exception_ptr error;
+  std::string said;
   try {
     gpus = gpus_of(o);
     t.emplace(training_of(o));
@@ -110,10 +113,18 @@ training agreed_training(train_options const& o, std::vector<int>& gpus, train_j
           fmt::format("--backend cuda needs as many devices on each process, and there are {} "
                       "on {}: start {}, or a divisor of that",
                       counted(t->devices(), "device"), counted(job.size(), "process"), t->devices()));
+    if (int const here = t->devices() / job.size(); here > static_cast<int>(gpus.size()))
+      throw usage_error(fmt::format(
+          "--backend cuda: NCCL needs a GPU for each of the {} of a process, and there {} {}",
+          counted(here, "device"), gpus.size() == 1 ? "is" : "are", gpus.size()));
+  } catch (usage_error const& e) {
+    said = e.what();
+    error = std::current_exception();
   } catch (...) {
     error = std::current_exception();
   }
   int const failed = job.count_of(error != nullptr);
+  if (failed == job.size() && !said.empty()) throw agreed_error(said);
   if (error && (job.rank() == 0 || failed < job.size())) std::rethrow_exception(error);
   if (failed > 0) throw told_elsewhere{};
   return std::move(*t);

@@ -1,0 +1,116 @@
+// `ashlar train --backend cuda`, on the substitute: the host's numbers within a tolerance, its own bit
+// by bit, whatever the schedule.
+#include "tool/training.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <set>
+#include <string>
+
+using namespace training_test;
+
+namespace {
+
+std::string const on_gpus = "train --backend cuda" + tiny;
+std::string const on_host = "train --backend host" + tiny;
+
+// What was learned in three steps.
+learned trained(std::string const& line) {
+  std::string const folder = fresh_folder("cuda");
+  tool_result const r = run_tool(line + corpus() + " --steps 3 --save " + folder, 100);
+  CAPTURE(line);
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  return learned_after(folder, 3);
+}
+
+void require_refused(std::string const& options, std::string const& why) {
+  tool_result const r = run_tool(on_gpus + corpus() + " --steps 1 " + options);
+  CAPTURE(options);
+  CHECK(r.code == 2);
+  CHECK(r.out.empty());
+  CHECK_MESSAGE(contains(r.err, why), r.err);
+}
+
+}  // namespace
+
+TEST_CASE("cuda train: losses and gradients are the host's within a tolerance") {
+  for (char const* const options :
+       {" --schedule 1f1b -p 2 -m 4", " --schedule zb-h1 -p 2 -m 3 --no-graph",
+        " --schedule chimera -p 2 -m 2", " --schedule v-half -p 2 -m 4 --tie-embeddings",
+        " --schedule 1f1b-recompute -p 2 -m 2 --data-ranks 2 --sharding full"}) {
+    tool_result const r = run_tool(on_gpus + corpus() + options + " --steps 3 --verify", 100);
+    CAPTURE(options);
+    CHECK_MESSAGE(r.code == 0, r.out << r.err);
+    CHECK(contains(r.out, "verified: losses and gradients of 2 steps within 0.0001 of"));
+  }
+}
+
+TEST_CASE("cuda train: all schedules, issued or replayed, learn the same bits") {
+  learned const one = trained(on_gpus + " --schedule 1f1b -p 1 -m 4"),
+                host = trained(on_host + " --schedule 1f1b -p 1 -m 4");
+  CHECK(one == trained(on_gpus + " --schedule zb-h1 -p 4 -m 4"));
+  CHECK(one == trained(on_gpus + " --schedule v-half -p 2 -m 4 --no-graph"));
+  CHECK(one.losses["first"].get<double>()
+        == doctest::Approx(host.losses["first"].get<double>()).epsilon(1e-5));
+  CHECK(one.losses["mean"].get<double>()
+        == doctest::Approx(host.losses["mean"].get<double>()).epsilon(1e-5));
+}
+
+TEST_CASE("cuda train: in bf16 the loss is near the host's") {
+  learned const half = trained(on_gpus + " --schedule zb-h1 -p 2 -m 4 --precision bf16"),
+                host = trained(on_host + " --schedule zb-h1 -p 2 -m 4");
+  CHECK(half.losses["mean"].get<double>() != host.losses["mean"].get<double>());
+  CHECK(half.losses["mean"].get<double>()
+        == doctest::Approx(host.losses["mean"].get<double>()).epsilon(5e-3));
+}
+
+TEST_CASE("cuda train: a checkpoint goes from the host to GPUs and back") {
+  std::string const folder = fresh_folder("both"), rest = corpus() + " -m 2 --save " + folder;
+  REQUIRE(run_tool(on_host + rest + " --schedule 1f1b -p 2 --steps 2").code == 0);
+  tool_result const there =
+      run_tool(on_gpus + rest + " --schedule zb-h1 -p 4 --verify --steps 4 --resume " + folder, 100);
+  CHECK_MESSAGE(there.code == 0, there.out << there.err);
+  tool_result const back =
+      run_tool(on_host + rest + " --schedule v-half -p 2 --verify --steps 6 --resume " + folder, 100);
+  CHECK_MESSAGE(back.code == 0, back.out << back.err);
+
+  std::string const alone = fresh_folder("alone");
+  for (int const steps : {2, 4, 6})
+    REQUIRE(run_tool(on_host + corpus() + " -m 2 -p 1 --schedule 1f1b --save " + alone + " --steps "
+                     + std::to_string(steps) + (steps > 2 ? " --resume " + alone : ""))
+                .code
+            == 0);
+  CHECK(learned_after(folder, 6).losses["mean"].get<double>()
+        == doctest::Approx(learned_after(alone, 6).losses["mean"].get<double>()).epsilon(1e-4));
+}
+
+TEST_CASE("cuda train: a trace has every pass of all devices") {
+  std::string const path = (scratch() / "cuda.json").string();
+  tool_result const r = run_tool(
+      on_gpus + corpus() + " --schedule zb-h1 -p 2 -m 3 --data-ranks 2 --steps 1 --trace " + path, 100);
+  REQUIRE_MESSAGE(r.code == 0, r.err);
+  CHECK(contains(r.out, "a GPU of its own"));
+  std::set<std::string> passes;
+  auto const trace = nlohmann::json::parse(content(path));
+  for (auto const& e : trace["traceEvents"])
+    if (e["ph"] == "X" && e["cat"] != "communication") {
+      CHECK(e["dur"].get<double>() >= 0);
+      passes.insert(std::to_string(e["pid"].get<int>()) + " " + e["name"].get<std::string>());
+    }
+  CHECK(passes.size() == 2 * 2 * 3 * 3);  // ranks, stages, micro-batches, kinds
+}
+
+TEST_CASE("cuda train: options that do not go together, and GPUs that are not there") {
+  require_refused("--precision double", "float or bf16");
+  require_refused("--precision bf16 --verify", "--verify needs --precision float");
+  require_refused("--precision bf16 --data-ranks 2 --sharding full",
+                  "--sharding on GPUs needs --precision float");
+  require_refused("--gpus 0,99", "there is no GPU 99 here");
+  for (char const* const options : {"--gpus 0", "--no-graph", "--precision bf16"}) {
+    tool_result const r = run_tool(on_host + corpus() + " " + options);
+    CHECK(r.code == 2);
+    CHECK(contains(r.err, "--backend cuda"));
+  }
+}

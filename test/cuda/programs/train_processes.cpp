@@ -1,0 +1,83 @@
+// `ashlar train --backend cuda` in processes, started as torchrun starts them.
+#include "tool/training.hpp"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+using namespace training_test;
+
+namespace {
+
+struct job_result {
+  std::vector<int> codes;            // by process
+  std::vector<std::string> printed;  // on both streams
+};
+
+// A port that is likely to be free; tests of one program run one after the other.
+int next_port() {
+  static int const first = 20000 + static_cast<int>(getpid()) % 20000;
+  static int used = 0;
+  return first + used++;
+}
+
+// `started` of `size` processes, all with these options.
+job_result run_job(int size, int started, std::string const& options) {
+  std::string line;
+  int const port = next_port();
+  auto const file = [](int rank, char const* what) {
+    return (scratch() / (what + std::to_string(rank))).string();
+  };
+  for (int rank = 0; rank < started; ++rank) {
+    std::string const n = std::to_string(rank);
+    line += "(NCCL_HOSTID=machine-" + n + " MASTER_ADDR=127.0.0.1 MASTER_PORT=" + std::to_string(port)
+            + " RANK=" + n + " LOCAL_RANK=" + n + " WORLD_SIZE=" + std::to_string(size)
+            + " timeout 100 '" ASHLAR_TOOL "' train --backend cuda" + tiny + corpus() + options + " >'"
+            + file(rank, "said") + "' 2>&1; echo $? >'" + file(rank, "code") + "') & ";
+  }
+  REQUIRE(std::system((line + "wait").c_str()) == 0);
+  job_result r;
+  for (int rank = 0; rank < started; ++rank) {
+    r.codes.push_back(std::atoi(content(file(rank, "code")).c_str()));
+    r.printed.push_back(content(file(rank, "said")));
+  }
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE("cuda train in processes: what one process learns, bit by bit") {
+  for (int const size : {2, 4}) {
+    std::string const what =
+        " --schedule zb-h1 -m 4 --steps 3 --verify -p " + std::to_string(size) + " --save ";
+    std::string const alone = fresh_folder("alone"), together = fresh_folder("together");
+    REQUIRE(run_tool("train --backend cuda" + tiny + corpus() + what + alone, 100).code == 0);
+    job_result const r = run_job(size, size, what + together);
+    for (int rank = 0; rank < size; ++rank) {
+      CAPTURE(r.printed[static_cast<std::size_t>(rank)]);
+      CHECK(r.codes[static_cast<std::size_t>(rank)] == 0);
+      CHECK(r.printed[static_cast<std::size_t>(rank)].empty() == (rank > 0));
+    }
+    CHECK(contains(r.printed[0], std::to_string(size) + " processes, NCCL between them"));
+    CHECK(contains(r.printed[0], "verified"));
+    CHECK(learned_after(together, 3) == learned_after(alone, 3));
+  }
+}
+
+TEST_CASE("cuda train in processes: who does not fit is refused once, who does not come is named") {
+  job_result const odd = run_job(2, 2, " --schedule 1f1b -p 3 -m 4 --steps 1");
+  CHECK(odd.codes == std::vector{2, 2});
+  CHECK(contains(odd.printed[0], "3 devices on 2 processes"));
+  CHECK(odd.printed[1].empty());
+
+  job_result const crowded = run_job(2, 2, " --schedule 1f1b -p 4 -m 4 --steps 1 --gpus 0");
+  CHECK(crowded.codes == std::vector{2, 2});
+  CHECK(contains(crowded.printed[0], "NCCL needs a GPU for each of the 2 devices of a process"));
+
+  job_result const missing = run_job(2, 1, " --schedule 1f1b -p 2 -m 4 --steps 1 --deadline 0.1");
+  CHECK(missing.codes[0] == 3);
+  CHECK(contains(missing.printed[0], "nobody came as rank 1"));
+}
