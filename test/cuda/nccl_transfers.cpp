@@ -85,11 +85,16 @@ TEST_CASE("nccl: head-on transfers without a group hang until they are aborted")
 TEST_CASE("nccl: a buffer is free again once its receive was there") {
   new_machine(2, 1, 64);
   auto const said = on_ranks(2, [](rank& r) {
-    auto const m = r.put(std::vector<char>(64, static_cast<char>('a' + r.me)));
+    auto const m = r.put(std::vector<char>(64, static_cast<char>('a' + r.me))),
+               in = r.put(std::vector<char>(64));
     for (int i = 0; i < 20; ++i)
-      require_ok(r.me == 0 ? ncclSend(m.data(), 64, ncclInt8, 1, r.comm, r.stream)
-                           : ncclRecv(m.data(), 64, ncclInt8, 0, r.comm, r.stream));
-    require_that(r.get<char>(m) == std::vector<char>(64, 'a'));
+      for (int const from : {0, 1})
+        require_ok(r.me == from ? ncclSend(m.data(), 64, ncclInt8, 1 - r.me, r.comm, r.stream)
+                                : ncclRecv(in.data(), 64, ncclInt8, 1 - r.me, r.comm, r.stream));
+    // They pass each other as long as one of them has the buffer.
+    require_ok(ncclSend(m.data(), 64, ncclInt8, 1 - r.me, r.comm, r.stream));
+    require_ok(ncclRecv(in.data(), 64, ncclInt8, 1 - r.me, r.comm, r.stream));
+    require_that(r.get<char>(in) == std::vector<char>(64, static_cast<char>('b' - r.me)));
   });
   CHECK(said == all_quiet(2));
 }

@@ -22,6 +22,7 @@ void exchange::run(operation_call& o) {
   std::lock_guard const lock(busy_);
   if (closed_ && !aborted()) throw std::runtime_error("its communicator was destroyed before");
   if (!aborted()) {
+    if (error() == ncclSuccess) move(0);  // what was staged before may have been received
     for (transfer_call& t : o.transfers) post(t);
     for (collective_call& c : o.collectives) post(c);
   }
