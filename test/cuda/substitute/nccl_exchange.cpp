@@ -36,7 +36,7 @@ void exchange::run(operation_call& o) {
   }
   if (!aborted()) return;
   for (transfer_call const& t : o.transfers)
-    if (!t.sends && t.left > 0) std::memset(t.memory, 0xff, t.bytes);
+    if (!t.sends && t.left > 0 && t.bytes > 0) std::memset(t.memory, 0xff, t.bytes);
   for (peer& p : peers_) p = {};
   own_sends_.clear();
   collectives_.clear();
@@ -88,7 +88,7 @@ void exchange::match_own() {
       return complain(ncclInvalidUsage, "rank " + std::to_string(rank_) + " sends itself "
                                             + std::to_string(from.bytes) + " bytes and receives "
                                             + std::to_string(to.bytes));
-    std::memmove(to.memory, from.memory, to.bytes);
+    if (to.bytes > 0) std::memmove(to.memory, from.memory, to.bytes);
     from.left = to.left = 0;
   }
 }
@@ -108,7 +108,7 @@ void exchange::match(int rank) {
                                             + std::to_string(o.bytes));
     p.line.put({.kind = frame_kind::accept});
     if (o.is_staged) {
-      std::memcpy(to.memory, o.staged.data(), o.bytes);
+      if (o.bytes > 0) std::memcpy(to.memory, o.staged.data(), o.bytes);
       to.left = 0;
     } else {
       p.accepted.push_back(&to);
