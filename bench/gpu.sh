@@ -123,9 +123,9 @@ fi
 
 if wants training; then
   say "## Training"
-  within 150 "$build/bench/cuda/bench_cuda_training" --precision bf16
+  within 200 "$build/bench/cuda/bench_cuda_training" --precision bf16
   say ""
-  within 60 "$build/bench/cuda/bench_cuda_training" --precision fp32 --devices 1,4 --steps 3
+  within 100 "$build/bench/cuda/bench_cuda_training" --precision fp32 --devices 1,4 --steps 3
 fi
 
 if wants devices; then

@@ -1,7 +1,7 @@
 // The GPT on one GPU that virtual devices share: steps issued anew and replayed, what the schedule
-// predicts from pass times, and memory. `--precision fp32|bf16 --devices 1,2,4,8 --width 1024 --blocks
-// 16
-// --heads 16 --context 512 --sequences 2 --micro-batches 16 --steps 5`
+// predicts from pass times, and memory. Options and what they are without them: --precision fp32 (or
+// bf16), --devices 1,2,4,8, --width 1024, --blocks 8, --heads 16, --context 512, --sequences 2,
+// --micro-batches 16, --steps 5.
 #include "measuring.hpp"
 
 #include <gpt/batch.hpp>
@@ -10,6 +10,7 @@
 #include <train_timing.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <random>
 
 using namespace bench_cuda;
@@ -38,24 +39,27 @@ program training_program(schedule const& s) {
   return lower(s, options);
 }
 
+// A worker, and what memory it took.
 template <class T>
-gpt_cuda::worker<T> make_worker(gpt::config shape, schedule const& s, program const& what) {
-  shape.stages = s.stage_count();
-  shape.micro_batches = s.micro_batch_count();
-  gpt_cuda::worker<T> w(shape, 1, gpt_cuda::site_in(what, 0, [](int) { return 0; }));
-  w.set_batch(random_batch(w.shape()));
-  w.set_optimizer({.rate = 1e-4});
-  return w;
-}
+struct model {
+  double before = used_bytes();
+  gpt_cuda::worker<T> worker;
+  double after = used_bytes();
+
+  model(gpt::config const& shape, program const& what)
+      : worker(shape, 1, gpt_cuda::site_in(what, 0, [](int) { return 0; })) {
+    worker.set_batch(random_batch(shape));
+    worker.set_optimizer({.rate = 1e-4});
+    after = used_bytes();
+  }
+};
 
 // Pass times from steps of one micro-batch, of which one pass runs at a time: nobody else is on the GPU.
 template <class T>
-costs profiled(setting const& of, named_block const& b, int p) {
-  schedule const s = schedule_of(b, p, 1);
-  program const what = training_program(s);
-  gpt_cuda::worker<T> w = make_worker<T>(of.shape, s, what);
+costs profiled(setting const& of, named_block const& b, int p, gpt_cuda::worker<T>& w) {
+  program const what = training_program(schedule_of(b, p, 1));
   cuda::runtime r(what, w, {.mode = cuda::issue_mode::eager, .record = true, .gpus = {0}});
-  tool::pass_timing timing(s.stage_count());
+  tool::pass_timing timing(what.stage_count());
   for (int k = 0; k < of.steps + 2; ++k) {
     r.run();
     if (k >= 2) timing.add(what.view(), r.times());
@@ -64,17 +68,15 @@ costs profiled(setting const& of, named_block const& b, int p) {
 }
 
 template <class T>
-void measure(setting const& of, named_block const& b, int p, int m) {
-  schedule const s = schedule_of(b, p, m);
-  program const what = training_program(s);
-  schedule const timed = retime(s, profiled<T>(of, b, p));
+void measure(setting const& of, named_block const& b, schedule const& s, program const& what,
+             model<T>& made) {
+  int const p = s.device_count();
+  gpt_cuda::worker<T>& w = made.worker;
+  schedule const timed = retime(s, profiled(of, b, p, w));
   double work = 0;
   for (tick const one : busy(timed)) work += static_cast<double>(one) * 1e-6;
   double const predicted = static_cast<double>(makespan(timed)) * 1e-6;
 
-  double const before = used_bytes();
-  gpt_cuda::worker<T> w = make_worker<T>(of.shape, s, what);
-  double const with_worker = used_bytes();
   double slots = 0, highest = 0, eager = 0, replayed = 0;
   for (cuda::issue_mode const mode : {cuda::issue_mode::eager, cuda::issue_mode::replay}) {
     cuda::runtime r(what, w, {.mode = mode, .gpus = {0}});
@@ -85,9 +87,29 @@ void measure(setting const& of, named_block const& b, int p, int m) {
   std::printf(
       "| %s | %s | %d | %.2f | %.2f | %.0f | %.2f | %.3f | %.2f | %.2f | %.0f | %.0f | %.0f | %.4f |\n",
       b.name, of.precision, p, eager, replayed, 1e3 * w.shape().tokens() / replayed, work,
-      replayed / work, predicted, work / predicted, mib(with_worker - before), mib(slots),
-      mib(highest - with_worker), w.loss());
+      replayed / work, predicted, work / predicted, mib(made.after - made.before), mib(slots),
+      mib(highest - made.after), w.loss());
   std::fflush(stdout);
+}
+
+// Schedules with the same stages on the same devices share a model: to make one takes long.
+template <class T>
+void measure_all(setting of, std::vector<int> const& devices, int m) {
+  of.shape.micro_batches = m;
+  for (int const p : devices) {
+    std::unique_ptr<model<T>> made;
+    for (named_block const& b : blocks) {
+      schedule const s = schedule_of(b, p, m);
+      if (s.stage_count() > of.shape.blocks) continue;
+      program const what = training_program(s);
+      if (!made || made->worker.shape().stages != s.stage_count()) {
+        made.reset();
+        of.shape.stages = s.stage_count();
+        made = std::make_unique<model<T>>(of.shape, what);
+      }
+      measure(of, b, s, what, *made);
+    }
+  }
 }
 
 }  // namespace
@@ -96,7 +118,7 @@ int main(int argc, char** argv) try {
   arguments const a(argc, argv);
   setting of;
   of.shape.width = a.number("--width", 1024);
-  of.shape.blocks = a.number("--blocks", 16);
+  of.shape.blocks = a.number("--blocks", 8);
   of.shape.heads = a.number("--heads", 16);
   of.shape.context = a.number("--context", 512);
   of.shape.sequences = a.number("--sequences", 2);
@@ -116,13 +138,8 @@ int main(int argc, char** argv) try {
       "| "
       "parameters and scratch MiB | slots MiB | measured beside parameters MiB | loss |\n"
       "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
-  for (named_block const& b : blocks)
-    for (int const p : a.numbers("--devices", {1, 2, 4, 8})) {
-      if (in_bf16)
-        measure<gpt_cuda::bf16>(of, b, p, m);
-      else
-        measure<float>(of, b, p, m);
-    }
+  std::vector<int> const devices = a.numbers("--devices", {1, 2, 4, 8});
+  in_bf16 ? measure_all<gpt_cuda::bf16>(of, devices, m) : measure_all<float>(of, devices, m);
   return 0;
 } catch (std::exception const& e) {
   std::fprintf(stderr, "%s\n", e.what());
