@@ -9,7 +9,6 @@
 #include <vector>
 
 using namespace gpt_cuda_test;
-using gpt_test::small;
 using gpt_test::tied;
 using gpt_test::tiny;
 
@@ -22,7 +21,7 @@ gpt::config packed(int stages) {
           .heads = 4,
           .context = 24,
           .sequences = 2,
-          .micro_batches = 2,
+          .micro_batches = 1,
           .stages = stages};
 }
 
@@ -43,7 +42,7 @@ void check_close(outcome const& found, outcome const& expected, double near, dou
 }
 
 std::vector<gpt::config> shapes() {
-  return {tiny(1),   tiny(3),   tiny(3, 1),    tiny(2, 0),     small(2),
+  return {tiny(1),   tiny(3),   tiny(3, 1),    tiny(2, 0),
           packed(1), packed(2), tied(tiny(1)), tied(packed(3))};
 }
 
@@ -69,7 +68,7 @@ TEST_CASE("gpt_cuda: in bf16, losses and gradients are those of fp32 to two digi
 
 TEST_CASE_TEMPLATE("gpt_cuda: split, recomputed, or cut into stages, the model gives the same bits", T,
                    float, bf16) {
-  for (gpt::config const& shape : {tiny(1), packed(1), tied(small(1))}) {
+  for (gpt::config const& shape : {tiny(1), packed(1), tied(tiny(1))}) {
     CAPTURE(shape.width);
     outcome const expected = outcome_on_gpu<T>(shape);
     CHECK(outcome_on_gpu<T>(shape, backward_form::split) == expected);

@@ -11,7 +11,6 @@
 #include <vector>
 
 using namespace gpt_cuda_test;
-using gpt_test::small;
 using gpt_test::tied;
 using gpt_test::tiny;
 
@@ -50,7 +49,7 @@ std::vector<std::vector<float>> train(gpt::config const& shape, bool replays,
 // Where a gradient is nothing but rounding errors, as that of the keys' bias, Adam makes whole steps of
 // them: the host is given the GPU's gradient, which is compared by itself.
 TEST_CASE("gpt_cuda: in fp32, steps of training are the host's") {
-  for (gpt::config const& shape : {tiny(2), tied(small(3))}) {
+  for (gpt::config const& shape : {tiny(2), tied(tiny(3))}) {
     CAPTURE(shape.width);
     gpt::worker<float> host(shape, 3);
     gpt::sequential<float> reference(host);
@@ -93,22 +92,22 @@ TEST_CASE_TEMPLATE("gpt_cuda: a step that is replayed is the step that was captu
 TEST_CASE_TEMPLATE("gpt_cuda: training does not depend on the number of stages", T, float, bf16) {
   std::vector<double> one, three;
   std::vector<float> first, cut;
-  for (auto const& group : train<T>(small(1), false, one))
+  for (auto const& group : train<T>(tiny(1), false, one))
     first.insert(first.end(), group.begin(), group.end());
-  for (auto const& group : train<T>(small(3), false, three))
+  for (auto const& group : train<T>(tiny(3), false, three))
     cut.insert(cut.end(), group.begin(), group.end());
   CHECK(one == three);
   CHECK(first == cut);
 }
 
 TEST_CASE("gpt_cuda: in bf16, a batch is learned") {
-  gpt::config const shape = small(2);
+  gpt::config const shape = tiny(2);
   gpt_cuda::worker<bf16> w(shape, 3);
   one_stream<bf16> run(w);
   w.set_batch(gpt_test::batch_for(shape));
   double first = 0;
-  for (int step = 0; step < 12; ++step) {
-    w.set_optimizer({.rate = 5e-3});
+  for (int step = 0; step < 20; ++step) {
+    w.set_optimizer({.rate = 3e-2});
     run.step();
     w.set_updates(step + 1);
     if (step == 0) first = w.loss();
