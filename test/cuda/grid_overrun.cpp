@@ -10,6 +10,8 @@
 
 #include <csignal>
 
+#if !defined(ASHLAR_THREAD_SANITIZER)  // it allows no new threads in a process that was forked
+
 using namespace ashlar;
 
 namespace {
@@ -48,7 +50,6 @@ bool survives_shared_write(std::size_t bytes, int index) {
 
 }  // namespace
 
-#if !defined(ASHLAR_THREAD_SANITIZER)  // it knows no new threads in a process that was forked
 TEST_CASE("cuda grid: whoever leaves device memory ends the process") {
   CHECK(survives_write(4096, 1023));
   CHECK_FALSE(survives_write(4096, 1024));

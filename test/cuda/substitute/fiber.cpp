@@ -15,11 +15,7 @@ constexpr std::size_t bytes_of_stack = std::size_t{256} << 10;  // sanitizers us
 
 }  // namespace
 
-fiber::fiber() {
-#if defined(ASHLAR_THREAD_SANITIZER)
-  shadow_ = __tsan_get_current_fiber();
-#endif
-}
+fiber::fiber() = default;
 
 fiber::fiber(std::function<void()> main) : main_(std::move(main)), stack_bytes_(bytes_of_stack) {
   auto const page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -28,9 +24,6 @@ fiber::fiber(std::function<void()> main) : main_(std::move(main)), stack_bytes_(
   if (memory == MAP_FAILED) throw std::bad_alloc();
   mprotect(memory, page, PROT_NONE);  // an overflow ends the program
   stack_ = static_cast<std::byte*>(memory) + page;
-#if defined(ASHLAR_THREAD_SANITIZER)
-  shadow_ = __tsan_create_fiber(0);
-#endif
   getcontext(&context_);
   context_.uc_stack.ss_sp = stack_;
   context_.uc_stack.ss_size = stack_bytes_;
@@ -44,9 +37,6 @@ fiber::~fiber() {
   auto const page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   ASAN_UNPOISON_MEMORY_REGION(stack_, stack_bytes_);
   munmap(stack_ - page, stack_bytes_ + page);
-#if defined(ASHLAR_THREAD_SANITIZER)
-  __tsan_destroy_fiber(shadow_);
-#endif
 }
 
 void fiber::begin(unsigned high, unsigned low) {
@@ -59,9 +49,6 @@ void fiber::leave(fiber& next) {
   next.came_from_ = this;
 #if defined(ASHLAR_ADDRESS_SANITIZER)
   __sanitizer_start_switch_fiber(&fake_stack_, next.stack_, next.stack_bytes_);
-#endif
-#if defined(ASHLAR_THREAD_SANITIZER)
-  __tsan_switch_to_fiber(next.shadow_, 0);
 #endif
 }
 

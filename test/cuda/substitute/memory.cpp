@@ -3,7 +3,7 @@
 // Device memory lies in pages of its own. Where the settings say so the host cannot touch them from the
 // end of a call that waited, or asked and was told that all is done, to the next operation; while one is
 // under way it can, and that goes unnoticed. Freed device memory can never be touched again, and its
-// addresses are not handed out again. What was not written is not a number.
+// addresses are not handed out again. Device memory that was not written is not a number.
 #include "machine.hpp"
 #include "sanitizers.hpp"
 
@@ -91,7 +91,6 @@ cudaError_t allocate_on_host(char const* name, void** memory, std::size_t bytes)
     if (bytes == 0) return cudaSuccess;
     void* const made = ::operator new(bytes, host_alignment, std::nothrow);
     if (made == nullptr) return cudaErrorMemoryAllocation;
-    std::memset(made, 0xff, bytes);
     m.memory.emplace(number_of(made), allocation{bytes, nullptr});
     *memory = made;
     return cudaSuccess;

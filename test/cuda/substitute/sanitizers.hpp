@@ -23,7 +23,3 @@
 #define ASAN_POISON_MEMORY_REGION(address, bytes) static_cast<void>(0)
 #define ASAN_UNPOISON_MEMORY_REGION(address, bytes) static_cast<void>(0)
 #endif
-
-#if defined(ASHLAR_THREAD_SANITIZER)
-#include <sanitizer/tsan_interface.h>
-#endif
