@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <thread>
 #include <vector>
@@ -102,6 +103,19 @@ TEST_CASE(
     r.abort();
   });
   CHECK(said == all_quiet(3));
+}
+
+// Rank 0 needs nothing more when the others still wait for each other.
+TEST_CASE("nccl: who leaves a collective call first does not disturb the others") {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    new_machine(4, seed);
+    auto const said = on_ranks(4, [](rank& r) {
+      auto const m = r.put(std::vector<int>(100'000, r.me));
+      require_ok(ncclAllReduce(m.data(), m.data(), 100'000, ncclInt32, ncclSum, r.comm, r.stream));
+      r.wait();
+    });
+    CHECK(said == all_quiet(4));
+  }
 }
 
 TEST_CASE("nccl: an abort ends all that was called for, however much it is") {

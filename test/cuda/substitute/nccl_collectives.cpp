@@ -78,11 +78,12 @@ void exchange::post(collective_call& c) {
   c.number = collectives_called_++;
   collectives_[c.number] = &c;
   c.parts.resize(peers_.size());
+  c.left.resize(peers_.size());
   // Parts may come from ranks that have heard of all others before this one has.
   for (int r = 0; r < size(); ++r) {
     auto& part = c.parts[static_cast<std::size_t>(r)];
     part.resize(part_for(c.what, nullptr, r, rank_).size());
-    if (r != rank_ && !part.empty()) ++c.left;
+    if (r != rank_ && !part.empty()) ++c.left[static_cast<std::size_t>(r)];
   }
   for (int r = 0; r < size(); ++r)
     if (r != rank_)
@@ -114,9 +115,8 @@ void exchange::settle(collective_call& c) {
     peer& p = peers_[static_cast<std::size_t>(r)];
     p.announced.erase(c.number);
     if (mine.empty()) continue;
-    ++c.left;
-    p.line.put({.kind = frame_kind::part, .number = c.number, .bytes = mine.size()}, mine.data(),
-               &c.left);
+    std::size_t& left = ++c.left[static_cast<std::size_t>(r)];
+    p.line.put({.kind = frame_kind::part, .number = c.number, .bytes = mine.size()}, mine.data(), &left);
   }
 }
 

@@ -47,7 +47,7 @@ bool exchange::over(operation_call& o) {
   bool all = true;
   for (transfer_call const& t : o.transfers) all = all && t.left == 0;
   for (collective_call& c : o.collectives) {
-    if (c.agreed && c.left == 0 && !c.over) {
+    if (c.agreed && !c.over && std::count(c.left.begin(), c.left.end(), 0U) == size()) {
       finish(c, rank_);
       collectives_.erase(c.number);
       c.over = true;
@@ -160,7 +160,7 @@ void exchange::end(int rank, frame const& f) {
       if (collectives_.contains(f.number)) settle(*collectives_.at(f.number));
       return;
     case frame_kind::part:
-      --collectives_.at(f.number)->left;
+      --collectives_.at(f.number)->left[static_cast<std::size_t>(rank)];
       return;
     case frame_kind::farewell:
       p.said_farewell = true;
@@ -206,7 +206,11 @@ void exchange::require_present(operation_call const& o) {
   bool waits = false;
   for (transfer_call const& t : o.transfers) waits = waits || (t.left > 0 && left(t.peer));
   for (collective_call const& c : o.collectives)
-    for (int r = 0; r < size(); ++r) waits = waits || (!c.over && (!c.agreed || c.left > 0) && left(r));
+    for (int r = 0; r < size(); ++r) {
+      auto const place = static_cast<std::size_t>(r);
+      bool const has_come = c.agreed || peers_[place].announced.contains(c.number);
+      waits = waits || (!c.over && left(r) && (!has_come || c.left[place] > 0));
+    }
   if (waits) fail(ncclRemoteError, "a rank has destroyed its communicator");
 }
 

@@ -44,7 +44,7 @@ struct collective_call {
   std::uint64_t number = 0;                   // among the communicator's
   bool agreed = false;                        // all ranks have come, parts are under way
   std::vector<std::vector<std::byte>> parts;  // by rank
-  std::size_t left = 0;                       // parts to be written and read
+  std::vector<std::size_t> left;              // by rank: parts to be written and read
   bool over = false;
 };
 
