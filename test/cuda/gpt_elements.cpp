@@ -34,8 +34,8 @@ void check_gelu(std::size_t count) {
   gpu_array<T> const gx(x), gy(count), gradient(dy);
   gpt_cuda::gelu<T>(count, gx, gy, stream.get());
   gpt_cuda::gelu_backward<T>(count, gx, gradient, stream.get());
-  CHECK(distance(numbers(gy.values()), y) < tolerance<T>);
-  CHECK(distance(numbers(gradient.values()), dx) < tolerance<T>);
+  CHECK(distance(as_doubles(gy.values()), y) < tolerance<T>);
+  CHECK(distance(as_doubles(gradient.values()), dx) < tolerance<T>);
 }
 
 template <class T>
@@ -62,9 +62,9 @@ void check_embedding(int rows, int width, int context) {
   gpt_cuda::embed<T>(rows, width, context, ginput, gtokens, gpositions, gy, stream.get());
   gpt_cuda::embed_backward<T>(rows, width, context, ginput, gdy, sum_tokens, sum_positions,
                               stream.get());
-  CHECK(distance(numbers(gy.values()), y) < tolerance<T>);
-  CHECK(distance(numbers(sum_tokens.values()), dtokens) < 2e-6);
-  CHECK(distance(numbers(sum_positions.values()), dpositions) < 2e-6);
+  CHECK(distance(as_doubles(gy.values()), y) < tolerance<T>);
+  CHECK(distance(as_doubles(sum_tokens.values()), dtokens) < 2e-6);
+  CHECK(distance(as_doubles(sum_positions.values()), dpositions) < 2e-6);
 }
 
 double squares_of(std::vector<float> const& values, std::size_t offset = 0) {
@@ -107,14 +107,14 @@ void check_adam(std::size_t count, std::size_t offset, double clip) {
     gpt_cuda::adam_step(count, numbers_of_step, squares, ggradient + offset, weights + offset,
                         first + offset, second + offset, shadow + offset, seen, nullptr);
     CHECK(seen.values()[0] == square);
-    CHECK(distance(numbers(weights.values()), numbers(host.weights)) < 1e-6);
-    CHECK(distance(numbers(first.values()), numbers(host.first)) < 1e-6);
-    CHECK(distance(numbers(second.values()), numbers(host.second)) < 1e-6);
+    CHECK(distance(as_doubles(weights.values()), as_doubles(host.weights)) < 1e-6);
+    CHECK(distance(as_doubles(first.values()), as_doubles(host.first)) < 1e-6);
+    CHECK(distance(as_doubles(second.values()), as_doubles(host.second)) < 1e-6);
   }
   std::vector<double> rounded(offset, 0.0);
   std::vector<float> const last = weights.values();
   for (std::size_t i = offset; i < all; ++i) rounded.push_back(number(element<bf16>(number(last[i]))));
-  CHECK(numbers(shadow.values()) == rounded);
+  CHECK(as_doubles(shadow.values()) == rounded);
 }
 
 }  // namespace

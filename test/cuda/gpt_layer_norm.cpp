@@ -60,7 +60,8 @@ void check_norm(norm_case c) {
   auto const x = random_values<T>(c.size(), 1), dy = random_values<T>(c.size(), 2),
              up = random_values<T>(c.size(), 3), gain = random_values<T>(width, 4),
              bias = random_values<T>(width, 5);
-  norm_reference const expected(c, numbers(x), numbers(gain), numbers(bias), numbers(dy), numbers(up));
+  norm_reference const expected(c, as_doubles(x), as_doubles(gain), as_doubles(bias), as_doubles(dy),
+                                as_doubles(up));
 
   gpu_array<T> const gx(x), gdy(dy), ggain(gain), gbias(bias), output(c.size()), down(up);
   gpu_array<float> const mean(rows), inverse(rows);
@@ -68,16 +69,16 @@ void check_norm(norm_case c) {
   gpt_cuda::layer_norm<T>(c.rows, c.width, gx, ggain, gbias, output, mean, inverse, stream.get());
   gpt_cuda::layer_norm_backward<T>(c.rows, c.width, gx, mean, inverse, ggain, gdy, down, down,
                                    stream.get());
-  CHECK(distance(numbers(output.values()), expected.output) < tolerance<T>);
-  CHECK(distance(numbers(mean.values()), expected.mean) < 1e-5);
-  CHECK(distance(numbers(inverse.values()), expected.inverse) < 1e-5);
-  CHECK(distance(numbers(down.values()), expected.down) < tolerance<T>);
+  CHECK(distance(as_doubles(output.values()), expected.output) < tolerance<T>);
+  CHECK(distance(as_doubles(mean.values()), expected.mean) < 1e-5);
+  CHECK(distance(as_doubles(inverse.values()), expected.inverse) < 1e-5);
+  CHECK(distance(as_doubles(down.values()), expected.down) < tolerance<T>);
 
   gpt_cuda::layer_norm_backward<T>(c.rows, c.width, gx, mean, inverse, ggain, gdy, nullptr, down,
                                    stream.get());
   std::vector<double> alone = expected.down;
   for (std::size_t i = 0; i < alone.size(); ++i) alone[i] -= number(up[i]);
-  if (c.width > 1) CHECK(distance(numbers(down.values()), alone) < tolerance<T>);
+  if (c.width > 1) CHECK(distance(as_doubles(down.values()), alone) < tolerance<T>);
 
   // Sums over rows add to what is there.
   gpu_array<float> const partial(gpt_cuda::column_sum_scratch(c.rows, c.width, 2));
@@ -91,9 +92,9 @@ void check_norm(norm_case c) {
   for (double& v : with_gain) v += 1;
   for (double& v : with_bias) v += 2;
   for (double& v : with_only) v += 3;
-  CHECK(distance(numbers(sum_gain.values()), with_gain) < 2e-6);
-  CHECK(distance(numbers(sum_bias.values()), with_bias) < 2e-6);
-  CHECK(distance(numbers(only_bias.values()), with_only) < 2e-6);
+  CHECK(distance(as_doubles(sum_gain.values()), with_gain) < 2e-6);
+  CHECK(distance(as_doubles(sum_bias.values()), with_bias) < 2e-6);
+  CHECK(distance(as_doubles(only_bias.values()), with_only) < 2e-6);
 }
 
 }  // namespace

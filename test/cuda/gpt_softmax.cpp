@@ -42,19 +42,19 @@ void check_softmax(int matrices, int context, float scale) {
   gpu_array<T> const gweights(random_values<T>(rows * size, 3)),
       gdscores(random_values<T>(rows * size, 4));
   gpt_cuda::causal_softmax<T>(matrices, context, scale, gscores, gweights, gexponent, stream.get());
-  CHECK(distance(numbers(gweights.values()), weights) < 2 * tolerance<T>);
-  CHECK(distance(numbers(gexponent.values()), exponent) < 2e-6);
+  CHECK(distance(as_doubles(gweights.values()), weights) < 2 * tolerance<T>);
+  CHECK(distance(as_doubles(gexponent.values()), exponent) < 2e-6);
 
   gpu_array<T> const again(random_values<T>(rows * size, 5));
   gpt_cuda::causal_softmax_backward<T>(matrices, context, scale, gscores, gexponent, ggradient, again,
                                        gdscores, stream.get());
-  CHECK(distance(numbers(again.values()), weights) < 2 * tolerance<T>);
-  CHECK(distance(numbers(gdscores.values()), dscores) < 2 * tolerance<T>);
+  CHECK(distance(as_doubles(again.values()), weights) < 2 * tolerance<T>);
+  CHECK(distance(as_doubles(gdscores.values()), dscores) < 2 * tolerance<T>);
   if constexpr (std::is_same_v<T, float>) {  // in place
     gpt_cuda::causal_softmax_backward<T>(matrices, context, scale, gscores, gexponent, ggradient,
                                          gscores, ggradient, stream.get());
-    CHECK(distance(numbers(gscores.values()), weights) < 2 * tolerance<T>);
-    CHECK(distance(numbers(ggradient.values()), dscores) < 2 * tolerance<T>);
+    CHECK(distance(as_doubles(gscores.values()), weights) < 2 * tolerance<T>);
+    CHECK(distance(as_doubles(ggradient.values()), dscores) < 2 * tolerance<T>);
   }
 }
 
@@ -89,7 +89,7 @@ void check_loss(int rows, int cols) {
   gpt_cuda::cross_entropy<T>(rows, cols, glogits, gbias, gtargets, scale, ggradient, losses, loss,
                              stream.get());
   CHECK(std::abs(loss.values()[0] - total / rows) < 2e-6 * total / rows);
-  CHECK(distance(numbers(ggradient.values()), gradient) < 2 * tolerance<T>);
+  CHECK(distance(as_doubles(ggradient.values()), gradient) < 2 * tolerance<T>);
 }
 
 }  // namespace
