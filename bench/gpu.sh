@@ -11,16 +11,17 @@ set -u
 deps=${ASHLAR_DEPS:-}
 build=${BUILD:-build/gpu}  # below this folder
 parts=${*:-tests sanitizer processes overhead training devices}
-failed=0
 begin=$(date +%s)
 
 wants() { case " $parts " in *" $1 "*) return 0 ;; *) return 1 ;; esac; }
 say() { printf '\n%s\n\n' "$*"; }
+# What went wrong, also in a pipe, makes the script fail.
+note() { printf '\n**%s**\n' "$*" | tee -a "$build/failures"; }
 # Runs within so many seconds; says so if it fails.
 within() {
   seconds=$1
   shift
-  timeout "$seconds" "$@" || { code=$?; failed=1; printf '\n**failed with %s: %s**\n' "$code" "$*"; }
+  timeout "$seconds" "$@" || note "failed with $?: $*"
 }
 
 # Folders that make header-only libraries known to find_package().
@@ -52,6 +53,7 @@ endfunction()  # only the tests with the label gpu are built' >"$known/doctest.c
   export LD_LIBRARY_PATH="$deps/lib:${LD_LIBRARY_PATH:-}"
 fi
 mkdir -p "$build"
+: >"$build/failures"
 arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)
 arch=${arch:-90}
 # shellcheck disable=SC2086
@@ -102,7 +104,7 @@ in_processes() { # count, arguments of the tool
     pids="$pids $!"
     rank=$((rank + 1))
   done
-  for pid in $pids; do wait "$pid" || { failed=1; printf '\n**a process failed with %s**\n' $?; }; done
+  for pid in $pids; do wait "$pid" || note "a process failed with $?"; done
 }
 if wants processes; then
   say "## NCCL between processes on one GPU"
@@ -138,4 +140,4 @@ if wants devices; then
   echo '```'
 fi
 printf '\nAll of it took %s s.\n' "$(($(date +%s) - begin))"
-exit $failed
+test ! -s "$build/failures"

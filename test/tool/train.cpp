@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -185,4 +186,14 @@ TEST_CASE("what cannot be trained is refused") {
     CHECK(r.code == 2);
     CHECK(!r.err.empty());
   }
+}
+
+// Built with CUDA or without: here is no GPU for it.
+TEST_CASE("training on GPUs says what is lacking") {
+  setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  tool_result const r = run_tool("train --backend cuda --steps 1");
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  CHECK(r.code == 2);
+  CHECK(r.out.empty());
+  CHECK_MESSAGE(contains(r.err, "ashlar: --backend cuda: "), r.err);
 }
