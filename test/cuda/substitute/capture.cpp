@@ -88,7 +88,9 @@ void require_not_capturing(CUstream_st const& stream) {
 }
 
 void require_not_captured(CUevent_st const& event) {
-  if (event.captured) invalidate(*event.captured, cudaErrorCapturedEvent);
+  if (!event.captured) return;
+  if (event.captured->ended) throw refused{cudaErrorInvalidValue};
+  invalidate(*event.captured, cudaErrorCapturedEvent);
 }
 
 void captured_record(CUstream_st const& stream, CUevent_st& event) {
@@ -104,7 +106,7 @@ void captured_wait(CUstream_st& stream, CUevent_st const& event) {
   if (!there) invalidate(*own, cudaErrorStreamCaptureIsolation);
   if (there->ended) {
     if (own) own->invalid = true;
-    throw refused{cudaErrorCapturedEvent};
+    throw refused{cudaErrorInvalidValue};
   }
   require_valid(*there);
   if (!own) {
@@ -137,7 +139,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
     if (mode < cudaStreamCaptureModeGlobal || mode > cudaStreamCaptureModeRelaxed)
       return cudaErrorInvalidValue;
     if (&s == s.device->legacy) return cudaErrorStreamCaptureUnsupported;
-    if (s.capturing) invalidate(*s.capturing, cudaErrorIllegalState);
+    if (s.capturing) return cudaErrorIllegalState;
     auto const c = std::make_shared<capture>();
     c->mode = mode;
     c->thread = std::this_thread::get_id();
@@ -155,8 +157,10 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     std::shared_ptr<capture> const c = s.capturing;
     if (!c) return cudaErrorIllegalState;
     if (c->origin != stream) invalidate(*c, cudaErrorStreamCaptureUnmatched);
-    if (c->mode != cudaStreamCaptureModeRelaxed && c->thread != std::this_thread::get_id())
-      invalidate(*c, cudaErrorStreamCaptureWrongThread);
+    if (c->mode != cudaStreamCaptureModeRelaxed && c->thread != std::this_thread::get_id()) {
+      end(m, c);
+      return cudaErrorStreamCaptureWrongThread;
+    }
     bool const complete = joined(*c);
     end(m, c);
     if (c->invalid) return cudaErrorStreamCaptureInvalidated;

@@ -160,7 +160,7 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
     device_ptr const d = m.current();
     static_cast<void>(m.device(peer));
     if (flags != 0) return cudaErrorInvalidValue;
-    if (peer == d->number) return cudaErrorInvalidDevice;
+    if (peer == d->number) return cudaErrorPeerAccessUnsupported;
     return d->peers.insert(peer).second ? cudaSuccess : cudaErrorPeerAccessAlreadyEnabled;
   });
 }

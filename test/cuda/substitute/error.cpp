@@ -22,7 +22,7 @@ cudaError_t present_error() {
 }  // namespace
 
 cudaError_t remember(cudaError_t error) {
-  if (error != cudaSuccess) last_error = error;
+  if (error != cudaSuccess && error != cudaErrorNotReady) last_error = error;
   return error;
 }
 

@@ -84,6 +84,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     CUstream_st& s = m.at(stream);
     CUevent_st& e = m.at(event);
     if (flags != 0) return cudaErrorInvalidValue;
+    if (!e.last && !e.captured) return cudaSuccess;
     if (s.capturing || e.captured) {
       captured_wait(s, e);
       return cudaSuccess;

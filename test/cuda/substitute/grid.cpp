@@ -86,7 +86,7 @@ cudaError_t ashlar::cuda::launch_grid(grid_size blocks, int threads, std::size_t
   return call("cudaLaunchKernel", [&](machine& m, auto&) {
     CUstream_st& s = m.at(stream);
     if (s.device != m.current()) return cudaErrorInvalidResourceHandle;
-    if (!can_be_launched(blocks, threads)) return cudaErrorInvalidConfiguration;
+    if (!can_be_launched(blocks, threads)) return cudaErrorInvalidValue;
     if (shared_bytes > std::max(freely_shared, static_cast<std::size_t>(m.largest_shared_memory)))
       return cudaErrorInvalidValue;
     submit(m, s,
