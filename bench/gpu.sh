@@ -8,6 +8,7 @@
 # ASHLAR_DEPS/include holds the headers of doctest, CLI11, fmt, nlohmann, Eigen, range-v3 and, where CUDA has none, nccl.h;
 # ASHLAR_DEPS/lib libnccl.so.2. What the machine itself has installed is found without it. BUILD names the build folder.
 set -u
+PATH=$PATH:/usr/local/cuda/bin
 deps=${ASHLAR_DEPS:-}
 build=${BUILD:-build/gpu}  # below this folder
 parts=${*:-tests sanitizer processes overhead training devices}
@@ -140,4 +141,7 @@ if wants devices; then
   echo '```'
 fi
 printf '\nAll of it took %s s.\n' "$(($(date +%s) - begin))"
-test ! -s "$build/failures"
+if [ -s "$build/failures" ]; then
+  cat "$build/failures" >&2
+  exit 1
+fi
