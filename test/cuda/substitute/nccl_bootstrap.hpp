@@ -20,6 +20,7 @@ struct rank_entry {
   std::int32_t rank = 0, size = 0, device = 0;
   std::int32_t color = 0, key = 0;  // where one is split
   std::int32_t port = 0;            // that the others connect to
+  std::int32_t meeting = 0;         // of rank 0: where all meet to split the communicator
 };
 
 class bootstrap_failed : public std::runtime_error {

@@ -22,18 +22,18 @@ namespace nccl_substitute {
 
 struct communicator {
   communicator(int its_rank, int its_device, std::vector<rank_entry> its_table,
-               ashlar::cuda::tcp_socket its_listener, std::vector<wire> wires, std::size_t staging)
+               ashlar::cuda::tcp_socket its_meeting, std::vector<wire> wires, std::size_t staging)
       : rank(its_rank),
         device(its_device),
         table(std::move(its_table)),
-        listener(std::move(its_listener)),
+        meeting(std::move(its_meeting)),
         traffic(its_rank, std::move(wires), staging) {}
 
   int size() const { return static_cast<int>(table.size()); }
 
   int rank, device;
   std::vector<rank_entry> table;
-  ashlar::cuda::tcp_socket listener;  // of rank 0: where the ranks meet to split it
+  ashlar::cuda::tcp_socket meeting;  // of rank 0: where the ranks meet to split it
   std::uint64_t splits = 0;
   exchange traffic;
 

@@ -41,7 +41,8 @@ tcp_socket listen_here() {
 }
 
 // Those of the table meet, all of them.
-communicator_ptr connected(std::vector<rank_entry> table, tcp_socket listener, int rank, instant end) {
+communicator_ptr connected(std::vector<rank_entry> table, tcp_socket const& listener, tcp_socket meeting,
+                           int rank, instant end) {
   for (std::size_t a = 0; a < table.size(); ++a)
     for (std::size_t b = 0; b < a; ++b)
       if (table[a].host == table[b].host && table[a].device == table[b].device)
@@ -52,35 +53,39 @@ communicator_ptr connected(std::vector<rank_entry> table, tcp_socket listener, i
   std::vector<wire> wires;
   for (tcp_socket& s : connect_all(listener, table, rank, end)) wires.emplace_back(std::move(s));
   int const device = table[static_cast<std::size_t>(rank)].device;
-  return std::make_shared<communicator>(rank, device, std::move(table), std::move(listener),
+  return std::make_shared<communicator>(rank, device, std::move(table), std::move(meeting),
                                         std::move(wires), chosen().staging);
 }
 
 communicator_ptr first_made(int ranks, id_content const& id, int rank, int device) {
   auto const end = socket_clock::now() + chosen().patience;
-  tcp_socket listener = listen_here();
+  tcp_socket const listener = listen_here();
+  tcp_socket meeting = listen_here();
   rank_entry const mine{.token = id.token,
                         .host = host_hash(),
                         .rank = rank,
                         .size = ranks,
                         .device = device,
-                        .port = ashlar::cuda::port_of(listener)};
-  return connected(tell_root(id.port, mine, end), std::move(listener), rank, end);
+                        .port = ashlar::cuda::port_of(listener),
+                        .meeting = ashlar::cuda::port_of(meeting)};
+  return connected(tell_root(id.port, mine, end), listener, std::move(meeting), rank, end);
 }
 
 // None for a rank without a colour.
 communicator_ptr split_off(communicator& parent, int color, int key) {
   auto const end = socket_clock::now() + chosen().patience;
   rank_entry mine = parent.table[static_cast<std::size_t>(parent.rank)];
-  int const meet_at = parent.table[0].port;
-  tcp_socket listener = listen_here();
+  int const meet_at = parent.table[0].meeting;
+  tcp_socket const listener = listen_here();
+  tcp_socket meeting = listen_here();
   mine.token = hashed(mine.token + ++parent.splits);
   mine.color = color;
   mine.key = key;
   mine.port = ashlar::cuda::port_of(listener);
+  mine.meeting = ashlar::cuda::port_of(meeting);
   std::atomic<bool> stop{false};
   std::thread root;
-  if (parent.rank == 0) root = std::thread([&] { serve(parent.listener, mine.token, stop, end); });
+  if (parent.rank == 0) root = std::thread([&] { serve(parent.meeting, mine.token, stop, end); });
   std::vector<rank_entry> all;
   std::string wrong;
   try {
@@ -103,7 +108,7 @@ communicator_ptr split_off(communicator& parent, int color, int key) {
     all[i].rank = static_cast<int>(i);
     all[i].size = static_cast<int>(all.size());
   }
-  return connected(std::move(all), std::move(listener), rank, end);
+  return connected(std::move(all), listener, std::move(meeting), rank, end);
 }
 
 bool blocks(ncclConfig_t const* config) {
