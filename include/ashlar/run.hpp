@@ -9,7 +9,6 @@
 #include <ashlar/run/device_plan.hpp>
 #include <ashlar/run/drive.hpp>
 #include <ashlar/run/frame.hpp>
-#include <ashlar/run/identity.hpp>
 #include <ashlar/run/instruction_time.hpp>
 #include <ashlar/run/members.hpp>
 #include <ashlar/run/poll.hpp>

@@ -1,7 +1,7 @@
 // What the CUDA backend refuses before the first step, and what it says.
 #include "staged.hpp"
-#include "substituted.hpp"
 #include "substitute/substitute.hpp"
+#include "substituted.hpp"
 #include <ashlar/catalog.hpp>
 #include <ashlar/cuda/runtime.hpp>
 #include <ashlar/lower/lower.hpp>

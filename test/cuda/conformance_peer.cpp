@@ -1,4 +1,5 @@
 // Devices of one process: the catalog, in every mode, gives the bits of the sequential reference.
+#include "random_cases.hpp"
 #include "staged.hpp"
 #include <ashlar/conformance/conforms.hpp>
 #include <ashlar/cuda/runtime.hpp>
@@ -36,7 +37,7 @@ std::vector<W*> pointers(std::vector<std::unique_ptr<W>> const& all) {
 }  // namespace
 
 TEST_CASE("cuda: virtual devices conform") {
-  require_conforms(conformance::conforms(conformance::sample_programs(),
+  require_conforms(conformance::conforms(listed_cases(conformance::sample_programs()),
                                          [](program const& p, conformance::network& w) {
                                            cuda_test::staged on_gpu(w);
                                            cuda::runtime(p, on_gpu, {.gpus = {0}}).run();
@@ -45,7 +46,7 @@ TEST_CASE("cuda: virtual devices conform") {
 
 TEST_CASE("cuda: data-parallel ranks of virtual devices conform") {
   require_conforms(conformance::ranks_conform(
-      conformance::programs_of_ranks(),
+      listed_cases(conformance::programs_of_ranks()),
       [](program const& p, std::vector<conformance::sharded_network*> const& workers) {
         auto const ranks = staged_ranks(workers);
         cuda::runtime(p, pointers(ranks), {.gpus = {0}}).run();
@@ -55,7 +56,7 @@ TEST_CASE("cuda: data-parallel ranks of virtual devices conform") {
 // The third step is replayed for the second time.
 TEST_CASE("cuda: a replayed graph has the bits of the steps that it was captured from") {
   conformance::report r;
-  for (conformance::sample_program const& sample : conformance::sample_programs())
+  for (conformance::sample_program const& sample : listed_cases(conformance::sample_programs()))
     conformance::conformance_detail::try_program(r, sample.name, [&](auto const& say) {
       conformance::network expected(sample.program), found(sample.program);
       sequential reference(sample.program, expected);
@@ -72,7 +73,7 @@ TEST_CASE("cuda: a replayed graph has the bits of the steps that it was captured
 
 TEST_CASE("cuda: a replayed graph trains data-parallel ranks") {
   conformance::report r;
-  for (conformance::sample_program const& sample : conformance::programs_of_ranks())
+  for (conformance::sample_program const& sample : listed_cases(conformance::programs_of_ranks()))
     conformance::conformance_detail::try_program(r, sample.name, [&](auto const& say) {
       conformance::data_parallel_ranks expected(sample.program), found(sample.program);
       sequential reference(sample.program, expected.workers());

@@ -1,5 +1,6 @@
 // The host backend gives the bits of the sequential reference, and the reference those of plain
 // back-propagation.
+#include "random_cases.hpp"
 #include <ashlar/conformance/conforms.hpp>
 #include <ashlar/host/runtime.hpp>
 #include <ashlar/program/freeze.hpp>
@@ -15,7 +16,7 @@
 using namespace ashlar;
 
 TEST_CASE("host: the reference's gradients are the slopes of its loss") {
-  for (conformance::sample_program const& sample : conformance::sample_programs()) {
+  for (conformance::sample_program const& sample : listed_cases(conformance::sample_programs())) {
     program const& p = sample.program;
     // What passes read of work is no part of the loss.
     bool const tied = !p.groups.shared().empty();
@@ -61,14 +62,15 @@ void require_conformance(conformance::report const& r) {
 
 TEST_CASE("host: rendezvous conforms") {
   require_conformance(conformance::conforms(
-      conformance::sample_programs(),
+      listed_cases(conformance::sample_programs()),
       [](program const& p, conformance::network& w) { host::runtime(p, w).run(); }));
 }
 
 TEST_CASE("host: buffered transfers conform") {
   for (std::uint32_t depth : {1U, 3U})
     require_conformance(conformance::conforms(
-        conformance::sample_programs(), [depth](program const& p, conformance::network& w) {
+        listed_cases(conformance::sample_programs()),
+        [depth](program const& p, conformance::network& w) {
           host::runtime(p, w, {.mode = host::transfer_mode::buffered, .buffered_depth = depth}).run();
         }));
 }
@@ -76,7 +78,7 @@ TEST_CASE("host: buffered transfers conform") {
 TEST_CASE("host: data-parallel ranks conform") {
   for (auto mode : {host::transfer_mode::rendezvous, host::transfer_mode::buffered})
     require_conformance(conformance::ranks_conform(
-        conformance::programs_of_ranks(),
+        listed_cases(conformance::programs_of_ranks()),
         [mode](program const& p, std::vector<conformance::sharded_network*> const& workers) {
           host::runtime(p, workers, {.mode = mode}).run();
         }));

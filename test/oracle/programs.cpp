@@ -1,5 +1,6 @@
 // Lowered programs: right in every interleaving, and proven right.
 #include "oracle/agreement.hpp"
+#include "random_cases.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +10,7 @@
 using namespace oracle;
 
 TEST_CASE("what lower makes ends well in every order of events") {
-  for (sample const& s : samples(4, 4).take()) {
+  for (sample const& s : listed_cases(samples(4, 4).take())) {
     opinions const o = ask(s.made);
     INFO(s.name << '\n' << written_out(o));
     CHECK(o.oracle.good);
@@ -24,7 +25,7 @@ TEST_CASE(
   for (sample& s : tied()) all.push_back(std::move(s));
   for (sample& s : worked()) all.push_back(std::move(s));
   for (sample& s : chunked()) all.push_back(std::move(s));
-  for (sample const& s : all) {
+  for (sample const& s : listed_cases(std::move(all))) {
     opinions const o = ask(s.made);
     INFO(s.name << '\n' << written_out(o));
     CHECK(o.oracle.good);

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Every header compiles alone, and twice in a row, without a warning.
 
-usage: headers.py --root ROOT --compiler PATH --kind host|nvcc [--also views.hpp …] [--mpi FOLDER …] [--jobs N]
+usage: headers.py --root ROOT --compiler PATH --kind host|together|nvcc [--also views.hpp …] [--mpi FOLDER …] [--jobs N]
 
---mpi: the folders of MPI's headers, without which those of its backend are left out.
+--mpi: the folders of MPI's headers, without which those of its backend are left out. Those of the CUDA backend are compiled against the
+substitute of the tests.
+
+Together: all at once, for a second compiler: whether a header stands alone is for the first to see.
 
 With nvcc, the core headers (those that need neither strings nor streams) are compiled as .cu, through both of its front ends, all as one:
 nvcc puts headers of its own before a file, and whether one of ours stands alone is for the host compilers to see.
@@ -21,7 +24,8 @@ WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werr
 
 
 def command(kind, compiler, root, mpi, source):
-    search = [f"-I{root}/include", f"-I{root}/backends/host/include", f"-I{root}/backends/mpi/include"]
+    search = [f"-I{root}/include", f"-I{root}/backends/host/include", f"-I{root}/backends/mpi/include",
+              f"-I{root}/backends/cuda/include", f"-I{root}/test/cuda/substitute"]
     if kind == "nvcc":
         return [compiler, "-std=c++20", "-Werror=all-warnings", *search, "-c", source, "-o", source.with_suffix(".o")]
     return [compiler, "-std=c++20", "-fsyntax-only", *WARNINGS, *search, "-DOMPI_SKIP_MPICXX",
@@ -32,21 +36,21 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--root", type=Path, required=True)
     parser.add_argument("--compiler", required=True)
-    parser.add_argument("--kind", choices=["host", "nvcc"], required=True)
+    parser.add_argument("--kind", choices=["host", "together", "nvcc"], required=True)
     parser.add_argument("--also", nargs="*", default=[])
     parser.add_argument("--mpi", nargs="*", default=[])
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
 
     include = options.root / "include" / "ashlar"
-    backends = [options.root / "backends" / name / "include" / "ashlar" for name in ["host", *["mpi"] * bool(options.mpi)]]
+    backends = [options.root / "backends" / name / "include" / "ashlar" for name in ["host", "cuda", *["mpi"] * bool(options.mpi)]]
     if options.kind == "nvcc":
         groups = [[name for name in core_headers(options.root) if name not in TEXT]]
     else:
         names = [header.relative_to(include).as_posix() for header in include.rglob("*.hpp")]
         names = [name for name in names if name not in THIRD_PARTY or name in options.also]
         names += [header.relative_to(backend).as_posix() for backend in backends for header in backend.rglob("*.hpp")]
-        groups = [[name] for name in sorted(names)]
+        groups = [sorted(names)] if options.kind == "together" else [[name] for name in sorted(names)]
 
     with tempfile.TemporaryDirectory() as folder:
         def compile_group(numbered):

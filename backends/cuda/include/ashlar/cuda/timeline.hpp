@@ -4,6 +4,7 @@
 #include <ashlar/cuda/handles.hpp>
 #include <ashlar/run/instruction_time.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -47,7 +48,8 @@ class timeline {
   static std::int64_t between(cudaEvent_t from, cudaEvent_t to) {
     float ms = 0;
     ASHLAR_CUDA(cudaEventElapsedTime, &ms, from, to);
-    return static_cast<std::int64_t>(static_cast<double>(ms) * 1e6);
+    // Another stream may be a little ahead of the one that said when the step began.
+    return std::max<std::int64_t>(0, static_cast<std::int64_t>(static_cast<double>(ms) * 1e6));
   }
 
   event start_ = event::make(timing::on);
