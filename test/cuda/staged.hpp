@@ -229,8 +229,8 @@ class staged_rank : public staged<conformance::sharded_network> {
       job& j = next_job();
       buffer const staging = j.slots.of({memory.data(), memory.size()}, mirror::use::written);
       j.slots.allocate(pool_);
-      j.act = [to = j.slots.placed(staging), where](conformance::sharded_network& w) {
-        std::memcpy(to.data(), w.shard(where.first, where.second).data(), to.size());
+      j.act = [to = j.slots.placed(staging), holder = where](conformance::sharded_network& w) {
+        std::memcpy(to.data(), w.shard(holder.first, holder.second).data(), to.size());
       };
       start(q, j);
     }

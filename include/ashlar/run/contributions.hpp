@@ -9,7 +9,6 @@
 #include <ashlar/run/device_plan.hpp>
 #include <ashlar/run/frame.hpp>
 
-#include <algorithm>
 #include <cstddef>
 
 namespace ashlar {
@@ -34,7 +33,8 @@ class contributions {
     for (int i = 0; i < plan.size(); ++i) {
       collective_call const& c = plan.at(i).collective;
       if (run_detail::meets_others(plan.at(i).what) && sums(plan.at(i).what))
-        most = std::max(most, static_cast<std::size_t>(c.group.size) * stride(c));
+        if (std::size_t const here = static_cast<std::size_t>(c.group.size) * stride(c); here > most)
+          most = here;
     }
     return most;
   }

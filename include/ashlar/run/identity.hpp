@@ -5,19 +5,16 @@
 #include <ashlar/program/hash.hpp>
 #include <ashlar/run/contract.hpp>
 
-#include <algorithm>
-#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <string>
-#include <string_view>
 
 namespace ashlar {
 
 // What must be the same on all processes: the version of the library, the program, and the sizes of all
 // values in it.
 struct identity {
-  std::array<char, 16> version{};
+  char version[16] = {};
   std::uint64_t program = 0;  // hashes
   std::uint64_t layouts = 0;
   int devices = 0, stages = 0, micro_batches = 0, ranks = 0, instructions = 0;
@@ -33,8 +30,8 @@ identity identity_of(program_view const& p, Worker const& w) {
                 .micro_batches = p.micro_batch_count,
                 .ranks = p.data_ranks,
                 .instructions = static_cast<int>(p.instructions.size())};
-  std::string_view const number = version;
-  std::copy_n(number.begin(), std::min(number.size(), mine.version.size() - 1), mine.version.begin());
+  static_assert(sizeof version <= sizeof mine.version);
+  for (std::size_t i = 0; i < sizeof version; ++i) mine.version[i] = version[i];
   hasher h;
   program_shape shape(p);
   shape.add_all();
@@ -50,14 +47,16 @@ identity identity_of(program_view const& p, Worker const& w) {
 }
 
 inline std::string to_string(identity const& one) {
-  std::array<char, 256> text{};
-  std::snprintf(text.data(), text.size(),
-                "version %s, %d devices, %d stages, %d micro-batches, %d data-parallel ranks, %d "
-                "instructions, program %016llx, model shape %016llx",
-                one.version.data(), one.devices, one.stages, one.micro_batches, one.ranks,
-                one.instructions, static_cast<unsigned long long>(one.program),
-                static_cast<unsigned long long>(one.layouts));
-  return text.data();
+  auto const hex = [](std::uint64_t number) {
+    std::string digits;
+    for (int shift = 60; shift >= 0; shift -= 4) digits += "0123456789abcdef"[number >> shift & 15];
+    return digits;
+  };
+  return std::string("version ") + one.version + ", " + std::to_string(one.devices) + " devices, "
+         + std::to_string(one.stages) + " stages, " + std::to_string(one.micro_batches)
+         + " micro-batches, " + std::to_string(one.ranks) + " data-parallel ranks, "
+         + std::to_string(one.instructions) + " instructions, program " + hex(one.program)
+         + ", model shape " + hex(one.layouts);
 }
 
 }  // namespace ashlar

@@ -23,7 +23,8 @@ int train(std::string const& fault, int faulty, std::chrono::milliseconds deadli
   if (fault == "absent" && wrong) std::this_thread::sleep_for(std::chrono::minutes(10));
   if (fault == "version") {
     ashlar::identity mine;
-    mine.version = {wrong ? '2' : '1'};
+    mine.version[0] = wrong ? '2' : '1';
+    mine.version[1] = '\0';
     mpi::require_same(MPI_COMM_WORLD, mine, deadline);
   }
   char const* const name = fault == "schedule" && wrong ? "gpipe" : "1f1b";

@@ -98,18 +98,6 @@ class nccl_transport : public transport {
     e.last = p.on;
   }
 
-  template <class Act>
-  static void in_a_group(Act act) {
-    ASHLAR_CUDA(ncclGroupStart);
-    try {
-      act();
-    } catch (...) {
-      static_cast<void>(ncclGroupEnd());  // what was called before is let go
-      throw;
-    }
-    ASHLAR_CUDA(ncclGroupEnd);
-  }
-
   void transfer(posted const& p) {
     buffer const b = p.transfer.bytes;
     if (b.empty()) return;

@@ -40,6 +40,19 @@ class communicator {
   ncclComm_t handle_ = nullptr;
 };
 
+// NCCL's calls in act() start together. When it throws, what was called before is let go.
+template <class Act>
+void in_a_group(Act act) {
+  ASHLAR_CUDA(ncclGroupStart);
+  try {
+    act();
+  } catch (...) {
+    static_cast<void>(ncclGroupEnd());
+    throw;
+  }
+  ASHLAR_CUDA(ncclGroupEnd);
+}
+
 // Which device of the run a process drives, and on which GPU. Devices are numbered rank after rank:
 // rank · devices + device.
 struct local_device {
@@ -70,12 +83,12 @@ class process_group {
         throw std::invalid_argument("there is no device " + std::to_string(d.number) + " among "
                                     + std::to_string(size));
     std::vector<ncclComm_t> made(devices_.size(), nullptr);
-    ASHLAR_CUDA(ncclGroupStart);
-    for (std::size_t i = 0; i < devices_.size(); ++i) {
-      on_gpu const here(devices_[i].gpu);
-      ASHLAR_CUDA(ncclCommInitRank, &made[i], size, id, devices_[i].number);
-    }
-    ASHLAR_CUDA(ncclGroupEnd);
+    in_a_group([&] {
+      for (std::size_t i = 0; i < devices_.size(); ++i) {
+        on_gpu const here(devices_[i].gpu);
+        ASHLAR_CUDA(ncclCommInitRank, &made[i], size, id, devices_[i].number);
+      }
+    });
     for (ncclComm_t c : made) communicators_.emplace_back(c);
   }
 
@@ -117,11 +130,11 @@ class process_group {
       ASHLAR_CUDA(cudaMemcpyAsync, memory.back().data() + place_of(d, mine), sent.data(), mine.size(),
                   cudaMemcpyHostToDevice, streams.back().get());
     }
-    ASHLAR_CUDA(ncclGroupStart);
-    for (std::size_t i = 0; i < devices_.size(); ++i)
-      ASHLAR_CUDA(ncclAllGather, memory[i].data() + place_of(devices_[i], mine), memory[i].data(),
-                  mine.size(), ncclUint8, communicator_of(i), streams[i].get());
-    ASHLAR_CUDA(ncclGroupEnd);
+    in_a_group([&] {
+      for (std::size_t i = 0; i < devices_.size(); ++i)
+        ASHLAR_CUDA(ncclAllGather, memory[i].data() + place_of(devices_[i], mine), memory[i].data(),
+                    mine.size(), ncclUint8, communicator_of(i), streams[i].get());
+    });
     ASHLAR_CUDA(cudaMemcpyAsync, all.data(), memory.front().data(), bytes, cudaMemcpyDeviceToHost,
                 streams.front().get());
     try {
