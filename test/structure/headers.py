@@ -24,10 +24,10 @@ WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werr
 
 
 def command(kind, compiler, root, mpi, source):
-    search = [f"-I{root}/include", f"-I{root}/backends/host/include", f"-I{root}/backends/mpi/include",
-              f"-I{root}/backends/cuda/include", f"-I{root}/test/cuda/substitute"]
+    search = [f"-I{root}/include", f"-I{root}/backends/host/include", f"-I{root}/backends/mpi/include"]
     if kind == "nvcc":
         return [compiler, "-std=c++20", "-Werror=all-warnings", *search, "-c", source, "-o", source.with_suffix(".o")]
+    search += [f"-I{root}/backends/cuda/include", f"-I{root}/test/cuda/substitute"]
     return [compiler, "-std=c++20", "-fsyntax-only", *WARNINGS, *search, "-DOMPI_SKIP_MPICXX",
             *(f"-isystem{folder}" for folder in mpi), source]
 
