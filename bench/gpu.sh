@@ -128,7 +128,7 @@ if wants training; then
   say "## Training"
   within 200 "$build/bench/cuda/bench_cuda_training" --precision bf16
   say ""
-  within 100 "$build/bench/cuda/bench_cuda_training" --precision fp32 --devices 1,4 --steps 3
+  within 100 "$build/bench/cuda/bench_cuda_training" --precision float --devices 1,4 --steps 3
 fi
 
 if wants devices; then

@@ -1,5 +1,5 @@
 // The GPT on one GPU that virtual devices share: steps issued anew and replayed, what the schedule
-// predicts from pass times, and memory. Options and what they are without them: --precision fp32 (or
+// predicts from pass times, and memory. Options and what they are without them: --precision float (or
 // bf16), --devices 1,2,4,8, --width 1024, --blocks 8, --heads 16, --context 512, --sequences 2,
 // --micro-batches 16, --steps 5.
 #include "measuring.hpp"
@@ -20,7 +20,7 @@ namespace {
 struct setting {
   gpt::config shape;
   int steps = 5;
-  char const* precision = "fp32";
+  char const* precision = "float";
 };
 
 gpt::batch random_batch(gpt::config const& shape) {
@@ -124,8 +124,8 @@ int main(int argc, char** argv) try {
   of.shape.sequences = a.number("--sequences", 2);
   of.steps = a.number("--steps", 5);
   int const m = a.number("--micro-batches", 16);
-  bool const in_bf16 = a.word("--precision", "fp32") == "bf16";
-  of.precision = in_bf16 ? "bf16" : "fp32";
+  bool const in_bf16 = a.word("--precision", "float") == "bf16";
+  of.precision = in_bf16 ? "bf16" : "float";
   say_where();
   std::printf(
       "Width %d, %d blocks, context %d, %d sequences in each of %d micro-batches, optimizer and "

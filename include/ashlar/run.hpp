@@ -1,5 +1,6 @@
 // What a backend and a worker offer, and the engine between them. The sequential reference and
-// memory of the host have includes of their own: run/sequential.hpp, run/host_memory.hpp.
+// memory of the host have includes of their own: run/sequential.hpp, run/host_memory.hpp; so have the
+// identities that processes compare, run/identity.hpp.
 #pragma once
 
 #include <ashlar/program.hpp>
@@ -8,6 +9,7 @@
 #include <ashlar/run/contributions.hpp>
 #include <ashlar/run/device_plan.hpp>
 #include <ashlar/run/drive.hpp>
+#include <ashlar/run/failures.hpp>
 #include <ashlar/run/frame.hpp>
 #include <ashlar/run/instruction_time.hpp>
 #include <ashlar/run/members.hpp>

@@ -1,8 +1,10 @@
 // Devices of one process: the catalog, in every mode, gives the bits of the sequential reference.
 #include "random_cases.hpp"
 #include "staged.hpp"
+#include <ashlar/catalog.hpp>
 #include <ashlar/conformance/conforms.hpp>
 #include <ashlar/cuda/runtime.hpp>
+#include <ashlar/lower/lower.hpp>
 #include <ashlar/run/sequential.hpp>
 
 #include <doctest/doctest.h>
@@ -91,4 +93,27 @@ TEST_CASE("cuda: a replayed graph trains data-parallel ranks") {
       }
     });
   require_conforms(r);
+}
+
+// Every entry on eight devices, larger than what the kit has; three steps each, of which two replay.
+TEST_CASE("cuda: the catalog on eight virtual devices") {
+  conformance::report r;
+  for (catalog::entry const& e : catalog::entries) {
+    catalog::shape const shape{devices{8}, micro_batches{8}};
+    if (!e.check(shape).ok()) continue;
+    conformance::conformance_detail::try_program(r, e.name, [&](auto const& say) {
+      program const p = lower(e.make(shape));
+      conformance::network expected(p), found(p);
+      sequential reference(p, expected);
+      cuda_test::staged on_gpu(found);
+      cuda::runtime runtime(p, on_gpu, {.gpus = {0}});
+      for (int step = 1; step <= 3; ++step) {
+        reference.run();
+        runtime.run();
+        say(expected.take() == found.take(), "step " + std::to_string(step) + " differs");
+      }
+    });
+  }
+  CHECK(r.programs > 20);
+  for (std::string const& failure : r.failures) FAIL_CHECK(failure);
 }

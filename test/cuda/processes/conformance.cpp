@@ -1,7 +1,9 @@
 // Processes with NCCL between them give the bits of the sequential reference.
 #include "../staged.hpp"
 #include "job.hpp"
+#include <ashlar/catalog.hpp>
 #include <ashlar/conformance/conforms.hpp>
+#include <ashlar/lower/lower.hpp>
 
 #include <doctest/doctest.h>
 
@@ -67,6 +69,15 @@ auto ranks_run(cuda::run_options const& o) {
 TEST_CASE("cuda processes: programs conform") {
   auto const samples = fitting(conformance::sample_programs(), 2);
   require_conformance(conformance::conforms(samples, runs({})), 50);
+}
+
+TEST_CASE("cuda processes: the catalog conforms on as many devices as there are processes") {
+  int const p = job::mine().size();
+  std::vector<conformance::sample_program> all;
+  for (catalog::entry const& e : catalog::entries)
+    if (catalog::shape const shape{devices{p}, micro_batches{p}}; e.check(shape).ok())
+      all.push_back({std::string(e.name) + " p=" + std::to_string(p), lower(e.make(shape))});
+  require_conformance(conformance::conforms(all, runs({})), 10);
 }
 
 TEST_CASE("cuda processes: large messages conform") {

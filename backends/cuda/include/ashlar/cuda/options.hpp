@@ -1,26 +1,16 @@
 // How a program is run on GPUs, and what can go wrong besides the worker and the calls.
 #pragma once
 
+#include <ashlar/run/failures.hpp>
 #include <ashlar/run/frame.hpp>
 
 #include <chrono>
-#include <stdexcept>
 #include <vector>
 
 namespace ashlar::cuda {
 
-// The processes have not been started with the same program, version and model shape.
-class refused : public std::invalid_argument {
- public:
-  using std::invalid_argument::invalid_argument;
-};
-
-// Nothing has moved for the deadline, or NCCL reports that others have failed. The message says how far
-// this process's devices have come.
-class stalled : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+using ashlar::refused;
+using ashlar::stalled;
 
 // How steps are put on the streams.
 enum class issue_mode : unsigned char {

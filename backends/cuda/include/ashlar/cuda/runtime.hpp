@@ -24,7 +24,8 @@
 
 namespace ashlar::cuda {
 
-// A step at a time. A step allocates nothing and waits for nothing on the host.
+// A step at a time. A step waits for nothing on the host and allocates nothing on a GPU; one that is
+// replayed allocates nothing at all.
 template <worker Worker>
 class runtime {
  public:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/program/names.hpp>
+#include <ashlar/run/failures.hpp>
 #include <ashlar/run/frame.hpp>
 
 #include <cstddef>
@@ -27,11 +28,6 @@ class mismatched_transfer : public std::runtime_error {
   }
 };
 
-// Nothing has moved for the deadline, and no worker is at work: a program waits for what never
-// comes. The message says of every device for which instruction it waits, and for whom.
-class stalled : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+using ashlar::stalled;
 
 }  // namespace ashlar::host

@@ -60,7 +60,6 @@ class device {
         events_(static_cast<std::size_t>(plan.events().count())),
         operations_(static_cast<std::size_t>(plan.size())),
         sums_memory_(contributions::bytes(plan)),
-        contributions_(sums_memory_.data()),
         times_(operations_.size()) {
     fifo_.reserve(operations_.size());
     for (int i = 0; i < plan.size(); ++i) prepare(p, i, process);
@@ -193,7 +192,8 @@ class device {
         }
     };
     if (sums(s.what))
-      exchange([&](int m) { return part_of(c, m); }, [&](int m) { return contributions_.of(c, m); });
+      exchange([&](int m) { return part_of(c, m); },
+               [&](int m) { return contributions(sums_memory_.data()).of(c, m); });
     o.second = requests_.size();
     if (s.what.code != opcode::reduce_scatter)
       exchange([&](int) { return part_of(c, c.group.member); }, [&](int m) { return part_of(c, m); });
@@ -272,7 +272,7 @@ class device {
     if (is_left_to_library(s))
       take_library_sum(s);
     else
-      add_up(s, contributions_);
+      add_up(s, contributions(sums_memory_.data()));
   }
 
   std::int64_t now() const {
@@ -289,7 +289,6 @@ class device {
   std::vector<event> events_;
   std::vector<operation> operations_;  // by instruction
   aligned_memory sums_memory_;
-  contributions contributions_;
   std::vector<persistent> requests_;
   request_set pending_{0};
   std::vector<int> fifo_;  // the collectives of this step, as posted

@@ -1,6 +1,8 @@
 // What can go wrong between processes, besides the worker.
 #pragma once
 
+#include <ashlar/run/failures.hpp>
+
 #include <mpi.h>
 
 #include <array>
@@ -9,18 +11,8 @@
 
 namespace ashlar::mpi {
 
-// The processes have not been started with the same program, version and model shape.
-class refused : public std::invalid_argument {
- public:
-  using std::invalid_argument::invalid_argument;
-};
-
-// Nothing has moved for the deadline, or the launcher ends the job. The message names the process and
-// the instruction waited for, and says what all others do.
-class stalled : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+using ashlar::refused;
+using ashlar::stalled;  // also when the launcher ends the job
 
 // Another process has failed and said why.
 class peer_failed : public std::runtime_error {

@@ -1,0 +1,22 @@
+// What can go wrong between the devices of a run, whatever the backend.
+#pragma once
+
+#include <stdexcept>
+
+namespace ashlar {
+
+// The processes have not been started with the same program, version and model shape. The message has
+// both sides.
+class refused : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
+
+// Nothing has moved for the deadline, or the others have failed: a program waits for what never comes.
+// The message says where the devices stand, and for whom they wait as far as the backend can tell.
+class stalled : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace ashlar
