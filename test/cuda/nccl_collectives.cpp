@@ -54,7 +54,7 @@ int reduced(ncclRedOp_t op, int size, std::size_t i) {
 }
 
 template <class T>
-void reduces(rank const& r, ncclDataType_t type) {
+void reduces(rank& r, ncclDataType_t type) {
   for (ncclRedOp_t const op : {ncclSum, ncclMax, ncclMin, ncclProd})
     for (std::size_t const count : {1U, 2U, 5U, 1000U}) {
       std::size_t const n = at(r.size);
@@ -74,7 +74,7 @@ void reduces(rank const& r, ncclDataType_t type) {
 }
 
 template <class T>
-void moves(rank const& r, ncclDataType_t type) {
+void moves(rank& r, ncclDataType_t type) {
   std::size_t const n = at(r.size);
   for (std::size_t const count : {1U, 1000U}) {
     auto const mine = r.put(values_of<T>(count, r.me)), all = r.put(std::vector<T>(count * n)),

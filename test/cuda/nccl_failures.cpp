@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <latch>
 #include <string>
 #include <thread>
 #include <vector>
@@ -36,11 +37,15 @@ TEST_CASE("nccl: sizes that do not match are an error on both sides") {
 
 TEST_CASE("nccl: collective calls that do not match are an error on all sides") {
   new_machine(3);
-  auto const said = on_ranks(3, [](rank& r) {
+  // Who aborts before the others have heard of it is one more error to them.
+  std::latch all_have_noticed(3);
+  auto const said = on_ranks(3, [&](rank& r) {
     auto const m = r.put(std::vector<int>(8));
     require_ok(
         ncclAllReduce(m.data(), m.data(), r.me == 2 ? 7 : 8, ncclInt32, ncclSum, r.comm, r.stream));
-    require_that(r.noticed() == ncclInvalidUsage);
+    ncclResult_t const noticed = r.noticed();
+    all_have_noticed.arrive_and_wait();
+    require_that(noticed == ncclInvalidUsage);
     r.abort();
   });
   CHECK(said == all_quiet(3));

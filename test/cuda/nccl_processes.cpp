@@ -130,7 +130,7 @@ TEST_CASE("nccl: one of several processes" * doctest::skip()) {
   bool const shares = variable("NCCL_TEST_PLAN") == "one GPU";
   new_machine(size, static_cast<std::uint64_t>(me));
   REQUIRE(cudaSetDevice(shares ? 0 : me) == cudaSuccess);
-  rank r{me, size, nullptr, nullptr};
+  rank r{.me = me, .size = size};
   ncclResult_t const made = ncclCommInitRank(&r.comm, size, id_in(variable("NCCL_TEST_ID")), me);
   if (shares && variable("NCCL_HOSTID").empty()) {
     CHECK(made == ncclInvalidUsage);

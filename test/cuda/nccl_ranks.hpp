@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -37,21 +38,30 @@ inline void require_ok(cudaError_t code) {
   if (code != cudaSuccess) throw std::runtime_error(cudaGetErrorString(code));
 }
 
+// Device memory that its rank keeps.
+struct array {
+  std::byte* memory;
+  std::size_t bytes;
+  std::byte* data() const { return memory; }
+  std::size_t size() const { return bytes; }
+};
+
 // One rank: its communicator, a stream, and how it moves its values.
 struct rank {
   int me, size;
-  ncclComm_t comm;
-  cudaStream_t stream;
+  ncclComm_t comm = nullptr;
+  cudaStream_t stream = nullptr;
+  std::deque<ashlar::cuda::device_memory> kept{};
 
   template <class T>
-  ashlar::cuda::device_memory put(std::vector<T> const& values) const {
-    ashlar::cuda::device_memory m(values.size() * sizeof(T));
+  array put(std::vector<T> const& values) {
+    ashlar::cuda::device_memory const& m = kept.emplace_back(values.size() * sizeof(T));
     if (!values.empty())
       require_ok(cudaMemcpy(m.data(), values.data(), m.size(), cudaMemcpyHostToDevice));
-    return m;
+    return {m.data(), m.size()};
   }
   template <class T>
-  std::vector<T> get(ashlar::cuda::device_memory const& m) const {
+  std::vector<T> get(array const& m) const {
     std::vector<T> values(m.size() / sizeof(T));
     wait();
     if (!values.empty())
@@ -85,9 +95,9 @@ std::vector<std::string> on_ranks(int size, Body body) {
   require_ok(ncclGetUniqueId(&id));
   for (int r = 0; r < size; ++r)
     threads.emplace_back([&, r] {
+      rank me{.me = r, .size = size};
       try {
         require_ok(cudaSetDevice(r));
-        rank me{r, size, nullptr, nullptr};
         require_ok(ncclCommInitRank(&me.comm, size, id, r));
         auto const stream = ashlar::cuda::stream::make();
         me.stream = stream.get();
@@ -96,6 +106,8 @@ std::vector<std::string> on_ranks(int size, Body body) {
         if (me.comm != nullptr) require_ok(ncclCommDestroy(me.comm));
       } catch (std::exception const& e) {
         said[at(r)] = e.what();
+        // Nobody waits for a rank that has failed; its memory is free once nothing is under way.
+        if (me.comm != nullptr) static_cast<void>(ncclCommAbort(me.comm));
       }
     });
   for (std::thread& t : threads) t.join();

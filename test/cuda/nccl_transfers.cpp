@@ -17,7 +17,7 @@ TEST_CASE("nccl: transfers arrive in the order of their calls") {
     auto const said = on_ranks(2, [](rank& r) {
       // of many sizes, the last one larger than what sockets hold
       std::vector<std::size_t> const sizes{1, 7, 0, 100, 1, 5'000, 3'000'000};
-      std::vector<ashlar::cuda::device_memory> memory;
+      std::vector<array> memory;
       for (std::size_t const n : sizes) {
         memory.push_back(
             r.put(std::vector<std::uint8_t>(n, r.me == 0 ? static_cast<std::uint8_t>(n) : 0)));
