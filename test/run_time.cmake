@@ -50,6 +50,7 @@ if(NOT ASHLAR_SANITIZE STREQUAL "thread")  # these start no thread that it could
   ashlar_add_tests(oracle)
   ashlar_add_tests(render)
   ashlar_add_tests(interop)
+  add_subdirectory(systems)
 endif()
 ashlar_add_tests(host ashlar::host)
 ashlar_add_tests(gpt ashlar_gpt)
