@@ -25,6 +25,7 @@ BUDGETS = {
     "lower.hpp": 1040,
     "model.hpp": 600,
     "optimize.hpp": 740,
+    "plan.hpp": 640,
     "program.hpp": 895,
     "prove.hpp": 1005,
     "render.hpp": 1820,

@@ -1,0 +1,62 @@
+// The ways to do one thing: what each takes of time and memory, and what it costs in quality.
+#pragma once
+
+#include <ashlar/core/cost.hpp>
+#include <ashlar/core/sort.hpp>
+#include <ashlar/core/ticks.hpp>
+
+#include <vector>
+
+namespace ashlar {
+
+// One way: a kernel of several, a recompute instead of a stash, weights of fewer bits. The penalty is
+// what its loss of quality is worth, in ticks; 0 for ways that give the same result. Nothing is
+// negative.
+struct variant {
+  tick time = 0;
+  byte_count memory = 0;
+  tick penalty = 0;
+
+  constexpr tick cost() const { return saturating_sum(time, penalty); }
+
+  friend constexpr bool operator==(variant const&, variant const&) = default;
+};
+
+// One after the other, each with memory of its own.
+constexpr variant side_by_side(variant const& a, variant const& b) {
+  return {saturating_sum(a.time, b.time), saturating_sum(a.memory, b.memory),
+          saturating_sum(a.penalty, b.penalty)};
+}
+
+// One after the other in the same memory.
+constexpr variant in_turn(variant const& a, variant const& b) {
+  return {saturating_sum(a.time, b.time), a.memory < b.memory ? b.memory : a.memory,
+          saturating_sum(a.penalty, b.penalty)};
+}
+
+// Those for which no other takes neither more memory nor more cost, the one with least memory first,
+// hence the dearest; one of equal ones. `of` says what variant an entry is. O(n log n).
+template <class List, class Of>
+constexpr List pareto_front(List all, Of of) {
+  merge_sort(all, [&](auto const& a, auto const& b) {
+    variant const &x = of(a), &y = of(b);
+    return x.memory != y.memory ? x.memory < y.memory : x.cost() < y.cost();
+  });
+  List front;
+  for (auto const& each : all)
+    if (front.empty() || of(each).cost() < of(front.back()).cost()) front.push_back(each);
+  return front;
+}
+
+// The cheapest entry of a front within so much memory; -1 if there is none.
+template <class List, class Of>
+constexpr int cheapest_within(List const& front, byte_count limit, Of of) {
+  int found = -1;
+  for (auto const& each : front) {
+    if (of(each).memory > limit) break;
+    ++found;
+  }
+  return found;
+}
+
+}  // namespace ashlar

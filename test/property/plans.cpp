@@ -1,0 +1,91 @@
+// Plans against exhaustive search, on random small cases.
+#include "random.hpp"
+#include "random_cases.hpp"
+#include <ashlar/plan.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+using namespace random_case;
+
+namespace {
+
+variant random_variant(dice& d) {
+  return {d.between(1, 30), d.between(0, 12), d.percent(30) ? d.between(1, 9) : 0};
+}
+
+// The least cost of `rest` samples within the limit, trying every part.
+tick least_of_all(int rest, int n, std::vector<division_option> const& options, part_sizes sizes,
+                  byte_count limit) {
+  if (rest == 0) return 0;
+  tick least = max_tick;
+  for (division_option const& o : options)
+    if (o.samples <= rest && o.what.memory <= limit && may_be_a_part(sizes, o.samples, n))
+      least = std::min(least, saturating_sum(o.what.cost(),
+                                             least_of_all(rest - o.samples, n, options, sizes, limit)));
+  return least;
+}
+
+}  // namespace
+
+TEST_CASE("divisions are the best of all, at every limit") {
+  FOR_SEEDS(random_cases(400)) {
+    int const n = d.between(1, 9);
+    std::vector<division_option> options;
+    for (int i = d.between(0, 7); i > 0; --i) options.push_back({d.between(1, 10), random_variant(d)});
+    auto const sizes = static_cast<part_sizes>(d.between(0, 2));
+    std::vector<division> const front = divide(n, options, sizes);
+    for (byte_count limit = 0; limit <= 12; ++limit) {
+      int const best =
+          cheapest_within(front, limit, [](division const& e) -> variant const& { return e.what; });
+      tick const least = least_of_all(n, n, options, sizes, limit);
+      CHECK_MESSAGE((best < 0 ? max_tick : front[static_cast<std::size_t>(best)].what.cost()) == least,
+                    "seed ", seed);
+    }
+    for (division const& each : front) {
+      variant sum;
+      int samples = 0;
+      for (int part : each.parts) {
+        division_option const& o = options[static_cast<std::size_t>(part)];
+        sum = in_turn(sum, o.what);
+        samples += o.samples;
+        CHECK(may_be_a_part(sizes, o.samples, n));
+      }
+      CHECK_MESSAGE((sum == each.what && samples == n), "seed ", seed);
+    }
+  }
+}
+
+TEST_CASE("choices are the best of all") {
+  FOR_SEEDS(random_cases(600)) {
+    std::vector<std::vector<variant>> things(static_cast<std::size_t>(d.between(1, 6)));
+    std::size_t combinations = 1;
+    for (std::vector<variant>& each : things) {
+      for (int k = d.between(1, 4); k > 0; --k) each.push_back(random_variant(d));
+      combinations *= each.size();
+    }
+    byte_count const limit = d.between(0, 12 * static_cast<int>(things.size()));
+    tick least = max_tick;
+    byte_count smallest = max_tick;
+    for (std::size_t number = 0; number < combinations; ++number) {
+      variant sum;
+      std::size_t rest = number;
+      for (std::vector<variant> const& each : things) {
+        sum = side_by_side(sum, each[rest % each.size()]);
+        rest /= each.size();
+      }
+      smallest = std::min(smallest, sum.memory);
+      if (sum.memory <= limit) least = std::min(least, sum.cost());
+    }
+    choice const c = choose(things, limit);
+    CHECK_MESSAGE(c.missing == std::max<byte_count>(0, smallest - limit), "seed ", seed);
+    CHECK_MESSAGE((c.of.empty() ? max_tick : c.what.cost()) == least, "seed ", seed);
+    variant sum;
+    for (std::size_t i = 0; i < c.of.size(); ++i)
+      sum = side_by_side(sum, things[i][static_cast<std::size_t>(c.of[i])]);
+    CHECK_MESSAGE((c.of.empty() || (sum == c.what && sum.memory <= limit)), "seed ", seed);
+  }
+}
