@@ -34,6 +34,7 @@ BUDGETS = {
     "search.hpp": 1590,
     "simulate.hpp": 1440,
     "study.hpp": 1370,  # with bounds
+    "values.hpp": 680,
 }
 EACH_OF_THE_CATALOG = 785  # every header of catalog/ but entries.hpp
 LIBRARY = 12  # the budgets are for this version of libstdc++

@@ -1,0 +1,57 @@
+// How much of a step's batch is known when a backward starts.
+#pragma once
+
+#include <ashlar/core/ids.hpp>
+#include <ashlar/core/ticks.hpp>
+#include <ashlar/schedule/schedule.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// For each micro-batch the share of all micro-batches whose forward on the stage, on whatever device,
+// has ended `delay` ticks before the stage's backward (fused or of the input) of this one starts. What
+// forwards count and an all-reduce of that duration sums has this coverage: 1 where all forwards come
+// first. 0 where there is no backward. Qiu et al., arXiv 2501.11873, call these micro-batches the
+// buffer. O(m^2) for m micro-batches, after the passes of all devices.
+constexpr std::vector<double> coverage(schedule const& s, stage_id stage, tick delay = 0) {
+  struct times {
+    tick known = max_tick;  // by when its forward is
+    tick used = 0;
+    bool goes_back = false;
+  };
+  std::vector<times> of(s.route.size());
+  for (int d = 0; d < s.device_count(); ++d)
+    for (timed_pass const& t : s.order[static_cast<std::size_t>(d)]) {
+      if (t.what.kind == pass_kind::work || t.what.stage != stage.value) continue;
+      times& own = of[static_cast<std::size_t>(t.what.micro_batch)];
+      if (t.what.kind == pass_kind::forward) own.known = s.end_of(t, d) + delay;
+      if (!gives_input_gradient(t.what.kind)) continue;
+      own.used = t.start;
+      own.goes_back = true;
+    }
+  std::vector<double> shares;
+  for (times const& back : of) {
+    int known = 0;
+    for (times const& other : of) known += back.goes_back && other.known <= back.used ? 1 : 0;
+    shares.push_back(static_cast<double>(known) / static_cast<double>(of.size()));
+  }
+  return shares;
+}
+
+// The same of one micro-batch.
+constexpr double coverage(schedule const& s, stage_id stage, micro_batch_id micro_batch,
+                          tick delay = 0) {
+  return coverage(s, stage, delay)[static_cast<std::size_t>(micro_batch.value)];
+}
+
+// The mean over the micro-batches of a stage; 0 for a schedule without any.
+constexpr double mean_coverage(schedule const& s, stage_id stage, tick delay = 0) {
+  std::vector<double> const shares = coverage(s, stage, delay);
+  double sum = 0;
+  for (double share : shares) sum += share;
+  return shares.empty() ? 0.0 : sum / static_cast<double>(shares.size());
+}
+
+}  // namespace ashlar

@@ -1,0 +1,77 @@
+#include <ashlar/values/coverage.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+
+using namespace shapes;
+
+namespace {
+
+using shares = std::vector<double>;
+
+constexpr bool test_coverage_of_1f1b() {
+  schedule const s = one_f_one_b(4, 8);
+  HOLDS(coverage(s, stage_id{0}) == shares{.5, .625, .75, .875, 1, 1, 1, 1});
+  HOLDS(coverage(s, stage_id{3}) == shares{.125, .25, .375, .5, .625, .75, .875, 1});
+  HOLDS(coverage(s, stage_id{2}, micro_batch_id{1}) == .375);
+  double const means[] = {.84375, .765625, .671875, .5625};
+  for (int stage = 0; stage < 4; ++stage) HOLDS(mean_coverage(s, stage_id{stage}) == means[stage]);
+  HOLDS(mean_coverage(one_f_one_b(8, 32), stage_id{0}) == 0.70703125);
+  HOLDS(mean_coverage(one_f_one_b(8, 32), stage_id{7}) == 0.515625);
+  return true;
+}
+BOTH_TIMES("the coverage of 1F1B", test_coverage_of_1f1b)
+
+constexpr bool test_coverage_of_all_forwards_first() {
+  schedule const s = catalog::find("gpipe")->make({devices{3}, micro_batches{4}});
+  for (int stage = 0; stage < 3; ++stage) HOLDS(coverage(s, stage_id{stage}) == shares(4, 1.0));
+  // The last forward ends when the first backward of the last stage starts: not so with an all-reduce.
+  HOLDS(coverage(s, stage_id{2}, tick{1}) == shares{.75, 1, 1, 1});
+  return true;
+}
+BOTH_TIMES("the coverage is whole where all forwards come first", test_coverage_of_all_forwards_first)
+
+constexpr bool test_coverage_without_backwards() {
+  schedule s = one_f_one_b(2, 3);
+  s.mode = execution_mode::inference;
+  for (auto& order : s.order) std::erase_if(order, [](timed_pass const& t) { return t.what.kind != F; });
+  HOLDS(coverage(s, stage_id{1}) == shares(3, 0.0));
+  HOLDS(mean_coverage(schedule{}, stage_id{0}) == 0);
+  return true;
+}
+BOTH_TIMES("nothing is covered where nothing goes back", test_coverage_without_backwards)
+
+constexpr bool test_coverage_on_routes() {
+  // Stage 0 lives on both devices; the counts of either reach the other.
+  schedule const s = two_ways(2) | repeat(micro_batches{2}) | squeeze();
+  int before = 0;
+  tick start = 0;
+  for (auto const& order : s.order)
+    for (timed_pass const& t : order)
+      if (t.what == pass{B, 0, 1}) start = t.start;
+  for (std::size_t d = 0; d < 2; ++d)
+    for (timed_pass const& t : s.order[d])
+      before += t.what.kind == F && t.what.stage == 0 && s.end_of(t, static_cast<int>(d)) <= start;
+  HOLDS(before == 2 && coverage(s, stage_id{0}, micro_batch_id{1}) == 1);
+  return true;
+}
+BOTH_TIMES("replicas are covered together", test_coverage_on_routes)
+
+}  // namespace
+
+TEST_CASE("coverage: no delay covers more, and squeezed work goes on counting") {
+  for (catalog::entry const& e : catalog::entries) {
+    catalog::shape const shape{devices{4}, micro_batches{8}};
+    if (!e.check(shape).ok()) continue;
+    schedule const s = e.make(shape);
+    if (s.mode == execution_mode::inference) continue;
+    CAPTURE(e.name);
+    for (int stage = 0; stage < s.stage_count(); ++stage) {
+      shares const now = coverage(s, stage_id{stage}), later = coverage(s, stage_id{stage}, tick{3});
+      for (std::size_t k = 0; k < now.size(); ++k) {
+        CHECK(now[k] > 0);  // at least its own
+        CHECK(later[k] <= now[k]);
+      }
+    }
+  }
+}
