@@ -1,6 +1,12 @@
-// From a question to a plan: what to choose under limits on memory.
+// From a question to a plan: what a model takes on a cluster, what to choose under limits on memory.
 #pragma once
 
+#include <ashlar/plan/amp.hpp>
 #include <ashlar/plan/choose.hpp>
+#include <ashlar/plan/device_grid.hpp>
 #include <ashlar/plan/divide.hpp>
+#include <ashlar/plan/measured_layers.hpp>
+#include <ashlar/plan/partition.hpp>
+#include <ashlar/plan/simulated_step.hpp>
+#include <ashlar/plan/transformer_memory.hpp>
 #include <ashlar/plan/variants.hpp>

@@ -89,3 +89,45 @@ TEST_CASE("choices are the best of all") {
     CHECK_MESSAGE((c.of.empty() || (sum == c.what && sum.memory <= limit)), "seed ", seed);
   }
 }
+
+namespace {
+
+// Tries every partition of the layers from `first` on.
+double least_pipeline_time(cut_costs const& c, int stage_count, std::vector<int>& sizes, int first) {
+  int const n = static_cast<int>(c.layer.size());
+  if (static_cast<int>(sizes.size()) == stage_count - 1) {
+    sizes.push_back(n - first);
+    double const time = pipeline_time(c, sizes);
+    sizes.pop_back();
+    return time;
+  }
+  double least = 1e300;
+  int const rest = stage_count - static_cast<int>(sizes.size()) - 1;
+  for (int size = 1; first + size + rest <= n; ++size) {
+    sizes.push_back(size);
+    least = std::min(least, least_pipeline_time(c, stage_count, sizes, first + size));
+    sizes.pop_back();
+  }
+  return least;
+}
+
+}  // namespace
+
+TEST_CASE("partitions are the best of all, and AMP's no better") {
+  FOR_SEEDS(random_cases(400)) {
+    int const n = d.between(1, 9), p = d.between(1, n);
+    cut_costs c;
+    c.repeats = d.between(0, 9);
+    for (int i = 0; i < n; ++i) {
+      c.layer.push_back(d.between(0, 9));
+      c.volume.push_back(d.between(0, 9));
+    }
+    for (int i = 1; i < p; ++i) c.link.push_back(d.between(0, 4));
+    std::vector<int> sizes;
+    double const least = least_pipeline_time(c, p, sizes, 0);
+    CHECK(pipeline_time(c, best_partition(c, p)) == least);
+    std::vector<int> const theirs = amp_partition(c, p).sizes();
+    CHECK(static_cast<int>(theirs.size()) == p);
+    CHECK(pipeline_time(c, theirs) >= least);
+  }
+}

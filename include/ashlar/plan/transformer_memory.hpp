@@ -1,0 +1,62 @@
+// Bytes that a transformer layer keeps from its forward to its backward, and of its weights and
+// optimizer state. Korthikanti, Casper, Lym, McAfee, Andersch, Shoeybi, Catanzaro: Reducing Activation
+// Recomputation in Large Transformer Models (2022), section 4, equations 1 to 6.
+#pragma once
+
+namespace ashlar {
+
+enum class recomputation : unsigned char {
+  none,
+  attention,  // of the scores and what is made of them: the published "selective"
+  full,       // of whole layers; only their inputs are kept
+};
+
+// Layers as they are split over the tensor ranks.
+struct split_layer {
+  double hidden = 0;
+  double feed_forward = 0;
+  double heads = 0;
+  double sequence = 0;  // tokens
+  int tensor = 1;
+  bool sequence_parallel = false;  // what every tensor rank would hold is split along the sequence
+};
+
+// Bytes a token: of what every tensor rank holds and of what they split, each as multiples of the hidden
+// size; of the hidden layer, as a multiple of the feed-forward size; and of the scores of attention, as
+// a multiple of heads x sequence. The defaults are the paper's: 16-bit values, masks of a byte, GeLU,
+// dropout.
+struct kept_widths {
+  double whole = 10;
+  double split = 8;
+  double feed_forward = 4;
+  double scores = 5;
+};
+
+// Bytes of one layer and micro-batch of so many samples on each tensor rank.
+constexpr double kept_bytes(split_layer const& l, double samples,
+                            recomputation again = recomputation::none, kept_widths const& w = {}) {
+  double const tokens = samples * l.sequence, ranks = l.tensor;
+  double const whole = tokens * l.hidden / (l.sequence_parallel ? ranks : 1);
+  if (again == recomputation::full) return 2 * tokens * l.hidden;
+  double const scores = again == recomputation::none ? w.scores * l.heads * l.sequence : 0;
+  return w.whole * whole
+         + tokens * (w.split * l.hidden + w.feed_forward * l.feed_forward + scores) / ranks;
+}
+
+// Parameters of one layer: attention 4 h^2, feed-forward 2 h f, with a gate 3 h f; biases and norms
+// apart.
+constexpr double layer_parameters(double hidden, double feed_forward, bool gated = false) {
+  return hidden * (4 * hidden + (gated ? 3 : 2) * feed_forward);
+}
+
+// Bytes a parameter that mixed-precision training with Adam keeps: 16-bit weights, 32-bit gradients, and
+// 32-bit weights and two moments.
+struct parameter_bytes {
+  double weight = 2;
+  double gradient = 4;
+  double optimizer = 12;
+
+  constexpr double all() const { return weight + gradient + optimizer; }
+};
+
+}  // namespace ashlar
