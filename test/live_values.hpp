@@ -23,7 +23,8 @@ class live_values {
         when_[{t.what.micro_batch, t.what.stage, t.what.kind}] = {(t.start + 1) * steps() - 1,
                                                                   s.end_of(t, d) * steps()};
     for (int k = 0; k < s.micro_batch_count(); ++k)
-      for (int stage = 0; stage < s.stage_count(); ++stage) add(k, stage);
+      for (int stage = 0; stage < s.stage_count(); ++stage)
+        if (k % s.graph.size_of(stage) == 0) add(k, stage);
     add_work();
   }
 
@@ -59,6 +60,14 @@ class live_values {
     return {begin, ticks == 0 ? begin + 1 : end + ticks * steps()};
   }
 
+  // The micro-batches of another stage that one of a stage has units in common with.
+  std::vector<int> meeting(int k, int stage, int other) const {
+    std::vector<int> found;
+    int const end = k + s_.graph.size_of(stage), size = s_.graph.size_of(other);
+    for (int j = 0; j < s_.micro_batch_count(); j += size)
+      if (j < end && j + size > k) found.push_back(j);
+    return found;
+  }
   bool has(int k, int stage, ashlar::pass_kind kind) const { return when_.contains({k, stage, kind}); }
   life const& of(int k, int stage, ashlar::pass_kind kind) const { return when_.at({k, stage, kind}); }
   // The pass that gives the gradient of the input.
@@ -81,7 +90,8 @@ class live_values {
     ashlar::tick read = forward.end;
     std::map<int, life> received;  // by device, to which it is sent once
     for (int to : s_.graph.successors(stage)) {
-      ashlar::tick const used = of(k, to, pass_kind::forward).end;
+      ashlar::tick used = forward.end;
+      for (int j : meeting(k, stage, to)) used = std::max(used, of(j, to, pass_kind::forward).end);
       if (device(k, to) == device(k, stage)) {
         read = std::max(read, used);
         continue;
@@ -163,14 +173,17 @@ class live_values {
     bool const fused = has(k, stage, pass_kind::backward), again = has(k, stage, pass_kind::recompute);
     life const forward = of(k, stage, pass_kind::forward), gradient = back(k, stage);
     life const last = fused ? gradient : of(k, stage, pass_kind::backward_weight);
-    for (int to : s_.graph.successors(stage))
-      if (device(k, to) != device(k, stage))
-        add(k, stage, slot_kind::gradient, transfer(back(k, to).end, true, k, to, stage).begin,
-            gradient.end);
-    for (int from : s_.graph.predecessors(stage))
-      add(k, stage, slot_kind::gradient, gradient.begin,
-          device(k, from) == device(k, stage) ? back(k, from).end
-                                              : transfer(gradient.end, true, k, stage, from).end);
+    for (int from : s_.graph.predecessors(stage)) {
+      ashlar::tick used = gradient.end;  // by the last of the backwards that read it
+      for (int j : meeting(k, stage, from)) used = std::max(used, back(j, from).end);
+      if (device(k, from) == device(k, stage)) {
+        add(k, stage, slot_kind::gradient, gradient.begin, used);
+        continue;
+      }
+      life const sent = transfer(gradient.end, true, k, stage, from);
+      add(k, stage, slot_kind::gradient, gradient.begin, sent.end);
+      add(k, from, slot_kind::gradient, sent.begin, used);
+    }
     if (k % s_.graph.sequence_chunks() != 0)
       add(k, stage, slot_kind::sequence_gradient, gradient.begin, back(k - 1, stage).end);
     ashlar::pass const kept{again ? pass_kind::recompute : pass_kind::forward, stage, k};

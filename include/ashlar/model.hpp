@@ -3,7 +3,9 @@
 #pragma once
 
 #include <ashlar/model/dependencies.hpp>
+#include <ashlar/model/in_flight.hpp>
 #include <ashlar/model/memory_model.hpp>
+#include <ashlar/model/operator_partition.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/model/stage_graph.hpp>

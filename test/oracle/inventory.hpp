@@ -41,7 +41,8 @@ class inventory {
 
   bool exists(pass what) const {
     return what.stage >= 0 && what.stage < p_.stage_count() && what.micro_batch >= 0
-           && what.micro_batch < p_.micro_batch_count();
+           && what.micro_batch < p_.micro_batch_count()
+           && what.micro_batch % p_.graph.size_of(what.stage) == 0;
   }
   int device_of(int micro_batch, int stage) const {
     return p_.where.device_of(p_.route[static_cast<std::size_t>(micro_batch)], stage);
@@ -106,6 +107,7 @@ class inventory {
     if (misplaced_) return false;
     for (int k = 0; k < p_.micro_batch_count(); ++k)
       for (int s = 0; s < p_.stage_count(); ++s) {
+        if (k % p_.graph.size_of(s) != 0) continue;
         auto const times = [&](pass_kind kind) { return passes_[number(kind, s, k)]; };
         bool const fused = times(pass_kind::backward) == 1 && times(pass_kind::backward_input) == 0
                            && times(pass_kind::backward_weight) == 0;
@@ -149,7 +151,7 @@ class inventory {
     unsigned bits = 0;
     for (int s : groups_[static_cast<std::size_t>(group)])
       for (int k = 0; k < p_.micro_batch_count(); ++k)
-        if (device_of(k, s) == device) bits |= contribution(group, s, k);
+        if (k % p_.graph.size_of(s) == 0 && device_of(k, s) == device) bits |= contribution(group, s, k);
     return bits;
   }
 
@@ -159,9 +161,38 @@ class inventory {
     auto const next = p_.graph.successors(from);
     return std::find(next.begin(), next.end(), to) != next.end();
   }
-  unsigned next_bit(int from, int to) const {
+  // The micro-batches of another stage that have units in common with one of a stage.
+  std::vector<int> meeting(int stage, int k, int other) const {
+    std::vector<int> found;
+    int const end = k + p_.graph.size_of(stage), size = p_.graph.size_of(other);
+    for (int j = 0; j < p_.micro_batch_count(); j += size)
+      if (j < end && j + size > k) found.push_back(j);
+    return found;
+  }
+  // A bit for the pass of micro-batch j of stage `to` among all that read what `from` made: four for
+  // each stage, as the largest micro-batches here are of four units.
+  unsigned next_bit(int from, int k, int to, int j) const {
     auto const next = p_.graph.successors(from);
-    return 1U << (std::find(next.begin(), next.end(), to) - next.begin());
+    auto const all = meeting(from, k, to);
+    return 1U << (4 * (std::find(next.begin(), next.end(), to) - next.begin())
+                  + (std::find(all.begin(), all.end(), j) - all.begin()));
+  }
+  unsigned next_bits(int from, int k, int to) const {
+    unsigned bits = 0;
+    for (int j : meeting(from, k, to)) bits |= next_bit(from, k, to, j);
+    return bits;
+  }
+  // What a message stands for where it was made.
+  unsigned sent_bit(int from, int k, int to) const {
+    return next_bit(from, k, to, meeting(from, k, to)[0]);
+  }
+  // The same of a gradient, which is for one stage.
+  unsigned gradient_bit(int stage, int k, int before, int j) const {
+    auto const all = meeting(stage, k, before);
+    return 1U << (std::find(all.begin(), all.end(), j) - all.begin());
+  }
+  unsigned gradient_bits(int stage, int k, int before) const {
+    return (1U << meeting(stage, k, before).size()) - 1;
   }
   std::size_t number(pass_kind kind, int stage, int micro_batch) const {
     int const row = static_cast<int>(kind) * p_.stage_count() + stage;
@@ -181,7 +212,7 @@ class inventory {
   unsigned needed_on(int micro_batch, int stage, int device) const {
     unsigned bits = 0;
     for (int to : p_.graph.successors(stage))
-      if (device_of(micro_batch, to) == device) bits |= next_bit(stage, to);
+      if (device_of(micro_batch, to) == device) bits |= next_bits(stage, micro_batch, to);
     return bits;
   }
   // On its own device: those that need it there, and of those on another device the first.
@@ -189,7 +220,7 @@ class inventory {
     unsigned bits = needed_on(micro_batch, stage, device);
     for (int d = 0; d < p_.device_count(); ++d)
       if (int const to = first_at(micro_batch, stage, d); d != device && to >= 0)
-        bits |= next_bit(stage, to);
+        bits |= sent_bit(stage, micro_batch, to);
     return bits;
   }
 

@@ -49,8 +49,10 @@ class meaning : public inventory {
         || i.peer == device)
       return {};
     if (!forward)
-      return {{{sends ? access::read : access::write, {slot_kind::gradient, s, k, i.to}, 1}}};
-    if (sends) return {{{access::read, {slot_kind::activation, s, k, -1}, next_bit(s, i.to)}}};
+      return {{{sends ? access::read : access::write,
+                {slot_kind::gradient, s, k, i.to},
+                sends ? 1 : gradient_bits(s, k, i.to)}}};
+    if (sends) return {{{access::read, {slot_kind::activation, s, k, -1}, sent_bit(s, k, i.to)}}};
     return {{{access::write, {slot_kind::activation, s, k, -1}, needed_on(k, s, device)}}};
   }
 
@@ -212,7 +214,9 @@ class meaning : public inventory {
     switch (what.kind) {
       case pass_kind::forward:
         for (int before : p_.graph.predecessors(s))
-          list.push_back({access::read, {slot_kind::activation, before, k, -1}, next_bit(before, s)});
+          for (int j : meeting(s, k, before))
+            list.push_back(
+                {access::read, {slot_kind::activation, before, j, -1}, next_bit(before, j, s, k)});
         if (!p_.graph.successors(s).empty())
           list.push_back({access::write, {slot_kind::activation, s, k, -1}, needed_from(k, s, device)});
         if (again) list.push_back({access::write, checkpoint, 1});
@@ -226,10 +230,14 @@ class meaning : public inventory {
       case pass_kind::backward_input: {
         bool const fused = what.kind == pass_kind::backward;
         for (int after : p_.graph.successors(s))
-          list.push_back({access::read, {slot_kind::gradient, after, k, s}, 1});
+          for (int j : meeting(s, k, after))
+            list.push_back(
+                {access::read, {slot_kind::gradient, after, j, s}, gradient_bit(after, j, s, k)});
         list.push_back({access::read, stash, 1});
         for (int before : p_.graph.predecessors(s))
-          list.push_back({access::write, {slot_kind::gradient, s, k, before}, 1});
+          list.push_back({access::write,
+                          {slot_kind::gradient, s, k, before},
+                          device_of(k, before) == device ? gradient_bits(s, k, before) : 1});
         unsigned const readers = (fused ? 0U : 1U) | work_bits(what, 1);
         list.push_back({readers == 0 ? access::scratch : access::write, weight_stash, readers});
         if (fused) accumulate();

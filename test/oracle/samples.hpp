@@ -213,6 +213,21 @@ inline std::vector<sample> chunked() {
   return all;
 }
 
+// Stages that fork and join anywhere, many of them with micro-batches of different sizes.
+inline std::vector<sample> of_graphs() {
+  using namespace ashlar;
+  std::vector<sample> all;
+  for (std::uint64_t seed = 1; all.size() < 60; ++seed) {
+    schedule const s = conformance::random_graph_schedule(seed);
+    if (s.stage_count() * s.micro_batch_count() > 12) continue;
+    all.push_back({"random graph " + std::to_string(seed), lower(s)});
+    if (seed % 3 == 0)
+      all.push_back({"random graph " + std::to_string(seed) + ", work",
+                     lower(conformance::with_random_work(s, seed, 2))});
+  }
+  return all;
+}
+
 // DualPipe and its fold, with a lane for all peers and with one a peer.
 inline std::vector<sample> pairs() {
   using namespace ashlar;

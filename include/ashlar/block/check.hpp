@@ -67,12 +67,12 @@ constexpr diagnosis check(costs const& cost, int stage_count, int device_count, 
   return {};
 }
 
-// Every micro-batch takes an existing route, all sequence chunks of one the same.
+// Every micro-batch takes an existing route, all that belong together the same.
 constexpr diagnosis check_routes(stage_graph const& graph, placement const& where,
                                  std::vector<int> const& route) {
-  auto const q = static_cast<std::size_t>(graph.sequence_chunks());
+  auto const q = static_cast<std::size_t>(graph.together());
   if (route.size() % q != 0)
-    return {.broken = rule::micro_batches_fill_blocks, .number = graph.sequence_chunks()};
+    return {.broken = rule::micro_batches_fill_blocks, .number = graph.together()};
   for (std::size_t k = 0; k < route.size(); ++k)
     if (route[k] < 0 || route[k] >= where.route_count() || (q > 1 && route[k] != route[k - k % q]))
       return {.broken = rule::tables_agree, .number = route[k]};
@@ -112,10 +112,12 @@ class pass_register {
   }
 
   // Every stage has its forward and, in training, its backward, whole or in both parts, for every
-  // micro-batch; else no backward.
-  constexpr diagnosis complete(int stage_count, int m, execution_mode mode) {
+  // micro-batch that it has passes for; else no backward.
+  constexpr diagnosis complete(stage_graph const& graph, int m, execution_mode mode) {
+    int const stage_count = graph.count();
     for (int k = 0; k < m; ++k)
       for (int stage = 0; stage < stage_count; ++stage) {
+        if (graph.has_sizes() && !graph.runs(stage, k)) continue;
         entry const* const of_stage = &entries_.at(k, stage, result{});
         if (!of_stage[static_cast<std::size_t>(result::activation)].present)
           return missing(pass_kind::forward, stage, k);
@@ -187,7 +189,8 @@ constexpr diagnosis check(block const& b) {
     pass const what = b.cells[i].what;
     site where{.index = static_cast<int>(i), .what = what};
     if (what.kind >= pass_kind::work || what.stage < 0 || what.stage >= stage_count
-        || what.micro_batch < 0 || what.micro_batch >= group)
+        || what.micro_batch < 0 || what.micro_batch >= group
+        || !b.graph.runs(what.stage, what.micro_batch))
       return {.broken = rule::every_pass_is_known, .first = where};
     if (b.cells[i].offset <= -max_tick || b.cells[i].offset >= max_tick)
       return {.broken = rule::ticks_fit, .first = where, .number = b.cells[i].offset};
@@ -196,7 +199,7 @@ constexpr diagnosis check(block const& b) {
         !d.ok())
       return d;
   }
-  if (diagnosis d = ends.complete(stage_count, group, b.mode); !d.ok()) {
+  if (diagnosis d = ends.complete(b.graph, group, b.mode); !d.ok()) {
     d.first.device = b.device_of(d.first.what);
     return d;
   }

@@ -151,7 +151,7 @@ constexpr diagnosis check(workload const& w) {
 // Whether there is a workload of the schedule: known stages form a chain, and routes are known. Work is
 // left out: without it no schedule would take longer or hold more.
 constexpr bool has_workload(schedule const& s) {
-  if (s.route.empty() || s.graph.count() != s.stage_count()) return false;
+  if (s.route.empty() || s.graph.count() != s.stage_count() || s.graph.has_sizes()) return false;
   for (int stage = 0; stage + 1 < s.stage_count(); ++stage)
     if (s.graph.successors(stage).size() != 1 || s.graph.successors(stage)[0] != stage + 1) return false;
   for (int route : s.route)

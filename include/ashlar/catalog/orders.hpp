@@ -34,4 +34,18 @@ constexpr std::vector<pass> one_forward_one_backward(std::vector<pass> const& fo
   return order;
 }
 
+// `warm_up` forwards, at least k, then k backwards and k forwards in turn, as long as there are any.
+constexpr std::vector<pass> k_forwards_k_backwards(std::vector<pass> const& forwards,
+                                                   std::vector<pass> const& backwards,
+                                                   std::size_t warm_up, std::size_t k) {
+  std::vector<pass> order;
+  std::size_t forward = 0;
+  for (std::size_t backward = 0; backward < backwards.size(); ++backward) {
+    std::size_t const until = warm_up + backward / k * k;
+    while (forward < until && forward < forwards.size()) order.push_back(forwards[forward++]);
+    order.push_back(backwards[backward]);
+  }
+  return order;
+}
+
 }  // namespace ashlar::catalog

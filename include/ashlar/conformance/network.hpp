@@ -22,10 +22,11 @@ namespace ashlar::conformance {
 
 // Each stage computes y = tanh(W x + b), x the sum of its inputs and b that of the vectors that it has
 // in common with other stages; the loss of a micro-batch is |y|^2 / 2 at stages without successors.
-// Where sequences are cut into chunks, x has the state h of the chunk before as one more input, and the
-// stage leaves h / 2 + y to the next.
-// Work and what reads of it add what they read; a job that keeps state mixes it with what it had.
-// Optionally every pass first sleeps for a random moment, or calls a hook that may throw.
+// Where stages differ in the size of their micro-batches, a message is one vector still, and x the sum
+// of all that meet. Where sequences are cut into chunks, x has the state h of the chunk before as one
+// more input, and the stage leaves h / 2 + y to the next. Work and what reads of it add what they read;
+// a job that keeps state mixes it with what it had. Optionally every pass first sleeps for a random
+// moment, or calls a hook that may throw.
 class network : public network_results {
  public:
   network(int stages, int micro_batches) : network(stages, micro_batches, 0) {}
@@ -98,7 +99,7 @@ class network : public network_results {
       as<vector>(f.sequence_output) = state;
     }
     if (f.outputs.empty())
-      note_loss(f.what.micro_batch, (y[0] * y[0] + y[1] * y[1] + y[2] * y[2]) / 2);
+      note_loss(f.what, (y[0] * y[0] + y[1] * y[1] + y[2] * y[2]) / 2);
     else
       write(f.outputs[0], y);
   }

@@ -27,12 +27,14 @@ class network_results {
   struct outcome {
     std::vector<matrix> gradients;
     std::vector<vector> shared_gradients;
-    std::vector<double> losses;
-    std::vector<vector> work;  // what each part made, job by job
+    std::vector<double> losses;  // by micro-batch, of all last stages in order
+    std::vector<vector> work;    // what each part made, job by job
     friend bool operator==(outcome const&, outcome const&) = default;
   };
   outcome take() {
-    outcome result{gradients_, shared_gradients_, losses_, work_results_};
+    outcome result{gradients_, shared_gradients_, {}, work_results_};
+    result.losses.assign(micro_batches_, 0.0);
+    for (std::size_t i = 0; i < losses_.size(); ++i) result.losses[i % micro_batches_] += losses_[i];
     work_results_.assign(work_results_.size(), nothing());
     for (auto& g : gradients_) g.fill(0);
     for (auto& g : shared_gradients_) g.fill(0);
@@ -90,7 +92,8 @@ class network_results {
       : gradients_(stages),
         shared_gradients_(shared),
         reductions_(stages + shared),
-        losses_(static_cast<std::size_t>(micro_batches), 0.0) {}
+        micro_batches_(static_cast<std::size_t>(micro_batches)),
+        losses_(stages * micro_batches_, 0.0) {}
 
   template <class T>
   static T& as(buffer b) {
@@ -98,7 +101,10 @@ class network_results {
   }
 
   void expect_parts(std::size_t count) { work_results_.assign(count, nothing()); }
-  void note_loss(int micro_batch, double loss) { losses_[static_cast<std::size_t>(micro_batch)] = loss; }
+  void note_loss(pass what, double loss) {
+    losses_[static_cast<std::size_t>(what.stage) * micro_batches_
+            + static_cast<std::size_t>(what.micro_batch)] = loss;
+  }
   void note_work(int part, vector const& made) { work_results_[static_cast<std::size_t>(part)] = made; }
   void note_gradient(parameter_frame const& f) {
     std::lock_guard const lock(mutex_);
@@ -115,7 +121,8 @@ class network_results {
   std::vector<matrix> gradients_;
   std::vector<vector> shared_gradients_;
   std::vector<std::array<int, 8>> reductions_;  // by group and holder
-  std::vector<double> losses_;
+  std::size_t micro_batches_;
+  std::vector<double> losses_;        // by stage and micro-batch
   std::vector<vector> work_results_;  // by number of the part
   std::mutex mutex_;
 };

@@ -3,15 +3,14 @@
 
 #include <ashlar/block/algebra.hpp>
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/conformance/random_schedule.hpp>
 #include <ashlar/conformance/random_work.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,66 +22,9 @@ struct sample_program {
   ashlar::program program;
 };
 
-// A schedule in which every device does at random whatever it can do next: stages anywhere, some of them
-// recomputed, backwards fused or split, sequences whole or in chunks. Any schedule of a chain on one
-// route can come of it.
-inline schedule random_schedule(std::uint64_t seed, int sequence_chunks = 1) {
-  std::mt19937_64 engine(seed);
-  auto const below = [&](int n) { return static_cast<int>(engine() % static_cast<std::uint64_t>(n)); };
-  int const p = 1 + below(4), stages = 1 + below(6), q = sequence_chunks, m = q * (1 + below(5));
-  std::vector<int> device_of;
-  for (int s = 0; s < stages; ++s) device_of.push_back(below(p));
-  bool const fused = below(2) == 0;
-  std::vector<char> recomputed;
-  for (int s = 0; s < stages; ++s) recomputed.push_back(below(4) == 0 ? 1 : 0);
-  // Each micro-batch goes down the chain and back; beside that, recompute and weight passes.
-  std::vector<int> open, steps(static_cast<std::size_t>(m), 0);
-  for (int k = 0; k < m; ++k) open.push_back(k);
-  std::vector<pass> others;  // that could run
-  std::vector<std::vector<pass>> orders(static_cast<std::size_t>(p));
-  auto const run = [&](pass what) {
-    orders[static_cast<std::size_t>(device_of[static_cast<std::size_t>(what.stage)])].push_back(what);
-  };
-  auto const stage_of = [&](int step) { return step < stages ? step : 2 * stages - 1 - step; };
-  auto const has_come = [&](int k, int step) { return steps[static_cast<std::size_t>(k)] > step; };
-  auto const is_ready = [&](int k) {
-    int const step = steps[static_cast<std::size_t>(k)];
-    if (step < stages) return k % q == 0 || has_come(k - 1, step);
-    pass const again{pass_kind::recompute, stage_of(step), k};
-    return (k % q == q - 1 || has_come(k + 1, step))
-           && std::find(others.begin(), others.end(), again) == others.end();
-  };
-  while (!open.empty() || !others.empty()) {
-    int const pick = below(static_cast<int>(open.size() + others.size()));
-    if (auto const at = static_cast<std::size_t>(pick); at < open.size()) {
-      int const k = open[at];
-      if (!is_ready(k)) continue;
-      int const step = steps[static_cast<std::size_t>(k)]++, stage = stage_of(step);
-      if (step < stages) {
-        run({pass_kind::forward, stage, k});
-        if (recomputed[static_cast<std::size_t>(stage)] != 0)
-          others.push_back({pass_kind::recompute, stage, k});
-      } else {
-        run({fused ? pass_kind::backward : pass_kind::backward_input, stage, k});
-        if (!fused) others.push_back({pass_kind::backward_weight, stage, k});
-      }
-      if (step + 1 == 2 * stages) open.erase(open.begin() + pick);
-    } else {
-      auto const which = others.begin() + (pick - static_cast<int>(open.size()));
-      run(*which);
-      others.erase(which);
-    }
-  }
-  schedule s = schedule_from_orders(
-      placement(devices{p}, {device_of}), std::vector<int>(static_cast<std::size_t>(m), 0),
-      costs(stage_cost{1 + below(3), 1 + below(3), 1 + below(3)}, below(3)), orders);
-  s.graph = in_sequence_chunks(s.graph, q);
-  return squeeze(s);
-}
-
 // Every entry of the catalog in several sizes and with all kinds of transfer lanes, what no entry has
 // (replicas of a split backward, recomputation, stages that fork and join, parameters in common, work,
-// sequences in more than two chunks), and random orders.
+// sequences in more than two chunks), and random orders of chains and of other graphs.
 inline std::vector<sample_program> sample_programs() {
   std::vector<sample_program> all;
   auto const add = [&](std::string const& name, schedule const& s) {
@@ -138,6 +80,9 @@ inline std::vector<sample_program> sample_programs() {
     add("random " + std::to_string(seed) + " in chunks", random_schedule(seed, q));
     add("random " + std::to_string(seed) + " in chunks, with work",
         with_random_work(random_schedule(seed, q), seed, 4));
+    add("random graph " + std::to_string(seed), random_graph_schedule(seed));
+    add("random graph " + std::to_string(seed) + " with work",
+        with_random_work(random_graph_schedule(seed), seed, 4));
   }
   for (char const* name : {"1f1b", "1f1b-recompute", "zb-h1", "v-half", "dualpipe", "chimera"})
     add(name + std::string(" with work"),

@@ -24,6 +24,9 @@ enum class rule : unsigned char {
   parameter_is_a_multiple,
   sizes_fit,
   stage_edges_ascend,
+  micro_batch_sizes_divide,
+  stages_are_convex,
+  stages_have_no_circle,
   every_stage_has_a_device,
   // blocks and schedules
   every_pass_is_known,
@@ -147,6 +150,13 @@ constexpr char const* sentence(rule broken) {
       return "sizes must not be negative, larger than the whole or beyond the range of bytes";
     case rule::stage_edges_ascend:
       return "every edge of the stage graph must lead to a higher stage, once";
+    case rule::micro_batch_sizes_divide:
+      return "the size of a stage's micro-batches must divide all larger ones, and sequences in chunks "
+             "have one size";
+    case rule::stages_are_convex:
+      return "no path of operators may leave a stage and come back";
+    case rule::stages_have_no_circle:
+      return "stages must not need each other in a circle";
     case rule::every_stage_has_a_device:
       return "every route must put every stage on an existing device";
     case rule::every_pass_is_known:

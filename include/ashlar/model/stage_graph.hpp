@@ -19,11 +19,31 @@ struct stage_edge {
   friend constexpr bool operator==(stage_edge, stage_edge) = default;
 };
 
+// How many of the micro-batches of a neighbour one of a stage meets, where they hold `own` and `other`
+// units: the larger one meets all that it is made of.
+constexpr int meetings(int own, int other) { return own > other ? own / other : 1; }
+
+// Calls visit(micro_batch) for each of them.
+template <class Visit>
+constexpr void for_each_meeting(int own, int other, int micro_batch, Visit&& visit) {
+  if (other >= own) {
+    visit(micro_batch - micro_batch % other);
+  } else {
+    for (int k = micro_batch; k < micro_batch + own; k += other) visit(k);
+  }
+}
+
 // Read-only access to the neighbours of stages; see stage_graph.
 struct graph_view {
   list_view<int> before;
   list_view<int> after;
+  list_view<int> sizes = {};
   int sequence_chunks = 1;
+
+  constexpr bool has_sizes() const { return sizes.size() > 0; }
+  constexpr int size_of(int stage) const {
+    return has_sizes() ? sizes[static_cast<std::size_t>(stage)] : 1;
+  }
 
   constexpr list_view<int> predecessors(int stage) const { return slice(before, stage); }
   constexpr list_view<int> successors(int stage) const { return slice(after, stage); }
@@ -38,6 +58,9 @@ struct graph_view {
 // sequences are cut into q chunks, micro-batches q*i .. q*i+q-1 are the chunks of one: on each stage
 // their forwards need each other in order (attention looks back), their backwards in reverse. What one
 // hands to the next is a value like any other (program/operands.hpp).
+// Stages may have micro-batches of different sizes, in units of a schedule's micro-batches: a stage of
+// size b has passes for 0, b, 2b, ... alone, each for b units, and one with larger micro-batches needs
+// several of the stage before it.
 // Both directions are kept as indexed tables, so that a walk over neighbours is a loop over consecutive
 // ints.
 class stage_graph {
@@ -65,10 +88,50 @@ class stage_graph {
   constexpr int count() const { return count_; }
   constexpr int sequence_chunks() const { return sequence_chunks_; }
 
+  // Whether stages differ in the size of their micro-batches.
+  constexpr bool has_sizes() const { return largest_ > 1; }
+  constexpr int size_of(int stage) const {
+    return largest_ == 1 ? 1 : sizes_[static_cast<std::size_t>(stage)];
+  }
+  // Whether the stage has passes for this micro-batch.
+  constexpr bool runs(int stage, int micro_batch) const {
+    return largest_ == 1 || micro_batch % sizes_[static_cast<std::size_t>(stage)] == 0;
+  }
+  // So many micro-batches belong together, from a multiple on: the chunks of a sequence, or the largest
+  // size.
+  constexpr int together() const { return largest_ == 1 ? sequence_chunks_ : largest_; }
+
   // The same stages over sequences in q chunks. Throws violation{rule::counts_are_positive}.
   friend constexpr stage_graph in_sequence_chunks(stage_graph graph, int q) {
     if (q < 1) throw violation{{.broken = rule::counts_are_positive, .number = q}};
+    if (q > 1 && graph.has_sizes())
+      throw violation{{.broken = rule::micro_batch_sizes_divide, .number = q}};
     graph.sequence_chunks_ = q;
+    return graph;
+  }
+
+  // The same stages with micro-batches of so many units each. Throws violation: rule::tables_agree
+  // unless there is one size a stage, rule::counts_are_positive, rule::micro_batch_sizes_divide unless
+  // each size divides all larger ones, and for sequences in chunks.
+  friend constexpr stage_graph in_micro_batches(stage_graph graph, std::vector<int> sizes) {
+    if (static_cast<int>(sizes.size()) != graph.count_)
+      throw violation{{.broken = rule::tables_agree, .number = static_cast<std::int64_t>(sizes.size())}};
+    int largest = 1;
+    for (std::size_t s = 0; s < sizes.size(); ++s) {
+      site const at{.what = {.stage = static_cast<int>(s)}};
+      if (sizes[s] < 1)
+        throw violation{{.broken = rule::counts_are_positive, .first = at, .number = sizes[s]}};
+      int const low = sizes[s] < largest ? sizes[s] : largest, high = sizes[s] + largest - low;
+      bool divides = high % low == 0;
+      for (std::size_t t = 0; t < s; ++t)
+        divides = divides && (sizes[s] % sizes[t] == 0 || sizes[t] % sizes[s] == 0);
+      if (!divides || (high > 1 && graph.sequence_chunks_ > 1))
+        throw violation{{.broken = rule::micro_batch_sizes_divide, .first = at, .number = sizes[s]}};
+      largest = high;
+    }
+    graph.largest_ = largest;
+    if (largest == 1) sizes.clear();
+    graph.sizes_ = static_cast<std::vector<int>&&>(sizes);
     return graph;
   }
 
@@ -94,7 +157,9 @@ class stage_graph {
   }
 
   // Valid while the graph is.
-  constexpr graph_view view() const { return {view_of(before_), view_of(after_), sequence_chunks_}; }
+  constexpr graph_view view() const {
+    return {view_of(before_), view_of(after_), view_of(sizes_), sequence_chunks_};
+  }
 
   friend constexpr bool operator==(stage_graph const&, stage_graph const&) = default;
 
@@ -134,8 +199,10 @@ class stage_graph {
 
   int count_ = 0;
   int sequence_chunks_ = 1;
+  int largest_ = 1;  // of the sizes
   table before_;
   table after_;
+  table sizes_;  // by stage; empty: all 1
 };
 
 // Stage s feeds stage s + 1.

@@ -20,6 +20,7 @@ struct program_extent {
   std::size_t group_stages = 0;  // of all groups
   std::size_t predecessors = 0;  // of the stage graph's tables
   std::size_t successors = 0;
+  std::size_t sizes = 0;
   std::size_t places = 0;  // of all routes
   std::size_t micro_batches = 0;
   std::size_t jobs = 0;
@@ -38,6 +39,7 @@ constexpr program_extent extent_of(program const& p) {
           groups.stage.size(),
           p.graph.view().before.size(),
           p.graph.view().after.size(),
+          p.graph.view().sizes.size(),
           p.where.table().size(),
           p.route.size(),
           p.work.view().jobs.size(),
@@ -60,6 +62,7 @@ class frozen_program {
     copy(counts_.groups.stage, stage_);
     copy(counts_.graph.before, before_);
     copy(counts_.graph.after, after_);
+    copy(counts_.graph.sizes, sizes_);
     copy(counts_.where, where_);
     copy(counts_.route, route_);
     copy(counts_.work.jobs, jobs_);
@@ -75,7 +78,7 @@ class frozen_program {
     v.operands = view_of(operands_);
     v.slots = view_of(slots_);
     v.slot_begin = view_of(slot_begin_);
-    v.graph = {view_of(before_), view_of(after_), counts_.graph.sequence_chunks};
+    v.graph = {view_of(before_), view_of(after_), view_of(sizes_), counts_.graph.sequence_chunks};
     v.where = view_of(where_);
     v.route = view_of(route_);
     v.work = {view_of(jobs_), view_of(work_parts_), view_of(into_), view_of(out_of_)};
@@ -104,6 +107,7 @@ class frozen_program {
   std::array<int, Extent.group_stages> stage_{};
   std::array<int, Extent.predecessors> before_{};
   std::array<int, Extent.successors> after_{};
+  std::array<int, Extent.sizes> sizes_{};
   std::array<int, Extent.places> where_{};
   std::array<int, Extent.micro_batches> route_{};
   std::array<work_view::job, Extent.jobs> jobs_{};

@@ -39,6 +39,7 @@ constexpr std::uint64_t hash(program_view const& p) {
   h.add_all(p.device_count, p.stage_count, p.micro_batch_count, p.lane_count, p.data_ranks, p.sharding,
             p.step, p.graph.sequence_chunks);
   for (int stage = 0; stage < p.stage_count; ++stage) h.add_list(p.graph.predecessors(stage));
+  h.add_list(p.graph.sizes);
   h.add_list(p.where);
   h.add_list(p.route);
   h.add_list(p.groups.holder_begin);

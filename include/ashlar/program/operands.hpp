@@ -46,20 +46,30 @@ class program_shape {
   constexpr int weight_passes(pass what) const {
     return passes_.at(what.micro_batch, what.stage, result::weight_gradient);
   }
-  // Next stages on a device, each of which reads the activation there.
+  // Forwards of next stages on a device, each of which reads the activation there.
   constexpr int readers_on(int device, pass forward) const {
     int count = 0;
     for (int after : p_.graph.successors(forward.stage))
-      count += p_.device_of(forward.micro_batch, after) == device;
+      if (p_.device_of(forward.micro_batch, after) == device) count += meetings_with(forward, after);
     return count;
   }
-  // On its own device: next stages there, and a send to each other device that has some.
+  // On its own device: forwards of next stages there, and a send to each other device that has some.
   constexpr int readers_of_output(int device, pass forward) const {
     int count = 0;
     for (int after : p_.graph.successors(forward.stage))
-      count +=
-          p_.device_of(forward.micro_batch, after) == device || is_first_on_its_device(forward, after);
+      count += p_.device_of(forward.micro_batch, after) == device
+                   ? meetings_with(forward, after)
+                   : int{is_first_on_its_device(forward, after)};
     return count;
+  }
+  // Backwards of a stage before that read the gradient on a device: all on its own, and else the one
+  // send.
+  constexpr int readers_of_gradient(int device, pass backward, int before) const {
+    return p_.device_of(backward.micro_batch, before) == device ? meetings_with(backward, before) : 1;
+  }
+  // How many passes of another stage meet one of a stage.
+  constexpr int meetings_with(pass what, int other) const {
+    return p_.graph.has_sizes() ? meetings(p_.graph.size_of(what.stage), p_.graph.size_of(other)) : 1;
   }
   // An activation goes to a device once, named by the first of the stages there that need it.
   constexpr bool is_first_on_its_device(pass forward, int to) const {
@@ -144,13 +154,21 @@ constexpr void visit_pass(program_shape const& shape, int device, pass what, Vis
       visit(value_key{slot_kind::weight_gradient, group}, access::accumulate, 0);
     });
   };
+  auto const meet = [&](int other, auto&& visit_one) {
+    if (p.graph.has_sizes())
+      for_each_meeting(p.graph.size_of(stage), p.graph.size_of(other), k, visit_one);
+    else
+      visit_one(k);
+  };
   auto const write = [&](slot_kind kind, int reads) {
     visit(value_key{kind, stage, k}, reads == 0 ? access::scratch : access::write, reads);
   };
   switch (what.kind) {
     case pass_kind::forward: {
       for (int before : p.graph.predecessors(stage))
-        visit(value_key{slot_kind::activation, before, k}, access::read, 0);
+        meet(before, [&](int j) {
+          visit(value_key{slot_kind::activation, before, j}, access::read, 0);
+        });
       if (int const readers = shape.readers_of_output(device, what); readers > 0)
         write(slot_kind::activation, readers);
       bool const again = shape.is_recomputed(what);
@@ -165,10 +183,13 @@ constexpr void visit_pass(program_shape const& shape, int device, pass what, Vis
     case pass_kind::backward:
     case pass_kind::backward_input:
       for (int after : p.graph.successors(stage))
-        visit(value_key{slot_kind::gradient, after, k, stage}, access::read, 0);
+        meet(after, [&](int j) {
+          visit(value_key{slot_kind::gradient, after, j, stage}, access::read, 0);
+        });
       visit(value_key{slot_kind::stash, stage, k}, access::read, 0);
       for (int before : p.graph.predecessors(stage))
-        visit(value_key{slot_kind::gradient, stage, k, before}, access::write, 1);
+        visit(value_key{slot_kind::gradient, stage, k, before}, access::write,
+              shape.readers_of_gradient(device, what, before));
       write(slot_kind::weight_stash, shape.weight_passes(what) + shape.work_readers(what));
       if (what.kind == pass_kind::backward) accumulate();
       break;
@@ -211,7 +232,8 @@ constexpr void for_each_operand(program_shape const& shape, int device, instruct
         visit(value_key{slot_kind::activation, i.what.stage, i.what.micro_batch}, access::write,
               shape.readers_on(device, i.what));
       else
-        visit(value_key{slot_kind::gradient, i.what.stage, i.what.micro_batch, i.to}, access::write, 1);
+        visit(value_key{slot_kind::gradient, i.what.stage, i.what.micro_batch, i.to}, access::write,
+              shape.readers_of_gradient(device, i.what, i.to));
       return;
     case opcode::all_reduce:
       if (sums_work(i))

@@ -30,7 +30,7 @@ constexpr diagnosis computes_are_complete(program const& p, message_index const&
       continue;
     }
     if (what.stage < 0 || what.stage >= p.stage_count() || what.micro_batch < 0
-        || what.micro_batch >= p.micro_batch_count())
+        || what.micro_batch >= p.micro_batch_count() || !p.graph.runs(what.stage, what.micro_batch))
       return {.broken = rule::every_pass_is_known, .first = where};
     int const device =
         p.where.device_of(p.route[static_cast<std::size_t>(what.micro_batch)], what.stage);
@@ -40,7 +40,7 @@ constexpr diagnosis computes_are_complete(program const& p, message_index const&
               .second = {.device = device, .what = what}};
     if (diagnosis const d = passes.enter(where, 0); !d.ok()) return d;
   }
-  diagnosis d = passes.complete(p.stage_count(), p.micro_batch_count(), p.mode);
+  diagnosis d = passes.complete(p.graph, p.micro_batch_count(), p.mode);
   if (!d.ok())
     d.first.device = p.where.device_of(p.route[static_cast<std::size_t>(d.first.what.micro_batch)],
                                        d.first.what.stage);
@@ -91,6 +91,7 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
         int const micro_batch = static_cast<int>(k);
         int const first = index.number(p.graph.edge(from, to), micro_batch);
         for (int back = 0; back < 2; ++back) {
+          if (!p.graph.runs(back == 0 ? from : to, micro_batch)) continue;
           auto const& ends = index.of(first + back);
           bool const neither =
               ends.send == message_index::nowhere && ends.receive == message_index::nowhere;

@@ -64,7 +64,8 @@ class message_index {
     bool const forward = i.what.kind == pass_kind::forward;
     if (!forward && !gives_input_gradient(i.what.kind)) return nowhere;
     if (!known(i.what.stage, p_.stage_count()) || !known(i.to, p_.stage_count())
-        || !known(i.what.micro_batch, p_.micro_batch_count()))
+        || !known(i.what.micro_batch, p_.micro_batch_count())
+        || !p_.graph.runs(i.what.stage, i.what.micro_batch))
       return nowhere;
     int const from = forward ? i.what.stage : i.to, to = forward ? i.to : i.what.stage;
     int const route = p_.route[static_cast<std::size_t>(i.what.micro_batch)];

@@ -82,6 +82,15 @@ inline std::string quantities(diagnosis const& d) {
     case rule::stage_edges_ascend:
       return "one leads from stage " + std::to_string(d.first.what.stage) + " to stage "
              + std::to_string(d.second.what.stage);
+    case rule::micro_batch_sizes_divide:
+      return "one is " + n;
+    case rule::stages_are_convex:
+      return "one from operator " + std::to_string(d.first.index) + " of stage "
+             + std::to_string(d.first.what.stage) + " through stage " + n + " comes back to operator "
+             + std::to_string(d.second.index);
+    case rule::stages_have_no_circle:
+      return "stages " + std::to_string(d.first.what.stage) + " and "
+             + std::to_string(d.second.what.stage) + " are in one";
     case rule::every_stage_has_a_device:
       return "one is put on device " + std::to_string(d.first.device);
     case rule::work_edges_ascend:

@@ -133,7 +133,7 @@ struct device_plan::filler {
                               + std::to_string(layout.bytes) + " bytes (" + to_string(s.what) + ")");
     buffer const bytes{memory + slots.offset[slot], layout.bytes};
     auto const add_port = [&](int stage, int which) {
-      plan.ports_.push_back({bytes, stage, layout.element});
+      plan.ports_.push_back({bytes, stage, layout.element, v.micro_batch});
       ++count[which];
     };
     bool const reads = how == access::read;

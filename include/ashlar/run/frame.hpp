@@ -11,11 +11,14 @@ namespace ashlar {
 
 using buffer = std::span<std::byte>;
 
-// A message at a stage, at its place among the stage's neighbours in the graph.
+// A message at a stage, at its place among the stage's neighbours in the graph. Where stages differ in
+// the size of their micro-batches, a smaller one gets what a larger one made whole, a larger one several
+// messages of a neighbour in the order of their micro-batches.
 struct port {
   buffer bytes;
   int stage = -1;  // that made it; of an output the stage that it is for, -1: every next one
   element_type element = element_type::opaque;
+  int micro_batch = -1;  // of the pass that made it
 
   constexpr operator buffer() const { return bytes; }
 };

@@ -232,7 +232,8 @@ class sequential {
         ready = !reads || memory_.contains(key_of(v));
         if (ready)
           (reads ? inputs : outputs)
-              .push_back({make(key_of(v)), reads ? v.of : v.to, workers_[rank_]->layout(v).element});
+              .push_back({make(key_of(v)), reads ? v.of : v.to, workers_[rank_]->layout(v).element,
+                          v.micro_batch});
         return;
       }
       buffer const bytes = make(key_on(device, v));

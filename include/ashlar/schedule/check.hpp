@@ -32,7 +32,7 @@ constexpr diagnosis check_passes(schedule const& s, pass_register& ends, work_re
       if (t.what.kind > pass_kind::work
           || (!works
               && (t.what.stage < 0 || t.what.stage >= stage_count || t.what.micro_batch < 0
-                  || t.what.micro_batch >= m)))
+                  || t.what.micro_batch >= m || !s.graph.runs(t.what.stage, t.what.micro_batch))))
         return {.broken = rule::every_pass_is_known, .first = where};
       if (t.start <= -max_tick || t.start >= max_tick)
         return {.broken = rule::ticks_fit, .first = where, .number = t.start};
@@ -52,7 +52,7 @@ constexpr diagnosis check_passes(schedule const& s, pass_register& ends, work_re
       if (diagnosis const d = ends.enter(where, s.end_of(t, where.device)); !d.ok()) return d;
     }
   }
-  diagnosis d = ends.complete(stage_count, m, s.mode);
+  diagnosis d = ends.complete(s.graph, m, s.mode);
   if (!d.ok()) d.first.device = s.device_of(d.first.what);
   if (!d.ok() || s.work.empty()) return d;
   return work.complete(s.graph, s.where, s.route, ends, true);

@@ -82,10 +82,13 @@ constexpr schedule then(schedule const& a, schedule const& b) { return merge(a, 
 
 // Only the first `count` micro-batches and all work, at their old times; of an overlapped pair one pass
 // may be left, which is then alone. Throws violation: rule::counts_are_positive unless 1 <= count <= m;
+// rule::micro_batches_fill_blocks where it parts what belongs together;
 // rule::every_pass_is_present for a pass that is left out and that work reads, or that reads work.
 constexpr schedule take(schedule s, micro_batches count) {
   if (count.value < 1 || count.value > s.micro_batch_count())
     throw violation{{.broken = rule::counts_are_positive, .number = count.value}};
+  if (count.value % s.graph.together() != 0)
+    throw violation{{.broken = rule::micro_batches_fill_blocks, .number = s.graph.together()}};
   for (work_edge const& e : s.work.edges())
     for (pass const& what : {e.from, e.to})
       if (what.kind != pass_kind::work && what.micro_batch >= count.value)

@@ -13,15 +13,15 @@
 namespace ashlar {
 
 // The same passes on other devices: each takes those that fall to it in the order of their starts, and
-// is squeezed. Micro-batches (sequences) take the routes in turns; pairs are undone. As passes take
-// time, what is needed starts before, so that every placement of the stages will do. O(n log n). Throws
-// violation: rule::tables_agree for another number of stages, speeds of another number of devices, or
-// work of other systems, which has devices of its own; and as squeeze does.
+// is squeezed. Micro-batches (those that belong together) take the routes in turns; pairs are undone. As
+// passes take time, what is needed starts before, so that every placement of the stages will do. O(n log
+// n). Throws violation: rule::tables_agree for another number of stages, speeds of another number of
+// devices, or work of other systems, which has devices of its own; and as squeeze does.
 constexpr schedule relocate(schedule s, placement where) {
   bool const fits = s.cost.fit(where.stage_count(), where.device_count());
   if (where.stage_count() != s.stage_count() || !fits || !s.work.view().empty())
     throw violation{{.broken = rule::tables_agree, .number = where.stage_count()}};
-  int const q = s.graph.sequence_chunks(), routes = where.route_count();
+  int const q = s.graph.together(), routes = where.route_count();
   for (std::size_t k = 0; k < s.route.size(); ++k) s.route[k] = static_cast<int>(k) / q % routes;
   std::vector<std::vector<timed_pass>> orders(static_cast<std::size_t>(where.device_count()));
   for (auto const& order : s.order)

@@ -30,8 +30,8 @@ class order_walk {
   // pass of the schedule gives count as present. Linear in passes and dependencies. Breaks
   // rule::every_pass_is_known or rule::order_has_no_cycle; starts are then of no use.
   constexpr diagnosis run() {
-    if (s_.micro_batch_count() % s_.graph.sequence_chunks() != 0)
-      return {.broken = rule::micro_batches_fill_blocks, .number = s_.graph.sequence_chunks()};
+    if (s_.micro_batch_count() % s_.graph.together() != 0)
+      return {.broken = rule::micro_batches_fill_blocks, .number = s_.graph.together()};
     for (std::size_t d = 0; d < p_; ++d) {
       std::vector<timed_pass> const& order = s_.order[d];
       for (timed_pass const *t = order.data(), *const last = t + order.size(); t != last; ++t) {
@@ -78,7 +78,8 @@ class order_walk {
     return what.kind >= pass_kind::work
                ? work_.knows(what)
                : what.stage >= 0 && what.stage < stage_count_ && what.micro_batch >= 0
-                     && what.micro_batch < micro_batch_count_;
+                     && what.micro_batch < micro_batch_count_
+                     && s_.graph.runs(what.stage, what.micro_batch);
   }
 
   // Runs the device's passes until one has to wait.

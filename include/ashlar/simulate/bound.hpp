@@ -19,7 +19,7 @@ constexpr byte_count smallest_message(program const& p, simulation_options const
   for (int d = 0; d < view.device_count; ++d)
     for (instruction const& i : view.stream(d)) {
       if (i.code != opcode::send) continue;
-      byte_count const size = message_size(o, i, p.stage_count());
+      byte_count const size = message_size(o, i, p.graph);
       if (!found || size < least) least = size;
       found = true;
     }

@@ -15,17 +15,18 @@ struct transfer_time {
 };
 
 // Bytes of a send or receive: of what a stage gives to each next one, or of the gradient of that.
-constexpr byte_count message_size(simulation_options const& o, instruction const& i, int stage_count) {
+constexpr byte_count message_size(simulation_options const& o, instruction const& i,
+                                  stage_graph const& graph) {
   bool const forward = i.what.kind == pass_kind::forward;
   return o.size_of(
       {.kind = forward ? slot_kind::activation : slot_kind::gradient, .of = i.what.stage, .to = i.to},
-      stage_count);
+      graph);
 }
 
 constexpr transfer_time time_of_transfer(simulation_options const& o, instruction const& i, int device,
-                                         int stage_count) {
+                                         stage_graph const& graph) {
   link_speed const& link = o.cost.links.link(device, i.peer);
-  tick const moving = link.byte_time(message_size(o, i, stage_count));
+  tick const moving = link.byte_time(message_size(o, i, graph));
   tick const all = saturating_sum(link.latency, moving);
   return {all, o.latency_holds_lane ? all : moving};
 }

@@ -23,7 +23,7 @@ class timed_machine : public lane_machine<timed_machine> {
   constexpr timed_machine(program const& p, simulation_options const& o)
       : lane_machine(p.view(), checked_pairs(p, o), p.view().lane_count, wait_detail::all),
         o_(o),
-        stage_count_(p.stage_count()),
+        graph_(p.graph),
         line_{std::vector<timed_instruction>(p.instructions.size()), 0},
         lane_(lane_total()),
         shared_(p, o),
@@ -85,7 +85,7 @@ class timed_machine : public lane_machine<timed_machine> {
         return;
       }
       case opcode::send: {
-        transfer_time const t = time_of_transfer(o_, at(first), device_of(first), stage_count_);
+        transfer_time const t = time_of_transfer(o_, at(first), device_of(first), graph_);
         end_after(first, t.held);
         if (together.size() == 1) return;
         int const receive = together[1];
@@ -131,7 +131,7 @@ class timed_machine : public lane_machine<timed_machine> {
   // A buffered message is there, or comes; what is next on the lane need not wait while it is under way.
   constexpr void take(int i) {
     int const send = partner(i);
-    transfer_time const t = time_of_transfer(o_, at(send), device_of(send), stage_count_);
+    transfer_time const t = time_of_transfer(o_, at(send), device_of(send), graph_);
     tick const begun = time(send).start;
     lane_state after{.last = time(i).cause, .free = time(i).start};
     if (begun + t.held > after.free) after = {.last = send, .free = begun + t.held};
@@ -153,7 +153,7 @@ class timed_machine : public lane_machine<timed_machine> {
   }
 
   simulation_options const& o_;
-  int stage_count_;
+  stage_graph const& graph_;
   timeline line_;
   std::vector<lane_state> lane_;  // by device and lane
   std::vector<int> issued_;       // in_stream: the last compute before a transfer in its stream

@@ -123,7 +123,7 @@ class memory_walk {
         operand const& o = operands[n];
         value& v = slots_[static_cast<std::size_t>(o.slot)];
         slot_kind const kind = kinds[static_cast<std::size_t>(o.slot)];
-        byte_count const bytes = o_.size_of(keys_[n], p_.stage_count());
+        byte_count const bytes = o_.size_of(keys_[n], p_.graph);
         if (is_resident(kind)) {
           v.largest = max_of(v.largest, bytes);
           continue;

@@ -14,6 +14,9 @@
 
 namespace ashlar {
 
+// The share of one of so many parts, rounded up.
+constexpr byte_count share_of(byte_count size, int parts) { return size / parts + (size % parts != 0); }
+
 // Sizes of a job: what each of its parts hands on, and what it keeps on each of its devices.
 struct job_bytes {
   byte_count output = 0;
@@ -86,6 +89,14 @@ struct simulation_options {
         return m.weight_stash;
     }
   }
+  // The same where stages may differ in the size of their micro-batches: tables say what a stage's own
+  // micro-batch takes, and a gradient is of as many units as the pass that makes it.
+  constexpr byte_count size_of(value_key const& v, stage_graph const& graph) const {
+    byte_count const size = size_of(v, graph.count());
+    if (v.kind != slot_kind::gradient || !graph.has_sizes() || size == 0) return size;
+    int const own = graph.size_of(v.of), units = graph.size_of(v.to);
+    return own >= units ? saturating_product(size, own / units) : share_of(size, units / own);
+  }
 };
 
 // All-gather or reduce-scatter of `size` bytes over `ranks` ranks in a ring: ranks - 1 steps, each with
@@ -98,9 +109,6 @@ constexpr tick half_ring_time(link_speed const& l, byte_count size, tick ranks) 
   tick const speed = saturating_product(ranks, l.bandwidth);
   return saturating_sum(latency, moved / speed + (moved % speed != 0));
 }
-
-// The share of one of `ranks`, rounded up.
-constexpr byte_count share_of(byte_count size, int ranks) { return size / ranks + (size % ranks != 0); }
 
 // All-reduce of `size` bytes on each of `ranks` ranks in a ring: ranks - 1 steps to sum and as many to
 // spread, each with a latency and size / ranks bytes: 2 (n - 1) latency + 2 (n - 1) / n size /

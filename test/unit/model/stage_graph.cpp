@@ -48,6 +48,32 @@ constexpr bool test_islands() {
 }
 BOTH_TIMES("stages without edges", test_islands)
 
+constexpr bool test_micro_batches_of_sizes() {
+  stage_graph const g = in_micro_batches(chain(stages{3}), {1, 4, 2});
+  HOLDS(g.has_sizes() && g.size_of(1) == 4 && g.together() == 4);
+  HOLDS(g.runs(0, 3) && g.runs(1, 4) && !g.runs(1, 2) && g.runs(2, 2));
+  HOLDS(meetings(4, 2) == 2 && meetings(2, 4) == 1 && meetings(2, 2) == 1);
+  HOLDS(in_micro_batches(g, {1, 1, 1}) == chain(stages{3}));
+  HOLDS(in_sequence_chunks(chain(stages{3}), 3).together() == 3);
+  int sum = 0;
+  for_each_meeting(4, 2, 8, [&](int k) { sum = 100 * sum + k; });
+  HOLDS(sum == 810);
+  for_each_meeting(1, 4, 11, [&](int k) { sum = k; });
+  HOLDS(sum == 8);
+  return true;
+}
+BOTH_TIMES("stages differ in the size of their micro-batches", test_micro_batches_of_sizes)
+
+TEST_CASE("sizes divide the larger ones") {
+  stage_graph const g = chain(stages{3});
+  CHECK_BREAKS(tables_agree, in_micro_batches(g, {1, 2}));
+  CHECK_BREAKS(counts_are_positive, in_micro_batches(g, {1, 0, 2}));
+  CHECK_BREAKS(micro_batch_sizes_divide, in_micro_batches(g, {2, 3, 1}));
+  CHECK_BREAKS(micro_batch_sizes_divide, in_micro_batches(g, {2, 6, 3}));
+  CHECK_BREAKS(micro_batch_sizes_divide, in_micro_batches(in_sequence_chunks(g, 2), {2, 1, 1}));
+  CHECK_BREAKS(micro_batch_sizes_divide, in_sequence_chunks(in_micro_batches(g, {2, 1, 1}), 2));
+}
+
 TEST_CASE("edges must ascend, once, between existing stages") {
   CHECK_BREAKS(stage_edges_ascend, stage_graph(stages{3}, {{1, 0}}));
   CHECK_BREAKS(stage_edges_ascend, stage_graph(stages{3}, {{1, 1}}));

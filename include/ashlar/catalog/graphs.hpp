@@ -1,0 +1,64 @@
+// 1F1B and kFkB over any stage graph. Jeon et al., GraphPipe: Improving Performance and Scalability of
+// DNN Training with Graph Pipeline Parallelism (2024); kFkB: Wang et al., Ada-Grouper (2023).
+#pragma once
+
+#include <ashlar/catalog/orders.hpp>
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/ids.hpp>
+#include <ashlar/model/in_flight.hpp>
+#include <ashlar/schedule/relocate.hpp>
+#include <ashlar/schedule/schedule.hpp>
+#include <ashlar/schedule/squeeze.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace ashlar::catalog {
+
+// Each stage runs as many forwards as it has in flight (model/in_flight.hpp; whole micro-batches, and no
+// fewer than the rule says: with fewer, stages of different sizes can wait for each other in a circle),
+// then k backwards and k forwards in turn. Orders are those of stages with a device each; stages that
+// share a device take turns by their starts, and micro-batches take routes in turns. `m` is in units of
+// the smallest micro-batches. Squeezed under `cost`. Throws violation: as in_flight() and relocate() do,
+// and rule::order_has_no_cycle where turns k b do not divide one another and stages come to wait for
+// each other in a circle; powers of two do not.
+constexpr schedule k_f_k_b(stage_graph const& graph, placement const& where, micro_batches m,
+                           std::vector<int> const& k, costs cost = {}) {
+  std::vector<std::int64_t> const units = in_flight(graph, k);
+  if (graph.count() != where.stage_count() || !cost.fit(graph.count(), where.device_count()))
+    throw violation{{.broken = rule::tables_agree, .number = where.stage_count()}};
+  if (m.value < 1) throw violation{{.broken = rule::counts_are_positive, .number = m.value}};
+  std::vector<std::vector<pass>> orders;
+  for (int stage = 0; stage < graph.count(); ++stage) {
+    auto const s = static_cast<std::size_t>(stage);
+    std::int64_t const size = graph.size_of(stage);
+    std::vector<pass> forwards, backwards;
+    for (int unit = 0; unit < m.value; unit += graph.size_of(stage)) {
+      forwards.push_back({pass_kind::forward, stage, unit});
+      backwards.push_back({pass_kind::backward, stage, unit});
+    }
+    orders.push_back(k_forwards_k_backwards(forwards, backwards,
+                                            static_cast<std::size_t>((units[s] + size - 1) / size),
+                                            static_cast<std::size_t>(k[s])));
+  }
+  placement const each = linear(devices{graph.count()});
+  costs alike = cost;
+  if (where != each) alike.speeds.clear();
+  schedule s = schedule_from_orders(each, std::vector<int>(static_cast<std::size_t>(m.value), 0),
+                                    std::move(alike), orders);
+  s.graph = graph;
+  s = squeeze(std::move(s));
+  if (where == each) return s;
+  s.cost = std::move(cost);
+  return relocate(std::move(s), where);
+}
+
+constexpr schedule one_f_one_b(stage_graph const& graph, placement const& where, micro_batches m,
+                               costs cost = {}) {
+  return k_f_k_b(graph, where, m, std::vector<int>(static_cast<std::size_t>(graph.count()), 1),
+                 std::move(cost));
+}
+
+}  // namespace ashlar::catalog

@@ -1,0 +1,152 @@
+// Stages out of operators: a graph of operators cut into stages, and the graph of these.
+#pragma once
+
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/ids.hpp>
+#include <ashlar/model/stage_graph.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// A cut of operators into stages. Operators are a stage_graph, too: the finest stages that there are.
+struct operator_partition {
+  stage_graph graph;          // an edge for each edge of operators that crosses; sizes are 1
+  std::vector<int> stage_of;  // by operator
+  std::vector<int> number;    // of each stage as it was given, its number in `graph`
+
+  friend constexpr bool operator==(operator_partition const&, operator_partition const&) = default;
+};
+
+// A path of operators that leaves a stage and comes back; none if all stages are convex. Of the shortest
+// for the lowest stage that has one. `stage_of`: of each operator, from 0 without gaps. O(stages *
+// edges).
+constexpr std::vector<int> find_returning_path(stage_graph const& operators,
+                                               std::vector<int> const& stage_of) {
+  constexpr int nobody = -1;
+  auto const n = static_cast<std::size_t>(operators.count());
+  int last = 0;
+  for (int stage : stage_of) last = max_of(last, stage);
+  std::vector<int> reached, from;
+  for (int stage = 0; stage <= last; ++stage) {
+    reached.clear();
+    from.assign(n, nobody);
+    for (std::size_t o = 0; o < n; ++o)
+      if (stage_of[o] == stage) reached.push_back(static_cast<int>(o));
+    std::size_t const inside = reached.size();
+    for (std::size_t i = 0; i < reached.size(); ++i)
+      for (int after : operators.successors(reached[i])) {
+        bool const is_inside = stage_of[static_cast<std::size_t>(after)] == stage;
+        if (is_inside && i >= inside) {
+          std::vector<int> path(1, after);
+          for (int o = reached[i]; o != nobody; o = from[static_cast<std::size_t>(o)]) path.push_back(o);
+          reverse(path);
+          return path;
+        }
+        if (is_inside || from[static_cast<std::size_t>(after)] != nobody) continue;
+        from[static_cast<std::size_t>(after)] = reached[i];
+        reached.push_back(after);
+      }
+  }
+  return {};
+}
+
+// A stage graph has no circle: numbers for its stages so that edges ascend, the lowest first where there
+// is a choice. Stages of a circle have none, -1. O(stages^2 + edges).
+constexpr std::vector<int> ascending_numbers(int stage_count, std::vector<stage_edge> const& edges) {
+  auto const count = static_cast<std::size_t>(stage_count);
+  std::vector<int> waits(count, 0), number(count, -1);
+  for (stage_edge const& e : edges) ++waits[static_cast<std::size_t>(e.to)];
+  for (int next = 0; next < stage_count; ++next) {
+    std::size_t free = 0;
+    while (free < count && (number[free] >= 0 || waits[free] > 0)) ++free;
+    if (free == count) break;
+    number[free] = next;
+    for (stage_edge const& e : edges)
+      if (static_cast<std::size_t>(e.from) == free) --waits[static_cast<std::size_t>(e.to)];
+  }
+  return number;
+}
+
+namespace partition_detail {
+
+constexpr std::vector<stage_edge> crossing_edges(stage_graph const& operators,
+                                                 std::vector<int> const& stage_of) {
+  std::vector<stage_edge> edges;
+  for (int o = 0; o < operators.count(); ++o)
+    for (int after : operators.successors(o)) {
+      stage_edge const e{stage_of[static_cast<std::size_t>(o)],
+                         stage_of[static_cast<std::size_t>(after)]};
+      bool known = e.from == e.to;
+      for (std::size_t i = 0; i < edges.size() && !known; ++i) known = edges[i] == e;
+      if (!known) edges.push_back(e);
+    }
+  return edges;
+}
+
+}  // namespace partition_detail
+
+// Stages are numbered from 0 without gaps (rule::tables_agree), a stage for each operator; no path of
+// operators leaves a stage and comes back (rule::stages_are_convex: `first` and `second` have the
+// operators at both ends of it as `index`); stages do not need each other in a circle
+// (rule::stages_have_no_circle: two of them).
+constexpr diagnosis check_partition(stage_graph const& operators, std::vector<int> const& stage_of) {
+  int const n = operators.count();
+  if (static_cast<int>(stage_of.size()) != n)
+    return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(stage_of.size())};
+  int stage_count = 0;
+  for (int stage : stage_of) stage_count = max_of(stage_count, stage + 1);
+  dynamic_array<char> used(static_cast<std::size_t>(stage_count), 0);
+  for (int stage : stage_of) {
+    if (stage < 0 || stage_count > n) return {.broken = rule::tables_agree, .number = stage};
+    used[static_cast<std::size_t>(stage)] = 1;
+  }
+  for (int stage = 0; stage < stage_count; ++stage)
+    if (used[static_cast<std::size_t>(stage)] == 0)
+      return {.broken = rule::tables_agree, .number = stage};
+
+  if (std::vector<int> const path = find_returning_path(operators, stage_of); !path.empty()) {
+    int const stage = stage_of[static_cast<std::size_t>(path.front())];
+    return {.broken = rule::stages_are_convex,
+            .first = {.index = path.front(), .what = {.stage = stage}},
+            .second = {.index = path.back(), .what = {.stage = stage}},
+            .number = stage_of[static_cast<std::size_t>(path[1])]};
+  }
+  std::vector<stage_edge> const edges = partition_detail::crossing_edges(operators, stage_of);
+  std::vector<int> const number = ascending_numbers(stage_count, edges);
+  // Whoever has no number waits for another without one: back along such edges there is a circle.
+  int at = -1;
+  for (int stage = 0; stage < stage_count; ++stage)
+    if (number[static_cast<std::size_t>(stage)] < 0) at = stage;
+  if (at < 0) return {};
+  int before = at;
+  for (int step = 0; step <= stage_count; ++step) {
+    before = at;
+    for (stage_edge const& e : edges)
+      if (e.to == before && number[static_cast<std::size_t>(e.from)] < 0) at = e.from;
+  }
+  return {.broken = rule::stages_have_no_circle,
+          .first = {.what = {.stage = at}},
+          .second = {.what = {.stage = before}}};
+}
+
+// The stage graph of operators. Where an edge leads to a lower number, stages are numbered anew.
+// Throws violation with check_partition().
+constexpr operator_partition partitioned(stage_graph const& operators, std::vector<int> stage_of) {
+  if (diagnosis const d = check_partition(operators, stage_of); !d.ok()) throw violation{d};
+  int stage_count = 0;
+  for (int stage : stage_of) stage_count = max_of(stage_count, stage + 1);
+  std::vector<stage_edge> edges = partition_detail::crossing_edges(operators, stage_of);
+  operator_partition p{.graph = {}, .stage_of = {}, .number = ascending_numbers(stage_count, edges)};
+  auto const renumber = [&](int stage) { return p.number[static_cast<std::size_t>(stage)]; };
+  for (stage_edge& e : edges) e = {renumber(e.from), renumber(e.to)};
+  for (int& stage : stage_of) stage = renumber(stage);
+  p.graph = stage_graph(stages{stage_count}, edges);
+  p.stage_of = static_cast<std::vector<int>&&>(stage_of);
+  return p;
+}
+
+}  // namespace ashlar
