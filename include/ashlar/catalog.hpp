@@ -1,6 +1,7 @@
-// Every published schedule, by name.
+// Every published schedule, by name; and for any stage graph.
 #pragma once
 
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/catalog/graphs.hpp>
 #include <ashlar/catalog/published.hpp>
 #include <ashlar/schedule.hpp>

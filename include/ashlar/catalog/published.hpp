@@ -9,7 +9,6 @@
 #include <ashlar/catalog/dualpipe.hpp>
 #include <ashlar/catalog/gems.hpp>
 #include <ashlar/catalog/gpipe.hpp>
-#include <ashlar/catalog/graphs.hpp>
 #include <ashlar/catalog/grouped_interleaved.hpp>
 #include <ashlar/catalog/hanayo.hpp>
 #include <ashlar/catalog/inference.hpp>

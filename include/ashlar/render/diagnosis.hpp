@@ -78,12 +78,11 @@ inline std::string quantities(diagnosis const& d) {
       if (d.first.device >= 0) return first + " would end beyond it";
       return "a stage takes " + n + " ticks, too many to add up";
     case rule::sizes_fit:
+    case rule::micro_batch_sizes_divide:
       return "one is " + n;
     case rule::stage_edges_ascend:
       return "one leads from stage " + std::to_string(d.first.what.stage) + " to stage "
              + std::to_string(d.second.what.stage);
-    case rule::micro_batch_sizes_divide:
-      return "one is " + n;
     case rule::stages_are_convex:
       return "one from operator " + std::to_string(d.first.index) + " of stage "
              + std::to_string(d.first.what.stage) + " through stage " + n + " comes back to operator "
@@ -120,7 +119,6 @@ inline std::string quantities(diagnosis const& d) {
     case rule::order_has_no_cycle:
       return first + " waits for " + (d.second.device >= 0 ? second + ", which waits for it" : "itself");
     case rule::every_send_has_its_receive:
-      return first + " has none on device " + std::to_string(d.second.device);
     case rule::every_receive_has_its_send:
       return first + " has none on device " + std::to_string(d.second.device);
     case rule::no_transfer_is_doubled:
