@@ -5,8 +5,11 @@
 #include <ashlar/plan/choose.hpp>
 #include <ashlar/plan/device_grid.hpp>
 #include <ashlar/plan/divide.hpp>
+#include <ashlar/plan/layout.hpp>
+#include <ashlar/plan/least_squares.hpp>
 #include <ashlar/plan/measured_layers.hpp>
 #include <ashlar/plan/partition.hpp>
 #include <ashlar/plan/simulated_step.hpp>
+#include <ashlar/plan/transformer.hpp>
 #include <ashlar/plan/transformer_memory.hpp>
 #include <ashlar/plan/variants.hpp>

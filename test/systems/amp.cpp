@@ -175,7 +175,9 @@ class setting {
                                    : sequence * vocabulary / tensor};
     l.is_embedding = !is_gan() && (i == 0 || i == 28);
     if (l.is_embedding) l.parameters = hidden * vocabulary;
-    if (is_transformer(i)) l.parameters = layer_parameters(shape(i, 1).hidden, shape(i, 1).feed_forward);
+    if (is_transformer(i))
+      l.parameters = transformer{.hidden = shape(i, 1).hidden, .feed_forward = shape(i, 1).feed_forward}
+                         .layer_parameters();
     return l;
   }
 

@@ -43,12 +43,6 @@ constexpr double kept_bytes(split_layer const& l, double samples,
          + tokens * (w.split * l.hidden + w.feed_forward * l.feed_forward + scores) / ranks;
 }
 
-// Parameters of one layer: attention 4 h^2, feed-forward 2 h f, with a gate 3 h f; biases and norms
-// apart.
-constexpr double layer_parameters(double hidden, double feed_forward, bool gated = false) {
-  return hidden * (4 * hidden + (gated ? 3 : 2) * feed_forward);
-}
-
 // Bytes a parameter that mixed-precision training with Adam keeps: 16-bit weights, 32-bit gradients, and
 // 32-bit weights and two moments.
 struct parameter_bytes {

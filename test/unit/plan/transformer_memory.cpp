@@ -22,8 +22,6 @@ constexpr bool test_published_formulas() {
 }
 static_assert(test_published_formulas());
 
-static_assert(layer_parameters(8, 32) == 12 * 64);
-static_assert(layer_parameters(8, 20, true) == 4 * 64 + 3 * 160);
 static_assert(parameter_bytes{}.all() == 18);
 
 }  // namespace

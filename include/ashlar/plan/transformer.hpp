@@ -1,0 +1,47 @@
+// A decoder of transformer layers: its parameters, and the arithmetic of a step.
+#pragma once
+
+#include <ashlar/plan/transformer_memory.hpp>
+
+namespace ashlar {
+
+struct transformer {
+  int layers = 1;
+  double hidden = 1;
+  double feed_forward = 4;
+  double heads = 1;
+  double key_value_heads = 0;  // 0: as many as heads
+  double vocabulary = 0;
+  double sequence = 1;  // tokens
+  bool gated = false;   // a third matrix in the feed-forward part
+  bool tied = false;    // the head has the embedding's weights
+
+  // Of queries, keys, values and output together.
+  constexpr double attention_parameters() const {
+    double const shared = key_value_heads > 0 && heads > 0 ? key_value_heads / heads : 1;
+    return hidden * hidden * (2 + 2 * shared);
+  }
+  constexpr double layer_parameters() const {
+    return attention_parameters() + (gated ? 3 : 2) * hidden * feed_forward;
+  }
+  constexpr double embedding_parameters() const { return hidden * vocabulary; }
+  constexpr double parameters() const {
+    return layers * layer_parameters() + (tied ? 1 : 2) * embedding_parameters();
+  }
+
+  friend constexpr bool operator==(transformer const&, transformer const&) = default;
+};
+
+// Floating-point operations of the model's own arithmetic in a step over so many sequences, whatever is
+// run again: batch x sequence x (6 parameters + 12 layers x hidden x sequence). (Chowdhery et al., PaLM,
+// 2022, appendix B.)
+constexpr double model_flops(transformer const& t, double batch) {
+  return batch * t.sequence * (6 * t.parameters() + 12 * t.layers * t.hidden * t.sequence);
+}
+
+// The share of the devices' peak that goes into the model's own arithmetic.
+constexpr double model_utilisation(double flops, double seconds, int device_count, double peak_flops) {
+  return flops / (seconds * device_count * peak_flops);
+}
+
+}  // namespace ashlar
