@@ -9,7 +9,11 @@
 #include <ashlar/plan/least_squares.hpp>
 #include <ashlar/plan/measured_layers.hpp>
 #include <ashlar/plan/partition.hpp>
+#include <ashlar/plan/plan_serving.hpp>
+#include <ashlar/plan/serving.hpp>
+#include <ashlar/plan/serving_bounds.hpp>
 #include <ashlar/plan/simulated_step.hpp>
 #include <ashlar/plan/transformer.hpp>
 #include <ashlar/plan/transformer_memory.hpp>
+#include <ashlar/plan/two_phase.hpp>
 #include <ashlar/plan/variants.hpp>
