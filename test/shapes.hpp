@@ -107,4 +107,18 @@ constexpr schedule with_norm(schedule s) {
   return squeeze(std::move(s));
 }
 
+// On device 0 of two, a piece of two ticks for each of two forwards, and 3 ticks that read the last.
+constexpr work_graph curvature() {
+  return work_graph({{.parts = {{0, 2}, {0, 2}}, .keeps_state = true}, {.parts = {{0, 3}}}},
+                    {{{F, 0, 0}, {X, 0, 0}}, {{F, 0, 1}, {X, 0, 1}}, {{X, 0, 1}, {X, 1, 0}}});
+}
+
+// Of a pass that is there once; -1 if it is not.
+constexpr tick start_of(schedule const& s, pass what) {
+  for (auto const& order : s.order)
+    for (timed_pass const& t : order)
+      if (t.what == what) return t.start;
+  return -1;
+}
+
 }  // namespace shapes

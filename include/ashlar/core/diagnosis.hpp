@@ -99,6 +99,7 @@ enum class parameter : unsigned char {
   memory_budget,
   device_speed,
   block_interval,
+  work_period,
 };
 
 // One place in a block, schedule or program.

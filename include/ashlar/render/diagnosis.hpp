@@ -232,6 +232,8 @@ inline char const* name_of(parameter which) {
       return "speed in percent";
     case parameter::block_interval:
       return "interval of the block, for the work";
+    case parameter::work_period:
+      return "steps in which all work is to be done";
   }
   return "parameters";
 }

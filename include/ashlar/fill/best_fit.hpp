@@ -1,0 +1,191 @@
+// Work packed into the gaps of as few steps as can be found.
+#pragma once
+
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/sort.hpp>
+#include <ashlar/core/ticks.hpp>
+#include <ashlar/fill/gaps.hpp>
+#include <ashlar/fill/options.hpp>
+#include <ashlar/fill/part_times.hpp>
+#include <ashlar/fill/step_bound.hpp>
+#include <ashlar/schedule/schedule.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// Tries the bound of each device's steps first, and one more for a device that fails. A try takes the
+// parts one by one, none before those that it reads, and puts each where its gap has least room left, or
+// first in time. The tries differ in the order of the parts and in that choice; the first one that
+// places all wins. Parts that are longer than every gap, and what waits for them, are left out.
+class best_fit_packing {
+ public:
+  // Refers to all. `step` is `length` ticks long and starts at 0.
+  constexpr best_fit_packing(schedule const& step, tick length, part_times& times, fill_options const& o)
+      : step_(step),
+        length_(length),
+        times_(times),
+        options_(o),
+        steps_(step_bound(step, length, times, o)),
+        long_(find_long_parts(step, length, times, o)) {
+    for (int number = 0; number < times.count(); ++number)
+      has_collectives_ = has_collectives_ || times.is_collective(number);
+  }
+
+  // Places what fits into a gap; the steps that each device takes. Throws
+  // violation{rule::no_pass_starts_before_its_input} for a pass that reads work for which it finds no
+  // place before it.
+  constexpr std::vector<int> run() {
+    // Without sums over devices, each device is a problem of its own.
+    if (has_collectives_) {
+      pack_group(all);
+    } else {
+      for (int d = 0; d < step_.device_count(); ++d) pack_group(d);
+    }
+    return steps_;
+  }
+
+ private:
+  static constexpr int all = -1;
+
+  enum class part_order : unsigned char { as_numbered, longest_first, most_to_come_first };
+  struct attempt {
+    part_order order = part_order::as_numbered;
+    bool is_best = true;  // where least is left; else first in time
+  };
+  static constexpr attempt attempts[] = {
+      {part_order::longest_first, true},      {part_order::longest_first, false},
+      {part_order::most_to_come_first, true}, {part_order::most_to_come_first, false},
+      {part_order::as_numbered, true},        {part_order::as_numbered, false},
+  };
+
+  constexpr bool is_of(int number, int group) const {
+    return !times_.is_collective(number) && !long_[static_cast<std::size_t>(number)]
+           && (group == all || times_.device(number) == group);
+  }
+
+  constexpr void pack_group(int group) {
+    for (;;) {
+      int failed = part_times::nobody;
+      for (attempt const& a : attempts) {
+        failed = first_failure(group, a);
+        if (failed == part_times::nobody) return;
+      }
+      if (times_.is_urgent(failed))
+        throw violation{{.broken = rule::no_pass_starts_before_its_input,
+                         .first = {.device = times_.device(failed), .what = times_.what(failed)}}};
+      ++steps_[static_cast<std::size_t>(times_.device(failed))];
+    }
+  }
+
+  // The first part that finds no place, or nobody.
+  constexpr int first_failure(int group, attempt const& a) {
+    std::vector<dynamic_array<gap>> gaps(steps_.size());
+    for (std::size_t d = 0; d < steps_.size(); ++d) {
+      if (group != all && group != static_cast<int>(d)) continue;
+      dynamic_array<gap> const once =
+          step_gaps(step_, static_cast<int>(d), length_, options_.interlocked);
+      for (int i = 0; i < steps_[d]; ++i)
+        for (gap const& g : once) gaps[d].push_back({g.start + i * length_, g.end + i * length_});
+    }
+    dynamic_array<int> const order = ordered(group, a.order);
+    for (int number : order) times_.place(number, part_times::never);
+    for (int number : order)
+      if (!place(number, gaps[static_cast<std::size_t>(times_.device(number))], a.is_best))
+        return number;
+    return part_times::nobody;
+  }
+
+  constexpr bool place(int number, dynamic_array<gap>& gaps, bool is_best) {
+    tick const duration = times_.duration(number), ready = times_.ready(number);
+    std::size_t chosen = gaps.size();
+    tick least = part_times::never;
+    for (std::size_t i = 0; i < gaps.size(); ++i) {
+      tick const from = max_of(ready, gaps[i].start);
+      if (spare_room(gaps[i].end - from, duration, options_.margin) < 0
+          || from + duration > times_.deadline(number))
+        continue;
+      tick const left = gaps[i].length() - duration;
+      if (left < least) {
+        least = left;
+        chosen = i;
+      }
+      if (!is_best) break;
+    }
+    if (chosen == gaps.size()) return false;
+    gap& g = gaps[chosen];
+    tick const start = max_of(ready, g.start);
+    times_.place(number, start);
+    gap const rest{start + duration, g.end};
+    g.end = start;
+    if (g.length() == 0) {
+      g = rest;
+      return true;
+    }
+    gaps.push_back(rest);
+    for (std::size_t i = gaps.size() - 1; i > chosen + 1; --i) gaps[i] = gaps[i - 1];
+    gaps[chosen + 1] = rest;
+    return true;
+  }
+
+  // None before what it reads.
+  constexpr dynamic_array<int> ordered(int group, part_order by) const {
+    dynamic_array<int> order;
+    for (int number = 0; number < times_.count(); ++number)
+      if (is_of(number, group)) order.push_back(number);
+    sort_by_rank(order, by);
+    // What the pipeline waits for comes first, and with it what that waits for.
+    merge_sort(order, [&](int a, int b) { return times_.is_urgent(a) && !times_.is_urgent(b); });
+    return order;
+  }
+
+  constexpr void sort_by_rank(dynamic_array<int>& order, part_order by) const {
+    if (by == part_order::as_numbered) return;
+    dynamic_array<tick> const rank = ranks(by);
+    if (by == part_order::longest_first) {
+      merge_sort(order, [&](int a, int b) {
+        auto const i = static_cast<std::size_t>(a), k = static_cast<std::size_t>(b);
+        return rank[i] != rank[k] ? rank[i] < rank[k] : times_.duration(a) > times_.duration(b);
+      });
+    } else {
+      merge_sort(order, [&](int a, int b) {
+        return rank[static_cast<std::size_t>(a)] > rank[static_cast<std::size_t>(b)];
+      });
+    }
+  }
+
+  // How many parts one behind the other come before each (ticks of those behind and itself).
+  constexpr dynamic_array<tick> ranks(part_order by) const {
+    auto const count = static_cast<std::size_t>(times_.count());
+    dynamic_array<tick> rank(count, 0);
+    if (by == part_order::longest_first) {
+      for (int number = 0; number < times_.count(); ++number)
+        times_.for_each_before(number, [&](int from) {
+          tick& own = rank[static_cast<std::size_t>(number)];
+          own = max_of(own, rank[static_cast<std::size_t>(from)] + 1);
+        });
+      return rank;
+    }
+    for (int number = times_.count(); number-- > 0;) {
+      tick& own = rank[static_cast<std::size_t>(number)];
+      own += times_.duration(number);
+      times_.for_each_before(number, [&](int from) {
+        tick& before = rank[static_cast<std::size_t>(from)];
+        before = max_of(before, own);
+      });
+    }
+    return rank;
+  }
+
+  schedule const& step_;
+  tick length_;
+  part_times& times_;
+  fill_options const& options_;
+  std::vector<int> steps_;
+  dynamic_array<bool> long_;
+  bool has_collectives_ = false;
+};
+
+}  // namespace ashlar

@@ -1,0 +1,46 @@
+// How work is filled in, and what comes out.
+#pragma once
+
+#include <ashlar/core/ticks.hpp>
+#include <ashlar/schedule/schedule.hpp>
+
+#include <vector>
+
+namespace ashlar {
+
+enum class fill_policy : unsigned char {
+  first_fit,  // the greedy walk of PipeFisher (arXiv 2211.14133): gap after gap, job after job
+  best_fit,   // in the fewest steps that packing every part where it leaves the least room finds
+};
+
+// When a part is ready, for first_fit.
+enum class fill_readiness : unsigned char {
+  inputs,  // when what it reads is there
+  // As published. In the first step, part i of a job that reads passes of a kind is ready after i + 1
+  // passes of that kind and of route 0 on its device, whichever it reads. In later steps, and when the
+  // rest is tried in all gaps so far, it is ready anywhere, and so is what reads work once that is
+  // placed, be it later in time. So work may come before what it reads: early_work() finds it.
+  published_counts,
+};
+
+struct fill_options {
+  fill_policy policy = fill_policy::best_fit;
+  fill_readiness ready = fill_readiness::inputs;
+  int margin = 0;  // percent of its duration that a part leaves free behind it in its gap
+  // For best_fit: the steps follow each other without a flush, and so does what comes next. A
+  // device's step then lasts from its first pass to that of the next step: work may lie where the next
+  // step's first passes wait for others, also behind the last step.
+  bool interlocked = false;
+  int period = 0;  // steps in which all work is done once; 0: as few as the policy finds
+};
+
+// One step again and again, with work in its gaps that is done once.
+struct filling {
+  schedule filled;         // over as many steps as any device takes
+  std::vector<int> steps;  // of each device, until its work is done; at least 1
+  tick step = 0;           // ticks of one step
+
+  friend constexpr bool operator==(filling const&, filling const&) = default;
+};
+
+}  // namespace ashlar

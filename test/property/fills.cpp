@@ -1,0 +1,154 @@
+// What filling keeps: random work in random schedules, with sums over devices, transfers and uneven
+// stages.
+#include "random_cases.hpp"
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/check.hpp>
+#include <ashlar/conformance/programs.hpp>
+#include <ashlar/fill.hpp>
+#include <ashlar/lower/lower.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+using namespace ashlar;
+
+namespace {
+
+// Jobs of a few pieces that read passes of the step, and of work before them.
+class random_filling {
+ public:
+  explicit random_filling(std::uint64_t seed) : engine_(seed) {
+    step = squeeze(conformance::random_schedule(seed));
+    if (below(2) == 0) {
+      std::vector<stage_cost> each;
+      for (int i = 0; i < step.stage_count(); ++i)
+        each.push_back({1 + below(5), 1 + below(5), 1 + below(5)});
+      step = retime(step, costs(each, below(4)));
+    }
+    std::vector<work_job> jobs;
+    std::vector<work_edge> edges;
+    for (int count = below(9); count > 0; --count) {
+      bool const sums = !jobs.empty() && below(8) == 0;
+      auto const number = static_cast<int>(jobs.size());
+      work_job& job = jobs.emplace_back();
+      int const device = below(step.device_count());
+      int const parts = sums ? step.device_count() : 1 + below(4);
+      for (int k = 0; k < parts; ++k) {
+        job.parts.push_back({sums ? k : device, 1 + below(6)});
+        add_inputs(jobs, edges, {pass_kind::work, number, k}, job.parts.back().device);
+      }
+      if (!sums) {
+        job.keeps_state = below(2) == 0;
+        continue;
+      }
+      work_job& sum = jobs.emplace_back();
+      sum.kind = job_kind::all_reduce;
+      for (int k = 0; k < parts; ++k) {
+        sum.parts.push_back({k, 2});
+        edges.push_back({{pass_kind::work, number, k}, {pass_kind::work, number + 1, k}});
+        summed_.push_back({pass_kind::work, number, k});
+      }
+    }
+    work = work_graph(jobs, edges);
+  }
+
+  schedule step;
+  work_graph work;
+
+ private:
+  int below(int n) { return static_cast<int>(engine_() % static_cast<std::uint64_t>(n)); }
+
+  void add_inputs(std::vector<work_job> const& jobs, std::vector<work_edge>& edges, pass to,
+                  int device) {
+    for (timed_pass const& t : step.order[static_cast<std::size_t>(device)]) {
+      bool forgets = t.what.kind == pass_kind::backward_weight;
+      for (timed_pass const& other : step.order[static_cast<std::size_t>(device)])
+        forgets = forgets
+                  || (t.what.kind == pass_kind::forward
+                      && other.what == pass{pass_kind::recompute, t.what.stage, t.what.micro_batch});
+      if (!forgets && below(8) == 0) edges.push_back({t.what, to});
+    }
+    for (int job = 0; job < to.stage; ++job)
+      for (std::size_t k = 0; k < jobs[static_cast<std::size_t>(job)].parts.size(); ++k) {
+        pass const from{pass_kind::work, job, static_cast<int>(k)};
+        bool is_summed = false;
+        for (pass s : summed_) is_summed = is_summed || s == from;
+        if (!is_summed && jobs[static_cast<std::size_t>(job)].parts[k].device == device && below(6) == 0)
+          edges.push_back({from, to});
+      }
+  }
+
+  std::mt19937_64 engine_;
+  std::vector<pass> summed_;
+};
+
+tick ticks_of_work(work_graph const& work, int device) {
+  tick sum = 0;
+  for (work_job const& j : work.jobs())
+    for (work_part const& p : j.parts)
+      if (p.device == device && j.kind == job_kind::compute) sum += p.duration;
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("filling moves no pass, keeps all work, puts nothing before its inputs, over anything") {
+  for (int seed = 1; seed <= random_cases(600); ++seed) {
+    CAPTURE(seed);
+    random_filling const r(static_cast<std::uint64_t>(seed));
+    tick const length = makespan(r.step);
+    for (fill_options const& o : {fill_options{.policy = fill_policy::first_fit}, fill_options{},
+                                  fill_options{.margin = 20}, fill_options{.interlocked = true}}) {
+      filling const f = fill_steps(r.step, r.work, o);
+      CHECK(check(f.filled).ok());
+      CHECK(early_work(f.filled).empty());
+      CHECK(f.step == length);
+      int steps = 1;
+      for (std::size_t d = 0; d < f.steps.size(); ++d) {
+        steps = std::max(steps, f.steps[d]);
+        int const device = static_cast<int>(d);
+        CHECK(busy(f.filled)[d]
+              == f.filled.micro_batch_count() / r.step.micro_batch_count() * busy(r.step)[d]
+                     + ticks_of_work(r.work, device));
+      }
+      schedule without = f.filled;
+      for (auto& order : without.order) {
+        std::vector<timed_pass> own;
+        for (timed_pass const& t : order)
+          if (t.what.kind != pass_kind::work) own.push_back(t);
+        order = own;
+      }
+      without.work = {};
+      CHECK(without == repeated(r.step, steps));
+      CHECK(check(lower(f.filled)).ok());
+    }
+    CHECK(fill(r.step, {}) == r.step);
+  }
+}
+
+TEST_CASE("best_fit takes at least its bound; interlocked periods follow each other without a pause") {
+  for (int seed = 1; seed <= random_cases(600); ++seed) {
+    CAPTURE(seed);
+    random_filling const r(static_cast<std::uint64_t>(seed));
+    part_times const times(r.step, r.work.view());
+    fill_options const o{.interlocked = true};
+    dynamic_array<bool> const is_long = find_long_parts(r.step, makespan(r.step), times, o);
+    filling const f = fill_steps(r.step, r.work, o);
+    std::vector<int> const bound = step_bound(r.step, f.step, times, o);
+    int steps = 1;
+    bool any_long = false;
+    for (std::size_t d = 0; d < bound.size(); ++d) {
+      CHECK(f.steps[d] >= bound[d]);
+      steps = std::max(steps, f.steps[d]);
+    }
+    for (bool each : is_long) any_long = any_long || each;
+    if (any_long) continue;
+    CHECK(check(merge(f.filled, shift(f.filled, steps * f.step))).ok());
+    for (int d = 0; d < r.step.device_count(); ++d) CHECK(utilisation(f, d) <= 1);
+  }
+}

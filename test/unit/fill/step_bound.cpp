@@ -1,0 +1,24 @@
+#include <ashlar/fill/step_bound.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+
+using namespace shapes;
+
+namespace {
+
+constexpr bool test_long_parts() {
+  schedule const s = one_f_one_b(3, 2);  // device 0 idles for 5 ticks and for 1
+  work_graph const work({{.parts = {{0, 5}, {0, 5}, {0, 5}}}, {.parts = {{0, 6}}}, {.parts = {{0, 1}}}},
+                        {{{X, 1, 0}, {X, 2, 0}}});
+  part_times const times(s, work.view());
+  dynamic_array<bool> const is_long = find_long_parts(s, makespan(s), times, {});
+  HOLDS(!is_long[0] && !is_long[1] && !is_long[2]);
+  HOLDS(is_long[3] && is_long[4]);                                            // waits for one that is
+  HOLDS(step_bound(s, makespan(s), times, {}) == std::vector<int>{3, 1, 1});  // 15 ticks by 6
+  HOLDS(find_long_parts(s, makespan(s), times, {.margin = 10})[0]);
+  return true;
+}
+BOTH_TIMES("parts that fit nowhere, and the steps that the others take at least", test_long_parts)
+
+}  // namespace
