@@ -84,6 +84,7 @@ class worker : public model_parameters<Scalar> {
       case ashlar::slot_kind::weight_gradient:
       case ashlar::slot_kind::weight:
       case ashlar::slot_kind::gradient_shard:
+      case ashlar::slot_kind::micro_gradient:
         return this->elements(stage) * sizeof(Scalar);
       case ashlar::slot_kind::sequence_state:  // each chunk of a sequence is one of its own to this
                                                // model

@@ -211,6 +211,7 @@ class worker : public parameters<T> {
         return bytes_of<stage_gradients<T>>(at(of));
       case weight_gradient:
       case gradient_shard:
+      case micro_gradient:
         return this->elements(of) * sizeof(float);
       case weight:
         return this->elements(of) * sizeof(T);

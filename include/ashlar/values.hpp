@@ -1,4 +1,5 @@
-// Values across micro-batches: how much of a batch is known when.
+// Values across micro-batches: how much of a batch is known when, and work that uses it.
 #pragma once
 
+#include <ashlar/values/clip.hpp>
 #include <ashlar/values/coverage.hpp>

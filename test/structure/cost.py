@@ -18,11 +18,12 @@ BUDGETS = {
     "block.hpp": 620,
     "bounds.hpp": 1130,  # one_machine.hpp keeps heaps
     "catalog.hpp": 960,  # searched entries end at closed-form bounds
-    "check.hpp": 730,
+    "check.hpp": 755,  # with parameter groups, for gradients that work takes
     "conformance.hpp": 3200,  # a test kit: threads, random numbers
     "core.hpp": 610,
     "fill.hpp": 760,
     "interop.hpp": 1620,
+    "interop.hpp": 1645,
     "lower.hpp": 1040,
     "model.hpp": 600,
     "optimize.hpp": 740,
@@ -34,7 +35,7 @@ BUDGETS = {
     "schedule.hpp": 690,  # with reorder
     "search.hpp": 1590,
     "simulate.hpp": 1440,
-    "study.hpp": 1390,  # with bounds
+    "study.hpp": 1410,  # with bounds
     "values.hpp": 680,
 }
 EACH_OF_THE_CATALOG = 785  # every header of catalog/ but entries.hpp

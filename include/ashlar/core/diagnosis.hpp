@@ -44,6 +44,11 @@ enum class rule : unsigned char {
   work_edges_ascend,
   work_reads_what_its_device_keeps,
   collective_work_sums_one_value,
+  work_uses_what_exists,
+  gradient_is_taken_before_more_is_added,
+  taken_gradient_is_given_back,
+  taken_gradient_is_whole,
+  state_is_cleared_after_its_last_use,
   bound_is_for_a_chain,
   // programs: complete
   every_send_has_its_receive,
@@ -194,6 +199,20 @@ constexpr char const* sentence(rule broken) {
       return "each part of collective work must sum one value of work that nobody else reads, on a "
              "device "
              "of its own";
+    case rule::work_uses_what_exists:
+      return "work must share the state of an earlier job that keeps one, clear no other than it keeps, "
+             "and use the gradient of a stage";
+    case rule::gradient_is_taken_before_more_is_added:
+      return "a gradient that work takes must be taken after each weight pass, before the next one adds "
+             "to it: the norm of a sum does not tell those of its parts";
+    case rule::taken_gradient_is_given_back:
+      return "a gradient that work takes must be read after it is taken, and given back once, after the "
+             "last was taken and before it is reduced";
+    case rule::taken_gradient_is_whole:
+      return "a gradient that work takes must be all of its stage's: in no shards, not in common with "
+             "other stages, and of micro-batches of one size";
+    case rule::state_is_cleared_after_its_last_use:
+      return "what work keeps for a step must be cleared once in each step, after its last use";
     case rule::bound_is_for_a_chain:
       return "a bound needs a chain of stages";
     case rule::every_send_has_its_receive:

@@ -84,15 +84,17 @@ class lowering {
     return mine;
   }
 
-  // The jobs that keep state on each device, ascending.
+  // The jobs whose state is kept on each device.
   constexpr void find_states() {
     work_view const work = s_.work.view();
     states_.resize(static_cast<std::size_t>(s_.device_count()));
     for (int job = 0; job < work.job_count(); ++job)
-      for (int k = 0; k < work.part_count(job) && work.of(job).keeps_state; ++k) {
-        int const device = work.part({pass_kind::work, job, k}).device;
+      for (int k = 0; k < work.part_count(job) && work.state_of(job) >= 0; ++k) {
+        int const device = work.part({pass_kind::work, job, k}).device, owner = work.state_of(job);
         std::vector<int>& found = states_[static_cast<std::size_t>(device)];
-        if (found.empty() || found.back() != job) found.push_back(job);
+        bool known = false;
+        for (int other : found) known = known || other == owner;
+        if (!known) found.push_back(owner);
       }
   }
 
@@ -128,6 +130,13 @@ class lowering {
     }
     write_events(position, max_tick);
     sharing_.end_device();
+    for (int job : states_[static_cast<std::size_t>(device)])
+      if (s_.work.view().of(job).clears_state)
+        out_.write({.code = opcode::clear,
+                    .subject = slot_kind::work_state,
+                    .what = {pass_kind::work, job, 0},
+                    .group = group_of_job(out_.made(), job)},
+                   0);
     out_.end_stream();
   }
 
@@ -164,6 +173,11 @@ class lowering {
 constexpr program lower(schedule const& s, lower_options options = {}) {
   if (diagnosis const d = check(options); !d.ok()) throw violation{d};
   if (diagnosis const d = check(s); !d.ok()) throw violation{d};
+  if (!s.work.empty())
+    if (diagnosis const d = check_taken_gradients(s.work.view(), options.sharding,
+                                                  parameter_groups(s.where, options.shared_parameters));
+        !d.ok())
+      throw violation{d};
   if (options.transfers == transfer_order::asap) return lowering(one_by_one(s), options).run();
   return lowering(s, options).run();
 }

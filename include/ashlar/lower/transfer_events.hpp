@@ -16,8 +16,8 @@
 namespace ashlar {
 
 struct event {
-  tick time = 0;   // end of the producer; for a reduction, of the group's last weight pass anywhere; for
-                   // collective work, of the last part that it sums
+  tick time = 0;   // end of the producer; for a reduction, of the group's last weight pass anywhere (or
+                   // of the work that gives it back); for collective work, of the last part that it sums
   pass what = {};  // the producer
   int to = -1;     // the stage that the value is for
   int source = -1;  // device
@@ -50,7 +50,13 @@ constexpr dynamic_array<event> events_in_order(schedule const& s, parameter_grou
       tick const end = s.end_of(t, d);
       made.at(t.what) = {end, t.what.kind, true};
       latest = end > latest ? end : latest;
-      if (t.what.kind == pass_kind::work) continue;
+      if (t.what.kind == pass_kind::work) {
+        work_view::job const& job = work.of(t.what.stage);
+        if (job.gradient != gradient_use::give) continue;
+        tick& given = last_weight[static_cast<std::size_t>(job.stage)];
+        given = max_of(given, end);
+        continue;
+      }
       tick& last = last_weight[static_cast<std::size_t>(t.what.stage)];
       if (gives_weight_gradient(t.what.kind) && end > last) last = end;
     }

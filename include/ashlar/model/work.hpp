@@ -27,12 +27,25 @@ enum class job_kind : unsigned char {
                // in the order of the parts; as soon as all have it, on the lane of collectives
 };
 
+// What the parts of a compute job do with the gradient of a stage, which its passes add up in the
+// stage's accumulator.
+enum class gradient_use : unsigned char {
+  none,
+  take,  // part k takes what micro-batch k has added: it copies that and leaves zeros
+  read,  // part k, if there is a micro-batch k, reads that copy
+  give,  // a part on each holder of the stage puts what is to be reduced in place of all that was taken
+};
+
 struct work_job {
   std::vector<work_part> parts;
   job_kind kind = job_kind::compute;
-  bool keeps_state = false;  // compute: on each of its devices a slot that keeps its value from step to
-                             // step; its parts there add to it in their order
-  bool over_ranks = false;   // all_reduce: also over the data-parallel ranks, part by part
+  bool keeps_state = false;   // compute: on each of its devices a slot that keeps its value from step to
+                              // step; its parts there add to it in their order
+  bool over_ranks = false;    // all_reduce: also over the data-parallel ranks, part by part
+  bool clears_state = false;  // of a job that keeps state: it is zeros again after each step
+  int shares_state_of = -1;   // compute: an earlier job, whose state its parts use, too
+  gradient_use gradient = gradient_use::none;
+  int stage = -1;  // that the gradient is of
 
   friend constexpr bool operator==(work_job const&, work_job const&) = default;
 };
@@ -59,6 +72,10 @@ struct work_view {
     job_kind kind = job_kind::compute;
     bool keeps_state = false;
     bool over_ranks = false;
+    bool clears_state = false;
+    int shares_state_of = -1;
+    gradient_use gradient = gradient_use::none;
+    int stage = -1;
 
     friend constexpr bool operator==(job const&, job const&) = default;
   };
@@ -79,6 +96,16 @@ struct work_view {
   constexpr bool knows(pass what) const {
     return what.kind == pass_kind::work && what.stage >= 0 && what.stage < job_count()
            && what.micro_batch >= 0 && what.micro_batch < part_count(what.stage);
+  }
+  // The job whose state the parts of a job use; -1: none.
+  constexpr int state_of(int number) const {
+    return of(number).keeps_state ? number : of(number).shares_state_of;
+  }
+  // Whether jobs take the gradient of a stage.
+  constexpr bool takes_gradient(int stage) const {
+    for (job const& j : jobs)
+      if (j.gradient == gradient_use::take && j.stage == stage) return true;
+    return false;
   }
   // Whether the pass is a part of a job that sums over devices.
   constexpr bool is_collective(pass what) const {
@@ -139,7 +166,10 @@ class work_graph {
   //   rule::work_reads_what_its_device_keeps for an edge from a weight pass, and between devices;
   //   rule::collective_work_sums_one_value for a part of a collective that does not read exactly one
   //     value, of a compute job, that is read by nobody else (sums are made in place), for two parts on
-  //     one device, and for state.
+  //     one device, and for state;
+  //   rule::work_uses_what_exists for a state that is shared with no earlier job which keeps one, that
+  //   is
+  //     cleared and not kept, and for a gradient of no stage.
   // O(n log n) in parts and edges.
   constexpr work_graph(std::vector<work_job> const& jobs, std::vector<work_edge> const& edges)
       : into_(edges), out_of_(edges) {
@@ -148,7 +178,9 @@ class work_graph {
       int const number = static_cast<int>(jobs_.size());
       site where{.what = {pass_kind::work, number, 0}};
       if (j.parts.empty()) throw violation{{.broken = rule::counts_are_positive, .first = where}};
-      jobs_.push_back({static_cast<int>(parts_.size()), j.kind, j.keeps_state, j.over_ranks});
+      if (!uses_what_exists(j)) throw violation{{.broken = rule::work_uses_what_exists, .first = where}};
+      jobs_.push_back({static_cast<int>(parts_.size()), j.kind, j.keeps_state, j.over_ranks,
+                       j.clears_state, j.shares_state_of, j.gradient, j.stage});
       for (work_part const& p : j.parts) {
         where.device = p.device;
         if (p.device < 0) throw violation{{.broken = rule::every_pass_is_known, .first = where}};
@@ -183,7 +215,14 @@ class work_graph {
     for (int number = 0; number < job_count(); ++number) {
       work_view::job const& j = view().of(number);
       work_part const* const first = parts_.data() + j.first_part;
-      all.push_back({{first, first + part_count(number)}, j.kind, j.keeps_state, j.over_ranks});
+      all.push_back({{first, first + part_count(number)},
+                     j.kind,
+                     j.keeps_state,
+                     j.over_ranks,
+                     j.clears_state,
+                     j.shares_state_of,
+                     j.gradient,
+                     j.stage});
     }
     return all;
   }
@@ -197,6 +236,16 @@ class work_graph {
   friend constexpr bool operator==(work_graph const&, work_graph const&) = default;
 
  private:
+  constexpr bool uses_what_exists(work_job const& j) const {
+    bool const shares = j.shares_state_of != -1, uses = j.gradient != gradient_use::none;
+    if (shares
+        && (j.keeps_state || j.shares_state_of < 0 || j.shares_state_of >= job_count()
+            || !view().of(j.shares_state_of).keeps_state))
+      return false;
+    return (j.kind == job_kind::compute || (!shares && !uses)) && (!uses || j.stage >= 0)
+           && (j.keeps_state || !j.clears_state) && j.gradient <= gradient_use::give;
+  }
+
   constexpr void check_edge(work_edge const& e, bool doubled) const {
     bool const from = e.from.kind == pass_kind::work, to = e.to.kind == pass_kind::work;
     site const first{.device = from && view().knows(e.from) ? view().part(e.from).device : -1,
@@ -274,7 +323,10 @@ constexpr work_graph mirror(work_graph const& work, int device_count) {
 constexpr work_graph overlay(work_graph const& a, work_graph const& b, int first) {
   std::vector<work_job> jobs = a.jobs();
   std::vector<work_edge> edges = a.edges();
-  for (work_job const& j : b.jobs()) jobs.push_back(j);
+  for (work_job j : b.jobs()) {
+    if (j.shares_state_of >= 0) j.shares_state_of += a.job_count();
+    jobs.push_back(j);
+  }
   for (work_edge e : b.edges()) {
     for (pass* what : {&e.from, &e.to})
       if (what->kind == pass_kind::work)

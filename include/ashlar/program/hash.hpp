@@ -57,7 +57,8 @@ constexpr std::uint64_t hash(program_view const& p) {
   h.add_list(p.slot_begin);
   h.add(p.work.jobs.size());
   for (work_view::job const& j : p.work.jobs)
-    h.add_all(j.first_part, j.kind, j.keeps_state, j.over_ranks);
+    h.add_all(j.first_part, j.kind, j.keeps_state, j.over_ranks, j.clears_state, j.shares_state_of,
+              j.gradient, j.stage);
   h.add(p.work.parts.size());
   for (work_part const& part : p.work.parts) h.add_all(part.device, part.duration);
   h.add(p.work.into.size());

@@ -18,13 +18,14 @@ enum class slot_kind : unsigned char {
   sequence_state,
   sequence_gradient,  // and the gradient of that, left by the backward of the chunk for the one before
   work,               // what a part of work hands on
+  micro_gradient,     // of a stage, what one micro-batch adds to it, where work takes it
   weight_gradient,    // the accumulator of a parameter group
   weight,             // gathered parameters of a group
   gradient_shard,     // this rank's shard of a group's gradient
   scalar,             // a number that all devices know in the end
   work_state,         // what a job keeps on a device from step to step
 };
-inline constexpr int slot_kinds = 13;
+inline constexpr int slot_kinds = 14;
 
 // Whether values of the kind belong to the step (or to all steps), in slots of their own, and not to a
 // micro-batch or a part of work.

@@ -72,6 +72,8 @@ constexpr char const* name_of(slot_kind kind) {
       return "work";
     case slot_kind::work_state:
       return "work state";
+    case slot_kind::micro_gradient:
+      return "micro-batch's gradient";
     case slot_kind::weight_gradient:
       break;
   }
@@ -120,6 +122,8 @@ inline std::string to_string(instruction const& i) {
     return name + " " + to_string(i.what) + " from device " + std::to_string(i.peer);
   if (sums_work(i)) return name + " " + to_string(i.what);
   if (i.subject == slot_kind::scalar) return name + " the gradients' norm";
+  if (i.subject == slot_kind::work_state)
+    return name + " the state of job " + std::to_string(i.what.stage);
   std::string const shared =
       i.group > i.what.stage ? " (parameters of group " + std::to_string(i.group) + ")" : "";
   return name + " stage " + std::to_string(i.what.stage) + shared;

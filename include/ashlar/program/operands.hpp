@@ -43,6 +43,13 @@ class program_shape {
   constexpr int work_readers(pass what) const {
     return p_.work.empty() ? 0 : static_cast<int>(p_.work.readers(what).size());
   }
+  constexpr int readers_of_micro_gradient(int stage, int micro_batch) const {
+    int count = 0;
+    for (int job = 0; job < p_.work.job_count(); ++job)
+      count += p_.work.of(job).gradient == gradient_use::read && p_.work.of(job).stage == stage
+               && micro_batch < p_.work.part_count(job);
+    return count;
+  }
   constexpr int weight_passes(pass what) const {
     return passes_.at(what.micro_batch, what.stage, result::weight_gradient);
   }
@@ -103,14 +110,38 @@ constexpr value_key summed_value(work_view const& work, value_key const& sum) {
 
 namespace operands_detail {
 
+// What work uses of a stage's gradient.
+template <class Visit>
+constexpr void visit_gradient(program_shape const& shape, pass what, Visit& visit) {
+  work_view::job const& job = shape.of().work.of(what.stage);
+  value_key const own{slot_kind::micro_gradient, job.stage, what.micro_batch};
+  switch (job.gradient) {
+    case gradient_use::none:
+      return;
+    case gradient_use::take: {
+      int const readers = shape.readers_of_micro_gradient(job.stage, what.micro_batch);
+      visit(value_key{slot_kind::weight_gradient, job.stage}, access::accumulate, 0);
+      visit(own, readers == 0 ? access::scratch : access::write, readers);
+      return;
+    }
+    case gradient_use::read:
+      if (what.micro_batch < shape.of().micro_batch_count) visit(own, access::read, 0);
+      return;
+    case gradient_use::give:
+      visit(value_key{slot_kind::weight_gradient, job.stage}, access::accumulate, 0);
+      return;
+  }
+}
+
 // What any pass reads of work, and what work itself reads, adds to and leaves.
 template <class Visit>
 constexpr void visit_work(program_shape const& shape, pass what, Visit& visit) {
   work_view const& work = shape.of().work;
   for (work_edge const& e : work.inputs(what)) visit(value_for_work(e.from), access::read, 0);
   if (what.kind != pass_kind::work) return;
-  if (work.of(what.stage).keeps_state)
-    visit(value_key{slot_kind::work_state, what.stage}, access::accumulate, 0);
+  visit_gradient(shape, what, visit);
+  if (int const owner = work.state_of(what.stage); owner >= 0)
+    visit(value_key{slot_kind::work_state, owner}, access::accumulate, 0);
   if (int const readers = shape.work_readers(what); readers > 0)
     visit(value_key{slot_kind::work, what.stage, what.micro_batch}, access::write, readers);
 }
@@ -253,7 +284,9 @@ constexpr void for_each_operand(program_shape const& shape, int device, instruct
       visit(value_key{slot_kind::gradient_shard, i.group}, access::accumulate, 0);
       return;
     case opcode::clear:
-      visit(value_key{i.subject, i.group}, access::write, 0);
+      visit(value_key{i.subject,
+                      i.subject == slot_kind::work_state ? i.group - group_of_job(p, 0) : i.group},
+            access::write, 0);
       return;
     case opcode::measure:
       // Each gradient counts once: on the first of its holders.

@@ -5,6 +5,7 @@
 #include <ashlar/block/check.hpp>
 #include <ashlar/block/work_register.hpp>
 #include <ashlar/model/parameter_groups.hpp>
+#include <ashlar/model/taken_gradients.hpp>
 #include <ashlar/prove/messages.hpp>
 #include <ashlar/prove/sharing.hpp>
 
@@ -158,6 +159,60 @@ constexpr diagnosis reductions_are_complete(program const& p, message_index cons
   return {};
 }
 
+// What work takes of a gradient: a micro-batch at a time, and nothing is reduced before it is given
+// back.
+constexpr diagnosis taken_gradients_are_complete(program const& p, message_index const& index) {
+  if (diagnosis const d = check_taken_gradients(p.work.view(), p.sharding, p.groups); !d.ok()) return d;
+  taken_gradients taken(p.work.view(), p.stage_count(), p.micro_batch_count());
+  for (int d = 0; d < p.device_count() && !taken.empty(); ++d) {
+    taken.begin_device();
+    for (int i = p.stream_begin[static_cast<std::size_t>(d)];
+         i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i) {
+      instruction const& self = p.instructions[static_cast<std::size_t>(i)];
+      diagnosis found;
+      if (self.code == opcode::compute) found = taken.visit(index.at(i));
+      if (sums_gradient(self) && self.group < p.stage_count())
+        found = taken.reduce(index.at(i), self.group);
+      if (!found.ok()) return found;
+    }
+    if (diagnosis const found = taken.end_device(); !found.ok()) return found;
+  }
+  return {};
+}
+
+// What work keeps for a step is cleared behind the last part that uses it.
+constexpr diagnosis states_are_cleared(program const& p, message_index const& index) {
+  work_view const work = p.work.view();
+  std::vector<int> cleared, used;  // by job: the instruction
+  for (int d = 0; d < p.device_count() && !work.empty(); ++d) {
+    cleared.assign(static_cast<std::size_t>(work.job_count()), -1);
+    used = cleared;
+    for (int i = p.stream_begin[static_cast<std::size_t>(d)];
+         i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i) {
+      instruction const& self = p.instructions[static_cast<std::size_t>(i)];
+      bool const clears = self.code == opcode::clear && self.subject == slot_kind::work_state;
+      bool const uses = self.code == opcode::compute && self.what.kind == pass_kind::work;
+      int const job = clears ? self.what.stage : uses ? work.state_of(self.what.stage) : -1;
+      if (job < 0) continue;
+      int const before = cleared[static_cast<std::size_t>(job)];
+      if (before >= 0)
+        return {.broken = rule::state_is_cleared_after_its_last_use,
+                .first = index.at(before),
+                .second = index.at(i)};
+      (clears ? cleared : used)[static_cast<std::size_t>(job)] = i;
+    }
+    for (int job = 0; job < work.job_count(); ++job) {
+      int const last = used[static_cast<std::size_t>(job)];
+      if (last < 0 || !work.of(job).clears_state || cleared[static_cast<std::size_t>(job)] >= 0)
+        continue;
+      return {.broken = rule::state_is_cleared_after_its_last_use,
+              .first = {.device = d, .code = opcode::clear, .what = {pass_kind::work, job, 0}},
+              .second = index.at(last)};
+    }
+  }
+  return {};
+}
+
 constexpr int lane_for(program const& p, instruction const& i) {
   switch (i.code) {
     case opcode::compute:
@@ -198,6 +253,8 @@ constexpr diagnosis check_complete(program const& p, message_index& index) {
   if (diagnosis const d = prove_detail::computes_are_complete(p, index); !d.ok()) return d;
   if (diagnosis const d = prove_detail::transfers_are_complete(p, index); !d.ok()) return d;
   if (diagnosis const d = prove_detail::reductions_are_complete(p, index); !d.ok()) return d;
+  if (diagnosis const d = prove_detail::taken_gradients_are_complete(p, index); !d.ok()) return d;
+  if (diagnosis const d = prove_detail::states_are_cleared(p, index); !d.ok()) return d;
   if (diagnosis const d = check_sharing(p, index); !d.ok()) return d;
   return prove_detail::lanes_are_right(p, index);
 }

@@ -78,6 +78,7 @@ class sharing_walk {
         return;
       }
       case opcode::clear:
+        if (self.subject == slot_kind::work_state) return;  // see complete.hpp
         return clear(i, self);
       case opcode::reduce_scatter: {
         group_state& g = of(self.group);

@@ -29,13 +29,23 @@ constexpr bool overlaps_well(program const& p, int i, int end) {
 
 // All but passes and transfers are about parameters that the device holds, or about a scalar of
 // everyone, and are labelled with the first stage that uses them; or they sum the device's part of
-// collective work.
+// collective work, or clear what a job keeps there.
 constexpr bool names_a_group_rightly(program const& p, instruction const& i, int device) {
   if (i.code == opcode::compute || i.code == opcode::send || i.code == opcode::receive) return true;
   if (sums_work(i)) {
     work_view const work = p.work.view();
     return work.knows(i.what) && work.is_collective(i.what) && i.group == group_of_job(p, i.what.stage)
            && work.part(i.what).device == device;
+  }
+  if (i.subject == slot_kind::work_state) {
+    work_view const work = p.work.view();
+    if (i.code != opcode::clear || !work.knows(i.what) || i.group != group_of_job(p, i.what.stage))
+      return false;
+    bool is_here = false;
+    for (int job = 0; job < work.job_count(); ++job)
+      for (int k = 0; k < work.part_count(job) && work.state_of(job) == i.what.stage; ++k)
+        is_here = is_here || work.part({pass_kind::work, job, k}).device == device;
+    return is_here && work.of(i.what.stage).clears_state;
   }
   bool const of_everyone = i.subject == slot_kind::scalar;
   if (of_everyone != (i.group == p.groups.everyone())) return false;

@@ -97,6 +97,20 @@ inline std::string quantities(diagnosis const& d) {
       return first + " and " + second + " are joined";
     case rule::collective_work_sums_one_value:
       return first + " reads " + count_of(d.number, "value");
+    case rule::work_uses_what_exists:
+      return first + " does not";
+    case rule::gradient_is_taken_before_more_is_added:
+      if (d.first.what.kind == pass_kind::work)
+        return first + " finds none of micro-batch " + std::to_string(d.first.what.micro_batch);
+      return "what " + (d.second.device >= 0 ? second : first) + " adds is not taken"
+             + (d.second.device >= 0 ? " before " + first : "");
+    case rule::taken_gradient_is_given_back:
+      return first + (d.second.device >= 0 ? " is out of place next to " + second : " is out of place");
+    case rule::taken_gradient_is_whole:
+      return first + " is about that of stage " + n;
+    case rule::state_is_cleared_after_its_last_use:
+      if (d.first.index < 0) return first + " is missing";
+      return first + " comes before " + second;
     case rule::every_pass_is_known:
       return first + " does not";
     case rule::every_pass_is_present:

@@ -168,7 +168,8 @@ struct device_plan::filler {
 
   // An operand that a pass has because of work; what it reads comes in the order of the edges.
   void place_work(step& s, value_key const& v, bool reads, buffer bytes, element_type element) {
-    if (buffer* const own = place_in(s.frame, v.kind, reads); own != nullptr && !reads) {
+    if (buffer* const own = place_in(s.frame, v.kind, reads);
+        own != nullptr && (!reads || v.kind == slot_kind::micro_gradient)) {
       *own = bytes;
       return;
     }

@@ -52,13 +52,14 @@ struct frame {
   buffer checkpoint = {};         // forward and recompute, if the program recomputes
   buffer stash = {};              // all passes but work
   buffer weight_stash = {};       // backward passes; scratch space in a fused one
-  buffer weight_gradient = {};    // backward and backward_weight add to it
+  buffer weight_gradient = {};    // backward and backward_weight add to it; work takes it, or gives it
   buffer weight = {};             // all passes but work, if weights are sharded: the stage's, gathered
   std::span<port const> shared_gradients = {};  // the same, of the groups that it has with other stages
   std::span<work_port const> work_inputs = {};  // any pass: what it reads of work, work: what it reads;
                                                 // in the order of the edges' `from`
   buffer work_output = {};                      // work: to write, if anybody reads it
   buffer work_state = {};      // work: what the job keeps on this device, zeros before the first step
+  buffer micro_gradient = {};  // work: the copy of a micro-batch's gradient, written where it is taken
   buffer sequence_input = {};  // of a chunk of a sequence: forward and recompute read the state that the
                                // chunk before left, backward and backward_input the gradient that the
                                // chunk after left; empty where there is none
@@ -87,6 +88,8 @@ inline buffer* place_in(frame& f, slot_kind kind, bool reads) {
       return reads ? nullptr : &f.work_output;
     case slot_kind::work_state:
       return &f.work_state;
+    case slot_kind::micro_gradient:
+      return &f.micro_gradient;
     default:
       return nullptr;
   }

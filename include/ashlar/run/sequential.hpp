@@ -46,7 +46,10 @@ class sequential {
   // One step. Needs memory for all values of all micro-batches at once. What work keeps stays for the
   // next.
   void run() {
-    std::erase_if(memory_, [](auto const& m) { return std::get<0>(m.first) != slot_kind::work_state; });
+    std::erase_if(memory_, [this](auto const& m) {
+      return std::get<0>(m.first) != slot_kind::work_state
+             || program_->work.view().of(std::get<1>(m.first)).clears_state;
+    });
     gather_weights();
     parts_.clear();
     // Rank after rank and device after device as far as its inputs reach, until all are through: a
@@ -227,7 +230,8 @@ class sequential {
     }
     for_each_operand(*shape_, device, i, [&](value_key const& v, access how, int) {
       bool const reads = how == access::read;
-      if (!ready || (reads && (i.what.kind == pass_kind::work || v.kind == slot_kind::work))) return;
+      bool const is_known = v.kind == slot_kind::micro_gradient || !reads;  // or found above
+      if (!ready || (!is_known && (i.what.kind == pass_kind::work || v.kind == slot_kind::work))) return;
       if (v.kind == slot_kind::activation || v.kind == slot_kind::gradient) {
         ready = !reads || memory_.contains(key_of(v));
         if (ready)

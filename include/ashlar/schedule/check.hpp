@@ -3,11 +3,27 @@
 
 #include <ashlar/block/check.hpp>
 #include <ashlar/block/work_register.hpp>
+#include <ashlar/model/taken_gradients.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
 
 namespace ashlar {
+
+// In the order of each device. Of a schedule whose passes are known.
+constexpr diagnosis check_taken_gradients(schedule const& s) {
+  taken_gradients taken(s.work.view(), s.stage_count(), s.micro_batch_count());
+  for (int d = 0; d < s.device_count() && !taken.empty(); ++d) {
+    taken.begin_device();
+    int index = 0;
+    for (timed_pass const& t : s.order[static_cast<std::size_t>(d)])
+      if (diagnosis const found = taken.visit({.device = d, .index = index++, .what = t.what});
+          !found.ok())
+        return found;
+    if (diagnosis const found = taken.end_device(); !found.ok()) return found;
+  }
+  return {};
+}
 
 // Sizes and costs agree; every pass is known, on the device of its route, there once, at a time within
 // the range of ticks; every (stage, micro-batch) has its forward and its backward, fused or split; every
@@ -55,7 +71,8 @@ constexpr diagnosis check_passes(schedule const& s, pass_register& ends, work_re
   diagnosis d = ends.complete(s.graph, m, s.mode);
   if (!d.ok()) d.first.device = s.device_of(d.first.what);
   if (!d.ok() || s.work.empty()) return d;
-  return work.complete(s.graph, s.where, s.route, ends, true);
+  if (d = work.complete(s.graph, s.where, s.route, ends, true); !d.ok()) return d;
+  return check_taken_gradients(s);
 }
 
 constexpr diagnosis check_passes(schedule const& s) {

@@ -65,6 +65,7 @@ struct simulation_options {
         return memory.of_group(v.of, stage_count).weights;
       case slot_kind::weight_gradient:
       case slot_kind::gradient_shard:
+      case slot_kind::micro_gradient:
         return memory.of_group(v.of, stage_count).weight_gradient;
       default:
         break;

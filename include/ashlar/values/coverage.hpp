@@ -31,6 +31,8 @@ constexpr std::vector<double> coverage(schedule const& s, stage_id stage, tick d
       own.used = t.start;
       own.goes_back = true;
     }
+  int const size = s.graph.size_of(stage.value);  // of the stage's micro-batches, in the schedule's
+  for (std::size_t k = 0; k < of.size(); ++k) of[k] = of[k - k % static_cast<std::size_t>(size)];
   std::vector<double> shares;
   for (times const& back : of) {
     int known = 0;

@@ -131,6 +131,16 @@ TEST_CASE("sums that cannot be") {
                    for (int job = 0; job < 2; ++job) e.push_back({{X, job, d}, {X, job + 1, d}});
                }));
   CHECK_BREAKS(collective_work_sums_one_value, with([](auto& j, auto&) { j[1].keeps_state = true; }));
+  // State of nobody, of itself, of a later job, that is not kept; a gradient of no stage, in a sum.
+  CHECK_BREAKS(work_uses_what_exists, with([](auto& j, auto&) { j[2].shares_state_of = 0; }));
+  CHECK_BREAKS(work_uses_what_exists, with([](auto& j, auto&) { j[0].shares_state_of = 2; }));
+  CHECK_BREAKS(work_uses_what_exists, with([](auto& j, auto&) { j[2].shares_state_of = -2; }));
+  CHECK_BREAKS(work_uses_what_exists, with([](auto& j, auto&) { j[0].clears_state = true; }));
+  CHECK_BREAKS(work_uses_what_exists, with([](auto& j, auto&) { j[0].gradient = gradient_use::take; }));
+  CHECK_BREAKS(work_uses_what_exists, with([](auto& j, auto&) {
+                 j[1].gradient = gradient_use::read;
+                 j[1].stage = 0;
+               }));
   // Two parts on a device.
   CHECK_BREAKS(collective_work_sums_one_value, with([](auto& j, auto& e) {
                  j[0].parts.push_back({1, 1});

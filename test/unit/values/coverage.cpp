@@ -41,6 +41,18 @@ constexpr bool test_coverage_without_backwards() {
 }
 BOTH_TIMES("nothing is covered where nothing goes back", test_coverage_without_backwards)
 
+constexpr bool test_coverage_of_larger_micro_batches() {
+  // Stage 1 has a pass for two micro-batches, which both need.
+  schedule s{.graph = in_micro_batches(chain(stages{2}), {1, 2}),
+             .where = linear(devices{2}),
+             .route = {0, 0, 0, 0},
+             .cost = costs(stage_cost{1, 1, 1}),
+             .order = {{}, {{{F, 1, 0}, 0}, {{B, 1, 0}, 2}, {{F, 1, 2}, 6}, {{B, 1, 2}, 8}}}};
+  HOLDS(coverage(s, stage_id{1}) == shares{.5, .5, 1, 1});
+  return true;
+}
+BOTH_TIMES("micro-batches of several units are covered together", test_coverage_of_larger_micro_batches)
+
 constexpr bool test_coverage_on_routes() {
   // Stage 0 lives on both devices; the counts of either reach the other.
   schedule const s = two_ways(2) | repeat(micro_batches{2}) | squeeze();

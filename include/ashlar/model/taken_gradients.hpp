@@ -1,0 +1,137 @@
+// Whether gradients that work takes from their accumulators are taken one micro-batch at a time, and
+// given back: what schedules and programs have in common.
+#pragma once
+
+#include <ashlar/core/diagnosis.hpp>
+#include <ashlar/model/parameter_groups.hpp>
+#include <ashlar/model/work.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// Goes through the passes of each device in their order. O(1) per pass, after O(stages * micro-batches)
+// per device.
+class taken_gradients {
+ public:
+  // Refers to the work.
+  constexpr taken_gradients(work_view const& work, int stage_count, int micro_batch_count)
+      : work_(work), micro_batches_(micro_batch_count) {
+    bool any = false;
+    for (int job = 0; job < work.job_count(); ++job)
+      any = any || work.of(job).gradient != gradient_use::none;
+    if (any) stages_.resize(static_cast<std::size_t>(stage_count));
+  }
+
+  constexpr bool empty() const { return stages_.empty(); }
+
+  constexpr void begin_device() {
+    for (std::size_t stage = 0; stage < stages_.size(); ++stage)
+      stages_[stage] = {.works = work_.takes_gradient(static_cast<int>(stage)),
+                        .taken = std::vector<char>(static_cast<std::size_t>(micro_batches_), 0)};
+  }
+
+  // The next pass of the device, which exists.
+  constexpr diagnosis visit(site const& where) {
+    if (where.what.kind == pass_kind::work) return visit_work(where);
+    if (!gives_weight_gradient(where.what.kind)) return {};
+    stage_state& s = of(where.what.stage);
+    if (!s.works) return {};
+    if (s.has_added)
+      return {.broken = rule::gradient_is_taken_before_more_is_added, .first = where, .second = s.added};
+    if (s.is_given)
+      return {.broken = rule::taken_gradient_is_given_back, .first = s.given, .second = where};
+    s.has_added = true;
+    s.added = where;
+    return {};
+  }
+
+  // The stage's gradient is reduced.
+  constexpr diagnosis reduce(site const& where, int stage) {
+    stage_state const& s = of(stage);
+    if (!s.works || s.is_given || (!s.has_added && !s.has_taken)) return {};
+    return {.broken = rule::taken_gradient_is_given_back, .first = where, .second = s.last_taken};
+  }
+
+  constexpr diagnosis end_device() const {
+    for (stage_state const& s : stages_) {
+      if (s.has_added) return {.broken = rule::gradient_is_taken_before_more_is_added, .first = s.added};
+      if (s.has_taken && !s.is_given)
+        return {.broken = rule::taken_gradient_is_given_back, .first = s.last_taken};
+    }
+    return {};
+  }
+
+ private:
+  struct stage_state {
+    bool works = false;  // is its gradient taken?
+    bool has_added = false, has_taken = false, is_given = false;
+    site added = {}, last_taken = {}, given = {};
+    std::vector<char> taken = {};  // by micro-batch
+  };
+
+  constexpr stage_state& of(int stage) { return stages_[static_cast<std::size_t>(stage)]; }
+
+  constexpr diagnosis visit_work(site const& where) {
+    work_view::job const& job = work_.of(where.what.stage);
+    if (job.gradient == gradient_use::none) return {};
+    if (job.stage >= static_cast<int>(stages_.size()))
+      return {.broken = rule::work_uses_what_exists, .first = where, .number = job.stage};
+    stage_state& s = of(job.stage);
+    int const k = where.what.micro_batch;
+    switch (job.gradient) {
+      case gradient_use::none:
+        break;
+      case gradient_use::take:
+        if (!s.has_added || s.added.what.micro_batch != k)
+          return {.broken = rule::gradient_is_taken_before_more_is_added,
+                  .first = where,
+                  .second = s.has_added ? s.added : s.last_taken};
+        s.has_added = false;
+        s.has_taken = true;
+        s.last_taken = where;
+        s.taken[static_cast<std::size_t>(k)] = 1;
+        break;
+      case gradient_use::read:
+        if (k < micro_batches_ && s.taken[static_cast<std::size_t>(k)] == 0)
+          return {.broken = rule::taken_gradient_is_given_back, .first = where};
+        break;
+      case gradient_use::give:
+        if (s.has_added || !s.has_taken || s.is_given)
+          return {.broken = rule::taken_gradient_is_given_back,
+                  .first = where,
+                  .second = s.has_added ? s.added : s.given};
+        s.is_given = true;
+        s.given = where;
+        break;
+    }
+    return {};
+  }
+
+  work_view work_;
+  int micro_batches_;
+  std::vector<stage_state> stages_;
+};
+
+// What is taken has to be a stage's own gradient, whole: of a sum over stages, or of a shard, nobody
+// knows the norm.
+constexpr diagnosis check_taken_gradients(work_view const& work, sharding_level sharding,
+                                          parameter_groups const& groups) {
+  for (int job = 0; job < work.job_count(); ++job) {
+    work_view::job const& j = work.of(job);
+    if (j.gradient == gradient_use::none) continue;
+    bool shares = false;
+    for (int group = groups.everyone() - 1; group >= 0; --group)
+      for (int stage : groups.stages(group))
+        shares = shares || (stage == j.stage && groups.stages(group).size() > 1);
+    if (sharding == sharding_level::none && !shares) continue;
+    return {.broken = rule::taken_gradient_is_whole,
+            .first = {.device = work.part({pass_kind::work, job, 0}).device,
+                      .what = {pass_kind::work, job, 0}},
+            .number = j.stage};
+  }
+  return {};
+}
+
+}  // namespace ashlar

@@ -1,0 +1,100 @@
+#include <ashlar/model/taken_gradients.hpp>
+// First, so that it needs nothing before it.
+#include "static_check.hpp"
+
+#include <initializer_list>
+
+using namespace ashlar;
+
+namespace {
+
+constexpr pass_kind taken_b = pass_kind::backward, taken_x = pass_kind::work;
+
+// Jobs 0, 1 and 2 take, read and give the gradient of stage 0; two micro-batches.
+constexpr work_graph three_uses() {
+  return work_graph({{.parts = {{0, 1}, {0, 1}}, .gradient = gradient_use::take, .stage = 0},
+                     {.parts = {{0, 1}, {0, 1}, {0, 1}}, .gradient = gradient_use::read, .stage = 0},
+                     {.parts = {{0, 1}}, .gradient = gradient_use::give, .stage = 0}},
+                    {});
+}
+
+constexpr pass take(int k) { return {taken_x, 0, k}; }
+constexpr pass read(int k) { return {taken_x, 1, k}; }
+constexpr pass give{taken_x, 2, 0};
+
+// The rule that an order of passes on a device breaks; reduced at the end.
+constexpr rule broken_by(std::initializer_list<pass> order) {
+  work_graph const work = three_uses();
+  taken_gradients taken(work.view(), 2, 2);
+  taken.begin_device();
+  int index = 0;
+  for (pass what : order)
+    if (diagnosis const d = taken.visit({.device = 0, .index = index++, .what = what}); !d.ok())
+      return d.broken;
+  return taken.end_device().broken;
+}
+
+constexpr pass back(int k) { return {taken_b, 0, k}; }
+
+constexpr bool test_order_of_taking() {
+  // Part 2 of the job that reads has no micro-batch.
+  HOLDS(broken_by({back(1), take(1), back(0), take(0), read(0), read(1), read(2), give}) == rule::none);
+  HOLDS(broken_by({back(0), {taken_b, 1, 0}, {taken_b, 1, 1}, take(0), back(1), take(1), give})
+        == rule::none);  // stage 1 is nobody's business
+  rule const added = rule::gradient_is_taken_before_more_is_added;
+  HOLDS(broken_by({back(0), back(1)}) == added);
+  HOLDS(broken_by({back(0), take(1)}) == added);
+  HOLDS(broken_by({take(0)}) == added);
+  HOLDS(broken_by({back(0), take(0), back(1)}) == added);
+  rule const given = rule::taken_gradient_is_given_back;
+  HOLDS(broken_by({back(0), read(0)}) == given);
+  HOLDS(broken_by({back(0), take(0), read(1)}) == given);
+  HOLDS(broken_by({back(0), give}) == given);
+  HOLDS(broken_by({give}) == given);
+  HOLDS(broken_by({back(0), take(0), give, give}) == given);
+  HOLDS(broken_by({back(0), take(0), give, back(1)}) == given);
+  HOLDS(broken_by({back(0), take(0)}) == given);
+  return true;
+}
+BOTH_TIMES("a gradient is taken one micro-batch at a time", test_order_of_taking)
+
+constexpr bool test_reduction_of_taken() {
+  work_graph const work = three_uses();
+  taken_gradients taken(work.view(), 2, 2);
+  taken.begin_device();
+  site const end{.device = 0, .index = 9, .code = opcode::all_reduce};
+  HOLDS(taken.reduce(end, 0).ok());  // where nothing is added, nothing is wrong
+  HOLDS(taken.visit({.what = back(0)}).ok());
+  HOLDS(taken.reduce(end, 0).broken == rule::taken_gradient_is_given_back);
+  HOLDS(taken.reduce(end, 1).ok());
+  HOLDS(taken.visit({.what = take(0)}).ok() && taken.visit({.what = give}).ok());
+  HOLDS(taken.reduce(end, 0).ok());
+  return true;
+}
+BOTH_TIMES("a gradient is given back before it is reduced", test_reduction_of_taken)
+
+constexpr bool test_unknown_stage() {
+  work_graph const work({{.parts = {{0, 1}}, .gradient = gradient_use::take, .stage = 7}}, {});
+  taken_gradients taken(work.view(), 2, 2);
+  taken.begin_device();
+  HOLDS(taken.visit({.what = take(0)}).broken == rule::work_uses_what_exists);
+  HOLDS(taken_gradients(work_view{}, 2, 2).empty());
+  return true;
+}
+BOTH_TIMES("the gradient of a stage that there is not", test_unknown_stage)
+
+constexpr bool test_whole_gradients() {
+  placement const where = linear(devices{2});
+  work_graph const work = three_uses();
+  parameter_groups const own(where), all(where, {{0, 1}}), other(where, {{1}});
+  HOLDS(check_taken_gradients(work.view(), sharding_level::none, own).ok());
+  HOLDS(check_taken_gradients(work_view{}, sharding_level::full, all).ok());
+  rule const whole = rule::taken_gradient_is_whole;
+  HOLDS(check_taken_gradients(work.view(), sharding_level::optimizer, own).broken == whole);
+  HOLDS(check_taken_gradients(work.view(), sharding_level::none, all).broken == whole);
+  HOLDS(check_taken_gradients(work.view(), sharding_level::none, other).ok());
+  return true;
+}
+BOTH_TIMES("what is taken is all of a stage's", test_whole_gradients)
+
+}  // namespace
