@@ -59,7 +59,7 @@ if(TARGET ashlar::mpi AND NOT ASHLAR_SANITIZE STREQUAL "thread")  # it does not 
   add_subdirectory(mpi)
 endif()
 add_subdirectory(cuda)
-foreach(folder IN ITEMS render interop tool)
+foreach(folder IN ITEMS unit render interop tool)
   if(TARGET test_${folder})
     set_target_properties(test_${folder} PROPERTIES ASHLAR_BRIEF TRUE)
   endif()

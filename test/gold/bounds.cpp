@@ -1,6 +1,7 @@
 // Lower bounds against what they are known to reach, against the closed forms, and against what the best
 // public schedulers reach.
 #include "known_bubbles.hpp"
+#include "random_cases.hpp"
 #include "static_check.hpp"
 #include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/catalog/entries.hpp>
@@ -57,7 +58,8 @@ TEST_CASE("unit passes on a V: 6p - 1 - 3M idle ticks from V-Min's memory to 2p 
 }
 
 TEST_CASE("no lower than the closed forms") {
-  for (times const& t : {times{1, 1, 1, 0}, {10, 13, 7, 1}, {3, 1, 2, 1}, {1, 4, 2, 3}, {5, 5, 20, 9}})
+  for (times const& t : listed_cases(
+           std::vector<times>{{1, 1, 1, 0}, {10, 13, 7, 1}, {3, 1, 2, 1}, {1, 4, 2, 3}, {5, 5, 20, 9}}))
     for (int p : {1, 2, 3, 4, 7})
       for (int m : {1, 2, 3, p, 2 * p, 5 * p})
         for (int limit = 1; limit <= 2 * p + 2; ++limit) {

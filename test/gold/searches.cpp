@@ -1,12 +1,14 @@
 // The search on workloads whose best is known: a small budget comes near, and to the proved bound where
 // that is reached quickly.
 #include "known_bubbles.hpp"
+#include "random_cases.hpp"
 #include "static_check.hpp"
 #include <ashlar/check/check.hpp>
 #include <ashlar/search/search.hpp>
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 using namespace ashlar;
 
@@ -28,8 +30,10 @@ std::int64_t little_effort(known_bubbles::known const& k) {
 }
 
 TEST_CASE("a small budget comes within a tenth and a thousandth of the least known bubble") {
+  std::vector<known_bubbles::known> const all = listed_cases(
+      std::vector<known_bubbles::known>(known_bubbles::table.begin(), known_bubbles::table.end()));
   int proved = 0, known_or_better = 0, better_than_public = 0;
-  for (known_bubbles::known const& k : known_bubbles::table) {
+  for (known_bubbles::known const& k : all) {
     CAPTURE(k.p);
     CAPTURE(k.m);
     CAPTURE(k.limit);
@@ -48,7 +52,8 @@ TEST_CASE("a small budget comes within a tenth and a thousandth of the least kno
     better_than_public += rate < k.published - known_bubbles::rounding ? 1 : 0;
   }
   MESSAGE(proved << " proved, " << known_or_better << " as good as known, " << better_than_public
-                 << " better than public schedulers, of " << known_bubbles::table.size());
+                 << " better than public schedulers, of " << all.size());
+  if (all.size() < known_bubbles::table.size()) return;
   CHECK(proved >= 7);
   CHECK(known_or_better >= 12);
   CHECK(better_than_public >= 25);

@@ -2,6 +2,7 @@
 // against the catalog at the same peak: neither span nor makespan may be longer. Those that are searched
 // and almost all others are as they come; of the rest, made for equal passes, a short search improves
 // the order. And the lower bounds that no schedule may beat.
+#include "random_cases.hpp"
 #include "static_check.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/check.hpp>
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -60,8 +62,10 @@ schedule made(row const& r) {
 }
 
 TEST_CASE("no longer than the best public schedulers at the same peak") {
-  int rows = 0, improved = 0;
-  for (json const& line : json::parse(std::ifstream(ASHLAR_TEST_DATA "/gold/v_and_zb.json"))) {
+  std::size_t rows = 0, improved = 0;
+  std::vector<json> const all = json::parse(std::ifstream(ASHLAR_TEST_DATA "/gold/v_and_zb.json"));
+  CHECK(all.size() == 396);
+  for (json const& line : listed_cases(all)) {
     CAPTURE(line.dump());
     row const r = read(line);
     schedule s = made(r);
@@ -76,9 +80,8 @@ TEST_CASE("no longer than the best public schedulers at the same peak") {
     CHECK(span(s) <= r.span);
     ++rows;
   }
-  CHECK(rows == 396);
   MESSAGE(improved << " of " << rows << " only in another order than the published one");
-  CHECK(improved <= 29);
+  CHECK(improved <= 29U);
 }
 
 // The same for 6 to 16 devices and up to 8 micro-batches for each, by span; bench/search/published.cpp

@@ -1,5 +1,6 @@
 #include <ashlar/program/event_table.hpp>
 // First, so that it needs nothing before it.
+#include "random_cases.hpp"
 #include "shapes.hpp"
 #include "static_check.hpp"
 #include <ashlar/catalog/entries.hpp>
@@ -109,7 +110,7 @@ TEST_CASE("events order what hazards order, and none is one too many") {
   for (transfer_lanes lanes :
        {transfer_lanes::one, transfer_lanes::one_a_peer, transfer_lanes::one_a_direction})
     for (catalog::entry const& e : catalog::entries)
-      for (int p : {2, 3})
+      for (int p : listed_cases(std::vector<int>{2, 3}))
         if (catalog::shape const shape{devices{p}, micro_batches{4}}; e.check(shape).ok())
           events_of(e.make(shape) | lower({.lanes = lanes}));
   for (sharding_level level : {sharding_level::optimizer, sharding_level::full})
