@@ -3,7 +3,7 @@
 #include "command.hpp"
 #include "counted.hpp"
 #include "train_cuda_team.hpp"
-#include "train_job.hpp"
+#include "train_job_tcp.hpp"
 #include "train_session.hpp"
 #include "train_signals.hpp"
 #include "training.hpp"
@@ -11,8 +11,10 @@
 #include <cuda_runtime.h>
 #include <fmt/core.h>
 
+#include <chrono>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -130,22 +132,37 @@ training agreed_training(train_options const& o, std::vector<int>& gpus, train_j
   return std::move(*t);
 }
 
-int train_in_job(train_options const& o, ashlar::cuda::launch_place const& place) {
+// Between steps some wait while others write, or compare with the host: longer than a step may stall.
+std::unique_ptr<train_job> job_of(train_options const& o) {
+  std::chrono::milliseconds const patience = 10 * o.deadline_ms();
+  if (auto job = job_over_mpi(patience)) return job;
+  auto const place = ashlar::cuda::launch_place_from_environment();
+  if (!place || place->size < 2) return nullptr;
+  try {
+    return std::make_unique<tcp_job>(*place, patience);
+  } catch (ashlar::cuda::rendezvous_failed const& e) {
+    throw run_error(fmt::format("process {}: {}", place->rank, e.what()));
+  }
+}
+
+int train_in_job(train_options const& o, train_job& job) {
   if (o.restart > 0)
     throw usage_error("--restart starts no other processes on GPUs: leave that to their launcher");
-  if (place.rank != 0) {  // process 0 prints
+  if (job.rank() != 0) {  // process 0 prints
     tells_of_signals = 0;
     if (std::freopen("/dev/null", "w", stdout) == nullptr) throw run_error("cannot open /dev/null");
   }
-  std::string const self = fmt::format("process {}: ", place.rank);
+  std::string const self = fmt::format("process {}: ", job.rank());
   try {
-    train_job job(place, o.deadline_ms());
     stop_on_signals();
     std::vector<int> gpus;
     training const t = agreed_training(o, gpus, job);
-    return train_with(t, gpus, &job);
+    int const code = train_with(t, gpus, &job);
+    job.finish();
+    return code;
   } catch (agreed_error const& e) {
-    if (place.rank != 0) throw told_elsewhere{};
+    job.finish();
+    if (job.rank() != 0) throw told_elsewhere{};
     throw;
   } catch (usage_error const& e) {
     throw usage_error(self + e.what());
@@ -159,8 +176,7 @@ int train_in_job(train_options const& o, ashlar::cuda::launch_place const& place
 }  // namespace
 
 int train_on_cuda(train_options const& o) {
-  auto const place = ashlar::cuda::launch_place_from_environment();
-  if (place && place->size > 1) return train_in_job(o, *place);
+  if (auto const job = job_of(o)) return train_in_job(o, *job);
   stop_on_signals();
   std::vector<int> const gpus = gpus_of(o);
   training const t = training_of(o);

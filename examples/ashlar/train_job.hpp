@@ -1,52 +1,43 @@
 // Processes that a launcher has started to train together on GPUs, and what they tell each other.
 #pragma once
 
-#include "train_options.hpp"
-#include <ashlar/cuda/launch_environment.hpp>
-#include <ashlar/cuda/rendezvous.hpp>
-
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstring>
+#include <memory>
 #include <span>
-#include <string>
 #include <type_traits>
 #include <vector>
 
 namespace tool {
 
-// All processes call the same functions in the same order. Throws ashlar::cuda::rendezvous_failed when
-// one of them has gone.
+// All processes call the same functions in the same order. These throw when one of them has gone, or
+// does not come in time.
 class train_job {
  public:
-  // Between steps some wait while others write, or compare with the host: longer than a step may stall.
-  train_job(ashlar::cuda::launch_place const& place, std::chrono::milliseconds deadline)
-      : local_rank_(place.local_rank), meeting_(place, 10 * deadline) {}
+  virtual ~train_job() = default;
 
-  int rank() const { return meeting_.rank(); }
-  int size() const { return meeting_.size(); }
-  int local_rank() const { return local_rank_; }
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  int local_rank() const { return local_rank_; }  // among the processes of one machine
+
+  // As team::unite().
+  virtual void unite(std::span<std::byte> bytes) = 0;
+  // All end in order.
+  virtual void finish() {}
 
   // What process 0 makes.
   template <class Make>
   auto share(Make make) {
     std::invoke_result_t<Make> value{};
     static_assert(std::is_trivially_copyable_v<decltype(value)>);
-    if (rank() == 0) value = make();
-    auto const told = meeting_.broadcast(std::as_bytes(std::span(&value, 1)));
-    std::memcpy(&value, told.data(), sizeof value);
+    auto const bytes = std::as_writable_bytes(std::span(&value, 1));
+    if (rank() == 0)
+      value = make();
+    else
+      std::fill(bytes.begin(), bytes.end(), std::byte{0});
+    unite(bytes);
     return value;
-  }
-
-  // As team::unite().
-  void unite(std::span<std::byte> bytes) {
-    for (std::size_t from = 0; from < bytes.size(); from += meeting_.most_bytes) {
-      std::span<std::byte> const some =
-          bytes.subspan(from, std::min(meeting_.most_bytes, bytes.size() - from));
-      for (auto const& theirs : meeting_.gather_all(some))
-        for (std::size_t i = 0; i < some.size(); ++i) some[i] |= theirs.at(i);
-    }
   }
   // On how many processes something is so.
   int count_of(bool here) {
@@ -56,9 +47,16 @@ class train_job {
     return static_cast<int>(std::count(flags.begin(), flags.end(), std::byte{1}));
   }
 
+ protected:
+  train_job(int rank, int size, int local_rank) : rank_(rank), size_(size), local_rank_(local_rank) {}
+
  private:
-  int local_rank_;
-  ashlar::cuda::rendezvous meeting_;
+  int rank_, size_, local_rank_;
 };
+
+// The processes that mpirun or srun have started, over MPI: they need no address. Null where the tool
+// was built without MPI, where it was not started so, and where MASTER_ADDR says that they shall meet
+// over TCP.
+std::unique_ptr<train_job> job_over_mpi(std::chrono::milliseconds deadline);
 
 }  // namespace tool

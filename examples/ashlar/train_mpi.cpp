@@ -2,6 +2,7 @@
 
 #include "command.hpp"
 #include "counted.hpp"
+#include "mpi_wait.hpp"
 #include "train_session.hpp"
 #include "train_signals.hpp"
 #include "train_team.hpp"
@@ -23,7 +24,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace tool {
@@ -77,15 +77,10 @@ int count_of(bool here, std::chrono::milliseconds deadline) {
   MPI_Request request = MPI_REQUEST_NULL;
   ashlar::mpi::require(
       MPI_Iallreduce(MPI_IN_PLACE, &count, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request));
-  auto const end = std::chrono::steady_clock::now() + deadline;
-  for (int over = 0;;) {
-    ashlar::mpi::require(MPI_Test(&request, &over, MPI_STATUS_IGNORE));
-    if (over != 0) return count;
-    if (std::chrono::steady_clock::now() >= end)
-      throw ashlar::mpi::stalled(fmt::format("not all processes were ready to train within {} ms",
-                                             static_cast<long long>(deadline.count())));
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  if (!ends_within(request, deadline))
+    throw ashlar::mpi::stalled(fmt::format("not all processes were ready to train within {} ms",
+                                           static_cast<long long>(deadline.count())));
+  return count;
 }
 
 // What is the same on all processes, or the error with which they end.

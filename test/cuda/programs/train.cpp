@@ -102,6 +102,22 @@ TEST_CASE("cuda train: a trace has every pass of all devices") {
   CHECK(passes.size() == 2 * 2 * 3 * 3);  // ranks, stages, micro-batches, kinds
 }
 
+// The substitute's GPU has 1 GiB.
+TEST_CASE("cuda train: what does not fit on a GPU is refused before the first step") {
+  std::string const line =
+      "train --backend cuda --schedule 1f1b -p 1 -m 1 --steps 1 --width 512 --heads 8 --context 16 "
+      "--sequences 1"
+      + corpus() + " --blocks ";
+  tool_result const slots = run_tool(line + "24", 100);
+  CHECK(slots.code == 2);
+  CHECK(slots.out.find("1/1") == std::string::npos);
+  CHECK_MESSAGE(contains(slots.err, "left of 1.00 GiB, but slots need "), slots.err);
+  CHECK_MESSAGE(contains(slots.err, "device 0: "), slots.err);
+  tool_result const parameters = run_tool(line + "32", 100);
+  CHECK(parameters.code == 2);
+  CHECK_MESSAGE(contains(parameters.err, "the GPUs lack the memory for parameters"), parameters.err);
+}
+
 TEST_CASE("cuda train: options that do not go together, and GPUs that are not there") {
   require_refused("--precision double", "float or bf16");
   require_refused("--precision bf16 --verify", "--verify needs --precision float");

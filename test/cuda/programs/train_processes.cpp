@@ -4,8 +4,11 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 using namespace training_test;
@@ -24,6 +27,14 @@ int next_port() {
   return first + used++;
 }
 
+// For the shell: process `rank` of `size`, as torchrun starts it.
+std::string process_line(int rank, int size, int port, std::string const& options) {
+  std::string const n = std::to_string(rank);
+  return "env NCCL_HOSTID=machine-" + n + " MASTER_ADDR=127.0.0.1 MASTER_PORT=" + std::to_string(port)
+         + " RANK=" + n + " LOCAL_RANK=" + n + " WORLD_SIZE=" + std::to_string(size)
+         + " '" ASHLAR_TOOL "' train --backend cuda" + tiny + corpus() + options;
+}
+
 // `started` of `size` processes, all with these options.
 job_result run_job(int size, int started, std::string const& options) {
   std::string line;
@@ -31,13 +42,9 @@ job_result run_job(int size, int started, std::string const& options) {
   auto const file = [](int rank, char const* what) {
     return (scratch() / (what + std::to_string(rank))).string();
   };
-  for (int rank = 0; rank < started; ++rank) {
-    std::string const n = std::to_string(rank);
-    line += "(NCCL_HOSTID=machine-" + n + " MASTER_ADDR=127.0.0.1 MASTER_PORT=" + std::to_string(port)
-            + " RANK=" + n + " LOCAL_RANK=" + n + " WORLD_SIZE=" + std::to_string(size)
-            + " timeout 100 '" ASHLAR_TOOL "' train --backend cuda" + tiny + corpus() + options + " >'"
-            + file(rank, "said") + "' 2>&1; echo $? >'" + file(rank, "code") + "') & ";
-  }
+  for (int rank = 0; rank < started; ++rank)
+    line += "(timeout 100 " + process_line(rank, size, port, options) + " >'" + file(rank, "said")
+            + "' 2>&1; echo $? >'" + file(rank, "code") + "') & ";
   REQUIRE(std::system((line + "wait").c_str()) == 0);
   job_result r;
   for (int rank = 0; rank < started; ++rank) {
@@ -45,6 +52,19 @@ job_result run_job(int size, int started, std::string const& options) {
     r.printed.push_back(content(file(rank, "said")));
   }
   return r;
+}
+
+// Kills the tool's process with that rank in its environment; how many there were.
+int kill_process_of_rank(int rank) {
+  int killed = 0;
+  for (auto const& entry : std::filesystem::directory_iterator("/proc")) {
+    std::error_code error;
+    auto const program = std::filesystem::read_symlink(entry.path() / "exe", error);
+    if (error || program != std::filesystem::canonical(ASHLAR_TOOL)) continue;
+    if (!contains(content(entry.path() / "environ"), "RANK=" + std::to_string(rank) + '\0')) continue;
+    killed += kill(static_cast<pid_t>(std::stol(entry.path().filename().string())), SIGKILL) == 0;
+  }
+  return killed;
 }
 
 }  // namespace
@@ -81,3 +101,43 @@ TEST_CASE("cuda train in processes: who does not fit is refused once, who does n
   CHECK(missing.codes[0] == 3);
   CHECK(contains(missing.printed[0], "nobody came as rank 1"));
 }
+
+TEST_CASE(
+    "cuda train in processes: who is killed in the middle of the training is missed by the others") {
+  int const port = next_port();
+  std::string const options = " --schedule 1f1b -p 2 -m 4 --steps 1000000 --deadline 2";
+  running_program const first(process_line(0, 2, port, options + " --seed 41")),
+      second(process_line(1, 2, port, options + " --seed 41"));
+  first.wait_for("1/1000000");
+  // The one that prints stays.
+  CHECK(kill_process_of_rank(1) == 1);
+  tool_result const r = first.end();
+  INFO(r.out);
+  CHECK(r.code == 3);
+  CHECK(contains(r.out, "process 0: "));
+  CHECK(contains(r.out, "remote process exited or there was a network error"));
+  CHECK(contains(r.out, "device 0 has "));
+  CHECK(second.end().code != 0);
+}
+
+#if defined(ASHLAR_MPI_LAUNCH)
+TEST_CASE("cuda train in processes: those that mpirun starts need no address") {
+  std::string const alone = fresh_folder("alone"), together = fresh_folder("together");
+  std::string const what = tiny + corpus() + " --schedule zb-h1 -m 4 --steps 2 -p 2 --save ";
+  REQUIRE(run_tool("train --backend cuda" + what + alone, 100).code == 0);
+  // The substitute has one GPU in each process.
+  std::string const launched = ASHLAR_MPI_LAUNCH
+      " 2 sh -c 'NCCL_HOSTID=$OMPI_COMM_WORLD_RANK exec "
+      "\"" ASHLAR_TOOL "\" train --backend cuda";
+  running_program const good(launched + what + together + "'");
+  tool_result const r = good.end();
+  CHECK_MESSAGE(r.code == 0, r.out);
+  CHECK(contains(r.out, "2 processes, NCCL between them"));
+  CHECK(learned_after(together, 2) == learned_after(alone, 2));
+
+  running_program const odd(launched + tiny + corpus() + " --schedule 1f1b -p 3 -m 4 --steps 1'");
+  tool_result const refused = odd.end();
+  CHECK(refused.code == 2);
+  CHECK(contains(refused.out, "3 devices on 2 processes"));
+}
+#endif
