@@ -22,7 +22,6 @@ BUDGETS = {
     "conformance.hpp": 3200,  # a test kit: threads, random numbers
     "core.hpp": 610,
     "fill.hpp": 760,
-    "interop.hpp": 1620,
     "interop.hpp": 1645,
     "lower.hpp": 1040,
     "model.hpp": 600,
