@@ -3,6 +3,7 @@
 
 #include <ashlar/fill/best_fit.hpp>
 #include <ashlar/fill/early_work.hpp>
+#include <ashlar/fill/exact_fit.hpp>
 #include <ashlar/fill/fill.hpp>
 #include <ashlar/fill/first_fit.hpp>
 #include <ashlar/fill/gaps.hpp>

@@ -95,7 +95,66 @@ tick ticks_of_work(work_graph const& work, int device) {
   return sum;
 }
 
+// Whether the parts of a device that are left can all be placed in these gaps, trying every order and
+// every gap. `times` is left as it was.
+bool fits_somehow(part_times& times, int device, std::vector<gap> const& gaps) {
+  bool all_placed = true;
+  for (int number = 0; number < times.count(); ++number) {
+    if (times.device(number) != device || times.is_placed(number)) continue;
+    all_placed = false;
+    if (times.ready(number) == part_times::never) continue;
+    for (std::size_t i = 0; i < gaps.size(); ++i) {
+      tick const start = std::max(times.ready(number), gaps[i].start);
+      if (start + times.duration(number) > gaps[i].end) continue;
+      std::vector<gap> rest = gaps;
+      rest[i].end = start;
+      rest.push_back({start + times.duration(number), gaps[i].end});
+      times.place(number, start);
+      bool const found = fits_somehow(times, device, rest);
+      times.place(number, part_times::never);
+      if (found) return true;
+    }
+  }
+  return all_placed;
+}
+
 }  // namespace
+
+TEST_CASE("exact takes as few steps as trying everything finds, and best_fit no fewer") {
+  int compared = 0, more = 0;
+  for (int seed = 1; seed <= random_cases(1200); ++seed) {
+    CAPTURE(seed);
+    random_filling const r(static_cast<std::uint64_t>(seed));
+    part_times times(r.step, r.work.view());
+    std::vector<int> parts(r.step.order.size(), 0);
+    bool is_for_it = true;
+    for (int number = 0; number < times.count(); ++number)
+      is_for_it = is_for_it && !times.is_collective(number)
+                  && ++parts[static_cast<std::size_t>(times.device(number))] <= 5;
+    for (bool interlocked : {false, true}) {
+      fill_options o{.policy = fill_policy::exact, .interlocked = interlocked};
+      for (bool is_long : find_long_parts(r.step, makespan(r.step), times, o))
+        is_for_it = is_for_it && !is_long;
+      if (!is_for_it) continue;
+      filling const best = fill_steps(r.step, r.work, o);
+      CHECK(check(best.filled).ok());
+      o.policy = fill_policy::best_fit;
+      std::vector<int> const packed = fill_steps(r.step, r.work, o).steps;
+      for (std::size_t d = 0; d < packed.size(); ++d) {
+        CHECK(packed[d] >= best.steps[d]);
+        more += packed[d] > best.steps[d];
+        ++compared;
+        std::vector<gap> gaps;
+        for (int i = 0; i + 1 < best.steps[d]; ++i)
+          for (gap const& g : step_gaps(r.step, static_cast<int>(d), best.step, interlocked))
+            gaps.push_back({g.start + i * best.step, g.end + i * best.step});
+        if (best.steps[d] > 1) CHECK(!fits_somehow(times, static_cast<int>(d), gaps));
+      }
+    }
+  }
+  CHECK(compared > 200);
+  CHECK(20 * more <= compared);
+}
 
 TEST_CASE("filling moves no pass, keeps all work, puts nothing before its inputs, over anything") {
   for (int seed = 1; seed <= random_cases(600); ++seed) {

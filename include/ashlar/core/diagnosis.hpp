@@ -105,6 +105,8 @@ enum class parameter : unsigned char {
   device_speed,
   block_interval,
   work_period,
+  work_part_count,
+  work_sum_count,
 };
 
 // One place in a block, schedule or program.

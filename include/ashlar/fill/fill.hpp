@@ -7,6 +7,7 @@
 #include <ashlar/core/sort.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/fill/best_fit.hpp>
+#include <ashlar/fill/exact_fit.hpp>
 #include <ashlar/fill/first_fit.hpp>
 #include <ashlar/fill/options.hpp>
 #include <ashlar/fill/part_times.hpp>
@@ -58,6 +59,7 @@ constexpr schedule with_parts(schedule s, work_graph const& work, part_times con
 constexpr std::vector<int> steps_of(schedule const& step, tick length, part_times& times,
                                     fill_options const& o) {
   if (o.policy == fill_policy::first_fit) return first_fit_walk(step, length, times, o).run();
+  if (o.policy == fill_policy::exact) return exact_fit(step, length, times, o).run();
   return best_fit_packing(step, length, times, o).run();
 }
 
@@ -69,7 +71,8 @@ constexpr std::vector<int> steps_of(schedule const& step, tick length, part_time
 // Throws violation: what check(step) and check(result) find wrong (but for early work that
 // fill_readiness::published_counts asks for); rule::every_pass_is_known for an edge of a pass that is
 // not in the step; rule::no_pass_starts_before_its_input for a pass that reads work which does not come
-// before it; rule::parameter_is_at_least with the steps that it takes if the period is shorter.
+// before it; rule::parameter_is_at_least with the steps that it takes if the period is shorter; and as
+// the policy does.
 constexpr filling fill_steps(schedule step, work_graph const& work, fill_options const& o = {}) {
   if (diagnosis const d = check(step); !d.ok()) throw violation{d};
   if (o.period < 0 || o.margin < 0)

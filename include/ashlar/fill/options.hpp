@@ -11,6 +11,7 @@ namespace ashlar {
 enum class fill_policy : unsigned char {
   first_fit,  // the greedy walk of PipeFisher (arXiv 2211.14133): gap after gap, job after job
   best_fit,   // in the fewest steps that packing every part where it leaves the least room finds
+  exact,      // in the fewest steps that there are; for few parts (exact_fit)
 };
 
 // When a part is ready, for first_fit.
@@ -27,7 +28,7 @@ struct fill_options {
   fill_policy policy = fill_policy::best_fit;
   fill_readiness ready = fill_readiness::inputs;
   int margin = 0;  // percent of its duration that a part leaves free behind it in its gap
-  // For best_fit: the steps follow each other without a flush, and so does what comes next. A
+  // For best_fit and exact: the steps follow each other without a flush, and so does what comes next. A
   // device's step then lasts from its first pass to that of the next step: work may lie where the next
   // step's first passes wait for others, also behind the last step.
   bool interlocked = false;

@@ -248,6 +248,10 @@ inline char const* name_of(parameter which) {
       return "interval of the block, for the work";
     case parameter::work_period:
       return "steps in which all work is to be done";
+    case parameter::work_part_count:
+      return "parts of work";
+    case parameter::work_sum_count:
+      return "sums of work over devices";
   }
   return "parameters";
 }
