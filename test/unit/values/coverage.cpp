@@ -7,12 +7,12 @@ using namespace shapes;
 
 namespace {
 
-using shares = std::vector<double>;
+using share_list = std::vector<double>;
 
 constexpr bool test_coverage_of_1f1b() {
   schedule const s = one_f_one_b(4, 8);
-  HOLDS(coverage(s, stage_id{0}) == shares{.5, .625, .75, .875, 1, 1, 1, 1});
-  HOLDS(coverage(s, stage_id{3}) == shares{.125, .25, .375, .5, .625, .75, .875, 1});
+  HOLDS(coverage(s, stage_id{0}) == share_list{.5, .625, .75, .875, 1, 1, 1, 1});
+  HOLDS(coverage(s, stage_id{3}) == share_list{.125, .25, .375, .5, .625, .75, .875, 1});
   HOLDS(coverage(s, stage_id{2}, micro_batch_id{1}) == .375);
   double const means[] = {.84375, .765625, .671875, .5625};
   for (int stage = 0; stage < 4; ++stage) HOLDS(mean_coverage(s, stage_id{stage}) == means[stage]);
@@ -24,9 +24,9 @@ BOTH_TIMES("the coverage of 1F1B", test_coverage_of_1f1b)
 
 constexpr bool test_coverage_of_all_forwards_first() {
   schedule const s = catalog::find("gpipe")->make({devices{3}, micro_batches{4}});
-  for (int stage = 0; stage < 3; ++stage) HOLDS(coverage(s, stage_id{stage}) == shares(4, 1.0));
+  for (int stage = 0; stage < 3; ++stage) HOLDS(coverage(s, stage_id{stage}) == share_list(4, 1.0));
   // The last forward ends when the first backward of the last stage starts: not so with an all-reduce.
-  HOLDS(coverage(s, stage_id{2}, tick{1}) == shares{.75, 1, 1, 1});
+  HOLDS(coverage(s, stage_id{2}, tick{1}) == share_list{.75, 1, 1, 1});
   return true;
 }
 BOTH_TIMES("the coverage is whole where all forwards come first", test_coverage_of_all_forwards_first)
@@ -35,7 +35,7 @@ constexpr bool test_coverage_without_backwards() {
   schedule s = one_f_one_b(2, 3);
   s.mode = execution_mode::inference;
   for (auto& order : s.order) std::erase_if(order, [](timed_pass const& t) { return t.what.kind != F; });
-  HOLDS(coverage(s, stage_id{1}) == shares(3, 0.0));
+  HOLDS(coverage(s, stage_id{1}) == share_list(3, 0.0));
   HOLDS(mean_coverage(schedule{}, stage_id{0}) == 0);
   return true;
 }
@@ -48,7 +48,7 @@ constexpr bool test_coverage_of_larger_micro_batches() {
              .route = {0, 0, 0, 0},
              .cost = costs(stage_cost{1, 1, 1}),
              .order = {{}, {{{F, 1, 0}, 0}, {{B, 1, 0}, 2}, {{F, 1, 2}, 6}, {{B, 1, 2}, 8}}}};
-  HOLDS(coverage(s, stage_id{1}) == shares{.5, .5, 1, 1});
+  HOLDS(coverage(s, stage_id{1}) == share_list{.5, .5, 1, 1});
   return true;
 }
 BOTH_TIMES("micro-batches of several units are covered together", test_coverage_of_larger_micro_batches)
@@ -79,7 +79,7 @@ TEST_CASE("coverage: no delay covers more, and squeezed work goes on counting") 
     if (s.mode == execution_mode::inference) continue;
     CAPTURE(e.name);
     for (int stage = 0; stage < s.stage_count(); ++stage) {
-      shares const now = coverage(s, stage_id{stage}), later = coverage(s, stage_id{stage}, tick{3});
+      share_list const now = coverage(s, stage_id{stage}), later = coverage(s, stage_id{stage}, tick{3});
       for (std::size_t k = 0; k < now.size(); ++k) {
         CHECK(now[k] > 0);  // at least its own
         CHECK(later[k] <= now[k]);

@@ -1,0 +1,130 @@
+#include <ashlar/values/balance.hpp>
+// First, so that it needs nothing before it.
+#include "mutate.hpp"
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/check/check.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/values/coverage.hpp>
+
+#include <cstddef>
+#include <vector>
+
+using namespace shapes;
+
+namespace {
+
+// Of each micro-batch on a stage, the share of the batch whose counts have been added before the state
+// is shown to its backward; the stage is the one whose jobs begin with `counts`.
+constexpr std::vector<double> shown(schedule const& s, int stage, int counts) {
+  int const m = s.micro_batch_count(), totals = counts + 1 + m;
+  std::vector<double> shares(static_cast<std::size_t>(m), 0.0);
+  int added = 0;
+  for (timed_pass const& t : s.order[static_cast<std::size_t>(s.where.device_of(0, stage))]) {
+    if (t.what.kind != X || t.what.stage != totals) continue;
+    if (t.what.micro_batch < m)
+      ++added;
+    else
+      shares[static_cast<std::size_t>(t.what.micro_batch - m)] = static_cast<double>(added) / m;
+  }
+  return shares;
+}
+
+constexpr bool test_balanced_program() {
+  schedule const s = one_f_one_b(2, 3) | balance_experts({1});
+  HOLDS(check(s).ok());
+  HOLDS(s.work.job_count() == 1 + 3 + 1 && s.work.part_count(4) == 6);
+  HOLDS(check(lower(s, {.data_ranks = 2, .step = optimizer_step::at_end})).ok());
+  HOLDS(shown(s, 1, 0) == coverage(one_f_one_b(2, 3), stage_id{1}));
+  return true;
+}
+BOTH_TIMES("a balanced step is proved", test_balanced_program)
+
+// The stream of device 1, and what stands in it.
+struct stream_of_balanced {
+  program p = lower(one_f_one_b(2, 3) | balance_experts({1}), {.data_ranks = 2});
+
+  int sum(int k) const { return mutate::find(p, 1, opcode::all_reduce, {X, 1 + k, 0}); }
+  int add(int k) const { return mutate::find(p, 1, opcode::compute, {X, 4, k}); }
+};
+
+}  // namespace
+
+TEST_CASE("balance: a backward is shown what coverage says, on every schedule of one route") {
+  for (catalog::entry const& e : catalog::entries) {
+    catalog::shape const shape{devices{4}, micro_batches{8}, costs(stage_cost{100, 100, 100})};
+    if (e.is_searched || !e.check(shape).ok()) continue;
+    CAPTURE(e.name);
+    schedule const s = e.make(shape);
+    std::vector<int> all;
+    for (int stage = 0; stage < s.stage_count(); ++stage) all.push_back(stage);
+    if (s.mode == execution_mode::inference) {
+      CHECK_BREAKS(every_pass_is_present, balance_experts(s, all));
+    } else if (s.where.route_count() > 1) {
+      CHECK_BREAKS(parameter_is_at_most, balance_experts(s, all));
+    } else if (!recomputed_stages(s).empty()) {
+      CHECK_BREAKS(work_reads_what_its_device_keeps, lower(balance_experts(s, all)));
+    } else {
+      for (tick delay : {tick{0}, tick{150}}) {
+        schedule const balanced = balance_experts(s, all, {.all_reduce = delay});
+        CHECK(check(lower(balanced)).ok());
+        for (int stage : all) {
+          std::vector<double> const found = shown(balanced, stage, stage * (2 + s.micro_batch_count())),
+                                    now = coverage(s, stage_id{stage}, delay);
+          bool same = true;
+          // Its own counts are waited for.
+          for (std::size_t k = 0; k < found.size(); ++k) same = same && found[k] >= now[k];
+          CHECK(same);
+          if (delay == 0) CHECK(found == now);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("balance: stages that there are not are refused") {
+  CHECK_BREAKS(work_uses_what_exists, balance_experts(one_f_one_b(2, 2), {2}));
+  CHECK_BREAKS(work_uses_what_exists, balance_experts(one_f_one_b(2, 2), {-1}));
+  CHECK(balance_experts(one_f_one_b(2, 2), {}) == one_f_one_b(2, 2));
+}
+
+TEST_CASE("balance: counts that are used before their all-reduce are refused") {
+  stream_of_balanced s;
+  REQUIRE(s.sum(1) < s.add(1));
+  mutate::move(s.p, 1, s.add(1), s.sum(1));
+  CHECK(check(s.p).broken == rule::slot_holds_what_is_read);
+}
+
+TEST_CASE("balance: counts are not cleared before their last use, nor kept for the next step") {
+  stream_of_balanced s;
+  int const last = mutate::length(s.p, 1) - 1;
+  REQUIRE(mutate::at(s.p, 1, last).code == opcode::clear);
+  program early = s.p;
+  mutate::move(early, 1, last, s.add(2));
+  CHECK(check(early).broken == rule::state_is_cleared_after_its_last_use);
+  mutate::drop(s.p, 1, last);
+  diagnosis const d = check(s.p);
+  CHECK(d.broken == rule::state_is_cleared_after_its_last_use);
+  CHECK(d.first.code == opcode::clear);
+}
+
+TEST_CASE("balance: collectives that meet in another order on another device are refused") {
+  // Two devices with an all-reduce each of a norm in common; one takes them the other way round.
+  schedule s = one_f_one_b(2, 2);
+  std::vector<work_job> jobs(4, work_job{.parts = {{0, 1}, {1, 1}}});
+  jobs[2].kind = jobs[3].kind = job_kind::all_reduce;
+  std::vector<work_edge> edges;
+  for (int d = 0; d < 2; ++d)
+    for (int k = 0; k < 2; ++k) {
+      s.order[static_cast<std::size_t>(d)].push_back({{X, k, d}, 0});
+      edges.push_back({{X, k, d}, {X, 2 + k, d}});
+    }
+  s.work = work_graph(jobs, edges);
+  program p = lower(squeeze(s));
+  REQUIRE(check(p).ok());
+  int const first = mutate::find(p, 1, opcode::all_reduce, {X, 2, 1}),
+            second = mutate::find(p, 1, opcode::all_reduce, {X, 3, 1});
+  REQUIRE(first < second);
+  mutate::move(p, 1, first, second);
+  CHECK(check(p).broken == rule::no_cycle_of_waits);
+}
