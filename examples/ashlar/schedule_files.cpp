@@ -2,6 +2,7 @@
 
 #include "command.hpp"
 #include "files.hpp"
+#include "graph_files.hpp"
 #include "json_files.hpp"
 #include "limits.hpp"
 #include "memory_cap.hpp"
@@ -192,7 +193,7 @@ ashlar::schedule schedule_of_json(json_text const& source) {
   ashlar::schedule s;
   s.where = read.placement();
   int const stage_count = s.where.stage_count();
-  s.graph = ashlar::chain(ashlar::stages{stage_count});
+  s.graph = graph_of_json(source, stage_count);
   if (file.contains("sequence_chunks"))
     s.graph = in_sequence_chunks(
         s.graph, static_cast<int>(read.integer(file["sequence_chunks"], "\"sequence_chunks\"", 1,
@@ -231,7 +232,7 @@ ashlar::block block_of_json(json_text const& source) {
   json const& file = source.root;
   ashlar::block b;
   b.where = read.placement();
-  b.graph = ashlar::chain(ashlar::stages{b.where.stage_count()});
+  b.graph = graph_of_json(source, b.where.stage_count());
   b.cost = read.costs(b.where.stage_count(), b.where.device_count());
   b.interval = read.integer(read.at("interval"), "\"interval\"", 1, ashlar::max_tick);
   b.route = file.contains("route") ? read.integers(file["route"], "\"route\"", b.where.route_count() - 1)

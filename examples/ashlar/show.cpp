@@ -42,15 +42,17 @@ struct show_options {
 // How far the schedule is from what no schedule of the same passes can undercut. Whether it is there.
 bool print_bound(ashlar::schedule const& s, time_scale const& scale) {
   using namespace ashlar;
-  if (!has_workload(s)) {
-    fmt::print("bound        none: only chains of stages have one\n");
+  std::optional<bound> const least = schedule_bound(s);
+  if (!least) {
+    fmt::print("bound        none\n");
     return false;
   }
-  workload const task = workload_of(s);
-  bound const b = workload_bound(task);
-  fmt::print("bound        {} of makespan ({}), {} of span ({}), with up to {} a device\n",
-             scale.words(b.makespan), name_of(b.makespan_by), scale.words(b.span), name_of(b.span_by),
-             counted(task.limit.budget_of(0), "chunk activation"));
+  bound const& b = *least;
+  fmt::print("bound        {} of makespan ({}), {} of span ({}), with {}\n", scale.words(b.makespan),
+             name_of(b.makespan_by), scale.words(b.span), name_of(b.span_by),
+             has_workload(s)
+                 ? fmt::format("up to {} a device", counted(peak_of_all(s), "chunk activation"))
+                 : "any memory");
   fmt::print("gap          {:.2f} % of makespan, {:.2f} % of span\n", 100 * gap(makespan(s), b.makespan),
              100 * gap(span(s), b.span));
   return makespan(s) == b.makespan && span(s) == b.span;

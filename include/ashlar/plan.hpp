@@ -5,11 +5,16 @@
 #include <ashlar/plan/choose.hpp>
 #include <ashlar/plan/device_grid.hpp>
 #include <ashlar/plan/divide.hpp>
+#include <ashlar/plan/graph_partition.hpp>
+#include <ashlar/plan/graph_plan.hpp>
 #include <ashlar/plan/layout.hpp>
 #include <ashlar/plan/least_squares.hpp>
 #include <ashlar/plan/measured_layers.hpp>
+#include <ashlar/plan/operators.hpp>
+#include <ashlar/plan/part_sums.hpp>
 #include <ashlar/plan/partition.hpp>
 #include <ashlar/plan/plan_serving.hpp>
+#include <ashlar/plan/series_parallel.hpp>
 #include <ashlar/plan/serving.hpp>
 #include <ashlar/plan/serving_bounds.hpp>
 #include <ashlar/plan/simulated_step.hpp>

@@ -47,8 +47,11 @@ TEST_CASE("bounds and gaps, of schedules that have them") {
   CHECK(object["span_gap"].get<double>() == gap(span(s), schedule_bound(s)->span));
   CHECK(to_json(catalog::find("chimera")->make({devices{4}, micro_batches{8}}), "chimera")
             .contains("makespan_bound"));
-  CHECK_FALSE(to_json(shapes::fork_join() | repeat(micro_batches{2}), "fork and join")
-                  .contains("makespan_bound"));
+  auto const graph = to_json(shapes::fork_join() | repeat(micro_batches{2}), "fork and join");
+  CHECK(graph.contains("makespan_bound"));
+  CHECK(graph["stage_edges"] == nlohmann::ordered_json::parse("[[0,1],[0,2],[1,3],[2,3]]"));
+  CHECK_FALSE(graph.contains("micro_batch_sizes"));
+  CHECK_FALSE(object.contains("stage_edges"));
   s.order[2].pop_back();  // no schedule
   CHECK_FALSE(to_json(s, "v-half").contains("span_gap"));
 }

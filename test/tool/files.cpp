@@ -146,6 +146,32 @@ TEST_CASE("a building block is repeated and squeezed") {
   CHECK(contains(run_tool("show " + costly + " -m 2 --forward 5").out, "makespan     14 ticks"));
 }
 
+// Two branches that meet, one of them with larger micro-batches.
+TEST_CASE("stage graphs in files") {
+  std::string const block =
+      scratch_file("graph_block.json", R"({"placement": [0, 1, 2, 3], "interval": 3,
+    "stage_edges": [[0, 1], [0, 2], [1, 3], [2, 3]], "cells": {"0F": 0, "1F": 1, "2F": 1, "3F": 2,
+    "3B": 3, "1B": 5, "2B": 5, "0B": 7}})");
+  std::string const file = saved("graph.json", "emit " + block + " -m 6 --as json");
+  CHECK(run_tool("emit " + file + " --as json").out == content(file));
+  CHECK(nlohmann::json::parse(content(file))["makespan"] == 3 * 5 + 3 * 3);
+  CHECK(contains(run_tool("show " + file).out, "with any memory"));
+  CHECK(run_tool("simulate " + file).code == 0);
+  std::string const sized = scratch_file("sized.json", R"({"placement": [[0, 1]], "route": [0, 0],
+    "stage_edges": [[0, 1]], "micro_batch_sizes": [1, 2],
+    "orders": [["0F0", "0F1", "0B0", "0B1"], ["1F0", "1B0"]]})");
+  std::string const again = saved("sized_again.json", "emit " + sized + " --as json");
+  CHECK(run_tool("emit " + again + " --as json").out == content(again));
+  CHECK(nlohmann::json::parse(content(again))["micro_batch_sizes"] == std::vector<int>{1, 2});
+  std::string const rest = R"(, "placement": [0, 1], "interval": 3, "cells": {}})";
+  all_refused(
+      {{"show " + scratch_file("g1.json", R"({"stage_edges": 1)" + rest), "must give a list as"},
+       {"show " + scratch_file("g2.json", R"({"stage_edges": [[0]])" + rest), "two stages"},
+       {"show " + scratch_file("g3.json", R"({"stage_edges": [[1, 0]])" + rest), "a higher stage"},
+       {"show " + scratch_file("g4.json", R"({"stage_edges": [[0, "1"]])" + rest), "whole numbers"},
+       {"show " + scratch_file("g5.json", R"({"micro_batch_sizes": [2, 3])" + rest), "divide"}});
+}
+
 TEST_CASE("files that hold no schedule are refused, with what is wrong") {
   auto const refused = [](std::string const& text, std::string const& why) {
     all_refused({{"show " + scratch_file("wrong.json", text) + " -m 2", why}});

@@ -4,6 +4,7 @@
 #include <ashlar/bounds/closed_forms.hpp>
 #include <ashlar/bounds/earliest_starts.hpp>
 #include <ashlar/bounds/flow.hpp>
+#include <ashlar/bounds/graph_bound.hpp>
 #include <ashlar/bounds/one_machine.hpp>
 #include <ashlar/bounds/workload.hpp>
 
@@ -102,15 +103,19 @@ constexpr bound workload_bound(workload const& w) {
 }
 
 // The bound for all schedules of the same passes on the same placement, with on every device at most
-// `limit` chunk activations (by default as many as the device of `s` that holds most). None for
-// schedules that have no workload.
+// `limit` chunk activations (by default as many as the device of `s` that holds most). Of stages that
+// are no chain, graph_bound(), whatever the limit; none where there is neither.
 constexpr std::optional<bound> schedule_bound(schedule const& s, int limit) {
-  if (!has_workload(s)) return std::nullopt;
-  return workload_bound(workload_of(s, {limit}));
+  if (has_workload(s)) return workload_bound(workload_of(s, {limit}));
+  if (!has_path_bound(s)) return std::nullopt;
+  path_bound const b = graph_bound(s);
+  auto const why = [&](tick time) {
+    return time == b.work ? binding_constraint::work : binding_constraint::dependencies;
+  };
+  return bound{b.span, b.makespan, why(b.span), why(b.makespan)};
 }
 constexpr std::optional<bound> schedule_bound(schedule const& s) {
-  if (!has_workload(s)) return std::nullopt;
-  return workload_bound(workload_of(s));
+  return schedule_bound(s, has_workload(s) ? peak_of_all(s) : 0);
 }
 
 // What holds the bound, as an adverbial.

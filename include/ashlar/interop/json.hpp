@@ -68,6 +68,15 @@ inline nlohmann::ordered_json to_json(schedule const& s, std::string_view name) 
     all["span_bound"] = least->span;
     all["span_gap"] = gap(span(s), least->span);
   }
+  if (s.graph != in_sequence_chunks(chain(stages{s.stage_count()}), s.graph.sequence_chunks())) {
+    ordered_json edges = ordered_json::array(), sizes = ordered_json::array();
+    for (int stage = 0; stage < s.stage_count(); ++stage) {
+      for (int after : s.graph.successors(stage)) edges.push_back({stage, after});
+      sizes.push_back(s.graph.size_of(stage));
+    }
+    all["stage_edges"] = std::move(edges);
+    if (s.graph.has_sizes()) all["micro_batch_sizes"] = std::move(sizes);
+  }
   if (s.graph.sequence_chunks() > 1) all["sequence_chunks"] = s.graph.sequence_chunks();
   if (s.cost.overlapped != costs::one_after_the_other) all["costs"]["overlapped"] = s.cost.overlapped;
   all["busy"] = busy(s);

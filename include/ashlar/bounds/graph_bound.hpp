@@ -1,0 +1,130 @@
+// A lower bound for stages of any graph: paths and work.
+#pragma once
+
+#include <ashlar/bounds/earliest_starts.hpp>
+#include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/schedule/check.hpp>
+#include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/schedule.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// What must lie before, within and behind the passes of a micro-batch on each stage, on one route.
+class graph_paths {
+ public:
+  // `splits`: by stage, whether its gradient of the input comes without that of the weights.
+  constexpr graph_paths(schedule const& s, int route, dynamic_array<char> const& splits)
+      : s_(s), route_(route), splits_(splits) {
+    auto const count = static_cast<std::size_t>(s.stage_count());
+    bool const trains = s.mode == execution_mode::training;
+    head_.assign(count, 0);
+    tail_.assign(count, 0);
+    within_.assign(count, 0);
+    for (int stage = 0; stage < s.stage_count(); ++stage)
+      for (int before : s.graph.predecessors(stage)) {
+        tick const hop = transfer(before, stage), all = meetings_of(stage, before);
+        raise(head_, stage, head(before) + all * forward(before) + hop);
+        if (trains) raise(tail_, stage, hop + all * backward(before) + tail(before));
+      }
+    for (int stage = s.stage_count(); stage-- > 0;) {
+      tick deeper = 0;
+      for (int after : s.graph.successors(stage))
+        deeper = bounding::later(deeper, transfer(stage, after) * (trains ? 2 : 1) + within(after));
+      within_[static_cast<std::size_t>(stage)] =
+          forward(stage) + deeper + (trains ? backward(stage) : 0);
+    }
+  }
+
+  // Before the first forward can start, from when the last gradient of the input is there to the end,
+  // and from the start of a forward to the end of that gradient.
+  constexpr tick head(int stage) const { return head_[static_cast<std::size_t>(stage)]; }
+  constexpr tick tail(int stage) const { return tail_[static_cast<std::size_t>(stage)]; }
+  constexpr tick within(int stage) const { return within_[static_cast<std::size_t>(stage)]; }
+
+ private:
+  constexpr int device(int stage) const { return s_.where.device_of(route_, stage); }
+  constexpr tick forward(int stage) const {
+    return s_.cost.of({pass_kind::forward, stage, 0}, device(stage));
+  }
+  constexpr tick backward(int stage) const {
+    bool const splits = splits_[static_cast<std::size_t>(stage)] != 0;
+    return s_.cost.of({splits ? pass_kind::backward_input : pass_kind::backward, stage, 0},
+                      device(stage));
+  }
+  constexpr tick transfer(int a, int b) const { return s_.cost.transfer(device(a), device(b)); }
+  constexpr tick meetings_of(int stage, int other) const {
+    return meetings(s_.graph.size_of(stage), s_.graph.size_of(other));
+  }
+  static constexpr void raise(std::vector<tick>& table, int stage, tick to) {
+    tick& now = table[static_cast<std::size_t>(stage)];
+    now = bounding::later(now, to);
+  }
+
+  schedule const& s_;
+  int route_;
+  dynamic_array<char> const& splits_;
+  std::vector<tick> head_, tail_, within_;
+};
+
+// No valid schedule of the same passes on the same devices has a span or a makespan below these,
+// whatever memory it takes.
+struct path_bound {
+  tick span = 0, makespan = 0;
+  tick work = 0;  // of the busiest device
+
+  friend constexpr bool operator==(path_bound const&, path_bound const&) = default;
+};
+
+// Whether the schedule is valid, its sequences are whole, and no passes overlap.
+constexpr bool has_path_bound(schedule const& s) {
+  if (s.graph.sequence_chunks() != 1 || !check(s).ok()) return false;
+  for (auto const& order : s.order)
+    for (timed_pass const& t : order)
+      if (t.overlaps >= 0) return false;
+  return true;
+}
+
+// Of a schedule that has one. A device's work takes place between the earliest start of a stage there
+// and what must follow the last gradient that it gives; and some path is the longest. Linear in passes
+// and edges.
+constexpr path_bound graph_bound(schedule const& s) {
+  constexpr tick none = -1;
+  auto const count = static_cast<std::size_t>(s.stage_count());
+  dynamic_array<char> splits(count, 0);
+  path_bound b;
+  std::vector<tick> work(s.order.size(), 0);
+  for (std::size_t d = 0; d < s.order.size(); ++d) {
+    for (timed_pass const& t : s.order[d]) {
+      if (t.what.kind == pass_kind::work) continue;  // of other systems, which only adds
+      work[d] += s.cost.of(t.what, static_cast<int>(d));
+      if (t.what.kind == pass_kind::backward_input) splits[static_cast<std::size_t>(t.what.stage)] = 1;
+    }
+    b.work = bounding::later(b.work, work[d]);
+  }
+  b.span = b.makespan = b.work;
+  std::vector<tick> head(s.order.size(), none), tail(s.order.size(), none);
+  auto const lower_to = [](tick& now, tick to) { now = now == none || to < now ? to : now; };
+  for (int route = 0; route < s.where.route_count(); ++route) {
+    bool taken = false;
+    for (int r : s.route) taken = taken || r == route;
+    if (!taken) continue;
+    graph_paths const paths(s, route, splits);
+    for (int stage = 0; stage < s.stage_count(); ++stage) {
+      auto const d = static_cast<std::size_t>(s.where.device_of(route, stage));
+      lower_to(head[d], paths.head(stage));
+      lower_to(tail[d], splits[static_cast<std::size_t>(stage)] != 0 ? 0 : paths.tail(stage));
+      b.span = bounding::later(b.span, paths.within(stage));
+      b.makespan =
+          bounding::later(b.makespan, paths.head(stage) + paths.within(stage) + paths.tail(stage));
+    }
+  }
+  for (std::size_t d = 0; d < work.size(); ++d)
+    if (head[d] != none) b.makespan = bounding::later(b.makespan, head[d] + work[d] + tail[d]);
+  b.makespan = bounding::later(b.makespan, b.span);
+  return b;
+}
+
+}  // namespace ashlar
