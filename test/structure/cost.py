@@ -16,7 +16,7 @@ from pathlib import Path
 BUDGETS = {
     "ashlar.hpp": 1160,
     "block.hpp": 620,
-    "bounds.hpp": 1140,  # one_machine.hpp keeps heaps
+    "bounds.hpp": 1160,  # one_machine.hpp keeps heaps
     "catalog.hpp": 960,  # searched entries end at closed-form bounds
     "check.hpp": 755,  # with parameter groups, for gradients that work takes
     "conformance.hpp": 3200,  # a test kit: threads, random numbers
@@ -32,7 +32,7 @@ BUDGETS = {
     "render.hpp": 1820,
     "run.hpp": 940,
     "schedule.hpp": 690,  # with reorder
-    "search.hpp": 1590,
+    "search.hpp": 1610,
     "simulate.hpp": 1440,
     "study.hpp": 1410,  # with bounds
     "values.hpp": 680,
