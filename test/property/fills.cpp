@@ -97,7 +97,7 @@ tick ticks_of_work(work_graph const& work, int device) {
 
 // Whether the parts of a device that are left can all be placed in these gaps, trying every order and
 // every gap. `times` is left as it was.
-bool fits_somehow(part_times& times, int device, std::vector<gap> const& gaps) {
+bool fits_somehow(part_times& times, int device, std::vector<idle_time> const& gaps) {
   bool all_placed = true;
   for (int number = 0; number < times.count(); ++number) {
     if (times.device(number) != device || times.is_placed(number)) continue;
@@ -106,7 +106,7 @@ bool fits_somehow(part_times& times, int device, std::vector<gap> const& gaps) {
     for (std::size_t i = 0; i < gaps.size(); ++i) {
       tick const start = std::max(times.ready(number), gaps[i].start);
       if (start + times.duration(number) > gaps[i].end) continue;
-      std::vector<gap> rest = gaps;
+      std::vector<idle_time> rest = gaps;
       rest[i].end = start;
       rest.push_back({start + times.duration(number), gaps[i].end});
       times.place(number, start);
@@ -144,9 +144,9 @@ TEST_CASE("exact takes as few steps as trying everything finds, and best_fit no 
         CHECK(packed[d] >= best.steps[d]);
         more += packed[d] > best.steps[d];
         ++compared;
-        std::vector<gap> gaps;
+        std::vector<idle_time> gaps;
         for (int i = 0; i + 1 < best.steps[d]; ++i)
-          for (gap const& g : step_gaps(r.step, static_cast<int>(d), best.step, interlocked))
+          for (idle_time const& g : step_gaps(r.step, static_cast<int>(d), best.step, interlocked))
             gaps.push_back({g.start + i * best.step, g.end + i * best.step});
         if (best.steps[d] > 1) CHECK(!fits_somehow(times, static_cast<int>(d), gaps));
       }

@@ -82,13 +82,13 @@ class best_fit_packing {
 
   // The first part that finds no place, or nobody.
   constexpr int first_failure(int group, attempt const& a) {
-    std::vector<dynamic_array<gap>> gaps(steps_.size());
+    std::vector<dynamic_array<idle_time>> gaps(steps_.size());
     for (std::size_t d = 0; d < steps_.size(); ++d) {
       if (group != all && group != static_cast<int>(d)) continue;
-      dynamic_array<gap> const once =
+      dynamic_array<idle_time> const once =
           step_gaps(step_, static_cast<int>(d), length_, options_.interlocked);
       for (int i = 0; i < steps_[d]; ++i)
-        for (gap const& g : once) gaps[d].push_back({g.start + i * length_, g.end + i * length_});
+        for (idle_time const& g : once) gaps[d].push_back({g.start + i * length_, g.end + i * length_});
     }
     dynamic_array<int> const order = ordered(group, a.order);
     for (int number : order) times_.place(number, part_times::never);
@@ -98,7 +98,7 @@ class best_fit_packing {
     return part_times::nobody;
   }
 
-  constexpr bool place(int number, dynamic_array<gap>& gaps, bool is_best) {
+  constexpr bool place(int number, dynamic_array<idle_time>& gaps, bool is_best) {
     tick const duration = times_.duration(number), ready = times_.ready(number);
     std::size_t chosen = gaps.size();
     tick least = part_times::never;
@@ -115,10 +115,10 @@ class best_fit_packing {
       if (!is_best) break;
     }
     if (chosen == gaps.size()) return false;
-    gap& g = gaps[chosen];
+    idle_time& g = gaps[chosen];
     tick const start = max_of(ready, g.start);
     times_.place(number, start);
-    gap const rest{start + duration, g.end};
+    idle_time const rest{start + duration, g.end};
     g.end = start;
     if (g.length() == 0) {
       g = rest;

@@ -105,7 +105,7 @@ class exact_fit {
     from = max_of(from, times_.released(number));
     tick const duration = times_.duration(number);
     for (tick shift = max_of(tick{0}, from / length_ * length_ - length_);; shift += length_)
-      for (gap const& g : gaps_) {
+      for (idle_time const& g : gaps_) {
         tick const start = max_of(from, g.start + shift);
         if (spare_room(g.end + shift - start, duration, options_.margin) < 0) continue;
         return start + duration <= times_.deadline(number) ? start : never;
@@ -123,7 +123,7 @@ class exact_fit {
   part_times& times_;
   fill_options const& options_;
   dynamic_array<bool> long_;
-  dynamic_array<gap> gaps_;
+  dynamic_array<idle_time> gaps_;
 };
 
 }  // namespace ashlar

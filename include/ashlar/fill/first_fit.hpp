@@ -74,13 +74,13 @@ class first_fit_walk {
   struct device_state {
     dynamic_array<int> parts;          // by number
     dynamic_array<run_of_parts> open;  // jobs that are not done
-    dynamic_array<gap> gaps;           // what is free of all steps so far
+    dynamic_array<idle_time> gaps;     // what is free of all steps so far
     bool walks = false, has_placed = false, is_stuck = false;
   };
 
   constexpr device_state& of(int device) { return devices_[static_cast<std::size_t>(device)]; }
 
-  constexpr bool fits(int number, gap const& g, bool is_first) const {
+  constexpr bool fits(int number, idle_time const& g, bool is_first) const {
     bool const counts = options_.ready == fill_readiness::published_counts;
     tick const work = times_.work_is_there(number);
     if (counts ? work == part_times::never || (is_first && times_.released_by_count(number) > g.start)
@@ -91,7 +91,7 @@ class first_fit_walk {
            && g.start + duration <= times_.deadline(number);
   }
 
-  constexpr void walk_gap(device_state& d, gap& g, bool is_first) {
+  constexpr void walk_gap(device_state& d, idle_time& g, bool is_first) {
     for (bool placed = true; placed;) {
       placed = false;
       for (std::size_t i = 0; i < d.open.size(); ++i) {
@@ -120,7 +120,7 @@ class first_fit_walk {
       device_state& d = devices_[i];
       d.walks = !d.open.empty() && !d.is_stuck;
       if (!d.walks) continue;
-      for (gap g : gaps_of(step_, static_cast<int>(i), length_)) {
+      for (idle_time g : gaps_of(step_, static_cast<int>(i), length_)) {
         g = {g.start + taken * length_, g.end + taken * length_};
         by_start.push_back({g.start, places.size()});
         places.push_back({i, d.gaps.size()});
@@ -138,7 +138,7 @@ class first_fit_walk {
   // Whether the rest goes into the gaps so far; if it does not, nothing is placed.
   constexpr bool fits_so_far(device_state& d) {
     device_state const before = d;
-    for (gap& g : d.gaps) walk_gap(d, g, false);
+    for (idle_time& g : d.gaps) walk_gap(d, g, false);
     if (d.open.empty()) return true;
     d = before;
     for (run_of_parts const& job : d.open)

@@ -10,18 +10,18 @@
 
 namespace ashlar {
 
-struct gap {
+struct idle_time {
   tick start = 0;
   tick end = 0;
 
   constexpr tick length() const { return end - start; }
 
-  friend constexpr bool operator==(gap const&, gap const&) = default;
+  friend constexpr bool operator==(idle_time const&, idle_time const&) = default;
 };
 
 // Those of a device from tick 0 to `length`, in order of time. Linear.
-constexpr dynamic_array<gap> gaps_of(schedule const& s, int device, tick length) {
-  dynamic_array<gap> found;
+constexpr dynamic_array<idle_time> gaps_of(schedule const& s, int device, tick length) {
+  dynamic_array<idle_time> found;
   tick free = 0;
   for (timed_pass const& t : s.order[static_cast<std::size_t>(device)]) {
     if (t.start > free) found.push_back({free, t.start});
@@ -34,12 +34,13 @@ constexpr dynamic_array<gap> gaps_of(schedule const& s, int device, tick length)
 // Those of a step of `length` ticks that others follow. Interlocked, a device's step lasts from its
 // first pass to that of the next step, so that its last gap goes on into the next step and what it idles
 // before its first pass belongs to the step before.
-constexpr dynamic_array<gap> step_gaps(schedule const& step, int device, tick length, bool interlocked) {
-  dynamic_array<gap> const all = gaps_of(step, device, length);
+constexpr dynamic_array<idle_time> step_gaps(schedule const& step, int device, tick length,
+                                             bool interlocked) {
+  dynamic_array<idle_time> const all = gaps_of(step, device, length);
   auto const& order = step.order[static_cast<std::size_t>(device)];
   tick const first = order.empty() ? 0 : order.front().start;
   if (!interlocked || first == 0) return all;
-  dynamic_array<gap> found;
+  dynamic_array<idle_time> found;
   for (std::size_t i = 1; i < all.size(); ++i) found.push_back(all[i]);
   if (!found.empty() && found.back().end == length)
     found.back().end += first;

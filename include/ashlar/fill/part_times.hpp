@@ -42,7 +42,7 @@ class part_times {
         urgent_(work.parts.size(), false) {
     for (int job = 0, number = 0; job < work.job_count(); ++job)
       for (int k = 0; k < work.part_count(job); ++k, ++number) enter({pass_kind::work, job, k}, step);
-    result_table<gap_of_pass> times(step.stage_count(), step.micro_batch_count(), {});
+    result_table<pass_times> times(step.stage_count(), step.micro_batch_count(), {});
     for (int d = 0; d < step.device_count(); ++d)
       for (timed_pass const& t : step.order[static_cast<std::size_t>(d)])
         if (t.what.kind != pass_kind::work)
@@ -102,7 +102,7 @@ class part_times {
   constexpr tick ready(int number) const { return max_of(released(number), work_is_there(number)); }
 
  private:
-  struct gap_of_pass {
+  struct pass_times {
     tick start = never;
     tick end = never;
   };
@@ -124,9 +124,9 @@ class part_times {
     }
   }
 
-  constexpr gap_of_pass time_of(pass what, schedule const& step,
-                                result_table<gap_of_pass> const& times) const {
-    gap_of_pass found;
+  constexpr pass_times time_of(pass what, schedule const& step,
+                               result_table<pass_times> const& times) const {
+    pass_times found;
     if (what.stage >= 0 && what.stage < step.stage_count() && what.micro_batch >= 0
         && what.micro_batch < step.micro_batch_count())
       found = times.at(what.micro_batch, what.stage, result_of(what.kind));

@@ -20,7 +20,7 @@ constexpr dynamic_array<bool> find_long_parts(schedule const& step, tick length,
   dynamic_array<tick> longest;
   for (int d = 0; d < step.device_count(); ++d) {
     longest.push_back(0);
-    for (gap const& g : step_gaps(step, d, length, o.interlocked))
+    for (idle_time const& g : step_gaps(step, d, length, o.interlocked))
       longest.back() = max_of(longest.back(), g.length());
   }
   dynamic_array<bool> found(static_cast<std::size_t>(times.count()), false);
@@ -43,7 +43,7 @@ constexpr std::vector<int> step_bound(schedule const& step, tick length, part_ti
   std::vector<int> steps;
   for (int d = 0; d < step.device_count(); ++d) {
     tick idle = 0, work = 0;
-    for (gap const& g : gaps_of(step, d, length)) idle += g.length();
+    for (idle_time const& g : gaps_of(step, d, length)) idle += g.length();
     for (int number = 0; number < times.count(); ++number)
       if (times.device(number) == d && !times.is_collective(number)
           && !is_long[static_cast<std::size_t>(number)])

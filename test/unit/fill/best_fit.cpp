@@ -13,7 +13,7 @@ namespace {
 // and 4 at the end.
 constexpr bool test_packing() {
   schedule const s = one_f_one_b(3, 2);
-  HOLDS(gaps_of(s, 0, 12).size() == 2 && gaps_of(s, 0, 12)[0] == gap{2, 7});
+  HOLDS(gaps_of(s, 0, 12).size() == 2 && gaps_of(s, 0, 12)[0] == idle_time{2, 7});
   // 1 + 5 fit into one step only if the short one goes where least is left.
   work_graph const work({{.parts = {{0, 1}}}, {.parts = {{0, 5}}}}, {});
   HOLDS(fill_steps(s, work).steps == std::vector<int>(3, 1));
