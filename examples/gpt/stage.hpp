@@ -133,16 +133,17 @@ void stage_backward(stage_shape const& shape, backward_parts parts,
                     stage_parameters<Scalar const> const& weights, stage_stash<Scalar> const& stash,
                     stage_gradients<Scalar> const& gradients, std::span<token const> inputs,
                     std::span<token const> targets, Scalar const* up, Scalar* down,
-                    stage_parameters<Scalar> const& sum) {
+                    stage_parameters<Scalar> const& sum, Scalar loss_scale = 1) {
   std::size_t const size = stash.stream.size();
   if (parts.input) {
     if (shape.last) {
       // The gradient of the mean loss of the step, over all ranks: one part in the number of its tokens
-      // from every row.
-      cross_entropy_backward(
-          stash.probabilities, targets,
-          1 / (static_cast<Scalar>(shape.model.tokens()) * static_cast<Scalar>(shape.model.data_ranks)),
-          gradients.head);
+      // from every row, times the loss's scale.
+      cross_entropy_backward(stash.probabilities, targets,
+                             loss_scale
+                                 / (static_cast<Scalar>(shape.model.tokens())
+                                    * static_cast<Scalar>(shape.model.data_ranks)),
+                             gradients.head);
       weights.head.backward_input(gradients.head, gradients.norm);
       std::fill_n(stash.stream.data, size, Scalar{});
       weights.norm.backward_input(stash.norm, gradients.norm, stash.stream, stash.scratch.row.data);

@@ -121,6 +121,10 @@ class worker : public model_parameters<Scalar> {
   void backward_input(auto&, ashlar::frame const& f) { run_split(f, {true, false}); }
   void backward_weight(auto&, ashlar::frame const& f) { run_split(f, {false, true}); }
 
+ protected:
+  // Gradients are those of the loss times this. To be called where the last stage's passes run.
+  void set_loss_scale(double scale) { loss_scale_ = static_cast<Scalar>(scale); }
+
  private:
   using model_parameters<Scalar>::at;
   using model_parameters<Scalar>::data;
@@ -171,15 +175,16 @@ class worker : public model_parameters<Scalar> {
     bool const down = parts.input && !s.shape.first;
     matrix<Scalar> const tied =
         f.shared_gradients.empty() ? matrix<Scalar>() : tied_matrix(data(f.shared_gradients[0]));
-    stage_backward<Scalar>(s.shape, parts, weights_for(f), stash, gradients,
-                           tokens(batch_.inputs, f.what.micro_batch),
-                           tokens(batch_.targets, f.what.micro_batch), up ? data(f.inputs[0]) : nullptr,
-                           down ? data(f.outputs[0]) : nullptr,
-                           this->template parameters_of<Scalar>(s, data(f.weight_gradient), tied));
+    stage_backward<Scalar>(
+        s.shape, parts, weights_for(f), stash, gradients, tokens(batch_.inputs, f.what.micro_batch),
+        tokens(batch_.targets, f.what.micro_batch), up ? data(f.inputs[0]) : nullptr,
+        down ? data(f.outputs[0]) : nullptr,
+        this->template parameters_of<Scalar>(s, data(f.weight_gradient), tied), loss_scale_);
   }
 
   gpt::batch batch_;
   std::vector<double> losses_;
+  Scalar loss_scale_ = 1;
 };
 
 // How many data-parallel ranks have a part of the gradient that no other has: all of them, or the first,
