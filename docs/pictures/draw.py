@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draw the pictures of docs/pictures.md and docs/search.md, and the list of them at its end: every schedule of the catalog.
+"""Draw the pictures of docs/pictures.md, docs/search.md and docs/graphs.md, and the list of them at its end: every schedule of the catalog.
 
 usage: draw.py TOOL [--check]      with --check nothing is written; what is out of date is named, exit code 1
 """
@@ -21,6 +21,8 @@ FRONTIERS = {"frontier.svg": ["-p", "8", "-m", "32", "--budget", "500", "--forwa
              "frontier-uneven.svg": ["-p", "8", "-m", "32", "--budget", "500", *UNEVEN],
              "frontier-variants.svg": ["-p", "4", "-m", "8", "--budget", "60", *UNEVEN, "--checkpoint", "6%",
                                        "--sequence-chunks", "4", "--from", "10%", "--steps", "10"]}
+# Pictures of docs/graphs.md.
+GRAPHS = {"two-towers.svg": [str(FOLDER / "two-towers.json"), "-m", "8"], "two-towers-chain.svg": ["1f1b", "-p", "5", "-m", "8"]}
 # The first shape that a schedule takes.
 SHAPES = [["-p", "4", "-m", "8"], ["-p", "2", "-m", "8"], ["-p", "1", "-m", "8"]]
 stale = []
@@ -55,13 +57,15 @@ def entries():
 
 
 def main():
-    drawn = {"reading-transfers.svg", "tradeoff.svg", *FRONTIERS}
+    drawn = {"reading-transfers.svg", "tradeoff.svg", *FRONTIERS, *GRAPHS}
     emit("reading-transfers.svg", "1f1b", "--transfers", "--forward", "2", "--backward-input", "2",
          "--backward-weight", "2", "--transfer", "1")
     put(FOLDER / "tradeoff.svg", ashlar("tradeoff", "--model", str(STUDY / "model.json"),
                                         "--cluster", str(STUDY / "cluster.json"), "--as", "svg"))
     for file, options in FRONTIERS.items():
         put(FOLDER / file, ashlar("frontier", *options, "--as", "svg"))
+    for file, arguments in GRAPHS.items():
+        put(FOLDER / file, ashlar("emit", *arguments, "--as", "svg", "--memory"))
     sections = []
     for name in entries():
         shape = emit(f"{name}.svg", name, "--memory")

@@ -3,12 +3,14 @@
 #include "random.hpp"
 #include "random_cases.hpp"
 #include "static_check.hpp"
+#include <ashlar/bounds/graph_bound.hpp>
 #include <ashlar/catalog/graphs.hpp>
 #include <ashlar/catalog/one_f_one_b.hpp>
 #include <ashlar/check/check.hpp>
 #include <ashlar/conformance/random_schedule.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/model/operator_partition.hpp>
+#include <ashlar/optimize/improve.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/repeat.hpp>
 #include <ashlar/simulate/simulate.hpp>
@@ -111,6 +113,22 @@ TEST_CASE("a program of any graph is proved, has as few slots as can be, and is 
     o.latency_holds_lane = false;
     CHECK(simulate(p, o).makespan() == makespan(s));
   }
+}
+
+// The list scheduler knows what passes need, not what stages form.
+TEST_CASE("a search improves schedules of graphs, to their bound at best") {
+  int shorter = 0;
+  FOR_SEEDS(static_cast<unsigned>(random_cases(40))) {
+    CAPTURE(seed);
+    schedule const s = conformance::random_graph_schedule(seed);
+    schedule const better = improve(s, {.passes = 20'000});
+    CHECK(check(better).ok());
+    CHECK(makespan(better) <= makespan(s));
+    CHECK(peak_of_all(better) <= peak_of_all(s));
+    CHECK(graph_bound(better).makespan <= makespan(better));
+    shorter += makespan(better) < makespan(s);
+  }
+  CHECK(shorter > random_cases(40) / 4);
 }
 
 }  // namespace
