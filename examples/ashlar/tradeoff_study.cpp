@@ -2,7 +2,7 @@
 
 #include "command.hpp"
 #include "counted.hpp"
-#include "json_files.hpp"
+#include "json_object.hpp"
 #include "limits.hpp"
 #include "shape_options.hpp"
 #include <ashlar/render/diagnosis.hpp>
@@ -19,89 +19,12 @@ namespace tool {
 
 namespace {
 
-using nlohmann::json;
-
-// A JSON object whose every key has to be asked for: a slip of the pen is not passed over.
-class json_file {
- public:
-  explicit json_file(std::string path) : path_(std::move(path)) {
-    object_ = read_json(path_);
-    if (!object_.is_object()) fail("is not a JSON object");
-  }
-
-  std::string word(char const* key, std::string const& otherwise) {
-    json const* const value = find(key);
-    if (value == nullptr) return otherwise;
-    if (!value->is_string()) fail(fmt::format("gives no text for \"{}\"", key));
-    return value->get<std::string>();
-  }
-
-  long long number(char const* key, long long least, long long most, long long otherwise = -1) {
-    json const* const value = find(key);
-    if (value == nullptr && otherwise >= 0) return otherwise;
-    if (value == nullptr) fail(fmt::format("lacks \"{}\"", key));
-    return integer(*value, key, least, most);
-  }
-
-  std::vector<int> numbers(char const* key, long long least, long long most) {
-    std::vector<int> all;
-    for (json const& value : list(key))
-      all.push_back(static_cast<int>(integer(value, key, least, most)));
-    if (all.empty()) fail(fmt::format("needs a number in \"{}\"", key));
-    return all;
-  }
-
-  // An optional list may be empty or lacking.
-  std::vector<std::string> words(char const* key, bool optional) {
-    std::vector<std::string> all;
-    if (optional && !object_.contains(key)) return all;
-    for (json const& value : list(key)) {
-      if (!value.is_string()) fail(fmt::format("has something else than names in \"{}\"", key));
-      all.push_back(value.get<std::string>());
-    }
-    if (all.empty() && !optional) fail(fmt::format("needs a name in \"{}\"", key));
-    return all;
-  }
-
-  void must_be_all() const {
-    for (auto const& [key, value] : object_.items())
-      if (std::find(asked_.begin(), asked_.end(), key) == asked_.end())
-        fail(fmt::format("has \"{}\", which means nothing here", key.substr(0, 64)));
-  }
-
-  [[noreturn]] void fail(std::string const& what) const {
-    throw usage_error(fmt::format("'{}' {}", path_, what));
-  }
-
- private:
-  json const* find(char const* key) {
-    asked_.emplace_back(key);
-    auto const found = object_.find(key);
-    return found == object_.end() ? nullptr : &*found;
-  }
-  json const& list(char const* key) {
-    json const* const value = find(key);
-    if (value == nullptr || !value->is_array()) fail(fmt::format("needs a list \"{}\"", key));
-    return *value;
-  }
-  long long integer(json const& value, char const* key, long long least, long long most) const {
-    if (!value.is_number_integer() || value.get<double>() < static_cast<double>(least)
-        || value.get<double>() > static_cast<double>(most))
-      fail(fmt::format("must give whole numbers from {} to {} for \"{}\"", least, most, key));
-    return value.get<long long>();
-  }
-
-  std::string path_;
-  json object_;
-  std::vector<std::string> asked_;
-};
-
 constexpr long long most_ticks = 1'000'000'000;
 constexpr std::size_t most_points = 10'000;
 
 // Every schedule is made for every number of loops and micro-batches, and the best weighed for every
 // cluster.
-void must_be_few(json_file const& file, tradeoff_study const& s) {
+void must_be_few(json_object const& file, tradeoff_study const& s) {
   std::size_t const made = s.schedules.size() * s.loops.size() * s.micro_batches.size();
   if (made > most_points)
     file.fail(
@@ -124,7 +47,7 @@ ashlar::schedule of_size(chosen_schedule const& own, int m) {
 
 tradeoff_study read_study(std::string const& model_file, std::string const& cluster_file) {
   tradeoff_study study;
-  json_file model(model_file);
+  json_object model(model_file);
   study.title = model.word("name", "model");
   study.model = {.layers = static_cast<int>(model.number("layers", 1, 100'000)),
                  .forward = model.number("forward", 1, most_ticks),
@@ -135,7 +58,7 @@ tradeoff_study read_study(std::string const& model_file, std::string const& clus
   study.critical_batch = static_cast<double>(model.number("critical_batch", 1, most_ticks));
   model.must_be_all();
 
-  json_file cluster(cluster_file);
+  json_object cluster(cluster_file);
   study.title += ", " + cluster.word("name", "cluster");
   study.pipeline = static_cast<int>(cluster.number("pipeline", 1, most_devices));
   study.loops = cluster.numbers("loops", 1, most_devices);

@@ -18,6 +18,8 @@
 #include <ashlar/plan/serving.hpp>
 #include <ashlar/plan/serving_bounds.hpp>
 #include <ashlar/plan/simulated_step.hpp>
+#include <ashlar/plan/step_model.hpp>
+#include <ashlar/plan/training_plan.hpp>
 #include <ashlar/plan/transformer.hpp>
 #include <ashlar/plan/transformer_memory.hpp>
 #include <ashlar/plan/two_phase.hpp>

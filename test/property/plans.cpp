@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 using namespace random_case;
@@ -129,5 +130,55 @@ TEST_CASE("partitions are the best of all, and AMP's no better") {
     std::vector<int> const theirs = amp_partition(c, p).sizes();
     CHECK(static_cast<int>(theirs.size()) == p);
     CHECK(pipeline_time(c, theirs) >= least);
+  }
+}
+
+TEST_CASE("no training plan is better than the answer, and none that is left out fits or is better") {
+  FOR_SEEDS(random_cases(60)) {
+    plan_question q;
+    double const hidden = 8 * d.between(1, 3);
+    q.model = {.layers = d.between(2, 6),
+               .hidden = hidden,
+               .feed_forward = 4 * hidden,
+               .heads = 4,
+               .vocabulary = 1.0 * d.between(1, 400),
+               .sequence = 4.0 * d.between(1, 6)};
+    q.machine = {.flops = 1e9,
+                 .inside = 1e9 / d.between(1, 30),
+                 .between = 1e9 / d.between(1, 60),
+                 .memory = 1,
+                 .node_size = 1 << d.between(0, 2)};
+    q.constants = {1.0 + 0.1 * d.between(0, 9), 1.0 * d.between(0, 4)};
+    q.device_count = 1 << d.between(0, 3);
+    q.batch = q.device_count * d.between(1, 3);
+    q.largest_micro_batch = 2;
+    std::vector<catalog::entry const*> entries;
+    for (catalog::entry const& e : catalog::entries)
+      for (char const* name : {"1f1b", "depth-first", "zb-h1", "v-half"})
+        if (std::string_view(e.name) == name) entries.push_back(&e);
+    // A memory that some plans fit: that of a plan in between.
+    std::vector<planned_step> all;
+    for (training_plan const& plan : all_plans(q, entries)) {
+      planned_step step{.plan = plan};
+      weigh(q, passes_of(plan, plan.micro_batches), step);
+      step.seconds = simulated_seconds(q, plan);
+      all.push_back(step);
+    }
+    REQUIRE(!all.empty());
+    q.machine.memory =
+        all[static_cast<std::size_t>(d.between(0, static_cast<int>(all.size()) - 1))].bytes;
+    std::vector<double> fitting;
+    for (planned_step const& step : all)
+      if (step.bytes <= q.machine.memory) fitting.push_back(step.seconds);
+    std::sort(fitting.begin(), fitting.end());
+    auto const top = static_cast<std::size_t>(d.between(1, 4));
+    plan_answer const a = answer(q, entries, top, [](std::size_t, std::size_t) {});
+    REQUIRE(a.best.size() == std::min(top, fitting.size()));
+    CHECK(a.rejected.size() == all.size() - fitting.size());
+    CHECK(a.simulated + a.ruled_out == static_cast<int>(fitting.size()));
+    for (std::size_t i = 0; i < a.best.size(); ++i) {
+      CHECK(a.best[i].seconds == fitting[i]);
+      CHECK(a.best[i].bound <= a.best[i].seconds);
+    }
   }
 }

@@ -1,0 +1,190 @@
+#include "plan_files.hpp"
+
+#include "command.hpp"
+#include "json_object.hpp"
+#include "number_option.hpp"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <cmath>
+#include <string_view>
+
+namespace tool {
+
+namespace {
+
+struct model_preset {
+  char const* name;
+  char const* source;
+  ashlar::transformer model;
+};
+
+// The published shapes.
+constexpr std::array model_presets{
+    model_preset{"8B",
+                 "Llama 3 8B",
+                 {.layers = 32,
+                  .hidden = 4096,
+                  .feed_forward = 14336,
+                  .heads = 32,
+                  .key_value_heads = 8,
+                  .vocabulary = 128256,
+                  .sequence = 8192,
+                  .gated = true}},
+    model_preset{"70B",
+                 "Llama 3 70B",
+                 {.layers = 80,
+                  .hidden = 8192,
+                  .feed_forward = 28672,
+                  .heads = 64,
+                  .key_value_heads = 8,
+                  .vocabulary = 128256,
+                  .sequence = 8192,
+                  .gated = true}},
+    model_preset{"175B",
+                 "GPT-3",
+                 {.layers = 96,
+                  .hidden = 12288,
+                  .feed_forward = 49152,
+                  .heads = 96,
+                  .vocabulary = 51200,
+                  .sequence = 2048,
+                  .tied = true}},
+};
+
+struct device_preset {
+  char const* kind;
+  ashlar::device_machine machine;
+};
+
+// Dense 16-bit products, NVLink in one direction, a network port for each device, memory: data sheets of
+// SXM modules, and of nodes with a 200 or 400 Gb/s port a device.
+constexpr std::array device_presets{
+    device_preset{"A100", {.flops = 312e12, .inside = 300e9, .between = 25e9, .memory = 80e9}},
+    device_preset{"H100", {.flops = 989e12, .inside = 450e9, .between = 50e9, .memory = 80e9}},
+    device_preset{"H200", {.flops = 989e12, .inside = 450e9, .between = 50e9, .memory = 141e9}},
+};
+
+// Fitted to eight published steps of Megatron on A100s (test/systems/megatron.cpp).
+constexpr ashlar::step_constants megatron_constants{.products = 1.346, .exchange = 3.85};
+
+constexpr int most_layers = 1000;
+constexpr int most_cluster_devices = 16384;
+
+// 16-bit values; flash attention keeps no scores, fused kernels nothing between a norm and its scale.
+constexpr ashlar::kept_widths widths_of(bool gated) {
+  return {.whole = 8, .split = 8, .feed_forward = gated ? 8.0 : 4.0, .scores = 0};
+}
+
+ashlar::transformer own_model(json_object& file) {
+  ashlar::transformer t{.layers = static_cast<int>(file.number("layers", 1, most_layers)),
+                        .hidden = file.real("hidden", 1),
+                        .heads = file.real("heads", 1),
+                        .vocabulary = file.real("vocabulary", 1),
+                        .sequence = file.real("sequence", 1),
+                        .gated = file.flag("gated", false),
+                        .tied = file.flag("tied", false)};
+  t.feed_forward = file.real("feed_forward", 1, 4 * t.hidden);
+  t.key_value_heads = file.real("key_value_heads", 1, t.heads);
+  file.must_be_all();
+  return t;
+}
+
+// The keys of Llama and its like, or of GPT-2.
+ashlar::transformer hugging_face_model(json_object& file) {
+  for (char const* experts : {"num_local_experts", "num_experts", "n_routed_experts"})
+    if (file.has(experts))
+      file.fail(fmt::format("has \"{}\": models of experts are not planned", experts));
+  bool const is_gpt2 = file.has("n_layer");
+  auto const key = [&](char const* usual, char const* gpt2) { return is_gpt2 ? gpt2 : usual; };
+  ashlar::transformer t{
+      .layers = static_cast<int>(file.number(key("num_hidden_layers", "n_layer"), 1, most_layers)),
+      .hidden = file.real(key("hidden_size", "n_embd"), 1),
+      .heads = file.real(key("num_attention_heads", "n_head"), 1),
+      .vocabulary = file.real("vocab_size", 1),
+      .sequence = file.real(key("max_position_embeddings", "n_positions"), 1)};
+  t.feed_forward = is_gpt2 ? 4 * t.hidden : file.real("intermediate_size", 1);
+  t.key_value_heads = is_gpt2 ? t.heads : file.real("num_key_value_heads", 1, t.heads);
+  t.gated = !is_gpt2 && file.word("hidden_act", "silu") == "silu";
+  t.tied = file.flag("tie_word_embeddings", is_gpt2);
+  return t;
+}
+
+named_cluster preset_cluster(std::string const& name, device_preset const& device, int nodes,
+                             int node_size) {
+  named_cluster c{.name = name,
+                  .source = "data sheets",
+                  .device_count = nodes * node_size,
+                  .machine = device.machine,
+                  .constants = megatron_constants};
+  c.machine.node_size = node_size;
+  return c;
+}
+
+// Of NODESxDEVICESxKIND; false if the name has another form.
+bool is_preset(std::string const& name, named_cluster& found) {
+  auto const first = name.find('x'),
+             second = first == std::string::npos ? first : name.find('x', first + 1);
+  int nodes = 0, node_size = 0;
+  if (second == std::string::npos || !read_number(std::string_view(name).substr(0, first), nodes)
+      || !read_number(std::string_view(name).substr(first + 1, second - first - 1), node_size))
+    return false;
+  std::string known;
+  for (device_preset const& device : device_presets) {
+    known += fmt::format(" {}", device.kind);
+    if (name.substr(second + 1) != device.kind) continue;
+    if (nodes < 1 || node_size < 1 || nodes > most_cluster_devices / node_size)
+      throw usage_error(fmt::format("--cluster '{}' must be of 1 to {} devices", name.substr(0, 64),
+                                    most_cluster_devices));
+    found = preset_cluster(name, device, nodes, node_size);
+    return true;
+  }
+  throw usage_error(
+      fmt::format("--cluster '{}' names no known device; there are:{}", name.substr(0, 64), known));
+}
+
+}  // namespace
+
+named_model read_model(std::string const& name_or_file, int sequence) {
+  named_model made;
+  for (model_preset const& p : model_presets)
+    if (name_or_file == p.name)
+      made = {.name = p.name, .source = p.source, .model = p.model, .widths = {}};
+  if (made.name.empty()) {
+    json_object file(name_or_file);
+    bool const is_own = file.has("layers");
+    made = {.name = name_or_file,
+            .source = is_own ? "its file" : "a Hugging Face config",
+            .model = is_own ? own_model(file) : hugging_face_model(file),
+            .widths = {}};
+    ashlar::transformer const& t = made.model;
+    if (t.heads > 100'000 || t.heads != std::floor(t.heads) || t.hidden != std::floor(t.hidden))
+      file.fail("must give whole numbers for heads and hidden size");
+  }
+  if (sequence > 0) made.model.sequence = sequence;
+  made.widths = widths_of(made.model.gated);
+  return made;
+}
+
+named_cluster read_cluster(std::string const& name_or_file) {
+  named_cluster made;
+  if (is_preset(name_or_file, made)) return made;
+  json_object file(name_or_file);
+  int const nodes = static_cast<int>(file.number("nodes", 1, most_cluster_devices));
+  int const node_size =
+      static_cast<int>(file.number("devices_per_node", 1, most_cluster_devices / nodes));
+  made = preset_cluster(name_or_file, {}, nodes, node_size);
+  made.source = "its file";
+  made.machine = {.flops = file.real("flops", 1),
+                  .inside = file.real("node_bytes_per_s", 1),
+                  .between = file.real("network_bytes_per_s", 1),
+                  .memory = file.real("memory_bytes", 1),
+                  .node_size = node_size};
+  made.constants = {.products = file.real("products", 1, megatron_constants.products),
+                    .exchange = file.real("exchange", 0, megatron_constants.exchange)};
+  file.must_be_all();
+  return made;
+}
+
+}  // namespace tool

@@ -1,0 +1,30 @@
+// What `ashlar plan` is asked about: files and names of models and clusters.
+#pragma once
+
+#include <ashlar/plan/training_plan.hpp>
+
+#include <string>
+
+namespace tool {
+
+struct named_model {
+  std::string name, source;
+  ashlar::transformer model;
+  ashlar::kept_widths widths;
+};
+
+// A name (70B), or a file: an object of its own keys (docs/formats.md) or a Hugging Face config.json. A
+// `sequence` above 0 takes the place of the file's. Throws usage_error.
+named_model read_model(std::string const& name_or_file, int sequence);
+
+struct named_cluster {
+  std::string name, source;
+  int device_count = 0;
+  ashlar::device_machine machine;
+  ashlar::step_constants constants;
+};
+
+// NODESxDEVICESxKIND (64x8xH100), or a file. Throws usage_error.
+named_cluster read_cluster(std::string const& name_or_file);
+
+}  // namespace tool

@@ -1,0 +1,100 @@
+// `ashlar plan` from end to end.
+#include "tool/run_tool.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <string>
+
+namespace {
+
+std::string const llama_config =
+    R"({"architectures": ["LlamaForCausalLM"], "hidden_act": "silu", "hidden_size": 4096,
+    "intermediate_size": 14336, "max_position_embeddings": 8192, "num_attention_heads": 32, "num_hidden_layers": 32,
+    "num_key_value_heads": 8, "tie_word_embeddings": false, "vocab_size": 128256})";
+std::string const two_nodes =
+    R"({"nodes": 2, "devices_per_node": 8, "flops": 989e12, "node_bytes_per_s": 450e9,
+    "network_bytes_per_s": 50e9, "memory_bytes": 80e9})";
+
+nlohmann::json planned(std::string const& arguments) {
+  tool_result const r = run_tool("plan --as json " + arguments);
+  REQUIRE(r.code == 0);
+  return nlohmann::json::parse(r.out);
+}
+
+}  // namespace
+
+TEST_CASE("plan: a file says the same as a name") {
+  auto const named = planned("--model 8B --cluster 2x8xH100 --batch 64 --top 3");
+  auto const read = planned("--model " + scratch_file("config.json", llama_config) + " --cluster "
+                            + scratch_file("nodes.json", two_nodes) + " --batch 64 --top 3");
+  CHECK(named["parameters"] == 32 * 218103808.0 + 2 * 4096 * 128256.0);
+  CHECK(read["parameters"] == named["parameters"]);
+  REQUIRE(named["plans"].size() == 3);
+  double last = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    auto const& plan = named["plans"][i];
+    CHECK(plan["tensor"].get<int>() * plan["data"].get<int>() * plan["pipeline"].get<int>() == 16);
+    CHECK(plan["micro_batch"].get<int>() * plan["micro_batches"].get<int>() * plan["data"].get<int>()
+          == 64);
+    CHECK(plan["bytes"].get<double>() <= named["memory_budget"].get<double>());
+    CHECK(plan["seconds"] >= plan["bound"]);
+    CHECK(plan["seconds"].get<double>() >= last);
+    CHECK(plan["utilisation"].get<double>() > 0);
+    CHECK(plan["utilisation"].get<double>() < 1);
+    last = plan["seconds"];
+    CHECK(read["plans"][i] == plan);
+  }
+  for (auto const& plan : named["rejected"])
+    CHECK(plan["bytes"].get<double>() > named["memory_budget"].get<double>());
+}
+
+TEST_CASE("plan: reasons as text, and the first plan's schedule as a file that checks") {
+  std::string const csv = (scratch() / "plan.csv").string();
+  tool_result const r =
+      run_tool("plan --model 8B --sequence 4096 --cluster 2x8xA100 --batch 32 --explain --emit " + csv);
+  REQUIRE(r.code == 0);
+  for (char const* part : {"Why:", "tensor 8:", "with 10 % more memory", "activations",
+                           "Terms of the first plan", "reduction ms", "--tensor-model-parallel-size"})
+    CHECK_MESSAGE(contains(r.out, part), part);
+  CHECK(run_tool("check " + csv).code == 0);
+}
+
+TEST_CASE("plan: a model of its own keys, and what does not fit") {
+  std::string const gpt =
+      scratch_file("gpt.json", R"({"layers": 12, "hidden": 768, "heads": 12, "vocabulary": 50257,
+      "sequence": 1024, "tied": true})");
+  CHECK(planned("--model " + gpt + " --cluster 1x2xA100 --batch 8")["parameters"]
+        == 12 * 12 * 768.0 * 768 + 768.0 * 50257);
+  tool_result const r = run_tool("plan --model 175B --cluster 1x8xH100 --batch 8");
+  CHECK(r.code == 1);
+  CHECK(contains(r.out, "plans do not fit in 67.1 GiB"));
+  CHECK(contains(r.out, "device 0 of each pipeline holds"));
+}
+
+TEST_CASE("plan: what it cannot read or do") {
+  std::string const cluster = " --cluster 1x8xA100 --batch 8";
+  auto const refused = [&](std::string const& arguments, std::string const& why) {
+    tool_result const r = run_tool("plan " + arguments);
+    CAPTURE(r.err);
+    CHECK(r.code == 2);
+    CHECK_MESSAGE(contains(r.err, why), why);
+  };
+  refused("--model /no/such.json" + cluster, "such.json");
+  refused("--model " + scratch_file("short.json", R"({"layers": 12})") + cluster, "lacks \"hidden\"");
+  refused(
+      "--model "
+          + scratch_file(
+              "slip.json",
+              R"({"layers": 1, "hidden": 8, "heads": 2, "vocabulary": 9, "sequence": 4, "hiden": 8})")
+          + cluster,
+      "\"hiden\"");
+  refused("--model " + scratch_file("moe.json", R"({"num_hidden_layers": 2, "num_local_experts": 8})")
+              + cluster,
+          "experts");
+  refused("--model 8B --cluster 1x8xH1 --batch 8", "names no known device");
+  refused("--model 8B --cluster 0x8xH100 --batch 8", "must be of 1 to");
+  refused("--model 8B --cluster 1x8xH100 --batch 0", "--batch must be from 1");
+  refused("--model 8B --cluster 3x7xH100 --batch 8 --schedules hanayo", "not 'hanayo'");
+}
