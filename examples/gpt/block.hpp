@@ -91,10 +91,18 @@ struct block {
         down(from, shape.hidden(), shape.width) {}
 
   void forward(config const& shape, block_stash<value> const& stash, matrix<value> const& stream) const {
+    forward_attention(shape, stash, stream);
+    forward_mlp(stash, stream);
+  }
+
+  // The first half and the second, with as much of a block_stash as each needs.
+  void forward_attention(config const& shape, auto const& stash, matrix<value> const& stream) const {
     norm1.forward(stream, stash.norm1);
     qkv.forward(stash.norm1.output, stash.qkv);
     attend(shape, stash.qkv, stash.attention, stash.merged);
     projection.join(stash.merged, stream);
+  }
+  void forward_mlp(auto const& stash, matrix<value> const& stream) const {
     norm2.forward(stream, stash.norm2);
     up.forward(stash.norm2.output, stash.hidden);
     gelu(stash.hidden, stash.slope);
