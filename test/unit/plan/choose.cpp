@@ -6,7 +6,7 @@ using namespace ashlar;
 
 namespace {
 
-constexpr bool test_choice() {
+constexpr bool test_cheapest_choice() {
   // The best for 10 bytes takes neither thing's cheapest, nor the best of each for half of them.
   std::vector<std::vector<variant>> const things{{{100, 1, 0}, {60, 7, 0}, {50, 9, 0}},
                                                  {{80, 1, 0}, {70, 3, 0}, {10, 10, 0}}};
@@ -22,7 +22,7 @@ constexpr bool test_choice() {
   HOLDS(choose({}, 0) == choice{});
   return true;
 }
-BOTH_TIMES("a choice is the cheapest within the memory", test_choice)
+BOTH_TIMES("a choice is the cheapest within the memory", test_cheapest_choice)
 
 TEST_CASE("a thing without variants is refused") { CHECK_BREAKS(counts_are_positive, choose({{}}, 1)); }
 

@@ -31,7 +31,7 @@ constexpr bool test_nine_sizes() {
 }
 BOTH_TIMES("micro-batches are divided as their authors do it", test_nine_sizes)
 
-constexpr bool test_sizes() {
+constexpr bool test_part_sizes() {
   // 5 is 3 + 2, or 4 + 1, or 5.
   std::vector<division_option> const options{
       {1, {5, 1, 0}}, {2, {6, 2, 0}}, {3, {7, 3, 0}}, {4, {10, 4, 0}}, {5, {20, 5, 0}}};
@@ -48,7 +48,7 @@ constexpr bool test_sizes() {
   HOLDS(both.size() == 1 && both[0].what == variant{10, 1, 0} && both[0].parts == std::vector<int>{1});
   return true;
 }
-BOTH_TIMES("parts have the sizes that they may have", test_sizes)
+BOTH_TIMES("parts have the sizes that they may have", test_part_sizes)
 
 TEST_CASE("divisions of nothing, and of times below zero, are refused") {
   CHECK_BREAKS(counts_are_positive, divide(0, {}));

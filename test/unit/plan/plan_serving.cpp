@@ -19,7 +19,7 @@ constexpr serving_problem fast_and_slow(byte_count first, byte_count last) {
   return problem;
 }
 
-constexpr bool test_plan() {
+constexpr bool test_serving_plan() {
   serving_plan const plan = plan_serving(fast_and_slow(24, 16));
   HOLDS(plan.device == std::vector<int>{0, 0, 1});
   HOLDS(plan.width[2] == 1 && plan.width[0] + plan.width[1] == 1);  // what fits is without loss
@@ -28,7 +28,7 @@ constexpr bool test_plan() {
   HOLDS(plan_serving(fast_and_slow(8, 16)).device == std::vector<int>{0, 1, 1});
   return true;
 }
-BOTH_TIMES("serving plans use fast devices and what memory there is", test_plan)
+BOTH_TIMES("serving plans use fast devices and what memory there is", test_serving_plan)
 
 constexpr bool test_reasons() {
   // 16 of 24 bytes remain for the last device, which has 10.

@@ -42,7 +42,7 @@ std::vector<std::vector<phase_times>> some_devices() {
   return {{{5, 1}}, {{9, 2}, {7, 3}}, {{30, 2}, {20, 7}, {40, 3}}, {{3, 3}, {3, 3}, {3, 3}, {3, 3}}};
 }
 
-constexpr bool test_ring() {
+constexpr bool test_two_phase_ring() {
   two_phase const shape{.prefills = 4, .groups = 2, .tokens = 2};
   HOLDS(shape.units() == 2 && shape.prefills_of_unit() == 2 && shape.groups_of_unit() == 1);
   schedule const s = two_phase_schedule(shape, {{10, 2}, {8, 1}});
@@ -62,7 +62,7 @@ constexpr bool test_ring() {
   HOLDS(two_phase_formula(shape, {{10, 2}, {8, 1}}) == two_phase_estimate{48, 7});
   return true;
 }
-BOTH_TIMES("two phases are a schedule, with a ring for the tokens", test_ring)
+BOTH_TIMES("two phases are a schedule, with a ring for the tokens", test_two_phase_ring)
 
 TEST_CASE("two phases take what a walk from device to device takes, as schedules and in simulation") {
   for (two_phase const& shape : some_shapes())
