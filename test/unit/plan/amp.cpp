@@ -15,7 +15,7 @@ constexpr std::vector<amp_layer> four_layers() {
           {.forward = 1, .output = 2, .parameters = 8, .is_embedding = true}};
 }
 
-constexpr bool test_step() {
+constexpr bool test_amp_step() {
   amp_plan two{.grid = {.tensor = 1, .data = 2, .pipeline = 2},
                .micro_batch = 1,
                .micro_batches = 3,
@@ -28,7 +28,7 @@ constexpr bool test_step() {
   HOLDS(stage_parameters(four_layers(), 0, 4) == 16);
   return true;
 }
-static_assert(test_step());
+static_assert(test_amp_step());
 
 constexpr bool test_last_link() {
   node_cluster c{.nodes = {{1, 4}, {1, 4}}, .node_size = 3};
@@ -62,7 +62,7 @@ static_assert(test_forgotten_cut());
 }  // namespace
 
 TEST_CASE("AMP: step time, rings and partition") {
-  CHECK(test_step());
+  CHECK(test_amp_step());
   CHECK(test_last_link());
   CHECK(test_forgotten_cut());
 }

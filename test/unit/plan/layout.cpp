@@ -16,7 +16,7 @@ constexpr transformer small_model() {
           .gated = true};
 }
 
-constexpr bool test_memory() {
+constexpr bool test_layout_memory() {
   // Two layers of 640 and an embedding of 80, whole.
   training_layout l{.pipeline = 2, .data = 3};
   stage_memory m = layout_memory(small_model(), l).of(0);
@@ -35,9 +35,9 @@ constexpr bool test_memory() {
   HOLDS(m.stash == 4 * 8 * 2 && m.weights == 2 * 720 + 4 * (8 * 8 + 8 * 8 + 8 * 16));
   return true;
 }
-static_assert(test_memory());
+static_assert(test_layout_memory());
 
-constexpr bool test_order() {
+constexpr bool test_layout_order() {
   training_layout const best{.tensor = 2, .pipeline = 2};
   auto const why = [&](training_layout const& other) { return comes_before(best, other, false); };
   HOLDS(why(best) == layout_reason::none);
@@ -53,11 +53,11 @@ constexpr bool test_order() {
   HOLDS(!is_long_or_large(small_model()));
   return true;
 }
-static_assert(test_order());
+static_assert(test_layout_order());
 
 }  // namespace
 
 TEST_CASE("layouts: memory and the order to try them in") {
-  CHECK(test_memory());
-  CHECK(test_order());
+  CHECK(test_layout_memory());
+  CHECK(test_layout_order());
 }

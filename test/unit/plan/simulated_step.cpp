@@ -10,7 +10,7 @@ namespace {
 
 constexpr bool is_about(double a, double b) { return a - b < 1e-6 && b - a < 1e-6; }
 
-constexpr bool test_step() {
+constexpr bool test_simulated_step() {
   schedule const s = repeat(catalog::one_f_one_b(devices{2}), micro_batches{3});
   // 1F1B of m micro-batches on p devices alike: (m + p - 1) (forward + backward).
   HOLDS(is_about(simulated_step(s, {{1, 2, 0, 0}, {1, 2, 0, 0}}, message_mode::beside), 12));
@@ -21,12 +21,12 @@ constexpr bool test_step() {
   HOLDS(is_about(simulated_step(s, {{1, 2, 1, 0}, {1, 2, 0, 0}}, message_mode::blocking), 16));
   return true;
 }
-static_assert(test_step());
+static_assert(test_simulated_step());
 
 }  // namespace
 
 TEST_CASE("simulated steps: passes, messages and reductions in seconds") {
-  CHECK(test_step());
+  CHECK(test_simulated_step());
   // Beside the passes, messages cost what is exposed: no more than if they block.
   schedule const s = repeat(catalog::one_f_one_b(devices{2}), micro_batches{3});
   double const beside = simulated_step(s, {{1, 2, 1, 0}, {1, 2, 0, 0}}, message_mode::beside);

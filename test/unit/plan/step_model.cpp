@@ -14,7 +14,7 @@ constexpr device_machine plain_machine() {
 }
 
 // A layer: 768 parameters, 4 tokens: 6144 operations and 512 for scores.
-constexpr bool test_times() {
+constexpr bool test_step_times() {
   training_layout l{.pipeline = 2};
   auto const times = [&](bool sharded = false, bool head = false) {
     return stage_times(two_layers(), l, sharded, {{1, 1}, head}, plain_machine(), {});
@@ -35,9 +35,9 @@ constexpr bool test_times() {
   HOLDS(times(true, true)[1].reduction == (768 + 128) / 2 * 3 / 0.5);
   return true;
 }
-static_assert(test_times());
+static_assert(test_step_times());
 
-constexpr bool test_bytes() {
+constexpr bool test_step_bytes() {
   training_layout l{.pipeline = 2, .data = 2};
   auto const bytes = [&](bool sharded, bool head) {
     return stage_bytes(two_layers(), l, sharded, {{1, 1}, head}, {});
@@ -52,11 +52,11 @@ constexpr bool test_bytes() {
         && bytes(false, false).of(0).weights == 2 * 768 + 4 * (18 * 8 + 4 * 32 + 5 * 2 * 4));
   return true;
 }
-static_assert(test_bytes());
+static_assert(test_step_bytes());
 
 }  // namespace
 
 TEST_CASE("step model: seconds and bytes of stages") {
-  CHECK(test_times());
-  CHECK(test_bytes());
+  CHECK(test_step_times());
+  CHECK(test_step_bytes());
 }
