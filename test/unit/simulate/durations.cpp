@@ -39,7 +39,7 @@ constexpr bool test_gradients_by_edge() {
   auto const ticks = [&](int device, opcode code, pass what, int to) {
     for (instruction const& i : p.view().stream(device))
       if (i.code == code && i.what == what && i.to == to)
-        return time_of_transfer(o, i, device, p.stage_count()).all;
+        return time_of_transfer(o, i, device, p.graph).all;
     return tick{-1};
   };
   HOLDS(ticks(0, opcode::send, {F, 0, 0}, 2) == 5 + 100);

@@ -35,4 +35,16 @@ constexpr bool test_ring() {
 }
 BOTH_TIMES("a ring takes 2 (n - 1) latencies and 2 (n - 1) / n of the bytes", test_ring)
 
+constexpr bool test_gradient_of_other_units() {
+  simulation_options o;
+  o.memory.stages = {{.gradient = 10}, {.gradient = 7}};
+  stage_graph const larger = in_micro_batches(chain(stages{2}), {1, 4}),
+                    smaller = in_micro_batches(chain(stages{2}), {4, 1});
+  value_key const gradient{.kind = slot_kind::gradient, .of = 1, .to = 0};
+  HOLDS(o.size_of(gradient, chain(stages{2})) == 10);
+  HOLDS(o.size_of(gradient, larger) == 40 && o.size_of(gradient, smaller) == 3);
+  return true;
+}
+BOTH_TIMES("a gradient is of as many units as the pass that makes it", test_gradient_of_other_units)
+
 }  // namespace
