@@ -19,6 +19,9 @@ constexpr bool test_published_counts() {
   std::vector<diagnosis> const early = early_work(fill(s, work, o));
   HOLDS(early.size() == 1 && early[0].first.what == pass{X, 0, 0}
         && early[0].second.what == pass{F, 1, 1});
+  // On device 1 none of route 0 has been before that of micro-batch 0: work waits for it.
+  work_graph const other({{.parts = {{1, 1}}}}, {{{F, 1, 0}, {X, 0, 0}}});
+  HOLDS(early_work(fill(s, other, o)).empty());
   return true;
 }
 BOTH_TIMES("published counts take another route's passes for their own", test_published_counts)
