@@ -38,7 +38,7 @@ inline std::string written_out(program const& p) {
       out << '\n';
     }
     out << "  slots of " << d << ':';
-    for (slot_kind k : p.view().slots_of(d)) out << ' ' << "agcsxqQwGWSnt"[static_cast<int>(k)];
+    for (slot_kind k : p.view().slots_of(d)) out << ' ' << "agcsxqQwmGWSnt"[static_cast<int>(k)];
     out << '\n';
   }
   return out.str();
