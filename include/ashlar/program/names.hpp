@@ -122,7 +122,7 @@ inline std::string to_string(instruction const& i) {
     return name + " " + to_string(i.what) + " from device " + std::to_string(i.peer);
   if (sums_work(i)) return name + " " + to_string(i.what);
   if (i.subject == slot_kind::scalar) return name + " the gradients' norm";
-  if (i.subject == slot_kind::work_state)
+  if (i.code == opcode::clear && i.subject == slot_kind::work_state)
     return name + " the state of job " + std::to_string(i.what.stage);
   std::string const shared =
       i.group > i.what.stage ? " (parameters of group " + std::to_string(i.group) + ")" : "";

@@ -37,10 +37,9 @@ constexpr bool names_a_group_rightly(program const& p, instruction const& i, int
     return work.knows(i.what) && work.is_collective(i.what) && i.group == group_of_job(p, i.what.stage)
            && work.part(i.what).device == device;
   }
-  if (i.subject == slot_kind::work_state) {
+  if (i.code == opcode::clear && i.subject == slot_kind::work_state) {
     work_view const work = p.work.view();
-    if (i.code != opcode::clear || !work.knows(i.what) || i.group != group_of_job(p, i.what.stage))
-      return false;
+    if (!work.knows(i.what) || i.group != group_of_job(p, i.what.stage)) return false;
     bool is_here = false;
     for (int job = 0; job < work.job_count(); ++job)
       for (int k = 0; k < work.part_count(job) && work.state_of(job) == i.what.stage; ++k)
