@@ -135,7 +135,7 @@ int check_schedule(check_options const& o, ashlar::schedule const& s, std::size_
 ashlar::schedule with_costs(ashlar::schedule s, cost_options const& cost) {
   if (!cost.are_given()) return s;
   ashlar::costs const given = costs_of(cost, s.device_count());
-  must_fit_stages(given, s, cost.per_stage);
+  must_fit_stages(given, s, cost.stages_from());
   return retime(std::move(s), given);
 }
 

@@ -49,5 +49,6 @@ void add_check(CLI::App& app, action& chosen);
 void add_plan(CLI::App& app, action& chosen);
 void add_simulate(CLI::App& app, action& chosen);
 void add_train(CLI::App& app, action& chosen);
+void add_profile(CLI::App& app, action& chosen);
 
 }  // namespace tool

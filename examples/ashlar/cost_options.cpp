@@ -11,7 +11,16 @@
 
 namespace tool {
 
+CLI::Option* add_costs_file(CLI::App& command, cost_options& o) {
+  return command
+      .add_option_function<std::string>(
+          "--costs", [&o](std::string const& path) { o.measured = read_costs(path); },
+          "costs that `ashlar profile` has measured: of each stage, of links, of sums")
+      ->type_name("FILE");
+}
+
 void add_cost_options(CLI::App& command, cost_options& o) {
+  auto* const costs = add_costs_file(command, o);
   auto* const per_stage =
       command
           .add_option_function<std::string>(
@@ -22,9 +31,10 @@ void add_cost_options(CLI::App& command, cost_options& o) {
               },
               "costs of each stage: a line a stage, `forward,backward_input,backward_weight`; "
               "lines that begin with # are comments")
-          ->type_name("FILE");
+          ->type_name("FILE")
+          ->excludes(costs);
   auto const time = [&](char const* flag, long long least, char const* help) {
-    return add_duration(command, flag, o.times, least, help);
+    return add_duration(command, flag, o.times, least, help)->excludes(costs);
   };
   time("--forward", 1, "a stage's forward: ticks (default: 1), 1.5, or with a unit, 12.5ms, us, ns, s")
       ->excludes(per_stage);
@@ -39,6 +49,7 @@ void add_cost_options(CLI::App& command, cost_options& o) {
 }
 
 time_scale scale_of(cost_options const& o) {
+  if (o.measured) return o.measured->scale;
   std::vector<duration> all;
   for (char const* const flag :
        {"--forward", "--backward-input", "--backward-weight", "--transfer", "--overlapped"})
@@ -56,11 +67,11 @@ std::string words_of(cost_options const& o) {
   ashlar::costs const cost = costs_of(times, 1);
   ashlar::stage_cost const& c = cost.of_stage(0);
   std::string words =
-      o.per_stage.empty()
+      o.stages_from().empty()
           ? fmt::format("forward {}, backward {} + {}", scale.number(c.forward),
                         scale.number(c.backward_input), scale.number(c.backward_weight))
-          : fmt::format("costs of {}", counted(static_cast<long long>(o.each_stage.size()), "part"));
-  words += fmt::format(", transfer {}", scale.number(cost.links.inside.latency));
+          : fmt::format("costs of {}", counted(static_cast<long long>(cost.per_stage.size()), "part"));
+  words += fmt::format(", transfer {}", scale.number(cost.links.inside.time_of(cost.message)));
   if (cost.overlapped != ashlar::costs::one_after_the_other)
     words += fmt::format(", overlapped {}", scale.number(cost.overlapped));
   if (!scale.unit.empty()) words += " " + scale.unit;
@@ -72,6 +83,11 @@ ashlar::costs costs_of(cost_options const& o, long long p) {
   if (!o.speeds.empty() && static_cast<long long>(o.speeds.size()) != p)
     throw usage_error(fmt::format("--speeds has speeds of {}, but there are {}",
                                   counted(static_cast<long long>(o.speeds.size()), "device"), p));
+  if (o.measured) {
+    ashlar::costs cost = o.measured->cost;
+    cost.speeds = o.speeds;
+    return cost;
+  }
   time_scale const scale = scale_of(o);
   auto const time = [&](char const* flag, ashlar::tick otherwise) {
     auto const found = o.times.find(flag);

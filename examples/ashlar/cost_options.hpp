@@ -1,6 +1,7 @@
 // The options that say how long passes and transfers take.
 #pragma once
 
+#include "costs_file.hpp"
 #include "durations.hpp"
 #include "per_stage.hpp"
 #include <ashlar/core/cost.hpp>
@@ -8,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,12 +21,18 @@ struct cost_options {
   std::string per_stage = {};                    // a file; empty: all stages alike
   std::vector<stage_durations> each_stage = {};  // what it holds
   std::vector<int> speeds = {};                  // of each device, in percent; empty: all alike
+  std::optional<costs_file> measured = {};       // of --costs
 
   // Whether the command line says anything of costs.
-  bool are_given() const { return !times.empty() || !per_stage.empty() || !speeds.empty(); }
+  bool are_given() const { return !times.empty() || !stages_from().empty() || !speeds.empty(); }
+  // The file with a cost for each stage; empty: all stages alike.
+  std::string const& stages_from() const { return measured ? measured->path : per_stage; }
 };
 
 void add_cost_options(CLI::App& command, cost_options& options);
+
+// --costs alone, a part of the above.
+CLI::Option* add_costs_file(CLI::App& command, cost_options& options);
 
 // In which ticks the costs are, if it is them that count. Throws usage_error for times that do not go
 // together.

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <iterator>
 #include <numeric>
@@ -59,6 +60,10 @@ std::string time_scale::number(ashlar::tick t) const {
 std::string time_scale::words(ashlar::tick t) const {
   if (is_plain()) return counted(t, "tick");
   return number(t) + " " + (unit.empty() ? "ticks" : unit);
+}
+
+double time_scale::tick_ns() const {
+  return std::pow(10, power_of(unit)) / static_cast<double>(ticks_per_unit);
 }
 
 duration read_duration(std::string const& given_by, std::string_view text, long long least,

@@ -32,6 +32,8 @@ struct time_scale {
   // "337.5"; and "337.5 ms" or "337.5 ticks".
   std::string number(ashlar::tick t) const;
   std::string words(ashlar::tick t) const;
+  // How long a tick is, where there is a unit.
+  double tick_ns() const;
   bool is_plain() const { return ticks_per_unit == 1 && unit.empty(); }
 
   friend bool operator==(time_scale const&, time_scale const&) = default;

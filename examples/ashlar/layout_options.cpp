@@ -51,9 +51,9 @@ void must_fit(ashlar::layout_choice const& choice) {
 
 void must_have_costs(layout_options const& o, ashlar::search_problem const& problem) {
   std::size_t const given = problem.cost.per_stage.size();
-  if (!o.cost.per_stage.empty() && static_cast<int>(given) != problem.where.stage_count())
+  if (!o.cost.stages_from().empty() && static_cast<int>(given) != problem.where.stage_count())
     throw usage_error(fmt::format("'{}' has costs of {} stages, but {} on {} devices has {} stages",
-                                  o.cost.per_stage, given, o.placement, o.p,
+                                  o.cost.stages_from(), given, o.placement, o.p,
                                   problem.where.stage_count()));
 }
 
@@ -105,8 +105,9 @@ std::vector<ashlar::layout_choice> plain_layouts(layout_options const& o) {
   ashlar::micro_batches const m{static_cast<int>(o.m)};
   if (o.placement == "any") {
     if (o.v != 0) throw usage_error("-v/--chunks goes with --placement looped or wave, not any");
-    if (!o.cost.per_stage.empty())
-      throw usage_error("--per-stage names the stages of one placement; say which with --placement");
+    if (!o.cost.stages_from().empty())
+      throw usage_error(fmt::format("{} names the stages of one placement; say which with --placement",
+                                    o.cost.measured ? "--costs" : "--per-stage"));
     constexpr int most_chunks = 4;
     must_be_few(o, most_chunks);
     ashlar::costs const cost = costs_of(o.cost, o.p);

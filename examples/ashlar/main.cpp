@@ -68,6 +68,7 @@ int run(int argc, char** argv) {
   tool::add_plan(app, chosen);
   tool::add_check(app, chosen);
   tool::add_simulate(app, chosen);
+  tool::add_profile(app, chosen);
   tool::add_train(app, chosen);
   for (CLI::App* const command : app.get_subcommands({}))
     if (command->get_name() != "list") tool::add_memory_cap(*command);

@@ -8,7 +8,6 @@
 #include "memory_cap.hpp"
 #include <ashlar/block/algebra.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
-#include <ashlar/program/names.hpp>
 #include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/repeat.hpp>
 #include <ashlar/schedule/squeeze.hpp>
@@ -291,7 +290,7 @@ schedule_file read_schedule(std::string const& path, long long micro_batches, co
   if (cost.are_given()) {
     out.scale = scale_of(cost);
     ashlar::costs const given = costs_of(cost, out.schedule.device_count());
-    must_fit_stages(given, out.schedule, cost.per_stage);
+    must_fit_stages(given, out.schedule, cost.stages_from());
     out.schedule = ashlar::retime(std::move(out.schedule), given);
   }
   if (ashlar::diagnosis const d = ashlar::check(out.schedule); !d.ok()) throw ashlar::violation{d};

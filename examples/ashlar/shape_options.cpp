@@ -135,9 +135,9 @@ chosen_schedule from_catalog(shape_options const& o) {
   ashlar::catalog::shape alike = shape;  // how many stages there are shows in any costs
   alike.cost = {};
   int const stage_count = entry.make(alike).stage_count();
-  if (!o.cost.per_stage.empty() && static_cast<int>(shape.cost.per_stage.size()) != stage_count)
+  if (!o.cost.stages_from().empty() && static_cast<int>(shape.cost.per_stage.size()) != stage_count)
     throw usage_error(fmt::format("'{}' has costs of {} stages, but {} on {} devices has {} stages",
-                                  o.cost.per_stage, shape.cost.per_stage.size(), entry.name, o.p,
+                                  o.cost.stages_from(), shape.cost.per_stage.size(), entry.name, o.p,
                                   stage_count));
   if (auto const d = ashlar::check(shape.cost, stage_count, shape.p.value, shape.m.value); !d.ok())
     throw usage_error(ashlar::explain(d));

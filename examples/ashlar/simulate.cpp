@@ -31,10 +31,11 @@ struct simulate_options {
   shape_options shape;
   lowering_options lowering;
   ashlar::simulation_options run;
-  ashlar::interconnect links;
+  int node_size = 0;
   ashlar::stage_memory bytes = {.checkpoint = 0}, tied;
-  ashlar::byte_count message = 0;
-  long long between_bandwidth = -1;  // as inside a node
+  // Negative: not given.
+  ashlar::byte_count message = -1;
+  long long bandwidth = -1, between_bandwidth = -1, ring_bandwidth = -1;
   bool in_flight = false;
   std::string format = "text";
   std::string output = "-";
@@ -61,23 +62,30 @@ simulated_schedule run(simulate_options const& o) {
     return found == o.shape.cost.others.end() ? otherwise : ticks_of(found->second, scale);
   };
   ashlar::interconnect const own = how.cost.links;
-  bool const nodes = o.links.node_size > 0;  // else those of the schedule
-  ashlar::interconnect& links = how.cost.links = o.links;
-  if (!nodes) links.node_size = own.node_size;
+  ashlar::interconnect& links = how.cost.links;
+  if (o.node_size > 0) links.node_size = o.node_size;
+  // What is between nodes is known of the schedule, or of what was measured.
+  bool const nodes = o.node_size > 0 && !o.shape.cost.measured;
   links.inside.latency = time("--latency", own.inside.latency);
   links.between.latency =
       time("--inter-latency", nodes || o.shape.cost.others.count("--latency") > 0 ? links.inside.latency
                                                                                   : own.between.latency);
-  links.inside.bandwidth = bytes_a_tick("--bandwidth", o.links.inside.bandwidth, scale);
-  links.between.bandwidth = o.between_bandwidth < 0
-                                ? links.inside.bandwidth
-                                : bytes_a_tick("--inter-bandwidth", o.between_bandwidth, scale);
+  auto const bandwidth = [&](char const* flag, long long given, ashlar::byte_count otherwise) {
+    return given < 0 ? otherwise : bytes_a_tick(flag, given, scale);
+  };
+  links.inside.bandwidth = bandwidth("--bandwidth", o.bandwidth, own.inside.bandwidth);
+  links.between.bandwidth =
+      bandwidth("--inter-bandwidth", o.between_bandwidth,
+                nodes || o.bandwidth >= 0 ? links.inside.bandwidth : own.between.bandwidth);
   how.optimizer = time("--optimizer-ticks", 0);
-  how.collective.latency = time("--ring-latency", 0);
-  how.collective.bandwidth = bytes_a_tick("--ring-bandwidth", o.run.collective.bandwidth, scale);
+  ashlar::link_speed const ring =
+      o.shape.cost.measured ? o.shape.cost.measured->ring : ashlar::link_speed{};
+  how.collective.latency = time("--ring-latency", ring.latency);
+  how.collective.bandwidth = bandwidth("--ring-bandwidth", o.ring_bandwidth, ring.bandwidth);
   how.latency_holds_lane = !o.in_flight;
   how.memory = {.stages = {o.bytes}, .shared = {o.tied}};
-  how.memory.stages[0].activation = how.memory.stages[0].gradient = o.message;
+  how.memory.stages[0].activation = how.memory.stages[0].gradient =
+      o.message < 0 ? how.cost.message : o.message;
   how.memory.stages[0].sequence_gradient = o.bytes.sequence_state;
   at.say("lowering it");
   ashlar::program low = lower(chosen.schedule, lowering_of(o.lowering, chosen.schedule.stage_count()));
@@ -105,11 +113,10 @@ void add_link_options(CLI::App& command, simulate_options& o) {
     add_duration(command, flag, o.shape.cost.others, 0, help, ashlar::max_tick - 1);
   };
   time("--latency", "of a transfer before its bytes (default: as --transfer)");
-  number("--bandwidth", o.links.inside.bandwidth,
-         "bytes a tick, or a unit of time; 0: bytes take no time");
+  number("--bandwidth", o.bandwidth, "bytes a tick, or a unit of time; 0: bytes take no time");
   time("--inter-latency", "between nodes (default: as --latency)");
   number("--inter-bandwidth", o.between_bandwidth, "between nodes (default: as --bandwidth)");
-  add_number(command, "--node-size", o.links.node_size, 0, most_devices,
+  add_number(command, "--node-size", o.node_size, 0, most_devices,
              "devices of a node; 0: all are in one");
   add_bytes(command, "--bytes", o.message, "a message: an activation or its gradient");
   add_stage_bytes(command, o.bytes);
@@ -119,8 +126,7 @@ void add_link_options(CLI::App& command, simulate_options& o) {
             "what a chunk of a sequence leaves for the next; its gradient is as large");
   time("--optimizer-ticks", "a stage's optimizer step; a shard's is shorter");
   time("--ring-latency", "a step of a collective's ring");
-  number("--ring-bandwidth", o.run.collective.bandwidth,
-         "bytes a tick, or a unit of time; 0: bytes take no time");
+  number("--ring-bandwidth", o.ring_bandwidth, "bytes a tick, or a unit of time; 0: bytes take no time");
 }
 
 }  // namespace

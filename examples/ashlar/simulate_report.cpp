@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -117,8 +118,10 @@ nlohmann::ordered_json json_of(simulated_schedule const& r) {
 }
 
 std::string trace_of(simulated_schedule const& r) {
-  constexpr std::int64_t tick_ns = 1'000;
-  if (r.run.makespan() > INT64_MAX / tick_ns) throw usage_error("times are too long for a trace");
+  double const tick_ns = r.chosen.scale.unit.empty() ? 1'000 : r.chosen.scale.tick_ns();
+  if (static_cast<double>(r.run.makespan()) > static_cast<double>(INT64_MAX) / (2 * tick_ns))
+    throw usage_error("times are too long for a trace");
+  auto const ns = [&](ashlar::tick t) { return std::llround(static_cast<double>(t) * tick_ns); };
   std::vector<bool> critical(r.low.instructions.size(), false);
   for (ashlar::path_step const& s : r.run.critical) critical[static_cast<std::size_t>(s.index)] = true;
   std::vector<ashlar::trace_span> spans;
@@ -128,8 +131,8 @@ std::string trace_of(simulated_schedule const& r) {
     spans.push_back({.device = r.device_of(static_cast<int>(i)),
                      .lane = self.lane,
                      .name = to_string(self),
-                     .start_ns = t.start * tick_ns,
-                     .end_ns = t.end * tick_ns,
+                     .start_ns = ns(t.start),
+                     .end_ns = ns(t.end),
                      .category = critical[i] ? "critical" : "simulated"});
   }
   return ashlar::chrome_trace(spans, r.low.view().lane_count);

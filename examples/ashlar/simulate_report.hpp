@@ -36,8 +36,8 @@ struct simulated_schedule {
 std::string text_of(simulated_schedule const& r);
 nlohmann::ordered_json json_of(simulated_schedule const& r);
 
-// A tick is a microsecond, as in the trace of a schedule. Throws usage_error for times that are too
-// long.
+// In the time of its unit; without one a tick is a microsecond, as in the trace of a schedule. Throws
+// usage_error for times that are too long.
 std::string trace_of(simulated_schedule const& r);
 
 }  // namespace tool

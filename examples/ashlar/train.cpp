@@ -1,13 +1,11 @@
 // ashlar train: a byte-level transformer under a pipeline schedule.
 #include "command.hpp"
-#include "limits.hpp"
+#include "cost_options.hpp"
 #include "number_option.hpp"
 #include "train_options.hpp"
 
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <thread>
 
 namespace tool {
 
@@ -15,49 +13,29 @@ void add_train(CLI::App& app, action& chosen) {
   auto* const command =
       app.add_subcommand("train", "Train a small transformer on text, under a schedule");
   auto const o = std::make_shared<train_options>();
-  auto const option = [&](char const* flags, auto& value, char const* help, char const* type) {
-    return command->add_option(flags, value, help)->type_name(type)->capture_default_str();
-  };
   auto const number = [&](char const* flags, auto& value, auto least, auto most, char const* help) {
     return add_number(*command, flags, value, least, most, help);
   };
-  option("--schedule", o->shape.name, "schedule, one of `ashlar list`, or a file of one", "NAME");
-  number("-p,--devices", o->shape.p, 1, most_devices, "pipeline devices, a thread or a process each");
-  number("-m,--micro-batches", o->shape.m, 1, most_micro_batches, "micro-batches of a step");
-  add_sharing_options(*command, o->lowering);
-  add_tying_option(*command, o->lowering);
-  number("-v,--chunks", o->shape.v, 1, most_devices,
-         "stages on one device, where the schedule leaves the choice");
-  number("--waves", o->shape.waves, 1, most_devices,
-         "times that a micro-batch goes down and up again (hanayo)");
-  option(
-      "--backend", o->backend,
+  add_training_options(*command, *o);
+  add_costs_file(*command, o->shape.cost);
+  add_backend_option(
+      *command, *o, {"host", "mpi", "cuda"},
       "host: a thread for each device; mpi: a process for each, started by mpirun; cuda: GPUs, all in "
-      "this process or as many in each that mpirun, srun or torchrun has started",
-      "NAME")
-      ->check(CLI::IsMember({"host", "mpi", "cuda"}));
+      "this process or as many in each that mpirun, srun or torchrun has started");
   add_numbers(*command, "--gpus", o->gpus, 0, 1023,
               "GPUs of this machine that devices take turns on, with --backend cuda (default: all)")
       ->type_name("LIST");
   command->add_flag("--no-graph", o->no_graph,
                     "with --backend cuda, issue every step anew and measure its passes, instead of "
                     "replaying a graph of it");
-  number("--deadline", o->deadline, 0.1, 86'400,
-         "seconds after which a step ends in which nothing moves and nobody computes");
-  option("--corpus", o->corpus, "text file, or folder of text files", "PATH");
   number("--steps", o->steps, 1, 1'000'000, "optimizer steps");
   number("--learning-rate", o->rate, 1e-9, 1e9, "Adam's, after a warm-up of 20 steps; falls to a tenth");
-  number("--seed", o->seed, std::uint64_t{0}, UINT64_MAX, "of weights and batches");
-  option(
-      "--precision", o->precision,
-      "of weights and activations: float, double, or on GPUs bf16 for activations and float for weights",
-      "TYPE")
-      ->check(CLI::IsMember({"float", "double", "bf16"}));
-  number("--blocks", o->model.blocks, 0, 256, "transformer blocks");
-  number("--width", o->model.width, 1, 4096, "channels; a multiple of the heads");
-  number("--heads", o->model.heads, 1, 256, "attention heads");
-  number("--context", o->model.context, 1, 4096, "bytes of a sequence");
-  number("--sequences", o->model.sequences, 1, 1024, "sequences of a micro-batch");
+  add_precision_option(*command, *o, {"float", "double", "bf16"},
+                       "of weights and activations: float, double, or on GPUs bf16 for activations and "
+                       "float for weights");
+  number("--adapt", o->adapt, 0, 1'000'000,
+         "steps after which passes are reordered for what they were measured to take, or for --costs: "
+         "the same sums, bits and memory in less time; 0: never");
   command->add_option("--trace", o->trace, "write the last step's measured timeline as a Chrome trace")
       ->type_name("FILE");
   auto* const save = command
@@ -76,8 +54,11 @@ void add_train(CLI::App& app, action& chosen) {
          "times that a training which dies is started again from its newest checkpoint")
       ->needs(save)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  option("--launcher", o->launcher, "what --restart starts the processes of --backend mpi with",
-         "WORDS");
+  command
+      ->add_option("--launcher", o->launcher,
+                   "what --restart starts the processes of --backend mpi with")
+      ->type_name("WORDS")
+      ->capture_default_str();
   command->add_flag(
       "--verify", o->verify,
       "run the first, every hundredth and the last step on one device as well, one pass after "

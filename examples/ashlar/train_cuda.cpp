@@ -79,7 +79,7 @@ void introduce_gpus(training const& t, std::vector<int> const& gpus, train_job c
 }
 
 template <class T>
-int train_with(training const& t, std::vector<int> const& gpus, train_job* job) {
+int train_with(training& t, std::vector<int> const& gpus, train_job* job) {
   std::optional<cuda_team<T>> all;
   try {
     introduce_gpus(t, gpus, job);
@@ -97,7 +97,7 @@ int train_with(training const& t, std::vector<int> const& gpus, train_job* job) 
     throw run_error(e.what());
   }
 }
-int train_with(training const& t, std::vector<int> const& gpus, train_job* job) {
+int train_with(training& t, std::vector<int> const& gpus, train_job* job) {
   return t.options->precision == "bf16" ? train_with<gpt_cuda::bf16>(t, gpus, job)
                                         : train_with<float>(t, gpus, job);
 }
@@ -156,7 +156,7 @@ int train_in_job(train_options const& o, train_job& job) {
   try {
     stop_on_signals();
     std::vector<int> gpus;
-    training const t = agreed_training(o, gpus, job);
+    training t = agreed_training(o, gpus, job);
     int const code = train_with(t, gpus, &job);
     job.finish();
     return code;
@@ -179,7 +179,7 @@ int train_on_cuda(train_options const& o) {
   if (auto const job = job_of(o)) return train_in_job(o, *job);
   stop_on_signals();
   std::vector<int> const gpus = gpus_of(o);
-  training const t = training_of(o);
+  training t = training_of(o);
   return train_with(t, gpus, nullptr);
 }
 

@@ -3,10 +3,11 @@
 #include "command.hpp"
 #include "counted.hpp"
 #include "mpi_wait.hpp"
-#include "train_session.hpp"
+#include "session_of.hpp"
 #include "train_signals.hpp"
 #include "train_team.hpp"
 #include "training.hpp"
+#include "transfer_probe.hpp"
 #include <ashlar/mpi/runtime.hpp>
 
 #include <fmt/core.h>
@@ -21,6 +22,7 @@
 #include <cstring>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,45 +32,116 @@ namespace tool {
 
 namespace {
 
+using ashlar::mpi::communicator;
+using ashlar::mpi::require;
+
+// By process: the first that runs on the same machine.
+std::vector<int> nodes_of_processes(int process, int processes) {
+  MPI_Comm node = MPI_COMM_NULL;
+  require(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, process, MPI_INFO_NULL, &node));
+  int first = process;
+  require(MPI_Bcast(&first, 1, MPI_INT, 0, node));
+  MPI_Comm_free(&node);
+  std::vector<int> all(static_cast<std::size_t>(processes));
+  require(MPI_Allgather(&first, 1, MPI_INT, all.data(), 1, MPI_INT, MPI_COMM_WORLD));
+  return all;
+}
+
 template <class Scalar>
 class mpi_team : public team<Scalar> {
  public:
   mpi_team(training const& t, int process)
       : team<Scalar>(t, process, 1, process, t.devices()),
-        runtime_(MPI_COMM_WORLD, t.program, *this->workers().front(),
-                 {.deadline = t.options->deadline_ms()}),
-        own_(ashlar::mpi::communicator::copy(MPI_COMM_WORLD)) {}
+        t_(&t),
+        own_(communicator::copy(MPI_COMM_WORLD)),
+        nodes_(nodes_of_processes(process, t.devices())) {
+    adopt();
+  }
 
-  void run(step_plan const&) override { runtime_.run(); }
+  void run(step_plan const&) override { runtime_->run(); }
   void unite(std::span<std::byte> bytes) override {
     constexpr std::size_t most = std::size_t{1} << 28;
     for (std::size_t from = 0; from < bytes.size(); from += most) {
       std::span<std::byte> const some = bytes.subspan(from, std::min(most, bytes.size() - from));
       united_.assign(some.begin(), some.end());  // if others fail, MPI goes on to refer to it
       MPI_Request request = MPI_REQUEST_NULL;
-      ashlar::mpi::require(MPI_Iallreduce(MPI_IN_PLACE, united_.data(), static_cast<int>(some.size()),
-                                          MPI_BYTE, MPI_BOR, own_, &request));
-      runtime_.meet(request);
+      require(MPI_Iallreduce(MPI_IN_PLACE, united_.data(), static_cast<int>(some.size()), MPI_BYTE,
+                             MPI_BOR, own_, &request));
+      runtime_->meet(request);
       std::copy(united_.begin(), united_.end(), some.begin());
     }
   }
-  void work(std::function<void()> const& act) override { runtime_.work(act); }
+  void work(std::function<void()> const& act) override { runtime_->work(act); }
   std::vector<ashlar::instruction_time> times() const override {
-    ashlar::program_view const& p = runtime_.view();
+    ashlar::program_view const& p = runtime_->view();
     std::size_t const all = p.instructions.size();
     std::vector<ashlar::instruction_time> times(all * static_cast<std::size_t>(p.data_ranks));
     std::size_t const first =
-        static_cast<std::size_t>(runtime_.rank()) * all
-        + static_cast<std::size_t>(p.stream_begin[static_cast<std::size_t>(runtime_.device_number())]);
-    std::copy(runtime_.times().begin(), runtime_.times().end(),
+        static_cast<std::size_t>(runtime_->rank()) * all
+        + static_cast<std::size_t>(p.stream_begin[static_cast<std::size_t>(runtime_->device_number())]);
+    std::copy(runtime_->times().begin(), runtime_->times().end(),
               times.begin() + static_cast<std::ptrdiff_t>(first));
     return times;
   }
 
+  void adopt() override {
+    runtime_.reset();
+    runtime_ = std::make_unique<ashlar::mpi::runtime<gpt::worker<Scalar>>>(
+        MPI_COMM_WORLD, t_->program, *this->workers().front(), options());
+  }
+
+  // Of processes that stand in blocks, as many on each machine; else each is a node of its own.
+  int node_size() const override {
+    int const size = static_cast<int>(std::count(nodes_.begin(), nodes_.end(), nodes_[0]));
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+      if (nodes_[i] != static_cast<int>(i) / size * size) return 1;
+    return size == this->processes() ? 0 : size;
+  }
+  std::vector<double> time_transfers(link_class which, probe what) override {
+    int other = 1;
+    while (other < this->processes()
+           && (nodes_[static_cast<std::size_t>(other)] == nodes_[0]) != (which == link_class::inside))
+      ++other;
+    if (other >= this->processes()) return {};
+    std::vector<double> all(static_cast<std::size_t>(what.repeats), 0.0);
+    this->work([&] {
+      if (this->process() != 0 && this->process() != other) return;
+      communicator const pair = communicator::of_members(MPI_COMM_WORLD, {0, other}, 0);
+      probe_worker w{what.bytes};
+      ashlar::mpi::runtime<probe_worker> two(pair, round_trip(), w, options());
+      for (double& one : all) {
+        two.run();
+        if (this->process() == 0) one = one_way_ns(two.view(), two.times());
+      }
+    });
+    team<Scalar>::unite(all);
+    return all;
+  }
+  std::vector<double> time_sums(probe what) override {
+    int const ranks = this->processes();
+    if (ranks < 2) return {};
+    std::vector<double> all(static_cast<std::size_t>(what.repeats), 0.0);
+    this->work([&] {
+      probe_worker w{what.bytes};
+      ashlar::mpi::runtime<probe_worker> together(own_, sum_over(ranks), w, options());
+      for (double& one : all) {
+        together.run();
+        one = sum_ns(together.view(), together.times(), 0);
+      }
+      // Of who came last.
+      require(MPI_Allreduce(MPI_IN_PLACE, all.data(), what.repeats, MPI_DOUBLE, MPI_MIN, own_));
+    });
+    return all;
+  }
+
  private:
+  ashlar::mpi::run_options options() const { return {.deadline = t_->options->deadline_ms()}; }
+
+  training const* t_;
   std::vector<std::byte> united_;
-  ashlar::mpi::runtime<gpt::worker<Scalar>> runtime_;
-  ashlar::mpi::communicator own_;
+  communicator own_;
+  std::vector<int> nodes_;
+  std::unique_ptr<ashlar::mpi::runtime<gpt::worker<Scalar>>> runtime_;
 };
 
 // On how many processes something is so.
@@ -143,12 +216,12 @@ int train_on_mpi(train_options const& o) {
   }
   also_told = &ashlar::mpi::told_to_end;
   stop_on_signals();
-  training const t = agreed_training(o, mpi.process, mpi.processes);
+  training t = agreed_training(o, mpi.process, mpi.processes);
   std::string agreed;
   try {
     mpi_team<Scalar> all(t, mpi.process);
     try {
-      return train_session<Scalar>(t, all).run();
+      return session_of<Scalar>(t, all);
     } catch (agreed_error const& e) {
       agreed = e.what();
     } catch (usage_error const& e) {

@@ -4,6 +4,7 @@
 #include "lowering_options.hpp"
 #include "shape_options.hpp"
 
+#include <CLI/CLI.hpp>
 #include <gpt/config.hpp>
 
 #include <chrono>
@@ -33,6 +34,9 @@ struct train_options {
   std::string launcher = "mpirun";
   bool verify = false;
   bool skip_nonfinite = false;
+  int adapt = 0;            // steps after which a better program is sought; 0: never
+  int repeats = 0;          // of what is measured; 0: this is no profile, but a training
+  std::string costs = "-";  // where a profile goes
   gpt::config model;
 
   std::chrono::milliseconds deadline_ms() const {
@@ -40,11 +44,18 @@ struct train_options {
   }
 };
 
+// What is trained, on what and how it is cut: for all that runs a training.
+void add_training_options(CLI::App& command, train_options& options);
+void add_backend_option(CLI::App& command, train_options& options,
+                        std::vector<std::string> const& backends, char const* help);
+void add_precision_option(CLI::App& command, train_options& options,
+                          std::vector<std::string> const& types, char const* help);
+
 // Throws usage_error for options that do not go together.
 void require_backend_options(train_options const& options);
 
-// Trains with one scalar type; returns an exit_code. Throws usage_error for a corpus that cannot be
-// used.
+// Trains, or measures, with one scalar type; returns an exit_code. Throws usage_error for a corpus that
+// cannot be used.
 template <class Scalar>
 int train(train_options const& options);
 

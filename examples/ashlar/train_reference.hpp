@@ -31,6 +31,9 @@ class train_reference {
 
   train_reference(training const& t, team<Scalar>& all) : t_(&t), all_(&all) {}
 
+  // The training's program is another one from now on.
+  void adopt() { passes_.reset(); }
+
   // After a step on the batches from number `batch` on: what differs first, or nothing.
   std::string difference(step_numbers const& numbers, std::uint64_t batch) {
     gradients found;

@@ -1,24 +1,62 @@
 #include "train_report.hpp"
 
 #include "counted.hpp"
+#include "spread.hpp"
 #include "table.hpp"
 #include <ashlar/bounds/lower_bound.hpp>
+#include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/squeeze.hpp>
+#include <ashlar/simulate/simulate.hpp>
 
 #include <fmt/core.h>
 
+#include <cmath>
 #include <cstdio>
+#include <string>
 
 namespace tool {
 
-void train_report::simulate(training const& t, pass_timing& timing) {
-  if (!timing.any()) return;
-  ashlar::schedule const timed_passes = retime(t.schedule, timing.costs());
-  simulated_ms = static_cast<double>(makespan(timed_passes)) * 1e-6;
+namespace {
+
+double median_of(std::vector<double> const& values) { return spread_of(values).median; }
+
+// By how much of the second the first differs from it: "3.1 % less".
+std::string difference(double value, double from) {
+  return fmt::format("{:.1f} % {}", 100 * std::abs(value / from - 1), value < from ? "less" : "more");
+}
+
+}  // namespace
+
+void train_report::simulate(training const& t, ashlar::simulation_options const& machine,
+                            double tick_ns) {
+  double const tick_ms = tick_ns * 1e-6;
+  simulated_ms = tick_ms * static_cast<double>(ashlar::time_program(t.program, machine).makespan);
+  ashlar::schedule const timed_passes = retime(t.schedule, machine.cost);
+  least_ms = 0;
   if (auto const least = schedule_bound(timed_passes))
-    least_ms = static_cast<double>(least->makespan) * 1e-6;
+    least_ms = tick_ms * static_cast<double>(least->makespan);
   ashlar::tick work = 0;
   for (ashlar::tick const one : busy(timed_passes)) work += one;
-  work_ms = static_cast<double>(work) * 1e-6 * t.shape.data_ranks;
+  work_ms = tick_ms * static_cast<double>(work) * t.shape.data_ranks;
+}
+
+void train_report::adapt() {
+  before_ms = median_of(step_ms);
+  step_ms.clear();
+}
+
+void tell_adaptation(adaptation const& a, int steps, double tick_ns) {
+  auto const ms = [&](ashlar::tick t) { return 1e-6 * tick_ns * static_cast<double>(t); };
+  if (a.program)
+    fmt::print(
+        "after {}: another program, proved, with the same sums in the same memory: {:.3f} ms simulated "
+        "instead of {:.3f}, {}\n",
+        counted(steps, "step"), ms(a.after), ms(a.before),
+        difference(static_cast<double>(a.after), static_cast<double>(a.before)));
+  else
+    fmt::print("after {}: the program stays, {:.3f} ms simulated: {}\n", counted(steps, "step"),
+               ms(a.before), a.why);
+  std::fflush(stdout);
 }
 
 void introduce(training const& t, std::size_t parameters) {
@@ -41,16 +79,25 @@ void introduce(training const& t, std::size_t parameters) {
 void conclude(training const& t, train_report const& r, train_end const& end) {
   fmt::print("{}{} in {:.1f} s, {:.0f} tokens/s\n", end.early ? "interrupted; " : "",
              counted(end.steps, "step"), end.seconds, t.tokens(end.steps) / end.seconds);
-  if (r.simulated_ms > 0)
-    fmt::print(
-        "a step takes {:.1f} ms here; simulated with the measured pass times: {:.1f} ms{} if each of {} "
-        "had a {} of its own, at least {:.1f} ms of work on each of {}\n",
-        r.mean_step_ms, r.simulated_ms,
-        r.least_ms > 0 ? fmt::format(" (no less than {:.1f}, gap {} %)", r.least_ms,
-                                     percent(ashlar::gap(r.simulated_ms, r.least_ms)))
-                       : "",
-        counted(t.devices(), "device"), end.computing.name, r.work_ms / end.computing.count,
-        counted(end.computing.count, end.computing.name));
+  if (r.simulated_ms > 0) {
+    double const step_ms = median_of(r.step_ms);
+    auto const& costs = t.options->shape.cost.measured;
+    fmt::print("a step takes {:.2f} ms; simulated with {}: {:.2f} ms{}, {}\n", step_ms,
+               costs ? "the costs of '" + costs->path + "'" : "the pass times of the first steps",
+               r.simulated_ms,
+               r.least_ms > 0 ? fmt::format(" (no less than {:.2f}, gap {} %)", r.least_ms,
+                                            percent(ashlar::gap(r.simulated_ms, r.least_ms)))
+                              : "",
+               difference(r.simulated_ms, step_ms));
+    if (t.devices() > end.computing.count)
+      fmt::print(
+          "{} share {}, each of which has {:.2f} ms of work; simulated is one of its own for each\n",
+          counted(t.devices(), "device"), counted(end.computing.count, end.computing.name),
+          r.work_ms / end.computing.count);
+    if (r.before_ms > 0)
+      fmt::print("with the program before, a step took {:.2f} ms: it takes {} now\n", r.before_ms,
+                 difference(step_ms, r.before_ms));
+  }
   if (r.skipped > 0)
     fmt::print("skipped, as their numbers were not finite: {}\n", counted(r.skipped, "step"));
   if (r.verified > 0)

@@ -1,11 +1,11 @@
 // A training on the backend that was chosen.
 #include "command.hpp"
+#include "session_of.hpp"
 #include "train_cuda.hpp"
 #include "train_host.hpp"
 #include "train_mpi.hpp"
 #include "train_options.hpp"
 #include "train_restart.hpp"
-#include "train_session.hpp"
 #include "train_signals.hpp"
 #include "training.hpp"
 
@@ -26,6 +26,7 @@ std::string trace_of(ashlar::program_view const& p, std::vector<ashlar::instruct
 
 void require_backend_options(train_options const& o) {
   bool const gpus = o.backend == "cuda";
+  if (gpus && o.adapt > 0) throw usage_error("--adapt is for --backend host and mpi");
   if (!gpus && !o.gpus.empty()) throw usage_error("--gpus are for --backend cuda");
   if (!gpus && o.no_graph) throw usage_error("--no-graph is for --backend cuda");
   if (!gpus && o.precision == "bf16")
@@ -45,10 +46,10 @@ int train(train_options const& o) {
   if (o.backend == "cuda") return train_on_cuda(o);
   if (o.backend == "mpi") return train_on_mpi<Scalar>(o);
   stop_on_signals();
-  training const t = training_of(o);
+  training t = training_of(o);
   host_team<Scalar> all(t);
   try {
-    return train_session<Scalar>(t, all).run();
+    return session_of<Scalar>(t, all);
   } catch (ashlar::host::stalled const& e) {
     throw run_error(e.what());
   }

@@ -1,6 +1,7 @@
 // The training loop, the same for every backend.
 #pragma once
 
+#include "adaptation.hpp"
 #include "command.hpp"
 #include "counted.hpp"
 #include "train_checkpoint.hpp"
@@ -12,6 +13,7 @@
 #include "train_team.hpp"
 #include "train_timing.hpp"
 #include <ashlar/render/chrome_trace.hpp>
+#include <ashlar/simulate/options.hpp>
 
 #include <fmt/core.h>
 #include <gpt/adam.hpp>
@@ -24,6 +26,7 @@
 #include <cstdio>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tool {
@@ -33,7 +36,7 @@ std::string trace_of(ashlar::program_view const& p, std::vector<ashlar::instruct
 template <class Scalar>
 class train_session {
  public:
-  train_session(training const& t, team<Scalar>& all)
+  train_session(training& t, team<Scalar>& all)
       : t_(t),
         o_(*t.options),
         all_(all),
@@ -60,7 +63,7 @@ class train_session {
       signal_ = numbers.signal;
       if (numbers.is_finite()) report_.count_loss(numbers.loss);
       if (done_ - first < timed_steps) timing_.add(t_.program.view(), told_times());
-      if (done_ + 1 - first == std::min(timed_steps, o_.steps - first)) report_.simulate(t_, timing_);
+      if (done_ + 1 - first == std::min(timed_steps, o_.steps - first)) simulate();
       if (looked_at && !verify(batch, numbers, bar)) return invalid;
       if (numbers.is_finite())
         update(numbers.norm);
@@ -71,6 +74,7 @@ class train_session {
       ++done_;
       bar.update(done_, report_.mean_loss, t_.tokens(done_ - first) / seconds_since(start),
                  report_.mean_step_ms, report_.simulated_ms);
+      if (o_.adapt > 0 && done_ - first == o_.adapt) adapt(bar);
       if (!o_.save.empty() && (done_ % o_.save_every == 0 || done_ == o_.steps || signal_ != 0))
         save(bar);
     }
@@ -81,7 +85,7 @@ class train_session {
  private:
   using clock = std::chrono::steady_clock;
   static constexpr int warm_up_steps = 20;
-  static constexpr int timed_steps = 20;  // whose pass times make the simulation
+  static constexpr int timed_steps = 20;  // at most, whose pass times are taken
 
   static double seconds_since(clock::time_point t) {
     return std::chrono::duration<double>(clock::now() - t).count();
@@ -142,6 +146,48 @@ class train_session {
     return times;
   }
 
+  // What passes take here, or what they take by --costs.
+  ashlar::simulation_options machine() const {
+    auto const& given = o_.shape.cost.measured;
+    ashlar::simulation_options m{.cost = given ? given->cost : timing_.costs()};
+    if (given) m.collective = given->ring;
+    using kind = ashlar::slot_kind;
+    gpt::worker<Scalar> const& w = *all_.workers().front();
+    auto const bytes = [&w](kind of, int group) {
+      return static_cast<ashlar::byte_count>(w.bytes(of, group));
+    };
+    m.memory.stages.clear();
+    for (int g = 0; g < t_.shape.groups(); ++g) {
+      bool const shared = g >= t_.shape.stages;
+      auto& stage = (shared ? m.memory.shared : m.memory.stages).emplace_back();
+      stage.weights = stage.weight_gradient = bytes(kind::weight, g);
+      if (!shared) stage.activation = stage.gradient = bytes(kind::activation, g);
+    }
+    return m;
+  }
+  double tick_ns() const {
+    return o_.shape.cost.measured ? o_.shape.cost.measured->scale.tick_ns() : 1.0;
+  }
+  void simulate() {
+    if (o_.shape.cost.measured || timing_.any()) report_.simulate(t_, machine(), tick_ns());
+  }
+  // Another program from the next step on, if one is found that takes less. All processes find the same.
+  void adapt(progress& bar) {
+    adaptation found;
+    gpt::worker<Scalar> const& w = *all_.workers().front();
+    all_.work(
+        [&] { found = adapted(t_, machine(), [&w](ashlar::value_key key) { return w.layout(key); }); });
+    bar.end();
+    tell_adaptation(found, o_.adapt, tick_ns());
+    if (!found.program) return;
+    t_.schedule = std::move(*found.schedule);
+    t_.program = std::move(*found.program);
+    all_.adopt();
+    reference_.adopt();
+    report_.adapt();
+    simulate();
+  }
+
   // Of the step on the batches from number `batch` on.
   bool verify(std::uint64_t batch, step_numbers const& numbers, progress& bar) {
     std::string const difference = reference_.difference(numbers, batch);
@@ -180,7 +226,7 @@ class train_session {
     return signal_ != 0 ? code_of_signal(signal_) : tool::done;
   }
 
-  training const& t_;
+  training& t_;
   train_options const& o_;
   team<Scalar>& all_;
   train_reference<Scalar> reference_;

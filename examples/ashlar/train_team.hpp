@@ -1,6 +1,7 @@
 // Who trains together: the workers of this process, and those of others.
 #pragma once
 
+#include "command.hpp"
 #include "training.hpp"
 #include <ashlar/program/program.hpp>
 #include <ashlar/run/instruction_time.hpp>
@@ -34,6 +35,13 @@ struct processors {
   char const* name = "core";
 };
 
+// What a backend that measures itself is asked for.
+enum class link_class : unsigned char { inside, between };  // nodes
+struct probe {
+  std::size_t bytes = 0;
+  int repeats = 0;
+};
+
 // What differs from backend to backend. A process has a run of devices, numbered rank after rank, and a
 // worker for each data-parallel rank that has one of them. All processes call the same functions in the
 // same order.
@@ -53,6 +61,16 @@ class team {
   // Of the last step, by instruction of the whole program, rank after rank; zeros for those of other
   // processes. Nothing where they are not measured.
   virtual std::vector<ashlar::instruction_time> times() const = 0;
+
+  // Between two steps: the training's program is another one now, of the same groups on the same
+  // devices.
+  virtual void adopt() { throw usage_error("this backend keeps its program"); }
+  // Devices of a node, as an interconnect has them.
+  virtual int node_size() const { return 0; }
+  // What messages between two devices take, and sums over all; nanoseconds, one for each repeat.
+  // Nothing where there are no such devices.
+  virtual std::vector<double> time_transfers(link_class, probe) { return {}; }
+  virtual std::vector<double> time_sums(probe) { return {}; }
 
   // Where the workers' values are kept elsewhere while training runs: brings them here, and back there.
   virtual void fetch() {}

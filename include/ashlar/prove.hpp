@@ -3,3 +3,4 @@
 
 #include <ashlar/program.hpp>
 #include <ashlar/prove/prove.hpp>
+#include <ashlar/prove/same_sums.hpp>

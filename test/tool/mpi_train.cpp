@@ -86,6 +86,39 @@ TEST_CASE("mpi: a training of threads goes on with processes; the timeline has a
   CHECK(passes == 16);
 }
 
+TEST_CASE("mpi: processes are profiled, and adapt to what was measured without another bit") {
+  std::string const file = (scratch() / "mpi_costs.json").string();
+  tool_result const r =
+      run_line(keeping
+               + ASHLAR_MPI_LAUNCH " 2 '" ASHLAR_TOOL
+                                   "' profile --backend mpi --schedule hanayo -p 2 -m 4 --repeats 2 -o "
+               + file + tiny + corpus());
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(occurrences(r.out, "a message: ") == 1);
+  auto const costs = nlohmann::json::parse(content(file))["costs"];
+  CHECK(costs["stages"].size() == 4);
+  CHECK(costs["measured"]["processes"] == 2);
+  CHECK(costs["links"]["node_size"] == 0);
+  CHECK(costs["links"]["inside"]["latency"]["median"].get<double>() > 0);
+  std::string const line = "-p 2 -m 4 --schedule hanayo --steps 4" + tiny + corpus() + " --save ";
+  std::string const here = fresh_folder("host"), there = fresh_folder("mpi");
+  CHECK(run_tool("train " + line + here).code == 0);
+  std::string stages;
+  for (char const* stage : {"1, 2", "1, 2", "1, 2", "2, 4"}) {
+    std::string const words = stage;
+    stages += std::string(stages.empty() ? "" : ",") + R"({"forward": )" + words.substr(0, 1)
+              + R"(, "backward_input": )" + words.substr(3) + R"(, "backward_weight": 1})";
+  }
+  std::string const costs_file =
+      scratch_file("mpi_uneven.json", R"({"costs": {"unit": "us", "stages": [)" + stages + "]}}");
+  tool_result const adapted = run_on(2, line + there + " --adapt 2 --verify --costs " + costs_file);
+  INFO(adapted.err);
+  CHECK(adapted.code == 0);
+  CHECK(occurrences(adapted.out, "after 2 steps: another program, proved") == 1);
+  CHECK(learned_after(there, 4) == learned_after(here, 4));
+}
+
 TEST_CASE("mpi: another number of processes is refused once, with both numbers") {
   std::string const line = "-p 2 -m 2 --schedule 1f1b --data-ranks 2 --steps 1" + tiny + corpus();
   tool_result const alone = run_line(keeping + train_mpi + line);

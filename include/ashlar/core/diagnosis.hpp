@@ -84,6 +84,8 @@ enum class rule : unsigned char {
   no_slot_is_overwritten_before_its_last_read,
   every_slot_is_freed,
   memory_is_within_budget,
+  // programs that take the place of others
+  gradients_are_summed_in_the_same_order,
 };
 
 // What a schedule is built for: its size, and the choices that some have.
@@ -279,6 +281,8 @@ constexpr char const* sentence(rule broken) {
       return "every value must have been read by the end of the step";
     case rule::memory_is_within_budget:
       return "slots must fit into the memory budget";
+    case rule::gradients_are_summed_in_the_same_order:
+      return "a program that takes the place of another must add up every gradient in the same order";
   }
   return "unknown rule";
 }

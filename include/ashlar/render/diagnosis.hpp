@@ -174,6 +174,9 @@ inline std::string quantities(diagnosis const& d) {
       return first + (d.second.device >= 0 ? " conflicts with " + second : " breaks it");
     case rule::sends_and_receives_have_the_same_order:
       return first + " is number " + n + " to its peer, unlike " + second;
+    case rule::gradients_are_summed_in_the_same_order:
+      return (d.first.index < 0 ? "nothing" : first) + " stands where "
+             + (d.second.index < 0 ? "nothing" : second) + " stood, for group " + n;
     case rule::parameter_is_at_least:
     case rule::parameter_is_at_most:
     case rule::parameter_is_a_multiple:

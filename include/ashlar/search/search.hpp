@@ -30,7 +30,10 @@ struct search_result {
 namespace search_detail {
 
 constexpr simulation_options machine_of(search_problem const& problem) {
-  return problem.machine ? *problem.machine : simulation_options{.cost = problem.cost};
+  if (problem.machine) return *problem.machine;
+  simulation_options machine{.cost = problem.cost};
+  machine.memory.stages[0].activation = machine.memory.stages[0].gradient = problem.cost.message;
+  return machine;
 }
 
 // Local search by the simulated makespan of the programs of schedules that are at most 2 % longer than

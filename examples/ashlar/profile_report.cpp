@@ -1,0 +1,68 @@
+#include "profile_report.hpp"
+
+#include "counted.hpp"
+#include "files.hpp"
+#include "table.hpp"
+
+#include <fmt/core.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+std::string us(double ns) { return fmt::format("{:.1f}", ns * 1e-3); }
+std::string quartiles(spread const& s) { return us(s.low) + " - " + us(s.high); }
+
+std::string line_of(char const* what, measured_link const& l) {
+  return fmt::format("{}: {} us ({}){}\n", what, us(l.latency.median), quartiles(l.latency),
+                     l.bytes_per_second > 0 ? fmt::format(", {:.3f} GB/s", l.bytes_per_second * 1e-9)
+                                            : ", and no more for its bytes");
+}
+
+}  // namespace
+
+nlohmann::ordered_json about_of(training const& t, processors computing, int processes) {
+  train_options const& o = *t.options;
+  return {{"backend", o.backend},
+          {"schedule", o.shape.name},
+          {"devices", t.program.device_count()},
+          {"data_ranks", t.program.data_ranks},
+          {"micro_batches", t.schedule.micro_batch_count()},
+          {"processes", processes},
+          {"processors", computing.count},
+          {"steps", o.repeats},
+          {"model",
+           {{"blocks", t.shape.blocks},
+            {"width", t.shape.width},
+            {"heads", t.shape.heads},
+            {"context", t.shape.context},
+            {"sequences", t.shape.sequences},
+            {"precision", o.precision}}}};
+}
+
+void tell(measured_costs const& m, training const& t) {
+  std::string const& path = t.options->costs;
+  output(path).write(json_of(m).dump(1) + "\n");
+  if (path == "-") return;
+  std::vector<std::vector<std::string>> rows{{"stage", "pass", "median, us", "quartiles", "samples"}};
+  for (std::size_t stage = 0; stage < m.stages.size(); ++stage)
+    for (std::size_t kind = 0; kind < m.stages[stage].size(); ++kind)
+      if (spread const& s = m.stages[stage][kind]; s.samples > 0)
+        rows.push_back({std::to_string(stage), measured_passes[kind], us(s.median), quartiles(s),
+                        std::to_string(s.samples)});
+  std::string text = table(rows, 2) + "\n";
+  if (m.inside) text += line_of("a message", *m.inside);
+  if (m.between) text += line_of("a message to another node", *m.between);
+  if (m.ring) text += line_of("a step of a sum over all", *m.ring);
+  int const processors = m.about["processors"].get<int>();
+  if (t.devices() > processors)
+    text += fmt::format("{} share {}: they take longer than with one of its own for each\n",
+                        counted(t.devices(), "device"), counted(processors, "core"));
+  fmt::print("{}", text);
+}
+
+}  // namespace tool

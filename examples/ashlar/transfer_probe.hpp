@@ -1,0 +1,64 @@
+// Programs and a worker that measure what a backend's transfers and sums take.
+#pragma once
+
+#include <ashlar/catalog/one_f_one_b.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/program/program.hpp>
+#include <ashlar/run/frame.hpp>
+#include <ashlar/run/instruction_time.hpp>
+#include <ashlar/schedule/repeat.hpp>
+#include <ashlar/schedule/squeeze.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace tool {
+
+// Passes that do nothing, on messages and gradients of some size.
+struct probe_worker {
+  std::size_t bytes;
+
+  ashlar::value_layout layout(ashlar::value_key) const { return {bytes, 64, ashlar::element_type::f64}; }
+  void forward(auto&, ashlar::frame const&) const {}
+  void backward(auto&, ashlar::frame const&) const {}
+};
+
+// A message to the other device, and one back.
+inline ashlar::program round_trip() {
+  return ashlar::catalog::one_f_one_b(ashlar::devices{2}) | ashlar::repeat(ashlar::micro_batches{1})
+         | ashlar::squeeze() | ashlar::lower();
+}
+
+// A sum over data-parallel ranks of one device.
+inline ashlar::program sum_over(int ranks) {
+  return ashlar::catalog::one_f_one_b(ashlar::devices{1}) | ashlar::repeat(ashlar::micro_batches{1})
+         | ashlar::squeeze() | ashlar::lower({.data_ranks = ranks});
+}
+
+// Of one way: from the end of the first device's forward to the begin of its backward, halved.
+// `times` are that device's.
+inline double one_way_ns(ashlar::program_view const& p,
+                         std::vector<ashlar::instruction_time> const& times) {
+  double begin = 0, end = 0;
+  for (int i = p.stream_begin[0]; i < p.stream_begin[1]; ++i) {
+    auto const at = static_cast<std::size_t>(i);
+    if (p.instructions[at].code != ashlar::opcode::compute) continue;
+    bool const forward = p.instructions[at].what.kind == ashlar::pass_kind::forward;
+    if (forward) begin = static_cast<double>(times[at].end);
+    if (!forward) end = static_cast<double>(times[at].begin);
+  }
+  return (end - begin) / 2;
+}
+
+// Of the sum, for one rank, whose times begin at `first`: it includes the wait for those that come
+// later.
+inline double sum_ns(ashlar::program_view const& p, std::vector<ashlar::instruction_time> const& times,
+                     std::size_t first) {
+  double longest = 0;
+  for (std::size_t i = 0; i < p.instructions.size(); ++i)
+    if (p.instructions[i].code == ashlar::opcode::all_reduce)
+      longest = static_cast<double>(times[first + i].end - times[first + i].begin);
+  return longest;
+}
+
+}  // namespace tool
