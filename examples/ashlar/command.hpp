@@ -50,5 +50,6 @@ void add_plan(CLI::App& app, action& chosen);
 void add_simulate(CLI::App& app, action& chosen);
 void add_train(CLI::App& app, action& chosen);
 void add_profile(CLI::App& app, action& chosen);
+void add_trace_diff(CLI::App& app, action& chosen);
 
 }  // namespace tool

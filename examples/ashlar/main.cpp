@@ -70,6 +70,7 @@ int run(int argc, char** argv) {
   tool::add_simulate(app, chosen);
   tool::add_profile(app, chosen);
   tool::add_train(app, chosen);
+  tool::add_trace_diff(app, chosen);
   for (CLI::App* const command : app.get_subcommands({}))
     if (command->get_name() != "list") tool::add_memory_cap(*command);
   if (argc > 1 && *argv[1] != '-') must_be_a_subcommand(app, argv[1]);

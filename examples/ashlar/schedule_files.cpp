@@ -6,6 +6,7 @@
 #include "json_files.hpp"
 #include "limits.hpp"
 #include "memory_cap.hpp"
+#include "pass_token.hpp"
 #include <ashlar/block/algebra.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
 #include <ashlar/schedule/check.hpp>
@@ -15,7 +16,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <string_view>
 #include <utility>
@@ -112,26 +112,8 @@ class schedule_reader {
 
   // 2F0; of a building block also 2F, of its first micro-batch.
   ashlar::pass pass(json const& at, std::string_view token, bool of_block) const {
-    ashlar::pass what{.stage = -1};
-    char const* const last = token.data() + token.size();
-    auto number = std::from_chars(token.data(), last, what.stage);
-    using enum ashlar::pass_kind;
-    auto const kinds = {forward, recompute, backward, backward_input, backward_weight};
-    auto const kind = std::find_if(kinds.begin(), kinds.end(), [&](ashlar::pass_kind k) {
-      return number.ptr != last && *number.ptr == ashlar::letter_of(k);
-    });
-    bool right = number.ec == std::errc{} && what.stage >= 0 && kind != kinds.end();
-    if (right) {
-      what.kind = *kind;
-      bool const first = of_block && number.ptr + 1 == last;
-      if (!first) {
-        number = std::from_chars(number.ptr + 1, last, what.micro_batch);
-        right = number.ec == std::errc{} && number.ptr == last && what.micro_batch >= 0;
-      }
-    }
-    if (!right)
-      fail(at, fmt::format("has \"{}\" for a pass, which is written like 2F0", token.substr(0, 64)));
-    return what;
+    if (auto const what = read_pass(token, of_block)) return *what;
+    fail(at, fmt::format("has \"{}\" for a pass, which is written like 2F0", token.substr(0, 64)));
   }
 
   // In which ticks its costs are.

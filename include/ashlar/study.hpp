@@ -3,4 +3,5 @@
 
 #include <ashlar/catalog.hpp>
 #include <ashlar/study/compare.hpp>
+#include <ashlar/study/timeline_difference.hpp>
 #include <ashlar/study/tradeoff.hpp>

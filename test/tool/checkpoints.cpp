@@ -79,6 +79,18 @@ TEST_CASE("ranks, shards and a tied embedding go on as well, and the ranks may b
     CHECK(run_tool(how + tiny + rest + corpus()).code == 0);
     CHECK(learned_after(folder, 8) == learned_after(whole, 8));
   }
+  // Whole tensors are summed for the norm, wherever they lie; and so is what is tied while its two ends
+  // are on different devices, since then their sums are made one after the other.
+  std::string const tied = trained("tied", two_devices + " --tie-embeddings");
+  for (char const* where : {"1f1b -p 3", "zb-h1 -p 4"}) {
+    CAPTURE(where);
+    std::string const folder = fresh_folder("resumed");
+    CHECK(run_tool("train --tie-embeddings -m 4 --steps 8 --schedule " + std::string(where) + tiny
+                   + " --resume " + checkpoint_path(tied, 4) + " --save " + folder + corpus())
+              .code
+          == 0);
+    CHECK(learned_after(folder, 8) == learned_after(tied, 8));
+  }
   std::string const whole = trained("shared", "train --schedule 1f1b -p 2 -m 2 --data-ranks 2" + tiny);
   tool_result const r = run_tool("train --schedule 1f1b -p 2 -m 4 --steps 12 --verify" + tiny
                                  + " --resume " + whole + corpus());
@@ -179,6 +191,33 @@ TEST_CASE("a disk that is full ends a training, and the checkpoint before is who
   CHECK(std::distance(fs::directory_iterator(folder), {}) == 1);
   CHECK(learned_after(folder, 2) == before);
   CHECK(run_tool(line + " --steps 4 --resume " + folder).code == 0);
+}
+
+TEST_CASE("a file system that is full ends a training, and what it had saved goes on") {
+  std::string const folder = fresh_folder("tmpfs"), told = (scratch() / "tmpfs_told").string();
+  fs::create_directories(folder);
+  // A disk of a mount namespace of its own: room for one checkpoint and a half.
+  auto const with_disk = [&](std::string const& commands) {
+    return std::system(("unshare -m sh -c 'mount -t tmpfs -o size=400k tmpfs \"" + folder
+                        + "\" || exit 99; " + commands + "' >'" + told + "' 2>&1")
+                           .c_str());
+  };
+  if (with_disk("true") != 0) {
+    MESSAGE("skipped: no privilege to mount a small tmpfs");
+    return;
+  }
+  std::string const line =
+      "\"" ASHLAR_TOOL "\" " + two_devices + corpus() + " --save " + folder + "/saved";
+  CHECK(with_disk(line + " --steps 2 || exit 1; " + line + " --steps 4 --resume " + folder
+                  + "/saved; test $? = 2 || exit 2; ls " + folder + "/saved; " + line
+                  + " --steps 2 --resume " + folder + "/saved")
+        == 0);
+  std::string const out = content(told);
+  INFO(out);
+  CHECK(contains(out, "cannot write '" + checkpoint_path(folder + "/saved", 4) + ".partial/"));
+  CHECK(contains(out, "No space left on device"));
+  CHECK(contains(out, "resumed after 2 steps from " + checkpoint_path(folder + "/saved", 2)));
+  CHECK(!contains(out, "\nstep-00000004"));
 }
 
 TEST_CASE("a training that dies is started again, as often as it may be") {

@@ -1,0 +1,88 @@
+#include "trace_file.hpp"
+
+#include "command.hpp"
+#include "files.hpp"
+#include "json_files.hpp"
+#include "limits.hpp"
+#include "memory_cap.hpp"
+#include "pass_token.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace tool {
+
+namespace {
+
+using nlohmann::json;
+
+class trace_reader {
+ public:
+  explicit trace_reader(json_text const& source) : source_(source) {}
+
+  trace_file read() const {
+    json const& all = source_.root.is_object() ? at(source_.root, "traceEvents") : source_.root;
+    if (!all.is_array()) fail(all, "\"traceEvents\" must be a list");
+    must_fit_in_memory(fmt::format("the events of '{}'", source_.path), static_cast<double>(all.size()));
+    trace_file file{.path = source_.path, .events = {}};
+    auto first = std::numeric_limits<std::int64_t>::max();
+    for (json const& event : all) {
+      if (at(event, "ph") != json("X")) continue;
+      trace_event& e = file.events.emplace_back(read(event));
+      file.device_count = std::max(file.device_count, e.device + 1);
+      if (e.what) first = std::min(first, e.start);
+    }
+    if (first == std::numeric_limits<std::int64_t>::max()) fail(all, "there is no pass");
+    for (trace_event& e : file.events) {
+      e.start -= first;
+      e.end -= first;
+    }
+    return file;
+  }
+
+ private:
+  [[noreturn]] void fail(json const& value, std::string const& what) const {
+    throw usage_error(fmt::format("{}: {}", source_.place_of(value), what));
+  }
+  json const& at(json const& object, char const* key) const {
+    if (!object.is_object() || !object.contains(key)) fail(object, fmt::format("lacks \"{}\"", key));
+    return object[key];
+  }
+  double number(json const& event, char const* key, double least, double most) const {
+    json const& value = at(event, key);
+    if (!value.is_number() || !(value >= least && value <= most))
+      fail(value, fmt::format("\"{}\" must be a number from {} to {}", key, least, most));
+    return value.get<double>();
+  }
+  trace_event read(json const& event) const {
+    constexpr double most_us = 1e12;  // eleven days
+    if (!at(event, "name").is_string()) fail(event, "\"name\" must be a text");
+    double const start = number(event, "ts", -most_us, most_us),
+                 length = number(event, "dur", 0, most_us);
+    trace_event e{.device = static_cast<int>(number(event, "pid", 0, most_devices * 100.0)),
+                  .lane = static_cast<int>(number(event, "tid", 0, most_devices * 100.0)),
+                  .name = event["name"].get<std::string>(),
+                  .start = std::llround(1e3 * start),
+                  .end = std::llround(1e3 * (start + length)),
+                  .what = std::nullopt};
+    e.what = read_pass(e.name);
+    return e;
+  }
+
+  json_text const& source_;
+};
+
+}  // namespace
+
+trace_file read_trace(std::string const& path) {
+  std::string text = read_text(path);
+  json root = parse_json(text, path);
+  json_text const source{path, std::move(text), std::move(root)};
+  return trace_reader(source).read();
+}
+
+}  // namespace tool
