@@ -28,7 +28,7 @@ BUDGETS = {
     "optimize.hpp": 740,
     "plan.hpp": 1600,  # with the simulator and the catalog
     "program.hpp": 895,
-    "prove.hpp": 1005,
+    "prove.hpp": 1010,  # with the comparison of two programs
     "render.hpp": 1820,
     "run.hpp": 940,
     "schedule.hpp": 690,  # with reorder
