@@ -10,7 +10,7 @@ constexpr node_cluster two_kinds() {
   return {.nodes = {{1, 8}, {1, 8}, {2, 4}, {2, 4}}, .node_size = 4};
 }
 
-constexpr bool test_links() {
+constexpr bool test_node_links() {
   node_cluster const c = two_kinds();
   HOLDS(c.link(0, 3) == 8);
   HOLDS(c.link(8, 11) == 4);
@@ -19,7 +19,7 @@ constexpr bool test_links() {
   HOLDS(c.link(8, 12) == 2);
   return true;
 }
-static_assert(test_links());
+static_assert(test_node_links());
 
 constexpr bool test_grid() {
   device_grid const g{.tensor = 2, .data = 2, .pipeline = 4};
@@ -51,7 +51,7 @@ static_assert(test_rings());
 }  // namespace
 
 TEST_CASE("device grids: links, hops and rings share what leaves a node") {
-  CHECK(test_links());
+  CHECK(test_node_links());
   CHECK(test_grid());
   CHECK(test_rings());
 }
