@@ -101,9 +101,9 @@ tick rated(operator_model const& m, operator_machine const& machine, operator_ba
         time = std::max<tick>(
             time, (m.cost[from].output * batch.samples + machine.bandwidth - 1) / machine.bandwidth);
   }
-  auto const units = in_flight(in_micro_batches(cut.graph, sizes));
+  auto const held = in_flight(in_micro_batches(cut.graph, sizes));
   for (std::size_t s = 0; s < how.size(); ++s) {
-    if (memory_of_stage(sum[s], how[s], units[s], batch.samples) > machine.memory) return -1;
+    if (memory_of_stage(sum[s], how[s], held[s], batch.samples) > machine.memory) return -1;
     time = std::max(time, busy_of_stage(sum[s], how[s], batch.samples));
   }
   return time;

@@ -87,8 +87,8 @@ TEST_CASE("clip: a gradient that is added to before it is taken is refused") {
   auto& order = s.order[1];
   std::size_t first = 0, second = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {
-    if (order[i].what == pass{X, 1, 0}) first = i;
-    if (order[i].what == pass{B, 1, 1}) second = i;
+    if (order[i].what == pass{pass_kind::work, 1, 0}) first = i;
+    if (order[i].what == pass{pass_kind::backward, 1, 1}) second = i;
   }
   REQUIRE(first < second);
   std::rotate(order.begin() + static_cast<std::ptrdiff_t>(first),
@@ -97,8 +97,8 @@ TEST_CASE("clip: a gradient that is added to before it is taken is refused") {
   diagnosis const d = check_taken_gradients(s);
   CHECK(d.broken == rule::gradient_is_taken_before_more_is_added);
   CHECK(d.first.device == 1);
-  CHECK(d.first.what == pass{B, 1, 1});
-  CHECK(d.second.what == pass{B, 1, 0});
+  CHECK(d.first.what == pass{pass_kind::backward, 1, 1});
+  CHECK(d.second.what == pass{pass_kind::backward, 1, 0});
 }
 
 TEST_CASE("clip: sums of several stages and shards are refused") {
@@ -116,13 +116,13 @@ TEST_CASE("clip: an all-reduce of the plain gradient, early and so overlapped, i
   program const good = lower(clip_micro_batches(one_f_one_b(2, 2)), {.data_ranks = 2});
   program p = good;
   // After the last weight pass, where it would stand without clipping.
-  pass const last{B, 1, 1}, give{X, good.work.job_count() - 1, 0};
-  mutate::move(p, 1, mutate::find(p, 1, opcode::all_reduce, {W, 1, 0}),
+  pass const last{pass_kind::backward, 1, 1}, give{pass_kind::work, good.work.job_count() - 1, 0};
+  mutate::move(p, 1, mutate::find(p, 1, opcode::all_reduce, {pass_kind::backward_weight, 1, 0}),
                mutate::find(p, 1, opcode::compute, last) + 1);
   diagnosis const d = check(p);
   CHECK(d.broken == rule::taken_gradient_is_given_back);
   CHECK(d.first.code == opcode::all_reduce);
-  CHECK(mutate::find(good, 1, opcode::all_reduce, {W, 1, 0})
+  CHECK(mutate::find(good, 1, opcode::all_reduce, {pass_kind::backward_weight, 1, 0})
         > mutate::find(good, 1, opcode::compute, give));
 }
 
