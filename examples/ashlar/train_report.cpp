@@ -91,7 +91,7 @@ void conclude(training const& t, train_report const& r, train_end const& end) {
                difference(r.simulated_ms, step_ms));
     if (t.devices() > end.computing.count)
       fmt::print(
-          "{} share {}, each of which has {:.2f} ms of work; simulated is one of its own for each\n",
+          "{} share {}, each of which has {:.2f} ms of work; the simulation gives each one of its own\n",
           counted(t.devices(), "device"), counted(end.computing.count, end.computing.name),
           r.work_ms / end.computing.count);
     if (r.before_ms > 0)

@@ -22,9 +22,7 @@ class stream_writer {
         gradients_(static_cast<std::size_t>(made_.graph.edge_count()) * made_.route.size()),
         groups_(static_cast<std::size_t>(made_.groups.count())),
         step_values_(groups_ * kinds_of_the_step, -1),
-        work_values_(made_.work.view().parts.size()),
-        micro_gradients_(
-            made_.work.empty() ? 0 : static_cast<std::size_t>(made_.stage_count()) * made_.route.size()),
+        work_values_(part_count() + micro_gradient_count()),
         work_states_(static_cast<std::size_t>(made_.work.job_count()), -1),
         pool_(reuse) {}
   stream_writer(stream_writer const&) = delete;  // the shape refers to the program
@@ -66,6 +64,12 @@ class stream_writer {
   }
 
  private:
+  constexpr std::size_t part_count() const { return made_.work.view().parts.size(); }
+  // None without work.
+  constexpr std::size_t micro_gradient_count() const {
+    if (made_.work.empty()) return 0;
+    return static_cast<std::size_t>(made_.stage_count()) * made_.route.size();
+  }
   static constexpr std::size_t kinds_of_the_step =
       static_cast<std::size_t>(slot_kind::work_state)
       - static_cast<std::size_t>(slot_kind::weight_gradient);
@@ -90,7 +94,7 @@ class stream_writer {
       return work_values_[static_cast<std::size_t>(
           made_.work.view().number({pass_kind::work, v.of, v.micro_batch}))];
     if (v.kind == slot_kind::micro_gradient)
-      return micro_gradients_[static_cast<std::size_t>(v.of) * made_.route.size() + k];
+      return work_values_[part_count() + static_cast<std::size_t>(v.of) * made_.route.size() + k];
     if (v.kind == slot_kind::gradient)
       return gradients_[static_cast<std::size_t>(made_.graph.edge(v.to, v.of)) * made_.route.size() + k];
     std::size_t const which = v.kind == slot_kind::activation ? 0 : static_cast<std::size_t>(v.kind) - 1;
@@ -121,10 +125,9 @@ class stream_writer {
   dynamic_array<value> stage_values_;  // by stage, micro-batch and kind
   dynamic_array<value> gradients_;     // by edge and micro-batch
   std::size_t groups_;
-  std::vector<int> step_values_;        // slots on the device, by kind and group
-  std::vector<value> work_values_;      // by number of the part
-  std::vector<value> micro_gradients_;  // by stage and micro-batch
-  std::vector<int> work_states_;        // slots on the device, by job
+  std::vector<int> step_values_;    // slots on the device, by kind and group
+  std::vector<value> work_values_;  // by number of the part; then micro-gradients by stage, micro-batch
+  std::vector<int> work_states_;    // slots on the device, by job
   slot_pool pool_;
   int device_ = 0;
 };

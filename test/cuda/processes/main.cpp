@@ -1,11 +1,10 @@
 // A doctest program that several processes run together. `--launch N ...` starts N of them, as a
 // launcher would, and ends all when one fails.
 #define DOCTEST_CONFIG_IMPLEMENT
-#include <arpa/inet.h>
+#include "../free_port.hpp"
+
 #include <doctest/doctest.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,23 +15,10 @@
 
 namespace {
 
-// Free a moment ago.
-int any_port() {
-  int const s = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof at;
-  bool const bound = bind(s, reinterpret_cast<sockaddr*>(&at), sizeof at) == 0
-                     && getsockname(s, reinterpret_cast<sockaddr*>(&at), &size) == 0;
-  close(s);
-  return bound ? ntohs(at.sin_port) : 0;
-}
-
 void set(char const* name, std::string const& value) { setenv(name, value.c_str(), 1); }
 
 int launch(int count, char** argv) {
-  std::string const port = std::to_string(any_port());
+  std::string const port = std::to_string(free_port());
   std::vector<pid_t> all;
   for (int rank = 0; rank < count; ++rank) {
     pid_t const child = fork();

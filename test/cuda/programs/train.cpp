@@ -91,7 +91,7 @@ TEST_CASE("cuda train: a trace has every pass of all devices") {
   tool_result const r = run_tool(
       on_gpus + corpus() + " --schedule zb-h1 -p 2 -m 3 --data-ranks 2 --steps 1 --trace " + path, 100);
   REQUIRE_MESSAGE(r.code == 0, r.err);
-  CHECK(contains(r.out, "a GPU of its own"));
+  CHECK(contains(r.out, "the simulation gives each one of its own"));
   std::set<std::string> passes;
   auto const trace = nlohmann::json::parse(content(path));
   for (auto const& e : trace["traceEvents"])

@@ -1,8 +1,8 @@
 // `ashlar train --backend cuda` in processes, started as torchrun starts them.
+#include "../free_port.hpp"
 #include "tool/training.hpp"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -20,13 +20,6 @@ struct job_result {
   std::vector<std::string> printed;  // on both streams
 };
 
-// A port that is likely to be free; tests of one program run one after the other.
-int next_port() {
-  static int const first = 20000 + static_cast<int>(getpid()) % 20000;
-  static int used = 0;
-  return first + used++;
-}
-
 // For the shell: process `rank` of `size`, as torchrun starts it.
 std::string process_line(int rank, int size, int port, std::string const& options) {
   std::string const n = std::to_string(rank);
@@ -38,7 +31,7 @@ std::string process_line(int rank, int size, int port, std::string const& option
 // `started` of `size` processes, all with these options.
 job_result run_job(int size, int started, std::string const& options) {
   std::string line;
-  int const port = next_port();
+  int const port = free_port();
   auto const file = [](int rank, char const* what) {
     return (scratch() / (what + std::to_string(rank))).string();
   };
@@ -104,7 +97,7 @@ TEST_CASE("cuda train in processes: who does not fit is refused once, who does n
 
 TEST_CASE(
     "cuda train in processes: who is killed in the middle of the training is missed by the others") {
-  int const port = next_port();
+  int const port = free_port();
   std::string const options = " --schedule 1f1b -p 2 -m 4 --steps 1000000 --deadline 2";
   running_program const first(process_line(0, 2, port, options + " --seed 41")),
       second(process_line(1, 2, port, options + " --seed 41"));

@@ -116,14 +116,14 @@ TEST_CASE("clip: an all-reduce of the plain gradient, early and so overlapped, i
   program const good = lower(clip_micro_batches(one_f_one_b(2, 2)), {.data_ranks = 2});
   program p = good;
   // After the last weight pass, where it would stand without clipping.
-  pass const last{pass_kind::backward, 1, 1}, give{pass_kind::work, good.work.job_count() - 1, 0};
+  pass const last{pass_kind::backward, 1, 1}, given{pass_kind::work, good.work.job_count() - 1, 0};
   mutate::move(p, 1, mutate::find(p, 1, opcode::all_reduce, {pass_kind::backward_weight, 1, 0}),
                mutate::find(p, 1, opcode::compute, last) + 1);
   diagnosis const d = check(p);
   CHECK(d.broken == rule::taken_gradient_is_given_back);
   CHECK(d.first.code == opcode::all_reduce);
   CHECK(mutate::find(good, 1, opcode::all_reduce, {pass_kind::backward_weight, 1, 0})
-        > mutate::find(good, 1, opcode::compute, give));
+        > mutate::find(good, 1, opcode::compute, given));
 }
 
 TEST_CASE("clip: a state that is cleared early, twice or never is refused") {
