@@ -56,7 +56,7 @@ tallies compare(std::vector<sample> const& all, int changes, int mutants_a_sampl
 }  // namespace
 
 TEST_CASE("one change") {
-  tallies const all = compare(samples(3, 3).take(), 1, random_cases(240), 0);
+  tallies const all = compare(samples(3, 3).take(), 1, 240, 0);
   auto const of = [&](mutation kind) { return all[static_cast<std::size_t>(kind)]; };
   // Both verdicts occur, and harmless changes are among the mutants.
   for (auto kind :
@@ -70,7 +70,7 @@ TEST_CASE("one change") {
                     mutation::change_sequence_chunks})
     CHECK_MESSAGE((of(kind).accepted == 0 && of(kind).rejected > 0), std::string(name_of(kind)));
 }
-TEST_CASE("one change, four devices") { compare(samples(4, 3).take(), 1, random_cases(20), 1'000'000); }
+TEST_CASE("one change, four devices") { compare(samples(4, 3).take(), 1, 20, 1'000'000); }
 TEST_CASE("two changes") { compare(samples(3, 3).take(), 2, 60, 2'000'000); }
 TEST_CASE("three changes") { compare(samples(3, 3).take(), 3, 40, 3'000'000); }
 
