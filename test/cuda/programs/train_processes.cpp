@@ -47,14 +47,17 @@ job_result run_job(int size, int started, std::string const& options) {
   return r;
 }
 
-// Kills the tool's process with that rank in its environment; how many there were.
-int kill_process_of_rank(int rank) {
+// Kills the process of that rank of those that meet at the port; how many there were.
+int kill_process(int rank, int port) {
   int killed = 0;
   for (auto const& entry : std::filesystem::directory_iterator("/proc")) {
     std::error_code error;
     auto const program = std::filesystem::read_symlink(entry.path() / "exe", error);
     if (error || program != std::filesystem::canonical(ASHLAR_TOOL)) continue;
-    if (!contains(content(entry.path() / "environ"), "RANK=" + std::to_string(rank) + '\0')) continue;
+    std::string const environment = '\0' + content(entry.path() / "environ");
+    if (!contains(environment, std::string("\0RANK=", 6) + std::to_string(rank) + '\0')
+        || !contains(environment, "MASTER_PORT=" + std::to_string(port) + '\0'))
+      continue;
     killed += kill(static_cast<pid_t>(std::stol(entry.path().filename().string())), SIGKILL) == 0;
   }
   return killed;
@@ -99,11 +102,11 @@ TEST_CASE(
     "cuda train in processes: who is killed in the middle of the training is missed by the others") {
   int const port = free_port();
   std::string const options = " --schedule 1f1b -p 2 -m 4 --steps 1000000 --deadline 2";
-  running_program const first(process_line(0, 2, port, options + " --seed 41")),
-      second(process_line(1, 2, port, options + " --seed 41"));
+  running_program const first(process_line(0, 2, port, options)),
+      second(process_line(1, 2, port, options));
   first.wait_for("1/1000000");
   // The one that prints stays.
-  CHECK(kill_process_of_rank(1) == 1);
+  CHECK(kill_process(1, port) == 1);
   tool_result const r = first.end();
   INFO(r.out);
   CHECK(r.code == 3);
