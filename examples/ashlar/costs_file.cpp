@@ -26,9 +26,10 @@ constexpr unit_length unit_lengths[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s
 constexpr double longest_ns = 1e15;  // eleven days: sums of ticks do not overflow
 constexpr double least_ticks = 1000;
 
-class costs_reader {
+class costs_reader : json_reader {
  public:
-  explicit costs_reader(json_text const& source) : source_(source), costs_(at(source.root, "costs")) {
+  explicit costs_reader(json_text const& source)
+      : json_reader(source), costs_(at(source.root, "costs")) {
     auto const unit =
         std::find_if(std::begin(unit_lengths), std::end(unit_lengths),
                      [&](unit_length const& u) { return at(costs_, "unit") == json(u.name); });
@@ -69,22 +70,10 @@ class costs_reader {
   }
 
  private:
-  [[noreturn]] void fail(json const& value, std::string const& what) const {
-    throw usage_error(fmt::format("{}: {}", source_.place_of(value), what));
-  }
-  json const& at(json const& object, char const* key) const {
-    if (!object.is_object() || !object.contains(key)) fail(object, fmt::format("lacks \"{}\"", key));
-    return object[key];
-  }
   long long integer(json const& value, char const* key, long long most) const {
     if (!value.is_number_integer() || value < 0 || value > most)
       fail(value, fmt::format("\"{}\" must be a whole number from 0 to {}", key, most));
     return value.get<long long>();
-  }
-  double number(json const& value, char const* key, double least, double most) const {
-    if (!value.is_number() || !(value >= least && value <= most))
-      fail(value, fmt::format("\"{}\" must be a number from {} to {}", key, least, most));
-    return value.get<double>();
   }
   // In nanoseconds: a number, or an object with the median.
   double time(json const& object, char const* key, double least) const {
@@ -113,7 +102,6 @@ class costs_reader {
     return speed;
   }
 
-  json_text const& source_;
   json const& costs_;
   double unit_ns_ = 1, tick_ns_ = 1;
   time_scale scale_;

@@ -190,4 +190,20 @@ json parse_json(std::string const& text, std::string const& path) {
   }
 }
 
+void json_reader::fail(nlohmann::json const& value, std::string const& what) const {
+  throw usage_error(fmt::format("{}: {}", source_.place_of(value), what));
+}
+
+nlohmann::json const& json_reader::at(nlohmann::json const& object, char const* key) const {
+  if (!object.is_object() || !object.contains(key)) fail(object, fmt::format("lacks \"{}\"", key));
+  return object[key];
+}
+
+double json_reader::number(nlohmann::json const& value, char const* key, double least,
+                           double most) const {
+  if (!value.is_number() || !(value >= least && value <= most))
+    fail(value, fmt::format("\"{}\" must be a number from {} to {}", key, least, most));
+  return value.get<double>();
+}
+
 }  // namespace tool

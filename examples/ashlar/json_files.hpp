@@ -25,4 +25,17 @@ struct json_text {
   std::string place_of(nlohmann::json const& value) const;
 };
 
+// What readers of such a file ask of its values; usage_errors say where the value stands.
+class json_reader {
+ protected:
+  explicit json_reader(json_text const& source) : source_(source) {}
+
+  [[noreturn]] void fail(nlohmann::json const& value, std::string const& what) const;
+  nlohmann::json const& at(nlohmann::json const& object, char const* key) const;
+  // Of a value that is known by its key.
+  double number(nlohmann::json const& value, char const* key, double least, double most) const;
+
+  json_text const& source_;
+};
+
 }  // namespace tool

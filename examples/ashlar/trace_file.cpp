@@ -20,9 +20,9 @@ namespace {
 
 using nlohmann::json;
 
-class trace_reader {
+class trace_reader : json_reader {
  public:
-  explicit trace_reader(json_text const& source) : source_(source) {}
+  explicit trace_reader(json_text const& source) : json_reader(source) {}
 
   trace_file read() const {
     json const& all = source_.root.is_object() ? at(source_.root, "traceEvents") : source_.root;
@@ -45,26 +45,16 @@ class trace_reader {
   }
 
  private:
-  [[noreturn]] void fail(json const& value, std::string const& what) const {
-    throw usage_error(fmt::format("{}: {}", source_.place_of(value), what));
-  }
-  json const& at(json const& object, char const* key) const {
-    if (!object.is_object() || !object.contains(key)) fail(object, fmt::format("lacks \"{}\"", key));
-    return object[key];
-  }
-  double number(json const& event, char const* key, double least, double most) const {
-    json const& value = at(event, key);
-    if (!value.is_number() || !(value >= least && value <= most))
-      fail(value, fmt::format("\"{}\" must be a number from {} to {}", key, least, most));
-    return value.get<double>();
+  double number_in(json const& event, char const* key, double least, double most) const {
+    return number(at(event, key), key, least, most);
   }
   trace_event read(json const& event) const {
     constexpr double most_us = 1e12;  // eleven days
     if (!at(event, "name").is_string()) fail(event, "\"name\" must be a text");
-    double const start = number(event, "ts", -most_us, most_us),
-                 length = number(event, "dur", 0, most_us);
-    trace_event e{.device = static_cast<int>(number(event, "pid", 0, most_devices * 100.0)),
-                  .lane = static_cast<int>(number(event, "tid", 0, most_devices * 100.0)),
+    double const start = number_in(event, "ts", -most_us, most_us),
+                 length = number_in(event, "dur", 0, most_us);
+    trace_event e{.device = static_cast<int>(number_in(event, "pid", 0, most_devices * 100.0)),
+                  .lane = static_cast<int>(number_in(event, "tid", 0, most_devices * 100.0)),
                   .name = event["name"].get<std::string>(),
                   .start = std::llround(1e3 * start),
                   .end = std::llround(1e3 * (start + length)),
@@ -72,8 +62,6 @@ class trace_reader {
     e.what = read_pass(e.name);
     return e;
   }
-
-  json_text const& source_;
 };
 
 }  // namespace

@@ -3,9 +3,9 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/pipe.hpp>
-#include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>
+#include <ashlar/values/one_route.hpp>
 #include <ashlar/values/timed_work.hpp>
 
 #include <cstddef>
@@ -40,15 +40,7 @@ struct balancing_costs {
 // micro-batches. O(n log n) in passes.
 constexpr schedule balance_experts(schedule s, std::vector<int> const& stages_with_experts,
                                    balancing_costs const& ticks = {}) {
-  if (diagnosis const d = check(s); !d.ok()) throw violation{d};
-  if (s.mode == execution_mode::inference)
-    throw violation{
-        {.broken = rule::every_pass_is_present, .first = {.what = {pass_kind::backward, 0, 0}}}};
-  if (s.where.route_count() > 1)
-    throw violation{{.broken = rule::parameter_is_at_most,
-                     .number = 1,
-                     .which = parameter::route_count,
-                     .given = s.where.route_count()}};
+  if (diagnosis const d = check_trains_on_one_route(s); !d.ok()) throw violation{d};
   int const m = s.micro_batch_count();
   std::vector<work_job> jobs = s.work.jobs();
   std::vector<work_edge> edges = s.work.edges();

@@ -4,9 +4,9 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/model/parameter_groups.hpp>
-#include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>
+#include <ashlar/values/one_route.hpp>
 #include <ashlar/values/timed_work.hpp>
 
 #include <cstddef>
@@ -28,13 +28,12 @@ struct clipping_costs {
 };
 
 // Adaptive micro-batch clipping (Wang, arXiv 2408.16204, algorithm 1) in one pass over the gradients:
-//   take    after each weight pass: copies the micro-batch's gradient, leaves zeros, and hands its
-//   squared
-//           norm on; where a device has several stages, a part adds up theirs;
-//   an all-reduce over the devices of each micro-batch: the squared norm of its gradient over all
-//   stages; scale   adds the copy, divided by this norm, to the job's state, which also keeps the least
-//   norm; an all-reduce over the ranks for each stage, of the least norms, each in a place of its own;
-//   give    puts the state times the least norm of all into the accumulator, which is reduced then.
+//   take   after each weight pass: copies the micro-batch's gradient, leaves zeros, and hands on its
+//          squared norm; where a device has several stages, a part adds up theirs;
+//   norm   an all-reduce over the devices for each micro-batch: the squared norm over all stages;
+//   scale  adds the copy, divided by this norm, to the job's state, which also keeps the least norm;
+//   least  an all-reduce over the ranks for each stage, of the least norms, each in a place of its own;
+//   give   puts the state times the least norm of all into the accumulator, which is reduced then.
 // So no gradients are stored but those that wait for their norm: a slot `micro_gradient` each. States
 // are cleared after the step. `gradient` of a job says which of these it does. Work stands where it
 // would if it took no time, which keeps the order of passes and that of the proofs; squeezed. For
@@ -42,15 +41,7 @@ struct clipping_costs {
 // for several routes rule::parameter_is_at_most, and for stages whose micro-batches differ in size
 // rule::taken_gradient_is_whole. O(n log n) in passes.
 constexpr schedule clip_micro_batches(schedule s, clipping_costs const& ticks = {}) {
-  if (diagnosis const d = check(s); !d.ok()) throw violation{d};
-  if (s.mode == execution_mode::inference)
-    throw violation{
-        {.broken = rule::every_pass_is_present, .first = {.what = {pass_kind::backward, 0, 0}}}};
-  if (s.where.route_count() > 1)
-    throw violation{{.broken = rule::parameter_is_at_most,
-                     .number = 1,
-                     .which = parameter::route_count,
-                     .given = s.where.route_count()}};
+  if (diagnosis const d = check_trains_on_one_route(s); !d.ok()) throw violation{d};
   for (int stage = 0; stage < s.stage_count(); ++stage)
     if (s.graph.size_of(stage) > 1)
       throw violation{

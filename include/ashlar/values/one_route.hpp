@@ -1,0 +1,24 @@
+// What work on values of micro-batches asks of a schedule.
+#pragma once
+
+#include <ashlar/core/diagnosis.hpp>
+#include <ashlar/schedule/check.hpp>
+#include <ashlar/schedule/schedule.hpp>
+
+namespace ashlar {
+
+// A valid schedule that trains, on one route. What else: rule::every_pass_is_present for inference,
+// rule::parameter_is_at_most for several routes. O(n) in passes.
+constexpr diagnosis check_trains_on_one_route(schedule const& s) {
+  if (diagnosis const d = check(s); !d.ok()) return d;
+  if (s.mode == execution_mode::inference)
+    return {.broken = rule::every_pass_is_present, .first = {.what = {pass_kind::backward, 0, 0}}};
+  if (s.where.route_count() > 1)
+    return {.broken = rule::parameter_is_at_most,
+            .number = 1,
+            .which = parameter::route_count,
+            .given = s.where.route_count()};
+  return {};
+}
+
+}  // namespace ashlar
