@@ -140,8 +140,10 @@ TEST_CASE("exact takes as few steps as trying everything finds, and best_fit no 
       CHECK(check(best.filled).ok());
       o.policy = fill_policy::best_fit;
       std::vector<int> const packed = fill_steps(r.step, r.work, o).steps;
+      std::vector<int> const bound = step_bound(r.step, best.step, times, o);
       for (std::size_t d = 0; d < packed.size(); ++d) {
         CHECK(packed[d] >= best.steps[d]);
+        CHECK(best.steps[d] >= bound[d]);
         more += packed[d] > best.steps[d];
         ++compared;
         std::vector<idle_time> gaps;
@@ -187,6 +189,27 @@ TEST_CASE("filling moves no pass, keeps all work, puts nothing before its inputs
       CHECK(check(lower(f.filled)).ok());
     }
     CHECK(fill(r.step, {}) == r.step);
+  }
+}
+
+TEST_CASE("best_fit takes at least its bound, and without sums no more steps than first_fit") {
+  for (int seed = 1; seed <= random_cases(600); ++seed) {
+    CAPTURE(seed);
+    random_filling const r(static_cast<std::uint64_t>(seed));
+    filling const best = fill_steps(r.step, r.work);
+    part_times const times(r.step, r.work.view());
+    std::vector<int> const bound = step_bound(r.step, best.step, times, {});
+    filling const first = fill_steps(r.step, r.work, {.policy = fill_policy::first_fit});
+    bool has_sums = false;
+    for (work_job const& j : r.work.jobs()) has_sums = has_sums || j.kind == job_kind::all_reduce;
+    for (std::size_t d = 0; d < bound.size(); ++d) {
+      CHECK(best.steps[d] >= bound[d]);
+      bool leaves_rest = false;  // behind its steps
+      for (timed_pass const& t : first.filled.order[d])
+        leaves_rest =
+            leaves_rest || (t.what.kind == pass_kind::work && t.start >= first.steps[d] * first.step);
+      if (!has_sums && !leaves_rest) CHECK(best.steps[d] <= first.steps[d]);
+    }
   }
 }
 

@@ -5,9 +5,9 @@
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/core/ticks.hpp>
-#include <ashlar/fill/gaps.hpp>
 #include <ashlar/fill/options.hpp>
 #include <ashlar/fill/part_times.hpp>
+#include <ashlar/fill/rooms.hpp>
 #include <ashlar/fill/step_bound.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
@@ -17,9 +17,11 @@
 namespace ashlar {
 
 // Tries the bound of each device's steps first, and one more for a device that fails. A try takes the
-// parts one by one, none before those that it reads, and puts each where its gap has least room left, or
-// first in time. The tries differ in the order of the parts and in that choice; the first one that
-// places all wins. Parts that are longer than every gap, and what waits for them, are left out.
+// parts one by one, none before those that it reads, and puts each where its room has least left, or
+// first in time. A try backward does the same from the end, none before those that read it: where long
+// parts read many short ones, they get the long gaps. The tries differ in the order of the parts and in
+// that choice; the first one that places all wins. Parts that are longer than every gap, and what waits
+// for them, are left out.
 class best_fit_packing {
  public:
   // Refers to all. `step` is `length` ticks long and starts at 0.
@@ -52,13 +54,15 @@ class best_fit_packing {
 
   enum class part_order : unsigned char { as_numbered, longest_first, most_to_come_first };
   struct attempt {
-    part_order order = part_order::as_numbered;
-    bool is_best = true;  // where least is left; else first in time
+    part_order order;
+    bool is_best;      // where least is left; else first in time, or last
+    bool is_backward;  // not where sums over devices join what is packed
   };
   static constexpr attempt attempts[] = {
-      {part_order::longest_first, true},      {part_order::longest_first, false},
-      {part_order::most_to_come_first, true}, {part_order::most_to_come_first, false},
-      {part_order::as_numbered, true},        {part_order::as_numbered, false},
+      {part_order::longest_first, true, false},      {part_order::longest_first, false, false},
+      {part_order::most_to_come_first, true, false}, {part_order::most_to_come_first, false, false},
+      {part_order::as_numbered, true, false},        {part_order::as_numbered, false, false},
+      {part_order::as_numbered, true, true},         {part_order::as_numbered, false, true},
   };
 
   constexpr bool is_of(int number, int group) const {
@@ -70,7 +74,8 @@ class best_fit_packing {
     for (;;) {
       int failed = part_times::nobody;
       for (attempt const& a : attempts) {
-        failed = first_failure(group, a);
+        if (a.is_backward && has_collectives_) continue;
+        failed = a.is_backward ? first_failure_backward(group, a.is_best) : first_failure(group, a);
         if (failed == part_times::nobody) return;
       }
       if (times_.is_urgent(failed))
@@ -82,52 +87,82 @@ class best_fit_packing {
 
   // The first part that finds no place, or nobody.
   constexpr int first_failure(int group, attempt const& a) {
-    std::vector<dynamic_array<idle_time>> gaps(steps_.size());
-    for (std::size_t d = 0; d < steps_.size(); ++d) {
-      if (group != all && group != static_cast<int>(d)) continue;
-      dynamic_array<idle_time> const once =
-          step_gaps(step_, static_cast<int>(d), length_, options_.interlocked);
-      for (int i = 0; i < steps_[d]; ++i)
-        for (idle_time const& g : once) gaps[d].push_back({g.start + i * length_, g.end + i * length_});
-    }
+    std::vector<dynamic_array<room>> rooms(steps_.size());
+    for (std::size_t d = 0; d < steps_.size(); ++d)
+      if (group == all || group == static_cast<int>(d)) rooms[d] = rooms_on(static_cast<int>(d));
     dynamic_array<int> const order = ordered(group, a.order);
     for (int number : order) times_.place(number, part_times::never);
     for (int number : order)
-      if (!place(number, gaps[static_cast<std::size_t>(times_.device(number))], a.is_best))
+      if (!place(number, rooms[static_cast<std::size_t>(times_.device(number))], a.is_best))
         return number;
     return part_times::nobody;
   }
 
-  constexpr bool place(int number, dynamic_array<idle_time>& gaps, bool is_best) {
+  constexpr dynamic_array<room> rooms_on(int device) const {
+    return rooms_of(step_, device, length_, steps_[static_cast<std::size_t>(device)],
+                    options_.interlocked);
+  }
+
+  constexpr bool place(int number, dynamic_array<room>& rooms, bool is_best) {
     tick const duration = times_.duration(number), ready = times_.ready(number);
-    std::size_t chosen = gaps.size();
+    std::size_t chosen = rooms.size();
     tick least = part_times::never;
-    for (std::size_t i = 0; i < gaps.size(); ++i) {
-      tick const from = max_of(ready, gaps[i].start);
-      if (spare_room(gaps[i].end - from, duration, options_.margin) < 0
-          || from + duration > times_.deadline(number))
+    for (std::size_t i = 0; i < rooms.size(); ++i) {
+      tick const from = max_of(ready, rooms[i].start);
+      if (!rooms[i].holds(from, duration, options_.margin) || from + duration > times_.deadline(number))
         continue;
-      tick const left = gaps[i].length() - duration;
+      tick const left = rooms[i].length() - duration;
       if (left < least) {
         least = left;
         chosen = i;
       }
       if (!is_best) break;
     }
-    if (chosen == gaps.size()) return false;
-    idle_time& g = gaps[chosen];
-    tick const start = max_of(ready, g.start);
+    if (chosen == rooms.size()) return false;
+    tick const start = max_of(ready, rooms[chosen].start);
     times_.place(number, start);
-    idle_time const rest{start + duration, g.end};
-    g.end = start;
-    if (g.length() == 0) {
-      g = rest;
-      return true;
-    }
-    gaps.push_back(rest);
-    for (std::size_t i = gaps.size() - 1; i > chosen + 1; --i) gaps[i] = gaps[i - 1];
-    gaps[chosen + 1] = rest;
+    occupy(rooms, chosen, start, start + duration);
     return true;
+  }
+
+  // The same from the end, on one device, the last number first.
+  constexpr int first_failure_backward(int device, bool is_best) {
+    dynamic_array<room> rooms = rooms_on(device);
+    dynamic_array<tick> latest;  // ends
+    for (int number = 0; number < times_.count(); ++number) latest.push_back(times_.deadline(number));
+    for (int number = times_.count(); number-- > 0;) {
+      if (!is_of(number, device)) continue;
+      tick const start =
+          place_backward(number, latest[static_cast<std::size_t>(number)], rooms, is_best);
+      if (start == part_times::never) return number;
+      times_.for_each_before(number, [&](int from) {
+        tick& end = latest[static_cast<std::size_t>(from)];
+        end = min_of(end, start);
+      });
+    }
+    return part_times::nobody;
+  }
+
+  // Its start, or never.
+  constexpr tick place_backward(int number, tick latest, dynamic_array<room>& rooms, bool is_best) {
+    tick const duration = times_.duration(number);
+    std::size_t chosen = rooms.size();
+    tick least = part_times::never, start = part_times::never;
+    for (std::size_t i = rooms.size(); i-- > 0;) {
+      tick const at = min_of(rooms[i].latest_start(duration, options_.margin), latest - duration);
+      if (at < max_of(rooms[i].start, times_.released(number))) continue;
+      tick const left = rooms[i].length() - duration;
+      if (left < least) {
+        least = left;
+        chosen = i;
+        start = at;
+      }
+      if (!is_best) break;
+    }
+    if (chosen == rooms.size()) return start;
+    times_.place(number, start);
+    occupy(rooms, chosen, start, start + duration);
+    return start;
   }
 
   // None before what it reads.

@@ -28,9 +28,9 @@ struct fill_options {
   fill_policy policy = fill_policy::best_fit;
   fill_readiness ready = fill_readiness::inputs;
   int margin = 0;  // percent of its duration that a part leaves free behind it in its gap
-  // For best_fit and exact: the steps follow each other without a flush, and so does what comes next. A
-  // device's step then lasts from its first pass to that of the next step: work may lie where the next
-  // step's first passes wait for others, also behind the last step.
+  // For best_fit and exact: a device's step lasts from its first pass to that of the next step. Work may
+  // lie where the next step's first passes wait for others, also after the last step, if a step comes
+  // next.
   bool interlocked = false;
   int period = 0;  // steps in which all work is done once; 0: as few as the policy finds
 };

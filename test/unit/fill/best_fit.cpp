@@ -24,6 +24,21 @@ constexpr bool test_packing() {
 }
 BOTH_TIMES("parts go where least is left", test_packing)
 
+// In each step device 0 idles for 5 ticks and for 1. Two parts of 5 wait for five and for two short
+// ones. Three steps do if the two go where 1 is left.
+constexpr bool test_backward() {
+  schedule const s = one_f_one_b(3, 2);
+  work_graph const work({{.parts = std::vector<work_part>(5, {0, 1})},
+                         {.parts = {{0, 1}, {0, 1}}},
+                         {.parts = {{0, 5}}},
+                         {.parts = {{0, 5}}}},
+                        {{{X, 0, 4}, {X, 2, 0}}, {{X, 1, 1}, {X, 3, 0}}});
+  filling const f = fill_steps(s, work);
+  HOLDS(f.steps[0] == 3 && check(f.filled).ok());
+  return true;
+}
+BOTH_TIMES("long parts that read many short ones get the long gaps", test_backward)
+
 constexpr bool test_interlocked() {
   schedule const s = one_f_one_b(3, 2);
   work_graph const work({{.parts = {{2, 6}}}}, {{{F, 2, 0}, {X, 0, 0}}});

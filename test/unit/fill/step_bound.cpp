@@ -21,4 +21,19 @@ constexpr bool test_long_parts() {
 }
 BOTH_TIMES("parts that fit nowhere, and the steps that the others take at least", test_long_parts)
 
+constexpr bool test_heads() {
+  schedule const s =
+      one_f_one_b(3, 2);  // device 2 idles for 2 ticks at the beginning and for 4 at the end
+  work_graph const work({{.parts = {{2, 3}}}, {.parts = {{2, 2}}}},
+                        {{{F, 2, 0}, {X, 0, 0}}, {{X, 0, 0}, {X, 1, 0}}});
+  part_times const times(s, work.view());
+  HOLDS(heads_of(times).size() == 2 && heads_of(times)[0] == 3 && heads_of(times)[1] == 6);
+  // 5 ticks by 6 would be one step, but nothing can be done in the first 2; they are those of the
+  // second.
+  HOLDS(step_bound(s, 12, times, {})[2] == 2);
+  HOLDS(step_bound(s, 12, times, {.interlocked = true})[2] == 1);
+  return true;
+}
+BOTH_TIMES("what is idle before anything can be done does not count", test_heads)
+
 }  // namespace
