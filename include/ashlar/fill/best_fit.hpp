@@ -7,6 +7,7 @@
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/fill/options.hpp>
 #include <ashlar/fill/part_times.hpp>
+#include <ashlar/fill/placed_memory.hpp>
 #include <ashlar/fill/rooms.hpp>
 #include <ashlar/fill/step_bound.hpp>
 #include <ashlar/schedule/schedule.hpp>
@@ -31,6 +32,8 @@ class best_fit_packing {
         times_(times),
         options_(o),
         steps_(step_bound(step, length, times, o)),
+        held_(static_cast<std::size_t>(step.device_count()),
+              placed_memory(step, length, times.work(), o)),
         long_(find_long_parts(step, length, times, o)) {
     for (int number = 0; number < times.count(); ++number)
       has_collectives_ = has_collectives_ || times.is_collective(number);
@@ -38,7 +41,8 @@ class best_fit_packing {
 
   // Places what fits into a gap; the steps that each device takes. Throws
   // violation{rule::no_pass_starts_before_its_input} for a pass that reads work for which it finds no
-  // place before it.
+  // place before it, and violation{rule::memory_is_within_budget} with the least bytes that a place
+  // would do for a part that breaks the limit wherever it is put.
   constexpr std::vector<int> run() {
     // Without sums over devices, each device is a problem of its own.
     if (has_collectives_) {
@@ -58,11 +62,12 @@ class best_fit_packing {
     bool is_best;      // where least is left; else first in time, or last
     bool is_backward;  // not where sums over devices join what is packed
   };
+  // The last one is that of which waits_in_vain() asks.
   static constexpr attempt attempts[] = {
       {part_order::longest_first, true, false},      {part_order::longest_first, false, false},
       {part_order::most_to_come_first, true, false}, {part_order::most_to_come_first, false, false},
-      {part_order::as_numbered, true, false},        {part_order::as_numbered, false, false},
       {part_order::as_numbered, true, true},         {part_order::as_numbered, false, true},
+      {part_order::as_numbered, true, false},        {part_order::as_numbered, false, false},
   };
 
   constexpr bool is_of(int number, int group) const {
@@ -81,15 +86,34 @@ class best_fit_packing {
       if (times_.is_urgent(failed))
         throw violation{{.broken = rule::no_pass_starts_before_its_input,
                          .first = {.device = times_.device(failed), .what = times_.what(failed)}}};
+      if (waits_in_vain(failed))
+        throw violation{{.broken = rule::memory_is_within_budget,
+                         .first = {.device = times_.device(failed), .what = times_.what(failed)},
+                         .number = refused_}};
       ++steps_[static_cast<std::size_t>(times_.device(failed))];
     }
+  }
+
+  // Whether memory alone keeps a part out of a last step in which nothing else lies: then it will keep
+  // it out of all steps behind that, too.
+  constexpr bool waits_in_vain(int failed) const {
+    if (refused_ == part_times::never) return false;
+    int const device = times_.device(failed);
+    tick const last = (steps_[static_cast<std::size_t>(device)] - 1) * length_;
+    for (int number = 0; number < times_.count(); ++number)
+      if (times_.device(number) == device && times_.is_placed(number) && times_.end(number) > last)
+        return false;
+    return true;
   }
 
   // The first part that finds no place, or nobody.
   constexpr int first_failure(int group, attempt const& a) {
     std::vector<dynamic_array<room>> rooms(steps_.size());
     for (std::size_t d = 0; d < steps_.size(); ++d)
-      if (group == all || group == static_cast<int>(d)) rooms[d] = rooms_on(static_cast<int>(d));
+      if (group == all || group == static_cast<int>(d)) {
+        rooms[d] = rooms_on(static_cast<int>(d));
+        held_[d].begin(static_cast<int>(d), steps_[d]);
+      }
     dynamic_array<int> const order = ordered(group, a.order);
     for (int number : order) times_.place(number, part_times::never);
     for (int number : order)
@@ -105,22 +129,29 @@ class best_fit_packing {
 
   constexpr bool place(int number, dynamic_array<room>& rooms, bool is_best) {
     tick const duration = times_.duration(number), ready = times_.ready(number);
+    placed_memory& held = held_[static_cast<std::size_t>(times_.device(number))];
     std::size_t chosen = rooms.size();
+    refused_ = part_times::never;
     tick least = part_times::never;
     for (std::size_t i = 0; i < rooms.size(); ++i) {
       tick const from = max_of(ready, rooms[i].start);
       if (!rooms[i].holds(from, duration, options_.margin) || from + duration > times_.deadline(number))
         continue;
       tick const left = rooms[i].length() - duration;
-      if (left < least) {
-        least = left;
-        chosen = i;
+      if (left >= least) continue;
+      byte_count const peak = held.peak_with(times_.what(number), from, from + duration);
+      if (!held.fits(peak)) {
+        refused_ = min_of(refused_, peak);
+        continue;
       }
+      least = left;
+      chosen = i;
       if (!is_best) break;
     }
     if (chosen == rooms.size()) return false;
     tick const start = max_of(ready, rooms[chosen].start);
     times_.place(number, start);
+    held.hold(times_.what(number), start, start + duration);
     occupy(rooms, chosen, start, start + duration);
     return true;
   }
@@ -128,6 +159,7 @@ class best_fit_packing {
   // The same from the end, on one device, the last number first.
   constexpr int first_failure_backward(int device, bool is_best) {
     dynamic_array<room> rooms = rooms_on(device);
+    held_[static_cast<std::size_t>(device)].begin(device, steps_[static_cast<std::size_t>(device)]);
     dynamic_array<tick> latest;  // ends
     for (int number = 0; number < times_.count(); ++number) latest.push_back(times_.deadline(number));
     for (int number = times_.count(); number-- > 0;) {
@@ -146,21 +178,22 @@ class best_fit_packing {
   // Its start, or never.
   constexpr tick place_backward(int number, tick latest, dynamic_array<room>& rooms, bool is_best) {
     tick const duration = times_.duration(number);
+    placed_memory& held = held_[static_cast<std::size_t>(times_.device(number))];
     std::size_t chosen = rooms.size();
     tick least = part_times::never, start = part_times::never;
     for (std::size_t i = rooms.size(); i-- > 0;) {
       tick const at = min_of(rooms[i].latest_start(duration, options_.margin), latest - duration);
       if (at < max_of(rooms[i].start, times_.released(number))) continue;
       tick const left = rooms[i].length() - duration;
-      if (left < least) {
-        least = left;
-        chosen = i;
-        start = at;
-      }
+      if (left >= least || !held.fits(held.peak_with(times_.what(number), at, at + duration))) continue;
+      least = left;
+      chosen = i;
+      start = at;
       if (!is_best) break;
     }
     if (chosen == rooms.size()) return start;
     times_.place(number, start);
+    held.hold(times_.what(number), start, start + duration);
     occupy(rooms, chosen, start, start + duration);
     return start;
   }
@@ -219,6 +252,8 @@ class best_fit_packing {
   part_times& times_;
   fill_options const& options_;
   std::vector<int> steps_;
+  std::vector<placed_memory> held_;         // by device
+  byte_count refused_ = part_times::never;  // least that the part placed last would hold
   dynamic_array<bool> long_;
   bool has_collectives_ = false;
 };

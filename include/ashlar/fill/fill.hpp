@@ -55,6 +55,19 @@ constexpr schedule with_parts(schedule s, work_graph const& work, part_times con
   return s;
 }
 
+// What the filled schedule holds against the limit, if there is one; jobs of the step's own work hand on
+// nothing of any size.
+constexpr diagnosis check_limit(schedule const& filled, int own_jobs, fill_options const& o) {
+  if (o.limit.budget.empty()) return {};
+  std::vector<job_bytes> bytes(static_cast<std::size_t>(own_jobs), job_bytes{});
+  for (job_bytes const& b : o.work_bytes) bytes.push_back(b);
+  std::vector<byte_count> const peaks = peak_memory(filled, o.limit.memory, bytes);
+  for (int d = 0; d < filled.device_count(); ++d)
+    if (byte_count const peak = peaks[static_cast<std::size_t>(d)]; peak > o.limit.budget_of(d))
+      return {.broken = rule::memory_is_within_budget, .first = {.device = d}, .number = peak};
+  return {};
+}
+
 // Places what the policy finds a gap for; the steps that each device takes.
 constexpr std::vector<int> steps_of(schedule const& step, tick length, part_times& times,
                                     fill_options const& o) {
@@ -71,12 +84,18 @@ constexpr std::vector<int> steps_of(schedule const& step, tick length, part_time
 // Throws violation: what check(step) and check(result) find wrong (but for early work that
 // fill_readiness::published_counts asks for); rule::every_pass_is_known for an edge of a pass that is
 // not in the step; rule::no_pass_starts_before_its_input for a pass that reads work which does not come
-// before it; rule::parameter_is_at_least with the steps that it takes if the period is shorter; and as
-// the policy does.
+// before it; rule::parameter_is_at_least with the steps that it takes if the period is shorter; what
+// check(memory_limit) finds wrong, and rule::memory_is_within_budget with the device and the bytes that
+// it holds if that is above the limit: first_fit and exact do not look for places where it is not; and
+// as the policy does.
 constexpr filling fill_steps(schedule step, work_graph const& work, fill_options const& o = {}) {
   if (diagnosis const d = check(step); !d.ok()) throw violation{d};
   if (o.period < 0 || o.margin < 0)
     throw violation{{.broken = rule::counts_are_positive, .number = min_of(o.period, o.margin)}};
+  if (!o.limit.budget.empty())
+    if (diagnosis const d = check(o.limit, step.where, step.graph.sequence_chunks(), step.mode); !d.ok())
+      throw violation{d};
+  if (diagnosis const d = check(o.work_bytes); !d.ok()) throw violation{d};
   tick first = 0;
   for (auto const& order : step.order)
     if (!order.empty()) first = min_of(first, order.front().start);
@@ -95,11 +114,13 @@ constexpr filling fill_steps(schedule step, work_graph const& work, fill_options
   int const count = max_of(most, o.period);
   append_rest(times, step.device_count(), count * length);
   schedule filled = repeated(step, count);
+  int const own_jobs = filled.work.job_count();
   if (!work.empty()) filled = with_parts(std::move(filled), work, times);
   bool const may_be_early =
       o.policy == fill_policy::first_fit && o.ready == fill_readiness::published_counts;
   diagnosis const d = may_be_early ? check_passes(filled) : check(filled);
   if (!d.ok()) throw violation{d};
+  if (diagnosis const over = check_limit(filled, own_jobs, o); !over.ok()) throw violation{over};
   return {std::move(filled), std::move(steps), length};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/ticks.hpp>
+#include <ashlar/model/memory_model.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
 #include <vector>
@@ -33,6 +34,11 @@ struct fill_options {
   // next.
   bool interlocked = false;
   int period = 0;  // steps in which all work is done once; 0: as few as the policy finds
+  // What each device may hold, and the sizes of the jobs (one for each, or none of any size). A stash
+  // that work reads stays until it has been read; what work hands on stays until it has been read; its
+  // state is there all the time. Messages do not count. No budget: no limit.
+  memory_limit limit = {.memory = {}, .budget = {}};
+  std::vector<job_bytes> work_bytes = {};
 };
 
 // One step again and again, with work in its gaps that is done once.

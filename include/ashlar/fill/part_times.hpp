@@ -64,6 +64,7 @@ class part_times {
         for_each_before(number, [&](int from) { urgent_[static_cast<std::size_t>(from)] = true; });
   }
 
+  constexpr work_view const& work() const { return work_; }
   constexpr int count() const { return static_cast<int>(passes_.size()); }
   constexpr pass what(int number) const { return passes_[static_cast<std::size_t>(number)]; }
   constexpr bool is_collective(int number) const { return work_.is_collective(what(number)); }

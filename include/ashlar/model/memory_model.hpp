@@ -83,6 +83,22 @@ struct stage_memory {
   friend constexpr bool operator==(stage_memory const&, stage_memory const&) = default;
 };
 
+// Sizes of a job: what each of its parts hands on, and what it keeps on each of its devices.
+struct job_bytes {
+  byte_count output = 0;
+  byte_count state = 0;
+
+  friend constexpr bool operator==(job_bytes const&, job_bytes const&) = default;
+};
+
+// rule::sizes_fit for sizes that are negative or not below max_tick.
+constexpr diagnosis check(std::vector<job_bytes> const& jobs) {
+  for (job_bytes const& b : jobs)
+    for (byte_count size : {b.output, b.state})
+      if (size < 0 || size >= max_tick) return {.broken = rule::sizes_fit, .number = size};
+  return {};
+}
+
 struct memory_model {
   static constexpr stage_memory nothing = {};
 

@@ -1,6 +1,7 @@
 // What passes and work keep of a device's memory, pass by pass.
 #pragma once
 
+#include <ashlar/core/list_view.hpp>
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/model/work.hpp>
 #include <ashlar/schedule/schedule.hpp>
@@ -12,27 +13,51 @@ namespace ashlar {
 
 // What each pass takes at its start and gives back at its end, asked in the order of each device. A
 // stash that work reads stays until the last reader has ended; so does a weight stash. The part of a
-// stash that goes with the input pass goes then. O(1) per pass and edge of work, after O(stages *
-// micro-batches) if there is work.
+// stash that goes with the input pass goes then. What work hands on stays from its start until the last
+// reader has ended, also where it is summed over devices before. Amortised O(log edges) per pass, after
+// O(stages * micro-batches) if there is work.
 class held_memory {
  public:
-  // Refers to both.
-  constexpr held_memory(schedule const& s, memory_model const& memory, execution_mode mode)
-      : memory_(memory), work_(s.work.view()), mode_(mode) {
+  // Refers to all. Jobs without an entry in `work_bytes` hand on nothing of any size.
+  constexpr held_memory(schedule const& s, memory_model const& memory, execution_mode mode,
+                        list_view<job_bytes> work_bytes = {})
+      : memory_(memory), work_(s.work.view()), work_bytes_(work_bytes), mode_(mode) {
     if (work_.empty()) return;
     stages_ = static_cast<std::size_t>(s.stage_count());
     stashes_.resize(stages_ * s.route.size());
     weight_stashes_.resize(stashes_.size());
+    outputs_.resize(work_.parts.size());
     for (work_edge const& e : work_.into)
-      if (value* const v = value_of(e.from)) ++v->readers;
+      if (value* const v = work_.is_collective(e.to) ? nullptr : value_of(e.from)) ++v->readers;
   }
 
-  constexpr byte_count taken_by(pass what) const {
-    return what.kind == pass_kind::work ? 0 : memory_.of(what.stage).taken_by(what.kind);
+  constexpr byte_count taken_by(pass what) {
+    if (what.kind != pass_kind::work) return memory_.of(what.stage).taken_by(what.kind);
+    if (!work_.knows(what) || work_.readers(what).empty()) return 0;
+    auto const job = static_cast<std::size_t>(what.stage);
+    byte_count const bytes = job < work_bytes_.size() ? work_bytes_[job].output : 0;
+    value_of(what)->owed = bytes;
+    return bytes;
   }
 
   constexpr byte_count given_back_by(pass what) {
-    if (what.kind == pass_kind::work) return given_back_by_work(what);
+    if (work_.empty()) return given_back_by_pass(what);
+    byte_count const of_inputs = given_back_of_inputs(what);
+    if (what.kind != pass_kind::work) return of_inputs + given_back_by_pass(what);
+    value* const own = value_of(what);
+    if (own == nullptr || own->readers > 0) return of_inputs;
+    byte_count const unread = own->owed;
+    own->owed = 0;
+    return of_inputs + unread;
+  }
+
+ private:
+  struct value {
+    int readers = 0;      // that have not ended
+    byte_count owed = 0;  // what the last of them gives back
+  };
+
+  constexpr byte_count given_back_by_pass(pass what) {
     stage_memory const& own = memory_.of(what.stage);
     byte_count const all = own.given_back_by(what.kind, mode_);
     if (work_.empty()) return all;
@@ -43,13 +68,7 @@ class held_memory {
            + let_go({pass_kind::backward, what.stage, what.micro_batch}, own.weight_stash);
   }
 
- private:
-  struct value {
-    int readers = 0;      // that have not ended
-    byte_count owed = 0;  // what the last of them gives back
-  };
-
-  constexpr byte_count given_back_by_work(pass what) {
+  constexpr byte_count given_back_of_inputs(pass what) {
     byte_count sum = 0;
     for (work_edge const& e : work_.inputs(what)) {
       value* const v = value_of(e.from);
@@ -68,9 +87,14 @@ class held_memory {
     return 0;
   }
 
-  // Null for work, whose outputs are messages, and for passes that there are not.
+  // Of a sum, of what it sums on that device. Null for passes that there are not.
   constexpr value* value_of(pass what) {
-    if (what.kind == pass_kind::work || what.stage < 0 || what.micro_batch < 0) return nullptr;
+    if (what.kind == pass_kind::work) {
+      if (!work_.knows(what)) return nullptr;
+      if (work_.is_collective(what)) what = work_.inputs(what)[0].from;
+      return &outputs_[static_cast<std::size_t>(work_.number(what))];
+    }
+    if (what.stage < 0 || what.micro_batch < 0) return nullptr;
     auto const stage = static_cast<std::size_t>(what.stage);
     std::size_t const at = static_cast<std::size_t>(what.micro_batch) * stages_ + stage;
     if (stage >= stages_ || at >= stashes_.size()) return nullptr;
@@ -80,9 +104,11 @@ class held_memory {
 
   memory_model const& memory_;
   work_view work_;
+  list_view<job_bytes> work_bytes_;
   execution_mode mode_;
   std::size_t stages_ = 0;
   std::vector<value> stashes_, weight_stashes_;  // by micro-batch and stage
+  std::vector<value> outputs_;                   // of work, by number
 };
 
 }  // namespace ashlar

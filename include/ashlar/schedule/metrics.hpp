@@ -80,12 +80,31 @@ constexpr std::vector<int> recomputed_stages(schedule const& s) {
   return found;
 }
 
+// What jobs keep on a device from step to step.
+constexpr byte_count work_state_on(work_view const& work, list_view<job_bytes> bytes, int device) {
+  byte_count sum = 0;
+  for (int job = 0; job < work.job_count() && job < static_cast<int>(bytes.size()); ++job) {
+    bool lives = false;
+    for (int k = 0; k < work.part_count(job); ++k)
+      lives = lives || work.part({pass_kind::work, job, k}).device == device;
+    if (lives && work.of(job).keeps_state)
+      sum = saturating_sum(sum, bytes[static_cast<std::size_t>(job)].state);
+  }
+  return sum;
+}
+
 // The most that each device holds at once: what lies there all the time, and what passes and work keep.
-constexpr std::vector<byte_count> peak_memory(schedule const& s, memory_model const& memory) {
+// `work_bytes`: one for each job, or none of any size.
+constexpr std::vector<byte_count> peak_memory(schedule const& s, memory_model const& memory,
+                                              std::vector<job_bytes> const& work_bytes = {}) {
   std::vector<byte_count> peaks;
-  held_memory passes(s, memory, s.mode);
+  list_view<job_bytes> const bytes = view_of(work_bytes);
+  held_memory passes(s, memory, s.mode, bytes);
   for (std::size_t d = 0; d < s.order.size(); ++d) {
-    byte_count held = memory.resident_on(s.where, static_cast<int>(d)), peak = held;
+    int const device = static_cast<int>(d);
+    byte_count held = saturating_sum(memory.resident_on(s.where, device),
+                                     work_state_on(s.work.view(), bytes, device)),
+               peak = held;
     for (timed_pass const& t : s.order[d]) {  // passes of a device follow each other: order is enough
       held += passes.taken_by(t.what);
       peak = max_of(peak, held);

@@ -17,14 +17,6 @@ namespace ashlar {
 // The share of one of so many parts, rounded up.
 constexpr byte_count share_of(byte_count size, int parts) { return size / parts + (size % parts != 0); }
 
-// Sizes of a job: what each of its parts hands on, and what it keeps on each of its devices.
-struct job_bytes {
-  byte_count output = 0;
-  byte_count state = 0;
-
-  friend constexpr bool operator==(job_bytes const&, job_bytes const&) = default;
-};
-
 enum class transfer_mode : unsigned char {
   rendezvous,  // both halves start together, when both are up
   buffered,    // a send starts when it is up; its receive is over once the message is there
@@ -134,10 +126,7 @@ constexpr diagnosis check(simulation_options const& o, int stage_count, int devi
     return {.broken = rule::durations_are_positive, .number = o.optimizer};
   for (tick number : {o.collective.latency, o.collective.bandwidth})
     if (number < 0) return {.broken = rule::durations_are_positive, .number = number};
-  for (job_bytes const& b : o.work_bytes)
-    for (byte_count size : {b.output, b.state})
-      if (size < 0 || size >= max_tick) return {.broken = rule::sizes_fit, .number = size};
-  return {};
+  return check(o.work_bytes);
 }
 
 }  // namespace ashlar

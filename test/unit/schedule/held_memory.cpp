@@ -31,4 +31,41 @@ constexpr bool test_bytes_held_by_work() {
 }
 BOTH_TIMES("bytes that work reads are held until then", test_bytes_held_by_work)
 
+constexpr bool test_bytes_of_work() {
+  schedule s = one_f_one_b(1, 1);
+  s.order[0] = {{{F, 0, 0}, 0}, {{X, 0, 0}, 1}, {{X, 1, 0}, 2}, {{B, 0, 0}, 3}};
+  s.work =
+      work_graph({{.parts = {{0, 1}}, .keeps_state = true}, {.parts = {{0, 1}}, .keeps_state = true}},
+                 {{{X, 0, 0}, {X, 1, 0}}, {{X, 0, 0}, {B, 0, 0}}});
+  HOLDS(check(s).ok());
+  std::vector<job_bytes> const bytes{{.output = 5, .state = 100}, {.output = 7}};
+  // What X1 would hand on nobody reads; the backward reads what X0 does.
+  HOLDS(peak_memory(s, {}, bytes)[0] == 105 && peak_memory(s, {})[0] == 0);
+  HOLDS(work_state_on(s.work.view(), view_of(bytes), 1) == 0);
+  memory_model const nothing{};
+  held_memory passes(s, nothing, s.mode, view_of(bytes));
+  HOLDS(passes.taken_by({X, 0, 0}) == 5 && passes.given_back_by({X, 0, 0}) == 0);
+  HOLDS(passes.taken_by({X, 1, 0}) == 0 && passes.given_back_by({X, 1, 0}) == 0);
+  HOLDS(passes.given_back_by({B, 0, 0}) == 5);
+  return true;
+}
+BOTH_TIMES("what work hands on is held until it has been read", test_bytes_of_work)
+
+// A sum is made in place: it is there until its reader has ended.
+constexpr bool test_bytes_of_sums() {
+  schedule s = one_f_one_b(1, 1);
+  s.order[0] = {{{X, 0, 0}, 0}, {{F, 0, 0}, 1}, {{X, 2, 0}, 2}, {{B, 0, 0}, 3}};
+  s.work = work_graph(
+      {{.parts = {{0, 1}}}, {.parts = {{0, 0}}, .kind = job_kind::all_reduce}, {.parts = {{0, 1}}}},
+      {{{X, 0, 0}, {X, 1, 0}}, {{X, 1, 0}, {X, 2, 0}}});
+  HOLDS(check(s).ok());
+  memory_model const nothing{};
+  std::vector<job_bytes> const bytes(3, {.output = 5});
+  held_memory passes(s, nothing, s.mode, view_of(bytes));
+  HOLDS(passes.taken_by({X, 0, 0}) == 5 && passes.given_back_by({X, 0, 0}) == 0);
+  HOLDS(passes.given_back_by({X, 2, 0}) == 5);
+  return true;
+}
+BOTH_TIMES("and sums until they have been", test_bytes_of_sums)
+
 }  // namespace

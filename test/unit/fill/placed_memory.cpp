@@ -1,0 +1,91 @@
+#include <ashlar/fill/placed_memory.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/fill/fill.hpp>
+
+using namespace shapes;
+
+namespace {
+
+// Device 0: F F . . . . . B B . B B in 12 ticks; a forward takes 10 bytes, a backward gives them back.
+constexpr fill_options limited_to(byte_count budget) {
+  fill_options o;
+  o.limit.memory.stages[0].stash = 10;
+  o.limit.budget = {budget};
+  return o;
+}
+
+constexpr bool test_levels() {
+  schedule const s = one_f_one_b(3, 2);
+  work_graph const work({{.parts = {{0, 1}}}, {.parts = {{0, 1}}}, {.parts = {{0, 1}}}},
+                        {{{F, 0, 0}, {X, 1, 0}}, {{X, 0, 0}, {X, 1, 0}}, {{X, 0, 0}, {B, 0, 1}}});
+  fill_options o = limited_to(30);
+  o.work_bytes = {{.output = 5}, {}, {.output = 50}};
+  placed_memory held(s, 12, work.view(), o);
+  held.begin(0, 2);
+  HOLDS(held.is_limited());
+  HOLDS(held.peak_with({X, 2, 0}, 2, 3) == 20);  // nobody reads what it would hand on
+  HOLDS(held.peak_with({X, 2, 0}, 9, 10) == 10);
+  HOLDS(held.peak_with({X, 2, 0}, 12, 13) == 10);
+  // Until the second backward, which ends with the step.
+  HOLDS(held.hold({X, 0, 0}, 2, 3) == 25);
+  HOLDS(held.peak_with({X, 1, 0}, 3, 4) == 25);
+  HOLDS(held.peak_with({X, 1, 0}, 9, 10) == 25);  // the stash of the first micro-batch stays, too
+  HOLDS(held.hold({X, 1, 0}, 14, 15) == 35);      // and is there beside those of the next step
+  HOLDS(held.fits(30) && !held.fits(31));
+  held.begin(0, 2);
+  HOLDS(held.peak_with({X, 2, 0}, 2, 3) == 20);
+  HOLDS(held.hold({X, 1, 0}, 14, 15) == 30);  // the reader first
+  HOLDS(held.peak_with({X, 0, 0}, 2, 3) == 35);
+  return true;
+}
+BOTH_TIMES("what parts hold, over time", test_levels)
+
+constexpr bool test_limit() {
+  schedule const s = one_f_one_b(3, 2);  // device 1 idles before its first pass and after its last one
+  work_graph const work({{.parts = {{1, 1}}}, {.parts = {{1, 1}}}}, {{{X, 0, 0}, {X, 1, 0}}});
+  fill_options o = limited_to(35);
+  o.work_bytes = {{.output = 15}, {}};
+  HOLDS(peak_memory(fill(s, work, o), o.limit.memory, o.work_bytes)[1] == 35);
+  o.limit.budget = {34};
+  filling const f = fill_steps(s, work, o);  // both wait until nothing else is held
+  HOLDS(f.steps[1] == 1 && peak_memory(f.filled, o.limit.memory, o.work_bytes)[1] == 20);
+  return true;
+}
+BOTH_TIMES("what does not fit waits", test_limit)
+
+TEST_CASE("work that breaks the limit wherever it is put is refused with device and bytes") {
+  schedule const s = one_f_one_b(3, 2);
+  // Held from the forward to the end of the step, at least.
+  work_graph const work({{.parts = {{0, 5}}}, {.parts = {{0, 5}}}},
+                        {{{F, 0, 1}, {X, 1, 0}}, {{X, 0, 0}, {X, 1, 0}}});
+  for (fill_policy policy : {fill_policy::best_fit, fill_policy::first_fit, fill_policy::exact}) {
+    fill_options o = limited_to(29);
+    o.policy = policy;
+    try {
+      fill(s, work, o);
+      FAIL("not refused");
+    } catch (violation const& v) {
+      CHECK(v.why.broken == rule::memory_is_within_budget);
+      CHECK(v.why.first.device == 0);
+      CHECK(v.why.number == 30);
+    }
+    o.limit.budget = {30};
+    CHECK(fill_steps(s, work, o).steps[0] == 2);
+  }
+}
+
+TEST_CASE("limits and sizes that are none are refused") {
+  schedule const s = one_f_one_b(3, 2);
+  work_graph const work({{.parts = {{0, 1}}}}, {});
+  CHECK_BREAKS(parameter_is_at_least, fill(s, work, limited_to(9)));
+  fill_options o;
+  o.work_bytes = {{.output = -1}};
+  CHECK_BREAKS(sizes_fit, fill(s, work, o));
+  o = limited_to(20);
+  o.limit.budget.push_back(20);
+  CHECK_BREAKS(tables_agree, fill(s, work, o));
+}
+
+}  // namespace
