@@ -1,0 +1,178 @@
+"""Operations with their other arguments bound, waiting for their value: `value | operation(arguments)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import _core
+from ._core import Block, Costs, Placement, Schedule, StageMemory
+
+
+class Operation:
+    """`value | operation` applies it; `operation | operation` is an operation, too."""
+
+    def __init__(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        self._call, self._args, self._kwargs = call, args, kwargs
+
+    def __call__(self, value: Any) -> Any:
+        return self._call(value, *self._args, **self._kwargs)
+
+    def __ror__(self, value: Any) -> Any:
+        return self(value)
+
+    def __or__(self, after: Operation) -> Operation:
+        if not isinstance(after, Operation):
+            return NotImplemented
+        return Operation(lambda value: after(self(value)))
+
+    def __repr__(self) -> str:
+        words = [repr(a) for a in self._args] + [f"{k}={v!r}" for k, v in self._kwargs.items()]
+        return f"{getattr(self._call, '__name__', 'operation')}({', '.join(words)})"
+
+
+def _checked(value: Any) -> Any:
+    value.check()
+    return value
+
+
+def check() -> Operation:
+    """The value itself, if every rule holds for it; raises Violation."""
+    return Operation(_checked)
+
+
+def repeat(micro_batches: int) -> Operation:
+    """Block to schedule: one block an interval, until so many micro-batches have passed."""
+    return Operation(_core.repeat, micro_batches)
+
+
+def squeeze() -> Operation:
+    """Every pass starts as early as order and dependencies allow."""
+    return Operation(_core.squeeze)
+
+
+def retime(costs: Costs) -> Operation:
+    """The same orders under other costs, squeezed."""
+    return Operation(_core.retime, costs)
+
+
+def reorder(throughout: bool = False) -> Operation:
+    """Passes move up into gaps: those of warm-up and cool-down, or all."""
+    return Operation(_core.reorder, throughout)
+
+
+def relocate(placement: Placement) -> Operation:
+    """In the order of starts, on another placement."""
+    return Operation(_core.relocate, placement)
+
+
+def improve(passes: int = 1_000_000, seed: int = 1) -> Operation:
+    """The best order that a search finds within the same memory, dispatching so many passes."""
+    return Operation(_core.improve, passes, seed)
+
+
+def mirror() -> Operation:
+    """Device d becomes p - 1 - d."""
+    return Operation(_core.mirror)
+
+
+def shift(ticks: int) -> Operation:
+    """Everything later by so many ticks."""
+    return Operation(_core.shift, ticks)
+
+
+def scale(factor: int) -> Operation:
+    """Of a block: everything takes so many times as long."""
+    return Operation(_core.scale, factor)
+
+
+def with_interval(interval: int) -> Operation:
+    """The same block with other ticks between its repetitions."""
+    return Operation(_core.with_interval, interval)
+
+
+def overlay(other: Block) -> Operation:
+    """Both blocks side by side, each on routes of its own."""
+    return Operation(_core.overlay, other)
+
+
+def split_backward() -> Operation:
+    """Each backward becomes an input and a weight pass."""
+    return Operation(_core.split_backward)
+
+
+def fuse_backward() -> Operation:
+    """Of a block: input and weight passes become backwards."""
+    return Operation(_core.fuse_backward)
+
+
+def recompute(stages: Sequence[int] | None = None) -> Operation:
+    """Stages run each forward again before its backward: of a block all, of a schedule those given."""
+    return Operation(_core.recompute) if stages is None else Operation(_core.recompute, list(stages))
+
+
+def weights_in_first_gaps() -> Operation:
+    """Of a block: weight passes go into the first gaps after their input passes."""
+    return Operation(_core.weights_in_first_gaps)
+
+
+def without_collisions() -> Operation:
+    """The nearest block whose passes do not collide when it is repeated."""
+    return Operation(_core.without_collisions)
+
+
+def then(next: Schedule) -> Operation:
+    """One schedule after the other."""
+    return Operation(_core.then, next)
+
+
+def merge(other: Schedule) -> Operation:
+    """Both schedules at their times."""
+    return Operation(_core.merge, other)
+
+
+def take(micro_batches: int) -> Operation:
+    """Only the first micro-batches."""
+    return Operation(_core.take, micro_batches)
+
+
+def fold_in_half() -> Operation:
+    """A bidirectional schedule on half the devices."""
+    return Operation(_core.fold_in_half)
+
+
+def lower(
+    *,
+    data_ranks: int = 1,
+    sharding: str = "none",
+    reduction: str = "eager",
+    lanes: str = "one",
+    weight_buffers: int = 1,
+    prefetch: int = 1,
+) -> Operation:
+    """Schedule to program: passes, transfers, and sums of gradients.
+
+    sharding: none, optimizer, gradients, weights, full (over data_ranks copies of the pipeline).
+    reduction: eager, at_end, eager_middle_last. lanes: one, one_a_peer, one_a_direction.
+    """
+    return Operation(
+        _core.lower,
+        data_ranks=data_ranks,
+        sharding=sharding,
+        reduction=reduction,
+        lanes=lanes,
+        weight_buffers=weight_buffers,
+        prefetch=prefetch,
+    )
+
+
+def simulate(
+    costs: Costs | None = None, memory: Sequence[StageMemory] | None = None, data_ranks: int = 1
+) -> Operation:
+    """Program to simulation: what running it takes. memory: one StageMemory for all stages, or one each."""
+    given: dict[str, Any] = {"data_ranks": data_ranks}
+    if costs is not None:
+        given["costs"] = costs
+    if memory is not None:
+        given["memory"] = list(memory)
+    return Operation(_core.simulate, **given)

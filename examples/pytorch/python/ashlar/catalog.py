@@ -1,0 +1,84 @@
+"""Every published schedule, as a function of its name: `catalog.v_half`, `catalog.one_f_one_b`.
+
+With micro-batches, an entry gives its schedule; without, its building block:
+
+    catalog.v_half(devices=4) | repeat(8) | squeeze()
+    catalog.dualpipe(devices=4, micro_batches=8)
+"""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+from . import _core
+from ._core import Block, Costs, Entry, Schedule
+
+
+class Published:
+    """One published schedule: its name, what it is, its source, and which parameters it has."""
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+        self.name, self.summary, self.source = entry.name, entry.summary, entry.source
+        self.parameters = entry.parameters
+        self.__doc__ = f"{self.name}: {self.summary} ({self.source}). Parameters: {', '.join(self.parameters) or 'none'}."
+
+    @overload
+    def __call__(self, devices: int, **parameters: Any) -> Block: ...
+    @overload
+    def __call__(self, devices: int, micro_batches: int, costs: Costs | None = None, **parameters: Any) -> Schedule: ...
+
+    def __call__(
+        self, devices: int, micro_batches: int | None = None, costs: Costs | None = None, **parameters: Any
+    ) -> Block | Schedule:
+        """The schedule, or without micro-batches the building block. Raises Violation for sizes that it is not for."""
+        if micro_batches is not None:
+            return self.entry.schedule(devices, micro_batches, costs or Costs(), **self._known(parameters))
+        if costs is not None:
+            raise TypeError("a block is in units of one pass: give costs to retime()")
+        return self.block(devices, **parameters)
+
+    def block(self, devices: int, micro_batches: int | None = None, **parameters: Any) -> Block:
+        """The building block. Some have all micro-batches in it, and have to be told how many."""
+        known = self._known(parameters)
+        if micro_batches is not None:
+            return self.entry.block(devices, micro_batches, **known)
+        few, many = (self.entry.block(devices, times * max(devices, 1), **known) for times in (24, 48))
+        if few != many:
+            raise TypeError(f"the block of {self.name} has all micro-batches: block(devices, micro_batches)")
+        return few
+
+    def _known(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        for name in parameters:
+            if name not in self.parameters:
+                raise TypeError(f"{self.name} has no parameter '{name}'; it has: {', '.join(self.parameters) or 'none'}")
+        return parameters
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.summary}>"
+
+
+def _python_name(name: str) -> str:
+    return "_".join("one_f_one_b" if part == "1f1b" else part for part in name.split("-"))
+
+
+entries: dict[str, Published] = {entry.name: Published(entry) for entry in _core.entries()}
+"""By the names that the command-line tool has: `entries["1f1b"]`."""
+
+_by_python_name = {_python_name(name): published for name, published in entries.items()}
+
+
+def find(name: str) -> Published:
+    """The entry of that name. Raises ValueError, with a name that is near."""
+    return entries[_core.find(name).name]
+
+
+def __getattr__(name: str) -> Published:
+    try:
+        return _by_python_name[name]
+    except KeyError:
+        raise AttributeError(f"the catalog has no '{name}'; it has: {', '.join(_by_python_name)}") from None
+
+
+def __dir__() -> list[str]:
+    return ["Published", "entries", "find", *_by_python_name]

@@ -1,0 +1,99 @@
+"""Schedules side by side, as a table."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from . import _core, catalog
+from ._core import Comparison, Costs, Schedule
+
+
+class Table:
+    """Rows of numbers with names. A notebook shows it as a table, print() as text."""
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        self.rows = rows
+
+    def frame(self) -> Any:
+        """The table as a pandas frame. Raises ImportError where there is no pandas."""
+        import pandas
+
+        return pandas.DataFrame(self.rows).set_index("schedule")
+
+    def _cells(self) -> list[list[str]]:
+        def words(value: Any) -> str:
+            return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+        heads = list(self.rows[0]) if self.rows else []
+        return [heads] + [[words(row[head]) for head in heads] for row in self.rows]
+
+    def __str__(self) -> str:
+        cells = self._cells()
+        widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
+        lines = [
+            "  ".join(cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths)))
+            for row in cells
+        ]
+        return "\n".join(line.rstrip() for line in lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        heads, *rows = self._cells()
+        def line(cells: list[str], tag: str) -> str:
+            return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+        return f"<table>{line(heads, 'th')}{''.join(line(row, 'td') for row in rows)}</table>"
+
+
+def _row(name: str, of: Comparison) -> dict[str, Any]:
+    least = of.bound()
+    return {
+        "schedule": name,
+        "devices": of.devices,
+        "stages": of.stages,
+        "makespan": of.makespan,
+        "bound": least,
+        "gap": None if least is None else of.makespan / least - 1,
+        "bubble_rate": of.bubble_rate,
+        "overhead": of.overhead,
+        "peak_activations": max(of.peaks),
+        "weight_copies": of.weight_copies,
+        "transfers": of.transfers,
+        "exposed_communication": of.exposed_communication,
+    }
+
+
+def compare(
+    schedules: Iterable[str] | Mapping[str, str | Schedule] | None = None,
+    *,
+    devices: int = 4,
+    micro_batches: int = 8,
+    costs: Costs | None = None,
+) -> Table:
+    """The same model under several schedules: names of the catalog, or a mapping of names to names and schedules.
+
+    Costs are those of a device's share of the model, or of consecutive parts of it, one each; schedules with
+    more or fewer stages take their share. Without schedules: all of the catalog that these sizes suit.
+    peak_activations is a share of what 1F1B holds; times are in ticks.
+    """
+    costs = costs or Costs()
+    if schedules is None:
+        chosen: Mapping[str, Any] = {name: name for name in catalog.entries}
+    elif isinstance(schedules, Mapping):
+        chosen = schedules
+    else:
+        chosen = {name: name for name in schedules}
+    rows = []
+    for name, schedule in chosen.items():
+        if isinstance(schedule, Schedule):
+            rows.append(_row(name, _core.compare_schedule(schedule, costs, devices)))
+            continue
+        try:
+            rows.append(_row(name, _core.compare_entry(_core.find(schedule), devices, micro_batches, costs, devices)))
+        except _core.Violation:
+            if schedules is not None:
+                raise
+    return Table(rows)

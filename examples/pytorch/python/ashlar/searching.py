@@ -1,0 +1,81 @@
+"""The best schedule for real costs within a limit on memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from . import _core
+from ._core import Costs, Placement, Schedule, Searched, StageMemory
+
+Progress = Callable[[int, int], object]
+"""Called some ten times a second with the best ticks so far and the passes dispatched; False ends the search."""
+
+
+def search(
+    placement: Placement,
+    micro_batches: int,
+    costs: Costs | None = None,
+    *,
+    limit: int | Sequence[int] | None = None,
+    memory: Sequence[StageMemory] | None = None,
+    sequence_chunks: int = 1,
+    budget: int = 10_000,
+    seed: int = 1,
+    aim: str = "span",
+    starts: Sequence[Schedule] = (),
+    progress: Progress | None = None,
+) -> Searched:
+    """Searches schedules of one placement, with costs of its stages, one for all or one each.
+
+    limit: chunk activations that a device may hold (those of 1F1B unless given), the same for all or one each;
+    with `memory`, of stages, in its units. aim: span, makespan, or program (the simulated makespan of the
+    program). budget: schedules to evaluate; the same gives the same result everywhere. starts: schedules to
+    begin with, beside those of the catalog. Other threads run meanwhile; Ctrl-C ends it.
+    Raises Violation where no schedule is within the limit.
+    """
+    return _core.search_placement(
+        placement,
+        micro_batches,
+        costs or Costs(),
+        limit=limit if limit is None or isinstance(limit, int) else list(limit),
+        memory=None if memory is None else list(memory),
+        sequence_chunks=sequence_chunks,
+        budget=budget,
+        seed=seed,
+        aim=aim,
+        starts=list(starts),
+        progress=progress,
+    )
+
+
+def search_layouts(
+    devices: int,
+    micro_batches: int,
+    costs: Costs | None = None,
+    *,
+    memory_percent: int = 100,
+    kept_percent: int = 100,
+    sequence_chunks: int = 1,
+    budget: int = 10_000,
+    seed: int = 1,
+    aim: str = "span",
+    progress: Progress | None = None,
+) -> list[Searched]:
+    """Searches one, two and four stages on a device, laid out straight, as a V, round and in waves; the best first.
+
+    costs: of a device's share of the model. memory_percent: of what 1F1B holds. kept_percent: what a stage that
+    recomputes keeps of an activation (100: none recomputes). sequence_chunks: that sequences may be cut into.
+    """
+    found = _core.search_layouts(
+        devices,
+        micro_batches,
+        costs or Costs(),
+        memory_percent=memory_percent,
+        kept_percent=kept_percent,
+        sequence_chunks=sequence_chunks,
+        budget=budget,
+        seed=seed,
+        aim=aim,
+        progress=progress,
+    )
+    return sorted(found, key=lambda one: one.reached)

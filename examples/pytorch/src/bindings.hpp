@@ -1,0 +1,61 @@
+// What all files of the extension share.
+#pragma once
+
+#include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/ids.hpp>
+#include <ashlar/model/placement.hpp>
+#include <ashlar/schedule/check.hpp>
+
+#include <limits.hpp>
+#include <nanobind/nanobind.h>
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace python {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+// A violation of a value that can say more about it than the diagnosis alone.
+struct refused {
+  ashlar::diagnosis why;
+  std::string text;
+};
+
+// What one of a few words means. Throws ValueError, which names them all.
+template <class Meaning>
+Meaning meaning_of(char const* parameter, std::string_view word,
+                   std::initializer_list<std::pair<char const*, Meaning>> words) {
+  std::string all;
+  for (auto const& [known, meaning] : words) {
+    if (word == known) return meaning;
+    all += (all.empty() ? "'" : ", '") + std::string(known) + "'";
+  }
+  throw nb::value_error((std::string(parameter) + " must be one of " + all).c_str());
+}
+
+// Throws ValueError for what is out of range: nobody waits for what is larger.
+inline int within(char const* parameter, long long given, long long least, long long most) {
+  if (given >= least && given <= most) return static_cast<int>(given);
+  throw nb::value_error((std::string(parameter) + " must be from " + std::to_string(least) + " to "
+                         + std::to_string(most) + ", not " + std::to_string(given))
+                            .c_str());
+}
+inline ashlar::devices device_count(long long given) {
+  return ashlar::devices{within("devices", given, 1, tool::most_devices)};
+}
+inline ashlar::micro_batches micro_batch_count(long long given) {
+  return ashlar::micro_batches{within("micro_batches", given, 1, tool::most_micro_batches)};
+}
+
+void bind_costs(nb::module_& m);
+void bind_schedules(nb::module_& m);
+void bind_algebra(nb::module_& m);
+void bind_catalog(nb::module_& m);
+void bind_programs(nb::module_& m);
+void bind_search(nb::module_& m);
+
+}  // namespace python

@@ -1,0 +1,191 @@
+// Costs, memory of stages, placements.
+#include "bindings.hpp"
+#include <ashlar/core/cost.hpp>
+#include <ashlar/model/memory_model.hpp>
+
+#include <nanobind/operators.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace python {
+
+namespace {
+
+using ashlar::tick;
+using stage_ticks = std::tuple<tick, tick, tick>;
+
+ashlar::costs make_costs(tick forward, tick backward_input, tick backward_weight,
+                         std::optional<tick> recompute,
+                         std::optional<std::vector<stage_ticks>> const& per_stage, tick transfer,
+                         std::optional<tick> transfer_between_nodes, int node_size,
+                         ashlar::byte_count bandwidth, ashlar::byte_count message,
+                         std::optional<tick> overlapped, std::vector<int> speeds) {
+  tick const again = recompute.value_or(ashlar::stage_cost::same_as_forward);
+  ashlar::costs made(ashlar::stage_cost{forward, backward_input, backward_weight, again}, transfer);
+  if (per_stage) {
+    made.per_stage.clear();
+    for (auto const& [f, i, w] : *per_stage) made.per_stage.push_back({f, i, w, again});
+  }
+  made.links.inside.bandwidth = made.links.between.bandwidth = bandwidth;
+  if (transfer_between_nodes) made.links.between.latency = *transfer_between_nodes;
+  made.links.node_size = node_size;
+  made.message = message;
+  made.overlapped = overlapped.value_or(ashlar::costs::one_after_the_other);
+  made.speeds = std::move(speeds);
+  return made;
+}
+
+std::vector<stage_ticks> ticks_of_stages(ashlar::costs const& c) {
+  std::vector<stage_ticks> all;
+  for (ashlar::stage_cost const& s : c.per_stage)
+    all.emplace_back(s.forward, s.backward_input, s.backward_weight);
+  return all;
+}
+
+std::string words_of(ashlar::costs const& c) {
+  std::string text;
+  for (ashlar::stage_cost const& s : c.per_stage)
+    text += (text.empty() ? "(" : ", (") + std::to_string(s.forward) + ", "
+            + std::to_string(s.backward_input) + ", " + std::to_string(s.backward_weight) + ")";
+  return "Costs(per_stage=[" + text + "], transfer=" + std::to_string(c.links.inside.latency) + ")";
+}
+
+std::vector<std::vector<int>> routes_of(ashlar::placement const& where) {
+  std::vector<std::vector<int>> all(static_cast<std::size_t>(where.route_count()));
+  for (std::size_t route = 0; route < all.size(); ++route)
+    for (int stage = 0; stage < where.stage_count(); ++stage)
+      all[route].push_back(where.device_of(static_cast<int>(route), stage));
+  return all;
+}
+
+std::string words_of(ashlar::placement const& where) {
+  std::string text;
+  for (auto const& route : routes_of(where)) {
+    text += text.empty() ? "[" : ", [";
+    for (std::size_t stage = 0; stage < route.size(); ++stage)
+      text += (stage == 0 ? "" : ", ") + std::to_string(route[stage]);
+    text += "]";
+  }
+  return "Placement([" + text + "])";
+}
+
+ashlar::placement make_placement(std::vector<std::vector<int>> const& routes) {
+  int most = -1;
+  for (auto const& route : routes)
+    for (int const device : route)
+      most = std::max(most, within("a device", device, 0, tool::most_devices - 1));
+  return {ashlar::devices{most + 1}, routes};
+}
+
+void bind_memory(nb::module_& m) {
+  using ashlar::byte_count;
+  using ashlar::stage_memory;
+  nb::class_<stage_memory>(m, "StageMemory",
+                           "What one stage takes of a device's memory, in bytes or any other unit.")
+      .def(
+          "__init__",
+          [](stage_memory* made, byte_count stash, byte_count weights, byte_count weight_gradient,
+             byte_count optimizer_state, byte_count activation, byte_count gradient,
+             byte_count weight_stash, std::optional<byte_count> checkpoint,
+             std::optional<byte_count> stash_left) {
+            new (made) stage_memory{.weights = weights,
+                                    .optimizer_state = optimizer_state,
+                                    .weight_gradient = weight_gradient,
+                                    .activation = activation,
+                                    .gradient = gradient,
+                                    .checkpoint = checkpoint.value_or(stage_memory::all),
+                                    .stash = stash,
+                                    .stash_left = stash_left.value_or(stage_memory::all),
+                                    .weight_stash = weight_stash};
+          },
+          nb::kw_only(), "stash"_a = 1, "weights"_a = 0, "weight_gradient"_a = 0,
+          "optimizer_state"_a = 0, "activation"_a = 0, "gradient"_a = 0, "weight_stash"_a = 0,
+          "checkpoint"_a = nb::none(), "stash_left"_a = nb::none(),
+          "stash: what a forward keeps for its backward. weight_stash: what an input pass keeps beside "
+          "that for its weight pass. stash_left: what of the stash stays after the input pass (all of "
+          "it). checkpoint: what of the stash a forward keeps for a recompute (there is none).")
+      .def_ro("stash", &stage_memory::stash)
+      .def_ro("weights", &stage_memory::weights)
+      .def_ro("weight_gradient", &stage_memory::weight_gradient)
+      .def_ro("optimizer_state", &stage_memory::optimizer_state);
+}
+
+}  // namespace
+
+void bind_costs(nb::module_& m) {
+  using ashlar::costs;
+  using ashlar::placement;
+  nb::class_<costs>(m, "Costs", "How many ticks passes and transfers take.")
+      .def(
+          "__init__",
+          [](costs* made, tick f, tick i, tick w, std::optional<tick> recompute,
+             std::optional<std::vector<stage_ticks>> const& per_stage, tick transfer,
+             std::optional<tick> between, int node_size, ashlar::byte_count bandwidth,
+             ashlar::byte_count message, std::optional<tick> overlapped, std::vector<int> speeds) {
+            new (made) costs(make_costs(f, i, w, recompute, per_stage, transfer, between, node_size,
+                                        bandwidth, message, overlapped, std::move(speeds)));
+          },
+          "forward"_a = 1, "backward_input"_a = 1, "backward_weight"_a = 1, nb::kw_only(),
+          "recompute"_a = nb::none(), "per_stage"_a = nb::none(), "transfer"_a = 0,
+          "transfer_between_nodes"_a = nb::none(), "node_size"_a = 0, "bandwidth"_a = 0, "message"_a = 0,
+          "overlapped"_a = nb::none(), "speeds"_a = std::vector<int>{},
+          "Ticks of a stage's passes, the same for all stages or, in per_stage, a tuple (forward, "
+          "backward_input, backward_weight) for each. transfer: the latency of a link; bandwidth: its "
+          "bytes a tick (0: bytes take no time); message: bytes of a transfer. overlapped: ticks of a "
+          "forward and a backward together (one after the other). speeds: of the devices, in percent.")
+      .def_prop_ro("per_stage", &ticks_of_stages)
+      .def_prop_ro("transfer", [](costs const& c) { return c.links.inside.latency; })
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
+      .def("__repr__", [](costs const& c) { return words_of(c); });
+
+  nb::class_<placement>(m, "Placement", "On which device each stage is, for each route.")
+      .def(
+          "__init__",
+          [](placement* made, std::vector<std::vector<int>> const& routes) {
+            new (made) placement(make_placement(routes));
+          },
+          "routes"_a, "The device of each stage, a list for each route.")
+      .def_prop_ro("device_count", &placement::device_count)
+      .def_prop_ro("stage_count", &placement::stage_count)
+      .def_prop_ro("routes", &routes_of)
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
+      .def("__repr__", [](placement const& p) { return words_of(p); });
+  m.def(
+      "linear", [](long long p) { return ashlar::linear(device_count(p)); }, "devices"_a,
+      "Stage i on device i.");
+  m.def(
+      "looped",
+      [](long long p, long long v) {
+        return ashlar::looped(device_count(p),
+                              ashlar::chunks{within("chunks", v, 1, tool::most_devices)});
+      },
+      "devices"_a, "chunks"_a, "Round and round the devices.");
+  m.def(
+      "v_shape", [](long long p) { return ashlar::v_shape(device_count(p)); }, "devices"_a,
+      "Down the devices and up again.");
+  m.def(
+      "wave",
+      [](long long p, long long w) {
+        return ashlar::wave(device_count(p), ashlar::waves{within("waves", w, 1, tool::most_devices)});
+      },
+      "devices"_a, "waves"_a, "Down the devices and up again, several times.");
+  m.def(
+      "overlay_placements", [](placement const& a, placement const& b) { return overlay(a, b); }, "a"_a,
+      "b"_a, "The routes of both.");
+  m.def(
+      "mirror_placement", [](placement const& p) { return mirror(p); }, "placement"_a,
+      "Device d becomes p - 1 - d.");
+  bind_memory(m);
+}
+
+}  // namespace python

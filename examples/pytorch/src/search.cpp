@@ -1,0 +1,196 @@
+// Searches, which let other threads of Python run, say how far they are, and stop when told to.
+#include "bindings.hpp"
+#include <ashlar/search/layouts.hpp>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace python {
+
+namespace {
+
+using ashlar::objective;
+using ashlar::schedule;
+using ashlar::search_problem;
+using ashlar::search_result;
+using ashlar::tick;
+
+objective aim_of(std::string const& word) {
+  return meaning_of<objective>(
+      "aim", word,
+      {{"span", objective::span}, {"makespan", objective::makespan}, {"program", objective::program}});
+}
+
+// Called by searches, without the GIL. Some ten times a second it takes the GIL to look for signals and
+// to tell whoever wants to know; an exception of theirs, or Ctrl-C, is thrown and so ends the search.
+class watch {
+ public:
+  watch(nb::object const& progress, objective aim) : progress_(&progress), aim_(aim) {}
+
+  bool operator()(ashlar::list_scheduler::timeline const& best, std::int64_t spent) {
+    auto const now = std::chrono::steady_clock::now();
+    if (stopped_ || now < next_) return !stopped_;
+    next_ = now + std::chrono::milliseconds(100);
+    nb::gil_scoped_acquire const held;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (progress_->is_none() || best.orders.empty()) return true;
+    nb::object const answer = (*progress_)(aim_ == objective::span ? best.span : best.makespan, spent);
+    stopped_ = answer.is(nb::bool_(false));
+    return !stopped_;
+  }
+
+ private:
+  nb::object const* progress_;
+  objective aim_;
+  bool stopped_ = false;
+  std::chrono::steady_clock::time_point next_{};
+};
+
+struct search_options {
+  std::int64_t evaluations = 10'000;
+  std::uint64_t seed = 1;
+  objective aim = objective::span;
+};
+
+search_result search_one(search_problem const& problem, search_options const& o, double share, int round,
+                         std::vector<schedule> const& starts, watch& seen) {
+  ashlar::search_start start(problem);
+  for (schedule const& s : starts)
+    if (ashlar::check_start(problem, s).ok()) start.add(problem, s);
+  auto const evaluations = static_cast<double>(o.evaluations) * share;
+  std::int64_t const passes = std::int64_t{problem.m.value} * problem.sequence_chunks
+                              * (3 * problem.where.stage_count()
+                                 + static_cast<std::int64_t>(ashlar::recomputed_stages(problem).size()));
+  return ashlar::search(problem, start,
+                        {.passes = static_cast<std::int64_t>(evaluations < 1 ? 1 : evaluations) * passes,
+                         .seed = o.seed + static_cast<std::uint64_t>(round),
+                         .aim = o.aim},
+                        [&seen](auto const& best, std::int64_t spent) { return seen(best, spent); });
+}
+
+using limit_words = std::variant<std::int64_t, std::vector<std::int64_t>>;
+
+ashlar::memory_limit limit_of(std::optional<limit_words> const& given,
+                              std::optional<std::vector<ashlar::stage_memory>> const& memory,
+                              ashlar::placement const& where) {
+  // What 1F1B holds on its first device: p micro-batches of a p-th of the model.
+  ashlar::memory_limit limit = ashlar::chunk_activations(where.stage_count());
+  if (memory) limit.memory.stages = *memory;
+  if (!given && memory) throw nb::value_error("a limit is needed for memory");
+  if (given)
+    limit.budget = std::holds_alternative<std::int64_t>(*given)
+                       ? std::vector<std::int64_t>{std::get<std::int64_t>(*given)}
+                       : std::get<std::vector<std::int64_t>>(*given);
+  return limit;
+}
+
+char const* name_of(ashlar::layout shape) {
+  switch (shape) {
+    case ashlar::layout::linear:
+      return "linear";
+    case ashlar::layout::v:
+      return "v";
+    case ashlar::layout::looped:
+      return "looped";
+    case ashlar::layout::wave:
+      return "wave";
+    case ashlar::layout::given:
+      break;
+  }
+  return "given";
+}
+
+ashlar::searched_layout search_placement(ashlar::placement const& where, long long m,
+                                         ashlar::costs const& cost,
+                                         std::optional<limit_words> const& limit,
+                                         std::optional<std::vector<ashlar::stage_memory>> const& memory,
+                                         long long sequence_chunks, std::int64_t budget,
+                                         std::uint64_t seed, std::string const& aim,
+                                         std::vector<schedule> const& starts,
+                                         nb::object const& progress) {
+  search_problem problem{
+      .where = where,
+      .m = micro_batch_count(m),
+      .cost = cost,
+      .limit = limit_of(limit, memory, where),
+      .sequence_chunks = within("sequence_chunks", sequence_chunks, 1, tool::most_sequence_chunks)};
+  search_options const o{budget, seed, aim_of(aim)};
+  watch seen(progress, o.aim);
+  nb::gil_scoped_release const free;
+  search_result found = search_one(problem, o, 1, 0, starts, seen);
+  return {{.shape = ashlar::layout::given, .problem = std::move(problem)}, std::move(found), o.aim};
+}
+
+std::vector<ashlar::searched_layout> search_shapes(long long p, long long m, ashlar::costs const& cost,
+                                                   int memory_percent, int kept_percent,
+                                                   long long sequence_chunks, std::int64_t budget,
+                                                   std::uint64_t seed, std::string const& aim,
+                                                   nb::object const& progress) {
+  ashlar::model_share const model{device_count(p), micro_batch_count(m), cost};
+  if (cost.per_stage.size() != 1)
+    throw nb::value_error(
+        "costs of a device's share of the model are one for all; give a placement for costs of each "
+        "stage");
+  auto const choices =
+      ashlar::layouts_for(model, within("memory_percent", memory_percent, 1, tool::most_percent),
+                          {.kept_percent = within("kept_percent", kept_percent, 0, 100),
+                           .most_sequence_chunks = within("sequence_chunks", sequence_chunks, 1,
+                                                          tool::most_sequence_chunks)});
+  if (choices.empty()) throw nb::value_error("there is no schedule within the limit on memory");
+  search_options const o{budget, seed, aim_of(aim)};
+  watch seen(progress, o.aim);
+  nb::gil_scoped_release const free;
+  return ashlar::search_layouts(choices, o.aim,
+                                [&](ashlar::layout_choice const& c, double share, int round) {
+                                  return search_one(c.problem, o, share, round, {}, seen);
+                                });
+}
+
+}  // namespace
+
+void bind_search(nb::module_& m) {
+  using ashlar::searched_layout;
+  nb::class_<searched_layout>(m, "Searched", "What a search found on one placement.")
+      .def_prop_ro("layout",
+                   [](searched_layout const& s) { return std::string(name_of(s.choice.shape)); })
+      .def_prop_ro("chunks", [](searched_layout const& s) { return s.choice.chunk_count; })
+      .def_prop_ro("recomputed_chunks",
+                   [](searched_layout const& s) { return s.choice.recomputed_chunks; })
+      .def_prop_ro("sequence_chunks",
+                   [](searched_layout const& s) { return s.choice.problem.sequence_chunks; })
+      .def_prop_ro("schedule", [](searched_layout const& s) { return s.result.best; })
+      .def_prop_ro(
+          "reached", [](searched_layout const& s) { return s.in_ticks(s.result.reached); },
+          "Ticks, of what the search aimed at.")
+      .def_prop_ro(
+          "bound", [](searched_layout const& s) { return s.in_ticks(s.least()); },
+          "No schedule on this placement within the memory takes fewer.")
+      .def_prop_ro("gap", &searched_layout::gap, "By which share of the bound it takes more.")
+      .def_prop_ro("is_optimal", &searched_layout::is_optimal)
+      .def_prop_ro("overhead", [](searched_layout const& s) { return s.overhead(); })
+      .def_prop_ro("evaluations", [](searched_layout const& s) { return s.result.evaluations; })
+      .def("__repr__", [](searched_layout const& s) {
+        return "<Searched: " + std::string(name_of(s.choice.shape)) + ", "
+               + std::to_string(s.in_ticks(s.result.reached)) + " ticks, no less than "
+               + std::to_string(s.in_ticks(s.least())) + ">";
+      });
+  m.def("search_placement", &search_placement, "placement"_a, "micro_batches"_a,
+        "costs"_a = ashlar::costs{}, nb::kw_only(), "limit"_a = nb::none(), "memory"_a = nb::none(),
+        "sequence_chunks"_a = 1, "budget"_a = 10'000, "seed"_a = 1, "aim"_a = "span",
+        "starts"_a = std::vector<schedule>{}, "progress"_a = nb::none());
+  m.def("search_layouts", &search_shapes, "devices"_a, "micro_batches"_a, "costs"_a = ashlar::costs{},
+        nb::kw_only(), "memory_percent"_a = 100, "kept_percent"_a = 100, "sequence_chunks"_a = 1,
+        "budget"_a = 10'000, "seed"_a = 1, "aim"_a = "span", "progress"_a = nb::none());
+}
+
+}  // namespace python

@@ -1,0 +1,220 @@
+"""What the processes of the tests do: one function each, with a rank in a group of gloo's."""
+
+import json
+import sys
+
+import torch
+import torch.distributed as dist
+import trainers
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+import ashlar
+import ashlar.torch
+
+
+def shapes_of(published, devices):
+    """Schedules of some numbers of micro-batches; none for numbers that it is not for."""
+    for micro_batches in (devices, 2 * devices, 2 * devices + 1):
+        try:
+            yield micro_batches, published(devices, micro_batches)
+        except ashlar.Violation:
+            continue
+
+
+def different(gradients, expected):
+    """The largest difference, relative to the largest number; 0: every bit is the same."""
+    most = max(float(g.abs().max()) for g in expected)
+    return max(float((a - b).abs().max()) for a, b in zip(gradients, expected)) / most
+
+
+def run_case(schedule, runtime):
+    """A step in one runtime beside the whole model: how far losses and gradients are off, and what autograd kept."""
+    rank, q = dist.get_rank(), schedule.sequence_chunks
+    count, micro_batches, sequences = schedule.stages, schedule.micro_batches // q, q > 1
+    mine = ashlar.torch.stages_of(schedule, rank)
+    modules = {s: trainers.stage(s, sequences) for s in mine}
+    pipe = ashlar.torch.pipeline(
+        modules, schedule, trainers.loss_of, scale_grads=False, runtime=runtime
+    )
+    trains = any(one.kind != "forward" for line in schedule.order for one in line)
+    inputs, targets = trainers.batch(micro_batches, sequences)
+    args = (inputs,) if 0 in mine else ()
+    losses = []
+    last = {"target": targets, "losses": losses} if count - 1 in mine else {}
+    with trainers.SavedBytes(p for m in modules.values() for p in m.parameters()) as counter:
+        pipe.step(*args, **last)
+    expected_losses, expected = trainers.sequential(count, micro_batches, sequences, trains)
+    found = {"kept": counter.most, "left": counter.now, "gradients": 0.0, "losses": [float(x) for x in losses]}
+    found["expected_losses"] = expected_losses
+    if trains:
+        for s in mine:
+            found["gradients"] = max(
+                found["gradients"], different([p.grad for p in modules[s].parameters()], expected[s])
+            )
+    if not sequences and trains:
+        found["predicted"] = (predicted_bytes(schedule) + [0] * dist.get_world_size())[rank]
+    return found
+
+
+def predicted_bytes(schedule):
+    """The most that autograd keeps on each device, from what single passes of each stage keep."""
+    recomputed = {one.stage for line in schedule.order for one in line if one.kind == "recompute"}
+    memory = []
+    for stage in range(schedule.stages):
+        stash, left = trainers.kept_bytes(schedule.stages, stage)
+        memory.append(ashlar.StageMemory(stash=stash, stash_left=left, checkpoint=0 if stage in recomputed else None))
+    return schedule.peak_memory(memory)
+
+
+def all_entries(_):
+    """Every entry of the catalog in both runtimes."""
+    devices = dist.get_world_size()
+    results = {}
+    for name, published in ashlar.catalog.entries.items():
+        for micro_batches, schedule in shapes_of(published, devices):
+            runtimes = ["ashlar"]
+            if schedule.devices == devices and not (schedule | ashlar.lower()).pytorch_obstacle():
+                runtimes.append("pytorch")
+            for runtime in runtimes:
+                dist.barrier()
+                results[f"{name}/{micro_batches}/{runtime}"] = run_case(schedule, runtime)
+    return results
+
+
+def two_by_two():
+    """This rank's pipeline and the copies of it beside: rank = 2 * copy + device."""
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "pipe"))
+    return mesh, mesh["pipe"].get_group(), mesh["data"].get_group()
+
+
+def sum_of_both(stage_count, micro_batches):
+    """Gradients by stage of both copies' batches together, and the losses of each."""
+    seen = [trainers.sequential(stage_count, micro_batches, False, seed=2 + copy) for copy in range(2)]
+    return [[a + b for a, b in zip(*stage)] for stage in zip(seen[0][1], seen[1][1])], [one[0] for one in seen]
+
+
+def fully_sharded(cases):
+    """Stages in fully_shard under PyTorch's runtime: how far gradients are off, by schedule and mode."""
+    mesh, pipe_group, data_group = two_by_two()
+    copy = dist.get_rank(data_group)
+    results = {}
+    for name, sharding in cases:
+        schedule = ashlar.catalog.find(name)(2, 4)
+        mine = ashlar.torch.stages_of(schedule, dist.get_rank(pipe_group))
+        modules = {s: fully_shard(trainers.stage(s, False), mesh=mesh["data"]) for s in mine}
+        pipe = ashlar.torch.pipeline(
+            modules,
+            schedule,
+            trainers.loss_of,
+            group=pipe_group,
+            data_ranks=2,
+            sharding=sharding,
+            scale_grads=False,
+            runtime="pytorch",
+        )
+        inputs, targets = trainers.batch(4, False, seed=2 + copy)
+        losses = []
+        last = {"target": targets, "losses": losses} if schedule.stages - 1 in mine else {}
+        pipe.step(*((inputs,) if 0 in mine else ()), **last)
+        expected, expected_losses = sum_of_both(schedule.stages, 4)
+        whole = {s: [2 * p.grad.full_tensor() for p in modules[s].parameters()] for s in mine}  # FSDP has the mean
+        results[f"{name}/{sharding}"] = {
+            "gradients": max(different(whole[s], expected[s]) for s in mine),
+            "losses": [float(x) for x in losses],
+            "expected_losses": expected_losses[copy],
+        }
+    return results
+
+
+def copies_of_pipelines(names):
+    """Two copies of pipelines in our runtime: how far gradients are off."""
+    _, pipe_group, data_group = two_by_two()
+    copy = dist.get_rank(data_group)
+    results = {}
+    for name in names:
+        schedule = ashlar.catalog.find(name)(2, 4)
+        mine = ashlar.torch.stages_of(schedule, dist.get_rank(pipe_group))
+        modules = {s: trainers.stage(s + 10 * copy, False) for s in mine}  # made equal to those of the first
+        pipe = ashlar.torch.pipeline(
+            modules,
+            schedule,
+            trainers.loss_of,
+            group=pipe_group,
+            data_group=data_group,
+            data_ranks=2,
+            scale_grads=False,
+            runtime="ashlar",
+        )
+        inputs, targets = trainers.batch(4, False, seed=2 + copy)
+        expected, _ = sum_of_both(schedule.stages, 4)
+        # Twice, so that gradients add up, as they do in a loop that clears them after several steps.
+        for _ in range(2):
+            pipe.step(*((inputs,) if 0 in mine else ()), target=targets if schedule.stages - 1 in mine else None)
+        results[name] = max(
+            different([p.grad / 2 for p in modules[s].parameters()], expected[s]) for s in mine
+        )
+    return results
+
+
+def profiled(_):
+    """Costs of a real run, a search with them, and a step of what it found."""
+    placement = ashlar.v_shape(2)
+    first = ashlar.catalog.v_zb(2, 4)
+    mine = ashlar.torch.stages_of(first, dist.get_rank())
+    modules = {s: trainers.stage(s, False) for s in mine}
+    inputs, targets = trainers.batch(4, False)
+    args = (inputs,) if 0 in mine else ()
+    last = {"target": targets} if first.stages - 1 in mine else {}
+    measured = ashlar.torch.pipeline(modules, first, trainers.loss_of, runtime="ashlar")
+    costs = ashlar.torch.profile(measured, *args, **last, steps=2)
+    untouched = all(p.grad is None for m in modules.values() for p in m.parameters())
+    found = ashlar.search(placement, 4, costs, budget=500)
+    return {
+        "per_stage": costs.per_stage,
+        "transfer": costs.transfer,
+        "untouched": untouched,
+        "csv": ashlar.emit(found.schedule, "pytorch"),
+        "reached": found.reached,
+        "published": (first | ashlar.retime(costs)).span,
+        "step": run_case(found.schedule, "pytorch"),
+    }
+
+
+def refused(_):
+    """What is said about inputs that cannot be run."""
+    schedule = ashlar.catalog.chimera(2, 4)
+    modules = {s: trainers.stage(s, False) for s in (0, 1)}
+
+    def words_of(call):
+        try:
+            call()
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    fused = ashlar.torch.pipeline(modules, schedule, trainers.loss_of)
+    inputs, targets = trainers.batch(4, False)
+    return [
+        words_of(lambda: ashlar.torch.pipeline(modules, schedule, runtime="pytorch")),
+        words_of(lambda: ashlar.torch.pipeline(modules, schedule, sharding="full", data_ranks=2)),
+        words_of(lambda: ashlar.torch.pipeline({5: modules[0]}, schedule)),
+        words_of(lambda: ashlar.torch.pipeline(modules, schedule, runtime="other")),
+        words_of(lambda: ashlar.torch.pipeline(lambda s: trainers.stage(s, False), ashlar.catalog.gpipe(3, 4))),
+        words_of(lambda: fused.step(target=targets)),
+        words_of(lambda: fused.step(inputs[:3], target=targets)),
+        words_of(lambda: ashlar.torch.profile(fused, inputs, target=targets, steps=1)),
+    ]
+
+
+def main(function, rank, world, meeting, arguments):
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method="file://" + meeting, rank=rank, world_size=world)
+    result = globals()[function](arguments)
+    dist.barrier()
+    dist.destroy_process_group()
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], json.loads(sys.argv[5]))

@@ -1,0 +1,175 @@
+"""The algebra as Python sees it."""
+
+import signal
+import threading
+import time
+
+import ashlar
+import pytest
+from ashlar import Costs, catalog, lower, repeat, retime, simulate, squeeze
+
+
+def test_a_block_is_piped_to_a_schedule():
+    schedule = catalog.v_half(devices=4) | repeat(8) | squeeze()
+    assert (schedule.devices, schedule.stages, schedule.micro_batches) == (4, 8, 8)
+    assert schedule.makespan == max(one.end for line in schedule.order for one in line)
+    assert schedule.peak_activations == [6, 6, 6, 6]
+    assert schedule == catalog.v_half(devices=4) | (repeat(8) | squeeze())
+    assert squeeze()(schedule) == schedule
+    schedule.check()
+    (schedule | lower()).check()
+
+
+def test_an_entry_with_micro_batches_is_a_schedule_under_its_costs():
+    costs = Costs(2, 3, 1, transfer=1)
+    schedule = catalog.one_f_one_b(4, 8, costs)
+    assert schedule.costs == costs
+    assert schedule == catalog.one_f_one_b(4) | repeat(8) | retime(costs)
+    assert catalog.entries["1f1b"](4, 8, costs) == schedule
+    assert {"v_half", "one_f_one_b_recompute", "seq1f1b"} <= set(dir(catalog))
+
+
+def test_parameters_are_those_that_an_entry_has():
+    assert catalog.depth_first(4, 8, chunks=3).stages == 12
+    with pytest.raises(TypeError, match="1f1b has no parameter 'chunks'"):
+        catalog.one_f_one_b(4, 8, chunks=3)
+    with pytest.raises(TypeError, match="has all micro-batches"):
+        catalog.gpipe(4)
+    assert catalog.gpipe.block(4, 8) | repeat(8) | squeeze() == catalog.gpipe(4, 8)
+    with pytest.raises(ValueError, match="must be one of 'code', 'figure'"):
+        catalog.bitpipe(4, 8, junction="other")
+    with pytest.raises(ValueError, match="devices must be from 1 to 1024"):
+        catalog.one_f_one_b(0, 8)
+    with pytest.raises(ValueError, match="did you mean '1f1b'"):
+        catalog.find("1f1c")
+    with pytest.raises(AttributeError, match="has no 'v_haf'"):
+        catalog.v_haf
+
+
+def test_a_broken_rule_is_an_exception_with_its_sentence():
+    early = catalog.v_half(4) | ashlar.with_interval(3) | repeat(3)
+    with pytest.raises(ashlar.Violation, match="on device 3 at position 10 overlaps") as caught:
+        early.check()
+    assert caught.value.rule == "passes of one device must not overlap in time"
+    assert (caught.value.device, caught.value.position) == (3, 10)
+    with pytest.raises(ashlar.Violation, match="number of micro-batches must be at least 8") as caught:
+        catalog.dualpipe(4, 5)
+    assert caught.value.number == 8 and caught.value.device is None
+
+
+def test_costs_and_bounds():
+    schedule = catalog.one_f_one_b(4, 8)
+    least = schedule.bound()
+    assert least.makespan == schedule.makespan  # 1F1B with equal passes is optimal
+    uneven = Costs(per_stage=[(1, 1, 1), (1, 1, 1), (1, 1, 1), (4, 4, 4)])
+    assert (schedule | retime(uneven)).busy == [24, 24, 24, 96]
+    assert uneven.per_stage[3] == (4, 4, 4)
+
+
+def test_backwards_are_fused_where_that_is_free():
+    costs = Costs(2, 3, 3, transfer=1)
+    split = catalog.v_zb(4, 8, costs)
+    fused = split | ashlar.fuse_where_free()
+    fused.check()
+    kinds = [one.kind for line in fused.order for one in line]
+    assert 0 < kinds.count("backward input") == kinds.count("backward weight") < 64
+    assert kinds.count("backward") + kinds.count("backward weight") == 64
+    assert fused.makespan <= split.makespan and fused.span <= split.span
+    assert all(a <= b for a, b in zip(fused.peak_activations, split.peak_activations))
+    assert fused.costs == costs
+
+
+def test_simulation_has_time_and_memory():
+    schedule = catalog.one_f_one_b(4, 8)
+    run = schedule | lower() | simulate(Costs(), [ashlar.StageMemory(stash=10, weights=100)])
+    assert run.makespan == schedule.makespan
+    assert [d.peak for d in run.memory] == [140, 130, 120, 110]
+    assert all(u.busy + u.warm_up + u.steady + u.cool_down + u.exposed == run.makespan for u in run.usage)
+    slow = schedule | lower() | simulate(Costs(transfer=5))
+    assert slow.makespan > run.makespan
+
+
+def test_schedules_side_by_side():
+    table = ashlar.compare(["1f1b", "zb-h1"], devices=4, micro_batches=8)
+    assert [row["schedule"] for row in table.rows] == ["1f1b", "zb-h1"]
+    assert table.rows[0]["makespan"] > table.rows[1]["makespan"]
+    assert str(table).splitlines()[1].startswith("1f1b") and "<td>zb-h1</td>" in table._repr_html_()
+    own = ashlar.compare({"mine": catalog.zb_h1(4, 8)}, devices=4, micro_batches=8)
+    assert own.rows[0]["makespan"] == table.rows[1]["makespan"]
+    assert len(ashlar.compare(devices=4, micro_batches=8).rows) > 20
+    with pytest.raises(ashlar.Violation):
+        ashlar.compare(["dualpipe"], devices=3, micro_batches=8)
+    frame = pytest.importorskip("pandas") and table.frame()
+    assert frame.loc["zb-h1", "overhead"] == table.rows[1]["overhead"]
+
+
+def test_pictures_and_files():
+    schedule = catalog.zb_h1(3, 4)
+    assert schedule._repr_svg_().startswith("<svg") and catalog.zb_h1(3)._repr_svg_().startswith("<svg")
+    assert schedule.svg(title="a title", memory=True, dark=True) != schedule._repr_svg_()
+    assert "device 2" in schedule.text()
+    assert ashlar.emit(schedule, "html").startswith("<!") and '"makespan"' in ashlar.emit(schedule, "json")
+    text = ashlar.emit(schedule, "pytorch")
+    assert ashlar.read_pytorch(text) == schedule
+    assert ashlar.read_pytorch_program(ashlar.emit(schedule, "pytorch-comms")).devices == 3
+    with pytest.raises(ValueError, match="PyTorch cannot run it: stage 0 is on devices"):
+        ashlar.emit(catalog.chimera(4, 4), "pytorch-comms")
+    with pytest.raises(ValueError, match="format must be one of"):
+        ashlar.emit(schedule, "pdf")
+    with pytest.raises(ValueError, match="line 1, column 5"):
+        ashlar.read_pytorch("0F0,0Q0\n")
+
+
+def test_a_search_ends_at_its_bound_and_tells_how_far_it_is():
+    found = ashlar.search(ashlar.linear(4), 8, Costs(10, 12, 8), budget=1000)
+    assert found.is_optimal and found.gap == 0
+    assert found.schedule.span == found.reached == found.bound
+    told = []
+    harder = ashlar.search(ashlar.wave(4, 2), 16, Costs(10, 13, 8, transfer=1), budget=3000, progress=lambda *a: told.append(a))
+    assert told and told == sorted(told, key=lambda one: one[1])
+    assert harder.schedule.peak_activations <= [16] * 4
+    again = ashlar.search(ashlar.wave(4, 2), 16, Costs(10, 13, 8, transfer=1), budget=3000)
+    assert again.schedule == harder.schedule
+    with pytest.raises(ashlar.Violation, match="must be at least 2"):
+        ashlar.search(ashlar.v_shape(4), 8, limit=1)
+
+
+def test_layouts_are_searched_together():
+    found = ashlar.search_layouts(4, 8, Costs(10, 12, 8, transfer=1), budget=500)
+    assert {one.layout for one in found} == {"linear", "v", "looped", "wave"}
+    assert found[0].reached == min(one.reached for one in found)
+    with pytest.raises(ValueError, match="no schedule within the limit"):
+        ashlar.search_layouts(4, 8, memory_percent=1)
+
+
+LONG = dict(placement=ashlar.wave(8, 2), micro_batches=64, costs=Costs(10, 13, 8, transfer=1), budget=100_000_000)
+
+
+def test_a_search_stops_when_it_is_told_to():
+    started = time.monotonic()
+    found = ashlar.search(**LONG, progress=lambda best, spent: False)
+    found.schedule.check()
+    assert time.monotonic() - started < 60
+
+    def fails(best, spent):
+        raise RuntimeError("from the callback")
+
+    with pytest.raises(RuntimeError, match="from the callback"):
+        ashlar.search(**LONG, progress=fails)
+
+
+def test_other_threads_run_during_a_search_and_ctrl_c_ends_it():
+    ticks = []
+
+    def interrupt():
+        for _ in range(5):
+            time.sleep(0.05)
+            ticks.append(time.monotonic())
+        signal.raise_signal(signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        ashlar.search(**LONG)
+    thread.join()
+    assert len(ticks) == 5

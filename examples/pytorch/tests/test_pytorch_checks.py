@@ -1,0 +1,39 @@
+"""What PyTorch's own checks let pass, and ours do not."""
+
+import ashlar
+import pytest
+from torch.distributed.pipelining import schedules
+from torch.distributed.pipelining.stage import _PipelineStageBase
+
+
+class Stage(_PipelineStageBase):
+    """What a schedule asks its stage for when it is built: no model, no processes."""
+
+    def __init__(self):
+        self.stage_index = self.group_rank = 0
+        self.num_stages = self.group_size = 2
+        self.group = self.submod = None
+        self.has_backward = True
+        self.stage_index_to_group_rank = {0: 0, 1: 1}
+
+    _create_grad_recv_info = _prepare_forward_infra = _prepare_backward_infra = None
+
+
+def text_of(lines):
+    return "".join(",".join(str(one) for one in lines[rank] if one is not None) + "\n" for rank in sorted(lines))
+
+
+def test_deferred_receives_wait_in_a_circle():
+    if not hasattr(schedules, "_PendingSendTracker"):
+        pytest.skip("this torch does not defer receives")
+    made = schedules.ScheduleInterleaved1F1B([Stage()], 2, loss_fn=print, defer_pp_recv=True)
+    text = text_of(made.pipeline_order_with_comms)
+    with pytest.raises(ValueError, match="must not wait for each other in a circle"):
+        ashlar.read_pytorch_program(text)
+    ashlar.read_pytorch_program(text, lanes="one_a_direction")
+
+
+def test_the_raw_order_of_1f1b_begins_with_the_wrong_micro_batch():
+    text = text_of(schedules.Schedule1F1B(Stage(), 2, loss_fn=print)._get_pipeline_order())
+    with pytest.raises(ValueError, match="line 2.*1F2"):
+        ashlar.read_pytorch_program(text)

@@ -1,0 +1,62 @@
+"""Every schedule of the catalog in our runtime, and in PyTorch's where that can run it, beside the whole model."""
+
+import ashlar
+import pytest
+from launching import on_ranks
+
+CLOSE = 1e-12
+# Several ranks add to one gradient, or chunks of a sequence come in an order of their own.
+IN_ANOTHER_ORDER = {
+    "gems",
+    "chimera",
+    "chimera-forward-doubling",
+    "chimera-backward-halving",
+    "bitpipe",
+    "dualpipe",
+    "seq1f1b",
+}
+# What PyTorch's runtime cannot run: several routes, recomputes, chunks of sequences, no backwards, one device.
+OURS_ALONE = IN_ANOTHER_ORDER | {
+    "1f1b-recompute",
+    "inference",
+    "depth-first-accumulation",
+    "breadth-first-accumulation",
+}
+
+
+@pytest.fixture(scope="module", params=[2, 4], ids="p={}".format)
+def results(request):
+    """By schedule, micro-batches and runtime: what each rank found."""
+    ranks = on_ranks("all_entries", request.param)
+    return {tuple(key.split("/")): [rank[key] for rank in ranks] for key in ranks[0]}
+
+
+def test_each_schedule_runs_wherever_it_can(results):
+    ours, theirs = ({name for name, _, where in results if where == runtime} for runtime in ("ashlar", "pytorch"))
+    assert ours == set(ashlar.catalog.entries)
+    assert theirs == ours - OURS_ALONE
+
+
+def test_losses_are_those_of_the_whole_model(results):
+    for key, ranks in results.items():
+        expected = ranks[0]["expected_losses"]
+        found = [loss for rank in ranks for loss in rank["losses"]]
+        if key[0] == "seq1f1b":  # two chunks a sequence
+            found = [sum(found[k : k + 2]) for k in range(0, len(found), 2)]
+        if key[0] == "chimera-backward-halving":
+            assert len(found) == 2 * int(key[1])
+        assert sorted(found) == pytest.approx(sorted(expected), rel=CLOSE), key
+
+
+def test_gradients_are_those_of_the_whole_model(results):
+    for key, ranks in results.items():
+        most = max(rank["gradients"] for rank in ranks)
+        assert most <= (CLOSE if key[0] in IN_ANOTHER_ORDER else 0), key
+
+
+def test_memory_is_what_was_predicted(results):
+    for key, ranks in results.items():
+        for rank in ranks:
+            assert rank["left"] == 0, key
+            if "predicted" in rank:
+                assert rank["kept"] == rank["predicted"], key
