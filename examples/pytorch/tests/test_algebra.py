@@ -1,5 +1,7 @@
 """The algebra as Python sees it."""
 
+import pathlib
+import re
 import signal
 import threading
 import time
@@ -101,6 +103,16 @@ def test_schedules_side_by_side():
         ashlar.compare(["dualpipe"], devices=3, micro_batches=8)
     frame = pytest.importorskip("pandas") and table.frame()
     assert frame.loc["zb-h1", "overhead"] == table.rows[1]["overhead"]
+
+
+def test_the_package_has_types():
+    home = pathlib.Path(ashlar.__file__).parent
+    stub = (home / "_core.pyi").read_text()
+    assert (home / "py.typed").exists() and ashlar.__version__
+    for name, value in vars(ashlar._core).items():
+        if not name.startswith("_"):
+            assert re.search(rf"^(class|def|    def)? ?{name}\b", stub, re.MULTILINE), name
+            assert not callable(value) or value.__doc__ or name.startswith(("compare_", "search_")), name
 
 
 def test_pictures_and_files():

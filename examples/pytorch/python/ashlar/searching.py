@@ -30,7 +30,7 @@ def search(
     limit: chunk activations that a device may hold (those of 1F1B unless given), the same for all or one each;
     with `memory`, of stages, in its units. aim: span, makespan, or program (the simulated makespan of the
     program). budget: schedules to evaluate; the same gives the same result everywhere. starts: schedules to
-    begin with, beside those of the catalog. Other threads run meanwhile; Ctrl-C ends it.
+    begin with, beside those of the catalog; those of another problem are left out. Other threads run meanwhile; Ctrl-C ends it.
     Raises Violation where no schedule is within the limit.
     """
     return _core.search_placement(

@@ -17,7 +17,7 @@ class _Kept:
 
     def __init__(self, inputs: list[torch.Tensor], roots: list[torch.Tensor]) -> None:
         self.inputs, self.roots = inputs, roots
-        self.gradients: list[torch.Tensor | None] = []
+        self.gradients: list[torch.Tensor] = []
         self.parameter_groups: list[dict[str, Any]] | None = None
 
 

@@ -38,11 +38,14 @@ def profile(
     for of_rank in gathered:
         for key, seconds in of_rank.items():
             times[key] += seconds
+    def median(letter: str, stage: int) -> int:
+        return max(1, round(statistics.median(times[letter, stage]) / TICK))
+
     per_stage = []
     for stage in range(runtime.program.stages):
         if not times["I", stage]:
             raise ValueError(f"stage {stage} has fused backwards: profile a schedule that splits them, like zb_h1")
-        per_stage.append(tuple(max(1, round(statistics.median(times[letter, stage]) / TICK)) for letter in "FIW"))
+        per_stage.append((median("F", stage), median("I", stage), median("W", stage)))
     return Costs(per_stage=per_stage, transfer=round(_latency(runtime) / TICK))
 
 

@@ -62,18 +62,17 @@ class ProgramRuntime:
         self._shapes: list[tuple[torch.Size, torch.dtype]] | None = None
 
     def _groups_of_holders(self) -> dict[int, dist.ProcessGroup]:
-        """Of each stage with several holders their group, one for all stages with the same; made by all ranks alike."""
-        made: dict[tuple[int, ...], dist.ProcessGroup] = {}
-        found = {}
+        """Of each stage with several holders their group, one for all stages with the same."""
+        made: dict[tuple[int, ...], Any] = {}
+        found: dict[int, dist.ProcessGroup] = {}
         for stage in range(self.program.stages):
             holders = tuple(self.program.holders(stage))
-            if len(holders) == 1:
+            if len(holders) == 1 or self.rank not in holders:
                 continue
             if holders not in made:
                 ranks = [self._global_rank(device) for device in holders]
-                made[holders] = dist.new_group(ranks, use_local_synchronization=True) if self.rank in holders else None
-            if self.rank in holders:
-                found[stage] = made[holders]
+                made[holders] = dist.new_group(ranks, use_local_synchronization=True)
+            found[stage] = made[holders]
         return found
 
     def _sum_groups(self, stage: int) -> list[dist.ProcessGroup]:
@@ -122,7 +121,7 @@ class ProgramRuntime:
         found: list[Any] = []
         for stage in range(self.program.stages):
             holder = self.program.holders(stage)[0]
-            shape = [None]
+            shape: list[Any] = [None]
             if self.rank == holder:
                 before = tuple(inputs[0]) if stage == 0 else (torch.empty(found[-1][0], dtype=found[-1][1]),)
                 shape = [self._shape_of(self.modules[stage], before)]
@@ -234,7 +233,7 @@ class _Step:
         elif gives and stage < last:
             gradient = self._take(("B", stage + 1, k, stage))
         started = time.perf_counter() if of.times is not None else 0.0
-        result = None
+        result: torch.Tensor | None = None
         if i.letter == "F":
             target = self.targets[k] if stage == last and self.targets is not None else None
             result = passes.forward(
@@ -252,9 +251,11 @@ class _Step:
             if of.device.type == "cuda":
                 torch.cuda.synchronize(of.device)
             of.times[i.letter, stage].append(time.perf_counter() - started)
+        if result is None:
+            return
         if i.letter == "F" and stage < last:
             self.values["F", stage, k, stage + 1] = result
         elif i.letter == "F":
             self.outputs[k] = result
-        elif gives and stage > 0:
+        elif stage > 0:
             self.values["B", stage, k, stage - 1] = result
