@@ -43,9 +43,13 @@ def run_case(schedule, runtime):
     losses = []
     last = {"target": targets, "losses": losses} if count - 1 in mine else {}
     with trainers.SavedBytes(p for m in modules.values() for p in m.parameters()) as counter:
-        pipe.step(*args, **last)
-    expected_losses, expected = trainers.sequential(count, micro_batches, sequences, trains)
+        output = pipe.step(*args, **last)
+    expected_losses, expected, outputs = trainers.sequential(count, micro_batches, sequences, trains)
     found = {"kept": counter.most, "left": counter.now, "gradients": 0.0, "losses": [float(x) for x in losses]}
+    through_here = [
+        outputs[k] for k in range(micro_batches) if schedule.placement.routes[schedule.route[k * q]][-1] == rank
+    ]
+    found["outputs"] = different([output], [torch.cat(through_here)]) if through_here else 0.0
     found["expected_losses"] = expected_losses
     if trains:
         for s in mine:
@@ -143,16 +147,16 @@ def copies_of_pipelines(names):
             group=pipe_group,
             data_group=data_group,
             data_ranks=2,
-            scale_grads=False,
             runtime="ashlar",
         )
         inputs, targets = trainers.batch(4, False, seed=2 + copy)
         expected, _ = sum_of_both(schedule.stages, 4)
-        # Twice, so that gradients add up, as they do in a loop that clears them after several steps.
+        # Twice, so that gradients add up, as in a loop that clears them after several steps; of 4 micro-batches
+        # the mean.
         for _ in range(2):
             pipe.step(*((inputs,) if 0 in mine else ()), target=targets if schedule.stages - 1 in mine else None)
         results[name] = max(
-            different([p.grad / 2 for p in modules[s].parameters()], expected[s]) for s in mine
+            different([4 * p.grad / 2 for p in modules[s].parameters()], expected[s]) for s in mine
         )
     return results
 

@@ -48,6 +48,11 @@ def test_losses_are_those_of_the_whole_model(results):
         assert sorted(found) == pytest.approx(sorted(expected), rel=CLOSE), key
 
 
+def test_outputs_are_those_of_the_whole_model(results):
+    for key, ranks in results.items():
+        assert max(rank["outputs"] for rank in ranks) <= (CLOSE if key[0] == "seq1f1b" else 0), key
+
+
 def test_gradients_are_those_of_the_whole_model(results):
     for key, ranks in results.items():
         most = max(rank["gradients"] for rank in ranks)

@@ -50,10 +50,10 @@ def loss_of(output, target):
 
 
 def sequential(stage_count, micro_batches, sequences, trains=True, seed=2):
-    """Losses of the micro-batches and gradients by stage, micro-batch after micro-batch."""
+    """Losses of the micro-batches, gradients by stage, and outputs, micro-batch after micro-batch."""
     stages = [stage(s, sequences) for s in range(stage_count)]
     inputs, targets = batch(micro_batches, sequences, seed)
-    losses = []
+    losses, outputs = [], []
     for x, y in zip(inputs.chunk(micro_batches), targets.chunk(micro_batches)):
         for one in stages:
             x = one(x, None)[0] if sequences else one(x)
@@ -61,7 +61,8 @@ def sequential(stage_count, micro_batches, sequences, trains=True, seed=2):
         if trains:
             loss.backward()
         losses.append(loss.item())
-    return losses, [[p.grad for p in one.parameters()] for one in stages]
+        outputs.append(x.detach())
+    return losses, [[p.grad for p in one.parameters()] for one in stages], outputs
 
 
 class SavedBytes:

@@ -187,7 +187,11 @@ class _Step:
             under_way.finish()
         if not self.outputs:
             return None
-        return torch.cat([self.outputs[k] for k in sorted(self.outputs)])
+        q = self.of.program.sequence_chunks
+        firsts = sorted(self.outputs)[::q]
+        if q == 1:
+            return torch.cat([self.outputs[k] for k in firsts])
+        return torch.cat([torch.cat([self.outputs[k + j] for j in range(q)], dim=1) for k in firsts])
 
     def _key(self, i: Instruction) -> tuple[str, int, int, int]:
         return ("F" if i.letter == "F" else "B", i.stage, i.micro_batch, i.to)
