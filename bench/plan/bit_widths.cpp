@@ -4,6 +4,7 @@
 //   bench_plan_bit_widths [TEXT [STEPS]]     a file or folder of text; 300 steps
 #include "gpt/bit_widths.hpp"
 
+#include "../processor_time.hpp"
 #include "gpt/corpus.hpp"
 #include "gpt/worker.hpp"
 #include <ashlar/catalog/gpipe.hpp>
@@ -16,7 +17,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <exception>
 #include <span>
 #include <string>
@@ -49,10 +49,10 @@ void train(gpt::worker<float>& w, std::span<gpt::token const> text, int steps) {
 void print(char const* name, std::vector<int> const& bits, choice const& c, gpt::worker<float> const& w,
            std::vector<gpt::batch> const& unseen) {
   gpt::quantised_model<float> const model(shape, w.weights(0), bits);
-  std::clock_t const before = std::clock();
   double loss = 0;
-  for (gpt::batch const& each : unseen) loss += gpt::loss_of(model, shape, each);
-  double const seconds = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+  double const seconds = bench::processor_seconds([&] {
+    for (gpt::batch const& each : unseen) loss += gpt::loss_of(model, shape, each);
+  });
   int count[9] = {};
   for (int each : bits) ++count[each];
   std::printf("| %s | %d | %d / %d / %d | %.4f | %.4f | %.0f |\n", name, static_cast<int>(c.what.memory),

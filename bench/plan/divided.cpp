@@ -5,15 +5,16 @@
 //   bench_plan_divided [ROUNDS]
 #include "gpt/divided.hpp"
 
+#include "../processor_time.hpp"
 #include "gpt/worker.hpp"
 #include <ashlar/plan/choose.hpp>
 #include <ashlar/plan/divide.hpp>
+#include <ashlar/plan/simulated_step.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <exception>
 #include <vector>
 
@@ -30,9 +31,6 @@ constexpr gpt::config shape{.blocks = 1,
                             .stages = 1};
 constexpr gpt::block_half halves[] = {gpt::block_half::attention, gpt::block_half::mlp};
 
-// Nanoseconds.
-tick ticks_of(std::clock_t time) { return tick{time} * (1'000'000'000 / CLOCKS_PER_SEC); }
-
 class measured_block {
  public:
   explicit measured_block(int rounds)
@@ -48,9 +46,8 @@ class measured_block {
     tick least = max_tick;
     for (int round = 0; round < rounds_; ++round) {
       std::copy_n(input_.data(), input_.size(), stream_.data());
-      std::clock_t const before = std::clock();
-      run(half, parts, workspace);
-      least = std::min<tick>(least, ticks_of(std::clock() - before));
+      double const seconds = bench::processor_seconds([&] { run(half, parts, workspace); });
+      least = std::min(least, nanoseconds(seconds));
     }
     return least;
   }

@@ -5,6 +5,7 @@
 // that name and the span recorded; then how many are longer, and the longest time.
 //
 // usage: bench_search_published test/data/gold/v_and_zb_large.json
+#include "../processor_time.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/schedule/metrics.hpp>
 
@@ -13,7 +14,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <ctime>
 #include <fstream>
 #include <string>
 
@@ -34,10 +34,11 @@ int main(int argc, char** argv) {
     std::string const name = row["schedule"];
     int const p = row["p"], m = row["m"];
     tick const recorded = row["span"];
-    std::clock_t const begin = std::clock();
-    schedule const s = catalog::find(name)->make(
-        {.p = devices{p}, .m = micro_batches{m}, .cost = costs(stage_cost{c[0], c[1], c[2]}, c[3])});
-    double const seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    schedule s;
+    double const seconds = bench::processor_seconds([&] {
+      s = catalog::find(name)->make(
+          {.p = devices{p}, .m = micro_batches{m}, .cost = costs(stage_cost{c[0], c[1], c[2]}, c[3])});
+    });
     most = std::max(most, seconds);
     longer += span(s) > recorded ? 1 : 0;
     std::printf("| `%s` | %d | %d | %lld, %lld, %lld; %lld | %lld | %lld | %.2f |\n", name.c_str(), p, m,

@@ -6,13 +6,13 @@
 //
 // usage: bench_search_table [passes of a search, 60000000] [seeds, 3] [cases | scaling]
 #include "../../test/known_bubbles.hpp"
+#include "../processor_time.hpp"
 #include <ashlar/search/search.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <string>
 #include <utility>
 
@@ -33,13 +33,15 @@ struct several {
 };
 
 measured measure(known const& k, search_budget e) {
-  std::clock_t const begin = std::clock();
-  search_result r = search({.where = k.where(),
-                            .m = micro_batches{k.m},
-                            .cost = k.all_costs(),
-                            .limit = chunk_activations(k.limit)},
-                           e);
-  return {std::move(r), static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC};
+  measured m{};
+  m.seconds = bench::processor_seconds([&] {
+    m.found = search({.where = k.where(),
+                      .m = micro_batches{k.m},
+                      .cost = k.all_costs(),
+                      .limit = chunk_activations(k.limit)},
+                     e);
+  });
+  return m;
 }
 
 several measure(known const& k, search_budget e, int seeds) {

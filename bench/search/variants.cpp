@@ -5,12 +5,12 @@
 // recompute leaves 6 % of an activation, sequences come in up to 4 chunks.
 //
 // usage: bench_search_variants [passes of a cell, 60000000] [seed, 1]
+#include "../processor_time.hpp"
 #include <ashlar/search/layouts.hpp>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <vector>
 
 namespace {
@@ -50,10 +50,11 @@ int main(int argc, char** argv) {
   model_share const model{devices{8}, micro_batches{32}, costs({20, 26, 14}, 1)};
   std::puts("| memory % | as it is | recomputed | cut | both | s |\n|---:|---|---|---|---|---:|");
   for (int percent : {10, 15, 20, 30, 40, 50, 75, 100}) {
-    std::clock_t const begin = std::clock();
     std::printf("| %d |", percent);
-    for (variety const& how : {variety{100, 1}, variety{6, 1}, variety{100, 4}, variety{6, 4}})
-      print_cell(model, percent, how, e);
-    std::printf(" %.1f |\n", static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
+    double const seconds = bench::processor_seconds([&] {
+      for (variety const& how : {variety{100, 1}, variety{6, 1}, variety{100, 4}, variety{6, 4}})
+        print_cell(model, percent, how, e);
+    });
+    std::printf(" %.1f |\n", seconds);
   }
 }

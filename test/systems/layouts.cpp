@@ -114,6 +114,7 @@ void check_utilisation(report& r, json const& gold, std::vector<trial> const& al
   double const median = errors[errors.size() / 2];
   std::printf("utilisation: %zu runs, median relative error %.2g, largest %.2g\n", errors.size(), median,
               errors.back());
+  r.holds("utilisation, median error of at most 0.0003", median <= 3e-4);
   r.near("utilisation, median error", median, gold.at("mfu_formula").at("median_rel_err"), 1e-6);
   r.near("utilisation, largest error", errors.back(), gold.at("mfu_formula").at("max_rel_err"), 1e-6);
 }
@@ -137,6 +138,8 @@ void check_memory(report& r, json const& gold, std::vector<trial> const& all) {
   std::printf(
       "memory: accuracy %.4f, without checkpointing %.4f, %d false out-of-memory, %d missed of %d\n",
       accuracy, accuracy_kept, false_alarms, missed, count);
+  r.holds("memory accuracy of at least 0.88", accuracy >= 0.88);
+  r.holds("at most one false out-of-memory", false_alarms <= 1);
   r.near("memory accuracy", accuracy, expected.at("accuracy"), 1e-9);
   r.near("memory accuracy without checkpointing", accuracy_kept, expected.at("accuracy_no_ckpt"), 1e-9);
   r.same("false out-of-memory", false_alarms, expected.at("false_oom").get<int>());
