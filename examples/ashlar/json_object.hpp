@@ -23,6 +23,12 @@ class json_object {
     if (!object_.is_object()) fail("is not a JSON object");
   }
 
+  // An object inside a file.
+  json_object(std::string path, nlohmann::json object)
+      : path_(std::move(path)), object_(std::move(object)) {
+    if (!object_.is_object()) fail("is not a JSON object");
+  }
+
   std::string word(char const* key, std::string const& otherwise) {
     nlohmann::json const* const value = find(key);
     if (value == nullptr) return otherwise;
@@ -73,6 +79,15 @@ class json_object {
       all.push_back(value.get<std::string>());
     }
     if (all.empty() && !optional) fail(fmt::format("needs a name in \"{}\"", key));
+    return all;
+  }
+
+  // A list of objects, not empty.
+  std::vector<json_object> objects(char const* key) {
+    std::vector<json_object> all;
+    for (nlohmann::json const& value : list(key))
+      all.emplace_back(fmt::format("{}, \"{}\" {}", path_, key, all.size()), value);
+    if (all.empty()) fail(fmt::format("needs an object in \"{}\"", key));
     return all;
   }
 

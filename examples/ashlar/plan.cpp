@@ -11,7 +11,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,50 +27,90 @@ namespace {
 struct plan_options {
   std::string model, cluster;
   int batch = 0, sequence = 0, top = 5;
-  double margin = 10;
-  std::string schedules = "1f1b,depth-first,zb-h1,v-half";
+  double margin = 10, tokens = 0, search = 2;
+  std::string objective = "time";
+  std::string schedules = "1f1b,depth-first,zb-h1,v-half,seq1f1b";
   bool explains = false;
   std::string format = "text";
   std::string program, output = "-";
 };
 
-int plan(plan_options const& o) {
-  output const to(o.output);
-  std::optional<output> program;
-  if (!o.program.empty()) program.emplace(o.program);
-  plan_study s{.model = read_model(o.model, o.sequence),
-               .cluster = read_cluster(o.cluster),
-               .question = {},
-               .entries = {},
-               .answer = {}};
+constexpr char const* planned_names[] = {"1f1b",   "depth-first", "breadth-first", "zb-h1", "zb-h2",
+                                         "v-half", "v-min",       "v-zb",          "gpipe", "seq1f1b"};
+
+ashlar::catalog::entry const* planned_entry(std::string_view name) {
+  std::string known;
+  for (char const* each : planned_names) {
+    if (name == each) return ashlar::catalog::find(name);
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", each);
+  }
+  throw usage_error(fmt::format("--schedules takes {}, not '{}'", known, name.substr(0, 64)));
+}
+
+plan_study study_of(plan_options const& o) {
+  plan_study s;
+  s.model = read_model(o.model, o.sequence);
+  s.cluster = read_cluster(o.cluster);
+  s.aim = o.objective == "cost"   ? plan_aim::cost
+          : o.objective == "days" ? plan_aim::days
+                                  : plan_aim::time;
+  // As many tokens as are best for the arithmetic that they take (Hoffmann et al., 2022).
+  s.tokens = o.tokens > 0 ? 1e9 * o.tokens : 20 * s.model.parameters();
   s.question.model = s.model.model;
+  s.question.lists = s.model.lists;
   s.question.machine = s.cluster.machine;
   s.question.constants = s.cluster.constants;
   s.question.widths = s.model.widths;
   s.question.device_count = s.cluster.device_count;
   s.question.batch = o.batch;
   s.question.margin = o.margin / 100;
-  s.entries = read_list("--schedules", o.schedules, [](std::string_view name) {
-    for (char const* known : {"1f1b", "depth-first", "zb-h1", "v-half", "gpipe"})
-      if (name == known) return &entry_named(std::string(name));
-    throw usage_error(fmt::format(
-        "--schedules takes 1f1b, depth-first, zb-h1, v-half and gpipe, not '{}'", name.substr(0, 64)));
-  });
+  if (s.aim == plan_aim::cost) {
+    s.question.objective = ashlar::plan_objective::device_time;
+    s.question.takes_fewer_devices = true;
+  }
+  s.entries = read_list("--schedules", o.schedules, planned_entry);
+  return s;
+}
+
+// Answers the question, and looks for better orders of the best plans.
+void answer(plan_study& s, plan_options const& o) {
   phase_line line;
-  s.answer = answer(s.question, s.entries, static_cast<std::size_t>(o.top),
-                    [&](std::size_t done_so_far, std::size_t of) {
-                      line.say(fmt::format("simulated {} of at most {} plans", done_so_far, of).c_str());
-                    });
-  line.end();
+  s.answer = ashlar::answer(
+      s.question, s.entries, static_cast<std::size_t>(o.top),
+      [&](ashlar::plan_phase phase, std::size_t done_so_far, std::size_t of) {
+        if (phase == ashlar::plan_phase::weighing && done_so_far % 64 != 0) return;
+        line.say(fmt::format("{} {} of {} plans",
+                             phase == ashlar::plan_phase::weighing ? "weighed" : "simulated at most",
+                             done_so_far, of)
+                     .c_str());
+      });
+  std::vector<ashlar::planned_step>& best = s.answer.best;
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    line.say(fmt::format("searching for a better order of plan {} of {}", i + 1, best.size()).c_str());
+    improve_step(s.question, best[i], static_cast<std::int64_t>(o.search * 1e6));
+  }
+  std::stable_sort(best.begin(), best.end(), [&](auto const& a, auto const& b) {
+    return worth(s.question, a.plan, a.seconds) < worth(s.question, b.plan, b.seconds);
+  });
+  line.say("asking what would change it");
+}
+
+int plan(plan_options const& o) {
+  output const to(o.output);
+  std::optional<output> program;
+  if (!o.program.empty()) program.emplace(o.program);
+  plan_study s = study_of(o);
+  answer(s, o);
   if (s.answer.best.empty() && s.answer.rejected.empty())
     throw usage_error(fmt::format(
         "no division of {} devices suits this model and a batch of {}: data ranks must divide the batch",
         s.cluster.device_count, o.batch));
-  if (program && !s.answer.best.empty()) {
-    ashlar::training_plan const& best = s.answer.best[0].plan;
-    program->write(ashlar::pytorch_csv(passes_of(best, best.micro_batches)));
-  }
-  to.write(o.format == "json" ? json_of(s) : text_of(s, o.explains));
+  if (program && !s.answer.best.empty())
+    program->write(ashlar::pytorch_csv(passes_of(s.answer.best[0])));
+  to.write(o.format == "json"   ? json_of(s)
+           : o.format == "svg"  ? svg_of(s)
+           : o.format == "html" ? html_of(s, o.explains)
+                                : text_of(s, o.explains));
   return s.answer.best.empty() ? invalid : done;
 }
 
@@ -95,19 +137,35 @@ void add_plan(CLI::App& app, action& chosen) {
   add_number(*command, "--memory-margin", o->margin, 0, 99,
              "percent of each device's memory to leave free");
   add_number(*command, "--top", o->top, 1, 1000, "how many plans to show");
+  command
+      ->add_option(
+          "--objective", o->objective,
+          "time: the shortest step; cost: the fewest device hours, on as much of the cluster as "
+          "that takes; days: the shortest step, with days and device hours of a training")
+      ->check(CLI::IsMember({"time", "cost", "days"}))
+      ->type_name("WHAT")
+      ->capture_default_str();
+  add_number(*command, "--tokens", o->tokens, 0.001, 1e9,
+             "billions of tokens of a training; 20 a parameter if not given");
+  add_number(*command, "--search", o->search, 0, 10'000,
+             "millions of passes to dispatch in search of a better order of each plan shown; 0: none");
   command->add_option("--schedules", o->schedules, "names of schedules to weigh, with commas between")
       ->type_name("NAMES")
       ->capture_default_str();
   command->add_flag("--explain", o->explains, "also show each term of the first plan's time and memory");
   command->add_option("--emit", o->program, "also write the first plan's schedule as PyTorch CSV")
       ->type_name("FILE");
-  add_format_option(*command, o->format, {"text", "json"}, "text or json");
+  add_format_option(*command, o->format, {"text", "json", "svg", "html"},
+                    "text; json; svg: the first plan's schedule, or cost over time where --objective is "
+                    "not time; html: a page with both");
   add_output_option(*command, o->output);
   command->footer(
       "Exit code 1: no plan fits. docs/planning.md says what is measured, fitted and "
       "assumed.\nExamples:\n"
       "  ashlar plan --model 70B --sequence 4096 --cluster 64x8xH100 --batch 1024\n"
-      "  ashlar plan --model config.json --cluster cluster.json --batch 512 --explain --emit plan.csv");
+      "  ashlar plan --model config.json --cluster cluster.json --batch 512 --explain --emit plan.csv\n"
+      "  ashlar plan --model 8B --cluster 16x8xH100 --batch 512 --objective cost --as html -o "
+      "plan.html");
   command->callback([&chosen, o] { chosen = [o] { return plan(*o); }; });
 }
 

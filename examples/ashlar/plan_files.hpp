@@ -4,13 +4,17 @@
 #include <ashlar/plan/training_plan.hpp>
 
 #include <string>
+#include <vector>
 
 namespace tool {
 
 struct named_model {
   std::string name, source;
   ashlar::transformer model;
+  std::vector<ashlar::listed_model> lists = {};  // measured layers; none: a transformer's formulas
   ashlar::kept_widths widths;
+
+  double parameters() const { return lists.empty() ? model.parameters() : lists[0].parameters(); }
 };
 
 // A name (70B), or a file: an object of its own keys (docs/formats.md) or a Hugging Face config.json. A

@@ -2,28 +2,68 @@
 #pragma once
 
 #include "plan_files.hpp"
-#include <ashlar/plan/training_plan.hpp>
+#include <ashlar/plan/planner.hpp>
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace tool {
 
+enum class plan_aim : unsigned char { time, cost, days };
+
 struct plan_study {
   named_model model;
   named_cluster cluster;
+  plan_aim aim = plan_aim::time;
+  double tokens = 0;  // of a training
   ashlar::plan_question question;
   std::vector<ashlar::catalog::entry const*> entries;
   ashlar::plan_answer answer;
+
+  // Model operations of a step over those that the plan's devices could do in so many seconds; of a
+  // model of measured layers, the share of the time in which they compute.
+  double utilisation(ashlar::training_plan const& plan, double seconds) const;
+  double days(double seconds) const;  // of a training with such steps
+  double device_hours(ashlar::training_plan const& plan, double seconds) const;
 };
 
 // Asks the question of the study, told otherwise; the best alone.
 ashlar::plan_answer best_of(plan_study const& study, ashlar::plan_question const& otherwise);
 
+// The best of the whole cluster, of half of it, a quarter and so on: where nothing fits it ends.
+std::vector<ashlar::planned_step> best_by_size(plan_study const& study);
+
+// "tensor 2, data 16, ...".
+std::string text_of(ashlar::training_plan const& plan);
+std::string name_of(ashlar::training_plan const& plan);  // of its schedule
+char const* word_of(ashlar::recomputation again);
+std::string gib(double bytes);
+
+// What the fullest device of a plan holds, by what it is.
+std::string text_of_bytes(plan_study const& study, ashlar::planned_step const& step);
+
 std::string text_of(plan_study const& study, bool explains);
 std::string json_of(plan_study const& study);
 
+// The first plan's schedule, timed; of trainings, what the best plan of each size of the cluster costs.
+std::string svg_of(plan_study const& study);
+
+// The text and that picture.
+std::string html_of(plan_study const& study, bool explains);
+
+// Why the first plan is what it is, and what would change it.
+std::string reasons_of(plan_study const& study);
+
+// Each term of the first plan's time and memory.
+std::string terms_of(plan_study const& study);
+
 // Arguments of a run with Megatron-LM, one line; empty where it has no such schedule or division.
 std::string megatron_arguments(plan_study const& study, ashlar::training_plan const& plan);
+
+// Arguments and configuration of a run with DeepSpeed's pipelines (Megatron-DeepSpeed), one line;
+// likewise.
+std::string deepspeed_arguments(plan_study const& study, ashlar::training_plan const& plan);
 
 }  // namespace tool

@@ -7,13 +7,17 @@
 #include <ashlar/plan/divide.hpp>
 #include <ashlar/plan/graph_partition.hpp>
 #include <ashlar/plan/graph_plan.hpp>
+#include <ashlar/plan/layer_division.hpp>
 #include <ashlar/plan/layout.hpp>
 #include <ashlar/plan/least_squares.hpp>
+#include <ashlar/plan/listed_layers.hpp>
 #include <ashlar/plan/measured_layers.hpp>
 #include <ashlar/plan/operators.hpp>
 #include <ashlar/plan/part_sums.hpp>
 #include <ashlar/plan/partition.hpp>
 #include <ashlar/plan/plan_serving.hpp>
+#include <ashlar/plan/plan_space.hpp>
+#include <ashlar/plan/planner.hpp>
 #include <ashlar/plan/series_parallel.hpp>
 #include <ashlar/plan/serving.hpp>
 #include <ashlar/plan/serving_bounds.hpp>

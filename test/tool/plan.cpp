@@ -55,7 +55,7 @@ TEST_CASE("plan: reasons as text, and the first plan's schedule as a file that c
   tool_result const r =
       run_tool("plan --model 8B --sequence 4096 --cluster 2x8xA100 --batch 32 --explain --emit " + csv);
   REQUIRE(r.code == 0);
-  for (char const* part : {"Why:", "tensor 8:", "with 10 % more memory", "activations",
+  for (char const* part : {"Why (", "tensor 8:", "with 10 % more memory", "activations",
                            "Terms of the first plan", "reduction ms", "--tensor-model-parallel-size"})
     CHECK_MESSAGE(contains(r.out, part), part);
   CHECK(run_tool("check " + csv).code == 0);
@@ -71,6 +71,55 @@ TEST_CASE("plan: a model of its own keys, and what does not fit") {
   CHECK(r.code == 1);
   CHECK(contains(r.out, "plans do not fit in 67.1 GiB"));
   CHECK(contains(r.out, "device 0 of each pipeline holds"));
+}
+
+TEST_CASE("plan: models with experts, and layers as measured") {
+  std::string const mixtral = scratch_file(
+      "mixtral.json", R"({"hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 14336,
+    "max_position_embeddings": 4096, "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8,
+    "num_experts_per_tok": 2, "num_local_experts": 8, "tie_word_embeddings": false, "vocab_size": 32000})");
+  // The published 46.7 billion, without norms.
+  CHECK(planned("--model " + mixtral + " --cluster 4x8xH100 --batch 64 --top 1 --search 0")["parameters"]
+        == doctest::Approx(46.7e9).epsilon(1e-3));
+  std::string const listed = scratch_file("listed.json", R"({"sequence": 128, "measured": [{"layers": [
+      {"forward_ms": 1, "backward_ms": 2, "parameters": 1e6, "kept_bytes": 1e6, "output_bytes": 1e4, "count": 6},
+      {"forward_ms": 4, "backward_ms": 8, "parameters": 1e6, "kept_bytes": 1e6, "output_bytes": 1e4}]}]})");
+  auto const plans =
+      planned("--model " + listed + " --cluster 1x2xA100 --batch 8 --top 100 --search 0")["plans"];
+  bool is_uneven = false;
+  for (auto const& plan : plans) {
+    CHECK(plan["tensor"] == 1);
+    CHECK(plan["utilisation"].get<double>() <= 1);
+    is_uneven = is_uneven || plan["layers"] == nlohmann::json::array({5, 2});
+  }
+  CHECK(is_uneven);
+}
+
+TEST_CASE("plan: what a training costs, as text, as a picture and as a page") {
+  std::string const asked =
+      "plan --model 8B --sequence 4096 --cluster 2x8xH100 --batch 32 --top 2 --search 0.1 ";
+  tool_result const text = run_tool(asked + "--objective cost --tokens 100");
+  REQUIRE(text.code == 0);
+  for (char const* part :
+       {"device hours", "1e+11 tokens", "DeepSpeed", "ds.json", "rules of published sweeps"})
+    CHECK_MESSAGE(contains(text.out, part), part);
+  tool_result const picture = run_tool(asked + "--objective days --as svg");
+  CHECK(picture.code == 0);
+  CHECK(contains(picture.out, "time of a training"));
+  tool_result const page = run_tool(asked + "--as html");
+  CHECK(page.code == 0);
+  for (char const* part : {"<!DOCTYPE html>", "<svg", "utilisation %"})
+    CHECK_MESSAGE(contains(page.out, part), part);
+}
+
+TEST_CASE("plan: a search finds no longer step") {
+  std::string const asked =
+      "--model 8B --sequence 4096 --cluster 4x8xA100 --batch 32 --schedules 1f1b --top 1 ";
+  auto const found = planned(asked + "--search 1")["plans"][0],
+             kept = planned(asked + "--search 0")["plans"][0];
+  CHECK(found["seconds"].get<double>() <= kept["seconds"].get<double>());
+  CHECK(found["seconds"].get<double>() >= found["bound"].get<double>());
+  CHECK(!kept.contains("seconds_in_catalog_order"));
 }
 
 TEST_CASE("plan: what it cannot read or do") {
@@ -90,9 +139,16 @@ TEST_CASE("plan: what it cannot read or do") {
               R"({"layers": 1, "hidden": 8, "heads": 2, "vocabulary": 9, "sequence": 4, "hiden": 8})")
           + cluster,
       "\"hiden\"");
-  refused("--model " + scratch_file("moe.json", R"({"num_hidden_layers": 2, "num_local_experts": 8})")
+  refused(
+      "--model " + scratch_file("mla.json", R"({"num_hidden_layers": 2, "kv_lora_rank": 8})") + cluster,
+      "kv_lora_rank");
+  refused("--model " + scratch_file("lists.json", R"({"sequence": 8, "measured": [
+      {"layers": [{"forward_ms": 1, "backward_ms": 2, "parameters": 9, "kept_bytes": 9, "output_bytes": 9}]},
+      {"tensor": 1, "layers": [{"forward_ms": 1, "backward_ms": 2, "parameters": 9, "kept_bytes": 9,
+       "output_bytes": 9}]}]})")
               + cluster,
-          "experts");
+          "tensor ranks of its own");
+  refused("--model 8B --objective beauty" + cluster, "--objective");
   refused("--model 8B --cluster 1x8xH1 --batch 8", "names no known device");
   refused("--model 8B --cluster 0x8xH100 --batch 8", "must be of 1 to");
   refused("--model 8B --cluster 1x8xH100 --batch 0", "--batch must be from 1");

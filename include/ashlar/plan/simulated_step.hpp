@@ -30,10 +30,11 @@ constexpr tick nanoseconds(double seconds) {
   return max_of(tick{1}, static_cast<tick>(seconds * 1e9 + 0.5));
 }
 
-// Seconds of a step of these passes in their order, under the stages' own times. Backwards are fused.
-// Throws violation as retime and lower do. Linear in the passes.
-constexpr double simulated_step(schedule const& alike, std::vector<stage_seconds> const& per_stage,
-                                message_mode messages) {
+// The machine on which a tick is a nanosecond and a message has a byte for each that it takes. Backwards
+// are split in halves where they are split. Schedules know the longest message, so that its slot is free
+// by the time that it may begin.
+constexpr simulation_options step_machine(std::vector<stage_seconds> const& per_stage,
+                                          message_mode messages) {
   simulation_options options;
   options.memory.stages.resize(per_stage.size());
   options.cost.per_stage.clear();
@@ -47,8 +48,17 @@ constexpr double simulated_step(schedule const& alike, std::vector<stage_seconds
                                       .backward_weight = backward - backward / 2});
     byte_count const message = blocks ? 0 : static_cast<byte_count>(s.send * 1e9 + 0.5);
     options.memory.stages[i].activation = options.memory.stages[i].gradient = message;
+    options.cost.message = max_of(options.cost.message, message);
   }
   options.cost.links.inside = {.latency = 0, .bandwidth = 1};  // a tick a byte
+  return options;
+}
+
+// Seconds of a step of these passes in their order, under the stages' own times. Throws violation as
+// retime and lower do. Linear in the passes.
+constexpr double simulated_step(schedule const& alike, std::vector<stage_seconds> const& per_stage,
+                                message_mode messages) {
+  simulation_options const options = step_machine(per_stage, messages);
   schedule const s = retime(alike, options.cost);
   program const p = lower(s);
   timeline const line = time_program(p, options);

@@ -43,7 +43,8 @@ struct layer_products {
 };
 constexpr layer_products products_of(transformer const& t, training_layout const& l) {
   double const tokens = l.micro_batch * t.sequence;
-  return {2 * tokens * t.layer_parameters() / l.tensor, 4 * tokens * t.hidden * t.sequence / l.tensor};
+  return {2 * tokens * t.active_layer_parameters() / l.tensor,
+          4 * tokens * t.hidden * t.sequence / l.tensor};
 }
 
 // Bytes that a tensor rank moves in the forward of one layer: two sums of its output over the ranks,
@@ -59,12 +60,17 @@ constexpr double reduced_bytes(int data, bool sharded) {
   return (sharded ? 6.0 : 8.0) * (data - 1) / data;
 }
 
-// Times of each stage: a backward does the forward's products twice, and again what is recomputed. Each
-// tensor rank sends its share of the output.
-constexpr std::vector<stage_seconds> stage_times(transformer const& t, training_layout const& l,
-                                                 bool sharded, stage_division const& division,
-                                                 device_machine const& machine,
-                                                 step_constants const& constants) {
+// Of one micro-batch.
+struct pass_seconds {
+  double forward = 0;
+  double backward = 0;  // with what it runs again
+
+  constexpr double both() const { return forward + backward; }
+};
+
+// Of one layer: a backward does the forward's products twice, and again what is recomputed.
+constexpr pass_seconds layer_seconds(transformer const& t, training_layout const& l,
+                                     device_machine const& machine, step_constants const& constants) {
   layer_products const p = products_of(t, l);
   double const exchange = constants.exchange * exchanged_bytes(t, l) / machine.inside;
   double const product = constants.products / machine.flops;
@@ -72,20 +78,40 @@ constexpr std::vector<stage_seconds> stage_times(transformer const& t, training_
   double const again = l.again == recomputation::full        ? forward
                        : l.again == recomputation::attention ? product * p.scores
                                                              : 0;
-  double const backward = 2 * product * (p.matrices + p.scores) + exchange + again;
+  return {forward, 2 * product * (p.matrices + p.scores) + exchange + again};
+}
+
+// Of the head's products.
+constexpr pass_seconds head_seconds(transformer const& t, training_layout const& l,
+                                    device_machine const& machine, step_constants const& constants) {
   double const tokens = l.micro_batch * t.sequence;
-  bool const leaves = l.tensor * l.data * l.pipeline > machine.node_size;
-  double const link = leaves ? machine.between : machine.inside;
+  double const head =
+      constants.products / machine.flops * 2 * tokens * t.embedding_parameters() / l.tensor;
+  return {head, 2 * head};
+}
+
+// The link that messages and sums of gradients take: between nodes as soon as there are several.
+constexpr double outer_link(training_layout const& l, device_machine const& machine) {
+  return l.tensor * l.data * l.pipeline > machine.node_size ? machine.between : machine.inside;
+}
+
+// Times of each stage. Each tensor rank sends its share of the output.
+constexpr std::vector<stage_seconds> stage_times(transformer const& t, training_layout const& l,
+                                                 bool sharded, stage_division const& division,
+                                                 device_machine const& machine,
+                                                 step_constants const& constants) {
+  pass_seconds const layer = layer_seconds(t, l, machine, constants),
+                     head = head_seconds(t, l, machine, constants);
+  double const tokens = l.micro_batch * t.sequence, link = outer_link(l, machine);
   std::vector<stage_seconds> made;
   std::size_t const count = division.layers.size();
   for (std::size_t i = 0; i < count; ++i) {
     double const layers = division.layers[i];
     bool const embeds = i == 0 || i + 1 == count;
-    stage_seconds s{.forward = layers * forward, .backward = layers * backward};
+    stage_seconds s{.forward = layers * layer.forward, .backward = layers * layer.backward};
     if (division.with_head && i + 1 == count) {
-      double const head = product * 2 * tokens * t.embedding_parameters() / l.tensor;
-      s.forward += head;
-      s.backward += 2 * head;
+      s.forward += head.forward;
+      s.backward += head.backward;
     }
     if (i + 1 < count) s.send = 2 * t.hidden * tokens / l.tensor / link;
     double const parameters =
@@ -101,7 +127,8 @@ constexpr std::vector<stage_seconds> stage_times(transformer const& t, training_
 // last stage; with full recomputation one layer is whole at a time.
 constexpr memory_model stage_bytes(transformer const& t, training_layout const& l, bool sharded,
                                    stage_division const& division, kept_widths const& widths) {
-  split_layer const layer{t.hidden, t.feed_forward, t.heads, t.sequence, l.tensor, l.sequence_parallel};
+  split_layer const layer{t.hidden, t.active_feed_forward(), t.heads, t.sequence,
+                          l.tensor, l.sequence_parallel};
   double const kept = kept_bytes(layer, l.micro_batch, l.again, widths);
   double const whole =
       l.again == recomputation::full ? kept_bytes(layer, l.micro_batch, recomputation::none, widths) : 0;

@@ -1,0 +1,103 @@
+#include "command.hpp"
+#include "pictures.hpp"
+#include "plan_report.hpp"
+#include <ashlar/render/svg.hpp>
+#include <ashlar/render/tradeoff.hpp>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace tool {
+
+namespace {
+
+using namespace ashlar;
+
+nlohmann::json object_of(planned_step const& step) {
+  training_layout const& l = step.plan.layout;
+  return nlohmann::json{{"tensor", l.tensor},
+                        {"data", l.data},
+                        {"pipeline", l.pipeline},
+                        {"micro_batch", l.micro_batch},
+                        {"micro_batches", step.plan.micro_batches},
+                        {"recomputation", word_of(l.again)},
+                        {"optimizer_shared", step.plan.sharded},
+                        {"schedule", step.plan.entry->name},
+                        {"chunks", step.plan.chunks},
+                        {"sequence_chunks", step.plan.sequence_chunks},
+                        {"layers", step.plan.layers},
+                        {"device", step.fullest},
+                        {"bytes", step.bytes}};
+}
+
+// Cost over time of the best plan of each size of the cluster, and how well it uses its devices.
+std::string chart_of(plan_study const& s) {
+  tradeoff_curve curve{"best plans", {}, {}, {}};
+  double const work = s.days(1) * s.utilisation(s.answer.best[0].plan, 1)
+                      * s.answer.best[0].plan.device_count();  // device days, never idle
+  for (planned_step const& each : best_by_size(s)) {
+    int const count = each.plan.device_count();
+    double const days = s.days(each.seconds);
+    curve.utilisation.emplace_back(1.0 * s.question.batch / count,
+                                   s.utilisation(each.plan, each.seconds));
+    curve.cost.emplace_back(days / work, days * count / work);
+    curve.clusters.push_back(count);
+  }
+  std::reverse(curve.utilisation.begin(), curve.utilisation.end());
+  return svg({curve}, fmt::format("{} on up to {} devices, a batch of {}", s.model.name,
+                                  s.question.device_count, s.question.batch));
+}
+
+}  // namespace
+
+std::string json_of(plan_study const& s) {
+  nlohmann::json best = nlohmann::json::array(), rejected = nlohmann::json::array();
+  for (planned_step const& step : s.answer.best) {
+    nlohmann::json& object = best.emplace_back(object_of(step));
+    object["seconds"] = step.seconds;
+    object["bound"] = step.bound;
+    object["busy"] = busiest_seconds(s.question, step.plan);
+    if (step.catalog > 0) object["seconds_in_catalog_order"] = step.catalog;
+    object["utilisation"] = s.utilisation(step.plan, step.seconds);
+    object["days"] = s.days(step.seconds);
+    object["device_hours"] = s.device_hours(step.plan, step.seconds);
+    object["megatron"] = megatron_arguments(s, step.plan);
+    object["deepspeed"] = deepspeed_arguments(s, step.plan);
+  }
+  for (planned_step const& step : s.answer.rejected) rejected.push_back(object_of(step));
+  return nlohmann::json{{"plans", best},
+                        {"rejected", rejected},
+                        {"simulated", s.answer.simulated},
+                        {"ruled_out", s.answer.ruled_out},
+                        {"memory_budget", s.question.budget()},
+                        {"tokens", s.tokens},
+                        {"parameters", s.model.parameters()}}
+             .dump(1)
+         + "\n";
+}
+
+std::string svg_of(plan_study const& s) {
+  if (s.answer.best.empty()) throw usage_error("no plan fits: there is nothing to draw");
+  if (s.aim != plan_aim::time) return chart_of(s);
+  planned_step const& best = s.answer.best[0];
+  costs const cost = step_machine(times_of(s.question, best.plan), message_mode::beside).cost;
+  return svg_of(retime(passes_of(best), cost), name_of(best.plan), picture_request{});
+}
+
+std::string html_of(plan_study const& s, bool explains) {
+  std::string const title =
+      fmt::format("{} on {}, a batch of {}", render_detail::escape_xml(s.model.name),
+                  render_detail::escape_xml(s.cluster.name), s.question.batch);
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+      "'unsafe-inline'\">\n"
+      "<title>{0}</title>\n<style>:root{{color-scheme:light dark}}body{{font-family:system-ui,"
+      "sans-serif;margin:1rem}}pre{{overflow-x:auto}}</style></head>\n"
+      "<body><h1>{0}</h1>\n<pre>{1}</pre>\n{2}</body></html>\n",
+      title, render_detail::escape_xml(text_of(s, explains)), s.answer.best.empty() ? "" : svg_of(s));
+}
+
+}  // namespace tool

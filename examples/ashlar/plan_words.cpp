@@ -1,0 +1,98 @@
+#include "plan_report.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace tool {
+
+namespace {
+
+using namespace ashlar;
+
+constexpr double seconds_of_a_day = 86400;
+
+double steps_of(plan_study const& s) {
+  return s.tokens / (s.question.batch * s.question.model.sequence);
+}
+
+// Of all stages on the fullest device.
+stage_memory resident_bytes(plan_study const& s, planned_step const& step) {
+  memory_model const m = bytes_of(s.question, step.plan);
+  placement const where = placement_of(step.plan);
+  stage_memory sum;
+  for (int stage = 0; stage < where.stage_count(); ++stage)
+    if (where.device_of(0, stage) == step.fullest) {
+      stage_memory const& each = m.of(stage);
+      sum.weights += each.weights;
+      sum.weight_gradient += each.weight_gradient;
+      sum.optimizer_state += each.optimizer_state;
+    }
+  return sum;
+}
+
+}  // namespace
+
+double plan_study::utilisation(training_plan const& plan, double seconds) const {
+  if (!model.lists.empty())
+    return list_of(question, plan.layout.tensor)->work() * question.batch
+           / (seconds * plan.device_count());
+  return model_utilisation(model_flops(question.model, question.batch), seconds, plan.device_count(),
+                           question.machine.flops);
+}
+
+double plan_study::days(double seconds) const { return steps_of(*this) * seconds / seconds_of_a_day; }
+
+double plan_study::device_hours(training_plan const& plan, double seconds) const {
+  return days(seconds) * 24 * plan.device_count();
+}
+
+plan_answer best_of(plan_study const& study, plan_question const& otherwise) {
+  return answer(otherwise, study.entries, 1, [](plan_phase, std::size_t, std::size_t) {});
+}
+
+std::vector<planned_step> best_by_size(plan_study const& study) {
+  std::vector<planned_step> all;
+  plan_question q = study.question;
+  q.takes_fewer_devices = false;
+  for (;; q.device_count /= 2) {
+    plan_answer const a = best_of(study, q);
+    if (a.best.empty()) break;
+    all.push_back(a.best[0]);
+    if (q.device_count % 2 != 0) break;
+  }
+  return all;
+}
+
+char const* word_of(recomputation again) {
+  return again == recomputation::none ? "none" : again == recomputation::full ? "full" : "attention";
+}
+
+std::string name_of(training_plan const& plan) {
+  if (plan.layout.pipeline == 1) return "none";
+  std::string name = plan.entry->name;
+  if (plan.chunks > 1) name += fmt::format(" x{}", plan.chunks);
+  if (plan.sequence_chunks > 1) name += fmt::format(" /{}", plan.sequence_chunks);
+  return name;
+}
+
+std::string gib(double bytes) { return fmt::format("{:.1f}", bytes / (1024.0 * 1024 * 1024)); }
+
+std::string text_of(training_plan const& p) {
+  return fmt::format("tensor {}, data {}, pipeline {}, micro-batch {}, {}, recomputation {}{}",
+                     p.layout.tensor, p.layout.data, p.layout.pipeline, p.layout.micro_batch, name_of(p),
+                     word_of(p.layout.again), p.sharded ? ", optimizer shared" : "");
+}
+
+std::string text_of_bytes(plan_study const& s, planned_step const& step) {
+  stage_memory const m = resident_bytes(s, step);
+  double const fixed = static_cast<double>(m.weights + m.weight_gradient + m.optimizer_state);
+  return fmt::format(
+      "device {} of each pipeline holds {} GiB: weights and logits {}, gradients {}, optimizer {}, "
+      "activations {}",
+      step.fullest, gib(step.bytes), gib(static_cast<double>(m.weights)),
+      gib(static_cast<double>(m.weight_gradient)), gib(static_cast<double>(m.optimizer_state)),
+      gib(step.bytes - fixed));
+}
+
+}  // namespace tool

@@ -1,0 +1,99 @@
+// A model as a list of layers whose costs were measured on one of the tensor ranks: seconds and bytes of
+// stages that are cut from it.
+#pragma once
+
+#include <ashlar/core/cost.hpp>
+#include <ashlar/model/memory_model.hpp>
+#include <ashlar/plan/layout.hpp>
+#include <ashlar/plan/simulated_step.hpp>
+#include <ashlar/plan/step_model.hpp>
+#include <ashlar/plan/transformer_memory.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// Of one sequence.
+struct listed_layer {
+  double forward = 0;  // seconds
+  double backward = 0;
+  double parameters = 0;
+  double kept = 0;    // bytes from the forward to the backward
+  double output = 0;  // bytes that the next layer gets; what is kept of a layer that is run again
+};
+
+struct listed_model {
+  int tensor = 1;  // ranks that each layer is split over
+  std::vector<listed_layer> layers;
+
+  constexpr double parameters() const {
+    double sum = 0;
+    for (listed_layer const& each : layers) sum += each.parameters;
+    return sum * tensor;
+  }
+  // Seconds of passes of one sequence, on all tensor ranks together.
+  constexpr double work() const {
+    double sum = 0;
+    for (listed_layer const& each : layers) sum += each.forward + each.backward;
+    return sum * tensor;
+  }
+};
+
+// Seconds of a micro-batch: a multiple of those of a sequence.
+constexpr pass_seconds layer_seconds(listed_layer const& each, training_layout const& l) {
+  double const again = l.again == recomputation::full ? each.forward : 0;
+  return {l.micro_batch * each.forward, l.micro_batch * (each.backward + again)};
+}
+
+// Of stages of so many layers each.
+constexpr std::vector<stage_seconds> stage_times(listed_model const& t, training_layout const& l,
+                                                 bool sharded, std::vector<int> const& sizes,
+                                                 device_machine const& machine) {
+  std::vector<stage_seconds> made;
+  double const link = outer_link(l, machine);
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    stage_seconds s;
+    double parameters = 0;
+    for (int n = 0; n < sizes[i]; ++n) {
+      listed_layer const& each = t.layers[at++];
+      pass_seconds const p = layer_seconds(each, l);
+      s.forward += p.forward;
+      s.backward += p.backward;
+      parameters += each.parameters;
+      if (i + 1 < sizes.size()) s.send = l.micro_batch * each.output / link;
+    }
+    if (l.data > 1) s.reduction = parameters * reduced_bytes(l.data, sharded) / link;
+    made.push_back(s);
+  }
+  return made;
+}
+
+// Of each stage on one device; with full recomputation the largest layer is whole at a time.
+constexpr memory_model stage_bytes(listed_model const& t, training_layout const& l, bool sharded,
+                                   std::vector<int> const& sizes) {
+  parameter_bytes const each_parameter;
+  memory_model made;
+  made.stages.resize(sizes.size());
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    double parameters = 0, kept = 0, whole = 0;
+    for (int n = 0; n < sizes[i]; ++n) {
+      listed_layer const& each = t.layers[at++];
+      bool const again = l.again == recomputation::full;
+      parameters += each.parameters;
+      kept += l.micro_batch * (again ? each.output : each.kept);
+      if (again) whole = max_of(whole, l.micro_batch * each.kept);
+    }
+    stage_memory& m = made.stages[i];
+    m.weights = static_cast<byte_count>(each_parameter.weight * parameters + whole);
+    m.weight_gradient = static_cast<byte_count>(each_parameter.gradient * parameters);
+    m.optimizer_state =
+        static_cast<byte_count>(each_parameter.optimizer * parameters / (sharded ? l.data : 1));
+    m.stash = static_cast<byte_count>(kept);
+  }
+  return made;
+}
+
+}  // namespace ashlar

@@ -1,0 +1,32 @@
+#include <ashlar/plan/layer_division.hpp>
+// First, so that it needs nothing before it.
+#include "static_check.hpp"
+
+#include <vector>
+
+using namespace ashlar;
+
+namespace {
+
+constexpr bool test_weighed_division() {
+  placement const line = linear(devices{3});
+  HOLDS(weighed_division(7, 1, 0, line) == std::vector<int>{3, 2, 2});
+  HOLDS(weighed_division(7, 1, 1, line) == std::vector<int>{3, 3, 1});
+  HOLDS(weighed_division(7, 1, 2, line) == std::vector<int>{3, 3, 1});
+  HOLDS(weighed_division(7, 1, 9, line) == std::vector<int>{3, 3, 1});
+  // The first device of a V has the first stage and the last.
+  HOLDS(weighed_division(6, 1, 2, v_shape(devices{2})) == std::vector<int>{1, 2, 2, 1});
+  HOLDS(weighed_division(6, 1, 0, looped(devices{2}, chunks{2})) == std::vector<int>{2, 2, 1, 1});
+  // Each layer its own time.
+  HOLDS(weighed_division({1, 1, 1, 1, 4}, 2) == std::vector<int>{4, 1});
+  HOLDS(weighed_division({4, 1, 1, 1, 1}, 2) == std::vector<int>{1, 4});
+  return true;
+}
+
+}  // namespace
+
+BOTH_TIMES("layer divisions: as even as the head allows", test_weighed_division)
+
+TEST_CASE("layer divisions need a layer for each stage") {
+  CHECK_BREAKS(parameter_is_at_least, weighed_division(2, 1, 0, linear(devices{3})));
+}

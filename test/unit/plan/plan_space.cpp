@@ -1,0 +1,74 @@
+#include <ashlar/plan/plan_space.hpp>
+// First, so that it needs nothing before it.
+#include "static_check.hpp"
+
+#include <vector>
+
+using namespace ashlar;
+
+namespace {
+
+// Four layers on four devices.
+constexpr plan_question spacious_question() {
+  plan_question q;
+  q.model = {.layers = 4, .hidden = 8, .feed_forward = 32, .heads = 2, .vocabulary = 1, .sequence = 4};
+  q.machine = {.flops = 1e6, .inside = 1e6, .between = 1e6, .memory = 1e5, .node_size = 2};
+  q.device_count = 4;
+  q.batch = 4;
+  q.largest_micro_batch = 1;
+  q.tensor = 2;
+  return q;
+}
+
+constexpr bool test_plan_space() {
+  plan_question q = spacious_question();
+  std::vector<catalog::entry const*> const both{catalog::find("1f1b"), catalog::find("depth-first")};
+  // Two data ranks, with and without a shared optimizer, or two stages in either schedule (of 2 chunks:
+  // 4 would be too many for four layers); three recomputations. The head is too small to matter.
+  HOLDS(all_plans(q, both).size() == 3 * (2 + 2));
+  for (training_plan const& p : all_plans(q, both)) {
+    HOLDS(p.device_count() == 4);
+    HOLDS(p.layout.micro_batch * p.micro_batches * p.layout.data == 4);
+  }
+  // Nothing is kept of scores: no need to run them again.
+  q.widths.scores = 0;
+  HOLDS(all_plans(q, both).size() == 2 * (2 + 2));
+  // In halves and quarters of sequences.
+  HOLDS(all_plans(q, {catalog::find("seq1f1b")}).size() == 2 * (2 + 2));
+  // Also on two devices: one pipeline rank.
+  q.takes_fewer_devices = true;
+  HOLDS(all_plans(q, both).size() == 2 * (2 + 2) + 2);
+  q.tensor = 4;  // more than a node
+  HOLDS(all_plans(q, both).empty());
+  return true;
+}
+static_assert(test_plan_space());
+
+constexpr bool test_divided_plans() {
+  plan_question q = spacious_question();
+  q.widths.scores = 0;
+  q.model.vocabulary = 200;  // the head is about as much work as a layer
+  std::vector<training_plan> const all = all_plans(q, {catalog::find("1f1b")});
+  HOLDS(all.size() == 2 * (2 + 2));
+  int uneven = 0;
+  for (training_plan const& p : all)
+    if (p.layers == std::vector<int>{3, 1}) ++uneven;
+  HOLDS(uneven == 2);
+  // Of measured layers only for the tensor ranks that they were measured on.
+  q.lists = {{.tensor = 2, .layers = {{1, 2}, {1, 2}, {1, 2}, {4, 8}}}};
+  int lists = 0;
+  for (training_plan const& p : all_plans(q, {catalog::find("1f1b")}))
+    if (p.layers == std::vector<int>{3, 1}) ++lists;
+  HOLDS(lists == 2);
+  q.tensor = 1;
+  HOLDS(all_plans(q, {catalog::find("1f1b")}).empty());
+  return true;
+}
+static_assert(test_divided_plans());
+
+}  // namespace
+
+TEST_CASE("training plans: what there is to weigh") {
+  CHECK(test_plan_space());
+  CHECK(test_divided_plans());
+}
