@@ -53,7 +53,7 @@ std::string rules_of(plan_study const& s, planned_step const& best) {
   planned_step const first = tried_first(s.question, s.answer);
   std::string text = "  the rules of published sweeps (Hagemann et al. 2023) ";
   if (first.plan.layout == best.plan.layout) return text + "try this layout first\n";
-  text += fmt::format("try first {}: {:.3f} s ({:+.1f} %)", text_of(first.plan), first.seconds,
+  text += fmt::format("try first {}: {:.3f} s ({:+.1f} %)", text_of_plan(first.plan), first.seconds,
                       100 * worse_by(s, first, best));
   if (layout_reason const why = comes_before(s.question, first.plan, best.plan);
       why != layout_reason::none)
@@ -68,7 +68,7 @@ std::string binding(plan_study const& s, planned_step const& best) {
   plan_answer const unlimited = best_of(s, q);
   return fmt::format("  {}\n  without a limit on memory: {:.3f} s ({:+.1f} %), {}; so memory {}\n",
                      parts_of(s, best), unlimited.best[0].seconds,
-                     100 * worse_by(s, unlimited.best[0], best), text_of(unlimited.best[0].plan),
+                     100 * worse_by(s, unlimited.best[0], best), text_of_plan(unlimited.best[0].plan),
                      worse_by(s, unlimited.best[0], best) < 0 ? "binds" : "does not bind");
 }
 
@@ -77,23 +77,23 @@ std::string binding(plan_study const& s, planned_step const& best) {
 std::string reasons_of(plan_study const& s) {
   planned_step const best = best_of(s, s.question).best[0];  // as the others: without a search
   std::string text = fmt::format("Why (in the catalog's orders; the best is {:.3f} s, {}):\n",
-                                 best.seconds, text_of(best.plan))
+                                 best.seconds, text_of_plan(best.plan))
                      + binding(s, best) + rules_of(s, best);
   for (int t = 1; t <= s.question.machine.node_size; t *= 2) {
     plan_question q = s.question;
     q.tensor = t;
     plan_answer const a = best_of(s, q);
     if (!a.best.empty())
-      text +=
-          fmt::format("  tensor {}: {:.3f} s with {}\n", t, a.best[0].seconds, text_of(a.best[0].plan));
+      text += fmt::format("  tensor {}: {:.3f} s with {}\n", t, a.best[0].seconds,
+                          text_of_plan(a.best[0].plan));
     else if (!a.rejected.empty())
       text += fmt::format("  tensor {}: nothing fits; the least, {}: {}\n", t,
-                          text_of(a.rejected[0].plan), text_of_bytes(s, a.rejected[0]));
+                          text_of_plan(a.rejected[0].plan), text_of_bytes(s, a.rejected[0]));
   }
   auto const with = [&](char const* what, plan_question const& q) {
     plan_answer const a = best_of(s, q);
     text += fmt::format("  {}: {:.3f} s ({:+.1f} %), {}\n", what, a.best[0].seconds,
-                        100 * worse_by(s, a.best[0], best), text_of(a.best[0].plan));
+                        100 * worse_by(s, a.best[0], best), text_of_plan(a.best[0].plan));
   };
   plan_question more = s.question;
   more.machine.memory *= 1.1;

@@ -86,7 +86,7 @@ std::string size_table(plan_study const& s) {
     cells.push_back(
         {std::to_string(each.plan.device_count()), fmt::format("{:.3f}", each.seconds),
          percent(s.utilisation(each.plan, each.seconds), 1), fmt::format("{:.1f}", s.days(each.seconds)),
-         fmt::format("{:.0f}", s.device_hours(each.plan, each.seconds)), text_of(each.plan)});
+         fmt::format("{:.0f}", s.device_hours(each.plan, each.seconds)), text_of_plan(each.plan)});
   return fmt::format("\nA training on {:.4g} tokens in such batches, by size of the cluster:\n{}",
                      s.tokens, table(cells));
 }
@@ -166,7 +166,7 @@ std::string text_of(plan_study const& s, bool explains) {
         fmt::format("{} not fit in {} GiB. The smallest, {}: {}.\n",
                     s.answer.rejected.size() == 1 ? "1 plan does"
                                                   : fmt::format("{} plans do", s.answer.rejected.size()),
-                    gib(s.question.budget()), text_of(s.answer.rejected[0].plan),
+                    gib(s.question.budget()), text_of_plan(s.answer.rejected[0].plan),
                     text_of_bytes(s, s.answer.rejected[0]));
   if (s.answer.best.empty()) return text;
   text += reasons_of(s);

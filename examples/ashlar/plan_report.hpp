@@ -36,7 +36,7 @@ ashlar::plan_answer best_of(plan_study const& study, ashlar::plan_question const
 std::vector<ashlar::planned_step> best_by_size(plan_study const& study);
 
 // "tensor 2, data 16, ...".
-std::string text_of(ashlar::training_plan const& plan);
+std::string text_of_plan(ashlar::training_plan const& plan);
 std::string name_of(ashlar::training_plan const& plan);  // of its schedule
 char const* word_of(ashlar::recomputation again);
 std::string gib(double bytes);

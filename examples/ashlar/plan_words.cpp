@@ -78,7 +78,7 @@ std::string name_of(training_plan const& plan) {
 
 std::string gib(double bytes) { return fmt::format("{:.1f}", bytes / (1024.0 * 1024 * 1024)); }
 
-std::string text_of(training_plan const& p) {
+std::string text_of_plan(training_plan const& p) {
   return fmt::format("tensor {}, data {}, pipeline {}, micro-batch {}, {}, recomputation {}{}",
                      p.layout.tensor, p.layout.data, p.layout.pipeline, p.layout.micro_batch, name_of(p),
                      word_of(p.layout.again), p.sharded ? ", optimizer shared" : "");
