@@ -49,6 +49,7 @@ enum class rule : unsigned char {
   taken_gradient_is_given_back,
   taken_gradient_is_whole,
   state_is_cleared_after_its_last_use,
+  counts_are_of_the_whole_batch,
   bound_is_for_a_chain,
   // programs: complete
   every_send_has_its_receive,
@@ -217,6 +218,8 @@ constexpr char const* sentence(rule broken) {
              "other stages, and of micro-batches of one size";
     case rule::state_is_cleared_after_its_last_use:
       return "what work keeps for a step must be cleared once in each step, after its last use";
+    case rule::counts_are_of_the_whole_batch:
+      return "a backward that uses counts of the whole batch must start after all forwards of its stage";
     case rule::bound_is_for_a_chain:
       return "a bound needs a chain of stages";
     case rule::every_send_has_its_receive:

@@ -111,6 +111,8 @@ inline std::string quantities(diagnosis const& d) {
     case rule::state_is_cleared_after_its_last_use:
       if (d.first.index < 0) return first + " is missing";
       return first + " comes before " + second;
+    case rule::counts_are_of_the_whole_batch:
+      return first + " starts before the last of them ends";
     case rule::every_pass_is_known:
       return first + " does not";
     case rule::every_pass_is_present:

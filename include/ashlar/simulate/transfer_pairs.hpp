@@ -21,8 +21,8 @@ constexpr diagnosis check_can_be_timed(program const& p, simulation_options cons
     int const begin = p.stream_begin[static_cast<std::size_t>(d)];
     for (int i = begin; i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i) {
       instruction const& self = p.instructions[static_cast<std::size_t>(i)];
-      if (sums_work(self)) continue;  // well-formed
-      if (self.code == opcode::compute && self.what.kind == pass_kind::work) {
+      if (sums_work(self)) continue;            // well-formed
+      if (self.what.kind == pass_kind::work) {  // a part, or the clear of what its job keeps
         if (!p.work.view().knows(self.what))
           return {.broken = rule::every_pass_is_known, .first = site_of(self, d, i - begin)};
         continue;

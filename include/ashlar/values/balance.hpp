@@ -24,24 +24,37 @@ struct balancing_costs {
   friend constexpr bool operator==(balancing_costs const&, balancing_costs const&) = default;
 };
 
-// For load balancing over global batches (Qiu et al., arXiv 2501.11873), on each of the stages:
+// Of which tokens the counts are that a backward uses (Qiu et al., arXiv 2501.11873, section 3).
+enum class balance_scope : unsigned char {
+  synchronised,  // of its micro-batch on all data-parallel ranks
+  running,       // of all micro-batches known by then, on all ranks
+  global,        // of the whole batch
+};
+
+// For load balancing over more than a micro-batch, on each of the stages:
 //   count  after each forward: reads its stash, and hands on how many tokens it sent to each expert;
-//   an all-reduce of these counts over the data-parallel ranks, one for each micro-batch;
+//   an all-reduce of these counts over the data-parallel ranks, one for each micro-batch.
+// Synchronised, the backward (fused or of the input) of a micro-batch reads that sum in its work_inputs.
+// Running, there are
 //   add    adds the sum to the job's state, which is cleared after the step;
-//   show   before each backward (fused or of the input): hands on a copy of the state, which that
-//          backward reads in its work_inputs.
+//   show   before each backward: hands on a copy of the state, which that backward reads.
 // A backward is shown the counts of all micro-batches whose add stands before it: those that are known
 // when it starts if work took no time but all-reduces (coverage() with their duration), and always its
-// own. Each stage has three jobs and as many all-reduces as micro-batches, in this order: count, the
-// all-reduces, and one job of add (parts 0 ... m-1) and show (m ... 2m-1). Squeezed. For training on one
-// route. Throws violation with check(s), rule::every_pass_is_present for inference,
+// own. Globally, there are
+//   total  after the last forward: the sum of all counts, of which there is the only all-reduce; all
+//          backwards read that.
+// Each stage's jobs are in this order; add (parts 0 ... m-1) and show (m ... 2m-1) are one. Squeezed.
+// For training on one route. Throws violation with check(s), rule::every_pass_is_present for inference,
 // rule::parameter_is_at_most for several routes, rule::work_uses_what_exists for a stage that there is
-// not, and rule::work_reads_what_its_device_keeps where forwards are run again or cover several
-// micro-batches. O(n log n) in passes.
+// not, rule::work_reads_what_its_device_keeps where forwards are run again or cover several
+// micro-batches, and rule::counts_are_of_the_whole_batch for global counts where a backward stands
+// before a forward. O(n log n) in passes.
 constexpr schedule balance_experts(schedule s, std::vector<int> const& stages_with_experts,
+                                   balance_scope scope = balance_scope::running,
                                    balancing_costs const& ticks = {}) {
   if (diagnosis const d = check_trains_on_one_route(s); !d.ok()) throw violation{d};
   int const m = s.micro_batch_count();
+  bool const running = scope == balance_scope::running, global = scope == balance_scope::global;
   std::vector<work_job> jobs = s.work.jobs();
   std::vector<work_edge> edges = s.work.edges();
   timed_work work(s);
@@ -50,48 +63,74 @@ constexpr schedule balance_experts(schedule s, std::vector<int> const& stages_wi
     if (stage < 0 || stage >= s.stage_count())
       throw violation{{.broken = rule::work_uses_what_exists, .number = stage}};
     int const device = s.where.device_of(0, stage), counts = static_cast<int>(jobs.size()),
-              sums = counts + 1, totals = sums + m;
+              total = counts + 1, sums = counts + (global ? 2 : 1), totals = sums + m;
     if (s.graph.size_of(stage) > 1)
       throw violation{{.broken = rule::work_reads_what_its_device_keeps,
                        .first = {.device = device, .what = {pass_kind::forward, stage, 0}}}};
-    jobs.push_back(
-        {.parts = std::vector<work_part>(static_cast<std::size_t>(m), {device, ticks.count})});
-    for (int k = 0; k < m; ++k) {
+    auto const add_job = [&](int parts, tick duration) {
       jobs.push_back(
-          {.parts = {{device, ticks.all_reduce}}, .kind = job_kind::all_reduce, .over_ranks = true});
-      edges.push_back({{pass_kind::forward, stage, k}, part(counts, k)});
-      edges.push_back({part(counts, k), part(sums + k, 0)});
-      edges.push_back({part(sums + k, 0), part(totals, k)});
+          {.parts = std::vector<work_part>(static_cast<std::size_t>(parts), {device, duration})});
+    };
+    add_job(m, ticks.count);
+    if (global) add_job(1, ticks.add);
+    for (int k = 0; k < (global ? 1 : m); ++k) {
+      add_job(1, ticks.all_reduce);
+      jobs.back().kind = job_kind::all_reduce;
+      jobs.back().over_ranks = true;
+      edges.push_back({global ? part(total, 0) : part(counts, k), part(sums + k, 0)});
     }
-    jobs.push_back(
-        {.parts = std::vector<work_part>(static_cast<std::size_t>(2 * m), {device, ticks.add}),
-         .keeps_state = true,
-         .clears_state = true});
-    for (int k = 0; k < m; ++k) jobs.back().parts[static_cast<std::size_t>(m + k)].duration = ticks.show;
+    if (running) {
+      add_job(2 * m, ticks.add);
+      jobs.back().keeps_state = jobs.back().clears_state = true;
+      for (int k = 0; k < m; ++k)
+        jobs.back().parts[static_cast<std::size_t>(m + k)].duration = ticks.show;
+    }
     // An add is wanted when its counts are known, and no later than its own backward.
     std::vector<tick> known(static_cast<std::size_t>(m), 0), used = known;
+    tick last_known = 0;
+    timed_pass first_back{{}, max_tick};
     for (timed_pass const& t : s.order[static_cast<std::size_t>(device)]) {
       if (t.what.kind == pass_kind::work || t.what.stage != stage) continue;
-      auto const k = static_cast<std::size_t>(t.what.micro_batch);
-      if (t.what.kind == pass_kind::forward) known[k] = s.end_of(t, device);
+      int const micro_batch = t.what.micro_batch;
+      auto const k = static_cast<std::size_t>(micro_batch);
+      if (t.what.kind == pass_kind::forward) {
+        known[k] = s.end_of(t, device);
+        last_known = max_of(last_known, known[k]);
+        edges.push_back({t.what, part(counts, micro_batch)});
+      }
       if (!gives_input_gradient(t.what.kind)) continue;
       used[k] = t.start;
-      edges.push_back({part(totals, m + t.what.micro_batch), t.what});
+      if (t.start < first_back.start) first_back = t;
+      edges.push_back({running  ? part(totals, m + micro_batch)
+                       : global ? part(sums, 0)
+                                : part(sums + micro_batch, 0),
+                       t.what});
     }
+    if (global && first_back.start < last_known)
+      throw violation{{.broken = rule::counts_are_of_the_whole_batch,
+                       .first = {.device = device, .what = first_back.what},
+                       .number = stage}};
     for (int k = 0; k < m; ++k) {
       auto const at = static_cast<std::size_t>(k);
       work.add(device, known[at], 0, part(counts, k));
+      if (global) edges.push_back({part(counts, k), part(total, 0)});
+      if (!running) continue;
+      edges.push_back({part(sums + k, 0), part(totals, k)});
       work.add(device, min_of(known[at] + ticks.all_reduce, used[at]), 1, part(totals, k));
       work.add(device, used[at], 2, part(totals, m + k));
     }
+    if (global) work.add(device, last_known, 1, part(total, 0));
   }
   s.work = work_graph(jobs, edges);
   s.order = work.orders();
   return squeeze(std::move(s));
 }
 
-constexpr auto balance_experts(std::vector<int> stages_with_experts, balancing_costs const& ticks = {}) {
-  return closure([=](schedule const& s) { return balance_experts(s, stages_with_experts, ticks); });
+constexpr auto balance_experts(std::vector<int> stages_with_experts,
+                               balance_scope scope = balance_scope::running,
+                               balancing_costs const& ticks = {}) {
+  return closure(
+      [=](schedule const& s) { return balance_experts(s, stages_with_experts, scope, ticks); });
 }
 
 }  // namespace ashlar

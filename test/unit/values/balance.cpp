@@ -5,6 +5,8 @@
 #include "static_check.hpp"
 #include <ashlar/check/check.hpp>
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/schedule/metrics.hpp>
+#include <ashlar/simulate/simulate.hpp>
 #include <ashlar/values/coverage.hpp>
 
 #include <cstddef>
@@ -66,7 +68,7 @@ TEST_CASE("balance: a backward is shown what coverage says, on every schedule of
       CHECK_BREAKS(work_reads_what_its_device_keeps, lower(balance_experts(s, all)));
     } else {
       for (tick delay : {tick{0}, tick{150}}) {
-        schedule const balanced = balance_experts(s, all, {.all_reduce = delay});
+        schedule const balanced = balance_experts(s, all, balance_scope::running, {.all_reduce = delay});
         CHECK(check(lower(balanced)).ok());
         for (int stage : all) {
           std::vector<double> const found = shown(balanced, stage, stage * (2 + s.micro_batch_count())),
@@ -80,6 +82,35 @@ TEST_CASE("balance: a backward is shown what coverage says, on every schedule of
       }
     }
   }
+}
+
+TEST_CASE("balance: of a micro-batch on all ranks, a backward waits for its own sum and keeps nothing") {
+  schedule const s = one_f_one_b(2, 3) | balance_experts({1}, balance_scope::synchronised);
+  CHECK(s.work.job_count() == 1 + 3);
+  for (int k = 0; k < 3; ++k) {
+    auto const read = s.work.view().inputs({B, 1, k});
+    REQUIRE(read.size() == 1);
+    CHECK(read[0].from == pass{X, 1 + k, 0});
+  }
+  CHECK(check(lower(s, {.data_ranks = 2})).ok());
+}
+
+TEST_CASE("balance: of the whole batch, one sum is read by all backwards, and all forwards come first") {
+  schedule const s = schedule(catalog::find("gpipe")->make({devices{2}, micro_batches{3}}))
+                     | balance_experts({0, 1}, balance_scope::global);
+  CHECK(s.work.job_count() == 2 * 3);
+  CHECK(s.work.view().inputs({X, 1, 0}).size() == 3);
+  for (int k = 0; k < 3; ++k) CHECK(s.work.view().inputs({B, 1, k})[0].from == pass{X, 5, 0});
+  CHECK(check(lower(s, {.data_ranks = 2})).ok());
+  CHECK_BREAKS(counts_are_of_the_whole_batch,
+               balance_experts(one_f_one_b(2, 3), {1}, balance_scope::global));
+}
+
+TEST_CASE("balance: a step is simulated, also where there are more jobs than stages") {
+  schedule const s = one_f_one_b(2, 3) | balance_experts({0, 1});
+  REQUIRE(s.work.view().of(4).clears_state);
+  REQUIRE(s.work.job_count() > s.stage_count());
+  CHECK(time_program(lower(s), {.cost = s.cost}).makespan == makespan(s));
 }
 
 TEST_CASE("balance: stages that there are not are refused") {
