@@ -1,9 +1,11 @@
-// A transformer block: x += projection(attention(norm1(x))), then x += down(gelu(up(norm2(x)))).
+// A transformer block: x += projection(attention(norm1(x))), then x += down(gelu(up(norm2(x)))), or what
+// experts make of norm2(x).
 #pragma once
 
 #include "arithmetic.hpp"
 #include "attention.hpp"
 #include "config.hpp"
+#include "experts.hpp"
 #include "gelu.hpp"
 #include "layer_norm.hpp"
 #include "linear.hpp"
@@ -25,6 +27,7 @@ struct block_stash {
   layer_norm_stash<Scalar> norm2;
   matrix<Scalar> slope;   // rows x hidden: of the activation
   matrix<Scalar> hidden;  // rows x hidden: after the activation
+  experts_stash<Scalar> experts;
 
   block_stash(carver<Scalar>& from, config const& shape)
       : norm1(from, shape.rows(), shape.width),
@@ -32,8 +35,9 @@ struct block_stash {
         attention(from.take(shape.sequences * shape.heads * shape.context, shape.context)),
         merged(from.take(shape.rows(), shape.width)),
         norm2(from, shape.rows(), shape.width),
-        slope(from.take(shape.rows(), shape.hidden())),
-        hidden(from.take(shape.rows(), shape.hidden())) {}
+        slope(from.take(shape.mlp_rows(), shape.hidden())),
+        hidden(from.take(shape.mlp_rows(), shape.hidden())),
+        experts(from, shape) {}
 };
 
 // What the input gradient leaves for the weight gradient: the gradient of the output of every layer with
@@ -46,14 +50,16 @@ struct block_gradients {
   matrix<Scalar> norm2;
   matrix<Scalar> up;
   matrix<Scalar> down;
+  experts_gradients<Scalar> experts;
 
   block_gradients(carver<Scalar>& from, config const& shape)
       : norm1(from.take(shape.rows(), shape.width)),
         qkv(from.take(shape.rows(), 3 * shape.width)),
         projection(from.take(shape.rows(), shape.width)),
         norm2(from.take(shape.rows(), shape.width)),
-        up(from.take(shape.rows(), shape.hidden())),
-        down(from.take(shape.rows(), shape.width)) {}
+        up(from.take(shape.mlp_rows(), shape.hidden())),
+        down(from.take(shape.rows(), shape.width)),
+        experts(from, shape) {}
 };
 
 // Memory that a pass needs only while it runs.
@@ -62,11 +68,13 @@ struct block_scratch {
   matrix<Scalar> merged;  // rows x width: the gradient of the merged heads
   matrix<Scalar> scores;  // context x context: the gradient of the scores of one head
   matrix<Scalar> row;     // 1 x width
+  matrix<Scalar> sent;    // (rows chosen) x width: the gradient of what was sent to experts
 
   block_scratch(carver<Scalar>& from, config const& shape)
       : merged(from.take(shape.rows(), shape.width)),
         scores(from.take(shape.context, shape.context)),
-        row(from.take(1, shape.width)) {}
+        row(from.take(1, shape.width)),
+        sent(from.take(shape.routed_rows() * shape.chosen, shape.width)) {}
 };
 
 // The parameters (Scalar const) or their gradient (Scalar), in the same layout. `stream` is the residual
@@ -81,21 +89,28 @@ struct block {
   layer_norm<Scalar> norm2;
   linear<Scalar> up;
   linear<Scalar> down;
+  expert_layer<Scalar> experts;
 
   block(carver<Scalar>& from, config const& shape)
       : norm1(from, shape.width),
         qkv(from, shape.width, 3 * shape.width),
         projection(from, shape.width, shape.width),
         norm2(from, shape.width),
-        up(from, shape.width, shape.hidden()),
-        down(from, shape.hidden(), shape.width) {}
+        up(mlp(from, shape, shape.width, shape.hidden())),
+        down(mlp(from, shape, shape.hidden(), shape.width)),
+        experts(from, shape) {}
 
   void forward(config const& shape, block_stash<value> const& stash, matrix<value> const& stream) const {
     forward_attention(shape, stash, stream);
-    forward_mlp(stash, stream);
+    if (shape.experts > 0) {
+      norm2.forward(stream, stash.norm2);
+      experts.join(stash.norm2.output, stash.experts, stream);
+    } else {
+      forward_mlp(stash, stream);
+    }
   }
 
-  // The first half and the second, with as much of a block_stash as each needs.
+  // The first half, and the second without experts, with as much of a block_stash as each needs.
   void forward_attention(config const& shape, auto const& stash, matrix<value> const& stream) const {
     norm1.forward(stream, stash.norm1);
     qkv.forward(stash.norm1.output, stash.qkv);
@@ -112,11 +127,16 @@ struct block {
   // The gradient of the stream after the block becomes the one before it.
   void backward_input(config const& shape, block_stash<value> const& stash,
                       block_gradients<value> const& gradients, block_scratch<value> const& scratch,
-                      matrix<value> const& stream) const {
+                      balancing<value> const& balance, matrix<value> const& stream) const {
     copy(stream, gradients.down);
-    down.backward_input(gradients.down, gradients.up);
-    gelu_backward(stash.slope, gradients.up);
-    up.backward_input(gradients.up, gradients.norm2);
+    if (shape.experts > 0) {
+      experts.backward_input(gradients.down, stash.experts, gradients.experts, balance, scratch.sent,
+                             gradients.norm2);
+    } else {
+      down.backward_input(gradients.down, gradients.up);
+      gelu_backward(stash.slope, gradients.up);
+      up.backward_input(gradients.up, gradients.norm2);
+    }
     norm2.backward_input(stash.norm2, gradients.norm2, stream, scratch.row.data);
     copy(stream, gradients.projection);
     projection.backward_input(gradients.projection, scratch.merged);
@@ -127,8 +147,12 @@ struct block {
 
   // On the gradient.
   void backward_weight(block_stash<value> const& stash, block_gradients<value> const& gradients) const {
-    down.backward_weight(stash.hidden, gradients.down);
-    up.backward_weight(stash.norm2.output, gradients.up);
+    if (experts.experts.size() > 0) {
+      experts.backward_weight(stash.norm2.output, stash.experts, gradients.experts);
+    } else {
+      down.backward_weight(stash.hidden, gradients.down);
+      up.backward_weight(stash.norm2.output, gradients.up);
+    }
     norm2.backward_weight(stash.norm2, gradients.norm2);
     projection.backward_weight(stash.merged, gradients.projection);
     qkv.backward_weight(stash.norm1.output, gradients.qkv);
@@ -144,8 +168,17 @@ struct block {
     qkv.visit(name + ".qkv", 1, f);
     projection.visit(name + ".projection", joining, f);
     norm2.visit(name + ".norm2", f);
-    up.visit(name + ".up", 1, f);
-    down.visit(name + ".down", joining, f);
+    if (experts.experts.size() > 0) {
+      experts.visit(name, joining, f);
+    } else {
+      up.visit(name + ".up", 1, f);
+      down.visit(name + ".down", joining, f);
+    }
+  }
+
+ private:
+  static linear<Scalar> mlp(carver<Scalar>& from, config const& shape, int inputs, int outputs) {
+    return shape.experts > 0 ? linear<Scalar>() : linear<Scalar>(from, inputs, outputs);
   }
 };
 

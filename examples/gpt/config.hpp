@@ -19,6 +19,11 @@ struct config {
   int stages = 4;         // pieces the model is cut into, S
   int data_ranks = 1;     // that train together, each on a batch of its own
   bool tied = false;      // whether the head uses the embedding's matrix
+  int experts = 0;        // in place of each MLP; 0: none
+  int chosen = 2;         // of them for each token
+  double balance = 0.01;  // weight of the loss that spreads tokens over experts, summed over blocks
+
+  static constexpr int most_experts = 64, most_chosen = 8;
 
   // Tokens of a micro-batch: the rows of every activation.
   constexpr int rows() const { return sequences * context; }
@@ -29,6 +34,12 @@ struct config {
   constexpr int groups() const { return stages + (tied ? 1 : 0); }
   // Channels between the two linear layers of the MLP.
   constexpr int hidden() const { return 4 * width; }
+  // Of one expert: a token then costs what it does in an MLP.
+  constexpr int expert_hidden() const { return (hidden() + chosen - 1) / chosen; }
+  // Tokens of a micro-batch that go through routers.
+  constexpr int routed_rows() const { return experts > 0 ? rows() : 0; }
+  // What the MLP keeps is of so many rows, of which experts need none.
+  constexpr int mlp_rows() const { return experts > 0 ? 0 : rows(); }
 
   friend constexpr bool operator==(config const&, config const&) = default;
 };
@@ -49,6 +60,17 @@ inline void require_valid(config const& shape) {
   at_least(shape.micro_batches, 1, "micro-batches");
   at_least(shape.stages, 1, "stages");
   at_least(shape.data_ranks, 1, "data-parallel ranks");
+  at_least(shape.experts, 0, "experts");
+  if (shape.experts > 0) {
+    at_least(shape.chosen, 1, "experts for each token");
+    int const most = shape.experts < config::most_chosen ? shape.experts : config::most_chosen;
+    if (shape.experts > config::most_experts || shape.chosen > most) {
+      throw std::invalid_argument(
+          "a model has at most " + std::to_string(config::most_experts)
+          + " experts, and a token at most " + std::to_string(config::most_chosen) + " of them: not "
+          + std::to_string(shape.chosen) + " of " + std::to_string(shape.experts));
+    }
+  }
   if (shape.width % shape.heads != 0) {
     throw std::invalid_argument("a width of " + std::to_string(shape.width) + " does not divide into "
                                 + std::to_string(shape.heads) + " heads");

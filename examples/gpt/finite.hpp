@@ -51,6 +51,7 @@ class finite_watch {
   void backward(auto& q, ashlar::frame const& f) { worker_.backward(q, f); }
   void backward_input(auto& q, ashlar::frame const& f) { worker_.backward_input(q, f); }
   void backward_weight(auto& q, ashlar::frame const& f) { worker_.backward_weight(q, f); }
+  void work(auto& q, ashlar::frame const& f) { worker_.work(q, f); }
   void reduced(auto& q, ashlar::parameter_frame const& f) { worker_.reduced(q, f); }
   ashlar::buffer shard(int group, int replica) { return worker_.shard(group, replica); }
 

@@ -118,6 +118,18 @@ double stage_forward(stage_shape const& shape, stage_parameters<Scalar const> co
   return cross_entropy(stash.probabilities, targets);
 }
 
+// How many tokens of a micro-batch each expert got.
+template <class Scalar>
+std::span<Scalar const> counts_of_block(stage_stash<Scalar> const& stash, int block) {
+  return stash.blocks[block].experts.counts.flat();
+}
+
+// What the loss that spreads tokens over experts needs in a stage's backward.
+struct stage_balance {
+  std::span<double const> counts = {};  // by block of the stage and expert; empty: a micro-batch's own
+  std::span<double> losses = {};        // by block of the stage, to write; empty without experts
+};
+
 // Which gradients a backward pass computes.
 struct backward_parts {
   bool input = false;
@@ -133,8 +145,10 @@ void stage_backward(stage_shape const& shape, backward_parts parts,
                     stage_parameters<Scalar const> const& weights, stage_stash<Scalar> const& stash,
                     stage_gradients<Scalar> const& gradients, std::span<token const> inputs,
                     std::span<token const> targets, Scalar const* up, Scalar* down,
-                    stage_parameters<Scalar> const& sum, Scalar loss_scale = 1) {
+                    stage_parameters<Scalar> const& sum, Scalar loss_scale = 1,
+                    stage_balance const& balance = {}) {
   std::size_t const size = stash.stream.size();
+  auto const experts = static_cast<std::size_t>(shape.model.experts);
   if (parts.input) {
     if (shape.last) {
       // The gradient of the mean loss of the step, over all ranks: one part in the number of its tokens
@@ -158,8 +172,15 @@ void stage_backward(stage_shape const& shape, backward_parts parts,
   for (int i = shape.blocks - 1; i >= 0; --i) {
     auto const kept = stash.blocks[i];
     auto const made = gradients.blocks[gradients.blocks.size() == shape.blocks ? i : 0];
-    if (parts.input)
-      weights.blocks[i].backward_input(shape.model, kept, made, stash.scratch, stash.stream);
+    if (parts.input) {
+      auto const block = static_cast<std::size_t>(i);
+      balancing<Scalar> const own{
+          balance.counts.empty() ? balance.counts : balance.counts.subspan(block * experts, experts),
+          shape.model.balance * static_cast<double>(loss_scale)
+              / (shape.model.micro_batches * shape.model.data_ranks),
+          balance.losses.empty() ? nullptr : &balance.losses[block]};
+      weights.blocks[i].backward_input(shape.model, kept, made, stash.scratch, own, stash.stream);
+    }
     if (parts.weight) sum.blocks[i].backward_weight(kept, made);
   }
   if (parts.input && shape.first) std::copy_n(stash.stream.data, size, gradients.embedding.data);

@@ -3,6 +3,7 @@
 
 #include "adam.hpp"
 #include "batch.hpp"
+#include "batch_values.hpp"
 #include "config.hpp"
 #include "model_parameters.hpp"
 #include "stage.hpp"
@@ -32,9 +33,12 @@ template <class Scalar>
 class worker : public model_parameters<Scalar> {
  public:
   // Throws std::invalid_argument if there is no such model.
-  worker(config const& of, std::uint64_t seed, worker_site site = {})
+  worker(config const& of, std::uint64_t seed, worker_site site = {}, values_work work = {})
       : model_parameters<Scalar>(of, seed, std::move(site)),
-        losses_(static_cast<std::size_t>(of.micro_batches), 0.0) {}
+        losses_(static_cast<std::size_t>(of.micro_batches), 0.0),
+        balance_losses_(static_cast<std::size_t>(of.micro_batches) * blocks(), 0.0),
+        loads_(balance_losses_.size() * static_cast<std::size_t>(of.experts), 0.0),
+        values_(of, std::move(work)) {}
 
   using model_parameters<Scalar>::weights;
 
@@ -58,11 +62,22 @@ class worker : public model_parameters<Scalar> {
     return total / static_cast<double>(losses_.size());
   }
 
+  // After a step: the loss that spreads tokens over experts, by micro-batch and block, and how many
+  // tokens of the micro-batch each expert got, by micro-batch, block and expert. Zeros for the blocks of
+  // stages that are not here.
+  std::span<double const> balance_losses() const { return balance_losses_; }
+  std::span<double const> expert_loads() const { return loads_; }
+
+  // Gradients are those of the loss times this. To be called where the last stage's passes run.
+  void set_loss_scale(double scale) { loss_scale_ = static_cast<Scalar>(scale); }
+
   // --- What the engine calls for a pass
   // -----------------------------------------------------------------------------------
 
   // What a slot holds of a stage or group; 0 bytes where the stage has nothing to keep there.
   ashlar::value_layout layout(ashlar::value_key key) const {
+    if (key.kind == ashlar::slot_kind::work || key.kind == ashlar::slot_kind::work_state)
+      return values_.layout(key, [this](int stage) { return this->elements(stage) * sizeof(Scalar); });
     return {bytes(key.kind, key.of), 64,
             sizeof(Scalar) == sizeof(float) ? ashlar::element_type::f32 : ashlar::element_type::f64};
   }
@@ -90,7 +105,7 @@ class worker : public model_parameters<Scalar> {
                                                // model
       case ashlar::slot_kind::sequence_gradient:
       case ashlar::slot_kind::scalar:
-      case ashlar::slot_kind::work:  // it has none
+      case ashlar::slot_kind::work:  // see layout()
       case ashlar::slot_kind::work_state:
         break;
     }
@@ -104,6 +119,7 @@ class worker : public model_parameters<Scalar> {
       std::copy_n(input, activation_size(), data(f.checkpoint));
     }
     double const loss = run_forward(f, input, shape.last ? nullptr : data(f.outputs[0]));
+    if (!loads_.empty()) count(f.stash, f.what.stage, loads_of(f.what.micro_batch));
     if (shape.last) losses_[static_cast<std::size_t>(f.what.micro_batch)] = loss;
   }
 
@@ -121,9 +137,12 @@ class worker : public model_parameters<Scalar> {
   void backward_input(auto&, ashlar::frame const& f) { run_split(f, {true, false}); }
   void backward_weight(auto&, ashlar::frame const& f) { run_split(f, {false, true}); }
 
- protected:
-  // Gradients are those of the loss times this. To be called where the last stage's passes run.
-  void set_loss_scale(double scale) { loss_scale_ = static_cast<Scalar>(scale); }
+  void work(auto&, ashlar::frame const& f) {
+    values_.work(f, [this](ashlar::buffer stash, int stage, std::span<double> counts) {
+      std::ranges::fill(counts, 0.0);
+      count(stash, stage, counts);
+    });
+  }
 
  private:
   using model_parameters<Scalar>::at;
@@ -131,6 +150,38 @@ class worker : public model_parameters<Scalar> {
   using model_parameters<Scalar>::tied_matrix;
   using model_parameters<Scalar>::weights_for;
   using state = typename model_parameters<Scalar>::state;
+
+  std::size_t blocks() const { return static_cast<std::size_t>(this->shape().blocks); }
+  // By block and expert.
+  std::span<double> loads_of(int micro_batch) {
+    std::size_t const size = blocks() * static_cast<std::size_t>(this->shape().experts);
+    return std::span(loads_).subspan(static_cast<std::size_t>(micro_batch) * size, size);
+  }
+  // The counts of a stage's blocks, from its stash, among those of all blocks.
+  void count(ashlar::buffer slot, int stage, std::span<double> counts) const {
+    state const& s = at(stage);
+    auto const stash = laid_out<stage_stash<Scalar>>(s, slot, s.stash_size);
+    auto const experts = static_cast<std::ptrdiff_t>(s.shape.model.experts);
+    for (int i = 0; i < s.shape.blocks; ++i)
+      std::ranges::copy(counts_of_block(stash, i), counts.begin() + (s.shape.first_block + i) * experts);
+  }
+  // What a backward has found of the batch's counts, and where its losses go.
+  stage_balance balance_of(ashlar::frame const& f) {
+    gpt::stage_shape const& shape = at(f.what.stage).shape;
+    if (shape.model.experts == 0) return {};
+    auto const first = static_cast<std::size_t>(shape.first_block),
+               count = static_cast<std::size_t>(shape.blocks),
+               experts = static_cast<std::size_t>(shape.model.experts);
+    stage_balance b{
+        {},
+        std::span(balance_losses_)
+            .subspan(static_cast<std::size_t>(f.what.micro_batch) * blocks() + first, count)};
+    if (!f.work_inputs.empty())
+      b.counts =
+          std::span(reinterpret_cast<double const*>(f.work_inputs[0].bytes.data()), blocks() * experts)
+              .subspan(first * experts, count * experts);
+    return b;
+  }
 
   std::size_t activation_size() const {
     return static_cast<std::size_t>(this->shape().rows())
@@ -175,15 +226,19 @@ class worker : public model_parameters<Scalar> {
     bool const down = parts.input && !s.shape.first;
     matrix<Scalar> const tied =
         f.shared_gradients.empty() ? matrix<Scalar>() : tied_matrix(data(f.shared_gradients[0]));
-    stage_backward<Scalar>(
-        s.shape, parts, weights_for(f), stash, gradients, tokens(batch_.inputs, f.what.micro_batch),
-        tokens(batch_.targets, f.what.micro_batch), up ? data(f.inputs[0]) : nullptr,
-        down ? data(f.outputs[0]) : nullptr,
-        this->template parameters_of<Scalar>(s, data(f.weight_gradient), tied), loss_scale_);
+    stage_backward<Scalar>(s.shape, parts, weights_for(f), stash, gradients,
+                           tokens(batch_.inputs, f.what.micro_batch),
+                           tokens(batch_.targets, f.what.micro_batch), up ? data(f.inputs[0]) : nullptr,
+                           down ? data(f.outputs[0]) : nullptr,
+                           this->template parameters_of<Scalar>(s, data(f.weight_gradient), tied),
+                           loss_scale_, parts.input ? balance_of(f) : stage_balance{});
   }
 
   gpt::batch batch_;
   std::vector<double> losses_;
+  std::vector<double> balance_losses_;  // by micro-batch and block
+  std::vector<double> loads_;           // by micro-batch, block and expert
+  batch_values<Scalar> values_;
   Scalar loss_scale_ = 1;
 };
 

@@ -1,7 +1,7 @@
 // Micro-batch clipping beside the passes: what it gives is what its formula gives, and on devices the
 // bits of the sequential run, for one rank and for two.
-#include "gpt/clipping.hpp"
-
+#include "gpt/batch_values.hpp"
+#include "gpt/worker.hpp"
 #include "support.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/host/runtime.hpp>
@@ -21,7 +21,7 @@
 
 namespace {
 
-using clipping = gpt::clipping_worker<double>;
+using clipping = gpt::worker<double>;
 
 ashlar::program clipped_program(char const* name, int ranks) {
   ashlar::schedule const s =
@@ -37,16 +37,13 @@ class clipped_ranks {
     shape.micro_batches = p.micro_batch_count();
     shape.data_ranks = p.data_ranks;
     for (int rank = 0; rank < p.data_ranks; ++rank)
-      all_.push_back(std::make_unique<clipping>(shape, 3, p.work, threshold, gpt::site_in(p, rank)));
+      all_.push_back(std::make_unique<clipping>(shape, 3, gpt::site_in(p, rank),
+                                                gpt::values_work{p.work, threshold}));
   }
   std::vector<clipping*> list() const {
     std::vector<clipping*> pointers;
     for (auto const& w : all_) pointers.push_back(w.get());
     return pointers;
-  }
-  std::vector<gpt::worker<double>*> models() const {
-    auto const own = list();
-    return {own.begin(), own.end()};
   }
   clipping& operator[](std::size_t rank) const { return *all_[rank]; }
   gpt::batch batch(std::uint64_t step, std::size_t rank) const {
@@ -139,8 +136,8 @@ TEST_CASE("clipping: training gives the bits of the sequential run") {
         expected.set_batch(step);
         runtime.run();
         reference.run();
-        gpt::update(found.models(), {});
-        gpt::update(expected.models(), {});
+        gpt::update(found.list(), {});
+        gpt::update(expected.list(), {});
       }
       for (std::size_t rank = 0; rank < found.list().size(); ++rank)
         for (int stage = 0; stage < p.stage_count(); ++stage) {
