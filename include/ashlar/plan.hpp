@@ -3,6 +3,7 @@
 
 #include <ashlar/plan/amp.hpp>
 #include <ashlar/plan/choose.hpp>
+#include <ashlar/plan/convex_partition.hpp>
 #include <ashlar/plan/device_grid.hpp>
 #include <ashlar/plan/divide.hpp>
 #include <ashlar/plan/graph_partition.hpp>

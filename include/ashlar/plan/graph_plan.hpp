@@ -5,6 +5,7 @@
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/model/in_flight.hpp>
 #include <ashlar/model/operator_partition.hpp>
+#include <ashlar/plan/convex_partition.hpp>
 #include <ashlar/plan/graph_partition.hpp>
 #include <ashlar/plan/operators.hpp>
 #include <ashlar/schedule/metrics.hpp>
@@ -99,13 +100,29 @@ constexpr tick least_time_of(graph_partitioner& search) {
   return low;
 }
 
+// Of models with no more operators, all convex stages are tried, too.
+inline constexpr int most_tried_whole = 8;
+
 // The plan whose busiest device has least to do, among the stages that graph_partitioner looks at; of
-// several that with the fewest samples in flight in its first stages. None found: no plan fits into
+// several that with the fewest samples in flight in its first stages. A small model has another plan if
+// other convex stages have less to do: no partition is better then. None found: no plan fits into
 // memory. Throws violation with check().
 constexpr graph_plan best_graph_plan(operator_model const& model, operator_machine const& machine,
                                      operator_batch const& batch) {
   graph_partitioner search(model, machine, batch);
   tick const least = least_time_of(search);
+  bool is_best = false;
+  if (model.graph.count() <= most_tried_whole) {
+    convex_partitioner all(model, machine, batch);
+    std::vector<planned_stage> const better =
+        all.stages_below(least < 0 ? search.most_time() + 1 : least);
+    is_best = all.is_complete();
+    if (!better.empty()) {
+      graph_plan found = plan_detail::numbered(model, better, is_best, batch.samples);
+      found.time = busiest_of(model, found, batch.samples);
+      return found;
+    }
+  }
   if (least < 0) return {};
   graph_plan best;
   std::int64_t fewest = 0;
@@ -116,6 +133,7 @@ constexpr graph_plan best_graph_plan(operator_model const& model, operator_machi
     best = std::move(p);
     fewest = most;
   }
+  best.is_exact = best.is_exact || is_best;
   return best;
 }
 
