@@ -22,7 +22,11 @@ FRONTIERS = {"frontier.svg": ["-p", "8", "-m", "32", "--budget", "500", "--forwa
              "frontier-variants.svg": ["-p", "4", "-m", "8", "--budget", "60", *UNEVEN, "--checkpoint", "6%",
                                        "--sequence-chunks", "4", "--from", "10%", "--steps", "10"]}
 # Pictures of docs/graphs.md.
-GRAPHS = {"two-towers.svg": [str(FOLDER / "two-towers.json"), "-m", "8"], "two-towers-chain.svg": ["1f1b", "-p", "5", "-m", "8"]}
+GRAPHS = {"two-towers.svg": [str(FOLDER / "two-towers.json"), "-m", "8", "--memory"],
+          "two-towers-chain.svg": ["1f1b", "-p", "5", "-m", "8", "--memory"],
+          "two-towers-stages.svg": [str(FOLDER / "two-towers.json"), "--stages"]}
+# Of docs/values.md, as docs/values.md says; measured, so that nobody draws them anew.
+MEASURED = {"loads-micro.svg", "loads-global.svg"}
 # The first shape that a schedule takes.
 SHAPES = [["-p", "4", "-m", "8"], ["-p", "2", "-m", "8"], ["-p", "1", "-m", "8"]]
 stale = []
@@ -57,7 +61,7 @@ def entries():
 
 
 def main():
-    drawn = {"reading-transfers.svg", "tradeoff.svg", *FRONTIERS, *GRAPHS}
+    drawn = {"reading-transfers.svg", "tradeoff.svg", *FRONTIERS, *GRAPHS, *MEASURED}
     emit("reading-transfers.svg", "1f1b", "--transfers", "--forward", "2", "--backward-input", "2",
          "--backward-weight", "2", "--transfer", "1")
     put(FOLDER / "tradeoff.svg", ashlar("tradeoff", "--model", str(STUDY / "model.json"),
@@ -65,7 +69,7 @@ def main():
     for file, options in FRONTIERS.items():
         put(FOLDER / file, ashlar("frontier", *options, "--as", "svg"))
     for file, arguments in GRAPHS.items():
-        put(FOLDER / file, ashlar("emit", *arguments, "--as", "svg", "--memory"))
+        put(FOLDER / file, ashlar("emit", *arguments, "--as", "svg"))
     sections = []
     for name in entries():
         shape = emit(f"{name}.svg", name, "--memory")

@@ -52,7 +52,7 @@ adaptation adapted(training const& t, ashlar::simulation_options const& machine,
   a.after = a.before;
   ashlar::schedule const now = retime(t.schedule, machine.cost);
   if (!ashlar::can_be_improved(now)) {
-    a.why = "no search changes recomputes and overlapped pairs";
+    a.why = "no search changes recomputes, overlapped pairs and work";
     return a;
   }
   std::vector<ashlar::byte_count> held;

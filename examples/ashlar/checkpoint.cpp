@@ -54,6 +54,7 @@ json json_of(checkpoint const& c) {
             {"heads", c.identity.heads},
             {"context", c.identity.context},
             {"tied", c.identity.tied},
+            {"experts", c.identity.experts},
             {"precision", c.identity.precision}}},
           {"text", {{"bytes", c.identity.text_bytes}, {"crc32", c.identity.text_crc32}}},
           {"losses", {{"counted", c.counted_losses}, {"first", c.first_loss}, {"mean", c.mean_loss}}},
@@ -72,6 +73,7 @@ checkpoint checkpoint_from(json const& value) {
   model.at("heads").get_to(c.identity.heads);
   model.at("context").get_to(c.identity.context);
   model.at("tied").get_to(c.identity.tied);
+  c.identity.experts = model.value("experts", 0);
   model.at("precision").get_to(c.identity.precision);
   value.at("text").at("bytes").get_to(c.identity.text_bytes);
   value.at("text").at("crc32").get_to(c.identity.text_crc32);
@@ -161,6 +163,7 @@ void require_same_training(checkpoint const& c, checkpoint_identity const& now) 
   same("--heads", now.heads, c.identity.heads);
   same("--context", now.context, c.identity.context);
   same("--tie-embeddings", now.tied, c.identity.tied);
+  same("--experts", now.experts, c.identity.experts);
   same("--precision", now.precision, c.identity.precision);
   same("--seed", now.seed, c.identity.seed);
   same("the number of bytes of the text", now.text_bytes, c.identity.text_bytes);

@@ -20,6 +20,7 @@ namespace tool {
 struct checkpoint_identity {
   int blocks = 0, width = 0, heads = 0, context = 0;
   bool tied = false;
+  int experts = 0;
   std::string precision;
   std::uint64_t seed = 0;
   std::uint64_t text_bytes = 0;

@@ -19,7 +19,8 @@ int whole_number(json_text const& source, nlohmann::json const& value, char cons
   return value.get<int>();
 }
 
-nlohmann::json const& list_of(json_text const& source, nlohmann::json const& value, char const* what) {
+nlohmann::json const& list_of(json_text const& source, nlohmann::json const& value,
+                              std::string const& what) {
   if (!value.is_array())
     throw usage_error(fmt::format("{}: must give a list as {}", source.place_of(value), what));
   return value;
@@ -27,17 +28,18 @@ nlohmann::json const& list_of(json_text const& source, nlohmann::json const& val
 
 }  // namespace
 
-ashlar::stage_graph graph_of_json(json_text const& source, int stage_count) {
+ashlar::stage_graph graph_of_json(json_text const& source, int stage_count, char const* edges_key) {
   nlohmann::json const& file = source.root;
   ashlar::stage_graph graph = ashlar::chain(ashlar::stages{stage_count});
-  if (file.contains("stage_edges")) {
+  if (file.contains(edges_key)) {
     std::vector<ashlar::stage_edge> edges;
-    for (nlohmann::json const& edge : list_of(source, file["stage_edges"], "\"stage_edges\"")) {
-      if (list_of(source, edge, "an edge of \"stage_edges\"").size() != 2)
-        throw usage_error(fmt::format("{}: must give two stages as an edge of \"stage_edges\"",
-                                      source.place_of(edge)));
+    for (nlohmann::json const& edge :
+         list_of(source, file[edges_key], fmt::format("\"{}\"", edges_key))) {
+      if (list_of(source, edge, fmt::format("an edge of \"{}\"", edges_key)).size() != 2)
+        throw usage_error(fmt::format("{}: must give two stages as an edge of \"{}\"",
+                                      source.place_of(edge), edges_key));
       edges.push_back(
-          {whole_number(source, edge[0], "stage_edges"), whole_number(source, edge[1], "stage_edges")});
+          {whole_number(source, edge[0], edges_key), whole_number(source, edge[1], edges_key)});
     }
     graph = ashlar::stage_graph(ashlar::stages{stage_count}, std::move(edges));
   }

@@ -66,6 +66,7 @@ int run(int argc, char** argv) {
   tool::add_frontier(app, chosen);
   tool::add_tradeoff(app, chosen);
   tool::add_plan(app, chosen);
+  tool::add_partition(app, chosen);
   tool::add_check(app, chosen);
   tool::add_simulate(app, chosen);
   tool::add_profile(app, chosen);

@@ -21,7 +21,7 @@ std::size_t passes_of(ashlar::schedule const& s) {
 
 void must_be_small(std::size_t passes, std::size_t most) {
   if (passes > most)
-    throw usage_error(fmt::format("a picture of {} passes is too large; the limit is {}", passes, most));
+    throw usage_error(fmt::format("a picture of {} parts is too large; the limit is {}", passes, most));
 }
 
 ashlar::picture_theme theme_of(picture_request const& request) {
@@ -35,6 +35,8 @@ ashlar::picture_theme theme_of(picture_request const& request) {
 void add_picture_options(CLI::App& command, picture_request& request) {
   command.add_flag("--block", request.block,
                    "svg: draw the building block with its lifespans and its interval");
+  command.add_flag("--stages", request.stages,
+                   "svg: draw the graph of stages, in the colours of their devices");
   command.add_flag("--transfers", request.transfers, "svg: draw an arrow from device to device");
   command.add_flag("--memory", request.memory,
                    "svg: draw the chunk activations that each device holds, below its row");
@@ -52,13 +54,16 @@ void must_suit(picture_request const& request, std::string const& format) {
   };
   bool const svg = format == "svg", html = format == "html";
   only(request.block && !svg, "--block", "svg");
+  only(request.stages && !svg, "--stages", "svg");
   only(request.transfers && !svg, "--transfers", "svg");
   only(request.memory && !svg, "--memory", "svg");
   only(request.dark && !svg && !html, "--dark", "svg or html");
   only(request.light && !svg && !html, "--light", "svg or html");
   only(!request.against.empty() && !html, "--against", "html");
-  if (request.block && (request.transfers || request.memory))
-    throw usage_error("--transfers and --memory draw what schedules do; a building block has neither");
+  if ((request.block || request.stages) && (request.transfers || request.memory))
+    throw usage_error(
+        "--transfers and --memory draw what schedules do; building blocks and graphs have neither");
+  if (request.block && request.stages) throw usage_error("--block and --stages are two pictures");
 }
 
 std::string svg_of(chosen_schedule const& chosen, picture_request const& request) {
@@ -72,6 +77,10 @@ std::string svg_of(chosen_schedule const& chosen, picture_request const& request
 }
 
 std::string svg_of(ashlar::schedule const& s, std::string const& name, picture_request const& request) {
+  if (request.stages) {
+    must_be_small(static_cast<std::size_t>(s.graph.count() + s.graph.edge_count()), most_drawn);
+    return ashlar::svg(s.graph, s.where, {.title = name, .theme = theme_of(request)});
+  }
   must_be_small(passes_of(s), most_drawn);
   std::string const title =
       fmt::format("{}, {} devices, {} micro-batches", name, s.device_count(), s.micro_batch_count());

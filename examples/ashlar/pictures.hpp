@@ -11,6 +11,7 @@ namespace tool {
 
 struct picture_request {
   bool block = false;
+  bool stages = false;
   bool transfers = false;
   bool memory = false;
   bool dark = false;

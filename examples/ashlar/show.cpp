@@ -12,6 +12,7 @@
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/optimize/improve.hpp>
 #include <ashlar/render/text.hpp>
+#include <ashlar/render/text_graph.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/relocate.hpp>
 #include <ashlar/views.hpp>
@@ -38,6 +39,10 @@ struct show_options {
   std::string colour = "auto";
   int width = -1;
 };
+
+bool is_chain(ashlar::stage_graph const& g) {
+  return g == in_sequence_chunks(ashlar::chain(ashlar::stages{g.count()}), g.sequence_chunks());
+}
 
 // How far the schedule is from what no schedule of the same passes can undercut. Whether it is there.
 bool print_bound(ashlar::schedule const& s, time_scale const& scale) {
@@ -142,6 +147,7 @@ int show(show_options const& o) {
   fmt::print("{}, {} placement, {}, {}\n\n", counted(s.device_count(), "device"),
              placement_name(s.where), counted(s.stage_count(), "stage"),
              counted(s.micro_batch_count(), "micro-batch"));
+  if (!is_chain(s.graph)) fmt::print("{}\n", ashlar::text(s.graph, s.where));
   if (o.block) {
     fmt::print("{}", ashlar::text(block_of(chosen), drawing));
     return done;

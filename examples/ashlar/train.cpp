@@ -3,6 +3,7 @@
 #include "cost_options.hpp"
 #include "number_option.hpp"
 #include "train_options.hpp"
+#include "train_values.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -36,6 +37,7 @@ void add_train(CLI::App& app, action& chosen) {
   number("--adapt", o->adapt, 0, 1'000'000,
          "steps after which passes are reordered for what they were measured to take, or for --costs: "
          "the same sums, bits and memory in less time; 0: never");
+  add_value_options(*command, *o);
   command->add_option("--trace", o->trace, "write the last step's measured timeline as a Chrome trace")
       ->type_name("FILE");
   auto* const save = command
@@ -71,6 +73,7 @@ void add_train(CLI::App& app, action& chosen) {
       "  ashlar train\n"
       "  ashlar train --schedule zb-h1 -p 2 -m 4 --steps 200 --verify\n"
       "  ashlar train --schedule 1f1b -p 2 --data-ranks 2 --sharding full --tie-embeddings\n"
+      "  ashlar train --schedule gpipe --experts 8 --balance global --loads loads.svg\n"
       "  ashlar train --corpus /usr/include/c++ --precision double --trace step.json\n"
       "  mpirun -n 4 ashlar train --backend mpi -p 4\n"
       "  ashlar train --backend cuda --schedule zb-h1 -p 4 -m 8 --precision bf16\n"

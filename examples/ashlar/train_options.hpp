@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,10 @@ struct train_options {
   int repeats = 0;          // of what is measured; 0: this is no profile, but a training
   std::string costs = "-";  // where a profile goes
   gpt::config model;
+  std::string balance = "micro";  // whose tokens the loss that spreads them over experts counts
+  std::string loads;              // picture of the experts' loads; empty: none
+  std::optional<double> clip;     // each micro-batch's gradient, to that norm; 0: to the least
+  double loss_scale = 0;          // at first; 0: none
 
   std::chrono::milliseconds deadline_ms() const {
     return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * deadline));

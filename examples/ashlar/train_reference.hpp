@@ -31,6 +31,8 @@ class train_reference {
 
   train_reference(training const& t, team<Scalar>& all) : t_(&t), all_(&all) {}
 
+  void set_loss_scale(double scale) { loss_scale_ = scale; }
+
   // The training's program is another one from now on.
   void adopt() { passes_.reset(); }
 
@@ -104,8 +106,8 @@ class train_reference {
     if (all_->leads() && !passes_) passes_ = passes_of(*t_);
     if (all_->leads() && workers_.empty())
       for (int rank = 0; rank < t_->shape.data_ranks; ++rank)
-        workers_.push_back(
-            std::make_unique<worker>(t_->shape, t_->options->seed, gpt::site_in(t_->program, rank)));
+        workers_.push_back(std::make_unique<worker>(t_->shape, t_->options->seed,
+                                                    gpt::site_in(t_->program, rank), t_->values()));
     for (int rank = 0; rank < t_->shape.data_ranks; ++rank) {
       for (int g = 0; g < t_->shape.groups(); ++g)
         for (int copy = 0; copy < copies(g); ++copy) {
@@ -114,9 +116,12 @@ class train_reference {
           if (all_->leads())
             std::copy(values.begin(), values.end(), workers_[at(rank)]->weights(g, copy).begin());
         }
-      if (all_->leads())
-        workers_[at(rank)]->set_batch(batch_at(*t_, t_->text.training(), batch + at(rank)));
+      if (all_->leads()) scale_and_set_batch(rank, batch);
     }
+  }
+  void scale_and_set_batch(int rank, std::uint64_t batch) {
+    workers_[at(rank)]->set_loss_scale(loss_scale_);
+    workers_[at(rank)]->set_batch(batch_at(*t_, t_->text.training(), batch + at(rank)));
   }
   std::vector<worker*> list() const {
     std::vector<worker*> all;
@@ -153,6 +158,7 @@ class train_reference {
 
   training const* t_;
   team<Scalar>* all_;
+  double loss_scale_ = 1;
   std::optional<ashlar::program> passes_;
   std::vector<std::unique_ptr<worker>> workers_;  // by rank
 };

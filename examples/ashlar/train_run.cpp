@@ -7,6 +7,7 @@
 #include "train_options.hpp"
 #include "train_restart.hpp"
 #include "train_signals.hpp"
+#include "train_values.hpp"
 #include "training.hpp"
 
 namespace tool {
@@ -26,6 +27,7 @@ std::string trace_of(ashlar::program_view const& p, std::vector<ashlar::instruct
 
 void require_backend_options(train_options const& o) {
   bool const gpus = o.backend == "cuda";
+  require_value_options(o);
   if (gpus && o.adapt > 0) throw usage_error("--adapt is for --backend host and mpi");
   if (!gpus && !o.gpus.empty()) throw usage_error("--gpus are for --backend cuda");
   if (!gpus && o.no_graph) throw usage_error("--no-graph is for --backend cuda");

@@ -12,11 +12,13 @@
 #include "train_signals.hpp"
 #include "train_team.hpp"
 #include "train_timing.hpp"
+#include "train_values.hpp"
 #include <ashlar/render/chrome_trace.hpp>
 #include <ashlar/simulate/options.hpp>
 
 #include <fmt/core.h>
 #include <gpt/adam.hpp>
+#include <gpt/loss_scaling.hpp>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +26,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -42,7 +45,13 @@ class train_session {
         all_(all),
         reference_(t, all),
         checkpoints_(t, all),
-        timing_(t.shape.stages) {}
+        timing_(t.shape.stages) {
+    if (o_.loss_scale > 0) {
+      loss_scale_.scale = o_.loss_scale;
+      set_loss_scale();
+    }
+    if (t.loads_to) loads_.emplace(t.shape, o_.steps);
+  }
 
   // All processes return the same exit_code.
   int run() {
@@ -65,9 +74,11 @@ class train_session {
       if (done_ - first < timed_steps) timing_.add(t_.program.view(), told_times());
       if (done_ + 1 - first == std::min(timed_steps, o_.steps - first)) simulate();
       if (looked_at && !verify(batch, numbers, bar)) return invalid;
-      if (numbers.is_finite())
-        update(numbers.norm);
-      else if (o_.skip_nonfinite)
+      double const scale = scale_of(numbers);
+      if (loads_) count_loads();
+      if (scale > 0)
+        update(scale);
+      else if (o_.skip_nonfinite || (o_.loss_scale > 0 && std::isfinite(numbers.loss)))
         ++report_.skipped;
       else
         return tell_where(batch, numbers.loss, bar);
@@ -136,9 +147,27 @@ class train_session {
     report_.count_time(1e3 * seconds_since(begin));
     return numbers_of(all_, t_);
   }
-  void update(double norm) {
+  void update(double scale) {
     ++updates_;
-    all_.update({.rate = rate_at(done_)}, norm);
+    all_.update({.rate = rate_at(done_)}, scale);
+  }
+  // What the step's gradient is multiplied with; 0: the step is passed over. The next step's loss may
+  // have another scale.
+  double scale_of(step_numbers const& numbers) {
+    if (o_.loss_scale == 0) return numbers.is_finite() ? gpt::adam_options{}.scale_for(numbers.norm) : 0;
+    double const scale = loss_scale_.step(
+        std::isfinite(numbers.loss) ? numbers.norm * numbers.norm : numbers.loss, {}, {});
+    set_loss_scale();
+    return scale;
+  }
+  void set_loss_scale() {
+    all_.set_loss_scale(loss_scale_.scale);
+    reference_.set_loss_scale(loss_scale_.scale);
+  }
+  void count_loads() {
+    std::vector<double> loads = all_.expert_loads();
+    all_.unite(loads);
+    loads_->add(loads);
   }
   std::vector<ashlar::instruction_time> told_times() {
     std::vector<ashlar::instruction_time> times = all_.times();
@@ -223,6 +252,8 @@ class train_session {
       conclude(t_, sofar, {signal_ != 0, steps, seconds, held_out, all_.computing(), all_.tolerance()});
     }
     if (t_.trace_to && all_.leads()) t_.trace_to->write(trace);
+    if (loads_ && all_.leads())
+      t_.loads_to->write(loads_->svg(o_.shape.name + ", " + o_.balance + " balance"));
     return signal_ != 0 ? code_of_signal(signal_) : tool::done;
   }
 
@@ -233,6 +264,8 @@ class train_session {
   train_checkpoints<Scalar> checkpoints_;
   pass_timing timing_;
   train_report report_;
+  gpt::loss_scale loss_scale_;
+  std::optional<expert_loads> loads_;
   int signal_ = 0;
   int done_ = 0, updates_ = 0;  // steps, and of them those that changed the weights
   std::uint64_t batches_ = 0;   // drawn by all ranks

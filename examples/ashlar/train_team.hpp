@@ -83,6 +83,18 @@ class team {
     std::span<double const> const all = of(rank)->losses();
     return {all.begin(), all.end()};
   }
+  // ... how many tokens each expert got, of all ranks here, by rank, micro-batch, block and expert, ...
+  std::vector<double> expert_loads() const {
+    std::vector<double> all;
+    for (std::unique_ptr<worker> const& w : workers_) {
+      std::span<double const> const own = w ? w->expert_loads() : std::span<double const>();
+      if (w)
+        all.insert(all.end(), own.begin(), own.end());
+      else
+        all.resize(all.size() + workers().front()->expert_loads().size(), 0.0);
+    }
+    return all;
+  }
   // ... and the parts of the square of the gradient's norm.
   virtual std::vector<double> squares() const {
     std::vector<double> all;
@@ -94,9 +106,8 @@ class team {
       }
     return all;
   }
-  // Behind a step, whose gradient has that norm.
-  virtual void update(gpt::adam_options const& options, double norm) {
-    double const scale = options.scale_for(norm);
+  // Behind a step, with its gradient times `scale`.
+  virtual void update(gpt::adam_options const& options, double scale) {
     for_each_held([&](worker& w, int group) { w.update(group, options, scale); });
   }
   // By how much its numbers may differ from the host's, relative to the largest; 0: not in a bit.
@@ -116,6 +127,9 @@ class team {
   }
   // Null where the rank has no device here.
   worker* of(int rank) const { return workers_[static_cast<std::size_t>(rank)].get(); }
+  void set_loss_scale(double scale) {
+    for (worker* w : workers()) w->set_loss_scale(scale);
+  }
   // By rank: those that are here.
   std::vector<worker*> workers() const {
     std::vector<worker*> all;
@@ -175,7 +189,7 @@ class team {
     for (int rank = first / devices; rank * devices < first + count; ++rank)
       workers_[static_cast<std::size_t>(rank)] = std::make_unique<worker>(
           t.shape, t.options->seed,
-          gpt::site_in(t.program, rank, [&](int device) { return is_here(rank, device); }));
+          gpt::site_in(t.program, rank, [&](int device) { return is_here(rank, device); }), t.values());
   }
 
  private:

@@ -22,7 +22,7 @@ class pass_timing {
   void add(ashlar::program_view const& program, std::vector<ashlar::instruction_time> const& times) {
     for (std::size_t i = 0; i < times.size(); ++i) {  // rank after rank
       ashlar::instruction const& self = program.instructions[i % program.instructions.size()];
-      if (self.code == ashlar::opcode::compute)
+      if (self.code == ashlar::opcode::compute && self.what.kind != ashlar::pass_kind::work)
         samples_[index_of(self.what.kind, self.what.stage)].push_back(
             static_cast<double>(times[i].end - times[i].begin));
     }

@@ -2,11 +2,13 @@
 
 #include "command.hpp"
 #include "number_option.hpp"
+#include "train_values.hpp"
 #include <ashlar/lower/lower.hpp>
 
 #include <fmt/core.h>
 #include <gpt/crc32.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <span>
 #include <stdexcept>
@@ -40,6 +42,7 @@ gpt::config shape_of(train_options const& o, ashlar::schedule const& schedule) {
   must_lie("--data-ranks", o.lowering.data_ranks, 1, most_trainers / schedule.device_count());
   shape.data_ranks = static_cast<int>(o.lowering.data_ranks);
   shape.tied = o.lowering.tied;
+  shape.chosen = std::min(shape.chosen, std::max(shape.experts, 1));
   try {
     require_valid(shape);
   } catch (std::invalid_argument const& e) {
@@ -55,6 +58,7 @@ checkpoint_identity identity_of(train_options const& o, gpt::config const& shape
           .heads = shape.heads,
           .context = shape.context,
           .tied = shape.tied,
+          .experts = shape.experts,
           .precision = o.precision == "bf16" ? "float" : o.precision,  // of the weights
           .seed = o.seed,
           .text_bytes = text.all().size(),
@@ -85,8 +89,10 @@ int processes_of(train_options const& o) {
 training training_of(train_options const& o) {
   ashlar::schedule schedule = choose(o.shape).schedule;
   gpt::config const shape = shape_of(o, schedule);
-  std::optional<output> trace_to;
+  schedule = with_values(std::move(schedule), o, shape);
+  std::optional<output> trace_to, loads_to;
   if (!o.trace.empty()) trace_to.emplace(o.trace);
+  if (!o.loads.empty()) loads_to.emplace(o.loads);
   gpt::corpus text = corpus_of(o);
   checkpoint_identity const identity = identity_of(o, shape, text);
   std::optional<checkpoint> resumed;
@@ -99,8 +105,15 @@ training training_of(train_options const& o) {
   // On GPUs all of a step is one graph.
   if (o.backend == "cuda") lowering.step = ashlar::optimizer_step::after_norm;
   ashlar::program program = lower(schedule, lowering);
-  return {&o,       std::move(schedule), shape, std::move(program), std::move(trace_to), std::move(text),
-          identity, std::move(resumed)};
+  return {&o,
+          std::move(schedule),
+          shape,
+          std::move(program),
+          std::move(trace_to),
+          std::move(loads_to),
+          std::move(text),
+          identity,
+          std::move(resumed)};
 }
 
 ashlar::program passes_of(training const& t) {

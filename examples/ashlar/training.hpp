@@ -8,6 +8,7 @@
 #include <ashlar/schedule/schedule.hpp>
 
 #include <gpt/batch.hpp>
+#include <gpt/batch_values.hpp>
 #include <gpt/config.hpp>
 #include <gpt/corpus.hpp>
 
@@ -22,12 +23,17 @@ struct training {
   ashlar::schedule schedule;
   gpt::config shape;
   ashlar::program program;
-  std::optional<output> trace_to;
+  std::optional<output> trace_to, loads_to;
   gpt::corpus text;
   checkpoint_identity identity;
   std::optional<checkpoint> resumed;
 
   int devices() const { return program.device_count() * program.data_ranks; }
+  // What workers do of the work beside the passes.
+  gpt::values_work values() const {
+    std::optional<double> const clip = options->clip;
+    return {program.work, clip && *clip > 0 ? clip : std::nullopt};
+  }
   double tokens(int steps) const {
     return static_cast<double>(shape.tokens()) * shape.data_ranks * steps;
   }

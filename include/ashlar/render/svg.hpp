@@ -2,4 +2,5 @@
 #pragma once
 
 #include <ashlar/render/svg_block.hpp>
+#include <ashlar/render/svg_graph.hpp>
 #include <ashlar/render/svg_schedule.hpp>

@@ -1,0 +1,105 @@
+// Where the stages of a graph stand in a picture: in layers by their paths, in an order that avoids
+// crossings. Sugiyama, Tagawa and Toda, Methods for Visual Understanding of Hierarchical System
+// Structures (1981): layers, points where edges pass through them, and rows by the mean of neighbours.
+#pragma once
+
+#include <ashlar/model/stage_graph.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace ashlar::render_detail {
+
+// Layers are numbered from the stages that nothing comes before; rows lie around 0.
+class graph_layout {
+ public:
+  struct point {
+    int layer = 0;
+    double row = 0;
+  };
+
+  explicit graph_layout(stage_graph const& graph) : points_(static_cast<std::size_t>(graph.count())) {
+    for (int stage = 0; stage < graph.count(); ++stage)
+      for (int before : graph.predecessors(stage))
+        at(stage).layer = std::max(at(stage).layer, at(before).layer + 1);
+    for (int stage = 0; stage < graph.count(); ++stage) put(stage, at(stage).layer);
+    from_.resize(points_.size());
+    to_.resize(points_.size());
+    for (int stage = 0; stage < graph.count(); ++stage)
+      for (int after : graph.successors(stage)) edges_.push_back(edge_through(stage, after));
+    constexpr int sweeps = 4;
+    for (int i = 0; i < sweeps; ++i) sweep(i % 2 == 0);
+  }
+
+  point const& of(int stage) const { return points_[static_cast<std::size_t>(stage)]; }
+  // In the order of the graph's edges: all points that one goes through, both ends too.
+  std::vector<std::vector<point>> edges() const {
+    std::vector<std::vector<point>> all;
+    for (auto const& numbers : edges_) {
+      all.emplace_back();
+      for (int n : numbers) all.back().push_back(of(n));
+    }
+    return all;
+  }
+  std::size_t layer_count() const { return layers_.size(); }
+  std::size_t row_count() const {
+    std::size_t most = 1;
+    for (auto const& layer : layers_) most = std::max(most, layer.size());
+    return most;
+  }
+
+ private:
+  point& at(int number) { return points_[static_cast<std::size_t>(number)]; }
+
+  void put(int number, int layer) {
+    if (layers_.size() <= static_cast<std::size_t>(layer))
+      layers_.resize(static_cast<std::size_t>(layer) + 1);
+    layers_[static_cast<std::size_t>(layer)].push_back(number);
+  }
+
+  // A point in each layer between the two.
+  std::vector<int> edge_through(int stage, int after) {
+    std::vector<int> numbers{stage};
+    for (int layer = at(stage).layer + 1; layer < at(after).layer; ++layer) {
+      numbers.push_back(static_cast<int>(points_.size()));
+      points_.push_back({layer, 0});
+      put(numbers.back(), layer);
+    }
+    numbers.push_back(after);
+    from_.resize(points_.size());
+    to_.resize(points_.size());
+    for (std::size_t i = 1; i < numbers.size(); ++i) {
+      to_[static_cast<std::size_t>(numbers[i - 1])].push_back(numbers[i]);
+      from_[static_cast<std::size_t>(numbers[i])].push_back(numbers[i - 1]);
+    }
+    return numbers;
+  }
+
+  // Orders each layer by where its neighbours in the layer before (or after) stand.
+  void sweep(bool down) {
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      auto& layer = layers_[down ? i : layers_.size() - 1 - i];
+      std::vector<double> wish(points_.size(), 0);
+      for (int n : layer) {
+        auto const& near = (down ? from_ : to_)[static_cast<std::size_t>(n)];
+        double sum = 0;
+        for (int other : near) sum += at(other).row;
+        wish[static_cast<std::size_t>(n)] =
+            near.empty() ? at(n).row : sum / static_cast<double>(near.size());
+      }
+      std::stable_sort(layer.begin(), layer.end(), [&](int a, int b) {
+        return wish[static_cast<std::size_t>(a)] < wish[static_cast<std::size_t>(b)];
+      });
+      for (std::size_t k = 0; k < layer.size(); ++k)
+        at(layer[k]).row = static_cast<double>(k) - static_cast<double>(layer.size() - 1) / 2;
+    }
+  }
+
+  std::vector<point> points_;                // of the stages, then those on edges
+  std::vector<std::vector<int>> layers_;     // points by row
+  std::vector<std::vector<int>> from_, to_;  // neighbours in the layer before and after
+  std::vector<std::vector<int>> edges_;
+};
+
+}  // namespace ashlar::render_detail

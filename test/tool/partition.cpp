@@ -1,0 +1,55 @@
+// `ashlar partition`: a file of operators, its stages, and what other commands make of them.
+#include "tool/refusals.hpp"
+#include "tool/run_tool.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace {
+
+// Two branches, and what joins them.
+std::string branches() {
+  return scratch_file(
+      "branches.json",
+      R"({"operators": [{"name": "left", "forward": 4, "backward_input": 4, "backward_weight": 4},
+                        {"name": "right", "forward": 4, "backward_input": 4, "backward_weight": 4},
+                        {"name": "join", "forward": 4, "backward_input": 4, "backward_weight": 4, "kept": 9}],
+          "edges": [[0, 2], [1, 2]]})");
+}
+
+}  // namespace
+
+TEST_CASE("partition tells the stages, and writes what other commands read") {
+  std::string const line = "partition " + branches() + " -p 3 --samples 8 --largest-micro-batch 1";
+  tool_result const r = run_tool(line);
+  CHECK(r.code == 0);
+  CHECK(contains(r.out, "3 stages on 3 of 3 devices, depth 2; 108 ticks a step, simulated"));
+  CHECK(contains(r.out, "right"));
+  std::string const plan = (scratch() / "partition.json").string();
+  CHECK(run_tool(line + " --as json -o " + plan).code == 0);
+  tool_result const shown = run_tool("show " + plan);
+  CHECK(
+      contains(shown.out, "stage 0 on device 0 -> 2\nstage 1 on device 1 -> 2\nstage 2 on device 2\n"));
+  CHECK(contains(shown.out, "makespan     108 ticks"));
+  tool_result const drawn = run_tool(line + " --as graph"),
+                    again = run_tool("emit " + plan + " --as svg --stages");
+  CHECK(contains(drawn.out, "<title>stage 2 on device 2</title>"));
+  CHECK(drawn.out == again.out);
+}
+
+TEST_CASE("partition refuses what is no model, and says when nothing fits") {
+  std::string const one = R"({"forward": 1, "backward_input": 1})";
+  all_refused({{"partition " + scratch_file("lacks.json", R"({"operators": [{"forward": 1}]})"),
+                "lacks \"backward_input\""},
+               {"partition " + scratch_file("unknown.json", R"({"operators": [{"spin": 1}]})"),
+                "has \"spin\", which means nothing here"},
+               {"partition "
+                    + scratch_file("back.json",
+                                   R"({"operators": [)" + one + "," + one + R"(], "edges": [[1, 0]]})"),
+                "one leads from stage 1 to stage 0"},
+               {"partition " + branches() + " --samples 9", "--samples must be a multiple"}});
+  tool_result const r = run_tool("partition " + branches() + " --memory 8B");
+  CHECK(r.code == 1);
+  CHECK(contains(r.err, "no partition fits into the memory of 4 devices"));
+}
