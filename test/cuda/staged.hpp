@@ -176,11 +176,13 @@ class staged {
                                               {&g.weight, use::read},
                                               {&g.work_output, use::written},
                                               {&g.work_state, use::both},
+                                              {&g.micro_gradient, use::both},
                                               {&g.sequence_input, use::read},
                                               {&g.sequence_output, use::written}};
     for (auto const& [b, how] : single) *b = j.slots.of(*b, how);
     auto const add = [&](std::span<port const> all, use how) {
-      for (port const& p : all) j.ports.push_back({j.slots.of(p.bytes, how), p.stage, p.element});
+      for (port const& p : all)
+        j.ports.push_back({j.slots.of(p.bytes, how), p.stage, p.element, p.micro_batch});
     };
     add(f.inputs, use::read);
     add(f.outputs, use::written);

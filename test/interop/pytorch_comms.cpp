@@ -165,6 +165,10 @@ TEST_CASE("what PyTorch cannot run has its reason") {
   schedule skipping = catalog::find("gpipe")->make({devices{3}, micro_batches{1}});
   skipping.graph = stage_graph(stages{3}, {{0, 1}, {0, 2}, {1, 2}});
   CHECK(pytorch_obstacle(lower(squeeze(skipping))).find("no chain") != std::string::npos);
+  schedule sized = catalog::find("gpipe")->make({devices{2}, micro_batches{2}});
+  sized.graph = in_micro_batches(sized.graph, {2, 1});
+  std::erase_if(sized.order[0], [](timed_pass const& t) { return t.what.micro_batch == 1; });
+  CHECK(pytorch_obstacle(lower(squeeze(sized))).find("different sizes") != std::string::npos);
   schedule const pieces = catalog::find("seq1f1b")->make({devices{2}, micro_batches{2}});
   CHECK(pytorch_obstacle(lower(pieces)).find("come in chunks") != std::string::npos);
   csv_schedule const again = read_pytorch_csv("0F0,0R0,0B0\n");

@@ -25,7 +25,8 @@ namespace ashlar::conformance {
 // Where stages differ in the size of their micro-batches, a message is one vector still, and x the sum
 // of all that meet. Where sequences are cut into chunks, x has the state h of the chunk before as one
 // more input, and the stage leaves h / 2 + y to the next. Work and what reads of it add what they read;
-// a job that keeps state mixes it with what it had. Optionally every pass first sleeps for a random
+// a job that keeps state mixes it with what it had. Of gradients that work takes and reads, it adds the
+// first row; what it gives are rows of what it made. Optionally every pass first sleeps for a random
 // moment, or calls a hook that may throw.
 class network : public network_results {
  public:
@@ -74,6 +75,7 @@ class network : public network_results {
         return {std::max(message_bytes, sizeof(vector)), 64, element_type::f64};
       case slot_kind::stash:
         return {2 * sizeof(vector), 64, element_type::f64};
+      case slot_kind::micro_gradient:
       case slot_kind::weight_gradient:
         return {static_cast<std::size_t>(key.of) < weights_.size() ? sizeof(matrix) : sizeof(vector), 64,
                 element_type::f64};
@@ -123,12 +125,21 @@ class network : public network_results {
     enter(f.what);
     vector made{};
     add_work(made, f);
+    gradient_use const use = work_.view().of(f.what.stage).gradient;
+    if (use == gradient_use::take) {
+      as<matrix>(f.micro_gradient) = as<matrix>(f.weight_gradient);
+      as<matrix>(f.weight_gradient) = {};
+    }
+    add_part_of(made, f.micro_gradient, 0.25);
     for (std::size_t i = 0; i < width; ++i)
       made[i] = std::sin(made[i] + f.what.stage + 0.3 * f.what.micro_batch + static_cast<double>(i));
     if (!f.work_state.empty())
       for (std::size_t i = 0; i < width; ++i)
         made[i] = as<vector>(f.work_state)[i] = 0.5 * as<vector>(f.work_state)[i] + made[i];
     if (!f.work_output.empty()) as<vector>(f.work_output) = made;
+    if (use == gradient_use::give)
+      for (std::size_t i = 0; i < width * width; ++i)
+        as<matrix>(f.weight_gradient)[i] += made[i % width];
     note_work(work_.view().number(f.what), made);
   }
   void reduced(auto&, parameter_frame const& f) {

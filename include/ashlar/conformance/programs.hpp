@@ -8,6 +8,7 @@
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>
+#include <ashlar/values/clip.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -83,6 +84,8 @@ inline std::vector<sample_program> sample_programs() {
     add("random graph " + std::to_string(seed), random_graph_schedule(seed));
     add("random graph " + std::to_string(seed) + " with work",
         with_random_work(random_graph_schedule(seed), seed, 4));
+    if (schedule const s = random_graph_schedule(seed); !s.graph.has_sizes())
+      add("random graph " + std::to_string(seed) + " with clipped micro-batches", clip_micro_batches(s));
   }
   for (char const* name : {"1f1b", "1f1b-recompute", "zb-h1", "v-half", "dualpipe", "chimera"})
     add(name + std::string(" with work"),

@@ -58,6 +58,9 @@ inline std::string pytorch_obstacle(program const& p) {
   if (p.graph.sequence_chunks() > 1)
     return "its sequences come in chunks, and to PyTorch micro-batches have nothing to do with each "
            "other";
+  if (p.graph.has_sizes())
+    return "its stages take micro-batches of different sizes, and to PyTorch a micro-batch is the same "
+           "everywhere";
   if (p.graph != chain(stages{p.stage_count()}))
     return "its stages are no chain, and PyTorch hands over from each stage to the next only";
   std::vector<bool> busy(static_cast<std::size_t>(p.device_count()), false);
