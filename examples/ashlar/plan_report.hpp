@@ -4,8 +4,6 @@
 #include "plan_files.hpp"
 #include <ashlar/plan/planner.hpp>
 
-#include <cstddef>
-#include <functional>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // How many layers each stage has, where devices differ in what else they do.
 #pragma once
 
-#include <ashlar/core/algorithm.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/plan/partition.hpp>
 

@@ -2,6 +2,7 @@
 // stages that are cut from it.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/cost.hpp>
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/plan/layout.hpp>
