@@ -21,13 +21,13 @@ class operator_reader : json_reader {
  public:
   explicit operator_reader(json_text const& source) : json_reader(source) {}
 
-  named_model read() const {
+  named_operators read() const {
     nlohmann::json const& file = source_.root;
     must_know(file, {"operators", "edges"});
     nlohmann::json const& all = at(file, "operators");
     if (!all.is_array() || all.empty() || all.size() > most_operators)
       fail(all, fmt::format("must give a list of 1 to {} operators", most_operators));
-    named_model read;
+    named_operators read;
     for (nlohmann::json const& one : all) {
       if (!one.is_object()) fail(one, "must give an operator as an object");
       must_know(one, {"name", "launch", "forward", "backward_input", "backward_weight", "weights",
@@ -66,7 +66,7 @@ class operator_reader : json_reader {
 
 }  // namespace
 
-named_model read_operators(std::string const& path) {
+named_operators read_operators(std::string const& path) {
   std::string const text = read_text(path);
   json_text const source{path, text, parse_json(text, path)};
   if (!source.root.is_object()) throw usage_error(fmt::format("'{}' is not a JSON object", path));

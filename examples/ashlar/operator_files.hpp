@@ -8,13 +8,13 @@
 
 namespace tool {
 
-struct named_model {
+struct named_operators {
   ashlar::operator_model model;
   std::vector<std::string> names;  // of its operators
 };
 
 // Throws usage_error, with line and column, for a file that is none, and violation for edges that are no
 // graph.
-named_model read_operators(std::string const& path);
+named_operators read_operators(std::string const& path);
 
 }  // namespace tool

@@ -45,7 +45,7 @@ std::string operators_of(ashlar::planned_stage const& stage, std::vector<std::st
   return all;
 }
 
-std::string text_of(ashlar::simulated_plan const& best, named_model const& m,
+std::string text_of(ashlar::simulated_plan const& best, named_operators const& m,
                     partition_options const& o) {
   ashlar::graph_plan const& plan = best.chosen;
   std::vector<int> const held = peak_activations(schedule_of(m.model, plan, o.batch.samples));
@@ -83,7 +83,7 @@ std::string text_of(ashlar::simulated_plan const& best, named_model const& m,
 
 int partition(partition_options const& o) {
   output const to(o.output);
-  named_model const m = read_operators(o.model);
+  named_operators const m = read_operators(o.model);
   if (o.batch.samples % o.batch.largest_micro_batch != 0)
     throw usage_error("--samples must be a multiple of --largest-micro-batch");
   ashlar::simulated_plan const best = best_simulated_plan(m.model, o.machine, o.batch, o.rated ? 0 : 50);
