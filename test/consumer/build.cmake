@@ -1,4 +1,5 @@
 # Build and run the project beside this script, or PROJECT, with Ashlar brought in by WAY; LAUNCH comes before what is run.
+# With LIBTORCH, the project's own tests are run.
 set(project ${CMAKE_CURRENT_LIST_DIR}/project)
 set(program consumer)
 if(PROJECT)
@@ -31,7 +32,11 @@ if(WAY STREQUAL "pkg-config")
   step(${COMPILER} -std=c++20 ${flags} ${project}/main.cpp -o ${build}/consumer)
 else()
   step(${CMAKE_COMMAND} --no-warn-unused-cli -S ${project} -B ${build} -G ${GENERATOR} -D CMAKE_CXX_COMPILER=${COMPILER} -D WAY=${WAY}
-       -D CMAKE_PREFIX_PATH=${WORK}/prefix -D ASHLAR_SOURCE=${SOURCE})
+       -D CMAKE_PREFIX_PATH=${WORK}/prefix -D ASHLAR_SOURCE=${SOURCE} -D LibTorch_ROOT=${LIBTORCH})
   step(${CMAKE_COMMAND} --build ${build})
 endif()
-step(${LAUNCH} ${build}/${program})
+if(LIBTORCH)
+  step(${CMAKE_CTEST_COMMAND} --test-dir ${build} --output-on-failure)
+else()
+  step(${LAUNCH} ${build}/${program})
+endif()

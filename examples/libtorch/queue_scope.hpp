@@ -1,0 +1,12 @@
+// What a queue of a backend is to LibTorch while a pass runs.
+#pragma once
+
+namespace libtorch {
+
+// On threads and processes operators run where they are called.
+template <class Queue>
+struct queue_scope {
+  explicit queue_scope(Queue&) {}
+};
+
+}  // namespace libtorch
