@@ -54,8 +54,7 @@ int main(int argc, char** argv) try {
   transformer_config shape;
   shape.width = argc > 1 ? std::atol(argv[1]) : 256;
   shape.length = 64;
-  shape.micro_batches = 2;
-  int const rounds = argc > 2 ? std::atoi(argv[2]) : 30;
+  int const rounds = argc > 2 ? std::atoi(argv[2]) : 12;
   staged_model<torch::nn::Sequential> const model = transformer(shape, at::kFloat);
   std::vector<at::Tensor> const parameters = parameters_of(model.stages);
   std::printf("width %ld, the best of %d rounds\n", static_cast<long>(shape.width), rounds);

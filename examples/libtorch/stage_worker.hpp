@@ -6,6 +6,7 @@
 #include <ashlar/run/contract.hpp>
 
 #include <torch/csrc/autograd/variable.h>
+#include <torch/nn/module.h>
 #include <torch/types.h>
 
 #include <cstddef>
@@ -28,12 +29,22 @@ namespace libtorch {
 // in the order of the schedule.
 template <class Module>
 struct staged_model {
-  std::vector<Module> stages;  // on the device `meta`, without numbers, where another process has it
+  std::vector<Module> stages;
   std::vector<std::vector<std::int64_t>> between;  // the shape of what each stage but the last gives
   int micro_batches = 1;
   std::function<at::Tensor(int)> input;             // of a micro-batch, for the first stage
   std::function<at::Tensor(at::Tensor, int)> loss;  // a scalar, of what the last stage gives; a step's
                                                     // gradient is that of the sum
+  std::vector<std::int64_t> left_out = {};          // see leave_out
+
+  // Another process has this stage. Only the number of its parameters' elements is kept, which all
+  // processes must know.
+  void leave_out(std::size_t s) {
+    left_out.resize(stages.size());
+    for (at::Tensor const& p : stages[s]->parameters())
+      if (p.requires_grad()) left_out[s] += p.numel();
+    stages[s] = nullptr;
+  }
 };
 
 // Passes may run on several threads at once, as engines do; everything else only between steps.
@@ -53,17 +64,12 @@ class stage_worker {
       throw std::invalid_argument("a model of " + std::to_string(model_.stages.size())
                                   + " stages has one shape less between them, not "
                                   + std::to_string(model_.between.size()));
-    for (Module const& m : model_.stages) {
-      std::vector<at::Tensor> parameters;
-      for (at::Tensor const& p : m->parameters())
-        if (p.requires_grad()) parameters.push_back(p);
-      if (parameters.empty())
-        throw std::invalid_argument("stage " + std::to_string(stages_.size()) + " has no parameters");
-      kind_ = parameters[0].scalar_type();
-      stage s{.parameters = std::make_unique<parameter_list>(std::move(parameters)), .kept = {}};
-      for (at::Tensor const& p : s.parameters->all()) s.elements += p.numel();
-      s.kept.resize(static_cast<std::size_t>(model_.micro_batches));
-      stages_.push_back(std::move(s));
+    model_.left_out.resize(model_.stages.size());
+    for (std::size_t s = 0; s < model_.stages.size(); ++s) {
+      stages_.push_back({.parameters = nullptr, .elements = model_.left_out[s], .kept = {}});
+      if (!model_.stages[s].is_empty()) take(stages_.back(), *model_.stages[s]);
+      if (stages_.back().elements == 0)
+        throw std::invalid_argument("stage " + std::to_string(s) + " has no parameters");
     }
   }
 
@@ -163,9 +169,19 @@ class stage_worker {
  private:
   struct stage {
     std::unique_ptr<parameter_list> parameters;
-    std::int64_t elements = 0;     // of all of them
+    std::int64_t elements = 0;     // of all of them, also where the stage is left out
     std::vector<kept_graph> kept;  // by micro-batch
   };
+
+  void take(stage& s, torch::nn::Module const& module) {
+    std::vector<at::Tensor> parameters;
+    for (at::Tensor const& p : module.parameters())
+      if (p.requires_grad()) parameters.push_back(p);
+    for (at::Tensor const& p : parameters) s.elements += p.numel();
+    if (!parameters.empty()) kind_ = parameters[0].scalar_type();
+    s.parameters = std::make_unique<parameter_list>(std::move(parameters));
+    s.kept.resize(static_cast<std::size_t>(model_.micro_batches));
+  }
 
   static std::size_t before(int s) { return static_cast<std::size_t>(s - 1); }
   stage& at(int s) { return stages_[static_cast<std::size_t>(s)]; }

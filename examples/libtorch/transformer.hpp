@@ -125,8 +125,8 @@ template <class Module>
 std::vector<at::Tensor> parameters_of(std::vector<Module> const& stages) {
   std::vector<at::Tensor> all;
   for (Module const& stage : stages)
-    for (at::Tensor const& p : stage->parameters())
-      if (!p.is_meta()) all.push_back(p);
+    if (!stage.is_empty())
+      for (at::Tensor const& p : stage->parameters()) all.push_back(p);
   return all;
 }
 

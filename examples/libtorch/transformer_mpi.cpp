@@ -33,7 +33,7 @@ bool train(named_program const& of, transformer_config const& shape) {
     std::vector<torch::nn::Sequential> theirs;  // the same stages as ours
     for (std::size_t s = 0; s < plain.stages.size(); ++s)
       if (of.program.groups.member_of(static_cast<int>(s), me) < 0)
-        mine.stages[s]->to(at::kMeta);
+        mine.leave_out(s);
       else
         theirs.push_back(plain.stages[s]);
     stage_worker<torch::nn::Sequential> worker(mine);
