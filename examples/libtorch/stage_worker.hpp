@@ -152,7 +152,12 @@ class stage_worker {
 
   // Two passes of one device at once: the backward on a thread of its own.
   void overlapped(auto& q, ashlar::frame const& forward_frame, ashlar::frame const& backward_frame) {
-    auto other = std::async(std::launch::async, [&] { backward(q, backward_frame); });
+    auto other = std::async(std::launch::async, [&] {
+      if (backward_frame.what.kind == ashlar::pass_kind::backward_input)
+        backward_input(q, backward_frame);
+      else
+        backward(q, backward_frame);
+    });
     forward(q, forward_frame);
     other.get();
   }
