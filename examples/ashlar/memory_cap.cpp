@@ -12,7 +12,8 @@ namespace tool {
 
 namespace {
 
-constexpr double bytes_a_pass = 512;      // measured: 450 for 1F1B, 370 for V-Half (bench/large)
+constexpr double bytes_a_pass =
+    512;  // measured with all that simulate tells: 450 for 1F1B, 370 for V-Half
 constexpr std::size_t bytes_a_byte = 64;  // of a CSV, whose tokens have about seven
 
 ashlar::byte_count half_of_memory() {

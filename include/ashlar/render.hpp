@@ -7,6 +7,7 @@
 #include <ashlar/render/curves.hpp>
 #include <ashlar/render/diagnosis.hpp>
 #include <ashlar/render/frontier.hpp>
+#include <ashlar/render/named_curves.hpp>
 #include <ashlar/render/needs.hpp>
 #include <ashlar/render/svg.hpp>
 #include <ashlar/render/text.hpp>

@@ -1,6 +1,7 @@
 // Frontiers, comparisons and the labels of dots.
 #include <ashlar/render/comparison.hpp>
 #include <ashlar/render/frontier.hpp>
+#include <ashlar/render/named_curves.hpp>
 
 #include <doctest/doctest.h>
 
@@ -42,6 +43,22 @@ TEST_CASE("frontier: points, bounds and published schedules within the picture")
 
 TEST_CASE("frontier: nothing to show is a picture, too") {
   CHECK(svg(std::vector<frontier_curve>{}, "").starts_with("<svg"));
+}
+
+TEST_CASE("curves: a line and dots for each series, axes as they are asked for") {
+  std::vector<named_curve> const curves{{"up", {{1, 0.25}, {8, 0.5}, {64, 1}}}, {"alone", {{8, 0.75}}}};
+  curve_axis const devices{.name = "devices", .logarithmic = true},
+      share{.name = "share", .percent = true};
+  std::string const picture = svg(curves, devices, share, "how it scales");
+  CHECK(occurrences(picture, "<title>how it scales</title>") == 1);
+  CHECK(occurrences(picture, "<title>up: 8, 50 %</title>") == 1);
+  CHECK(occurrences(picture, "<title>alone: 8, 75 %</title>") == 1);
+  CHECK(occurrences(picture, "class=\"line0\"") == 2);  // and the legend's
+  // Half way along a logarithmic axis, half way up a linear one: the dot's box begins three pixels
+  // before.
+  CHECK(occurrences(picture, "x=\"333\" y=\"199\"") == 1);
+  CHECK(svg(std::vector<named_curve>{}, devices, share, "").starts_with("<svg"));
+  CHECK(svg({{"one", {{1, 0}}}}, devices, share, "").starts_with("<svg"));
 }
 
 TEST_CASE("labels of dots in one place keep apart") {

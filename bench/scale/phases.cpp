@@ -1,15 +1,16 @@
-// What do ten million passes take, from a name to a simulated step?
+// What does a schedule of many passes take, from a name to a simulated step?
 //
-// A row for each case: passes, instructions, the processor's seconds of each phase and the most memory
-// the process had so far. Every case runs in a process of its own: `bench_large_phases` runs all,
-// `bench_large_phases 1f1b 1024 4096` one.
+// A row: passes, instructions, the processor's seconds of each phase, the most memory the process had,
+// and the bubble in percent: `bench_scale_phases 1f1b 1024 4096`. study.py runs many.
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/prove/prove.hpp>
+#include <ashlar/schedule/metrics.hpp>
 #include <ashlar/simulate/simulate.hpp>
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -44,23 +45,28 @@ int measure(char const* name, int p, int m) {
   catalog::entry const* const entry = catalog::find(name);
   if (entry == nullptr) return 2;
   stopwatch watch;
-  schedule const s = entry->make({.p = devices{p}, .m = micro_batches{m}});
+  schedule s = entry->make({.p = devices{p}, .m = micro_batches{m}});
   double const made = watch.lap();
   if (!check(s).ok()) return 1;
   double const checked = watch.lap();
   program const low = lower(s);
   double const lowered = watch.lap();
-  if (!check(low).ok()) return 1;
-  double const proved = watch.lap();
   simulation_options o;
   o.cost = s.cost;
-  tick const length = simulate(low, o).makespan();
-  double const simulated = watch.lap();
   std::size_t passes = 0;
   for (auto const& order : s.order) passes += order.size();
-  std::printf("| %s | %d | %d | %zu | %zu | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %lld |\n",
+  tick work = 0;  // of the busiest device
+  for (tick const one : busy(s)) work = std::max(work, one);
+  s = {};  // so that the largest fit
+  watch.lap();
+  if (!check(low).ok()) return 1;
+  double const proved = watch.lap();
+  tick const length = time_program(low, o).makespan;
+  double const simulated = watch.lap();
+  std::printf("| %s | %d | %d | %zu | %zu | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.1f |\n",
               name, p, m, passes, low.instructions.size(), made, checked, lowered, proved, simulated,
-              made + checked + lowered + proved + simulated, peak_gib(), static_cast<long long>(length));
+              made + checked + lowered + proved + simulated, peak_gib(),
+              100 * (1 - static_cast<double>(work) / static_cast<double>(length)));
   return 0;
 }
 
@@ -68,11 +74,6 @@ int measure(char const* name, int p, int m) {
 
 int main(int argc, char** argv) {
   if (argc == 4) return measure(argv[1], std::atoi(argv[2]), std::atoi(argv[3]));
-  std::puts(
-      "| schedule | p | m | passes | instructions | make | check | lower | prove | simulate | all, s | "
-      "GiB | "
-      "makespan |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
-  std::fflush(stdout);
-  for (char const* const one : {" 1f1b 1024 1024", " 1f1b 1024 4096", " v-half 512 2048"})
-    if (std::system(("'" + std::string(argv[0]) + "'" + one).c_str()) != 0) return 1;
+  std::fputs("usage: bench_scale_phases SCHEDULE DEVICES MICRO_BATCHES\n", stderr);
+  return 2;
 }
