@@ -2,16 +2,20 @@
 
 #include "number_option.hpp"
 #include <ashlar/check/check.hpp>
+#include <ashlar/host/task_threads.hpp>
 
 #include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <mutex>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace tool {
@@ -25,6 +29,7 @@ double seconds_since(clock::time_point then) {
 }
 
 // What a search under way has come to: a line on standard error, if that is a terminal, and its speed.
+// Watches several searches that race, each from a thread of its own.
 class observer {
  public:
   observer(ashlar::layout_choice const& choice, ashlar::bound const& least, ashlar::objective aim,
@@ -41,23 +46,26 @@ class observer {
   }
 
   // False when time is over.
-  bool operator()(ashlar::list_scheduler::timeline const& best, std::int64_t spent) {
+  bool goes_on(ashlar::list_scheduler::timeline const& best, std::int64_t newly_spent) {
     if (seconds_ == 0 && !draws_) return true;
-    if (spent_ == 0) first_ = clock::now();
-    spent_ = std::max<std::int64_t>(spent, 1);
-    elapsed_ = seconds_since(first_);
-    if (draws_ && !best.orders.empty()) draw(best);
-    return seconds_ == 0 || elapsed_ < seconds_;
+    spent_ += newly_spent;
+    double const elapsed = seconds_since(first_);
+    if (draws_ && !best.orders.empty()) draw(best, elapsed);
+    return seconds_ == 0 || elapsed < seconds_;
   }
 
   // Passes dispatched a second.
-  double speed() const { return static_cast<double>(spent_) / std::max(elapsed_, 1e-6); }
+  double speed() const {
+    return static_cast<double>(std::max<std::int64_t>(spent_, 1))
+           / std::max(seconds_since(first_), 1e-6);
+  }
 
  private:
-  void draw(ashlar::list_scheduler::timeline const& best) {
+  void draw(ashlar::list_scheduler::timeline const& best, double elapsed) {
     constexpr double pause = 0.1;
-    if (elapsed_ < last_ + pause) return;
-    last_ = elapsed_;
+    std::lock_guard const alone(drawing_);
+    if (elapsed < last_ + pause) return;
+    last_ = elapsed;
     bool const spans = aim_ == ashlar::objective::span;
     auto const in_ticks = [&](ashlar::tick t) {
       return static_cast<double>(t) / static_cast<double>(choice_.unit);
@@ -74,16 +82,21 @@ class observer {
   ashlar::objective aim_;
   double seconds_;
   bool draws_, drawn_ = false;
-  clock::time_point first_{};
-  double elapsed_ = 0, last_ = 0;
-  std::int64_t spent_ = 0;
+  clock::time_point first_ = clock::now();
+  std::atomic<std::int64_t> spent_ = 0;
+  std::mutex drawing_;
+  double last_ = 0;
 };
 
-ashlar::search_result observed(ashlar::layout_choice const& choice, ashlar::search_start const& start,
-                               ashlar::search_budget e, observer& seen) {
-  return ashlar::search(choice.problem, start, e,
-                        [&seen](auto const& best, std::int64_t spent) { return seen(best, spent); });
-}
+// Of one of the searches that race; a copy of it goes on from what it has spent.
+struct watch {
+  observer* seen;
+  std::int64_t spent = 0;
+
+  bool operator()(ashlar::list_scheduler::timeline const& best, std::int64_t now) {
+    return seen->goes_on(best, now - std::exchange(spent, now));
+  }
+};
 
 ashlar::search_start start_of(ashlar::search_problem const& problem,
                               std::vector<ashlar::schedule> const& starts) {
@@ -93,29 +106,39 @@ ashlar::search_start start_of(ashlar::search_problem const& problem,
   return start;
 }
 
-// A search divides its budget in passes, so a tenth of the time goes into how many there are in it.
-ashlar::search_result timed(ashlar::layout_choice const& choice, ashlar::search_budget e, double seconds,
-                            std::vector<ashlar::schedule> const& starts) {
-  constexpr double no_end = 1e15;
+std::int64_t passes_of(ashlar::search_problem const& problem, std::int64_t evaluations) {
+  return evaluations * problem.m.value * problem.sequence_chunks
+         * (3 * problem.where.stage_count()
+            + static_cast<std::int64_t>(ashlar::recomputed_stages(problem).size()));
+}
+
+// A search divides its budget in passes. A short one finds out how many there are in the time; where
+// that was too few, another one with the next seed takes the rest.
+ashlar::search_result timed(ashlar::layout_choice const& choice, ashlar::search_budget e,
+                            search_budget const& given, std::vector<ashlar::schedule> const& starts,
+                            ashlar::host::task_threads const& threads) {
+  constexpr double no_end = 1e15, too_little = 0.1;
   auto const begin = clock::now();
   ashlar::search_start const start = start_of(choice.problem, starts);
-  auto const left_of = [&](double share) {
-    return std::max(seconds - seconds_since(begin), seconds / 100) * share;
-  };
-  e.passes = static_cast<std::int64_t>(no_end);
-  observer trial(choice, start.least, e.aim, left_of(0.1));
-  ashlar::search_result first = observed(choice, start, e, trial);
-  double const left = left_of(1);
-  e.passes = static_cast<std::int64_t>(std::min(no_end, trial.speed() * left));
-  ++e.seed;
-  observer rest(choice, start.least, e.aim, left);
-  ashlar::search_result second = observed(choice, start, e, rest);
-  second.passes += first.passes;
-  second.evaluations += first.evaluations;
-  if (second.reached <= first.reached) return second;
-  first.passes = second.passes;
-  first.evaluations = second.evaluations;
-  return first;
+  auto const left = [&] { return given.seconds - seconds_since(begin); };
+  e.passes = passes_of(choice.problem, 1'000);
+  ashlar::search_result best;
+  for (bool is_first = true; is_first || left() > too_little * given.seconds; is_first = false) {
+    observer seen(choice, start.least, e.aim, std::max(left(), given.seconds / 100));
+    ashlar::search_result found = ashlar::search(choice.problem, start, e, watch{&seen}, threads);
+    found.passes += best.passes;
+    found.evaluations += best.evaluations;
+    if (is_first || found.reached < best.reached) std::swap(best, found);
+    best.passes = std::max(best.passes, found.passes);
+    best.evaluations = std::max(best.evaluations, found.evaluations);
+    if (best.reached == best.bound_of(e.aim)) break;
+    // The first is too short to be shared by threads.
+    double const at_once = is_first ? 0.8 * std::min(given.threads, 4) : 1;
+    e.passes = static_cast<std::int64_t>(
+        std::clamp(seen.speed() * left() * std::max(at_once, 1.0), 1.0, no_end));
+    ++e.seed;
+  }
+  return best;
 }
 
 void must_be_right(ashlar::search_result const& found, ashlar::memory_limit const& limit) {
@@ -123,44 +146,50 @@ void must_be_right(ashlar::search_result const& found, ashlar::memory_limit cons
   if (!ashlar::is_within(found.best, limit)) throw std::logic_error("the limit on memory is passed");
 }
 
-}  // namespace
-
-void add_budget_options(CLI::App& command, search_budget& budget) {
-  constexpr long long most_evaluations = 1'000'000'000;
-  add_number(command, "--budget", budget.evaluations, 1, most_evaluations,
-             "schedules to evaluate; the same on every machine");
-  add_number(command, "--seed", budget.seed, 0, UINT64_MAX, "of the random numbers");
-}
-
 ashlar::search_result search_layout(ashlar::layout_choice const& choice, ashlar::objective aim,
                                     search_budget const& budget,
-                                    std::vector<ashlar::schedule> const& starts) {
+                                    std::vector<ashlar::schedule> const& starts,
+                                    ashlar::host::task_threads const& threads) {
   ashlar::search_budget e{.seed = budget.seed, .aim = aim};
   ashlar::search_result found;
   if (budget.seconds > 0) {
-    found = timed(choice, e, budget.seconds, starts);
+    found = timed(choice, e, budget, starts, threads);
   } else {
-    ashlar::search_problem const& problem = choice.problem;
-    e.passes = budget.evaluations * problem.m.value * problem.sequence_chunks
-               * (3 * problem.where.stage_count()
-                  + static_cast<std::int64_t>(ashlar::recomputed_stages(problem).size()));
-    ashlar::search_start const start = start_of(problem, starts);
+    e.passes = passes_of(choice.problem, budget.evaluations);
+    ashlar::search_start const start = start_of(choice.problem, starts);
     observer seen(choice, start.least, aim, 0);
-    found = observed(choice, start, e, seen);
+    found = ashlar::search(choice.problem, start, e, watch{&seen}, threads);
   }
   must_be_right(found, choice.problem.limit);
   return found;
 }
 
+}  // namespace
+
+void add_budget_options(CLI::App& command, search_budget& budget) {
+  constexpr long long most_evaluations = 1'000'000'000;
+  constexpr int most_threads = 4096;
+  budget.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  add_number(command, "--budget", budget.evaluations, 1, most_evaluations,
+             "schedules to evaluate; the same budget and seed give the same result on every machine");
+  add_number(command, "--seed", budget.seed, 0, UINT64_MAX, "of the random numbers");
+  add_number(command, "--threads", budget.threads, 1, most_threads,
+             "threads to search with, by default one per core; the result does not depend on it")
+      ->default_str("");
+}
+
 std::vector<ashlar::searched_layout> search_layouts(std::vector<ashlar::layout_choice> const& choices,
                                                     ashlar::objective aim, search_budget const& budget,
                                                     std::vector<ashlar::schedule> const& starts) {
-  return ashlar::search_layouts(choices, aim,
-                                [&](ashlar::layout_choice const& c, double share, int round) {
-                                  search_budget part = budget.part(share);
-                                  part.seed += static_cast<std::uint64_t>(round);
-                                  return search_layout(c, aim, part, starts);
-                                });
+  ashlar::host::task_threads const threads(budget.threads);
+  auto const search_one = [&](ashlar::layout_choice const& c, double share, int round) {
+    search_budget part = budget.part(share);
+    part.seed += static_cast<std::uint64_t>(round);
+    return search_layout(c, aim, part, starts, threads);
+  };
+  if (budget.seconds > 0)  // the time of one is not that of another
+    return ashlar::search_layouts(choices, aim, search_one);
+  return ashlar::search_layouts(choices, aim, search_one, threads);
 }
 
 }  // namespace tool

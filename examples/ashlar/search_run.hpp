@@ -17,23 +17,19 @@ struct search_budget {
   long long evaluations = 10'000;
   double seconds = 0;
   std::uint64_t seed = 1;
+  int threads = 1;
 
   search_budget part(double share) const {
     auto const fewer = static_cast<long long>(static_cast<double>(evaluations) * share);
-    return {fewer < 1 ? 1 : fewer, seconds * share, seed};
+    return {fewer < 1 ? 1 : fewer, seconds * share, seed, threads};
   }
 };
 
-// --budget and --seed.
+// --budget, --seed and --threads.
 void add_budget_options(CLI::App& command, search_budget& budget);
 
-// From what is published, and those of `starts` that are for this very problem. The result is checked.
-// Throws violation as search() does.
-ashlar::search_result search_layout(ashlar::layout_choice const& choice, ashlar::objective aim,
-                                    search_budget const& budget,
-                                    std::vector<ashlar::schedule> const& starts = {});
-
-// All within one budget, in the order given.
+// All within one budget, in the order given: each from what is published and from those of `starts` that
+// are for this very problem. The results are checked. Throws violation as search() does.
 std::vector<ashlar::searched_layout> search_layouts(std::vector<ashlar::layout_choice> const& choices,
                                                     ashlar::objective aim, search_budget const& budget,
                                                     std::vector<ashlar::schedule> const& starts = {});

@@ -3,12 +3,18 @@
 #include <ashlar/check/check.hpp>
 #include <ashlar/conformance/network.hpp>
 #include <ashlar/host/runtime.hpp>
+#include <ashlar/host/task_threads.hpp>
 #include <ashlar/run/sequential.hpp>
+#include <ashlar/search/layouts.hpp>
 #include <ashlar/search/search.hpp>
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 using namespace ashlar;
@@ -66,6 +72,45 @@ TEST_CASE("host: searched schedules are proved and give the sequential bits") {
         CHECK(network.take() == expected);
       }
     }
+}
+
+TEST_CASE("host: tasks run once each, also those of tasks, and the first error is thrown") {
+  for (int count : {0, 1, 2, 7}) {
+    host::task_threads const threads(count);
+    std::vector<int> ran(60, 0);
+    threads(6, [&](std::size_t i) { threads(10, [&](std::size_t k) { ++ran[10 * i + k]; }); });
+    CHECK(ran == std::vector<int>(60, 1));
+    threads(0, [](std::size_t) { FAIL("there is none"); });
+    std::atomic<int> all = 0;
+    auto const fails = [&](std::size_t i) {
+      ++all;
+      if (i % 3 == 2) throw std::runtime_error(std::to_string(i));
+    };
+    CHECK_THROWS_WITH_AS(threads(9, fails), "2", std::runtime_error);
+    CHECK(all == 9);
+  }
+}
+
+TEST_CASE("host: a search finds the same with any number of threads") {
+  search_problem const problem{.where = v_shape(devices{4}),
+                               .m = micro_batches{8},
+                               .cost = costs(stage_cost{10, 13, 7}, 1),
+                               .limit = chunk_activations(4)};
+  search_budget const race{.passes = 1'000'000, .seed = 3, .aim = objective::span};
+  search_result const one = search(problem, race);
+  REQUIRE(one.passes >= race.passes);  // solved at once, there would be no race
+  for (int count : {2, 5}) {
+    search_result const shared = search(problem, race, unwatched{}, host::task_threads(count));
+    CHECK(shared.best == one.best);
+    CHECK(shared.passes == one.passes);
+  }
+  std::vector<layout_choice> const layouts =
+      layouts_for({devices{3}, micro_batches{6}, costs({20, 26, 14}, 1)}, 50);
+  search_budget const budget{.passes = 300'000, .aim = objective::span};
+  std::vector<searched_layout> const alone = search_layouts(layouts, budget),
+                                     shared = search_layouts(layouts, budget, host::task_threads(4));
+  REQUIRE(alone.size() == shared.size());
+  for (std::size_t i = 0; i < alone.size(); ++i) CHECK(alone[i].result.best == shared[i].result.best);
 }
 
 }  // namespace

@@ -88,6 +88,17 @@ TEST_CASE("search: the same seed gives the same bytes") {
   CHECK(run_tool(options + " --seed 8").out != first);
 }
 
+TEST_CASE("search: the same bytes with any number of threads") {
+  for (std::string const options : {"search -p 2 -m 4 --placement v --limit 2 --as json",
+                                    "search -p 2 -m 4 --memory 50% --budget 800 --as json",
+                                    "frontier -p 2 -m 4 --placement v --steps 3 --budget 50 --as csv"}) {
+    std::string const alone = run_tool(options + uneven + " --threads 1").out;
+    CHECK_FALSE(alone.empty());
+    CHECK(run_tool(options + uneven + " --threads 3").out == alone);
+    CHECK(run_tool(options + uneven).out == alone);
+  }
+}
+
 TEST_CASE("search: every format") {
   std::string const options = "search -p 4 -m 8 --placement v --limit 4 --budget 100 --as ";
   std::map<std::string, std::string> const beginning{{"text", "placement"}, {"json", "{\"schedule\""},
@@ -149,6 +160,7 @@ TEST_CASE("search and frontier: wrong usage") {
                {"search --memory nan", "not 'nan'"},
                {"search --memory 50%%", "not '50%%'"},
                {"search --budget 0", "--budget"},
+               {"search --threads 0", "--threads must be from 1 to 4096, not 0"},
                {"search --objective speed", "speed"},
                {"search --per-stage " + file, "one placement"},
                {"search --forward 0", "--forward must be from 1"},

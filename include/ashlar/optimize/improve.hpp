@@ -24,12 +24,20 @@ constexpr bool is_within(schedule const& s, memory_limit const& limit) {
   return true;
 }
 
+// Whether delay blocks can make plans for a schedule: a chain of stages with one route, in training.
+constexpr bool has_delay_blocks(schedule const& s) {
+  int const q = s.graph.sequence_chunks();
+  return s.graph == in_sequence_chunks(chain(stages{s.stage_count()}), q) && s.where.route_count() == 1
+         && s.mode == execution_mode::training;
+}
+
 // Spends the first half of the search's budget: on `seeds`, schedules of the same passes, and on
-// delay blocks where the stages are a chain with one route. What is left is for
-// iterated_local_search().
+// delay blocks where has_delay_blocks(), whose climb at full size may be choosy. What is left is for
+// iterated_local_search(). Returns the best candidates on the way, best first.
 template <class Search>
-constexpr void improve_plans(Search& search, std::vector<schedule> const& seeds,
-                             memory_limit const& limit, search_budget budget) {
+constexpr std::vector<candidate> improve_plans(Search& search, std::vector<schedule> const& seeds,
+                                               memory_limit const& limit, search_budget budget,
+                                               bool is_choosy = false) {
   for (schedule const& s : seeds)
     if (is_within(s, limit)) search.consider(s);
   for (int tries = 0; tries < 8; ++tries)
@@ -38,22 +46,21 @@ constexpr void improve_plans(Search& search, std::vector<schedule> const& seeds,
         search.justify(search.passes().planned_like(s),
                        tries == 0 ? justification_options{} : any_justification(search, tries));
   schedule const& s = search.of();
-  int const q = s.graph.sequence_chunks();
-  bool const is_chain = s.graph == in_sequence_chunks(chain(stages{s.stage_count()}), q);
-  if (is_chain && s.where.route_count() == 1 && s.mode == execution_mode::training) {
-    std::vector<candidate> tops;
-    at_full_size evaluate(search);
-    evaluate({{one_at_a_time(s)}, justification_options{}});  // fits wherever anything does
-    if (is_long(s)) {
-      surrogate estimate(search, limit, budget);
-      hill_climb(search, limit, estimate, 15, tops);
-      for (candidate& k : tops) {
-        estimate.extend(k);
-        k.reached = evaluate(k);
-      }
+  std::vector<candidate> tops;
+  if (!has_delay_blocks(s)) return tops;
+  at_full_size evaluate(search);
+  evaluate({{one_at_a_time(s)}, justification_options{}});  // fits wherever anything does
+  if (is_long(s)) {
+    surrogate estimate(search, limit, budget);
+    hill_climb(search, limit, estimate, 15, tops);
+    for (candidate& k : tops) {
+      estimate.extend(k);
+      k.reached = evaluate(k);
     }
-    hill_climb(search, limit, evaluate, 50, tops);
   }
+  at_full_size choosy(search, is_choosy);
+  hill_climb(search, limit, choosy, 50, tops);
+  return tops;
 }
 
 // What a search does not see: overlapped pairs, work, recomputes (whose memory it would count too

@@ -58,10 +58,16 @@ class justifier {
 
   // Whether more than `share` percent of the budget is spent, the goal reached, or the watch says no.
   constexpr bool is_over(std::int64_t share = 100) {
-    return spent_ >= budget_.passes * share / 100 || (found_ && judge(best_).first <= budget_.goal)
-           || !watch_(best_, spent_);
+    return spent_ >= budget_.passes * share / 100 || is_solved() || !watch_(best_, spent_);
   }
+  constexpr bool is_solved() const { return found_ && judge(best_).first <= budget_.goal; }
   constexpr void spend(std::int64_t passes) { spent_ += passes; }
+
+  // Goes on with another budget in all, and with other random numbers.
+  constexpr void prolong(std::int64_t passes, std::uint64_t seed) {
+    budget_.passes = passes;
+    random_ = seed;
+  }
 
   constexpr objective_value judge(list_scheduler::timeline const& t) const {
     switch (budget_.aim) {

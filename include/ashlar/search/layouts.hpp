@@ -43,10 +43,12 @@ constexpr std::size_t best_of(std::vector<searched_layout> const& all) {
 // Successive halving; the winner receives half the total budget. Halves are ranked by what is reached
 // plus the bound, because little is spent by then. Drop layouts whose bound is no better than the
 // incumbent. `search_one`: of a layout, with a share (0 .. 1) of the budget and, counted from 0, the
-// round, gives the search_result. In the order given.
-template <class SearchOne>
+// round, gives the search_result. In the order given. The searches of a round are tasks for
+// `for_each_task`; the result does not depend on it.
+template <class SearchOne, class ForEachTask = one_after_the_other>
 constexpr std::vector<searched_layout> search_layouts(std::vector<layout_choice> const& choices,
-                                                      objective aim, SearchOne search_one) {
+                                                      objective aim, SearchOne search_one,
+                                                      ForEachTask const& for_each_task = {}) {
   std::vector<searched_layout> all;
   std::vector<std::size_t> left;
   int rounds = 0;  // before the best is alone
@@ -56,8 +58,11 @@ constexpr std::vector<searched_layout> search_layouts(std::vector<layout_choice>
   };
   for (layout_choice const& c : choices) {
     left.push_back(all.size());
-    all.push_back({c, search_one(c, share_of_each(0, choices.size()), 0), aim});
+    all.push_back({c, {}, aim});
   }
+  for_each_task(all.size(), [&](std::size_t i) {
+    all[i].result = search_one(all[i].choice, share_of_each(0, all.size()), 0);
+  });
   for (int round = 1; round <= rounds; ++round) {
     auto const length = [&](std::size_t i) {
       return all[i].in_ticks(all[i].result.reached + (round < rounds ? all[i].least() : 0));
@@ -72,9 +77,10 @@ constexpr std::vector<searched_layout> search_layouts(std::vector<layout_choice>
     left.erase(std::remove_if(left.begin(), left.end(), hopeless), left.end());
     if (left.empty()) break;
     if (left.size() == 1) round = rounds;
-    for (std::size_t const i : left) {
-      search_result& known = all[i].result;
-      search_result again = search_one(all[i].choice, share_of_each(round, left.size()), round);
+    for_each_task(left.size(), [&](std::size_t which) {
+      searched_layout& one = all[left[which]];
+      search_result& known = one.result;
+      search_result again = search_one(one.choice, share_of_each(round, left.size()), round);
       again.passes += known.passes;
       again.evaluations += known.evaluations;
       if (again.reached >= known.reached) {
@@ -83,20 +89,23 @@ constexpr std::vector<searched_layout> search_layouts(std::vector<layout_choice>
       } else {
         known = static_cast<search_result&&>(again);
       }
-    }
+    });
   }
   return all;
 }
 
 // With a budget in passes for all together. Throws as search() does.
+template <class ForEachTask = one_after_the_other>
 constexpr std::vector<searched_layout> search_layouts(std::vector<layout_choice> const& choices,
-                                                      search_budget budget) {
-  return search_layouts(choices, budget.aim, [budget](layout_choice const& c, double share, int round) {
+                                                      search_budget budget,
+                                                      ForEachTask const& for_each_task = {}) {
+  auto const search_one = [&](layout_choice const& c, double share, int round) {
     search_budget part = budget;
     part.passes = static_cast<std::int64_t>(static_cast<double>(budget.passes) * share);
     part.seed += static_cast<std::uint64_t>(round);
-    return search(c.problem, part);
-  });
+    return search(c.problem, part, unwatched{}, for_each_task);
+  };
+  return search_layouts(choices, budget.aim, search_one, for_each_task);
 }
 
 }  // namespace ashlar

@@ -6,6 +6,7 @@
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/optimize/improve.hpp>
 #include <ashlar/search/problem.hpp>
+#include <ashlar/search/race.hpp>
 #include <ashlar/simulate/simulate.hpp>
 
 #include <cstdint>
@@ -98,33 +99,43 @@ struct search_start {
 };
 
 // Searches with all that the catalog has on this placement as a start: no worse than any of them that
-// fits. Ends at the bound.
-template <class Watch = unwatched>
+// fits. Ends at the bound. Searches that differ in their seeds race(), each a task for `for_each_task`;
+// the result depends on the budget alone.
+template <class Watch = unwatched, class ForEachTask = one_after_the_other>
 constexpr search_result search(search_problem const& problem, search_start const& start,
-                               search_budget budget, Watch watch = {}) {
+                               search_budget budget, Watch watch = {},
+                               ForEachTask const& for_each_task = {}) {
   search_result r{.best = {}, .least = start.least};
-  if (budget.aim != objective::program) budget.goal = r.bound_of(budget.aim);
   std::vector<schedule> const& seeds = start.seeds;
-  justifier engine(seeds[0], problem.limit, budget, watch);
-  improve_plans(engine, seeds, problem.limit, budget);
-  if (budget.aim == objective::program) {
+  bool const for_programs = budget.aim == objective::program;
+  std::int64_t const passes = budget.passes;
+  if (for_programs)
+    budget.passes /= 2;
+  else
+    budget.goal = r.bound_of(budget.aim);
+  auto raced = race(seeds[0], seeds, problem.limit, budget, watch, for_each_task);
+  auto& engine = raced.first.engine();
+  if (for_programs) {
+    engine.prolong(engine.spent() + max_of<std::int64_t>(passes - raced.passes, 0), budget.seed);
+    raced.passes -= engine.spent();
     auto [best, reached] = search_detail::search_programs(engine, problem, seeds);
+    raced.passes += engine.spent();
     r.best = static_cast<schedule&&>(best);
     r.reached = reached;
   } else {
-    iterated_local_search(engine);
     r.best = engine.result();
     r.reached = engine.judge(engine.best()).first;
   }
-  r.passes = engine.spent();
-  r.evaluations = (engine.spent() + engine.size() - 1) / engine.size();
+  r.passes = raced.passes;
+  r.evaluations = (raced.passes + engine.size() - 1) / engine.size();
   return r;
 }
 
 // Throws violation{check(problem)}.
-template <class Watch = unwatched>
-constexpr search_result search(search_problem const& problem, search_budget budget, Watch watch = {}) {
-  return search(problem, search_start(problem), budget, watch);
+template <class Watch = unwatched, class ForEachTask = one_after_the_other>
+constexpr search_result search(search_problem const& problem, search_budget budget, Watch watch = {},
+                               ForEachTask const& for_each_task = {}) {
+  return search(problem, search_start(problem), budget, watch, for_each_task);
 }
 
 }  // namespace ashlar

@@ -225,7 +225,7 @@ TEST_CASE("a watch ends the search") {
     last = spent;
     return spent < 20'000;
   };
-  search_result const r = search(on_v_with(4, 16, chunk_activations(4)), {.passes = 100'000'000}, watch);
+  search_result const r = search(on_v_with(4, 16, chunk_activations(4)), {.passes = 1'900'000}, watch);
   CHECK(last >= 20'000);
   CHECK(r.passes < 30'000);
   CHECK(check(r.best).ok());

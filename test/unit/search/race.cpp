@@ -1,0 +1,98 @@
+#include <ashlar/search/race.hpp>
+// First, so that it needs nothing before it.
+#include "shapes.hpp"
+#include "static_check.hpp"
+#include <ashlar/schedule/check.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+using namespace shapes;
+
+namespace {
+
+constexpr bool test_racers() {
+  HOLDS(racer_count(0) == 1 && racer_count(4'999) == 1 && racer_count(5'000) == 2);
+  HOLDS(racer_count(10'000) == 4 && racer_count(1'000'000'000) == 4);
+  std::size_t sum = 0;
+  one_after_the_other{}(4, [&](std::size_t i) { sum = 10 * sum + i; });
+  HOLDS(sum == 123);
+  return true;
+}
+BOTH_TIMES("how many race, one after the other", test_racers)
+
+TEST_CASE("seeds that come of one differ") {
+  std::set<std::uint64_t> seen;
+  for (std::uint64_t seed = 0; seed < 8; ++seed)
+    for (std::uint64_t which = 0; which < 80; ++which) seen.insert(seed_of(seed, which));
+  CHECK(seen.size() == 640);
+}
+
+// Runs the last task first.
+struct backwards {
+  std::vector<std::size_t>* asked;
+
+  template <class F>
+  void operator()(std::size_t n, F&& f) const {
+    asked->push_back(n);
+    for (std::size_t i = n; i-- > 0;) f(i);
+  }
+};
+
+TEST_CASE("a race comes to the same whatever the order of its tasks, and keeps to its budget") {
+  schedule const s = uneven_v(3, 5, 3);  // 90 passes
+  memory_limit const limit = chunk_activations(3);
+  std::vector<std::size_t> asked;
+  int other = 0, better = 0;
+  for (std::uint64_t seed : {1U, 2U, 3U}) {
+    search_budget const e{.passes = 1'000'000, .seed = seed, .aim = objective::span};
+    auto one = race(s, {s}, limit, e, unwatched{}, one_after_the_other{});
+    auto two = race(s, {s}, limit, e, unwatched{}, backwards{&asked});
+    schedule const found = one.first.engine().result();
+    CHECK(found == two.first.engine().result());
+    CHECK(one.passes == two.passes);
+    CHECK(one.passes >= 1'000'000);
+    CHECK(one.passes < 1'150'000);
+    CHECK(check(found).ok());
+    CHECK(is_within(found, limit));
+    search_budget little = e;
+    little.passes = 20'000;  // nobody to race with
+    auto alone = race(s, {s}, limit, little, unwatched{}, backwards{nullptr});
+    CHECK(one.first.reached() <= alone.first.reached());
+    better += one.first.reached() < alone.first.reached() ? 1 : 0;
+    auto next = race(s, {s}, limit, {.passes = 1'000'000, .seed = seed + 3, .aim = objective::span},
+                     unwatched{}, one_after_the_other{});
+    other += next.first.engine().result() != found ? 1 : 0;
+  }
+  CHECK(asked == std::vector<std::size_t>(15, 4));  // a start and four rounds, of each seed
+  CHECK(better > 0);
+  CHECK(other > 0);  // the seed counts
+}
+
+TEST_CASE("what the first solves needs no race") {
+  schedule const s = uneven_v(3, 5, 3);
+  search_budget e{.passes = 1'000'000, .aim = objective::span};
+  e.goal = span(s);
+  auto const r = race(s, {s}, chunk_activations(99), e, unwatched{}, backwards{nullptr});
+  CHECK(r.passes < 10'000);
+  CHECK(r.first.engine().is_solved());
+}
+
+TEST_CASE("a racer goes on from where it was, never back") {
+  schedule const s = uneven_v(3, 5, 3);
+  racer<unwatched> r(s, chunk_activations(3), {.passes = 20'000, .aim = objective::span}, unwatched{});
+  r.start({s});
+  for (std::uint64_t seed = 1; seed < 12; ++seed) {
+    objective_value const before = r.reached();
+    std::int64_t const spent = r.engine().spent();
+    r.go_on(3'000, seed);
+    CHECK(r.reached() <= before);
+    CHECK(r.engine().spent() >= spent + 3'000);
+    CHECK(r.engine().spent() < spent + 3'000 + 9 * r.engine().size());
+  }
+}
+
+}  // namespace
