@@ -41,12 +41,7 @@ communicator_ptr taken(ncclComm_t handle) {
 // Until what was called for is over; false: not in time, or it never will be.
 bool waited_for(communicator const& c) {
   auto const end = socket_clock::now() + chosen().patience;
-  cuda_substitute::ticket_ptr last;
-  {
-    std::lock_guard const lock(cuda_substitute::the_machine().mutex);
-    last = c.last;
-  }
-  while (last && !last->done()) {
+  while (!has_ended(c)) {
     if (c.traffic.error() != ncclSuccess || socket_clock::now() >= end) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -62,6 +57,11 @@ std::shared_ptr<std::atomic<bool>> stopped_by_reset() {
 }
 
 settings const& chosen() { return the_library().chosen; }
+
+bool has_ended(communicator const& c) {
+  std::lock_guard const lock(cuda_substitute::the_machine().mutex);
+  return !c.last || c.last->done();
+}
 
 communicator_ptr find(ncclComm_t handle) {
   library& l = the_library();

@@ -57,6 +57,9 @@ ncclResult_t refuse(ncclResult_t code, std::string const& words);
 
 std::string words_of_last_refusal();
 
+// All that was called for but not captured.
+bool has_ended(communicator const& c);
+
 // What a call of this thread's group does; all of it when the group ends.
 struct pending_call {
   communicator_ptr comm;

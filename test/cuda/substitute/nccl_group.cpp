@@ -2,6 +2,8 @@
 #include "nccl_communicator.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace nccl_substitute {
@@ -96,7 +98,15 @@ ncclResult_t submit_all(std::vector<pending_call>& calls) {
 ncclResult_t finish(group done) {
   if (done.error != ncclSuccess) return done.error;
   if (ncclResult_t const code = make_all(done.makes); code != ncclSuccess) return code;
-  return submit_all(done.calls);
+  std::vector<communicator_ptr> waits;
+  if (chosen().calls_wait)
+    for (pending_call const& p : done.calls) waits.push_back(p.comm);
+  if (ncclResult_t const code = submit_all(done.calls); code != ncclSuccess) return code;
+  for (communicator_ptr const& c : waits) {
+    while (!has_ended(*c)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (c->traffic.aborted()) return refuse(ncclRemoteError, "the communicator was aborted meanwhile");
+  }
+  return ncclSuccess;
 }
 
 }  // namespace

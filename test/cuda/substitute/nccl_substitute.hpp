@@ -12,6 +12,9 @@ struct settings {
   // Sends of so many bytes in all, from one rank to another, may end before their receives are there, as
   // NCCL's buffers let small ones do. None: every send waits for its receive.
   std::size_t staging = 0;
+  // Whether calls return when their operations have ended, as NCCL's first ones between two ranks do,
+  // which connect them; not those that are captured.
+  bool calls_wait = false;
   // How long ranks wait for each other when a communicator is made, and for operations when one is
   // destroyed.
   std::chrono::milliseconds patience{30'000};

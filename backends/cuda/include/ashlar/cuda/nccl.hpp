@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -46,6 +47,9 @@ class nccl_transport : public transport {
   }
   std::string failure() override { return group_->failure(); }
   void abort() override { group_->abort(); }
+  void guarded(std::function<void()> const& act, std::function<void()> const& look) override {
+    group_->guard(act, look);
+  }
 
  private:
   struct end {
@@ -59,7 +63,7 @@ class nccl_transport : public transport {
   void start(std::span<posted const> together) override {
     for (posted const& p : together) follow_last(p);
     if (together[0].code == opcode::send || together[0].code == opcode::receive)
-      return in_a_group([&] {
+      return group_->calls([&] {
         for (posted const& p : together) transfer(p);
       });
     if (is_sum(together[0])) {
@@ -111,7 +115,7 @@ class nccl_transport : public transport {
   // Each member sends out(p, m) to every other member m and receives in(p, m) of it.
   template <class Out, class In>
   void exchange(std::span<posted const> together, Out out, In in) {
-    in_a_group([&] {
+    group_->calls([&] {
       for (posted const& p : together) {
         collective_group const& g = p.collective.group;
         std::vector<int> const members = members_of(view_, g, p.collective.site.rank);
@@ -153,7 +157,7 @@ class nccl_transport : public transport {
   }
 
   void sum_by_library(std::span<posted const> together) {
-    in_a_group([&] {
+    group_->calls([&] {
       for (posted const& p : together) {
         buffer const b = p.collective.whole;
         element_type const e = p.collective.element;

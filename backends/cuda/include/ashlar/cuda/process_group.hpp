@@ -3,12 +3,15 @@
 
 #include <ashlar/cuda/handles.hpp>
 #include <ashlar/cuda/options.hpp>
+#include <ashlar/cuda/watchdog.hpp>
 
 #include <nccl.h>
 
 #include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <functional>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -94,11 +97,30 @@ class process_group {
 
   int size() const { return size_; }
   std::vector<local_device> const& devices() const { return devices_; }
-  // Of the i-th of this process's devices.
+  // Of the i-th of this process's devices; to be used in calls().
   ncclComm_t communicator_of(std::size_t i) const { return communicators_[i].get(); }
+
+  // NCCL's calls in act() start together. Throws error when one fails, or if the communicators were
+  // aborted before.
+  template <class Act>
+  void calls(Act act) {
+    in_a_group([&] {
+      std::lock_guard const lock(
+          calling_);  // not while the group's end waits for others: an abort ends it
+      if (communicators_.front().get() == nullptr)
+        throw error("ncclGroupStart", "the communicator was aborted");
+      act();
+    });
+  }
+  // act(), which calls NCCL and CUDA; look() is called meanwhile by another thread. What it throws is
+  // thrown here, after an abort, which ends calls that wait for others.
+  void guard(std::function<void()> const& act, std::function<void()> const& look) {
+    watchdog_.guard(act, look, [this] { abort(); });
+  }
 
   // What NCCL has noticed since; empty: nothing.
   std::string failure() const {
+    std::lock_guard const lock(calling_);
     for (communicator const& c : communicators_) {
       ncclResult_t code = ncclSuccess;
       if (c.get() == nullptr) return "the communicator was aborted";
@@ -110,6 +132,7 @@ class process_group {
     return {};
   }
   void abort() {
+    std::lock_guard const lock(calling_);
     for (communicator& c : communicators_) c.abort();
   }
 
@@ -130,15 +153,23 @@ class process_group {
       ASHLAR_CUDA(cudaMemcpyAsync, memory.back().data() + place_of(d, mine), sent.data(), mine.size(),
                   cudaMemcpyHostToDevice, streams.back().get());
     }
-    in_a_group([&] {
-      for (std::size_t i = 0; i < devices_.size(); ++i)
-        ASHLAR_CUDA(ncclAllGather, memory[i].data() + place_of(devices_[i], mine), memory[i].data(),
-                    mine.size(), ncclUint8, communicator_of(i), streams[i].get());
-    });
-    ASHLAR_CUDA(cudaMemcpyAsync, all.data(), memory.front().data(), bytes, cudaMemcpyDeviceToHost,
-                streams.front().get());
+    auto const look = [&, end = clock::now() + deadline] {
+      if (std::string const why = failure(); !why.empty()) throw stalled(why);
+      if (clock::now() >= end)
+        throw stalled("not all processes have met within " + std::to_string(deadline.count()) + " ms");
+    };
+    auto const issue = [&] {
+      calls([&] {
+        for (std::size_t i = 0; i < devices_.size(); ++i)
+          ASHLAR_CUDA(ncclAllGather, memory[i].data() + place_of(devices_[i], mine), memory[i].data(),
+                      mine.size(), ncclUint8, communicator_of(i), streams[i].get());
+      });
+      ASHLAR_CUDA(cudaMemcpyAsync, all.data(), memory.front().data(), bytes, cudaMemcpyDeviceToHost,
+                  streams.front().get());
+    };
     try {
-      for (stream const& s : streams) await(s, deadline);
+      guard(issue, look);
+      for (stream const& s : streams) await(s, look);
     } catch (...) {  // what may never end goes on using these
       abort();
       sent.leave();
@@ -151,18 +182,18 @@ class process_group {
   }
 
  private:
+  using clock = std::chrono::steady_clock;
+
   static std::size_t place_of(local_device const& d, std::vector<std::byte> const& mine) {
     return mine.size() * static_cast<std::size_t>(d.number);
   }
-  void await(stream const& s, std::chrono::milliseconds deadline) const {
-    using clock = std::chrono::steady_clock;
-    for (auto const end = clock::now() + deadline;;) {
+  template <class Look>
+  static void await(stream const& s, Look look) {
+    for (;;) {
       cudaError_t const code = cudaStreamQuery(s.get());
       if (code == cudaSuccess) return;
       if (code != cudaErrorNotReady) require(code, "cudaStreamQuery");
-      if (std::string const why = failure(); !why.empty()) throw stalled(why);
-      if (clock::now() >= end)
-        throw stalled("not all processes have met within " + std::to_string(deadline.count()) + " ms");
+      look();
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
   }
@@ -170,6 +201,8 @@ class process_group {
   int size_;
   std::vector<local_device> devices_;
   std::vector<communicator> communicators_;
+  mutable std::mutex calling_;  // held by who uses or gives back communicators
+  watchdog watchdog_;
 };
 
 }  // namespace ashlar::cuda

@@ -44,7 +44,10 @@ class progress_marks {
   int last() const {
     return std::atomic_ref<int>(*reinterpret_cast<int*>(told_.data())).load(std::memory_order_relaxed);
   }
-  // The first marked instruction after that; none: there is no more.
+  // What the host puts on the streams just now; none: nothing. Set and read by different threads.
+  void issues(int index) { std::atomic_ref<int>(issued_).store(index, std::memory_order_relaxed); }
+  int issued() const { return std::atomic_ref<int>(issued_).load(std::memory_order_relaxed); }
+  // The first marked instruction after the last that was told of; none: there is no more.
   int next() const {
     for (int i = last() + 1; i < static_cast<int>(marked_.size()); ++i)
       if (is_marked(i)) return i;
@@ -61,6 +64,7 @@ class progress_marks {
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
   std::vector<char> marked_;
+  mutable int issued_ = none;
   device_memory positions_;
   pinned_memory told_;
 };

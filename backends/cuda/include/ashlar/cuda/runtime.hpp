@@ -87,16 +87,14 @@ class runtime {
     finish();
   }
 
-  // Puts a step behind those before it, and returns.
+  // Puts a step behind those before it, and returns. Throws as run() does: calls that are made for it
+  // may wait for other processes.
   void enqueue() {
     guarded([&] {
-      bool const replays = options_.mode == issue_mode::replay && steps_ > 0;
-      if (replays && !step_->is_captured()) step_->capture([&] { team_->issue(); });
-      if (replays)
-        step_->replay();
-      else
-        step_->issue([&] { team_->issue(); });
-      step_->ends();
+      watch_->begins();
+      auto const act = [this] { put_on_streams(); };
+      auto const look = [this] { watch_->look(steps_ + 1); };
+      transport_->guarded(act, look);
       ++steps_;
     });
   }
@@ -104,12 +102,12 @@ class runtime {
   // Waits for all steps. Throws as run() does.
   void finish() {
     guarded([&] {
-      watch w(view_, members_, *transport_, options_.deadline);
+      watch_->begins();
       auto const begin = watch::clock::now();
       while (!step_->is_over()) {
         if (watch::clock::now() - begin < std::chrono::microseconds(500)) continue;  // short steps
         std::this_thread::sleep_for(std::chrono::microseconds(50));
-        w.look(steps_);
+        watch_->look(steps_);
       }
       read_times();
     });
@@ -125,22 +123,7 @@ class runtime {
     for (auto const& m : members_) sum += m->arena.size();
     return sum;
   }
-  // How many waits of a lane for another a step has, and how many there would be without the reduction
-  // to those that no other wait implies.
-  struct wait_counts {
-    std::size_t kept = 0, needed = 0;
-  };
-  wait_counts waits() const {
-    wait_counts n;
-    for (auto const& m : members_) {
-      wait_table const all = ashlar::waits(view_, m->number % view_.device_count);
-      for (int i = 0; i < m->plan.size(); ++i) {
-        n.needed += all.of(i).size();
-        n.kept += m->plan.events().waits_of(i).size();
-      }
-    }
-    return n;
-  }
+  wait_counts waits() const { return count_waits(view_, members_); }
 
  private:
   static program proved(program p) {
@@ -241,6 +224,17 @@ class runtime {
     if (options_.record) times_.resize(instructions);
     step_ = std::make_unique<step_streams>(members_);
     team_ = std::make_unique<team<Worker>>(view_, workers_, members_, *transport_);
+    watch_ = std::make_unique<watch>(view_, members_, *transport_, options_.deadline);
+  }
+
+  void put_on_streams() {
+    bool const replays = options_.mode == issue_mode::replay && steps_ > 0;
+    if (replays && !step_->is_captured()) step_->capture([&] { team_->issue(); });
+    if (replays)
+      step_->replay();
+    else
+      step_->issue([&] { team_->issue(); });
+    step_->ends();
   }
 
   template <class Act>
@@ -290,6 +284,7 @@ class runtime {
   std::vector<std::unique_ptr<member>> members_;
   std::unique_ptr<step_streams> step_;
   std::unique_ptr<team<Worker>> team_;
+  std::unique_ptr<watch> watch_;
   std::vector<instruction_time> times_;
   std::uint64_t steps_ = 0;
   bool failed_ = false;

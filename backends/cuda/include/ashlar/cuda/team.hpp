@@ -10,6 +10,7 @@
 #include <ashlar/run/drive.hpp>
 #include <ashlar/run/standing.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +40,24 @@ struct member {
     static_cast<void>(end.release());
   }
 };
+
+// How many waits of a lane for another a step has, and how many there would be without the reduction to
+// those that no other wait implies.
+struct wait_counts {
+  std::size_t kept = 0, needed = 0;
+};
+inline wait_counts count_waits(program_view const& p,
+                               std::vector<std::unique_ptr<member>> const& members) {
+  wait_counts n;
+  for (auto const& m : members) {
+    wait_table const all = waits(p, m->number % p.device_count);
+    for (int i = 0; i < m->plan.size(); ++i) {
+      n.needed += all.of(i).size();
+      n.kept += m->plan.events().waits_of(i).size();
+    }
+  }
+  return n;
+}
 
 // Issues steps for some devices of a program, those of this process, in the order of all.
 template <class Worker>
@@ -113,6 +132,7 @@ class team {
 
   void post_one(part const& p) {
     member& m = *p.of;
+    m.marks.issues(p.index);
     on_gpu const here(m.gpu);
     instruction_ranges::scope const range(m.ranges, p.index);
     cudaStream_t const s = m.on->queue_of(m.plan.at(p.index).what.lane).stream;
@@ -128,6 +148,7 @@ class team {
     tell(m.plan, p.index, *workers_[static_cast<std::size_t>(p.rank)], *m.on);
     record(m.plan, p.index, *m.on);
     if (m.marks.is_marked(p.index)) m.marks.tell(s, p.index);
+    m.marks.issues(progress_marks::none);
   }
   static void begins(member& m, int index, cudaStream_t s) {
     m.times->begins(index, s);

@@ -5,6 +5,7 @@
 #include <ashlar/cuda/queue.hpp>
 #include <ashlar/run/frame.hpp>
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,6 +42,11 @@ class transport {
   virtual std::string failure() { return {}; }
   // Whatever waits for others is ended.
   virtual void abort() {}
+  // act(), which puts a step on the streams. Where calls may wait for other processes, another thread
+  // calls look() meanwhile; what that throws ends them, and is thrown here.
+  virtual void guarded(std::function<void()> const& act, std::function<void()> const& /*look*/) {
+    act();
+  }
 
  private:
   virtual void start(std::span<posted const> together) = 0;

@@ -23,17 +23,25 @@ inline std::string where_stands(program_view const& p, member const& m, std::uin
   std::string text = name_of_device(p, m.number) + " has "
                      + (last < 0 ? "not come to its first mark" : "done " + name(last));
   if (next >= 0) text += (last < 0 ? ", " : " and not yet ") + name(next);
+  if (int const issued = m.marks.issued(); issued >= 0)
+    text += "; a call for its " + name(issued) + " has not returned";
   return text;
 }
 
-// Looks after a step while the host waits for it.
+// Looks after a step while the host puts it on the streams, and while it waits for it.
 class watch {
  public:
   using clock = std::chrono::steady_clock;
 
   watch(program_view const& p, std::vector<std::unique_ptr<member>> const& members, transport& between,
         std::chrono::milliseconds deadline)
-      : view_(p), members_(&members), transport_(&between), deadline_(deadline), seen_(standing()) {}
+      : view_(p), members_(&members), transport_(&between), deadline_(deadline) {}
+
+  // From now on.
+  void begins() {
+    seen_ = standing();
+    moved_ = next_ = clock::now();
+  }
 
   // Throws stalled when the transport has failed, or nothing has moved for the deadline.
   void look(std::uint64_t step) {
@@ -54,7 +62,10 @@ class watch {
  private:
   std::vector<int> standing() const {
     std::vector<int> all;
-    for (auto const& m : *members_) all.push_back(m->marks.last());
+    for (auto const& m : *members_) {
+      all.push_back(m->marks.last());
+      all.push_back(m->marks.issued());
+    }
     return all;
   }
   std::string where_all_stand(std::uint64_t step) const {
@@ -68,7 +79,7 @@ class watch {
   transport* transport_;
   std::chrono::milliseconds deadline_;
   std::vector<int> seen_;
-  clock::time_point moved_ = clock::now(), next_ = moved_;
+  clock::time_point moved_, next_;
 };
 
 }  // namespace ashlar::cuda
