@@ -1,7 +1,7 @@
 // A transformer block on a stream; the same as gpt::block.
 #pragma once
 
-#include "attention.hpp"
+#include "kernels/attention.hpp"
 #include "kernels/gelu.hpp"
 #include "layers.hpp"
 #include "slots.hpp"
@@ -18,13 +18,17 @@ std::size_t hidden_elements(context<T> const& c) {
   return static_cast<std::size_t>(c.rows()) * static_cast<std::size_t>(c.model.hidden());
 }
 
+inline attention_shape attention_of(gpt::config const& model) {
+  return {model.sequences, model.heads, model.context, model.head_width()};
+}
+
 // From stash.before to `after`, the stream after the block (null: nobody needs it).
 template <class T>
 void block_forward(context<T> const& c, stage_weights<T> const& weights,
                    gpt::block<float const> const& layers, block_stash<T> const& stash, T* after) {
   norm(c, weights, layers.norm1, stash.before, stash.norm1);
   linear<T>(c, weights, layers.qkv, stash.norm1.output, nullptr, stash.qkv);
-  attend(c, stash.qkv, stash.exponent, stash.merged);
+  causal_attention(attention_of(c.model), stash.qkv, stash.merged, stash.exponent, c.stream);
   linear<T>(c, weights, layers.projection, stash.merged, stash.before, stash.between);
   norm(c, weights, layers.norm2, stash.between, stash.norm2);
   linear<T>(c, weights, layers.up, stash.norm2.output, nullptr, stash.up);
@@ -44,7 +48,8 @@ void block_backward_input(context<T> const& c, stage_weights<T> const& weights,
                          gradients.after, gradients.between);
   T* const merged = c.scratch().merged;
   linear_backward_input(c, weights, layers.projection, gradients.between, merged);
-  attend_backward(c, stash.qkv, stash.exponent, merged, gradients.qkv);
+  causal_attention_backward<T>(attention_of(c.model), stash.qkv, stash.merged, stash.exponent, merged,
+                               c.scratch().along, gradients.qkv, c.stream);
   linear_backward_input(c, weights, layers.qkv, gradients.qkv, gradients.norm1);
   norm_backward_input<T>(c, weights, layers.norm1, stash.before, stash.norm1, gradients.norm1,
                          gradients.between, before);

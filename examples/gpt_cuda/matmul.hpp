@@ -25,12 +25,10 @@ inline void require(cublasStatus_t code, char const* call) {
     throw ashlar::cuda::error(call, std::string("cuBLAS status ") + std::to_string(code));
 }
 
-// A matrix in a product: elements from a row to the next, whether its transpose is meant, and elements
-// from a matrix of a batch to the next.
+// A matrix in a product: elements from a row to the next, and whether its transpose is meant.
 struct factor {
   int stride = 0;
   bool transposed = false;
-  std::int64_t step = 0;
 
   friend auto operator<=>(factor const&, factor const&) = default;
 };
@@ -43,7 +41,6 @@ struct product_shape {
   cudaDataType_t in_type = CUDA_R_32F;  // of both factors and the bias
   cudaDataType_t out_type = CUDA_R_32F;
   bool has_bias = false;
-  int batch = 1;
 
   friend auto operator<=>(product_shape const&, product_shape const&) = default;
 };
@@ -98,35 +95,24 @@ class products {
     require(cublasLtMatmulPreferenceSetAttribute(what, attribute, &value, sizeof value),
             "cublasLtMatmulPreferenceSetAttribute");
   }
-  template <class Value>
-  static void set(cublasLtMatrixLayout_t what, cublasLtMatrixLayoutAttribute_t attribute, Value value) {
-    require(cublasLtMatrixLayoutSetAttribute(what, attribute, &value, sizeof value),
-            "cublasLtMatrixLayoutSetAttribute");
-  }
 
   static std::size_t size_of(cudaDataType_t type) {
     return type == CUDA_R_32F ? sizeof(float) : sizeof(bf16);
   }
 
   // rows x cols as it lies in memory.
-  static layout make_layout(cudaDataType_t type, int rows, int cols, factor const& f, int batch) {
+  static layout make_layout(cudaDataType_t type, int rows, int cols, factor const& f) {
     cublasLtMatrixLayout_t made{};
     require(cublasLtMatrixLayoutCreate(&made, type, static_cast<std::uint64_t>(cols),
                                        static_cast<std::uint64_t>(rows), f.stride),
             "cublasLtMatrixLayoutCreate");
-    layout own(made);
-    if (batch > 1) {
-      set(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(batch));
-      set(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, f.step);
-    }
-    return own;
+    return layout(made);
   }
 
   // What all rows of a matrix are aligned to, whatever lies before it: the same for the same shape.
   static std::uint32_t alignment_of(factor const& f, cudaDataType_t type) {
     std::uint32_t const bytes =
-        (static_cast<std::uint32_t>(f.stride) | static_cast<std::uint32_t>(f.step))
-        * static_cast<std::uint32_t>(size_of(type));
+        static_cast<std::uint32_t>(f.stride) * static_cast<std::uint32_t>(size_of(type));
     return std::min<std::uint32_t>(16, bytes & (~bytes + 1));
   }
 
@@ -151,12 +137,12 @@ class products {
       set(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
     }
     auto const stored = [&](factor const& f, int rows, int cols) {
-      return f.transposed ? make_layout(s.in_type, cols, rows, f, s.batch)
-                          : make_layout(s.in_type, rows, cols, f, s.batch);
+      return f.transposed ? make_layout(s.in_type, cols, rows, f)
+                          : make_layout(s.in_type, rows, cols, f);
     };
     p.left = stored(s.left, s.rows, s.depth);
     p.right = stored(s.right, s.depth, s.cols);
-    p.out = make_layout(s.out_type, s.rows, s.cols, s.out, s.batch);
+    p.out = make_layout(s.out_type, s.rows, s.cols, s.out);
     choose(p, s);
   }
 

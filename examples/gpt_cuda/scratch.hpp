@@ -16,36 +16,14 @@
 
 namespace gpt_cuda {
 
-// The scores of all heads of one sequence, context x context each: only as much as a GPU's cache may
-// hold, and only while a pass runs.
-template <class T>
-struct attention_scratch {
-  float* scores;
-  float* gradient;
-  T* weights;  // float: in place of the scores
-  T* dscores;  // float: in place of the gradient
-
-  attention_scratch(carver& from, gpt::config const& shape)
-      : scores(take<float>(from, shape.heads * shape.context, shape.context)),
-        gradient(take<float>(from, shape.heads * shape.context, shape.context)) {
-    if constexpr (is_float<T>) {
-      weights = scores;
-      dscores = gradient;
-    } else {
-      weights = take<T>(from, shape.heads * shape.context, shape.context);
-      dscores = take<T>(from, shape.heads * shape.context, shape.context);
-    }
-  }
-};
-
 // Of the compute lane of a device, whose passes run one after the other.
 template <class T>
 struct pass_scratch {
   std::byte* products;  // workspace
-  attention_scratch<T> attention;
   // A fused backward uses up the gradients of a block before it makes those of the next but one.
   stage_gradients<T> gradients;
   T* merged;           // rows x width: the gradient of the merged heads
+  float* along;        // sequences x heads x context: its product with them
   float* logits;       // rows x vocabulary
   float* row_losses;   // by row
   float* column_sums;  // see column_sum_scratch()
@@ -53,9 +31,9 @@ struct pass_scratch {
 
   pass_scratch(carver& from, gpt::config const& shape)
       : products(take<std::byte>(from, 1, static_cast<int>(gpt_cuda::products::workspace_bytes))),
-        attention(from, shape),
         gradients(from, gpt::stage_shape{shape, 0, 0, shape.blocks, true, true}, 2),
         merged(take<T>(from, shape.rows(), shape.width)),
+        along(take<float>(from, shape.heads, shape.rows())),
         logits(take<float>(from, shape.rows(), gpt::vocabulary)),
         row_losses(take<float>(from, 1, shape.rows())),
         column_sums(take<float>(from, 1, static_cast<int>(most_column_sums(shape)))),

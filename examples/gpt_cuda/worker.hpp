@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/adam.hpp"
+#include "kernels/attention.hpp"
 #include "kernels/squares.hpp"
 #include "parameters.hpp"
 #include "scratch.hpp"
@@ -42,11 +43,12 @@ enum class gradients : bool { forgotten, kept };
 template <activation_element T>
 class worker : public parameters<T> {
  public:
-  // Throws std::invalid_argument if there is no such model, or if it is to be sharded in bf16;
+  // Throws std::invalid_argument if there is no such model or its heads are too wide,
   // ashlar::cuda::error if a GPU lacks the memory.
   worker(gpt::config const& shape, std::uint64_t seed, site s = {},
          gradients kept = gradients::forgotten)
       : parameters<T>(shape, seed, std::move(s), kept == gradients::kept) {
+    require_attention(shape.head_width());
     for (int i = 0; i < shape.stages; ++i) stages_.emplace_back(gpt::shape_of(shape, i));
     scratch_.resize(index(this->where().devices()));
     for (int d = 0; d < this->where().devices(); ++d) {

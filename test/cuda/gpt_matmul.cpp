@@ -5,7 +5,6 @@
 #include <gpt_cuda/matmul.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 using namespace gpt_cuda_test;
@@ -17,16 +16,13 @@ namespace {
 template <class T>
 constexpr cudaDataType_t type_of = std::is_same_v<T, float> ? CUDA_R_32F : CUDA_R_16BF;
 
-std::size_t place(factor const& f, int matrix, int row, int col) {
-  return static_cast<std::size_t>(f.step) * static_cast<std::size_t>(matrix)
-         + static_cast<std::size_t>(f.transposed ? col : row) * static_cast<std::size_t>(f.stride)
+std::size_t place(factor const& f, int row, int col) {
+  return static_cast<std::size_t>(f.transposed ? col : row) * static_cast<std::size_t>(f.stride)
          + static_cast<std::size_t>(f.transposed ? row : col);
 }
 
-// Elements of an array in which all matrices lie.
-std::size_t extent(factor const& f, product_shape const& s, int rows, int cols) {
-  return place(f, s.batch - 1, rows - 1, cols - 1) + 1;
-}
+// Elements of an array in which the matrix lies.
+std::size_t extent(factor const& f, int rows, int cols) { return place(f, rows - 1, cols - 1) + 1; }
 
 template <class In, class Out>
 void check_product(product_shape s, bool adds) {
@@ -35,20 +31,19 @@ void check_product(product_shape s, bool adds) {
   CAPTURE(s.rows);
   CAPTURE(s.cols);
   CAPTURE(s.depth);
-  auto const left = random_values<In>(extent(s.left, s, s.rows, s.depth), 1),
-             right = random_values<In>(extent(s.right, s, s.depth, s.cols), 2),
+  auto const left = random_values<In>(extent(s.left, s.rows, s.depth), 1),
+             right = random_values<In>(extent(s.right, s.depth, s.cols), 2),
              bias = random_values<In>(static_cast<std::size_t>(s.cols), 3);
-  auto const before = random_values<Out>(extent(s.out, s, s.rows, s.cols), 4);
+  auto const before = random_values<Out>(extent(s.out, s.rows, s.cols), 4);
   std::vector<double> expected = as_doubles(before);
-  for (int b = 0; b < s.batch; ++b)
-    for (int i = 0; i < s.rows; ++i)
-      for (int j = 0; j < s.cols; ++j) {
-        double sum = s.has_bias ? number(bias[static_cast<std::size_t>(j)]) : 0.0;
-        for (int k = 0; k < s.depth; ++k)
-          sum += number(left[place(s.left, b, i, k)]) * number(right[place(s.right, b, k, j)]);
-        double& out = expected[place(s.out, b, i, j)];
-        out = sum + (adds ? out : 0.0);
-      }
+  for (int i = 0; i < s.rows; ++i)
+    for (int j = 0; j < s.cols; ++j) {
+      double sum = s.has_bias ? number(bias[static_cast<std::size_t>(j)]) : 0.0;
+      for (int k = 0; k < s.depth; ++k)
+        sum += number(left[place(s.left, i, k)]) * number(right[place(s.right, k, j)]);
+      double& out = expected[place(s.out, i, j)];
+      out = sum + (adds ? out : 0.0);
+    }
   ashlar::cuda::device_memory const workspace(gpt_cuda::products::workspace_bytes);
   gpt_cuda::products multiply(workspace.data());
   auto const stream = ashlar::cuda::stream::make();
@@ -103,32 +98,6 @@ void check_forms(int rows, int inputs, int outputs) {
                           false);
 }
 
-// Scores of heads that lie side by side in rows, and what they weigh.
-template <class T>
-void check_heads(int tokens, int heads, int each) {
-  int const width = heads * each;
-  factor const thirds{3 * width, false, each}, thirds_transposed{3 * width, true, each},
-      scores{tokens, false, static_cast<std::int64_t>(tokens) * tokens},
-      scores_transposed{tokens, true, static_cast<std::int64_t>(tokens) * tokens};
-  check_product<T, float>({.rows = tokens,
-                           .cols = tokens,
-                           .depth = each,
-                           .left = thirds,
-                           .right = thirds_transposed,
-                           .out = scores,
-                           .batch = heads},
-                          false);
-  for (factor const& weights : {scores, scores_transposed})
-    check_product<T, T>({.rows = tokens,
-                         .cols = each,
-                         .depth = tokens,
-                         .left = weights,
-                         .right = thirds,
-                         .out = {width, false, each},
-                         .batch = heads},
-                        false);
-}
-
 }  // namespace
 
 TEST_CASE("gpt_cuda: products are what they are in double precision") {
@@ -136,11 +105,4 @@ TEST_CASE("gpt_cuda: products are what they are in double precision") {
   check_forms<bf16>(10, 10, 30);
   check_forms<float>(70, 96, 33);
   check_forms<bf16>(70, 96, 40);
-}
-
-TEST_CASE("gpt_cuda: batches of products of heads are what they are in double precision") {
-  check_heads<float>(5, 2, 5);
-  check_heads<bf16>(5, 2, 5);
-  check_heads<float>(33, 4, 24);
-  check_heads<bf16>(33, 4, 24);
 }

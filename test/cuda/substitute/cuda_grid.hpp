@@ -9,7 +9,9 @@
 #include <type_traits>
 
 #define ASHLAR_KERNEL inline void
+#define ASHLAR_KERNEL_OF(threads, blocks) inline void
 #define ASHLAR_DEVICE inline
+#define ASHLAR_ROLLED
 
 namespace ashlar::cuda {
 

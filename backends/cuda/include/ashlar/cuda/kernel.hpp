@@ -8,7 +8,12 @@
 #if defined(__CUDACC__)
 
 #define ASHLAR_KERNEL __global__ void
+// Its blocks have so many threads at most, and it takes so few registers that so many of them fit on a
+// multiprocessor.
+#define ASHLAR_KERNEL_OF(threads, blocks) __global__ void __launch_bounds__(threads, blocks)
 #define ASHLAR_DEVICE __device__ inline
+// Before a loop: its body is there once, for what it would take of registers otherwise.
+#define ASHLAR_ROLLED _Pragma("unroll 1")
 
 namespace ashlar::cuda {
 

@@ -20,6 +20,10 @@ struct grid {
 template <class... P, class... A>
 void launch(void (*kernel)(P...), grid blocks, int threads, std::size_t shared, cudaStream_t stream,
             A... arguments) {
+  constexpr std::size_t unasked = 48 << 10;  // what every kernel is given
+  if (shared > unasked)
+    ASHLAR_CUDA(cudaFuncSetAttribute, reinterpret_cast<void const*>(kernel),
+                cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
 #if defined(__CUDACC__)
   std::tuple<P...> values(static_cast<P>(arguments)...);
   std::apply(

@@ -1,0 +1,39 @@
+// Causal attention that never writes down its scores. T is float or __nv_bfloat16; what is summed is
+// summed in float.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace gpt_cuda {
+
+// Of sequences x context rows, each of heads x head_width channels.
+struct attention_shape {
+  int sequences = 1, heads = 1, context = 1, head_width = 1;
+};
+
+// What a block of threads keeps of a row has room for so many channels.
+inline constexpr int widest_head = 128;
+
+// Throws std::invalid_argument if heads are too wide.
+inline void require_attention(int head_width) {
+  if (head_width > widest_head)
+    throw std::invalid_argument("attention on GPUs has heads of at most " + std::to_string(widest_head)
+                                + " channels, not " + std::to_string(head_width));
+}
+
+// qkv: rows x 3 heads head_width, queries, keys and values in thirds. merged: rows x heads head_width.
+// exponent: sequences x heads x context, the logarithm of the sum of exponentials of a row's scores.
+template <class T>
+void causal_attention(attention_shape const& shape, T const* qkv, T* merged, float* exponent,
+                      cudaStream_t stream);
+
+// dqkv from dmerged, and what causal_attention() left. along: scratch, as large as exponent.
+template <class T>
+void causal_attention_backward(attention_shape const& shape, T const* qkv, T const* merged,
+                               float const* exponent, T const* dmerged, float* along, T* dqkv,
+                               cudaStream_t stream);
+
+}  // namespace gpt_cuda
