@@ -37,8 +37,6 @@ void require_backend_options(train_options const& o) {
     throw usage_error("--backend cuda computes in --precision float or bf16, not double");
   if (gpus && o.precision == "bf16" && o.verify)
     throw usage_error("--verify needs --precision float: the host has no bf16 to compare with");
-  if (gpus && o.precision == "bf16" && o.lowering.rest.sharding != ashlar::sharding_level::none)
-    throw usage_error("--sharding on GPUs needs --precision float");
 }
 
 template <class Scalar>

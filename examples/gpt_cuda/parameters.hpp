@@ -93,8 +93,6 @@ class parameters {
   parameters(gpt::config const& shape, std::uint64_t seed, site s, bool keeps_gradients)
       : shape_(shape), site_(std::move(s)) {
     gpt::require_valid(shape);
-    if (site_.sharded && !is_float<T>)
-      throw std::invalid_argument("the model in bf16 cannot be sharded: train it in fp32, or unsharded");
     if (site_.holders.empty()) site_.holders.assign(index(shape.groups()), {0});
     for (int g = 0; g < shape.groups(); ++g) {
       std::vector<bool> only(index(shape.groups()), false);

@@ -169,11 +169,11 @@ class worker : public parameters<T> {
               data<float>(f.gradient), own.weights + first, own.first + first, own.second + first,
               own.shadow == nullptr ? nullptr : own.shadow + first, step.squares, q.stream);
   }
-  // This rank's shard of the weights of a stage; fp32 only.
+  // This rank's shard of the weights of a stage, as passes read them.
   ashlar::buffer shard(int stage, int replica) {
     auto const [first, count] = this->part(stage);
-    auto* const bytes = reinterpret_cast<std::byte*>(this->copy_of(stage, replica).weights + first);
-    return {bytes, count * sizeof(float)};
+    auto* const bytes = reinterpret_cast<std::byte*>(this->copy_of(stage, replica).values + first);
+    return {bytes, count * sizeof(T)};
   }
 
  private:
@@ -254,11 +254,9 @@ class worker : public parameters<T> {
       tied_floats = tied.weights;
       tied_values = tied.values;
     }
-    if constexpr (is_float<T>)
-      if (!f.weight.empty())
-        return {shape, data<float>(f.weight), data<float>(f.weight), tied_floats, tied_values};
     parameter_copy<T> const& own = this->on(f.site.device, f.what.stage);
-    return {shape, own.weights, own.values, tied_floats, tied_values};
+    T const* const values = f.weight.empty() ? own.values : data<T>(f.weight);
+    return {shape, own.weights, values, tied_floats, tied_values};
   }
 
   tokens_of tokens_for(context<T> const& c, ashlar::frame const& f) const {

@@ -133,9 +133,6 @@ TEST_CASE("gpt_cuda: what does not fit is refused") {
   gpt_cuda::worker<float> w(tiny(2), 3);
   CHECK_THROWS_AS(w.set_batch({}), std::invalid_argument);
   CHECK_THROWS_AS(w.set_weights(0, std::vector<float>(3)), std::invalid_argument);
-  CHECK_THROWS_WITH_AS(gpt_cuda::worker<bf16>(tiny(2), 3, {.sharded = true}),
-                       "the model in bf16 cannot be sharded: train it in fp32, or unsharded",
-                       std::invalid_argument);
   gpt::config wrong = tiny(2);
   wrong.heads = 3;
   CHECK_THROWS_AS(gpt_cuda::worker<float>(wrong, 3), std::invalid_argument);

@@ -48,7 +48,9 @@ ASHLAR_KERNEL round_kernel(long long count, float const* from, __nv_bfloat16* to
     store<N>(to + i, load<N>(from + i));
 }
 
-bool is_aligned(void const* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }
+bool is_aligned(void const* p, std::uintptr_t to) {
+  return reinterpret_cast<std::uintptr_t>(p) % to == 0;
+}
 
 }  // namespace
 
@@ -57,7 +59,8 @@ void adam_step(std::size_t count, adam_numbers const* numbers, double const* squ
                double* seen, cudaStream_t stream) {
   auto const elements = static_cast<long long>(count);
   // A shard may start anywhere.
-  bool const whole = is_wide<float>(elements) && is_aligned(gradient) && is_aligned(weights);
+  bool const whole = is_wide<float>(elements) && is_aligned(gradient, 16) && is_aligned(weights, 16)
+                     && is_aligned(shadow, 8);
   ashlar::cuda::launch(whole ? adam_kernel<wide<float>> : adam_kernel<1>,
                        {blocks_for(packs_of<float>(elements, whole))}, threads_of_elements, 0, stream,
                        elements, numbers, squares, gradient, weights, first, second, shadow, seen);

@@ -31,6 +31,14 @@ constexpr std::vector<std::int64_t> slot_sizes(program_view const& p, int device
 // What a buffer is made of, for those who sum it.
 enum class element_type : unsigned char { opaque, f16, bf16, f32, f64 };
 
+// The same for elements of that type. Those of two bytes are cut where those of four are: the shard of
+// weights that passes read in bf16 is that of the gradient in f32.
+constexpr byte_range shard_of(std::size_t bytes, int rank, int ranks, element_type element) {
+  if (element != element_type::bf16 && element != element_type::f16) return shard_of(bytes, rank, ranks);
+  byte_range const twice = shard_of(2 * bytes, rank, ranks);
+  return {twice.begin / 2, twice.size / 2};
+}
+
 // What a worker says of a value. The alignment is a power of two.
 struct value_layout {
   std::size_t bytes = 0;
@@ -46,7 +54,7 @@ constexpr value_layout layout_on(program_view const& p, int rank, value_key key,
   if (key.kind != slot_kind::gradient_shard) return layout(key);
   key.kind = slot_kind::weight_gradient;
   value_layout part = layout(key);
-  part.bytes = shard_of(part.bytes, rank, p.data_ranks).size;
+  part.bytes = shard_of(part.bytes, rank, p.data_ranks, part.element).size;
   return part;
 }
 

@@ -19,7 +19,7 @@ inline bool sums(instruction const& i) {
 
 // What a member has in the end of a value that is gathered or summed.
 inline buffer part_of(collective_call const& c, int member) {
-  byte_range const part = shard_of(c.whole.size(), member, c.group.size);
+  byte_range const part = shard_of(c.whole.size(), member, c.group.size, c.element);
   return c.whole.subspan(part.begin, part.size);
 }
 

@@ -103,18 +103,20 @@ class sequential {
         int member = 0;
         for (int device : groups().holders(group)) {
           buffer const whole = make(whole_weights(device, group));
+          element_type const element = workers_[0]->layout({slot_kind::weight, group}).element;
           for (std::size_t r = 0; r < workers_.size(); ++r) {
             buffer const shard = workers_[r]->shard(group, member);
-            if (!shard.empty())
-              std::memcpy(part_of(whole, r).data(), shard.data(), part_of(whole, r).size());
+            buffer const part = part_of(whole, r, element);
+            if (!shard.empty()) std::memcpy(part.data(), shard.data(), part.size());
           }
           ++member;
         }
       }
     }
   }
-  buffer part_of(buffer whole, std::size_t rank) const {
-    byte_range const part = shard_of(whole.size(), static_cast<int>(rank), program_->data_ranks);
+  buffer part_of(buffer whole, std::size_t rank, element_type element) const {
+    byte_range const part =
+        shard_of(whole.size(), static_cast<int>(rank), program_->data_ranks, element);
     return whole.subspan(part.begin, part.size);
   }
 
@@ -165,13 +167,13 @@ class sequential {
   }
   buffer gradient_of(int group, std::size_t rank) const {
     buffer const whole = gradients_[static_cast<std::size_t>(group)];
-    return is_sharded(group) ? part_of(whole, rank) : whole;
+    return is_sharded(group) ? part_of(whole, rank, element_of(group)) : whole;
   }
 
   // What is kept whole where others lie in shards is the same on all ranks: each measures its part.
   buffer measured(int group, std::size_t rank) const {
     buffer const gradient = gradient_of(group, rank);
-    return is_sharded() && !is_sharded(group) ? part_of(gradient, rank) : gradient;
+    return is_sharded() && !is_sharded(group) ? part_of(gradient, rank, element_of(group)) : gradient;
   }
 
   // The norm is summed as programs sum it: by rank, by device, by group.

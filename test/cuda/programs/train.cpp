@@ -121,8 +121,6 @@ TEST_CASE("cuda train: what does not fit on a GPU is refused before the first st
 TEST_CASE("cuda train: options that do not go together, and GPUs that are not there") {
   require_refused("--precision double", "float or bf16");
   require_refused("--precision bf16 --verify", "--verify needs --precision float");
-  require_refused("--precision bf16 --data-ranks 2 --sharding full",
-                  "--sharding on GPUs needs --precision float");
   require_refused("--gpus 0,99", "there is no GPU 99 here");
   for (char const* const options : {"--gpus 0", "--no-graph", "--precision bf16"}) {
     tool_result const r = run_tool(on_host + corpus() + " " + options);

@@ -40,6 +40,18 @@ constexpr bool test_slot_sizes() {
 BOTH_TIMES("a slot is as large as what is written into it, and starts where its alignment allows",
            test_slot_sizes)
 
+TEST_CASE("elements of two bytes are cut where those of four are") {
+  for (std::size_t elements : {0UL, 1UL, 5UL, 22UL, 1001UL})
+    for (int ranks : {1, 2, 3, 8})
+      for (int rank = 0; rank < ranks; ++rank) {
+        byte_range const wide = shard_of(4 * elements, rank, ranks, element_type::f32);
+        CHECK(wide == shard_of(4 * elements, rank, ranks));
+        for (element_type const narrow : {element_type::bf16, element_type::f16})
+          CHECK(shard_of(2 * elements, rank, ranks, narrow)
+                == byte_range{wide.begin / 2, wide.size / 2});
+      }
+}
+
 TEST_CASE("a gradient shard is the rank's part of the gradient") {
   program const p = lower(one_f_one_b(1, 1), {.data_ranks = 3, .sharding = sharding_level::optimizer});
   auto const layout = [](value_key) { return value_layout{100}; };

@@ -63,13 +63,13 @@ class collectives {
   static void all_gather(std::vector<collective_call> const& all) {
     for (collective_call const& to : all)
       for (std::size_t rank = 0; rank < all.size(); ++rank)
-        copy(part_of(to.whole, rank, all.size()), all[rank].shard);
+        copy(part_of(to, rank, all.size()), all[rank].shard);
   }
   static void reduce_scatter(std::vector<collective_call> const& all) {
     for (std::size_t rank = 0; rank < all.size(); ++rank)
       for (collective_call const& from : all) {
         require(from.whole.size() == all[0].whole.size());
-        buffer const part = part_of(from.whole, rank, all.size());
+        buffer const part = part_of(from, rank, all.size());
         require(part.size() == all[rank].shard.size());
         add_elements(all[rank].shard, part, from.element);
       }
@@ -136,9 +136,10 @@ class collectives {
   static void require(bool agrees) {
     if (!agrees) throw std::length_error("the buffers of a collective have different sizes");
   }
-  static buffer part_of(buffer whole, std::size_t rank, std::size_t ranks) {
-    byte_range const part = shard_of(whole.size(), static_cast<int>(rank), static_cast<int>(ranks));
-    return whole.subspan(part.begin, part.size);
+  static buffer part_of(collective_call const& c, std::size_t rank, std::size_t ranks) {
+    byte_range const part =
+        shard_of(c.whole.size(), static_cast<int>(rank), static_cast<int>(ranks), c.element);
+    return c.whole.subspan(part.begin, part.size);
   }
   static void copy(buffer to, buffer from) {
     require(to.size() == from.size());
