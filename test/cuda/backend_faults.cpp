@@ -8,6 +8,7 @@
 #include <ashlar/lower/lower.hpp>
 
 #include <doctest/doctest.h>
+#include <nccl_substitute.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -26,8 +27,10 @@ program program_of_faults() {
                {.data_ranks = 2, .sharding = sharding_level::full, .step = optimizer_step::after_norm});
 }
 
+enum class means : unsigned char { copies, nccl };
+
 // Two steps: issued, and captured and replayed.
-void two_steps(program const& p, cuda::issue_mode mode) {
+void two_steps(program const& p, cuda::issue_mode mode, means between = means::copies) {
   conformance::data_parallel_ranks nets(p);
   std::vector<std::unique_ptr<cuda_test::staged_rank>> ranks;
   std::vector<cuda_test::staged_rank*> workers;
@@ -35,9 +38,18 @@ void two_steps(program const& p, cuda::issue_mode mode) {
     ranks.push_back(std::make_unique<cuda_test::staged_rank>(*w));
     workers.push_back(ranks.back().get());
   }
-  cuda::runtime runtime(p, workers, {.mode = mode, .deadline = std::chrono::seconds(20)});
-  runtime.run();
-  runtime.run();
+  cuda::run_options const options{.mode = mode, .deadline = std::chrono::seconds(20)};
+  auto const run = [](auto& runtime) {
+    runtime.run();
+    runtime.run();
+  };
+  if (between == means::copies) {
+    cuda::runtime runtime(p, workers, options);
+    return run(runtime);
+  }
+  cuda::process_group group(cuda::make_group_id(), 4, {{0, 0}, {1, 1}, {2, 2}, {3, 3}});
+  cuda::runtime runtime(group, p, workers, options);
+  run(runtime);
 }
 
 struct thrower {
@@ -96,6 +108,42 @@ TEST_CASE("cuda: an error at any call ends cleanly and names the call") {
     CHECK(named > most);
     CHECK(located > most / 2);
   }
+  cuda_substitute::reset();
+}
+
+// Whether a call that asks how things stand is made depends on the time: another one may fail than was
+// chosen.
+TEST_CASE("cuda: an error at any call of NCCL's ends cleanly, too") {
+  program const p = program_of_faults();
+  cuda_substitute::settings machine{.devices = 4, .list_calls = true};
+  cuda_substitute::reset(machine);
+  two_steps(p, cuda::issue_mode::replay, means::nccl);
+  std::vector<std::size_t> chosen;
+  std::vector<std::string> const calls = cuda_substitute::calls();
+  for (std::size_t n = 0; n < calls.size(); ++n)
+    if (calls[n].find("nccl") == 0) chosen.push_back(n);
+  REQUIRE(chosen.size() > 100);
+  machine.list_calls = false;
+  std::size_t const most = static_cast<std::size_t>(random_cases(48)), step = chosen.size() / most;
+  std::size_t named = 0, located = 0;
+  for (std::size_t i = 0; i < chosen.size(); i += step) {
+    cuda_substitute::reset(machine);
+    cuda_substitute::fail_call(chosen[i], cudaErrorUnknown);
+    CAPTURE(calls[chosen[i]]);
+    try {
+      two_steps(p, cuda::issue_mode::replay, means::nccl);
+    } catch (cuda::error const& e) {
+      CHECK(std::string(e.what()).find(e.call()) != std::string::npos);
+      ++named;
+      if (e.where().find("device ") != std::string::npos) ++located;
+    } catch (cuda::stalled const& e) {
+      CHECK(std::string(e.what()).find("ncclCommGetAsyncError") == 0);
+    }
+    CHECK(cuda_substitute::live() == cuda_substitute::live_objects{});
+    CHECK(nccl_substitute::live_communicators() == 0);
+  }
+  CHECK(named > most / 2);
+  CHECK(located > most / 3);
   cuda_substitute::reset();
 }
 

@@ -5,8 +5,11 @@
 
 #include <cuda_runtime.h>
 
+#include <chrono>
 #include <cstddef>
+#include <thread>
 #include <utility>
+#include <vector>
 
 namespace ashlar::cuda {
 
@@ -67,6 +70,17 @@ struct stream : handle_detail::owner<cudaStream_t, cudaStreamDestroy> {
     return stream(s);
   }
 };
+
+// Whether all that the streams were given is over by then, or has failed.
+inline bool have_ended_by(std::chrono::steady_clock::time_point end, std::vector<stream> const& all) {
+  for (stream const& s : all)
+    while (cudaStreamQuery(s.get()) == cudaErrorNotReady) {
+      if (std::chrono::steady_clock::now() >= end) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  static_cast<void>(cudaGetLastError());
+  return true;
+}
 
 enum class timing : bool { off, on };
 

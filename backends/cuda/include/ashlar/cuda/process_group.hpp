@@ -170,9 +170,10 @@ class process_group {
     try {
       guard(issue, look);
       for (stream const& s : streams) await(s, look);
-    } catch (...) {  // what may never end goes on using these
+    } catch (...) {
       abort();
-      sent.leave();
+      if (have_ended_by(clock::now() + std::chrono::seconds(2), streams)) throw;
+      sent.leave();  // what may never end goes on using these
       all.leave();
       for (device_memory& m : memory) m.leave();
       for (stream& s : streams) static_cast<void>(s.release());

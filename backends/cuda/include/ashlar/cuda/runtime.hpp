@@ -254,12 +254,7 @@ class runtime {
     transport_->abort();
     auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
     for (auto& m : members_)
-      for (stream const& s : m->on->streams())
-        while (cudaStreamQuery(s.get()) == cudaErrorNotReady) {
-          if (std::chrono::steady_clock::now() >= end) return leave_all();
-          std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        }
-    static_cast<void>(cudaGetLastError());
+      if (!have_ended_by(end, m->on->streams())) return leave_all();
   }
   void leave_all() {
     for (auto& m : members_) m->leave();
