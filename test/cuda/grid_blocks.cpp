@@ -208,13 +208,13 @@ TEST_CASE("cuda grid: lanes exchange values of eight bytes within their warp") {
   }
 }
 
-TEST_CASE("cuda grid: more shared memory than usual must be allowed first") {
+TEST_CASE("cuda grid: more shared memory than usual must be allowed first, which a launch does") {
   substituted const machine;
   constexpr int much = 100 << 10;
-  CHECK_THROWS_AS(result_of(keep_shared, {}, 1, much), cuda::error);
+  CHECK(cuda::launch_grid({}, 1, much, nullptr, [] {}) == cudaErrorInvalidValue);
+  CHECK_THROWS_AS(result_of(keep_shared, {}, 1, 228 << 10), cuda::error);
   CHECK(cudaFuncSetAttribute(keep_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 228 << 10)
         == cudaErrorInvalidValue);
-  CHECK(cudaFuncSetAttribute(keep_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, much)
-        == cudaSuccess);
+  CHECK(cuda::launch_grid({}, 1, much, nullptr, [] {}) == cudaErrorInvalidValue);
   CHECK(result_of(keep_shared, {}, 1, much).size() == 1024);
 }
