@@ -16,7 +16,7 @@ constexpr fill_options limited_to(byte_count budget) {
   return o;
 }
 
-constexpr bool test_levels() {
+constexpr bool test_held_levels() {
   schedule const s = one_f_one_b(3, 2);
   work_graph const work({{.parts = {{0, 1}}}, {.parts = {{0, 1}}}, {.parts = {{0, 1}}}},
                         {{{F, 0, 0}, {X, 1, 0}}, {{X, 0, 0}, {X, 1, 0}}, {{X, 0, 0}, {B, 0, 1}}});
@@ -40,9 +40,9 @@ constexpr bool test_levels() {
   HOLDS(held.peak_with({X, 0, 0}, 2, 3) == 35);
   return true;
 }
-BOTH_TIMES("what parts hold, over time", test_levels)
+BOTH_TIMES("what parts hold, over time", test_held_levels)
 
-constexpr bool test_limit() {
+constexpr bool test_work_that_waits() {
   schedule const s = one_f_one_b(3, 2);  // device 1 idles before its first pass and after its last one
   work_graph const work({{.parts = {{1, 1}}}, {.parts = {{1, 1}}}}, {{{X, 0, 0}, {X, 1, 0}}});
   fill_options o = limited_to(35);
@@ -53,7 +53,7 @@ constexpr bool test_limit() {
   HOLDS(f.steps[1] == 1 && peak_memory(f.filled, o.limit.memory, o.work_bytes)[1] == 20);
   return true;
 }
-BOTH_TIMES("what does not fit waits", test_limit)
+BOTH_TIMES("what does not fit waits", test_work_that_waits)
 
 TEST_CASE("work that breaks the limit wherever it is put is refused with device and bytes") {
   schedule const s = one_f_one_b(3, 2);

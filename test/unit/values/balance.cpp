@@ -88,7 +88,7 @@ TEST_CASE("balance: of a micro-batch on all ranks, a backward waits for its own 
   schedule const s = one_f_one_b(2, 3) | balance_experts({1}, balance_scope::synchronised);
   CHECK(s.work.job_count() == 1 + 3);
   for (int k = 0; k < 3; ++k) {
-    auto const read = s.work.view().inputs({B, 1, k});
+    auto const read = s.work.view().inputs({shapes::B, 1, k});
     REQUIRE(read.size() == 1);
     CHECK(read[0].from == pass{X, 1 + k, 0});
   }
@@ -100,7 +100,7 @@ TEST_CASE("balance: of the whole batch, one sum is read by all backwards, and al
                      | balance_experts({0, 1}, balance_scope::global);
   CHECK(s.work.job_count() == 2 * 3);
   CHECK(s.work.view().inputs({X, 1, 0}).size() == 3);
-  for (int k = 0; k < 3; ++k) CHECK(s.work.view().inputs({B, 1, k})[0].from == pass{X, 5, 0});
+  for (int k = 0; k < 3; ++k) CHECK(s.work.view().inputs({shapes::B, 1, k})[0].from == pass{X, 5, 0});
   CHECK(check(lower(s, {.data_ranks = 2})).ok());
   CHECK_BREAKS(counts_are_of_the_whole_batch,
                balance_experts(one_f_one_b(2, 3), {1}, balance_scope::global));
