@@ -68,9 +68,11 @@ class cuda_team : public team<float> {
     if (on_gpu(rank) != nullptr) return on_gpu(rank)->losses();
     return std::vector<double>(static_cast<std::size_t>(micro_batches_), 0.0);
   }
-  std::vector<double> squares() const override {
+  gpt::exact_sum squares() const override {
     double const norm = on_gpu(first_ / runtime_->view().device_count)->gradient_norm();
-    return {leads() ? norm * norm : 0.0};
+    gpt::exact_sum sum;
+    if (leads()) sum.add(norm * norm);
+    return sum;
   }
   // The step has done it.
   void update(gpt::adam_options const&, double) override {

@@ -4,9 +4,10 @@
 #include "train_signals.hpp"
 #include "train_team.hpp"
 
+#include <gpt/exact_sum.hpp>
+
 #include <cmath>
 #include <cstddef>
-#include <span>
 #include <vector>
 
 namespace tool {
@@ -20,6 +21,17 @@ struct step_numbers {
   bool is_finite() const { return std::isfinite(loss) && std::isfinite(norm); }
 };
 
+// Of the gradient of the last step.
+template <class Scalar>
+double norm_of(team<Scalar>& all) {
+  std::vector<gpt::exact_sum::words> told(static_cast<std::size_t>(all.processes()));
+  told[static_cast<std::size_t>(all.process())] = all.squares().as_words();
+  all.unite(told);
+  gpt::exact_sum sum;
+  for (auto const& one : told) sum.add(gpt::exact_sum(one));
+  return std::sqrt(sum.value());
+}
+
 // After a step, or before the first.
 template <class Scalar>
 step_numbers numbers_of(team<Scalar>& all, training const& t) {
@@ -27,8 +39,6 @@ step_numbers numbers_of(team<Scalar>& all, training const& t) {
   std::vector<double> numbers{interrupted == SIGINT ? 1.0 : 0.0, interrupted == SIGTERM ? 1.0 : 0.0};
   for (int rank = 0; rank < t.shape.data_ranks; ++rank)
     for (double const loss : all.losses(rank)) numbers.push_back(loss);
-  std::size_t const squares = numbers.size();
-  for (double const x : all.squares()) numbers.push_back(x);
   all.unite(numbers);
 
   step_numbers n{.signal = numbers[0] != 0 ? SIGINT : numbers[1] != 0 ? SIGTERM : 0};
@@ -41,8 +51,7 @@ step_numbers numbers_of(team<Scalar>& all, training const& t) {
     n.loss += total / static_cast<double>(micro_batches);
   }
   n.loss /= t.shape.data_ranks;
-  for (double const x : std::span(numbers).subspan(squares)) n.norm += x;
-  n.norm = std::sqrt(n.norm);
+  n.norm = norm_of(all);
   return n;
 }
 

@@ -8,6 +8,7 @@
 
 #include <gpt/adam.hpp>
 #include <gpt/batch.hpp>
+#include <gpt/exact_sum.hpp>
 #include <gpt/worker.hpp>
 
 #include <algorithm>
@@ -95,16 +96,13 @@ class team {
     }
     return all;
   }
-  // ... and the parts of the square of the gradient's norm.
-  virtual std::vector<double> squares() const {
-    std::vector<double> all;
-    worker& any = *workers().front();
-    for (int rank = 0; rank < gpt::counted_ranks(any); ++rank)
-      for (int g = 0; g < program_->groups.count(); ++g) {
-        bool const mine = is_here(rank, program_->groups.holders(g)[0]);
-        for (double const x : (mine ? *of(rank) : any).squares(g)) all.push_back(mine ? x : 0.0);
-      }
-    return all;
+  // ... and the squares of the gradient.
+  virtual gpt::exact_sum squares() const {
+    gpt::exact_sum sum;
+    for (int rank = 0; rank < gpt::counted_ranks(*workers().front()); ++rank)
+      for (int g = 0; g < program_->groups.count(); ++g)
+        if (is_here(rank, program_->groups.holders(g)[0])) sum.add(of(rank)->squares(g));
+    return sum;
   }
   // Behind a step, with its gradient times `scale`.
   virtual void update(gpt::adam_options const& options, double scale) {

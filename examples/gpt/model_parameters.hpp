@@ -3,6 +3,7 @@
 
 #include "adam.hpp"
 #include "config.hpp"
+#include "exact_sum.hpp"
 #include "initial.hpp"
 #include "stage.hpp"
 #include "tensor.hpp"
@@ -140,27 +141,14 @@ class model_parameters {
            tied_matrix(own.weights.data()));
   }
 
-  // The squares of a group's gradient as the norm sums them: tensor by tensor, so that the bits do not
-  // depend on the number of stages; or, sharded, of what only this rank has or is the first to have.
-  // Zeros where the group is not kept.
-  std::vector<double> squares(int group) {
-    bool const held = holds(group);
-    auto const of = [held](Scalar const* values, std::size_t size) {
-      return held ? static_cast<double>(dot<Scalar>(values, values, static_cast<int>(size))) : 0.0;
-    };
-    if (site_.sharded && !held) return {0.0};
-    if (site_.sharded) {
-      auto const mine = part(group, gradient(group));
-      return {group < shape_.stages || site_.rank == 0 ? of(mine.data(), mine.size()) : 0};
-    }
-    std::vector<double> all;
-    visit(group, [&](auto const&, auto const&, auto const& tensor) {
-      double total = 0;
-      for (int row = 0; row < tensor.rows; ++row)
-        total += of(held ? tensor.row(row) : nullptr, index(tensor.cols));
-      all.push_back(total);
-    });
-    return all;
+  // The squares of what this rank keeps of a group's gradient, each once over all ranks that share it:
+  // what is kept whole, though others are sharded, the first rank counts. Zero where the group is not
+  // kept.
+  exact_sum squares(int group) const {
+    exact_sum sum;
+    bool const counts = !site_.sharded || group < shape_.stages || site_.rank == 0;
+    if (counts && holds(group)) sum.add_squares(part(group, gradient(group)));
+    return sum;
   }
 
   // One Adam step on one group, the same on each copy. Different groups may be updated at the same time.

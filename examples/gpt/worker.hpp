@@ -5,6 +5,7 @@
 #include "batch.hpp"
 #include "batch_values.hpp"
 #include "config.hpp"
+#include "exact_sum.hpp"
 #include "model_parameters.hpp"
 #include "stage.hpp"
 #include "tensor.hpp"
@@ -250,13 +251,14 @@ int counted_ranks(worker<Scalar> const& w) {
 }
 
 // The Euclidean norm of the gradient of a model that data-parallel ranks train together, a worker each.
+// Its bits do not depend on how the model is divided.
 template <class Scalar>
 double gradient_norm(std::vector<worker<Scalar>*> const& ranks) {
-  double total = 0;
+  exact_sum total;
   for (int rank = 0; rank < counted_ranks(*ranks[0]); ++rank)
     for (int g = 0; g < ranks[0]->shape().groups(); ++g)
-      for (double const squares : ranks[static_cast<std::size_t>(rank)]->squares(g)) total += squares;
-  return std::sqrt(total);
+      total.add(ranks[static_cast<std::size_t>(rank)]->squares(g));
+  return std::sqrt(total.value());
 }
 
 // One Adam step of all ranks.

@@ -79,8 +79,20 @@ TEST_CASE("ranks, shards and a tied embedding go on as well, and the ranks may b
     CHECK(run_tool(how + tiny + rest + corpus()).code == 0);
     CHECK(learned_after(folder, 8) == learned_after(whole, 8));
   }
-  // Whole tensors are summed for the norm, wherever they lie; and so is what is tied while its two ends
-  // are on different devices, since then their sums are made one after the other.
+  // The norm has no order, so that shards may be those of other stages.
+  std::string const shards =
+      trained("shards", "train --schedule 1f1b -p 2 -m 2 --data-ranks 2 --sharding full" + tiny);
+  for (char const* where : {"zb-h1 -p 3 --sharding gradients", "v-half -p 2 --sharding none"}) {
+    CAPTURE(where);
+    std::string const folder = fresh_folder("resumed");
+    CHECK(run_tool("train --data-ranks 2 -m 2 --steps 8 --schedule " + std::string(where) + tiny
+                   + " --resume " + checkpoint_path(shards, 4) + " --save " + folder + corpus())
+              .code
+          == 0);
+    CHECK(learned_after(folder, 8) == learned_after(shards, 8));
+  }
+  // The gradients of a tied matrix are summed one after the other while its ends are on different
+  // devices.
   std::string const tied = trained("tied", two_devices + " --tie-embeddings");
   for (char const* where : {"1f1b -p 3", "zb-h1 -p 4"}) {
     CAPTURE(where);
