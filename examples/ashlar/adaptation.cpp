@@ -2,7 +2,6 @@
 
 #include "byte_options.hpp"
 #include <ashlar/check/check.hpp>
-#include <ashlar/lower/lower.hpp>
 #include <ashlar/optimize/improve.hpp>
 #include <ashlar/prove/same_sums.hpp>
 #include <ashlar/render/diagnosis.hpp>
@@ -60,7 +59,7 @@ adaptation adapted(training const& t, ashlar::simulation_options const& machine,
   ashlar::schedule found =
       improve({now}, ashlar::chunk_activations(std::move(held)),
               {.passes = dispatched_passes, .seed = 1, .aim = ashlar::objective::makespan});
-  ashlar::program program = lower(found, lowering_of(t.options->lowering, t.shape.stages));
+  ashlar::program program = program_of(*t.options, found);
   ashlar::tick const after = ashlar::time_program(program, machine).makespan;
   if (after >= a.before) {
     a.why = "no order of its passes was found that takes less";

@@ -15,9 +15,12 @@ void add_profile(CLI::App& app, action& chosen) {
   auto const o = std::make_shared<train_options>();
   o->repeats = 20;
   add_training_options(*command, *o);
-  add_backend_option(*command, *o, {"host", "mpi"},
-                     "host: a thread for each device; mpi: a process for each, started by mpirun");
-  add_precision_option(*command, *o, {"float", "double"}, "of weights and activations");
+  add_backend_option(*command, *o, {"host", "mpi", "cuda"},
+                     "host: a thread for each device; mpi: a process for each, started by mpirun; cuda: "
+                     "GPUs, all in this process");
+  add_gpus_option(*command, *o);
+  add_precision_option(*command, *o, {"float", "double", "bf16"},
+                       "of weights and activations; bf16 on GPUs");
   add_number(*command, "--repeats", o->repeats, 1, 100'000, "steps that are measured");
   add_output_option(*command, o->costs);
   command->footer(

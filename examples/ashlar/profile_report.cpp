@@ -3,10 +3,12 @@
 #include "counted.hpp"
 #include "files.hpp"
 #include "table.hpp"
+#include "train_report.hpp"
 
 #include <fmt/core.h>
 
 #include <cstddef>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,8 @@ std::string line_of(char const* what, measured_link const& l) {
                      l.bytes_per_second > 0 ? fmt::format(", {:.3f} GB/s", l.bytes_per_second * 1e-9)
                                             : ", and no more for its bytes");
 }
+
+bool goes_to_output(training const& t) { return t.options->costs == "-"; }
 
 }  // namespace
 
@@ -44,25 +48,31 @@ nlohmann::ordered_json about_of(training const& t, processors computing, int pro
             {"precision", o.precision}}}};
 }
 
-void tell(measured_costs const& m, training const& t) {
-  std::string const& path = t.options->costs;
-  output(path).write(json_of(m).dump(1) + "\n");
-  if (path == "-") return;
+void tell_begin(training const& t, std::size_t parameters) {
+  if (!goes_to_output(t)) introduce(t, parameters);
+}
+
+void tell_links(measured_costs const& m, training const& t) {
+  if (goes_to_output(t)) return;
+  if (m.inside) fmt::print("{}", line_of("a message", *m.inside));
+  if (m.between) fmt::print("{}", line_of("a message to another node", *m.between));
+  if (m.ring) fmt::print("{}", line_of("a step of a sum over all", *m.ring));
+  std::fflush(stdout);
+}
+
+void tell_end(measured_costs const& m, training const& t, processors computing) {
+  output(t.options->costs).write(json_of(m).dump(1) + "\n");
+  if (goes_to_output(t)) return;
   std::vector<std::vector<std::string>> rows{{"stage", "pass", "median, us", "quartiles", "samples"}};
   for (std::size_t stage = 0; stage < m.stages.size(); ++stage)
     for (std::size_t kind = 0; kind < m.stages[stage].size(); ++kind)
       if (spread const& s = m.stages[stage][kind]; s.samples > 0)
         rows.push_back({std::to_string(stage), measured_passes[kind], us(s.median), quartiles(s),
                         std::to_string(s.samples)});
-  std::string text = table(rows, 2) + "\n";
-  if (m.inside) text += line_of("a message", *m.inside);
-  if (m.between) text += line_of("a message to another node", *m.between);
-  if (m.ring) text += line_of("a step of a sum over all", *m.ring);
-  int const processors = m.about["processors"].get<int>();
-  if (t.devices() > processors)
-    text += fmt::format("{} share {}: they take longer than with one of its own for each\n",
-                        counted(t.devices(), "device"), counted(processors, "core"));
-  fmt::print("{}", text);
+  fmt::print("{}", table(rows, 2));
+  if (t.devices() > computing.count)
+    fmt::print("{} share {}: they take longer than with one of its own for each\n",
+               counted(t.devices(), "device"), counted(computing.count, computing.name));
 }
 
 }  // namespace tool

@@ -7,12 +7,17 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstddef>
+
 namespace tool {
 
 // What is measured, on what.
 nlohmann::ordered_json about_of(training const& t, processors computing, int processes);
 
-// Writes the file, and a table if that is not standard output.
-void tell(measured_costs const& m, training const& t);
+// Before anything is measured, after links are, and in the end: the file, and unless it goes to standard
+// output what is in it.
+void tell_begin(training const& t, std::size_t parameters);
+void tell_links(measured_costs const& m, training const& t);
+void tell_end(measured_costs const& m, training const& t, processors computing);
 
 }  // namespace tool

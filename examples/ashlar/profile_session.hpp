@@ -10,10 +10,10 @@
 #include "train_team.hpp"
 #include "train_timing.hpp"
 #include "training.hpp"
-#include <ashlar/lower/lower.hpp>
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -30,26 +30,28 @@ class profile_session {
 
   // All processes return the same exit_code.
   int run() {
-    pass_timing const own = passes();
-    bool const split = split_backwards();
-    pass_timing const parts = split ? passes() : own;
     measured_costs m{.about = about_of(t_, all_.computing(), all_.processes())};
-    for (int stage = 0; stage < t_.shape.stages; ++stage)
-      m.stages.push_back(stage_of(own, parts, stage));
-    m.message =
-        static_cast<ashlar::byte_count>(all_.workers().front()->bytes(ashlar::slot_kind::activation, 0));
-    m.node_size = all_.node_size();
+    if (all_.leads()) tell_begin(t_, all_.workers().front()->parameters());
     m.inside = link([&](probe what) { return all_.time_transfers(link_class::inside, what); }, 1, 1);
     m.between = link([&](probe what) { return all_.time_transfers(link_class::between, what); }, 1, 1);
     double const ranks = t_.devices();
     m.ring =
         link([&](probe what) { return all_.time_sums(what); }, 2 * (ranks - 1), 2 * (ranks - 1) / ranks);
-    if (all_.leads()) tell(m, t_);
+    if (all_.leads()) tell_links(m, t_);
+    pass_timing const own = passes();
+    bool const split = split_backwards();
+    pass_timing const parts = split ? passes() : own;
+    for (int stage = 0; stage < t_.shape.stages; ++stage)
+      m.stages.push_back(stage_of(own, parts, stage));
+    m.message = static_cast<ashlar::byte_count>(all_.layout({ashlar::slot_kind::activation, 0}).bytes);
+    m.node_size = all_.node_size();
+    if (all_.leads()) tell_end(m, t_, all_.computing());
     return done;
   }
 
  private:
   static constexpr int warm_up_steps = 2;
+  static constexpr int most_messages = 500;
   static constexpr std::size_t small = 64, large = std::size_t{1} << 20;  // bytes of a message
 
   // Of several steps of the program, the first ones not counted.
@@ -77,7 +79,7 @@ class profile_session {
       }
     if (!fused) return false;
     t_.schedule = squeeze(split_backward(std::move(t_.schedule)));
-    t_.program = passes_of(t_);
+    t_.program = program_of(*t_.options, t_.schedule);
     all_.adopt();
     return true;
   }
@@ -96,7 +98,7 @@ class profile_session {
   // one.
   template <class Measure>
   std::optional<measured_link> link(Measure measure, double steps, double passes) {
-    int const repeats = 5 * t_.options->repeats;
+    int const repeats = std::min(5 * t_.options->repeats, most_messages);
     std::vector<double> const few = measure(probe{small, repeats}),
                               many = measure(probe{large, repeats});
     if (few.empty()) return std::nullopt;

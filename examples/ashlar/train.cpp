@@ -23,9 +23,7 @@ void add_train(CLI::App& app, action& chosen) {
       *command, *o, {"host", "mpi", "cuda"},
       "host: a thread for each device; mpi: a process for each, started by mpirun; cuda: GPUs, all in "
       "this process or as many in each that mpirun, srun or torchrun has started");
-  add_numbers(*command, "--gpus", o->gpus, 0, 1023,
-              "GPUs of this machine that devices take turns on, with --backend cuda (default: all)")
-      ->type_name("LIST");
+  add_gpus_option(*command, *o);
   command->add_flag("--no-graph", o->no_graph,
                     "with --backend cuda, issue every step anew and measure its passes, instead of "
                     "replaying a graph of it");

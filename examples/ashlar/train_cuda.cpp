@@ -2,9 +2,9 @@
 
 #include "command.hpp"
 #include "counted.hpp"
+#include "session_of.hpp"
 #include "train_cuda_team.hpp"
 #include "train_job_tcp.hpp"
-#include "train_session.hpp"
 #include "train_signals.hpp"
 #include "training.hpp"
 
@@ -61,7 +61,7 @@ std::vector<int> gpus_of(train_options const& o) {
 }
 
 void introduce_gpus(training const& t, std::vector<int> const& gpus, train_job const* job) {
-  bool const replays = !t.options->no_graph && t.options->trace.empty();
+  bool const replays = !t.options->issues_each_step();
   fmt::print("{}, steps {}\n",
              job ? fmt::format("{}, NCCL between them", counted(job->size(), "process"))
                  : counted(std::min(t.devices(), static_cast<int>(gpus.size())), "GPU"),
@@ -82,7 +82,7 @@ template <class T>
 int train_with(training& t, std::vector<int> const& gpus, train_job* job) {
   std::optional<cuda_team<T>> all;
   try {
-    introduce_gpus(t, gpus, job);
+    if (t.options->repeats == 0) introduce_gpus(t, gpus, job);
     all.emplace(t, gpus, job);
   } catch (ashlar::cuda::out_of_memory const& e) {
     throw usage_error(fmt::format("--backend cuda: {}", e.what()));
@@ -90,7 +90,7 @@ int train_with(training& t, std::vector<int> const& gpus, train_job* job) {
     say_what_is_lacking(e);
   }
   try {
-    return train_session<float>(t, *all).run();
+    return session_of<float>(t, *all);
   } catch (ashlar::cuda::stalled const& e) {
     throw run_error(e.what());
   } catch (ashlar::cuda::error const& e) {
@@ -108,6 +108,8 @@ training agreed_training(train_options const& o, std::vector<int>& gpus, train_j
   std::exception_ptr error;
   std::string said;
   try {
+    if (o.repeats > 0)
+      throw usage_error("profile --backend cuda measures the GPUs of one process: start it alone");
     gpus = gpus_of(o);
     t.emplace(training_of(o));
     if (t->devices() % job.size() != 0)

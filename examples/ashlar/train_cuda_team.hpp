@@ -3,6 +3,7 @@
 
 #include "train_job.hpp"
 #include "train_team.hpp"
+#include "transfer_probe.hpp"
 #include <ashlar/cuda/runtime.hpp>
 
 #include <fmt/core.h>
@@ -43,8 +44,20 @@ class cuda_team : public team<float> {
     if (job_ != nullptr) job_->unite(bytes);
   }
   void work(std::function<void()> const& act) override { act(); }
+  void adopt() override {
+    runtime_.reset();  // first: one program at a time has memory
+    std::vector<gpt_cuda::worker<T>*> ranks;
+    for (auto const& w : on_gpus_) ranks.push_back(w.get());
+    if (group_)
+      runtime_.emplace(*group_, t_->program, ranks, options_);
+    else
+      runtime_.emplace(t_->program, ranks, options_);
+  }
+  ashlar::value_layout layout(ashlar::value_key key) const override {
+    return on_gpu(first_ / t_->program.device_count())->layout(key);
+  }
   std::vector<ashlar::instruction_time> times() const override {
-    if (!records_) return {};
+    if (!options_.record) return {};
     ashlar::program_view const& p = runtime_->view();
     std::size_t const all = p.instructions.size();
     std::vector<ashlar::instruction_time> times(all * static_cast<std::size_t>(p.data_ranks));
@@ -66,7 +79,7 @@ class cuda_team : public team<float> {
   void set_batch(int rank, gpt::batch tokens) override { on_gpu(rank)->set_batch(tokens); }
   std::vector<double> losses(int rank) const override {
     if (on_gpu(rank) != nullptr) return on_gpu(rank)->losses();
-    return std::vector<double>(static_cast<std::size_t>(micro_batches_), 0.0);
+    return std::vector<double>(static_cast<std::size_t>(t_->shape.micro_batches), 0.0);
   }
   gpt::exact_sum squares() const override {
     double const norm = on_gpu(first_ / runtime_->view().device_count)->gradient_norm();
@@ -80,6 +93,30 @@ class cuda_team : public team<float> {
       if (w) w->set_updates(w->updates() + 1);
   }
   double tolerance() const override { return 1e-4; }
+  std::vector<double> time_transfers(link_class which, probe what) override {
+    std::vector<double> all;
+    if (which == link_class::between || t_->program.device_count() < 2) return all;
+    probe_worker w{what.bytes};
+    ashlar::cuda::runtime<probe_worker> two(round_trip(), w, options_);
+    for (int i = 0; i < what.repeats; ++i) {
+      two.run();
+      all.push_back(one_way_ns(two.view(), two.times()));
+    }
+    return all;
+  }
+  std::vector<double> time_sums(probe what) override {
+    std::vector<double> all;
+    int const ranks = t_->devices();
+    if (ranks < 2) return all;
+    probe_worker w{what.bytes};
+    ashlar::cuda::runtime<probe_worker> together(
+        sum_over(ranks), std::vector<probe_worker*>(static_cast<std::size_t>(ranks), &w), options_);
+    for (int i = 0; i < what.repeats; ++i) {
+      together.run();
+      all.push_back(sum_of_last_ns(together.view(), together.times(), ranks));
+    }
+    return all;
+  }
   processors computing() const override { return {gpu_count_, "GPU"}; }
 
  private:
@@ -87,9 +124,8 @@ class cuda_team : public team<float> {
   cuda_team(training const& t, std::vector<int> const& gpus, train_job* job, int here)
       : team<float>(t, job ? job->rank() * here : 0, here, job ? job->rank() : 0, job ? job->size() : 1),
         job_(job),
-        first_(job ? job->rank() * here : 0),
-        micro_batches_(t.shape.micro_batches),
-        records_(t.options->no_graph || !t.options->trace.empty()) {
+        t_(&t),
+        first_(job ? job->rank() * here : 0) {
     std::vector<ashlar::cuda::local_device> devices;
     for (int i = 0; i < here; ++i) {
       int const turn = (job ? job->local_rank() * here : 0) + i;
@@ -97,20 +133,13 @@ class cuda_team : public team<float> {
     }
     gpu_count_ = job ? t.devices() : std::min(here, static_cast<int>(gpus.size()));
     make_workers(t, devices);
-    ashlar::cuda::run_options options{
-        .mode = records_ ? ashlar::cuda::issue_mode::eager : ashlar::cuda::issue_mode::replay,
-        .record = records_,
-        .gpus = {},
-        .deadline = t.options->deadline_ms()};
-    for (ashlar::cuda::local_device const& d : devices) options.gpus.push_back(d.gpu);
-    std::vector<gpt_cuda::worker<T>*> ranks;
-    for (auto const& w : on_gpus_) ranks.push_back(w.get());
-    if (job != nullptr) {
-      group_.emplace(job->share(ashlar::cuda::make_group_id), t.devices(), devices);
-      runtime_.emplace(*group_, t.program, ranks, options);
-    } else {
-      runtime_.emplace(t.program, ranks, options);
-    }
+    bool const records = t.options->issues_each_step();
+    options_.mode = records ? ashlar::cuda::issue_mode::eager : ashlar::cuda::issue_mode::replay;
+    options_.record = records;
+    options_.deadline = t.options->deadline_ms();
+    for (ashlar::cuda::local_device const& d : devices) options_.gpus.push_back(d.gpu);
+    if (job != nullptr) group_.emplace(job->share(ashlar::cuda::make_group_id), t.devices(), devices);
+    adopt();
   }
 
   void make_workers(training const& t, std::vector<ashlar::cuda::local_device> const& devices) {
@@ -136,9 +165,10 @@ class cuda_team : public team<float> {
   }
 
   train_job* job_;
-  int first_, micro_batches_;
-  bool records_;
+  training const* t_;
+  int first_;
   int gpu_count_ = 0;
+  ashlar::cuda::run_options options_;
   std::vector<std::unique_ptr<gpt_cuda::worker<T>>> on_gpus_;  // by rank
   std::optional<ashlar::cuda::process_group> group_;
   std::optional<ashlar::cuda::runtime<gpt_cuda::worker<T>>> runtime_;

@@ -5,10 +5,8 @@
 #include "transfer_probe.hpp"
 #include <ashlar/host/runtime.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -48,13 +46,9 @@ class host_team : public team<Scalar> {
     probe_worker w{what.bytes};
     ashlar::host::runtime<probe_worker> together(
         sum_over(ranks), std::vector<probe_worker*>(static_cast<std::size_t>(ranks), &w), options());
-    std::size_t const count = together.view().instructions.size();
     for (int i = 0; i < what.repeats; ++i) {
       together.run();
-      double least = std::numeric_limits<double>::max();  // of who came last
-      for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank)
-        least = std::min(least, sum_ns(together.view(), together.times(), rank * count));
-      all.push_back(least);
+      all.push_back(sum_of_last_ns(together.view(), together.times(), ranks));
     }
     return all;
   }

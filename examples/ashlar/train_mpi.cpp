@@ -104,14 +104,20 @@ class mpi_team : public team<Scalar> {
       ++other;
     if (other >= this->processes()) return {};
     std::vector<double> all(static_cast<std::size_t>(what.repeats), 0.0);
+    meet();
     this->work([&] {
       if (this->process() != 0 && this->process() != other) return;
       communicator const pair = communicator::of_members(MPI_COMM_WORLD, {0, other}, 0);
       probe_worker w{what.bytes};
-      ashlar::mpi::runtime<probe_worker> two(pair, round_trip(), w, options());
-      for (double& one : all) {
-        two.run();
-        if (this->process() == 0) one = one_way_ns(two.view(), two.times());
+      try {
+        ashlar::mpi::runtime<probe_worker> two(pair, round_trip(), w, options());
+        for (double& one : all) {
+          two.run();
+          if (this->process() == 0) one = one_way_ns(two.view(), two.times());
+        }
+      } catch (ashlar::mpi::stalled const& e) {
+        throw ashlar::mpi::stalled(
+            fmt::format("in messages between processes 0 and {}, the two of: {}", other, e.what()));
       }
     });
     team<Scalar>::unite(all);
@@ -120,21 +126,32 @@ class mpi_team : public team<Scalar> {
   std::vector<double> time_sums(probe what) override {
     int const ranks = this->processes();
     if (ranks < 2) return {};
-    std::vector<double> all(static_cast<std::size_t>(what.repeats), 0.0);
+    auto const repeats = static_cast<std::size_t>(what.repeats);
+    std::vector<double> each(repeats * static_cast<std::size_t>(ranks), 0.0);  // process after process
+    meet();
     this->work([&] {
       probe_worker w{what.bytes};
       ashlar::mpi::runtime<probe_worker> together(own_, sum_over(ranks), w, options());
-      for (double& one : all) {
+      double* own = each.data() + repeats * static_cast<std::size_t>(this->process());
+      for (int i = 0; i < what.repeats; ++i) {
         together.run();
-        one = sum_ns(together.view(), together.times(), 0);
+        *own++ = sum_ns(together.view(), together.times(), 0);
       }
-      // Of who came last.
-      require(MPI_Allreduce(MPI_IN_PLACE, all.data(), what.repeats, MPI_DOUBLE, MPI_MIN, own_));
     });
+    team<Scalar>::unite(each);
+    std::vector<double> all(each.begin(), each.begin() + what.repeats);
+    for (std::size_t i = 0; i < each.size(); ++i)  // of who came last
+      all[i % repeats] = std::min(all[i % repeats], each[i]);
     return all;
   }
 
  private:
+  // All are here. What MPI makes of processes that are not has no deadline.
+  void meet() {
+    MPI_Request request = MPI_REQUEST_NULL;
+    require(MPI_Ibarrier(own_, &request));
+    runtime_->meet(request);
+  }
   ashlar::mpi::run_options options() const { return {.deadline = t_->options->deadline_ms()}; }
 
   training const* t_;

@@ -51,4 +51,10 @@ void add_precision_option(CLI::App& command, train_options& o, std::vector<std::
   add_word(command, "--precision", o.precision, help, "TYPE")->check(CLI::IsMember(types));
 }
 
+void add_gpus_option(CLI::App& command, train_options& o) {
+  add_numbers(command, "--gpus", o.gpus, 0, 1023,
+              "GPUs of this machine that devices take turns on, with --backend cuda (default: all)")
+      ->type_name("LIST");
+}
+
 }  // namespace tool

@@ -44,6 +44,8 @@ struct train_options {
   std::optional<double> clip;     // each micro-batch's gradient, to that norm; 0: to the least
   double loss_scale = 0;          // at first; 0: none
 
+  // On GPUs: instead of replaying a graph, which does not tell times of single instructions.
+  bool issues_each_step() const { return no_graph || !trace.empty() || repeats > 0; }
   std::chrono::milliseconds deadline_ms() const {
     return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * deadline));
   }
@@ -55,6 +57,7 @@ void add_backend_option(CLI::App& command, train_options& options,
                         std::vector<std::string> const& backends, char const* help);
 void add_precision_option(CLI::App& command, train_options& options,
                           std::vector<std::string> const& types, char const* help);
+void add_gpus_option(CLI::App& command, train_options& options);
 
 // Throws usage_error for options that do not go together.
 void require_backend_options(train_options const& options);

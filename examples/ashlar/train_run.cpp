@@ -28,7 +28,10 @@ std::string trace_of(ashlar::program_view const& p, std::vector<ashlar::instruct
 void require_backend_options(train_options const& o) {
   bool const gpus = o.backend == "cuda";
   require_value_options(o);
-  if (gpus && o.adapt > 0) throw usage_error("--adapt is for --backend host and mpi");
+  if (gpus && o.adapt > 0 && !o.shape.cost.measured && !o.issues_each_step())
+    throw usage_error(
+        "--adapt on GPUs needs --costs or --no-graph: passes of a step that is replayed are not "
+        "measured");
   if (!gpus && !o.gpus.empty()) throw usage_error("--gpus are for --backend cuda");
   if (!gpus && o.no_graph) throw usage_error("--no-graph is for --backend cuda");
   if (!gpus && o.precision == "bf16")

@@ -181,9 +181,8 @@ class train_session {
     ashlar::simulation_options m{.cost = given ? given->cost : timing_.costs()};
     if (given) m.collective = given->ring;
     using kind = ashlar::slot_kind;
-    gpt::worker<Scalar> const& w = *all_.workers().front();
-    auto const bytes = [&w](kind of, int group) {
-      return static_cast<ashlar::byte_count>(w.bytes(of, group));
+    auto const bytes = [this](kind of, int group) {
+      return static_cast<ashlar::byte_count>(all_.layout({of, group}).bytes);
     };
     m.memory.stages.clear();
     for (int g = 0; g < t_.shape.groups(); ++g) {
@@ -203,9 +202,9 @@ class train_session {
   // Another program from the next step on, if one is found that takes less. All processes find the same.
   void adapt(progress& bar) {
     adaptation found;
-    gpt::worker<Scalar> const& w = *all_.workers().front();
-    all_.work(
-        [&] { found = adapted(t_, machine(), [&w](ashlar::value_key key) { return w.layout(key); }); });
+    all_.work([&] {
+      found = adapted(t_, machine(), [this](ashlar::value_key key) { return all_.layout(key); });
+    });
     bar.end();
     tell_adaptation(found, o_.adapt, tick_ns());
     if (!found.program) return;

@@ -65,7 +65,11 @@ class team {
 
   // Between two steps: the training's program is another one now, of the same groups on the same
   // devices.
-  virtual void adopt() { throw usage_error("this backend keeps its program"); }
+  virtual void adopt() = 0;
+  // Of a value where the training computes.
+  virtual ashlar::value_layout layout(ashlar::value_key key) const {
+    return workers().front()->layout(key);
+  }
   // Devices of a node, as an interconnect has them.
   virtual int node_size() const { return 0; }
   // What messages between two devices take, and sums over all; nanoseconds, one for each repeat.

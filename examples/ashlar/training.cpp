@@ -101,10 +101,7 @@ training training_of(train_options const& o) {
     require_same_training(*resumed, identity);
   }
   must_be_free(o, resumed);
-  ashlar::lower_options lowering = lowering_of(o.lowering, shape.stages);
-  // On GPUs all of a step is one graph.
-  if (o.backend == "cuda") lowering.step = ashlar::optimizer_step::after_norm;
-  ashlar::program program = lower(schedule, lowering);
+  ashlar::program program = program_of(o, schedule);
   return {&o,
           std::move(schedule),
           shape,
@@ -114,6 +111,13 @@ training training_of(train_options const& o) {
           std::move(text),
           identity,
           std::move(resumed)};
+}
+
+ashlar::program program_of(train_options const& o, ashlar::schedule const& schedule) {
+  ashlar::lower_options lowering = lowering_of(o.lowering, schedule.stage_count());
+  // On GPUs all of a step is one graph.
+  if (o.backend == "cuda") lowering.step = ashlar::optimizer_step::after_norm;
+  return lower(schedule, lowering);
 }
 
 ashlar::program passes_of(training const& t) {

@@ -42,6 +42,8 @@ struct training {
 // Throws usage_error for what cannot be trained.
 training training_of(train_options const& options);
 
+// A schedule's program for the training's backend.
+ashlar::program program_of(train_options const& options, ashlar::schedule const& schedule);
 // Its passes and reductions, without the optimizer's step that it may end with.
 ashlar::program passes_of(training const& t);
 

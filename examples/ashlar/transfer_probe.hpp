@@ -9,7 +9,9 @@
 #include <ashlar/schedule/repeat.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 namespace tool {
@@ -59,6 +61,15 @@ inline double sum_ns(ashlar::program_view const& p, std::vector<ashlar::instruct
     if (p.instructions[i].code == ashlar::opcode::all_reduce)
       longest = static_cast<double>(times[first + i].end - times[first + i].begin);
   return longest;
+}
+
+// The same of the rank that came last, for which nobody waited; `times` are those of all ranks.
+inline double sum_of_last_ns(ashlar::program_view const& p,
+                             std::vector<ashlar::instruction_time> const& times, int ranks) {
+  double least = std::numeric_limits<double>::max();
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank)
+    least = std::min(least, sum_ns(p, times, rank * p.instructions.size()));
+  return least;
 }
 
 }  // namespace tool

@@ -164,6 +164,22 @@ TEST_CASE("mpi: a process that stops ends the training after the deadline, with 
   CHECK(contains(r.out, " does not answer"));
 }
 
+TEST_CASE("mpi: a profile waits for a process that stops no longer than a training does") {
+  running_program const run(
+      keeping
+      + ASHLAR_MPI_LAUNCH
+      " 2 '" ASHLAR_TOOL
+      "' profile --backend mpi -p 2 -m 2 --schedule 1f1b --repeats 100000 --deadline 3 -o "
+      + (scratch() / "never.json").string() + tiny + corpus());
+  run.wait_for("a step of a sum over all: ");
+  CHECK(kill_those_with("--deadline", SIGSTOP, 1) == 1);
+  tool_result const r = run.end();
+  INFO(r.out);
+  CHECK(r.code == 3);
+  CHECK(contains(r.out, " waits since "));
+  CHECK(contains(r.out, " does not answer"));
+}
+
 TEST_CASE("mpi: a training one of whose processes is killed goes on from its last checkpoint") {
   std::string const whole = fresh_folder("whole"), folder = fresh_folder("restarted");
   std::string const line = "--schedule 1f1b -p 2 -m 4 --steps 150 --save-every 5" + tiny + corpus();

@@ -102,6 +102,50 @@ TEST_CASE("cuda train: a trace has every pass of all devices") {
   CHECK(passes.size() == 2 * 2 * 3 * 3);  // ranks, stages, micro-batches, kinds
 }
 
+TEST_CASE("cuda profile: passes, messages and sums, as a training reads them") {
+  std::string const file = (scratch() / "cuda_costs.json").string();
+  tool_result const r = run_tool("profile --backend cuda --schedule 1f1b -p 2 -m 2 --repeats 2 -o "
+                                 + file + tiny + corpus());
+  REQUIRE_MESSAGE(r.code == 0, r.err);
+  CHECK(contains(r.out, "2 devices share 1 GPU"));
+  auto const costs = nlohmann::json::parse(content(file))["costs"];
+  CHECK(costs["measured"]["backend"] == "cuda");
+  REQUIRE(costs["stages"].size() == 2);
+  for (auto const& stage : costs["stages"])
+    for (char const* kind : {"forward", "backward_input", "backward_weight"}) {
+      CHECK(stage[kind]["samples"] == 4);
+      CHECK(stage[kind]["median"].get<double>() > 0);
+    }
+  CHECK(costs["links"]["inside"]["latency"]["samples"] == 10);
+  CHECK(costs["collective"]["latency"]["samples"] == 10);
+  tool_result const trained =
+      run_tool(on_gpus + corpus() + " --schedule 1f1b -p 2 -m 2 --steps 3 --costs " + file);
+  CHECK_MESSAGE(trained.code == 0, trained.err);
+  CHECK(contains(trained.out, "simulated with the costs of '" + file + "': "));
+}
+
+TEST_CASE("cuda train: a program that adapts learns the same bits") {
+  std::string stages;
+  for (int const times : {1, 1, 1, 2})
+    stages += std::string(stages.empty() ? "" : ",") + R"({"forward": )" + std::to_string(times)
+              + R"(, "backward_input": )" + std::to_string(2 * times) + R"(, "backward_weight": 1})";
+  std::string const costs =
+      scratch_file("cuda_uneven.json", R"({"costs": {"unit": "us", "stages": [)" + stages + "]}}");
+  std::string const line = on_gpus + corpus() + " --schedule hanayo -p 2 -m 4 --steps 5 --save ";
+  std::string const plain = fresh_folder("plain"), adapted = fresh_folder("adapted");
+  REQUIRE(run_tool(line + plain, 100).code == 0);
+  tool_result const r = run_tool(line + adapted + " --adapt 2 --verify --costs " + costs, 100);
+  CHECK_MESSAGE(r.code == 0, r.out << r.err);
+  CHECK(contains(r.out, "after 2 steps: another program, proved"));
+  CHECK(contains(r.out, "verified: losses and gradients of 2 steps within 0.0001 of"));
+  CHECK(learned_after(adapted, 5) == learned_after(plain, 5));
+
+  tool_result const measured =
+      run_tool(on_gpus + corpus() + " --schedule zb-h1 -p 2 -m 2 --steps 2 --adapt 1 --no-graph");
+  CHECK_MESSAGE(measured.code == 0, measured.err);
+  CHECK(contains(measured.out, "after 1 step: "));
+}
+
 // The substitute's GPU has 1 GiB.
 TEST_CASE("cuda train: what does not fit on a GPU is refused before the first step") {
   std::string const line =
@@ -122,6 +166,7 @@ TEST_CASE("cuda train: options that do not go together, and GPUs that are not th
   require_refused("--precision double", "float or bf16");
   require_refused("--precision bf16 --verify", "--verify needs --precision float");
   require_refused("--gpus 0,99", "there is no GPU 99 here");
+  require_refused("--adapt 2", "--adapt on GPUs needs --costs or --no-graph");
   for (char const* const options : {"--gpus 0", "--no-graph", "--precision bf16"}) {
     tool_result const r = run_tool(on_host + corpus() + " " + options);
     CHECK(r.code == 2);
