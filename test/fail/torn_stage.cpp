@@ -1,5 +1,4 @@
-// expect:
-// breaks<[^']*stages_are_convex[^']*position_<1>[^']*stage_<0>[^']*position_<6>[^']*stage_<0>[^']*number_<1>
+// expect: breaks<[^']*stages_are_convex[^']*position_<1>[^']*position_<6>[^']*number_<1>
 // A path from operator 1 through stage 1 comes back to operator 6: these two cannot be in one stage.
 #include <ashlar/check/valid.hpp>
 #include <ashlar/model/operator_partition.hpp>

@@ -75,7 +75,7 @@ TEST_CASE("options that mean nothing in a format are refused") {
   refused("1f1b --as pytorch --dark", "--dark goes with --as svg or html only");
   refused("1f1b --as trace --light", "--light goes with --as svg or html only");
   refused("1f1b --as svg --against gpipe", "--against goes with --as html only");
-  refused("1f1b --as svg --block --memory", "a building block has neither");
+  refused("1f1b --as svg --block --memory", "building blocks and graphs have neither");
   refused("1f1b --as svg --dark --light", "excludes");
   refused("1f1b --as html --against 1f1", "did you mean '1f1b'");
   refused("1f1b -p 64 -m 1000 --as svg", "too large; the limit is 100000");
