@@ -50,7 +50,7 @@ void add_value_options(CLI::App& command, train_options& o) {
           "step's micro-batches")
       ->type_name("N");
   add_number(
-      command, "--loss-scale", o.loss_scale, 0.0, 1e30,
+      command, "--loss-scale", o.loss_scale, 0.0, 1e300,
       "scale the loss so that small gradients do not vanish, at first by this: half as much after "
       "a step that overflows, which is passed over, and twice as much after 2000 that do not; 0: "
       "never");
