@@ -154,9 +154,9 @@ TEST_CASE("mpi: numbers that are not finite, and signals, end all processes with
 
 TEST_CASE("mpi: a process that stops ends the training after the deadline, with who waits for whom") {
   running_program const run(
-      on_processes(2, "-p 2 -m 2 --schedule 1f1b --steps 1000000 --deadline 1" + tiny + corpus()));
-  run.wait_for("1/1000000");
-  CHECK(kill_those_with("--deadline", SIGSTOP, 1) == 1);
+      on_processes(2, "-p 2 -m 2 --schedule 1f1b --steps 999983 --deadline 1" + tiny + corpus()));
+  run.wait_for("1/999983");
+  CHECK(kill_those_with("999983", SIGSTOP, 1) == 1);
   tool_result const r = run.end();
   INFO(r.out);
   CHECK(r.code == 3);
@@ -172,7 +172,7 @@ TEST_CASE("mpi: a profile waits for a process that stops no longer than a traini
       "' profile --backend mpi -p 2 -m 2 --schedule 1f1b --repeats 100000 --deadline 3 -o "
       + (scratch() / "never.json").string() + tiny + corpus());
   run.wait_for("a step of a sum over all: ");
-  CHECK(kill_those_with("--deadline", SIGSTOP, 1) == 1);
+  CHECK(kill_those_with("never.json", SIGSTOP, 1) == 1);
   tool_result const r = run.end();
   INFO(r.out);
   CHECK(r.code == 3);
