@@ -143,7 +143,7 @@ TEST_CASE("cuda: an error at any call of NCCL's ends cleanly, too") {
     CHECK(nccl_substitute::live_communicators() == 0);
   }
   CHECK(named > most / 2);
-  CHECK(located > most / 6);
+  CHECK(located > most / (most < 48 ? 6 : 3));  // a slow program asks how things stand more often
   cuda_substitute::reset();
 }
 
