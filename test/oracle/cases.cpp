@@ -179,6 +179,30 @@ TEST_CASE("what chunks of a sequence hand over is there, and has one slot for ea
   }
 }
 
+// Stage 0 alone, whose jobs 0, 1 and 2 take its gradients, read them and give their sum back.
+TEST_CASE(
+    "a gradient is taken before more is added, read before its sum is given, given before reduced") {
+  using namespace ashlar;
+  draft const right(
+      lower(with_late_readers(catalog::find("1f1b")->make({devices{1}, micro_batches{2}}))));
+  judge(right, rule::none);
+  auto const moved = [&](opcode code, pass what, pass to) {
+    draft d = right;
+    move(d, 0, find(d, 0, code, what), find(d, 0, opcode::compute, to));
+    return d;
+  };
+  pass const reduction{pass_kind::backward_weight, 0, 0}, given{pass_kind::work, 2, 0};
+  auto const take = [](int k) { return pass{pass_kind::work, 0, k}; };
+  auto const read = [](int k) { return pass{pass_kind::work, 1, k}; };
+  judge(moved(opcode::compute, take(0), backward(0, 1)), rule::gradient_is_taken_before_more_is_added);
+  judge(moved(opcode::compute, read(0), read(1)), rule::none);
+  judge(moved(opcode::compute, read(0), given), rule::taken_gradient_is_given_back);
+  judge(moved(opcode::compute, read(0), take(0)), rule::taken_gradient_is_given_back);
+  judge(moved(opcode::all_reduce, reduction, given), rule::taken_gradient_is_given_back);
+  judge(moved(opcode::compute, given, take(1)), rule::taken_gradient_is_given_back);
+  judge(moved(opcode::clear, {pass_kind::work, 1, 0}, given), rule::state_is_cleared_after_its_last_use);
+}
+
 // Both devices of two ways hold both stages: what their replicas do together they do in one order.
 TEST_CASE("replicas that scatter and reduce in different orders") {
   using namespace ashlar;

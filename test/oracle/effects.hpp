@@ -68,13 +68,33 @@ class effects {
     return "uses a slot in an unknown way";
   }
 
-  // It is there before the step, in one slot.
+  // It is there before the step, in one slot. Zeros are the last that happens to it.
   char const* use_state(state const& now, step const& s, argument const& a, content& c) const {
     if (c.bits == 0)
       for (std::size_t i = all_.first_slot(s.node); i < all_.first_slot(s.node + 1); ++i)
         if (now.slots[i].value == a.value) return "state in two slots";
     if (c.bits != 0 && c.value != a.value) return "adds to the state of another job";
-    c = {a.value, resident};
+    if ((c.bits & cleared) != 0) return "uses a state that is cleared";
+    c = {a.value, c.bits | a.bits | resident};
+    return nullptr;
+  }
+
+  // Work that takes what one micro-batch has added out of the accumulator, or puts in what it has made
+  // of all that was taken: what is in its state or, without a state, in what it has read.
+  char const* use_taken(state const& now, step const& s, argument const& a, content& c) const {
+    unsigned const inside = c.bits & micro_batch_bits;
+    if ((c.bits & reduced) != 0) return "takes or gives a gradient that is reduced";
+    if (all_.meant().takes_gradient(s.what.what)) {
+      if (inside != a.bits) return "takes other micro-batches than its own";
+      c.bits = (c.bits & ~inside) | inside << taken_shift;
+      return nullptr;
+    }
+    if (inside != 0) return "gives over a gradient that is not taken";
+    unsigned made = c.bits >> taken_shift;
+    for (std::size_t o = 0; o < s.arguments.size(); ++o)
+      if (s.arguments[o].value.kind == slot_kind::work_state)
+        made = now.slots[all_.slot(s, o)].bits >> state_shift;
+    c.bits |= made & micro_batch_bits;
     return nullptr;
   }
 
@@ -110,7 +130,7 @@ class effects {
   }
 
   char const* use_gradient(state const& now, step const& s, argument const& a, content& c) const {
-    unsigned const inside = c.bits & ~(reduced | stepped | cleared);
+    unsigned const inside = c.bits & micro_batch_bits;
     if (a.how == access::write) {  // zeros
       for (std::size_t i = all_.first_slot(s.node); i < all_.first_slot(s.node + 1); ++i)
         if (now.slots[i].value == a.value && now.slots[i].bits != 0) return "clears a gradient twice";
@@ -126,6 +146,7 @@ class effects {
       c.bits |= a.bits;
       return nullptr;
     }
+    if (meaning::is_work(s.what)) return use_taken(now, s, a, c);
     if ((c.bits & (a.bits | reduced)) != 0) return "adds too late or twice";
     c.bits |= a.bits;
     if (s.what.code != opcode::all_reduce) return nullptr;

@@ -28,6 +28,7 @@ class inventory {
           if (home_of(i) != d) misplaced_ = true;
           worked_.insert({i.what.stage, i.what.micro_batch});
         }
+        if (clears_state(i)) state_clears_.insert({d, i.what.stage});
         if (i.code == opcode::optimize) stepped_.insert({d, i.group});
         if (i.code == opcode::measure) measured_.insert(d);
         if (i.code != opcode::compute || i.what.kind == pass_kind::work) continue;
@@ -63,6 +64,22 @@ class inventory {
       return -1;
     if (sums && i.group != groups() + 1 + i.what.stage) return -1;
     return job.parts[static_cast<std::size_t>(i.what.micro_batch)].device;
+  }
+  static bool clears_state(instruction const& i) {
+    return i.code == opcode::clear && i.subject == slot_kind::work_state;
+  }
+  // The job whose state the parts of a job add to; -1: none.
+  int state_of(int job) const {
+    ashlar::work_job const& j = jobs_[static_cast<std::size_t>(job)];
+    return j.keeps_state ? job : j.shares_state_of;
+  }
+  // The devices that have the state of a job.
+  std::set<int> state_devices(int owner) const {
+    std::set<int> found;
+    for (std::size_t job = 0; job < jobs_.size(); ++job)
+      if (state_of(static_cast<int>(job)) == owner)
+        for (ashlar::work_part const& k : jobs_[job].parts) found.insert(k.device);
+    return found;
   }
   bool sums_over_ranks(int job) const { return jobs_[static_cast<std::size_t>(job)].over_ranks; }
 
@@ -102,7 +119,8 @@ class inventory {
   bool is_sharded(int group) const { return is_sharded() && group < p_.stage_count(); }
 
   // Each pass and each part of work once on its device, each stage reduced once on each of its devices
-  // and stepped once where the program steps. For inference no backward and none of these.
+  // and stepped once where the program steps, and each state cleared once that does not outlive the
+  // step. For inference no backward, reduction or step.
   bool is_whole() const {
     if (misplaced_) return false;
     for (int k = 0; k < p_.micro_batch_count(); ++k)
@@ -133,11 +151,16 @@ class inventory {
           if (p_.step != ashlar::optimizer_step::none) steps.insert({d, g});
         }
     }
-    std::multiset<std::tuple<int, int>> parts;
-    for (std::size_t job = 0; job < jobs_.size(); ++job)
+    std::multiset<std::tuple<int, int>> parts, state_clears;
+    for (std::size_t job = 0; job < jobs_.size(); ++job) {
+      int const number = static_cast<int>(job);
       for (std::size_t k = 0; k < jobs_[job].parts.size(); ++k)
-        parts.insert({static_cast<int>(job), static_cast<int>(k)});
-    return reductions == reduced_ && steps == stepped_ && measurements == measured_ && parts == worked_;
+        parts.insert({number, static_cast<int>(k)});
+      if (!jobs_[job].clears_state) continue;
+      for (int const d : state_devices(number)) state_clears.insert({d, number});
+    }
+    return reductions == reduced_ && steps == stepped_ && measurements == measured_ && parts == worked_
+           && state_clears == state_clears_;
   }
 
   // What a stage's micro-batch adds to the gradient of a group, a bit each.
@@ -233,6 +256,7 @@ class inventory {
   std::multiset<std::tuple<int, int>> reduced_, stepped_;  // device, group
   std::multiset<int> measured_;                            // devices
   std::multiset<std::tuple<int, int>> worked_;             // job, part
+  std::multiset<std::tuple<int, int>> state_clears_;       // device, job
   bool misplaced_ = false;
 };
 

@@ -28,6 +28,7 @@ class meaning : public inventory {
     pass const what = i.what;
     int const s = what.stage, k = what.micro_batch;
     if (is_work(i)) return home_of(i) == device ? std::optional{of_work(i)} : std::nullopt;
+    if (clears_state(i)) return of_state(i, device);
     if (i.code != opcode::compute && i.code != opcode::send && i.code != opcode::receive)
       return of_shared(i, device);
     if (what.kind == pass_kind::work || !exists(what)) return {};
@@ -55,6 +56,9 @@ class meaning : public inventory {
     if (sends) return {{{access::read, {slot_kind::activation, s, k, -1}, sent_bit(s, k, i.to)}}};
     return {{{access::write, {slot_kind::activation, s, k, -1}, needed_on(k, s, device)}}};
   }
+
+  // Whether a part of work takes a micro-batch's gradient.
+  bool takes_gradient(pass what) const { return job_of(what).gradient == ashlar::gradient_use::take; }
 
   // What a part of a sum finds in its slot.
   tag summed(tag of) const {
@@ -109,10 +113,50 @@ class meaning : public inventory {
     unsigned const readers = work_bits(i.what, 0);
     if (i.code == opcode::all_reduce) return {{access::accumulate, made, readers}};
     std::vector<argument> list = read_of_work(i.what);
-    if (jobs_[static_cast<std::size_t>(i.what.stage)].keeps_state)
-      list.push_back({access::accumulate, {slot_kind::work_state, i.what.stage, -1, -1}, 0});
+    for (argument const& a : of_taken(i.what)) list.push_back(a);
+    if (int const owner = state_of(i.what.stage); owner >= 0)
+      list.push_back({access::accumulate,
+                      {slot_kind::work_state, owner, -1, -1},
+                      reads_gradient(i.what) ? 1U << (i.what.micro_batch + state_shift) : 0});
     if (readers != 0) list.push_back({access::write, made, readers});
     return list;
+  }
+
+  ashlar::work_job const& job_of(pass what) const { return jobs_[static_cast<std::size_t>(what.stage)]; }
+  bool reads_gradient(pass what) const {
+    return job_of(what).gradient == ashlar::gradient_use::read
+           && what.micro_batch < p_.micro_batch_count();
+  }
+  // What a part does with a stage's gradient: it takes what one micro-batch has added (and the jobs that
+  // read the copy have a bit each), reads such a copy, or gives back what is to be reduced.
+  std::vector<argument> of_taken(pass what) const {
+    ashlar::work_job const& job = job_of(what);
+    tag const gradient{slot_kind::weight_gradient, job.stage, -1, -1},
+        copy{slot_kind::micro_gradient, job.stage, what.micro_batch, -1};
+    unsigned readers = 0, own = 0;
+    for (std::size_t other = 0; other < jobs_.size(); ++other) {
+      if (jobs_[other].gradient != ashlar::gradient_use::read || jobs_[other].stage != job.stage
+          || static_cast<int>(jobs_[other].parts.size()) <= what.micro_batch)
+        continue;
+      if (static_cast<int>(other) == what.stage) own = readers + 1;
+      readers = readers << 1 | 1;
+    }
+    if (takes_gradient(what))
+      return {{access::accumulate, gradient, contribution(job.stage, job.stage, what.micro_batch)},
+              {readers == 0 ? access::scratch : access::write, copy, readers}};
+    if (reads_gradient(what)) return {{access::read, copy, own}};
+    if (job.gradient == ashlar::gradient_use::give) return {{access::accumulate, gradient, 0}};
+    return {};
+  }
+  // A clear is labelled with any part of the job whose state it is.
+  std::optional<std::vector<argument>> of_state(instruction const& i, int device) const {
+    int const job = i.what.stage;
+    if (i.what.kind != pass_kind::work || job < 0 || job >= static_cast<int>(jobs_.size())
+        || i.what.micro_batch < 0 || i.what.micro_batch >= static_cast<int>(job_of(i.what).parts.size())
+        || i.group != groups() + 1 + job || !job_of(i.what).clears_state
+        || !state_devices(job).contains(device))
+      return {};
+    return {{{access::write, {slot_kind::work_state, job, -1, -1}, cleared}}};
   }
 
   // What a pass on a chunk has to find of the chunk before (going back: after) it in its sequence, and

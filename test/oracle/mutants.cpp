@@ -102,6 +102,18 @@ TEST_CASE("work: other changes") {
   compare(all, 2, 200, 11'000'000);
 }
 
+TEST_CASE("clipped micro-batches: other changes") {
+  std::vector<sample> const all = clipped();
+  tallies const one = compare(all, 1, 500, 14'000'000);
+  auto const of = [&](mutation kind) { return one[static_cast<std::size_t>(kind)]; };
+  for (auto kind : {mutation::drop, mutation::duplicate, mutation::drop_edge, mutation::change_stage,
+                    mutation::drop_operand})
+    CHECK_MESSAGE((of(kind).accepted == 0 && of(kind).rejected > 0), std::string(name_of(kind)));
+  for (auto kind : {mutation::swap_neighbours, mutation::move_within_stream, mutation::reduce_earlier})
+    CHECK_MESSAGE((of(kind).accepted > 0 && of(kind).rejected > 0), std::string(name_of(kind)));
+  compare(all, 2, 100, 15'000'000);
+}
+
 TEST_CASE("sequences in chunks: other changes") {
   std::vector<sample> const all = chunked();
   tallies const one = compare(all, 1, 600, 12'000'000);

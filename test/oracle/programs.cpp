@@ -20,11 +20,13 @@ TEST_CASE("what lower makes ends well in every order of events") {
 }
 
 TEST_CASE(
-    "what ranks share, work, chunks and graphs end well in every order of events, on one rank and on "
+    "what ranks share, work, clipping, chunks and graphs end well in every order of events, on one rank "
+    "and on "
     "both") {
   std::vector<sample> all = shared();
   for (sample& s : tied()) all.push_back(std::move(s));
   for (sample& s : worked()) all.push_back(std::move(s));
+  for (sample& s : clipped()) all.push_back(std::move(s));
   for (sample& s : chunked()) all.push_back(std::move(s));
   for (sample& s : of_graphs()) all.push_back(std::move(s));
   for (sample const& s : listed_cases(std::move(all))) {

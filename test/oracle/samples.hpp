@@ -6,9 +6,11 @@
 #include <ashlar/conformance/programs.hpp>
 #include <ashlar/conformance/random_work.hpp>
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/values/clip.hpp>
 
 #include <array>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -177,6 +179,73 @@ inline std::vector<sample> worked() {
                             .data_ranks = ranks ? 2 : 1,
                             .sharding = ranks ? sharding_level::full : sharding_level::none})});
     }
+  return all;
+}
+
+// A schedule whose gradients are all taken before the first is read, so that the parts that read them,
+// which need nothing else, have places to choose from. Each stage is on a device of its own.
+inline ashlar::schedule with_late_readers(ashlar::schedule s) {
+  using namespace ashlar;
+  int const m = s.micro_batch_count();
+  std::vector<work_job> jobs;
+  for (int d = 0; d < s.device_count(); ++d) {
+    int const first = static_cast<int>(jobs.size());
+    auto const parts = [d](int count) {
+      return std::vector<work_part>(static_cast<std::size_t>(count), {d, 1});
+    };
+    jobs.push_back({.parts = parts(m), .gradient = gradient_use::take, .stage = d});
+    jobs.push_back({.parts = parts(m),
+                    .keeps_state = true,
+                    .clears_state = d % 2 == 0,
+                    .gradient = gradient_use::read,
+                    .stage = d});
+    jobs.push_back(
+        {.parts = parts(1), .shares_state_of = first + 1, .gradient = gradient_use::give, .stage = d});
+    auto const add = [](std::vector<timed_pass>& to, int job, int k) {
+      to.push_back({{pass_kind::work, job, k}, 0});
+    };
+    std::vector<timed_pass> order;
+    for (timed_pass const& t : s.order[static_cast<std::size_t>(d)]) {
+      order.push_back(t);
+      if (gives_weight_gradient(t.what.kind)) add(order, first, t.what.micro_batch);
+    }
+    for (int k = 0; k < m; ++k) add(order, first + 1, k);
+    add(order, first + 2, 0);
+    s.order[static_cast<std::size_t>(d)] = order;
+  }
+  s.work = work_graph(jobs, {});
+  return squeeze(std::move(s));
+}
+
+// Gradients that are taken one micro-batch at a time, clipped and given back: a stage a device, several,
+// on one device and beside other work; one rank and two; every optimizer step.
+inline std::vector<sample> clipped() {
+  using namespace ashlar;
+  std::vector<std::pair<std::string, schedule>> schedules;
+  for (auto [name, p, m] : {std::tuple{"1f1b", 1, 2},
+                            {"1f1b", 2, 2},
+                            {"1f1b", 2, 3},
+                            {"zb-h1", 2, 2},
+                            {"v-half", 1, 2},
+                            {"v-half", 2, 2},
+                            {"1f1b-recompute", 2, 2}})
+    schedules.push_back({name + (" p=" + std::to_string(p)) + " m=" + std::to_string(m),
+                         catalog::find(name)->make({devices{p}, micro_batches{m}})});
+  std::vector<sample> all;
+  for (auto const& [name, s] : schedules)
+    for (auto step : {optimizer_step::none, optimizer_step::at_end, optimizer_step::after_norm}) {
+      bool const other = step == optimizer_step::at_end;
+      all.push_back({name + ", clipped, step " + std::to_string(static_cast<int>(step)),
+                     lower(clip_micro_batches(other ? conformance::with_random_work(s, 1, 1) : s),
+                           {.lanes = other ? transfer_lanes::one_a_peer : transfer_lanes::one,
+                            .data_ranks = other ? 1 : 2,
+                            .step = step})});
+    }
+  for (char const* name : {"1f1b", "zb-h1"})
+    for (int p : {1, 2})
+      all.push_back(
+          {name + (", read late, p=" + std::to_string(p)),
+           lower(with_late_readers(catalog::find(name)->make({devices{p}, micro_batches{2}})))});
   return all;
 }
 

@@ -34,10 +34,17 @@ struct tag {
 // Of a gradient, beside its micro-batches: summed over the holders, used by the optimizer, and it began
 // with zeros.
 inline constexpr unsigned reduced = 1U << 31, stepped = 1U << 30, cleared = 1U << 29;
+// The micro-batches inside, a bit each. Those that work has taken out again are `taken_shift` further
+// up.
+inline constexpr int taken_shift = 14;
+inline constexpr unsigned micro_batch_bits = (1U << taken_shift) - 1;
 // Of a scalar: this device's part, the sum of all.
 inline constexpr unsigned part = 1, sum = 2;
 // Of weights: gathered, and some pass has used them since.
 inline constexpr unsigned resident = 1, used = 2;
+// Of what work keeps: it is there, zeros again at the end of the step, and from `state_shift` on the
+// micro-batches whose gradients it has read.
+inline constexpr int state_shift = 2;
 
 struct content {
   tag value;

@@ -211,8 +211,9 @@ constexpr char const* sentence(rule broken) {
       return "a gradient that work takes must be taken after each weight pass, before the next one adds "
              "to it: the norm of a sum does not tell those of its parts";
     case rule::taken_gradient_is_given_back:
-      return "a gradient that work takes must be read after it is taken, and given back once, after the "
-             "last was taken and before it is reduced";
+      return "a gradient that work takes must be read after it is taken, into a state before that is "
+             "given "
+             "back, and given back once, after the last was taken and before it is reduced";
     case rule::taken_gradient_is_whole:
       return "a gradient that work takes must be all of its stage's: in no shards, not in common with "
              "other stages, and of micro-batches of one size";

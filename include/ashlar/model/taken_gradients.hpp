@@ -73,6 +73,11 @@ class taken_gradients {
 
   constexpr stage_state& of(int stage) { return stages_[static_cast<std::size_t>(stage)]; }
 
+  constexpr bool share_state(site const& a, site const& b) const {
+    int const state = work_.state_of(a.what.stage);
+    return state >= 0 && state == work_.state_of(b.what.stage);
+  }
+
   constexpr diagnosis visit_work(site const& where) {
     work_view::job const& job = work_.of(where.what.stage);
     if (job.gradient == gradient_use::none) return {};
@@ -94,8 +99,10 @@ class taken_gradients {
         s.taken[static_cast<std::size_t>(k)] = 1;
         break;
       case gradient_use::read:
-        if (k < micro_batches_ && s.taken[static_cast<std::size_t>(k)] == 0)
-          return {.broken = rule::taken_gradient_is_given_back, .first = where};
+        if (k >= micro_batches_) break;
+        // Into the state that was given back: too late to be part of it.
+        if (s.taken[static_cast<std::size_t>(k)] == 0 || (s.is_given && share_state(where, s.given)))
+          return {.broken = rule::taken_gradient_is_given_back, .first = where, .second = s.given};
         break;
       case gradient_use::give:
         if (s.has_added || !s.has_taken || s.is_given)

@@ -58,6 +58,28 @@ constexpr bool test_order_of_taking() {
 }
 BOTH_TIMES("a gradient is taken one micro-batch at a time", test_order_of_taking)
 
+// Jobs 1 and 3 read copies; job 2 gives back the state that job 1 adds to.
+constexpr bool test_reading_into_what_is_given() {
+  work_graph const work(
+      {{.parts = {{0, 1}, {0, 1}}, .gradient = gradient_use::take, .stage = 0},
+       {.parts = {{0, 1}, {0, 1}}, .keeps_state = true, .gradient = gradient_use::read, .stage = 0},
+       {.parts = {{0, 1}}, .shares_state_of = 1, .gradient = gradient_use::give, .stage = 0},
+       {.parts = {{0, 1}, {0, 1}}, .keeps_state = true, .gradient = gradient_use::read, .stage = 0}},
+      {});
+  taken_gradients taken(work.view(), 1, 2);
+  taken.begin_device();
+  for (pass what : {back(0), take(0), read(0), back(1), take(1), give})
+    HOLDS(taken.visit({.what = what}).ok());
+  HOLDS(taken.visit({.what = {taken_x, 3, 1}}).ok());
+  diagnosis const late = taken.visit({.what = read(1)});
+  HOLDS(late.broken == rule::taken_gradient_is_given_back);
+  HOLDS(late.first.what == read(1) && late.second.what == give);
+  HOLDS(taken.end_device().ok());
+  return true;
+}
+BOTH_TIMES("what is read into a state is read before the state is given",
+           test_reading_into_what_is_given)
+
 constexpr bool test_reduction_of_taken() {
   work_graph const work = three_uses();
   taken_gradients taken(work.view(), 2, 2);
