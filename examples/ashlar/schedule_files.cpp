@@ -6,6 +6,7 @@
 #include "json_files.hpp"
 #include "limits.hpp"
 #include "memory_cap.hpp"
+#include "overlapped_pairs.hpp"
 #include "pass_token.hpp"
 #include <ashlar/block/algebra.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
@@ -137,15 +138,6 @@ class schedule_reader {
 
 ashlar::execution_mode mode_of(bool trains) {
   return trains ? ashlar::execution_mode::training : ashlar::execution_mode::inference;
-}
-
-// A forward and a backward that start together are a pair: nothing else can.
-void find_pairs(std::vector<ashlar::timed_pass>& order) {
-  for (std::size_t i = 1; i < order.size(); ++i)
-    if (order[i - 1].start == order[i].start) {
-      order[i - 1].overlaps = order[i].what.stage;
-      order[i].overlaps = order[i - 1].what.stage;
-    }
 }
 
 ashlar::schedule schedule_of_csv(std::string const& text, std::string const& path) {

@@ -1,9 +1,11 @@
 // What all files of the extension share.
 #pragma once
 
+#include <ashlar/block/check.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/ids.hpp>
 #include <ashlar/model/placement.hpp>
+#include <ashlar/render/diagnosis.hpp>
 #include <ashlar/schedule/check.hpp>
 
 #include <limits.hpp>
@@ -24,6 +26,12 @@ struct refused {
   ashlar::diagnosis why;
   std::string text;
 };
+
+// Of a block or a schedule. Throws refused.
+template <class Value>
+void must_hold(Value const& v) {
+  if (ashlar::diagnosis const d = ashlar::check(v); !d.ok()) throw refused{d, ashlar::explain(d, v)};
+}
 
 // What one of a few words means. Throws ValueError, which names them all.
 template <class Meaning>
@@ -54,6 +62,7 @@ inline ashlar::micro_batches micro_batch_count(long long given) {
 void bind_costs(nb::module_& m);
 void bind_schedules(nb::module_& m);
 void bind_algebra(nb::module_& m);
+void bind_own(nb::module_& m);
 void bind_catalog(nb::module_& m);
 void bind_programs(nb::module_& m);
 void bind_search(nb::module_& m);

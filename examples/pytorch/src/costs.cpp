@@ -7,6 +7,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace python {
@@ -23,10 +25,11 @@ namespace {
 
 using ashlar::tick;
 using stage_ticks = std::tuple<tick, tick, tick>;
+using given_ticks = std::variant<stage_ticks, std::tuple<tick, tick, tick, tick>>;  // with a recompute
 
 ashlar::costs make_costs(tick forward, tick backward_input, tick backward_weight,
                          std::optional<tick> recompute,
-                         std::optional<std::vector<stage_ticks>> const& per_stage, tick transfer,
+                         std::optional<std::vector<given_ticks>> const& per_stage, tick transfer,
                          std::optional<tick> transfer_between_nodes, int node_size,
                          ashlar::byte_count bandwidth, ashlar::byte_count message,
                          std::optional<tick> overlapped, std::vector<int> speeds) {
@@ -34,7 +37,14 @@ ashlar::costs make_costs(tick forward, tick backward_input, tick backward_weight
   ashlar::costs made(ashlar::stage_cost{forward, backward_input, backward_weight, again}, transfer);
   if (per_stage) {
     made.per_stage.clear();
-    for (auto const& [f, i, w] : *per_stage) made.per_stage.push_back({f, i, w, again});
+    for (given_ticks const& given : *per_stage)
+      if (auto const* alike = std::get_if<stage_ticks>(&given)) {
+        auto const& [f, i, w] = *alike;
+        made.per_stage.push_back({f, i, w, again});
+      } else {
+        auto const& [f, i, w, r] = std::get<1>(given);
+        made.per_stage.push_back({f, i, w, r});
+      }
   }
   made.links.inside.bandwidth = made.links.between.bandwidth = bandwidth;
   if (transfer_between_nodes) made.links.between.latency = *transfer_between_nodes;
@@ -129,7 +139,7 @@ void bind_costs(nb::module_& m) {
       .def(
           "__init__",
           [](costs* made, tick f, tick i, tick w, std::optional<tick> recompute,
-             std::optional<std::vector<stage_ticks>> const& per_stage, tick transfer,
+             std::optional<std::vector<given_ticks>> const& per_stage, tick transfer,
              std::optional<tick> between, int node_size, ashlar::byte_count bandwidth,
              ashlar::byte_count message, std::optional<tick> overlapped, std::vector<int> speeds) {
             new (made) costs(make_costs(f, i, w, recompute, per_stage, transfer, between, node_size,
@@ -140,7 +150,8 @@ void bind_costs(nb::module_& m) {
           "transfer_between_nodes"_a = nb::none(), "node_size"_a = 0, "bandwidth"_a = 0, "message"_a = 0,
           "overlapped"_a = nb::none(), "speeds"_a = std::vector<int>{},
           "Ticks of a stage's passes, the same for all stages or, in per_stage, a tuple (forward, "
-          "backward_input, backward_weight) for each. transfer: the latency of a link; bandwidth: its "
+          "backward_input, backward_weight) for each, or of four with the recompute. transfer: the "
+          "latency of a link; bandwidth: its "
           "bytes a tick (0: bytes take no time); message: bytes of a transfer. overlapped: ticks of a "
           "forward and a backward together (one after the other). speeds: of the devices, in percent.")
       .def_prop_ro("per_stage", &ticks_of_stages)

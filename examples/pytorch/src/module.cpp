@@ -1,7 +1,6 @@
 // The module, and how violations become exceptions of Python's.
 #include "bindings.hpp"
 #include <ashlar/core/version.hpp>
-#include <ashlar/render/diagnosis.hpp>
 
 #include <exception>
 #include <string>
@@ -45,6 +44,7 @@ NB_MODULE(_core, m) {
       violation.ptr());
   bind_costs(m);
   bind_schedules(m);
+  bind_own(m);
   bind_algebra(m);
   bind_catalog(m);
   bind_programs(m);

@@ -1,11 +1,9 @@
 // Blocks and schedules: what they are, what they come to, how they look.
 #include "bindings.hpp"
-#include <ashlar/block/check.hpp>
 #include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/interop/json.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
 #include <ashlar/render/chrome_trace.hpp>
-#include <ashlar/render/diagnosis.hpp>
 #include <ashlar/render/html.hpp>
 #include <ashlar/render/known_bound.hpp>
 #include <ashlar/render/svg_block.hpp>
@@ -37,11 +35,6 @@ struct placed_pass {
   tick start = 0, end = 0;
   int overlaps = -1;
 };
-
-template <class Value>
-void must_hold(Value const& v) {
-  if (ashlar::diagnosis const d = ashlar::check(v); !d.ok()) throw refused{d, ashlar::explain(d, v)};
-}
 
 std::vector<std::vector<placed_pass>> order_of(schedule const& s) {
   std::vector<std::vector<placed_pass>> all;

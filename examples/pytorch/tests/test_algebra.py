@@ -185,3 +185,41 @@ def test_other_threads_run_during_a_search_and_ctrl_c_ends_it():
         ashlar.search(**LONG)
     thread.join()
     assert len(ticks) == 5
+
+
+def test_a_block_of_ones_own():
+    cells = {"0F": 0, "1F": 1, "1B": 2, "0B": 4}
+    one = ashlar.block(ashlar.linear(2), cells, 3)
+    schedule = one | repeat(4) | squeeze()
+    assert [str(p) for p in schedule.order[1][:4]] == ["1F0", "1B0", "1F1", "1B1"]
+    assert schedule.peak_activations == [2, 1]
+    with pytest.raises(ashlar.Violation, match="overlap"):
+        ashlar.block(ashlar.linear(2), cells, 1)
+    with pytest.raises(ValueError, match="written like 2F0, not '0Q'"):
+        ashlar.block(ashlar.linear(2), {"0Q": 0}, 1)
+    with pytest.raises(ValueError, match="the stage of 2F must be from 0 to 1"):
+        ashlar.block(ashlar.linear(2), {"2F": 0}, 1)
+
+
+def test_a_schedule_of_ones_own():
+    orders = [["0F0", "0F1", "0B0", "0B1"], ["1F0", "1B0", "1F1", "1B1"]]
+    schedule = ashlar.schedule(ashlar.linear(2), orders, Costs(2, 2, 2))
+    assert schedule == catalog.one_f_one_b(2, 2, Costs(2, 2, 2))
+    assert schedule == ashlar.schedule(ashlar.linear(2), orders, Costs(2, 2, 2), starts=[[p.start for p in line] for line in schedule.order])
+    with pytest.raises(ashlar.Violation):
+        ashlar.schedule(ashlar.linear(2), [orders[0], ["1B0", "1F0", "1F1", "1B1"]])
+    with pytest.raises(ValueError, match="one for each pass of device 1"):
+        ashlar.schedule(ashlar.linear(2), orders, starts=[[0, 1, 2, 3], [1, 2]])
+
+
+def test_json_is_read_again():
+    costs = Costs(2, 3, 1, transfer=1)
+    for name, published in catalog.entries.items():
+        text = ashlar.emit(published(4, 8, costs), "json")
+        assert ashlar.emit(ashlar.read_json(text), "json") == text, name
+    block = '{"placement": [0, 1], "interval": 3, "cells": {"0F": 0, "1F": 1, "1B": 2, "0B": 4}}'
+    assert ashlar.read_json(block) == ashlar.block(ashlar.linear(2), {"0F": 0, "1F": 1, "1B": 2, "0B": 4}, 3)
+    with pytest.raises(ValueError, match="the file lacks 'orders'"):
+        ashlar.read_json('{"placement": [0, 1]}')
+    with pytest.raises(ValueError, match="line 1 column 2"):
+        ashlar.read_json("{")

@@ -24,12 +24,14 @@ from ._core import (
     Simulation,
     StageMemory,
     Violation,
+    block,
     linear,
     looped,
     mirror_placement,
     overlay_placements,
     read_pytorch,
     read_pytorch_program,
+    schedule,
     v_shape,
     wave,
     write_pytorch,
@@ -64,6 +66,7 @@ from .algebra import (
 from .comparing import Table, compare
 from .emitting import emit
 from .fusing import fuse_where_free
+from .reading import read_json
 from .searching import search, search_layouts
 
 __all__ = [
@@ -85,6 +88,7 @@ __all__ = [
     "Table",
     "Violation",
     "__version__",
+    "block",
     "catalog",
     "check",
     "compare",
@@ -101,6 +105,7 @@ __all__ = [
     "mirror_placement",
     "overlay",
     "overlay_placements",
+    "read_json",
     "read_pytorch",
     "read_pytorch_program",
     "recompute",
@@ -109,6 +114,7 @@ __all__ = [
     "repeat",
     "retime",
     "scale",
+    "schedule",
     "search",
     "search_layouts",
     "shift",
