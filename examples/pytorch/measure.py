@@ -116,7 +116,10 @@ def timed_step(pipe, mine, count, batch):
 def report(times):
     for name, ms in times.items():
         print(f"| {name} | {statistics.median(ms):.1f} | {min(ms):.1f} |")
-    best = min((name for name in times if name.startswith("Schedule")), key=lambda name: statistics.median(times[name]))
+    of_pytorch = [name for name in times if name.startswith("Schedule")]
+    best = min(of_pytorch, key=lambda name: statistics.median(times[name]), default=None)
+    if best is None:
+        return
     for name in (name for name in times if name.startswith("searched")):
         quarter, median, most = statistics.quantiles((100 * (a / b - 1) for a, b in zip(times[name], times[best])), n=4)
         print(f"{name} over {best}: {median:+.1f} %, half of the rounds from {quarter:+.1f} to {most:+.1f}")
