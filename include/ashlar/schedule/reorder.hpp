@@ -4,6 +4,7 @@
 
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/pipe.hpp>
+#include <ashlar/core/tournament.hpp>
 #include <ashlar/model/dependencies.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/squeeze.hpp>
@@ -30,7 +31,7 @@ class gap_filler {
         ends_(s.stage_count(), s.micro_batch_count(), absent),
         along_(p_),
         next_(p_, 0),
-        due_(p_, max_tick) {
+        due_(p_) {
     for (std::size_t d = 0; d < p_; ++d) enter(d);
   }
 
@@ -89,7 +90,7 @@ class gap_filler {
       if (what.kind == pass_kind::forward && t->start > last_in_) last_in_ = t->start;
       if (gives_input_gradient(what.kind) && t->start < through_) through_ = t->start;
     }
-    if (order.size() > 0) due_[device] = order[0].start;
+    update_due(device);
   }
 
   constexpr void skip_until_last_in(std::size_t device) {
@@ -101,20 +102,15 @@ class gap_filler {
 
   // All passes that start before `until`, of all devices in the order of their starts.
   constexpr void fill(tick until) {
-    tick* const due = due_.data();
-    for (;;) {
-      std::size_t first = 0;
-      for (std::size_t d = 1; d < p_; ++d)
-        if (due[d] < due[first]) first = d;
-      if (due[first] >= until) return;
-      std::size_t const index = next_[first]++;
-      move_up(first, index);
+    while (due_.earliest() < until) {
+      std::size_t const first = due_.winner();
+      move_up(first, next_[first]++);
       update_due(first);
     }
   }
   constexpr void update_due(std::size_t device) {
     std::vector<timed_pass> const& order = s_.order[device];
-    due_[device] = next_[device] < order.size() ? order[next_[device]].start : max_tick;
+    due_.set(device, next_[device] < order.size() ? order[next_[device]].start : max_tick);
   }
 
   constexpr tick arrival_of_inputs(pass what, std::size_t device) {
@@ -185,21 +181,43 @@ class gap_filler {
     update_due(device);
   }
 
-  // Each into the first gap that is left for it, in the order of their input passes.
+  // Each into the first gap that is left for it, in the order of their input passes. Those of a stage
+  // keep their order: one walk along the device for each of its stages finds all gaps.
   constexpr void put_weights_back(std::size_t device) {
     std::vector<timed_pass>& order = s_.order[device];
-    dynamic_array<pass> weights;
+    std::size_t const n = order.size();
+    dynamic_array<tick> begin(n + 1, 0);  // of what is free before each pass, and after the last one
+    dynamic_array<std::size_t> try_at(static_cast<std::size_t>(s_.stage_count()), 0);
+    for (std::size_t i = 0; i < n; ++i) {
+      begin[i + 1] = along_[device][i].end;
+      if (pass const& what = order[i].what; what.kind == pass_kind::backward_weight)
+        try_at[static_cast<std::size_t>(what.stage)] = i + 1;
+    }
+    dynamic_array<timed_pass> weights;
+    dynamic_array<std::size_t> gap_of, place(n + 1, 0);  // place: how many a gap takes, then where
     for (timed_pass const& t : order) {
       if (t.what.kind != pass_kind::backward_input) continue;
       pass const weight{pass_kind::backward_weight, t.what.stage, t.what.micro_batch};
-      if (end_of(weight) == lifted) weights.push_back(weight);
+      if (end_of(weight) != lifted) continue;
+      tick const length = length_of(weight, device), ready = arrival_of_inputs(weight, device);
+      std::size_t& gap = try_at[static_cast<std::size_t>(weight.stage)];
+      auto const start = [&] { return begin[gap] > ready ? begin[gap] : ready; };
+      while (gap < n && start() + length > order[gap].start) ++gap;
+      weights.push_back({weight, start()});
+      begin[gap] = start() + length;
+      gap_of.push_back(gap);
+      ++place[gap];
     }
-    for (pass const& what : weights) {
-      tick const free = along_[device].back().end;
-      order.push_back({what, free});
-      along_[device].push_back({free + length_of(what, device), 0});
-      move_up(device, order.size() - 1);
+    std::size_t next = 0;
+    for (std::size_t gap = 0; gap <= n; ++gap) {
+      std::size_t const taken = place[gap];
+      place[gap] = next;
+      next += taken + 1;
     }
+    std::vector<timed_pass> merged(n + weights.size(), timed_pass{});
+    for (std::size_t i = 0; i < weights.size(); ++i) merged[place[gap_of[i]]++] = weights[i];
+    for (std::size_t i = 0; i < n; ++i) merged[place[i]] = order[i];
+    order = std::move(merged);
   }
 
   schedule& s_;
@@ -207,7 +225,7 @@ class gap_filler {
   result_table<tick> ends_;
   std::vector<dynamic_array<companion>> along_;  // by device, beside its order
   dynamic_array<std::size_t> next_;              // place of the next pass to move, by device
-  dynamic_array<tick> due_;                      // its start
+  tournament due_;                               // its start
   int most_ = 0;                                 // held at once by any device
   tick through_ = max_tick, last_in_ = -max_tick;
 };
@@ -216,7 +234,7 @@ class gap_filler {
 // its device that is long enough, after its inputs and behind the passes of its own stage and kind. No
 // device comes to hold more than the one that held most. Squeezed, and no longer than `s` as it is
 // timed, in makespan and span; where that cannot be, it is just squeezed. (What is repeated and not yet
-// squeezed may come out longer than squeezing alone would have it.) O(passes (devices + passes
+// squeezed may come out longer than squeezing alone would have it.) O(passes (log devices + passes
 // overtaken)). Throws as squeeze() does, and violation: rule::every_pass_is_known where there is work,
 // rule::overlapped_passes_are_a_pair for overlapped pairs.
 constexpr schedule reorder(schedule const& s, reordering which = reordering::at_ends) {

@@ -1,0 +1,45 @@
+// Which of several clocks shows the earliest time, while they advance one at a time.
+#pragma once
+
+#include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/ticks.hpp>
+
+#include <cstddef>
+
+namespace ashlar {
+
+// Matches between neighbours, then between winners; a clock that advances plays its own again, O(log n).
+class tournament {
+ public:
+  // n clocks, all at max_tick.
+  explicit constexpr tournament(std::size_t n) {
+    while (width_ < n) width_ *= 2;
+    times_ = dynamic_array<tick>(width_, max_tick);
+    winner_ = dynamic_array<std::size_t>(width_, 0);
+    for (std::size_t match = width_ - 1; match > 0; --match) winner_[match] = entrant(2 * match);
+  }
+
+  // The first one of those that show the earliest time.
+  constexpr std::size_t winner() const { return winner_[1]; }
+  constexpr tick earliest() const { return times_[winner()]; }
+
+  constexpr void set(std::size_t clock, tick to) {
+    times_[clock] = to;
+    for (std::size_t match = (width_ + clock) / 2; match > 0; match /= 2) {
+      std::size_t const left = entrant(2 * match), right = entrant(2 * match + 1);
+      winner_[match] = times_[right] < times_[left] ? right : left;
+    }
+  }
+
+ private:
+  // Below `width_` entrants have won a match, above they are clocks.
+  constexpr std::size_t entrant(std::size_t place) const {
+    return place < width_ ? winner_[place] : place - width_;
+  }
+
+  std::size_t width_ = 2;
+  dynamic_array<tick> times_;
+  dynamic_array<std::size_t> winner_;
+};
+
+}  // namespace ashlar
