@@ -15,8 +15,10 @@ class tournament {
   explicit constexpr tournament(std::size_t n) {
     while (width_ < n) width_ *= 2;
     times_ = dynamic_array<tick>(width_, max_tick);
-    winner_ = dynamic_array<std::size_t>(width_, 0);
-    for (std::size_t match = width_ - 1; match > 0; --match) winner_[match] = entrant(2 * match);
+    winner_ = dynamic_array<std::size_t>(2 * width_, 0);
+    std::size_t* const of = winner_.data();
+    for (std::size_t clock = 0; clock < width_; ++clock) of[width_ + clock] = clock;
+    for (std::size_t match = width_ - 1; match > 0; --match) of[match] = of[2 * match];
   }
 
   // The first one of those that show the earliest time.
@@ -24,22 +26,19 @@ class tournament {
   constexpr tick earliest() const { return times_[winner()]; }
 
   constexpr void set(std::size_t clock, tick to) {
-    times_[clock] = to;
+    tick* const times = times_.data();
+    std::size_t* const of = winner_.data();
+    times[clock] = to;
     for (std::size_t match = (width_ + clock) / 2; match > 0; match /= 2) {
-      std::size_t const left = entrant(2 * match), right = entrant(2 * match + 1);
-      winner_[match] = times_[right] < times_[left] ? right : left;
+      std::size_t const left = of[2 * match], right = of[2 * match + 1];
+      of[match] = times[right] < times[left] ? right : left;
     }
   }
 
  private:
-  // Below `width_` entrants have won a match, above they are clocks.
-  constexpr std::size_t entrant(std::size_t place) const {
-    return place < width_ ? winner_[place] : place - width_;
-  }
-
   std::size_t width_ = 2;
   dynamic_array<tick> times_;
-  dynamic_array<std::size_t> winner_;
+  dynamic_array<std::size_t> winner_;  // of match i, between the winners of 2 i and 2 i + 1; then clocks
 };
 
 }  // namespace ashlar

@@ -4,6 +4,7 @@
 
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/pipe.hpp>
+#include <ashlar/core/sort.hpp>
 #include <ashlar/core/tournament.hpp>
 #include <ashlar/model/dependencies.hpp>
 #include <ashlar/schedule/metrics.hpp>
@@ -135,7 +136,9 @@ class gap_filler {
     timed_pass* const order = s_.order[device].data();
     companion* const along = along_[device].data();
     timed_pass x = order[index];
-    if (x.what.kind == pass_kind::recompute) return;
+    int const stage = x.what.stage;  // apart: g++ compares pairs of fields by way of memory
+    pass_kind const kind = x.what.kind;
+    if (kind == pass_kind::recompute) return;
     tick const length = along[index].end - x.start, ready = arrival_of_inputs(x.what, device);
     int const more = taken_by(x.what), less = given_back_by(x.what);
     std::size_t place = index;
@@ -148,7 +151,7 @@ class gap_filler {
       }
       if (at == 0 || along[at - 1].held + more > most_) break;
       timed_pass const& other = order[at - 1];
-      if (other.what.stage == x.what.stage && other.what.kind == x.what.kind) break;
+      if (other.what.stage == stage && other.what.kind == kind) break;
       before = other.start;
     }
     end_of(x.what) = x.start + length;
@@ -185,39 +188,37 @@ class gap_filler {
   // keep their order: one walk along the device for each of its stages finds all gaps.
   constexpr void put_weights_back(std::size_t device) {
     std::vector<timed_pass>& order = s_.order[device];
+    companion* const along = along_[device].data();
+    timed_pass const* const at = order.data();
     std::size_t const n = order.size();
-    dynamic_array<tick> begin(n + 1, 0);  // of what is free before each pass, and after the last one
-    dynamic_array<std::size_t> try_at(static_cast<std::size_t>(s_.stage_count()), 0);
-    for (std::size_t i = 0; i < n; ++i) {
-      begin[i + 1] = along_[device][i].end;
-      if (pass const& what = order[i].what; what.kind == pass_kind::backward_weight)
-        try_at[static_cast<std::size_t>(what.stage)] = i + 1;
-    }
+    dynamic_array<std::size_t> next(static_cast<std::size_t>(s_.stage_count()), 0);  // to try
+    for (std::size_t i = 0; i < n; ++i)
+      if (at[i].what.kind == pass_kind::backward_weight)
+        next[static_cast<std::size_t>(at[i].what.stage)] = i + 1;
     dynamic_array<timed_pass> weights;
-    dynamic_array<std::size_t> gap_of, place(n + 1, 0);  // place: how many a gap takes, then where
-    for (timed_pass const& t : order) {
-      if (t.what.kind != pass_kind::backward_input) continue;
-      pass const weight{pass_kind::backward_weight, t.what.stage, t.what.micro_batch};
-      if (end_of(weight) != lifted) continue;
+    dynamic_array<keyed_index> gaps;  // of the weights: in front of which pass
+    for (std::size_t i = 0; i < n; ++i) {
+      pass const of = at[i].what, weight{pass_kind::backward_weight, of.stage, of.micro_batch};
+      if (of.kind != pass_kind::backward_input || end_of(weight) != lifted) continue;
       tick const length = length_of(weight, device), ready = arrival_of_inputs(weight, device);
-      std::size_t& gap = try_at[static_cast<std::size_t>(weight.stage)];
-      auto const start = [&] { return begin[gap] > ready ? begin[gap] : ready; };
-      while (gap < n && start() + length > order[gap].start) ++gap;
-      weights.push_back({weight, start()});
-      begin[gap] = start() + length;
-      gap_of.push_back(gap);
-      ++place[gap];
+      std::size_t& gap = next[static_cast<std::size_t>(of.stage)];
+      if (gap <= i) gap = i + 1;
+      tick start = 0;
+      for (;; ++gap) {
+        start = along[gap - 1].end > ready ? along[gap - 1].end : ready;
+        if (gap == n || start + length <= at[gap].start) break;
+      }
+      along[gap - 1].end = start + length;  // of what is in front of the gap
+      gaps.push_back({static_cast<tick>(gap), weights.size()});
+      weights.push_back({weight, start});
     }
-    std::size_t next = 0;
-    for (std::size_t gap = 0; gap <= n; ++gap) {
-      std::size_t const taken = place[gap];
-      place[gap] = next;
-      next += taken + 1;
+    sort_by_key(gaps);
+    order.resize(n + weights.size());
+    timed_pass *from = order.data() + n, *to = order.data() + order.size();
+    for (std::size_t i = weights.size(); i > 0; --i) {
+      while (from - order.data() > gaps[i - 1].key) *--to = *--from;
+      *--to = weights[gaps[i - 1].index];
     }
-    std::vector<timed_pass> merged(n + weights.size(), timed_pass{});
-    for (std::size_t i = 0; i < weights.size(); ++i) merged[place[gap_of[i]]++] = weights[i];
-    for (std::size_t i = 0; i < n; ++i) merged[place[i]] = order[i];
-    order = std::move(merged);
   }
 
   schedule& s_;
