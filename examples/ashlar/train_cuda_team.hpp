@@ -94,28 +94,11 @@ class cuda_team : public team<float> {
   }
   double tolerance() const override { return 1e-4; }
   std::vector<double> time_transfers(link_class which, probe what) override {
-    std::vector<double> all;
-    if (which == link_class::between || t_->program.device_count() < 2) return all;
-    probe_worker w{what.bytes};
-    ashlar::cuda::runtime<probe_worker> two(round_trip(), w, options_);
-    for (int i = 0; i < what.repeats; ++i) {
-      two.run();
-      all.push_back(one_way_ns(two.view(), two.times()));
-    }
-    return all;
+    if (which == link_class::between || t_->program.device_count() < 2) return {};
+    return transfers_ns<ashlar::cuda::runtime>(what, options_);
   }
   std::vector<double> time_sums(probe what) override {
-    std::vector<double> all;
-    int const ranks = t_->devices();
-    if (ranks < 2) return all;
-    probe_worker w{what.bytes};
-    ashlar::cuda::runtime<probe_worker> together(
-        sum_over(ranks), std::vector<probe_worker*>(static_cast<std::size_t>(ranks), &w), options_);
-    for (int i = 0; i < what.repeats; ++i) {
-      together.run();
-      all.push_back(sum_of_last_ns(together.view(), together.times(), ranks));
-    }
-    return all;
+    return sums_ns<ashlar::cuda::runtime>(what, t_->devices(), options_);
   }
   processors computing() const override { return {gpu_count_, "GPU"}; }
 
@@ -138,7 +121,8 @@ class cuda_team : public team<float> {
     options_.record = records;
     options_.deadline = t.options->deadline_ms();
     for (ashlar::cuda::local_device const& d : devices) options_.gpus.push_back(d.gpu);
-    if (job != nullptr) group_.emplace(job->share(ashlar::cuda::make_group_id), t.devices(), devices);
+    if (job != nullptr)
+      group_.emplace(job->share(ashlar::cuda::make_group_id), t.devices(), devices, options_.deadline);
     adopt();
   }
 

@@ -29,28 +29,11 @@ class host_team : public team<Scalar> {
                                                                             options());
   }
   std::vector<double> time_transfers(link_class which, probe what) override {
-    std::vector<double> all;
-    if (which == link_class::between || t_->program.device_count() < 2) return all;
-    probe_worker w{what.bytes};
-    ashlar::host::runtime<probe_worker> two(round_trip(), w, options());
-    for (int i = 0; i < what.repeats; ++i) {
-      two.run();
-      all.push_back(one_way_ns(two.view(), two.times()));
-    }
-    return all;
+    if (which == link_class::between || t_->program.device_count() < 2) return {};
+    return transfers_ns<ashlar::host::runtime>(what, options());
   }
   std::vector<double> time_sums(probe what) override {
-    std::vector<double> all;
-    int const ranks = t_->devices();
-    if (ranks < 2) return all;
-    probe_worker w{what.bytes};
-    ashlar::host::runtime<probe_worker> together(
-        sum_over(ranks), std::vector<probe_worker*>(static_cast<std::size_t>(ranks), &w), options());
-    for (int i = 0; i < what.repeats; ++i) {
-      together.run();
-      all.push_back(sum_of_last_ns(together.view(), together.times(), ranks));
-    }
-    return all;
+    return sums_ns<ashlar::host::runtime>(what, t_->devices(), options());
   }
 
  private:

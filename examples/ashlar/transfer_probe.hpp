@@ -1,6 +1,7 @@
 // Programs and a worker that measure what a backend's transfers and sums take.
 #pragma once
 
+#include "train_team.hpp"
 #include <ashlar/catalog/one_f_one_b.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/program/program.hpp>
@@ -70,6 +71,34 @@ inline double sum_of_last_ns(ashlar::program_view const& p,
   for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank)
     least = std::min(least, sum_ns(p, times, rank * p.instructions.size()));
   return least;
+}
+
+// Messages between two devices of this process, each in a step of its own.
+template <template <class> class Runtime, class Options>
+std::vector<double> transfers_ns(probe what, Options const& options) {
+  std::vector<double> all;
+  probe_worker w{what.bytes};
+  Runtime<probe_worker> two(round_trip(), w, options);
+  for (int i = 0; i < what.repeats; ++i) {
+    two.run();
+    all.push_back(one_way_ns(two.view(), two.times()));
+  }
+  return all;
+}
+
+// Sums over so many devices of this process; none: there is but one.
+template <template <class> class Runtime, class Options>
+std::vector<double> sums_ns(probe what, int ranks, Options const& options) {
+  std::vector<double> all;
+  if (ranks < 2) return all;
+  probe_worker w{what.bytes};
+  std::vector<probe_worker*> const alike(static_cast<std::size_t>(ranks), &w);
+  Runtime<probe_worker> together(sum_over(ranks), alike, options);
+  for (int i = 0; i < what.repeats; ++i) {
+    together.run();
+    all.push_back(sum_of_last_ns(together.view(), together.times(), ranks));
+  }
+  return all;
 }
 
 }  // namespace tool

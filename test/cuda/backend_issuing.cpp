@@ -7,8 +7,11 @@
 #include <doctest/doctest.h>
 #include <nccl_substitute.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <exception>
 #include <latch>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -24,32 +27,37 @@ struct nothing_to_do {
   void backward(cuda::queue&, frame const&) {}
 };
 
-// Of two ranks, each a thread with a GPU and a device of 1F1B: rank 1 takes so many steps, and then
-// waits until rank 0 has run `steps`. What rank 0 threw.
-std::string said_by_rank_0(std::chrono::milliseconds deadline) {
+struct ranks_said {
+  std::string rank_0, rank_1;  // what each threw; empty: nothing
+};
+
+// Two ranks, each a thread with a GPU and a device of 1F1B, that take so many steps.
+ranks_said run_ranks(int steps_of_0, int steps_of_1, cuda::run_options const& options) {
   program const p = lower(catalog::find("1f1b")->make({devices{2}, micro_batches{2}}));
   ncclUniqueId const id = cuda::make_group_id();
-  std::string said;
-  std::latch rank_0_is_done(1);
-  auto const as_rank = [&](int me) {
+  ranks_said said;
+  // Nobody runs before both are ready, and nobody goes while the other one runs.
+  std::latch ready(2), done(2);
+  auto const as_rank = [&](int me, int steps, std::string& threw) {
     cuda::on_gpu const here(me);
     nothing_to_do worker;
-    cuda::process_group group(id, 2, {{me, me}});
+    std::optional<cuda::process_group> group;
+    bool waits = true;
     try {
-      cuda::runtime<nothing_to_do> runtime(group, p, {&worker},
-                                           {.mode = cuda::issue_mode::eager, .deadline = deadline});
-      if (me == 0)
-        runtime.run();
-      else
-        rank_0_is_done.wait();
-    } catch (cuda::stalled const& e) {
-      if (me == 0) said = e.what();
+      group.emplace(id, 2, std::vector{cuda::local_device{me, me}});
+      cuda::runtime<nothing_to_do> runtime(*group, p, {&worker}, options);
+      waits = false;
+      ready.arrive_and_wait();
+      for (int step = 0; step < steps; ++step) runtime.run();
+    } catch (std::exception const& e) {
+      threw = e.what();
+      if (waits) ready.count_down();
     }
-    if (me == 0) rank_0_is_done.count_down();
-    group.abort();  // what the other one has not met
+    done.arrive_and_wait();
+    if (group) group->abort();  // what the other one has not met
   };
-  std::thread other([&] { as_rank(1); });
-  as_rank(0);
+  std::thread other([&] { as_rank(1, steps_of_1, said.rank_1); });
+  as_rank(0, steps_of_0, said.rank_0);
   other.join();
   return said;
 }
@@ -96,7 +104,9 @@ TEST_CASE("cuda: a call that waits for a rank while a step is issued ends at the
   for (bool const calls_wait : {true, false}) {
     cuda_test::substituted const machine({.devices = 2});
     nccl_substitute::reset({.calls_wait = calls_wait});
-    std::string const said = said_by_rank_0(std::chrono::milliseconds(1500));
+    cuda::run_options options{.mode = cuda::issue_mode::eager};
+    options.deadline = std::chrono::milliseconds(1500);
+    std::string const said = run_ranks(1, 0, options).rank_0;
     CAPTURE(said);
     CHECK(said.find("nothing has moved for 1500 ms; device 0 has ") == 0);
     bool const while_issued = said.find("; a call for its send 0F0 to device 1 (position ") != said.npos;
@@ -104,6 +114,36 @@ TEST_CASE("cuda: a call that waits for a rank while a step is issued ends at the
     CHECK(cuda_substitute::live() == cuda_substitute::live_objects{});
   }
   nccl_substitute::reset();
+}
+
+TEST_CASE("cuda: steps whose calls wait for other ranks are as good as others") {
+  cuda_test::substituted const machine({.devices = 2});
+  nccl_substitute::reset({.calls_wait = true});
+  for (cuda::issue_mode const mode : {cuda::issue_mode::eager, cuda::issue_mode::replay}) {
+    ranks_said const said = run_ranks(3, 3, {.mode = mode});
+    CHECK(said.rank_0 == "");
+    CHECK(said.rank_1 == "");
+  }
+  CHECK(cuda_substitute::live() == cuda_substitute::live_objects{});
+  nccl_substitute::reset();
+}
+
+TEST_CASE("cuda: a rank that comes too late for the communicator is waited for until the deadline") {
+  cuda_test::substituted const machine({.devices = 3, .list_calls = true});
+  nccl_substitute::reset();
+  ncclUniqueId const id = cuda::make_group_id();
+  CHECK_THROWS_WITH_AS(cuda::process_group(id, 3, {{1, 1}, {2, 2}}, std::chrono::milliseconds(100)),
+                       "the communicator of device 1 has not been made within 100 ms: not all of the 3 "
+                       "devices have come",
+                       cuda::stalled);
+  // What waits there has been left behind, and is given back as soon as it is there.
+  { cuda::process_group const late(id, 3, {{0, 0}}); }
+  auto const given_back = [] {
+    std::vector<std::string> const calls = cuda_substitute::calls();
+    return std::count(calls.begin(), calls.end(), "ncclCommDestroy");
+  };
+  while (given_back() < 3) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  CHECK(cuda_substitute::live() == cuda_substitute::live_objects{});
 }
 
 TEST_CASE("cuda: a rank that does not come to the first meeting is waited for until the deadline") {

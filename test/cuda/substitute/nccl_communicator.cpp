@@ -56,7 +56,11 @@ std::shared_ptr<std::atomic<bool>> stopped_by_reset() {
   return l.stop;
 }
 
-settings const& chosen() { return the_library().chosen; }
+settings chosen() {
+  library& l = the_library();
+  std::lock_guard const lock(l.mutex);
+  return l.chosen;
+}
 
 bool has_ended(communicator const& c) {
   std::lock_guard const lock(cuda_substitute::the_machine().mutex);

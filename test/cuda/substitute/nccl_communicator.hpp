@@ -44,7 +44,7 @@ struct communicator {
 };
 using communicator_ptr = std::shared_ptr<communicator>;
 
-settings const& chosen();
+settings chosen();
 std::shared_ptr<std::atomic<bool>> stopped_by_reset();
 
 // None: the handle is not alive.

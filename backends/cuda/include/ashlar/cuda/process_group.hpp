@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstring>
 #include <functional>
+#include <future>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -77,22 +78,25 @@ inline ncclUniqueId make_group_id() {
 class process_group {
  public:
   // All processes call it with the same id and size, each with its own devices. Throws error when NCCL
-  // does.
-  process_group(ncclUniqueId const& id, int size, std::vector<local_device> devices)
+  // does, and stalled when not all have come within the deadline; the process should end then.
+  process_group(ncclUniqueId const& id, int size, std::vector<local_device> devices,
+                std::chrono::milliseconds deadline = run_options{}.deadline)
       : size_(size), devices_(std::move(devices)) {
     if (devices_.empty()) throw std::invalid_argument("a process without devices");
     for (local_device const& d : devices_)
       if (d.number < 0 || d.number >= size)
         throw std::invalid_argument("there is no device " + std::to_string(d.number) + " among "
                                     + std::to_string(size));
-    std::vector<ncclComm_t> made(devices_.size(), nullptr);
-    in_a_group([&] {
-      for (std::size_t i = 0; i < devices_.size(); ++i) {
-        on_gpu const here(devices_[i].gpu);
-        ASHLAR_CUDA(ncclCommInitRank, &made[i], size, id, devices_[i].number);
-      }
-    });
-    for (ncclComm_t c : made) communicators_.emplace_back(c);
+    // On a thread of its own, which is left behind if its call does not return: nothing ends that.
+    std::packaged_task<std::vector<communicator>()> make(
+        [id, size, here = devices_] { return made(id, size, here); });
+    std::future<std::vector<communicator>> all = make.get_future();
+    std::thread(std::move(make)).detach();
+    if (all.wait_for(deadline) != std::future_status::ready)
+      throw stalled("the communicator of device " + std::to_string(devices_.front().number)
+                    + " has not been made within " + std::to_string(deadline.count())
+                    + " ms: not all of the " + std::to_string(size) + " devices have come");
+    communicators_ = all.get();
   }
 
   int size() const { return size_; }
@@ -185,6 +189,17 @@ class process_group {
  private:
   using clock = std::chrono::steady_clock;
 
+  static std::vector<communicator> made(ncclUniqueId const& id, int size,
+                                        std::vector<local_device> const& devices) {
+    std::vector<ncclComm_t> handles(devices.size(), nullptr);
+    in_a_group([&] {
+      for (std::size_t i = 0; i < devices.size(); ++i) {
+        on_gpu const here(devices[i].gpu);
+        ASHLAR_CUDA(ncclCommInitRank, &handles[i], size, id, devices[i].number);
+      }
+    });
+    return {handles.begin(), handles.end()};
+  }
   static std::size_t place_of(local_device const& d, std::vector<std::byte> const& mine) {
     return mine.size() * static_cast<std::size_t>(d.number);
   }
