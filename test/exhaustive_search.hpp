@@ -20,7 +20,9 @@ class search {
   enum class aim { span, makespan };
 
   // `in_order`: on each stage, micro-batches of a route take each kind of pass in order.
-  search(workload const& w, bool in_order) : w_(w), in_order_(in_order) {
+  search(workload const& w, bool in_order) : search(w, in_order, chain(stages{w.where.stage_count()})) {}
+  // Of stages of any graph, whose edges stand for those of the chain.
+  search(workload const& w, bool in_order, stage_graph const& graph) : w_(w), in_order_(in_order) {
     int const S = w.where.stage_count();
     auto const add = [&](pass what, std::vector<int> needs) {
       int const d = w.where.device_of(route_of(what.micro_batch), what.stage);
@@ -35,7 +37,7 @@ class search {
     for (int m = 0; m < w.micro_batch_count; ++m)
       for (int s = 0; s < S; ++s) {
         std::vector<int> needs;
-        if (s > 0) needs.push_back(at(forwards, s - 1, m));
+        for (int before : graph.predecessors(s)) needs.push_back(at(forwards, before, m));
         if (m % w.sequence_chunks != 0) needs.push_back(at(forwards, s, m - 1));
         forwards.push_back(static_cast<int>(jobs_.size()));
         add({pass_kind::forward, s, m}, needs);
@@ -48,7 +50,7 @@ class search {
           add({pass_kind::recompute, s, m}, {at(forwards, s, m)});
           needs.push_back(static_cast<int>(jobs_.size()) - 1);
         }
-        if (s + 1 < S) needs.push_back(at(gradients, s + 1, m));
+        for (int after : graph.successors(s)) needs.push_back(at(gradients, after, m));
         if ((m + 1) % w.sequence_chunks != 0) needs.push_back(at(gradients, s, m + 1));
         int const gradient = gradients[static_cast<std::size_t>(m * S + s)] =
             static_cast<int>(jobs_.size());

@@ -220,22 +220,34 @@ constexpr byte_count smallest_budget(placement const& where, memory_model const&
 }
 
 // Those of check(memory_model); rule::tables_agree unless there is one budget for all devices or one
-// each; rule::parameter_is_at_least with the smallest budget of the first device that cannot hold one
-// micro-batch (the chunks of one sequence).
-constexpr diagnosis check(memory_limit const& limit, placement const& where, int sequence_chunks = 1,
-                          execution_mode mode = execution_mode::training) {
+// each; rule::parameter_is_at_least with the smallest budget of the first device that has less. `least`
+// gives the smallest budgets, a list by device, and is called if the rest is well.
+template <class SmallestBudgets>
+constexpr diagnosis check_budgets(memory_limit const& limit, placement const& where,
+                                  SmallestBudgets const& least) {
   if (diagnosis const d = check(limit.memory, where.stage_count()); !d.ok()) return d;
   if (limit.budget.size() != 1 && static_cast<int>(limit.budget.size()) != where.device_count())
     return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(limit.budget.size())};
+  std::vector<byte_count> const needed = least();
   for (int d = 0; d < where.device_count(); ++d)
-    if (byte_count const least = smallest_budget(where, limit.memory, d, sequence_chunks, mode);
-        limit.budget_of(d) < least)
+    if (limit.budget_of(d) < needed[static_cast<std::size_t>(d)])
       return {.broken = rule::parameter_is_at_least,
               .first = {.device = d},
-              .number = least,
+              .number = needed[static_cast<std::size_t>(d)],
               .which = parameter::memory_budget,
               .given = limit.budget_of(d)};
   return {};
+}
+
+// For one micro-batch at a time (the chunks of one sequence).
+constexpr diagnosis check(memory_limit const& limit, placement const& where, int sequence_chunks = 1,
+                          execution_mode mode = execution_mode::training) {
+  return check_budgets(limit, where, [&] {
+    std::vector<byte_count> least;
+    for (int d = 0; d < where.device_count(); ++d)
+      least.push_back(smallest_budget(where, limit.memory, d, sequence_chunks, mode));
+    return least;
+  });
 }
 
 }  // namespace ashlar

@@ -6,7 +6,9 @@
 #include <ashlar/core/literal_optional.hpp>
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/schedule/compose.hpp>
+#include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/squeeze.hpp>
+#include <ashlar/search/graph_seeds.hpp>
 #include <ashlar/search/seeds.hpp>
 #include <ashlar/simulate/simulate.hpp>
 
@@ -16,8 +18,8 @@
 
 namespace ashlar {
 
-// A chain of stages on one route, with split backwards. Stages of which the limit says that they have a
-// checkpoint recompute.
+// Stages on one route, with split backwards: a chain, or any graph. Stages of which the limit says that
+// they have a checkpoint recompute.
 struct search_problem {
   placement where;
   micro_batches m;
@@ -26,11 +28,56 @@ struct search_problem {
   int sequence_chunks = 1;
   // For objective::program; by default the links of `cost`, whose latency holds their lanes.
   literal_optional<simulation_options> machine = std::nullopt;
+  // Without one, a chain. With sizes, `m` counts the smallest micro-batches, and costs and memory are of
+  // each stage's own. Sequences are whole.
+  literal_optional<stage_graph> graph = std::nullopt;
 };
 
+constexpr stage_graph graph_of(search_problem const& problem) {
+  if (problem.graph) return *problem.graph;
+  return in_sequence_chunks(chain(stages{problem.where.stage_count()}), problem.sequence_chunks);
+}
+
+// Whether the stages are a chain, given as a graph or not: then they are searched alike.
+constexpr bool is_of_a_chain(search_problem const& problem) {
+  return !problem.graph || *problem.graph == chain(stages{problem.where.stage_count()});
+}
+
+constexpr std::vector<int> recomputed_stages(search_problem const& problem) {
+  std::vector<int> found;
+  for (int stage = 0; stage < problem.where.stage_count(); ++stage)
+    if (problem.limit.memory.of(stage).recomputes()) found.push_back(stage);
+  return found;
+}
+
+// What a search of a graph begins with: one of the largest micro-batches after the other.
+constexpr schedule first_of_graph(search_problem const& problem) {
+  schedule s = one_after_another(graph_of(problem), problem.where, problem.m, problem.cost);
+  std::vector<int> const again = recomputed_stages(problem);
+  if (!again.empty()) s = recompute(static_cast<schedule&&>(s), again);
+  return s;
+}
+
+// 1F1B over the graph.
+constexpr schedule one_f_one_b_of(search_problem const& problem) {
+  return graph_seeds(graph_of(problem), problem.where, problem.m, problem.cost)[1];
+}
+
+// The least that each device is to have: of a chain the least that any schedule takes; of a graph what
+// first_of_graph() holds. The graph has as many stages as the placement.
+constexpr std::vector<byte_count> smallest_budgets(search_problem const& problem) {
+  memory_model const& memory = problem.limit.memory;
+  if (!is_of_a_chain(problem)) return peak_memory(first_of_graph(problem), memory);
+  std::vector<byte_count> least;
+  for (int d = 0; d < problem.where.device_count(); ++d)
+    least.push_back(smallest_budget(problem.where, memory, d, problem.sequence_chunks));
+  return least;
+}
+
 // Whether the problem has a solution at all: rule::parameter_is_at_least names the smallest limit of a
-// device; rule::counts_are_positive, rule::parameter_is_at_most, rule::tables_agree and the rules of
-// check(costs).
+// device (smallest_budgets()); rule::counts_are_positive, rule::parameter_is_at_most (for one, sequences
+// in chunks over a graph), rule::tables_agree (a graph of other stages), rule::micro_batches_fill_blocks
+// and the rules of check(costs).
 constexpr diagnosis check(search_problem const& problem) {
   for (int count : {problem.m.value, problem.sequence_chunks})
     if (count < 1) return {.broken = rule::counts_are_positive, .number = count};
@@ -45,14 +92,19 @@ constexpr diagnosis check(search_problem const& problem) {
           check(problem.cost, problem.where.stage_count(), problem.where.device_count(), count);
       !d.ok())
     return d;
-  return check(problem.limit, problem.where, problem.sequence_chunks);
-}
-
-constexpr std::vector<int> recomputed_stages(search_problem const& problem) {
-  std::vector<int> found;
-  for (int stage = 0; stage < problem.where.stage_count(); ++stage)
-    if (problem.limit.memory.of(stage).recomputes()) found.push_back(stage);
-  return found;
+  if (problem.graph) {
+    stage_graph const& graph = *problem.graph;
+    if (graph.count() != problem.where.stage_count())
+      return {.broken = rule::tables_agree, .number = graph.count()};
+    if (int const q = max_of(problem.sequence_chunks, graph.sequence_chunks()); q > 1)
+      return {.broken = rule::parameter_is_at_most,
+              .number = 1,
+              .which = parameter::sequence_chunk_count,
+              .given = q};
+    if (count % graph.together() != 0)
+      return {.broken = rule::micro_batches_fill_blocks, .number = graph.together()};
+  }
+  return check_budgets(problem.limit, problem.where, [&] { return smallest_budgets(problem); });
 }
 
 // Whether a valid schedule can be a start: it trains the same micro-batches on the same placement, all
@@ -60,9 +112,7 @@ constexpr std::vector<int> recomputed_stages(search_problem const& problem) {
 // (rule::every_pass_is_known).
 constexpr diagnosis check_start(search_problem const& problem, schedule const& s) {
   int const m = problem.m.value * problem.sequence_chunks;
-  stage_graph const graph =
-      in_sequence_chunks(chain(stages{problem.where.stage_count()}), problem.sequence_chunks);
-  if (s.micro_batch_count() != m || !(s.graph == graph) || s.mode != execution_mode::training
+  if (s.micro_batch_count() != m || !(s.graph == graph_of(problem)) || s.mode != execution_mode::training
       || s.device_count() != problem.where.device_count())
     return {.broken = rule::tables_agree, .number = s.micro_batch_count()};
   for (int const route : s.route)
@@ -80,8 +130,9 @@ constexpr diagnosis check_start(search_problem const& problem, schedule const& s
   return {};
 }
 
-// No schedule is below it. The problem must have a solution.
+// No schedule is below it; of a graph, whatever memory it takes. The problem must have a solution.
 constexpr bound problem_bound(search_problem const& problem) {
+  if (!is_of_a_chain(problem)) return *schedule_bound(first_of_graph(problem));
   return workload_bound({.where = problem.where,
                          .micro_batch_count = problem.m.value * problem.sequence_chunks,
                          .cost = problem.cost,
@@ -90,13 +141,18 @@ constexpr bound problem_bound(search_problem const& problem) {
 }
 
 // All schedules to begin with: one micro-batch after the other, then what is published and no search
-// itself.
+// itself; of a graph, kFkB.
 constexpr std::vector<schedule> seeds_of(search_problem const& problem) {
-  int const q = problem.sequence_chunks;
-  std::vector<schedule> seeds{one_after_another(problem.where, problem.m, problem.cost, q)};
-  for (published_schedule& known :
-       published_on(problem.where, problem.m, problem.cost, q, searched_entries::left_out))
-    seeds.push_back(static_cast<schedule&&>(known.made));
+  std::vector<schedule> seeds;
+  if (is_of_a_chain(problem)) {
+    int const q = problem.sequence_chunks;
+    seeds.push_back(one_after_another(problem.where, problem.m, problem.cost, q));
+    for (published_schedule& known :
+         published_on(problem.where, problem.m, problem.cost, q, searched_entries::left_out))
+      seeds.push_back(static_cast<schedule&&>(known.made));
+  } else {
+    seeds = graph_seeds(graph_of(problem), problem.where, problem.m, problem.cost);
+  }
   std::vector<int> const again = recomputed_stages(problem);
   if (again.empty()) return seeds;
   for (schedule& s : seeds) s = recompute(static_cast<schedule&&>(s), again);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 using namespace shapes;
 
@@ -64,5 +65,46 @@ constexpr bool test_refused() {
   return true;
 }
 BOTH_TIMES("problems without a solution", test_refused)
+
+// Two branches of a fork on a device.
+constexpr search_problem forked(memory_limit limit) {
+  search_problem problem{.where = placement(devices{2}, {{0, 1, 1}}),
+                         .m = micro_batches{4},
+                         .cost = costs(stage_cost{1, 1, 1}),
+                         .limit = limit};
+  problem.graph = stage_graph(stages{3}, {{0, 1}, {0, 2}});
+  return problem;
+}
+
+constexpr bool test_graph_refused() {
+  HOLDS(check(forked(chunk_activations(1))).ok());
+  HOLDS(smallest_budgets(forked(chunk_activations(1))) == std::vector<byte_count>{1, 1});
+  diagnosis const d = check(forked(chunk_activations({1, 0})));
+  HOLDS(d.broken == rule::parameter_is_at_least && d.which == parameter::memory_budget);
+  HOLDS(d.first.device == 1 && d.number == 1 && d.given == 0);
+  search_problem problem = forked(chunk_activations(2));
+  problem.sequence_chunks = 2;
+  HOLDS(check(problem).broken == rule::parameter_is_at_most && check(problem).number == 1);
+  problem.sequence_chunks = 1;
+  problem.graph = in_sequence_chunks(stage_graph(stages{3}, {{0, 1}, {0, 2}}), 2);
+  HOLDS(check(problem).which == parameter::sequence_chunk_count && check(problem).given == 2);
+  problem.graph = in_micro_batches(stage_graph(stages{3}, {{0, 1}, {0, 2}}), {1, 8, 1});
+  HOLDS(check(problem).broken == rule::micro_batches_fill_blocks && check(problem).number == 8);
+  problem.graph = chain(stages{2});
+  HOLDS(check(problem).broken == rule::tables_agree && check(problem).number == 2);
+  return true;
+}
+BOTH_TIMES("problems over a graph without a solution", test_graph_refused)
+
+constexpr bool test_graph_bound() {
+  // A forward and an input pass of both branches lie behind each other with those of stage 0, and the
+  // device of both has 2 * 3 ticks a micro-batch, after the forward of stage 0.
+  search_problem const problem = forked(chunk_activations(9));
+  bound const b = problem_bound(problem);
+  HOLDS(b.span == 24 && b.makespan == 25);
+  HOLDS(b.span_by == binding_constraint::work);
+  return true;
+}
+BOTH_TIMES("the bound of a graph is paths and work", test_graph_bound)
 
 }  // namespace

@@ -1,0 +1,70 @@
+#include <ashlar/search/graph_seeds.hpp>
+// First, so that it needs nothing before it.
+#include "static_check.hpp"
+#include <ashlar/schedule/check.hpp>
+#include <ashlar/schedule/metrics.hpp>
+
+#include <vector>
+
+using namespace ashlar;
+
+namespace {
+
+// Two branches that join again; a device each, or both ends and both branches on one.
+constexpr stage_graph two_branches() { return stage_graph(stages{4}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}); }
+
+constexpr bool test_graph_one_after_another() {
+  for (placement const& where : {linear(devices{4}), placement(devices{2}, {{0, 1, 1, 0}})}) {
+    schedule const s =
+        one_after_another(two_branches(), where, micro_batches{3}, costs(stage_cost{}, 2));
+    HOLDS(check(s).ok() && s.graph == two_branches() && s.micro_batch_count() == 3);
+    int const each = 4 / where.device_count();
+    HOLDS(peak_activations(s) == std::vector<int>(static_cast<std::size_t>(where.device_count()), each));
+    HOLDS(squeeze(s) == s);
+  }
+  return true;
+}
+BOTH_TIMES("one micro-batch after the other over a graph", test_graph_one_after_another)
+
+constexpr bool test_sizes_one_after_another() {
+  // The last takes two units at once, the first one: it holds two, which the last one's gradient frees.
+  stage_graph const joins = in_micro_batches(chain(stages{2}), {1, 2});
+  schedule const s = one_after_another(joins, linear(devices{2}), micro_batches{4}, costs(stage_cost{}));
+  HOLDS(check(s).ok() && peak_activations(s) == std::vector<int>{2, 1});
+  // Where the last one takes the smaller, it is through with each before it takes the next.
+  stage_graph const divides = in_micro_batches(chain(stages{2}), {2, 1});
+  schedule const t =
+      one_after_another(divides, linear(devices{2}), micro_batches{4}, costs(stage_cost{}));
+  HOLDS(check(t).ok() && peak_activations(t) == std::vector<int>{1, 1});
+  return true;
+}
+BOTH_TIMES("large micro-batches after each other", test_sizes_one_after_another)
+
+constexpr bool test_one_branch_at_a_time() {
+  // Two ends on one device: the first is through before the second begins.
+  stage_graph const fork(stages{3}, {{0, 1}, {0, 2}});
+  placement const where(devices{2}, {{0, 1, 1}});
+  schedule const s = one_after_another(fork, where, micro_batches{2}, costs(stage_cost{}));
+  HOLDS(check(s).ok() && peak_activations(s) == std::vector<int>{1, 1});
+  return true;
+}
+BOTH_TIMES("backwards come as soon as they can", test_one_branch_at_a_time)
+
+}  // namespace
+
+TEST_CASE("seeds of a graph: kFkB over it, on the first route, with split backwards") {
+  stage_graph const sized = in_micro_batches(two_branches(), {1, 2, 1, 4});
+  placement const where(devices{2}, {{0, 1, 1, 0}, {1, 0, 0, 1}});
+  std::vector<schedule> const seeds =
+      graph_seeds(sized, where, micro_batches{8}, costs(stage_cost{}, 3));
+  CHECK(seeds.size() == 5);  // one after another; turns of 1, 2, 4 units and of all
+  for (schedule const& s : seeds) {
+    CHECK(check(s).ok());
+    CHECK(s.where == where);
+    CHECK(s.route == std::vector<int>(8, 0));
+    CHECK(s.cost == costs(stage_cost{}, 3));
+    for (auto const& order : s.order)
+      for (timed_pass const& t : order) CHECK(t.what.kind != pass_kind::backward);
+  }
+  CHECK(graph_seeds(sized, where, micro_batches{4}, {}).size() == 4);  // all are four units
+}
