@@ -66,9 +66,12 @@ bool read_share(std::string const& text, double& share) {
   return error == std::errc{} && (end == last || percent) && share > 0;
 }
 
-// p micro-batches of the chunks of a device, in the unit of the layout's memory.
+// p micro-batches of the chunks of a device, in the unit of the layout's memory. Of a graph, what the
+// device holds that holds most.
 long long all_of_1f1b(ashlar::layout_choice const& c) {
-  return c.problem.where.stage_count() * c.memory_unit;
+  ashlar::search_problem const& problem = c.problem;
+  if (ashlar::is_of_a_chain(problem)) return problem.where.stage_count() * c.memory_unit;
+  return ashlar::peak_of_all(ashlar::one_f_one_b_of(problem)) * c.memory_unit;
 }
 
 // Of a placement that a formula makes, too, if it is that.
@@ -87,16 +90,17 @@ ashlar::layout_choice own_layout(layout_options const& o) {
   int count = 0;
   for (int d = 0; d < where.device_count(); ++d) count = std::max(count, ashlar::chunk_count(where, d));
   must_be_few(o, count);
-  ashlar::layout_choice const chosen{
-      .shape = shape_of(where, count),
-      .chunk_count = count,
-      .unit = 1,
-      .problem = {.where = where,
-                  .m = ashlar::micro_batches{static_cast<int>(o.m)},
-                  .cost = o.own_cost ? *o.own_cost : costs_of(o.cost, o.p),
-                  .limit = ashlar::chunk_activations(where.stage_count())}};
+  ashlar::layout_choice chosen{.shape = shape_of(where, count),
+                               .chunk_count = count,
+                               .unit = 1,
+                               .problem = {.where = where,
+                                           .m = ashlar::micro_batches{static_cast<int>(o.m)},
+                                           .cost = o.own_cost ? *o.own_cost : costs_of(o.cost, o.p),
+                                           .limit = ashlar::chunk_activations(ashlar::max_tick)}};
+  if (o.graph) chosen.problem.graph = *o.graph;
   must_have_costs(o, chosen.problem);
   must_fit(chosen);
+  chosen.problem.limit = ashlar::chunk_activations(all_of_1f1b(chosen));
   return chosen;
 }
 

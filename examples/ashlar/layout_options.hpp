@@ -17,9 +17,10 @@ struct layout_options {
   long long m = 8;
   cost_options cost = {};
   std::string placement = "any";
-  long long v = 0;                             // as many chunks as the placement has by itself
-  std::optional<ashlar::placement> own = {};   // in place of `placement`, `p` and `v`
-  std::optional<ashlar::costs> own_cost = {};  // in place of `cost`, on it
+  long long v = 0;                                // as many chunks as the placement has by itself
+  std::optional<ashlar::placement> own = {};      // in place of `placement`, `p` and `v`
+  std::optional<ashlar::costs> own_cost = {};     // in place of `cost`, on it
+  std::optional<ashlar::stage_graph> graph = {};  // of the stages of `own`, if they are no chain
   time_scale own_scale = {};
   CLI::Option const* devices_option = nullptr;
   CLI::Option const* placement_option = nullptr;

@@ -147,9 +147,8 @@ std::optional<shortfall> shortfall_of(ashlar::layout_choice const& c, limit_opti
   auto const resident = [&](int device) {
     return in_bytes(limit.memory.resident_on(c.problem.where, device));
   };
-  auto const needed = [&](int device) {
-    return in_bytes(ashlar::smallest_budget(c.problem.where, limit.memory, device, c.sequence_chunks));
-  };
+  std::vector<ashlar::byte_count> const least = ashlar::smallest_budgets(c.problem);
+  auto const needed = [&](int device) { return in_bytes(least[static_cast<std::size_t>(device)]); };
   ashlar::byte_count most = 0;
   for (int device = 0; device < c.problem.where.device_count(); ++device)
     most = std::max(most, needed(device));
@@ -180,19 +179,24 @@ nlohmann::ordered_json json_of_limit(ashlar::layout_choice const& c, limit_optio
 }
 
 double share_of_limit(ashlar::layout_choice const& c) {
-  ashlar::search_problem const& problem = c.problem;
-  ashlar::memory_model all_kept = problem.limit.memory;
+  ashlar::search_problem problem = c.problem;
+  ashlar::memory_model& all_kept = problem.limit.memory;
   for (ashlar::stage_memory& m : all_kept.stages) m.checkpoint = ashlar::stage_memory::all;
-  double most = 0;
   int const p = problem.where.device_count();
+  // A chain's device holds p micro-batches of its stages.
+  bool const is_chain = ashlar::is_of_a_chain(problem);
+  std::vector<ashlar::byte_count> const held =
+      is_chain ? ashlar::smallest_budgets(problem)
+               : ashlar::peak_memory(ashlar::one_f_one_b_of(problem), all_kept);
+  double most = 0;
   for (int device = 0; device < p; ++device) {
-    ashlar::byte_count const resident = all_kept.resident_on(problem.where, device);
-    ashlar::byte_count const one =
-        ashlar::smallest_budget(problem.where, all_kept, device, c.sequence_chunks) - resident;
+    ashlar::byte_count const resident = all_kept.resident_on(problem.where, device),
+                             one = held[static_cast<std::size_t>(device)] - resident;
+    if (one == 0) continue;  // no stage there
     most = std::max(most, static_cast<double>(problem.limit.budget_of(device) - resident)
                               / static_cast<double>(one));
   }
-  return most / p;
+  return is_chain ? most / p : most;
 }
 
 }  // namespace tool

@@ -54,6 +54,12 @@ std::vector<chosen_schedule> starts_of(CLI::App const& command, search_options& 
   if (own.empty()) return own;
   ashlar::schedule const& first = own[0].schedule;
   int const q = first.graph.sequence_chunks();
+  if (first.graph != in_sequence_chunks(ashlar::chain(ashlar::stages{first.stage_count()}), q)) {
+    o.model.graph = first.graph;
+    if (o.model.sequence_chunks > 1 || q > 1)
+      throw usage_error(fmt::format(
+          "a search cuts sequences of chains of stages alone; {} is of another graph", own[0].name));
+  }
   o.model.sequence_chunks = std::max<long long>(o.model.sequence_chunks, q);
   if (o.model.placement_option->count() > 0) return own;
   std::vector<int> route;
@@ -206,7 +212,7 @@ void add_search(CLI::App& app, action& chosen) {
   command
       ->add_option("--start", o->starts,
                    "a schedule to begin with, of `ashlar list`, or a file of one; what is not given is "
-                   "its: sizes, placement, costs (of a file), as limit what it holds")
+                   "its: sizes, placement, stage graph, costs (of a file), as limit what it holds")
       ->type_name("NAME");
   add_limit_options(*command, o->limit);
   command

@@ -107,9 +107,12 @@ ashlar::search_start start_of(ashlar::search_problem const& problem,
 }
 
 std::int64_t passes_of(ashlar::search_problem const& problem, std::int64_t evaluations) {
-  return evaluations * problem.m.value * problem.sequence_chunks
-         * (3 * problem.where.stage_count()
-            + static_cast<std::int64_t>(ashlar::recomputed_stages(problem).size()));
+  ashlar::stage_graph const graph = graph_of(problem);
+  std::int64_t passes = 0;
+  for (int stage = 0; stage < graph.count(); ++stage)
+    passes += problem.m.value * problem.sequence_chunks / graph.size_of(stage)
+              * (problem.limit.memory.of(stage).recomputes() ? 4 : 3);
+  return evaluations * passes;
 }
 
 // A search divides its budget in passes. A short one finds out how many there are in the time; where

@@ -1,6 +1,7 @@
 // `ashlar partition`: a file of operators, its stages, and what other commands make of them.
 #include "tool/refusals.hpp"
 #include "tool/run_tool.hpp"
+#include "tool/searching.hpp"
 
 #include <doctest/doctest.h>
 
@@ -36,6 +37,26 @@ TEST_CASE("partition tells the stages, and writes what other commands read") {
                     again = run_tool("emit " + plan + " --as svg --stages");
   CHECK(contains(drawn.out, "<title>stage 2 on device 2</title>"));
   CHECK(drawn.out == again.out);
+}
+
+TEST_CASE("search goes over the graph of the schedule that it begins with") {
+  std::string const plan = (scratch() / "searched_partition.json").string();
+  REQUIRE(run_tool("partition " + branches() + " -p 3 --samples 8 --largest-micro-batch 1 --as json -o "
+                   + plan)
+              .code
+          == 0);
+  std::string const line = "--start " + plan + " --budget 300 --objective makespan";
+  nlohmann::json const s = found(line);
+  CHECK(s["stage_edges"] == nlohmann::json::parse("[[0, 2], [1, 2]]"));
+  CHECK(s["micro_batches"] == 8);
+  CHECK(s["reached"].get<long>() < 108);  // the backwards are split
+  CHECK(s["reached"].get<long>() >= s["bound"].get<long>());
+  CHECK(s["bound"] == s["makespan_bound"]);
+  CHECK(found(line + " --limit 1")["peak_activations"] == nlohmann::json::parse("[1, 1, 1]"));
+  all_refused({{"search " + line + " --sequence-chunks 2", "cuts sequences of chains of stages alone"}});
+  tool_result const none = run_tool("search " + line + " --limit-bytes 8B --stash-bytes 9B");
+  CHECK(none.code == 1);
+  CHECK(contains(none.err, "device 0 needs 9B"));
 }
 
 TEST_CASE("partition refuses what is no model, and says when nothing fits") {
