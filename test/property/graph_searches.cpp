@@ -16,7 +16,7 @@ using namespace random_case;
 
 namespace {
 
-stage_graph any_graph(dice& d, int count) {
+stage_graph any_tiny_graph(dice& d, int count) {
   std::vector<stage_edge> edges;
   for (int to = 1; to < count; ++to)
     for (int from = 0; from < to; ++from)
@@ -78,7 +78,7 @@ TEST_CASE("a search over a tiny graph finds the shortest schedule that there is"
   int const problems = random_cases(40);
   FOR_SEEDS(problems) {
     int const count = d.between(2, 4);
-    stage_graph const graph = any_graph(d, count);
+    stage_graph const graph = any_tiny_graph(d, count);
     search_problem problem{.where = random_placement(d, devices{d.between(2, 3)}, stages{count}),
                            .m = micro_batches{2},
                            .cost = random_costs(d, count),

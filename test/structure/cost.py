@@ -32,7 +32,7 @@ BUDGETS = {
     "render.hpp": 1925,  # pictures of schedules, graphs, curves and studies
     "run.hpp": 940,
     "schedule.hpp": 690,  # with reorder
-    "search.hpp": 1610,
+    "search.hpp": 1620,  # begins with kFkB where stages are a graph
     "simulate.hpp": 1440,
     "study.hpp": 1410,  # with bounds
     "values.hpp": 680,

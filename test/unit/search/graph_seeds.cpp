@@ -11,13 +11,15 @@ using namespace ashlar;
 namespace {
 
 // Two branches that join again; a device each, or both ends and both branches on one.
-constexpr stage_graph two_branches() { return stage_graph(stages{4}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}); }
+constexpr stage_graph joined_branches() {
+  return stage_graph(stages{4}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}});
+}
 
 constexpr bool test_graph_one_after_another() {
   for (placement const& where : {linear(devices{4}), placement(devices{2}, {{0, 1, 1, 0}})}) {
     schedule const s =
-        one_after_another(two_branches(), where, micro_batches{3}, costs(stage_cost{}, 2));
-    HOLDS(check(s).ok() && s.graph == two_branches() && s.micro_batch_count() == 3);
+        one_after_another(joined_branches(), where, micro_batches{3}, costs(stage_cost{}, 2));
+    HOLDS(check(s).ok() && s.graph == joined_branches() && s.micro_batch_count() == 3);
     int const each = 4 / where.device_count();
     HOLDS(peak_activations(s) == std::vector<int>(static_cast<std::size_t>(where.device_count()), each));
     HOLDS(squeeze(s) == s);
@@ -53,7 +55,7 @@ BOTH_TIMES("backwards come as soon as they can", test_one_branch_at_a_time)
 }  // namespace
 
 TEST_CASE("seeds of a graph: kFkB over it, on the first route, with split backwards") {
-  stage_graph const sized = in_micro_batches(two_branches(), {1, 2, 1, 4});
+  stage_graph const sized = in_micro_batches(joined_branches(), {1, 2, 1, 4});
   placement const where(devices{2}, {{0, 1, 1, 0}, {1, 0, 0, 1}});
   std::vector<schedule> const seeds =
       graph_seeds(sized, where, micro_batches{8}, costs(stage_cost{}, 3));
