@@ -32,7 +32,7 @@ if(WAY STREQUAL "pkg-config")
   step(${COMPILER} -std=c++20 ${flags} ${project}/main.cpp -o ${build}/consumer)
 else()
   step(${CMAKE_COMMAND} --no-warn-unused-cli -S ${project} -B ${build} -G ${GENERATOR} -D CMAKE_CXX_COMPILER=${COMPILER} -D WAY=${WAY}
-       -D CMAKE_PREFIX_PATH=${WORK}/prefix -D ASHLAR_SOURCE=${SOURCE} -D LibTorch_ROOT=${LIBTORCH})
+       -D CMAKE_PREFIX_PATH=${WORK}/prefix -D CMAKE_CXX_FLAGS=${FLAGS} -D ASHLAR_SOURCE=${SOURCE} -D LibTorch_ROOT=${LIBTORCH})
   step(${CMAKE_COMMAND} --build ${build})
 endif()
 if(LIBTORCH)
