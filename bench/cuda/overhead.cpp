@@ -35,7 +35,7 @@ int passes_in_a_row(schedule const& s, program const& what) {
   return static_cast<int>(makespan(retime(s, all)) / pass);
 }
 
-// Steps are put on the streams one behind the other, and waited for at the end.
+// Steps are put on the streams one after the other, and waited for at the end.
 template <class Runtime>
 double replayed_ms(Runtime& r, int steps) {
   for (int k = 0; k < 3; ++k) r.run();

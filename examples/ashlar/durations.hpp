@@ -13,7 +13,7 @@
 
 namespace tool {
 
-// 12.5ms: the digits 125, of which one is behind the point.
+// 12.5ms: the digits 125, of which one is after the point.
 struct duration {
   std::string given_by = {};  // for messages: an option, or a line of a file
   long long digits = 0;

@@ -24,7 +24,7 @@ void add_sharing_options(CLI::App& command, lowering_options& o) {
                                  {{"at-end", gradient_reduction::at_end},
                                   {"eager", gradient_reduction::eager},
                                   {"eager-middle-last", gradient_reduction::eager_middle_last}},
-                                 "when a stage's gradient is reduced: behind the device's last pass, as "
+                                 "when a stage's gradient is reduced: after the device's last pass, as "
                                  "soon as it is complete (default), or so but for the middle stages");
   add_number(
       command, "--weight-buffers", o.weight_buffers, 1, most_passes,

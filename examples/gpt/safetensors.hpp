@@ -15,7 +15,7 @@
 
 namespace gpt {
 
-// A row-major tensor of a file. Of one that is read, the bytes begin `begin` bytes behind the header.
+// A row-major tensor of a file. Of one that is read, the bytes begin `begin` bytes after the header.
 struct stored_tensor {
   std::string type;  // F32, F64
   std::vector<std::size_t> shape;
@@ -25,7 +25,7 @@ struct stored_tensor {
 };
 using stored_tensors = std::map<std::string, stored_tensor>;
 
-// What a file begins with, padded so that the tensors behind it, which follow each other in the order
+// What a file begins with, padded so that the tensors after it, which follow each other in the order
 // of `begin`, are aligned.
 inline std::string safetensors_header(stored_tensors const& tensors) {
   auto header = nlohmann::json::object();
@@ -51,7 +51,7 @@ inline std::size_t safetensors_header_length(std::span<std::byte const, 8> first
   return length;
 }
 
-// What the header, without its length, says about a file with `data_size` bytes behind it. Throws
+// What the header, without its length, says about a file with `data_size` bytes after it. Throws
 // std::runtime_error, naming the tensor, for what is no such header, and unless the tensors fill the
 // file without gap and overlap.
 inline stored_tensors read_safetensors_header(std::string const& text, std::size_t data_size) {

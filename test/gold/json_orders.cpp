@@ -41,7 +41,7 @@ std::vector<std::vector<std::string>> orders_of(schedule const& s) {
   return orders;
 }
 
-// The number behind `key` in a case's description, as 4 in `p2 m4 W2` for m.
+// The number after `key` in a case's description, as 4 in `p2 m4 W2` for m.
 int number_in(std::string const& description, std::string const& key, int otherwise) {
   auto const at = (' ' + description).find(' ' + key);
   if (at == std::string::npos) return otherwise;

@@ -138,7 +138,7 @@ TEST_CASE("breadth-first gathers 2v - 1 times and reduces v times, with two buff
       }
 }
 
-TEST_CASE("an eager reduction stands behind its last weight pass, ahead of what starts later") {
+TEST_CASE("an eager reduction stands after its last weight pass, ahead of what starts later") {
   for (char const* name : {"gpipe", "1f1b", "zb-h1", "v-half"}) {
     schedule const s = catalog::find(name)->make({devices{4}, micro_batches{8}});
     program const p = lower(s, {.data_ranks = 2});

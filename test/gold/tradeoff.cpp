@@ -40,7 +40,7 @@ TEST_CASE("reductions hide behind the passes unless transfers block") {
   layered_model dear = free;
   dear.reduction = 20;
   pipeline_choice choice{catalog::find("breadth-first"), devices{8}, chunks{4}, micro_batches{16}};
-  // Stage by stage as gradients complete; behind the last pass only the last stage of a device is left.
+  // Stage by stage as gradients complete; after the last pass only the last stage of a device is left.
   CHECK(step_time(dear, choice) - step_time(free, choice) == 2 * 20);
   choice.blocks = true;
   CHECK(step_time(dear, choice) - step_time(free, choice) == 4 * 2 * 20);
@@ -60,7 +60,7 @@ TEST_CASE("no step is shorter than its bound") {
       if (least) CHECK(step_time(model, choice) >= *least);
     }
   CHECK(bounded > 20);
-  // 1F1B is as good as its memory lets it be: behind the last pass, one reduction of 16 layers.
+  // 1F1B is as good as its memory lets it be: after the last pass, one reduction of 16 layers.
   pipeline_choice const choice{catalog::find("1f1b"), devices{4}, chunks{1}, micro_batches{8}, true};
   CHECK(step_time(model, choice) == *least_step_time(model, choice));
   CHECK(utilisation_of(model, choice, *least_step_time(model, choice)) == utilisation(model, choice));

@@ -57,7 +57,7 @@ class clipped_ranks {
   std::vector<std::unique_ptr<clipping>> all_;
 };
 
-// The gradient of each micro-batch's mean loss by a model of one micro-batch, all stages one behind the
+// The gradient of each micro-batch's mean loss by a model of one micro-batch, all stages one after the
 // other.
 std::vector<std::vector<double>> micro_gradients(clipped_ranks const& of, std::uint64_t step) {
   gpt::config shape = of[0].shape();

@@ -78,7 +78,7 @@ TEST_CASE("a receive ahead of the send that leads to it: a circle") {
     move(d, 0, find(d, 0, opcode::receive, backward(1, 0)), 0);
     judge(d, rule::no_cycle_of_waits);
     auto const circle = ashlar::find_wait_cycle(d.assemble());
-    CHECK(circle.size() == 4);  // receive, its send behind a receive, whose send is behind the first
+    CHECK(circle.size() == 4);  // receive, its send after a receive, whose send is after the first
     CHECK(is_wait_cycle(d.assemble(), circle));
   }
   // A lane of its own lets the receive wait while sends go on.

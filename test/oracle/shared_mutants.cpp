@@ -77,7 +77,7 @@ TEST_CASE("what ranks share: no instruction may be doubled, there or at the end"
 }
 
 TEST_CASE("what ranks share: neighbours change places") {
-  verdicts const found = judge_all("swapped behind", [](std::vector<line>& stream, std::size_t at) {
+  verdicts const found = judge_all("swapped after", [](std::vector<line>& stream, std::size_t at) {
     if (at + 1 == stream.size()) return false;
     std::swap(stream[at], stream[at + 1]);
     return true;

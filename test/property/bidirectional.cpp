@@ -45,7 +45,7 @@ TEST_CASE("routes mirror each other, and so do the devices at all times") {
   }
 }
 
-TEST_CASE("Chimera's route r + F mirrors route r, which starts p/F devices behind route r - 1") {
+TEST_CASE("Chimera's route r + F mirrors route r, which starts p/F devices after route r - 1") {
   for (int p = 2; p <= 16; p += 2)
     for (int F = 1; 2 * F <= p; ++F) {
       if (p % (2 * F) != 0) continue;
@@ -119,7 +119,7 @@ TEST_CASE("repeating n blocks as one is repeating the block") {
   }
 }
 
-// Schedules of the catalog in which some forwards are overlapped with the backwards behind them.
+// Schedules of the catalog in which some forwards are overlapped with the backwards after them.
 TEST_CASE("overlapped pairs, anywhere: squeezed or refused") {
   int paired = 0, circles = 0;
   FOR_SEEDS(300) {

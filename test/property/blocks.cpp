@@ -162,7 +162,7 @@ TEST_CASE("weight passes find gaps or none is there") {
     } catch (violation const& v) {
       CHECK(v.why.broken == rule::passes_do_not_collide);
     }
-    // With enough time behind every pass there is room for all.
+    // With enough time after every pass there is room for all.
     block const roomy = weights_in_first_gaps(spread(b, 9));
     CHECK(check(roomy).ok());
     CHECK(roomy.cells.size() == b.cells.size() + inputs);

@@ -205,7 +205,7 @@ TEST_CASE("best_fit takes at least its bound, and without sums no more steps tha
     for (work_job const& j : r.work.jobs()) has_sums = has_sums || j.kind == job_kind::all_reduce;
     for (std::size_t d = 0; d < bound.size(); ++d) {
       CHECK(best.steps[d] >= bound[d]);
-      bool leaves_rest = false;  // behind its steps
+      bool leaves_rest = false;  // after its steps
       for (timed_pass const& t : first.filled.order[d])
         leaves_rest =
             leaves_rest || (t.what.kind == pass_kind::work && t.start >= first.steps[d] * first.step);

@@ -15,7 +15,7 @@ using namespace shapes;
 
 namespace {
 
-// Puts the passes at `index` and behind it of a device into one pair.
+// Puts the passes at `index` and after it of a device into one pair.
 constexpr void pair_up(schedule& s, std::size_t device, std::size_t index) {
   timed_pass &ahead = s.order[device][index], &back = s.order[device][index + 1];
   ahead.overlaps = back.what.stage;
@@ -156,7 +156,7 @@ constexpr bool test_prove() {
   at(p, 1, back).overlaps_next = true;
   HOLDS(check(p).broken == pair_rule);
   p = good;
-  exchange(p, 1, ahead, back);  // the mark now stands behind the forward
+  exchange(p, 1, ahead, back);  // the mark now stands after the forward
   HOLDS(check(p).broken == pair_rule);
   p = good;
   at(p, 1, length(p, 1) - 1).overlaps_next = true;  // nothing follows

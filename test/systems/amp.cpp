@@ -119,7 +119,7 @@ class setting {
   }
 
   // Of the device that holds most, in 1F1B: weights, gradients and Adam; what layers keep; 16-bit logits
-  // and their 32-bit gradient behind the head.
+  // and their 32-bit gradient after the head.
   double bytes(amp_plan const& plan) const {
     memory_model m;
     m.stages.resize(plan.sizes.size());
@@ -168,7 +168,7 @@ class setting {
     if (!is_gan()) return {hidden, 4 * hidden, 16, sequence, tensor};
     return i <= 12 ? split_layer{1024, 4096, 4, 81, tensor} : split_layer{16, 64, 4, 5184, tensor};
   }
-  // Outputs in values of a sample; behind the head each tensor rank has its share of the vocabulary.
+  // Outputs in values of a sample; after the head each tensor rank has its share of the vocabulary.
   amp_layer about(std::size_t i, int tensor) const {
     amp_layer l{.output = is_gan() ? gan_volume
                           : i < 28 ? sequence * hidden

@@ -159,7 +159,7 @@ void check_coverage(json const& gold, systems::report& r) {
   for (auto const& [name, stages] : gold.at("coverage_mean_by_stage").items()) {
     ashlar::schedule const s = schedule_named(name);
     int stage = 0;
-    for (json const& mean : stages) {  // given to six digits behind the point
+    for (json const& mean : stages) {  // given to six digits after the point
       r.near(place(name + " mean", static_cast<std::size_t>(stage), 0),
              mean_coverage(s, ashlar::stage_id{stage}), mean, precision, 5.1e-7);
       ++stage;

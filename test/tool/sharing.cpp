@@ -83,7 +83,7 @@ TEST_CASE("simulate runs what the options ask for") {
             .at("makespan")
         == 4 + 3 + 4 + 3);
 
-  // The second of two chunks is needed behind four forwards.
+  // The second of two chunks is needed after four forwards.
   for (int prefetch : {0, 1, 4}) {
     auto const run = run_of(
         "breadth-first-accumulation -v 2 -m 4 --data-ranks 2 --sharding optimizer "

@@ -103,14 +103,14 @@ constexpr block scale(block b, tick factor) {
 }
 
 // Only the starts `factor` times further apart: each pass keeps its length and gains (factor - 1)
-// lengths of free time behind it, so that what is put there meets no other pass.
+// lengths of free time after it, so that what is put there meets no other pass.
 constexpr block spread(block b, tick factor) {
   b.interval *= factor;
   for (cell& c : b.cells) c.offset *= factor;
   return b;
 }
 
-// Every fused backward becomes a backward_input and, right behind it, a backward_weight.
+// Every fused backward becomes a backward_input and, right after it, a backward_weight.
 constexpr block split_backward(block b) {
   std::vector<cell> cells;
   for (cell c : b.cells) {
@@ -126,7 +126,7 @@ constexpr block split_backward(block b) {
 }
 
 // Every backward_input takes its backward_weight into one fused backward at the input's place. Where a
-// weight pass stood elsewhere than right behind, or a previous stage did not wait for it, the block is
+// weight pass stood elsewhere than right after, or a previous stage did not wait for it, the block is
 // first spread so that the longer passes fit. fuse_backward(split_backward(b)) == b.
 constexpr block fuse_backward(block b) {
   result_table<tick> start(b.where.stage_count(), b.micro_batch_count(), 0);

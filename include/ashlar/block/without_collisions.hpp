@@ -207,7 +207,7 @@ constexpr block without_collisions(block b, int most_steps = 4000) {
   if (d.broken != rule::no_pass_starts_before_its_input && d.broken != rule::passes_do_not_collide)
     throw violation{d};
   std::vector<tick> work(static_cast<std::size_t>(b.where.device_count()), 0);
-  tick latest = 0;  // an offset far apart, and all cells a period and a message behind each other
+  tick latest = 0;  // an offset far apart, and all cells a period and a message after each other
   for (cell const& c : b.cells) latest = max_of(latest, c.offset < 0 ? -c.offset : c.offset);
   tick const transfer =
       max_of(b.cost.links.inside.time_of(b.cost.message), b.cost.links.between.time_of(b.cost.message));

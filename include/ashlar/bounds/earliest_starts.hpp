@@ -200,7 +200,7 @@ class earliest_starts {
   }
 
   // Whether the last passes alone take until later, because the device had to wait for them. A few are
-  // enough: an idle time is found when the first pass behind it comes.
+  // enough: an idle time is found when the first pass after it comes.
   constexpr void look_for_idle_time(int d, std::vector<tick> const& length, busy_time& busy) {
     int const K = f_.step_count();
     left_ = busy.done;

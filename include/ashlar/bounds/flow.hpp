@@ -15,7 +15,7 @@ namespace ashlar::bounding {
 // the same holds the other way round, so that a flow and its reverse are of one kind.
 struct flow {
   struct step {
-    int direction = 0;         // +1: after this step of the stage before it, -1: of the stage behind it
+    int direction = 0;         // +1: after this step of the stage before it, -1: of the stage after it
     std::vector<tick> length;  // by stage
   };
 

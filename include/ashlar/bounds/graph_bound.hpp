@@ -12,7 +12,7 @@
 
 namespace ashlar {
 
-// What must lie before, within and behind the passes of a micro-batch on each stage, on one route.
+// What must lie before, within and after the passes of a micro-batch on each stage, on one route.
 class graph_paths {
  public:
   // `splits`: by stage, whether its gradient of the input comes without that of the weights.

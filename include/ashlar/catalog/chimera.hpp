@@ -13,7 +13,7 @@ constexpr placement rotated(devices p, int first) {
   return make_placement(p, stages{p.value}, [=](int s) { return (first + s) % p.value; });
 }
 
-// The basic unit of p micro-batches over 2F routes, F of them down, each starting p / F devices behind
+// The basic unit of p micro-batches over 2F routes, F of them down, each starting p / F devices after
 // the one before, and their F mirror images; p / 2F consecutive micro-batches take each route. Repeating
 // the unit is the paper's direct concatenation.
 constexpr block chimera(devices p, int routes) {
@@ -26,7 +26,7 @@ constexpr block chimera(devices p, int routes) {
 
 // Forward doubling: two forwards stand where Chimera has one, so that with backwards twice as long all
 // slots are equal, and no bubble is left between units of 2p micro-batches. The price is memory: twice
-// the activations, unless they are recomputed. A doubled forward is here two forwards one right behind
+// the activations, unless they are recomputed. A doubled forward is here two forwards one right after
 // the other, each of which sends its output when it ends.
 //
 // Backward halving is the same with micro-batches cut in two for the backward: the schedule's

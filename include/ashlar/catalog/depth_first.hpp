@@ -76,7 +76,7 @@ constexpr block depth_first(devices p, chunks v, int group) {
 }
 
 // ZB-H1's block in the place of 1F1B's: warm-up p - 1 - d + (v - 1) g, and a device has its weight pass
-// d turns behind the input pass, so that all hold the same and the bubble shrinks to (p - 1)(f + i - w).
+// d turns after the input pass, so that all hold the same and the bubble shrinks to (p - 1)(f + i - w).
 // With one chunk it is ZB-H1. Qi et al., Zero Bubble Pipeline Parallelism (2023); the order is that of
 // PyTorch's ScheduleInterleavedZeroBubble.
 constexpr block interleaved_zb(devices p, chunks v, int group) {

@@ -30,7 +30,7 @@ class data_parallel_ranks {
     for (auto const& w : all_) w->delays = seed++;
   }
 
-  // The whole gradient of a group: what every rank has, or their shards one behind the other.
+  // The whole gradient of a group: what every rank has, or their shards one after the other.
   std::vector<double> gradient(int group) const {
     std::vector<double> whole;
     for (auto const& w : all_) {

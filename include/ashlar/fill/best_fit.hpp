@@ -95,7 +95,7 @@ class best_fit_packing {
   }
 
   // Whether memory alone keeps a part out of a last step in which nothing else lies: then it will keep
-  // it out of all steps behind that, too.
+  // it out of all steps after that, too.
   constexpr bool waits_in_vain(int failed) const {
     if (refused_ == part_times::never) return false;
     int const device = times_.device(failed);
@@ -224,7 +224,7 @@ class best_fit_packing {
     }
   }
 
-  // How many parts one behind the other come before each (ticks of those behind and itself).
+  // How many parts one after the other come before each (ticks of those after it and itself).
   constexpr dynamic_array<tick> ranks(part_order by) const {
     auto const count = static_cast<std::size_t>(times_.count());
     dynamic_array<tick> rank(count, 0);

@@ -102,7 +102,7 @@ class first_fit_walk {
           placed = d.has_placed = true;
         }
         if (job.next < job.end) continue;
-        // The job behind one that is done has to wait for the next round: so it is published.
+        // The job after one that is done has to wait for the next round: so it is published.
         for (std::size_t k = i; k + 1 < d.open.size(); ++k) d.open[k] = d.open[k + 1];
         d.open.pop_back();
       }

@@ -28,7 +28,7 @@ enum class fill_readiness : unsigned char {
 struct fill_options {
   fill_policy policy = fill_policy::best_fit;
   fill_readiness ready = fill_readiness::inputs;
-  int margin = 0;  // percent of its duration that a part leaves free behind it in its gap
+  int margin = 0;  // percent of its duration that a part leaves free after it in its gap
   // For best_fit and exact: a device's step lasts from its first pass to that of the next step. Work may
   // lie where the next step's first passes wait for others, also after the last step, if a step comes
   // next.

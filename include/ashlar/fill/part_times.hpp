@@ -19,7 +19,7 @@ class part_times {
   static constexpr tick never = max_tick;
   static constexpr int nobody = -1;
 
-  // Calls visit(number) for the parts that it stands behind: what it reads (of a sum, what that reads),
+  // Calls visit(number) for the parts that it stands after: what it reads (of a sum, what that reads),
   // and the one before it.
   template <class Visit>
   constexpr void for_each_before(int number, Visit&& visit) const {
@@ -92,7 +92,7 @@ class part_times {
   constexpr tick end(int number) const { return saturating_sum(start(number), duration(number)); }
   constexpr void place(int number, tick start) { starts_[static_cast<std::size_t>(number)] = start; }
 
-  // When the work that it reads or stands behind is done, as far as that is placed: never otherwise.
+  // When the work that it reads or stands after is done, as far as that is placed: never otherwise.
   constexpr tick work_is_there(int number) const {
     tick at = before(number) == nobody ? 0 : end(before(number));
     for_each_work_input(work_, what(number), [&](pass from, tick delay) {
@@ -156,7 +156,7 @@ class part_times {
   dynamic_array<bool> urgent_;
 };
 
-// Places what has found no gap behind `end` and all other parts of its device, in the order of the
+// Places what has found no gap after `end` and all other parts of its device, in the order of the
 // parts.
 constexpr void append_rest(part_times& times, int device_count, tick end) {
   dynamic_array<tick> free(static_cast<std::size_t>(device_count), end);

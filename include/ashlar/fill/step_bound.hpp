@@ -37,7 +37,7 @@ constexpr dynamic_array<bool> find_long_parts(schedule const& step, tick length,
   return found;
 }
 
-// When each part can start at the earliest, were it alone: behind what it reads, and behind the parts
+// When each part can start at the earliest, were it alone: after what it reads, and after the parts
 // that it stands behind.
 constexpr dynamic_array<tick> heads_of(part_times const& times) {
   dynamic_array<tick> heads;

@@ -54,12 +54,12 @@ inline void find_unknown_names(csv_tokens const& tokens, std::vector<int> const&
                                                     + " are on line " + std::to_string(line + 1));
     else if (t.moves() && !exists(t.other_stage()))
       complain(rule::every_pass_is_known, std::string("there is no stage ")
-                                              + (t.receives() ? "before" : "behind")
+                                              + (t.receives() ? "before" : "after")
                                               + " it in this direction");
   });
 }
 
-// Each send and each reduction has one wait, behind it. For a file that has each of them once.
+// Each send and each reduction has one wait, after it. For a file that has each of them once.
 inline void find_lost_waits(csv_tokens const& tokens, csv_problems& problems) {
   struct start {
     site where;

@@ -10,7 +10,7 @@
 
 namespace ashlar {
 
-// Places the wait for each send of a program without obstacle: behind the first pass whose input shows
+// Places the wait for each send of a program without obstacle: after the first pass whose input shows
 // that the peer has already used what was sent, for it was itself sent after that. Such a wait is never
 // in vain. What no input tells is waited for at the end of the line.
 class send_waits {

@@ -11,12 +11,12 @@ namespace ashlar {
 
 enum class transfer_order : unsigned char {
   finish_time,  // by the time at which the schedule has the producer end: what transfers.hpp explains
-  asap,         // as frameworks list them: each right behind its producer, passes taken by turns
+  asap,         // as frameworks list them: each right after its producer, passes taken by turns
 };
 
 // The same orders on a timeline where only one device runs at a time: sweep after sweep over the
 // devices, each runs its next pass if that has its inputs. A transfer at the end of its producer then
-// stands right behind it on its device, and on the peer behind whatever has been listed there: what one
+// stands right after it on its device, and on the peer after whatever has been listed there: what one
 // gets by listing a pass, its send and at once the receive (`_add_send_recv` of PyTorch's
 // torch.distributed.pipelining does so). For a valid schedule. Linear in passes and sweeps times
 // devices.

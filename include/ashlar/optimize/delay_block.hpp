@@ -20,7 +20,7 @@ struct delay_block {
   tick period = 1;
   std::vector<tick> forward_hop, backward_hop;  // between the stages of a leg
   std::vector<tick> turn;    // between legs: forward ones, the turn to the backward, backward ones
-  std::vector<tick> weight;  // of a weight pass, behind its input pass
+  std::vector<tick> weight;  // of a weight pass, after its input pass
 
   constexpr delay_block(int legs, tick every)
       : period(every),

@@ -15,7 +15,7 @@ struct precedence_graph {
   using plan = std::vector<std::vector<int>>;  // by device, passes by number
   static constexpr int nobody = -1;
 
-  // Lists of passes one behind the other: those of x are at[x] .. at[x + 1].
+  // Lists of passes one after the other: those of x are at[x] .. at[x + 1].
   struct lists {
     std::vector<std::size_t> at;
     std::vector<int> all;

@@ -127,7 +127,7 @@ class amp_partition {
 
  private:
   struct state {
-    double longest = 0;  // of the stages behind: what this one is asked for
+    double longest = 0;  // of the stages after: what this one is asked for
     double value = 0;
     int cut = 0;  // where its last stage begins
   };

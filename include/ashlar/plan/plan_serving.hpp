@@ -129,7 +129,7 @@ class serving_search {
     }
   }
 
-  // What is before a device, and what comes behind a layer on the same device or on the next.
+  // What is before a device, and what comes after a layer on the same device or on the next.
   static constexpr serving_bound together(serving_bound const& before, serving_bound const& here,
                                           serving_bound const& there) {
     if (!before.is_possible() || (!here.is_possible() && !there.is_possible())) return {};

@@ -180,7 +180,7 @@ constexpr diagnosis taken_gradients_are_complete(program const& p, message_index
   return {};
 }
 
-// What work keeps for a step is cleared behind the last part that uses it.
+// What work keeps for a step is cleared after the last part that uses it.
 constexpr diagnosis states_are_cleared(program const& p, message_index const& index) {
   work_view const work = p.work.view();
   std::vector<int> cleared, used;  // by job: the instruction

@@ -12,7 +12,7 @@ namespace ashlar {
 // A device. Its queues are the lanes of its stream: what is put on one is started in that order. Where a
 // plan is made for wait_detail::last_of_a_lane it must also end in that order; for wait_detail::all it
 // may end in any, but for what is put on a queue between two records. `send` and `receive` are posted
-// and return; they are done when an event that is recorded behind them says so. The k-th send to a
+// and return; they are done when an event that is recorded after them says so. The k-th send to a
 // device meets that device's k-th receive from here. `needs` says what a program must be proved for: who
 // advances by himself when the device is driven as it is meant to be.
 template <class D>

@@ -90,7 +90,7 @@ struct device_plan::filler {
       s.transfer.peer = i.peer;
       s.transfer.what = {i.what, i.to};
       s.collective.group = group_of(i);
-      // Ports of a pass lie one behind the other: what it reads, what it writes, what it adds to.
+      // Ports of a pass lie one after the other: what it reads, what it writes, what it adds to.
       port const* const first = plan.ports_.data() + plan.ports_.size();
       work_port const* const first_work = plan.work_ports_.data() + plan.work_ports_.size();
       std::size_t count[3] = {0, 0, 0};

@@ -115,7 +115,7 @@ void wait_before(device_plan const& plan, int index, D& d) {
     d.wait(q, d.event_of(plan.events().event_of(other)));
 }
 
-// Puts one instruction on its queue, behind the events that it waits for.
+// Puts one instruction on its queue, after the events that it waits for.
 template <class W, class D>
 void issue(device_plan const& plan, int index, W& w, D& d) {
   if (plan.at(index).is_second) return;

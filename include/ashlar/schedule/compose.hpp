@@ -32,7 +32,7 @@ constexpr schedule shift(schedule s, tick by) {
   return s;
 }
 
-// `b`'s routes, micro-batches and jobs numbered behind those of `a`; a placement that both share stays
+// `b`'s routes, micro-batches and jobs numbered after those of `a`; a placement that both share stays
 // one.
 // Throws violation{rule::tables_agree} for other devices, stages or costs.
 constexpr schedule renumber_behind(schedule const& a, schedule b) {
@@ -144,7 +144,7 @@ constexpr schedule split_backward(schedule s) {
 
 // The forwards of these stages once more, each right before the backward that needs it (of an overlapped
 // pair, before the pair), squeezed. Work that reads of a forward reads of its recompute, and has to
-// stand behind it. Throws violation{rule::no_pass_is_doubled} for a stage that recomputes already, and
+// stand after it. Throws violation{rule::no_pass_is_doubled} for a stage that recomputes already, and
 // as squeeze does. Linear, times the stages named.
 constexpr schedule recompute(schedule s, std::vector<int> const& again) {
   s.work = renamed(s.work, [&](pass what, bool is_read) {

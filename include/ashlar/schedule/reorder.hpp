@@ -129,7 +129,7 @@ class gap_filler {
     return latest;
   }
 
-  // To the first gap that is long enough, after its inputs, behind the passes of its own stage and kind,
+  // To the first gap that is long enough, after its inputs, after the passes of its own stage and kind,
   // and so that the device never holds more than the most that any did. Recomputes stay: earlier they
   // would hold more.
   constexpr void move_up(std::size_t device, std::size_t index) {
@@ -232,7 +232,7 @@ class gap_filler {
 };
 
 // Fills gaps with passes that come later: in the order of their starts, each goes to the first gap of
-// its device that is long enough, after its inputs and behind the passes of its own stage and kind. No
+// its device that is long enough, after its inputs and after the passes of its own stage and kind. No
 // device comes to hold more than the one that held most. Squeezed, and no longer than `s` as it is
 // timed, in makespan and span; where that cannot be, it is just squeezed. (What is repeated and not yet
 // squeezed may come out longer than squeezing alone would have it.) O(passes (log devices + passes

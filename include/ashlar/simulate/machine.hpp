@@ -19,7 +19,7 @@ namespace ashlar {
 class timed_machine : public lane_machine<timed_machine> {
  public:
   // Throws violation with check_can_be_timed, and as transfer_pairs does. Waits for all hazards: a
-  // receive whose latency holds no lane may end after the send behind it.
+  // receive whose latency holds no lane may end after the send after it.
   constexpr timed_machine(program const& p, simulation_options const& o)
       : lane_machine(p.view(), checked_pairs(p, o), p.view().lane_count, wait_detail::all),
         o_(o),

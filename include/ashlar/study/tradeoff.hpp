@@ -89,7 +89,7 @@ constexpr tick step_time(layered_model const& model, pipeline_choice const& choi
 }
 
 // No schedule of the same passes on the same devices, with the memory of this one, makes a shorter step:
-// behind its last pass stands a reduction or, where transfers block, those of all stages of a device.
+// after its last pass stands a reduction or, where transfers block, those of all stages of a device.
 // None unless stages form a chain. Throws as step_schedule does.
 constexpr std::optional<tick> least_step_time(layered_model const& model,
                                               pipeline_choice const& choice) {

@@ -51,7 +51,7 @@ constexpr bool test_overlay() {
   HOLDS(overlay(both, one).cells.back().what.micro_batch == 2);
   return true;
 }
-BOTH_TIMES("overlay numbers the second block behind the first", test_overlay)
+BOTH_TIMES("overlay numbers the second block after the first", test_overlay)
 
 constexpr bool test_fuse_and_split() {
   block const fused = catalog::one_f_one_b(devices{3}), split = split_backward(fused);
@@ -69,7 +69,7 @@ constexpr bool test_fuse_and_split() {
 BOTH_TIMES("fused and split backwards", test_fuse_and_split)
 
 constexpr bool test_fuse_makes_room() {
-  // Weights right behind, but stage 0 did not wait for that of stage 1.
+  // Weights right after, but stage 0 did not wait for that of stage 1.
   block const b = make_block(linear(devices{2}), {}, 6, {F, I, W}, [](pass_kind kind, int stage) {
     return tick{kind == F ? stage : (kind == I ? 2 : 3) + 1 - stage};
   });

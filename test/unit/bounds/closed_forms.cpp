@@ -37,13 +37,13 @@ constexpr bool test_area() {
 }
 BOTH_TIMES("activations times lifespans", test_area)
 
-// A recompute adds to its device's work, and to the lifespan of its stage as far as the stages behind do
-// not take longer.
+// A recompute adds to its device's work, and to the lifespan of its stage as far as the stages after it
+// do not take longer.
 constexpr bool test_recompute_in_closed_forms() {
   workload w = on_chain(2, 3, 2, {5, 4, 3, 7}, 2);
   w.limit.memory.stages = {{.stash = 1}, {.checkpoint = 0, .stash = 1}};
   HOLDS(busiest_work(w) == 3 * (12 + 7));
-  HOLDS(shortest_lifespan(w, 1) == 5 + 7 + 7);        // nothing behind it: 0 < 7
+  HOLDS(shortest_lifespan(w, 1) == 5 + 7 + 7);        // nothing after it: 0 < 7
   HOLDS(shortest_lifespan(w, 0) == 5 + (9 + 4) + 7);  // recomputes nothing
   w.limit.memory.stages = {{.checkpoint = 0, .stash = 1}, {.stash = 1}};
   HOLDS(busiest_work(w) == 3 * (12 + 7));

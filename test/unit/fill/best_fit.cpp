@@ -18,7 +18,7 @@ constexpr bool test_packing() {
   work_graph const work({{.parts = {{0, 1}}}, {.parts = {{0, 5}}}}, {});
   HOLDS(fill_steps(s, work).steps == std::vector<int>(3, 1));
   HOLDS(fill_steps(s, work, {.policy = fill_policy::first_fit}).steps[0] > 1);
-  HOLDS(fill_steps(s, work, {.margin = 1}).steps[0] == 1);  // 5 goes behind all
+  HOLDS(fill_steps(s, work, {.margin = 1}).steps[0] == 1);  // 5 goes after all
   HOLDS(makespan(fill(s, work, {.margin = 1})) > makespan(s));
   return true;
 }

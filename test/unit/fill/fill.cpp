@@ -25,13 +25,13 @@ constexpr bool test_steps() {
   filling const f = fill_steps(s, curvature());
   HOLDS(f.step == 9 && f.steps[0] == 2 && f.steps[1] == 1 && f.filled.micro_batch_count() == 4);
   HOLDS(start_of(f.filled, {X, 0, 0}) == 2 && start_of(f.filled, {X, 0, 1}) == 11);
-  HOLDS(start_of(f.filled, {X, 1, 0}) == 18);  // behind all
+  HOLDS(start_of(f.filled, {X, 1, 0}) == 18);  // after all
   HOLDS(check(f.filled).ok() && makespan(f.filled) == 21);
   HOLDS(utilisation(f, 0) == 19.0 / 18 && utilisation(f, 1) == 6.0 / 9);
   HOLDS(start_of(f.filled, {F, 0, 3}) == 10);  // no pass of the pipeline has moved
   HOLDS(check(lower(f.filled)).ok());
   return true;
 }
-BOTH_TIMES("pieces go into gaps once their passes are over, what is too long behind all", test_steps)
+BOTH_TIMES("pieces go into gaps once their passes are over, what is too long after all", test_steps)
 
 }  // namespace

@@ -38,7 +38,7 @@ constexpr bool test_streams() {
   HOLDS(check(p).ok());
   return true;
 }
-BOTH_TIMES("a transfer is listed right behind its producer", test_streams)
+BOTH_TIMES("a transfer is listed right after its producer", test_streams)
 
 // One transfer lane, rendezvous, a tenth of a forward for a transfer that holds the lane.
 tick simulated(schedule const& s, transfer_order order, issue_mode issue) {

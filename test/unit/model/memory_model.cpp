@@ -86,7 +86,7 @@ constexpr bool test_resident() {
   memory_model const each{.stages = {{.weights = 1}, {.weights = 10}}};
   placement const both = overlay(linear(devices{2}), mirror(linear(devices{2})));
   HOLDS(each.resident_on(both, 0) == 11 && each.resident_on(overlay(both, both), 1) == 11);
-  // Parameters that several stages use, behind the stages' own.
+  // Parameters that several stages use, after the stages' own.
   memory_model const tied{.stages = {{.weights = 1}}, .shared = {{.weights = 5}}};
   HOLDS(tied.of_group(3, 4).weights == 1 && tied.of_group(4, 4).weights == 5);
   HOLDS(tied.of_group(5, 4).weights == 0);

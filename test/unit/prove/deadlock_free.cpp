@@ -63,7 +63,7 @@ void is_circle(program const& p) {
 TEST_CASE("the circle of head-on sends") {
   is_circle(head_on());
   std::vector<site> const circle = find_wait_cycle(head_on());
-  CHECK(circle.size() == 4);  // send, receive behind a send, its receive behind the first send
+  CHECK(circle.size() == 4);  // send, receive after a send, its receive after the first send
 }
 
 TEST_CASE("a lane a peer does not save sends between the same two devices") {
@@ -101,7 +101,7 @@ TEST_CASE("a receive before the send that it depends on") {
 }
 
 // Would take minutes if each step of the circle looked through all instructions.
-TEST_CASE("a circle behind many instructions") {
+TEST_CASE("a circle after many instructions") {
   program p = catalog::find("chimera")->make({devices{32}, micro_batches{2'048}})
               | lower({.reduction = gradient_reduction::at_end});
   int first = -1, second = -1;

@@ -37,13 +37,13 @@ constexpr bool test_one_order() {
   HOLDS(judge(swapped(10, 11)).ok());  // independent
   HOLDS(judge(issue_order(p.view())).ok());
 
-  // A lane: the clear behind the forward. A wait: the send before its forward.
+  // A lane: the clear after the forward. A wait: the send before its forward.
   diagnosis d = judge(swapped(0, 1));
   HOLDS(d.broken == rule::lanes_keep_their_order && d.first.index == 1 && d.second.index == 0);
   d = judge({0, 2, 7, 1, 6, 8, 9, 10, 3, 4, 5, 11});
   HOLDS(d.broken == rule::nothing_is_issued_before_what_it_waits_for);
   HOLDS(d.first.device == 0 && d.first.index == 2 && d.second.index == 1);
-  // A receive behind the pass that reads it.
+  // A receive after the pass that reads it.
   d = judge({0, 1, 2, 6, 8, 7, 9, 10, 3, 4, 5, 11});
   HOLDS(d.broken == rule::nothing_is_issued_before_what_it_waits_for);
   HOLDS(d.first.device == 1 && d.first.index == 2 && d.second.index == 1);

@@ -146,7 +146,7 @@ TEST_CASE("a device is given programs that are proved for what it needs") {
   CHECK_BREAKS(no_cycle_of_waits, check_able<plain, issued_for_all>(p.view()));
 }
 
-TEST_CASE("a stream is issued in its order, behind what was recorded") {
+TEST_CASE("a stream is issued in its order, after what was recorded") {
   setup s(one_f_one_b(2, 2) | lower(), 0);
   issue_stream(s.plan, s.worker, s.device);
   CHECK(s.device.text == "clear F0 send0 F1 send1 receive0 B0 receive1 B1 ");
@@ -163,7 +163,7 @@ TEST_CASE("polling posts what can be posted, and stands still until an event hap
         s.device.event_of(s.plan.events().event_of(i)).happened = true;
       }
   };
-  // A pass or a clear each time. The receives wait for nothing, but stand behind sends.
+  // A pass or a clear each time. The receives wait for nothing, but stand after sends.
   CHECK(poll(s.plan, cursor, s.worker, s.device));
   CHECK(poll(s.plan, cursor, s.worker, s.device));
   std::string const first = s.device.text;

@@ -99,7 +99,7 @@ TEST_CASE("what starts in the steady state keeps its order") {
     }
 }
 
-TEST_CASE("recomputes stay behind what they stood behind") {
+TEST_CASE("recomputes stay after what they stood after") {
   schedule const s = recomputed(3) | repeat(micro_batches{6}) | squeeze();
   schedule const r = s | reorder(reordering::throughout);
   CHECK(check(r).ok());

@@ -53,7 +53,7 @@ constexpr bool test_idle_device() {
 BOTH_TIMES("a device without stages has nothing to do", test_idle_device)
 
 constexpr bool test_far_apart() {
-  // The backward a million intervals behind: order and times are those of the copies, shifted.
+  // The backward a million intervals after: order and times are those of the copies, shifted.
   block const b = make_block(linear(devices{2}), {}, 3, {F, B}, [](pass_kind kind, int s) {
     return kind == F ? tick{s} : 3'000'002 + 2 * tick{1 - s};
   });

@@ -48,7 +48,7 @@ constexpr bool test_several_stages_on_a_device() {
 }
 BOTH_TIMES("stages of a device have one norm", test_several_stages_on_a_device)
 
-// The work of a schedule with clipping is put behind what was there.
+// The work of a schedule with clipping is put after what was there.
 constexpr bool test_beside_other_work() {
   schedule const s = clip_micro_batches(with_work(one_f_one_b(2, 2)));
   HOLDS(s.work.job_count() == 1 + 10 && s.work.view().of(1).gradient == gradient_use::take);
@@ -133,7 +133,7 @@ TEST_CASE("clip: a state that is cleared early, twice or never is refused") {
   for (std::size_t i = 0; i < stream.size(); ++i)
     if (stream[i].code == opcode::clear && stream[i].subject == slot_kind::work_state)
       clear = static_cast<int>(i);
-  REQUIRE(clear == static_cast<int>(stream.size()) - 1);  // behind the optimizer's
+  REQUIRE(clear == static_cast<int>(stream.size()) - 1);  // after the optimizer's
   program early = good;
   mutate::move(early, 0, clear, 1);
   CHECK(check(early).broken == rule::state_is_cleared_after_its_last_use);

@@ -87,7 +87,7 @@ class runtime {
     finish();
   }
 
-  // Puts a step behind those before it, and returns. Throws as run() does: calls that are made for it
+  // Puts a step after those before it, and returns. Throws as run() does: calls that are made for it
   // may wait for other processes.
   void enqueue() {
     guarded([&] {

@@ -34,7 +34,7 @@ class step_streams {
       if (m->times) m->times->starts(m->on->streams().front().get());
     }
     act();
-    // Every lane: what is behind the last event of a lane, a mark perhaps, must have ended, too.
+    // Every lane: what is after the last event of a lane, a mark perhaps, must have ended, too.
     for (auto& m : *members_) {
       on_gpu const there(m->gpu);
       for (stream const& s : m->on->streams()) {
