@@ -25,7 +25,7 @@ std::string on_processes(int n, std::string const& arguments) {
 // Without the launcher's own words about exit codes, which come on standard error.
 tool_result run_line(std::string const& words) {
   std::string const out = (scratch() / "out").string(), err = (scratch() / "err").string();
-  std::string const line = "timeout 60 " + words + " >'" + out + "' 2>'" + err + "'";
+  std::string const line = "timeout 200 " + words + " >'" + out + "' 2>'" + err + "'";
   int const status = std::system(line.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128, content(out), content(err)};
 }
@@ -154,7 +154,7 @@ TEST_CASE("mpi: numbers that are not finite, and signals, end all processes with
 
 TEST_CASE("mpi: a process that stops ends the training after the deadline, with who waits for whom") {
   running_program const run(
-      on_processes(2, "-p 2 -m 2 --schedule 1f1b --steps 999983 --deadline 1" + tiny + corpus()));
+      on_processes(2, "-p 2 -m 2 --schedule 1f1b --steps 999983 --deadline 3" + tiny + corpus()));
   run.wait_for("1/999983");
   CHECK(kill_those_with("999983", SIGSTOP, 1) == 1);
   tool_result const r = run.end();

@@ -49,7 +49,7 @@ inline bool contains(std::string const& text, std::string const& part) {
 
 // `arguments` as one writes them in a shell. What runs longer than `seconds` or takes more than 4 GB is
 // stopped.
-inline tool_result run_tool(std::string const& arguments, int seconds = 20) {
+inline tool_result run_tool(std::string const& arguments, int seconds = 120) {
   std::string const out = (scratch() / "out").string(), err = (scratch() / "err").string();
 #if defined(ASHLAR_SANITIZED)
   std::string const limit;  // its shadow memory is larger than any limit

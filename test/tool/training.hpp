@@ -63,7 +63,7 @@ class running_program {
   explicit running_program(std::string const& line)
       : out_((scratch() / ("running" + std::to_string(count()++))).string()) {
     std::filesystem::remove(out_);
-    std::string const all = "exec timeout -k 1 --foreground 60 " + line + " >'" + out_ + "' 2>&1";
+    std::string const all = "exec timeout -k 1 --foreground 200 " + line + " >'" + out_ + "' 2>&1";
     child_ = fork();
     if (child_ == 0) {
       execl("/bin/sh", "sh", "-c", all.c_str(), static_cast<char*>(nullptr));

@@ -113,19 +113,32 @@ void guard_idle_memory() {
 }
 
 void forget_memory(machine& m) {
-  guard_idle_memory();
-  if (holds == 0) {
-    for (auto const& [address, a] : m.memory) {
-      auto* const memory = reinterpret_cast<void*>(address);
-      a.device ? give_addresses_back(memory, a.bytes) : ::operator delete(memory, host_alignment);
-    }
-    for (auto const& [address, bytes] : m.freed)
-      give_addresses_back(reinterpret_cast<void*>(address), bytes);
-    for (void* memory : m.freed_on_host) ::operator delete(memory, host_alignment);
+  // What is under way after a fault may still touch its memory: that is given back when a later reset
+  // finds nothing under way. Never destroyed, so that it is no leak at the end either.
+  struct memory_left {
+    std::vector<std::pair<void*, std::size_t>> on_devices;
+    std::vector<void*> on_host;
+  };
+  static memory_left& left = *new memory_left;
+  for (auto const& [address, a] : m.memory) {
+    auto* const memory = reinterpret_cast<void*>(address);
+    if (a.device)
+      left.on_devices.emplace_back(memory, a.bytes);
+    else
+      left.on_host.push_back(memory);
   }
+  for (auto const& [address, bytes] : m.freed)
+    left.on_devices.emplace_back(reinterpret_cast<void*>(address), bytes);
+  left.on_host.insert(left.on_host.end(), m.freed_on_host.begin(), m.freed_on_host.end());
   m.memory.clear();
   m.freed.clear();
   m.freed_on_host.clear();
+
+  guard_idle_memory();
+  if (holds != 0) return;
+  for (auto const& [memory, bytes] : left.on_devices) give_addresses_back(memory, bytes);
+  for (void* memory : left.on_host) ::operator delete(memory, host_alignment);
+  left = {};
 }
 
 allocation const* machine::find(void const* address, std::size_t bytes) const {
