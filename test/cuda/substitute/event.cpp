@@ -101,7 +101,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     require_no_capture(m);
     if (e.last && !e.last->done()) return cudaErrorNotReady;
     guard_idle_memory();
-    return cudaSuccess;
+    return e.device->error.load();  // which it may have got since we asked for the event
   });
 }
 

@@ -125,7 +125,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
     require_not_capturing(s);
     if (s.last && !s.last->done()) return cudaErrorNotReady;
     guard_idle_memory();
-    return cudaSuccess;
+    return s.device->error.load();  // which it may have got since we asked for the stream
   });
 }
 

@@ -75,11 +75,15 @@ class step_streams {
     on_gpu const here(gpu());
     ASHLAR_CUDA(cudaEventRecord, ended_.get(), origin_.get());
   }
-  // Whether all that was issued has ended. Throws error when CUDA reports one.
+  // Whether all that was issued has ended. Throws error when CUDA reports one, on any GPU: the event
+  // only knows of its own.
   bool is_over() const {
     cudaError_t const code = cudaEventQuery(ended_.get());
-    if (code != cudaErrorNotReady) require(code, "cudaEventQuery");
-    return code == cudaSuccess;
+    if (code == cudaErrorNotReady) return false;
+    require(code, "cudaEventQuery");
+    for (auto const& m : *members_)
+      if (m->gpu != gpu()) ASHLAR_CUDA(cudaStreamQuery, m->on->streams().front().get());
+    return true;
   }
 
   void leave() {
