@@ -59,7 +59,7 @@ if(NOT ASHLAR_SANITIZE)  # what they call has tests of its own
   add_subdirectory(systems)
 endif()
 ashlar_add_tests(host ashlar::host)
-ashlar_add_tests(gpt ashlar_gpt)
+ashlar_add_tests(gpt ashlar_gpt ashlar_kfac)
 ashlar_add_tests(tool ashlar_tool)
 if(TARGET ashlar::mpi AND NOT ASHLAR_SANITIZE STREQUAL "thread")  # it does not know the library's locks
   add_subdirectory(mpi)

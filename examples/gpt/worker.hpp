@@ -145,12 +145,33 @@ class worker : public model_parameters<Scalar> {
     });
   }
 
- private:
+ protected:
   using model_parameters<Scalar>::at;
   using model_parameters<Scalar>::data;
+  using state = typename model_parameters<Scalar>::state;
+
+  // A slot as the group of matrices it holds. Throws std::length_error if it is too small for them.
+  template <class Layout>
+  static Layout laid_out(state const& s, ashlar::buffer slot, std::size_t size) {
+    if (slot.size() < size * sizeof(Scalar)) {
+      throw std::length_error("stage " + std::to_string(s.shape.stage) + " needs a slot of "
+                              + std::to_string(size * sizeof(Scalar)) + " bytes, not "
+                              + std::to_string(slot.size()));
+    }
+    carver<Scalar> from(data(slot));
+    return Layout(from, s.shape);
+  }
+
+  // With what passes from the input part to the weight part in the weight stash.
+  void run_split(ashlar::frame const& f, backward_parts parts) {
+    state const& s = at(f.what.stage);
+    run_backward(f, parts, laid_out<stage_stash<Scalar>>(s, f.stash, s.stash_size),
+                 laid_out<stage_gradients<Scalar>>(s, f.weight_stash, s.weight_stash_size));
+  }
+
+ private:
   using model_parameters<Scalar>::tied_matrix;
   using model_parameters<Scalar>::weights_for;
-  using state = typename model_parameters<Scalar>::state;
 
   std::size_t blocks() const { return static_cast<std::size_t>(this->shape().blocks); }
   // By block and expert.
@@ -189,18 +210,6 @@ class worker : public model_parameters<Scalar> {
            * static_cast<std::size_t>(this->shape().width);
   }
 
-  // A slot as the group of matrices it holds. Throws std::length_error if it is too small for them.
-  template <class Layout>
-  static Layout laid_out(state const& s, ashlar::buffer slot, std::size_t size) {
-    if (slot.size() < size * sizeof(Scalar)) {
-      throw std::length_error("stage " + std::to_string(s.shape.stage) + " needs a slot of "
-                              + std::to_string(size * sizeof(Scalar)) + " bytes, not "
-                              + std::to_string(slot.size()));
-    }
-    carver<Scalar> from(data(slot));
-    return Layout(from, s.shape);
-  }
-
   std::span<token const> tokens(std::vector<token> const& all, int micro_batch) const {
     auto const size = static_cast<std::size_t>(this->shape().rows());
     return std::span(all).subspan(static_cast<std::size_t>(micro_batch) * size, size);
@@ -212,12 +221,6 @@ class worker : public model_parameters<Scalar> {
     return stage_forward<Scalar>(s.shape, weights_for(f), stash,
                                  tokens(batch_.inputs, f.what.micro_batch),
                                  tokens(batch_.targets, f.what.micro_batch), input, output);
-  }
-
-  void run_split(ashlar::frame const& f, backward_parts parts) {
-    state const& s = at(f.what.stage);
-    run_backward(f, parts, laid_out<stage_stash<Scalar>>(s, f.stash, s.stash_size),
-                 laid_out<stage_gradients<Scalar>>(s, f.weight_stash, s.weight_stash_size));
   }
 
   void run_backward(ashlar::frame const& f, backward_parts parts, stage_stash<Scalar> const& stash,
