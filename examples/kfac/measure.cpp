@@ -42,10 +42,10 @@ struct contestant {
 // With the best of the settings that were tried for each (docs/fill.md says which).
 contestant const contestants[] = {
     {"SGD", {.layers = method::sgd, .others = method::sgd, .rate = 0.6, .adam = {.clip = 0.3}}},
-    {"Adam", {.layers = method::adam, .rate = 2e-3, .adam = {.rate = 8e-2, .beta2 = 0.99, .clip = 0.3}}},
+    {"Adam", {.layers = method::adam, .rate = 4e-3, .adam = {.rate = 8e-2, .clip = 0.1}}},
     {"SGD for layers, Adam for the rest",
-     {.layers = method::sgd, .rate = 1, .adam = {.rate = 4e-2, .clip = 0.3}}},
-    {"K-FAC for layers, Adam for the rest", {.most_change = 3e-5, .adam = {.rate = 2e-2}}, 1e-5},
+     {.layers = method::sgd, .rate = 4, .adam = {.rate = 0.16, .clip = 0.1}}},
+    {"K-FAC for layers, Adam for the rest", {.adam = {.rate = 8e-2, .clip = 0.3}}, 1e-5},
 };
 
 // All rates rise for ten updates, and fall to zero after the last one.
@@ -86,7 +86,7 @@ curve train(contestant const& c, gpt::config const& shape, program const& plain,
 
 void compare_losses(gpt::config const& shape, program const& plain, program const& filled,
                     gpt::corpus const& text) {
-  std::printf("%-34s", "loss on held-out text after");
+  std::printf("%-36s", "loss on held-out text after");
   for (int mark : marks) std::printf(" %6d", mark);
   std::printf("  updates\n");
   for (contestant const& c : contestants) {
@@ -95,7 +95,7 @@ void compare_losses(gpt::config const& shape, program const& plain, program cons
       curve const one = train(c, shape, plain, filled, text, seed);
       for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += one[i] / seeds;
     }
-    std::printf("%-34s", c.name);
+    std::printf("%-36s", c.name);
     for (double loss : mean) std::printf(" %6.3f", loss);
     std::printf("\n");
   }
@@ -136,7 +136,7 @@ void compare_times(gpt::config const& shape, gpt::corpus const& text,
   for (std::size_t k = 0; k < all.size(); ++k) {
     std::ranges::sort(all[k], {}, &occupation::milliseconds);
     occupation const& middle = all[k][runs / 2];
-    std::printf("%-34s %6.1f ms, devices busy for %.0f %%\n", programs[k].first, middle.milliseconds,
+    std::printf("%-36s %6.1f ms, devices busy for %.0f %%\n", programs[k].first, middle.milliseconds,
                 100 * middle.busy);
   }
 }

@@ -170,21 +170,20 @@ TEST_CASE("K-FAC: in the bubbles of any schedule it gives the bits of K-FAC outs
     kfac::work_ticks ticks;
     int steps;  // that the work takes
   };
-  for (auto const& [name, ticks, steps] :
-       {test_case{"1f1b", {1, 1, 1}, 2}, test_case{"1f1b", {20, 20, 12}, 5},
-        test_case{"zb-h1", {1, 1, 1}, 2}, test_case{"v-half", {1, 1, 1}, 2}}) {
-    CAPTURE(name);
-    CAPTURE(steps);
-    schedule const step = kfac_step(name);
+  for (test_case const& c : {test_case{"1f1b", {1, 1, 1}, 2}, test_case{"1f1b", {20, 20, 12}, 5},
+                             test_case{"zb-h1", {1, 1, 1}, 2}, test_case{"v-half", {1, 1, 1}, 2}}) {
+    CAPTURE(c.name);
+    CAPTURE(c.steps);
+    schedule const step = kfac_step(c.name);
     gpt::config shape = gpt_test::tiny(step.stage_count(), 4);
-    filling const filled = fill_steps(step, kfac::work_for(step, shape, ticks));
-    REQUIRE(*std::ranges::max_element(filled.steps) == steps);
-    CHECK(makespan(filled.filled) <= steps * filled.step);
+    filling const filled = fill_steps(step, kfac::work_for(step, shape, c.ticks));
+    REQUIRE(*std::ranges::max_element(filled.steps) == c.steps);
+    CHECK(makespan(filled.filled) <= c.steps * filled.step);
     shape.micro_batches = filled.filled.micro_batch_count();
     kfac::worker<double> found(shape, 3);
     plain_kfac expected(shape, step.micro_batch_count());
     host::runtime inside(lower(filled.filled), found);
-    sequential outside(lower(repeated(step, steps)), expected);
+    sequential outside(lower(repeated(step, c.steps)), expected);
     for (std::uint64_t i = 0; i < 3; ++i) {
       gpt::batch const batch = gpt_test::batch_for(shape, i);
       found.set_batch(batch);
