@@ -31,7 +31,7 @@ inline layer_shape shape_of_layer(gpt::config const& shape, int layer) {
   return all[static_cast<std::size_t>(layer % layers_of_block)];
 }
 
-// Sums over tokens of the outer products of a layer's input, with a 1 behind it for the bias, and of the
+// Sums over tokens of the outer products of a layer's input, with a 1 after it for the bias, and of the
 // gradient of its output. Lower halves; the last element of `inputs` counts the tokens.
 template <class Scalar>
 struct layer_sums {

@@ -61,7 +61,7 @@ bool gives_the_same_weights(update_plan const& p) {
 int main(int argc, char** argv) try {
   update_plan const p;
   if (argc == 3 && std::string(argv[1]) == "--measure") {
-    kfac::measure(p.shape, p.step, p.work, p.filled, argv[2]);
+    kfac::measure(p.shape, p.step, p.filled, argv[2]);
     return 0;
   }
   std::printf(

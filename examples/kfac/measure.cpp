@@ -10,6 +10,7 @@
 #include <ashlar/host/runtime.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/program/instruction.hpp>
+#include <ashlar/schedule/squeeze.hpp>
 
 #include <algorithm>
 #include <array>
@@ -117,17 +118,65 @@ occupation last_run(runtime const& r, int devices) {
           static_cast<double>(busy) / (static_cast<double>(end) * devices)};
 }
 
-// The run in the middle by its time. Whatever else the machine does disturbs all programs alike: they
-// take turns.
-void compare_times(gpt::config const& shape, gpt::corpus const& text,
-                   std::vector<std::pair<char const*, program>> const& programs) {
+// Ticks of a microsecond.
+struct durations {
+  stage_cost passes;
+  work_ticks parts;
+};
+
+// Medians over the passes of a kind, and over the parts of a task, in a few runs of the program.
+durations durations_of(gpt::config const& shape, program const& p, gpt::corpus const& text) {
+  constexpr int runs = 20;
+  model w(shape, 1);
+  w.set_batch(gpt::sample(text.training(), shape, 1, 0));
+  runtime r(p, w, host::run_options{.record = true});
+  std::array<std::vector<std::int64_t>, 2 + tasks> all;
+  for (int i = 0; i < runs; ++i) {
+    r.run();
+    for (std::size_t k = 0; k < r.times().size(); ++k) {
+      instruction const& what = r.view().instructions[k];
+      if (what.code != opcode::compute) continue;
+      std::size_t const kind = what.what.kind == pass_kind::work
+                                   ? 2 + static_cast<std::size_t>(task_of(what.what.stage))
+                                   : what.what.kind != pass_kind::forward;
+      all[kind].push_back(r.times()[k].end - r.times()[k].begin);
+    }
+  }
+  auto const median = [&](std::size_t kind) {
+    std::ranges::sort(all[kind]);
+    return std::max<tick>(1, static_cast<tick>(all[kind][all[kind].size() / 2] / 1000));
+  };
+  tick const backward = std::max<tick>(2, median(1));
+  return {{median(0), backward / 2, backward - backward / 2}, {median(2), median(3), median(4)}};
+}
+
+// Work as long as it is measured to be goes into as many steps as it needs. The run in the middle by its
+// time. Whatever else the machine does disturbs all programs alike: they take turns.
+void compare_times(gpt::config shape, schedule const& guessed, filling const& first,
+                   gpt::corpus const& text) {
   constexpr int runs = 61;
+  durations const took = durations_of(shape, lower(first.filled), text);
+  schedule const step = guessed | retime(costs(took.passes));
+  work_graph const work = work_for(step, shape, took.parts);
+  filling const filled = fill_steps(step, work);
+  int const count = *std::ranges::max_element(filled.steps);
+  shape.micro_batches = filled.filled.micro_batch_count();
+  std::printf("microseconds: forward %d, backward %d, work %d and %d a micro-batch, %d an inversion\n",
+              static_cast<int>(took.passes.forward),
+              static_cast<int>(took.passes.backward_input + took.passes.backward_weight),
+              static_cast<int>(took.parts.add_inputs), static_cast<int>(took.parts.add_gradients),
+              static_cast<int>(took.parts.invert));
+  std::printf("an update is %d steps of %d micro-batches\n", count, step.micro_batch_count());
+  std::pair<char const*, program> const programs[] = {
+      {"without the work", lower(repeated(step, count))},
+      {"work in the bubbles", lower(filled.filled)},
+      {"work after the pipeline", lower(work_at_end(step, work, count))}};
   model w(shape, 1);
   w.set_batch(gpt::sample(text.training(), shape, 1, 0));
   std::vector<std::unique_ptr<runtime>> each;
   for (auto const& [name, p] : programs)
     each.push_back(std::make_unique<runtime>(p, w, host::run_options{.record = true}));
-  std::vector<std::vector<occupation>> all(programs.size());
+  std::vector<std::vector<occupation>> all(each.size());
   for (int i = 0; i < runs; ++i)
     for (std::size_t k = 0; k < each.size(); ++k) {
       each[k]->run();
@@ -143,16 +192,12 @@ void compare_times(gpt::config const& shape, gpt::corpus const& text,
 
 }  // namespace
 
-void measure(gpt::config const& shape, schedule const& step, work_graph const& work,
-             filling const& filled, std::filesystem::path const& text) {
+void measure(gpt::config const& shape, schedule const& step, filling const& filled,
+             std::filesystem::path const& text) {
   gpt::corpus const corpus = gpt::read_corpus(text);
+  compare_times(shape, step, filled, corpus);
   int const count = *std::ranges::max_element(filled.steps);
-  program const plain = lower(repeated(step, count)), with_work = lower(filled.filled);
-  compare_times(shape, corpus,
-                {{"without the work", plain},
-                 {"work in the bubbles", with_work},
-                 {"work after the pipeline", lower(work_at_end(step, work, count))}});
-  compare_losses(shape, plain, with_work, corpus);
+  compare_losses(shape, lower(repeated(step, count)), lower(filled.filled), corpus);
 }
 
 }  // namespace kfac

@@ -67,7 +67,7 @@ inline ashlar::work_graph work_for(ashlar::schedule const& step, gpt::config con
   return work_graph(jobs, edges);
 }
 
-// The same work for comparison: `count` of the steps, and all of it behind the last.
+// The same work for comparison: `count` of the steps, and all of it after the last.
 inline ashlar::schedule work_at_end(ashlar::schedule const& step, ashlar::work_graph const& work,
                                     int count) {
   ashlar::part_times times(step, work.view());
