@@ -75,7 +75,7 @@ constexpr std::vector<int> recomputed_stages(schedule const& s) {
       if (t.what.kind == pass_kind::recompute) ++again[static_cast<std::size_t>(t.what.stage)];
   for (int stage = 0; stage < s.stage_count(); ++stage)
     if (int const count = again[static_cast<std::size_t>(stage)];
-        count > 0 && count == s.micro_batch_count())
+        count > 0 && count * s.graph.size_of(stage) == s.micro_batch_count())
       found.push_back(stage);
   return found;
 }

@@ -95,4 +95,25 @@ constexpr bool test_held_by_work() {
 }
 BOTH_TIMES("what work reads is held until then", test_held_by_work)
 
+// Leaves out a stage's passes of one micro-batch, or those of one kind.
+constexpr void drop_passes(schedule& s, int stage, int micro_batch, auto which) {
+  for (auto& order : s.order)
+    std::erase_if(order, [&](timed_pass const& t) {
+      return t.what.stage == stage && t.what.micro_batch == micro_batch && which(t.what.kind);
+    });
+}
+
+constexpr bool test_recomputed_stages() {
+  schedule s = recomputed(2) | repeat(micro_batches{2}) | squeeze();
+  HOLDS(recomputed_stages(s) == std::vector<int>{0, 1});
+  s.graph = in_micro_batches(chain(stages{2}), {1, 2});
+  drop_passes(s, 1, 1, [](pass_kind) { return true; });
+  HOLDS(recomputed_stages(s) == std::vector<int>{0, 1});  // stage 1 has one micro-batch of two
+  drop_passes(s, 0, 1, [](pass_kind kind) { return kind == pass_kind::recompute; });
+  HOLDS(recomputed_stages(s) == std::vector<int>{1});
+  return true;
+}
+BOTH_TIMES("stages that run every forward again, also those of larger micro-batches",
+           test_recomputed_stages)
+
 }  // namespace
