@@ -66,6 +66,13 @@ TEST_CASE("cuda train: in bf16 the loss is near the host's") {
         == doctest::Approx(host.losses["mean"].get<double>()).epsilon(5e-3));
 }
 
+TEST_CASE("cuda train: in bf16, what ranks share changes no bit") {
+  std::string const ranks =
+      on_gpus + " --schedule zb-h1 -p 2 -m 2 --data-ranks 2 --precision bf16 --sharding ";
+  learned const whole = trained(ranks + "none");
+  for (char const* const level : {"optimizer", "full"}) CHECK(whole == trained(ranks + level));
+}
+
 TEST_CASE("cuda train: a checkpoint goes from the host to GPUs and back") {
   std::string const folder = fresh_folder("both"), rest = corpus() + " -m 2 --save " + folder;
   REQUIRE(run_tool(on_host + rest + " --schedule 1f1b -p 2 --steps 2").code == 0);
