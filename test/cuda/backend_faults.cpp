@@ -111,8 +111,8 @@ TEST_CASE("cuda: an error at any call ends cleanly and names the call") {
   cuda_substitute::reset();
 }
 
-// Whether a call that asks how things stand is made depends on the time: another one may fail than was
-// chosen.
+// How often a program asks how things stand depends on the time: these calls are not chosen, and after
+// them another one may fail than was chosen.
 TEST_CASE("cuda: an error at any call of NCCL's ends cleanly, too") {
   program const p = program_of_faults();
   cuda_substitute::settings machine{.devices = 4, .list_calls = true};
@@ -121,7 +121,7 @@ TEST_CASE("cuda: an error at any call of NCCL's ends cleanly, too") {
   std::vector<std::size_t> chosen;
   std::vector<std::string> const calls = cuda_substitute::calls();
   for (std::size_t n = 0; n < calls.size(); ++n)
-    if (calls[n].find("nccl") == 0) chosen.push_back(n);
+    if (calls[n].find("nccl") == 0 && calls[n] != "ncclCommGetAsyncError") chosen.push_back(n);
   REQUIRE(chosen.size() > 100);
   machine.list_calls = false;
   std::size_t const most = static_cast<std::size_t>(random_cases(48)), step = chosen.size() / most;
@@ -143,7 +143,7 @@ TEST_CASE("cuda: an error at any call of NCCL's ends cleanly, too") {
     CHECK(nccl_substitute::live_communicators() == 0);
   }
   CHECK(named > most / 2);
-  CHECK(located > most / (most < 48 ? 6 : 3));  // a slow program asks how things stand more often
+  CHECK(located > most / 6);
   cuda_substitute::reset();
 }
 
