@@ -26,7 +26,8 @@ GRAPHS = {"two-towers.svg": [str(FOLDER / "two-towers.json"), "-m", "8", "--memo
           "two-towers-chain.svg": ["1f1b", "-p", "5", "-m", "8", "--memory"],
           "two-towers-stages.svg": [str(FOLDER / "two-towers.json"), "--stages"]}
 # Of docs/values.md, as docs/values.md says, and of docs/scale.md, by bench/scale/study.py; measured, so that nobody draws them anew.
-MEASURED = {"loads-micro.svg", "loads-global.svg", "scale-time.svg", "scale-52B-fast.svg", "scale-52B-slow.svg"}
+MEASURED = {*(f"loads-{counts}.svg" for counts in ["micro", "synchronised", "running", "global"]), "scale-time.svg",
+            "scale-52B-fast.svg", "scale-52B-slow.svg"}
 # The first shape that a schedule takes.
 SHAPES = [["-p", "4", "-m", "8"], ["-p", "2", "-m", "8"], ["-p", "1", "-m", "8"]]
 stale = []
