@@ -88,7 +88,7 @@ def trains(folder, tool, mpirun, corpus):
     threads = run(tool, "train", *map(str, line), "zb-h1", "-p", "4", "--save", folder / "threads")
     assert threads.returncode == 0, threads.stdout
     hosts = run(*on_two_hosts(folder, mpirun, tool, "train", "--backend", "mpi", *line, "zb-h1", "-p", 4, "--verify", "--save",
-                              folder / "hosts"), timeout=200)
+                              folder / "hosts"), timeout=60)
     assert hosts.returncode == 0, hosts.stdout
     assert "bitwise equal to the sequential model's" in hosts.stdout, hosts.stdout
     assert learned(folder / "hosts", 3) == learned(folder / "threads", 3)
@@ -97,7 +97,7 @@ def trains(folder, tool, mpirun, corpus):
 def profiles(folder, tool, mpirun, corpus):
     file = folder / "costs.json"
     done = run(*on_two_hosts(folder, mpirun, tool, "profile", "--backend", "mpi", *MODEL, "--corpus", corpus, "--schedule", "1f1b",
-                             "-p", 4, "--repeats", 1, "-o", file), timeout=200)
+                             "-p", 4, "--repeats", 1, "-o", file), timeout=60)
     assert done.returncode == 0, done.stdout
     links = json.loads(file.read_text())["costs"]["links"]
     assert links["node_size"] == 2 and links["between"]["latency"]["median"] > 0, links
@@ -118,7 +118,7 @@ def ends_with(number, expected, folder, tool, mpirun, corpus):
         assert len(over_there) == 2, (over_there, (folder / "out").read_text())
         os.kill(over_there[0], number)
         begin = time.monotonic()
-        status = training.wait(timeout=120)
+        status = training.wait(timeout=30)
         print(f"{number.name}: ended {time.monotonic() - begin:.1f} s later")
     text = (folder / "out").read_text()
     assert status != 0 and any(words in text for words in expected), text

@@ -36,7 +36,7 @@ struct named_setting {
 };
 
 json json_of_tool(std::string const& arguments) {
-  tool_result const r = run_tool(arguments);
+  tool_result const r = run_tool(arguments, 60);
   CAPTURE(arguments);
   REQUIRE(r.code == 0);
   return json::parse(r.out);

@@ -47,17 +47,17 @@ inline bool contains(std::string const& text, std::string const& part) {
   return text.find(part) != std::string::npos;
 }
 
-// `arguments` as one writes them in a shell. What runs longer than `seconds` or takes more than 4 GB is
-// stopped.
-inline tool_result run_tool(std::string const& arguments, int seconds = 120) {
+// `arguments` as one writes them in a shell. What takes more than `seconds` of processor time, however
+// busy the machine is, or more than 4 GB is stopped; so is what hangs.
+inline tool_result run_tool(std::string const& arguments, int seconds = 20) {
   std::string const out = (scratch() / "out").string(), err = (scratch() / "err").string();
 #if defined(ASHLAR_SANITIZED)
   std::string const limit;  // its shadow memory is larger than any limit
 #else
   std::string const limit = "ulimit -v 4000000; ";
 #endif
-  std::string const line = limit + "timeout " + std::to_string(seconds) + " '" + ASHLAR_TOOL + "' "
-                           + arguments + " >'" + out + "' 2>'" + err + "'";
+  std::string const line = limit + "ulimit -t " + std::to_string(seconds) + "; timeout 300 '"
+                           + ASHLAR_TOOL + "' " + arguments + " >'" + out + "' 2>'" + err + "'";
   int const status = std::system(line.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128, content(out), content(err)};
 }

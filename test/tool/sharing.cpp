@@ -160,7 +160,7 @@ TEST_CASE("what cannot be shared is refused with a sentence") {
     for (std::string const command : {"show 1f1b ", "simulate 1f1b ", "emit 1f1b --as pytorch-comms "}) {
       CAPTURE(command);
       CAPTURE(r.arguments);
-      tool_result const found = run_tool(command + r.arguments);
+      tool_result const found = run_tool(command + r.arguments, 5);
       CHECK(found.code == 2);
       CHECK(found.out.empty());
       CAPTURE(found.err);

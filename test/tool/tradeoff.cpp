@@ -101,7 +101,7 @@ TEST_CASE("files that do not say what they must") {
 
 TEST_CASE("JSON that is none has a place, keys are there once, lists are limited together") {
   auto const said = [](std::string const& text) {
-    tool_result const r = run_tool("tradeoff" + model + " --cluster " + written("said.json", text));
+    tool_result const r = run_tool("tradeoff" + model + " --cluster " + written("said.json", text), 5);
     CHECK(r.code == 2);
     return r.err;
   };

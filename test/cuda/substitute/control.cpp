@@ -9,7 +9,8 @@ namespace cuda_substitute {
 namespace {
 
 std::mutex calls_mutex;
-std::size_t calls_made = 0, failing_call = SIZE_MAX;
+std::size_t calls_made = 0, failing_call = SIZE_MAX, calls_of_name_left = 0;
+std::string failing_name;
 cudaError_t call_error = cudaSuccess;
 std::vector<std::string> names;
 bool list_names = false;
@@ -57,6 +58,7 @@ void reset(settings const& chosen) {
   std::lock_guard const calls_lock(calls_mutex);
   calls_made = 0;
   failing_call = SIZE_MAX;
+  failing_name.clear();
   names.clear();
   list_names = chosen.list_calls;
 }
@@ -77,9 +79,20 @@ void fail_call(std::size_t nth, cudaError_t error) {
   call_error = error;
 }
 
+void fail_call_of(std::string const& name, std::size_t nth, cudaError_t error) {
+  std::lock_guard const lock(calls_mutex);
+  failing_name = name;
+  calls_of_name_left = nth;
+  call_error = error;
+}
+
 cudaError_t injected(char const* call) {
   std::lock_guard const lock(calls_mutex);
   if (list_names) names.emplace_back(call);
+  if (!failing_name.empty() && failing_name == call && calls_of_name_left-- == 0) {
+    failing_name.clear();
+    failing_call = calls_made;
+  }
   return calls_made++ == failing_call ? call_error : cudaSuccess;
 }
 

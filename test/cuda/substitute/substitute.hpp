@@ -38,6 +38,9 @@ std::size_t operation_count();
 // The nth call from now on (0: the next) returns the error and does nothing. A call that gives something
 // back gives it back all the same.
 void fail_call(std::size_t nth, cudaError_t error);
+// The same of the calls of that name alone. What else is called between them, and how often, may depend
+// on the time.
+void fail_call_of(std::string const& name, std::size_t nth, cudaError_t error);
 
 // The nth operation from now on does not happen; from then on all calls to its device return the error.
 void fail_operation(std::size_t nth, cudaError_t error);
