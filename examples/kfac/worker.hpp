@@ -63,7 +63,7 @@ class worker : public gpt::worker<Scalar> {
   }
 
  protected:
-  // Of the stage's layers one.
+  // One of the stage's layers.
   void invert(gpt::stage_shape const& shape, stage_sums<Scalar> const& sums, int layer) {
     auto const of_block = static_cast<std::size_t>(layer % layers_of_block);
     curvature_[static_cast<std::size_t>(shape.first_block * layers_of_block + layer)].refresh(
