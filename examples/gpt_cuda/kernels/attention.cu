@@ -1,6 +1,5 @@
 #include "attention_tiles.cuh"
 
-#include <cuda_bf16.h>
 #include <math.h>
 
 namespace gpt_cuda {
@@ -11,8 +10,8 @@ using namespace ashlar::cuda;
 
 // The block's own rows are queries. Whenever a tile has a larger score than all before, what was summed
 // is scaled to it.
-template <class T, int D>
-ASHLAR_KERNEL attention_kernel(attention_shape shape, float scale, T const* qkv, T* merged,
+template <int D>
+ASHLAR_KERNEL attention_kernel(attention_shape shape, float scale, float const* qkv, float* merged,
                                float* exponent) {
   constexpr int R = rows_of_warp<D>;
   head_place const at(shape);
@@ -65,18 +64,15 @@ ASHLAR_KERNEL attention_kernel(attention_shape shape, float scale, T const* qkv,
 
 }  // namespace
 
-template <class T>
-void causal_attention(attention_shape const& shape, T const* qkv, T* merged, float* exponent,
+template <>
+void causal_attention(attention_shape const& shape, float const* qkv, float* merged, float* exponent,
                       cudaStream_t stream) {
-  with_room_for(shape.head_width, [&](auto room) {
+  with_room_for<least_room>(shape.head_width, [&](auto room) {
     constexpr int D = room;
     constexpr std::size_t floats = own_floats<D> + 2 * tile_floats<D> + score_floats<D>;
-    launch(attention_kernel<T, D>, attention_grid<D>(shape), attention_threads, floats * sizeof(float),
-           stream, shape, scale_of(shape), qkv, merged, exponent);
+    launch(attention_kernel<D>, attention_grid(shape, own_rows<D>), attention_threads,
+           floats * sizeof(float), stream, shape, scale_of(shape), qkv, merged, exponent);
   });
 }
-
-template void causal_attention(attention_shape const&, float const*, float*, float*, cudaStream_t);
-template void causal_attention(attention_shape const&, bf16 const*, bf16*, float*, cudaStream_t);
 
 }  // namespace gpt_cuda

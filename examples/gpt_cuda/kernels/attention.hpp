@@ -2,6 +2,7 @@
 // summed in float.
 #pragma once
 
+#include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
 #include <stdexcept>
@@ -29,11 +30,26 @@ inline void require_attention(int head_width) {
 template <class T>
 void causal_attention(attention_shape const& shape, T const* qkv, T* merged, float* exponent,
                       cudaStream_t stream);
+template <>
+void causal_attention(attention_shape const& shape, float const* qkv, float* merged, float* exponent,
+                      cudaStream_t stream);
+template <>
+void causal_attention(attention_shape const& shape, __nv_bfloat16 const* qkv, __nv_bfloat16* merged,
+                      float* exponent, cudaStream_t stream);
 
 // dqkv from dmerged, and what causal_attention() left. along: scratch, as large as exponent.
 template <class T>
 void causal_attention_backward(attention_shape const& shape, T const* qkv, T const* merged,
                                float const* exponent, T const* dmerged, float* along, T* dqkv,
+                               cudaStream_t stream);
+template <>
+void causal_attention_backward(attention_shape const& shape, float const* qkv, float const* merged,
+                               float const* exponent, float const* dmerged, float* along, float* dqkv,
+                               cudaStream_t stream);
+template <>
+void causal_attention_backward(attention_shape const& shape, __nv_bfloat16 const* qkv,
+                               __nv_bfloat16 const* merged, float const* exponent,
+                               __nv_bfloat16 const* dmerged, float* along, __nv_bfloat16* dqkv,
                                cudaStream_t stream);
 
 }  // namespace gpt_cuda

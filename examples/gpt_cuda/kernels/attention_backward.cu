@@ -1,6 +1,5 @@
 #include "attention_tiles.cuh"
 
-#include <cuda_bf16.h>
 #include <math.h>
 
 namespace gpt_cuda {
@@ -15,10 +14,10 @@ enum class gradient_of : unsigned char { queries, keys_and_values };
 // With weights w = exp(scale q k - exponent), the gradient of a score is w (do v - do o) scale, and
 // those of q, k and v are sums of k, q and do over it. First of the queries, which leaves do o in
 // `along`.
-template <class T, int D, gradient_of Of>
+template <int D, gradient_of Of>
 ASHLAR_KERNEL_OF(attention_threads, 4)
-attention_backward_kernel(attention_shape shape, float scale, T const* qkv, T const* merged,
-                          float const* exponent, T const* dmerged, float* along, T* dqkv) {
+attention_backward_kernel(attention_shape shape, float scale, float const* qkv, float const* merged,
+                          float const* exponent, float const* dmerged, float* along, float* dqkv) {
   constexpr int R = rows_of_warp<D>;
   constexpr bool of_keys = Of == gradient_of::keys_and_values;
   head_place const at(shape);
@@ -55,8 +54,7 @@ attention_backward_kernel(attention_shape shape, float scale, T const* qkv, T co
       float sum = 0;
       ASHLAR_ROLLED
       for (int d = lane(); d < width; d += warp_size)
-        sum += to_float(dmerged[at.in_rows(1, 0, query) + d])
-               * to_float(merged[at.in_rows(1, 0, query) + d]);
+        sum += dmerged[at.in_rows(1, 0, query) + d] * merged[at.in_rows(1, 0, query) + d];
       sum = warp_sum(sum);
       if (lane() > 0) continue;
       queries[r * row_stride<D> + D] = exponent[at.in_list(query)];
@@ -104,24 +102,19 @@ attention_backward_kernel(attention_shape shape, float scale, T const* qkv, T co
 
 }  // namespace
 
-template <class T>
-void causal_attention_backward(attention_shape const& shape, T const* qkv, T const* merged,
-                               float const* exponent, T const* dmerged, float* along, T* dqkv,
+template <>
+void causal_attention_backward(attention_shape const& shape, float const* qkv, float const* merged,
+                               float const* exponent, float const* dmerged, float* along, float* dqkv,
                                cudaStream_t stream) {
-  with_room_for(shape.head_width, [&](auto room) {
+  with_room_for<least_room>(shape.head_width, [&](auto room) {
     constexpr int D = room;
     constexpr std::size_t floats = 2 * (own_floats<D> + tile_floats<D> + score_floats<D>);
     using enum gradient_of;
     for (auto const kernel :
-         {attention_backward_kernel<T, D, queries>, attention_backward_kernel<T, D, keys_and_values>})
-      launch(kernel, attention_grid<D>(shape), attention_threads, floats * sizeof(float), stream, shape,
-             scale_of(shape), qkv, merged, exponent, dmerged, along, dqkv);
+         {attention_backward_kernel<D, queries>, attention_backward_kernel<D, keys_and_values>})
+      launch(kernel, attention_grid(shape, own_rows<D>), attention_threads, floats * sizeof(float),
+             stream, shape, scale_of(shape), qkv, merged, exponent, dmerged, along, dqkv);
   });
 }
-
-template void causal_attention_backward(attention_shape const&, float const*, float const*, float const*,
-                                        float const*, float*, float*, cudaStream_t);
-template void causal_attention_backward(attention_shape const&, bf16 const*, bf16 const*, float const*,
-                                        bf16 const*, float*, bf16*, cudaStream_t);
 
 }  // namespace gpt_cuda

@@ -1,4 +1,5 @@
-// Tiles of attention in shared memory: who has which rows, and products of them.
+// Attention in float, without tensor cores: tiles in shared memory, who has which rows, and products of
+// them.
 //
 // A block of threads has some rows of its own, queries or keys of one head of one sequence, and goes
 // through the others tile by tile, in order (Dao, FlashAttention-2, 2023, algorithms 1 and 2). Each warp
@@ -6,18 +7,16 @@
 // tile, in sums over a tile each has other channels. So all sums have one order.
 #pragma once
 
-#include "attention.hpp"
+#include "attention_place.cuh"
 #include "pack.cuh"
 #include "warp.cuh"
-#include <ashlar/cuda/launch.hpp>
 
-#include <cmath>
 #include <cstddef>
-#include <type_traits>
 
 namespace gpt_cuda {
 
 // D: channels of a head, rounded up to what there are kernels for.
+inline constexpr int least_room = ashlar::cuda::warp_size;
 inline constexpr int tile_rows = ashlar::cuda::warp_size;
 inline constexpr int attention_warps = 8;
 inline constexpr int attention_threads = attention_warps * ashlar::cuda::warp_size;
@@ -38,41 +37,6 @@ inline constexpr int own_floats = own_rows<D>* row_stride<D>;
 template <int D>
 inline constexpr int score_floats = own_rows<D>* score_stride;
 
-inline float scale_of(attention_shape const& s) {
-  return 1 / std::sqrt(static_cast<float>(s.head_width));
-}
-
-// act(std::integral_constant<int, D>).
-template <class Act>
-void with_room_for(int head_width, Act act) {
-  if (head_width <= 32) return act(std::integral_constant<int, 32>{});
-  if (head_width <= 64) return act(std::integral_constant<int, 64>{});
-  act(std::integral_constant<int, widest_head>{});
-}
-
-template <int D>
-ashlar::cuda::grid attention_grid(attention_shape const& s) {
-  return {(s.context + own_rows<D> - 1) / own_rows<D>, s.heads, s.sequences};
-}
-
-// Where a head of a sequence lies in matrices of rows x parts x heads x head_width, and in arrays of
-// sequences x heads x context.
-struct head_place {
-  attention_shape shape;
-  int head, sequence;
-
-  ASHLAR_DEVICE explicit head_place(attention_shape const& s)
-      : shape(s), head(ashlar::cuda::block_y()), sequence(ashlar::cuda::block_z()) {}
-  ASHLAR_DEVICE int pitch(int parts) const { return parts * shape.heads * shape.head_width; }
-  ASHLAR_DEVICE long long in_rows(int parts, int part, int row) const {
-    return (static_cast<long long>(sequence) * shape.context + row) * pitch(parts)
-           + (static_cast<long long>(part) * shape.heads + head) * shape.head_width;
-  }
-  ASHLAR_DEVICE long long in_list(int row) const {
-    return (static_cast<long long>(sequence) * shape.heads + head) * shape.context + row;
-  }
-};
-
 // What a block has of the context's rows, `first` and on, and this warp of them: `rows`, `mine` behind
 // that. Warps without rows have nothing to do; so many threads have.
 template <int D>
@@ -87,8 +51,8 @@ struct own_part {
   }
 };
 
-template <int D, int N, class T>
-ASHLAR_DEVICE void load_packs(float* to, T const* from, int pitch, int rows, int there, int width,
+template <int D, int N>
+ASHLAR_DEVICE void load_packs(float* to, float const* from, int pitch, int rows, int there, int width,
                               int workers) {
   ASHLAR_ROLLED
   for (int i = ashlar::cuda::thread() * N; i < rows * D; i += workers * N) {
@@ -99,11 +63,11 @@ ASHLAR_DEVICE void load_packs(float* to, T const* from, int pitch, int rows, int
   }
 }
 // Rows of a head into shared memory, by so many threads; zeros where there are no more rows or channels.
-template <int D, class T>
-ASHLAR_DEVICE void load_rows(float* to, T const* from, int pitch, int rows, int there, int width,
+template <int D>
+ASHLAR_DEVICE void load_rows(float* to, float const* from, int pitch, int rows, int there, int width,
                              int workers) {
-  if (width % wide<T> == 0)
-    load_packs<D, wide<T>>(to, from, pitch, rows, there, width, workers);
+  if (width % wide<float> == 0)
+    load_packs<D, wide<float>>(to, from, pitch, rows, there, width, workers);
   else
     load_packs<D, 1>(to, from, pitch, rows, there, width, workers);
 }
@@ -147,11 +111,11 @@ ASHLAR_DEVICE void add_rows(float const* weights, float const* tile, row_sums<D>
 }
 
 // Own row r of this warp, times `scale`, to `to`.
-template <int D, class T>
-ASHLAR_DEVICE void store_row(T* to, row_sums<D> const& sums, int r, float scale, int width) {
+template <int D>
+ASHLAR_DEVICE void store_row(float* to, row_sums<D> const& sums, int r, float scale, int width) {
   for (int c = 0; c < channels_of_thread<D>; ++c)
     if (int const channel = c * ashlar::cuda::warp_size + lane(); channel < width)
-      to[channel] = from_float<T>(sums[r][c] * scale);
+      to[channel] = sums[r][c] * scale;
 }
 
 }  // namespace gpt_cuda

@@ -13,8 +13,9 @@ constexpr int blocks_for_rows(long long rows) {
   return static_cast<int>((rows + rows_of_block - 1) / rows_of_block);
 }
 
-ASHLAR_DEVICE int lane() { return ashlar::cuda::thread() % ashlar::cuda::warp_size; }
-ASHLAR_DEVICE int warp() { return ashlar::cuda::thread() / ashlar::cuda::warp_size; }
+using ashlar::cuda::lane;
+using ashlar::cuda::warp;
+
 // The row of this warp.
 ASHLAR_DEVICE long long warp_row() {
   return static_cast<long long>(ashlar::cuda::block_x()) * rows_of_block + warp();

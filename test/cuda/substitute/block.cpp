@@ -1,6 +1,7 @@
 #include "block.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <stdexcept>
 
@@ -8,6 +9,7 @@ namespace cuda_substitute {
 
 using ashlar::cuda::warp_size;
 using ashlar::cuda::grid_detail::here;
+using ashlar::cuda::grid_detail::of_lanes;
 
 block_runner& this_threads_runner() {
   thread_local block_runner runner;
@@ -22,7 +24,7 @@ void block_runner::run(ashlar::cuda::grid_detail::place const& where, std::funct
   alive_ = where.threads;
   auto const threads = static_cast<std::size_t>(where.threads);
   lanes_.assign(threads, {});
-  came_to_shuffle_.assign((threads + warp_size - 1) / warp_size, 0);
+  came_to_meeting_.assign((threads + warp_size - 1) / warp_size, 0);
   ready_.resize(threads);
   for (std::size_t t = 0; t < threads; ++t) ready_[t] = static_cast<int>(t);
   thrown_ = nullptr;
@@ -87,47 +89,61 @@ void block_runner::switch_from(fiber& self) {
   if (next != &self) self.switch_to(*next);
 }
 
-void block_runner::wait(state what, char const* file, int line) {
+void block_runner::wait(state what, char const* name, char const* file, int line) {
   lane& l = lanes_[static_cast<std::size_t>(running_)];
   l.now = what;
+  l.name = name;
   l.file = file;
   l.line = line;
-  if (what == state::at_shuffle) shuffle_if_all_came(running_ / warp_size);
+  if (what == state::at_meeting) act_if_all_came(running_ / warp_size);
   switch_from(*l.on);
 }
 
-void block_runner::wait_at_barrier(char const* file, int line) { wait(state::at_barrier, file, line); }
+void block_runner::wait_at_barrier(char const* file, int line) {
+  wait(state::at_barrier, "barrier", file, line);
+}
 
-void block_runner::exchange(void* value, std::size_t bytes, int mask, char const* file, int line) {
-  if (mask < 0 || mask >= warp_size)
-    throw std::runtime_error("a shuffle with a lane outside of the warp");
-  int const thread = running_;
-  lane& l = lanes_[static_cast<std::size_t>(thread)];
-  l.mask = mask;
-  l.bytes = bytes;
-  std::memcpy(l.value.data(), value, bytes);
-  wait(state::at_shuffle, file, line);
-  std::memcpy(value, lanes_[static_cast<std::size_t>(thread)].value.data(), bytes);
+void block_runner::meet(char const* name, void* own, void (*act)(of_lanes const&), char const* file,
+                        int line) {
+  lane& l = lanes_[static_cast<std::size_t>(running_)];
+  l.own = own;
+  l.act = act;
+  wait(state::at_meeting, name, file, line);
 }
 
 bool block_runner::same_place(lane const& a, lane const& b) const {
   return a.now == b.now && a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
 }
 
-void block_runner::shuffle_if_all_came(int warp) {
+void block_runner::act_if_all_came(int warp) {
   auto const w = static_cast<std::size_t>(warp);
-  if (++came_to_shuffle_[w] < warp_size) return;
+  if (++came_to_meeting_[w] < warp_size) return;
   lane* const first = &lanes_[w * warp_size];
-  for (int i = 1; i < warp_size; ++i)
-    if (!same_place(first[i], *first) || first[i].bytes != first->bytes) return;  // stuck for good
-  came_to_shuffle_[w] = 0;
-  std::array<decltype(lane::value), warp_size> sent;
-  for (std::size_t i = 0; i < warp_size; ++i) sent[i] = first[i].value;
-  for (std::size_t i = 0; i < warp_size; ++i) {
-    first[i].value = sent[i ^ static_cast<std::size_t>(first[i].mask)];
-    first[i].now = state::ready;
-    ready_.push_back(warp * warp_size + static_cast<int>(i));
+  of_lanes own;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (!same_place(first[i], *first) || first[i].act != first->act) return;  // stuck for good
+    own[i] = first[i].own;
   }
+  came_to_meeting_[w] = 0;
+  first->act(own);
+  for (int i = 0; i < warp_size; ++i) {
+    first[i].now = state::ready;
+    ready_.push_back(warp * warp_size + i);
+  }
+}
+
+void block_runner::begin_copy(void* to, void const* from, std::size_t bytes) {
+  if (reinterpret_cast<std::uintptr_t>(to) % bytes != 0
+      || reinterpret_cast<std::uintptr_t>(from) % bytes != 0)
+    throw std::runtime_error("what is copied asynchronously is not aligned to its size");
+  lanes_[static_cast<std::size_t>(running_)].copies.push_back({to, from, bytes});
+}
+
+void block_runner::await_copies() {
+  std::vector<copy>& copies = lanes_[static_cast<std::size_t>(running_)].copies;
+  for (copy const& c : copies)
+    c.from == nullptr ? std::memset(c.to, 0, c.bytes) : std::memcpy(c.to, c.from, c.bytes);
+  copies.clear();
 }
 
 // Nobody is ready. Threads that have ended are not waited for, as on a GPU.
@@ -148,8 +164,7 @@ std::string block_runner::describe(int thread) const {
   if (thread >= static_cast<int>(lanes_.size())) return "there is no " + who;
   lane const& l = lanes_[static_cast<std::size_t>(thread)];
   if (l.now == state::ended) return who + " has ended";
-  return who + " waits at the " + (l.now == state::at_barrier ? "barrier" : "shuffle") + " of " + l.file
-         + ":" + std::to_string(l.line);
+  return who + " waits at the " + l.name + " of " + l.file + ":" + std::to_string(l.line);
 }
 
 void block_runner::throw_stuck() const {
@@ -157,10 +172,10 @@ void block_runner::throw_stuck() const {
                             + std::to_string(here.block_y) + ", " + std::to_string(here.block_z)
                             + ") threads wait for threads that do not come: ";
   int const threads = static_cast<int>(lanes_.size());
-  // A shuffle needs its whole warp; a barrier, all that have not ended.
+  // A shuffle or a product needs its whole warp; a barrier, all that have not ended.
   for (int t = 0; t < threads; ++t) {
     lane const& l = lanes_[static_cast<std::size_t>(t)];
-    if (l.now != state::at_shuffle) continue;
+    if (l.now != state::at_meeting) continue;
     int const warp_begin = t / warp_size * warp_size;
     for (int other = warp_begin; other < warp_begin + warp_size; ++other)
       if (other >= threads || !same_place(lanes_[static_cast<std::size_t>(other)], l))

@@ -1,5 +1,5 @@
-// One block of a grid: its threads run in random order, and wait for each other at barriers and
-// shuffles.
+// One block of a grid: its threads run in random order, and wait for each other at barriers, and
+// for their warp at shuffles and products.
 #pragma once
 
 #include "fiber.hpp"
@@ -7,7 +7,6 @@
 
 #include <cuda_grid.hpp>
 
-#include <array>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -30,18 +29,27 @@ class block_runner {
 
   // Called by the thread that runs.
   void wait_at_barrier(char const* file, int line);
-  void exchange(void* value, std::size_t bytes, int mask, char const* file, int line);
+  void meet(char const* name, void* own, void (*act)(ashlar::cuda::grid_detail::of_lanes const&),
+            char const* file, int line);
+  void begin_copy(void* to, void const* from, std::size_t bytes);
+  void await_copies();
 
  private:
-  enum class state { ready, at_barrier, at_shuffle, ended };
+  enum class state { ready, at_barrier, at_meeting, ended };
+  struct copy {
+    void* to;
+    void const* from;  // none: zeros
+    std::size_t bytes;
+  };
   struct lane {
     state now = state::ready;
-    fiber* on = nullptr;  // none: not begun
+    fiber* on = nullptr;    // none: not begun
+    char const* name = "";  // of what it waits at
     char const* file = "";
     int line = 0;
-    int mask = 0;
-    std::size_t bytes = 0;
-    std::array<std::byte, ashlar::cuda::grid_detail::largest_shuffled> value{};
+    void* own = nullptr;
+    void (*act)(ashlar::cuda::grid_detail::of_lanes const&) = nullptr;
+    std::vector<copy> copies{};
   };
 
   static constexpr int nobody = -1;
@@ -50,8 +58,8 @@ class block_runner {
   void run_thread();
   int take_ready();
   void switch_from(fiber& self);
-  void wait(state what, char const* file, int line);
-  void shuffle_if_all_came(int warp);
+  void wait(state what, char const* name, char const* file, int line);
+  void act_if_all_came(int warp);
   void release_barrier();
   bool same_place(lane const& a, lane const& b) const;
   std::string describe(int thread) const;
@@ -60,7 +68,7 @@ class block_runner {
   std::function<void()> const* body_ = nullptr;
   random_bits* random_ = nullptr;
   std::vector<lane> lanes_;
-  std::vector<int> ready_, came_to_shuffle_;  // threads; how many per warp
+  std::vector<int> ready_, came_to_meeting_;  // threads; how many per warp
   int alive_ = 0, running_ = nobody;
   std::exception_ptr thrown_;
 

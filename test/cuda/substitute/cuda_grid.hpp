@@ -3,9 +3,10 @@
 
 #include <cuda_runtime.h>
 
+#include <array>
 #include <cstddef>
-#include <cstring>
 #include <functional>
+#include <stdexcept>
 #include <type_traits>
 
 #define ASHLAR_KERNEL inline void
@@ -26,11 +27,31 @@ struct place {
 };
 extern constinit thread_local place here;
 
-inline constexpr std::size_t largest_shuffled = 16;  // bytes
-
 void wait_at_barrier(char const* file, int line);
-// Exchanges `bytes` bytes with the lane whose number differs in the bits of `mask`.
-void exchange(void* value, std::size_t bytes, int mask, char const* file, int line);
+
+// What the lanes of a warp came with, by lane.
+using of_lanes = std::array<void*, static_cast<std::size_t>(warp_size)>;
+// All lanes of the warp come, each with what is its own. The last one does `act` for all of them.
+void meet(char const* name, void* own, void (*act)(of_lanes const&), char const* file, int line);
+
+// For await_copies(). From nowhere: zeros.
+void begin_copy(void* to, void const* from, std::size_t bytes);
+
+template <class T>
+struct shuffled {
+  T value;
+  int mask;
+};
+template <class T>
+void shuffle(of_lanes const& lanes) {
+  std::array<T, std::tuple_size_v<of_lanes>> sent{};
+  for (std::size_t i = 0; i < sent.size(); ++i)
+    sent[i] = static_cast<shuffled<T> const*>(lanes[i])->value;
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    auto* const own = static_cast<shuffled<T>*>(lanes[i]);
+    own->value = sent[i ^ static_cast<std::size_t>(own->mask)];
+  }
+}
 
 }  // namespace grid_detail
 
@@ -47,10 +68,21 @@ inline void barrier(char const* file = __builtin_FILE(), int line = __builtin_LI
 
 template <class T>
 T shuffle_xor(T value, int mask, char const* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= grid_detail::largest_shuffled);
-  grid_detail::exchange(&value, sizeof value, mask, file, line);
-  return value;
+  static_assert(std::is_trivially_copyable_v<T>);
+  if (mask < 0 || mask >= warp_size)
+    throw std::runtime_error("a shuffle with a lane outside of the warp");
+  grid_detail::shuffled<T> own{value, mask};
+  grid_detail::meet("shuffle", &own, grid_detail::shuffle<T>, file, line);
+  return own.value;
 }
+
+// What is copied comes as late as it may: when it is awaited.
+template <class T>
+void copy_async(T* to, T const* from, bool there) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);
+  grid_detail::begin_copy(to, there ? from : nullptr, sizeof(T));
+}
+void await_copies();
 
 template <class T>
 T* shared_memory() {

@@ -17,11 +17,17 @@ constinit thread_local place here;
 void wait_at_barrier(char const* file, int line) {
   cuda_substitute::this_threads_runner().wait_at_barrier(file, line);
 }
-void exchange(void* value, std::size_t bytes, int mask, char const* file, int line) {
-  cuda_substitute::this_threads_runner().exchange(value, bytes, mask, file, line);
+void meet(char const* name, void* own, void (*act)(of_lanes const&), char const* file, int line) {
+  cuda_substitute::this_threads_runner().meet(name, own, act, file, line);
+}
+
+void begin_copy(void* to, void const* from, std::size_t bytes) {
+  cuda_substitute::this_threads_runner().begin_copy(to, from, bytes);
 }
 
 }  // namespace ashlar::cuda::grid_detail
+
+void ashlar::cuda::await_copies() { cuda_substitute::this_threads_runner().await_copies(); }
 
 namespace cuda_substitute {
 namespace {

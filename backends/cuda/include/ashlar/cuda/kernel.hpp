@@ -37,6 +37,20 @@ ASHLAR_DEVICE T shuffle_xor(T value, int mask) {
   return __shfl_xor_sync(0xffffffffU, value, mask);
 }
 
+// Begins to copy a value of 4, 8 or 16 bytes, aligned to them, into shared memory; zeros unless it is
+// there. It has come after await_copies(), to other threads after a barrier behind that.
+template <class T>
+ASHLAR_DEVICE void copy_async(T* to, T const* from, bool there) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+               :
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from), "n"(sizeof(T)),
+                 "r"(there ? static_cast<unsigned>(sizeof(T)) : 0U)
+               : "memory");
+}
+// Waits for all that this thread has begun to copy.
+ASHLAR_DEVICE void await_copies() { asm volatile("cp.async.wait_all;" : : : "memory"); }
+
 // The block's shared memory, as many bytes as the launch said, aligned to 16.
 template <class T>
 ASHLAR_DEVICE T* shared_memory() {
@@ -53,6 +67,10 @@ ASHLAR_DEVICE T* shared_memory() {
 namespace ashlar::cuda {
 
 using bf16 = __nv_bfloat16;
+
+// This thread's number in its warp, and the warp's in its block.
+ASHLAR_DEVICE int lane() { return thread() % warp_size; }
+ASHLAR_DEVICE int warp() { return thread() / warp_size; }
 
 ASHLAR_DEVICE float to_float(float x) { return x; }
 ASHLAR_DEVICE float to_float(bf16 x) { return __bfloat162float(x); }

@@ -1,0 +1,48 @@
+// What kernels of attention have in common: which head of which sequence, and how wide it is.
+#pragma once
+
+#include "attention.hpp"
+#include <ashlar/cuda/launch.hpp>
+
+#include <cmath>
+#include <type_traits>
+
+namespace gpt_cuda {
+
+inline float scale_of(attention_shape const& s) {
+  return 1 / std::sqrt(static_cast<float>(s.head_width));
+}
+
+// act(std::integral_constant<int, D>), D: channels of a head, rounded up to what there are kernels for,
+// the powers of two from Least on.
+template <int Least, class Act>
+void with_room_for(int head_width, Act act) {
+  if constexpr (Least < widest_head)
+    if (head_width > Least) return with_room_for<2 * Least>(head_width, act);
+  act(std::integral_constant<int, Least>{});
+}
+
+// A block of threads for so many rows of a head of a sequence.
+inline ashlar::cuda::grid attention_grid(attention_shape const& s, int rows) {
+  return {(s.context + rows - 1) / rows, s.heads, s.sequences};
+}
+
+// Where a head of a sequence lies in matrices of rows x parts x heads x head_width, and in arrays of
+// sequences x heads x context.
+struct head_place {
+  attention_shape shape;
+  int head, sequence;
+
+  ASHLAR_DEVICE explicit head_place(attention_shape const& s)
+      : shape(s), head(ashlar::cuda::block_y()), sequence(ashlar::cuda::block_z()) {}
+  ASHLAR_DEVICE int pitch(int parts) const { return parts * shape.heads * shape.head_width; }
+  ASHLAR_DEVICE long long in_rows(int parts, int part, int row) const {
+    return (static_cast<long long>(sequence) * shape.context + row) * pitch(parts)
+           + (static_cast<long long>(part) * shape.heads + head) * shape.head_width;
+  }
+  ASHLAR_DEVICE long long in_list(int row) const {
+    return (static_cast<long long>(sequence) * shape.heads + head) * shape.context + row;
+  }
+};
+
+}  // namespace gpt_cuda
