@@ -3,7 +3,7 @@
 # docs/measurements.md. From the top of a checkout, on a machine with CUDA 13, CMake and ninja; needs no network.
 #
 #   ASHLAR_DEPS=/path bench/gpu.sh > measured.md      # build and all parts
-#   ASHLAR_DEPS=/path bench/gpu.sh tests overhead     # some of: tests sanitizer processes overhead training devices
+#   ASHLAR_DEPS=/path bench/gpu.sh tests overhead     # some of: tests sanitizer processes overhead attention training devices
 #
 # ASHLAR_DEPS/include holds the headers of doctest, CLI11, fmt, nlohmann, Eigen, range-v3 and, where CUDA has none, nccl.h;
 # ASHLAR_DEPS/lib libnccl.so.2. What the machine itself has installed is found without it. BUILD names the build folder.
@@ -11,7 +11,7 @@ set -u
 PATH=$PATH:/usr/local/cuda/bin
 deps=${ASHLAR_DEPS:-}
 build=${BUILD:-build/gpu}  # below this folder
-parts=${*:-tests sanitizer processes overhead training devices}
+parts=${*:-tests sanitizer processes overhead attention training devices}
 begin=$(date +%s)
 
 wants() { case " $parts " in *" $1 "*) return 0 ;; *) return 1 ;; esac; }
@@ -61,7 +61,7 @@ arch=${arch:-90}
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DASHLAR_GPU_TESTS=ON -DASHLAR_DOCS=OFF -DASHLAR_MPI=OFF \
   -DASHLAR_WARNINGS_AS_ERRORS=OFF "-DASHLAR_CUDA_FLAGS=-std=c++20;-gencode=arch=compute_$arch,code=sm_$arch" $vendored \
   >"$build/configure.log" 2>&1 || { tail -n 20 "$build/configure.log" >&2; exit 1; }
-targets="ashlar_tool ashlar_tool_cuda existing_trainer bench_cuda_overhead bench_cuda_training"
+targets="ashlar_tool ashlar_tool_cuda existing_trainer bench_cuda_overhead bench_cuda_attention bench_cuda_training"
 if wants tests || wants sanitizer || wants processes; then targets="$targets test_cuda_gpu test_cuda_gpu_processes"; fi
 # shellcheck disable=SC2086
 ninja -C "$build" $targets >"$build/build.log" 2>&1 || { grep -E 'error|FAILED' "$build/build.log" | head -n 20 >&2; exit 1; }
@@ -122,6 +122,11 @@ fi
 if wants overhead; then
   say "## What the backend costs"
   within 80 "$build/bench/cuda/bench_cuda_overhead"
+fi
+
+if wants attention; then
+  say "## Attention"
+  within 30 "$build/bench/cuda/bench_cuda_attention"
 fi
 
 if wants training; then

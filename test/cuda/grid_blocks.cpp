@@ -2,6 +2,7 @@
 // forgive.
 #include "substituted.hpp"
 #include "truth.hpp"
+#include <ashlar/cuda/fragment.hpp>
 #include <ashlar/cuda/launch.hpp>
 
 #include <doctest/doctest.h>
@@ -76,6 +77,23 @@ ASHLAR_KERNEL butterfly(double* out, int mask) {
   out[cuda::thread()] = cuda::shuffle_xor(static_cast<double>(cuda::thread()), mask);
 }
 
+ASHLAR_KERNEL multiply_some_lanes(int lanes) {
+  cuda::sum_fragment sums = {};
+  if (cuda::thread() < lanes) add_product(sums, {}, {});
+}
+
+ASHLAR_KERNEL load_unaligned(int elements) {
+  auto* const tile = cuda::shared_memory<cuda::bf16>();
+  static_cast<void>(cuda::load_fragment(tile + elements, 24));
+}
+
+ASHLAR_KERNEL read_before_copied(float const* in, float* out, bool wait) {
+  auto* const all = cuda::shared_memory<float>();
+  cuda::copy_async(all + cuda::thread(), in + cuda::thread(), true);
+  if (wait) cuda::await_copies();
+  out[cuda::thread()] = all[cuda::thread()];
+}
+
 template <class... P, class... A>
 std::vector<float> result_of(void (*kernel)(P...), cuda::grid blocks, int threads, std::size_t shared,
                              A... a) {
@@ -102,7 +120,7 @@ template <class... P, class... A>
 std::string fault_of(void (*kernel)(P...), int threads, A... a) {
   substituted const machine({.guard = false});
   auto const s = cuda::stream::make();
-  cuda::launch(kernel, {}, threads, 0, s.get(), a...);
+  cuda::launch(kernel, {}, threads, 2048, s.get(), a...);
   CHECK(cudaStreamSynchronize(s.get()) == cudaErrorLaunchFailure);
   auto const all = cuda_substitute::faults();
   REQUIRE(all.size() == 1);
@@ -181,6 +199,24 @@ TEST_CASE("cuda grid: a shuffle without all lanes is an error that names one tha
   says(fault_of(shuffle_some_lanes, 16, static_cast<float*>(nullptr), 16), "there is no thread 16");
   says(fault_of(shuffle_or_wait, 32), "thread 0 waits at the shuffle of");
   says(fault_of(shuffle_or_wait, 32), "thread 5 waits at the barrier of");
+}
+
+TEST_CASE("cuda grid: a product without all lanes is an error, and so are rows that are not aligned") {
+  says(fault_of(multiply_some_lanes, 32, 31), "thread 0 waits at the product of");
+  says(fault_of(multiply_some_lanes, 32, 31), "thread 31 has ended");
+  says(fault_of(load_unaligned, 32, 4), "rows of a fragment's tile are not aligned to 16 bytes");
+}
+
+TEST_CASE("cuda grid: what is copied is there once it was awaited, and not before") {
+  substituted const machine;
+  numbers const in(std::vector<float>(64, 5));
+  for (bool const wait : {true, false}) {
+    auto const s = cuda::stream::make();
+    numbers const out(64);
+    cuda::launch(read_before_copied, {}, 64, 64 * sizeof(float), s.get(), in.data(), out.data(), wait);
+    ASHLAR_CUDA(cudaStreamSynchronize, s.get());
+    for (float const x : out.on_host()) CHECK((x == 5) == wait);
+  }
 }
 
 TEST_CASE("cuda grid: what a thread throws ends the kernel, and the next one runs") {

@@ -16,6 +16,11 @@ void round(float const* of, float* to, int n, cudaStream_t stream);
 // to[6 b + ...] = the place of block b of a grid of 3 x 2 x 2 blocks of 64 threads: block x, y, z,
 // blocks in x, threads, and the sum of the threads' numbers.
 void places(int* to, cudaStream_t stream);
+// Of `tiles` pairs of tiles a, b of 16 x 16 numbers, rounded to bf16: a b^T, a b, and c b with c = a b^T
+// rounded, each added to what is in `to`. A warp for each pair.
+void tile_products(float const* a, float const* b, float* to, int tiles, cudaStream_t stream);
+// to[i] = of[i] for i < n, then zeros up to most, by copies that do not wait.
+void copy_some(float const* of, float* to, int n, int most, cudaStream_t stream);
 // Does nothing, as a launch of that shape.
 void launch_nothing(int blocks_x, int blocks_y, int threads, int shared, cudaStream_t stream);
 

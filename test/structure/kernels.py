@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Lists what every kernel takes of a multiprocessor, and refuses spills.
 
-usage: kernels.py [--most REGISTERS] OBJECT ...
+usage: kernels.py [--most REGISTERS] [--file NAME=REGISTERS ...] OBJECT ...
 
 Reads what the build kept of the assembler's words beside each object (cmake/keep_listing.sh). A kernel may take so many registers at most,
-and nothing of the stack: what lies there, or was spilled, is in the GPU's main memory.
+those of a file that is named as many as said there, and nothing of the stack: what lies there, or was spilled, is in the GPU's main memory.
 """
 import argparse
 import re
@@ -26,8 +26,10 @@ def names_of(mangled):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--most", type=int, default=64)
+    parser.add_argument("--file", action="append", default=[])
     parser.add_argument("objects", nargs="+")
     options = parser.parse_args()
+    most = {name: int(registers) for name, registers in (one.split("=") for one in options.file)}
 
     kernels = []
     for name in options.objects:
@@ -39,7 +41,7 @@ def main():
     complaints = 0
     print(f"{'registers':>9} {'stack':>6} {'spilled':>8}  for    kernel")
     for (file, _, target, stack, stored, loaded, registers), name in sorted(zip(kernels, names), key=lambda k: (k[0][0], k[1], k[0][2])):
-        bad = int(stack) or int(stored) or int(loaded) or int(registers) > options.most
+        bad = int(stack) or int(stored) or int(loaded) or int(registers) > most.get(file, options.most)
         complaints += bool(bad)
         print(f"{registers:>9} {stack:>6} {int(stored) + int(loaded):>8}  {target}  {file}: {name}{'   too much' if bad else ''}")
     print(f"{len(kernels)} kernels of {len(options.objects)} files, {complaints} complaints")

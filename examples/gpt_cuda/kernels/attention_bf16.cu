@@ -16,25 +16,24 @@ attention_kernel(attention_shape shape, float scale, bf16 const* qkv, bf16* merg
   constexpr int columns = swept_rows<D>;
   head_place const at(shape);
   int const first = (blocks_x() - 1 - block_x()) * block_rows;  // the longest rows first
-  int const mine = first + warp() * fragment_size, there = shape.context - mine;
-  int const width = shape.head_width;
+  int const mine = first + warp() * fragment_size;
   bf16* const tiles = shared_memory<bf16>();
 
   own_factors<D> queries;
-  read_own<D>(queries, qkv + at.in_rows(3, 0, mine), at.pitch(3), there, width);
+  read_own<D>(queries, at.rows(qkv, 3, 0), mine);
   of_halves top = {-INFINITY, -INFINITY}, mass = {};
   own_sums<D> sums = {};
+  head_rows const keys = at.rows(qkv, 3, 1), values = at.rows(qkv, 3, 2);
   auto const copy = [&](int begin, int buffer) {
-    bf16* const keys = tiles + 2 * buffer * swept_elements<D>;
-    int const left = shape.context - begin;
-    copy_tile<D>(keys, qkv + at.in_rows(3, 1, begin), at.pitch(3), left, width);
-    copy_tile<D>(keys + swept_elements<D>, qkv + at.in_rows(3, 2, begin), at.pitch(3), left, width);
+    bf16* const tile = tiles + 2 * buffer * swept_elements<D>;
+    copy_tile<D>(tile, keys, begin);
+    copy_tile<D>(tile + swept_elements<D>, values, begin);
   };
   auto const add = [&](int begin, int buffer) {
-    bf16 const* const keys = tiles + 2 * buffer * swept_elements<D>;
-    if (there <= 0 || begin >= mine + fragment_size) return;
+    bf16 const* const tile = tiles + 2 * buffer * swept_elements<D>;
+    if (mine >= shape.context || begin >= mine + fragment_size) return;
     own_sums<columns> scores = {};
-    multiply<D, columns>(scores, queries, keys);
+    multiply<D, columns>(scores, queries, tile);
     leave_out_later_keys<false, columns>(scores, mine, begin);
     of_halves larger = {-INFINITY, -INFINITY}, shrunk;
     for (sum_fragment const& s : scores)
@@ -52,7 +51,7 @@ attention_kernel(attention_shape shape, float scale, bf16 const* qkv, bf16* merg
       }
     for (sum_fragment& s : sums)
       for (int i = 0; i < 8; ++i) s.values[i] *= shrunk[half_of(i)];
-    add_weighed<D, columns>(sums, scores, keys + swept_elements<D>);
+    add_weighed<D, columns>(sums, scores, tile + swept_elements<D>);
   };
   int const end = first + block_rows < shape.context ? first + block_rows : shape.context;
   sweep<D>(0, end, copy, add);
@@ -61,11 +60,11 @@ attention_kernel(attention_shape shape, float scale, bf16 const* qkv, bf16* merg
   for (int half = 0; half < 2; ++half) {
     float const all = sum_of_row(mass[half]);
     shares[half] = 1 / all;
-    int const row = fragment_row(2 * half);
-    if (row < there && fragment_column(0) == 0)
-      exponent[at.in_list(mine + row)] = (top[half] + log2f(all)) * ln_2;
+    int const row = mine + fragment_row(2 * half);
+    if (row < shape.context && fragment_column(0) == 0)
+      exponent[at.in_list(row)] = (top[half] + log2f(all)) * ln_2;
   }
-  write_own<D>(merged + at.in_rows(1, 0, mine), at.pitch(1), sums, shares, there, width);
+  write_own<D>(at.rows(merged, 1, 0), mine, sums, shares);
 }
 
 }  // namespace

@@ -30,43 +30,38 @@ attention_backward_kernel(attention_shape shape, float scale, bf16 const* qkv, b
   head_place const at(shape);
   int const tile_at = of_keys ? block_x() : blocks_x() - 1 - block_x();  // the longest rows first
   int const first = tile_at * block_rows, mine = first + warp() * fragment_size;
-  int const there = shape.context - mine, width = shape.head_width;
   bf16* const tiles = shared_memory<bf16>();
   float* const lists = reinterpret_cast<float*>(tiles + 4 * swept_elements<D>);
 
-  // Keys and values, or queries and do.
-  auto const rows_of = [&](bool keys, int row) { return qkv + at.in_rows(3, keys ? 1 : 0, row); };
-  auto const rows_up_of = [&](bool keys, int row) {
-    return keys ? qkv + at.in_rows(3, 2, row) : dmerged + at.in_rows(1, 0, row);
-  };
+  head_rows const queries = at.rows(qkv, 3, 0), keys = at.rows(qkv, 3, 1), values = at.rows(qkv, 3, 2);
+  head_rows const douts = at.rows(dmerged, 1, 0);
+  head_rows const others = of_keys ? queries : keys, others_up = of_keys ? douts : values;
   own_factors<D> own, own_up;
-  read_own<D>(own, rows_of(of_keys, mine), at.pitch(3), there, width);
-  read_own<D>(own_up, rows_up_of(of_keys, mine), at.pitch(of_keys ? 3 : 1), there, width);
+  read_own<D>(own, of_keys ? keys : queries, mine);
+  read_own<D>(own_up, of_keys ? values : douts, mine);
   of_halves exponents = {}, alongs = {};
   if constexpr (!of_keys) {
     own_factors<D> out;
-    read_own<D>(out, merged + at.in_rows(1, 0, mine), at.pitch(1), there, width);
+    read_own<D>(out, at.rows(merged, 1, 0), mine);
     for (int n = 0; n < D / fragment_size; ++n)
       for (int i = 0; i < 8; ++i) alongs[half_of(i)] += value_of(own_up[n], i) * value_of(out[n], i);
     for (int half = 0; half < 2; ++half) {
       alongs[half] = sum_of_row(alongs[half]);
-      int const row = fragment_row(2 * half);
-      if (row >= there) continue;
-      exponents[half] = exponent[at.in_list(mine + row)];
-      if (fragment_column(0) == 0) along[at.in_list(mine + row)] = alongs[half];
+      int const row = mine + fragment_row(2 * half);
+      if (row >= shape.context) continue;
+      exponents[half] = exponent[at.in_list(row)];
+      if (fragment_column(0) == 0) along[at.in_list(row)] = alongs[half];
     }
   }
 
   own_sums<D> sums = {}, value_sums = {};
   auto const copy = [&](int begin, int buffer) {
     bf16* const tile = tiles + 2 * buffer * swept_elements<D>;
-    int const left = shape.context - begin;
-    copy_tile<D>(tile, rows_of(!of_keys, begin), at.pitch(3), left, width);
-    copy_tile<D>(tile + swept_elements<D>, rows_up_of(!of_keys, begin), at.pitch(of_keys ? 1 : 3), left,
-                 width);
+    copy_tile<D>(tile, others, begin);
+    copy_tile<D>(tile + swept_elements<D>, others_up, begin);
     if (!of_keys || thread() >= swept_rows<D>) return;
     float* const list = lists + 2 * buffer * swept_rows<D>;
-    bool const is_there = thread() < left;
+    bool const is_there = begin + thread() < shape.context;
     long long const query = at.in_list(is_there ? begin + thread() : begin);
     copy_async(list + thread(), exponent + query, is_there);
     copy_async(list + swept_rows<D> + thread(), along + query, is_there);
@@ -76,7 +71,7 @@ attention_backward_kernel(attention_shape shape, float scale, bf16 const* qkv, b
     ASHLAR_ROLLED
     for (int c = 0; c < swept_rows<D>; c += columns) {
       int const begin = tile_begin + c;
-      if (there <= 0 || begin >= shape.context) return;
+      if (mine >= shape.context || begin >= shape.context) return;
       if (of_keys ? begin + columns <= mine : begin >= mine + fragment_size) continue;
       bf16 const* const tile = tiles + 2 * buffer * swept_elements<D> + c * swept_stride<D>;
       bf16 const* const tile_up = tile + swept_elements<D>;
@@ -100,10 +95,8 @@ attention_backward_kernel(attention_shape shape, float scale, bf16 const* qkv, b
   int const end = of_keys || first + block_rows > shape.context ? shape.context : first + block_rows;
   sweep<D>(of_keys ? first : 0, end, copy, add);
 
-  bf16* const to = dqkv + at.in_rows(3, of_keys ? 1 : 0, mine);
-  write_own<D>(to, at.pitch(3), sums, {scale, scale}, there, width);
-  if constexpr (of_keys)
-    write_own<D>(dqkv + at.in_rows(3, 2, mine), at.pitch(3), value_sums, {1, 1}, there, width);
+  write_own<D>(at.rows(dqkv, 3, of_keys ? 1 : 0), mine, sums, {scale, scale});
+  if constexpr (of_keys) write_own<D>(at.rows(dqkv, 3, 2), mine, value_sums, {1, 1});
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ using ashlar::cuda::fragment_row;
 using ashlar::cuda::fragment_size;
 using ashlar::cuda::load_fragment;
 using ashlar::cuda::load_transposed_fragment;
+using ashlar::cuda::pair_of;
 using ashlar::cuda::sum_fragment;
 
 // D: channels of a head, rounded up to what there are kernels for.
@@ -67,66 +68,69 @@ ASHLAR_DEVICE float largest_of_row(float value) {
   return fmaxf(value, ashlar::cuda::shuffle_xor(value, 2));
 }
 
-// 16 rows of global memory, of which so many are there; zeros for those that are not, and for channels
-// beyond `width`.
+// The warp's rows, from `first` on; zeros for rows and channels that are not there.
 template <int D>
-ASHLAR_DEVICE void read_own(own_factors<D>& to, bf16 const* from, int pitch, int there, int width) {
+ASHLAR_DEVICE void read_own(own_factors<D>& to, head_rows<bf16 const> const& from, int first) {
+  bf16 const* const begin = from.from(first);
   for (int n = 0; n < D / fragment_size; ++n)
     for (int p = 0; p < 4; ++p) {
-      int const row = fragment_row(2 * p), channel = n * fragment_size + fragment_column(2 * p);
-      bf16 const* const pair = from + row * pitch + channel;
+      int const row = fragment_row(2 * p);
+      int const channel = n * fragment_size + fragment_column(2 * p);
       to[n].pairs[p] = 0;
-      if (row >= there || channel >= width) continue;
-      if (width % 2 == 0)
+      if (first + row >= from.count || channel >= from.width) continue;
+      bf16 const* const pair = begin + row * from.pitch + channel;
+      if (from.width % 2 == 0)
         to[n].pairs[p] = *reinterpret_cast<unsigned const*>(pair);
       else
-        to[n].pairs[p] = ashlar::cuda::pair_of(
-            to_float(pair[0]), channel + 1 < width ? to_float(pair[1]) : 0);
+        to[n].pairs[p] = pair_of(to_float(pair[0]), channel + 1 < from.width ? to_float(pair[1]) : 0);
     }
 }
 
-// The warp's sums, times a factor by row.
+// Writes the warp's sums, times a factor by row.
 template <int D, int N>
-ASHLAR_DEVICE void write_packs(bf16* to, int pitch, own_sums<D> const& sums, of_halves const& factors,
-                               int there, int width) {
+ASHLAR_DEVICE void write_packs(head_rows<bf16> const& to, int first, own_sums<D> const& sums,
+                               of_halves const& factors) {
+  bf16* const begin = to.from(first);
   for (int n = 0; n < D / fragment_size; ++n)
     for (int i = 0; i < 8; i += N) {
       int const row = fragment_row(i), channel = n * fragment_size + fragment_column(i);
-      if (row >= there || channel >= width) continue;
+      if (first + row >= to.count || channel >= to.width) continue;
       pack<float, N> values;
       for (int k = 0; k < N; ++k) values.value[k] = sums[n].values[i + k] * factors[half_of(i)];
-      store<N>(to + row * pitch + channel, values);
+      store<N>(begin + row * to.pitch + channel, values);
     }
 }
 template <int D>
-ASHLAR_DEVICE void write_own(bf16* to, int pitch, own_sums<D> const& sums, of_halves const& factors,
-                             int there, int width) {
-  if (width % 2 == 0)
-    write_packs<D, 2>(to, pitch, sums, factors, there, width);
+ASHLAR_DEVICE void write_own(head_rows<bf16> const& to, int first, own_sums<D> const& sums,
+                             of_halves const& factors) {
+  if (to.width % 2 == 0)
+    write_packs<D, 2>(to, first, sums, factors);
   else
-    write_packs<D, 1>(to, pitch, sums, factors, there, width);
+    write_packs<D, 1>(to, first, sums, factors);
 }
 
-// Begins to bring a tile into shared memory, with zeros where there are no rows or channels. At least one
-// row is there.
+// Begins to bring the rows from `first` on into a tile; zeros for rows and channels that are not there.
 template <int D>
-ASHLAR_DEVICE void copy_tile(bf16* to, bf16 const* from, int pitch, int there, int width) {
-  constexpr int all = swept_rows<D> * D;
-  if (width % wide<bf16> == 0) {
-    using bytes = pack<bf16, wide<bf16>>;
-    for (int i = ashlar::cuda::thread() * wide<bf16>; i < all; i += fragments_threads * wide<bf16>) {
+ASHLAR_DEVICE void copy_tile(bf16* tile, head_rows<bf16 const> const& from, int first) {
+  constexpr int all = swept_rows<D> * D, step = wide<bf16>;
+  bf16 const* const begin = from.from(first);
+  if (from.width % step == 0) {
+    using bytes = pack<bf16, step>;
+    ASHLAR_ROLLED
+    for (int i = ashlar::cuda::thread() * step; i < all; i += fragments_threads * step) {
       int const row = i / D, channel = i % D;
-      bool const is_there = row < there && channel < width;
-      ashlar::cuda::copy_async(
-          reinterpret_cast<bytes*>(to + row * swept_stride<D> + channel),
-          reinterpret_cast<bytes const*>(is_there ? from + row * pitch + channel : from), is_there);
+      bool const there = first + row < from.count && channel < from.width;
+      bf16 const* const source = begin + (there ? row * from.pitch + channel : 0);
+      ashlar::cuda::copy_async(reinterpret_cast<bytes*>(tile + row * swept_stride<D> + channel),
+                               reinterpret_cast<bytes const*>(source), there);
     }
   } else {
     ASHLAR_ROLLED
     for (int i = ashlar::cuda::thread(); i < all; i += fragments_threads) {
       int const row = i / D, channel = i % D;
-      to[row * swept_stride<D> + channel] =
-          row < there && channel < width ? from[row * pitch + channel] : from_float<bf16>(0);
+      bool const there = first + row < from.count && channel < from.width;
+      tile[row * swept_stride<D> + channel] =
+          there ? begin[row * from.pitch + channel] : from_float<bf16>(0);
     }
   }
 }

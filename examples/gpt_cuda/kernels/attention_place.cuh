@@ -27,6 +27,15 @@ inline ashlar::cuda::grid attention_grid(attention_shape const& s, int rows) {
   return {(s.context + rows - 1) / rows, s.heads, s.sequences};
 }
 
+// The rows of a head, `pitch` elements apart, from the first of its sequence on.
+template <class T>
+struct head_rows {
+  T* first;
+  int pitch, count, width;
+
+  ASHLAR_DEVICE T* from(int row) const { return first + static_cast<long long>(row) * pitch; }
+};
+
 // Where a head of a sequence lies in matrices of rows x parts x heads x head_width, and in arrays of
 // sequences x heads x context.
 struct head_place {
@@ -39,6 +48,10 @@ struct head_place {
   ASHLAR_DEVICE long long in_rows(int parts, int part, int row) const {
     return (static_cast<long long>(sequence) * shape.context + row) * pitch(parts)
            + (static_cast<long long>(part) * shape.heads + head) * shape.head_width;
+  }
+  template <class T>
+  ASHLAR_DEVICE head_rows<T> rows(T* of, int parts, int part) const {
+    return {of + in_rows(parts, part, 0), pitch(parts), shape.context, shape.head_width};
   }
   ASHLAR_DEVICE long long in_list(int row) const {
     return (static_cast<long long>(sequence) * shape.heads + head) * shape.context + row;
