@@ -154,8 +154,7 @@ template <int D, int Columns>
 ASHLAR_DEVICE void multiply(own_sums<Columns>& products, own_factors<D> const& own, bf16 const* tile) {
   for (int k = 0; k < D / fragment_size; ++k)
     for (int n = 0; n < Columns / fragment_size; ++n)
-      add_product(products[n], own[k],
-                  load_fragment(tile_in<D>(tile, n, k), swept_stride<D>));
+      add_product(products[n], own[k], load_fragment(tile_in<D>(tile, n, k), swept_stride<D>));
 }
 
 // Adds to own rows the rows of a tile, weighed by the rounded weights.
