@@ -31,10 +31,12 @@ attention_backward_kernel(attention_shape shape, float scale, bf16 const* qkv, b
   int const tile_at = of_keys ? block_x() : blocks_x() - 1 - block_x();  // the longest rows first
   int const first = tile_at * block_rows, mine = first + warp() * fragment_size;
   bf16* const tiles = shared_memory<bf16>();
+  // Of a tile of queries: their exponents, then their do o.
   float* const lists = reinterpret_cast<float*>(tiles + 4 * swept_elements<D>);
 
   head_rows const queries = at.rows(qkv, 3, 0), keys = at.rows(qkv, 3, 1), values = at.rows(qkv, 3, 2);
   head_rows const douts = at.rows(dmerged, 1, 0);
+  // Scores are products of own rows and others, do v of those that are called `up`.
   head_rows const others = of_keys ? queries : keys, others_up = of_keys ? douts : values;
   own_factors<D> own, own_up;
   read_own<D>(own, of_keys ? keys : queries, mine);
