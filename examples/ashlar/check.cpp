@@ -5,6 +5,7 @@
 #include "cost_options.hpp"
 #include "counted.hpp"
 #include "dialect_option.hpp"
+#include "effects.hpp"
 #include "files.hpp"
 #include "json_files.hpp"
 #include "limits.hpp"
@@ -139,10 +140,18 @@ ashlar::schedule with_costs(ashlar::schedule s, cost_options const& cost) {
   return retime(std::move(s), given);
 }
 
-int check(check_options const& o) {
+std::vector<effect> effects_on_file(std::string const& kind, bool has_times, bool has_dialect) {
+  std::vector<effect> all = {{"--dialect", has_dialect, "on " + kind}};
+  for (char const* flag : cost_flags())
+    all.push_back({flag, has_times, "on " + kind + ": it says what is done, not when"});
+  return all;
+}
+
+int check(CLI::App const& command, check_options const& o) {
   using namespace ashlar;
   std::string const text = read_text(o.file);
   if (holds_json(text)) {
+    must_have_effect(command, effects_on_file("JSON", true, false));
     json_text const file{o.file, text, parse_json(text, o.file)};
     time_scale const own = scale_of_json(file);
     return check_schedule(o, with_costs(schedule_of_json(file), o.cost), 0,
@@ -152,7 +161,10 @@ int check(check_options const& o) {
   csv_problems problems(options.most_problems);
   csv_tokens const tokens = read_csv_tokens(text, options, problems);
   if (!problems.none()) return tell(o.file, problems.take());
-  if (tokens.others > 0) return check_comms(o, tokens, problems);
+  if (tokens.others > 0) {
+    must_have_effect(command, effects_on_file("a program", false, true));
+    return check_comms(o, tokens, problems);
+  }
   csv_schedule const read = read_pytorch_csv(tokens, problems);
   if (!read.value) return tell(o.file, read.problems);
   return check_schedule(o, with_costs(*read.value, o.cost), tokens.idle_slots, scale_of(o.cost));
@@ -180,7 +192,9 @@ void add_check(CLI::App& app, action& chosen) {
       "dialect has them 2UNSHARD, 2RESHARD, 2REDUCE_GRAD, 2WAIT_REDUCE_GRAD, 2WAIT_SEND_F0.\n"
       "In a file of passes only an empty cell is an idle slot, as PyTorch writes them.\n"
       "Exit codes: 0 valid, 1 invalid (with the reasons), 2 the file cannot be used.");
-  command->callback([&chosen, options] { chosen = [options] { return check(*options); }; });
+  command->callback([&chosen, command, options] {
+    chosen = [command, options] { return check(*command, *options); };
+  });
 }
 
 }  // namespace tool

@@ -1,6 +1,7 @@
 // ashlar compare: all schedules, or some, side by side on the same model and devices.
 #include "command.hpp"
 #include "counted.hpp"
+#include "effects.hpp"
 #include "files.hpp"
 #include "layout_options.hpp"
 #include "output_options.hpp"
@@ -11,7 +12,7 @@
 #include <ashlar/render/diagnosis.hpp>
 #include <ashlar/study/compare.hpp>
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -77,6 +78,27 @@ row row_of(chosen_schedule const& own, compare_options const& o) {
   return r;
 }
 
+// Of the parameters and costs on the schedules as a whole.
+std::vector<effect> effects_of(CLI::App const& command, compare_options const& o,
+                               std::vector<chosen_schedule> const& own,
+                               std::vector<ashlar::catalog::entry const*> const& known) {
+  std::string const names = fmt::format("{}", fmt::join(o.names, ", "));
+  std::vector<effect> all = effects_on(known, names);
+  if (o.names.empty() || !(is_given(command, "--overlapped") || is_given(command, "--checkpoint")))
+    return all;
+  std::vector<ashlar::schedule> made;
+  for (ashlar::catalog::entry const* const e : known)
+    if (ashlar::catalog::shape const fit = ashlar::fitting(*e, shape_of(*e, o.shape));
+        e->check(fit).ok())
+      made.push_back(e->make(fit));
+  std::vector<ashlar::schedule const*> each;
+  for (chosen_schedule const& s : own) each.push_back(&s.schedule);
+  for (ashlar::schedule const& s : made) each.push_back(&s);
+  std::vector<effect> const more = effects_on(traits_of(each), names);
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
 // One's own first. They stand beside all of the catalog unless some of that are named; sizes that are
 // not given are those of the first.
 std::vector<row> rows_of(CLI::App const& command, compare_options& o) {
@@ -84,6 +106,7 @@ std::vector<row> rows_of(CLI::App const& command, compare_options& o) {
   adopt_size(command, own, o.shape.p, o.shape.m);
   if (known.empty())
     for (auto const& e : ashlar::catalog::entries) known.push_back(&e);
+  must_have_effect(command, effects_of(command, o, own, known));
   std::vector<row> rows;
   for (chosen_schedule const& s : own) rows.push_back(row_of(s, o));
   for (ashlar::catalog::entry const* e : known) rows.push_back(row_of(*e, o));

@@ -1,6 +1,7 @@
 // The option that names a dialect of PyTorch's CSV.
 #pragma once
 
+#include "effects.hpp"
 #include <ashlar/interop/csv_actions.hpp>
 
 #include <CLI/CLI.hpp>
@@ -15,6 +16,11 @@ inline ashlar::csv_dialect dialect_of(std::string_view name) {
   for (ashlar::csv_dialect d : {b_bw, i_b, reduce_grad, waits})
     if (name == name_of(d)) return d;
   return detect;
+}
+
+inline effect effect_of_dialect(std::string const& format) {
+  return {"--dialect", format == "pytorch" || format == "pytorch-comms",
+          "with --as " + format + ": it is for pytorch and pytorch-comms"};
 }
 
 inline void add_dialect_option(CLI::App& command, std::string& dialect) {

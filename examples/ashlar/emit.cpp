@@ -2,6 +2,7 @@
 #include "command.hpp"
 #include "data_formats.hpp"
 #include "dialect_option.hpp"
+#include "effects.hpp"
 #include "files.hpp"
 #include "lowering_options.hpp"
 #include "output_options.hpp"
@@ -12,6 +13,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace tool {
 
@@ -26,23 +28,46 @@ struct emit_options {
   picture_request picture;
 };
 
+std::vector<effect> effects_of(emit_options const& o) {
+  std::vector<effect> all = effects_of(o.picture, o.format);
+  all.push_back(effect_of_dialect(o.format));
+  for (char const* flag : {"--data-ranks", "--sharding", "--weight-buffers", "--reduction", "--prefetch",
+                           "--optimizer-step"})
+    all.push_back({flag, o.format == "pytorch-comms",
+                   fmt::format("with --as {}, which has the schedule without its program: it is for "
+                               "pytorch-comms",
+                               o.format)});
+  all.push_back({"--data-ranks", o.lowering.rest.sharding != ashlar::sharding_level::none,
+                 "on a file for PyTorch without --sharding"});
+  return all;
+}
+
+// Of costs on a file that has an order of passes without times.
+std::vector<effect> effects_on_order(emit_options const& o, std::string const& name) {
+  bool const follows_costs =
+      o.shape.improve > 0 || (!names_file(o.shape.name) && entry_named(o.shape.name).is_searched);
+  std::vector<effect> all;
+  for (char const* flag : cost_flags())
+    all.push_back({flag, o.format != "pytorch" || follows_costs,
+                   fmt::format("with --as pytorch: the order of {} is the same for all costs", name)});
+  return all;
+}
+
 int emit(emit_options const& o) {
-  must_suit(o.picture, o.format);
-  if (o.format != "pytorch-comms" && o.lowering != lowering_options{})
-    throw usage_error(
-        fmt::format("--as {} writes the schedule, not its program: data-parallel ranks, "
-                    "sharding, reductions and steps go with --as pytorch-comms only",
-                    o.format));
+  must_have_effect(*o.shape.command, effects_of(o));
   output const to(o.output);
   chosen_schedule const chosen = choose(o.shape);
+  ashlar::lower_options const lowering = lowering_of(o.lowering, chosen.schedule.stage_count());
+  must_have_effect(*o.shape.command, effects_on(lowering, chosen.schedule, chosen.name));
+  must_have_effect(*o.shape.command, effects_on_order(o, chosen.name));
   std::string text;
   if (o.format == "html")
     text = html_of(chosen, o.shape, o.picture);
   else if (o.format == "svg")
     text = svg_of(chosen, o.picture);
   else
-    text = data_of(chosen.schedule, chosen.name, o.format, dialect_of(o.dialect), chosen.scale,
-                   lowering_of(o.lowering, chosen.schedule.stage_count()));
+    text =
+        data_of(chosen.schedule, chosen.name, o.format, dialect_of(o.dialect), chosen.scale, lowering);
   to.write(text);
   return done;
 }
@@ -73,7 +98,10 @@ void add_emit(CLI::App& app, action& chosen) {
       "  ashlar emit v-half --as svg --block --dark -o v-half-block.svg\n"
       "  ashlar emit 1f1b -p 8 -m 32 --as html --against zb-h1 -o compare.html\n"
       "  ashlar emit zb-h1 --as json --transfer 1");
-  command->callback([&chosen, options] { chosen = [options] { return emit(*options); }; });
+  command->callback([&chosen, options] {
+    if (!options->picture.against.empty()) options->shape.beside = {options->picture.against};
+    chosen = [options] { return emit(*options); };
+  });
 }
 
 }  // namespace tool

@@ -1,6 +1,7 @@
 // ashlar frontier: what a limit on memory costs, placement by placement.
 #include "command.hpp"
 #include "counted.hpp"
+#include "effects.hpp"
 #include "files.hpp"
 #include "layout_options.hpp"
 #include "number_option.hpp"
@@ -245,10 +246,12 @@ int frontier(CLI::App const& command, frontier_options o) {
   output const to(o.output);
   o.shown = find_all(o.names, o.model.m);
   adopt_size(command, o.shown.own, o.model.p, o.model.m);
+  must_have_effect(command, {{"--to", o.steps > 1, "with --steps 1, which is the limit --from alone"}});
   settle_placement(o.model);
   std::vector<frontier_part> const parts = parts_of(o);
   if (parts.empty()) {
-    fmt::print(stderr, "ashlar: no placement has a schedule within {} of 1F1B's activations\n", o.to);
+    fmt::print(stderr, "ashlar: no placement has a schedule within {} of 1F1B's activations\n",
+               o.steps > 1 ? o.to : o.from);
     return invalid;
   }
   to.write(o.format == "csv"    ? csv_of(parts)
@@ -283,10 +286,9 @@ void add_frontier(CLI::App& app, action& chosen) {
   add_output_option(*command, o->output);
   command->footer(
       "The budget is for each limit of each placement and variant. With one placement, costs are those "
-      "of a stage; "
-      "with\n--placement any they are those of a p-th of the model. A FILE is put under these costs, "
-      "too; "
-      "files stand beside\nwhat is published unless some of that is named.\n"
+      "of "
+      "a stage; with\n--placement any they are those of a p-th of the model. A FILE is put under these "
+      "costs, too; files stand beside\nwhat is published unless some of that is named.\n"
       "Examples:\n"
       "  ashlar frontier -p 8 -m 32 --forward 20 --backward-input 26 --backward-weight 14 --transfer 1\n"
       "  ashlar frontier -p 8 -m 32 --placement v --from 30% --to 100% --steps 29 --budget 2000 --as "

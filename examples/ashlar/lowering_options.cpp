@@ -20,18 +20,23 @@ void add_sharing_options(CLI::App& command, lowering_options& o) {
                              "what each data-parallel rank keeps only a shard of: nothing (default), "
                              "optimizer state and weights between steps, gradients too, weights too "
                              "(gathered and released, gradients whole and reduced once), or all");
-  add_choice<gradient_reduction>(command, "--reduction", o.rest.reduction,
-                                 {{"at-end", gradient_reduction::at_end},
-                                  {"eager", gradient_reduction::eager},
-                                  {"eager-middle-last", gradient_reduction::eager_middle_last}},
-                                 "when a stage's gradient is reduced: after the device's last pass, as "
-                                 "soon as it is complete (default), or so but for the middle stages");
-  add_number(
-      command, "--weight-buffers", o.weight_buffers, 1, most_passes,
-      "per device, for gathered weights (--sharding full, weights) and gradients (full, gradients)");
-  add_number(
-      command, "--prefetch", o.prefetch, 0, most_passes,
-      "passes by which weights are gathered ahead of the one that needs them, if their buffer is free");
+  add_number(command, "--weight-buffers", o.weight_buffers, 1, most_passes,
+             "buffers per device for gathered weights (--sharding full, weights) and for gradients "
+             "(full, gradients)");
+}
+
+void add_order_options(CLI::App& command, lowering_options& o) {
+  using ashlar::gradient_reduction;
+  add_choice<gradient_reduction>(
+      command, "--reduction", o.rest.reduction,
+      {{"at-end", gradient_reduction::at_end},
+       {"eager", gradient_reduction::eager},
+       {"eager-middle-last", gradient_reduction::eager_middle_last}},
+      "when gradients are reduced: each as soon as it is complete (eager, the "
+      "default), all after the device's last pass (at-end), or eagerly except "
+      "for the middle stages, which come last (eager-middle-last)");
+  add_number(command, "--prefetch", o.prefetch, 0, most_passes,
+             "how many passes ahead weights are gathered, where a buffer is free");
 }
 
 void add_lanes_option(CLI::App& command, ashlar::transfer_lanes& lanes) {
@@ -48,15 +53,21 @@ void add_tying_option(CLI::App& command, lowering_options& o) {
                    "devices has a copy, and their gradients are summed");
 }
 
-void add_lowering_options(CLI::App& command, lowering_options& o) {
+void add_step_option(CLI::App& command, lowering_options& o) {
   using ashlar::optimizer_step;
+  add_choice<optimizer_step>(
+      command, "--optimizer-step", o.rest.step,
+      {{"none", optimizer_step::none},
+       {"at-end", optimizer_step::at_end},
+       {"after-norm", optimizer_step::after_norm}},
+      "whether the program ends with the optimizer's step, alone or after the norm "
+      "of all gradients (default: none)");
+}
+
+void add_lowering_options(CLI::App& command, lowering_options& o) {
   add_sharing_options(command, o);
-  add_choice<optimizer_step>(command, "--optimizer-step", o.rest.step,
-                             {{"none", optimizer_step::none},
-                              {"at-end", optimizer_step::at_end},
-                              {"after-norm", optimizer_step::after_norm}},
-                             "whether the program ends with it, and with the gradients' norm before it "
-                             "(default: none)");
+  add_order_options(command, o);
+  add_step_option(command, o);
 }
 
 ashlar::lower_options lowering_of(lowering_options const& o, int stage_count) {

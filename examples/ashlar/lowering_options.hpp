@@ -13,13 +13,14 @@ struct lowering_options {
   long long prefetch = 1;
   bool tied = false;  // whether the first and the last stage use one embedding
   ashlar::lower_options rest = {};
-
-  friend bool operator==(lowering_options const&, lowering_options const&) = default;
 };
 
 void add_sharing_options(CLI::App& command, lowering_options& options);
+// In which order the program has what is shared.
+void add_order_options(CLI::App& command, lowering_options& options);
+void add_step_option(CLI::App& command, lowering_options& options);
 void add_tying_option(CLI::App& command, lowering_options& options);
-// What is shared, and the optimizer's step.
+// All of the above but the tying.
 void add_lowering_options(CLI::App& command, lowering_options& options);
 void add_lanes_option(CLI::App& command, ashlar::transfer_lanes& lanes);
 

@@ -48,22 +48,25 @@ void add_picture_options(CLI::App& command, picture_request& request) {
       ->type_name("NAME");
 }
 
-void must_suit(picture_request const& request, std::string const& format) {
-  auto const only = [](bool given, char const* flag, char const* formats) {
-    if (given) throw usage_error(fmt::format("{} goes with --as {} only", flag, formats));
-  };
+std::vector<effect> effects_of(picture_request const& request, std::string const& format) {
   bool const svg = format == "svg", html = format == "html";
-  only(request.block && !svg, "--block", "svg");
-  only(request.stages && !svg, "--stages", "svg");
-  only(request.transfers && !svg, "--transfers", "svg");
-  only(request.memory && !svg, "--memory", "svg");
-  only(request.dark && !svg && !html, "--dark", "svg or html");
-  only(request.light && !svg && !html, "--light", "svg or html");
-  only(!request.against.empty() && !html, "--against", "html");
-  if ((request.block || request.stages) && (request.transfers || request.memory))
-    throw usage_error(
-        "--transfers and --memory draw what schedules do; building blocks and graphs have neither");
-  if (request.block && request.stages) throw usage_error("--block and --stages are two pictures");
+  std::string const as = fmt::format("with --as {}: it is for ", format);
+  std::vector<effect> all;
+  for (char const* flag : {"--block", "--stages", "--transfers", "--memory"})
+    all.push_back({flag, svg, as + "svg"});
+  for (char const* flag : {"--dark", "--light"}) all.push_back({flag, svg || html, as + "svg and html"});
+  all.push_back({"--against", html, as + "html"});
+  for (char const* flag : {"--transfers", "--memory", "--improve"}) {
+    all.push_back({flag, !request.block, "with --block: building blocks have no such thing"});
+    all.push_back({flag, !request.stages, "with --stages: the graph of stages has no such thing"});
+  }
+  for (char const* flag : cost_flags()) {
+    all.push_back(
+        {flag, !request.block, "with --block: building blocks are drawn in units of one pass"});
+    all.push_back({flag, !request.stages, "with --stages: the graph of stages has no such thing"});
+  }
+  all.push_back({"--stages", !request.block, "with --block: these are two pictures"});
+  return all;
 }
 
 std::string svg_of(chosen_schedule const& chosen, picture_request const& request) {
@@ -102,6 +105,7 @@ std::string html_of(chosen_schedule const& chosen, shape_options const& shape,
   must_be_small(passes, most_explored);
   shape_options same = shape;
   same.name = request.against;
+  same.command = nullptr;  // the options have an effect on the one or the other
   same.improve = 0;
   chosen_schedule const other = choose(same);
   must_be_small(passes + passes_of(other.schedule), most_explored);

@@ -1,11 +1,13 @@
 // Pictures of schedules, as asked for on the command line.
 #pragma once
 
+#include "effects.hpp"
 #include "shape_options.hpp"
 
 #include <CLI/CLI.hpp>
 
 #include <string>
+#include <vector>
 
 namespace tool {
 
@@ -21,8 +23,8 @@ struct picture_request {
 
 void add_picture_options(CLI::App& command, picture_request& request);
 
-// Throws usage_error where an option means nothing in that format.
-void must_suit(picture_request const& request, std::string const& format);
+// Of these options in that format.
+std::vector<effect> effects_of(picture_request const& request, std::string const& format);
 
 // All throw usage_error for schedules too large to be drawn.
 std::string svg_of(chosen_schedule const& chosen, picture_request const& request);

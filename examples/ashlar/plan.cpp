@@ -1,5 +1,6 @@
 // ashlar plan: which division of a training over a cluster makes the shortest step.
 #include "command.hpp"
+#include "effects.hpp"
 #include "files.hpp"
 #include "number_option.hpp"
 #include "output_options.hpp"
@@ -95,7 +96,11 @@ void answer(plan_study& s, plan_options const& o) {
   line.say("asking what would change it");
 }
 
-int plan(plan_options const& o) {
+int plan(CLI::App const& command, plan_options const& o) {
+  must_have_effect(command, {{"--tokens", o.objective != "time" || o.format == "json",
+                              "without --objective cost or days"},
+                             {"--explain", o.format == "text" || o.format == "html",
+                              fmt::format("with --as {}: it is for text and html", o.format)}});
   output const to(o.output);
   std::optional<output> program;
   if (!o.program.empty()) program.emplace(o.program);
@@ -166,7 +171,7 @@ void add_plan(CLI::App& app, action& chosen) {
       "  ashlar plan --model config.json --cluster cluster.json --batch 512 --explain --emit plan.csv\n"
       "  ashlar plan --model 8B --cluster 16x8xH100 --batch 512 --objective cost --as html -o "
       "plan.html");
-  command->callback([&chosen, o] { chosen = [o] { return plan(*o); }; });
+  command->callback([&chosen, command, o] { chosen = [command, o] { return plan(*command, *o); }; });
 }
 
 }  // namespace tool

@@ -2,6 +2,7 @@
 #include "command.hpp"
 #include "data_formats.hpp"
 #include "dialect_option.hpp"
+#include "effects.hpp"
 #include "files.hpp"
 #include "layout_options.hpp"
 #include "limit_options.hpp"
@@ -172,6 +173,8 @@ std::string json_of(std::vector<ashlar::searched_layout> const& all, search_opti
 
 int search(CLI::App const& command, search_options o) {
   std::vector<chosen_schedule> const starts = starts_of(command, o);
+  must_have_effect(command, {effect_of_dialect(o.format),
+                             {"--overlapped", false, "on a search, which makes no overlapped pairs"}});
   settle_placement(o.model);
   must_suit(o.limit, o.model.placement);
   auto const dialect = dialect_of(o.dialect);

@@ -2,6 +2,8 @@
 
 #include "choice.hpp"
 #include "command.hpp"
+#include "counted.hpp"
+#include "effects.hpp"
 #include "limits.hpp"
 #include "memory_cap.hpp"
 #include "number_option.hpp"
@@ -11,7 +13,7 @@
 #include <ashlar/optimize/improve.hpp>
 #include <ashlar/render/diagnosis.hpp>
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -39,6 +41,7 @@ void add_shape_options(CLI::App& command, shape_options& o) {
 }
 
 void add_size_options(CLI::App& command, shape_options& o) {
+  o.command = &command;
   add_number(command, "-p,--devices", o.p, 1, most_devices, "pipeline devices");
   add_number(command, "-m,--micro-batches", o.m, 1, most_micro_batches, "micro-batches");
   add_number(command, "-v,--chunks", o.v, 1, most_devices,
@@ -145,6 +148,32 @@ chosen_schedule from_catalog(shape_options const& o) {
           entry.make(shape), scale_of(o.cost)};
 }
 
+// Only the catalog's schedules leave a choice.
+void must_have_parameters(shape_options const& o) {
+  if (o.command == nullptr) return;
+  std::vector<std::string> all = o.beside;
+  all.insert(all.begin(), o.name);
+  std::vector<ashlar::catalog::entry const*> entries;
+  for (std::string const& name : all)
+    if (!names_file(name)) entries.push_back(&entry_named(name));
+  must_have_effect(*o.command, effects_on(entries, fmt::format("{}", fmt::join(all, " and "))));
+}
+
+// A file has sizes of its own, but for a building block's number of micro-batches.
+void must_suit(shape_options const& o, chosen_schedule const& chosen) {
+  if (o.command == nullptr) return;
+  ashlar::schedule const& s = chosen.schedule;
+  bool const own = names_file(o.name);
+  must_have_effect(
+      *o.command,
+      {{"--devices", !own || o.p == s.device_count(),
+        fmt::format("on {}: it is of {}", chosen.name, counted(s.device_count(), "device"))},
+       {"--micro-batches", !own || chosen.block || o.m == micro_batches_of(s),
+        fmt::format("on {}: it is of {}", chosen.name, counted(micro_batches_of(s), "micro-batch"))},
+       {"--improve-seed", o.improve > 0, "without --improve"}});
+  if (o.beside.empty()) must_have_effect(*o.command, effects_on(traits_of({&s}), chosen.name));
+}
+
 // The name says that it is another order than the published one.
 void improve(chosen_schedule& chosen, shape_options const& o) {
   if (!ashlar::can_be_improved(chosen.schedule))
@@ -158,7 +187,9 @@ void improve(chosen_schedule& chosen, shape_options const& o) {
 }  // namespace
 
 chosen_schedule choose(shape_options const& o) {
+  must_have_parameters(o);
   chosen_schedule chosen = names_file(o.name) ? choose_file(o.name, o.m, o.cost) : from_catalog(o);
+  must_suit(o, chosen);
   if (o.improve > 0) improve(chosen, o);
   return chosen;
 }

@@ -14,6 +14,8 @@
 namespace tool {
 
 struct shape_options {
+  CLI::App const* command = nullptr;     // that they were given to
+  std::vector<std::string> beside = {};  // names of other schedules that they are for, too
   std::string name = {};
   long long p = 4;
   long long m = 8;

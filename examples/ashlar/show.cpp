@@ -1,6 +1,7 @@
 // ashlar show: a schedule's picture and its numbers.
 #include "command.hpp"
 #include "counted.hpp"
+#include "effects.hpp"
 #include "lowering_options.hpp"
 #include "number_option.hpp"
 #include "placement_name.hpp"
@@ -136,6 +137,20 @@ void move_to(chosen_schedule& chosen, ashlar::placement const& where) {
   chosen.block.reset();
 }
 
+std::vector<effect> effects_of(show_options const& o, chosen_schedule const& chosen,
+                               ashlar::lower_options const& lowering) {
+  std::vector<effect> all = effects_on(lowering, chosen.schedule, chosen.name);
+  all.push_back({"--data-ranks", lowering.sharding != ashlar::sharding_level::none,
+                 "on what is shown without --sharding"});
+  for (std::vector<char const*> const& flags :
+       {cost_flags(),
+        {"--improve", "--placement", "--data-ranks", "--sharding", "--weight-buffers",
+         "--optimizer-step", "--tie-embeddings"}})
+    for (char const* flag : flags)
+      all.push_back({flag, !o.block, "with --block, which is drawn in units of one pass"});
+  return all;
+}
+
 int show(show_options const& o) {
   chosen_schedule chosen = choose(o.shape);
   if (!o.placement.empty()) move_to(chosen, read_placement("--placement", o.placement));
@@ -143,6 +158,7 @@ int show(show_options const& o) {
                                      chosen.scale.ticks_per_unit};
   ashlar::schedule const& s = chosen.schedule;
   ashlar::lower_options const lowering = lowering_of(o.lowering, s.stage_count());
+  must_have_effect(*o.shape.command, effects_of(o, chosen, lowering));
   fmt::print("{}: {}\n", chosen.name, chosen.about);
   fmt::print("{}, {} placement, {}, {}\n\n", counted(s.device_count(), "device"),
              placement_name(s.where), counted(s.stage_count(), "stage"),
@@ -163,7 +179,8 @@ void add_show(CLI::App& app, action& chosen) {
   auto* const command = app.add_subcommand("show", "Draw a schedule and print its numbers");
   auto const options = std::make_shared<show_options>();
   add_shape_options(*command, options->shape);
-  add_lowering_options(*command, options->lowering);
+  add_sharing_options(*command, options->lowering);
+  add_step_option(*command, options->lowering);
   add_tying_option(*command, options->lowering);
   command->add_flag("--block", options->block,
                     "show the building block that is repeated, in units of one pass");

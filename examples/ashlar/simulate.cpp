@@ -2,6 +2,7 @@
 #include "byte_options.hpp"
 #include "choice.hpp"
 #include "command.hpp"
+#include "effects.hpp"
 #include "files.hpp"
 #include "limits.hpp"
 #include "lowering_options.hpp"
@@ -88,7 +89,10 @@ simulated_schedule run(simulate_options const& o) {
       o.message < 0 ? how.cost.message : o.message;
   how.memory.stages[0].sequence_gradient = o.bytes.sequence_state;
   at.say("lowering it");
-  ashlar::program low = lower(chosen.schedule, lowering_of(o.lowering, chosen.schedule.stage_count()));
+  ashlar::lower_options const lowering = lowering_of(o.lowering, chosen.schedule.stage_count());
+  must_have_effect(*o.shape.command, effects_on(lowering, chosen.schedule, chosen.name));
+  ashlar::program low = lower(chosen.schedule, lowering);
+  must_have_effect(*o.shape.command, effects_on(how, low, chosen.name));
   at.say("simulating its program");
   ashlar::simulation timed = simulate(low, how);
   at.say("bounding it");

@@ -1,5 +1,6 @@
 // ashlar trace-diff: why a measured step takes longer than the plan.
 #include "command.hpp"
+#include "effects.hpp"
 #include "files.hpp"
 #include "number_option.hpp"
 #include "output_options.hpp"
@@ -19,7 +20,8 @@ struct trace_diff_options {
   std::string output = "-";
 };
 
-int write_difference(trace_diff_options const& o) {
+int write_difference(CLI::App const& command, trace_diff_options const& o) {
+  must_have_effect(command, {{"--most", o.format != "trace", "with --as trace, which has all passes"}});
   output const to(o.output);
   trace_comparison const c = compared(read_trace(o.measured), read_trace(o.planned), o.most);
   to.write(o.format == "html" ? html_of(c) : o.format == "trace" ? overlay_of(c) : text_of(c));
@@ -51,7 +53,8 @@ void add_trace_diff(CLI::App& app, action& chosen) {
       "  ashlar train --schedule zb-h1 -p 2 -m 8 --steps 100 --trace step.json\n"
       "  ashlar trace-diff step.json plan.json\n"
       "  ashlar trace-diff step.json plan.json --as html -o diff.html");
-  command->callback([&chosen, o] { chosen = [o] { return write_difference(*o); }; });
+  command->callback(
+      [&chosen, command, o] { chosen = [command, o] { return write_difference(*command, *o); }; });
 }
 
 }  // namespace tool

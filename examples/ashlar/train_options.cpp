@@ -17,6 +17,7 @@ CLI::Option* add_word(CLI::App& command, char const* flags, std::string& value, 
 }  // namespace
 
 void add_training_options(CLI::App& command, train_options& o) {
+  o.shape.command = &command;
   auto const number = [&](char const* flags, auto& value, auto least, auto most, char const* help) {
     return add_number(command, flags, value, least, most, help);
   };
@@ -25,6 +26,7 @@ void add_training_options(CLI::App& command, train_options& o) {
   number("-p,--devices", o.shape.p, 1, most_devices, "pipeline devices, a thread or a process each");
   number("-m,--micro-batches", o.shape.m, 1, most_micro_batches, "micro-batches of a step");
   add_sharing_options(command, o.lowering);
+  add_order_options(command, o.lowering);
   add_tying_option(command, o.lowering);
   number("-v,--chunks", o.shape.v, 1, most_devices,
          "stages on one device, where the schedule leaves the choice");

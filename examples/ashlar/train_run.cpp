@@ -1,5 +1,6 @@
 // A training on the backend that was chosen.
 #include "command.hpp"
+#include "effects.hpp"
 #include "session_of.hpp"
 #include "train_cuda.hpp"
 #include "train_host.hpp"
@@ -26,14 +27,20 @@ std::string trace_of(ashlar::program_view const& p, std::vector<ashlar::instruct
 }
 
 void require_backend_options(train_options const& o) {
-  bool const gpus = o.backend == "cuda";
+  bool const gpus = o.backend == "cuda", experts = o.model.experts > 0;
+  CLI::App const& command = *o.shape.command;
+  must_have_effect(command, {{"--gpus", gpus, "without --backend cuda"},
+                             {"--no-graph", gpus, "without --backend cuda"},
+                             {"--balance", experts, "without --experts"},
+                             {"--balance-weight", experts, "without --experts"},
+                             {"--loads", experts, "without --experts"},
+                             {"--launcher", o.backend == "mpi" && is_given(command, "--restart"),
+                              "without --backend mpi and --restart"}});
   require_value_options(o);
   if (gpus && o.adapt > 0 && !o.shape.cost.measured && !o.issues_each_step())
     throw usage_error(
         "--adapt on GPUs needs --costs or --no-graph: passes of a step that is replayed are not "
         "measured");
-  if (!gpus && !o.gpus.empty()) throw usage_error("--gpus are for --backend cuda");
-  if (!gpus && o.no_graph) throw usage_error("--no-graph is for --backend cuda");
   if (!gpus && o.precision == "bf16")
     throw usage_error("--precision bf16 is for --backend cuda; the host computes in float or double");
   if (gpus && o.precision == "double")

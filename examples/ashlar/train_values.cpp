@@ -60,8 +60,6 @@ void require_value_options(train_options const& o) {
   bool const values = o.model.experts > 0 || o.clip || o.loss_scale > 0;
   if (o.backend == "cuda" && values)
     throw usage_error("--experts, --clip-micro-batches and --loss-scale are for --backend host and mpi");
-  if (o.model.experts == 0 && (o.balance != "micro" || !o.loads.empty()))
-    throw usage_error("--balance and --loads need --experts");
   if (o.clip && o.loss_scale > 0)
     throw usage_error("--clip-micro-batches and --loss-scale do not go together");
 }

@@ -1,6 +1,7 @@
 #include "training.hpp"
 
 #include "command.hpp"
+#include "effects.hpp"
 #include "number_option.hpp"
 #include "train_values.hpp"
 #include <ashlar/lower/lower.hpp>
@@ -115,6 +116,7 @@ training training_of(train_options const& o) {
 
 ashlar::program program_of(train_options const& o, ashlar::schedule const& schedule) {
   ashlar::lower_options lowering = lowering_of(o.lowering, schedule.stage_count());
+  must_have_effect(*o.shape.command, effects_on(lowering, schedule, o.shape.name));
   // On GPUs all of a step is one graph.
   if (o.backend == "cuda") lowering.step = ashlar::optimizer_step::after_norm;
   return lower(schedule, lowering);

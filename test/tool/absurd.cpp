@@ -11,7 +11,7 @@ TEST_CASE("wrong usage") {
                {"show", "name"},
                {"emit 1f1b", "--as"},
                {"emit 1f1b --as punchcards", "punchcards"},
-               {"emit 1f1b --as json --block", "--block goes with --as svg only"},
+               {"emit 1f1b --as json --block", "--block has no effect with --as json: it is for svg"},
                {"check", "file"},
                {"show 1f1b --color sometimes", "sometimes"},
                {"show 1f1b --no-such-option", "--no-such-option"},

@@ -62,7 +62,7 @@ void must_agree(named_setting const& x) {
   CHECK(compared["span"] == doctest::Approx(static_cast<double>(span(s))));
 
   json const parts = json_of_tool("frontier" + x.options() + " --placement " + x.placement
-                                  + " --from 1 --to 1 --steps 1 --budget 1 --as json");
+                                  + " --from 1 --steps 1 --budget 1 --as json");
   // Of those alike only the first has a row.
   int found = 0;
   for (json const& row : parts[0]["published"]) {

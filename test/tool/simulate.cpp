@@ -73,9 +73,7 @@ TEST_CASE("simulate counts what chunks of a sequence hand to each other") {
   auto const run = simulated("seq1f1b -p 1 -m 3 --sequence-chunks 3 --sequence-state-bytes 1KiB");
   CHECK(run.at("by_device")[0].at("memory").at("peak") == 3 * 1'024);
   CHECK(run.at("by_device")[0].at("memory").at("reserved") == 4 * 1'024);
-  CHECK(
-      simulated("1f1b -p 1 -m 3 --sequence-state-bytes 1KiB").at("by_device")[0].at("memory").at("peak")
-      == 0);
+  CHECK(run_tool("simulate 1f1b --sequence-state-bytes 1KiB").code == 2);
 }
 
 TEST_CASE("simulate has the order of transfers as an option") {
