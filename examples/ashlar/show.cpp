@@ -129,10 +129,6 @@ void move_to(chosen_schedule& chosen, ashlar::placement const& where) {
     throw usage_error(fmt::format("--placement has {}, but {} has {}",
                                   counted(where.stage_count(), "stage"), chosen.name,
                                   counted(chosen.schedule.stage_count(), "stage")));
-  if (!chosen.schedule.cost.fit(where.stage_count(), where.device_count()))
-    throw usage_error(fmt::format("--placement has {}, but there are speeds of {}",
-                                  counted(where.device_count(), "device"),
-                                  chosen.schedule.cost.speeds.size()));
   chosen.schedule = ashlar::relocate(std::move(chosen.schedule), where);
   chosen.block.reset();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/cost.hpp>
+#include <ashlar/core/cost_sizes.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/ids.hpp>
 #include <ashlar/core/list_view.hpp>
@@ -9,5 +10,7 @@
 #include <ashlar/core/opcode.hpp>
 #include <ashlar/core/pass.hpp>
 #include <ashlar/core/pipe.hpp>
+#include <ashlar/core/refuse.hpp>
+#include <ashlar/core/table.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/core/version.hpp>

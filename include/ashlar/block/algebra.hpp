@@ -5,6 +5,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/pipe.hpp>
+#include <ashlar/core/refuse.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -34,7 +35,7 @@ constexpr block with_interval(block b, tick interval) {
 // The first `times` repetitions as one block, to be repeated as a whole. repeat(unroll(b, n), m) ==
 // repeat(b, m) for blocks without collisions. Throws violation{rule::counts_are_positive}.
 constexpr block unroll(block b, int times) {
-  if (times < 1) throw violation{{.broken = rule::counts_are_positive, .number = times}};
+  if (times < 1) refuse({.broken = rule::counts_are_positive, .number = times});
   int const group = b.micro_batch_count();
   std::size_t const cells = b.cells.size();
   for (int i = 1; i < times; ++i) {
@@ -53,7 +54,7 @@ constexpr block unroll(block b, int times) {
 // The same stages fed as `graph` says instead of as a chain. Throws violation{rule::tables_agree}.
 constexpr block with_graph(block b, stage_graph graph) {
   if (graph.count() != b.where.stage_count())
-    throw violation{{.broken = rule::tables_agree, .number = graph.count()}};
+    refuse(wrong_size(table::stages_of_graph, graph.count(), b.where.stage_count()));
   b.graph = std::move(graph);
   return b;
 }
@@ -62,9 +63,9 @@ constexpr block with_graph(block b, stage_graph graph) {
 // and associative up to the numbering of routes and micro-batches. Throws violation:
 // rule::intervals_agree; rule::tables_agree for other stages, devices or costs.
 constexpr block overlay(block a, block const& b) {
-  if (a.interval != b.interval) throw violation{{.broken = rule::intervals_agree, .number = b.interval}};
+  if (a.interval != b.interval) refuse({.broken = rule::intervals_agree, .number = b.interval});
   if (a.graph != b.graph || a.cost != b.cost || a.mode != b.mode)
-    throw violation{{.broken = rule::tables_agree, .number = b.graph.count()}};
+    refuse({.broken = rule::tables_agree, .number = b.graph.count()});
   int const group = a.micro_batch_count(), routes = a.where.route_count();
   a.where = overlay(std::move(a.where), b.where);
   for (int route : b.route) a.route.push_back(routes + route);
@@ -83,7 +84,7 @@ constexpr block delay(block b, pass what, tick by) {
       c.offset += by;
       return b;
     }
-  throw violation{{.broken = rule::every_pass_is_present, .first = {.what = what}}};
+  refuse({.broken = rule::every_pass_is_present, .first = {.what = what}});
 }
 
 // Time itself `factor` times slower: durations, transfers, offsets and interval. What device speeds and
@@ -169,8 +170,8 @@ constexpr block fuse_backward(block b) {
 constexpr block recompute(block b) {
   for (cell const& c : b.cells)
     if (c.what.kind == pass_kind::recompute)
-      throw violation{{.broken = rule::no_pass_is_doubled,
-                       .first = {.device = b.device_of(c.what), .what = c.what}}};
+      refuse({.broken = rule::no_pass_is_doubled,
+              .first = {.device = b.device_of(c.what), .what = c.what}});
   tick factor = 1;
   for (cell const& c : b.cells) {
     if (!gives_input_gradient(c.what.kind)) continue;
@@ -234,9 +235,9 @@ constexpr block weights_in_first_gaps(block b) {
         weight.offset += step == 0 ? b.interval : step;
         i = 0;
         if (weight.offset >= first + b.interval)
-          throw violation{{.broken = rule::passes_do_not_collide,
-                           .first = {.device = static_cast<int>(device), .what = weight.what},
-                           .second = {.device = static_cast<int>(device), .what = input.what}}};
+          refuse({.broken = rule::passes_do_not_collide,
+                  .first = {.device = static_cast<int>(device), .what = weight.what},
+                  .second = {.device = static_cast<int>(device), .what = input.what}});
       }
       taken[device].push_back(weight);
       b.cells.push_back(weight);

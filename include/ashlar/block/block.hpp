@@ -5,6 +5,7 @@
 
 #include <ashlar/core/cost.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/model/dependencies.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/model/stage_graph.hpp>
@@ -79,8 +80,8 @@ constexpr tick lifespan(block const& b, stage_id stage, micro_batch_id micro_bat
     }
   }
   if (!begins || !ends)
-    throw violation{{.broken = rule::every_pass_is_present,
-                     .first = {.what = {pass_kind::forward, stage.value, micro_batch.value}}}};
+    refuse({.broken = rule::every_pass_is_present,
+            .first = {.what = {pass_kind::forward, stage.value, micro_batch.value}}});
   return end - begin;
 }
 

@@ -3,6 +3,7 @@
 
 #include <ashlar/block/algebra.hpp>
 #include <ashlar/block/modulo_order.hpp>
+#include <ashlar/core/cost_sizes.hpp>
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/model/dependencies.hpp>
 
@@ -15,12 +16,9 @@ namespace ashlar {
 // transfers of none or more, speeds of at least 1 % (rule::parameter_is_at_least, with the device), and
 // sums over m micro-batches that stay within the range of ticks.
 constexpr diagnosis check(costs const& cost, int stage_count, int device_count, int m) {
-  if (cost.per_stage.size() != 1 && static_cast<int>(cost.per_stage.size()) != stage_count)
-    return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(cost.per_stage.size())};
+  if (diagnosis const d = check_sizes(cost, stage_count, device_count); !d.ok()) return d;
   if (cost.overlapped < 1 && cost.overlapped != costs::one_after_the_other)
     return {.broken = rule::durations_are_positive, .first = {.index = 0}, .number = cost.overlapped};
-  if (!cost.speeds.empty() && static_cast<int>(cost.speeds.size()) != device_count)
-    return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(cost.speeds.size())};
   int slowest = full_speed;
   for (std::size_t d = 0; d < cost.speeds.size(); ++d) {
     int const given = cost.speeds[d];
@@ -180,7 +178,8 @@ constexpr diagnosis check(block const& b) {
   int const stage_count = b.where.stage_count(), group = b.micro_batch_count();
   if (group < 1 || b.interval < 1) return {.broken = rule::counts_are_positive, .number = b.interval};
   if (b.interval >= max_tick) return {.broken = rule::ticks_fit, .number = b.interval};
-  if (b.graph.count() != stage_count) return {.broken = rule::tables_agree, .number = b.graph.count()};
+  if (b.graph.count() != stage_count)
+    return wrong_size(table::stages_of_graph, b.graph.count(), stage_count);
   if (diagnosis const d = check_routes(b.graph, b.where, b.route); !d.ok()) return d;
   if (diagnosis const d = check(b.cost, stage_count, b.where.device_count(), group); !d.ok()) return d;
 

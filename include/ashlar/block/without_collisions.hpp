@@ -6,6 +6,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/pipe.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/model/dependencies.hpp>
 
 #include <cstddef>
@@ -205,7 +206,7 @@ constexpr block without_collisions(block b, int most_steps = 4000) {
   diagnosis const d = check(b);
   if (d.ok()) return b;
   if (d.broken != rule::no_pass_starts_before_its_input && d.broken != rule::passes_do_not_collide)
-    throw violation{d};
+    refuse(d);
   std::vector<tick> work(static_cast<std::size_t>(b.where.device_count()), 0);
   tick latest = 0;  // an offset far apart, and all cells a period and a message after each other
   for (cell const& c : b.cells) latest = max_of(latest, c.offset < 0 ? -c.offset : c.offset);
@@ -213,16 +214,16 @@ constexpr block without_collisions(block b, int most_steps = 4000) {
       max_of(b.cost.links.inside.time_of(b.cost.message), b.cost.links.between.time_of(b.cost.message));
   latest = saturating_sum(latest, saturating_product(saturating_sum(2 * b.interval, transfer),
                                                      static_cast<tick>(b.cells.size())));
-  if (latest >= max_tick) throw violation{{.broken = rule::ticks_fit, .number = b.interval}};
+  if (latest >= max_tick) refuse({.broken = rule::ticks_fit, .number = b.interval});
   for (cell const& c : b.cells)
     work[static_cast<std::size_t>(b.device_of(c.what))] += b.length_of(c.what);
   for (std::size_t device = 0; device < work.size(); ++device)
     if (work[device] > b.interval)
-      throw violation{{.broken = rule::parameter_is_at_least,
-                       .first = {.device = static_cast<int>(device)},
-                       .number = work[device],
-                       .which = parameter::block_interval,
-                       .given = b.interval}};
+      refuse({.broken = rule::parameter_is_at_least,
+              .first = {.device = static_cast<int>(device)},
+              .number = work[device],
+              .which = parameter::block_interval,
+              .given = b.interval});
   std::vector<tick> const offsets = block_detail::offset_repair(b, most_steps).offsets();
   for (std::size_t c = 0; c < offsets.size(); ++c) b.cells[c].offset = offsets[c];
   return b;

@@ -7,6 +7,7 @@
 #include <ashlar/bounds/graph_bound.hpp>
 #include <ashlar/bounds/one_machine.hpp>
 #include <ashlar/bounds/workload.hpp>
+#include <ashlar/core/refuse.hpp>
 
 #include <optional>
 #include <utility>
@@ -75,7 +76,7 @@ constexpr bound machine_bound(flow const& f) {
 // sees a part, the area of its memory over time counts as well.
 // Throws violation as check(workload) says. O(min(p, 16) p n) for n passes.
 constexpr bound workload_bound(workload const& w) {
-  if (diagnosis const d = check(w); !d.ok()) throw violation{d};
+  if (diagnosis const d = check(w); !d.ok()) refuse(d);
   bound b;
   for (counted_span const counted : counted_spans(w)) {
     bound const one = bounding::machine_bound(bounding::flow_of(w, counted));

@@ -4,6 +4,7 @@
 #include <ashlar/block/check.hpp>
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/cost.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/schedule/metrics.hpp>
@@ -130,7 +131,7 @@ constexpr diagnosis check(workload const& w) {
     return {.broken = rule::micro_batches_fill_blocks, .number = w.sequence_chunks};
   if (!w.on_route.empty()) {
     if (static_cast<int>(w.on_route.size()) != w.where.route_count())
-      return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(w.on_route.size())};
+      return wrong_size(table::routes_of_workload, w.on_route.size(), w.where.route_count());
     std::int64_t sum = 0;
     for (int const count : w.on_route) {
       if (count < 1) return {.broken = rule::counts_are_positive, .number = count};
@@ -169,7 +170,7 @@ constexpr bool has_workload(schedule const& s) {
 // split one without a pause. What recomputes counts as a chunk activation from its forward on. Linear in
 // the passes.
 constexpr workload workload_of(schedule const& s, std::vector<int> const& limits) {
-  if (!has_workload(s)) throw violation{{.broken = rule::bound_is_for_a_chain}};
+  if (!has_workload(s)) refuse({.broken = rule::bound_is_for_a_chain});
   bool split = false, pairs = false;
   for (auto const& order : s.order)
     for (timed_pass const& t : order) {

@@ -3,6 +3,7 @@
 
 #include <ashlar/block/block.hpp>
 #include <ashlar/catalog/shape.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/schedule/repeat.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
@@ -31,7 +32,7 @@ struct entry {
 
   // The schedule under the shape's costs. Throws violation{check(s)}, and as retime does.
   constexpr schedule make(shape const& s) const {
-    if (diagnosis const d = check(s); !d.ok()) throw violation{d};
+    if (diagnosis const d = check(s); !d.ok()) refuse(d);
     if (schedule_of == nullptr) return retime(repeat(block_of(s), s.m), s.cost);
     schedule made = schedule_of(s);
     if (made.cost == s.cost) return made;

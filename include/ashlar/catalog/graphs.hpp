@@ -4,7 +4,9 @@
 
 #include <ashlar/catalog/orders.hpp>
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/cost_sizes.hpp>
 #include <ashlar/core/ids.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/model/in_flight.hpp>
 #include <ashlar/schedule/relocate.hpp>
 #include <ashlar/schedule/schedule.hpp>
@@ -27,9 +29,10 @@ namespace ashlar::catalog {
 constexpr schedule k_f_k_b(stage_graph const& graph, placement const& where, micro_batches m,
                            std::vector<int> const& k, costs cost = {}) {
   std::vector<std::int64_t> const units = in_flight(graph, k);
-  if (graph.count() != where.stage_count() || !cost.fit(graph.count(), where.device_count()))
-    throw violation{{.broken = rule::tables_agree, .number = where.stage_count()}};
-  if (m.value < 1) throw violation{{.broken = rule::counts_are_positive, .number = m.value}};
+  if (graph.count() != where.stage_count())
+    refuse(wrong_size(table::stages_of_placement, where.stage_count(), graph.count()));
+  if (diagnosis const d = check_sizes(cost, graph.count(), where.device_count()); !d.ok()) refuse(d);
+  if (m.value < 1) refuse({.broken = rule::counts_are_positive, .number = m.value});
   std::vector<std::vector<pass>> orders;
   for (int stage = 0; stage < graph.count(); ++stage) {
     auto const s = static_cast<std::size_t>(stage);

@@ -26,9 +26,12 @@ struct at_;
 struct nowhere_;
 template <std::int64_t>
 struct number_;
+template <table, std::int64_t>
+struct needs_;
 
-// Instantiated, and so printed, when a value breaks a rule: read Rule, First, Second, Number.
-template <class Rule, class First, class Second, class Number>
+// Instantiated, and so printed, when a value breaks a rule: read Rule, First, Second, Number, and of a
+// table which one it is and how many entries it needs.
+template <class Rule, class First, class Second, class Number, class... Needs>
 struct breaks {
   static constexpr bool ok = false;
   static_assert(sizeof(Rule*) == 0,
@@ -58,9 +61,13 @@ consteval bool valid() {
   constexpr diagnosis d = valid_detail::found<Make>;
   if constexpr (d.ok())
     return true;
-  else
+  else if constexpr (d.of == table::none)
     return breaks<rule_<d.broken>, typename valid_detail::site_type<d.first>::type,
                   typename valid_detail::site_type<d.second>::type, number_<d.number>>::ok;
+  else
+    return breaks<rule_<d.broken>, typename valid_detail::site_type<d.first>::type,
+                  typename valid_detail::site_type<d.second>::type, number_<d.number>,
+                  needs_<d.of, d.needed>>::ok;
 }
 
 }  // namespace ashlar

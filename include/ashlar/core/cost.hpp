@@ -119,11 +119,6 @@ struct costs {
   constexpr tick transfer(int from, int to) const {
     return from == to ? 0 : links.link(from, to).time_of(message);
   }
-  // Whether the tables are for so many stages and devices.
-  constexpr bool fit(int stage_count, int device_count) const {
-    return (per_stage.size() == 1 || per_stage.size() == static_cast<std::size_t>(stage_count))
-           && (speeds.empty() || speeds.size() == static_cast<std::size_t>(device_count));
-  }
 
   friend constexpr bool operator==(costs const&, costs const&) = default;
 };

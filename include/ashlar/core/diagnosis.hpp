@@ -5,6 +5,7 @@
 
 #include <ashlar/core/opcode.hpp>
 #include <ashlar/core/pass.hpp>
+#include <ashlar/core/table.hpp>
 
 #include <cstdint>
 #include <exception>
@@ -88,6 +89,7 @@ enum class rule : unsigned char {
   // programs that take the place of others
   gradients_are_summed_in_the_same_order,
 };
+inline constexpr int rule_count = static_cast<int>(rule::gradients_are_summed_in_the_same_order) + 1;
 
 // What a schedule is built for: its size, and the choices that some have.
 enum class parameter : unsigned char {
@@ -124,7 +126,8 @@ struct site {
 
 // The first broken rule and its witnesses. `first` is the culprit, `second` what it conflicts with (if
 // anything); `number` is the rule's own quantity: the offending count, slot, or ticks. For the rules
-// about a parameter: the bound or divisor, `which` parameter, and what was `given`.
+// about a parameter: the bound or divisor, `which` parameter, and what was `given`. Of a table: how many
+// entries it has, `of` which table, and how many are `needed`.
 struct diagnosis {
   rule broken = rule::none;
   site first = {};
@@ -132,11 +135,21 @@ struct diagnosis {
   std::int64_t number = 0;
   parameter which = parameter::device_count;
   std::int64_t given = 0;
+  table of = table::none;
+  std::int64_t needed = 0;
 
   constexpr bool ok() const { return broken == rule::none; }
 
   friend constexpr bool operator==(diagnosis const&, diagnosis const&) = default;
 };
+
+// A table of so many entries, which are not as many as are needed.
+constexpr diagnosis wrong_size(table of, auto entries, std::int64_t needed) {
+  return {.broken = rule::tables_agree,
+          .number = static_cast<std::int64_t>(entries),
+          .of = of,
+          .needed = needed};
+}
 
 // The rule as an English clause that says what must hold.
 constexpr char const* sentence(rule broken) {
@@ -146,7 +159,7 @@ constexpr char const* sentence(rule broken) {
     case rule::counts_are_positive:
       return "counts must be at least 1";
     case rule::tables_agree:
-      return "costs, routes and stages must agree in number";
+      return "tables must have an entry for each thing that they are about";
     case rule::durations_are_positive:
       return "a pass must take at least one tick, and a transfer must not take less than zero";
     case rule::ticks_fit:

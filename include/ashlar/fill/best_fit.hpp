@@ -3,6 +3,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/fill/options.hpp>
@@ -84,12 +85,12 @@ class best_fit_packing {
         if (failed == part_times::nobody) return;
       }
       if (times_.is_urgent(failed))
-        throw violation{{.broken = rule::no_pass_starts_before_its_input,
-                         .first = {.device = times_.device(failed), .what = times_.what(failed)}}};
+        refuse({.broken = rule::no_pass_starts_before_its_input,
+                .first = {.device = times_.device(failed), .what = times_.what(failed)}});
       if (waits_in_vain(failed))
-        throw violation{{.broken = rule::memory_is_within_budget,
-                         .first = {.device = times_.device(failed), .what = times_.what(failed)},
-                         .number = refused_}};
+        refuse({.broken = rule::memory_is_within_budget,
+                .first = {.device = times_.device(failed), .what = times_.what(failed)},
+                .number = refused_});
       ++steps_[static_cast<std::size_t>(times_.device(failed))];
     }
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/block/work_register.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
@@ -15,7 +16,7 @@ namespace ashlar {
 constexpr std::vector<diagnosis> early_work(schedule const& s) {
   pass_register ends(s.stage_count(), s.micro_batch_count());
   work_register work(s.work.view());
-  if (diagnosis const d = check_passes(s, ends, work); !d.ok()) throw violation{d};
+  if (diagnosis const d = check_passes(s, ends, work); !d.ok()) refuse(d);
   std::vector<diagnosis> found;
   for (std::size_t device = 0; device < s.order.size(); ++device)
     for (std::size_t i = 0; i < s.order[device].size(); ++i) {

@@ -4,6 +4,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/fill/gaps.hpp>
 #include <ashlar/fill/options.hpp>
@@ -38,11 +39,11 @@ class exact_fit {
       int& n = count[static_cast<std::size_t>(times.device(number))];
       bool const sums = times.is_collective(number);
       if (!sums && (long_[static_cast<std::size_t>(number)] || ++n <= most_parts)) continue;
-      throw violation{{.broken = rule::parameter_is_at_most,
-                       .first = {.device = times.device(number), .what = times.what(number)},
-                       .number = sums ? 0 : most_parts,
-                       .which = sums ? parameter::work_sum_count : parameter::work_part_count,
-                       .given = sums ? 1 : n}};
+      refuse({.broken = rule::parameter_is_at_most,
+              .first = {.device = times.device(number), .what = times.what(number)},
+              .number = sums ? 0 : most_parts,
+              .which = sums ? parameter::work_sum_count : parameter::work_part_count,
+              .given = sums ? 1 : n});
     }
   }
 
@@ -88,8 +89,8 @@ class exact_fit {
       }
     }
     if (best.back().end == never)
-      throw violation{{.broken = rule::no_pass_starts_before_its_input,
-                       .first = {.device = device, .what = times_.what(first_urgent(parts))}}};
+      refuse({.broken = rule::no_pass_starts_before_its_input,
+              .first = {.device = device, .what = times_.what(first_urgent(parts))}});
     tick const start =
         best.back().end - times_.duration(parts[static_cast<std::size_t>(best.back().last)]);
     for (std::size_t set = best.size() - 1; set != 0;) {

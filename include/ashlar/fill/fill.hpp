@@ -4,6 +4,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/pipe.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/fill/best_fit.hpp>
@@ -89,13 +90,13 @@ constexpr std::vector<int> steps_of(schedule const& step, tick length, part_time
 // it holds if that is above the limit: first_fit and exact do not look for places where it is not; and
 // as the policy does.
 constexpr filling fill_steps(schedule step, work_graph const& work, fill_options const& o = {}) {
-  if (diagnosis const d = check(step); !d.ok()) throw violation{d};
+  if (diagnosis const d = check(step); !d.ok()) refuse(d);
   if (o.period < 0 || o.margin < 0)
-    throw violation{{.broken = rule::counts_are_positive, .number = min_of(o.period, o.margin)}};
+    refuse({.broken = rule::counts_are_positive, .number = min_of(o.period, o.margin)});
   if (!o.limit.budget.empty())
     if (diagnosis const d = check(o.limit, step.where, step.graph.sequence_chunks(), step.mode); !d.ok())
-      throw violation{d};
-  if (diagnosis const d = check(o.work_bytes); !d.ok()) throw violation{d};
+      refuse(d);
+  if (diagnosis const d = check(o.work_bytes); !d.ok()) refuse(d);
   tick first = 0;
   for (auto const& order : step.order)
     if (!order.empty()) first = min_of(first, order.front().start);
@@ -107,10 +108,10 @@ constexpr filling fill_steps(schedule step, work_graph const& work, fill_options
   int most = 1;
   for (int count : steps) most = max_of(most, count);
   if (o.period != 0 && most > o.period)
-    throw violation{{.broken = rule::parameter_is_at_least,
-                     .number = most,
-                     .which = parameter::work_period,
-                     .given = o.period}};
+    refuse({.broken = rule::parameter_is_at_least,
+            .number = most,
+            .which = parameter::work_period,
+            .given = o.period});
   int const count = max_of(most, o.period);
   append_rest(times, step.device_count(), count * length);
   schedule filled = repeated(step, count);
@@ -119,8 +120,8 @@ constexpr filling fill_steps(schedule step, work_graph const& work, fill_options
   bool const may_be_early =
       o.policy == fill_policy::first_fit && o.ready == fill_readiness::published_counts;
   diagnosis const d = may_be_early ? check_passes(filled) : check(filled);
-  if (!d.ok()) throw violation{d};
-  if (diagnosis const over = check_limit(filled, own_jobs, o); !over.ok()) throw violation{over};
+  if (!d.ok()) refuse(d);
+  if (diagnosis const over = check_limit(filled, own_jobs, o); !over.ok()) refuse(over);
   return {std::move(filled), std::move(steps), length};
 }
 

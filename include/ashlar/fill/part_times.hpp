@@ -4,6 +4,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/model/dependencies.hpp>
 #include <ashlar/model/work.hpp>
@@ -117,8 +118,8 @@ class part_times {
     std::size_t const number = index(what);
     passes_[number] = what;
     if (work_.part(what).device >= step.device_count())
-      throw violation{{.broken = rule::every_pass_is_known,
-                       .first = {.device = work_.part(what).device, .what = what}}};
+      refuse({.broken = rule::every_pass_is_known,
+              .first = {.device = work_.part(what).device, .what = what}});
     for (int k = what.micro_batch; k-- > 0 && before_[number] == nobody;) {
       pass const earlier{pass_kind::work, what.stage, k};
       if (work_.part(earlier).device == work_.part(what).device) before_[number] = work_.number(earlier);
@@ -131,8 +132,7 @@ class part_times {
     if (what.stage >= 0 && what.stage < step.stage_count() && what.micro_batch >= 0
         && what.micro_batch < step.micro_batch_count())
       found = times.at(what.micro_batch, what.stage, result_of(what.kind));
-    if (found.end == never)
-      throw violation{{.broken = rule::every_pass_is_known, .first = {.what = what}}};
+    if (found.end == never) refuse({.broken = rule::every_pass_is_known, .first = {.what = what}});
     return found;
   }
 

@@ -3,6 +3,7 @@
 
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/pipe.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/lower/options.hpp>
 #include <ashlar/lower/sharing_writer.hpp>
 #include <ashlar/lower/stream_writer.hpp>
@@ -171,13 +172,13 @@ class lowering {
 // slot. Throws violation with check(options) or check(s) when one of them is not valid. O(n) in passes
 // and transfers for unit costs, O(n log n) for others.
 constexpr program lower(schedule const& s, lower_options options = {}) {
-  if (diagnosis const d = check(options); !d.ok()) throw violation{d};
-  if (diagnosis const d = check(s); !d.ok()) throw violation{d};
+  if (diagnosis const d = check(options); !d.ok()) refuse(d);
+  if (diagnosis const d = check(s); !d.ok()) refuse(d);
   if (!s.work.empty())
     if (diagnosis const d = check_taken_gradients(s.work.view(), options.sharding,
                                                   parameter_groups(s.where, options.shared_parameters));
         !d.ok())
-      throw violation{d};
+      refuse(d);
   if (options.transfers == transfer_order::asap) return lowering(one_by_one(s), options).run();
   return lowering(s, options).run();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/model/pass_table.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
@@ -54,7 +55,7 @@ constexpr schedule one_by_one(schedule s) {
       next[d] += together;
       left -= together;
     }
-    if (left == before) throw violation{{.broken = rule::order_has_no_cycle}};
+    if (left == before) refuse({.broken = rule::order_has_no_cycle});
   }
   return s;
 }

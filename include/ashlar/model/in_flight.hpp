@@ -3,6 +3,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/model/stage_graph.hpp>
 
 #include <cstddef>
@@ -37,7 +38,7 @@ constexpr int depth(stage_graph const& graph) {
 // in the edges.
 constexpr std::vector<std::int64_t> in_flight(stage_graph const& graph, std::vector<int> const& k) {
   if (static_cast<int>(k.size()) != graph.count())
-    throw violation{{.broken = rule::tables_agree, .number = static_cast<std::int64_t>(k.size())}};
+    refuse(wrong_size(table::in_flight_counts, k.size(), graph.count()));
   std::vector<std::int64_t> units(k.size(), 0);
   auto const turn = [&](int stage) {
     return std::int64_t{k[static_cast<std::size_t>(stage)]} * graph.size_of(stage);
@@ -45,8 +46,7 @@ constexpr std::vector<std::int64_t> in_flight(stage_graph const& graph, std::vec
   for (int stage = graph.count(); stage-- > 0;) {
     auto const s = static_cast<std::size_t>(stage);
     if (k[s] < 1)
-      throw violation{
-          {.broken = rule::counts_are_positive, .first = {.what = {.stage = stage}}, .number = k[s]}};
+      refuse({.broken = rule::counts_are_positive, .first = {.what = {.stage = stage}}, .number = k[s]});
     units[s] = turn(stage);
     for (int after : graph.successors(stage))
       units[s] =

@@ -5,6 +5,7 @@
 #include <ashlar/core/cost.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/pass.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/model/placement.hpp>
 
 #include <cstddef>
@@ -135,7 +136,7 @@ struct memory_model {
 // stash that stays than there is.
 constexpr diagnosis check(memory_model const& memory, int stage_count) {
   if (memory.stages.size() != 1 && static_cast<int>(memory.stages.size()) != stage_count)
-    return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(memory.stages.size())};
+    return wrong_size(table::stage_memory, memory.stages.size(), stage_count);
   for (auto const* table : {&memory.stages, &memory.shared})
     for (std::size_t i = 0; i < table->size(); ++i) {
       stage_memory const& m = (*table)[i];
@@ -187,8 +188,8 @@ constexpr memory_model recomputing(memory_model memory, int stage_count,
   memory.stages.resize(static_cast<std::size_t>(stage_count), memory.stages[0]);
   for (int stage : recomputed) {
     if (stage < 0 || stage >= stage_count)
-      throw violation{{.broken = rule::every_pass_is_known,
-                       .first = {.what = {.kind = pass_kind::recompute, .stage = stage}}}};
+      refuse({.broken = rule::every_pass_is_known,
+              .first = {.what = {.kind = pass_kind::recompute, .stage = stage}}});
     auto const i = static_cast<std::size_t>(stage);
     memory.stages[i].checkpoint = checkpoint[checkpoint.size() == 1 ? 0 : i];
   }
@@ -227,7 +228,7 @@ constexpr diagnosis check_budgets(memory_limit const& limit, placement const& wh
                                   SmallestBudgets const& least) {
   if (diagnosis const d = check(limit.memory, where.stage_count()); !d.ok()) return d;
   if (limit.budget.size() != 1 && static_cast<int>(limit.budget.size()) != where.device_count())
-    return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(limit.budget.size())};
+    return wrong_size(table::device_budgets, limit.budget.size(), where.device_count());
   std::vector<byte_count> const needed = least();
   for (int d = 0; d < where.device_count(); ++d)
     if (limit.budget_of(d) < needed[static_cast<std::size_t>(d)])

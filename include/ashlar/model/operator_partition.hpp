@@ -5,6 +5,7 @@
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/ids.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/model/stage_graph.hpp>
 
 #include <cstddef>
@@ -96,7 +97,7 @@ constexpr std::vector<stage_edge> crossing_edges(stage_graph const& operators,
 constexpr diagnosis check_partition(stage_graph const& operators, std::vector<int> const& stage_of) {
   int const n = operators.count();
   if (static_cast<int>(stage_of.size()) != n)
-    return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(stage_of.size())};
+    return wrong_size(table::stages_of_operators, stage_of.size(), n);
   int stage_count = 0;
   for (int stage : stage_of) stage_count = max_of(stage_count, stage + 1);
   dynamic_array<char> used(static_cast<std::size_t>(stage_count), 0);
@@ -136,7 +137,7 @@ constexpr diagnosis check_partition(stage_graph const& operators, std::vector<in
 // The stage graph of operators. Where an edge leads to a lower number, stages are numbered anew.
 // Throws violation with check_partition().
 constexpr operator_partition partitioned(stage_graph const& operators, std::vector<int> stage_of) {
-  if (diagnosis const d = check_partition(operators, stage_of); !d.ok()) throw violation{d};
+  if (diagnosis const d = check_partition(operators, stage_of); !d.ok()) refuse(d);
   int stage_count = 0;
   for (int stage : stage_of) stage_count = max_of(stage_count, stage + 1);
   std::vector<stage_edge> edges = partition_detail::crossing_edges(operators, stage_of);

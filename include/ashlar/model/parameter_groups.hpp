@@ -5,6 +5,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/list_view.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/model/placement.hpp>
 
 #include <cstddef>
@@ -98,13 +99,12 @@ class parameter_groups {
       close();
     }
     for (std::vector<int> const& group : shared) {
-      if (group.empty()) throw violation{{.broken = rule::counts_are_positive}};
+      if (group.empty()) refuse({.broken = rule::counts_are_positive});
       for (int stage : group) {
         bool known = stage < 0 || stage >= stages_;
         for (std::size_t i = begin_of(stage_begin_); i < stage_.size(); ++i)
           known = known || stage_[i] == stage;
-        if (known)
-          throw violation{{.broken = rule::every_pass_is_known, .first = {.what = {.stage = stage}}}};
+        if (known) refuse({.broken = rule::every_pass_is_known, .first = {.what = {.stage = stage}}});
         add_stage(where, stage);
       }
       close();

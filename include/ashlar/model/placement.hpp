@@ -6,6 +6,7 @@
 #include <ashlar/core/ids.hpp>
 #include <ashlar/core/list_view.hpp>
 #include <ashlar/core/pipe.hpp>
+#include <ashlar/core/refuse.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -23,16 +24,15 @@ class placement {
   // Throws violation: rule::counts_are_positive, rule::tables_agree, rule::every_stage_has_a_device.
   constexpr placement(devices count, std::vector<std::vector<int>> const& routes)
       : devices_(count.value) {
-    if (devices_ < 1) throw violation{{.broken = rule::counts_are_positive, .number = devices_}};
-    if (routes.empty() || routes[0].empty()) throw violation{{.broken = rule::counts_are_positive}};
+    if (devices_ < 1) refuse({.broken = rule::counts_are_positive, .number = devices_});
+    if (routes.empty() || routes[0].empty()) refuse({.broken = rule::counts_are_positive});
     stages_ = static_cast<int>(routes[0].size());
     for (std::vector<int> const& route : routes) {
       if (route.size() != routes[0].size())
-        throw violation{
-            {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(route.size())}};
+        refuse(wrong_size(table::stages_of_route, route.size(), stages_));
       for (int device : route) {
         if (device < 0 || device >= devices_)
-          throw violation{{.broken = rule::every_stage_has_a_device, .first = {.device = device}}};
+          refuse({.broken = rule::every_stage_has_a_device, .first = {.device = device}});
         table_.push_back(device);
       }
     }
@@ -62,8 +62,9 @@ class placement {
   // The routes of `a`, then those of `b`, over the same devices and stages; else throws
   // rule::tables_agree.
   friend constexpr placement overlay(placement a, placement const& b) {
-    if (a.devices_ != b.devices_ || a.stages_ != b.stages_)
-      throw violation{{.broken = rule::tables_agree, .number = b.stages_}};
+    if (a.devices_ != b.devices_)
+      refuse(wrong_size(table::devices_of_placement, b.devices_, a.devices_));
+    if (a.stages_ != b.stages_) refuse(wrong_size(table::stages_of_placement, b.stages_, a.stages_));
     append(a.table_, b.table_);
     return a;
   }

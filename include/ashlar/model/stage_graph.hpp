@@ -5,6 +5,7 @@
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/ids.hpp>
 #include <ashlar/core/list_view.hpp>
+#include <ashlar/core/refuse.hpp>
 
 #include <cstddef>
 #include <vector>
@@ -71,14 +72,14 @@ class stage_graph {
   // is doubled. Linear in stages and edges when the edges come in ascending order, as those of chain()
   // do.
   constexpr stage_graph(stages count, std::vector<stage_edge> edges) : count_(count.value) {
-    if (count_ < 1) throw violation{{.broken = rule::counts_are_positive, .number = count_}};
+    if (count_ < 1) refuse({.broken = rule::counts_are_positive, .number = count_});
     sort(edges);
     for (std::size_t i = 0; i < edges.size(); ++i) {
       stage_edge const e = edges[i];
       if (e.from < 0 || e.to >= count_ || e.from >= e.to || (i > 0 && edges[i - 1] == e))
-        throw violation{{.broken = rule::stage_edges_ascend,
-                         .first = {.what = {.stage = e.from}},
-                         .second = {.what = {.stage = e.to}}}};
+        refuse({.broken = rule::stage_edges_ascend,
+                .first = {.what = {.stage = e.from}},
+                .second = {.what = {.stage = e.to}}});
     }
     // Sorted by (from, to), so each stage meets its neighbours of either side in ascending order.
     group(edges, &stage_edge::to, &stage_edge::from, before_);
@@ -103,9 +104,8 @@ class stage_graph {
 
   // The same stages over sequences in q chunks. Throws violation{rule::counts_are_positive}.
   friend constexpr stage_graph in_sequence_chunks(stage_graph graph, int q) {
-    if (q < 1) throw violation{{.broken = rule::counts_are_positive, .number = q}};
-    if (q > 1 && graph.has_sizes())
-      throw violation{{.broken = rule::micro_batch_sizes_divide, .number = q}};
+    if (q < 1) refuse({.broken = rule::counts_are_positive, .number = q});
+    if (q > 1 && graph.has_sizes()) refuse({.broken = rule::micro_batch_sizes_divide, .number = q});
     graph.sequence_chunks_ = q;
     return graph;
   }
@@ -115,18 +115,17 @@ class stage_graph {
   // each size divides all larger ones, and for sequences in chunks.
   friend constexpr stage_graph in_micro_batches(stage_graph graph, std::vector<int> sizes) {
     if (static_cast<int>(sizes.size()) != graph.count_)
-      throw violation{{.broken = rule::tables_agree, .number = static_cast<std::int64_t>(sizes.size())}};
+      refuse(wrong_size(ashlar::table::micro_batch_sizes, sizes.size(), graph.count_));
     int largest = 1;
     for (std::size_t s = 0; s < sizes.size(); ++s) {
       site const at{.what = {.stage = static_cast<int>(s)}};
-      if (sizes[s] < 1)
-        throw violation{{.broken = rule::counts_are_positive, .first = at, .number = sizes[s]}};
+      if (sizes[s] < 1) refuse({.broken = rule::counts_are_positive, .first = at, .number = sizes[s]});
       int const low = sizes[s] < largest ? sizes[s] : largest, high = sizes[s] + largest - low;
       bool divides = high % low == 0;
       for (std::size_t t = 0; t < s; ++t)
         divides = divides && (sizes[s] % sizes[t] == 0 || sizes[t] % sizes[s] == 0);
       if (!divides || (high > 1 && graph.sequence_chunks_ > 1))
-        throw violation{{.broken = rule::micro_batch_sizes_divide, .first = at, .number = sizes[s]}};
+        refuse({.broken = rule::micro_batch_sizes_divide, .first = at, .number = sizes[s]});
       largest = high;
     }
     graph.largest_ = largest;

@@ -5,6 +5,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/list_view.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/core/ticks.hpp>
 
@@ -177,22 +178,21 @@ class work_graph {
     for (work_job const& j : jobs) {
       int const number = static_cast<int>(jobs_.size());
       site where{.what = {pass_kind::work, number, 0}};
-      if (j.parts.empty()) throw violation{{.broken = rule::counts_are_positive, .first = where}};
-      if (!uses_what_exists(j)) throw violation{{.broken = rule::work_uses_what_exists, .first = where}};
+      if (j.parts.empty()) refuse({.broken = rule::counts_are_positive, .first = where});
+      if (!uses_what_exists(j)) refuse({.broken = rule::work_uses_what_exists, .first = where});
       jobs_.push_back({static_cast<int>(parts_.size()), j.kind, j.keeps_state, j.over_ranks,
                        j.clears_state, j.shares_state_of, j.gradient, j.stage});
       for (work_part const& p : j.parts) {
         where.device = p.device;
-        if (p.device < 0) throw violation{{.broken = rule::every_pass_is_known, .first = where}};
+        if (p.device < 0) refuse({.broken = rule::every_pass_is_known, .first = where});
         if (p.duration < (j.kind == job_kind::compute ? 1 : 0))
-          throw violation{
-              {.broken = rule::durations_are_positive, .first = where, .number = p.duration}};
+          refuse({.broken = rule::durations_are_positive, .first = where, .number = p.duration});
         sum = saturating_sum(sum, min_of(p.duration, max_tick));
         parts_.push_back(p);
         ++where.what.micro_batch;
       }
     }
-    if (sum >= max_tick) throw violation{{.broken = rule::ticks_fit, .number = sum}};
+    if (sum >= max_tick) refuse({.broken = rule::ticks_fit, .number = sum});
     merge_sort(into_, [](work_edge const& a, work_edge const& b) {
       return a.to == b.to ? precedes(a.from, b.from) : precedes(a.to, b.to);
     });
@@ -259,7 +259,7 @@ class work_graph {
       broken = rule::work_edges_ascend;
     else if (e.from.kind == pass_kind::backward_weight || (from && to && first.device != second.device))
       broken = rule::work_reads_what_its_device_keeps;
-    if (broken != rule::none) throw violation{{.broken = broken, .first = first, .second = second}};
+    if (broken != rule::none) refuse({.broken = broken, .first = first, .second = second});
   }
 
   constexpr void check_collective(int job) const {
@@ -273,9 +273,9 @@ class work_graph {
       for (int other = 0; other < k; ++other)
         sums_one = sums_one && v.part({pass_kind::work, job, other}).device != v.part(what).device;
       if (!sums_one)
-        throw violation{{.broken = rule::collective_work_sums_one_value,
-                         .first = {.device = v.part(what).device, .what = what},
-                         .number = static_cast<std::int64_t>(read.size())}};
+        refuse({.broken = rule::collective_work_sums_one_value,
+                .first = {.device = v.part(what).device, .what = what},
+                .number = static_cast<std::int64_t>(read.size())});
     }
   }
 

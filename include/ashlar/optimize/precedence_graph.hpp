@@ -1,6 +1,7 @@
 // The passes of a schedule by number, and what they wait for.
 #pragma once
 
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/model/dependencies.hpp>
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/schedule/schedule.hpp>
@@ -43,9 +44,8 @@ struct precedence_graph {
         site const where{.device = static_cast<int>(d), .index = static_cast<int>(i), .what = t.what};
         if (t.what.stage < 0 || t.what.stage >= s.stage_count() || t.what.micro_batch < 0
             || t.what.micro_batch >= s.micro_batch_count() || t.what.kind == pass_kind::work)
-          throw violation{{.broken = rule::every_pass_is_known, .first = where}};
-        if (t.overlaps >= 0)
-          throw violation{{.broken = rule::overlapped_passes_are_a_pair, .first = where}};
+          refuse({.broken = rule::every_pass_is_known, .first = where});
+        if (t.overlaps >= 0) refuse({.broken = rule::overlapped_passes_are_a_pair, .first = where});
         auto const number = static_cast<int>(what.size());
         giver.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind)) = number;
         orders[d].push_back(number);
@@ -79,7 +79,7 @@ struct precedence_graph {
   constexpr plan planned_like(schedule const& s) const {
     if (s.stage_count() != stage_count_ || s.micro_batch_count() != micro_batch_count_
         || s.order.size() != orders.size())
-      throw violation{{.broken = rule::tables_agree, .number = s.micro_batch_count()}};
+      refuse({.broken = rule::tables_agree, .number = s.micro_batch_count()});
     result_table<int> number(s.stage_count(), s.micro_batch_count(), nobody);
     for (std::size_t x = 0; x < what.size(); ++x)
       number.at(what[x].micro_batch, what[x].stage, result_of(what[x].kind)) = static_cast<int>(x);
@@ -90,13 +90,13 @@ struct precedence_graph {
         site const where{.device = static_cast<int>(d), .what = t.what};
         int const x = number.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind));
         if (x == nobody || what[static_cast<std::size_t>(x)] != t.what)
-          throw violation{{.broken = rule::every_pass_is_known, .first = where}};
+          refuse({.broken = rule::every_pass_is_known, .first = where});
         if (device[static_cast<std::size_t>(x)] != where.device)
-          throw violation{{.broken = rule::pass_is_on_its_device, .first = where}};
+          refuse({.broken = rule::pass_is_on_its_device, .first = where});
         all[d].push_back(x);
         ++count;
       }
-    if (count != what.size()) throw violation{{.broken = rule::every_pass_is_present}};
+    if (count != what.size()) refuse({.broken = rule::every_pass_is_present});
     return all;
   }
 

@@ -3,6 +3,7 @@
 
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/plan/variants.hpp>
 
@@ -150,7 +151,7 @@ class chooser {
 // Throws violation{rule::counts_are_positive} for a thing without variants.
 constexpr choice choose(std::vector<std::vector<variant>> const& things, byte_count limit) {
   for (std::vector<variant> const& each : things)
-    if (each.empty()) throw violation{{.broken = rule::counts_are_positive}};
+    if (each.empty()) refuse({.broken = rule::counts_are_positive});
   return chooser(things, limit).run();
 }
 

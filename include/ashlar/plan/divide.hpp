@@ -4,6 +4,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/plan/variants.hpp>
 
@@ -53,12 +54,12 @@ struct division {
 // rule::durations_are_positive for negative times, workspaces or penalties.
 constexpr std::vector<division> divide(int n, std::vector<division_option> const& options,
                                        part_sizes sizes = part_sizes::all, byte_count limit = max_tick) {
-  if (n < 1) throw violation{{.broken = rule::counts_are_positive, .number = n}};
+  if (n < 1) refuse({.broken = rule::counts_are_positive, .number = n});
   dynamic_array<keyed_index> by_memory;
   for (std::size_t i = 0; i < options.size(); ++i) {
     variant const& v = options[i].what;
     for (std::int64_t number : {v.time, v.memory, v.penalty})
-      if (number < 0) throw violation{{.broken = rule::durations_are_positive, .number = number}};
+      if (number < 0) refuse({.broken = rule::durations_are_positive, .number = number});
     if (v.memory <= limit && may_be_a_part(sizes, options[i].samples, n))
       by_memory.push_back({v.memory, i});
   }

@@ -6,6 +6,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/plan/operators.hpp>
 #include <ashlar/plan/part_sums.hpp>
 #include <ashlar/plan/series_parallel.hpp>
@@ -70,13 +71,13 @@ class graph_partitioner {
   constexpr graph_partitioner(operator_model const& model, operator_machine const& machine,
                               operator_batch const& batch)
       : model_(model), machine_(machine), batch_(batch) {
-    if (diagnosis const d = check(model, machine, batch); !d.ok()) throw violation{d};
+    if (diagnosis const d = check(model, machine, batch); !d.ok()) refuse(d);
     for (int b = 1; b <= batch.largest_micro_batch && batch.samples % b == 0; b *= 2) {
       if (sizes_.size() == plan_detail::most_sizes)
-        throw violation{{.broken = rule::parameter_is_at_most,
-                         .number = 1 << (plan_detail::most_sizes - 1),
-                         .which = parameter::micro_batch_count,
-                         .given = batch.largest_micro_batch}};
+        refuse({.broken = rule::parameter_is_at_most,
+                .number = 1 << (plan_detail::most_sizes - 1),
+                .which = parameter::micro_batch_count,
+                .given = batch.largest_micro_batch});
       sizes_.push_back(b);
     }
     tree_ = series_parallel(model.graph);

@@ -86,7 +86,7 @@ constexpr byte_count memory_of_stage(operator_cost const& sum, stage_choice cons
 constexpr diagnosis check(operator_model const& m, operator_machine const& machine,
                           operator_batch const& batch) {
   if (static_cast<int>(m.cost.size()) != m.graph.count())
-    return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(m.cost.size())};
+    return wrong_size(table::operator_costs, m.cost.size(), m.graph.count());
   for (int count : {machine.device_count, batch.samples, batch.largest_micro_batch})
     if (count < 1) return {.broken = rule::counts_are_positive, .number = count};
   if (m.graph.has_sizes() || m.graph.sequence_chunks() != 1)

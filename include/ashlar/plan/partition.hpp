@@ -3,6 +3,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/refuse.hpp>
 
 #include <cstddef>
 #include <vector>
@@ -38,10 +39,10 @@ constexpr std::vector<int> uniform_partition(int layer_count, int stage_count, i
                                              int behind = 0) {
   int const shared = layer_count - before - behind;
   if (stage_count < 1 || shared < stage_count)
-    throw violation{{.broken = rule::parameter_is_at_least,
-                     .number = stage_count,
-                     .which = parameter::layer_count,
-                     .given = shared}};
+    refuse({.broken = rule::parameter_is_at_least,
+            .number = stage_count,
+            .which = parameter::layer_count,
+            .given = shared});
   std::vector<int> sizes;
   for (int stage = 0; stage < stage_count; ++stage)
     sizes.push_back(shared / stage_count + (stage < shared % stage_count ? 1 : 0));
@@ -81,10 +82,10 @@ constexpr std::vector<int> best_partition(cut_costs const& c, int stage_count) {
   using plan_detail::cut_choice;
   int const n = static_cast<int>(c.layer.size());
   if (stage_count < 1 || n < stage_count)
-    throw violation{{.broken = rule::parameter_is_at_least,
-                     .number = stage_count,
-                     .which = parameter::layer_count,
-                     .given = n}};
+    refuse({.broken = rule::parameter_is_at_least,
+            .number = stage_count,
+            .which = parameter::layer_count,
+            .given = n});
   std::vector<double> until(1, 0.0);
   for (double each : c.layer) until.push_back(until.back() + each);
   auto const index = [n](int stage, int end) { return static_cast<std::size_t>(stage * (n + 1) + end); };

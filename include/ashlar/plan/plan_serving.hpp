@@ -4,6 +4,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/plan/serving.hpp>
 #include <ashlar/plan/serving_bounds.hpp>
@@ -216,7 +217,7 @@ constexpr serving_plan why_nothing_fits(serving_problem const& problem) {
 // what a search leaves out passes `most` or is no better than what it keeps. (LLM-PQ states the same as
 // an integer programme, section 4.2.) Throws violation with check(problem).
 constexpr serving_plan plan_serving(serving_problem const& problem) {
-  if (diagnosis const d = check(problem); !d.ok()) throw violation{d};
+  if (diagnosis const d = check(problem); !d.ok()) refuse(d);
   serving_bounds const bounds(problem);
   serving_bound const& all = bounds.after(0, 0);
   if (!all.is_possible()) return why_nothing_fits(problem);

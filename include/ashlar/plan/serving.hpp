@@ -105,13 +105,15 @@ constexpr diagnosis check(serving_problem const& problem) {
   if (problem.shape.tokens < 0)
     return {.broken = rule::counts_are_positive, .number = problem.shape.tokens};
   if (static_cast<int>(problem.variants.size()) != p)
-    return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(problem.variants.size())};
+    return wrong_size(table::device_variants, problem.variants.size(), p);
   for (int d = 0; d < p; ++d) {
     auto const& layers = problem.variants[static_cast<std::size_t>(d)];
     if (static_cast<int>(layers.size()) != count)
       return {.broken = rule::tables_agree,
               .first = {.device = d},
-              .number = static_cast<std::int64_t>(layers.size())};
+              .number = static_cast<std::int64_t>(layers.size()),
+              .of = table::layers_of_variant,
+              .needed = count};
     for (std::vector<layer_variant> const& widths : layers) {
       if (widths.empty()) return {.broken = rule::counts_are_positive, .first = {.device = d}};
       for (layer_variant const& v : widths)

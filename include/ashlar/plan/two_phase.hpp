@@ -6,6 +6,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/cost.hpp>
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/model/stage_graph.hpp>
 #include <ashlar/schedule/schedule.hpp>
@@ -88,11 +89,11 @@ constexpr stage_graph two_phase_graph(two_phase const& shape, int p) {
 constexpr schedule two_phase_schedule(two_phase const& shape, std::vector<phase_times> const& by_device,
                                       tick transfer = 0) {
   for (int count : {shape.prefills, shape.groups, static_cast<int>(by_device.size())})
-    if (count < 1) throw violation{{.broken = rule::counts_are_positive, .number = count}};
-  if (shape.tokens < 0) throw violation{{.broken = rule::counts_are_positive, .number = shape.tokens}};
+    if (count < 1) refuse({.broken = rule::counts_are_positive, .number = count});
+  if (shape.tokens < 0) refuse({.broken = rule::counts_are_positive, .number = shape.tokens});
   for (phase_times const& each : by_device)
     for (tick time : {each.prefill, each.decode})
-      if (time < 1) throw violation{{.broken = rule::durations_are_positive, .number = time}};
+      if (time < 1) refuse({.broken = rule::durations_are_positive, .number = time});
   int const p = static_cast<int>(by_device.size());
   std::vector<stage_cost> each;
   for (int s = 0; s < shape.stage_count(p); ++s) {

@@ -2,6 +2,7 @@
 // which the machine of the deadlock proof reaches the end.
 #pragma once
 
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/program/lane_machine.hpp>
 
 #include <cstddef>
@@ -48,7 +49,7 @@ class issuing_machine : public lane_machine<issuing_machine> {
 // receive match. Linear in instructions and waits.
 constexpr meeting_list meetings(program_view const& p) {
   issuing_machine machine(p);
-  if (!machine.run()) throw violation{machine.wait()};
+  if (!machine.run()) refuse(machine.wait());
   return machine.take();
 }
 

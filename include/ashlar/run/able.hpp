@@ -1,6 +1,7 @@
 // Whether a worker and a device can do what a program asks for.
 #pragma once
 
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/run/contract.hpp>
 
@@ -92,7 +93,7 @@ void check_able(program_view const& p) {
   for (instruction const& i : p.instructions)
     if (!collective_backend<D> && run_detail::meets_others(i)) run_detail::refuse(i, "the device");
   if constexpr (D::needs != progress_level::independent_lanes)
-    if (diagnosis const d = check_progress(p, D::needs); !d.ok()) throw violation{d};
+    if (diagnosis const d = check_progress(p, D::needs); !d.ok()) refuse(d);
 }
 
 }  // namespace ashlar

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/check/check.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/program/operands.hpp>
 #include <ashlar/run/drive.hpp>
 #include <ashlar/run/host_memory.hpp>
@@ -37,7 +38,7 @@ class sequential {
       : program_(std::make_unique<program>(std::move(p))), workers_(std::move(ranks)) {
     if (workers_.empty() || static_cast<int>(workers_.size()) != program_->data_ranks)
       throw std::invalid_argument("a worker per data-parallel rank is needed");
-    if (diagnosis const d = check(*program_); !d.ok()) throw violation{d};
+    if (diagnosis const d = check(*program_); !d.ok()) refuse(d);
     check_worker<Worker, queue>(program_->view());
     shape_ = std::make_unique<program_shape>(program_->view());
     shape_->add_all();

@@ -32,9 +32,10 @@ constexpr diagnosis check_taken_gradients(schedule const& s) {
 constexpr diagnosis check_passes(schedule const& s, pass_register& ends, work_register& work) {
   int const stage_count = s.stage_count(), m = s.micro_batch_count();
   if (m < 1 || stage_count < 1) return {.broken = rule::counts_are_positive, .number = m};
-  if (s.graph.count() != stage_count) return {.broken = rule::tables_agree, .number = s.graph.count()};
+  if (s.graph.count() != stage_count)
+    return wrong_size(table::stages_of_graph, s.graph.count(), stage_count);
   if (static_cast<int>(s.order.size()) != s.device_count())
-    return {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(s.order.size())};
+    return wrong_size(table::device_orders, s.order.size(), s.device_count());
   if (diagnosis const d = check_routes(s.graph, s.where, s.route); !d.ok()) return d;
   if (diagnosis const d = check(s.cost, stage_count, s.device_count(), m); !d.ok()) return d;
 

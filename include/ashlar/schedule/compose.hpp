@@ -5,6 +5,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/pipe.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>
@@ -37,7 +38,7 @@ constexpr schedule shift(schedule s, tick by) {
 // Throws violation{rule::tables_agree} for other devices, stages or costs.
 constexpr schedule renumber_behind(schedule const& a, schedule b) {
   if (a.graph != b.graph || a.cost != b.cost || a.mode != b.mode || a.device_count() != b.device_count())
-    throw violation{{.broken = rule::tables_agree, .number = b.stage_count()}};
+    refuse({.broken = rule::tables_agree, .number = b.stage_count()});
   if (a.where != b.where) {
     for (int& route : b.route) route += a.where.route_count();
     b.where = overlay(a.where, b.where);
@@ -86,13 +87,13 @@ constexpr schedule then(schedule const& a, schedule const& b) { return merge(a, 
 // rule::every_pass_is_present for a pass that is left out and that work reads, or that reads work.
 constexpr schedule take(schedule s, micro_batches count) {
   if (count.value < 1 || count.value > s.micro_batch_count())
-    throw violation{{.broken = rule::counts_are_positive, .number = count.value}};
+    refuse({.broken = rule::counts_are_positive, .number = count.value});
   if (count.value % s.graph.together() != 0)
-    throw violation{{.broken = rule::micro_batches_fill_blocks, .number = s.graph.together()}};
+    refuse({.broken = rule::micro_batches_fill_blocks, .number = s.graph.together()});
   for (work_edge const& e : s.work.edges())
     for (pass const& what : {e.from, e.to})
       if (what.kind != pass_kind::work && what.micro_batch >= count.value)
-        throw violation{{.broken = rule::every_pass_is_present, .first = {.what = what}}};
+        refuse({.broken = rule::every_pass_is_present, .first = {.what = what}});
   while (s.micro_batch_count() > count.value) s.route.pop_back();
   for (auto& order : s.order) {
     std::vector<timed_pass> kept;
@@ -157,9 +158,8 @@ constexpr schedule recompute(schedule s, std::vector<int> const& again) {
     for (timed_pass const& t : order) {
       bool const named = t.what.kind != pass_kind::work && contains(again, t.what.stage);
       if (named && t.what.kind == pass_kind::recompute)
-        throw violation{
-            {.broken = rule::no_pass_is_doubled,
-             .first = {.device = static_cast<int>(&order - s.order.data()), .what = t.what}}};
+        refuse({.broken = rule::no_pass_is_doubled,
+                .first = {.device = static_cast<int>(&order - s.order.data()), .what = t.what}});
       if (named && gives_input_gradient(t.what.kind)) {
         longer.push_back({{pass_kind::recompute, t.what.stage, t.what.micro_batch}, t.start});
         if (t.closes_pair()) std::swap(longer[longer.size() - 2], longer.back());

@@ -4,6 +4,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/pipe.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
@@ -62,7 +63,7 @@ constexpr schedule fold_in_half(schedule s) {
   std::vector<int> speeds = s.cost.speeds;
   reverse(speeds);
   if (!is_mirror_symmetric(s) || s.device_count() % 2 != 0 || speeds != s.cost.speeds)
-    throw violation{{.broken = rule::tables_agree, .number = s.device_count()}};
+    refuse({.broken = rule::tables_agree, .number = s.device_count()});
   std::vector<int> rank;
   int ranks[2] = {0, 0};
   for (int route : s.route) rank.push_back(ranks[route]++);

@@ -1,6 +1,8 @@
 // A schedule on another placement.
 #pragma once
 
+#include <ashlar/core/cost_sizes.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/schedule/schedule.hpp>
@@ -18,9 +20,11 @@ namespace ashlar {
 // n). Throws violation: rule::tables_agree for another number of stages, speeds of another number of
 // devices, or work of other systems, which has devices of its own; and as squeeze does.
 constexpr schedule relocate(schedule s, placement where) {
-  bool const fits = s.cost.fit(where.stage_count(), where.device_count());
-  if (where.stage_count() != s.stage_count() || !fits || !s.work.view().empty())
-    throw violation{{.broken = rule::tables_agree, .number = where.stage_count()}};
+  if (where.stage_count() != s.stage_count())
+    refuse(wrong_size(table::stages_of_placement, where.stage_count(), s.stage_count()));
+  if (diagnosis const d = check_sizes(s.cost, where.stage_count(), where.device_count()); !d.ok())
+    refuse(d);
+  if (!s.work.view().empty()) refuse({.broken = rule::tables_agree, .number = where.stage_count()});
   int const q = s.graph.together(), routes = where.route_count();
   for (std::size_t k = 0; k < s.route.size(); ++k) s.route[k] = static_cast<int>(k) / q % routes;
   std::vector<std::vector<timed_pass>> orders(static_cast<std::size_t>(where.device_count()));

@@ -4,6 +4,7 @@
 
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/pipe.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/core/tournament.hpp>
 #include <ashlar/model/dependencies.hpp>
@@ -79,9 +80,8 @@ class gap_filler {
       bool const known = what.stage >= 0 && what.stage < stage_count && what.micro_batch >= 0
                          && what.micro_batch < m && what.kind < pass_kind::work;
       if (!known || t->overlaps >= 0)
-        throw violation{
-            {.broken = known ? rule::overlapped_passes_are_a_pair : rule::every_pass_is_known,
-             .first = {.device = static_cast<int>(device), .what = what}}};
+        refuse({.broken = known ? rule::overlapped_passes_are_a_pair : rule::every_pass_is_known,
+                .first = {.device = static_cast<int>(device), .what = what}});
       held += taken_by(what);
       *to = {t->start + length_of(what, device), held};
       end_of(what) = to->end;

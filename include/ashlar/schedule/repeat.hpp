@@ -4,6 +4,7 @@
 #include <ashlar/block/modulo_order.hpp>
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
@@ -80,9 +81,8 @@ constexpr std::vector<timed_pass> repeat_cells(block const& b, dynamic_array<mod
 constexpr schedule repeat(block const& b, micro_batches count) {
   int const group = b.micro_batch_count();
   if (count.value < 1 || group < 1 || b.interval < 1)
-    throw violation{{.broken = rule::counts_are_positive, .number = count.value}};
-  if (count.value % group != 0)
-    throw violation{{.broken = rule::micro_batches_fill_blocks, .number = group}};
+    refuse({.broken = rule::counts_are_positive, .number = count.value});
+  if (count.value % group != 0) refuse({.broken = rule::micro_batches_fill_blocks, .number = group});
   tick const instances = count.value / group;
 
   schedule s{

@@ -3,6 +3,7 @@
 
 #include <ashlar/core/cost.hpp>
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/model/stage_graph.hpp>
 #include <ashlar/model/work.hpp>
@@ -72,7 +73,7 @@ constexpr bool is_paired_right(std::vector<timed_pass> const& order, std::size_t
 constexpr schedule schedule_from_orders(placement where, std::vector<int> route, costs cost,
                                         std::vector<std::vector<pass>> const& orders) {
   if (static_cast<int>(orders.size()) != where.device_count())
-    throw violation{{.broken = rule::tables_agree, .number = static_cast<std::int64_t>(orders.size())}};
+    refuse(wrong_size(table::device_orders, orders.size(), where.device_count()));
   schedule s{.graph = chain(stages{where.stage_count()}),
              .where = std::move(where),
              .route = std::move(route),

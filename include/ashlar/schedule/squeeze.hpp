@@ -1,8 +1,10 @@
 // schedule -> schedule: every pass as early as the order and its inputs allow.
 #pragma once
 
+#include <ashlar/core/cost_sizes.hpp>
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/pipe.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/model/pass_table.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
@@ -174,16 +176,14 @@ class order_walk {
 // rule::every_pass_is_known, rule::order_has_no_cycle. (Controllable Memory, section 2: squeezing
 // removes the redundant bubbles of warm-up and cool-down.)
 constexpr schedule squeeze(schedule s) {
-  if (diagnosis const d = order_walk(s).run(); !d.ok()) throw violation{d};
+  if (diagnosis const d = order_walk(s).run(); !d.ok()) refuse(d);
   return s;
 }
 
 // The same orders under other costs, squeezed. retime(squeeze(s), s.cost) == squeeze(s).
 // Throws as squeeze does, and violation{rule::tables_agree} for costs of other stages or devices.
 constexpr schedule retime(schedule s, costs cost) {
-  if (!cost.fit(s.stage_count(), s.device_count()))
-    throw violation{
-        {.broken = rule::tables_agree, .number = static_cast<std::int64_t>(cost.per_stage.size())}};
+  if (diagnosis const d = check_sizes(cost, s.stage_count(), s.device_count()); !d.ok()) refuse(d);
   s.cost = std::move(cost);
   return squeeze(std::move(s));
 }

@@ -95,7 +95,7 @@ constexpr diagnosis check(search_problem const& problem) {
   if (problem.graph) {
     stage_graph const& graph = *problem.graph;
     if (graph.count() != problem.where.stage_count())
-      return {.broken = rule::tables_agree, .number = graph.count()};
+      return wrong_size(table::stages_of_graph, graph.count(), problem.where.stage_count());
     if (int const q = max_of(problem.sequence_chunks, graph.sequence_chunks()); q > 1)
       return {.broken = rule::parameter_is_at_most,
               .number = 1,

@@ -3,6 +3,7 @@
 
 #include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/optimize/improve.hpp>
 #include <ashlar/search/problem.hpp>
@@ -74,7 +75,7 @@ struct search_start {
   bound least;
 
   constexpr explicit search_start(search_problem const& problem) {
-    if (diagnosis const d = check(problem); !d.ok()) throw violation{d};
+    if (diagnosis const d = check(problem); !d.ok()) refuse(d);
     seeds = seeds_of(problem);
     least = problem_bound(problem);
   }
@@ -83,7 +84,7 @@ struct search_start {
   // backwards are split, its pairs undone, and what the problem recomputes is recomputed. Throws
   // violation{check_start(problem, s)}. O(passes).
   constexpr void add(search_problem const& problem, schedule s) {
-    if (diagnosis const d = check_start(problem, s); !d.ok()) throw violation{d};
+    if (diagnosis const d = check_start(problem, s); !d.ok()) refuse(d);
     for (auto& order : s.order)
       for (timed_pass& t : order) t.overlaps = timed_pass{}.overlaps;
     s.where = problem.where;

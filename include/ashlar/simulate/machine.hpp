@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/program/lane_machine.hpp>
 #include <ashlar/simulate/durations.hpp>
 #include <ashlar/simulate/options.hpp>
@@ -34,7 +35,7 @@ class timed_machine : public lane_machine<timed_machine> {
   // The times of all instructions. Throws violation: rule::no_cycle_of_waits with the first instruction
   // that never starts and what it waits for, rule::ticks_fit. Linear in instructions and waits.
   constexpr timeline run() {
-    if (!lane_machine::run()) throw violation{wait()};
+    if (!lane_machine::run()) refuse(wait());
     return std::move(line_);
   }
 
@@ -110,7 +111,7 @@ class timed_machine : public lane_machine<timed_machine> {
     return what.kind == pass_kind::work ? work_.duration(what) : o_.cost.of(what, device);
   }
   static constexpr std::vector<int> checked_pairs(program const& p, simulation_options const& o) {
-    if (diagnosis const d = check_can_be_timed(p, o); !d.ok()) throw violation{d};
+    if (diagnosis const d = check_can_be_timed(p, o); !d.ok()) refuse(d);
     return transfer_pairs(p);
   }
 
@@ -146,7 +147,7 @@ class timed_machine : public lane_machine<timed_machine> {
 
   constexpr void end_after(int i, tick taken) {
     tick const end = saturating_sum(time(i).start, taken);
-    if (end >= max_tick) throw violation{{.broken = rule::ticks_fit, .first = place_of(i)}};
+    if (end >= max_tick) refuse({.broken = rule::ticks_fit, .first = place_of(i)});
     time(i).end = end;
     lane_[lane_of(i)] = {.last = i, .free = end};
     line_.makespan = end > line_.makespan ? end : line_.makespan;

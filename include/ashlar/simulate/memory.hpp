@@ -1,6 +1,7 @@
 // Bytes of each device over time.
 #pragma once
 
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/program/operands.hpp>
 #include <ashlar/simulate/options.hpp>
@@ -92,7 +93,7 @@ class memory_walk {
 
   static constexpr byte_count sum(byte_count a, byte_count b) {
     byte_count const both = saturating_sum(a, b);
-    if (both >= max_tick) throw violation{{.broken = rule::sizes_fit, .number = b}};
+    if (both >= max_tick) refuse({.broken = rule::sizes_fit, .number = b});
     return both;
   }
 

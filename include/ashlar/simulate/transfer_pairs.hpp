@@ -2,6 +2,7 @@
 // pairs.
 #pragma once
 
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/prove/messages.hpp>
 #include <ashlar/prove/well_formed.hpp>
 #include <ashlar/simulate/options.hpp>
@@ -55,13 +56,13 @@ constexpr std::vector<int> transfer_pairs(program const& p) {
   for (std::size_t i = 0; i < p.instructions.size(); ++i) {
     if (!is_transfer(i)) continue;
     int const number = index.number(at(i));
-    if (number == message_index::nowhere) throw violation{lonely(i)};
+    if (number == message_index::nowhere) refuse(lonely(i));
     message_index::ends& ends = index.of(number);
     int& mine = at(i).code == opcode::send ? ends.send : ends.receive;
     if (mine != -1)
-      throw violation{{.broken = rule::no_transfer_is_doubled,
-                       .first = index.at(static_cast<int>(i)),
-                       .second = index.at(mine)}};
+      refuse({.broken = rule::no_transfer_is_doubled,
+              .first = index.at(static_cast<int>(i)),
+              .second = index.at(mine)});
     mine = static_cast<int>(i);
   }
   for (std::size_t i = 0; i < p.instructions.size(); ++i) {
@@ -70,11 +71,11 @@ constexpr std::vector<int> transfer_pairs(program const& p) {
     int const other = at(i).code == opcode::send ? ends.receive : ends.send;
     if (other == -1 || at(static_cast<std::size_t>(other)).peer != index.device(static_cast<int>(i))
         || at(i).peer != index.device(other))
-      throw violation{lonely(i)};
+      refuse(lonely(i));
     if (at(i).peer == index.device(static_cast<int>(i)))
-      throw violation{{.broken = rule::transfers_lead_to_another_device,
-                       .first = index.at(static_cast<int>(i)),
-                       .second = index.at(other)}};
+      refuse({.broken = rule::transfers_lead_to_another_device,
+              .first = index.at(static_cast<int>(i)),
+              .second = index.at(other)});
   }
   return index.partners();
 }

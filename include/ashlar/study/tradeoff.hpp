@@ -6,6 +6,7 @@
 
 #include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
@@ -45,7 +46,7 @@ constexpr schedule step_schedule(layered_model const& model, pipeline_choice con
                              : choice.entry->make({.p = choice.p, .m = choice.m, .v = choice.loops});
   int const pieces = alike.stage_count() * (alike.micro_batch_count() / choice.m.value);
   if (diagnosis const d = catalog::multiple_of(parameter::layer_count, model.layers, pieces); !d.ok())
-    throw violation{d};
+    refuse(d);
   tick const layers = model.layers / pieces;
   tick const stop = choice.blocks ? model.transfer : 0;
   tick const backward = layers * model.backward + stop;

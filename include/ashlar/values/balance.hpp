@@ -3,6 +3,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/pipe.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 #include <ashlar/values/one_route.hpp>
@@ -52,7 +53,7 @@ enum class balance_scope : unsigned char {
 constexpr schedule balance_experts(schedule s, std::vector<int> const& stages_with_experts,
                                    balance_scope scope = balance_scope::running,
                                    balancing_costs const& ticks = {}) {
-  if (diagnosis const d = check_trains_on_one_route(s); !d.ok()) throw violation{d};
+  if (diagnosis const d = check_trains_on_one_route(s); !d.ok()) refuse(d);
   int const m = s.micro_batch_count();
   bool const running = scope == balance_scope::running, global = scope == balance_scope::global;
   std::vector<work_job> jobs = s.work.jobs();
@@ -61,12 +62,12 @@ constexpr schedule balance_experts(schedule s, std::vector<int> const& stages_wi
   auto const part = [](int job, int k) { return pass{pass_kind::work, job, k}; };
   for (int stage : stages_with_experts) {
     if (stage < 0 || stage >= s.stage_count())
-      throw violation{{.broken = rule::work_uses_what_exists, .number = stage}};
+      refuse({.broken = rule::work_uses_what_exists, .number = stage});
     int const device = s.where.device_of(0, stage), counts = static_cast<int>(jobs.size()),
               total = counts + 1, sums = counts + (global ? 2 : 1), totals = sums + m;
     if (s.graph.size_of(stage) > 1)
-      throw violation{{.broken = rule::work_reads_what_its_device_keeps,
-                       .first = {.device = device, .what = {pass_kind::forward, stage, 0}}}};
+      refuse({.broken = rule::work_reads_what_its_device_keeps,
+              .first = {.device = device, .what = {pass_kind::forward, stage, 0}}});
     auto const add_job = [&](int parts, tick duration) {
       jobs.push_back(
           {.parts = std::vector<work_part>(static_cast<std::size_t>(parts), {device, duration})});
@@ -107,9 +108,9 @@ constexpr schedule balance_experts(schedule s, std::vector<int> const& stages_wi
                        t.what});
     }
     if (global && first_back.start < last_known)
-      throw violation{{.broken = rule::counts_are_of_the_whole_batch,
-                       .first = {.device = device, .what = first_back.what},
-                       .number = stage}};
+      refuse({.broken = rule::counts_are_of_the_whole_batch,
+              .first = {.device = device, .what = first_back.what},
+              .number = stage});
     for (int k = 0; k < m; ++k) {
       auto const at = static_cast<std::size_t>(k);
       work.add(device, known[at], 0, part(counts, k));

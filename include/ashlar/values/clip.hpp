@@ -3,6 +3,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/pipe.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>
@@ -41,13 +42,12 @@ struct clipping_costs {
 // for several routes rule::parameter_is_at_most, and for stages whose micro-batches differ in size
 // rule::taken_gradient_is_whole. O(n log n) in passes.
 constexpr schedule clip_micro_batches(schedule s, clipping_costs const& ticks = {}) {
-  if (diagnosis const d = check_trains_on_one_route(s); !d.ok()) throw violation{d};
+  if (diagnosis const d = check_trains_on_one_route(s); !d.ok()) refuse(d);
   for (int stage = 0; stage < s.stage_count(); ++stage)
     if (s.graph.size_of(stage) > 1)
-      throw violation{
-          {.broken = rule::taken_gradient_is_whole,
-           .first = {.device = s.where.device_of(0, stage), .what = {pass_kind::backward, stage, 0}},
-           .number = stage}};
+      refuse({.broken = rule::taken_gradient_is_whole,
+              .first = {.device = s.where.device_of(0, stage), .what = {pass_kind::backward, stage, 0}},
+              .number = stage});
   int const stage_count = s.stage_count(), m = s.micro_batch_count(), first = s.work.job_count();
   auto const index = [](int i) { return static_cast<std::size_t>(i); };
   auto const device_of = [&](int stage) { return s.where.device_of(0, stage); };

@@ -1,0 +1,28 @@
+// The tables that rule::tables_agree is about.
+#pragma once
+
+namespace ashlar {
+
+// What has an entry for each of some things; named as its entries are counted.
+enum class table : unsigned char {
+  none,  // not one table: several values that do not go together
+  stages_of_route,
+  stages_of_placement,
+  devices_of_placement,
+  stages_of_graph,
+  stage_costs,        // or one entry for all
+  device_speeds,      // or none
+  stage_memory,       // or one entry for all
+  device_budgets,     // or one entry for all
+  micro_batch_sizes,  // of stages
+  in_flight_counts,   // of stages
+  routes_of_workload,
+  device_orders,
+  stages_of_operators,
+  operator_costs,
+  device_variants,
+  layers_of_variant,
+};
+inline constexpr int table_count = static_cast<int>(table::layers_of_variant) + 1;
+
+}  // namespace ashlar
