@@ -19,6 +19,7 @@ MODEL = Path(__file__).resolve().parent / "model-52B.json"
 
 SCHEDULES = ["gpipe", "1f1b", "depth-first", "zb-h1", "v-half"]
 SHAPES = [(16, 128), (64, 512), (256, 1024), (1024, 1024)]
+LONG_SHAPES = [("1f1b", 1024, 4096), ("v-half", 512, 2048)]
 BIG_SHAPES = [("1f1b", 1024, 8192)]
 PHASES = "| schedule | p | m | passes | instructions | build | check | lower | prove | simulate | all, s | GiB | bubble % |"
 
@@ -47,7 +48,7 @@ def phases():
     """Rows of what it takes to make, prove and simulate; points of the picture."""
     rows, points = [], []
     for name in SCHEDULES:
-        for p, m in [*SHAPES, *[(p, m) for n, p, m in BIG_SHAPES if BIG and n == name]]:
+        for p, m in [*SHAPES, *[(p, m) for n, p, m in LONG_SHAPES + BIG_SHAPES * BIG if n == name]]:
             cells = output_of(BUILD / "bench" / "bench_scale_phases", name, p, m).split("|")[1:-1]
             cells = [cell.strip() for cell in cells]
             passes, seconds = int(cells[3]), float(cells[10])

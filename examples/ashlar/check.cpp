@@ -179,13 +179,15 @@ void add_check(CLI::App& app, action& chosen) {
   command->add_option("file", options->file, "the CSV or JSON; - is standard input")
       ->required()
       ->type_name("FILE");
-  add_choice<bool>(*command, "--for", options->for_pytorch, {{"pytorch", true}},
-                   "what has to run it: where PyTorch could not, that is an error, not a warning");
+  add_choice<bool>(
+      *command, "--for", options->for_pytorch, {{"pytorch", true}},
+      "who must be able to run it: what PyTorch cannot run is then an error, not a warning");
   add_lanes_option(*command, options->lanes);
   add_dialect_option(*command, options->dialect);
   add_cost_options(*command, options->cost);
   command->footer(
-      "The format: a line a device, the device's passes in order, separated by commas without blanks;\n"
+      "The format: one line per device, the device's passes in order, separated by commas without "
+      "blanks;\n"
       "a pass is stage, kind, micro-batch: 2F0. Kinds: F forward, I backward input, W backward weight,\n"
       "B fused backward, R recompute. (0F7;3B1)OVERLAP_F_B is a pair that shares its slot of time.\n"
       "A file with communication has all of it: 2SEND_F0, 3RECV_F0, 3SEND_B0, 2RECV_B0, and where its\n"

@@ -134,18 +134,18 @@ void print_text(std::vector<row> const& rows, std::string const& unit) {
     if (!r.refused.empty()) continue;
     auto const& c = r.numbers;
     auto const least = [&](double compared_bound::*which) {
-      return r.least ? fmt::format("{:g}", *r.least.*which) : "-";
+      return r.least ? readable(*r.least.*which) : "-";
     };
     auto const gap_to = [&](double reached, double compared_bound::*which) {
       return r.least ? percent(ashlar::gap(reached, *r.least.*which), 1) : "-";
     };
     cells.push_back({r.name, std::to_string(c.device_count), std::to_string(c.stage_count),
-                     fmt::format("{:g}", c.makespan), least(&compared_bound::makespan),
-                     gap_to(c.makespan, &compared_bound::makespan), fmt::format("{:g}", c.span),
+                     readable(c.makespan), least(&compared_bound::makespan),
+                     gap_to(c.makespan, &compared_bound::makespan), readable(c.span),
                      least(&compared_bound::span), gap_to(c.span, &compared_bound::span),
                      percent(c.overhead, 1), percent(c.overhead_span, 1), peaks_of(c),
                      fmt::format("{:g}", c.weight_copies), std::to_string(c.transfers),
-                     fmt::format("{:g}", c.exposed_communication)});
+                     readable(c.exposed_communication)});
   }
   fmt::print("{}", table(cells, 1));
   for (row const& r : rows) {
@@ -252,14 +252,14 @@ void add_compare(CLI::App& app, action& chosen) {
   add_size_options(*command, o->shape);
   command
       ->add_option("--checkpoint", o->checkpoint,
-                   "what of an activation a stage keeps that recomputes it, 0.06 or 6%")
+                   "share of an activation that a recomputing stage keeps, 0.06 or 6%")
       ->type_name("SHARE")
       ->capture_default_str();
   add_format_option(*command, o->format, {"text", "csv", "json", "svg"},
                     "text, csv, json, or svg: overhead against memory");
   add_output_option(*command, o->output);
   command->footer(
-      "Costs are those of a p-th of the model: a schedule with two stages a device has stages of half "
+      "Costs are those of a p-th of the model: a schedule with two stages per device has stages of half "
       "the cost, and\nthe lines of --per-stage are consecutive parts of it. A FILE is put under these "
       "costs, too, whatever its own\nare; files stand beside all of the catalog unless some of that are "
       "named, and -p and -m are those of the first\nunless they are given.\nExamples:\n"

@@ -29,8 +29,8 @@ void add_cost_options(CLI::App& command, cost_options& o) {
                 o.per_stage = path;
                 o.each_stage = read_per_stage(path);
               },
-              "costs of each stage: a line a stage, `forward,backward_input,backward_weight`; "
-              "lines that begin with # are comments")
+              "costs of each stage, one line per stage: `forward,backward_input,backward_weight`; lines "
+              "that begin with # are comments")
           ->type_name("FILE")
           ->excludes(costs);
   auto const time = [&](char const* flag, long long least, char const* help) {
@@ -41,10 +41,10 @@ void add_cost_options(CLI::App& command, cost_options& o) {
   time("--backward-input", 1, "the gradient of a stage's input (default: 1)")->excludes(per_stage);
   time("--backward-weight", 1, "the gradient of its weights (default: 1); fused: the sum")
       ->excludes(per_stage);
-  time("--transfer", 0, "from device to device (default: 0)");
-  time("--overlapped", 1, "a forward and a backward that run as a pair (default: the sum)");
+  time("--transfer", 0, "a transfer from one device to another (default: 0)");
+  time("--overlapped", 1, "a forward and a backward that run as an overlapped pair (default: the sum)");
   add_numbers(command, "--speeds", o.speeds, 1, most_percent,
-              "speed of each device, in percent of that which costs are for: 100,100,50,100")
+              "speed of each device, as a percentage of the speed that costs are for: 100,100,50,100")
       ->type_name("PERCENT");
 }
 

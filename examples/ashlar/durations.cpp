@@ -87,9 +87,8 @@ duration read_duration(std::string const& given_by, std::string_view text, long 
       || std::find(std::begin(time_units), std::end(time_units), rest) != std::end(time_units);
   if (digits_end == 0 || d.decimals > most_decimals || !known || !read_number(digits, d.digits)
       || (d.digits == 0 && least > 0))
-    throw usage_error(
-        fmt::format("{} must be from {} to {}, or a time like 1.5, 12.5ms, 800us or 2s, not '{}'",
-                    given_by, least, most, text.substr(0, 64)));
+    throw usage_error(fmt::format("{} must be a {}time like 3, 1.5, 12.5ms, 800us or 2s, not '{}'",
+                                  given_by, least > 0 ? "positive " : "", text.substr(0, 64)));
   d.unit = rest;
   return d;
 }

@@ -80,9 +80,9 @@ void add_emit(CLI::App& app, action& chosen) {
   add_shape_options(*command, options->shape);
   add_format_option(
       *command, options->format, {"pytorch", "pytorch-comms", "json", "trace", "svg", "html"},
-      "pytorch: compute-only CSV, a line a device; pytorch-comms: with transfers, "
-      "reductions and gathers; json: schedule, times and metrics; trace: for chrome://tracing and "
-      "Perfetto; svg: a picture; html: a page to explore it or to compare it with another")
+      "pytorch: compute-only CSV, one line per device; pytorch-comms: with transfers, reductions and "
+      "gathers; json: schedule, times and metrics; trace: for chrome://tracing and Perfetto; svg: a "
+      "picture; html: a page to explore it or to compare it with another")
       ->required();
   add_output_option(*command, options->output);
   add_dialect_option(*command, options->dialect);

@@ -264,8 +264,8 @@ int frontier(CLI::App const& command, frontier_options o) {
 }  // namespace
 
 void add_frontier(CLI::App& app, action& chosen) {
-  auto* const command = app.add_subcommand(
-      "frontier", "Search under one limit on memory after the other: overhead against memory");
+  auto* const command =
+      app.add_subcommand("frontier", "Search under a series of memory limits: overhead against memory");
   auto const o = std::make_shared<frontier_options>();
   command
       ->add_option(

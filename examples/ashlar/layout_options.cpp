@@ -39,7 +39,7 @@ void must_be_few(layout_options const& o, long long chunk_count) {
   long long const passes = kinds * o.p * o.m * chunk_count * o.sequence_chunks;
   if (passes > most_passes)
     throw usage_error(fmt::format(
-        "{} devices with {} micro-batches{} and {} a device make {} passes; the limit is {}", o.p, o.m,
+        "{} devices with {} micro-batches{} and {} per device make {} passes; the limit is {}", o.p, o.m,
         o.sequence_chunks > 1 ? fmt::format(" in {} pieces", o.sequence_chunks) : "",
         counted(chunk_count, "chunk"), passes, most_passes));
 }
@@ -168,16 +168,16 @@ void add_layout_options(CLI::App& command, layout_options& o) {
           ->type_name("PLACEMENT")
           ->capture_default_str();
   add_number(command, "-v,--chunks", o.v, 1, most_devices,
-             "stages on one device, looped (default: 2) or in a wave (2: a V)")
+             "stages on one device, for looped (default: 2) and wave (default: 2, a V)")
       ->default_str("");
   add_cost_options(command, o.cost);
   command
       .add_option("--checkpoint", o.checkpoint,
-                  "let stages recompute that keep this share of an activation until then, 0.06 or 6%: "
-                  "none, or the first one, two ... of every device")
+                  "also try to recompute the first one, two, ... stages of every device, which keep "
+                  "this share of an activation until then: 0.06 or 6%")
       ->type_name("SHARE");
   add_number(command, "--sequence-chunks", o.sequence_chunks, 1, most_sequence_chunks,
-             "let sequences be cut into as many chunks, or fewer by powers of two");
+             "also try to cut sequences into up to this many chunks, by powers of two");
 }
 
 ashlar::variety variety_of(layout_options const& o) {

@@ -59,7 +59,7 @@ std::vector<double> entries_of(ashlar::layout_choice const& c, limit_options con
 void add_limit_options(CLI::App& command, limit_options& o) {
   auto* const limit =
       add_numbers(command, "--limit", o.activations, 1, most_activations,
-                  "chunk activations that a device may hold; or one number a device: 8,8,6,6");
+                  "chunk activations that a device may hold, or one number per device: 8,8,6,6");
   auto* const memory =
       command
           .add_option("--memory", o.memory,
@@ -76,18 +76,19 @@ void add_limit_options(CLI::App& command, limit_options& o) {
                   return read_bytes("--limit-bytes", std::string(one));
                 });
               },
-              "memory of a device, 80GiB; or one number a device; without that of messages")
+              "memory of a device, 80GiB, or one number per device; messages are not counted")
           ->type_name("BYTES")
           ->excludes(limit)
           ->excludes(memory);
   std::vector<CLI::Option*> sizes = add_stage_bytes(command, o.stage);
-  sizes.push_back(add_bytes(command, "--stash-left-bytes", o.stage.stash_left,
-                            "what of a stash stays from the input to the weight pass (default: all)"));
+  sizes.push_back(
+      add_bytes(command, "--stash-left-bytes", o.stage.stash_left,
+                "what remains of a stash between the input and the weight pass (default: all)"));
   auto* const per_stage =
       command
           .add_option("--per-stage-bytes", o.per_stage,
-                      "sizes of each stage: a line a stage, `resident,stash` or `resident,stash,left`; "
-                      "resident is what lies there all the time")
+                      "sizes of each stage, one line per stage: `resident,stash` or "
+                      "`resident,stash,left`; resident is what lies there all the time")
           ->type_name("FILE")
           ->needs(bytes);
   for (CLI::Option* const size : sizes) size->needs(bytes)->excludes(per_stage);

@@ -28,7 +28,7 @@ std::string in_gib(double bytes) { return fmt::format("{:.3g} GiB", bytes / (1 <
 
 void add_memory_cap(CLI::App& command) {
   add_bytes(command, "--memory-cap", cap,
-            "memory to take at most; larger sizes are refused (default: half of the machine's)");
+            "the most memory to use; sizes that need more are refused (default: half of the machine's)");
 }
 
 void must_fit_in_memory(std::string const& what, double passes) {

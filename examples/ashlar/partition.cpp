@@ -99,7 +99,7 @@ int partition(partition_options const& o) {
   else if (o.format == "json")
     to.write(data_of(s, title, o.format, ashlar::csv_dialect::detect, {}));
   else
-    to.write(svg_of(s, title, {.stages = o.format == "graph", .memory = o.format == "svg"}));
+    to.write(svg_of(s, title, {}, {.stages = o.format == "graph", .memory = o.format == "svg"}));
   return done;
 }
 
@@ -120,7 +120,7 @@ void add_partition(CLI::App& app, action& chosen) {
   add_bytes(*command, "--memory", o->machine.memory, "of a device (default: unlimited)")
       ->default_str("");
   add_number(*command, "--bandwidth", o->machine.bandwidth, 0, most_memory,
-             "bytes a tick between two stages; 0: unlimited");
+             "bytes per tick between two stages; 0: unlimited");
   command->add_flag("--rated", o->rated,
                     "only plans of the least time of the busiest device, not of up to 50 % more whose "
                     "steps are simulated to be shorter");

@@ -76,10 +76,11 @@ std::string svg_of(chosen_schedule const& chosen, picture_request const& request
     return ashlar::svg(block, {.title = fmt::format("{}, the building block", chosen.name),
                                .theme = theme_of(request)});
   }
-  return svg_of(chosen.schedule, chosen.name, request);
+  return svg_of(chosen.schedule, chosen.name, chosen.scale, request);
 }
 
-std::string svg_of(ashlar::schedule const& s, std::string const& name, picture_request const& request) {
+std::string svg_of(ashlar::schedule const& s, std::string const& name, time_scale const& scale,
+                   picture_request const& request) {
   if (request.stages) {
     must_be_small(static_cast<std::size_t>(s.graph.count() + s.graph.edge_count()), most_drawn);
     return ashlar::svg(s.graph, s.where, {.title = name, .theme = theme_of(request)});
@@ -90,7 +91,8 @@ std::string svg_of(ashlar::schedule const& s, std::string const& name, picture_r
   return ashlar::svg(s, {.title = title,
                          .theme = theme_of(request),
                          .transfers = request.transfers,
-                         .memory = request.memory});
+                         .memory = request.memory,
+                         .unit = {scale.ticks_per_unit, scale.unit.empty() ? "ticks" : scale.unit}});
 }
 
 std::string html_of(ashlar::schedule const& s, std::string const& name, picture_request const& request) {

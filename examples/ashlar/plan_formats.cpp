@@ -83,7 +83,7 @@ std::string svg_of(plan_study const& s) {
   if (s.aim != plan_aim::time) return chart_of(s);
   planned_step const& best = s.answer.best[0];
   costs const cost = step_machine(times_of(s.question, best.plan), message_mode::beside).cost;
-  return svg_of(retime(passes_of(best), cost), name_of(best.plan), picture_request{});
+  return svg_of(retime(passes_of(best), cost), name_of(best.plan), {}, picture_request{});
 }
 
 std::string html_of(plan_study const& s, bool explains) {

@@ -21,7 +21,7 @@ void add_profile(CLI::App& app, action& chosen) {
   add_gpus_option(*command, *o);
   add_precision_option(*command, *o, {"float", "double", "bf16"},
                        "of weights and activations; bf16 on GPUs");
-  add_number(*command, "--repeats", o->repeats, 1, 100'000, "steps that are measured");
+  add_number(*command, "--repeats", o->repeats, 1, 100'000, "steps to measure");
   add_output_option(*command, o->costs);
   command->footer(
       "The file has medians and quartiles; show, emit, compare, simulate, search, check and train take "

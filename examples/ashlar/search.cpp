@@ -124,9 +124,9 @@ std::string text_of(std::vector<ashlar::searched_layout> const& all, search_opti
                                                "gap %", "evaluations"}};
   for (ashlar::searched_layout const& s : all)
     cells.push_back({layout_name(s.choice), words_of_limit(s.choice, o.limit),
-                     percent(share_of_limit(s.choice)), fmt::format("{:g}", s.in_ticks(s.least())),
-                     fmt::format("{:g}", s.in_ticks(s.result.reached)), percent(s.overhead()),
-                     percent(s.gap()), std::to_string(s.result.evaluations)});
+                     percent(share_of_limit(s.choice)), readable(s.in_ticks(s.least())),
+                     readable(s.in_ticks(s.result.reached)), percent(s.overhead()), percent(s.gap()),
+                     std::to_string(s.result.evaluations)});
   std::string text = table(cells, 1);
   text += fmt::format(
       "\n{}: {}\n", layout_name(best.choice),
@@ -196,7 +196,7 @@ int search(CLI::App const& command, search_options o) {
   else if (o.format == "json")
     text = json_of(all, o);
   else if (o.format == "svg")
-    text = svg_of(s, title, {.memory = true});
+    text = svg_of(s, title, {best.choice.unit, scale_of(o.model).unit}, {.memory = true});
   else if (o.format == "html")
     text = html_of(s, title, {});
   else
@@ -213,9 +213,10 @@ void add_search(CLI::App& app, action& chosen) {
   auto const o = std::make_shared<search_options>();
   add_layout_options(*command, o->model);
   command
-      ->add_option("--start", o->starts,
-                   "a schedule to begin with, of `ashlar list`, or a file of one; what is not given is "
-                   "its: sizes, placement, stage graph, costs (of a file), as limit what it holds")
+      ->add_option(
+          "--start", o->starts,
+          "a schedule to begin with, of `ashlar list`, or a file of one; it also gives what the line "
+          "leaves out: sizes, placement, stage graph, costs (of a file), and its own peak as the limit")
       ->type_name("NAME");
   add_limit_options(*command, o->limit);
   command
@@ -239,7 +240,7 @@ void add_search(CLI::App& app, action& chosen) {
   add_dialect_option(*command, o->dialect);
   command->footer(
       "With one placement, costs and sizes are those of a stage. With --placement any they are those of "
-      "a p-th of\nthe model: a placement with two stages a device has stages of half the cost. All "
+      "a p-th of\nthe model: a placement with two stages per device has stages of half the cost. All "
       "share "
       "a part of the budget,\nthen the better half of them another, and so on; the best alone gets "
       "half.\n"

@@ -1,6 +1,7 @@
 #include "search_run.hpp"
 
 #include "number_option.hpp"
+#include "table.hpp"
 #include <ashlar/check/check.hpp>
 #include <ashlar/host/task_threads.hpp>
 
@@ -68,9 +69,9 @@ class observer {
     last_ = elapsed;
     bool const spans = aim_ == ashlar::objective::span;
     auto const in_ticks = [&](ashlar::tick t) {
-      return static_cast<double>(t) / static_cast<double>(choice_.unit);
+      return readable(static_cast<double>(t) / static_cast<double>(choice_.unit));
     };
-    fmt::print(stderr, "\r\x1b[K{}: {} {:g}, no less than {:g}", layout_name(choice_),
+    fmt::print(stderr, "\r\x1b[K{}: {} {}, no less than {}", layout_name(choice_),
                spans ? "span" : "makespan", in_ticks(spans ? best.span : best.makespan),
                in_ticks(spans ? least_.span : least_.makespan));
     std::fflush(stderr);
@@ -175,7 +176,7 @@ void add_budget_options(CLI::App& command, search_budget& budget) {
   budget.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   add_number(command, "--budget", budget.evaluations, 1, most_evaluations,
              "schedules to evaluate; the same budget and seed give the same result on every machine");
-  add_number(command, "--seed", budget.seed, 0, UINT64_MAX, "of the random numbers");
+  add_number(command, "--seed", budget.seed, 0, UINT64_MAX, "seed of the random numbers");
   add_number(command, "--threads", budget.threads, 1, most_threads,
              "threads to search with, by default one per core; the result does not depend on it")
       ->default_str("");

@@ -35,9 +35,10 @@ void add_shape_options(CLI::App& command, shape_options& o) {
       ->required()
       ->type_name("NAME");
   add_size_options(command, o);
-  add_number(command, "--improve", o.improve, 0, 1'000'000'000,
-             "passes to dispatch in search of a better order within the same memory; 0: as published");
-  add_number(command, "--improve-seed", o.improve_seed, 0, UINT64_MAX, "of the random numbers");
+  add_number(
+      command, "--improve", o.improve, 0, 1'000'000'000,
+      "search for a better order within the same memory, dispatching this many passes; 0: as published");
+  add_number(command, "--improve-seed", o.improve_seed, 0, UINT64_MAX, "seed of the random numbers");
 }
 
 void add_size_options(CLI::App& command, shape_options& o) {
@@ -47,19 +48,20 @@ void add_size_options(CLI::App& command, shape_options& o) {
   add_number(command, "-v,--chunks", o.v, 1, most_devices,
              "stages on one device, where the schedule leaves the choice");
   add_number(command, "--waves", o.waves, 1, most_devices,
-             "times that a micro-batch goes down and up again (hanayo)");
-  add_number(command, "--routes", o.routes, 1, most_devices, "ways through the devices (chimera)");
+             "how often a micro-batch goes down the devices and back up (hanayo)");
+  add_number(command, "--routes", o.routes, 1, most_devices, "routes through the devices (chimera)");
   add_number(command, "--rounds", o.rounds, 1, most_micro_batches,
              "depth-first rounds (breadth-first-hybrid)");
   add_number(command, "--group", o.group, 0, most_micro_batches,
-             "micro-batches that take turns on a device's chunks (depth-first); 0: the fastest");
+             "micro-batches that a device runs on one chunk before it turns to the next (depth-first); "
+             "0: whatever is fastest");
   add_number(command, "--sequence-chunks", o.sequence_chunks, 1, most_micro_batches,
              "pieces of a micro-batch's sequence (seq1f1b)");
   using ashlar::catalog::unit_junction;
-  add_choice<unit_junction>(
-      command, "--unit-junction", o.junction,
-      {{"code", unit_junction::code}, {"figure", unit_junction::figure}},
-      "how basic units are joined (bitpipe): as in its code (default) or its figure");
+  add_choice<unit_junction>(command, "--unit-junction", o.junction,
+                            {{"code", unit_junction::code}, {"figure", unit_junction::figure}},
+                            "how basic units are joined (bitpipe): as in the authors' code (default) or "
+                            "as in the paper's figure");
   add_cost_options(command, o.cost);
 }
 

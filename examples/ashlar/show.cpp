@@ -57,7 +57,7 @@ bool print_bound(ashlar::schedule const& s, time_scale const& scale) {
   fmt::print("bound        {} of makespan ({}), {} of span ({}), with {}\n", scale.words(b.makespan),
              name_of(b.makespan_by), scale.words(b.span), name_of(b.span_by),
              has_workload(s)
-                 ? fmt::format("up to {} a device", counted(peak_of_all(s), "chunk activation"))
+                 ? fmt::format("up to {} per device", counted(peak_of_all(s), "chunk activation"))
                  : "any memory");
   fmt::print("gap          {:.2f} % of makespan, {:.2f} % of span\n", 100 * gap(makespan(s), b.makespan),
              100 * gap(span(s), b.span));
@@ -181,10 +181,9 @@ void add_show(CLI::App& app, action& chosen) {
   command->add_flag("--block", options->block,
                     "show the building block that is repeated, in units of one pass");
   command
-      ->add_option(
-          "--placement", options->placement,
-          "the device of each stage instead, 3,2,1,0; of several routes, which micro-batches take "
-          "in turns, 0,1,2,3/3,2,1,0")
+      ->add_option("--placement", options->placement,
+                   "the device of each stage, in place of the schedule's own: 3,2,1,0; or of several "
+                   "routes, which micro-batches take in turn: 0,1,2,3/3,2,1,0")
       ->type_name("DEVICES");
   command->add_option("--color,--colour", options->colour, "auto, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))

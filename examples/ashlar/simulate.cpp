@@ -116,8 +116,9 @@ void add_link_options(CLI::App& command, simulate_options& o) {
   auto const time = [&](char const* flag, char const* help) {
     add_duration(command, flag, o.shape.cost.others, 0, help, ashlar::max_tick - 1);
   };
-  time("--latency", "of a transfer before its bytes (default: as --transfer)");
-  number("--bandwidth", o.bandwidth, "bytes a tick, or a unit of time; 0: bytes take no time");
+  time("--latency", "what a transfer takes before its bytes (default: as --transfer)");
+  number("--bandwidth", o.bandwidth,
+         "bytes per tick, or per unit of time where times have one; 0: bytes take no time");
   time("--inter-latency", "between nodes (default: as --latency)");
   number("--inter-bandwidth", o.between_bandwidth, "between nodes (default: as --bandwidth)");
   add_number(command, "--node-size", o.node_size, 0, most_devices,
@@ -125,12 +126,13 @@ void add_link_options(CLI::App& command, simulate_options& o) {
   add_bytes(command, "--bytes", o.message, "a message: an activation or its gradient");
   add_stage_bytes(command, o.bytes);
   add_bytes(command, "--weight-stash-bytes", o.bytes.weight_stash,
-            "what an input pass keeps beside that for its weight pass");
+            "what an input pass keeps for its weight pass, besides the stash");
   add_bytes(command, "--sequence-state-bytes", o.bytes.sequence_state,
             "what a chunk of a sequence leaves for the next; its gradient is as large");
   time("--optimizer-ticks", "a stage's optimizer step; a shard's is shorter");
-  time("--ring-latency", "a step of a collective's ring");
-  number("--ring-bandwidth", o.ring_bandwidth, "bytes a tick, or a unit of time; 0: bytes take no time");
+  time("--ring-latency", "latency of each step of a collective's ring");
+  number("--ring-bandwidth", o.ring_bandwidth,
+         "bytes per tick, or per unit of time where times have one; 0: bytes take no time");
 }
 
 }  // namespace
@@ -145,14 +147,15 @@ void add_simulate(CLI::App& app, action& chosen) {
   add_lowering_options(*command, o->lowering);
   add_tying_option(*command, o->lowering);
   for (CLI::Option* const size :
-       {add_bytes(*command, "--tied-weight-bytes", o->tied.weights, "the tied matrix, once a device"),
+       {add_bytes(*command, "--tied-weight-bytes", o->tied.weights, "the tied matrix, once per device"),
         add_bytes(*command, "--tied-optimizer-bytes", o->tied.optimizer_state, "its optimizer state"),
         add_bytes(*command, "--tied-gradient-bytes", o->tied.weight_gradient, "its gradient")})
     size->needs("--tie-embeddings");
   add_choice<transfer_order>(
       *command, "--transfer-order", o->lowering.rest.transfers,
       {{"finish-time", transfer_order::finish_time}, {"asap", transfer_order::asap}},
-      "by the time the producer ends, or as frameworks list them");
+      "by when the producer of a message ends (finish-time, the default), or as frameworks list them "
+      "(asap)");
   add_lanes_option(*command, o->lowering.rest.lanes);
   add_choice<slot_reuse>(*command, "--slots", o->lowering.rest.slots,
                          {{"fewest", slot_reuse::when_free}, {"one-a-value", slot_reuse::never}},

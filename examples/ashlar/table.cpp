@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace tool {
 
@@ -21,6 +22,10 @@ std::string table(std::vector<std::vector<std::string>> const& rows, std::size_t
     text += '\n';
   }
   return text;
+}
+
+std::string readable(double number) {
+  return std::abs(number) < 1e6 ? fmt::format("{:g}", number) : fmt::format("{:.0f}", number);
 }
 
 std::string percent(double share, int digits) { return fmt::format("{:.{}f}", 100 * share, digits); }

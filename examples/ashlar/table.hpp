@@ -11,6 +11,9 @@ namespace tool {
 // rows have as many cells as the first.
 std::string table(std::vector<std::vector<std::string>> const& rows, std::size_t left = 0);
 
+// A number to read: six digits, of large ones all that are before the point.
+std::string readable(double number);
+
 // A share as a number of percent.
 std::string percent(double share, int digits = 2);
 

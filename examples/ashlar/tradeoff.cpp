@@ -25,7 +25,7 @@ struct tradeoff_options {
 };
 
 void print_text(std::vector<studied_schedule> const& all) {
-  std::vector<std::vector<std::string>> cells{{"schedule", "loops", "devices", "samples a device",
+  std::vector<std::vector<std::string>> cells{{"schedule", "loops", "devices", "samples per device",
                                                "utilisation", "at most", "gap %", "cost", "time"}};
   for (studied_schedule const& s : all)
     for (operating_point const& p : s.best)

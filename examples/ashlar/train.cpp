@@ -33,8 +33,8 @@ void add_train(CLI::App& app, action& chosen) {
                        "of weights and activations: float, double, or on GPUs bf16 for activations and "
                        "float for weights");
   number("--adapt", o->adapt, 0, 1'000'000,
-         "steps after which passes are reordered for what they were measured to take, or for --costs: "
-         "the same sums, bits and memory in less time; 0: never");
+         "steps after which passes are reordered for the times measured so far, or for --costs: the "
+         "same sums, bit by bit, in the same memory and less time; 0: never");
   add_value_options(*command, *o);
   command->add_option("--trace", o->trace, "write the last step's measured timeline as a Chrome trace")
       ->type_name("FILE");
@@ -51,12 +51,12 @@ void add_train(CLI::App& app, action& chosen) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->type_name("DIR");
   number("--restart", o->restart, 0, 1'000'000,
-         "times that a training which dies is started again from its newest checkpoint")
+         "how often a training that dies is started again, from its newest checkpoint")
       ->needs(save)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   command
       ->add_option("--launcher", o->launcher,
-                   "what --restart starts the processes of --backend mpi with")
+                   "the command with which --restart starts the processes of --backend mpi")
       ->type_name("WORDS")
       ->capture_default_str();
   command->add_flag(
@@ -64,7 +64,7 @@ void add_train(CLI::App& app, action& chosen) {
       "run the first, every hundredth and the last step on one device as well, one pass after "
       "another, and require bitwise equal losses and gradients (on GPUs: within 1e-4 of the largest)");
   command->add_flag("--skip-nonfinite", o->skip_nonfinite,
-                    "pass over steps whose loss or gradient is not finite, instead of ending");
+                    "skip steps whose loss or gradient is not finite, instead of ending");
   command->footer(
       "Ctrl-C ends after the step and prints what was reached; once more ends at once.\n"
       "Examples:\n"

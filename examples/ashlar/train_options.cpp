@@ -23,19 +23,19 @@ void add_training_options(CLI::App& command, train_options& o) {
   };
   add_word(command, "--schedule", o.shape.name, "schedule, one of `ashlar list`, or a file of one",
            "NAME");
-  number("-p,--devices", o.shape.p, 1, most_devices, "pipeline devices, a thread or a process each");
-  number("-m,--micro-batches", o.shape.m, 1, most_micro_batches, "micro-batches of a step");
+  number("-p,--devices", o.shape.p, 1, most_devices, "pipeline devices, each a thread or a process");
+  number("-m,--micro-batches", o.shape.m, 1, most_micro_batches, "micro-batches per step");
   add_sharing_options(command, o.lowering);
   add_order_options(command, o.lowering);
   add_tying_option(command, o.lowering);
   number("-v,--chunks", o.shape.v, 1, most_devices,
          "stages on one device, where the schedule leaves the choice");
   number("--waves", o.shape.waves, 1, most_devices,
-         "times that a micro-batch goes down and up again (hanayo)");
+         "how often a micro-batch goes down the devices and back up (hanayo)");
   number("--deadline", o.deadline, 0.1, 86'400,
-         "seconds after which a step ends in which nothing moves and nobody computes");
+         "seconds without any progress after which a step is given up");
   add_word(command, "--corpus", o.corpus, "text file, or folder of text files", "PATH");
-  number("--seed", o.seed, std::uint64_t{0}, UINT64_MAX, "of weights and batches");
+  number("--seed", o.seed, std::uint64_t{0}, UINT64_MAX, "seed of weights and batches");
   number("--blocks", o.model.blocks, 0, 256, "transformer blocks");
   number("--width", o.model.width, 1, 4096, "channels; a multiple of the heads");
   number("--heads", o.model.heads, 1, 256, "attention heads");

@@ -39,8 +39,8 @@ void require_backend_options(train_options const& o) {
   require_value_options(o);
   if (gpus && o.adapt > 0 && !o.shape.cost.measured && !o.issues_each_step())
     throw usage_error(
-        "--adapt on GPUs needs --costs or --no-graph: passes of a step that is replayed are not "
-        "measured");
+        "--adapt with --backend cuda needs --costs or --no-graph: the passes of a replayed graph cannot "
+        "be timed one by one");
   if (!gpus && o.precision == "bf16")
     throw usage_error("--precision bf16 is for --backend cuda; the host computes in float or double");
   if (gpus && o.precision == "double")

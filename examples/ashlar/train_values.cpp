@@ -27,16 +27,16 @@ ashlar::balance_scope scope_of(std::string const& name) {
 
 void add_value_options(CLI::App& command, train_options& o) {
   add_number(command, "--experts", o.model.experts, 0, gpt::config::most_experts,
-             "experts in place of each block's MLP, of which each token goes to two; 0: none");
+             "experts in place of each block's MLP; each token goes to two of them; 0: none");
   command
       .add_option("--balance", o.balance,
-                  "whose tokens the loss that spreads them over experts counts: micro, those of a "
-                  "micro-batch; synchronised, of all data-parallel ranks; running, of all micro-batches "
-                  "known by then; global, of the whole batch, where all forwards come first")
+                  "which tokens the balancing loss counts: micro, those of the micro-batch; "
+                  "synchronised, those of all data-parallel ranks; running, those of all micro-batches "
+                  "so far; global, those of the whole batch, which needs all forwards first")
       ->check(CLI::IsMember({"micro", "synchronised", "running", "global"}))
       ->type_name("NAME")
       ->capture_default_str();
-  add_number(command, "--balance-weight", o.model.balance, 0.0, 1e3, "weight of that loss");
+  add_number(command, "--balance-weight", o.model.balance, 0.0, 1e3, "weight of the balancing loss");
   command
       .add_option("--loads", o.loads, "draw how many tokens each expert gets, over the steps, as SVG")
       ->type_name("FILE");
@@ -49,11 +49,9 @@ void add_value_options(CLI::App& command, train_options& o) {
           "clip each micro-batch's gradient to this norm over all stages; 0: to the least norm of the "
           "step's micro-batches")
       ->type_name("N");
-  add_number(
-      command, "--loss-scale", o.loss_scale, 0.0, 1e300,
-      "scale the loss so that small gradients do not vanish, at first by this: half as much after "
-      "a step that overflows, which is passed over, and twice as much after 2000 that do not; 0: "
-      "never");
+  add_number(command, "--loss-scale", o.loss_scale, 0.0, 1e300,
+             "scale the loss, so that small gradients do not vanish, at first by this; halved after a "
+             "step that overflows, which is skipped, and doubled after 2000 that do not; 0: never");
 }
 
 void require_value_options(train_options const& o) {

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -215,4 +216,13 @@ TEST_CASE("options of sharing that cannot be are refused in words") {
         == "the number of weight buffers must be at least 1, not -2");
   CHECK(explain(check(lower_options{.prefetch = -1}))
         == "the number of passes by which a gather is ahead must be at least 0, not -1");
+}
+TEST_CASE("a table of the wrong size is named, with how many entries it needs") {
+  CHECK(explain(wrong_size(table::stage_costs, 3, 4))
+        == "tables must have an entry for each thing that they are about, but costs of stages are 3, not 1 or 4");
+  CHECK(explain(wrong_size(table::device_speeds, 3, 2)).ends_with("but speeds of devices are 3, not 2"));
+  std::set<std::string> words;
+  for (int of = 1; of < table_count; ++of)
+    words.insert(explain(wrong_size(static_cast<table>(of), 1, 2)));
+  CHECK(words.size() == table_count - 1);
 }

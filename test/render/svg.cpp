@@ -155,6 +155,19 @@ TEST_CASE("routes have a hatch each, but the first") {
   for (int h = 1; h < 8; ++h) CHECK(count(many, "<pattern id=\"h" + std::to_string(h)) == 2);
 }
 
+TEST_CASE("times are in a unit of so many ticks, if it is given") {
+  schedule const s = catalog::find("1f1b")->make({devices{2}, micro_batches{2}});
+  CHECK(makespan(s) == 9);
+  std::string const halves = svg(s, {.unit = {2, "ms"}});
+  CHECK(well_formed(halves));
+  CHECK(count(halves, "ticks") == 0);
+  CHECK(count(halves, ", ms 0 to 0.5<") == 1);
+  CHECK(count(halves, ">4</text>") == 1);  // the last whole one
+  CHECK(count(halves, ">4.5</text>") == 0);
+  // Less than a few units: parts of one.
+  CHECK(count(svg(s, {.unit = {1000, "s"}}), ">0.005</text>") == 1);
+}
+
 TEST_CASE("an overlapped pair is one cell in two halves") {
   schedule const s = overlapped();
   std::string const drawn = svg(s);

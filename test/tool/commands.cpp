@@ -27,7 +27,7 @@ TEST_CASE("show draws the picture and prints the numbers") {
   CHECK(contains(r.out, "bubble rate  27.27 % of the makespan, 27.27 % of the span"));
   CHECK(contains(r.out,
                  "bound        33 ticks of makespan (by dependencies), 33 ticks of span (by "
-                 "dependencies), with up to 4 chunk activations a device"));
+                 "dependencies), with up to 4 chunk activations per device"));
   CHECK(contains(r.out, "gap          0.00 % of makespan, 0.00 % of span"));
   CHECK(contains(r.out, "peak activations"));
   CHECK(contains(r.out, "stash slots"));

@@ -105,21 +105,31 @@ TEST_CASE("pairs that run overlapped") {
   CHECK(printed("emit dualpipev -p 2 -m 8 --as json --overlapped 2.5")["costs"]["overlapped"] == 5);
 }
 
+TEST_CASE("pictures count times in the unit that they were given in") {
+  std::string const line = "emit 1f1b -p 2 -m 2 --as svg --forward ";
+  std::string const ticks = run_tool(line + "3").out, ms = run_tool(line + "2.5ms --backward-input 3ms "
+                                                                          "--backward-weight 2.5ms").out;
+  CHECK(contains(ticks, ">ticks</text>"));
+  CHECK(contains(ms, ">ms</text>"));
+  CHECK(!contains(ms, "ticks"));
+  CHECK(contains(ms, "0F0: device 0, ms 0 to 2.5"));
+}
+
 TEST_CASE("times that are none") {
-  all_refused(
-      {{"show 1f1b --forward 1.5m", "--forward must be from 1 to 2305843009213693951, or a time like"},
-       {"show 1f1b --forward .5", "--forward"},
-       {"show 1f1b --forward 1.", "--forward"},
-       {"show 1f1b --forward 0.0", "--forward"},
-       {"show 1f1b --forward -1.5", "--forward"},
-       {"show 1f1b --forward 1.0000000001", "--forward"},
-       {"show 1f1b --forward ms", "--forward"},
-       {"show 1f1b --forward 1.5,2", "--forward"},
-       {"show 1f1b --forward 99999999999999999999.5", "--forward"},
-       {"show 1f1b --forward 1ms --transfer 1", "--transfer has no unit, but other times have"},
-       {"show 1f1b --forward 2305843009213693950.5", "--forward"},
-       {"show 1f1b --forward 1000000000000s --backward-input 0.000000001ns", "out of the range"},
-       {"show 1f1b --overlapped 0", "--overlapped"},
-       {"simulate 1f1b --forward 1.5 --bandwidth 3", "--bandwidth must be a multiple of 2"}});
+  all_refused({{"show 1f1b --forward 1.5m",
+                "--forward must be a positive time like 3, 1.5, 12.5ms, 800us or 2s, not '1.5m'"},
+               {"show 1f1b --forward .5", "--forward"},
+               {"show 1f1b --forward 1.", "--forward"},
+               {"show 1f1b --forward 0.0", "--forward"},
+               {"show 1f1b --forward -1.5", "--forward"},
+               {"show 1f1b --forward 1.0000000001", "--forward"},
+               {"show 1f1b --forward ms", "--forward"},
+               {"show 1f1b --forward 1.5,2", "--forward"},
+               {"show 1f1b --forward 99999999999999999999.5", "--forward"},
+               {"show 1f1b --forward 1ms --transfer 1", "--transfer has no unit, but other times have"},
+               {"show 1f1b --forward 2305843009213693950.5", "--forward"},
+               {"show 1f1b --forward 1000000000000s --backward-input 0.000000001ns", "out of the range"},
+               {"show 1f1b --overlapped 0", "--overlapped"},
+               {"simulate 1f1b --forward 1.5 --bandwidth 3", "--bandwidth must be a multiple of 2"}});
   CHECK(run_tool("show 1f1b --forward 1ms --transfer 0").code == 0);
 }

@@ -8,7 +8,9 @@
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <utility>
@@ -61,6 +63,13 @@ struct search_options {
   std::uint64_t seed = 1;
   objective aim = objective::span;
 };
+
+// As the tool prints it: six digits, of large numbers all that are before the point.
+std::string rounded(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, std::abs(number) < 1e6 ? "%g" : "%.0f", number);
+  return text;
+}
 
 search_result search_one(search_problem const& problem, search_options const& o, double share, int round,
                          std::vector<schedule> const& starts, watch& seen) {
@@ -181,8 +190,8 @@ void bind_search(nb::module_& m) {
       .def_prop_ro("evaluations", [](searched_layout const& s) { return s.result.evaluations; })
       .def("__repr__", [](searched_layout const& s) {
         return "<Searched: " + std::string(name_of(s.choice.shape)) + ", "
-               + std::to_string(s.in_ticks(s.result.reached)) + " ticks, no less than "
-               + std::to_string(s.in_ticks(s.least())) + ">";
+               + rounded(s.in_ticks(s.result.reached)) + " ticks, no less than "
+               + rounded(s.in_ticks(s.least())) + ">";
       });
   m.def("search_placement", &search_placement, "placement"_a, "micro_batches"_a,
         "costs"_a = ashlar::costs{}, nb::kw_only(), "limit"_a = nb::none(), "memory"_a = nb::none(),

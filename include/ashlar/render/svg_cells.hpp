@@ -130,8 +130,9 @@ class svg_cells {
 
  private:
   std::string tip(picture_box const& box, std::size_t device) const {
-    std::string words = to_string(box.what) + ": device " + std::to_string(device) + ", ticks "
-                        + std::to_string(box.start) + " to " + std::to_string(box.end);
+    std::string words = to_string(box.what) + ": device " + std::to_string(device) + ", "
+                        + std::string(f_.unit.name) + " " + f_.number(box.start) + " to "
+                        + f_.number(box.end);
     if (drawn_.route_count > 1) words += ", route " + std::to_string(box.route);
     return words;
   }

@@ -3,6 +3,7 @@
 
 #include <ashlar/render/picture.hpp>
 #include <ashlar/render/svg_canvas.hpp>
+#include <ashlar/render/svg_options.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -26,10 +27,17 @@ struct svg_frame {
   double left = 66, top = 12, row = 26, gap = 4;
   double pixels_a_tick = 1;
   tick first = 0, last = 0;
+  time_unit unit = {};
 
   double x(tick t) const { return left + static_cast<double>(t - first) * pixels_a_tick; }
   double y(std::size_t device) const { return top + static_cast<double>(device) * (row + gap); }
   double right() const { return x(last); }
+  // In units: "12", "0.5".
+  std::string number(tick t) const {
+    if (t % unit.ticks == 0) return std::to_string(t / unit.ticks);
+    std::string text = std::to_string(static_cast<double>(t) / static_cast<double>(unit.ticks));
+    return text.erase(text.find_last_not_of('0') + 1);
+  }
 };
 
 // Boxes wide enough for their text, unless the whole becomes too wide.
@@ -50,17 +58,20 @@ inline void draw_rows(svg_canvas& canvas, picture const& drawn, svg_frame const&
   }
 }
 
-// Ticks along the lower edge; returns where the axis ends.
+// Times along the lower edge, of whole units if there are several; returns where the axis ends.
 inline double draw_axis(svg_canvas& canvas, svg_frame const& f, double y) {
-  std::string const longest = std::to_string(f.last);
-  tick const step = round_step(std::max(12.0, text_width(longest) + 8) / f.pixels_a_tick);
+  tick const least = f.last >= 4 * f.unit.ticks ? f.unit.ticks : 1;
+  std::string const longest = f.number(least == 1 && f.last > 0 ? f.last - 1 : f.last);
+  tick const step = least
+                    * round_step(std::max(12.0, text_width(longest) + 8)
+                                 / (f.pixels_a_tick * static_cast<double>(least)));
   std::string marks;
   for (tick t = 0; t <= f.last; t += step) {
     marks += "M" + px(f.x(t)) + " " + px(y) + "v4";
-    canvas.text(f.x(t), y + 14, std::to_string(t), "m s");
+    canvas.text(f.x(t), y + 14, f.number(t), "m s");
   }
   canvas.path(marks, "rule");
-  canvas.text(f.left - 8, y + 14, "ticks", "e s");
+  canvas.text(f.left - 8, y + 14, f.unit.name, "e s");
   return y + 20;
 }
 

@@ -1,11 +1,18 @@
 // What may be asked of an SVG picture.
 #pragma once
 
+#include <ashlar/core/ticks.hpp>
 #include <ashlar/render/palette.hpp>
 
 #include <string_view>
 
 namespace ashlar {
+
+// What times are counted in: so many ticks have a name.
+struct time_unit {
+  tick ticks = 1;
+  std::string_view name = "ticks";
+};
 
 struct svg_options {
   std::string_view title = "";
@@ -15,6 +22,7 @@ struct svg_options {
   bool transfers = false;  // arrows from device to device (schedules)
   bool memory = false;     // the chunk activations that each device holds, below its row (schedules)
   bool legend = true;
+  time_unit unit = {};  // of the time axis and of words at the pointer (schedules)
 };
 
 }  // namespace ashlar

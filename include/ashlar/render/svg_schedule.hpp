@@ -30,6 +30,7 @@ inline std::string svg(schedule const& s, svg_options const& options = {}) {
         longest = number;
   svg_frame f = frame_of(drawn, dense ? 3 : std::max(18.0, text_width(longest) + 6),
                          dense ? std::min(options.widest, 2000.0) : options.widest);
+  f.unit = options.unit;
   if (dense) f.row = drawn.rows.size() > 16 ? 14 : 20, f.gap = 2;
   double const curve = 22;
   if (drawn.pairs && !dense) f.row = 30;

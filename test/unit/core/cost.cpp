@@ -63,7 +63,6 @@ constexpr bool test_speeds() {
   c.per_stage.resize(4, c.per_stage[0]);
   c.per_stage[2].recompute = 4;
   HOLDS(c.of({pass_kind::recompute, 2, 0}, 1) == 10 && c.of({pass_kind::recompute, 3, 0}, 1) == 25);
-  HOLDS(c.fit(4, 2) && !c.fit(3, 2) && !c.fit(4, 3) && nominal.fit(7, 9));
   return true;
 }
 BOTH_TIMES("each device has its own times", test_speeds)
