@@ -136,6 +136,7 @@ def test_a_search_ends_at_its_bound_and_tells_how_far_it_is():
     found = ashlar.search(ashlar.linear(4), 8, Costs(10, 12, 8), budget=1000)
     assert found.is_optimal and found.gap == 0
     assert found.schedule.span == found.reached == found.bound
+    assert repr(found).endswith(f" {found.reached:.0f} ticks, no less than {found.bound:.0f}>")
     told = []
     harder = ashlar.search(ashlar.wave(4, 2), 16, Costs(10, 13, 8, transfer=1), budget=3000, progress=lambda *a: told.append(a))
     assert told and told == sorted(told, key=lambda one: one[1])

@@ -23,7 +23,7 @@ struct csv_program {
   csv_dialect dialect = csv_dialect::detect;
 };
 
-// Reads tokens that were read without a problem. Judges their names, one owner a stage and the passes,
+// Reads tokens that were read without a problem. Judges their names, one owner per stage and the passes,
 // then the program that they mean, with rendezvous transfers on these lanes, and its waits last.
 inline csv_program read_pytorch_comms(csv_tokens const& tokens, csv_problems& problems,
                                       transfer_lanes lanes = transfer_lanes::one) {
@@ -68,7 +68,7 @@ inline std::string pytorch_obstacle(program const& p) {
     list_view<int> const owners = p.groups.holders(stage);
     if (owners.size() > 1)
       return "stage " + std::to_string(stage) + " is on devices " + std::to_string(owners[0]) + " and "
-             + std::to_string(owners[1]) + ", and PyTorch knows one owner a stage";
+             + std::to_string(owners[1]) + ", and PyTorch knows one owner per stage";
     busy[static_cast<std::size_t>(owners[0])] = true;
   }
   for (std::size_t d = 0; d < busy.size(); ++d)

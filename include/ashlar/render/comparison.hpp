@@ -104,7 +104,7 @@ inline std::string svg(std::vector<compared_schedule> const& all, std::string_vi
       56, 34,
       "each schedule by what it costs in time and in memory; the nearer to the lower left, the better",
       "s");
-  chart.axes(canvas, "most activations that a device holds, of what 1F1B does",
+  chart.axes(canvas, "most activations held by a device, as a share of 1F1B's",
              "overhead: idle or recomputing");
   dot_labels labels(chart);
   for (comparison_dot const& d : dots) labels.keep_clear(chart.x(d.memory), chart.y(d.overhead));
@@ -118,7 +118,7 @@ inline std::string svg(std::vector<compared_schedule> const& all, std::string_vi
     canvas.text(772, y, series[i].empty() ? "schedules" : series[i]);
   }
   for (std::string const& words : apart) {
-    canvas.text(760, y += 8, "apart, for it does not train:", "s");
+    canvas.text(760, y += 8, "apart, because it does not train:", "s");
     canvas.text(760, y += 12, words.substr(0, words.find(',')), "s");
   }
   return canvas.finish(940, 520, title, theme, series_style(series.size()), "");
