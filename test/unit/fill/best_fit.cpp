@@ -20,6 +20,8 @@ constexpr bool test_packing() {
   HOLDS(fill_steps(s, work, {.policy = fill_policy::first_fit}).steps[0] > 1);
   HOLDS(fill_steps(s, work, {.margin = 1}).steps[0] == 1);  // 5 goes after all
   HOLDS(makespan(fill(s, work, {.margin = 1})) > makespan(s));
+  // A part of 1 alone, too: after the first backward rather than in the longer time before it.
+  HOLDS(fill(s, work_graph({{.parts = {{0, 1}}}}, {})).order[0][3] == timed_pass{{X, 0, 0}, 9});
   return true;
 }
 BOTH_TIMES("parts go where least is left", test_packing)

@@ -28,6 +28,7 @@ constexpr bool test_held_levels() {
   HOLDS(held.peak_with({X, 2, 0}, 2, 3) == 20);  // nobody reads what it would hand on
   HOLDS(held.peak_with({X, 2, 0}, 9, 10) == 10);
   HOLDS(held.peak_with({X, 2, 0}, 12, 13) == 10);
+  HOLDS(held.peak_with({X, 0, 0}, 3, 4) == 25);  // where no pass begins or ends
   // Until the second backward, which ends with the step.
   HOLDS(held.hold({X, 0, 0}, 2, 3) == 25);
   HOLDS(held.peak_with({X, 1, 0}, 3, 4) == 25);
@@ -41,6 +42,31 @@ constexpr bool test_held_levels() {
   return true;
 }
 BOTH_TIMES("what parts hold, over time", test_held_levels)
+
+constexpr bool test_held_for_readers() {
+  schedule const s = one_f_one_b(3, 2);
+  // Two read what the first hands on; what the fourth hands on is read through a sum.
+  work_graph const work(
+      {{.parts = {{0, 1}}},
+       {.parts = {{0, 1}}},
+       {.parts = {{0, 1}}},
+       {.parts = {{0, 1}}},
+       {.parts = {{0, 1}}, .kind = job_kind::all_reduce, .over_ranks = true},
+       {.parts = {{0, 1}}}},
+      {{{X, 0, 0}, {X, 1, 0}}, {{X, 0, 0}, {X, 2, 0}}, {{X, 3, 0}, {X, 4, 0}}, {{X, 4, 0}, {X, 5, 0}}});
+  fill_options o = limited_to(40);
+  o.work_bytes = {{.output = 5}, {}, {}, {.output = 7}, {}, {}};
+  placed_memory held(s, 12, work.view(), o);
+  held.begin(0, 2);
+  HOLDS(held.hold({X, 0, 0}, 2, 3) == 25);
+  HOLDS(held.hold({X, 1, 0}, 15, 16) == 25);
+  HOLDS(held.hold({X, 2, 0}, 13, 14) == 25);  // that long it is there anyway
+  HOLDS(held.hold({X, 2, 0}, 15, 16) == 25);
+  HOLDS(held.hold({X, 3, 0}, 3, 4) == 32);
+  HOLDS(held.hold({X, 5, 0}, 14, 15) == 32);
+  return true;
+}
+BOTH_TIMES("what is handed on stays for its last reader, once", test_held_for_readers)
 
 constexpr bool test_work_that_waits() {
   schedule const s = one_f_one_b(3, 2);  // device 1 idles before its first pass and after its last one

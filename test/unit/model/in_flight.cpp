@@ -12,6 +12,8 @@ constexpr bool test_depths() {
   HOLDS(depth(g) == 4 && depth(chain(stages{5})) == 5 && depth(stage_graph(stages{3}, {})) == 1);
   HOLDS(heights(g) == std::vector<int>({4, 3, 2, 2, 1}));
   HOLDS(in_flight(g) == units({4, 3, 2, 2, 1}));
+  stage_graph const short_end(stages{4}, {{0, 1}, {1, 2}, {0, 3}});  // the longer branch is named first
+  HOLDS(depth(short_end) == 3 && heights(short_end) == std::vector<int>({3, 2, 1, 1}));
   return true;
 }
 BOTH_TIMES("what is in flight grows with the longest path to a sink", test_depths)

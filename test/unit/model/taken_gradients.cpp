@@ -42,7 +42,8 @@ constexpr bool test_order_of_taking() {
   HOLDS(broken_by({back(0), {taken_b, 1, 0}, {taken_b, 1, 1}, take(0), back(1), take(1), give})
         == rule::none);  // stage 1 is nobody's business
   rule const added = rule::gradient_is_taken_before_more_is_added;
-  HOLDS(broken_by({back(0), back(1)}) == added);
+  HOLDS(broken_by({back(0)}) == added);
+  HOLDS(broken_by({back(0), back(1), take(1), give}) == added);
   HOLDS(broken_by({back(0), take(1)}) == added);
   HOLDS(broken_by({take(0)}) == added);
   HOLDS(broken_by({back(0), take(0), back(1)}) == added);

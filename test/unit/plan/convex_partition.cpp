@@ -33,6 +33,40 @@ constexpr bool test_branch_with_join() {
 }
 BOTH_TIMES("a branch may share a stage with what joins it", test_branch_with_join)
 
+constexpr bool test_messages_of_a_cut() {
+  operator_model m = joined_model();
+  m.cost[1].output = 10;
+  // What stays within a stage is not sent.
+  convex_partitioner one(m, {.device_count = 1, .bandwidth = 1}, {4, 1});
+  HOLDS(one.stages_below(4 * 3 * 12 + 1).size() == 1);
+  // 40 bytes in 40 ticks, next to stages of 72; with a thousandth of the link no cut is worth it.
+  m.cost[1].output = 1;
+  convex_partitioner cut(m, {.device_count = 2, .bandwidth = 1}, {4, 1});
+  HOLDS(cut.stages_below(4 * 3 * 8).size() == 2);
+  m.cost[0].output = m.cost[1].output = 100;
+  convex_partitioner slow(m, {.device_count = 2, .bandwidth = 1}, {4, 1});
+  HOLDS(slow.stages_below(4 * 3 * 12 + 1).size() == 1);
+  return true;
+}
+BOTH_TIMES("a message takes time where stages are cut, and nowhere else", test_messages_of_a_cut)
+
+// The second operator needs two devices, and so two samples at a time; of the first, 2 + 2 are in
+// flight.
+constexpr bool test_memory_of_a_cut() {
+  operator_model m{chain(stages{2}), {}};
+  m.cost.push_back({.forward = 2, .backward_input = 2, .backward_weight = 2, .kept = 5});
+  m.cost.push_back({.forward = 4, .backward_input = 4, .backward_weight = 4});
+  operator_batch const batch{8, 2};
+  byte_count const needed = memory_of_stage(m.cost[0], {1, 1}, 4, batch.samples);
+  HOLDS(needed == 20);
+  convex_partitioner fits(m, {.device_count = 3, .memory = needed}, batch);
+  HOLDS(fits.stages_below(8 * 3 * 2 + 1).size() == 2);
+  convex_partitioner tight(m, {.device_count = 3, .memory = needed - 1}, batch);
+  HOLDS(tight.stages_below(8 * 3 * 2 + 1).empty());
+  return true;
+}
+BOTH_TIMES("a stage keeps what the larger micro-batches after it need", test_memory_of_a_cut)
+
 TEST_CASE("a search with too many choices says so") {
   // The first operator fits nowhere, whatever is chosen for those after it.
   operator_model m{chain(stages{8}), {}};

@@ -35,6 +35,8 @@ constexpr bool test_stage_times() {
   plan.grid = {.tensor = 1, .data = 4, .pipeline = 1};
   plan.sizes = {2};
   HOLDS(stage_times(c, m, plan)[0].forward == 12);
+  m.kind_of_node = {1, 0};
+  HOLDS(stage_times(c, m, plan)[0].forward == 12);
   return true;
 }
 static_assert(test_stage_times());

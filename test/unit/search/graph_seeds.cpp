@@ -69,4 +69,11 @@ TEST_CASE("seeds of a graph: kFkB over it, on the first route, with split backwa
       for (timed_pass const& t : order) CHECK(t.what.kind != pass_kind::backward);
   }
   CHECK(graph_seeds(sized, where, micro_batches{4}, {}).size() == 4);  // all are four units
+  // Longer turns hold more: with all in one turn, all that there is.
+  auto const held = [](schedule const& s) { return peak_activations(s); };
+  std::vector<schedule> const chained =
+      graph_seeds(chain(stages{2}), linear(devices{2}), micro_batches{8}, costs(stage_cost{}));
+  CHECK(held(chained[1]) == std::vector<int>{2, 1});
+  CHECK(held(chained[2]) == std::vector<int>{4, 2});
+  CHECK(held(chained.back()) == std::vector<int>{8, 8});
 }

@@ -3,6 +3,7 @@
 #include "mutate.hpp"
 #include "shapes.hpp"
 #include "static_check.hpp"
+#include <ashlar/catalog/graphs.hpp>
 #include <ashlar/check/check.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/schedule/metrics.hpp>
@@ -36,6 +37,7 @@ constexpr bool test_balanced_program() {
   schedule const s = one_f_one_b(2, 3) | balance_experts({1});
   HOLDS(check(s).ok());
   HOLDS(s.work.job_count() == 1 + 3 + 1 && s.work.part_count(4) == 6);
+  for (int sum = 1; sum <= 3; ++sum) HOLDS(s.work.view().of(sum).over_ranks);
   HOLDS(check(lower(s, {.data_ranks = 2, .step = optimizer_step::at_end})).ok());
   HOLDS(shown(s, 1, 0) == coverage(one_f_one_b(2, 3), stage_id{1}));
   return true;
@@ -117,6 +119,14 @@ TEST_CASE("balance: stages that there are not are refused") {
   CHECK_BREAKS(work_uses_what_exists, balance_experts(one_f_one_b(2, 2), {2}));
   CHECK_BREAKS(work_uses_what_exists, balance_experts(one_f_one_b(2, 2), {-1}));
   CHECK(balance_experts(one_f_one_b(2, 2), {}) == one_f_one_b(2, 2));
+}
+
+TEST_CASE(
+    "balance: stages that take several micro-batches at once are refused, others beside them not") {
+  schedule const s = catalog::k_f_k_b(in_micro_batches(chain(stages{2}), {1, 2}), linear(devices{2}),
+                                      micro_batches{4}, {1, 1});
+  CHECK_BREAKS(work_reads_what_its_device_keeps, balance_experts(s, {1}));
+  CHECK(check(lower(balance_experts(s, {0}))).ok());
 }
 
 TEST_CASE("balance: counts that are used before their all-reduce are refused") {

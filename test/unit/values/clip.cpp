@@ -52,7 +52,7 @@ BOTH_TIMES("stages of a device have one norm", test_several_stages_on_a_device)
 constexpr bool test_beside_other_work() {
   schedule const s = clip_micro_batches(with_work(one_f_one_b(2, 2)));
   HOLDS(s.work.job_count() == 1 + 10 && s.work.view().of(1).gradient == gradient_use::take);
-  HOLDS(s.work.view().of(9).shares_state_of == 5);
+  HOLDS(s.work.view().of(9).shares_state_of == 5 && s.work.view().of(10).shares_state_of == 6);
   HOLDS(check(lower(s)).ok());
   return true;
 }

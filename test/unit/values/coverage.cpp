@@ -22,6 +22,23 @@ constexpr bool test_coverage_of_1f1b() {
 }
 BOTH_TIMES("the coverage of 1F1B", test_coverage_of_1f1b)
 
+constexpr bool test_coverage_of_split_backwards() {
+  // What counts is when the input pass begins, whenever the weight pass does.
+  schedule s{.graph = chain(stages{1}),
+             .where = linear(devices{1}),
+             .route = {0, 0},
+             .cost = costs(stage_cost{1, 1, 1}),
+             .order = {{{{F, 0, 0}, 0},
+                        {{I, 0, 0}, 1},
+                        {{F, 0, 1}, 2},
+                        {{I, 0, 1}, 3},
+                        {{W, 0, 0}, 4},
+                        {{W, 0, 1}, 5}}}};
+  HOLDS(coverage(s, stage_id{0}) == share_list{.5, 1});
+  return true;
+}
+BOTH_TIMES("split backwards are covered when they begin", test_coverage_of_split_backwards)
+
 constexpr bool test_coverage_of_all_forwards_first() {
   schedule const s = catalog::find("gpipe")->make({devices{3}, micro_batches{4}});
   for (int stage = 0; stage < 3; ++stage) HOLDS(coverage(s, stage_id{stage}) == share_list(4, 1.0));
