@@ -25,8 +25,7 @@ void add_train(CLI::App& app, action& chosen) {
       "this process or as many in each that mpirun, srun or torchrun has started");
   add_gpus_option(*command, *o);
   command->add_flag("--no-graph", o->no_graph,
-                    "with --backend cuda, issue every step anew and measure its passes, instead of "
-                    "replaying a graph of it");
+                    "with --backend cuda, issue every step anew instead of replaying a graph of it");
   number("--steps", o->steps, 1, 1'000'000, "optimizer steps");
   number("--learning-rate", o->rate, 1e-9, 1e9, "Adam's, after a warm-up of 20 steps; falls to a tenth");
   add_precision_option(*command, *o, {"float", "double", "bf16"},

@@ -61,11 +61,10 @@ std::vector<int> gpus_of(train_options const& o) {
 }
 
 void introduce_gpus(training const& t, std::vector<int> const& gpus, train_job const* job) {
-  bool const replays = !t.options->issues_each_step();
   fmt::print("{}, steps {}\n",
              job ? fmt::format("{}, NCCL between them", counted(job->size(), "process"))
                  : counted(std::min(t.devices(), static_cast<int>(gpus.size())), "GPU"),
-             replays ? "replayed from a graph" : "issued one instruction at a time");
+             t.options->no_graph ? "issued one instruction at a time" : "replayed from a graph");
 }
 
 // What may have been lacking before the first step.

@@ -116,9 +116,9 @@ class cuda_team : public team<float> {
     }
     gpu_count_ = job ? t.devices() : std::min(here, static_cast<int>(gpus.size()));
     make_workers(t, devices);
-    bool const records = t.options->issues_each_step();
-    options_.mode = records ? ashlar::cuda::issue_mode::eager : ashlar::cuda::issue_mode::replay;
-    options_.record = records;
+    options_.mode =
+        t.options->no_graph ? ashlar::cuda::issue_mode::eager : ashlar::cuda::issue_mode::replay;
+    options_.record = t.options->times_instructions();
     options_.deadline = t.options->deadline_ms();
     for (ashlar::cuda::local_device const& d : devices) options_.gpus.push_back(d.gpu);
     if (job != nullptr)

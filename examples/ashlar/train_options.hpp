@@ -44,8 +44,10 @@ struct train_options {
   std::optional<double> clip;     // each micro-batch's gradient, to that norm; 0: to the least
   double loss_scale = 0;          // at first; 0: none
 
-  // On GPUs: instead of replaying a graph, which does not tell times of single instructions.
-  bool issues_each_step() const { return no_graph || !trace.empty() || repeats > 0; }
+  // On GPUs, where it costs two events for each.
+  bool times_instructions() const {
+    return no_graph || !trace.empty() || repeats > 0 || (adapt > 0 && !shape.cost.measured);
+  }
   std::chrono::milliseconds deadline_ms() const {
     return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * deadline));
   }

@@ -37,10 +37,6 @@ void require_backend_options(train_options const& o) {
                              {"--launcher", o.backend == "mpi" && is_given(command, "--restart"),
                               "without --backend mpi and --restart"}});
   require_value_options(o);
-  if (gpus && o.adapt > 0 && !o.shape.cost.measured && !o.issues_each_step())
-    throw usage_error(
-        "--adapt with --backend cuda needs --costs or --no-graph: the passes of a replayed graph cannot "
-        "be timed one by one");
   if (!gpus && o.precision == "bf16")
     throw usage_error("--precision bf16 is for --backend cuda; the host computes in float or double");
   if (gpus && o.precision == "double")

@@ -56,8 +56,6 @@ TEST_CASE("cuda: what cannot be run is refused with reasons") {
         == "a program of 1 data-parallel ranks needs as many workers, not 2");
   CHECK(what_is_said<std::invalid_argument>([&] { cuda::runtime(p, workers{nullptr}); })
         == "rank 0 has a device here, but no worker");
-  CHECK(what_is_said<std::invalid_argument>([&] { cuda::runtime(p, worker, {.record = true}); })
-        == "the times of single instructions are kept in eager mode alone");
   forward_only lacking;
   CHECK(what_is_said<std::invalid_argument>([&] { cuda::runtime(p, lacking); })
         == "the worker cannot do the instruction 0B0");

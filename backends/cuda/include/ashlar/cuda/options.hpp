@@ -20,7 +20,7 @@ enum class issue_mode : unsigned char {
 
 struct run_options {
   issue_mode mode = issue_mode::replay;
-  bool record = false;  // keep the times of all instructions; needs issue_mode::eager
+  bool record = false;  // keep the times of all instructions, each between two events
   numerics sums = numerics::ordered;
   std::vector<int> gpus = {};  // of the devices, rank after rank, from the first again if there are more
                                // devices; none: all that there are. Of a process group: what it says

@@ -150,8 +150,6 @@ class runtime {
           workers_[static_cast<std::size_t>(rank)] == nullptr)
         throw std::invalid_argument("rank " + std::to_string(rank)
                                     + " has a device here, but no worker");
-    if (options_.record && options_.mode == issue_mode::replay)
-      throw std::invalid_argument("the times of single instructions are kept in eager mode alone");
     check_able<Worker, device>(view_);
   }
 

@@ -50,6 +50,8 @@ class step_streams {
     on_gpu const here(gpu());
     ASHLAR_CUDA(cudaStreamBeginCapture, origin_.get(), cudaStreamCaptureModeThreadLocal);
     cudaGraph_t made = nullptr;
+    for (auto& m : *members_)
+      if (m->times) m->times->captures(true);
     try {
       issue(act);
     } catch (...) {

@@ -11,7 +11,7 @@
 
 namespace ashlar::cuda {
 
-// For steps that are not replayed from a graph.
+// Where a step is captured into a graph, each event becomes a node of it.
 class timeline {
  public:
   // On the current GPU.
@@ -22,14 +22,12 @@ class timeline {
     }
   }
 
+  // What follows is captured, or is not.
+  void captures(bool yes) { how_ = yes ? cudaEventRecordExternal : cudaEventRecordDefault; }
   // A step does.
-  void starts(cudaStream_t on) { ASHLAR_CUDA(cudaEventRecord, start_.get(), on); }
-  void begins(int index, cudaStream_t on) {
-    ASHLAR_CUDA(cudaEventRecord, begin_[static_cast<std::size_t>(index)].get(), on);
-  }
-  void ends(int index, cudaStream_t on) {
-    ASHLAR_CUDA(cudaEventRecord, end_[static_cast<std::size_t>(index)].get(), on);
-  }
+  void starts(cudaStream_t on) { record(start_, on); }
+  void begins(int index, cudaStream_t on) { record(begin_[static_cast<std::size_t>(index)], on); }
+  void ends(int index, cudaStream_t on) { record(end_[static_cast<std::size_t>(index)], on); }
 
   // After the step.
   void read(instruction_time* into) const {
@@ -45,6 +43,9 @@ class timeline {
   }
 
  private:
+  void record(event const& e, cudaStream_t on) {
+    ASHLAR_CUDA(cudaEventRecordWithFlags, e.get(), on, how_);
+  }
   static std::int64_t between(cudaEvent_t from, cudaEvent_t to) {
     float ms = 0;
     ASHLAR_CUDA(cudaEventElapsedTime, &ms, from, to);
@@ -52,6 +53,7 @@ class timeline {
     return std::max<std::int64_t>(0, static_cast<std::int64_t>(static_cast<double>(ms) * 1e6));
   }
 
+  unsigned how_ = cudaEventRecordDefault;
   event start_ = event::make(timing::on);
   std::vector<event> begin_, end_;  // by instruction
 };
