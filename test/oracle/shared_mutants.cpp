@@ -1,5 +1,6 @@
 // Programs whose ranks share, each instruction left out, doubled or moved: every such mutant.
 #include "oracle/agreement.hpp"
+#include "random_cases.hpp"
 
 #include <doctest/doctest.h>
 
@@ -31,6 +32,7 @@ void judge_mutant(program const& p, opcode changed, std::string const& how, verd
 template <class Change>
 verdicts judge_all(char const* name, Change change) {
   verdicts found;
+  std::array<int, opcodes> seen{};
   for (sample const& s : shared()) {
     draft const right(s.made);
     draft mutant = right;
@@ -38,7 +40,7 @@ verdicts judge_all(char const* name, Change change) {
       for (std::size_t at = 0; at < s.made.view().stream(d).size(); ++at) {
         mutant = right;
         opcode const code = mutant.stream(d)[at].what.code;
-        if (!change(mutant.stream(d), at)) continue;
+        if (!change(mutant.stream(d), at) || !is_run(seen[static_cast<std::size_t>(code)]++)) continue;
         judge_mutant(mutant.assemble(), code,
                      s.name + ", " + name + ' ' + std::to_string(d) + '[' + std::to_string(at) + ']',
                      found);
