@@ -25,6 +25,27 @@ std::string difference(double value, double from) {
   return fmt::format("{:.1f} % {}", 100 * std::abs(value / from - 1), value < from ? "less" : "more");
 }
 
+// Of all devices, in ticks.
+double work_of(ashlar::schedule const& s) {
+  ashlar::tick work = 0;
+  for (ashlar::tick const one : busy(s)) work += one;
+  return static_cast<double>(work);
+}
+
+// Where the machine was faster or slower when passes were measured than when steps were.
+void tell_drift(training const& t, train_report const& r) {
+  auto const& costs = t.options->shape.cost.measured;
+  std::string const first = counted(static_cast<int>(r.timed), "step");
+  if (costs && r.slower > 0)
+    fmt::print("the passes of the first {} took {} than '{}' says\n", first, difference(r.slower, 1),
+               costs->path);
+  if (costs || r.timed == 0 || r.timed >= r.step_ms.size()) return;
+  auto const end = r.step_ms.begin() + static_cast<std::ptrdiff_t>(r.timed);
+  double const then = median_of({r.step_ms.begin(), end});
+  fmt::print("the first {}, whose passes were timed, took {:.2f} ms: simulated, {}\n", first, then,
+             difference(r.simulated_ms, then));
+}
+
 }  // namespace
 
 void train_report::simulate(training const& t, ashlar::simulation_options const& machine,
@@ -35,9 +56,12 @@ void train_report::simulate(training const& t, ashlar::simulation_options const&
   least_ms = 0;
   if (auto const least = schedule_bound(timed_passes))
     least_ms = tick_ms * static_cast<double>(least->makespan);
-  ashlar::tick work = 0;
-  for (ashlar::tick const one : busy(timed_passes)) work += one;
-  work_ms = tick_ms * static_cast<double>(work) * t.shape.data_ranks;
+  work_ms = tick_ms * work_of(timed_passes) * t.shape.data_ranks;
+  timed = step_ms.size();
+}
+
+void train_report::compare_passes(training const& t, ashlar::costs const& own) {
+  slower = 1e-6 * work_of(retime(t.schedule, own)) * t.shape.data_ranks / work_ms;
 }
 
 void train_report::adapt() {
@@ -80,15 +104,19 @@ void conclude(training const& t, train_report const& r, train_end const& end) {
   fmt::print("{}{} in {:.1f} s, {:.0f} tokens/s\n", end.early ? "interrupted; " : "",
              counted(end.steps, "step"), end.seconds, t.tokens(end.steps) / end.seconds);
   if (r.simulated_ms > 0) {
-    double const step_ms = median_of(r.step_ms);
+    spread const steps = spread_of(r.step_ms);
+    double const step_ms = steps.median;
     auto const& costs = t.options->shape.cost.measured;
-    fmt::print("a step takes {:.2f} ms; simulated with {}: {:.2f} ms{}, {}\n", step_ms,
-               costs ? "the costs of '" + costs->path + "'" : "the pass times of the first steps",
-               r.simulated_ms,
-               r.least_ms > 0 ? fmt::format(" (no less than {:.2f}, gap {} %)", r.least_ms,
-                                            percent(ashlar::gap(r.simulated_ms, r.least_ms)))
-                              : "",
-               difference(r.simulated_ms, step_ms));
+    fmt::print(
+        "a step takes {:.2f} ms, half of them {:.2f} to {:.2f}; simulated with {}: {:.2f} ms{}, {}\n",
+        step_ms, steps.low, steps.high,
+        costs ? "the costs of '" + costs->path + "'" : "the pass times of the first steps",
+        r.simulated_ms,
+        r.least_ms > 0 ? fmt::format(" (no less than {:.2f}, gap {} %)", r.least_ms,
+                                     percent(ashlar::gap(r.simulated_ms, r.least_ms)))
+                       : "",
+        difference(r.simulated_ms, step_ms));
+    tell_drift(t, r);
     if (t.devices() > end.computing.count)
       fmt::print(
           "{} share {}, each of which has {:.2f} ms of work; the simulation gives each one of its own\n",

@@ -19,6 +19,8 @@ struct train_report {
   double work_ms = 0;                                 // of all devices
   int verified = 0, skipped = 0, counted_losses = 0;  // steps
   std::vector<double> step_ms = {};                   // of each step with the program that it has now
+  std::size_t timed = 0;                              // the first of them, whose passes were timed
+  double slower = 0;     // by which factor those passes took longer than --costs says; 0: unknown
   double before_ms = 0;  // a step with the program that it had before, if any
 
   void count_loss(double loss) {
@@ -34,6 +36,8 @@ struct train_report {
   // What the program takes on such a machine, of which a tick takes so long, when every device has a
   // processor of its own.
   void simulate(training const& t, ashlar::simulation_options const& machine, double tick_ns);
+  // The passes of these steps took so much, in nanoseconds; after simulate().
+  void compare_passes(training const& t, ashlar::costs const& own);
   // Another program from now on.
   void adapt();
 };

@@ -197,7 +197,9 @@ class train_session {
     return o_.shape.cost.measured ? o_.shape.cost.measured->scale.tick_ns() : 1.0;
   }
   void simulate() {
-    if (o_.shape.cost.measured || timing_.any()) report_.simulate(t_, machine(), tick_ns());
+    if (!o_.shape.cost.measured && !timing_.any()) return;
+    report_.simulate(t_, machine(), tick_ns());
+    if (o_.shape.cost.measured && timing_.any()) report_.compare_passes(t_, timing_.costs());
   }
   // Another program from the next step on, if one is found that takes less. All processes find the same.
   void adapt(progress& bar) {

@@ -71,7 +71,9 @@ TEST_CASE("profile measures passes, messages and sums, and what it writes is rea
     tool_result const trained = run_tool("train --schedule " + std::string(schedule)
                                          + " -p 2 -m 4 --steps 3 --costs " + file + tiny + corpus());
     CHECK(trained.code == 0);
+    CHECK(contains(trained.out, ", half of them "));
     CHECK(contains(trained.out, "simulated with the costs of '" + file + "': "));
+    CHECK(contains(trained.out, "the passes of the first 3 steps took "));
   }
   std::string const line = " -p 2 -m 4 --costs " + file;
   for (char const* command : {"show 1f1b", "emit zb-h1 --as json", "compare 1f1b zb-h1", "simulate 1f1b",

@@ -57,6 +57,7 @@ TEST_CASE("the loss falls, the same way each time") {
   std::string const run = "train --schedule v-half -p 2 -m 4 --steps 60 --learning-rate 0.01";
   tool_result const r = run_tool(run + tiny + corpus());
   CHECK(r.code == 0);
+  CHECK(contains(r.out, "\nthe first 20 steps, whose passes were timed, took "));
   auto const number_behind = [&](std::string const& text, std::string const& words) {
     auto const at = text.rfind(words);
     REQUIRE(at != std::string::npos);
