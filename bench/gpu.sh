@@ -1,9 +1,10 @@
 #!/bin/sh
-# All that is to be said of a GPU, in less than nine minutes: tests, checks of memory, measurements. Prints Markdown, for
+# All that is to be said of a GPU, in about twelve minutes: tests, checks of memory, measurements. Prints Markdown, for
 # docs/measurements.md. From the top of a checkout, on a machine with CUDA 13, CMake and ninja; needs no network.
 #
 #   ASHLAR_DEPS=/path bench/gpu.sh > measured.md      # build and all parts
 #   ASHLAR_DEPS=/path bench/gpu.sh tests overhead     # some of: tests sanitizer processes overhead attention training devices
+#                                                     # profiles
 #
 # ASHLAR_DEPS/include holds the headers of doctest, CLI11, fmt, nlohmann, Eigen, range-v3 and, where CUDA has none, nccl.h;
 # ASHLAR_DEPS/lib libnccl.so.2. What the machine itself has installed is found without it. BUILD names the build folder.
@@ -11,7 +12,7 @@ set -u
 PATH=$PATH:/usr/local/cuda/bin
 deps=${ASHLAR_DEPS:-}
 build=${BUILD:-build/gpu}  # below this folder
-parts=${*:-tests sanitizer processes overhead attention training devices}
+parts=${*:-tests sanitizer processes overhead attention training devices profiles}
 begin=$(date +%s)
 
 wants() { case " $parts " in *" $1 "*) return 0 ;; *) return 1 ;; esac; }
@@ -142,6 +143,19 @@ if wants devices; then
   for p in 1 2 4 8; do
     within 30 $train --schedule 1f1b -p $p -m 16 --steps 60 --blocks 8 --width 256 --heads 8 --context 256 --precision bf16 |
       grep tokens/s | tail -n 1
+  done
+  echo '```'
+fi
+if wants profiles; then
+  say "## What profiles predict"
+  echo '```'
+  for size in "--width 256 --heads 8 --context 256" "--width 1024 --heads 16 --context 512"; do
+    for schedule in 1f1b zb-h1 v-half; do
+      model="--schedule $schedule -p 1 -m 16 --blocks 8 $size --precision bf16"
+      within 30 "$build/ashlar" profile --backend cuda --corpus docs $model -o "$build/costs.json" >/dev/null
+      printf '%s: ' "$schedule"
+      within 30 $train $model --steps 40 --costs "$build/costs.json" | grep '^a step takes'
+    done
   done
   echo '```'
 fi
