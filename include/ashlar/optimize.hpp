@@ -7,6 +7,8 @@
 #include <ashlar/optimize/iterated_local_search.hpp>
 #include <ashlar/optimize/justification.hpp>
 #include <ashlar/optimize/list_scheduler.hpp>
+#include <ashlar/optimize/modulo_block.hpp>
+#include <ashlar/optimize/modulo_search.hpp>
 #include <ashlar/optimize/periodic_extension.hpp>
 #include <ashlar/optimize/precedence_graph.hpp>
 #include <ashlar/optimize/start_order.hpp>

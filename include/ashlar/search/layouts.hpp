@@ -41,55 +41,53 @@ constexpr std::size_t best_of(std::vector<searched_layout> const& all) {
 }
 
 // Successive halving; the winner receives half the total budget. Halves are ranked by what is reached
-// plus the bound, because little is spent by then. Drop layouts whose bound is no better than the
-// incumbent. `search_one`: of a layout, with a share (0 .. 1) of the budget and, counted from 0, the
-// round, gives the search_result. In the order given. The searches of a round are tasks for
-// `for_each_task`; the result does not depend on it.
+// plus the bound, which counts once for each round to come but the last, because little is spent by
+// then. Layouts whose bound is no better than the incumbent
+// go first, and what the rounds to come would have spent on them goes to those left: so more choices
+// that are worse take little from the better ones. `search_one`: of a layout, with a share (0 .. 1) of
+// the budget and, counted from 0, the round, gives the search_result. In the order given. The searches
+// of a round are tasks for `for_each_task`; the result does not depend on it.
 template <class SearchOne, class ForEachTask = one_after_the_other>
 constexpr std::vector<searched_layout> search_layouts(std::vector<layout_choice> const& choices,
                                                       objective aim, SearchOne search_one,
                                                       ForEachTask const& for_each_task = {}) {
   std::vector<searched_layout> all;
   std::vector<std::size_t> left;
-  int rounds = 0;  // before the best is alone
-  for (std::size_t n = choices.size(); n > 1; n = (n + 1) / 2) ++rounds;
-  auto const share_of_each = [rounds](int round, std::size_t count) {
-    return (rounds == 0 ? 1 : round == rounds ? 0.5 : 0.5 / rounds) / static_cast<double>(count);
-  };
   for (layout_choice const& c : choices) {
     left.push_back(all.size());
     all.push_back({c, {}, aim});
   }
-  for_each_task(all.size(), [&](std::size_t i) {
-    all[i].result = search_one(all[i].choice, share_of_each(0, all.size()), 0);
-  });
-  for (int round = 1; round <= rounds; ++round) {
-    auto const length = [&](std::size_t i) {
-      return all[i].in_ticks(all[i].result.reached + (round < rounds ? all[i].least() : 0));
-    };
-    merge_sort(left, [&](std::size_t a, std::size_t b) {
-      return length(a) < length(b) || (length(a) == length(b) && a < b);
-    });
-    searched_layout const& best = all[best_of(all)];
-    double const reached = best.in_ticks(best.result.reached);
-    auto const hopeless = [&](std::size_t i) { return all[i].in_ticks(all[i].least()) >= reached; };
-    left.resize((left.size() + 1) / 2);
-    left.erase(std::remove_if(left.begin(), left.end(), hopeless), left.end());
-    if (left.empty()) break;
-    if (left.size() == 1) round = rounds;
+  double spent = 0;
+  for (int round = 0; !left.empty(); ++round) {
+    int rounds = 0;  // before the best is alone
+    for (std::size_t n = left.size(); n > 1; n = (n + 1) / 2) ++rounds;
+    double const part = rounds == 0 ? 1 - spent : (0.5 - spent) / rounds;
+    spent += part;
     for_each_task(left.size(), [&](std::size_t which) {
       searched_layout& one = all[left[which]];
       search_result& known = one.result;
-      search_result again = search_one(one.choice, share_of_each(round, left.size()), round);
+      search_result again = search_one(one.choice, part / static_cast<double>(left.size()), round);
       again.passes += known.passes;
       again.evaluations += known.evaluations;
-      if (again.reached >= known.reached) {
+      if (round > 0 && again.reached >= known.reached) {
         known.passes = again.passes;
         known.evaluations = again.evaluations;
       } else {
         known = static_cast<search_result&&>(again);
       }
     });
+    if (rounds == 0) break;
+    searched_layout const& best = all[best_of(all)];
+    double const reached = best.in_ticks(best.result.reached);
+    auto const hopeless = [&](std::size_t i) { return all[i].in_ticks(all[i].least()) >= reached; };
+    left.erase(std::remove_if(left.begin(), left.end(), hopeless), left.end());
+    auto const length = [&](std::size_t i) {
+      return all[i].in_ticks(all[i].result.reached + (rounds - 1) * all[i].least());
+    };
+    merge_sort(left, [&](std::size_t a, std::size_t b) {
+      return length(a) < length(b) || (length(a) == length(b) && a < b);
+    });
+    left.resize((left.size() + 1) / 2);
   }
   return all;
 }

@@ -4,7 +4,10 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/sort.hpp>
+#include <ashlar/core/ticks.hpp>
 #include <ashlar/optimize/improve.hpp>
+#include <ashlar/optimize/modulo_search.hpp>
+#include <ashlar/optimize/periodic_extension.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -33,9 +36,16 @@ class racer {
   constexpr justifier<Watch> const& engine() const { return engine_; }
   constexpr objective_value reached() const { return engine_.judge(engine_.best()); }
 
-  // Half of the budget goes into plans, half into iterated local search.
+  // Half of the budget goes into plans, of long schedules modulo blocks first; half into iterated local
+  // search.
   constexpr void start(std::vector<schedule> const& seeds, bool is_choosy = false) {
-    tops_ = improve_plans(engine_, seeds, limit_, budget_, is_choosy && is_long(engine_.of()));
+    constexpr std::int64_t modulo_part = 40;  // percent
+    schedule const& s = engine_.of();
+    for (schedule const& each : seeds)
+      if (is_within(each, limit_)) engine_.consider(each);
+    if (has_delay_blocks(s) && is_long(s))
+      improve_modulo_blocks(engine_, limit_, budget_.passes / 100 * modulo_part);
+    tops_ = improve_plans(engine_, seeds, limit_, budget_, is_choosy && is_long(s));
     iterated_local_search(engine_);
   }
 
@@ -72,12 +82,16 @@ class racer {
   yield now_, other_;  // of what was done last, and of the other
 };
 
-// How many searches race: a power of two, as many as leave each enough to come near to the best alone.
-constexpr std::size_t racer_count(std::int64_t evaluations) {
+// How many searches race, each of them over a schedule of `size` passes: a power of two, as many as
+// leave each enough to come near to the best alone. For long schedules this is no more than a few
+// million passes: what repeats in them is found at a cost that does not grow with their length.
+constexpr std::size_t racer_count(std::int64_t passes, std::int64_t size, bool is_long) {
   constexpr std::size_t most = 4;
-  constexpr std::int64_t enough = 1'250;
+  constexpr std::int64_t evaluations = 1'250, enough_if_long = 5'000'000;
+  std::int64_t enough = saturating_product(evaluations, size);
+  if (is_long) enough = min_of(enough, enough_if_long);
   std::size_t count = 1;
-  while (count < most && evaluations >= enough * static_cast<std::int64_t>(4 * count)) count *= 2;
+  while (count < most && passes / enough >= static_cast<std::int64_t>(4 * count)) count *= 2;
   return count;
 }
 
@@ -109,7 +123,7 @@ constexpr race_result<Watch> race(schedule const& s, std::vector<schedule> const
   constexpr std::size_t rounds = 4, trial_part = 8;
   std::int64_t size = 1;
   for (auto const& order : s.order) size += static_cast<std::int64_t>(order.size());
-  std::size_t const count = racer_count(budget.passes / size);
+  std::size_t const count = racer_count(budget.passes, size, is_long(s));
   auto const started = [&](std::int64_t passes, std::uint64_t seed) {
     search_budget part = budget;
     part.passes = passes;

@@ -15,8 +15,12 @@ using namespace shapes;
 namespace {
 
 constexpr bool test_racers() {
-  HOLDS(racer_count(0) == 1 && racer_count(4'999) == 1 && racer_count(5'000) == 2);
-  HOLDS(racer_count(10'000) == 4 && racer_count(1'000'000'000) == 4);
+  HOLDS(racer_count(0, 1, false) == 1 && racer_count(4'999, 1, true) == 1);
+  HOLDS(racer_count(5'000, 1, false) == 2 && racer_count(4'999 * 90, 90, false) == 1);
+  HOLDS(racer_count(10'000, 1, true) == 4 && racer_count(1'000'000'000, 1, false) == 4);
+  // Half a million passes are less than 1,250 schedules that are that long.
+  HOLDS(racer_count(40'000'000, 500'000, true) == 4 && racer_count(40'000'000, 500'000, false) == 1);
+  HOLDS(racer_count(19'999'999, 500'000, true) == 1);
   std::size_t sum = 0;
   one_after_the_other{}(4, [&](std::size_t i) { sum = 10 * sum + i; });
   HOLDS(sum == 123);
