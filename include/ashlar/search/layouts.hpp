@@ -42,11 +42,11 @@ constexpr std::size_t best_of(std::vector<searched_layout> const& all) {
 
 // Successive halving; the winner receives half the total budget. Halves are ranked by what is reached
 // plus the bound, which counts once for each round to come but the last, because little is spent by
-// then. Layouts whose bound is no better than the incumbent
-// go first, and what the rounds to come would have spent on them goes to those left: so more choices
-// that are worse take little from the better ones. `search_one`: of a layout, with a share (0 .. 1) of
-// the budget and, counted from 0, the round, gives the search_result. In the order given. The searches
-// of a round are tasks for `for_each_task`; the result does not depend on it.
+// then. Layouts whose bound is no better than the incumbent go first, and what the rounds to come would
+// have spent on them goes to those left: so choices that are worse take little from the better ones.
+// `search_one`: of a layout, with a share (0 .. 1) of the budget and, counted from 0, the round, gives
+// the search_result. In the order given. The searches of a round are tasks for `for_each_task`; the
+// result does not depend on it.
 template <class SearchOne, class ForEachTask = one_after_the_other>
 constexpr std::vector<searched_layout> search_layouts(std::vector<layout_choice> const& choices,
                                                       objective aim, SearchOne search_one,
