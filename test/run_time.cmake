@@ -36,7 +36,7 @@ function(ashlar_add_tests folder)
   add_executable(${target} ${sources} $<TARGET_OBJECTS:ashlar_test_main>)
   # After the flags of the build type: tests are built often and run briefly.
   if(NOT ASHLAR_SANITIZE)
-    target_compile_options(${target} PRIVATE -O1)
+    target_compile_options(${target} PRIVATE -O$<IF:$<BOOL:$<TARGET_PROPERTY:ASHLAR_BRIEF>>,0,1>)
   endif()
   target_compile_definitions(${target} PRIVATE ASHLAR_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
   target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/examples)

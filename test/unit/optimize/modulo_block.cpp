@@ -15,7 +15,7 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_turns() {
+constexpr bool test_modulo_turns() {
   schedule const s = split_backward(one_f_one_b(1, 4));  // passes of 1 tick, nobody else to wait for
   HOLDS(least_period(s) == 3);
   modulo_block block(s, chunk_activations(1), 4);
@@ -31,7 +31,7 @@ constexpr bool test_turns() {
         && block.start_of({W, 0, 0}) == 8);
   return true;
 }
-BOTH_TIMES("turns of a device give every pass its start", test_turns)
+BOTH_TIMES("turns of a device give every pass its start", test_modulo_turns)
 
 // The block repeated as it is.
 schedule repeated(schedule s, modulo_block const& block) {
