@@ -6,8 +6,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <utility>
+#include <vector>
 
 namespace tool {
 
@@ -29,8 +31,13 @@ std::string names_with(parameter which) {
 }
 
 bool has_several_stages_per_device(ashlar::placement const& where) {
-  for (int d = 0; d < where.device_count(); ++d)
-    if (chunk_count(where, d) > 1) return true;
+  std::vector<int> of(static_cast<std::size_t>(where.device_count()), -1);
+  for (int route = 0; route < where.route_count(); ++route)
+    for (int stage = 0; stage < where.stage_count(); ++stage) {
+      int& one = of[static_cast<std::size_t>(where.device_of(route, stage))];
+      if (one >= 0 && one != stage) return true;
+      one = stage;
+    }
   return false;
 }
 
