@@ -8,7 +8,7 @@
 
 constexpr int random_cases(int all) {
 #if defined(ASHLAR_SANITIZED)
-  return all / 10;
+  return all / 4;
 #else
   return all;
 #endif

@@ -18,7 +18,7 @@ using namespace ashlar;
 namespace {
 
 void require_conforms(conformance::report const& r) {
-  CHECK(r.programs > random_cases(300));
+  CHECK(r.programs > random_cases(150));
   for (std::string const& failure : r.failures) FAIL_CHECK(failure);
 }
 

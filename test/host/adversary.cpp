@@ -214,7 +214,7 @@ TEST_CASE("adversary: all programs pass, however they are driven") {
                          {.in_order = s.in_order, .buffered = s.buffered, .seed = seed++},
                          detail_for(s.in_order));
         });
-    CHECK(r.programs > random_cases(30));
+    CHECK(r.programs > random_cases(12));
     for (std::string const& failure : r.failures) FAIL_CHECK(failure);
   }
 }
@@ -230,7 +230,7 @@ TEST_CASE("adversary: so do those of data-parallel ranks") {
                                {.in_order = s.in_order, .buffered = s.buffered, .seed = seed++},
                                detail_for(s.in_order));
         });
-    CHECK(r.programs > random_cases(20));
+    CHECK(r.programs > random_cases(8));
     for (std::string const& failure : r.failures) FAIL_CHECK(failure);
   }
 }
