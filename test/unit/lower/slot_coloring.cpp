@@ -20,6 +20,15 @@ constexpr bool test_reuse() {
 }
 BOTH_TIMES("a slot is free again from the time of its release", test_reuse)
 
+constexpr bool test_no_reuse() {
+  slot_pool pool(slot_reuse::never);
+  pool.release(pool.acquire(slot_kind::stash), 0);
+  pool.advance(9);
+  HOLDS(pool.acquire(slot_kind::stash) == 1);
+  return true;
+}
+BOTH_TIMES("a slot for each value, where nothing is to wait", test_no_reuse)
+
 constexpr bool test_kinds() {
   slot_pool pool;
   int const a = pool.acquire(slot_kind::activation);
