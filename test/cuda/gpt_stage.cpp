@@ -25,20 +25,24 @@ gpt::config packed(int stages) {
           .stages = stages};
 }
 
-// The whole gradient, and each tensor of it.
-void check_close(outcome const& found, outcome const& expected, double near, double each) {
-  CHECK(distance(found.losses, expected.losses) < near);
+// How far off the losses may be, the whole gradient, and each tensor of it.
+struct bars {
+  double losses, all, each;
+};
+
+void check_close(outcome const& found, outcome const& expected, bars const& most) {
+  CHECK(distance(found.losses, expected.losses) < most.losses);
   REQUIRE(found.gradients.size() == expected.gradients.size());
   std::vector<double> all, all_expected;
   for (auto const& [name, gradient] : expected.gradients) {
     std::string const tensor = name;
     CAPTURE(tensor);
     std::vector<double> const one = as_doubles(found.gradients.at(tensor)), other = as_doubles(gradient);
-    CHECK(distance(one, other) < each);
+    CHECK(distance(one, other) < most.each);
     all.insert(all.end(), one.begin(), one.end());
     all_expected.insert(all_expected.end(), other.begin(), other.end());
   }
-  CHECK(distance(all, all_expected) < near);
+  CHECK(distance(all, all_expected) < most.all);
 }
 
 std::vector<gpt::config> shapes() {
@@ -53,17 +57,18 @@ TEST_CASE("gpt_cuda: in fp32, losses and gradients are the host's") {
     CAPTURE(shape.width);
     CAPTURE(shape.stages);
     CAPTURE(shape.tied);
-    check_close(outcome_on_gpu<float>(shape), outcome_on_host(shape), 1e-5, 1e-5);
+    check_close(outcome_on_gpu<float>(shape), outcome_on_host(shape), {1e-5, 1e-5, 1e-5});
   }
 }
 
-// Some roundings of a relative 2^-8 each, which cancel in part: an H100 is up to 1.08 % off.
+// Some roundings of a relative 2^-8 each, which cancel in part: of the whole gradient an H100 is up to
+// 1.2 % off.
 TEST_CASE("gpt_cuda: in bf16, losses and gradients are those of fp32 up to some roundings") {
   for (gpt::config const& shape : shapes()) {
     CAPTURE(shape.width);
     CAPTURE(shape.stages);
     CAPTURE(shape.tied);
-    check_close(outcome_on_gpu<bf16>(shape), outcome_on_host(shape), 4.0 / 256, 8.0 / 256);
+    check_close(outcome_on_gpu<bf16>(shape), outcome_on_host(shape), {1e-3, 4.0 / 256, 3e-2});
   }
 }
 

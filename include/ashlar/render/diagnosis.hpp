@@ -7,6 +7,8 @@
 #include <ashlar/program/names.hpp>
 #include <ashlar/program/program.hpp>
 #include <ashlar/render/neighbours.hpp>
+#include <ashlar/render/parameter_words.hpp>
+#include <ashlar/render/table_words.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
@@ -56,51 +58,6 @@ inline std::string place_of(site const& s) {
   if (s.device >= 0) text += " on device " + std::to_string(s.device);
   if (s.index >= 0) text += " at position " + std::to_string(s.index);
   return text;
-}
-
-// "costs of stages are 3, not 1 or 4"
-inline std::string size_of_table(diagnosis const& d) {
-  bool const one_for_all =
-      d.of == table::stage_costs || d.of == table::stage_memory || d.of == table::device_budgets;
-  std::string const sizes =
-      std::to_string(d.number) + ", not " + (one_for_all ? "1 or " : "") + std::to_string(d.needed);
-  switch (d.of) {
-    case table::none:
-      break;
-    case table::stages_of_route:
-      return "stages on a route are " + sizes;
-    case table::stages_of_placement:
-      return "stages of the placement are " + sizes;
-    case table::devices_of_placement:
-      return "devices of the placement are " + sizes;
-    case table::stages_of_graph:
-      return "stages of the graph are " + sizes;
-    case table::stage_costs:
-      return "costs of stages are " + sizes;
-    case table::device_speeds:
-      return "speeds of devices are " + sizes;
-    case table::stage_memory:
-      return "sizes of stages in memory are " + sizes;
-    case table::device_budgets:
-      return "budgets of devices are " + sizes;
-    case table::micro_batch_sizes:
-      return "sizes of the stages' micro-batches are " + sizes;
-    case table::in_flight_counts:
-      return "counts of the stages' micro-batches in flight are " + sizes;
-    case table::routes_of_workload:
-      return "counts of the routes' micro-batches are " + sizes;
-    case table::device_orders:
-      return "orders of devices are " + sizes;
-    case table::stages_of_operators:
-      return "operators that have a stage are " + sizes;
-    case table::operator_costs:
-      return "costs of operators are " + sizes;
-    case table::device_variants:
-      return "devices with variants of layers are " + sizes;
-    case table::layers_of_variant:
-      return "layers with variants on device " + std::to_string(d.first.device) + " are " + sizes;
-  }
-  return "";
 }
 
 // The rule's own quantities, as a clause after `but`.
@@ -258,55 +215,6 @@ inline std::string quantities(diagnosis const& d) {
   }
   return "";
 }
-
-}  // namespace render_detail
-
-// The parameter as a thing; in the plural if it is the number of these.
-inline char const* name_of(parameter which) {
-  switch (which) {
-    case parameter::device_count:
-      return "devices";
-    case parameter::micro_batch_count:
-      return "micro-batches";
-    case parameter::chunk_count:
-      return "chunks";
-    case parameter::wave_count:
-      return "waves";
-    case parameter::route_count:
-      return "routes";
-    case parameter::round_count:
-      return "rounds";
-    case parameter::group_size:
-      return "micro-batches of a group";
-    case parameter::unit_junction:
-      return "unit junctions";
-    case parameter::sequence_chunk_count:
-      return "sequence chunks";
-    case parameter::layer_count:
-      return "layers";
-    case parameter::data_rank_count:
-      return "data-parallel ranks";
-    case parameter::weight_buffer_count:
-      return "weight buffers";
-    case parameter::prefetch_distance:
-      return "passes by which a gather is ahead";
-    case parameter::memory_budget:
-      return "memory budget";
-    case parameter::device_speed:
-      return "speed in percent";
-    case parameter::block_interval:
-      return "interval of the block, for the work";
-    case parameter::work_period:
-      return "steps in which all work is to be done";
-    case parameter::work_part_count:
-      return "parts of work";
-    case parameter::work_sum_count:
-      return "sums of work over devices";
-  }
-  return "parameters";
-}
-
-namespace render_detail {
 
 // Of a rule about a slot that there is, what it is for.
 inline std::string kind_of_slot(diagnosis const& d, program_view const& p) {

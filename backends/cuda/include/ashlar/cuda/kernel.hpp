@@ -38,7 +38,7 @@ ASHLAR_DEVICE T shuffle_xor(T value, int mask) {
 }
 
 // Begins to copy a value of 4, 8 or 16 bytes, aligned to them, into shared memory; zeros unless it is
-// there. It has come after await_copies(), to other threads after a barrier behind that.
+// there. It has come after await_copies(), to other threads after a barrier that follows.
 template <class T>
 ASHLAR_DEVICE void copy_async(T* to, T const* from, bool there) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);

@@ -51,7 +51,7 @@ class step_streams {
     ASHLAR_CUDA(cudaStreamBeginCapture, origin_.get(), cudaStreamCaptureModeThreadLocal);
     cudaGraph_t made = nullptr;
     for (auto& m : *members_)
-      if (m->times) m->times->captures(true);
+      if (m->times) m->times->captures();
     try {
       issue(act);
     } catch (...) {

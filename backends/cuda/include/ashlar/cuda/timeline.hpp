@@ -22,8 +22,8 @@ class timeline {
     }
   }
 
-  // What follows is captured, or is not.
-  void captures(bool yes) { how_ = yes ? cudaEventRecordExternal : cudaEventRecordDefault; }
+  // Steps are captured from now on.
+  void captures() { how_ = cudaEventRecordExternal; }
   // A step does.
   void starts(cudaStream_t on) { record(start_, on); }
   void begins(int index, cudaStream_t on) { record(begin_[static_cast<std::size_t>(index)], on); }
