@@ -93,5 +93,7 @@ if(TARGET ashlar_tool AND Python3_Interpreter_FOUND)
                                             ${CMAKE_CURRENT_SOURCE_DIR}/data/pytorch)
   add_test(NAME interop/safetensors_reader COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/interop/safetensors_reader.py
                                                    $<TARGET_FILE:ashlar_tool>)
-  set_tests_properties(interop/torch_runtime interop/pytorch_own interop/safetensors_reader PROPERTIES LABELS interop SKIP_RETURN_CODE 77 TIMEOUT 1800)
+  add_test(NAME interop/checkpoint_in_torch COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/interop/checkpoint_in_torch.py
+                                                    $<TARGET_FILE:ashlar_tool>)
+  set_tests_properties(interop/torch_runtime interop/pytorch_own interop/safetensors_reader interop/checkpoint_in_torch PROPERTIES LABELS interop SKIP_RETURN_CODE 77 TIMEOUT 1800)
 endif()

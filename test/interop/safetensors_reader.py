@@ -12,6 +12,8 @@ import tempfile
 import zlib
 from pathlib import Path
 
+# Where cmake/setup-debian.sh has put it, if this Python has none.
+sys.path.append(str(Path(__file__).resolve().parents[2] / "build" / "python"))
 try:
     from safetensors.numpy import load_file
 except ImportError as missing:

@@ -3,10 +3,11 @@
 threads learn; a profile tells the hosts apart; and a process that is killed or stopped over there ends it here.
 
 usage: two_hosts.py TOOL MPIRUN
-Exit status 77: skipped, without the privilege to make namespaces or without OpenMPI.
+Exit status 77: skipped, without the commands or the privilege to make namespaces, or without OpenMPI.
 """
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -131,6 +132,9 @@ def ends_with(number, expected, folder, tool, mpirun, corpus):
 
 def main():
     tool, mpirun = Path(sys.argv[1]).resolve(), sys.argv[2]
+    for command in ("ip", "tc", "unshare"):
+        if not shutil.which(command):
+            skip(f"no command '{command}' to make two hosts with")
     if "Open MPI" not in run(mpirun, "--version").stdout and "OpenRTE" not in run(mpirun, "--version").stdout:
         skip("only OpenMPI is told how to reach the other host")
     try:
