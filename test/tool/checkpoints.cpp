@@ -24,15 +24,6 @@ namespace fs = std::filesystem;
 
 std::string const two_devices = "train --schedule 1f1b -p 2 -m 4" + tiny;
 
-// Changes a byte of a file.
-void damage(std::string const& path, std::uintmax_t at) {
-  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-  file.seekg(static_cast<std::streamoff>(at));
-  char const byte = static_cast<char>(file.get());
-  file.seekp(static_cast<std::streamoff>(at));
-  file.put(static_cast<char>(byte ^ 1));
-}
-
 // A training of eight steps with checkpoints after four and eight.
 std::string trained(std::string const& name, std::string const& arguments) {
   std::string const folder = fresh_folder(name);
@@ -207,14 +198,10 @@ TEST_CASE("a disk that is full ends a training, and the checkpoint before is who
 
 TEST_CASE("a file system that is full ends a training, and what it had saved goes on") {
   std::string const folder = fresh_folder("tmpfs"), told = (scratch() / "tmpfs_told").string();
-  fs::create_directories(folder);
-  // A disk of a mount namespace of its own: room for one checkpoint and a half.
   auto const with_disk = [&](std::string const& commands) {
-    return std::system(("unshare -m sh -c 'mount -t tmpfs -o size=400k tmpfs \"" + folder
-                        + "\" || exit 99; " + commands + "' >'" + told + "' 2>&1")
-                           .c_str());
+    return with_small_disk(folder, commands, told);
   };
-  if (with_disk("true") != 0) {
+  if (!with_disk("true")) {
     MESSAGE("skipped: no privilege to mount a small tmpfs");
     return;
   }
@@ -222,8 +209,7 @@ TEST_CASE("a file system that is full ends a training, and what it had saved goe
       "\"" ASHLAR_TOOL "\" " + two_devices + corpus() + " --save " + folder + "/saved";
   CHECK(with_disk(line + " --steps 2 || exit 1; " + line + " --steps 4 --resume " + folder
                   + "/saved; test $? = 2 || exit 2; ls " + folder + "/saved; " + line
-                  + " --steps 2 --resume " + folder + "/saved")
-        == 0);
+                  + " --steps 2 --resume " + folder + "/saved"));
   std::string const out = content(told);
   INFO(out);
   CHECK(contains(out, "cannot write '" + checkpoint_path(folder + "/saved", 4) + ".partial/"));

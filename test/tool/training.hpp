@@ -10,6 +10,8 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -55,6 +57,26 @@ inline learned learned_after(std::string const& folder, int step) {
   for (auto const& part : manifest["parts"])
     for (auto const& [name, t] : part["tensors"].items()) all.tensors[name] = t["crc32"];
   return all;
+}
+
+// Changes a byte of a file.
+inline void damage(std::string const& path, std::uintmax_t at) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(at));
+  char const byte = static_cast<char>(file.get());
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(static_cast<char>(byte ^ 1));
+}
+
+// Runs commands of the shell with a disk of their own at `folder`, of a mount namespace, that has room
+// for one checkpoint of `tiny` and a half; what they say goes to `told`. Have they succeeded?
+inline bool with_small_disk(std::string const& folder, std::string const& commands,
+                            std::string const& told) {
+  std::filesystem::create_directories(folder);
+  return std::system(("unshare -m sh -c 'mount -t tmpfs -o size=400k tmpfs \"" + folder
+                      + "\" || exit 99; " + commands + "' >'" + told + "' 2>&1")
+                         .c_str())
+         == 0;
 }
 
 // A program that signals can be sent to; `line` is for the shell.
