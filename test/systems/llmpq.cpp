@@ -14,6 +14,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
+#include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -70,6 +72,12 @@ void check_plan(json const& row, std::size_t number, report& r) {
         where.c_str(), plan.short_device,
         row["devices"][static_cast<std::size_t>(plan.short_device)].get<std::string>().c_str(),
         static_cast<double>(plan.missing) / 1048576);
+    serving_problem enough = problem, too_little = problem;
+    auto const d = static_cast<std::size_t>(plan.short_device);
+    enough.limit[d] += plan.missing;
+    too_little.limit[d] += plan.missing - 1;
+    r.holds(where + " exists with what it is short of", !plan_serving(enough).device.empty());
+    r.holds(where + " does not exist with a byte less", plan_serving(too_little).device.empty());
     return;
   }
   if (!has_plan(row)) return;
@@ -169,6 +177,32 @@ void check_memory(json const& row, json const& gold, report& r) {
   }
 }
 
+// The best plan in the authors' log: layers in order over the devices of the cluster ("3xT4+1xV100"),
+// and an objective that adds theta times what the widths lose, which the file does not have.
+void check_logged(json const& plan, report& r) {
+  std::string const where = "logged plan of " + plan["model"].get<std::string>();
+  std::map<std::string, int> devices, in_order;
+  std::istringstream cluster(plan["cluster"].get<std::string>());
+  for (std::string kind; std::getline(cluster, kind, '+');) {
+    std::size_t const times = kind.find('x');
+    devices[kind.substr(times + 1)] += std::stoi(kind.substr(0, times));
+  }
+  for (json const& device : plan["order"]) ++in_order[device];
+  r.same(where + ", devices", json(in_order), json(devices));
+  r.same(where + ", stages", plan["partition"].size(), plan["order"].size());
+  int next = 0;
+  for (json const& stage : plan["partition"]) {
+    r.same(where + ", first layer of a stage", stage[0].get<int>(), next);
+    r.holds(where + ", a stage has layers", stage[1] > stage[0]);
+    next = stage[1];
+  }
+  r.holds(where + ", all layers", has_opt(next));
+  double const loss =
+      (plan["objective"].get<double>() - plan["T_sum"].get<double>()) / plan["theta"].get<double>();
+  std::printf("%s: %.6f lost by its widths\n", where.c_str(), loss);
+  r.holds(where + ", its widths lose something", loss >= 0);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -184,6 +218,7 @@ int main(int argc, char** argv) {
     std::printf("  formula ms   simulated ms      difference   of decode\n");
     for (json const& row : gold.at("e2e_formula")) check_formula(row, number++, r);
     for (json const& row : gold.at("memory_estimator_check")) check_memory(row, gold, r);
+    if (gold.contains("log_best_plan")) check_logged(gold["log_best_plan"], r);
     if (!folder.empty()) compare_with_log(folder, table, r);
   });
 }
