@@ -4,8 +4,8 @@
 // mpirun -n 2 bench_mpi_overlap [ms of a pass] [bytes of a message] [steps]. `eager-1f1b` on two
 // devices, whose transfers have a pass's time each. A step with messages of some bytes is the floor:
 // what it takes longer with large ones is not hidden. `blocking` is the time of the same messages with
-// nothing to do in between. Passes are spun, not slept, and look at nothing, or, `tiles`, at the
-// transfers ten times a pass.
+// nothing to do in between. Passes are busy, or sleep, as if they were computed elsewhere; they look at
+// nothing, or at the transfers ten times a pass.
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/mpi/runtime.hpp>
