@@ -36,7 +36,7 @@ enum class progress_by : unsigned char {
 struct run_options {
   numerics sums = numerics::ordered;
   progress_by progress = progress_by::thread;
-  std::chrono::microseconds period{100};     // between two looks of the thread
+  std::chrono::microseconds period{500};     // between two looks of the thread
   std::size_t piece = std::size_t{1} << 30;  // larger messages are sent in pieces
   std::chrono::milliseconds deadline{30000};
 };
