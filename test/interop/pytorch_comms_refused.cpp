@@ -107,6 +107,20 @@ TEST_CASE("a wrong file is refused with its place and rule") {
   }
 }
 
+TEST_CASE("of a stage on a second rank only its first token is told") {
+  csv_program const read = read_pytorch_comms(changed("1F0,1RECV_F1,", "1F0,0F0,0F1,0B0,1RECV_F1,"));
+  int told = 0;
+  for (csv_problem const& p : read.problems) told += p.broken == rule::every_stage_has_one_owner;
+  CHECK(told == 1);
+}
+
+TEST_CASE("an action on a whole stage has no micro-batch") {
+  csv_program const read = read_pytorch_comms(changed("2UNSHARD", "2UNSHARD1"));
+  REQUIRE(!read.problems.empty());
+  CHECK(read.problems[0].token == "2UNSHARD1");
+  CHECK(read.problems[0].message.find("UNSHARD must not have a micro-batch") != std::string::npos);
+}
+
 TEST_CASE("a problem says what is in its way, and where") {
   struct told {
     std::string text;

@@ -190,6 +190,40 @@ constexpr bool test_parted_pair() {
 }
 BOTH_TIMES("a pair whose weights do not fit runs one after the other", test_parted_pair)
 
+// Three chunks and two buffers: after a pair, the third stage takes the place of the one whose forward
+// opened the pair.
+constexpr bool test_after_a_pair() {
+  schedule s = schedule_from_orders(looped(devices{1}, chunks{3}), {0, 0}, {},
+                                    {{{F, 0, 0},
+                                      {F, 1, 0},
+                                      {F, 2, 0},
+                                      {B, 2, 0},
+                                      {F, 0, 1},
+                                      {B, 1, 0},
+                                      {F, 1, 1},
+                                      {F, 2, 1},
+                                      {B, 2, 1},
+                                      {B, 1, 1},
+                                      {B, 0, 0},
+                                      {B, 0, 1}}});
+  s.order[0][4].overlaps = 1;
+  s.order[0][5].overlaps = 0;
+  program const p =
+      lower(squeeze(s),
+            {.data_ranks = 2, .sharding = sharding_level::full, .weight_buffers = 2, .prefetch = 0});
+  HOLDS(check(p).ok());
+  list_view<instruction> const stream = p.view().stream(0);
+  int pairs = 0;
+  for (std::size_t i = 0; i < stream.size(); ++i) {
+    if (!stream[i].overlaps_next) continue;
+    ++pairs;
+    HOLDS(stream[i + 1].code == opcode::compute);
+    HOLDS(stream[i + 2].code == opcode::release && stream[i + 2].what.stage == 0);
+  }
+  return pairs == 1;
+}
+BOTH_TIMES("a collective does not stand between the passes of a pair", test_after_a_pair)
+
 constexpr bool test_inference() {
   schedule s = schedule_from_orders(linear(devices{2}), {0, 0}, {},
                                     {{{F, 0, 0}, {F, 0, 1}}, {{F, 1, 0}, {F, 1, 1}}});
