@@ -86,6 +86,23 @@ TEST_CASE("an overlapped pair shares its columns") {
   CHECK(drawn.find("+: overlapped with the next") != std::string::npos);
 }
 
+TEST_CASE("passes that collide are drawn once, and counted") {
+  schedule s = made("1f1b", shape(1, 2));
+  for (timed_pass& t : s.order[0]) t.start = 0;
+  std::string const drawn = text(s, {.width = 0});
+  CHECK(drawn.find("device 0 |F0\n") != std::string::npos);
+  CHECK(drawn.find("3 passes") != std::string::npos);
+}
+
+TEST_CASE("a stage that both routes have on a device is one chunk there") {
+  picture drawn;
+  auto const chunk =
+      render_detail::chunk_numbers(overlay(linear(devices{3}), mirror(linear(devices{3}))), drawn);
+  CHECK(chunk[1] == std::vector<int>{-1, 0, -1});
+  CHECK(chunk[0] == std::vector<int>{0, -1, 1});
+  CHECK(drawn.chunk_count == 2);
+}
+
 TEST_CASE("an empty schedule has a picture") {
   schedule s = made("1f1b", shape(2, 2));
   for (auto& order : s.order) order.clear();

@@ -21,7 +21,7 @@ class sharing_walk {
   constexpr diagnosis run() {
     for (int d = 0; d < p_.device_count() && found_.ok(); ++d) {
       groups_ = dynamic_array<group_state>(static_cast<std::size_t>(p_.groups.count()));
-      first_optimize_ = measured_ = summed_ = none;
+      measured_ = summed_ = none;
       for (int i = p_.stream_begin[static_cast<std::size_t>(d)];
            i < p_.stream_begin[static_cast<std::size_t>(d) + 1] && found_.ok(); ++i)
         visit(i, p_.instructions[static_cast<std::size_t>(i)]);
@@ -82,8 +82,7 @@ class sharing_walk {
         return clear(i, self);
       case opcode::reduce_scatter: {
         group_state& g = of(self.group);
-        if (g.added == none || g.reduced != none)
-          return complain(rule::gradient_is_scattered_whole, i, g.reduced);
+        if (g.added == none) return complain(rule::gradient_is_scattered_whole, i, g.reduced);
         if (g.shard_cleared == none) return complain(rule::gradient_starts_from_zero, i);
         g.added = g.cleared = none;
         return;
@@ -92,9 +91,8 @@ class sharing_walk {
         if (sums_work(self)) return;
         return self.subject == slot_kind::scalar ? sum_norm(i) : reduce(i, self);
       case opcode::measure:
-        if (p_.step != optimizer_step::after_norm || measured_ != none || first_optimize_ != none)
-          return complain(rule::norm_is_of_all_gradients, i,
-                          measured_ != none ? measured_ : first_optimize_);
+        if (p_.step != optimizer_step::after_norm || measured_ != none)
+          return complain(rule::norm_is_of_all_gradients, i, measured_);
         measured_ = i;
         return;
       case opcode::optimize: {
@@ -102,7 +100,6 @@ class sharing_walk {
         if (g.reduced == none || g.optimized != none || p_.step == optimizer_step::none)
           return complain(rule::optimizer_steps_once_after_reduction, i, g.optimized);
         g.optimized = i;
-        if (first_optimize_ == none) first_optimize_ = i;
         if (p_.step == optimizer_step::after_norm && summed_ == none)
           complain(rule::norm_is_of_all_gradients, i, measured_);
         return;
@@ -128,8 +125,7 @@ class sharing_walk {
     group_state& g = of(self.group);
     bool const shard = self.subject == slot_kind::gradient_shard;
     int& cleared = shard ? g.shard_cleared : g.cleared;
-    if (cleared != none || (!shard && g.added != none) || g.reduced != none)
-      return complain(rule::gradient_starts_from_zero, i, cleared);
+    if (cleared != none) return complain(rule::gradient_starts_from_zero, i, cleared);
     cleared = i;
   }
 
@@ -186,7 +182,6 @@ class sharing_walk {
   message_index const& index_;
   bool sharded_;
   dynamic_array<group_state> groups_;
-  int first_optimize_ = none;
   int measured_ = none;
   int summed_ = none;
   diagnosis found_;

@@ -99,7 +99,6 @@ inline void pair_up(dynamic_array<picture_box>& row, picture& drawn) {
   for (std::size_t i = 0; i + 1 < row.size(); ++i) {
     picture_box &a = row[i], &b = row[i + 1];
     if (!a.opens_pair) continue;
-    a.end = b.end = max_of(a.end, b.end);
     a.part = cell_part::upper;
     b.part = cell_part::lower;
     drawn.pairs = true;

@@ -67,6 +67,20 @@ constexpr bool test_plan() {
 }
 BOTH_TIMES("the plan is the order of blocks that repeat", test_plan)
 
+constexpr bool test_offsets() {
+  schedule const s = retime(one_f_one_b(2, 1), costs(stage_cost{3, 4, 2}, 1));
+  std::vector<std::size_t> const leg = legs_of(s.where);
+  delay_block b(1, 9);
+  for (std::size_t i = 1; i < b.size(); ++i) b[i] = 0;
+  offsets_of_stages const whole(b, leg, s, true), split(b, leg, s, false);
+  HOLDS(whole.forward == std::vector<tick>{0, 4} && split.forward == whole.forward);
+  HOLDS(whole.backward == std::vector<tick>{7 + 6 + 1, 7}
+        && split.backward == std::vector<tick>{7 + 4 + 1, 7});
+  HOLDS(split.weight == std::vector<tick>{12 + 4, 7 + 4});
+  return true;
+}
+BOTH_TIMES("a gradient leaves at the end of a whole backward, or of its input half", test_offsets)
+
 constexpr bool test_plan_of_sequences() {
   schedule s = one_f_one_b(1, 4);
   s.graph = in_sequence_chunks(s.graph, 2);

@@ -98,4 +98,19 @@ TEST_CASE("a hill climb stops at its share, gets better, and its tops are the be
   }
 }
 
+TEST_CASE("the best dozen of many climbs are kept") {
+  schedule const s = uneven_v(2, 2, 1);
+  justifier<> search(s, chunk_activations(3), {.passes = 5'000});
+  tick asked = 0;
+  auto const ever_worse = [&](candidate const&) {
+    search.spend(1);
+    return objective_value{++asked, 0};
+  };
+  std::vector<candidate> tops;
+  hill_climb(search, chunk_activations(3), ever_worse, 100, tops);
+  REQUIRE(tops.size() == 12);  // of some fifty climbs, each over after a hundred and one
+  for (std::size_t i = 0; i < tops.size(); ++i)
+    CHECK(tops[i].reached.first == 1 + 101 * static_cast<tick>(i));
+}
+
 }  // namespace

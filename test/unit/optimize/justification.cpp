@@ -61,6 +61,35 @@ constexpr bool test_justified() {
 }
 BOTH_TIMES("justifying gives the best that was met, and costs its passes", test_justified)
 
+// Step by step as the list scheduler does it.
+constexpr bool test_skewed() {
+  schedule const s =
+      catalog::v_half(devices{2}) | repeat(micro_batches{2}) | retime(costs(stage_cost{3, 4, 2}));
+  memory_limit const limit = chunk_activations(4);
+  dispatch_rule const rule{.window = 4, .tolerance = 50};
+  list_scheduler by_hand(s, limit);
+  auto const spans = [&](bool skewed) {
+    list_scheduler::timeline t, back;
+    if (!by_hand.run(by_hand.passes().orders, rule, {}, t)) return tick{-1};
+    tick least = t.span, latest = 0;
+    std::vector<tick> released;
+    for (std::vector<int> const& order : t.orders)
+      latest = std::max(latest, t.start[static_cast<std::size_t>(order[0])]);
+    for (std::vector<int> const& order : t.orders)
+      released.push_back(skewed ? latest - t.start[static_cast<std::size_t>(order[0])] : 0);
+    if (!by_hand.run_reversed(t.orders, rule, released, back)) return tick{-1};
+    least = std::min(least, back.span);
+    if (!by_hand.run(back.orders, rule, {}, t)) return tick{-1};
+    return std::min(least, t.span);
+  };
+  for (bool skewed : {false, true}) {
+    justifier<> search(s, limit, {.passes = 1000, .aim = objective::span});
+    HOLDS(search.justify(search.passes().orders, {rule, rule, rule, skewed, 1}).first == spans(skewed));
+  }
+  return spans(true) < spans(false);
+}
+BOTH_TIMES("skewed, devices end as far apart as they began", test_skewed)
+
 constexpr bool test_hopeless() {
   schedule const s = uneven(3, 4);
   justifier<> search(s, chunk_activations(3), {.passes = 10'000});

@@ -48,6 +48,9 @@ constexpr bool test_stretched() {
   // Before where it comes from.
   HOLDS(extended_to(known, {.known = 7, .wanted = 7, .like = 4, .count = 1, .begin = 0, .end = 4})
         == ticks{0, 30, 60, 90, 120, 150, 160});
+  // The same, two by two.
+  HOLDS(extended_to(known, {.known = 7, .wanted = 7, .like = 4, .count = 2, .begin = 0, .end = 4})
+        == ticks{0, 30, 40, 70, 80, 110, 120});
   // Nothing.
   HOLDS(extended_to(known, {.known = 7, .wanted = 7, .like = 1, .count = 3, .begin = 3, .end = 3})
         == known);

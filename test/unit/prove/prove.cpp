@@ -36,6 +36,9 @@ constexpr bool test_well_formed() {
   p = good;
   p.graph = chain(stages{3});
   HOLDS(check(p).broken == rule::tables_agree);
+  p = good;
+  p.groups = parameter_groups(placement(devices{2}, {{1, 0}}), {});
+  HOLDS(check(p).broken == rule::tables_agree);
   return true;
 }
 BOTH_TIMES("tables of the right size", test_well_formed)

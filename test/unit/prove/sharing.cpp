@@ -125,7 +125,7 @@ BOTH_TIMES("optimizer steps come last, once", test_step)
 constexpr bool test_norm() {
   program p = shared();
   move(p, 0, nth(p, 0, opcode::measure), length(p, 0) - 1);
-  diagnosis const d = check(p);
+  diagnosis d = check(p);
   HOLDS(d.broken == rule::norm_is_of_all_gradients && d.first.code == opcode::measure);
   p = shared();
   move(p, 0, nth(p, 0, opcode::measure), nth(p, 0, opcode::all_reduce));
@@ -133,6 +133,14 @@ constexpr bool test_norm() {
   p = shared();
   drop(p, 0, nth(p, 0, opcode::measure));
   HOLDS(check(p).broken == rule::norm_is_of_all_gradients);
+  p = shared();
+  int const measure = nth(p, 0, opcode::measure);
+  insert(p, 0, measure, at(p, 0, measure));  // twice
+  d = check(p);
+  HOLDS(d.broken == rule::norm_is_of_all_gradients && d.first.index == measure + 1);
+  HOLDS(d.second.index == measure);
+  p = shared();
+  drop(p, 0, nth(p, 0, opcode::measure));
   p.step = optimizer_step::at_end;  // nor on one device only
   HOLDS(check(p).broken == rule::norm_is_of_all_gradients);
   p = shared();
@@ -157,11 +165,29 @@ constexpr bool test_zeros() {
   HOLDS(d.broken == rule::gradient_starts_from_zero && d.first.index == clear + 1);
   HOLDS(d.second.index == clear);
   p = shared();
-  drop(p, 0, nth(p, 0, opcode::clear));  // of a shard
-  HOLDS(check(p).broken == rule::gradient_starts_from_zero);
-  return true;
+  instruction const zeros = drop(p, 0, nth(p, 0, opcode::clear));  // of a shard
+  d = check(p);
+  HOLDS(d.broken == rule::gradient_starts_from_zero && d.first.code == opcode::reduce_scatter);
+  return zeros.subject == slot_kind::gradient_shard;
 }
 BOTH_TIMES("buffers and shards start from zero, once", test_zeros)
+
+// Inference has nothing to sum.
+constexpr bool test_zeros_in_vain() {
+  schedule s = schedule_from_orders(linear(devices{1}), {0}, {}, {{{F, 0, 0}}});
+  s.mode = execution_mode::inference;
+  program p = squeeze(s) | lower({.data_ranks = 2, .sharding = sharding_level::full});
+  HOLDS(check(p).ok());
+  instruction zeros = at(p, 0, nth(p, 0, opcode::all_gather));
+  zeros.code = opcode::clear;
+  zeros.subject = slot_kind::gradient_shard;
+  zeros.operand_count = 0;
+  insert(p, 0, 0, zeros);
+  diagnosis const d = check(p);
+  HOLDS(d.broken == rule::gradient_starts_from_zero && d.first.index == 0);
+  return true;
+}
+BOTH_TIMES("no zeros without a gradient", test_zeros_in_vain)
 
 constexpr bool test_zeros_unsharded() {
   program p = one_f_one_b(2, 2) | lower();

@@ -33,6 +33,8 @@ constexpr bool test_routes() {
   HOLDS(both.where.route_count() == 2 && both.route == std::vector<int>{0, 0, 1, 1});
   HOLDS(check(both).ok());
   HOLDS(then(down, down).where.route_count() == 1);
+  schedule const three = then(both, down);
+  HOLDS(three.route == std::vector<int>{0, 0, 1, 1, 2, 2} && check(three).ok());
   HOLDS(mirror(mirror(both)) == both);
   return true;
 }
@@ -46,6 +48,20 @@ constexpr bool test_take() {
   return true;
 }
 BOTH_TIMES("only the first micro-batches", test_take)
+
+constexpr bool test_take_of_pairs() {
+  schedule const s =
+      catalog::dualpipev(devices{2}, micro_batches{8}) | squeeze() | take(micro_batches{5});
+  int pairs = 0;
+  for (auto const& order : s.order)
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      HOLDS(is_paired_right(order, i));
+      pairs += order[i].opens_pair();
+    }
+  HOLDS(pairs > 0 && check(squeeze(s)).ok());
+  return true;
+}
+BOTH_TIMES("a pass whose partner is not taken is alone", test_take_of_pairs)
 
 constexpr bool test_shift() {
   schedule const s = one_f_one_b(2, 2);

@@ -39,6 +39,9 @@ constexpr bool test_symmetry() {
   s = both_ways(2);
   s.order[0][0].what.micro_batch = 7;
   HOLDS(!is_mirror_symmetric(s));
+  s = both_ways(2);
+  ++s.order[0].back().start;
+  HOLDS(!is_mirror_symmetric(s));
   s.order.clear();
   HOLDS(!is_mirror_symmetric(s));
   HOLDS(!is_mirror_symmetric(catalog::gems(devices{2}, micro_batches{4}) | squeeze()));  // in turns

@@ -46,6 +46,25 @@ constexpr bool test_uneven() {
 }
 BOTH_TIMES("the busiest device counts", test_uneven)
 
+constexpr bool test_pairs_are_busy_once() {
+  for (tick together : {tick{-1}, tick{2}}) {
+    schedule s = catalog::dualpipev(devices{2}, micro_batches{8});
+    if (together > 0) s.cost.overlapped = together;
+    s = squeeze(s);
+    tick const alone = s.cost.of({F, 0, 0}, 0) + s.cost.of({B, 0, 0}, 0);
+    for (std::size_t d = 0; d < 2; ++d) {
+      tick sum = 0;
+      for (timed_pass const& t : s.order[d])
+        sum += t.overlaps < 0   ? s.cost.of(t.what, static_cast<int>(d))
+               : t.opens_pair() ? (together > 0 ? together : alone)
+                                : 0;
+      HOLDS(busy(s)[d] == sum);
+    }
+  }
+  return true;
+}
+BOTH_TIMES("a pair keeps its device busy once", test_pairs_are_busy_once)
+
 constexpr bool test_nothing() {
   schedule none;
   none.order.resize(2);
@@ -55,6 +74,17 @@ constexpr bool test_nothing() {
   return true;
 }
 BOTH_TIMES("of nothing", test_nothing)
+
+constexpr bool test_inference_keeps_nothing() {
+  schedule s = schedule_from_orders(linear(devices{1}), {0, 0}, {}, {{{F, 0, 0}, {F, 0, 1}}});
+  memory_model memory;
+  memory.stages[0] = {.weights = 7, .stash = 10};
+  HOLDS(peak_memory(s, memory) == std::vector<byte_count>{27});
+  s.mode = execution_mode::inference;
+  HOLDS(peak_memory(s, memory) == std::vector<byte_count>{17});
+  return true;
+}
+BOTH_TIMES("inference keeps nothing after a pass", test_inference_keeps_nothing)
 
 constexpr bool test_peak_memory() {
   schedule const s = catalog::find("zb-h1")->make({devices{2}, micro_batches{4}});

@@ -52,6 +52,13 @@ constexpr bool test_one_pass() {
   longer.order[0] = {{{F, 0, 0}, 0}, {{F, 0, 1}, 2}, {{I, 0, 0}, 3}, {{W, 0, 0}, 5}};
   r = moved(longer);
   HOLDS(r.order[0][1].what == pass{F, 0, 1} && r.order[0][2].start == 2);
+
+  // Not before a pass of its own stage and kind, though its input comes first.
+  schedule s = schedule_from_orders(
+      linear(devices{2}), {0, 0}, {},
+      {{{F, 0, 1}, {F, 0, 0}, {B, 0, 0}, {B, 0, 1}}, {{F, 1, 0}, {F, 1, 1}, {B, 1, 0}, {B, 1, 1}}});
+  s = squeeze(s);
+  HOLDS(s.order[1][0].start == 2 && moved(s).order[1] == s.order[1]);
   return true;
 }
 BOTH_TIMES("to the first gap that is long enough", test_one_pass)

@@ -21,6 +21,16 @@ constexpr bool test_from_orders() {
 }
 BOTH_TIMES("a schedule of which only the orders are known", test_from_orders)
 
+constexpr bool test_pairs() {
+  std::vector<timed_pass> order{{{F, 0, 1}, 0, 1}, {{B, 1, 0}, 0, 0}, {{F, 0, 2}, 3}};
+  HOLDS(is_paired_right(order, 0) && is_paired_right(order, 1) && is_paired_right(order, 2));
+  order[1].start = 1;
+  HOLDS(!is_paired_right(order, 0) && !is_paired_right(order, 1));
+  HOLDS(!is_paired_right({order[1]}, 0) && !is_paired_right({order[0]}, 0));  // one without the other
+  return true;
+}
+BOTH_TIMES("a pair is a forward and then a backward that start together", test_pairs)
+
 TEST_CASE("there must be an order for each device") {
   CHECK_BREAKS(tables_agree, schedule_from_orders(linear(devices{2}), {0}, {}, {{}}));
   CHECK_BREAKS(tables_agree, schedule_from_orders(linear(devices{2}), {0}, {}, {}));

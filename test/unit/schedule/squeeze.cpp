@@ -115,6 +115,20 @@ TEST_CASE("orders that wait for each other in a circle") {
   }
 }
 
+TEST_CASE("of a pair in a circle the pass is named that waits") {
+  schedule s = schedule_from_orders(linear(devices{1}), {0, 0}, {},
+                                    {{{F, 0, 1}, {B, 0, 0}, {F, 0, 0}, {B, 0, 1}}});
+  s.order[0][0].overlaps = s.order[0][1].overlaps = 0;
+  try {
+    squeeze(s);
+    FAIL("squeezed");
+  } catch (violation const& v) {
+    CHECK(v.why.broken == rule::order_has_no_cycle);
+    CHECK(v.why.first.what == pass{B, 0, 0});
+    CHECK(v.why.second.what == pass{F, 0, 0});
+  }
+}
+
 TEST_CASE("passes and costs that cannot be") {
   schedule s = one_f_one_b(2, 1);
   CHECK_BREAKS(tables_agree, retime(s, costs(std::vector<stage_cost>(3))));

@@ -166,4 +166,22 @@ TEST_CASE("the norm is summed over all devices, of sharded gradients on all rank
   }
 }
 
+TEST_CASE("what ranks share is optimized in shards, what stages have in common whole") {
+  program const p = lower(one_f_one_b(2, 2), {.data_ranks = 2,
+                                              .sharding = sharding_level::full,
+                                              .step = optimizer_step::at_end,
+                                              .shared_parameters = {{0, 1}}});
+  simulation_options o{.cost = {}};
+  o.optimizer = 10;
+  shared_durations const takes(p, o);
+  int shards = 0, whole = 0;
+  for (instruction const& i : p.instructions) {
+    if (i.code != opcode::optimize) continue;
+    CHECK(takes.of(i) == (i.group < 2 ? 5 : 10));
+    ++(i.group < 2 ? shards : whole);
+  }
+  CHECK(shards == 2);
+  CHECK(whole == 2);
+}
+
 }  // namespace

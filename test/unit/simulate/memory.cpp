@@ -1,5 +1,6 @@
 #include <ashlar/simulate/memory.hpp>
 // First, so that it needs nothing before it.
+#include "mutate.hpp"
 #include "options_of.hpp"
 #include "random.hpp"
 #include "random_cases.hpp"
@@ -73,12 +74,69 @@ TEST_CASE("memory: what is resident, the samples, and the way back to it") {
     CHECK(m.samples.back().bytes == m.resident);
     CHECK(m.samples.back().time <= run.makespan());
     byte_count most = 0;
+    tick reached = 0;
     for (std::size_t i = 0; i < m.samples.size(); ++i) {
-      most = std::max(most, m.samples[i].bytes);
+      if (m.samples[i].bytes > most) {
+        most = m.samples[i].bytes;
+        reached = m.samples[i].time;
+      }
       if (i > 0) CHECK(m.samples[i - 1].time < m.samples[i].time);
     }
     CHECK(most == m.peak);
+    CHECK(reached == m.peak_time);
   }
+}
+
+// What goes in a tick makes room for what comes in it, whichever stands first in the stream.
+TEST_CASE("memory: the peak is what lies there between two moments") {
+  FOR_SEEDS(static_cast<std::uint64_t>(random_cases(60))) {
+    CAPTURE(seed);
+    catalog::entry const& e = catalog::entries[static_cast<std::size_t>(
+        d.between(0, static_cast<int>(catalog::entries.size()) - 1))];
+    schedule const s = e.make({devices{4}, micro_batches{8}});
+    simulation_options o = options_of(s);
+    o.cost.links.inside = {.latency = d.between(0, 3), .bandwidth = d.between(1, 3)};
+    o.memory.stages = {{.activation = d.between(0, 9),
+                        .gradient = d.between(0, 9),
+                        .stash = d.between(0, 9),
+                        .weight_stash = d.between(0, 9)}};
+    o.collective.bandwidth = d.between(1, 3);
+    o.memory.stages[0].weights = d.between(1, 6);
+    program p = lower(s, {.data_ranks = 2,
+                          .sharding = d.percent(50) ? sharding_level::full : sharding_level::none,
+                          .weight_buffers = d.between(2, 4),
+                          .prefetch = d.between(0, 3),
+                          .slots = slot_reuse::never});
+    for (int device = 0; device < 4;
+         ++device)  // messages are waited for ahead of the passes before them
+      for (int i = 1; i < mutate::length(p, device); ++i)
+        for (int to = i; to > 0 && mutate::at(p, device, to).code == opcode::receive
+                         && mutate::at(p, device, to - 1).code == opcode::compute;
+             --to)
+          mutate::move(p, device, to, to - 1);
+    for (device_memory const& m : simulate(p, o).memory) {
+      byte_count most = 0;
+      for (memory_sample const& sample : m.samples) most = std::max(most, sample.bytes);
+      CHECK(m.peak == most);
+    }
+  }
+}
+
+// Three chunks on one device, two buffers: the first one's weights are used until 101, but its buffer is
+// given up only when the lane has gathered those of the second.
+TEST_CASE("memory: gathered weights lie there until they are given up") {
+  schedule const s = squeeze(
+      schedule_from_orders(looped(devices{1}, chunks{3}), {0}, {},
+                           {{{F, 0, 0}, {F, 1, 0}, {F, 2, 0}, {B, 2, 0}, {B, 1, 0}, {B, 0, 0}}}));
+  program const p =
+      lower(s, {.data_ranks = 2, .sharding = sharding_level::full, .weight_buffers = 2, .prefetch = 1});
+  simulation_options o = options_of(s);
+  o.memory.stages = {{.weights = 200}};
+  o.collective = {.latency = 0, .bandwidth = 1};
+  std::vector<memory_sample> const samples = simulate(p, o).memory[0].samples;
+  REQUIRE(samples.size() > 3);
+  std::vector<memory_sample> const first(samples.begin(), samples.begin() + 3);
+  CHECK(first == std::vector<memory_sample>{{0, 300 + 200}, {100, 300 + 400}, {200, 300 + 400}});
 }
 
 TEST_CASE("a program that knows its ranks lies in as many shards, whatever the options say") {

@@ -35,6 +35,15 @@ constexpr bool test_ring() {
 }
 BOTH_TIMES("a ring takes 2 (n - 1) latencies and 2 (n - 1) / n of the bytes", test_ring)
 
+constexpr bool test_half_ring() {
+  link_speed const l{.latency = 7, .bandwidth = 3};
+  HOLDS(half_ring_time(l, 1'000, 1) == 0);
+  HOLDS(half_ring_time(l, 1'000, 2) == 7 + 167);      // 1/2 * 1000 / 3, rounded up
+  HOLDS(half_ring_time(l, 1'200, 4) == 3 * 7 + 300);  // 3/4 * 1200 / 3
+  return true;
+}
+BOTH_TIMES("half a ring takes n - 1 latencies and (n - 1) / n of the bytes", test_half_ring)
+
 constexpr bool test_gradient_of_other_units() {
   simulation_options o;
   o.memory.stages = {{.gradient = 10}, {.gradient = 7}};

@@ -15,6 +15,9 @@ constexpr comparison compared(char const* name, int p, int m, costs const& cost 
 
 constexpr bool test_counts() {
   HOLDS(count_transfers(one_f_one_b(4, 8)) == 2 * 3 * 8);
+  schedule forwards = one_f_one_b(4, 8);
+  forwards.mode = execution_mode::inference;
+  HOLDS(count_transfers(forwards) == 3 * 8);
   HOLDS(count_weight_copies(linear(devices{4})) == 1);
   HOLDS(count_weight_copies(overlay(linear(devices{4}), mirror(linear(devices{4})))) == 2);
   // Where both routes put the middle stage on the same device, its weights are there once.
@@ -31,6 +34,8 @@ constexpr bool test_same_model() {
   HOLDS(one.exposed_communication == 0);
   comparison const zero = compared("zb-h1", 4, 8, costs(stage_cost{2, 3, 1}));
   HOLDS(zero.makespan == 8 * 6 + 3 * 4);
+  // Micro-batches in two parts: the first device holds p + 1 of them, where 1F1B holds p whole ones.
+  HOLDS(compared("seq1f1b", 4, 8).peaks == std::vector<double>{0.625, 0.5, 0.375, 0.25});
   // Half a p-th a stage: V-Half does the same work, in stages of half the cost, with half the memory.
   comparison const half = compared("v-half", 4, 8);
   HOLDS(half.stage_count == 8 && half.makespan >= 24 && half.makespan < 33);
