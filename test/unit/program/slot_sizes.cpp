@@ -42,7 +42,7 @@ BOTH_TIMES("a slot is as large as what is written into it, and starts where its 
            test_slot_sizes)
 
 // Two stages a device with the same slots, the larger one first or last.
-constexpr bool test_largest_value() {
+constexpr bool test_largest_of_several() {
   program const p = (*catalog::find("v-half")).make({devices{2}, micro_batches{4}}) | lower();
   for (bool larger_first : {true, false}) {
     auto const bytes = [=](value_key v) { return std::int64_t{100 + (larger_first ? -v.of : v.of)}; };
@@ -67,7 +67,7 @@ constexpr bool test_largest_value() {
   }
   return true;
 }
-BOTH_TIMES("a slot for several values is as large as the largest", test_largest_value)
+BOTH_TIMES("a slot for several values is as large as the largest", test_largest_of_several)
 
 TEST_CASE("elements of two bytes are cut where those of four are") {
   for (std::size_t elements : {0UL, 1UL, 5UL, 22UL, 1001UL})

@@ -75,7 +75,7 @@ constexpr bool test_nothing() {
 }
 BOTH_TIMES("of nothing", test_nothing)
 
-constexpr bool test_inference_keeps_nothing() {
+constexpr bool test_peak_of_inference() {
   schedule s = schedule_from_orders(linear(devices{1}), {0, 0}, {}, {{{F, 0, 0}, {F, 0, 1}}});
   memory_model memory;
   memory.stages[0] = {.weights = 7, .stash = 10};
@@ -84,7 +84,7 @@ constexpr bool test_inference_keeps_nothing() {
   HOLDS(peak_memory(s, memory) == std::vector<byte_count>{17});
   return true;
 }
-BOTH_TIMES("inference keeps nothing after a pass", test_inference_keeps_nothing)
+BOTH_TIMES("inference keeps nothing after a pass", test_peak_of_inference)
 
 constexpr bool test_peak_memory() {
   schedule const s = catalog::find("zb-h1")->make({devices{2}, micro_batches{4}});
