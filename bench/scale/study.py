@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measure and predict what docs/scale.md says, and draw its pictures.
 
-usage: study.py BUILD [--big]      BUILD is a folder of the preset `release` with benchmarks; --big also runs what needs 6 GiB
+usage: study.py BUILD [--big]      BUILD is a folder of the preset `release` with benchmarks; --big also runs what needs 6 to 14 GiB
 """
 import json
 import re
@@ -20,7 +20,7 @@ MODEL = Path(__file__).resolve().parent / "model-52B.json"
 SCHEDULES = ["gpipe", "1f1b", "depth-first", "zb-h1", "v-half"]
 SHAPES = [(16, 128), (64, 512), (256, 1024), (1024, 1024)]
 LONG_SHAPES = [("1f1b", 1024, 4096), ("v-half", 512, 2048)]
-BIG_SHAPES = [("1f1b", 1024, 8192)]
+BIG_SHAPES = [(name, 1024, 8192) for name in SCHEDULES]
 PHASES = "| schedule | p | m | passes | instructions | build | check | lower | prove | simulate | all, s | GiB | bubble % |"
 
 NODES = [8, 16, 32, 64, 128, 256, 512]
@@ -94,7 +94,7 @@ def main():
         assert mark.search(page), name
         made = make()
         page = mark.sub(lambda found: found.group(1) + made + "\n", page)
-    PAGE.write_text(page)
+        PAGE.write_text(page)
 
 
 main()
