@@ -8,11 +8,14 @@ headers  including a header: processor time of -fsyntax-only, the smallest of N 
 asserts  static_assert(valid<...>()) of a schedule and of a program: processor time beyond the include, and the
          smallest limit on constant evaluation that suffices (-fconstexpr-ops-limit of g++, -fconstexpr-steps of
          clang++), found by bisection to 3 %.
+
+Stops with the compiler's words and exit status 1 if something does not compile that should.
 """
 import argparse
 import resource
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -30,35 +33,41 @@ class Compiler:
         self.program, self.limit_flags, self.default = program, limit_flags, default
 
     def run(self, text, flags=()):
-        """Whether it compiles, and the processor time in milliseconds."""
+        """What the compiler complains of, empty if the text compiles, and the processor time in milliseconds."""
         with tempfile.NamedTemporaryFile("w", suffix=".cpp") as source:
             source.write(text)
             source.flush()
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             done = subprocess.run([self.program, "-std=c++20", "-fsyntax-only", f"-I{INCLUDE}", *flags, source.name],
-                                  capture_output=True)
+                                  capture_output=True, text=True, errors="replace")
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        return done.returncode == 0, 1000 * spent
+        words = (done.stderr or f"exit status {done.returncode}") if done.returncode else ""
+        return words, 1000 * spent
 
     def fastest(self, text, repeat, flags=()):
-        """The smallest time of some runs; None if it does not compile."""
-        results = [self.run(text, flags) for _ in range(repeat)]
-        return min(time for _, time in results) if all(ok for ok, _ in results) else None
+        """The smallest time of some runs; None if it includes a header of a library that is not installed."""
+        times = []
+        for _ in range(repeat):
+            words, time = self.run(text, flags)
+            if any(sign in words for sign in ("No such file", "file not found")):
+                return None
+            if words:
+                sys.exit(f"{words}\n{self.program} does not compile this:\n{text}")
+            times.append(time)
+        return min(times)
 
     def needs(self, text):
-        """The smallest limit on constant evaluation, to 3 %."""
+        """The smallest limit on constant evaluation, to 3 %, of a text that compiles under the highest."""
         low, high = 1, 1024
-        while not self.run(text, self.limit_flags(high))[0]:
+        while high < HIGH and self.run(text, self.limit_flags(high))[0]:
             low, high = high, 2 * high
-            if high > HIGH:
-                return None
         while high - low > 0.03 * high:
             middle = (low + high) // 2
             if self.run(text, self.limit_flags(middle))[0]:
-                high = middle
-            else:
                 low = middle
+            else:
+                high = middle
         return high
 
 
@@ -106,8 +115,7 @@ def text_of(name, p, m, what):
 #include <ashlar/check/valid.hpp>
 using namespace ashlar;
 constexpr auto make = [] {{
-  return catalog::find("{name}")->build({{devices{{{p}}}, micro_batches{{{m}}}}}) | repeat(micro_batches{{{m}}})
-         | squeeze(){tail};
+  return catalog::find("{name}")->make({{devices{{{p}}}, micro_batches{{{m}}}}}){tail};
 }};
 """
 
@@ -125,9 +133,8 @@ def asserts(found, repeat, sizes):
                 plain = compiler.fastest(text, repeat)
                 checked = text + "static_assert(valid<make>());\n"
                 time = compiler.fastest(checked, repeat, compiler.limit_flags(HIGH - 1))
-                limit = compiler.needs(checked) if time is not None else None
-                cells += [number(max(time - plain, 0)) if time is not None and plain is not None else "-", number(limit),
-                          number(limit / compiler.default, "{:.2f}") if limit else "-"]
+                limit = compiler.needs(checked)
+                cells += [number(max(time - plain, 0)), number(limit), number(limit / compiler.default, "{:.2f}")]
             print(f"| {what}, {name} | {p} | {m} | {3 * p * m} | {' | '.join(cells)} |", flush=True)
 
 
