@@ -7,6 +7,7 @@
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/pass.hpp>
 #include <ashlar/model/memory_model.hpp>
+#include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/model/stage_graph.hpp>
 #include <ashlar/model/work.hpp>
@@ -136,7 +137,16 @@ inline void change_memory(dice& d, memory_model& memory) {
 inline void change_graph(dice& d, stage_graph& graph) {
   int const count = d.between(1, 2) == 1 ? graph.count() : d.between(1, 9);
   if (d.percent(50)) graph = random_graph(d, std::max(count, 1));
-  if (d.percent(50)) graph = in_sequence_chunks(graph, d.percent(20) ? 2'000'000'000 : d.between(1, 4));
+  try {
+    if (d.percent(50))
+      graph = in_sequence_chunks(graph, d.percent(20) ? 2'000'000'000 : d.between(1, 4));
+    if (d.percent(80)) return;
+    std::vector<int> sizes(static_cast<std::size_t>(graph.count()));
+    for (int& size : sizes) size = d.percent(10) ? extreme(d, 1) : 1 << d.between(0, 2);
+    graph = in_micro_batches(graph, sizes);
+  } catch (violation const& v) {
+    CHECK(!explain(v.why, schedule{}).empty());
+  }
 }
 
 inline placement other_placement(dice& d, placement const& where) {
@@ -146,6 +156,23 @@ inline placement other_placement(dice& d, placement const& where) {
   for (auto& route : routes)
     for (int s = 0; s < stage_count; ++s) route.push_back(d.between(0, p - 1));
   return placement(devices{p}, routes);
+}
+
+// Groups of any placement, with anything in common, if there can be such.
+inline void change_groups(dice& d, parameter_groups& groups, placement const& where) {
+  std::vector<std::vector<int>> shared;
+  if (d.percent(50)) shared = groups.shared();
+  for (int more = d.between(0, 2); more > 0; --more) {
+    std::vector<int> list(static_cast<std::size_t>(d.between(0, 3)));
+    for (int& stage : list)
+      stage = d.percent(5) ? extreme(d, 0) : d.between(0, std::max(where.stage_count() - 1, 0));
+    shared.push_back(list);
+  }
+  try {
+    groups = parameter_groups(d.percent(60) ? where : other_placement(d, where), shared);
+  } catch (violation const& v) {
+    CHECK(!explain(v.why, schedule{}).empty());
+  }
 }
 
 // Another table of work, if there can be such a one.

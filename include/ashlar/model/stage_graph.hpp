@@ -116,20 +116,22 @@ class stage_graph {
   friend constexpr stage_graph in_micro_batches(stage_graph graph, std::vector<int> sizes) {
     if (static_cast<int>(sizes.size()) != graph.count_)
       refuse(wrong_size(ashlar::table::micro_batch_sizes, sizes.size(), graph.count_));
-    int largest = 1;
+    std::vector<int> found{1};  // sizes so far, each a divisor of the next: no more than 31
     for (std::size_t s = 0; s < sizes.size(); ++s) {
+      int const size = sizes[s];
       site const at{.what = {.stage = static_cast<int>(s)}};
-      if (sizes[s] < 1) refuse({.broken = rule::counts_are_positive, .first = at, .number = sizes[s]});
-      int const low = sizes[s] < largest ? sizes[s] : largest, high = sizes[s] + largest - low;
-      bool divides = high % low == 0;
-      for (std::size_t t = 0; t < s; ++t)
-        divides = divides && (sizes[s] % sizes[t] == 0 || sizes[t] % sizes[s] == 0);
-      if (!divides || (high > 1 && graph.sequence_chunks_ > 1))
-        refuse({.broken = rule::micro_batch_sizes_divide, .first = at, .number = sizes[s]});
-      largest = high;
+      if (size < 1) refuse({.broken = rule::counts_are_positive, .first = at, .number = size});
+      std::size_t above = found.size();
+      while (found[above - 1] > size) --above;
+      bool const divides =
+          size % found[above - 1] == 0 && (above == found.size() || found[above] % size == 0);
+      if (!divides || (size > 1 && graph.sequence_chunks_ > 1))
+        refuse({.broken = rule::micro_batch_sizes_divide, .first = at, .number = size});
+      if (found[above - 1] < size)
+        found.insert(found.begin() + static_cast<std::ptrdiff_t>(above), size);
     }
-    graph.largest_ = largest;
-    if (largest == 1) sizes.clear();
+    graph.largest_ = found.back();
+    if (graph.largest_ == 1) sizes.clear();
     graph.sizes_ = static_cast<std::vector<int>&&>(sizes);
     return graph;
   }

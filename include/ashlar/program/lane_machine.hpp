@@ -229,26 +229,46 @@ class lane_machine {
 };
 
 // The other half of each transfer if the k-th send of a device to another meets its k-th receive; -1 for
-// all else. Linear.
+// all else. Linear in instructions and devices.
 constexpr std::vector<int> partners_in_order(program_view const& p) {
+  struct sent {
+    int source;
+    int instruction;
+  };
   auto const n = static_cast<std::size_t>(p.device_count);
+  auto const has_peer = [&](instruction const& i, opcode code) {
+    return i.code == code && i.peer >= 0 && i.peer < p.device_count;
+  };
+  // The sends to each device, by source and place.
+  std::vector<std::size_t> end(n + 1, 0);
+  for (instruction const& i : p.instructions)
+    if (has_peer(i, opcode::send)) ++end[static_cast<std::size_t>(i.peer) + 1];
+  for (std::size_t d = 1; d <= n; ++d) end[d] += end[d - 1];
+  std::vector<sent> sends(end[n], sent{});
+  for (int d = 0; d < p.device_count; ++d) {
+    auto const source = static_cast<std::size_t>(d);
+    for (int i = p.stream_begin[source]; i < p.stream_begin[source + 1]; ++i) {
+      instruction const& self = p.instructions[static_cast<std::size_t>(i)];
+      if (has_peer(self, opcode::send)) sends[end[static_cast<std::size_t>(self.peer)]++] = {d, i};
+    }
+  }
+
   std::vector<int> partner(p.instructions.size(), -1);
-  std::vector<std::vector<int>> sends(n * n);  // by link
-  std::vector<std::size_t> taken(n * n, 0);
-  for (opcode code : {opcode::send, opcode::receive})
-    for (std::size_t d = 0; d < n; ++d)
-      for (int i = p.stream_begin[d]; i < p.stream_begin[d + 1]; ++i) {
-        instruction const& self = p.instructions[static_cast<std::size_t>(i)];
-        if (self.code != code) continue;
-        auto const peer = static_cast<std::size_t>(self.peer);
-        if (code == opcode::send) {
-          sends[d * n + peer].push_back(i);
-        } else if (std::size_t const link = peer * n + d; taken[link] < sends[link].size()) {
-          int const send = sends[link][taken[link]++];
-          partner[static_cast<std::size_t>(i)] = send;
-          partner[static_cast<std::size_t>(send)] = i;
-        }
-      }
+  std::vector<std::size_t> next(n, sends.size());  // by source: the first send that is not yet received
+  for (std::size_t d = 0, begin = 0; d < n; begin = end[d], ++d) {
+    for (std::size_t k = end[d]; k-- > begin;) next[static_cast<std::size_t>(sends[k].source)] = k;
+    for (int i = p.stream_begin[d]; i < p.stream_begin[d + 1]; ++i) {
+      instruction const& self = p.instructions[static_cast<std::size_t>(i)];
+      if (!has_peer(self, opcode::receive)) continue;
+      std::size_t& k = next[static_cast<std::size_t>(self.peer)];
+      if (k >= end[d] || sends[k].source != self.peer) continue;
+      int const send = sends[k++].instruction;
+      partner[static_cast<std::size_t>(i)] = send;
+      partner[static_cast<std::size_t>(send)] = i;
+    }
+    for (std::size_t k = begin; k < end[d]; ++k)
+      next[static_cast<std::size_t>(sends[k].source)] = sends.size();
+  }
   return partner;
 }
 

@@ -3,6 +3,7 @@
 
 #include <ashlar/program/issue_order.hpp>
 #include <ashlar/prove/deadlock_free.hpp>
+#include <ashlar/prove/tables.hpp>
 
 #include <cstddef>
 #include <vector>
@@ -17,13 +18,10 @@ enum class progress_level : unsigned char {
   one_order,  // one thread for all devices, which takes an issue order; those that meet start together
 };
 
-// Whether one thread can issue a program in this order and block at any instruction: each is there once,
-// lanes keep their order, each comes after what it waits for, and those that meet (the halves of a
-// transfer, the members of a collective, an overlapped pair) come one right after the other. Then
-// devices that take their parts of this order, each by itself, do not block each other for ever either.
-// `order` holds indices into p.instructions; p is complete and ordered. Linear in instructions and
-// waits.
-constexpr diagnosis check_issue_order(program_view const& p, list_view<int> order) {
+namespace prove_detail {
+
+// See below. For a view of which check_tables says nothing.
+constexpr diagnosis check_readable_issue_order(program_view const& p, list_view<int> order) {
   auto const at = [](int i) { return static_cast<std::size_t>(i); };
   auto const place = [&](int i) {
     int d = 0;
@@ -85,21 +83,39 @@ constexpr diagnosis check_issue_order(program_view const& p, list_view<int> orde
   return {};
 }
 
-// Whether the program reaches its end on a backend of this level. It is complete and ordered. If not,
-// two neighbours of a circle of waits and its length. For one_order in issue_order(p), which is there
-// for exactly those programs that reach their end with independent lanes; those of one order per device
-// do, too. Linear in instructions and waits.
-constexpr diagnosis check_progress(program_view const& p, progress_level level) {
+constexpr diagnosis check_progress_of_readable(program_view const& p, progress_level level) {
   if (level == progress_level::one_order) {
     issuing_machine machine(p);
     if (!machine.run()) return machine.circle(rule::no_cycle_of_waits);
     std::vector<int> const order = machine.take().instructions;
-    return check_issue_order(p, view_of(order));
+    return check_readable_issue_order(p, view_of(order));
   }
   bool const by_lane = level == progress_level::independent_lanes;
   rendezvous_machine machine(p, partners_in_order(p), by_lane ? p.lane_count : 1);
   if (machine.run()) return {};
   return machine.circle(by_lane ? rule::no_cycle_of_waits : rule::streams_do_not_block_each_other);
+}
+
+}  // namespace prove_detail
+
+// Whether one thread can issue a program in this order and block at any instruction: each is there once,
+// lanes keep their order, each comes after what it waits for, and those that meet (the halves of a
+// transfer, the members of a collective, an overlapped pair) come one right after the other. Then
+// devices that take their parts of this order, each by itself, do not block each other for ever either.
+// `order` holds indices into p.instructions. Says what check_tables says of a program that it cannot
+// read; the k-th send of a device to another meets its k-th receive. Linear in instructions and waits.
+constexpr diagnosis check_issue_order(program_view const& p, list_view<int> order) {
+  diagnosis const d = check_tables(p);
+  return d.ok() ? prove_detail::check_readable_issue_order(p, order) : d;
+}
+
+// Whether the program reaches its end on a backend of this level. If not, two neighbours of a circle
+// of waits and its length, or what waits for what is not there, or what check_tables says. For one_order
+// in issue_order(p), which is there for exactly those programs that reach their end with independent
+// lanes; those of one order per device do, too. Linear in instructions and waits.
+constexpr diagnosis check_progress(program_view const& p, progress_level level) {
+  diagnosis const d = check_tables(p);
+  return d.ok() ? prove_detail::check_progress_of_readable(p, level) : d;
 }
 
 }  // namespace ashlar

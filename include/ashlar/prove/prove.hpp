@@ -29,7 +29,7 @@ constexpr diagnosis check(program const& p) {
 // The same for a backend of a level.
 constexpr diagnosis check(program const& p, progress_level level) {
   diagnosis const d = check(p);
-  return d.ok() ? check_progress(p.view(), level) : d;
+  return d.ok() ? prove_detail::check_progress_of_readable(p.view(), level) : d;
 }
 
 // bytes(value_key) of each slot, at the largest value that it ever holds, against a budget per device.

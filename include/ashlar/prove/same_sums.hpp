@@ -5,6 +5,7 @@
 #include <ashlar/core/opcode.hpp>
 #include <ashlar/core/pass.hpp>
 #include <ashlar/program/program.hpp>
+#include <ashlar/prove/tables.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -35,13 +36,16 @@ constexpr std::vector<std::vector<int>> steps_of_sums(program_view const& p, int
 
 // Breaks rule::tables_agree for programs of other devices, ranks, stages, micro-batches, groups or
 // levels of sharding, and rule::gradients_are_summed_in_the_same_order, with the first place of each on
-// which they differ and the group as the number. A fused backward and a weight pass add the same. O(n).
+// which they differ and the group as the number; or what check_tables says of either. A fused backward
+// and a weight pass add the same. O(n).
 constexpr diagnosis check_same_sums(program_view const& before, program_view const& after) {
   bool const alike = before.device_count == after.device_count && before.stage_count == after.stage_count
                      && before.micro_batch_count == after.micro_batch_count
                      && before.data_ranks == after.data_ranks && before.sharding == after.sharding
                      && before.groups.count() == after.groups.count();
   if (!alike) return {.broken = rule::tables_agree, .number = after.micro_batch_count};
+  if (diagnosis const d = check_tables(before); !d.ok()) return d;
+  if (diagnosis const d = check_tables(after); !d.ok()) return d;
   for (int d = 0; d < before.device_count; ++d) {
     std::vector<std::vector<int>> a = prove_detail::steps_of_sums(before, d);
     std::vector<std::vector<int>> b = prove_detail::steps_of_sums(after, d);

@@ -1,84 +1,20 @@
-// What every level presupposes: a program whose tables can be read.
+// What every level presupposes: a program whose tables can be read and belong together.
 #pragma once
 
 #include <ashlar/block/check.hpp>
 #include <ashlar/program/program.hpp>
+#include <ashlar/prove/tables.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 
 namespace ashlar {
 
-// Instruction `i` of a stream that ends before `end`, run overlapped with the next: a forward and a
-// fused backward, neither of which writes what the other uses.
-constexpr bool overlaps_well(program const& p, int i, int end) {
-  if (i + 1 == end) return false;
-  instruction const &self = p.instructions[static_cast<std::size_t>(i)],
-                    &other = p.instructions[static_cast<std::size_t>(i) + 1];
-  if (self.code != opcode::compute || other.code != opcode::compute || self.lane != other.lane
-      || other.overlaps_next || self.what.kind != pass_kind::forward
-      || other.what.kind != pass_kind::backward)
-    return false;
-  for (operand const& mine : p.view().operands_of(self))
-    for (operand const& theirs : p.view().operands_of(other))
-      if (mine.slot == theirs.slot && (mine.how != access::read || theirs.how != access::read))
-        return false;
-  return true;
-}
-
-// All but passes and transfers are about parameters that the device holds, or about a scalar of
-// everyone, and are labelled with the first stage that uses them; or they sum the device's part of
-// collective work, or clear what a job keeps there.
-constexpr bool names_a_group_rightly(program const& p, instruction const& i, int device) {
-  if (i.code == opcode::compute || i.code == opcode::send || i.code == opcode::receive) return true;
-  if (sums_work(i)) {
-    work_view const work = p.work.view();
-    return work.knows(i.what) && work.is_collective(i.what) && i.group == group_of_job(p, i.what.stage)
-           && work.part(i.what).device == device;
-  }
-  if (i.code == opcode::clear && i.subject == slot_kind::work_state) {
-    work_view const work = p.work.view();
-    if (!work.knows(i.what) || i.group != group_of_job(p, i.what.stage)) return false;
-    bool is_here = false;
-    for (int job = 0; job < work.job_count(); ++job)
-      for (int k = 0; k < work.part_count(job) && work.state_of(job) == i.what.stage; ++k)
-        is_here = is_here || work.part({pass_kind::work, job, k}).device == device;
-    return is_here && work.of(i.what.stage).clears_state;
-  }
-  bool const of_everyone = i.subject == slot_kind::scalar;
-  if (of_everyone != (i.group == p.groups.everyone())) return false;
-  if (of_everyone)
-    return i.what.stage == 0 && (i.code == opcode::measure || i.code == opcode::all_reduce);
-  if (i.group < 0 || i.group >= p.groups.count() || p.groups.member_of(i.group, device) < 0)
-    return false;
-  if (i.what.stage != p.groups.stages(i.group)[0]) return false;
-  bool const sharded = p.sharding != sharding_level::none && i.group < p.stage_count();
-  switch (i.code) {
-    case opcode::all_reduce:
-      return i.subject == p.gradient_kind(i.group);
-    case opcode::clear:
-      return i.subject == slot_kind::weight_gradient
-             || (sharded && i.subject == slot_kind::gradient_shard);
-    case opcode::all_gather:
-    case opcode::release:
-    case opcode::reduce_scatter:
-      return sharded;
-    default:
-      return i.code == opcode::optimize;
-  }
-}
-
-// Tables have consistent sizes, every index stays inside and every enumerator is one: what the levels
-// rely on when they read the program, whatever its fields hold.
+// check_tables, and that stages, routes and groups belong together: what the levels rely on when they
+// read a program, whatever its fields hold.
 constexpr diagnosis check_well_formed(program const& p) {
-  auto const ends = static_cast<std::size_t>(p.device_count()) + 1;
-  if (p.device_count() < 1 || p.route.empty() || p.data_ranks < 1)
-    return {.broken = rule::counts_are_positive};
-  if (p.graph.count() != p.stage_count() || p.stream_begin.size() != ends || p.slot_begin.size() != ends
-      || p.stream_begin.back() != static_cast<int>(p.instructions.size())
-      || p.slot_begin.back() != static_cast<int>(p.slots.size()))
-    return {.broken = rule::tables_agree};
+  if (p.device_count() < 1 || p.route.empty()) return {.broken = rule::counts_are_positive};
+  if (p.graph.count() != p.stage_count()) return {.broken = rule::tables_agree};
   if (diagnosis const d = check_routes(p.graph, p.where, p.route); !d.ok()) return d;
   if (!p.groups.belong_to(p.where)) return {.broken = rule::tables_agree, .number = p.groups.count()};
   // Messages and passes are numbered by int.
@@ -86,37 +22,7 @@ constexpr diagnosis check_well_formed(program const& p) {
   for (std::int64_t kinds :
        {2 * std::int64_t{p.graph.edge_count()}, results * std::int64_t{p.stage_count()}})
     if (kinds > most / m) return {.broken = rule::sizes_fit, .number = kinds};
-  // All begins before any is followed: begins that ascend from 0 to the size stay inside.
-  if (p.stream_begin.front() != 0 || p.slot_begin.front() != 0) return {.broken = rule::tables_agree};
-  for (std::size_t at = 0; at + 1 < ends; ++at)
-    if (p.stream_begin[at] > p.stream_begin[at + 1] || p.slot_begin[at] > p.slot_begin[at + 1])
-      return {.broken = rule::tables_agree};
-  for (slot_kind kind : p.slots)
-    if (static_cast<int>(kind) >= slot_kinds) return {.broken = rule::tables_agree};
-  for (int d = 0; d < p.device_count(); ++d) {
-    auto const at = static_cast<std::size_t>(d);
-    int const slots = p.slot_begin[at + 1] - p.slot_begin[at];
-    for (int i = p.stream_begin[at]; i < p.stream_begin[at + 1]; ++i) {
-      instruction const& self = p.instructions[static_cast<std::size_t>(i)];
-      site const where = site_of(self, d, i - p.stream_begin[at]);
-      if (self.code > opcode::optimize || self.what.kind > pass_kind::work)
-        return {.broken = rule::every_pass_is_known, .first = where};
-      if (self.lane < 0 || self.lane > p.collective_lane() || self.first_operand < 0
-          || self.operand_count < 0 || self.operand_count > static_cast<int>(p.operands.size())
-          || self.first_operand > static_cast<int>(p.operands.size()) - self.operand_count)
-        return {.broken = rule::tables_agree, .first = where};
-      for (int o = 0; o < self.operand_count; ++o) {
-        operand const& used = p.operands[static_cast<std::size_t>(self.first_operand + o)];
-        if (used.slot < 0 || used.slot >= slots || used.how > access::scratch)
-          return {.broken = rule::slot_holds_what_is_read, .first = where, .number = used.slot};
-      }
-      if (!names_a_group_rightly(p, self, d))
-        return {.broken = rule::group_is_held_where_it_is_named, .first = where, .number = self.group};
-      if (self.overlaps_next && !overlaps_well(p, i, p.stream_begin[at + 1]))
-        return {.broken = rule::overlapped_passes_are_a_pair, .first = where};
-    }
-  }
-  return {};
+  return check_tables(p.view());
 }
 
 }  // namespace ashlar

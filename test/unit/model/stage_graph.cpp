@@ -70,6 +70,10 @@ TEST_CASE("sizes divide the larger ones") {
   CHECK_BREAKS(counts_are_positive, in_micro_batches(g, {1, 0, 2}));
   CHECK_BREAKS(micro_batch_sizes_divide, in_micro_batches(g, {2, 3, 1}));
   CHECK_BREAKS(micro_batch_sizes_divide, in_micro_batches(g, {2, 6, 3}));
+  CHECK_BREAKS(micro_batch_sizes_divide, in_micro_batches(g, {6, 12, 4}));
+  CHECK_BREAKS(micro_batch_sizes_divide, in_micro_batches(g, {1 << 30, 2'147'483'647, 1}));
+  CHECK(in_micro_batches(g, {2'147'483'647, 1, 2'147'483'647}).together() == 2'147'483'647);
+  CHECK(in_micro_batches(g, {4, 12, 2}).together() == 12);
   CHECK_BREAKS(micro_batch_sizes_divide, in_micro_batches(in_sequence_chunks(g, 2), {2, 1, 1}));
   CHECK_BREAKS(micro_batch_sizes_divide, in_sequence_chunks(in_micro_batches(g, {2, 1, 1}), 2));
 }

@@ -63,6 +63,21 @@ constexpr bool test_partners() {
 }
 BOTH_TIMES("the k-th send meets the k-th receive", test_partners)
 
+// Two sends from each of devices 0 and 1 to device 2, which receives one of device 1, two of device 0,
+// two more of device 1, of which the last is never sent, and from nobody.
+constexpr bool test_partners_by_source() {
+  program p;
+  p.where = linear(devices{3});
+  p.stream_begin = {0, 2, 4, 10};
+  p.instructions.assign(10, {.code = opcode::send, .peer = 2});
+  int const sources[] = {1, 0, 0, 1, 1, 3};
+  for (std::size_t k = 0; k < 6; ++k)
+    p.instructions[4 + k] = {.code = opcode::receive, .peer = sources[k]};
+  HOLDS(partners_in_order(p.view()) == std::vector<int>({5, 6, 4, 7, 2, 0, 1, 3, -1, -1}));
+  return true;
+}
+BOTH_TIMES("messages of several devices do not mix", test_partners_by_source)
+
 TEST_CASE("replicas reduce at once, a pair starts at once") {
   program const p = two_ways(3) | repeat(micro_batches{2}) | squeeze() | lower();
   noting_machine machine(p, p.view().lane_count);
