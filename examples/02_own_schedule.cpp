@@ -2,7 +2,7 @@
 // the devices.
 //
 // Device i has stages i and 2p - 1 - i, so that a micro-batch goes down the devices and comes back. The
-// four legs of its way (forward down and up, backward down and up) each take so many ticks a hop. Slow
+// four legs of its way (forward down and up, backward down and up) each take so many ticks per hop. Slow
 // legs leave room for other micro-batches but keep activations alive for longer: this program tries all
 // legs of one, two and four ticks, and all waits at the turns, and says what is the least memory for
 // each bubble.
@@ -20,7 +20,7 @@ namespace {
 constexpr int p = 8, m = 32;
 
 struct way {
-  int hop[4];   // ticks a hop: forward down, forward up, backward down, backward up
+  int hop[4];   // ticks per hop: forward down, forward up, backward down, backward up
   int wait[3];  // ticks lost at each turn
 };
 

@@ -66,7 +66,7 @@ constexpr block interleaved(devices p, chunks v, int group, tick forward_hop,
   return b;
 }
 
-// A whole interval of three ticks a hop in both directions: warm-up 2(p - 1 - d) + (v - 1) g. With one
+// A whole interval of three ticks per hop in both directions: warm-up 2(p - 1 - d) + (v - 1) g. With one
 // chunk the published order is that of 1F1B, which needs half as much of it.
 constexpr block depth_first(devices p, chunks v, int group) {
   if (v.value == 1) return one_f_one_b(p);

@@ -34,7 +34,7 @@ struct comparison {
                                      // 1F1B does: p micro-batches of a p-th of the model
   double weight_copies = 0;          // of the whole model, on all devices together
   int transfers = 0;                 // between devices, in a step
-  double exposed_communication = 0;  // makespan less what it were if transfers took no time
+  double exposed_communication = 0;  // how much shorter the makespan would be without transfer times
   bool trains = true;
   bool has_task = false;
   workload task = {};  // what a bound is for, if there is one
