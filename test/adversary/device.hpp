@@ -20,7 +20,8 @@
 
 namespace adversary {
 
-// A device of one rank. Its slots are spoilt before they are written and when nobody will read them.
+// A device of one rank. Its slots are spoilt before they are written and when nobody will read them;
+// sums, which are read after the step, before each step. Only what work keeps stays.
 class device {
  public:
   static constexpr progress_level needs = progress_level::independent_lanes;
@@ -45,15 +46,16 @@ class device {
     list_view<slot_kind> const kinds = p.slots_of(number);
     before_.resize(stream.size());
     uses_.resize(stream.size());
-    for (slot_kind kind : kinds) keeps_.push_back(kind == slot_kind::work_state);
+    for (slot_kind kind : kinds) {
+      keeps_.push_back(kind == slot_kind::work_state);
+      sums_.push_back(kind == slot_kind::weight_gradient || kind == slot_kind::gradient_shard
+                      || kind == slot_kind::scalar);
+    }
     std::vector<std::size_t> value(kinds.size(), none);  // by slot
     for (std::size_t i = 0; i < stream.size(); ++i)
       for (operand const& o : p.operands_of(stream[i])) {
         auto const slot = static_cast<std::size_t>(o.slot);
-        bool const lasts = kinds[slot] == slot_kind::weight_gradient
-                           || kinds[slot] == slot_kind::gradient_shard
-                           || kinds[slot] == slot_kind::scalar || keeps_[slot];
-        if (lasts || stream[i].code == opcode::release) continue;
+        if (keeps_[slot] || sums_[slot] || stream[i].code == opcode::release) continue;
         if (o.how == access::write || o.how == access::scratch) {
           before_[i].push_back(o.slot);
           value[slot] = users_.size();
@@ -78,7 +80,10 @@ class device {
     for (queue& q : queues_) q = queue{.self = this, .lane = q.lane, .waits = {}};
     for (event& e : events_) e = {};
     for (users& u : users_) u.left = u.all;
+    for (std::size_t s = 0; s < slots_.size(); ++s)
+      if (sums_[s]) spoil_slot(static_cast<int>(s));
     late_ = {};
+    ++steps_;
   }
 
   queue& queue_of(int lane) { return queues_[static_cast<std::size_t>(lane)]; }
@@ -111,6 +116,7 @@ class device {
   }
 
   void clear(queue& q, buffer bytes) {
+    if (world_().how().what == fault::cleared_once && steps_ > 1) return;
     put(q, nothing, [bytes] { std::fill(bytes.begin(), bytes.end(), std::byte{0}); });
   }
   void send(queue& q, transfer_call const& t) {
@@ -264,7 +270,9 @@ class device {
   std::deque<queue> queues_;
   std::vector<event> events_;
   std::vector<buffer> slots_;
+  int steps_ = 0;                               // begun
   std::vector<bool> keeps_;                     // by slot: what work keeps from step to step
+  std::vector<bool> sums_;                      // by slot: gradients and scalars
   std::vector<std::vector<int>> before_;        // by instruction: slots that it writes
   std::vector<std::vector<std::size_t>> uses_;  // by instruction: values that it writes or reads
   struct users {

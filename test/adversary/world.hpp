@@ -15,7 +15,13 @@
 namespace adversary {
 
 // What an engine might do wrong.
-enum class fault : unsigned char { none, wait_dropped, event_recorded_late, send_done_when_posted };
+enum class fault : unsigned char {
+  none,
+  wait_dropped,
+  event_recorded_late,
+  send_done_when_posted,
+  cleared_once,  // in the first step alone
+};
 
 struct options {
   bool in_order = true;   // do queues end in the order in which they were filled?
