@@ -322,33 +322,33 @@ std::vector<conformance::sample_program> victims() {
 }
 
 TEST_CASE("adversary: so are hazards within a lane, where lanes are not in order") {
-  for (auto const& [name, p] : victims()) {
+  for (conformance::sample_program const& v : victims()) {
     int found = 0;
     for (std::uint64_t seed = 1; seed <= 10; ++seed)
-      found += goes_wrong(p, {.in_order = false, .seed = seed}, wait_detail::last_of_a_lane);
-    CAPTURE(name);
+      found += goes_wrong(v.program, {.in_order = false, .seed = seed}, wait_detail::last_of_a_lane);
+    CAPTURE(v.name);
     CHECK(found == 10);
   }
 }
 
 TEST_CASE("adversary: so are events that are recorded late, and sends that are done when posted") {
-  for (auto const& [name, p] : victims())
+  for (conformance::sample_program const& v : victims())
     for (auto what : {adversary::fault::event_recorded_late, adversary::fault::send_done_when_posted})
       for (bool in_order : {true, false}) {
         int found = 0;
         for (std::uint64_t seed = 1; seed <= 10; ++seed)
-          found +=
-              goes_wrong(p, {.in_order = in_order, .seed = seed, .what = what}, detail_for(in_order));
-        CAPTURE(name);
+          found += goes_wrong(v.program, {.in_order = in_order, .seed = seed, .what = what},
+                              detail_for(in_order));
+        CAPTURE(v.name);
         CAPTURE(static_cast<int>(what));
         CHECK(found == 10);
       }
 }
 
 TEST_CASE("adversary: so are sums that only the first step begins with zeros") {
-  for (auto const& [name, p] : victims()) {
-    CAPTURE(name);
-    CHECK_FALSE(goes_wrong(p, {}, wait_detail::last_of_a_lane));
-    CHECK(goes_wrong(p, {.what = adversary::fault::cleared_once}, wait_detail::last_of_a_lane));
+  for (conformance::sample_program const& v : victims()) {
+    CAPTURE(v.name);
+    CHECK_FALSE(goes_wrong(v.program, {}, wait_detail::last_of_a_lane));
+    CHECK(goes_wrong(v.program, {.what = adversary::fault::cleared_once}, wait_detail::last_of_a_lane));
   }
 }
