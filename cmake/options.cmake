@@ -21,8 +21,10 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_COMPILE_WARNING_AS_ERROR ${ASHLAR_WARNINGS_AS_ERRORS})
 
 # Flags of our own tests, examples and benchmarks; a user never inherits them.
+add_library(ashlar_warnings INTERFACE)
+target_compile_options(ashlar_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
 add_library(ashlar_strict INTERFACE)
-target_compile_options(ashlar_strict INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+target_link_libraries(ashlar_strict INTERFACE ashlar_warnings)
 if(ASHLAR_SANITIZE)
   set(ashlar_sanitizers_address address,undefined)
   set(ashlar_sanitizers_thread thread)

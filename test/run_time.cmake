@@ -12,10 +12,6 @@ function(ashlar_add_tests folder)
       list(FILTER sources EXCLUDE REGEX "/${part}[^/]*\\.cpp$")
     endif()
   endforeach()
-  # What asks the tool for numbers that the library's own tests have asked for under the sanitizer.
-  if(ASHLAR_SANITIZE AND folder STREQUAL "tool")
-    list(FILTER sources EXCLUDE REGEX "/(agreement|search|simulate|tradeoff|variants)\\.cpp$")
-  endif()
   # What starts no thread.
   if(ASHLAR_SANITIZE STREQUAL "thread" AND folder STREQUAL "gpt")
     list(FILTER sources EXCLUDE REGEX "/(allocation|corpus|divided|exact_sum|finite|gradients|json_safetensors|quantised)\\.cpp$")
