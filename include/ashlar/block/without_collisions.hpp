@@ -18,7 +18,8 @@ namespace ashlar {
 namespace block_detail {
 
 // Moves the cells of a block until none collides and none starts before its inputs: branch and bound
-// over the cells, inputs first and then by wish. The change is the sum of what all cells move, in ticks.
+// over the cells, inputs first and then by target. The change is the sum of what all cells move, in
+// ticks.
 class offset_repair {
  public:
   // Refers to the block, each of whose passes is there once; every device's work fits the interval.
@@ -45,14 +46,14 @@ class offset_repair {
     tick lag;  // from its start to the earliest start of what needs it
   };
 
-  constexpr tick wish(std::size_t c) const { return b_.cells[c].offset; }
+  constexpr tick target(std::size_t c) const { return b_.cells[c].offset; }
   constexpr tick length(std::size_t c) const { return b_.length_of(b_.cells[c].what); }
   constexpr int device(std::size_t c) const { return b_.device_of(b_.cells[c].what); }
   static constexpr tick distance(tick a, tick b) { return a > b ? a - b : b - a; }
 
   constexpr tick change() const {
     tick sum = 0;
-    for (std::size_t c = 0; c < n_; ++c) sum = saturating_sum(sum, distance(at_[c], wish(c)));
+    for (std::size_t c = 0; c < n_; ++c) sum = saturating_sum(sum, distance(at_[c], target(c)));
     return sum;
   }
 
@@ -77,7 +78,7 @@ class offset_repair {
     while (order_.size() < n_) {
       std::size_t next = n_;
       for (std::size_t c = 0; c < n_; ++c) {
-        bool ready = done[c] == 0 && (next == n_ || wish(c) < wish(next));
+        bool ready = done[c] == 0 && (next == n_ || target(c) < target(next));
         for (input const& i : inputs_[c]) ready = ready && done[i.from] != 0;
         if (ready) next = c;
       }
@@ -86,7 +87,7 @@ class offset_repair {
     }
   }
 
-  // Whatever its wish, a cell without inputs may start at any time.
+  // Whatever its target, a cell without inputs may start at any time.
   constexpr bool has_earliest(std::size_t c) const { return !inputs_[c].empty(); }
   constexpr tick earliest(std::size_t c) const {
     tick t = -max_tick;
@@ -112,19 +113,19 @@ class offset_repair {
     std::vector<tick> taken(static_cast<std::size_t>(b_.where.device_count()), 0);
     for (std::size_t c : order_) {
       tick& phase = taken[static_cast<std::size_t>(device(c))];
-      tick const from = max_of(earliest(c), wish(c) - b_.interval / 2);
+      tick const from = max_of(earliest(c), target(c) - b_.interval / 2);
       at_[c] = from + floor_remainder(phase - from, b_.interval);
       phase += length(c);
     }
   }
 
-  // Each at the free time nearest to its wish that its inputs allow; false where the gaps left are
+  // Each at the free time nearest to its target that its inputs allow; false where the gaps left are
   // short.
   constexpr bool take_nearest() {
     for (std::size_t k = 0; k < n_; ++k) {
       std::size_t const c = order_[k];
-      tick const first = max_of(wish(c), earliest(c));
-      tick later = first, sooner = wish(c);
+      tick const first = max_of(target(c), earliest(c));
+      tick later = first, sooner = target(c);
       for (std::size_t other = blocker(k, later); other != n_; other = blocker(k, later)) {
         later = behind(other, later);
         if (later >= first + b_.interval) return false;
@@ -134,7 +135,7 @@ class offset_repair {
         tick const step = floor_remainder(sooner + length(c) - at_[other], b_.interval);
         sooner -= step == 0 ? b_.interval : step;
       }
-      bool const back = sooner >= earliest(c) && wish(c) - sooner <= later - wish(c);
+      bool const back = sooner >= earliest(c) && target(c) - sooner <= later - target(c);
       at_[c] = back ? sooner : later;
     }
     return true;
@@ -157,7 +158,7 @@ class offset_repair {
       for (input const& from : inputs_[c])
         if (soonest_[from.from] != -max_tick)
           soonest_[c] = max_of(soonest_[c], soonest_[from.from] + from.lag);
-      if (soonest_[c] > wish(c)) sum += soonest_[c] - wish(c);
+      if (soonest_[c] > target(c)) sum += soonest_[c] - target(c);
     }
     return sum;
   }
@@ -170,8 +171,8 @@ class offset_repair {
     }
     std::size_t const c = order_[k];
     tick const least = has_earliest(c) ? earliest(c) : -max_tick;
-    for (tick by = max_of<tick>(least - wish(c), 0); so_far + by < best_change_; ++by)
-      for (tick const start : {wish(c) - by, wish(c) + by}) {
+    for (tick by = max_of<tick>(least - target(c), 0); so_far + by < best_change_; ++by)
+      for (tick const start : {target(c) - by, target(c) + by}) {
         if (steps_left_ <= 0) return;
         if (start < least) continue;
         --steps_left_;

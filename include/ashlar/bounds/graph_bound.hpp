@@ -56,7 +56,7 @@ class graph_paths {
   }
   constexpr tick transfer(int a, int b) const { return s_.cost.transfer(device(a), device(b)); }
   constexpr tick meetings_of(int stage, int other) const {
-    return meetings(s_.graph.size_of(stage), s_.graph.size_of(other));
+    return matching_micro_batches(s_.graph.size_of(stage), s_.graph.size_of(other));
   }
   static constexpr void raise(std::vector<tick>& table, int stage, tick to) {
     tick& now = table[static_cast<std::size_t>(stage)];

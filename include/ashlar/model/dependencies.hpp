@@ -17,8 +17,8 @@ constexpr void for_each_input(stage_graph const& graph, pass what, Visit&& visit
   if (what.kind == pass_kind::forward) {
     for (int before : graph.predecessors(what.stage))
       if (graph.has_sizes())
-        for_each_meeting(graph.size_of(what.stage), graph.size_of(before), what.micro_batch,
-                         [&](int k) { visit(result::activation, before, k); });
+        for_each_matching(graph.size_of(what.stage), graph.size_of(before), what.micro_batch,
+                          [&](int k) { visit(result::activation, before, k); });
       else
         visit(result::activation, before, what.micro_batch);
     if (int const q = graph.sequence_chunks(); q > 1 && what.micro_batch % q != 0)
@@ -32,8 +32,8 @@ constexpr void for_each_input(stage_graph const& graph, pass what, Visit&& visit
     visit(result::recomputed, what.stage, what.micro_batch);
     for (int after : graph.successors(what.stage))
       if (graph.has_sizes())
-        for_each_meeting(graph.size_of(what.stage), graph.size_of(after), what.micro_batch,
-                         [&](int k) { visit(result::input_gradient, after, k); });
+        for_each_matching(graph.size_of(what.stage), graph.size_of(after), what.micro_batch,
+                          [&](int k) { visit(result::input_gradient, after, k); });
       else
         visit(result::input_gradient, after, what.micro_batch);
     if (int const q = graph.sequence_chunks(); q > 1 && what.micro_batch % q != q - 1)

@@ -22,11 +22,11 @@ struct stage_edge {
 
 // How many of the micro-batches of a neighbour one of a stage meets, where they hold `own` and `other`
 // units: the larger one meets all that it is made of.
-constexpr int meetings(int own, int other) { return own > other ? own / other : 1; }
+constexpr int matching_micro_batches(int own, int other) { return own > other ? own / other : 1; }
 
 // Calls visit(micro_batch) for each of them.
 template <class Visit>
-constexpr void for_each_meeting(int own, int other, int micro_batch, Visit&& visit) {
+constexpr void for_each_matching(int own, int other, int micro_batch, Visit&& visit) {
   if (other >= own) {
     visit(micro_batch - micro_batch % other);
   } else {

@@ -76,7 +76,9 @@ class program_shape {
   }
   // How many passes of another stage meet one of a stage.
   constexpr int meetings_with(pass what, int other) const {
-    return p_.graph.has_sizes() ? meetings(p_.graph.size_of(what.stage), p_.graph.size_of(other)) : 1;
+    return p_.graph.has_sizes()
+               ? matching_micro_batches(p_.graph.size_of(what.stage), p_.graph.size_of(other))
+               : 1;
   }
   // An activation goes to a device once, named by the first of the stages there that need it.
   constexpr bool is_first_on_its_device(pass forward, int to) const {
@@ -187,7 +189,7 @@ constexpr void visit_pass(program_shape const& shape, int device, pass what, Vis
   };
   auto const meet = [&](int other, auto&& visit_one) {
     if (p.graph.has_sizes())
-      for_each_meeting(p.graph.size_of(stage), p.graph.size_of(other), k, visit_one);
+      for_each_matching(p.graph.size_of(stage), p.graph.size_of(other), k, visit_one);
     else
       visit_one(k);
   };

@@ -248,7 +248,8 @@ constexpr diagnosis lanes_are_right(program const& p, message_index const& index
 
 }  // namespace prove_detail
 
-// Fills the index on the way. Linear in instructions (and stages a device).
+// Fills the index on the way. Linear in instructions and in devices times groups (or jobs); weight
+// passes take longer by the lists of parameters that stages have in common.
 constexpr diagnosis check_complete(program const& p, message_index& index) {
   if (diagnosis const d = prove_detail::computes_are_complete(p, index); !d.ok()) return d;
   if (diagnosis const d = prove_detail::transfers_are_complete(p, index); !d.ok()) return d;

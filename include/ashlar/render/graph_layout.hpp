@@ -80,16 +80,16 @@ class graph_layout {
   void sweep(bool down) {
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       auto& layer = layers_[down ? i : layers_.size() - 1 - i];
-      std::vector<double> wish(points_.size(), 0);
+      std::vector<double> barycentre(points_.size(), 0);
       for (int n : layer) {
         auto const& near = (down ? from_ : to_)[static_cast<std::size_t>(n)];
         double sum = 0;
         for (int other : near) sum += at(other).row;
-        wish[static_cast<std::size_t>(n)] =
+        barycentre[static_cast<std::size_t>(n)] =
             near.empty() ? at(n).row : sum / static_cast<double>(near.size());
       }
       std::stable_sort(layer.begin(), layer.end(), [&](int a, int b) {
-        return wish[static_cast<std::size_t>(a)] < wish[static_cast<std::size_t>(b)];
+        return barycentre[static_cast<std::size_t>(a)] < barycentre[static_cast<std::size_t>(b)];
       });
       for (std::size_t k = 0; k < layer.size(); ++k)
         at(layer[k]).row = static_cast<double>(k) - static_cast<double>(layer.size() - 1) / 2;

@@ -42,23 +42,23 @@ class demand_order {
     if (forward_[at(stage, k)] != 0) return;
     forward_[at(stage, k)] = 1;
     for (int before : graph_.predecessors(stage))
-      for_each_meeting(graph_.size_of(stage), graph_.size_of(before), k,
-                       [&](int j) { demand(before, j); });
+      for_each_matching(graph_.size_of(stage), graph_.size_of(before), k,
+                        [&](int j) { demand(before, j); });
     run(pass_kind::forward, stage, k);
     if (graph_.successors(stage).size() == 0) go_back(stage, k);
   }
   constexpr void go_back(int stage, int k) {
     bool ready = true;
     for (int after : graph_.successors(stage))
-      for_each_meeting(graph_.size_of(stage), graph_.size_of(after), k,
-                       [&](int j) { ready = ready && backward_[at(after, j)] != 0; });
+      for_each_matching(graph_.size_of(stage), graph_.size_of(after), k,
+                        [&](int j) { ready = ready && backward_[at(after, j)] != 0; });
     if (!ready) return;
     backward_[at(stage, k)] = 1;
     run(pass_kind::backward_input, stage, k);
     run(pass_kind::backward_weight, stage, k);
     for (int before : graph_.predecessors(stage))
-      for_each_meeting(graph_.size_of(stage), graph_.size_of(before), k,
-                       [&](int j) { go_back(before, j); });
+      for_each_matching(graph_.size_of(stage), graph_.size_of(before), k,
+                        [&](int j) { go_back(before, j); });
   }
 
   stage_graph const& graph_;

@@ -52,13 +52,14 @@ constexpr bool test_micro_batches_of_sizes() {
   stage_graph const g = in_micro_batches(chain(stages{3}), {1, 4, 2});
   HOLDS(g.has_sizes() && g.size_of(1) == 4 && g.together() == 4);
   HOLDS(g.runs(0, 3) && g.runs(1, 4) && !g.runs(1, 2) && g.runs(2, 2));
-  HOLDS(meetings(4, 2) == 2 && meetings(2, 4) == 1 && meetings(2, 2) == 1);
+  HOLDS(matching_micro_batches(4, 2) == 2 && matching_micro_batches(2, 4) == 1
+        && matching_micro_batches(2, 2) == 1);
   HOLDS(in_micro_batches(g, {1, 1, 1}) == chain(stages{3}));
   HOLDS(in_sequence_chunks(chain(stages{3}), 3).together() == 3);
   int sum = 0;
-  for_each_meeting(4, 2, 8, [&](int k) { sum = 100 * sum + k; });
+  for_each_matching(4, 2, 8, [&](int k) { sum = 100 * sum + k; });
   HOLDS(sum == 810);
-  for_each_meeting(1, 4, 11, [&](int k) { sum = k; });
+  for_each_matching(1, 4, 11, [&](int k) { sum = k; });
   HOLDS(sum == 8);
   return true;
 }
