@@ -27,7 +27,7 @@ struct idle_worker {
   void backward_weight(auto&, frame const&) {}
 };
 
-void measure(benchmark::State& state, char const* name, host::transfer_mode mode) {
+void measure(benchmark::State& state, char const* name, host::send_mode mode) {
   catalog::shape const shape{devices{static_cast<int>(state.range(0))},
                              micro_batches{static_cast<int>(state.range(1))}};
   program p = lower(catalog::find(name)->make(shape));
@@ -47,8 +47,8 @@ constexpr std::array<std::pair<int, int>, 6> sizes{
 }  // namespace
 
 int main(int argc, char** argv) {
-  for (auto const& [mode, mode_name] : {std::pair{host::transfer_mode::rendezvous, "rendezvous"},
-                                        std::pair{host::transfer_mode::buffered, "buffered"}})
+  for (auto const& [mode, mode_name] : {std::pair{host::send_mode::rendezvous, "rendezvous"},
+                                        std::pair{host::send_mode::buffered, "buffered"}})
     for (char const* name : {"1f1b", "zb-h1"}) {
       auto* const family = benchmark::RegisterBenchmark(
           (std::string(mode_name) + '/' + name).c_str(),

@@ -24,7 +24,7 @@ message number(int k) { return {{pass_kind::forward, 0, k}, 1}; }
 TEST_CASE("host: a rendezvous lasts until both have come, in either order") {
   for (bool send_first : {true, false}) {
     progress source(2, nullptr), target(2, nullptr);
-    channel c(0, 1, transfer_mode::rendezvous, 0, 4, 2);
+    channel c(0, 1, send_mode::rendezvous, 0, 4, 2);
     std::array<char, 4> from{'a', 'b', 'c', 'd'}, to{};
     auto const send = [&] { c.send(number(0), bytes_of(from), {&source, 0}); };
     auto const receive = [&] { c.receive(number(0), bytes_of(to), {&target, 1}); };
@@ -41,7 +41,7 @@ TEST_CASE("host: a rendezvous lasts until both have come, in either order") {
 
 TEST_CASE("host: a buffered send is done while there is a free place, and the next when one gets free") {
   progress source(3, nullptr), target(3, nullptr);
-  channel c(0, 1, transfer_mode::buffered, 2, 1, 3);
+  channel c(0, 1, send_mode::buffered, 2, 1, 3);
   std::array<char, 1> from{}, to{};
   for (int k = 0; k < 2; ++k) {
     from[0] = static_cast<char>('a' + k);
@@ -64,7 +64,7 @@ TEST_CASE("host: a message that is not the expected one, or of another size, is 
   std::array<char, 4> four{};
   std::array<char, 3> three{};
   progress source(1, nullptr), target(1, nullptr);
-  for (auto mode : {transfer_mode::rendezvous, transfer_mode::buffered}) {
+  for (auto mode : {send_mode::rendezvous, send_mode::buffered}) {
     channel size(0, 1, mode, 1, 4, 1), what(0, 1, mode, 1, 4, 1);
     size.send(number(0), bytes_of(four), {&source, 0});
     CHECK_THROWS_WITH_AS(size.receive(number(0), bytes_of(three), {&target, 0}),
@@ -79,9 +79,9 @@ TEST_CASE("host: a message that is not the expected one, or of another size, is 
 TEST_CASE("host: a message that is larger than its place, or one too many, is refused") {
   std::array<char, 4> four{};
   progress source(1, nullptr);
-  channel small(0, 1, transfer_mode::buffered, 1, 3, 1);
+  channel small(0, 1, send_mode::buffered, 1, 3, 1);
   CHECK_THROWS_AS(small.send(number(0), bytes_of(four), {&source, 0}), std::length_error);
-  channel one(0, 1, transfer_mode::rendezvous, 1, 4, 1);
+  channel one(0, 1, send_mode::rendezvous, 1, 4, 1);
   one.send(number(0), bytes_of(four), {&source, 0});
   CHECK_THROWS_AS(one.send(number(1), bytes_of(four), {&source, 0}), std::logic_error);
 }

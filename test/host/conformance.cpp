@@ -71,12 +71,12 @@ TEST_CASE("host: buffered transfers conform") {
     require_conformance(conformance::conforms(
         listed_cases(conformance::sample_programs()),
         [depth](program const& p, conformance::network& w) {
-          host::runtime(p, w, {.mode = host::transfer_mode::buffered, .buffered_depth = depth}).run();
+          host::runtime(p, w, {.mode = host::send_mode::buffered, .buffered_depth = depth}).run();
         }));
 }
 
 TEST_CASE("host: data-parallel ranks conform") {
-  for (auto mode : {host::transfer_mode::rendezvous, host::transfer_mode::buffered})
+  for (auto mode : {host::send_mode::rendezvous, host::send_mode::buffered})
     require_conformance(conformance::ranks_conform(
         listed_cases(conformance::programs_of_ranks()),
         [mode](program const& p, std::vector<conformance::sharded_network*> const& workers) {

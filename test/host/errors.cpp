@@ -41,7 +41,7 @@ std::string thrown_soon(Act act) {
 
 TEST_CASE("host: a worker that throws on any device ends the step, and the runtime can be used again") {
   program const p = half();
-  for (auto mode : {host::transfer_mode::rendezvous, host::transfer_mode::buffered}) {
+  for (auto mode : {host::send_mode::rendezvous, host::send_mode::buffered}) {
     conformance::network w(p.stage_count(), p.micro_batch_count());
     host::runtime runtime(p, w, {.mode = mode});
     runtime.run();
@@ -132,7 +132,7 @@ TEST_CASE("host: a worker may take longer than the deadline") {
 TEST_CASE("host: options that cannot be are refused") {
   program const p = half();
   conformance::network w(p.stage_count(), p.micro_batch_count());
-  CHECK_THROWS_AS(host::runtime(p, w, {.mode = host::transfer_mode::buffered, .buffered_depth = 0}),
+  CHECK_THROWS_AS(host::runtime(p, w, {.mode = host::send_mode::buffered, .buffered_depth = 0}),
                   std::invalid_argument);
 }
 

@@ -88,7 +88,7 @@ TEST_CASE("host: a worker that can overlap gets each pair once, and the bits sta
     overlapping_network w(p.stage_count(), p.micro_batch_count());
     sequential(p, w).run();
     auto const expected = w.take();
-    for (auto mode : {host::transfer_mode::rendezvous, host::transfer_mode::buffered}) {
+    for (auto mode : {host::send_mode::rendezvous, host::send_mode::buffered}) {
       w.pairs = 0;
       w.delays = 5;
       host::runtime(p, w, {.mode = mode}).run();

@@ -77,7 +77,7 @@ TEST_CASE("host: prompts and tokens of two phases come out as one after the othe
           two_phase_schedule(shape, std::vector<phase_times>(static_cast<std::size_t>(p), {5, 2})));
       ring_of_tokens expected(shape, p);
       sequential(steps, expected).run();
-      for (auto mode : {host::transfer_mode::rendezvous, host::transfer_mode::buffered}) {
+      for (auto mode : {host::send_mode::rendezvous, host::send_mode::buffered}) {
         ring_of_tokens w(shape, p);
         host::runtime(steps, w, {.mode = mode}).run();
         CHECK(w.last() == expected.last());

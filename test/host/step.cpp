@@ -39,7 +39,7 @@ void* counted_allocation(std::size_t size) {
 using namespace ashlar;
 
 TEST_CASE("host: a step allocates nothing") {
-  for (auto mode : {host::transfer_mode::rendezvous, host::transfer_mode::buffered}) {
+  for (auto mode : {host::send_mode::rendezvous, host::send_mode::buffered}) {
     program const p = catalog::find("v-half")->make({devices{4}, micro_batches{8}}) | lower();
     conformance::network w(p.stage_count(), p.micro_batch_count());
     host::runtime runtime(p, w, {.mode = mode, .record = true});
@@ -54,7 +54,7 @@ TEST_CASE("host: a step allocates nothing") {
 
 TEST_CASE("host: nothing is received before it is sent, by the recorded times") {
   program const p = catalog::find("v-half")->make({devices{4}, micro_batches{6}}) | lower();
-  for (auto mode : {host::transfer_mode::rendezvous, host::transfer_mode::buffered}) {
+  for (auto mode : {host::send_mode::rendezvous, host::send_mode::buffered}) {
     conformance::network w(p.stage_count(), p.micro_batch_count());
     w.delays = 11;
     host::runtime runtime(p, w, {.mode = mode, .record = true});
@@ -69,7 +69,7 @@ TEST_CASE("host: nothing is received before it is sent, by the recorded times") 
         ++pairs;
         CHECK(runtime.times()[s].begin <= runtime.times()[r].end);
         // A rendezvous lasts until both have come.
-        if (mode == host::transfer_mode::rendezvous)
+        if (mode == host::send_mode::rendezvous)
           CHECK(runtime.times()[r].begin <= runtime.times()[s].end);
       }
     CHECK(pairs == 2 * 6 * 6);  // forwards and backwards over the 7 edges but the one at the V's tip

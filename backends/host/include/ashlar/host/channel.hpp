@@ -17,17 +17,17 @@ namespace ashlar::host {
 
 // Rendezvous: a send lasts until its receive has come; whoever comes last copies, straight from slot to
 // slot. Buffered: a send lasts until there is a free place to copy to, or its receive has come.
-enum class transfer_mode : unsigned char { rendezvous, buffered };
+enum class send_mode : unsigned char { rendezvous, buffered };
 
 // The k-th send of a step meets the k-th receive. Memory is allocated when the channel is made.
 class channel {
  public:
   // From device `source` to `target`, `messages` a step. Buffered, `depth` > 0 places of `capacity`
   // bytes each.
-  channel(int source, int target, transfer_mode mode, std::uint32_t depth, std::size_t capacity,
+  channel(int source, int target, send_mode mode, std::uint32_t depth, std::size_t capacity,
           std::size_t messages)
       : source_(source), target_(target), capacity_(capacity), sends_(messages), receives_(messages) {
-    if (mode == transfer_mode::buffered)
+    if (mode == send_mode::buffered)
       places_.assign(depth, std::vector<std::byte>(std::max<std::size_t>(capacity, 1)));
   }
 

@@ -17,8 +17,8 @@ namespace ashlar::host {
 // The channels between the devices of one rank.
 class rank_fabric {
  public:
-  rank_fabric(int devices, std::vector<device_plan> const& plans, std::size_t first_plan,
-              transfer_mode mode, std::uint32_t depth)
+  rank_fabric(int devices, std::vector<device_plan> const& plans, std::size_t first_plan, send_mode mode,
+              std::uint32_t depth)
       : devices_(static_cast<std::size_t>(devices)), channels_(devices_ * devices_) {
     std::vector<std::size_t> messages(channels_.size(), 0), largest(channels_.size(), 0);
     for (std::size_t d = 0; d < devices_; ++d) {

@@ -27,7 +27,7 @@
 namespace ashlar::host {
 
 struct run_options {
-  transfer_mode mode = transfer_mode::rendezvous;
+  send_mode mode = send_mode::rendezvous;
   std::uint32_t buffered_depth = 4;           // messages in flight between two devices, if buffered
   bool record = false;                        // keep the times of all instructions
   std::chrono::milliseconds deadline{30000};  // for something to move, unless a worker works
@@ -119,7 +119,7 @@ class runtime {
   }
 
   static run_options usable(run_options const& o) {
-    if (o.mode == transfer_mode::buffered && o.buffered_depth == 0)
+    if (o.mode == send_mode::buffered && o.buffered_depth == 0)
       throw std::invalid_argument("a buffer between two devices has to hold at least one message");
     return o;
   }
