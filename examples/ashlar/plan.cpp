@@ -8,13 +8,13 @@
 #include "plan_report.hpp"
 #include "shape_options.hpp"
 #include "terminal.hpp"
-#include <ashlar/interop/pytorch_csv.hpp>
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +30,7 @@ struct plan_options {
   int batch = 0, sequence = 0, top = 5;
   double margin = 10, tokens = 0, search = 2;
   std::string objective = "time";
+  std::string attention = "flash";
   std::string schedules = "1f1b,depth-first,zb-h1,v-half,seq1f1b";
   bool explains = false;
   std::string format = "text";
@@ -62,6 +63,17 @@ plan_study study_of(plan_options const& o) {
   s.question.machine = s.cluster.machine;
   s.question.constants = s.cluster.constants;
   s.question.widths = s.model.widths;
+  if (s.model.precision == "fp32") {
+    if (!(s.cluster.wide_flops > 0))
+      throw usage_error(
+          fmt::format("{} gives no \"flops_fp32\", and the model is of fp32", o.cluster.substr(0, 64)));
+    s.question.machine.flops = s.cluster.wide_flops;
+  }
+  if (o.attention == "scores") {
+    if (!s.model.lists.empty())
+      throw usage_error("--attention does not go with measured layers: they keep what their file says");
+    s.question.widths.scores = ashlar::kept_widths{}.of_values(s.model.model.value_bytes).scores;
+  }
   s.question.device_count = s.cluster.device_count;
   s.question.batch = o.batch;
   s.question.margin = o.margin / 100;
@@ -111,7 +123,7 @@ int plan(CLI::App const& command, plan_options const& o) {
         "no division of {} devices suits this model and a batch of {}: data ranks must divide the batch",
         s.cluster.device_count, o.batch));
   if (program && !s.answer.best.empty())
-    program->write(ashlar::pytorch_csv(passes_of(s.answer.best[0])));
+    program->write(schedule_of(s, std::filesystem::path(o.program).extension() == ".json"));
   to.write(o.format == "json"   ? json_of(s)
            : o.format == "svg"  ? svg_of(s)
            : o.format == "html" ? html_of(s, o.explains)
@@ -158,7 +170,16 @@ void add_plan(CLI::App& app, action& chosen) {
       ->type_name("NAMES")
       ->capture_default_str();
   command->add_flag("--explain", o->explains, "also show each term of the first plan's time and memory");
-  command->add_option("--emit", o->program, "also write the first plan's schedule as PyTorch CSV")
+  command
+      ->add_option("--attention", o->attention,
+                   "flash: scores are not kept; scores: they are, and may be run again alone")
+      ->check(CLI::IsMember({"flash", "scores"}))
+      ->type_name("KERNEL")
+      ->capture_default_str();
+  command
+      ->add_option("--emit", o->program,
+                   "also write the first plan's schedule: as JSON if FILE ends in .json, else as "
+                   "PyTorch CSV")
       ->type_name("FILE");
   add_format_option(*command, o->format, {"text", "json", "svg", "html"},
                     "text; json; svg: the first plan's schedule, or cost over time where --objective is "

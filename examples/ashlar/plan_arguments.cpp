@@ -36,50 +36,79 @@ std::string shared_arguments(plan_study const& s, training_plan const& plan) {
   if (t.gated) text += " --swiglu";
   if (!t.tied) text += " --untie-embeddings-and-output-weights";
   if (l.sequence_parallel) text += " --sequence-parallel";
-  return text + " --bf16";
+  return s.model.precision == "fp32" ? text : text + " --" + s.model.precision;
+}
+
+// What neither has.
+std::string shared_obstacle(plan_study const& s, training_plan const& plan) {
+  if (!s.model.lists.empty()) return "its layers are measured ones, of no shape";
+  if (!is_even(plan)) return "its stages have different numbers of layers";
+  return {};
 }
 
 }  // namespace
 
+std::string megatron_obstacle(plan_study const& s, training_plan const& plan) {
+  if (std::string why = shared_obstacle(s, plan); !why.empty()) return why;
+  if (plan.layout.pipeline > 1 && !is_entry(plan, "depth-first") && !is_entry(plan, "1f1b"))
+    return fmt::format("it has no schedule like {}", name_of(plan));
+  if (plan.sharding == sharding_level::gradients || plan.sharding == sharding_level::full)
+    return "its distributed optimizer keeps neither gradients nor weights in shards";
+  return {};
+}
+
+std::string deepspeed_obstacle(plan_study const& s, training_plan const& plan) {
+  if (std::string why = shared_obstacle(s, plan); !why.empty()) return why;
+  if (s.question.model.experts > 0) return "its pipelines have no experts";
+  if (plan.layout.pipeline > 1 && !is_entry(plan, "1f1b"))
+    return fmt::format("it has no schedule like {}", name_of(plan));
+  if (plan.layout.again == recomputation::attention) return "it recomputes whole layers only";
+  if (plan.layout.pipeline > 1
+      && (plan.sharding == sharding_level::gradients || plan.sharding == sharding_level::full))
+    return "its pipelines share the optimizer at most";
+  return {};
+}
+
 std::string megatron_arguments(plan_study const& s, training_plan const& plan) {
   training_layout const& l = plan.layout;
   transformer const& t = s.question.model;
-  bool const loops = is_entry(plan, "depth-first");
-  if (!s.model.lists.empty() || !is_even(plan)) return {};
-  if (l.pipeline > 1 && !loops && !is_entry(plan, "1f1b")) return {};
+  if (!megatron_obstacle(s, plan).empty()) return {};
   std::string text = shared_arguments(s, plan);
   if (t.key_value_heads > 0 && t.key_value_heads < t.heads)
     text += fmt::format(" --group-query-attention --num-query-groups {}", t.key_value_heads);
   if (t.experts > 0)
     text += fmt::format(" --num-experts {} --moe-router-topk {}", t.experts, t.experts_per_token);
-  if (l.pipeline > 1 && loops)
+  if (l.pipeline > 1 && is_entry(plan, "depth-first"))
     text += fmt::format(" --num-layers-per-virtual-pipeline-stage {}", plan.layers.front());
-  if (plan.sharded) text += " --use-distributed-optimizer";
+  if (plan.sharding == sharding_level::optimizer) text += " --use-distributed-optimizer";
   if (l.again == recomputation::full)
     text += " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1";
   if (l.again == recomputation::attention) text += " --recompute-granularity selective";
-  return text + " --use-flash-attn";
+  return s.question.widths.scores > 0 ? text : text + " --use-flash-attn";
 }
 
 std::string deepspeed_arguments(plan_study const& s, training_plan const& plan) {
   training_layout const& l = plan.layout;
-  if (!s.model.lists.empty() || !is_even(plan) || s.question.model.experts > 0) return {};
-  if (l.pipeline > 1 && !is_entry(plan, "1f1b")) return {};
-  if (l.again == recomputation::attention) return {};
-  nlohmann::json const configuration{{"train_batch_size", s.question.batch},
-                                     {"train_micro_batch_size_per_gpu", l.micro_batch},
-                                     {"gradient_accumulation_steps", plan.micro_batches},
-                                     {"zero_optimization", {{"stage", plan.sharded ? 1 : 0}}},
-                                     {"bf16", {{"enabled", true}}},
-                                     {"data_types", {{"grad_accum_dtype", "fp32"}}}};
-  std::string text = shared_arguments(s, plan) + " --use-flash-attn-v2";
+  if (!deepspeed_obstacle(s, plan).empty()) return {};
+  int const stage = plan.sharding == sharding_level::full        ? 3
+                    : plan.sharding == sharding_level::gradients ? 2
+                    : plan.sharding == sharding_level::optimizer ? 1
+                                                                 : 0;
+  nlohmann::json configuration{{"train_batch_size", s.question.batch},
+                               {"train_micro_batch_size_per_gpu", l.micro_batch},
+                               {"gradient_accumulation_steps", plan.micro_batches},
+                               {"zero_optimization", {{"stage", stage}}},
+                               {"data_types", {{"grad_accum_dtype", "fp32"}}}};
+  if (s.model.precision != "fp32") configuration[s.model.precision] = {{"enabled", true}};
+  std::string text = shared_arguments(s, plan);
+  if (!(s.question.widths.scores > 0)) text += " --use-flash-attn-v2";
   if (s.question.model.key_value_heads > 0)
     text += fmt::format(" --num-key-value-heads {}", s.question.model.key_value_heads);
   if (l.again == recomputation::full)
     text += " --checkpoint-activations --deepspeed-activation-checkpointing";
   if (l.pipeline == 1) text += " --no-pipeline-parallel";
   return fmt::format("{} --deepspeed --zero-stage {} --deepspeed_config ds.json, with ds.json: {}", text,
-                     plan.sharded ? 1 : 0, configuration.dump());
+                     stage, configuration.dump());
 }
 
 }  // namespace tool

@@ -10,6 +10,7 @@ namespace tool {
 
 struct named_model {
   std::string name, source;
+  std::string precision = "bf16";  // of weights, activations and products; or fp16, fp32
   ashlar::transformer model;
   std::vector<ashlar::listed_model> lists = {};  // measured layers; none: a transformer's formulas
   ashlar::kept_widths widths;
@@ -24,7 +25,8 @@ named_model read_model(std::string const& name_or_file, int sequence);
 struct named_cluster {
   std::string name, source;
   int device_count = 0;
-  ashlar::device_machine machine;
+  ashlar::device_machine machine;  // with the FLOP/s of 16-bit products
+  double wide_flops = 0;           // of fp32 products; 0: not known
   ashlar::step_constants constants;
 };
 

@@ -1,4 +1,5 @@
 #include "command.hpp"
+#include "data_formats.hpp"
 #include "pictures.hpp"
 #include "plan_report.hpp"
 #include <ashlar/render/svg.hpp>
@@ -15,7 +16,8 @@ namespace {
 
 using namespace ashlar;
 
-nlohmann::json object_of(planned_step const& step) {
+nlohmann::json object_of(plan_study const& s, planned_step const& step) {
+  held_bytes const held = held_by_fullest(s, step);
   training_layout const& l = step.plan.layout;
   return nlohmann::json{{"tensor", l.tensor},
                         {"data", l.data},
@@ -23,13 +25,18 @@ nlohmann::json object_of(planned_step const& step) {
                         {"micro_batch", l.micro_batch},
                         {"micro_batches", step.plan.micro_batches},
                         {"recomputation", word_of(l.again)},
-                        {"optimizer_shared", step.plan.sharded},
+                        {"sharding", word_of(step.plan.sharding)},
                         {"schedule", step.plan.entry->name},
                         {"chunks", step.plan.chunks},
                         {"sequence_chunks", step.plan.sequence_chunks},
                         {"layers", step.plan.layers},
                         {"device", step.fullest},
-                        {"bytes", step.bytes}};
+                        {"bytes", step.bytes},
+                        {"holds",
+                         {{"weights_and_logits", held.weights},
+                          {"gradients", held.gradients},
+                          {"optimizer", held.optimizer},
+                          {"activations", held.activations}}}};
 }
 
 // Cost over time of the best plan of each size of the cluster, and how well it uses its devices.
@@ -55,7 +62,7 @@ std::string chart_of(plan_study const& s) {
 std::string json_of(plan_study const& s) {
   nlohmann::json best = nlohmann::json::array(), rejected = nlohmann::json::array();
   for (planned_step const& step : s.answer.best) {
-    nlohmann::json& object = best.emplace_back(object_of(step));
+    nlohmann::json& object = best.emplace_back(object_of(s, step));
     object["seconds"] = step.seconds;
     object["bound"] = step.bound;
     object["busy"] = busiest_seconds(s.question, step.plan);
@@ -66,7 +73,7 @@ std::string json_of(plan_study const& s) {
     object["megatron"] = megatron_arguments(s, step.plan);
     object["deepspeed"] = deepspeed_arguments(s, step.plan);
   }
-  for (planned_step const& step : s.answer.rejected) rejected.push_back(object_of(step));
+  for (planned_step const& step : s.answer.rejected) rejected.push_back(object_of(s, step));
   return nlohmann::json{{"plans", best},
                         {"rejected", rejected},
                         {"simulated", s.answer.simulated},
@@ -76,6 +83,13 @@ std::string json_of(plan_study const& s) {
                         {"parameters", s.model.parameters()}}
              .dump(1)
          + "\n";
+}
+
+std::string schedule_of(plan_study const& s, bool as_json) {
+  planned_step const& best = s.answer.best[0];
+  costs const cost = step_machine(times_of(s.question, best.plan), message_mode::beside).cost;
+  return data_of(retime(passes_of(best), cost), name_of(best.plan), as_json ? "json" : "pytorch",
+                 csv_dialect::i_b, {.ticks_per_unit = 1'000'000, .unit = "ms"});
 }
 
 std::string svg_of(plan_study const& s) {

@@ -52,6 +52,7 @@ double worse_by(plan_study const& s, planned_step const& step, planned_step cons
 std::string rules_of(plan_study const& s, planned_step const& best) {
   planned_step const first = tried_first(s.question, s.answer);
   std::string text = "  the rules of published sweeps (Hagemann et al. 2023) ";
+  if (first.plan.entry == nullptr) return text + "know no plan that fits\n";
   if (first.plan.layout == best.plan.layout) return text + "try this layout first\n";
   text += fmt::format("try first {}: {:.3f} s ({:+.1f} %)", text_of_plan(first.plan), first.seconds,
                       100 * worse_by(s, first, best));

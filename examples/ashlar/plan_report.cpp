@@ -38,11 +38,15 @@ std::string question_of(plan_study const& s) {
     text += fmt::format(
         "Assumed: products take {:.3f} of their time at peak and exchange {:.2f}, as fitted to "
         "published "
-        "steps on A100s, unless the cluster's file says otherwise;\nflash attention and fused norms; ",
-        s.question.constants.products, s.question.constants.exchange);
+        "steps on A100s, unless the cluster's file says otherwise;\n{}, {} attention and fused norms; ",
+        s.question.constants.products, s.question.constants.exchange, s.model.precision,
+        s.question.widths.scores > 0 ? "kept scores of" : "flash");
   else
     text += "Measured: times and bytes of layers. Assumed: a micro-batch takes a multiple of them;\n";
-  return text + "optimizer of 12 bytes a parameter; backwards split in halves where they are split.\n";
+  return text
+         + fmt::format(
+             "optimizer of {:.0f} bytes a parameter; backwards split in halves where they are split.\n",
+             bytes_of_parameter(s.question.model.value_bytes).optimizer);
 }
 
 std::string layers_of(training_plan const& plan) {
@@ -52,8 +56,8 @@ std::string layers_of(training_plan const& plan) {
 
 std::string best_table(plan_study const& s) {
   std::vector<std::vector<std::string>> cells{
-      {"schedule", "recompute", "tensor", "data", "pipeline", "micro-batch", "of", "layers", "step s",
-       "at least", "utilisation %", "bubble %", "at least", "GiB", "device", "exposed %"}};
+      {"schedule", "recompute", "sharding", "tensor", "data", "pipeline", "micro-batch", "of", "layers",
+       "step s", "at least", "utilisation %", "bubble %", "at least", "GiB", "device", "exposed %"}};
   for (planned_step const& step : s.answer.best) {
     training_layout const& l = step.plan.layout;
     plan_question at_once = s.question;
@@ -62,9 +66,9 @@ std::string best_table(plan_study const& s) {
         simulated_step(passes_of(step), times_of(at_once, step.plan), message_mode::beside);
     double const busy = busiest_seconds(s.question, step.plan);
     cells.push_back(
-        {name_of(step.plan), fmt::format("{}{}", word_of(l.again), step.plan.sharded ? ", shared" : ""),
-         std::to_string(l.tensor), std::to_string(l.data), std::to_string(l.pipeline),
-         std::to_string(l.micro_batch), std::to_string(step.plan.micro_batches), layers_of(step.plan),
+        {name_of(step.plan), word_of(l.again), word_of(step.plan.sharding), std::to_string(l.tensor),
+         std::to_string(l.data), std::to_string(l.pipeline), std::to_string(l.micro_batch),
+         std::to_string(step.plan.micro_batches), layers_of(step.plan),
          fmt::format("{:.3f}", step.seconds), fmt::format("{:.3f}", step.bound),
          percent(s.utilisation(step.plan, step.seconds), 1), percent(1 - busy / step.seconds, 1),
          percent(1 - busy / step.bound, 1), gib(step.bytes), std::to_string(step.fullest),
@@ -91,33 +95,11 @@ std::string size_table(plan_study const& s) {
                      s.tokens, table(cells));
 }
 
-std::string formulas_of(plan_study const& s) {
-  training_layout const& l = s.answer.best[0].plan.layout;
-  plan_question const& q = s.question;
-  layer_products const p = products_of(q.model, l);
-  double const product = q.constants.products / q.machine.flops;
-  split_layer const layer{q.model.hidden, q.model.active_feed_forward(),
-                          q.model.heads,  q.model.sequence,
-                          l.tensor,       l.sequence_parallel};
-  return fmt::format(
-      "Terms of the first plan, a layer and micro-batch:\n"
-      "  matrices   2 tokens x parameters / tensor = {:.4g} operations: {:.3f} ms forward, twice "
-      "backward\n"
-      "  scores     4 tokens x hidden x sequence / tensor = {:.4g} operations: {:.3f} ms forward, twice "
-      "backward\n"
-      "  exchange   4 (t - 1) / t x 2 bytes x hidden x tokens = {:.4g} bytes: {:.3f} ms forward, as "
-      "much backward\n"
-      "  kept       {:.4g} bytes (Korthikanti et al. 2022, with what flash attention and fused norms "
-      "leave)\n",
-      p.matrices, p.matrices * product * 1e3, p.scores, p.scores * product * 1e3,
-      exchanged_bytes(q.model, l),
-      q.constants.exchange * exchanged_bytes(q.model, l) / q.machine.inside * 1e3,
-      kept_bytes(layer, l.micro_batch, l.again, q.widths));
-}
-
 // The best plan that each framework has the schedule and the division for.
 std::string arguments_of(plan_study const& s) {
-  plan_answer const own = answer(s.question, {catalog::find("1f1b"), catalog::find("depth-first")}, 20,
+  plan_question q = s.question;
+  q.levels = {sharding_level::none, sharding_level::optimizer};
+  plan_answer const own = answer(q, {catalog::find("1f1b"), catalog::find("depth-first")}, 20,
                                  [](plan_phase, std::size_t, std::size_t) {});
   std::string all;
   auto const add = [&](char const* framework, auto const& arguments) {
@@ -133,24 +115,6 @@ std::string arguments_of(plan_study const& s) {
 }
 
 }  // namespace
-
-std::string terms_of(plan_study const& s) {
-  planned_step const& step = s.answer.best[0];
-  plan_question const& q = s.question;
-  std::string text;
-  if (s.model.lists.empty()) text += formulas_of(s);
-
-  text += fmt::format("Stages of the first plan:\n");
-  std::vector<std::vector<std::string>> cells{
-      {"stage", "layers", "forward ms", "backward ms", "message ms", "reduction ms"}};
-  std::vector<stage_seconds> const all = times_of(q, step.plan);
-  for (std::size_t i = 0; i < all.size(); ++i)
-    cells.push_back(
-        {std::to_string(i), std::to_string(step.plan.layers[i]),
-         fmt::format("{:.3f}", all[i].forward * 1e3), fmt::format("{:.3f}", all[i].backward * 1e3),
-         fmt::format("{:.3f}", all[i].send * 1e3), fmt::format("{:.3f}", all[i].reduction * 1e3)});
-  return text + table(cells);
-}
 
 std::string text_of(plan_study const& s, bool explains) {
   std::string text = question_of(s) + "\n";
@@ -171,7 +135,7 @@ std::string text_of(plan_study const& s, bool explains) {
   if (s.answer.best.empty()) return text;
   text += reasons_of(s);
   if (explains) text += terms_of(s);
-  return text + arguments_of(s);
+  return text + runners_of(s) + arguments_of(s);
 }
 
 }  // namespace tool

@@ -37,9 +37,15 @@ std::vector<ashlar::planned_step> best_by_size(plan_study const& study);
 std::string text_of_plan(ashlar::training_plan const& plan);
 std::string name_of(ashlar::training_plan const& plan);  // of its schedule
 char const* word_of(ashlar::recomputation again);
+char const* word_of(ashlar::sharding_level level);
 std::string gib(double bytes);
 
 // What the fullest device of a plan holds, by what it is.
+struct held_bytes {
+  double weights = 0;  // with logits, and what is whole of a layer that is run again
+  double gradients = 0, optimizer = 0, activations = 0;
+};
+held_bytes held_by_fullest(plan_study const& study, ashlar::planned_step const& step);
 std::string text_of_bytes(plan_study const& study, ashlar::planned_step const& step);
 
 std::string text_of(plan_study const& study, bool explains);
@@ -56,6 +62,17 @@ std::string reasons_of(plan_study const& study);
 
 // Each term of the first plan's time and memory.
 std::string terms_of(plan_study const& study);
+
+// The first plan's order of passes: as JSON with its times in milliseconds, or as PyTorch CSV; what
+// PyTorch cannot run is said on standard error.
+std::string schedule_of(plan_study const& study, bool as_json);
+
+// Which of the plans shown PyTorch, Megatron-LM and DeepSpeed can run, and why not the first.
+std::string runners_of(plan_study const& study);
+
+// Why a framework cannot run a plan; empty if it can.
+std::string megatron_obstacle(plan_study const& study, ashlar::training_plan const& plan);
+std::string deepspeed_obstacle(plan_study const& study, ashlar::training_plan const& plan);
 
 // Arguments of a run with Megatron-LM, one line; empty where it has no such schedule or division.
 std::string megatron_arguments(plan_study const& study, ashlar::training_plan const& plan);

@@ -16,8 +16,9 @@ double steps_of(plan_study const& s) {
   return s.tokens / (s.question.batch * s.question.model.sequence);
 }
 
-// Of all stages on the fullest device.
-stage_memory resident_bytes(plan_study const& s, planned_step const& step) {
+}  // namespace
+
+held_bytes held_by_fullest(plan_study const& s, planned_step const& step) {
   memory_model const m = bytes_of(s.question, step.plan);
   placement const where = placement_of(step.plan);
   stage_memory sum;
@@ -28,10 +29,9 @@ stage_memory resident_bytes(plan_study const& s, planned_step const& step) {
       sum.weight_gradient += each.weight_gradient;
       sum.optimizer_state += each.optimizer_state;
     }
-  return sum;
+  return {static_cast<double>(sum.weights), static_cast<double>(sum.weight_gradient),
+          static_cast<double>(sum.optimizer_state), step.bytes - static_cast<double>(sum.resident())};
 }
-
-}  // namespace
 
 double plan_study::utilisation(training_plan const& plan, double seconds) const {
   if (!model.lists.empty())
@@ -68,6 +68,22 @@ char const* word_of(recomputation again) {
   return again == recomputation::none ? "none" : again == recomputation::full ? "full" : "attention";
 }
 
+char const* word_of(sharding_level level) {
+  switch (level) {
+    case sharding_level::none:
+      return "none";
+    case sharding_level::optimizer:
+      return "optimizer";
+    case sharding_level::gradients:
+      return "gradients";
+    case sharding_level::weights:
+      return "weights";
+    case sharding_level::full:
+      return "full";
+  }
+  return "";
+}
+
 std::string name_of(training_plan const& plan) {
   if (plan.layout.pipeline == 1) return "none";
   std::string name = plan.entry->name;
@@ -79,20 +95,19 @@ std::string name_of(training_plan const& plan) {
 std::string gib(double bytes) { return fmt::format("{:.1f}", bytes / (1024.0 * 1024 * 1024)); }
 
 std::string text_of_plan(training_plan const& p) {
-  return fmt::format("tensor {}, data {}, pipeline {}, micro-batch {}, {}, recomputation {}{}",
-                     p.layout.tensor, p.layout.data, p.layout.pipeline, p.layout.micro_batch, name_of(p),
-                     word_of(p.layout.again), p.sharded ? ", optimizer shared" : "");
+  return fmt::format(
+      "tensor {}, data {}, pipeline {}, micro-batch {}, {}, recomputation {}, sharding {}",
+      p.layout.tensor, p.layout.data, p.layout.pipeline, p.layout.micro_batch, name_of(p),
+      word_of(p.layout.again), word_of(p.sharding));
 }
 
 std::string text_of_bytes(plan_study const& s, planned_step const& step) {
-  stage_memory const m = resident_bytes(s, step);
-  double const fixed = static_cast<double>(m.weights + m.weight_gradient + m.optimizer_state);
+  held_bytes const m = held_by_fullest(s, step);
   return fmt::format(
       "device {} of each pipeline holds {} GiB: weights and logits {}, gradients {}, optimizer {}, "
       "activations {}",
-      step.fullest, gib(step.bytes), gib(static_cast<double>(m.weights)),
-      gib(static_cast<double>(m.weight_gradient)), gib(static_cast<double>(m.optimizer_state)),
-      gib(step.bytes - fixed));
+      step.fullest, gib(step.bytes), gib(m.weights), gib(m.gradients), gib(m.optimizer),
+      gib(m.activations));
 }
 
 }  // namespace tool

@@ -22,6 +22,7 @@
 #include <ashlar/plan/series_parallel.hpp>
 #include <ashlar/plan/serving.hpp>
 #include <ashlar/plan/serving_bounds.hpp>
+#include <ashlar/plan/sharded_parameters.hpp>
 #include <ashlar/plan/simulated_step.hpp>
 #include <ashlar/plan/step_model.hpp>
 #include <ashlar/plan/training_plan.hpp>

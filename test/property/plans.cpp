@@ -190,7 +190,8 @@ TEST_CASE("no training plan is better than the answer, and none that is left out
                .feed_forward = 4 * hidden,
                .heads = 4,
                .vocabulary = 1.0 * d.between(1, 400),
-               .sequence = 4.0 * d.between(1, 6)};
+               .sequence = 4.0 * d.between(1, 6),
+               .value_bytes = d.percent(30) ? 4.0 : 2.0};
     q.machine = {.flops = 1e9,
                  .inside = 1e9 / d.between(1, 30),
                  .between = 1e9 / d.between(1, 60),

@@ -69,7 +69,8 @@ published_run read_run(systems::csv_row const& row) {
 // Seconds of the passes of a device that are not overlapped, at constants: turns times a micro-batch.
 double unhidden(published_run const& r, device_machine const& machine, step_constants const& c) {
   double sum = 0;
-  for (stage_seconds const& s : stage_times(r.model, r.layout, false, r.division(), machine, c))
+  for (stage_seconds const& s :
+       stage_times(r.model, r.layout, sharding_level::none, r.division(), machine, c))
     sum += s.forward + s.backward;
   double const turns = r.micro_batches + (r.layout.pipeline - 1.0) / r.chunks;
   return sum / r.layout.pipeline * turns;
@@ -96,9 +97,10 @@ void check_steps(report& r, json const& gold, std::vector<published_run> const& 
   for (published_run const& run : all) {
     step_constants const c = fitted_without(run.name, all, machine);
     auto const predicted = [&](step_constants const& with) {
-      return simulated_step(run.passes(run.micro_batches),
-                            stage_times(run.model, run.layout, false, run.division(), machine, with),
-                            message_mode::beside);
+      return simulated_step(
+          run.passes(run.micro_batches),
+          stage_times(run.model, run.layout, sharding_level::none, run.division(), machine, with),
+          message_mode::beside);
     };
     double const error = predicted(c) / run.seconds - 1, of_none = predicted({}) / run.seconds - 1;
     std::printf(
@@ -133,7 +135,7 @@ void check_memory(report& r, json const& gold, std::vector<published_run> const&
       training_layout l = found->layout;
       l.again = again;
       l.sequence_parallel = sequence_parallel;
-      memory_model m = stage_bytes(found->model, l, false, found->division(), {});
+      memory_model m = stage_bytes(found->model, l, sharding_level::none, found->division(), {});
       for (stage_memory& s : m.stages)
         if (passes)
           s.weights = s.weight_gradient = s.optimizer_state = 0;

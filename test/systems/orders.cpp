@@ -55,9 +55,10 @@ double throughput(json const& study, json const& a) {
   if (entry->uses(parameter::group_size)) shape.group = l.pipeline;
   schedule const s = entry->make(shape);
   transformer const model = model_of(study.at("model"));
-  std::vector<stage_seconds> const times = stage_times(
-      model, l, false, {uniform_partition(model.layers, s.stage_count()), study.value("head", true)},
-      machine_of(study.at("machine")), {study.at("products"), study.at("exchange")});
+  std::vector<stage_seconds> const times =
+      stage_times(model, l, sharding_level::none,
+                  {uniform_partition(model.layers, s.stage_count()), study.value("head", true)},
+                  machine_of(study.at("machine")), {study.at("products"), study.at("exchange")});
   return batch
          / simulated_step(s, times,
                           a.value("blocking", false) ? message_mode::blocking : message_mode::beside);

@@ -46,8 +46,14 @@ TEST_CASE("plan: a file says the same as a name") {
     last = plan["seconds"];
     CHECK(read["plans"][i] == plan);
   }
-  for (auto const& plan : named["rejected"])
+  // Every rejected plan says what its device would hold.
+  for (auto const& plan : named["rejected"]) {
     CHECK(plan["bytes"].get<double>() > named["memory_budget"].get<double>());
+    double sum = 0;
+    for (char const* what : {"weights_and_logits", "gradients", "optimizer", "activations"})
+      sum += plan["holds"][what].get<double>();
+    CHECK(sum == plan["bytes"].get<double>());
+  }
 }
 
 TEST_CASE("plan: reasons as text, and the first plan's schedule as a file that checks") {
@@ -55,10 +61,54 @@ TEST_CASE("plan: reasons as text, and the first plan's schedule as a file that c
   tool_result const r =
       run_tool("plan --model 8B --sequence 4096 --cluster 2x8xA100 --batch 32 --explain --emit " + csv);
   REQUIRE(r.code == 0);
-  for (char const* part : {"Why (", "tensor 8:", "with 10 % more memory", "activations",
-                           "Terms of the first plan", "reduction ms", "--tensor-model-parallel-size"})
+  for (char const* part :
+       {"Why (", "tensor 8:", "with 10 % more memory", "activations", "Terms of the first plan",
+        "reduction ms", "--tensor-model-parallel-size", "head       2 tokens", "logits     6 bytes",
+        "gathered for each pass", "bf16 at 312 TFLOP/s"})
     CHECK_MESSAGE(contains(r.out, part), part);
   CHECK(run_tool("check " + csv).code == 0);
+}
+
+TEST_CASE("plan: what PyTorch cannot run is said, and JSON has it all the same") {
+  std::string const asked =
+      "plan --model 8B --sequence 4096 --cluster 4x8xH100 --batch 32 --top 2 --search 0 --schedules ";
+  std::string const csv = (scratch() / "pieces.csv").string(),
+                    json = (scratch() / "pieces.json").string();
+  tool_result const pieces = run_tool(asked + "seq1f1b --emit " + json);
+  REQUIRE(pieces.code == 0);
+  REQUIRE(contains(pieces.out, "seq1f1b /"));
+  CHECK(contains(pieces.out, "Megatron-LM cannot run plan 1: it"));
+  CHECK(contains(pieces.out, "PyTorch cannot run plan 1: its sequences come in chunks"));
+  CHECK(run_tool("check " + json).code == 0);
+  CHECK(contains(run_tool(asked + "seq1f1b --emit " + csv).err, "PyTorch cannot run seq1f1b"));
+  tool_result const plain = run_tool(asked + "1f1b --emit " + csv);
+  CHECK(contains(plain.out, "PyTorch can run plan 1."));
+  CHECK(plain.err.empty());
+}
+
+TEST_CASE("plan: precision, kept scores and shared parameters") {
+  auto const small = [](char const* precision) {
+    return "--model "
+           + scratch_file(std::string(precision) + ".json",
+                          R"({"layers": 24, "hidden": 2048, "heads": 16, "vocabulary": 50257,
+      "sequence": 2048, "precision": ")"
+                              + std::string(precision) + "\"}")
+           + " --cluster 1x8xA100 --batch 32 --search 0 --top 500 ";
+  };
+  auto const narrow = planned(small("fp16")), wide = planned(small("fp32"));
+  CHECK(wide["plans"][0]["seconds"].get<double>() > 8 * narrow["plans"][0]["seconds"].get<double>());
+  CHECK(contains(narrow["plans"].dump(), "--fp16"));
+  CHECK(!contains(wide["plans"].dump(), "--bf16"));
+  for (char const* level : {"none", "optimizer", "gradients", "full"})
+    CHECK_MESSAGE(contains(narrow["plans"].dump(), "\"sharding\":\"" + std::string(level) + "\""),
+                  level);
+  // Scores that are kept may be run again alone.
+  CHECK(!contains(narrow.dump(), "\"recomputation\":\"attention\""));
+  CHECK(
+      contains(planned(small("fp16") + "--attention scores").dump(), "\"recomputation\":\"attention\""));
+  tool_result const eight = run_tool("plan " + small("fp8"));
+  CHECK(eight.code == 2);
+  CHECK(contains(eight.err, "must give bf16, fp16 or fp32 for \"precision\", not \"fp8\""));
 }
 
 TEST_CASE("plan: a model of its own keys, and what does not fit") {
@@ -149,6 +199,11 @@ TEST_CASE("plan: what it cannot read or do") {
               + cluster,
           "tensor ranks of its own");
   refused("--model 8B --objective beauty" + cluster, "--objective");
+  refused("--model "
+              + scratch_file("wide.json", R"({"layers": 2, "hidden": 8, "heads": 2, "vocabulary": 9,
+      "sequence": 4, "precision": "fp32"})")
+              + " --cluster " + scratch_file("narrow.json", two_nodes) + " --batch 32",
+          "\"flops_fp32\"");
   refused("--model 8B --cluster 1x8xH1 --batch 8", "names no known device");
   refused("--model 8B --cluster 0x8xH100 --batch 8", "must be of 1 to");
   refused("--model 8B --cluster 1x8xH100 --batch 0", "--batch must be from 1");

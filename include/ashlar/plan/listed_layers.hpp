@@ -49,49 +49,48 @@ constexpr pass_seconds layer_seconds(listed_layer const& each, training_layout c
 
 // Of stages of so many layers each.
 constexpr std::vector<stage_seconds> stage_times(listed_model const& t, training_layout const& l,
-                                                 bool sharded, std::vector<int> const& sizes,
+                                                 sharding_level level, std::vector<int> const& sizes,
                                                  device_machine const& machine) {
   std::vector<stage_seconds> made;
   double const link = outer_link(l, machine);
   std::size_t at = 0;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     stage_seconds s;
-    double parameters = 0;
+    double parameters = 0, largest = 0;
     for (int n = 0; n < sizes[i]; ++n) {
       listed_layer const& each = t.layers[at++];
       pass_seconds const p = layer_seconds(each, l);
       s.forward += p.forward;
       s.backward += p.backward;
       parameters += each.parameters;
+      largest = max_of(largest, each.parameters);
       if (i + 1 < sizes.size()) s.send = l.micro_batch * each.output / link;
     }
-    if (l.data > 1) s.reduction = parameters * reduced_bytes(l.data, sharded) / link;
+    share_parameters(s, {parameters, largest}, link, {level, l.data}, {});
     made.push_back(s);
   }
   return made;
 }
 
 // Of each stage on one device; with full recomputation the largest layer is whole at a time.
-constexpr memory_model stage_bytes(listed_model const& t, training_layout const& l, bool sharded,
+constexpr memory_model stage_bytes(listed_model const& t, training_layout const& l, sharding_level level,
                                    std::vector<int> const& sizes) {
-  parameter_bytes const each_parameter;
   memory_model made;
   made.stages.resize(sizes.size());
   std::size_t at = 0;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    double parameters = 0, kept = 0, whole = 0;
+    double parameters = 0, largest = 0, kept = 0, whole = 0;
     for (int n = 0; n < sizes[i]; ++n) {
       listed_layer const& each = t.layers[at++];
       bool const again = l.again == recomputation::full;
       parameters += each.parameters;
+      largest = max_of(largest, each.parameters);
       kept += l.micro_batch * (again ? each.output : each.kept);
       if (again) whole = max_of(whole, l.micro_batch * each.kept);
     }
     stage_memory& m = made.stages[i];
-    m.weights = static_cast<byte_count>(each_parameter.weight * parameters + whole);
-    m.weight_gradient = static_cast<byte_count>(each_parameter.gradient * parameters);
-    m.optimizer_state =
-        static_cast<byte_count>(each_parameter.optimizer * parameters / (sharded ? l.data : 1));
+    m = kept_parameters(parameters, largest, {}, {level, l.data});
+    m.weights += static_cast<byte_count>(whole);
     m.stash = static_cast<byte_count>(kept);
   }
   return made;

@@ -77,8 +77,8 @@ constexpr void add_laid_out(plan_question const& q, int device_count,
              {recomputation::none, recomputation::attention, recomputation::full}) {
           if (again == recomputation::attention && (!(q.widths.scores > 0) || !q.lists.empty()))
             continue;  // nothing of it is kept
-          for (bool sharded : {false, true})
-            if (!sharded || d > 1)
+          for (sharding_level level : q.levels)
+            if (level == sharding_level::none || d > 1)
               add_scheduled(q,
                             {.layout = {.micro_batch = b,
                                         .tensor = t,
@@ -86,7 +86,7 @@ constexpr void add_laid_out(plan_question const& q, int device_count,
                                         .data = d,
                                         .again = again,
                                         .sequence_parallel = t > 1},
-                             .sharded = sharded,
+                             .sharding = level,
                              .micro_batches = q.batch / d / b},
                             entries, made);
         }
@@ -98,8 +98,8 @@ constexpr void add_laid_out(plan_question const& q, int device_count,
 }  // namespace plan_detail
 
 // All plans of the question, feasible or not: tensor ranks within a node that divide the heads,
-// pipelines of at most one device a layer, micro-batches in powers of two, recomputation, sharing of the
-// optimizer, schedules, chunks, pieces of sequences, divisions of layers.
+// pipelines of at most one device a layer, micro-batches in powers of two, recomputation, sharing of
+// parameters, schedules, chunks, pieces of sequences, divisions of layers.
 constexpr std::vector<training_plan> all_plans(plan_question const& q,
                                                std::vector<catalog::entry const*> const& entries) {
   std::vector<training_plan> made;

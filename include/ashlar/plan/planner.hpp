@@ -161,15 +161,23 @@ constexpr layout_reason comes_before(plan_question const& q, training_plan const
   return comes_before(first, second, is_long_or_large(q.model));
 }
 
-// The plan that these rules try first among those that fit: of the first layout, the one of least
-// simulated time. Without an entry if nothing fits. O(plans) and the simulations of that layout.
+// Whether the study behind these rules had it: it shared the optimizer at most.
+constexpr bool rules_know(training_plan const& plan) {
+  return plan.sharding == sharding_level::none || plan.sharding == sharding_level::optimizer;
+}
+
+// The plan that these rules try first among those that fit and that they know: of the first layout, the
+// one of least simulated time. Without an entry if there is none. O(plans) and the simulations of that
+// layout.
 constexpr planned_step tried_first(plan_question const& q, plan_answer const& a) {
   planned_step first;
   for (planned_step const& each : a.fitting)
-    if (first.plan.entry == nullptr || comes_before(q, each.plan, first.plan) != layout_reason::none)
+    if (rules_know(each.plan)
+        && (first.plan.entry == nullptr
+            || comes_before(q, each.plan, first.plan) != layout_reason::none))
       first = each;
   for (planned_step const& each : a.fitting)
-    if (each.plan.layout == first.plan.layout) {
+    if (rules_know(each.plan) && each.plan.layout == first.plan.layout) {
       planned_step simulated = each;
       if (!(simulated.seconds > 0)) simulated.seconds = simulated_seconds(q, simulated.plan);
       if (!(first.seconds > 0) || simulated.seconds < first.seconds) first = simulated;

@@ -17,7 +17,9 @@ struct stage_seconds {
   double forward = 0;    // of a micro-batch
   double backward = 0;   // with what it runs again
   double send = 0;       // of its output to the next stage, or of the gradient back
-  double reduction = 0;  // of its gradient over the data ranks, after its last backward
+  double reduction = 0;  // of its gradient over the data ranks, beside no pass
+  double gather = 0;     // of its weights for each forward and backward, if they are kept in shards
+  double scatter = 0;    // of its gradient after each backward, likewise
 };
 
 enum class message_mode : unsigned char {

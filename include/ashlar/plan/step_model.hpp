@@ -6,6 +6,7 @@
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/plan/layout.hpp>
 #include <ashlar/plan/partition.hpp>
+#include <ashlar/plan/sharded_parameters.hpp>
 #include <ashlar/plan/simulated_step.hpp>
 #include <ashlar/plan/transformer.hpp>
 #include <ashlar/plan/transformer_memory.hpp>
@@ -17,7 +18,7 @@ namespace ashlar {
 
 // Figures of one device, from its data sheet.
 struct device_machine {
-  double flops = 0;    // a second, of 16-bit products
+  double flops = 0;    // a second, of products in the model's precision
   double inside = 0;   // bytes a second in each direction to devices of its node
   double between = 0;  // to other nodes
   double memory = 0;   // bytes
@@ -48,16 +49,10 @@ constexpr layer_products products_of(transformer const& t, training_layout const
 }
 
 // Bytes that a tensor rank moves in the forward of one layer: two sums of its output over the ranks,
-// each 2 (t - 1) / t of it at 16 bits; with sequence parallelism as gathers and scatters. The backward
+// each 2 (t - 1) / t of it; with sequence parallelism as gathers and scatters. The backward
 // moves as many.
 constexpr double exchanged_bytes(transformer const& t, training_layout const& l) {
-  return 2 * (2.0 * (l.tensor - 1) / l.tensor) * 2 * t.hidden * l.micro_batch * t.sequence;
-}
-
-// Bytes of a parameter that a data rank moves to sum gradients of 32 bits in a ring, or to scatter them
-// and gather weights of 16 bits if the optimizer is shared.
-constexpr double reduced_bytes(int data, bool sharded) {
-  return (sharded ? 6.0 : 8.0) * (data - 1) / data;
+  return 2 * (2.0 * (l.tensor - 1) / l.tensor) * t.value_bytes * t.hidden * l.micro_batch * t.sequence;
 }
 
 // Of one micro-batch.
@@ -95,9 +90,32 @@ constexpr double outer_link(training_layout const& l, device_machine const& mach
   return l.tensor * l.data * l.pipeline > machine.node_size ? machine.between : machine.inside;
 }
 
+// Parameters of a stage on one tensor rank, and of the largest thing in it that is gathered at once.
+struct stage_parameters_here {
+  double all = 0, largest = 0;
+};
+constexpr stage_parameters_here parameters_of(transformer const& t, training_layout const& l, int layers,
+                                              double embeddings) {
+  double const embedding = embeddings > 0 ? t.embedding_parameters() : 0;
+  return {(layers * t.layer_parameters() + embeddings * embedding) / l.tensor,
+          max_of(t.layer_parameters(), embedding) / l.tensor};
+}
+
+// What moving the parameters of a stage takes. Where they are moved pass by pass, the first weights and
+// the last gradients, of one layer, have no pass to be moved beside.
+constexpr void share_parameters(stage_seconds& s, stage_parameters_here const& here, double link,
+                                parameter_sharing const& sharing, parameter_bytes const& each) {
+  double const gathered = gathered_bytes(sharing, each) / link,
+               scattered = scattered_bytes(sharing, each) / link;
+  s.gather = here.all * gathered;
+  s.scatter = here.all * scattered;
+  s.reduction = here.all * reduced_bytes(sharing, each) / link
+                + min_of(here.all, here.largest) * (gathered + scattered);
+}
+
 // Times of each stage. Each tensor rank sends its share of the output.
 constexpr std::vector<stage_seconds> stage_times(transformer const& t, training_layout const& l,
-                                                 bool sharded, stage_division const& division,
+                                                 sharding_level level, stage_division const& division,
                                                  device_machine const& machine,
                                                  step_constants const& constants) {
   pass_seconds const layer = layer_seconds(t, l, machine, constants),
@@ -113,26 +131,23 @@ constexpr std::vector<stage_seconds> stage_times(transformer const& t, training_
       s.forward += head.forward;
       s.backward += head.backward;
     }
-    if (i + 1 < count) s.send = 2 * t.hidden * tokens / l.tensor / link;
-    double const parameters =
-        (layers * t.layer_parameters() + (embeds && division.with_head ? t.embedding_parameters() : 0))
-        / l.tensor;
-    if (l.data > 1) s.reduction = parameters * reduced_bytes(l.data, sharded) / link;
+    if (i + 1 < count) s.send = t.value_bytes * t.hidden * tokens / l.tensor / link;
+    share_parameters(s, parameters_of(t, l, division.layers[i], embeds && division.with_head ? 1 : 0),
+                     link, {level, l.data}, bytes_of_parameter(t.value_bytes));
     made.push_back(s);
   }
   return made;
 }
 
-// Bytes of each stage on one device. The logits, their gradient and the loss take 6 bytes a value on the
-// last stage; with full recomputation one layer is whole at a time.
-constexpr memory_model stage_bytes(transformer const& t, training_layout const& l, bool sharded,
+// Bytes of each stage on one device. The logits take a value's bytes on the last stage, their gradient
+// and the loss 4; with full recomputation one layer is whole at a time.
+constexpr memory_model stage_bytes(transformer const& t, training_layout const& l, sharding_level level,
                                    stage_division const& division, kept_widths const& widths) {
   split_layer const layer{t.hidden, t.active_feed_forward(), t.heads, t.sequence,
                           l.tensor, l.sequence_parallel};
   double const kept = kept_bytes(layer, l.micro_batch, l.again, widths);
   double const whole =
       l.again == recomputation::full ? kept_bytes(layer, l.micro_batch, recomputation::none, widths) : 0;
-  parameter_bytes const each;
   memory_model made;
   std::size_t const count = division.layers.size();
   made.stages.resize(count);
@@ -141,15 +156,14 @@ constexpr memory_model stage_bytes(transformer const& t, training_layout const& 
     double embeddings = 0;
     if (division.with_head)
       embeddings = (i == 0 ? 1 : 0) + (i + 1 == count && (count > 1 ? true : !t.tied) ? 1 : 0);
-    double const parameters =
-        (layers * t.layer_parameters() + embeddings * t.embedding_parameters()) / l.tensor;
-    double const logits = division.with_head && i + 1 == count
-                              ? 6 * t.vocabulary * l.micro_batch * t.sequence / l.tensor
-                              : 0;
+    double const logits =
+        division.with_head && i + 1 == count
+            ? (t.value_bytes + 4) * t.vocabulary * l.micro_batch * t.sequence / l.tensor
+            : 0;
+    stage_parameters_here const here = parameters_of(t, l, division.layers[i], embeddings);
     stage_memory& m = made.stages[i];
-    m.weights = static_cast<byte_count>(each.weight * parameters + logits + whole);
-    m.weight_gradient = static_cast<byte_count>(each.gradient * parameters);
-    m.optimizer_state = static_cast<byte_count>(each.optimizer * parameters / (sharded ? l.data : 1));
+    m = kept_parameters(here.all, here.largest, bytes_of_parameter(t.value_bytes), {level, l.data});
+    m.weights += static_cast<byte_count>(logits + whole);
     m.stash = static_cast<byte_count>(layers * kept);
   }
   return made;

@@ -33,6 +33,8 @@ struct plan_question {
   int batch = 1;
   double margin = 0;  // share of a device's memory to leave free
   int largest_micro_batch = 8;
+  std::vector<sharding_level> levels = {sharding_level::none, sharding_level::optimizer,
+                                        sharding_level::gradients, sharding_level::full};
   int tensor = 0;                             // only so many tensor ranks; 0: any
   std::vector<int> chunks = {2, 4};           // stages on a device, where the schedule has the choice
   std::vector<int> sequence_chunks = {2, 4};  // where it works on pieces of sequences
@@ -44,7 +46,7 @@ struct plan_question {
 // One way to do it.
 struct training_plan {
   training_layout layout;
-  bool sharded = false;  // the data ranks share the optimizer's state
+  sharding_level sharding = sharding_level::none;  // of the data ranks
   int micro_batches = 1;
   catalog::entry const* entry = nullptr;
   int chunks = 1;                // stages on one device
@@ -87,16 +89,17 @@ constexpr listed_model const* list_of(plan_question const& q, int tensor) {
 }
 
 // Seconds of the passes of each stage: of a micro-batch, or of one of the pieces of its sequences, which
-// are taken to share everything alike.
+// are taken to share everything alike. Weights in shards are gathered, and gradients scattered, beside
+// the passes of each: a pass takes as long as the longer of both.
 constexpr std::vector<stage_seconds> times_of(plan_question const& q, training_plan const& plan) {
   std::vector<stage_seconds> all;
   if (listed_model const* const list = list_of(q, plan.layout.tensor); list != nullptr)
-    all = stage_times(*list, plan.layout, plan.sharded, plan.layers, q.machine);
+    all = stage_times(*list, plan.layout, plan.sharding, plan.layers, q.machine);
   else
-    all = stage_times(q.model, plan.layout, plan.sharded, {plan.layers, true}, q.machine, q.constants);
+    all = stage_times(q.model, plan.layout, plan.sharding, {plan.layers, true}, q.machine, q.constants);
   for (stage_seconds& each : all) {
-    each.forward /= plan.sequence_chunks;
-    each.backward /= plan.sequence_chunks;
+    each.forward = max_of(each.forward / plan.sequence_chunks, each.gather);
+    each.backward = max_of(each.backward / plan.sequence_chunks, each.gather + each.scatter);
     each.send /= plan.sequence_chunks;
   }
   return all;
@@ -106,9 +109,9 @@ constexpr std::vector<stage_seconds> times_of(plan_question const& q, training_p
 constexpr memory_model bytes_of(plan_question const& q, training_plan const& plan) {
   memory_model m;
   if (listed_model const* const list = list_of(q, plan.layout.tensor); list != nullptr)
-    m = stage_bytes(*list, plan.layout, plan.sharded, plan.layers);
+    m = stage_bytes(*list, plan.layout, plan.sharding, plan.layers);
   else
-    m = stage_bytes(q.model, plan.layout, plan.sharded, {plan.layers, true}, q.widths);
+    m = stage_bytes(q.model, plan.layout, plan.sharding, {plan.layers, true}, q.widths);
   for (stage_memory& each : m.stages) each.stash /= plan.sequence_chunks;
   return m;
 }

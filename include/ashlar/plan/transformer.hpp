@@ -17,6 +17,7 @@ struct transformer {
   bool tied = false;    // the head has the embedding's weights
   double experts = 0;   // of the feed-forward part, each of this size; 0: there is just that part
   double experts_per_token = 1;
+  double value_bytes = 2;  // of weights, activations and messages
 
   // Of queries, keys, values and output together.
   constexpr double attention_parameters() const {

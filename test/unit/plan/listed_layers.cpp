@@ -15,19 +15,21 @@ constexpr device_machine listed_machine() {
 
 constexpr bool test_listed_stages() {
   training_layout l{.micro_batch = 2, .tensor = 2, .pipeline = 2, .data = 2};
-  auto const times = stage_times(three_layers(), l, false, {2, 1}, listed_machine());
+  auto const times = stage_times(three_layers(), l, sharding_level::none, {2, 1}, listed_machine());
   HOLDS(times[0].forward == 2 * 3 && times[0].backward == 2 * 5);
   HOLDS(times[1].forward == 2 * 3 && times[1].backward == 2 * 4);
   HOLDS(times[0].send == 2 * 16 / 2.0 && times[1].send == 0);
   HOLDS(times[0].reduction == 30 * 8.0 / 2 / 2);
-  HOLDS(stage_times(three_layers(), l, true, {2, 1}, listed_machine())[1].reduction == 30 * 6.0 / 2 / 2);
-  memory_model m = stage_bytes(three_layers(), l, true, {2, 1});
+  HOLDS(stage_times(three_layers(), l, sharding_level::optimizer, {2, 1}, listed_machine())[1].reduction
+        == 30 * 6.0 / 2 / 2);
+  memory_model m = stage_bytes(three_layers(), l, sharding_level::optimizer, {2, 1});
   HOLDS(m.of(0).stash == 2 * 300 && m.of(0).weights == 2 * 30 && m.of(0).weight_gradient == 4 * 30);
   HOLDS(m.of(0).optimizer_state == 6 * 30 && m.of(1).stash == 2 * 300);
   // Only inputs stay, and the largest layer is whole at a time.
   l.again = recomputation::full;
-  HOLDS(stage_times(three_layers(), l, false, {2, 1}, listed_machine())[0].backward == 2 * (5 + 3));
-  m = stage_bytes(three_layers(), l, false, {2, 1});
+  HOLDS(stage_times(three_layers(), l, sharding_level::none, {2, 1}, listed_machine())[0].backward
+        == 2 * (5 + 3));
+  m = stage_bytes(three_layers(), l, sharding_level::none, {2, 1});
   HOLDS(m.of(0).stash == 2 * 24 && m.of(0).weights == 2 * 30 + 2 * 200);
   HOLDS(three_layers().parameters() == 120 && three_layers().work() == 30);
   return true;

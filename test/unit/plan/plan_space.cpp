@@ -23,21 +23,21 @@ constexpr plan_question spacious_question() {
 constexpr bool test_plan_space() {
   plan_question q = spacious_question();
   std::vector<catalog::entry const*> const both{catalog::find("1f1b"), catalog::find("depth-first")};
-  // Two data ranks, with and without a shared optimizer, or two stages in either schedule (of 2 chunks:
+  // Two data ranks, with parameters shared in four ways, or two stages in either schedule (of 2 chunks:
   // 4 would be too many for four layers); three recomputations. The head is too small to matter.
-  HOLDS(all_plans(q, both).size() == 3 * (2 + 2));
+  HOLDS(all_plans(q, both).size() == 3 * (4 + 2));
   for (training_plan const& p : all_plans(q, both)) {
     HOLDS(p.device_count() == 4);
     HOLDS(p.layout.micro_batch * p.micro_batches * p.layout.data == 4);
   }
   // Nothing is kept of scores: no need to run them again.
   q.widths.scores = 0;
-  HOLDS(all_plans(q, both).size() == 2 * (2 + 2));
+  HOLDS(all_plans(q, both).size() == 2 * (4 + 2));
   // In halves and quarters of sequences.
-  HOLDS(all_plans(q, {catalog::find("seq1f1b")}).size() == 2 * (2 + 2));
+  HOLDS(all_plans(q, {catalog::find("seq1f1b")}).size() == 2 * (4 + 2));
   // Also on two devices: one pipeline rank.
   q.takes_fewer_devices = true;
-  HOLDS(all_plans(q, both).size() == 2 * (2 + 2) + 2);
+  HOLDS(all_plans(q, both).size() == 2 * (4 + 2) + 2);
   q.tensor = 4;  // more than a node
   HOLDS(all_plans(q, both).empty());
   return true;
@@ -49,7 +49,7 @@ constexpr bool test_divided_plans() {
   q.widths.scores = 0;
   q.model.vocabulary = 200;  // the head is about as much work as a layer
   std::vector<training_plan> const all = all_plans(q, {catalog::find("1f1b")});
-  HOLDS(all.size() == 2 * (2 + 2));
+  HOLDS(all.size() == 2 * (4 + 2));
   int uneven = 0;
   for (training_plan const& p : all)
     if (p.layers == std::vector<int>{3, 1}) ++uneven;

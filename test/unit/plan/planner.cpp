@@ -44,7 +44,11 @@ constexpr bool test_first_to_try() {
   planned_step const first = tried_first(q, a);
   // Everything fits: no recomputation, and the fewest devices of a model.
   HOLDS(first.plan.layout.again == recomputation::none && first.plan.layout.devices_of_model() == 1);
-  HOLDS(first.seconds > 0);
+  HOLDS(first.seconds > 0 && rules_know(first.plan));
+  plan_answer only;
+  only.fitting.push_back(first);
+  only.fitting[0].plan.sharding = sharding_level::full;
+  HOLDS(tried_first(q, only).plan.entry == nullptr);
   training_plan other = first.plan;
   other.layout.pipeline = 2;
   HOLDS(comes_before(q, first.plan, other) == layout_reason::fewer_devices_of_model);
@@ -67,7 +71,7 @@ TEST_CASE("planner: fewer device seconds on fewer devices") {
   q.takes_fewer_devices = true;
   q.objective = plan_objective::device_time;
   plan_answer const a = answer(q, {catalog::find("1f1b")}, 1, no_words);
-  CHECK(a.best[0].plan.device_count() == 1);  // it never waits
+  CHECK(a.best[0].plan.device_count() == 1);  // it neither waits nor moves anything
   CHECK(worth(q, a.best[0].plan, 3) == 3);
   q.objective = plan_objective::time;
   CHECK(answer(q, {catalog::find("1f1b")}, 1, no_words).best[0].plan.device_count() == 4);

@@ -56,6 +56,15 @@ constexpr bool test_plan_costs() {
   HOLDS(bytes_of(q, plain).of(0).stash == 2 * bytes_of(q, pieces).of(0).stash);
   HOLDS(bytes_of(q, plain).of(0).weights == bytes_of(q, pieces).of(0).weights);
   HOLDS(is_close(2 * times_of(q, uneven)[0].forward, 3 * times_of(q, plain)[0].forward));
+  // Weights in shards are gathered for every piece, beside its passes.
+  training_plan shared = pieces;
+  shared.layout.data = 2;
+  HOLDS(times_of(q, shared)[0].forward == times_of(q, pieces)[0].forward);
+  shared.sharding = sharding_level::full;
+  plan_question slow = q;
+  slow.machine.inside = 10;
+  HOLDS(times_of(slow, shared)[0].forward == 2 * 768 * 1 / 10.0 + (16 * 8) / 10.0);
+  HOLDS(times_of(slow, shared)[0].backward == 3 * times_of(slow, shared)[0].forward);
   // The last device has the head as well; it begins after the first stage's forward.
   stage_seconds const first = times_of(q, plain)[0], last = times_of(q, plain)[1];
   HOLDS(last.forward > first.forward);

@@ -1,0 +1,121 @@
+// Each term of a plan's time and memory, with its source.
+#include "plan_report.hpp"
+#include "table.hpp"
+#include <ashlar/plan/sharded_parameters.hpp>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+using namespace ashlar;
+
+// Of passes: their products, and what tensor ranks exchange.
+std::string pass_terms(plan_question const& q, training_layout const& l) {
+  layer_products const p = products_of(q.model, l);
+  double const product = q.constants.products / q.machine.flops,
+               head = head_seconds(q.model, l, q.machine, q.constants).forward;
+  return fmt::format(
+      "  matrices   2 tokens x parameters / tensor = {:.4g} operations: {:.3f} ms forward, twice "
+      "backward\n"
+      "  scores     4 tokens x hidden x sequence / tensor = {:.4g} operations: {:.3f} ms forward, twice "
+      "backward\n"
+      "  exchange   4 (t - 1) / t x {} bytes x hidden x tokens = {:.4g} bytes: {:.3f} ms forward, as "
+      "much backward\n"
+      "  again      {} of the forward in each backward\n"
+      "  head       2 tokens x hidden x vocabulary / tensor = {:.4g} operations: {:.3f} ms forward, "
+      "twice backward, on the last stage\n",
+      p.matrices, p.matrices * product * 1e3, p.scores, p.scores * product * 1e3, q.model.value_bytes,
+      exchanged_bytes(q.model, l),
+      q.constants.exchange * exchanged_bytes(q.model, l) / q.machine.inside * 1e3,
+      l.again == recomputation::full        ? "all"
+      : l.again == recomputation::attention ? "the scores"
+                                            : "nothing",
+      head / product, head * 1e3);
+}
+
+// Of what goes over links between stages and data ranks.
+std::string link_terms(plan_question const& q, training_plan const& plan, parameter_bytes const& each) {
+  training_layout const& l = plan.layout;
+  parameter_sharing const sharing{plan.sharding, l.data};
+  double const link = outer_link(l, q.machine), message = q.model.value_bytes * q.model.hidden
+                                                          * l.micro_batch * q.model.sequence / l.tensor;
+  return fmt::format(
+      "  message    {} bytes x hidden x tokens / tensor = {:.4g} bytes: {:.3f} ms at {:.0f} GB/s\n"
+      "  reduction  (d - 1) / d = {:.4f} of {} bytes a parameter (Rajbhandari et al. 2020): {:.4g} "
+      "bytes "
+      "a parameter, once a step\n"
+      "  shards     {:.4g} bytes a parameter gathered for each pass, {:.4g} scattered after each "
+      "backward\n",
+      q.model.value_bytes, message, message / link * 1e3, link / 1e9, sharing.others(),
+      l.data == 1 ? 0 : reduced_bytes(sharing, each) / sharing.others(), reduced_bytes(sharing, each),
+      gathered_bytes(sharing, each), scattered_bytes(sharing, each));
+}
+
+// Of memory: of a layer, and of what is there once.
+std::string memory_terms(plan_question const& q, training_plan const& plan,
+                         parameter_bytes const& each) {
+  training_layout const& l = plan.layout;
+  split_layer const layer{q.model.hidden, q.model.active_feed_forward(),
+                          q.model.heads,  q.model.sequence,
+                          l.tensor,       l.sequence_parallel};
+  double const parameters = q.model.layer_parameters() / l.tensor;
+  stage_memory const m = kept_parameters(parameters, 0, each, parameter_sharing{plan.sharding, l.data});
+  return fmt::format(
+      "Memory of the first plan, a layer on one device:\n"
+      "  parameters {:.4g}: weights {} bytes each, gradients {}, optimizer {} (Rajbhandari et al. "
+      "2020), "
+      "in shards {}: {} GiB, {} GiB, {} GiB\n"
+      "  kept       {:.4g} bytes a micro-batch in flight (Korthikanti et al. 2022, equations 1 to 6, "
+      "with "
+      "what the attention and fused norms leave)\n"
+      "  logits     {} bytes x vocabulary x tokens / tensor = {} GiB on the last stage (values, and 4 "
+      "for their gradient)\n",
+      parameters, each.weight, each.gradient, each.optimizer, word_of(plan.sharding),
+      gib(static_cast<double>(m.weights)), gib(static_cast<double>(m.weight_gradient)),
+      gib(static_cast<double>(m.optimizer_state)),
+      kept_bytes(layer, l.micro_batch, l.again, q.widths) / plan.sequence_chunks,
+      q.model.value_bytes + 4,
+      gib((q.model.value_bytes + 4) * q.model.vocabulary * l.micro_batch * q.model.sequence / l.tensor));
+}
+
+std::string milliseconds(double seconds) { return fmt::format("{:.3f}", seconds * 1e3); }
+
+}  // namespace
+
+std::string terms_of(plan_study const& s) {
+  planned_step const& step = s.answer.best[0];
+  plan_question const& q = s.question;
+  std::string text;
+  if (s.model.lists.empty()) {
+    parameter_bytes const each = bytes_of_parameter(q.model.value_bytes);
+    text += fmt::format("Terms of the first plan, a layer and micro-batch, {} at {:.0f} TFLOP/s:\n",
+                        s.model.precision, q.machine.flops / 1e12)
+            + pass_terms(q, step.plan.layout) + link_terms(q, step.plan, each)
+            + memory_terms(q, step.plan, each);
+  }
+  text += "Stages of the first plan:\n";
+  std::vector<std::vector<std::string>> cells{{"stage", "device", "layers", "forward ms", "backward ms",
+                                               "message ms", "reduction ms", "weights GiB",
+                                               "gradients GiB", "optimizer GiB", "kept GiB"}};
+  std::vector<stage_seconds> const all = times_of(q, step.plan);
+  memory_model const held = bytes_of(q, step.plan);
+  placement const where = placement_of(step.plan);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    stage_memory const& m = held.stages[i];
+    cells.push_back({std::to_string(i), std::to_string(where.device_of(0, static_cast<int>(i))),
+                     std::to_string(step.plan.layers[i]), milliseconds(all[i].forward),
+                     milliseconds(all[i].backward), milliseconds(all[i].send),
+                     milliseconds(all[i].reduction), gib(static_cast<double>(m.weights)),
+                     gib(static_cast<double>(m.weight_gradient)),
+                     gib(static_cast<double>(m.optimizer_state)), gib(static_cast<double>(m.stash))});
+  }
+  return text + table(cells);
+}
+
+}  // namespace tool
