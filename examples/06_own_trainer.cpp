@@ -3,6 +3,7 @@
 #include <ashlar/ashlar.hpp>
 #include <ashlar/host/runtime.hpp>
 #include <ashlar/run/sequential.hpp>
+#include <ashlar/schedule.hpp>
 
 #include <array>
 #include <cmath>
@@ -108,8 +109,9 @@ std::vector<vector> train(char const* name, program const& p) {
 }  // namespace
 
 int main() {
-  auto const made = [](block const& b) { return lower(b | repeat(micro_batches{8}) | squeeze()); };
-  program const straight = made(catalog::one_f_one_b(devices{8})), v = made(catalog::v_half(devices{4}));
+  micro_batches const m{8};
+  program const straight = catalog::one_f_one_b(devices{8}) | repeat(m) | squeeze() | lower();
+  program const v = catalog::v_half(devices{4}) | repeat(m) | reorder() | lower();
   auto const reference = train<sequential<shifter>>("one thread", straight);
   bool const same = train<host::runtime<shifter>>("1f1b, eight devices", straight) == reference
                     && train<host::runtime<shifter>>("v-half, four devices", v) == reference;

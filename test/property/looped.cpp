@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
 #include <vector>
@@ -121,7 +122,14 @@ TEST_CASE("grouped interleaving is valid for every last group, within its memory
           CAPTURE(group);
           schedule const made = e.make(s);
           REQUIRE(check(made).ok());
-          for (int peak : peak_activations(made)) CHECK(peak <= (v - 1) * group + p);
+          std::vector<int> const peaks = peak_activations(made);
+          for (int d = 0; d < p; ++d) {
+            int const most = std::min(m * v, (v - 1) * group + p - d);
+            CHECK(peaks[static_cast<std::size_t>(d)] <= most);
+            if (m % group == 0) CHECK(peaks[static_cast<std::size_t>(d)] == most);
+          }
+          s.cost = costs(stage_cost{.forward = 3, .backward_input = 4, .backward_weight = 2});
+          if (group == p && m % p == 0) CHECK(makespan(e.make(s)) == m * v * 9 + (p - 1) * 7);
         }
 }
 

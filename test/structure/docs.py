@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """The documentation tells the truth: its code is what stands in the tree, compiles and runs, and its links lead somewhere.
 
-usage: docs.py links|code|commands ROOT [COMPILER|TOOL [--write]]
+usage: docs.py links|catalog|code|commands ROOT [COMPILER|TOOL [--write]]
 
 links  every relative link of a Markdown file leads to a file of the tree.
+catalog  docs/catalog.md has a row for each schedule of the catalog, and for no other.
 code   a fenced block after `<!-- example: PATH -->` stands word for word in the file PATH (from the top);
        a ```cpp block with an `int main` is a whole program: it compiles without warnings, runs, and returns 0;
        a fenced block after `<!-- prints -->` is what the program before it prints.
 commands  a ```console block is one command after `$ ` and what it prints. A page's commands run one after the other in one
-       new folder, where TOOL is `ashlar`. With --write the pages are brought up to date.
+       new folder, where TOOL is `ashlar`, Ashlar is installed in `$HOME/ashlar`, and a fenced block after `<!-- file: NAME -->`
+       stands in the file NAME. With --write the pages are brought up to date.
 """
 import os
 import re
@@ -19,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-pthread"]
-BLOCK = re.compile(r"^(?:<!-- *(example|prints)(?:: *(\S+))? *-->\n+)?```(\w*)\n(.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"^(?:<!-- *(example|prints|file)(?:: *(\S+))? *-->\n+)?```(\w*)\n(.*?)^```$", re.M | re.S)
 
 
 def pages(root):
@@ -36,6 +38,16 @@ def links(root):
                 print(f"{page.relative_to(root)}: no such file: {target}")
                 wrong += 1
     return wrong != 0
+
+
+def catalog(root):
+    source = (root / "include/ashlar/catalog/entries.hpp").read_text()
+    entries = set(re.findall(r'entry\{\.name = "([^"]+)"', source))
+    cells = re.findall(r"^\| (`[^|]*) \|", (root / "docs/catalog.md").read_text(), re.M)
+    rows = {name for cell in cells for name in re.findall(r"`([^`]+)`", re.sub(r"\(.*?\)", "", cell))}
+    for name in sorted(entries ^ rows):
+        print(f"docs/catalog.md: {'lacks a row of' if name in entries else 'has a row of what there is not:'} {name}")
+    return not entries or entries != rows
 
 
 def run_program(job):
@@ -90,9 +102,16 @@ def commands(root, tool, write):
     complaints = count = 0
     for page in pages(root):
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as programs:
-            Path(programs, "ashlar").symlink_to(Path(tool).resolve())
-            paths = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+            tools = Path(programs, "bin")
+            tools.mkdir()
+            Path(tools, "ashlar").symlink_to(Path(tool).resolve())
+            Path(programs, "ashlar").mkdir()
+            Path(programs, "ashlar/include").symlink_to(root / "include")
+            paths = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "HOME": programs}
             text = page.read_text()
+            for mark, name, _, body in BLOCK.findall(text):
+                if mark == "file":
+                    Path(folder, name).write_text(body)
             for block in re.findall(r"^```console\n\$ (.*?)^```$", text, re.M | re.S):
                 command = re.match(r"(?:[^\n]*\\\n)*[^\n]*\n", block)[0]
                 ran = subprocess.run(["bash", "-c", command], cwd=folder, env=paths, stdout=subprocess.PIPE,
@@ -113,7 +132,7 @@ def main():
     what, root = sys.argv[1], Path(sys.argv[2]).resolve()
     if what == "commands":
         return commands(root, sys.argv[3], "--write" in sys.argv[4:])
-    return links(root) if what == "links" else code(root, sys.argv[3])
+    return links(root) if what == "links" else catalog(root) if what == "catalog" else code(root, sys.argv[3])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Pipeline schedules as values: an algebra, proofs, bounds and searches.
 
-    from ashlar import catalog, repeat, squeeze
-    schedule = catalog.v_half(devices=4) | repeat(8) | squeeze()
+    from ashlar import catalog
+    schedule = catalog.v_half(devices=4, micro_batches=8)
     schedule.makespan, schedule.bubble_rate, schedule.bound()
 
 A notebook shows a schedule as a picture. `ashlar.torch` runs schedules in PyTorch.

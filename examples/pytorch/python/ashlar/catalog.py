@@ -2,7 +2,7 @@
 
 With micro-batches, an entry gives its schedule; without, its building block:
 
-    catalog.v_half(devices=4) | repeat(8) | squeeze()
+    catalog.zb_h1(devices=4) | repeat(8) | squeeze()
     catalog.dualpipe(devices=4, micro_batches=8)
 """
 
