@@ -1,8 +1,8 @@
 // What does it buy to recompute, and to cut sequences, where memory is scarce?
 //
-// Prints Markdown: for each share of 1F1B's memory the least bubble of all layouts of a model (of the
-// span, in percent; what is recomputed counts), the least that the bound leaves, and the layout. A
-// recompute leaves 6 % of an activation, sequences come in up to 4 chunks.
+// Prints Markdown: for each share of 1F1B's memory the least overhead of all layouts of a model (of the
+// span, in percent), the least that the bound leaves, and the layout; or the least share that leaves a
+// schedule. A recompute leaves 6 % of an activation, sequences come in up to 4 chunks.
 //
 // usage: bench_search_variants [passes of a cell, 60000000] [seed, 1]
 #include "../processor_time.hpp"
@@ -22,7 +22,8 @@ constexpr char const* names[] = {"linear", "v", "looped", "wave"};
 void print_cell(model_share const& model, int memory_percent, variety const& how, search_budget e) {
   std::vector<layout_choice> const layouts = layouts_for(model, memory_percent, how);
   if (layouts.empty()) {
-    std::printf(" none |");
+    while (layouts_for(model, memory_percent, how).empty()) ++memory_percent;
+    std::printf(" infeasible: needs %d |", memory_percent);
     return;
   }
   std::vector<searched_layout> const found = search_layouts(layouts, e);

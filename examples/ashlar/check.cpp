@@ -1,8 +1,7 @@
-// ashlar check: whether a CSV, of passes only or with all communication, runs to its end.
+// ashlar check: whether a schedule, or a CSV with all communication, runs to its end.
 #include "bound_words.hpp"
 #include "choice.hpp"
 #include "command.hpp"
-#include "cost_options.hpp"
 #include "counted.hpp"
 #include "dialect_option.hpp"
 #include "effects.hpp"
@@ -12,6 +11,7 @@
 #include "lowering_options.hpp"
 #include "memory_cap.hpp"
 #include "schedule_files.hpp"
+#include "shape_options.hpp"
 #include "terminal.hpp"
 #include <ashlar/interop/pytorch_comms.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
@@ -39,7 +39,7 @@ struct check_options {
   bool for_pytorch = false;
   std::string dialect = "detect";
   ashlar::transfer_lanes lanes = ashlar::transfer_lanes::one;
-  cost_options cost;
+  shape_options shape;
 };
 
 int tell(std::string const& file, std::vector<ashlar::csv_problem> const& problems) {
@@ -52,9 +52,9 @@ void must_be_small(std::string const& file, ashlar::csv_tokens const& tokens) {
   auto const lines = static_cast<long long>(tokens.lines.size());
   if (lines > most_devices)
     throw usage_error(fmt::format("'{}' has {} lines; the limit is {}", file, lines, most_devices));
-  // A pass has about two other tokens, which its memory counts.
+  // A pass has up to three other tokens, which its memory counts.
   must_fit_in_memory(fmt::format("the tokens of '{}'", file),
-                     static_cast<double>(std::max(tokens.count, (tokens.count + tokens.others) / 3)));
+                     static_cast<double>(std::max(tokens.count, (tokens.count + tokens.others) / 4)));
 }
 
 // A file that has lost all its backwards looks the same: say what it was taken for.
@@ -132,51 +132,59 @@ int check_schedule(check_options const& o, ashlar::schedule const& s, std::size_
   return done;
 }
 
-// With the costs that are given, if any are.
-ashlar::schedule with_costs(ashlar::schedule s, cost_options const& cost) {
-  if (!cost.are_given()) return s;
-  ashlar::costs const given = costs_of(cost, s.device_count());
-  must_fit_stages(given, s, cost.stages_from());
-  return retime(std::move(s), given);
+// Of the options that say what is checked, on a file.
+std::vector<effect> effects_on_file(std::string const& what, bool is_block, bool has_times,
+                                    bool has_dialect) {
+  std::vector<effect> all = effects_on(std::vector<ashlar::catalog::entry const*>(), what);
+  all.push_back({"--dialect", has_dialect, "on " + what});
+  all.push_back({"--devices", false, fmt::format("on {}: it has its own", what)});
+  all.push_back({"--micro-batches", is_block, fmt::format("on {}: it has its own", what)});
+  for (char const* flag : cost_flags())
+    all.push_back({flag, has_times, fmt::format("on {}: it says what is done, not when", what)});
+  return all;
 }
 
-std::vector<effect> effects_on_file(std::string const& kind, bool has_times, bool has_dialect) {
-  std::vector<effect> all = {{"--dialect", has_dialect, "on " + kind}};
-  for (char const* flag : cost_flags())
-    all.push_back({flag, has_times, "on " + kind + ": it says what is done, not when"});
-  return all;
+int check_named(CLI::App const& command, check_options o) {
+  must_have_effect(command, {{"--dialect", false, "on a schedule of the catalog"}});
+  o.shape.name = o.file;
+  chosen_schedule const chosen = choose(o.shape);
+  return check_schedule(o, chosen.schedule, 0, chosen.scale);
 }
 
 int check(CLI::App const& command, check_options const& o) {
   using namespace ashlar;
+  if (catalog::find(o.file) != nullptr) return check_named(command, o);
   std::string const text = read_text(o.file);
   if (holds_json(text)) {
-    must_have_effect(command, effects_on_file("JSON", true, false));
-    json_text const file{o.file, text, parse_json(text, o.file)};
-    time_scale const own = scale_of_json(file);
-    return check_schedule(o, with_costs(schedule_of_json(file), o.cost), 0,
-                          o.cost.are_given() ? scale_of(o.cost) : own);
+    schedule_file const read = read_unchecked(text, o.file, o.shape.m, o.shape.cost);
+    must_have_effect(command, effects_on_file("JSON", read.block.has_value(), true, false));
+    return check_schedule(o, read.schedule, 0, read.scale);
   }
   csv_options const options{.dialect = dialect_of(o.dialect)};
   csv_problems problems(options.most_problems);
   csv_tokens const tokens = read_csv_tokens(text, options, problems);
   if (!problems.none()) return tell(o.file, problems.take());
   if (tokens.others > 0) {
-    must_have_effect(command, effects_on_file("a program", false, true));
+    must_have_effect(command, effects_on_file("a program", false, false, true));
     return check_comms(o, tokens, problems);
   }
-  csv_schedule const read = read_pytorch_csv(tokens, problems);
+  must_have_effect(command, effects_on_file("a CSV", false, true, true));
+  csv_schedule read = read_pytorch_csv(tokens, problems);
   if (!read.value) return tell(o.file, read.problems);
-  return check_schedule(o, with_costs(*read.value, o.cost), tokens.idle_slots, scale_of(o.cost));
+  return check_schedule(o, under(o.shape.cost, std::move(*read.value)), tokens.idle_slots,
+                        scale_of(o.shape.cost));
 }
 
 }  // namespace
 
 void add_check(CLI::App& app, action& chosen) {
   auto* const command = app.add_subcommand(
-      "check", "Check a schedule's CSV or JSON, and prove the program that it makes or is");
+      "check", "Check a schedule, of a file or by name, and prove the program that it makes or is");
   auto const options = std::make_shared<check_options>();
-  command->add_option("file", options->file, "the CSV or JSON; - is standard input")
+  command
+      ->add_option("file", options->file,
+                   "the CSV or JSON, of a schedule or of a building block, or a schedule of `ashlar "
+                   "list`; - is standard input")
       ->required()
       ->type_name("FILE");
   add_choice<bool>(
@@ -184,7 +192,7 @@ void add_check(CLI::App& app, action& chosen) {
       "who must be able to run it: what PyTorch cannot run is then an error, not a warning");
   add_lanes_option(*command, options->lanes);
   add_dialect_option(*command, options->dialect);
-  add_cost_options(*command, options->cost);
+  add_size_options(*command, options->shape);
   command->footer(
       "The format: one line per device, the device's passes in order, separated by commas without "
       "blanks;\n"

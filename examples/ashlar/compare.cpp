@@ -8,6 +8,7 @@
 #include "placement_name.hpp"
 #include "shape_options.hpp"
 #include "table.hpp"
+#include "terminal.hpp"
 #include <ashlar/render/comparison.hpp>
 #include <ashlar/render/diagnosis.hpp>
 #include <ashlar/study/compare.hpp>
@@ -108,10 +109,15 @@ std::vector<row> rows_of(CLI::App const& command, compare_options& o) {
     for (auto const& e : ashlar::catalog::entries) known.push_back(&e);
   must_have_effect(command, effects_of(command, o, own, known));
   std::vector<row> rows;
-  for (chosen_schedule const& s : own) rows.push_back(row_of(s, o));
-  for (ashlar::catalog::entry const* e : known) rows.push_back(row_of(*e, o));
-  for (row& r : rows)
+  phase_line at;
+  auto const add = [&](auto const& schedule) {
+    at.say(schedule.name);
+    row& r = rows.emplace_back(row_of(schedule, o));
     if (r.refused.empty()) r.least = ashlar::comparison_bound(r.numbers);
+  };
+  for (chosen_schedule const& s : own) add(s);
+  for (ashlar::catalog::entry const* e : known) add(*e);
+  at.end();
   time_scale const scale = scale_of(o.shape.cost);
   for (row& r : rows) {
     for (double* time : {&r.numbers.makespan, &r.numbers.span, &r.numbers.exposed_communication})

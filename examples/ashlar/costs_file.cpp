@@ -1,7 +1,5 @@
 #include "costs_file.hpp"
 
-#include "command.hpp"
-#include "files.hpp"
 #include "json_files.hpp"
 #include "limits.hpp"
 
@@ -38,8 +36,8 @@ class costs_reader : json_reader {
   }
 
   costs_file read() {
-    json const& stages = at(costs_, "stages");
-    if (!stages.is_array() || stages.empty()) fail(stages, "must give a list of stages as \"stages\"");
+    json const& stages = list(at(costs_, "stages"), "stages");
+    if (stages.empty()) fail(stages, "\"stages\" must have a stage");
     double shortest = longest_ns;
     for (json const& stage : stages)
       for (char const* const kind : measured_passes)
@@ -56,25 +54,20 @@ class costs_reader : json_reader {
       file.cost.per_stage.push_back(c);
     }
     if (costs_.contains("message_bytes"))
-      file.cost.message = integer(costs_["message_bytes"], "message_bytes", most_memory);
+      file.cost.message = whole(costs_["message_bytes"], "message_bytes", 0, most_memory);
     if (costs_.contains("links")) {
-      json const& links = costs_["links"];
+      json const& links = object(costs_["links"], "links");
       file.cost.links.inside = file.cost.links.between = link(links, "inside");
       if (links.contains("between")) file.cost.links.between = link(links, "between");
       if (links.contains("node_size"))
         file.cost.links.node_size =
-            static_cast<int>(integer(links["node_size"], "node_size", most_devices));
+            static_cast<int>(whole(links["node_size"], "node_size", 0, most_devices));
     }
     if (costs_.contains("collective")) file.ring = link(costs_, "collective");
     return file;
   }
 
  private:
-  long long integer(json const& value, char const* key, long long most) const {
-    if (!value.is_number_integer() || value < 0 || value > most)
-      fail(value, fmt::format("\"{}\" must be a whole number from 0 to {}", key, most));
-    return value.get<long long>();
-  }
   // In nanoseconds: a number, or an object with the median.
   double time(json const& object, char const* key, double least) const {
     json const& given = at(object, key);
@@ -110,9 +103,7 @@ class costs_reader : json_reader {
 }  // namespace
 
 costs_file read_costs(std::string const& path) {
-  std::string text = read_text(path);
-  json root = parse_json(text, path);
-  json_text const source{path, std::move(text), std::move(root)};
+  json_text const source = read_json_text(path);
   return costs_reader(source).read();
 }
 

@@ -6,8 +6,11 @@
 #include <ashlar/interop/pytorch_csv.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/render/chrome_trace.hpp>
+#include <ashlar/schedule/metrics.hpp>
 
 #include <fmt/core.h>
+
+#include <cstdint>
 
 namespace tool {
 
@@ -35,10 +38,17 @@ std::string data_of(ashlar::schedule const& s, std::string const& name, std::str
                     ashlar::lower_options const& lowering) {
   if (format == "pytorch") return passes_of(s, name, dialect);
   if (format == "pytorch-comms") return comms_of(s, name, dialect, lowering);
-  if (format == "trace") return ashlar::chrome_trace(s);
+  if (format == "trace") return ashlar::chrome_trace(s, tick_ns_of_trace(scale, makespan(s)));
   nlohmann::ordered_json out = ashlar::to_json(s, name);
   add_scale(out, scale);
   return out.dump() + "\n";
+}
+
+double tick_ns_of_trace(time_scale const& scale, ashlar::tick longest) {
+  double const tick_ns = scale.tick_ns();
+  if (static_cast<double>(longest) > static_cast<double>(INT64_MAX) / (2 * tick_ns))
+    throw usage_error("times are too long for a trace");
+  return tick_ns;
 }
 
 void add_scale(nlohmann::ordered_json& schedule, time_scale const& scale) {

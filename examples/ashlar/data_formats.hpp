@@ -18,6 +18,9 @@ std::string data_of(ashlar::schedule const& s, std::string const& name, std::str
                     ashlar::csv_dialect dialect, time_scale const& scale,
                     ashlar::lower_options const& lowering = {});
 
+// How long a tick is in a trace. Throws usage_error for times too long to be counted so.
+double tick_ns_of_trace(time_scale const& scale, ashlar::tick longest);
+
 // Says in JSON of a schedule in which ticks its costs are, unless these are plain.
 void add_scale(nlohmann::ordered_json& schedule, time_scale const& scale);
 

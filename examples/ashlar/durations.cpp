@@ -63,7 +63,7 @@ std::string time_scale::words(ashlar::tick t) const {
 }
 
 double time_scale::tick_ns() const {
-  return std::pow(10, power_of(unit)) / static_cast<double>(ticks_per_unit);
+  return (unit.empty() ? 1e3 : std::pow(10, power_of(unit))) / static_cast<double>(ticks_per_unit);
 }
 
 duration read_duration(std::string const& given_by, std::string_view text, long long least,

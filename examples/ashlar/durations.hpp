@@ -32,7 +32,7 @@ struct time_scale {
   // "337.5"; and "337.5 ms" or "337.5 ticks".
   std::string number(ashlar::tick t) const;
   std::string words(ashlar::tick t) const;
-  // How long a tick is, where there is a unit.
+  // How long a tick is; a microsecond for 1 of what has no unit.
   double tick_ns() const;
   bool is_plain() const { return ticks_per_unit == 1 && unit.empty(); }
 

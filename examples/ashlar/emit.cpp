@@ -8,6 +8,7 @@
 #include "output_options.hpp"
 #include "pictures.hpp"
 #include "shape_options.hpp"
+#include "terminal.hpp"
 
 #include <fmt/core.h>
 
@@ -56,10 +57,13 @@ std::vector<effect> effects_on_order(emit_options const& o, std::string const& n
 int emit(emit_options const& o) {
   must_have_effect(*o.shape.command, effects_of(o));
   output const to(o.output);
+  phase_line at;
+  at.say("making the schedule");
   chosen_schedule const chosen = choose(o.shape);
   ashlar::lower_options const lowering = lowering_of(o.lowering, chosen.schedule.stage_count());
   must_have_effect(*o.shape.command, effects_on(lowering, chosen.schedule, chosen.name));
   must_have_effect(*o.shape.command, effects_on_order(o, chosen.name));
+  at.say("writing it");
   std::string text;
   if (o.format == "html")
     text = html_of(chosen, o.shape, o.picture);
@@ -68,6 +72,7 @@ int emit(emit_options const& o) {
   else
     text =
         data_of(chosen.schedule, chosen.name, o.format, dialect_of(o.dialect), chosen.scale, lowering);
+  at.end();
   to.write(text);
   return done;
 }

@@ -9,10 +9,12 @@
 
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 namespace tool {
 
@@ -35,13 +37,63 @@ std::string without_mark(std::string text, std::string const& path) {
   return text;
 }
 
+constexpr int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGXFSZ};
+char unfinished[PATH_MAX];  // the file that such a signal removes before it ends the tool
+
+void remove_unfinished(int signal) {
+  unlink(unfinished);
+  std::signal(signal, SIG_DFL);
+  raise(signal);
+}
+
+// While it lives, signals that would end the tool remove the file; those that are handled otherwise
+// stay so.
+class removed_by_signals {
+ public:
+  explicit removed_by_signals(std::string const& name) {
+    if (name.size() >= sizeof unfinished) return;
+    unfinished[name.copy(unfinished, name.size())] = '\0';
+    for (int const signal : ending_signals) set(signal, SIG_DFL, remove_unfinished);
+  }
+  removed_by_signals(removed_by_signals const&) = delete;
+  removed_by_signals& operator=(removed_by_signals const&) = delete;
+  ~removed_by_signals() {
+    for (int const signal : ending_signals) set(signal, remove_unfinished, SIG_DFL);
+  }
+
+ private:
+  using handler = void (*)(int);
+  static void set(int signal, handler from, handler to) {
+    if (handler const before = std::signal(signal, to); before != from) std::signal(signal, before);
+  }
+};
+
+// Signals that would end the tool wait for as long as it lives.
+class held_signals {
+ public:
+  held_signals() {
+    sigset_t all = {};
+    sigemptyset(&all);
+    for (int const signal : ending_signals) sigaddset(&all, signal);
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  held_signals(held_signals const&) = delete;
+  held_signals& operator=(held_signals const&) = delete;
+  ~held_signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_ = {};
+};
+
 // A file of its own beside `target`, which one rename can put in its place.
 class temporary_file {
  public:
   explicit temporary_file(std::string const& target, std::string const& path)
       : name_(target + ".XXXXXX"), path_(path) {
+    held_signals const until_it_is_known;
     int const descriptor = mkstemp(name_.data());
     if (descriptor < 0) refuse_file("write", path_);
+    removed_.emplace(name_);
     file_.reset(fdopen(descriptor, "wb"));
   }
   temporary_file(temporary_file const&) = delete;
@@ -64,6 +116,7 @@ class temporary_file {
 
  private:
   std::string name_, path_;
+  std::optional<removed_by_signals> removed_;
   owned_file file_;
 };
 

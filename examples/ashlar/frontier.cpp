@@ -3,19 +3,17 @@
 #include "counted.hpp"
 #include "effects.hpp"
 #include "files.hpp"
+#include "frontier_report.hpp"
 #include "layout_options.hpp"
 #include "number_option.hpp"
 #include "output_options.hpp"
 #include "search_run.hpp"
 #include "shape_options.hpp"
-#include "table.hpp"
 #include <ashlar/render/diagnosis.hpp>
-#include <ashlar/render/frontier.hpp>
 #include <ashlar/search/seeds.hpp>
 #include <ashlar/study/compare.hpp>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -39,21 +37,16 @@ struct frontier_options {
   std::string output = "-";
 };
 
-// One line of the table: a limit and what was found within it, or a published schedule.
-struct frontier_row {
-  std::string schedule;
-  double activations = 0;  // the limit, or the peak
-  double memory = 0;
-  double overhead = 0;
-  std::optional<double> least = {};  // that any schedule has within that many activations
-};
+// That leave a schedule of one of the variants, none of which has one within its limit.
+double least_activations(std::vector<ashlar::layout_choice> const& variants) {
+  double least = 1e18;
+  for (ashlar::layout_choice const& v : variants)
+    least = std::min(least, static_cast<double>(ashlar::check(v.problem).number)
+                                / static_cast<double>(v.memory_unit));
+  return least;
+}
 
-struct frontier_part {
-  std::string name;
-  std::vector<frontier_row> searched, published;
-};
-
-// Limits that leave no schedule are left out; what fits a smaller limit fits a larger one.
+// What fits a smaller limit fits a larger one.
 std::vector<frontier_row> searched_on(ashlar::layout_choice const& choice, frontier_options const& o,
                                       std::vector<ashlar::schedule> const& starts) {
   long long const from = read_memory("--from", o.from), to = read_memory("--to", o.to);
@@ -66,13 +59,20 @@ std::vector<frontier_row> searched_on(ashlar::layout_choice const& choice, front
     std::vector<ashlar::layout_choice> feasible;
     for (ashlar::layout_choice& v : variants) {
       v.problem.limit.budget = {limit_of(v, memory)};
-      if (!ashlar::check(v.problem).ok()) continue;
+      if (ashlar::check(v.problem).ok()) feasible.push_back(v);
+    }
+    for (ashlar::layout_choice const& v : feasible.empty() ? variants : feasible) {
       auto const limit = static_cast<double>(v.problem.limit.budget_of(0));
       row.activations = std::max(row.activations, limit / static_cast<double>(v.memory_unit));
       row.memory = std::max(row.memory, share_of(v, limit));
-      feasible.push_back(v);
     }
-    if (feasible.empty() || (!rows.empty() && row.memory == rows.back().memory)) continue;
+    if (feasible.empty()) {
+      row.memory = static_cast<double>(memory) / static_cast<double>(whole_memory);
+      row.needed = least_activations(variants);
+      rows.push_back(row);
+      continue;
+    }
+    if (!rows.empty() && row.memory == rows.back().memory) continue;
     std::vector<ashlar::searched_layout> const found = search_layouts(
         feasible, ashlar::objective::span, o.budget.part(static_cast<double>(feasible.size())), starts);
     row.overhead = best = std::min(best, found[ashlar::best_of(found)].overhead());
@@ -158,10 +158,8 @@ std::vector<frontier_part> parts_of(frontier_options const& o) {
       if (k.entry->is_searched) starts.push_back(k.made);
     std::vector<frontier_row> searched = searched_on(choice, o, starts), published;
     if (all) published = published_rows(choice, known);
-    if (!searched.empty())
-      parts.push_back({layout_name(choice), std::move(searched), std::move(published)});
+    parts.push_back({layout_name(choice), std::move(searched), std::move(published)});
   }
-  if (parts.empty()) return parts;
   ashlar::divided_model const model{
       .cost = costs_of(o.model.cost, o.model.p),
       .piece_count = any ? static_cast<int>(o.model.p) : layouts[0].problem.where.stage_count(),
@@ -174,72 +172,13 @@ std::vector<frontier_part> parts_of(frontier_options const& o) {
   return parts;
 }
 
-std::string text_of(std::vector<frontier_part> const& parts) {
-  std::vector<std::vector<std::string>> cells{
-      {"placement", "schedule", "activations", "memory %", "overhead %", "no less than %"}};
-  auto const add = [&](frontier_part const& part, frontier_row const& r) {
-    cells.push_back({part.name, r.schedule, r.activations > 0 ? fmt::format("{:g}", r.activations) : "",
-                     percent(r.memory), percent(r.overhead), r.least ? percent(*r.least) : ""});
-  };
-  for (frontier_part const& part : parts) {
-    for (frontier_row const& r : part.searched) add(part, r);
-    for (frontier_row const& r : part.published) add(part, r);
-  }
-  return table(cells, 2)
-         + "\nOverhead: the share of the span in which the busiest device idles or recomputes. Activations: the "
-           "limit of a\nsearch, the peak of a published schedule; memory: as a share of what 1F1B holds; no less "
-           "than: what any\nschedule within as many activations has.\n";
-}
-
-std::string csv_of(std::vector<frontier_part> const& parts) {
-  std::string text = "placement,schedule,activations,memory,overhead_span,least_overhead_span\n";
-  auto const add = [&](frontier_part const& part, frontier_row const& r) {
-    text += fmt::format("\"{}\",{},{},{},{},{}\n", part.name, r.schedule,
-                        r.activations > 0 ? fmt::format("{:g}", r.activations) : "", r.memory,
-                        r.overhead, r.least ? fmt::format("{}", *r.least) : "");
-  };
-  for (frontier_part const& part : parts) {
-    for (frontier_row const& r : part.searched) add(part, r);
-    for (frontier_row const& r : part.published) add(part, r);
-  }
-  return text;
-}
-
-std::string json_of(std::vector<frontier_part> const& parts) {
-  using nlohmann::ordered_json;
-  ordered_json out = ordered_json::array();
-  for (frontier_part const& part : parts) {
-    ordered_json searched = ordered_json::array(), published = ordered_json::array();
-    auto const row = [](char const* key, ordered_json const& name, frontier_row const& r) {
-      return ordered_json{{key, name},
-                          {"memory", r.memory},
-                          {"overhead_span", r.overhead},
-                          {"least_overhead_span", r.least ? ordered_json(*r.least) : ordered_json()}};
-    };
-    for (frontier_row const& r : part.searched) searched.push_back(row("limit", r.activations, r));
-    for (frontier_row const& r : part.published) published.push_back(row("schedule", r.schedule, r));
-    out.push_back({{"placement", part.name}, {"searched", searched}, {"published", published}});
-  }
-  return out.dump(1) + "\n";
-}
-
-std::string chart_of(std::vector<frontier_part> const& parts, frontier_options const& o) {
-  std::vector<ashlar::frontier_curve> curves;
-  for (frontier_part const& part : parts) {
-    ashlar::frontier_curve& c = curves.emplace_back(ashlar::frontier_curve{part.name, {}, {}});
-    for (frontier_row const& r : part.searched) {
-      c.reached.emplace_back(r.memory, r.overhead);
-      if (r.least) c.least.emplace_back(r.memory, *r.least);
-    }
-    for (frontier_row const& r : part.published)
-      c.published.push_back({r.schedule, r.memory, r.overhead});
-  }
+std::string title_of(frontier_options const& o) {
   std::string title = fmt::format("{} devices, {} micro-batches", o.model.p, o.model.m);
   title += "; " + words_of(o.model.cost);
   if (!o.model.checkpoint.empty()) title += fmt::format("; recomputes keep {}", o.model.checkpoint);
   if (o.model.sequence_chunks > 1)
     title += fmt::format("; sequences in up to {} chunks", o.model.sequence_chunks);
-  return ashlar::svg(curves, title);
+  return title;
 }
 
 int frontier(CLI::App const& command, frontier_options o) {
@@ -249,14 +188,18 @@ int frontier(CLI::App const& command, frontier_options o) {
   must_have_effect(command, {{"--to", o.steps > 1, "with --steps 1, which is the limit --from alone"}});
   settle_placement(o.model);
   std::vector<frontier_part> const parts = parts_of(o);
-  if (parts.empty()) {
+  auto const is_feasible = [](frontier_part const& part) {
+    return std::any_of(part.searched.begin(), part.searched.end(),
+                       [](frontier_row const& r) { return !r.needed; });
+  };
+  if (std::none_of(parts.begin(), parts.end(), is_feasible)) {
     fmt::print(stderr, "ashlar: no placement has a schedule within {} of 1F1B's activations\n",
                o.steps > 1 ? o.to : o.from);
     return invalid;
   }
   to.write(o.format == "csv"    ? csv_of(parts)
            : o.format == "json" ? json_of(parts)
-           : o.format == "svg"  ? chart_of(parts, o)
+           : o.format == "svg"  ? chart_of(parts, title_of(o))
                                 : text_of(parts));
   return done;
 }

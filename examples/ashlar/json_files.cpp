@@ -2,11 +2,13 @@
 
 #include "command.hpp"
 #include "files.hpp"
+#include "memory_cap.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <set>
 #include <string>
@@ -160,12 +162,12 @@ std::string json_text::place_of(json const& value) const {
   return same.is_discarded() ? file : file + ", " + place_of_offset(text, place);
 }
 
-json read_json(std::string const& path) { return parse_json(read_text(path), path); }
-
 bool holds_json(std::string const& text) {
   auto const first = text.find_first_not_of(" \t\r\n");
   return first != std::string::npos && text[first] == '{';
 }
+
+namespace {
 
 json parse_json(std::string const& text, std::string const& path) {
   char const* at = text.data();
@@ -185,9 +187,27 @@ json parse_json(std::string const& text, std::string const& path) {
   try {
     return json::parse(counting_iterator{text.data(), &at},
                        counting_iterator{text.data() + text.size(), &at}, refuse_twice);
+  } catch (json::out_of_range const&) {  // of which it tells no place
+    auto const end = static_cast<std::size_t>(at - text.data());
+    throw usage_error(fmt::format("'{}', {}: the number is too large", path,
+                                  place_of_offset(text, start_of_token(text, end))));
   } catch (json::exception const& e) {
     throw usage_error(fmt::format("'{}', {}", path, words_of(e)));
   }
+}
+
+}  // namespace
+
+json_text read_json_text(std::string const& path) { return json_text_of(read_text(path), path); }
+
+json_text json_text_of(std::string text, std::string const& path) {
+  constexpr double bytes_a_value = 64;  // a short text, the key of a number, or room to grow
+  auto const values =
+      std::count_if(text.begin(), text.end(), [](char c) { return c == ',' || c == '[' || c == '{'; });
+  must_fit_in_memory(fmt::format("the lists of '{}'", path), "values", static_cast<double>(values),
+                     bytes_a_value);
+  json root = parse_json(text, path);
+  return {path, std::move(text), std::move(root)};
 }
 
 void json_reader::fail(nlohmann::json const& value, std::string const& what) const {
@@ -204,6 +224,30 @@ double json_reader::number(nlohmann::json const& value, char const* key, double 
   if (!value.is_number() || !(value >= least && value <= most))
     fail(value, fmt::format("\"{}\" must be a number from {} to {}", key, least, most));
   return value.get<double>();
+}
+
+long long json_reader::whole(nlohmann::json const& value, char const* key, long long least,
+                             long long most) const {
+  // What is above the signed range counts as unsigned.
+  bool const is_far = value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX;
+  if (!value.is_number_integer() || is_far || value < least || value > most)
+    fail(value, fmt::format("\"{}\" must be a whole number from {} to {}", key, least, most));
+  return value.get<long long>();
+}
+
+std::string json_reader::text(nlohmann::json const& value, char const* key) const {
+  if (!value.is_string()) fail(value, fmt::format("\"{}\" must be a text", key));
+  return value.get<std::string>();
+}
+
+nlohmann::json const& json_reader::list(nlohmann::json const& value, char const* key) const {
+  if (!value.is_array()) fail(value, fmt::format("\"{}\" must be a list", key));
+  return value;
+}
+
+nlohmann::json const& json_reader::object(nlohmann::json const& value, char const* key) const {
+  if (!value.is_object()) fail(value, fmt::format("\"{}\" must be an object", key));
+  return value;
 }
 
 }  // namespace tool

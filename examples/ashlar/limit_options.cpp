@@ -139,7 +139,7 @@ std::optional<shortfall> shortfall_of(ashlar::layout_choice const& c, limit_opti
         fmt::format("{}: number of chunk activations on device {} must be at least {:g}, "
                     "not {:g}; that is {} % of what 1F1B holds",
                     layout_name(c), first, activations(d.number), activations(d.given), percent(share)),
-        share};
+        share, activations(d.number), fmt::format("{:g}", activations(d.number))};
   }
   // Of all devices, the one that needs most says how much would do for all.
   auto const in_bytes = [&](ashlar::byte_count memory) {
@@ -160,7 +160,7 @@ std::optional<shortfall> shortfall_of(ashlar::layout_choice const& c, limit_opti
           layout_name(c), first, text_of_bytes(needed(first)), text_of_bytes(resident(first)),
           text_of_bytes(needed(first) - resident(first)),
           text_of_bytes(in_bytes(limit.budget_of(first))), text_of_bytes(most)),
-      static_cast<double>(most)};
+      static_cast<double>(most), static_cast<double>(most), text_of_bytes(most)};
 }
 
 std::string words_of_limit(ashlar::layout_choice const& c, limit_options const& o) {

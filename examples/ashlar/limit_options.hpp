@@ -34,11 +34,13 @@ void must_suit(limit_options const& options, std::string const& placement);
 std::vector<ashlar::layout_choice> limited(ashlar::layout_choice choice, limit_options const& options,
                                            ashlar::variety const& how, bool divided);
 
-// Why a limit that was put on leaves no schedule, and how much the smallest one is that does, in a unit
-// that all layouts share.
+// Why a limit that was put on leaves no schedule, and how much the smallest one for all devices is that
+// does: in a unit that all layouts share, in that of the limit, and in words.
 struct shortfall {
   std::string why;
   double least = 0;
+  double needed = 0;
+  std::string words = {};
 };
 std::optional<shortfall> shortfall_of(ashlar::layout_choice const& choice, limit_options const& options);
 

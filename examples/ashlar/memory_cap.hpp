@@ -16,6 +16,9 @@ void add_memory_cap(CLI::App& command);
 // and simulated within the cap. `what` makes them: "8 devices with 32 micro-batches".
 void must_fit_in_memory(std::string const& what, double passes);
 
+// The same of so many other parts, which take so many bytes each.
+void must_fit_in_memory(std::string const& what, char const* parts, double count, double bytes_each);
+
 // The largest file that is read: what is read takes more than its text.
 std::size_t most_bytes_of_file();
 std::string words_of_cap();

@@ -1,7 +1,6 @@
 #include "operator_files.hpp"
 
 #include "command.hpp"
-#include "files.hpp"
 #include "graph_files.hpp"
 #include "json_files.hpp"
 #include "limits.hpp"
@@ -24,22 +23,21 @@ class operator_reader : json_reader {
   named_operators read() const {
     nlohmann::json const& file = source_.root;
     must_know(file, {"operators", "edges"});
-    nlohmann::json const& all = at(file, "operators");
-    if (!all.is_array() || all.empty() || all.size() > most_operators)
-      fail(all, fmt::format("must give a list of 1 to {} operators", most_operators));
+    nlohmann::json const& all = list(at(file, "operators"), "operators");
+    if (all.empty() || all.size() > most_operators)
+      fail(all, fmt::format("\"operators\" must have 1 to {} of them", most_operators));
     named_operators read;
     for (nlohmann::json const& one : all) {
-      if (!one.is_object()) fail(one, "must give an operator as an object");
-      must_know(one, {"name", "launch", "forward", "backward_input", "backward_weight", "weights",
-                      "kept", "output"});
+      must_know(object(one, "operators"), {"name", "launch", "forward", "backward_input",
+                                           "backward_weight", "weights", "kept", "output"});
       read.names.push_back(name_of(one, read.names.size()));
-      read.model.cost.push_back({.launch = whole(one, "launch", true),
-                                 .forward = whole(one, "forward", false),
-                                 .backward_input = whole(one, "backward_input", false),
-                                 .backward_weight = whole(one, "backward_weight", true),
-                                 .weights = whole(one, "weights", true),
-                                 .kept = whole(one, "kept", true),
-                                 .output = whole(one, "output", true)});
+      read.model.cost.push_back({.launch = size(one, "launch", true),
+                                 .forward = size(one, "forward", false),
+                                 .backward_input = size(one, "backward_input", false),
+                                 .backward_weight = size(one, "backward_weight", true),
+                                 .weights = size(one, "weights", true),
+                                 .kept = size(one, "kept", true),
+                                 .output = size(one, "output", true)});
     }
     read.model.graph = graph_of_json(source_, static_cast<int>(all.size()), "edges");
     return read;
@@ -53,22 +51,17 @@ class operator_reader : json_reader {
   }
   std::string name_of(nlohmann::json const& one, std::size_t number) const {
     if (!one.contains("name")) return std::to_string(number);
-    if (!one["name"].is_string()) fail(one["name"], "must give text as \"name\"");
-    return one["name"].get<std::string>();
+    return text(one["name"], "name");
   }
-  long long whole(nlohmann::json const& one, char const* key, bool optional) const {
-    if (optional && !one.contains(key)) return 0;
-    nlohmann::json const& value = at(one, key);
-    if (!value.is_number_integer()) fail(value, fmt::format("must give a whole number as \"{}\"", key));
-    return static_cast<long long>(number(value, key, 0, static_cast<double>(most_memory)));
+  long long size(nlohmann::json const& one, char const* key, bool optional) const {
+    return optional && !one.contains(key) ? 0 : whole(at(one, key), key, 0, most_memory);
   }
 };
 
 }  // namespace
 
 named_operators read_operators(std::string const& path) {
-  std::string const text = read_text(path);
-  json_text const source{path, text, parse_json(text, path)};
+  json_text const source = read_json_text(path);
   if (!source.root.is_object()) throw usage_error(fmt::format("'{}' is not a JSON object", path));
   return operator_reader(source).read();
 }

@@ -68,14 +68,14 @@ std::string text_of(ashlar::simulated_plan const& best, named_operators const& m
                     after.empty() ? "-" : after});
   }
   std::string text = table(rows, 2);
-  text += fmt::format("\n{} on {} of {}, depth {}; {} a step, simulated\n",
+  text += fmt::format("\n{} on {} of {}, depth {}; {} per step, simulated\n",
                       counted(static_cast<long long>(plan.stages.size()), "stage"), devices,
                       counted(o.machine.device_count, "device"), depth(plan.graph),
                       counted(best.chosen_step, "tick"));
   if (best.differs())
-    text +=
-        fmt::format("the plan whose busiest device has least to do, {} instead of {}, takes {} a step\n",
-                    best.rated.time, plan.time, counted(best.rated_step, "tick"));
+    text += fmt::format(
+        "the plan whose busiest device has least to do, {} instead of {}, takes {} per step\n",
+        best.rated.time, plan.time, counted(best.rated_step, "tick"));
   if (!best.rated.is_exact)
     text += "the model is no tree of series and parallel parts: shorter plans may have been left out\n";
   return text;

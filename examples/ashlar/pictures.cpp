@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include <cstddef>
+#include <string_view>
 
 namespace tool {
 
@@ -28,6 +29,10 @@ ashlar::picture_theme theme_of(picture_request const& request) {
   return request.dark    ? ashlar::picture_theme::dark
          : request.light ? ashlar::picture_theme::light
                          : ashlar::picture_theme::follow_reader;
+}
+
+ashlar::time_unit unit_of(time_scale const& scale) {
+  return {scale.ticks_per_unit, scale.unit.empty() ? "ticks" : std::string_view(scale.unit)};
 }
 
 }  // namespace
@@ -92,17 +97,19 @@ std::string svg_of(ashlar::schedule const& s, std::string const& name, time_scal
                          .theme = theme_of(request),
                          .transfers = request.transfers,
                          .memory = request.memory,
-                         .unit = {scale.ticks_per_unit, scale.unit.empty() ? "ticks" : scale.unit}});
+                         .unit = unit_of(scale)});
 }
 
-std::string html_of(ashlar::schedule const& s, std::string const& name, picture_request const& request) {
+std::string html_of(ashlar::schedule const& s, std::string const& name, time_scale const& scale,
+                    picture_request const& request) {
   must_be_small(passes_of(s), most_explored);
-  return ashlar::html(s, {.title = name, .name = name, .theme = theme_of(request)});
+  return ashlar::html(s,
+                      {.title = name, .name = name, .theme = theme_of(request), .unit = unit_of(scale)});
 }
 
 std::string html_of(chosen_schedule const& chosen, shape_options const& shape,
                     picture_request const& request) {
-  if (request.against.empty()) return html_of(chosen.schedule, chosen.name, request);
+  if (request.against.empty()) return html_of(chosen.schedule, chosen.name, chosen.scale, request);
   std::size_t const passes = passes_of(chosen.schedule);
   must_be_small(passes, most_explored);
   shape_options same = shape;
@@ -115,7 +122,8 @@ std::string html_of(chosen_schedule const& chosen, shape_options const& shape,
                       {.title = fmt::format("{} and {}", chosen.name, other.name),
                        .name = chosen.name,
                        .other_name = other.name,
-                       .theme = theme_of(request)});
+                       .theme = theme_of(request),
+                       .unit = unit_of(chosen.scale)});
 }
 
 }  // namespace tool

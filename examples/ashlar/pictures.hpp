@@ -32,7 +32,8 @@ std::string svg_of(chosen_schedule const& chosen, picture_request const& request
 // Of a schedule that is none of the catalog's: neither a block nor another to compare with.
 std::string svg_of(ashlar::schedule const& s, std::string const& name, time_scale const& scale,
                    picture_request const& request);
-std::string html_of(ashlar::schedule const& s, std::string const& name, picture_request const& request);
+std::string html_of(ashlar::schedule const& s, std::string const& name, time_scale const& scale,
+                    picture_request const& request);
 
 // The other schedule is made for `shape`, too.
 std::string html_of(chosen_schedule const& chosen, shape_options const& shape,

@@ -30,7 +30,7 @@ std::string question_of(plan_study const& s) {
   std::string text =
       model_of(s)
       + fmt::format(
-          "{} ({}): {} of {:.0f} TFLOP/s and {} GiB, {} a node, {:.0f} GB/s inside and {:.0f} "
+          "{} ({}): {} of {:.0f} TFLOP/s and {} GiB, {} per node, {:.0f} GB/s inside and {:.0f} "
           "GB/s between nodes\n",
           s.cluster.name, s.cluster.source, counted(s.question.device_count, "device"), m.flops / 1e12,
           gib(m.memory), m.node_size, m.inside / 1e9, m.between / 1e9);

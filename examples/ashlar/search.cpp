@@ -99,24 +99,32 @@ std::vector<ashlar::schedule> schedules_of(std::vector<chosen_schedule> const& s
   return all;
 }
 
-// Those that the limit leaves a schedule for. Where it is so for none, `why` says how small it may be.
-std::vector<ashlar::layout_choice> choices_of(search_options const& o, std::string& why) {
-  std::vector<ashlar::layout_choice> feasible;
-  std::optional<shortfall> smallest;
+// A layout for which the limit leaves no schedule.
+struct infeasible_layout {
+  ashlar::layout_choice choice;
+  shortfall lacks;
+};
+
+// All layouts, told apart.
+struct choices {
+  std::vector<ashlar::layout_choice> feasible = {};
+  std::vector<infeasible_layout> infeasible = {};
+};
+
+choices choices_of(search_options const& o) {
+  choices all;
   for (ashlar::layout_choice const& plain : layouts_of(o.model))
     for (ashlar::layout_choice& c :
-         limited(plain, o.limit, variety_of(o.model), o.model.placement == "any")) {
-      std::optional<shortfall> const lacks = shortfall_of(c, o.limit);
-      if (!lacks)
-        feasible.push_back(std::move(c));
-      else if (!smallest || lacks->least < smallest->least)
-        smallest = lacks;
-    }
-  if (smallest) why = smallest->why;
-  return feasible;
+         limited(plain, o.limit, variety_of(o.model), o.model.placement == "any"))
+      if (std::optional<shortfall> lacks = shortfall_of(c, o.limit))
+        all.infeasible.push_back({std::move(c), std::move(*lacks)});
+      else
+        all.feasible.push_back(std::move(c));
+  return all;
 }
 
-std::string text_of(std::vector<ashlar::searched_layout> const& all, search_options const& o) {
+std::string text_of(std::vector<ashlar::searched_layout> const& all,
+                    std::vector<infeasible_layout> const& infeasible, search_options const& o) {
   ashlar::searched_layout const& best = all[ashlar::best_of(all)];
   std::string const what = o.aim == "span" ? "span" : "makespan", unit = scale_of(o.model).unit;
   std::vector<std::vector<std::string>> cells{{"placement", "limit", "memory %", "no less than",
@@ -128,6 +136,8 @@ std::string text_of(std::vector<ashlar::searched_layout> const& all, search_opti
                      readable(s.in_ticks(s.result.reached)), percent(s.overhead()), percent(s.gap()),
                      std::to_string(s.result.evaluations)});
   std::string text = table(cells, 1);
+  for (infeasible_layout const& i : infeasible)
+    text += fmt::format("{}: infeasible: needs at least {}\n", layout_name(i.choice), i.lacks.words);
   text += fmt::format(
       "\n{}: {}\n", layout_name(best.choice),
       best.is_optimal()
@@ -144,21 +154,27 @@ std::string text_of(std::vector<ashlar::searched_layout> const& all, search_opti
   return text;
 }
 
-std::string json_of(std::vector<ashlar::searched_layout> const& all, search_options const& o) {
+std::string json_of(std::vector<ashlar::searched_layout> const& all,
+                    std::vector<infeasible_layout> const& infeasible, search_options const& o) {
   using nlohmann::ordered_json;
-  auto const facts = [&o](ashlar::searched_layout const& s) {
-    return ordered_json{{"layout", shape_name(s.choice.shape)},
-                        {"chunks", s.choice.chunk_count},
-                        {"recomputed_chunks", s.choice.recomputed_chunks},
-                        {"sequence_chunks", s.choice.sequence_chunks},
-                        {"unit", s.choice.unit},
-                        {"limit", json_of_limit(s.choice, o.limit)},
+  auto const asked = [&o](ashlar::layout_choice const& c, char const* status) {
+    return ordered_json{{"layout", shape_name(c.shape)},
+                        {"chunks", c.chunk_count},
+                        {"recomputed_chunks", c.recomputed_chunks},
+                        {"sequence_chunks", c.sequence_chunks},
+                        {"unit", c.unit},
+                        {"limit", json_of_limit(c, o.limit)},
                         {"limit_unit", o.limit.bytes.empty() ? "chunk activations" : "bytes"},
-                        {"reached", s.result.reached},
-                        {"bound", s.least()},
-                        {"gap", s.gap()},
-                        {"optimal", s.is_optimal()},
-                        {"evaluations", s.result.evaluations}};
+                        {"status", status}};
+  };
+  auto const facts = [&asked](ashlar::searched_layout const& s) {
+    ordered_json found = asked(s.choice, "searched");
+    found.update({{"reached", s.result.reached},
+                  {"bound", s.least()},
+                  {"gap", s.gap()},
+                  {"optimal", s.is_optimal()},
+                  {"evaluations", s.result.evaluations}});
+    return found;
   };
   ashlar::searched_layout const& best = all[ashlar::best_of(all)];
   ordered_json out = ashlar::to_json(best.result.best, "searched");
@@ -168,39 +184,44 @@ std::string json_of(std::vector<ashlar::searched_layout> const& all, search_opti
   out.update(facts(best));
   out["layouts"] = ordered_json::array();
   for (ashlar::searched_layout const& s : all) out["layouts"].push_back(facts(s));
+  for (infeasible_layout const& i : infeasible)
+    out["layouts"].emplace_back(asked(i.choice, "infeasible"))["needs"] = i.lacks.needed;
   return out.dump() + "\n";
 }
 
 int search(CLI::App const& command, search_options o) {
   std::vector<chosen_schedule> const starts = starts_of(command, o);
-  must_have_effect(command, {effect_of_dialect(o.format),
-                             {"--overlapped", false, "on a search, which makes no overlapped pairs"}});
+  must_have_effect(command, {effect_of_dialect(o.format)});
   settle_placement(o.model);
   must_suit(o.limit, o.model.placement);
   auto const dialect = dialect_of(o.dialect);
   output const to(o.output);
-  std::string why;
-  std::vector<ashlar::layout_choice> const choices = choices_of(o, why);
-  if (choices.empty()) {
-    fmt::print(stderr, "ashlar: there is no schedule within the limit on memory: {}\n", why);
+  choices const known = choices_of(o);
+  if (known.feasible.empty()) {
+    auto const smallest =
+        std::min_element(known.infeasible.begin(), known.infeasible.end(),
+                         [](auto const& a, auto const& b) { return a.lacks.least < b.lacks.least; });
+    fmt::print(stderr, "ashlar: there is no schedule within the limit on memory: {}\n",
+               smallest->lacks.why);
     return invalid;
   }
   std::vector<ashlar::searched_layout> const all =
-      search_layouts(choices, aim_of(o.aim), o.budget, schedules_of(starts, choices));
+      search_layouts(known.feasible, aim_of(o.aim), o.budget, schedules_of(starts, known.feasible));
   ashlar::searched_layout const& best = all[ashlar::best_of(all)];
   ashlar::schedule const& s = best.result.best;
+  time_scale const scale{best.choice.unit, scale_of(o.model).unit};
   std::string const title = "searched, " + layout_name(best.choice);
   std::string text;
   if (o.format == "text")
-    text = text_of(all, o);
+    text = text_of(all, known.infeasible, o);
   else if (o.format == "json")
-    text = json_of(all, o);
+    text = json_of(all, known.infeasible, o);
   else if (o.format == "svg")
-    text = svg_of(s, title, {best.choice.unit, scale_of(o.model).unit}, {.memory = true});
+    text = svg_of(s, title, scale, {.memory = true});
   else if (o.format == "html")
-    text = html_of(s, title, {});
+    text = html_of(s, title, scale, {});
   else
-    text = data_of(s, title, o.format, dialect, {});
+    text = data_of(s, title, o.format, dialect, scale);
   to.write(text);
   return done;
 }
@@ -212,6 +233,7 @@ void add_search(CLI::App& app, action& chosen) {
       app.add_subcommand("search", "Find the best schedule for given costs under a memory limit");
   auto const o = std::make_shared<search_options>();
   add_layout_options(*command, o->model);
+  command->remove_option(command->get_option("--overlapped"));  // a search makes no such pairs
   command
       ->add_option(
           "--start", o->starts,

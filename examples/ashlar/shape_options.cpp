@@ -15,6 +15,7 @@
 
 #include <fmt/ranges.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <system_error>
@@ -146,8 +147,13 @@ chosen_schedule from_catalog(shape_options const& o) {
                                   stage_count));
   if (auto const d = ashlar::check(shape.cost, stage_count, shape.p.value, shape.m.value); !d.ok())
     throw usage_error(ashlar::explain(d));
+  ashlar::schedule made = entry.make(shape);
+  std::size_t passes = 0;
+  for (auto const& order : made.order) passes += order.size();
+  must_fit_in_memory(fmt::format("{} devices with {} micro-batches", o.p, o.m),
+                     static_cast<double>(passes));
   return {entry.name, fmt::format("{} ({})", entry.summary, entry.source), std::move(block),
-          entry.make(shape), scale_of(o.cost)};
+          std::move(made), scale_of(o.cost)};
 }
 
 // Only the catalog's schedules leave a choice.

@@ -48,7 +48,10 @@ bool is_chain(ashlar::stage_graph const& g) {
 // How far the schedule is from what no schedule of the same passes can undercut. Whether it is there.
 bool print_bound(ashlar::schedule const& s, time_scale const& scale) {
   using namespace ashlar;
+  phase_line at;
+  at.say("bounding it");
   std::optional<bound> const least = schedule_bound(s);
+  at.end();
   if (!least) {
     fmt::print("bound        none\n");
     return false;
@@ -71,7 +74,10 @@ void print_gain(ashlar::schedule const& s, time_scale const& scale) {
   long long size = 0;
   for (auto const& order : s.order) size += static_cast<long long>(order.size());
   if (!can_be_improved(s) || size > passes / least_evaluations) return;
+  phase_line at;
+  at.say("looking for a better order");
   schedule const better = improve(s, {.passes = passes});
+  at.end();
   if (better == s) return;
   fmt::print("to gain      --improve {} finds {} of makespan and {} of span within the same memory\n",
              passes, scale.words(makespan(better)), scale.words(span(better)));
@@ -84,10 +90,15 @@ void print_metrics(ashlar::schedule const& s, time_scale const& scale,
   fmt::print("span         {}, the longest from a device's first start to its last end\n",
              scale.words(span(s)));
   if (!print_bound(s, scale)) print_gain(s, scale);
-  fmt::print("bubble rate  {:.2f} % of the makespan, {:.2f} % of the span\n\n", 100 * bubble_rate(s),
+  fmt::print("bubble rate  {:.2f} % of the makespan, {:.2f} % of the span\n", 100 * bubble_rate(s),
              100 * bubble_rate_span(s));
+  fmt::print("overhead     {:.2f} % of the makespan, {:.2f} % of the span: idle or recomputing\n\n",
+             100 * overhead(s), 100 * overhead_span(s));
 
+  phase_line phase;
+  phase.say("lowering it");
   program const lowered = lower(s, options);
+  phase.end();
   program_view const view = lowered.view();
   std::vector<tick> const work = busy(s);
   std::vector<int> const peak = peak_activations(s);
@@ -148,7 +159,10 @@ std::vector<effect> effects_of(show_options const& o, chosen_schedule const& cho
 }
 
 int show(show_options const& o) {
+  phase_line at;
+  at.say("making the schedule");
   chosen_schedule chosen = choose(o.shape);
+  at.end();
   if (!o.placement.empty()) move_to(chosen, read_placement("--placement", o.placement));
   ashlar::text_options const drawing{wants_colour(o.colour), o.width < 0 ? terminal_width() : o.width,
                                      chosen.scale.ticks_per_unit};

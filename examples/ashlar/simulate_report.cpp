@@ -4,6 +4,7 @@
 #include "byte_options.hpp"
 #include "command.hpp"
 #include "counted.hpp"
+#include "data_formats.hpp"
 #include "table.hpp"
 #include <ashlar/render/chrome_trace.hpp>
 #include <ashlar/schedule/metrics.hpp>
@@ -118,9 +119,7 @@ nlohmann::ordered_json json_of(simulated_schedule const& r) {
 }
 
 std::string trace_of(simulated_schedule const& r) {
-  double const tick_ns = r.chosen.scale.unit.empty() ? 1'000 : r.chosen.scale.tick_ns();
-  if (static_cast<double>(r.run.makespan()) > static_cast<double>(INT64_MAX) / (2 * tick_ns))
-    throw usage_error("times are too long for a trace");
+  double const tick_ns = tick_ns_of_trace(r.chosen.scale, r.run.makespan());
   auto const ns = [&](ashlar::tick t) { return std::llround(static_cast<double>(t) * tick_ns); };
   std::vector<bool> critical(r.low.instructions.size(), false);
   for (ashlar::path_step const& s : r.run.critical) critical[static_cast<std::size_t>(s.index)] = true;

@@ -23,10 +23,10 @@ void phase_line::end() {
   drawn_ = false;
 }
 
-void phase_line::say(char const* phase) {
+void phase_line::say(std::string_view phase) {
   if (isatty(STDERR_FILENO) != 1) return;
   std::fputs("\r\x1b[K", stderr);
-  std::fputs(phase, stderr);
+  std::fwrite(phase.data(), 1, phase.size(), stderr);
   std::fflush(stderr);
   drawn_ = true;
 }

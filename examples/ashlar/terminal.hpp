@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace tool {
 
@@ -20,7 +21,7 @@ class phase_line {
   phase_line& operator=(phase_line const&) = delete;
   ~phase_line() { end(); }
 
-  void say(char const* phase);
+  void say(std::string_view phase);
   void end();
 
  private:

@@ -1,7 +1,5 @@
 #include "trace_file.hpp"
 
-#include "command.hpp"
-#include "files.hpp"
 #include "json_files.hpp"
 #include "limits.hpp"
 #include "memory_cap.hpp"
@@ -26,7 +24,7 @@ class trace_reader : json_reader {
 
   trace_file read() const {
     json const& all = source_.root.is_object() ? at(source_.root, "traceEvents") : source_.root;
-    if (!all.is_array()) fail(all, "\"traceEvents\" must be a list");
+    list(all, "traceEvents");
     must_fit_in_memory(fmt::format("the events of '{}'", source_.path), static_cast<double>(all.size()));
     trace_file file{.path = source_.path, .events = {}};
     auto first = std::numeric_limits<std::int64_t>::max();
@@ -50,12 +48,11 @@ class trace_reader : json_reader {
   }
   trace_event read(json const& event) const {
     constexpr double most_us = 1e12;  // eleven days
-    if (!at(event, "name").is_string()) fail(event, "\"name\" must be a text");
     double const start = number_in(event, "ts", -most_us, most_us),
                  length = number_in(event, "dur", 0, most_us);
     trace_event e{.device = static_cast<int>(number_in(event, "pid", 0, most_devices * 100.0)),
                   .lane = static_cast<int>(number_in(event, "tid", 0, most_devices * 100.0)),
-                  .name = event["name"].get<std::string>(),
+                  .name = text(at(event, "name"), "name"),
                   .start = std::llround(1e3 * start),
                   .end = std::llround(1e3 * (start + length)),
                   .what = std::nullopt};
@@ -67,9 +64,7 @@ class trace_reader : json_reader {
 }  // namespace
 
 trace_file read_trace(std::string const& path) {
-  std::string text = read_text(path);
-  json root = parse_json(text, path);
-  json_text const source{path, std::move(text), std::move(root)};
+  json_text const source = read_json_text(path);
   return trace_reader(source).read();
 }
 

@@ -62,6 +62,7 @@ class train_session {
     auto const start = clock::now();
     signal_ = numbers_of(all_, t_).signal;
     if (signal_ != 0) fmt::print("interrupted before the first step\n");
+    is_stepping = 1;
     while (done_ < o_.steps && signal_ == 0) {
       std::uint64_t const batch = batches_;
       bool const looked_at =

@@ -12,6 +12,8 @@ namespace tool {
 inline volatile std::sig_atomic_t interrupted = 0;
 // Whether this process says so; of several, one does.
 inline volatile std::sig_atomic_t tells_of_signals = 1;
+// Whether there is a step that the first signal waits for.
+inline volatile std::sig_atomic_t is_stepping = 0;
 // What a backend wants to have set when the first SIGTERM comes.
 inline std::sig_atomic_t volatile* also_told = nullptr;
 
@@ -25,8 +27,11 @@ inline void stop_on_signals() {
       interrupted = number;
       if (number == SIGTERM && also_told != nullptr) *also_told = 1;
       if (tells_of_signals == 0) return;
-      constexpr char words[] = "\nashlar: ends after this step; once more ends at once\n";
-      [[maybe_unused]] auto const written = write(STDERR_FILENO, words, sizeof words - 1);
+      constexpr char after_step[] = "\nashlar: ends after this step; once more ends at once\n",
+                     before_first[] = "\nashlar: ends before the first step; once more ends at once\n";
+      [[maybe_unused]] auto const written =
+          is_stepping != 0 ? write(STDERR_FILENO, after_step, sizeof after_step - 1)
+                           : write(STDERR_FILENO, before_first, sizeof before_first - 1);
     });
     if (before == SIG_IGN) std::signal(signal, SIG_IGN);  // as nohup and & have it
   }

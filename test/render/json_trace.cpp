@@ -78,14 +78,25 @@ TEST_CASE("every transfer is a flow from within its producer to within its consu
   }
 }
 
-TEST_CASE("arrows stay inside their passes on either side of zero") {
-  using namespace render_detail;
-  CHECK(just_after(3) == "3.001");
-  CHECK(just_after(0) == "0.001");
-  CHECK(just_after(-1) == "-0.999");
-  CHECK(just_before(3) == "2.999");
-  CHECK(just_before(0) == "-0.001");
-  CHECK(just_before(-2) == "-2.001");
+TEST_CASE("instants have a fraction where they need one, on either side of zero") {
+  using render_detail::instant;
+  CHECK(instant(3'001) == "3.001");
+  CHECK(instant(1) == "0.001");
+  CHECK(instant(-999) == "-0.999");
+  CHECK(instant(2'999) == "2.999");
+  CHECK(instant(-1) == "-0.001");
+  CHECK(instant(-2'001) == "-2.001");
+  CHECK(instant(-2'000) == "-2");
+  CHECK(instant(12'500) == "12.500");
+}
+
+TEST_CASE("a tick may be of any length") {
+  schedule const s = catalog::find("1f1b")->make({devices{2}, micro_batches{2}});
+  auto const trace = nlohmann::json::parse(chrome_trace(s, 500.0));
+  double last = 0;
+  for (auto const& e : trace["traceEvents"])
+    if (e["ph"] == "X") last = std::max(last, e["ts"].get<double>() + e["dur"].get<double>());
+  CHECK(last == static_cast<double>(makespan(s)) / 2);
 }
 
 TEST_CASE("counters follow the activations that devices hold") {

@@ -95,7 +95,7 @@ TEST_CASE("files that cannot be used") {
   std::string const none = (scratch() / "none.txt").string();
   all_refused({{"check " + none, "cannot read"},
                {"check /", "Is a directory"},
-               {"check /dev/zero --memory-cap 1GiB", "larger than 16 MiB, which takes too much memory"},
+               {"check /dev/zero --memory-cap 1GiB", "larger than 128 MiB, which takes too much memory"},
                {"check /bin/sh", "not a text file"},
                {"check " + scratch_file("nul.csv", std::string("0F0,0B0\0\n", 9)), "not a text file"},
                {"emit 1f1b --as json -o /", "cannot write"},
@@ -104,6 +104,21 @@ TEST_CASE("files that cannot be used") {
                                                            "0\0F\0",
                                                            6)),
                 "UTF-16"}});
+}
+
+TEST_CASE("check reads within a cap on memory what emit wrote within it") {
+  std::string const file = (scratch() / "capped").string();
+  for (std::string const format : {"json", "pytorch", "pytorch-comms"})
+    for (std::string const shape : {"1f1b -p 4 -m 64", "v-half -p 4 -m 32"}) {
+      // Of a pass 512 bytes: fused backwards make two of a stage, split ones three.
+      int const passes = shape.starts_with("v") ? 8 * 32 * 3 : 4 * 64 * 2;
+      auto const cap = [&](int some) { return " --memory-cap " + std::to_string(512 * some); };
+      std::string const emit = "emit " + shape + " -o " + file + " --as " + format;
+      CHECK(run_tool(emit + cap(passes)).code == 0);
+      CHECK(run_tool("check " + file + cap(passes)).code == 0);
+      CHECK(run_tool(emit + cap(passes - 1)).code == 2);
+      CHECK(run_tool("check " + file + cap(passes - 1)).code == 2);
+    }
 }
 
 TEST_CASE("a file with huge numbers or many lines is refused without being tried") {

@@ -2,38 +2,48 @@
 #include "tool/run_tool.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/schedule/metrics.hpp>
+#include <ashlar/search/seeds.hpp>
+#include <ashlar/study/tradeoff.hpp>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 #include <array>
+#include <cstddef>
+#include <cstdio>
+#include <set>
 #include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace {
 
 using ashlar::tick;
 using nlohmann::json;
 
-struct named_setting {
-  std::string name, placement;
-  int chunk_count;            // on a device
-  std::array<tick, 4> ticks;  // forward, backward_input, backward_weight, transfer
+struct catalog_setting {
+  std::string name;
+  int m = 8;
+  std::array<tick, 4> ticks = {1, 1, 1, 0};  // forward, backward_input, backward_weight, transfer
 
   ashlar::schedule made() const {
     return ashlar::catalog::find(name)->make(
         {.p = ashlar::devices{4},
-         .m = ashlar::micro_batches{8},
+         .m = ashlar::micro_batches{m},
          .cost = ashlar::costs(ashlar::stage_cost{ticks[0], ticks[1], ticks[2]}, ticks[3])});
   }
   // Costs of a stage, or of so many.
   std::string options(tick times = 1) const {
     std::ostringstream line;
-    line << " -p 4 -m 8 --forward " << times * ticks[0] << " --backward-input " << times * ticks[1]
-         << " --backward-weight " << times * ticks[2] << " --transfer " << ticks[3];
+    line << " -p 4 -m " << m << " --forward " << times * ticks[0] << " --transfer " << ticks[3];
+    if (name != "inference")
+      line << " --backward-input " << times * ticks[1] << " --backward-weight " << times * ticks[2];
     return line.str();
   }
 };
+
+constexpr std::array<tick, 4> uneven_ticks = {10, 13, 7, 1};
 
 json json_of_tool(std::string const& arguments) {
   tool_result const r = run_tool(arguments, 60);
@@ -42,60 +52,104 @@ json json_of_tool(std::string const& arguments) {
   return json::parse(r.out);
 }
 
-void must_agree(named_setting const& x) {
-  CAPTURE(x.name);
-  CAPTURE(x.ticks[0]);
-  ashlar::schedule const s = x.made();
+void show_and_emit_agree(catalog_setting const& x, ashlar::schedule const& s) {
   auto const words = [](char const* what, tick t) { return what + std::to_string(t) + " ticks"; };
-
   std::string const shown = run_tool("show " + x.name + x.options() + " --width 0").out;
   CHECK(contains(shown, words("makespan     ", makespan(s))));
   CHECK(contains(shown, words("span         ", span(s))));
+  char overhead[64];
+  std::snprintf(overhead, sizeof overhead, "overhead     %.2f %% of the makespan, %.2f %% of the span",
+                100 * ashlar::overhead(s), 100 * ashlar::overhead_span(s));
+  CHECK(contains(shown, overhead));
 
   json const emitted = json_of_tool("emit " + x.name + x.options() + " --as json");
   CHECK(emitted["makespan"] == makespan(s));
   CHECK(emitted["span"] == span(s));
+  CHECK(emitted["overhead"] == doctest::Approx(ashlar::overhead(s)));
+  CHECK(emitted["overhead_span"] == doctest::Approx(ashlar::overhead_span(s)));
+}
 
-  // A p-th of the model is all chunks of a device.
-  json const compared = json_of_tool("compare " + x.name + x.options(x.chunk_count) + " --as json")[0];
+void compare_agrees(catalog_setting const& x, ashlar::schedule const& s) {
+  // A p-th of the model is so many stages, each with so many pieces of a micro-batch.
+  tick const pieces = s.stage_count() * s.micro_batch_count() / x.m;
+  if (pieces % 4 != 0) return;
+  json const compared = json_of_tool("compare " + x.name + x.options(pieces / 4) + " --as json")[0];
   CHECK(compared["makespan"] == doctest::Approx(static_cast<double>(makespan(s))));
   CHECK(compared["span"] == doctest::Approx(static_cast<double>(span(s))));
-
-  json const parts = json_of_tool("frontier" + x.options() + " --placement " + x.placement
-                                  + " --from 1 --steps 1 --budget 1 --as json");
-  // Of those alike only the first has a row.
-  int found = 0;
-  for (json const& row : parts[0]["published"]) {
-    bool const is_alike = row["overhead_span"] == doctest::Approx(bubble_rate_span(s));
-    if (row["schedule"] == x.name) CHECK(is_alike);
-    found += is_alike ? 1 : 0;
-  }
-  CHECK(found >= 1);
+  CHECK(compared["overhead"] == doctest::Approx(ashlar::overhead(s)));
 }
 
 }  // namespace
 
-TEST_CASE("show, emit, compare and frontier have the numbers of C++") {
-  for (std::array<tick, 4> const& ticks : {std::array<tick, 4>{1, 1, 1, 0}, {10, 13, 7, 1}}) {
-    for (char const* name : {"v-min", "v-half", "v-zb", "1f1b-v", "zbv"})
-      must_agree({name, "v", 2, ticks});
-    for (char const* name : {"zb-1p", "zb-2p", "zb-h1", "1f1b"}) must_agree({name, "linear", 1, ticks});
-  }
+TEST_CASE("show, emit and compare have the numbers of C++ for every schedule of the catalog") {
+  for (ashlar::catalog::entry const& e : ashlar::catalog::entries)
+    for (std::array<tick, 4> const& ticks : {std::array<tick, 4>{1, 1, 1, 0}, uneven_ticks}) {
+      catalog_setting x{.name = e.name, .ticks = ticks};
+      if (!e.check({.p = ashlar::devices{4}, .m = ashlar::micro_batches{8}}).ok()) x.m = 4;
+      CAPTURE(x.name);
+      CAPTURE(x.ticks[0]);
+      ashlar::schedule const s = x.made();
+      show_and_emit_agree(x, s);
+      compare_agrees(x, s);
+    }
 }
 
-TEST_CASE("tradeoff has the numbers of C++") {
+// Of those alike only the first has a row; those with parameters may have several.
+TEST_CASE("frontier has the numbers of C++ for every schedule on its placements") {
+  std::string const rest = " --from 1 --steps 1 --budget 1 --as json --placement ";
+  ashlar::devices const p{4};
+  std::set<std::string> seen;
+  for (auto const& [placement, where] : {std::pair{"linear", ashlar::linear(p)},
+                                         {"v", ashlar::v_shape(p)},
+                                         {"looped", ashlar::looped(p, ashlar::chunks{2})}}) {
+    json const parts = json_of_tool(
+        "frontier" + catalog_setting{.name = "", .ticks = uneven_ticks}.options() + rest + placement);
+    ashlar::costs const cost(ashlar::stage_cost{uneven_ticks[0], uneven_ticks[1], uneven_ticks[2]},
+                             uneven_ticks[3]);
+    for (ashlar::published_schedule const& known :
+         ashlar::published_on(where, ashlar::micro_batches{8}, cost)) {
+      catalog_setting const x{.name = known.entry->name, .ticks = uneven_ticks};
+      CAPTURE(x.name);
+      seen.insert(x.name);
+      bool const has_parameters = known.entry->parameters != 0;
+      double const overhead = ashlar::overhead_span(has_parameters ? known.made : x.made());
+      int found = 0;
+      for (json const& row : parts[0]["published"]) {
+        bool const is_alike = row["overhead_span"] == doctest::Approx(overhead);
+        if (row["schedule"] == x.name && !has_parameters) CHECK(is_alike);
+        found += is_alike ? 1 : 0;
+      }
+      CHECK(found >= 1);
+    }
+  }
+  CHECK(seen.size() >= 15);
+}
+
+TEST_CASE("tradeoff has the numbers of C++ for every schedule of the catalog") {
+  using namespace ashlar;
+  layered_model const own{.layers = 48, .forward = 1, .backward = 2, .transfer = 1};
+  std::string names;
+  std::vector<pipeline_choice> choices;
+  for (catalog::entry const& e : catalog::entries) {
+    chunks const loops{e.uses(parameter::chunk_count) ? 2 : 1};
+    if (!e.check({.p = devices{4}, .m = micro_batches{8}, .v = loops}).ok()) continue;
+    choices.push_back({&e, devices{4}, loops, micro_batches{8}});
+    names += (names.empty() ? "\"" : ", \"") + std::string(e.name) + "\"";
+  }
   std::string const model = scratch_file(
       "agreed_model.json",
-      R"({"layers": 8, "forward": 1, "backward": 2, "transfer": 0, "critical_batch": 1000})");
+      R"({"layers": 48, "forward": 1, "backward": 2, "transfer": 1, "critical_batch": 1000})");
   std::string const cluster = scratch_file(
-      "agreed_cluster.json", R"({"pipeline": 4, "loops": [1], "micro_batches": [8], "devices": [4],
-                                 "schedules": ["v-min", "v-half", "v-zb", "1f1b-v", "zbv"]})");
+      "agreed_cluster.json", R"({"pipeline": 4, "loops": [2], "micro_batches": [8], "devices": [4],
+                                 "schedules": [)"
+                                 + names + "]}");
   json const all = json_of_tool("tradeoff --model " + model + " --cluster " + cluster + " --as json");
-  REQUIRE(all.size() == 5);
-  for (json const& one : all) {
-    ashlar::schedule const s =
-        named_setting{one["schedule"].get<std::string>(), "v", 2, {1, 1, 1, 0}}.made();
-    CHECK(one["utilisation"][0]["utilisation"] == doctest::Approx(1 - bubble_rate(s)));
+  REQUIRE(all.size() == choices.size());
+  CHECK(choices.size() >= 25);
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    CAPTURE(choices[i].entry->name);
+    CHECK(all[i]["schedule"] == choices[i].entry->name);
+    CHECK(all[i]["utilisation"][0]["utilisation"] == doctest::Approx(utilisation(own, choices[i])));
   }
 }
 
@@ -111,7 +165,7 @@ TEST_CASE("V-Half is the finished schedule, and what a search makes of others sa
   CHECK(contains(run_tool("show " + options).out, words + ": "));
   json const improved = json_of_tool("emit " + options + " --as json");
   CHECK(improved["schedule"] == words);
-  ashlar::schedule const s = named_setting{"1f1b-v", "v", 2, {1, 1, 1, 0}}.made();
+  ashlar::schedule const s = catalog_setting{.name = "1f1b-v"}.made();
   CHECK(improved["makespan"].get<tick>() + 3 * improved["span"].get<tick>()
         <= makespan(s) + 3 * span(s));
   tool_result const pairs = run_tool("show dualpipe -p 4 -m 8 --improve 1000");

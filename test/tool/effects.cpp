@@ -101,7 +101,6 @@ TEST_CASE("an option without effect is told what it is for") {
        {"simulate 1f1b --inter-latency 3", "--inter-latency has no effect without several nodes"},
        {"simulate 1f1b --optimizer-ticks 3", "--optimizer-ticks has no effect without --optimizer-step"},
        {"search --dialect i-b", "--dialect has no effect with --as text"},
-       {"search --overlapped 1", "--overlapped has no effect on a search"},
        {"frontier --steps 1 --to 50%", "--to has no effect with --steps 1"},
        {"check --dialect i-b " + one_schedule(), "--dialect has no effect on JSON"},
        {"check --forward 2 "

@@ -116,6 +116,57 @@ TEST_CASE("a search on a placement of one's own") {
                {"search --placement zigzag", "zigzag"}});
 }
 
+TEST_CASE("check takes blocks and names") {
+  std::string const file = scratch_file("checked_block.json", loose);
+  tool_result const r = run_tool("check " + file + " -m 6");
+  CHECK(r.code == 0);
+  CHECK(contains(r.out, "valid: 2 devices, 4 stages, 6 micro-batches"));
+  tool_result const named = run_tool("check breadth-first -p 2 -m 6 -v 3 --transfer 1");
+  CHECK(named.code == 0);
+  CHECK(contains(named.out, "breadth-first: valid: 2 devices, 6 stages, 6 micro-batches"));
+  std::string const order = saved("checked.csv", "emit 1f1b -p 2 -m 3 --as pytorch");
+  all_refused({{"check " + order + " -m 3", "--micro-batches has no effect on a CSV"},
+               {"check " + order + " -v 3", "--chunks has no effect on a CSV"},
+               {"check 1f1b -v 3", "--chunks has no effect on 1f1b"},
+               {"check 1f1b --dialect i-b", "--dialect has no effect on a schedule of the catalog"}});
+}
+
+TEST_CASE("times in files are as on the command line") {
+  auto const emitted = [](std::string const& text, std::string const& more = "") {
+    return nlohmann::json::parse(
+        run_tool("emit " + scratch_file("timed.json", text) + " -m 2 --as json" + more).out);
+  };
+  std::string const cells = R"("cells": {"0F0": 0, "0B0": 1.5}, "interval": 6)";
+  auto const plain = emitted(R"({"placement": [0], "costs": {"forward": 1.5, "backward_weight": 0.25}, )"
+                             + cells + "}");
+  CHECK(plain["costs"]["ticks_per_unit"] == 4);
+  CHECK(plain["costs"]["per_stage"][0]["forward"] == 6);
+  CHECK(plain["costs"]["per_stage"][0]["backward_input"] == 4);  // 1 of the unit
+  CHECK(plain["makespan"] == 2 * (6 + 4 + 1));
+  auto const in_ms =
+      emitted(R"({"placement": [0], "costs": {"forward": 1.5, "time_unit": "ms"}, )" + cells + "}");
+  CHECK(in_ms["costs"]["time_unit"] == "ms");
+  CHECK(in_ms["costs"]["ticks_per_unit"] == 2);
+  auto const each = emitted(R"({"placement": [0], "costs": {"forward": "1500us"}, "interval": "6ms",
+                                "cells": {"0F0": 0, "0B0": "1.5ms"}})");
+  CHECK(each["makespan"]
+        == emitted(R"({"placement": [0], "costs": {"forward": 1500, "time_unit": "us"},
+                                        "interval": 6000, "cells": {"0F0": 0, "0B0": 1500}})")
+            ["makespan"]);
+  std::string const file =
+      scratch_file("in_ms.json",
+                   R"({"placement": [0], "costs": {"forward": 1.5, "time_unit": "ms"}, )" + cells + "}");
+  CHECK(contains(run_tool("show " + file + " -m 2").out, "makespan     7 ms"));
+  // A trace is in the time of the unit, and so is a page.
+  auto const trace =
+      nlohmann::json::parse(run_tool("emit " + file + " -m 2 --as trace").out)["traceEvents"];
+  double longest = 0;
+  for (auto const& event : trace)
+    if (event["ph"] == "X") longest = std::max(longest, event["dur"].get<double>());
+  CHECK(longest == 2000);  // microseconds
+  CHECK(contains(run_tool("emit " + file + " -m 2 --as html").out, R"("unit":{"ticks":2,"name":"ms"})"));
+}
+
 TEST_CASE("check takes costs") {
   std::string const file = saved("order.csv", "emit 1f1b -p 2 -m 1 --as pytorch");
   CHECK(contains(run_tool("check " + file).out, "makespan 6,"));
@@ -167,10 +218,11 @@ TEST_CASE("stage graphs in files") {
   CHECK(nlohmann::json::parse(content(again))["micro_batch_sizes"] == std::vector<int>{1, 2});
   std::string const rest = R"(, "placement": [0, 1], "interval": 3, "cells": {}})";
   all_refused(
-      {{"show " + scratch_file("g1.json", R"({"stage_edges": 1)" + rest), "must give a list as"},
+      {{"show " + scratch_file("g1.json", R"({"stage_edges": 1)" + rest),
+        "\"stage_edges\" must be a list"},
        {"show " + scratch_file("g2.json", R"({"stage_edges": [[0]])" + rest), "two stages"},
        {"show " + scratch_file("g3.json", R"({"stage_edges": [[1, 0]])" + rest), "a higher stage"},
-       {"show " + scratch_file("g4.json", R"({"stage_edges": [[0, "1"]])" + rest), "whole numbers"},
+       {"show " + scratch_file("g4.json", R"({"stage_edges": [[0, "1"]])" + rest), "a whole number"},
        {"show " + scratch_file("g5.json", R"({"micro_batch_sizes": [2, 3])" + rest), "divide"}});
 }
 
@@ -181,7 +233,7 @@ TEST_CASE("files that hold no schedule are refused, with what is wrong") {
   refused("{\"placement\": [0]", "wrong.json', line 1, column 18: ");
   refused("{}", "wrong.json', line 1, column 1: lacks \"placement\"");
   refused("{\n \"placement\": [0, 1,\n  -1], \"cells\": {}}",
-          "wrong.json', line 3, column 3: must give whole");
+          "wrong.json', line 3, column 3: \"placement\" must be a whole number from 0 to 1023");
   refused("{\"placement\": [0], \"interval\": 3,\n\"cells\": {\"0F\": 0, \"0Q\": 12}}",
           "line 2, column 26: has \"0Q\" for a pass");
   refused("{\"placement\": [[0]], \"route\": [0], \"orders\":\n [[\"0F0\", \"0 \\\"0\"]]}",
@@ -189,7 +241,7 @@ TEST_CASE("files that hold no schedule are refused, with what is wrong") {
   refused("{\"placement\": [[0]], \"route\": [0], \"orders\": [[\"0F0\"],[]]}",
           "line 1, column 46: has orders of 2 devices");
   refused(R"({"placement": [], "cells": {}})", "\"placement\"");
-  refused(R"({"placement": [0, -1], "cells": {}})", "whole numbers from 0 to 1023");
+  refused(R"({"placement": [0, -1], "cells": {}})", "a whole number from 0 to 1023");
   refused(R"({"placement": [0], "cells": {}})", "lacks \"interval\"");
   refused(R"({"placement": [0], "interval": 3, "cells": {"0Q": 1}})", "has \"0Q\" for a pass");
   refused(R"({"placement": [0], "interval": 3, "cells": {"1F": 1}})", "has a cell \"1F\", but 1 stages");
@@ -197,7 +249,24 @@ TEST_CASE("files that hold no schedule are refused, with what is wrong") {
   refused(R"({"placement": [0], "interval": 3, "cells": {"0F": 0, "0I": 1}})", "0");  // no weight pass
   refused(R"({"placement": [[0]], "route": [0, 1], "orders": [[]]})", "\"route\"");
   refused(R"({"placement": [[0]], "route": [0], "orders": []})", "orders of 0 devices, but 1 devices");
-  refused(R"({"placement": [[0]], "route": [0], "orders": [[7]]})", "is no schedule");
+  refused(R"({"placement": [[0]], "route": [0], "orders": [[7]]})",
+          "line 1, column 48: \"orders\" must be a text");
+  refused(R"({"placement": [0], "interval": 1e999, "cells": {}})",
+          "wrong.json', line 1, column 32: the number is too large");
+  refused(R"({"placement": [0], "interval": 3, "cells": [1]})", "\"cells\" must be an object");
+  refused(R"({"schedule": 3, "placement": [0], "interval": 3, "cells": {}})",
+          "line 1, column 14: \"schedule\" must be a text");
+  refused(R"({"placement": [0], "interval": 18446744073709551615, "cells": {}})",
+          "\"interval\" must be a whole number from 1");
+  refused(R"({"placement": [0], "costs": [1], "interval": 3, "cells": {}})",
+          "\"costs\" must be an object");
+  refused(R"({"placement": [0], "costs": {"forward": "long"}, "interval": 3, "cells": {}})",
+          "line 1, column 41: \"forward\" must be a time like 3, 1.5, 12.5ms");
+  refused(R"({"placement": [0], "costs": {"forward": "2ms"}, "interval": 3, "cells": {}})",
+          "\"interval\" has no unit, but other times are in ms");
+  refused(
+      R"({"placement": [0], "costs": {"forward": 1.5, "ticks_per_unit": 2}, "interval": 3, "cells": {}})",
+      "\"forward\" must be a whole number from 1");
   refused(R"({"placement": [[0]], "route": [0], "orders": [["0F0", "0B0", "5F9"]]})", "5F9");
   refused(R"({"placement": [[0]], "route": [0], "orders": [["0F0", "0B0"]], "starts": [[0, 0]]})", "0");
   all_refused({{"show " + scratch_file("wrong.csv", "0F0,0Q0\n"), "line 1, column 5"},

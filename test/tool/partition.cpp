@@ -25,7 +25,7 @@ TEST_CASE("partition tells the stages, and writes what other commands read") {
   std::string const line = "partition " + branches() + " -p 3 --samples 8 --largest-micro-batch 1";
   tool_result const r = run_tool(line);
   CHECK(r.code == 0);
-  CHECK(contains(r.out, "3 stages on 3 of 3 devices, depth 2; 108 ticks a step, simulated"));
+  CHECK(contains(r.out, "3 stages on 3 of 3 devices, depth 2; 108 ticks per step, simulated"));
   CHECK(contains(r.out, "right"));
   std::string const plan = (scratch() / "partition.json").string();
   CHECK(run_tool(line + " --as json -o " + plan).code == 0);

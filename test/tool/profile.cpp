@@ -111,7 +111,7 @@ TEST_CASE("a file of costs that is none is refused, with the place") {
       {{with("{}"), "lacks \"unit\""},
        {with(R"({"unit": "h"})"), "\"unit\" must be ns, us, ms or s"},
        {with(R"({"unit": "s"})"), "lacks \"stages\""},
-       {with(R"({"unit": "s", "stages": []})"), "a list of stages"},
+       {with(R"({"unit": "s", "stages": []})"), "must have a stage"},
        {with(R"({"unit": "s", "stages": [{"forward": 1}]})"), "lacks \"backward_input\""},
        {with(R"({"unit": "s", "stages": [{"forward": 0}]})"), "\"forward\" must be a number from"},
        {with(R"({"unit": "s", "stages": [{"forward": "1"}]})"), "line 1, column "},

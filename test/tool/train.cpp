@@ -1,11 +1,13 @@
 // `ashlar train` from end to end, on models small enough to train in a moment.
 #include "tool/training.hpp"
+#include <ashlar/train_signals.hpp>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -119,6 +121,26 @@ TEST_CASE("numbers that are not finite end a training, or are skipped and counte
   CHECK(skipped.code == 0);
   CHECK(contains(skipped.out, "skipped, as their numbers were not finite: "));
   CHECK(contains(skipped.out, "unigram entropy of the text"));
+}
+
+TEST_CASE("before the first step, a signal says that there will be none") {
+  std::filesystem::path const said = scratch() / "said_of_signals";
+  pid_t const child = fork();
+  if (child == 0) {
+    tool::stop_on_signals();
+    [[maybe_unused]] auto const* const to = std::freopen(said.c_str(), "w", stderr);
+    raise(SIGINT);
+    tool::interrupted = 0;
+    tool::is_stepping = 1;
+    raise(SIGTERM);
+    _exit(0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(content(said)
+        == "\nashlar: ends before the first step; once more ends at once\n"
+           "\nashlar: ends after this step; once more ends at once\n");
 }
 
 TEST_CASE("a signal ends after the step, two end at once") {

@@ -90,6 +90,21 @@ TEST_CASE("search: what recomputes counts as bubble") {
   CHECK(contains(r.out, "linear: optimal"));
 }
 
+TEST_CASE("search: what a limit leaves no schedule for is told apart from what was not tried") {
+  std::string const line =
+      "search -p 4 -m 8 --placement v --memory 20% --checkpoint 10% --budget 30 --as ";
+  CHECK(contains(run_tool(line + "text").out, "\nv: infeasible: needs at least 2\n"));
+  auto const layouts = nlohmann::json::parse(run_tool(line + "json").out)["layouts"];
+  REQUIRE(layouts.size() == 3);
+  int infeasible = 0;
+  for (auto const& l : layouts) {
+    bool const plain = l["recomputed_chunks"] == 0;
+    CHECK(l["status"] == (plain ? "infeasible" : "searched"));
+    infeasible += plain && l["needs"] == 2 ? 1 : 0;
+  }
+  CHECK(infeasible == 1);
+}
+
 TEST_CASE("frontier: the best of all variants, less below the smallest limit of whole activations") {
   std::string const options =
       "frontier -p 4 -m 8 --placement v --from 20% --steps 5 --budget 30 --as json";
@@ -98,7 +113,10 @@ TEST_CASE("frontier: the best of all variants, less below the smallest limit of 
   };
   nlohmann::json const plain = rows(options),
                        varied = rows(options + " --checkpoint 10% --sequence-chunks 2");
-  CHECK(plain.size() == 4);
+  REQUIRE(plain.size() == 5);
+  CHECK(plain[0]["status"] == "infeasible");
+  CHECK(plain[0]["needs"] == 2);
+  CHECK(plain[1]["status"] == "searched");
   REQUIRE(varied.size() == 5);
   CHECK(varied[0]["limit"] == 1.6);
   for (std::size_t i = 0; i < varied.size(); ++i) {

@@ -82,6 +82,8 @@ inline nlohmann::ordered_json to_json(schedule const& s, std::string_view name) 
   all["busy"] = busy(s);
   all["bubble_rate"] = bubble_rate(s);
   all["bubble_rate_span"] = bubble_rate_span(s);
+  all["overhead"] = overhead(s);
+  all["overhead_span"] = overhead_span(s);
   all["peak_activations"] = peak_activations(s);
   all["orders"] = std::move(orders);
   all["starts"] = std::move(starts);

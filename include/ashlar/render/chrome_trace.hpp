@@ -8,6 +8,7 @@
 #include <ashlar/render/needs.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -37,12 +38,10 @@ inline std::string microseconds(std::int64_t ns) {
   return (ns < 0 ? "-" : "") + std::to_string(size / 1000) + fraction;
 }
 
-// A nanosecond from a tick, in microseconds.
-inline std::string just_after(tick t) {
-  return t >= 0 ? std::to_string(t) + ".001" : "-" + std::to_string(-t - 1) + ".999";
-}
-inline std::string just_before(tick t) {
-  return t > 0 ? std::to_string(t - 1) + ".999" : "-" + std::to_string(-t) + ".001";
+// Without a fraction where there is none.
+inline std::string instant(std::int64_t ns) {
+  std::string const text = microseconds(ns);
+  return ns % 1000 == 0 ? text.substr(0, text.size() - 4) : text;
 }
 
 class trace_writer {
@@ -93,11 +92,13 @@ inline std::string name_of_lane(int lane, int lane_count) {
 
 }  // namespace render_detail
 
-// A schedule's passes, a tick as a microsecond; an arrow for each value that goes from device to device;
-// and a counter of the chunk activations that each device holds. Arrows begin and end a nanosecond
-// inside their passes, so that a viewer binds them to these and not to the neighbours. All passes must
-// be known.
-inline std::string chrome_trace(schedule const& s) {
+// A schedule's passes, a tick as so many nanoseconds; an arrow for each value that goes from device to
+// device; and a counter of the chunk activations that each device holds. Arrows begin and end a
+// nanosecond inside their passes, so that a viewer binds them to these and not to the neighbours. All
+// passes must be known.
+inline std::string chrome_trace(schedule const& s, double tick_ns = 1000) {
+  auto const ns = [&](tick t) { return std::llround(static_cast<double>(t) * tick_ns); };
+  using render_detail::instant;
   render_detail::trace_writer writer;
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     int const device = static_cast<int>(d);
@@ -107,7 +108,7 @@ inline std::string chrome_trace(schedule const& s) {
   std::vector<needing_pass> const passes = needs_of(s);
   for (needing_pass const& p : passes)
     writer.complete(to_string(p.what), name_of(p.what.kind), p.device, compute_lane,
-                    std::to_string(p.start), std::to_string(p.end - p.start),
+                    instant(ns(p.start)), instant(ns(p.end) - ns(p.start)),
                     (p.what.kind == pass_kind::work ? "\"job\":" : "\"stage\":")
                         + std::to_string(p.what.stage)
                         + (p.what.kind == pass_kind::work ? ",\"part\":" : ",\"micro_batch\":")
@@ -118,14 +119,14 @@ inline std::string chrome_trace(schedule const& s) {
       needing_pass const& from = passes[number];
       if (from.device == to.device) continue;
       std::string const what = to_string(from.what);
-      writer.flow("s", what, transfers, from.device, render_detail::just_before(from.end));
-      writer.flow("f", what, transfers, to.device, render_detail::just_after(to.start));
+      writer.flow("s", what, transfers, from.device, instant(ns(from.end) - 1));
+      writer.flow("f", what, transfers, to.device, instant(ns(to.start) + 1));
       ++transfers;
     }
   auto const held = held_activations(s);
   for (std::size_t d = 0; d < held.size(); ++d)
     for (held_step const& step : held[d])
-      writer.counter("chunk activations", static_cast<int>(d), std::to_string(step.time), step.held);
+      writer.counter("chunk activations", static_cast<int>(d), instant(ns(step.time)), step.held);
   return writer.finish();
 }
 

@@ -12,6 +12,7 @@
 #include <ashlar/render/needs.hpp>
 #include <ashlar/render/picture.hpp>
 #include <ashlar/render/svg_canvas.hpp>
+#include <ashlar/render/svg_options.hpp>
 #include <ashlar/schedule/metrics.hpp>
 
 #include <algorithm>
@@ -29,6 +30,7 @@ struct html_options {
   std::string_view name = "schedule";
   std::string_view other_name = "other schedule";
   picture_theme theme = picture_theme::follow_reader;
+  time_unit unit = {};  // of all times
 };
 
 namespace render_detail {
@@ -148,9 +150,10 @@ inline std::string html_page(std::string const& schedules, html_options const& o
   return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
          + std::string(html_policy) + "<title>" + title + "</title>\n<style>" + style + html_style
          + "</style>\n</head>\n<body>\n<h1>" + title + "</h1>" + html_body
-         + "<script type=\"application/json\" id=\"data\">{\"kinds\":[" + kinds + "],\"schedules\":["
-         + schedules + "]}</script>\n<script>" + html_drawing + html_acting
-         + "</script>\n</body>\n</html>\n";
+         + "<script type=\"application/json\" id=\"data\">{\"unit\":{\"ticks\":"
+         + std::to_string(options.unit.ticks) + ",\"name\":\"" + escape_json(options.unit.name)
+         + "\"},\"kinds\":[" + kinds + "],\"schedules\":[" + schedules + "]}</script>\n<script>"
+         + html_drawing + html_acting + "</script>\n</body>\n</html>\n";
 }
 
 }  // namespace render_detail

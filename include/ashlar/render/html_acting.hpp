@@ -37,8 +37,8 @@ function show(pass) {
   const works = data.kinds[pass.kind].letter === "X";
   line(data.kinds[pass.kind].name + (works ? " of job " : " of stage ") + pass.stage
        + (works ? ", part " : ", micro-batch ") + pass.microBatch);
-  line("device " + pass.device + (s.routes > 1 ? ", route " + pass.route : "") + ", ticks " + pass.start
-       + " to " + pass.end + (schedules.length > 1 ? ", " + s.name : ""));
+  line("device " + pass.device + (s.routes > 1 ? ", route " + pass.route : "") + ", " + fromTo(pass)
+       + (schedules.length > 1 ? ", " + s.name : ""));
   if (pass.needs.length) line("needs " + pass.needs.map(name).join(", "), "need");
   if (pass.gives.length) line("gives to " + pass.gives.map(name).join(", "), "give");
   for (const other of others) {
@@ -46,8 +46,8 @@ function show(pass) {
     const number = other.byToken.get(pass.token), twin = other.passes[number];
     const later = twin.start - pass.start;
     mark(other, [number], "twin");
-    line(other.name + ": ticks " + twin.start + " to " + twin.end + " on device " + twin.device
-         + (later ? ", " + Math.abs(later) + (later > 0 ? " later" : " earlier") : ""), "twin");
+    line(other.name + ": " + fromTo(twin) + " on device " + twin.device
+         + (later ? ", " + inUnits(Math.abs(later)) + (later > 0 ? " later" : " earlier") : ""), "twin");
   }
   tip.hidden = false;
 }
@@ -137,7 +137,7 @@ const gapOf = s => s.bound ? (100 * (s.makespan / s.bound - 1)).toFixed(2) + " %
 for (const s of schedules) {
   const row = add(by("numbers"), "tr", {});
   const words = [(schedules.length > 1 ? (s.number ? "B: " : "A: ") : "") + s.name, s.devices,
-                 s.microBatches, s.makespan, s.bound ?? "", gapOf(s), (s.bubble / 100).toFixed(2) + " %",
+                 s.microBatches, inUnits(s.makespan), s.bound === null ? "" : inUnits(s.bound), gapOf(s), (s.bubble / 100).toFixed(2) + " %",
                  s.peak];
   for (const word of words) add(row, "td", {}, word);
 }

@@ -21,6 +21,8 @@ function add(parent, name, attributes, words) {
 }
 
 // ---- the data
+const inUnits = time => +(time / data.unit.ticks).toPrecision(12);
+const fromTo = pass => data.unit.name + " " + inUnits(pass.start) + " to " + inUnits(pass.end);
 const schedules = data.schedules.map((s, number) => {
   const passes = [];
   s.passes.forEach((row, device) => {
@@ -159,12 +161,12 @@ function draw() {
     for (const {label, ...attributes} of words) add(s.labels, "text", attributes, label);
   }
   sent.setAttribute("d", sentData);
-  const step = round(Math.max(12, 7 * String(last).length + 10) / zoom);
+  const step = round(Math.max(12, 7 * String(inUnits(last)).length + 10) / zoom / data.unit.ticks) * data.unit.ticks;
   for (let t = Math.ceil(view.from / step) * step; t <= view.to; t += step) {
     add(behind, "path", {d: `M${xOf(t)} ${bottom + 4}v5`, class: "rule"});
-    add(behind, "text", {x: xOf(t), y: bottom + 20, class: "middle small"}, t);
+    add(behind, "text", {x: xOf(t), y: bottom + 20, class: "middle small"}, inUnits(t));
   }
-  add(behind, "text", {x: left - 8, y: bottom + 20, class: "end small"}, "ticks");
+  add(behind, "text", {x: left - 8, y: bottom + 20, class: "end small"}, data.unit.name);
   plot.setAttribute("height", bottom + 28);
   if (shown) show(shown);
 }

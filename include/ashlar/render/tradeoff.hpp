@@ -46,7 +46,7 @@ inline std::string svg(std::vector<tradeoff_curve> const& curves, std::string_vi
   svg_chart left{.x = {.least = least_batch, .most = most_batch, .logarithmic = true}, .y = {}};
   left.y_percent = true;
   left.place(56, 52, 360, 300);
-  left.axes(canvas, "samples a device", "utilisation");
+  left.axes(canvas, "samples per device", "utilisation");
   svg_chart right{.x = {.least = least_time / 1.25, .most = 1.1 * most_time, .logarithmic = true},
                   .y = {.least = 0.85 * least_cost, .most = 1.05 * most_cost}};
   right.place(500, 52, 360, 300);
