@@ -28,6 +28,22 @@ constexpr bool test_small_order() {
 }
 BOTH_TIMES("a small program has one order to issue it in", test_small_order)
 
+constexpr bool test_small_meetings() {
+  program const p = one_f_one_b(2, 1) | lower();
+  meeting_list const all = meetings(p.view());
+  HOLDS(all.size() == 10 && all.instructions == issue_order(p.view()));
+  int transfers = 0;
+  for (int k = 0; k < all.size(); ++k) {
+    list_view<int> const together = all.of(k);
+    bool const sends = p.instructions[static_cast<std::size_t>(together[0])].code == opcode::send;
+    HOLDS(together.size() == (sends ? 2 : 1));
+    transfers += sends;
+  }
+  HOLDS(transfers == 2);
+  return true;
+}
+BOTH_TIMES("a meeting is a pass alone or both halves of a transfer", test_small_meetings)
+
 void order_of(program const& p) {
   std::vector<int> const order = issue_order(p.view());
   REQUIRE(order.size() == p.instructions.size());

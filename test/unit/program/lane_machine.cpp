@@ -63,17 +63,17 @@ constexpr bool test_partners() {
 }
 BOTH_TIMES("the k-th send meets the k-th receive", test_partners)
 
-// Two sends from each of devices 0 and 1 to device 2, which receives one of device 1, two of device 0,
-// two more of device 1, of which the last is never sent, and from nobody.
+// Two sends from each of devices 0 and 1 to device 2, which receives one of device 1, three of device 0,
+// of which the last is never sent, one more of device 1, and from nobody.
 constexpr bool test_partners_by_source() {
   program p;
   p.where = linear(devices{3});
   p.stream_begin = {0, 2, 4, 10};
   p.instructions.assign(10, {.code = opcode::send, .peer = 2});
-  int const sources[] = {1, 0, 0, 1, 1, 3};
+  int const sources[] = {1, 0, 0, 0, 1, 3};
   for (std::size_t k = 0; k < 6; ++k)
     p.instructions[4 + k] = {.code = opcode::receive, .peer = sources[k]};
-  HOLDS(partners_in_order(p.view()) == std::vector<int>({5, 6, 4, 7, 2, 0, 1, 3, -1, -1}));
+  HOLDS(partners_in_order(p.view()) == std::vector<int>({5, 6, 4, 8, 2, 0, 1, -1, 3, -1}));
   return true;
 }
 BOTH_TIMES("messages of several devices do not mix", test_partners_by_source)
@@ -94,6 +94,7 @@ TEST_CASE("replicas reduce at once, a pair starts at once") {
   program const q = catalog::find("dualpipev")->make({devices{2}, micro_batches{4}}) | lower();
   noting_machine pairs(q, q.view().lane_count);
   REQUIRE(pairs.run());
+  CHECK(pairs.order.size() == q.instructions.size());
   at = 0;
   int found = 0;
   for (std::size_t size : pairs.sizes) {

@@ -19,6 +19,24 @@ namespace {
 constexpr progress_level levels[] = {progress_level::independent_lanes,
                                      progress_level::one_order_per_device, progress_level::one_order};
 
+// A send that nobody receives is the last of the order.
+constexpr bool test_order_that_ends_in_a_meeting() {
+  program p;
+  p.graph = chain(stages{2});
+  p.where = linear(devices{2});
+  p.route = {0};
+  p.groups = parameter_groups(p.where);
+  p.instructions = {{.code = opcode::send, .lane = first_transfer_lane, .to = 1, .peer = 1}};
+  p.stream_begin = {0, 1, 1};
+  p.slot_begin = {0, 0, 0};
+  int const order[] = {0};
+  diagnosis const d = check_issue_order(p.view(), {order, order + 1});
+  HOLDS(d.broken == rule::those_that_meet_are_issued_together);
+  HOLDS(d.first.device == 0 && d.first.index == 0 && d.second.device < 0);
+  return true;
+}
+BOTH_TIMES("an order must not end before a meeting does", test_order_that_ends_in_a_meeting)
+
 // On device 0 clear, F, send, receive, B, all-reduce; on 1 clear, receive, F, B, send, all-reduce.
 constexpr std::vector<int> order_of_two() { return {0, 1, 2, 7, 6, 8, 9, 10, 3, 4, 5, 11}; }
 
