@@ -61,11 +61,14 @@ constexpr block with_graph(block b, stage_graph graph) {
 
 // Both blocks on the same devices: the micro-batches and routes of `a`, then those of `b`. Commutative
 // and associative up to the numbering of routes and micro-batches. Throws violation:
-// rule::intervals_agree; rule::tables_agree for other stages, devices or costs.
+// rule::intervals_agree; rule::tables_agree for other numbers of stages or devices;
+// rule::parts_are_alike.
 constexpr block overlay(block a, block const& b) {
   if (a.interval != b.interval) refuse({.broken = rule::intervals_agree, .number = b.interval});
+  if (a.graph.count() != b.graph.count())
+    refuse(wrong_size(table::stages_of_graph, b.graph.count(), a.graph.count()));
   if (a.graph != b.graph || a.cost != b.cost || a.mode != b.mode)
-    refuse({.broken = rule::tables_agree, .number = b.graph.count()});
+    refuse({.broken = rule::parts_are_alike});
   int const group = a.micro_batch_count(), routes = a.where.route_count();
   a.where = overlay(std::move(a.where), b.where);
   for (int route : b.route) a.route.push_back(routes + route);

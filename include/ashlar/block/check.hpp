@@ -73,7 +73,7 @@ constexpr diagnosis check_routes(stage_graph const& graph, placement const& wher
     return {.broken = rule::micro_batches_fill_blocks, .number = graph.together()};
   for (std::size_t k = 0; k < route.size(); ++k)
     if (route[k] < 0 || route[k] >= where.route_count() || (q > 1 && route[k] != route[k - k % q]))
-      return {.broken = rule::tables_agree, .number = route[k]};
+      return {.broken = rule::micro_batches_take_a_route, .number = route[k]};
   return {};
 }
 

@@ -139,7 +139,8 @@ constexpr diagnosis check(workload const& w) {
         return {.broken = rule::micro_batches_fill_blocks, .number = w.sequence_chunks};
       sum += count;
     }
-    if (sum != w.micro_batch_count) return {.broken = rule::tables_agree, .number = sum};
+    if (sum != w.micro_batch_count)
+      return wrong_size(table::micro_batches_of_schedule, sum, w.micro_batch_count);
   }
   // Passes are counted by int.
   std::int64_t const most = std::numeric_limits<int>::max() / results;

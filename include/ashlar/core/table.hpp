@@ -10,6 +10,7 @@ enum class table : unsigned char {
   stages_of_placement,
   devices_of_placement,
   stages_of_graph,
+  micro_batches_of_schedule,
   stage_costs,        // or one entry for all
   device_speeds,      // or none
   stage_memory,       // or one entry for all

@@ -77,9 +77,12 @@ struct precedence_graph {
   // rule::tables_agree for other numbers of stages, micro-batches or devices, rule::every_pass_is_known
   // where it has another pass, rule::pass_is_on_its_device, rule::every_pass_is_present.
   constexpr plan planned_like(schedule const& s) const {
-    if (s.stage_count() != stage_count_ || s.micro_batch_count() != micro_batch_count_
-        || s.order.size() != orders.size())
-      refuse({.broken = rule::tables_agree, .number = s.micro_batch_count()});
+    if (s.stage_count() != stage_count_)
+      refuse(wrong_size(table::stages_of_placement, s.stage_count(), stage_count_));
+    if (s.micro_batch_count() != micro_batch_count_)
+      refuse(wrong_size(table::micro_batches_of_schedule, s.micro_batch_count(), micro_batch_count_));
+    if (s.order.size() != orders.size())
+      refuse(wrong_size(table::device_orders, s.order.size(), static_cast<std::int64_t>(orders.size())));
     result_table<int> number(s.stage_count(), s.micro_batch_count(), nobody);
     for (std::size_t x = 0; x < what.size(); ++x)
       number.at(what[x].micro_batch, what[x].stage, result_of(what[x].kind)) = static_cast<int>(x);

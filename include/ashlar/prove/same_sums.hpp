@@ -34,17 +34,22 @@ constexpr std::vector<std::vector<int>> steps_of_sums(program_view const& p, int
 
 }  // namespace prove_detail
 
-// Breaks rule::tables_agree for programs of other devices, ranks, stages, micro-batches, groups or
-// levels of sharding, and rule::gradients_are_summed_in_the_same_order, with the first place of each on
-// which they differ and the group as the number; or what check_tables says of either. A fused backward
-// and a weight pass add the same.
+// Breaks rule::tables_agree for programs of other numbers of devices, stages or micro-batches,
+// rule::programs_share_alike, and rule::gradients_are_summed_in_the_same_order, with the first place of
+// each on which they differ and the group as the number; or what check_tables says of either. A fused
+// backward and a weight pass add the same.
 // Linear in instructions and in devices times groups.
 constexpr diagnosis check_same_sums(program_view const& before, program_view const& after) {
-  bool const alike = before.device_count == after.device_count && before.stage_count == after.stage_count
-                     && before.micro_batch_count == after.micro_batch_count
-                     && before.data_ranks == after.data_ranks && before.sharding == after.sharding
-                     && before.groups.count() == after.groups.count();
-  if (!alike) return {.broken = rule::tables_agree, .number = after.micro_batch_count};
+  if (after.device_count != before.device_count)
+    return wrong_size(table::devices_of_placement, after.device_count, before.device_count);
+  if (after.stage_count != before.stage_count)
+    return wrong_size(table::stages_of_placement, after.stage_count, before.stage_count);
+  if (after.micro_batch_count != before.micro_batch_count)
+    return wrong_size(table::micro_batches_of_schedule, after.micro_batch_count,
+                      before.micro_batch_count);
+  if (before.data_ranks != after.data_ranks || before.sharding != after.sharding
+      || before.groups.count() != after.groups.count())
+    return {.broken = rule::programs_share_alike};
   if (diagnosis const d = check_tables(before); !d.ok()) return d;
   if (diagnosis const d = check_tables(after); !d.ok()) return d;
   for (int d = 0; d < before.device_count; ++d) {

@@ -14,7 +14,8 @@ namespace ashlar {
 // read a program, whatever its fields hold.
 constexpr diagnosis check_well_formed(program const& p) {
   if (p.device_count() < 1 || p.route.empty()) return {.broken = rule::counts_are_positive};
-  if (p.graph.count() != p.stage_count()) return {.broken = rule::tables_agree};
+  if (p.graph.count() != p.stage_count())
+    return wrong_size(table::stages_of_graph, p.graph.count(), p.stage_count());
   if (diagnosis const d = check_routes(p.graph, p.where, p.route); !d.ok()) return d;
   if (!p.groups.belong_to(p.where)) return {.broken = rule::tables_agree, .number = p.groups.count()};
   // Messages and passes are numbered by int.

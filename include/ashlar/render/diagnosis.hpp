@@ -130,6 +130,13 @@ inline std::string quantities(diagnosis const& d) {
              + " is there";
     case rule::passes_do_not_collide:
       return first + " overlaps " + second;
+    case rule::parts_are_alike:
+    case rule::programs_share_alike:
+      return "theirs differ";
+    case rule::halves_mirror_each_other:
+      return "the one given, on " + count_of(d.number, "device") + ", is not";
+    case rule::micro_batches_take_a_route:
+      return "one takes route " + n;
     case rule::intervals_agree:
       return "one of them is " + count_of(d.number, "tick");
     case rule::micro_batches_fill_blocks:

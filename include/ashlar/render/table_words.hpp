@@ -24,6 +24,8 @@ inline std::string size_of_table(diagnosis const& d) {
       return "devices of the placement are " + sizes;
     case table::stages_of_graph:
       return "stages of the graph are " + sizes;
+    case table::micro_batches_of_schedule:
+      return "micro-batches are " + sizes;
     case table::stage_costs:
       return "costs of stages are " + sizes;
     case table::device_speeds:

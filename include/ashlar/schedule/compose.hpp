@@ -35,10 +35,14 @@ constexpr schedule shift(schedule s, tick by) {
 
 // `b`'s routes, micro-batches and jobs numbered after those of `a`; a placement that both share stays
 // one.
-// Throws violation{rule::tables_agree} for other devices, stages or costs.
+// Throws violation: rule::tables_agree for other numbers of devices or stages; rule::parts_are_alike.
 constexpr schedule renumber_behind(schedule const& a, schedule b) {
-  if (a.graph != b.graph || a.cost != b.cost || a.mode != b.mode || a.device_count() != b.device_count())
-    refuse({.broken = rule::tables_agree, .number = b.stage_count()});
+  if (a.device_count() != b.device_count())
+    refuse(wrong_size(table::devices_of_placement, b.device_count(), a.device_count()));
+  if (a.stage_count() != b.stage_count())
+    refuse(wrong_size(table::stages_of_placement, b.stage_count(), a.stage_count()));
+  if (a.graph != b.graph || a.cost != b.cost || a.mode != b.mode)
+    refuse({.broken = rule::parts_are_alike});
   if (a.where != b.where) {
     for (int& route : b.route) route += a.where.route_count();
     b.where = overlay(a.where, b.where);

@@ -57,13 +57,13 @@ constexpr bool is_mirror_symmetric(schedule const& s) {
 // The first half of the devices, micro-batches of both routes taken for the same: what was done on the
 // second half is what the first half did for the other route, at the same speed. A linear placement
 // becomes a V, a V a wave that goes down and up twice. Keeps all starts. Throws
-// violation{rule::tables_agree} unless the schedule is mirror symmetric on an even number of devices.
+// violation{rule::halves_mirror_each_other} unless it is mirror symmetric on an even number of devices.
 // Linear.
 constexpr schedule fold_in_half(schedule s) {
   std::vector<int> speeds = s.cost.speeds;
   reverse(speeds);
   if (!is_mirror_symmetric(s) || s.device_count() % 2 != 0 || speeds != s.cost.speeds)
-    refuse({.broken = rule::tables_agree, .number = s.device_count()});
+    refuse({.broken = rule::halves_mirror_each_other, .number = s.device_count()});
   std::vector<int> rank;
   int ranks[2] = {0, 0};
   for (int route : s.route) rank.push_back(ranks[route]++);

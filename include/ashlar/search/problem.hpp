@@ -107,18 +107,25 @@ constexpr diagnosis check(search_problem const& problem) {
   return check_budgets(problem.limit, problem.where, [&] { return smallest_budgets(problem); });
 }
 
-// Whether a valid schedule can be a start: it trains the same micro-batches on the same placement, all
-// on one route (rule::tables_agree), and recomputes no stage that the problem does not, or not always
-// (rule::every_pass_is_known).
+// Whether a valid schedule can be a start: it trains the same micro-batches (rule::tables_agree,
+// rule::parts_are_alike) on the same placement, all on one route (rule::pass_is_on_its_device), and
+// recomputes no stage that the problem does not, or not always (rule::every_pass_is_known).
 constexpr diagnosis check_start(search_problem const& problem, schedule const& s) {
   int const m = problem.m.value * problem.sequence_chunks;
-  if (s.micro_batch_count() != m || !(s.graph == graph_of(problem)) || s.mode != execution_mode::training
-      || s.device_count() != problem.where.device_count())
-    return {.broken = rule::tables_agree, .number = s.micro_batch_count()};
+  if (s.micro_batch_count() != m)
+    return wrong_size(table::micro_batches_of_schedule, s.micro_batch_count(), m);
+  if (s.device_count() != problem.where.device_count())
+    return wrong_size(table::devices_of_placement, s.device_count(), problem.where.device_count());
+  if (s.stage_count() != problem.where.stage_count())
+    return wrong_size(table::stages_of_placement, s.stage_count(), problem.where.stage_count());
+  if (!(s.graph == graph_of(problem)) || s.mode != execution_mode::training)
+    return {.broken = rule::parts_are_alike};
   for (int const route : s.route)
     for (int stage = 0; stage < s.stage_count(); ++stage)
       if (s.where.device_of(route, stage) != problem.where.device_of(0, stage))
-        return {.broken = rule::tables_agree, .first = {.what = {.stage = stage}}, .number = route};
+        return {.broken = rule::pass_is_on_its_device,
+                .first = {.device = s.where.device_of(route, stage), .what = {.stage = stage}},
+                .second = {.device = problem.where.device_of(0, stage)}};
   std::vector<int> again(static_cast<std::size_t>(s.stage_count()), 0);
   for (int const stage : recomputed_stages(s))
     again[static_cast<std::size_t>(stage)] = problem.limit.memory.of(stage).recomputes() ? 1 : 0;

@@ -22,9 +22,9 @@ constexpr bool test_sizes() {
   HOLDS(broken(b) == rule::tables_agree);
   b = good();
   b.route = {1};
-  HOLDS(broken(b) == rule::tables_agree);
+  HOLDS(broken(b) == rule::micro_batches_take_a_route);
   b.route = {-1};
-  HOLDS(broken(b) == rule::tables_agree);
+  HOLDS(broken(b) == rule::micro_batches_take_a_route);
   return true;
 }
 BOTH_TIMES("sizes of a block", test_sizes)
@@ -168,8 +168,8 @@ constexpr bool test_routes_of_sequences() {
   placement const where = overlay(linear(devices{2}), mirror(linear(devices{2})));
   HOLDS(check_routes(graph, where, {0, 0, 1, 1}).ok());
   diagnosis const d = check_routes(graph, where, {0, 0, 1, 0});
-  HOLDS(d.broken == rule::tables_agree && d.number == 0);
-  HOLDS(check_routes(graph, where, {0, 1, 1, 1}).broken == rule::tables_agree);
+  HOLDS(d.broken == rule::micro_batches_take_a_route && d.number == 0);
+  HOLDS(check_routes(graph, where, {0, 1, 1, 1}).broken == rule::micro_batches_take_a_route);
   HOLDS(check_routes(graph, where, {0, 0, 1}).broken == rule::micro_batches_fill_blocks);
   HOLDS(check_routes(in_sequence_chunks(graph, 1), where, {0, 1, 1, 0}).ok());
   return true;

@@ -157,9 +157,7 @@ TEST_CASE("each choice is what the rule says, in both directions") {
     CAPTURE(seed);
     int const p = d.between(2, 4), m = d.between(2, 6);
     costs const cost(stage_cost{d.between(1, 4), d.between(1, 5), d.between(1, 3)}, d.between(0, 3));
-    auto const of = d.percent(50)   ? catalog::v_half
-                    : d.percent(50) ? catalog::zb_h1
-                                    : catalog::one_f_one_b;
+    auto const of = d.percent(50) ? catalog::v_half : d.percent(50) ? catalog::zb_h1 : catalog::v_min;
     schedule const s = of(devices{p}) | repeat(micro_batches{m}) | retime(cost);
     int const limit = d.between(2, 2 * p + 2);
     dispatch_rule const rule{d.between(1, 9), 10 * d.between(0, 10)};
@@ -196,7 +194,7 @@ TEST_CASE("each choice is what the rule says, in both directions") {
     CHECK(t.orders == backward.orders);
   }
   CHECK(stuck > 0);
-  CHECK(other_orders > random_cases(100));
+  CHECK(other_orders > random_cases(60));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@ using namespace ashlar;
 
 namespace {
 
-constexpr sharding_level none = sharding_level::none;
+constexpr sharding_level unshared = sharding_level::none;
 
 constexpr transformer two_layers() {
   return {.layers = 2, .hidden = 8, .feed_forward = 32, .heads = 2, .vocabulary = 16, .sequence = 4};
@@ -18,12 +18,13 @@ constexpr device_machine plain_machine() {
 // A layer: 768 parameters, 4 tokens: 6144 operations and 512 for scores.
 constexpr bool test_step_times() {
   training_layout l{.pipeline = 2};
-  auto const times = [&](sharding_level level = none, bool head = false) {
+  auto const times = [&](sharding_level level = unshared, bool head = false) {
     return stage_times(two_layers(), l, level, {{1, 1}, head}, plain_machine(), {});
   };
   HOLDS(times()[0].forward == 6656 && times()[0].backward == 2 * 6656);
   HOLDS(times()[0].send == 2 * 8 * 4 && times()[1].send == 0 && times()[0].reduction == 0);
-  HOLDS(times(none, true)[1].forward == 6656 + 2 * 4 * 128 && times(none, true)[0].forward == 6656);
+  HOLDS(times(unshared, true)[1].forward == 6656 + 2 * 4 * 128
+        && times(unshared, true)[0].forward == 6656);
   l.again = recomputation::full;
   HOLDS(times()[0].backward == 3 * 6656);
   l.again = recomputation::attention;
@@ -49,12 +50,13 @@ constexpr bool test_step_precision() {
   transformer wide = two_layers();
   wide.value_bytes = 4;
   device_machine const m = plain_machine();
-  stage_seconds const half = stage_times(two_layers(), l, none, {{1, 1}, true}, m, {})[0],
-                      whole = stage_times(wide, l, none, {{1, 1}, true}, m, {})[0];
+  stage_seconds const half = stage_times(two_layers(), l, unshared, {{1, 1}, true}, m, {})[0],
+                      whole = stage_times(wide, l, unshared, {{1, 1}, true}, m, {})[0];
   HOLDS(whole.send == 2 * half.send && whole.forward == half.forward + 2 * 64);
   HOLDS(whole.reduction == half.reduction);  // gradients have 32 bits in both
-  stage_memory const few = stage_bytes(two_layers(), l, none, {{1, 1}, true}, {}).of(1),
-                     many = stage_bytes(wide, l, none, {{1, 1}, true}, kept_widths{}.of_values(4)).of(1);
+  stage_memory const few = stage_bytes(two_layers(), l, unshared, {{1, 1}, true}, {}).of(1),
+                     many = stage_bytes(wide, l, unshared, {{1, 1}, true}, kept_widths{}.of_values(4))
+                                .of(1);
   HOLDS(many.stash == 2 * few.stash && many.weight_gradient == few.weight_gradient);
   HOLDS(many.weights == few.weights + 2 * 448 + 2 * 16 * 4 / 2);  // with the logits
   HOLDS(many.optimizer_state == 8 * 448 && few.optimizer_state == 12 * 448);
@@ -67,14 +69,14 @@ constexpr bool test_step_bytes() {
   auto const bytes = [&](sharding_level level, bool head) {
     return stage_bytes(two_layers(), l, level, {{1, 1}, head}, {});
   };
-  stage_memory m = bytes(none, false).of(0);
+  stage_memory m = bytes(unshared, false).of(0);
   HOLDS(m.weights == 2 * 768 && m.weight_gradient == 4 * 768 && m.optimizer_state == 12 * 768);
   HOLDS(m.stash == 4 * (18 * 8 + 4 * 32 + 5 * 2 * 4));
   m = bytes(sharding_level::optimizer, true).of(1);
   HOLDS(m.optimizer_state == 6 * 896 && m.weights == 2 * 896 + 6 * 16 * 4);
   l.again = recomputation::full;
-  HOLDS(bytes(none, false).of(0).stash == 64
-        && bytes(none, false).of(0).weights == 2 * 768 + 4 * (18 * 8 + 4 * 32 + 5 * 2 * 4));
+  HOLDS(bytes(unshared, false).of(0).stash == 64
+        && bytes(unshared, false).of(0).weights == 2 * 768 + 4 * (18 * 8 + 4 * 32 + 5 * 2 * 4));
   return true;
 }
 static_assert(test_step_bytes());

@@ -32,7 +32,7 @@ constexpr bool test_well_formed() {
   HOLDS(check(p).broken == rule::tables_agree);
   p = good;
   p.route[0] = 1;
-  HOLDS(check(p).broken == rule::tables_agree);
+  HOLDS(check(p).broken == rule::micro_batches_take_a_route && check(p).number == 1);
   p = good;
   p.graph = chain(stages{3});
   HOLDS(check(p).broken == rule::tables_agree);

@@ -54,7 +54,7 @@ constexpr bool test_shared_accumulators() {
   diagnosis const d = check_same_sums(before.view(), after.view());
   HOLDS(d.broken == rule::gradients_are_summed_in_the_same_order && d.number == 4);
   program const apart = s | lower();
-  HOLDS(check_same_sums(before.view(), apart.view()).broken == rule::tables_agree);
+  HOLDS(check_same_sums(before.view(), apart.view()).broken == rule::programs_share_alike);
   return true;
 }
 BOTH_TIMES("stages that share parameters add to them in the same order", test_shared_accumulators)
@@ -66,7 +66,7 @@ constexpr bool test_scatters() {
   lower_options parts{.data_ranks = 2, .sharding = sharding_level::gradients};
   program const a = s | lower(whole), b = s | lower(parts);
   HOLDS(check_same_sums(a.view(), a.view()).ok());
-  HOLDS(check_same_sums(a.view(), b.view()).broken == rule::tables_agree);
+  HOLDS(check_same_sums(a.view(), b.view()).broken == rule::programs_share_alike);
   program fewer = b;
   for (std::size_t i = 0; i < fewer.instructions.size(); ++i)
     if (fewer.instructions[i].code == opcode::reduce_scatter) {

@@ -15,7 +15,7 @@ using namespace mutate;
 
 namespace {
 
-constexpr int most = std::numeric_limits<int>::max();
+constexpr int largest_int = std::numeric_limits<int>::max();
 
 // On device 0 clear, F, send, receive, B, all-reduce; on 1 clear, receive, F, B, send, all-reduce.
 constexpr program of_two() { return one_f_one_b(2, 1) | lower(); }
@@ -26,7 +26,7 @@ constexpr bool test_indices_of_views() {
   at(p, 0, 1).what.stage = 2;
   diagnosis d = check_tables(p.view());
   HOLDS(d.broken == rule::every_pass_is_known && d.first.device == 0 && d.first.index == 1);
-  for (int lane : {-1, p.view().lane_count, most}) {
+  for (int lane : {-1, p.view().lane_count, largest_int}) {
     p = of_two();
     at(p, 1, 2).lane = lane;
     d = check_tables(p.view());
@@ -42,7 +42,7 @@ constexpr bool test_indices_of_views() {
 BOTH_TIMES("every index of a view stays inside", test_indices_of_views)
 
 constexpr bool test_begins() {
-  int const wrong[][3] = {{1, 6, 12}, {0, 13, 12}, {0, -1, 12}, {0, 6, 11}, {0, most, 12}};
+  int const wrong[][3] = {{1, 6, 12}, {0, 13, 12}, {0, -1, 12}, {0, 6, 11}, {0, largest_int, 12}};
   for (auto const& begin : wrong) {
     program p = of_two();
     p.stream_begin = {begin[0], begin[1], begin[2]};
@@ -79,7 +79,7 @@ constexpr bool test_views() {
   program const good = of_two();
   std::vector<int> const order = issue_order(good.view());
   program p = good;
-  at(p, 0, 1).operand_count = most;
+  at(p, 0, 1).operand_count = largest_int;
   diagnosis const broken = check_tables(p.view());
   HOLDS(!broken.ok());
   HOLDS(check_issue_order(p.view(), view_of(order)) == broken);
@@ -88,7 +88,7 @@ constexpr bool test_views() {
   for (progress_level level : {progress_level::independent_lanes, progress_level::one_order_per_device,
                                progress_level::one_order}) {
     HOLDS(check_progress(p.view(), level) == broken);
-    for (int peer : {-1, 2, most}) {
+    for (int peer : {-1, 2, largest_int}) {
       program lost = good;
       at(lost, 0, 2).peer = peer;
       HOLDS(check_tables(lost.view()).ok());

@@ -30,7 +30,7 @@ constexpr bool test_schedule_sizes() {
   HOLDS(check(s).broken == rule::tables_agree);
   s = one_f_one_b(3, 2);
   s.route[1] = 1;
-  HOLDS(check(s).broken == rule::tables_agree);
+  HOLDS(check(s).broken == rule::micro_batches_take_a_route);
   s.route.clear();
   HOLDS(check(s).broken == rule::counts_are_positive);
   s = one_f_one_b(3, 2);

@@ -55,6 +55,7 @@ TEST_CASE("a schedule of one's own to begin with") {
   CHECK_BREAKS(tables_agree, start.add(problem, loose | repeat(micro_batches{5})));
   CHECK_BREAKS(tables_agree, start.add(problem, one_f_one_b(3, 6)));
   CHECK_BREAKS(tables_agree, start.add(problem, two_ways(3) | repeat(micro_batches{6})));
+  CHECK_BREAKS(pass_is_on_its_device, start.add(problem, mirror(own)));
 }
 
 // While compiling: with what the catalog has, and a small budget.
