@@ -1,9 +1,17 @@
-// Any text as one of the tool's files: costs and sizes by stage, a model and a cluster. What cannot be
-// used is refused as a wrong use of the command, and by nothing else.
+// Any text as one of the tool's files: costs and sizes by stage, measured costs, schedules and blocks,
+// graphs of operators, models, clusters, timelines, a checkpoint's manifest. What cannot be used is
+// refused as a wrong use of the command or by the rule that it breaks, and by nothing else.
+#include "checkpoint.hpp"
 #include "command.hpp"
+#include "costs_file.hpp"
+#include "operator_files.hpp"
 #include "per_stage.hpp"
+#include "plan_files.hpp"
+#include "schedule_files.hpp"
+#include "trace_file.hpp"
 #include "tradeoff_study.hpp"
-#include <ashlar/core/ticks.hpp>
+#include <ashlar/core/diagnosis.hpp>
+#include <ashlar/schedule/check.hpp>
 
 #include <unistd.h>
 
@@ -31,6 +39,7 @@ void try_to(Read read) {
   try {
     read();
   } catch (tool::usage_error const&) {
+  } catch (ashlar::violation const&) {
   }
 }
 
@@ -38,14 +47,21 @@ void try_to(Read read) {
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   std::string const path = file_with("whole", data, size);
-  try_to([&] {
-    for (ashlar::stage_cost const& c : tool::read_per_stage(path))
-      if (c.forward < 1 || c.forward > ashlar::max_tick) std::abort();
-  });
+  try_to([&] { tool::read_per_stage(path); });
   try_to([&] {
     for (ashlar::stage_memory const& m : tool::read_per_stage_bytes(path))
       if (m.stash < 1 || m.stash_left > m.stash || m.resident() < 0) std::abort();
   });
+  try_to([&] { tool::read_costs(path); });
+  try_to([&] {
+    if (!check(tool::read_schedule(path, 0, {}).schedule).ok()) std::abort();
+  });
+  try_to([&] { tool::read_operators(path); });
+  try_to([&] { tool::read_model(path, 0); });
+  try_to([&] { tool::read_cluster(path); });
+  try_to([&] { tool::read_trace(path); });
+  std::string const manifest = file_with("manifest.json", data, size);
+  try_to([&] { tool::read_checkpoint(std::filesystem::path(manifest).parent_path()); });
   // Two objects, apart by a line of one dash.
   std::string const text(reinterpret_cast<char const*>(data), size);
   std::size_t const cut = text.find("\n-\n");
