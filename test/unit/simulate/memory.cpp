@@ -107,8 +107,8 @@ TEST_CASE("memory: the peak is what lies there between two moments") {
                           .weight_buffers = d.between(2, 4),
                           .prefetch = d.between(0, 3),
                           .slots = slot_reuse::never});
-    for (int device = 0; device < 4;
-         ++device)  // messages are waited for ahead of the passes before them
+    // Messages are waited for ahead of the passes before them.
+    for (int device = 0; device < p.device_count(); ++device)
       for (int i = 1; i < mutate::length(p, device); ++i)
         for (int to = i; to > 0 && mutate::at(p, device, to).code == opcode::receive
                          && mutate::at(p, device, to - 1).code == opcode::compute;
