@@ -89,7 +89,7 @@ TEST_CASE("memory: what is resident, the samples, and the way back to it") {
 
 // What goes in a tick makes room for what comes in it, whichever stands first in the stream.
 TEST_CASE("memory: the peak is what lies there between two moments") {
-  FOR_SEEDS(static_cast<std::uint64_t>(random_cases(60))) {
+  FOR_SEEDS(static_cast<std::uint64_t>(random_cases(200))) {
     CAPTURE(seed);
     catalog::entry const& e = catalog::entries[static_cast<std::size_t>(
         d.between(0, static_cast<int>(catalog::entries.size()) - 1))];
