@@ -4,6 +4,10 @@
 #include "command.hpp"
 #include "limits.hpp"
 #include "number_option.hpp"
+#include <ashlar/program/names.hpp>
+
+#include <map>
+#include <string>
 
 namespace tool {
 
@@ -11,12 +15,12 @@ void add_sharing_options(CLI::App& command, lowering_options& o) {
   using namespace ashlar;
   add_number(command, "--data-ranks", o.data_ranks, 1, most_data_ranks,
              "pipelines that run side by side and reduce gradients together");
-  add_choice<sharding_level>(command, "--sharding", o.rest.sharding,
-                             {{"none", sharding_level::none},
-                              {"optimizer", sharding_level::optimizer},
-                              {"gradients", sharding_level::gradients},
-                              {"weights", sharding_level::weights},
-                              {"full", sharding_level::full}},
+  std::map<std::string, sharding_level> levels;
+  for (sharding_level const level :
+       {sharding_level::none, sharding_level::optimizer, sharding_level::gradients,
+        sharding_level::weights, sharding_level::full})
+    levels.emplace(name_of(level), level);
+  add_choice<sharding_level>(command, "--sharding", o.rest.sharding, levels,
                              "what each data-parallel rank keeps only a shard of: nothing (default), "
                              "optimizer state and weights between steps, gradients too, weights too "
                              "(gathered and released, gradients whole and reduced once), or all");

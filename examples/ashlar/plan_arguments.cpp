@@ -1,4 +1,5 @@
 #include "plan_report.hpp"
+#include <ashlar/plan/sharded_parameters.hpp>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -52,7 +53,7 @@ std::string megatron_obstacle(plan_study const& s, training_plan const& plan) {
   if (std::string why = shared_obstacle(s, plan); !why.empty()) return why;
   if (plan.layout.pipeline > 1 && !is_entry(plan, "depth-first") && !is_entry(plan, "1f1b"))
     return fmt::format("it has no schedule like {}", name_of(plan));
-  if (plan.sharding == sharding_level::gradients || plan.sharding == sharding_level::full)
+  if (parameter_sharing{plan.sharding}.has_gradients())
     return "its distributed optimizer keeps neither gradients nor weights in shards";
   return {};
 }
@@ -63,8 +64,7 @@ std::string deepspeed_obstacle(plan_study const& s, training_plan const& plan) {
   if (plan.layout.pipeline > 1 && !is_entry(plan, "1f1b"))
     return fmt::format("it has no schedule like {}", name_of(plan));
   if (plan.layout.again == recomputation::attention) return "it recomputes whole layers only";
-  if (plan.layout.pipeline > 1
-      && (plan.sharding == sharding_level::gradients || plan.sharding == sharding_level::full))
+  if (plan.layout.pipeline > 1 && parameter_sharing{plan.sharding}.has_gradients())
     return "its pipelines share the optimizer at most";
   return {};
 }

@@ -2,6 +2,7 @@
 #include "data_formats.hpp"
 #include "pictures.hpp"
 #include "plan_report.hpp"
+#include <ashlar/program/names.hpp>
 #include <ashlar/render/svg.hpp>
 #include <ashlar/render/tradeoff.hpp>
 
@@ -25,7 +26,7 @@ nlohmann::json object_of(plan_study const& s, planned_step const& step) {
                         {"micro_batch", l.micro_batch},
                         {"micro_batches", step.plan.micro_batches},
                         {"recomputation", word_of(l.again)},
-                        {"sharding", word_of(step.plan.sharding)},
+                        {"sharding", name_of(step.plan.sharding)},
                         {"schedule", step.plan.entry->name},
                         {"chunks", step.plan.chunks},
                         {"sequence_chunks", step.plan.sequence_chunks},

@@ -2,6 +2,7 @@
 
 #include "counted.hpp"
 #include "table.hpp"
+#include <ashlar/program/names.hpp>
 
 #include <fmt/core.h>
 
@@ -66,7 +67,7 @@ std::string best_table(plan_study const& s) {
         simulated_step(passes_of(step), times_of(at_once, step.plan), message_mode::beside);
     double const busy = busiest_seconds(s.question, step.plan);
     cells.push_back(
-        {name_of(step.plan), word_of(l.again), word_of(step.plan.sharding), std::to_string(l.tensor),
+        {name_of(step.plan), word_of(l.again), name_of(step.plan.sharding), std::to_string(l.tensor),
          std::to_string(l.data), std::to_string(l.pipeline), std::to_string(l.micro_batch),
          std::to_string(step.plan.micro_batches), layers_of(step.plan),
          fmt::format("{:.3f}", step.seconds), fmt::format("{:.3f}", step.bound),

@@ -37,7 +37,6 @@ std::vector<ashlar::planned_step> best_by_size(plan_study const& study);
 std::string text_of_plan(ashlar::training_plan const& plan);
 std::string name_of(ashlar::training_plan const& plan);  // of its schedule
 char const* word_of(ashlar::recomputation again);
-char const* word_of(ashlar::sharding_level level);
 std::string gib(double bytes);
 
 // What the fullest device of a plan holds, by what it is.

@@ -2,6 +2,7 @@
 #include "plan_report.hpp"
 #include "table.hpp"
 #include <ashlar/plan/sharded_parameters.hpp>
+#include <ashlar/program/names.hpp>
 
 #include <fmt/core.h>
 
@@ -76,7 +77,7 @@ std::string memory_terms(plan_question const& q, training_plan const& plan,
       "what the attention and fused norms leave)\n"
       "  logits     {} bytes x vocabulary x tokens / tensor = {} GiB on the last stage (values, and 4 "
       "for their gradient)\n",
-      parameters, each.weight, each.gradient, each.optimizer, word_of(plan.sharding),
+      parameters, each.weight, each.gradient, each.optimizer, name_of(plan.sharding),
       gib(static_cast<double>(m.weights)), gib(static_cast<double>(m.weight_gradient)),
       gib(static_cast<double>(m.optimizer_state)),
       kept_bytes(layer, l.micro_batch, l.again, q.widths) / plan.sequence_chunks,

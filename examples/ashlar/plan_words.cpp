@@ -1,4 +1,5 @@
 #include "plan_report.hpp"
+#include <ashlar/program/names.hpp>
 
 #include <fmt/core.h>
 
@@ -68,22 +69,6 @@ char const* word_of(recomputation again) {
   return again == recomputation::none ? "none" : again == recomputation::full ? "full" : "attention";
 }
 
-char const* word_of(sharding_level level) {
-  switch (level) {
-    case sharding_level::none:
-      return "none";
-    case sharding_level::optimizer:
-      return "optimizer";
-    case sharding_level::gradients:
-      return "gradients";
-    case sharding_level::weights:
-      return "weights";
-    case sharding_level::full:
-      return "full";
-  }
-  return "";
-}
-
 std::string name_of(training_plan const& plan) {
   if (plan.layout.pipeline == 1) return "none";
   std::string name = plan.entry->name;
@@ -98,7 +83,7 @@ std::string text_of_plan(training_plan const& p) {
   return fmt::format(
       "tensor {}, data {}, pipeline {}, micro-batch {}, {}, recomputation {}, sharding {}",
       p.layout.tensor, p.layout.data, p.layout.pipeline, p.layout.micro_batch, name_of(p),
-      word_of(p.layout.again), word_of(p.sharding));
+      word_of(p.layout.again), name_of(p.sharding));
 }
 
 std::string text_of_bytes(plan_study const& s, planned_step const& step) {

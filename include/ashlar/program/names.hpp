@@ -1,7 +1,8 @@
-// The short names of passes and instructions. Those of passes are PyTorch's: stage, kind, micro-batch,
-// as in 2F0.
+// The short names of passes and instructions, and of what ranks share. Those of passes are PyTorch's:
+// stage, kind, micro-batch, as in 2F0.
 #pragma once
 
+#include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/program/instruction.hpp>
 
 #include <string>
@@ -127,6 +128,23 @@ inline std::string to_string(instruction const& i) {
   std::string const shared =
       i.group > i.what.stage ? " (parameters of group " + std::to_string(i.group) + ")" : "";
   return name + " stage " + std::to_string(i.what.stage) + shared;
+}
+
+// What data-parallel ranks keep in shards.
+constexpr char const* name_of(sharding_level level) {
+  switch (level) {
+    case sharding_level::none:
+      return "none";
+    case sharding_level::optimizer:
+      return "optimizer";
+    case sharding_level::gradients:
+      return "gradients";
+    case sharding_level::weights:
+      return "weights";
+    case sharding_level::full:
+      break;
+  }
+  return "full";
 }
 
 }  // namespace ashlar
