@@ -95,8 +95,8 @@ class lookout {
     }
     // A launcher that ends all without anybody's death leaves time to end the step.
     if (watch_.all_answered() && (told || watch_.anyone_computes())) return moved();
-    if (auto const lately = watch_.last_moved(); watch_.all_answered() && lately < limit()) {
-      not_before_ = clock::now() + (limit() - lately);
+    if (auto const lately = watch_.last_moved(); watch_.all_answered() && lately < deadline_) {
+      not_before_ = clock::now() + (deadline_ - lately);
       return;
     }
     throw stalled(own_words() + (told ? "; the launcher ends all processes" : "")
