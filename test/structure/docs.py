@@ -28,15 +28,33 @@ def pages(root):
     return [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
 
 
+def without_code(text):
+    return re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+
+
+def anchors(page):
+    """What a link may name in it: its headings, in lower case, with a hyphen for each space and no other marks."""
+    headings = re.findall(r"^#+ (.+)$", without_code(page.read_text()), re.M)
+    return {re.sub(r"[^\w -]", "", re.sub(r"\]\([^)]*\)", "", heading).lower()).replace(" ", "-") for heading in headings}
+
+
 def links(root):
     wrong = 0
     for page in pages(root):
-        text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", page.read_text(), flags=re.M | re.S)
+        text = re.sub(r"`[^`\n]*`", "", without_code(page.read_text()))
         for target in re.findall(r"\]\(([^)\s]+)\)", text):
-            path = target.split("#")[0]
-            if path and "://" not in path and not path.startswith("mailto:") and not (page.parent / path).exists():
-                print(f"{page.relative_to(root)}: no such file: {target}")
-                wrong += 1
+            if "://" in target or target.startswith("mailto:"):
+                continue
+            path, _, anchor = target.partition("#")
+            named = page.parent / path if path else page
+            if not named.exists():
+                complaint = "no such file"
+            elif anchor and named.suffix == ".md" and anchor not in anchors(named):
+                complaint = "no such heading"
+            else:
+                continue
+            print(f"{page.relative_to(root)}: {complaint}: {target}")
+            wrong += 1
     return wrong != 0
 
 
