@@ -154,7 +154,7 @@ if wants profiles; then
       model="--schedule $schedule -p 1 -m 16 --blocks 8 $size --precision bf16"
       within 30 "$build/ashlar" profile --backend cuda --corpus docs $model -o "$build/costs.json" >/dev/null
       printf '%s: ' "$schedule"
-      within 30 $train $model --steps 40 --costs "$build/costs.json" | grep '^a step takes'
+      within 30 $train $model --steps 40 --costs "$build/costs.json" | grep -E '^(a step takes|predicted) ' | paste -sd ';'
     done
   done
   echo '```'

@@ -38,9 +38,9 @@ class profile_session {
     m.ring =
         link([&](probe what) { return all_.time_sums(what); }, 2 * (ranks - 1), 2 * (ranks - 1) / ranks);
     if (all_.leads()) tell_links(m, t_);
-    pass_timing const own = passes();
+    pass_times const own = passes();
     bool const split = split_backwards();
-    pass_timing const parts = split ? passes() : own;
+    pass_times const parts = split ? passes() : own;
     for (int stage = 0; stage < t_.shape.stages; ++stage)
       m.stages.push_back(stage_of(own, parts, stage));
     m.message = static_cast<ashlar::byte_count>(all_.layout({ashlar::slot_kind::activation, 0}).bytes);
@@ -55,18 +55,16 @@ class profile_session {
   static constexpr std::size_t small = 64, large = std::size_t{1} << 20;  // bytes of a message
 
   // Of several steps of the program, the first ones not counted.
-  pass_timing passes() {
+  pass_times passes() {
     pass_timing timing(t_.shape.stages);
     for (int i = 0; i < warm_up_steps + t_.options->repeats; ++i) {
       for (int rank = 0; rank < t_.shape.data_ranks; ++rank)
         if (all_.of(rank) != nullptr) all_.set_batch(rank, batch_at(t_, t_.text.training(), batches_));
       ++batches_;
       all_.run({});
-      std::vector<ashlar::instruction_time> times = all_.times();
-      all_.unite(times);
-      if (i >= warm_up_steps) timing.add(t_.program.view(), times);
+      if (i >= warm_up_steps) timing.add(all_, t_.program.view());
     }
-    return timing;
+    return timing.of_all(all_);
   }
 
   // Fused backwards of the program become two passes; false: there are none.
@@ -85,7 +83,7 @@ class profile_session {
   }
 
   // A fused backward takes what it takes; how it is shared the parts say.
-  static std::array<spread, 4> stage_of(pass_timing const& own, pass_timing const& parts, int stage) {
+  static std::array<spread, 4> stage_of(pass_times const& own, pass_times const& parts, int stage) {
     using enum ashlar::pass_kind;
     spread const fused = own.of(backward, stage), input = parts.of(backward_input, stage),
                  weight = parts.of(backward_weight, stage);

@@ -17,7 +17,7 @@ class progress {
       : steps_(steps), terminal_(terminal), pause_(terminal ? 0.1 : 5.0) {}
 
   // After step `done` (from 1). Draws only when it is time to.
-  void update(int done, double loss, double tokens_per_second, double step_ms, double simulated_ms) {
+  void update(int done, double loss, double tokens_per_second, double step_ms, double predicted_ms) {
     auto const now = clock::now();
     if (done != steps_ && done != 1 && std::chrono::duration<double>(now - last_).count() < pause_)
       return;
@@ -28,7 +28,7 @@ class progress {
     bar.resize(width, '.');
     fmt::print("{}[{}] {}/{}  loss {:.3f}  {:.0f} tokens/s  step {:.1f} ms{}{}", terminal_ ? "\r" : "",
                bar, done, steps_, loss, tokens_per_second, step_ms,
-               simulated_ms > 0 ? fmt::format(" (simulated {:.1f})", simulated_ms) : "",
+               predicted_ms > 0 ? fmt::format(" (predicted {:.1f})", predicted_ms) : "",
                terminal_ ? "  " : "\n");
     std::fflush(stdout);
     drawn_ = true;

@@ -18,8 +18,6 @@ namespace tool {
 
 namespace {
 
-double median_of(std::vector<double> const& values) { return spread_of(values).median; }
-
 // By how much of the second the first differs from it: "3.1 % less".
 std::string difference(double value, double from) {
   return fmt::format("{:.1f} % {}", 100 * std::abs(value / from - 1), value < from ? "less" : "more");
@@ -32,40 +30,54 @@ double work_of(ashlar::schedule const& s) {
   return static_cast<double>(work);
 }
 
-// Where the machine was faster or slower when passes were measured than when steps were.
-void tell_drift(training const& t, train_report const& r) {
-  auto const& costs = t.options->shape.cost.measured;
-  std::string const first = counted(static_cast<int>(r.timed), "step");
-  if (costs && r.slower > 0)
-    fmt::print("the passes of the first {} took {} than '{}' says\n", first, difference(r.slower, 1),
-               costs->path);
-  if (costs || r.timed == 0 || r.timed >= r.step_ms.size()) return;
-  auto const end = r.step_ms.begin() + static_cast<std::ptrdiff_t>(r.timed);
-  double const then = median_of({r.step_ms.begin(), end});
-  fmt::print("the first {}, whose passes were timed, took {:.2f} ms: simulated, {}\n", first, then,
-             difference(r.simulated_ms, then));
+simulated_step simulated(training const& t, ashlar::schedule const& timed_passes,
+                         ashlar::simulation_options const& machine, double tick_ms) {
+  return {tick_ms * static_cast<double>(ashlar::time_program(t.program, machine).makespan),
+          tick_ms * work_of(timed_passes) * t.shape.data_ranks};
+}
+
+std::string times_predicted_with(training const& t, train_report const& r) {
+  if (auto const& costs = t.options->shape.cost.measured) return "the costs of '" + costs->path + "'";
+  if (r.predicted_from == 0) return "the pass times of the steps before";
+  return "the pass times of the first " + counted(static_cast<int>(r.predicted_from), "step");
+}
+
+// How near the prediction is; and apart from that how near the simulation is, had the prediction known
+// what passes would take.
+void tell_prediction(training const& t, train_report const& r, double step_ms) {
+  fmt::print("predicted with {}: {:.2f} ms{}, {}\n", times_predicted_with(t, r), r.predicted.ms,
+             r.least_ms > 0 ? fmt::format(" (no less than {:.2f}, gap {} %)", r.least_ms,
+                                          percent(ashlar::gap(r.predicted.ms, r.least_ms)))
+                            : "",
+             difference(r.predicted.ms, step_ms));
+  bool const same = !t.options->shape.cost.measured && r.predicted_from == r.step_ms.size();
+  if (r.measured.ms > 0 && !same)
+    fmt::print("simulated with the pass times of {}: {:.2f} ms, {}; the passes took {} than predicted\n",
+               r.step_ms.size() == 1 ? "that step" : fmt::format("all {} steps", r.step_ms.size()),
+               r.measured.ms, difference(r.measured.ms, step_ms),
+               difference(r.measured.work_ms, r.predicted.work_ms));
 }
 
 }  // namespace
 
-void train_report::simulate(training const& t, ashlar::simulation_options const& machine,
-                            double tick_ns) {
+void train_report::predict(training const& t, ashlar::simulation_options const& machine,
+                           double tick_ns) {
   double const tick_ms = tick_ns * 1e-6;
-  simulated_ms = tick_ms * static_cast<double>(ashlar::time_program(t.program, machine).makespan);
   ashlar::schedule const timed_passes = retime(t.schedule, machine.cost);
+  predicted = simulated(t, timed_passes, machine, tick_ms);
   least_ms = 0;
   if (auto const least = schedule_bound(timed_passes))
     least_ms = tick_ms * static_cast<double>(least->makespan);
-  work_ms = tick_ms * work_of(timed_passes) * t.shape.data_ranks;
-  timed = step_ms.size();
+  predicted_from = step_ms.size();
 }
 
-void train_report::compare_passes(training const& t, ashlar::costs const& own) {
-  slower = 1e-6 * work_of(retime(t.schedule, own)) * t.shape.data_ranks / work_ms;
+void train_report::simulate_measured(training const& t, ashlar::simulation_options const& machine,
+                                     double tick_ns) {
+  measured = simulated(t, retime(t.schedule, machine.cost), machine, tick_ns * 1e-6);
 }
 
 void train_report::adapt() {
-  before_ms = median_of(step_ms);
+  before_ms = spread_of(step_ms).median;
   step_ms.clear();
 }
 
@@ -103,28 +115,19 @@ void introduce(training const& t, std::size_t parameters) {
 void conclude(training const& t, train_report const& r, train_end const& end) {
   fmt::print("{}{} in {:.1f} s, {:.0f} tokens/s\n", end.early ? "interrupted; " : "",
              counted(end.steps, "step"), end.seconds, t.tokens(end.steps) / end.seconds);
-  if (r.simulated_ms > 0) {
+  if (r.is_predicted() && !r.step_ms.empty()) {
     spread const steps = spread_of(r.step_ms);
-    double const step_ms = steps.median;
-    auto const& costs = t.options->shape.cost.measured;
-    fmt::print(
-        "a step takes {:.2f} ms, half of them {:.2f} to {:.2f}; simulated with {}: {:.2f} ms{}, {}\n",
-        step_ms, steps.low, steps.high,
-        costs ? "the costs of '" + costs->path + "'" : "the pass times of the first steps",
-        r.simulated_ms,
-        r.least_ms > 0 ? fmt::format(" (no less than {:.2f}, gap {} %)", r.least_ms,
-                                     percent(ashlar::gap(r.simulated_ms, r.least_ms)))
-                       : "",
-        difference(r.simulated_ms, step_ms));
-    tell_drift(t, r);
+    fmt::print("a step takes {:.2f} ms, half of them {:.2f} to {:.2f}\n", steps.median, steps.low,
+               steps.high);
+    tell_prediction(t, r, steps.median);
     if (t.devices() > end.computing.count)
       fmt::print(
           "{} share {}, each of which has {:.2f} ms of work; the simulation gives each one of its own\n",
           counted(t.devices(), "device"), counted(end.computing.count, end.computing.name),
-          r.work_ms / end.computing.count);
+          (r.measured.ms > 0 ? r.measured : r.predicted).work_ms / end.computing.count);
     if (r.before_ms > 0)
       fmt::print("with the program before, a step took {:.2f} ms: it takes {} now\n", r.before_ms,
-                 difference(step_ms, r.before_ms));
+                 difference(steps.median, r.before_ms));
   }
   if (r.skipped > 0)
     fmt::print("skipped, as their numbers were not finite: {}\n", counted(r.skipped, "step"));

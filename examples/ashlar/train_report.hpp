@@ -12,16 +12,22 @@
 
 namespace tool {
 
+// A step's simulation, in which every device has a processor of its own.
+struct simulated_step {
+  double ms = 0;
+  double work_ms = 0;  // of all passes on all devices
+};
+
 struct train_report {
   double first_loss = 0, mean_loss = 0;               // the latter a running mean
   double mean_step_ms = 0;                            // likewise
-  double simulated_ms = 0, least_ms = 0;              // see simulate()
-  double work_ms = 0;                                 // of all devices
   int verified = 0, skipped = 0, counted_losses = 0;  // steps
   std::vector<double> step_ms = {};                   // of each step with the program that it has now
-  std::size_t timed = 0;                              // the first of them, whose passes were timed
-  double slower = 0;     // by which factor those passes took longer than --costs says; 0: unknown
-  double before_ms = 0;  // a step with the program that it had before, if any
+  simulated_step predicted = {};                      // see predict(); 0: not yet
+  double least_ms = 0;             // no order takes less, by the same times; 0: unknown
+  std::size_t predicted_from = 0;  // how many of these steps that knew
+  simulated_step measured = {};    // see simulate_measured(); 0: unknown
+  double before_ms = 0;            // a step with the program that it had before, if any
 
   void count_loss(double loss) {
     constexpr double averaged_steps = 20;
@@ -33,11 +39,11 @@ struct train_report {
     step_ms.push_back(ms);
     mean_step_ms += (ms - mean_step_ms) / static_cast<double>(std::min(step_ms.size(), averaged_steps));
   }
-  // What the program takes on such a machine, of which a tick takes so long, when every device has a
-  // processor of its own.
-  void simulate(training const& t, ashlar::simulation_options const& machine, double tick_ns);
-  // The passes of these steps took so much, in nanoseconds; after simulate().
-  void compare_passes(training const& t, ashlar::costs const& own);
+  bool is_predicted() const { return predicted.ms > 0; }
+  // What the program will take on such a machine, of which a tick takes so long.
+  void predict(training const& t, ashlar::simulation_options const& machine, double tick_ns);
+  // What it should have taken, with the times that the passes of all these steps took.
+  void simulate_measured(training const& t, ashlar::simulation_options const& machine, double tick_ns);
   // Another program from now on.
   void adapt();
 };

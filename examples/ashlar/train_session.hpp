@@ -72,8 +72,9 @@ class train_session {
       batches_ += static_cast<std::uint64_t>(t_.shape.data_ranks);
       signal_ = numbers.signal;
       if (numbers.is_finite()) report_.count_loss(numbers.loss);
-      if (done_ - first < timed_steps) timing_.add(t_.program.view(), told_times());
-      if (done_ + 1 - first == std::min(timed_steps, o_.steps - first)) simulate();
+      timing_.add(all_, t_.program.view());
+      if (done_ + 1 - first == std::min(first_steps, o_.steps - first) && !report_.is_predicted())
+        predict(machine());
       if (looked_at && !verify(batch, numbers, bar)) return invalid;
       double const scale = scale_of(numbers);
       if (loads_) count_loads();
@@ -85,7 +86,7 @@ class train_session {
         return tell_where(batch, numbers.loss, bar);
       ++done_;
       bar.update(done_, report_.mean_loss, t_.tokens(done_ - first) / seconds_since(start),
-                 report_.mean_step_ms, report_.simulated_ms);
+                 report_.mean_step_ms, report_.predicted.ms);
       if (o_.adapt > 0 && done_ - first == o_.adapt) adapt(bar);
       if (!o_.save.empty() && (done_ % o_.save_every == 0 || done_ == o_.steps || signal_ != 0))
         save(bar);
@@ -97,7 +98,7 @@ class train_session {
  private:
   using clock = std::chrono::steady_clock;
   static constexpr int warm_up_steps = 20;
-  static constexpr int timed_steps = 20;  // at most, whose pass times are taken
+  static constexpr int first_steps = 20;  // whose pass times are what the others are predicted with
 
   static double seconds_since(clock::time_point t) {
     return std::chrono::duration<double>(clock::now() - t).count();
@@ -176,11 +177,24 @@ class train_session {
     return times;
   }
 
-  // What passes take here, or what they take by --costs.
-  ashlar::simulation_options machine() const {
+  // What is predicted with: --costs, or what passes took so far. Nothing where neither is known. All
+  // processes call these.
+  std::optional<ashlar::simulation_options> machine() {
+    if (auto const& given = o_.shape.cost.measured) return machine_of(given->cost);
+    return machine_so_far();
+  }
+  // What passes took so far; links and sums by --costs.
+  std::optional<ashlar::simulation_options> machine_so_far() {
+    pass_times const own = timing_.of_all(all_);
+    if (!own.any()) return std::nullopt;
     auto const& given = o_.shape.cost.measured;
-    ashlar::simulation_options m{.cost = given ? given->cost : timing_.costs()};
-    if (given) m.collective = given->ring;
+    ashlar::costs cost = given ? given->cost : ashlar::costs{};
+    cost.per_stage = own.costs(tick_ns());
+    return machine_of(std::move(cost));
+  }
+  ashlar::simulation_options machine_of(ashlar::costs cost) const {
+    ashlar::simulation_options m{.cost = std::move(cost)};
+    if (auto const& given = o_.shape.cost.measured) m.collective = given->ring;
     using kind = ashlar::slot_kind;
     auto const bytes = [this](kind of, int group) {
       return static_cast<ashlar::byte_count>(all_.layout({of, group}).bytes);
@@ -197,17 +211,16 @@ class train_session {
   double tick_ns() const {
     return o_.shape.cost.measured ? o_.shape.cost.measured->scale.tick_ns() : 1.0;
   }
-  void simulate() {
-    if (!o_.shape.cost.measured && !timing_.any()) return;
-    report_.simulate(t_, machine(), tick_ns());
-    if (o_.shape.cost.measured && timing_.any()) report_.compare_passes(t_, timing_.costs());
+  void predict(std::optional<ashlar::simulation_options> const& with) {
+    if (with) report_.predict(t_, *with, tick_ns());
   }
   // Another program from the next step on, if one is found that takes less. All processes find the same.
   void adapt(progress& bar) {
+    std::optional<ashlar::simulation_options> const with = machine();
+    if (!with) return;
     adaptation found;
-    all_.work([&] {
-      found = adapted(t_, machine(), [this](ashlar::value_key key) { return all_.layout(key); });
-    });
+    all_.work(
+        [&] { found = adapted(t_, *with, [this](ashlar::value_key key) { return all_.layout(key); }); });
     bar.end();
     tell_adaptation(found, o_.adapt, tick_ns());
     if (!found.program) return;
@@ -216,7 +229,8 @@ class train_session {
     all_.adopt();
     reference_.adopt();
     report_.adapt();
-    simulate();
+    timing_ = pass_timing(t_.shape.stages);
+    predict(with);
   }
 
   // Of the step on the batches from number `batch` on.
@@ -248,6 +262,9 @@ class train_session {
   int finish(int steps, double seconds) {
     std::string const trace = o_.trace.empty() ? "" : trace_of(t_.program.view(), told_times());
     if (steps > 0) {
+      std::optional<ashlar::simulation_options> const measured = machine_so_far();
+      if (!report_.is_predicted()) predict(machine());
+      if (measured) report_.simulate_measured(t_, *measured, tick_ns());
       train_report const sofar = report_;
       // The losses of a step whose gradient is never used.
       double const held_out = step(t_.text.validation(), 0, {{.rate = 0}, false}).loss;

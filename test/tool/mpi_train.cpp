@@ -65,7 +65,11 @@ TEST_CASE("mpi: processes are profiled, and adapt to what was measured without a
   REQUIRE(r.code == 0);
   CHECK(occurrences(r.out, "a message: ") == 1);
   auto const costs = nlohmann::json::parse(content(file))["costs"];
-  CHECK(costs["stages"].size() == 4);
+  REQUIRE(costs["stages"].size() == 4);
+  for (auto const& stage : costs["stages"]) {  // of two processes
+    CHECK(stage["forward"]["samples"] == 8);
+    CHECK(stage["forward"]["lower_quartile"].get<double>() > 0);
+  }
   CHECK(costs["measured"]["processes"] == 2);
   CHECK(costs["links"]["node_size"] == 0);
   CHECK(costs["links"]["inside"]["latency"]["median"].get<double>() > 0);
@@ -84,6 +88,8 @@ TEST_CASE("mpi: processes are profiled, and adapt to what was measured without a
   INFO(adapted.err);
   CHECK(adapted.code == 0);
   CHECK(occurrences(adapted.out, "after 2 steps: another program, proved") == 1);
+  CHECK(occurrences(adapted.out, "\npredicted with the costs of '" + costs_file + "': ") == 1);
+  CHECK(occurrences(adapted.out, "\nsimulated with the pass times of all 2 steps: ") == 1);
   CHECK(learned_after(there, 4) == learned_after(here, 4));
 }
 

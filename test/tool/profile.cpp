@@ -72,8 +72,9 @@ TEST_CASE("profile measures passes, messages and sums, and what it writes is rea
                                          + " -p 2 -m 4 --steps 3 --costs " + file + tiny + corpus());
     CHECK(trained.code == 0);
     CHECK(contains(trained.out, ", half of them "));
-    CHECK(contains(trained.out, "simulated with the costs of '" + file + "': "));
-    CHECK(contains(trained.out, "the passes of the first 3 steps took "));
+    CHECK(contains(trained.out, "\npredicted with the costs of '" + file + "': "));
+    CHECK(contains(trained.out, "\nsimulated with the pass times of all 3 steps: "));
+    CHECK(contains(trained.out, " than predicted\n"));
   }
   std::string const line = " -p 2 -m 4 --costs " + file;
   for (char const* command : {"show 1f1b", "emit zb-h1 --as json", "compare 1f1b zb-h1", "simulate 1f1b",
@@ -133,6 +134,7 @@ TEST_CASE("a training that adapts learns the same bits, in less simulated time")
   CHECK(r.code == 0);
   CHECK(contains(r.out,
                  "after 2 steps: another program, proved, with the same sums in the same memory: "));
+  CHECK(contains(r.out, "\nsimulated with the pass times of all 2 steps: "));
   CHECK(contains(r.out, "with the program before, a step took "));
   CHECK(contains(r.out, "losses and gradients of 2 steps bitwise equal to the sequential model's"));
   CHECK(learned_after(adapted, 4) == learned_after(plain, 4));

@@ -1,6 +1,7 @@
 // `ashlar train` from end to end, on models small enough to train in a moment.
 #include "tool/training.hpp"
 #include <ashlar/train_signals.hpp>
+#include <ashlar/value_sample.hpp>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -11,8 +12,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <set>
 #include <string>
+#include <vector>
 
 using namespace training_test;
 
@@ -55,16 +58,22 @@ TEST_CASE("train ties the embeddings, on data-parallel ranks and in shards") {
   }
 }
 
+namespace {
+
+double number_behind(std::string const& text, std::string const& words) {
+  auto const at = text.rfind(words);
+  REQUIRE(at != std::string::npos);
+  return std::stod(text.substr(at + words.size()));
+}
+
+}  // namespace
+
 TEST_CASE("the loss falls, the same way each time") {
   std::string const run = "train --schedule v-half -p 2 -m 4 --steps 60 --learning-rate 0.01";
   tool_result const r = run_tool(run + tiny + corpus());
   CHECK(r.code == 0);
-  CHECK(contains(r.out, "\nthe first 20 steps, whose passes were timed, took "));
-  auto const number_behind = [&](std::string const& text, std::string const& words) {
-    auto const at = text.rfind(words);
-    REQUIRE(at != std::string::npos);
-    return std::stod(text.substr(at + words.size()));
-  };
+  CHECK(contains(r.out, "\npredicted with the pass times of the first 20 steps: "));
+  CHECK(contains(r.out, "\nsimulated with the pass times of all 60 steps: "));
   double const first = number_behind(r.out, "\nloss "),
                last = number_behind(r.out, " nats a byte at first, "),
                entropy = number_behind(r.out, "unigram entropy of the text ");
@@ -74,6 +83,50 @@ TEST_CASE("the loss falls, the same way each time") {
   CHECK(entropy < 4);
   std::string const again = run_tool(run + tiny + corpus()).out;
   CHECK(number_behind(again, " nats a byte at first, ") == last);
+}
+
+// On one device the step is the sum of its passes: what they took less than predicted, the step is
+// simulated to take less.
+TEST_CASE("a step is simulated with what all passes took, apart from its prediction") {
+  std::string const line = "train --schedule gpipe -p 1 -m 64" + tiny + corpus();
+  std::string const costs = scratch_file("a_millisecond.json", R"({"costs": {"unit": "ms", "stages": [
+        {"forward": 1, "backward_input": 1, "backward_weight": 1}]}})");
+  for (std::string const& given : {std::string(), " --costs " + costs}) {
+    CAPTURE(given);
+    tool_result const r = run_tool(line + " --steps 24" + given);
+    REQUIRE(r.code == 0);
+    double const predicted = number_behind(
+                     r.out, given.empty() ? "\npredicted with the pass times of the first 20 steps: "
+                                          : "\npredicted with the costs of '" + costs + "': "),
+                 simulated = number_behind(r.out, "\nsimulated with the pass times of all 24 steps: "),
+                 percent = number_behind(r.out, "; the passes took ");
+    if (!given.empty()) CHECK(predicted == 192);
+    double const sign = contains(r.out, " % less than predicted\n") ? -1 : 1;
+    double const rounding = 0.0006 * predicted + 0.011;
+    CHECK(simulated
+          == doctest::Approx(predicted * (1 + sign * percent / 100)).epsilon(rounding / simulated));
+  }
+  // The steps that it is predicted from are all.
+  tool_result const few = run_tool(line + " --steps 3");
+  CHECK(contains(few.out, "\npredicted with the pass times of the first 3 steps: "));
+  CHECK(!contains(few.out, "\nsimulated with "));
+}
+
+TEST_CASE("a sample of many values is bounded, and no part of them has more of it than its share") {
+  std::mt19937_64 random(7);
+  tool::value_sample sample;
+  int const most = static_cast<int>(tool::value_sample::most), all = 10 * most;
+  for (int i = 0; i < most; ++i) sample.add(i, random);
+  REQUIRE(sample.kept().size() == tool::value_sample::most);
+  CHECK(sample.kept().front() == 0);
+  CHECK(sample.kept().back() == most - 1);
+  for (int i = most; i < all; ++i) sample.add(i, random);
+  CHECK(sample.kept().size() == tool::value_sample::most);
+  CHECK(std::set<double>(sample.kept().begin(), sample.kept().end()).size() == tool::value_sample::most);
+  std::vector<int> of_tenth(10, 0);
+  for (double const value : sample.kept())
+    ++of_tenth[static_cast<std::size_t>(value) / tool::value_sample::most];
+  for (int const count : of_tenth) CHECK(std::abs(count - most / 10) < 80);  // four standard deviations
 }
 
 TEST_CASE("train writes the measured timeline") {

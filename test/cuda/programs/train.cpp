@@ -128,7 +128,7 @@ TEST_CASE("cuda profile: passes, messages and sums, as a training reads them") {
   tool_result const trained =
       run_tool(on_gpus + corpus() + " --schedule 1f1b -p 2 -m 2 --steps 3 --costs " + file);
   CHECK_MESSAGE(trained.code == 0, trained.err);
-  CHECK(contains(trained.out, "simulated with the costs of '" + file + "': "));
+  CHECK(contains(trained.out, "\npredicted with the costs of '" + file + "': "));
 }
 
 TEST_CASE("cuda train: a program that adapts learns the same bits") {
@@ -152,7 +152,7 @@ TEST_CASE("cuda train: a program that adapts learns the same bits") {
         run_tool(on_gpus + corpus() + " --schedule zb-h1 -p 2 -m 2 --steps 3 --adapt 2" + how);
     CHECK_MESSAGE(measured.code == 0, measured.err);
     CHECK(contains(measured.out, "after 2 steps: "));
-    CHECK(contains(measured.out, "simulated with the pass times of the first"));
+    CHECK(contains(measured.out, "\npredicted with the pass times of the first"));
   }
 }
 

@@ -1,0 +1,30 @@
+// Some of many values, that stand for all of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+namespace tool {
+
+// A fair sample of however many values: each that came is as likely to be in it as any other.
+class value_sample {
+ public:
+  static constexpr std::size_t most = 4096;
+
+  void add(double value, std::mt19937_64& random) {
+    ++came_;
+    if (kept_.size() < most)
+      kept_.push_back(value);
+    else if (std::uint64_t const at = random() % came_; at < most)
+      kept_[static_cast<std::size_t>(at)] = value;
+  }
+  std::vector<double> const& kept() const { return kept_; }
+
+ private:
+  std::vector<double> kept_;
+  std::uint64_t came_ = 0;
+};
+
+}  // namespace tool
