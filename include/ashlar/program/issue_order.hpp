@@ -15,13 +15,13 @@ namespace ashlar {
 // each other: a pass or an overlapped pair, a send and its receive (the send first), the members of a
 // collective between devices. What data-parallel ranks do together each does as an instruction of its
 // own.
-struct meeting_list {
+struct rendezvous_list {
   std::vector<int> instructions;  // indices into program_view::instructions
-  std::vector<int> begin = {0};   // by meeting, and the end
+  std::vector<int> begin = {0};   // by rendezvous, and the end
 
   constexpr int size() const { return static_cast<int>(begin.size()) - 1; }
-  constexpr list_view<int> of(int meeting) const {
-    auto const at = static_cast<std::size_t>(meeting);
+  constexpr list_view<int> of(int rendezvous) const {
+    auto const at = static_cast<std::size_t>(rendezvous);
     return {instructions.data() + begin[at], instructions.data() + begin[at + 1]};
   }
 };
@@ -38,23 +38,25 @@ class issuing_machine : public lane_machine<issuing_machine> {
     for (int i : together) all_.instructions.push_back(i);
     all_.begin.push_back(static_cast<int>(all_.instructions.size()));
   }
-  constexpr meeting_list take() { return std::move(all_); }
+  constexpr rendezvous_list take() { return std::move(all_); }
 
  private:
-  meeting_list all_;
+  rendezvous_list all_;
 };
 
 // Throws violation, rule::no_cycle_of_waits, with an instruction that never runs and what it waits for,
 // if the program is not free of deadlock. Of transfers between two devices the k-th send and the k-th
 // receive match. Linear in instructions and waits.
-constexpr meeting_list meetings(program_view const& p) {
+constexpr rendezvous_list rendezvous_order(program_view const& p) {
   issuing_machine machine(p);
   if (!machine.run()) refuse(machine.wait());
   return machine.take();
 }
 
-// The same without saying where a meeting ends. Whoever issues in this order can do so from one thread,
-// and capture what is issued.
-constexpr std::vector<int> issue_order(program_view const& p) { return meetings(p).instructions; }
+// The same without saying where a rendezvous ends. Whoever issues in this order can do so from one
+// thread, and capture what is issued.
+constexpr std::vector<int> issue_order(program_view const& p) {
+  return rendezvous_order(p).instructions;
+}
 
 }  // namespace ashlar

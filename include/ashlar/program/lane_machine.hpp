@@ -14,7 +14,7 @@ namespace ashlar {
 // Lanes advance whenever they can: what is up on a lane waits for what hazards.hpp says, a transfer for
 // its other half, an all-reduce for the holders of its group. What one lane does never takes away
 // another's possibility, so if this run ends, every run ends; and if it gets stuck, the instructions
-// left wait for each other: the union of lane orders, waits and meetings has a cycle.
+// left wait for each other: the union of lane orders, waits and rendezvous has a cycle.
 //
 // `Machine` derives from this and says what it means that instructions happen:
 //   happens(last, together)  a pass or an overlapped pair, a send and its receive, the members of an
@@ -144,7 +144,7 @@ class lane_machine {
         none;  // lanes that wait for this instruction, linked by next_waiter of their heads
     int next_waiter = none;
     bool done = false;
-    bool arrived = false;  // at its meeting
+    bool arrived = false;  // at its rendezvous
   };
 
   constexpr Machine& self() { return static_cast<Machine&>(*this); }
@@ -202,7 +202,7 @@ class lane_machine {
   }
 
   // What keeps the stuck instruction `i`: an instruction before it on its lane, a wait, or the other
-  // side of its meeting, which has not come up on its lane.
+  // side of its rendezvous, which has not come up on its lane.
   constexpr int blocker(int i) {
     if (int const head = head_[lane_of(i)]; head != i) return head;
     if (int const other = unmet(i); other != none) return other;
@@ -210,7 +210,7 @@ class lane_machine {
     return absent_[static_cast<std::size_t>(at(i).group)];
   }
 
-  // The first instruction that has not come to each meeting.
+  // The first instruction that has not come to each rendezvous.
   constexpr void find_absent() {
     absent_.assign(met_.size(), none);
     for (int i = static_cast<int>(state_.size()); i-- > 0;)

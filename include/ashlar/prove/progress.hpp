@@ -58,7 +58,7 @@ constexpr diagnosis check_readable_issue_order(program_view const& p, list_view<
   }
 
   std::vector<int> const partner = partners_in_order(p);
-  int opener = -1;          // of the meeting that is on
+  int opener = -1;          // of the rendezvous that is on
   std::size_t to_come = 0;  // of its members
   for (int i : order) {
     instruction const& self = p.instructions[at(i)];

@@ -28,9 +28,9 @@ constexpr bool test_small_order() {
 }
 BOTH_TIMES("a small program has one order to issue it in", test_small_order)
 
-constexpr bool test_small_meetings() {
+constexpr bool test_small_rendezvous() {
   program const p = one_f_one_b(2, 1) | lower();
-  meeting_list const all = meetings(p.view());
+  rendezvous_list const all = rendezvous_order(p.view());
   HOLDS(all.size() == 10 && all.instructions == issue_order(p.view()));
   int transfers = 0;
   for (int k = 0; k < all.size(); ++k) {
@@ -42,7 +42,7 @@ constexpr bool test_small_meetings() {
   HOLDS(transfers == 2);
   return true;
 }
-BOTH_TIMES("a meeting is a pass alone or both halves of a transfer", test_small_meetings)
+BOTH_TIMES("a rendezvous is a pass alone or both halves of a transfer", test_small_rendezvous)
 
 void order_of(program const& p) {
   std::vector<int> const order = issue_order(p.view());

@@ -20,8 +20,8 @@
 
 namespace ashlar::cuda {
 
-// Each meeting is one group of NCCL's calls (a sum two). Whatever its lane, it starts on the GPU after
-// the meeting before, so that kernels of NCCL run in one order on all GPUs.
+// Each rendezvous is one group of NCCL's calls (a sum two). Whatever its lane, it starts on the GPU
+// after the rendezvous before, so that kernels of NCCL run in one order on all GPUs.
 class nccl_transport : public transport {
  public:
   // One plan for each of the group's local devices. Throws std::invalid_argument for elements that

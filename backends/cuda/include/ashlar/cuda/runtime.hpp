@@ -3,11 +3,11 @@
 
 #include <ashlar/check/check.hpp>
 #include <ashlar/cuda/agreement.hpp>
+#include <ashlar/cuda/issuer.hpp>
 #include <ashlar/cuda/nccl.hpp>
 #include <ashlar/cuda/options.hpp>
 #include <ashlar/cuda/peer.hpp>
 #include <ashlar/cuda/step.hpp>
-#include <ashlar/cuda/team.hpp>
 #include <ashlar/cuda/watch.hpp>
 #include <ashlar/run/able.hpp>
 #include <ashlar/run/identity.hpp>
@@ -221,17 +221,17 @@ class runtime {
     }
     if (options_.record) times_.resize(instructions);
     step_ = std::make_unique<step_streams>(members_);
-    team_ = std::make_unique<team<Worker>>(view_, workers_, members_, *transport_);
+    issuer_ = std::make_unique<issuer<Worker>>(view_, workers_, members_, *transport_);
     watch_ = std::make_unique<watch>(view_, members_, *transport_, options_.deadline);
   }
 
   void put_on_streams() {
     bool const replays = options_.mode == issue_mode::replay && steps_ > 0;
-    if (replays && !step_->is_captured()) step_->capture([&] { team_->issue(); });
+    if (replays && !step_->is_captured()) step_->capture([&] { issuer_->issue(); });
     if (replays)
       step_->replay();
     else
-      step_->issue([&] { team_->issue(); });
+      step_->issue([&] { issuer_->issue(); });
     step_->ends();
   }
 
@@ -276,7 +276,7 @@ class runtime {
   std::unique_ptr<transport> transport_;
   std::vector<std::unique_ptr<member>> members_;
   std::unique_ptr<step_streams> step_;
-  std::unique_ptr<team<Worker>> team_;
+  std::unique_ptr<issuer<Worker>> issuer_;
   std::unique_ptr<watch> watch_;
   std::vector<instruction_time> times_;
   std::uint64_t steps_ = 0;

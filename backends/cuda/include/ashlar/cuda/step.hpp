@@ -2,7 +2,7 @@
 #pragma once
 
 #include <ashlar/cuda/handles.hpp>
-#include <ashlar/cuda/team.hpp>
+#include <ashlar/cuda/issuer.hpp>
 
 #include <cstddef>
 #include <memory>

@@ -1,4 +1,5 @@
-// How devices meet: what they post is kept until all of a meeting have posted, and then started at once.
+// How devices meet: what they post is kept until all of a rendezvous have posted, and then started at
+// once.
 #pragma once
 
 #include <ashlar/core/opcode.hpp>
@@ -29,7 +30,7 @@ class transport {
   virtual ~transport() = default;
 
   void post(posted p) { posted_.push_back(p); }
-  // Starts what the devices of this process have posted for one meeting.
+  // Starts what the devices of this process have posted for one rendezvous.
   void meet() {
     if (posted_.empty()) return;
     start(posted_);

@@ -1,8 +1,8 @@
 // Has anything moved?
 #pragma once
 
+#include <ashlar/cuda/issuer.hpp>
 #include <ashlar/cuda/options.hpp>
-#include <ashlar/cuda/team.hpp>
 
 #include <chrono>
 #include <cstdint>

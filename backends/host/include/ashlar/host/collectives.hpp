@@ -30,7 +30,7 @@ class collectives {
         if (!run_detail::meets_others(plan.at(i).what)) continue;
         if (plan.at(i).what.code != opcode::all_gather) add_elements({}, {}, c.element);
         auto& group = groups_[number_of(c)];
-        if (!group) group = std::make_unique<meetings>(static_cast<std::size_t>(c.group.size));
+        if (!group) group = std::make_unique<group_calls>(static_cast<std::size_t>(c.group.size));
         group->expect(c.group.member);
       }
   }
@@ -77,9 +77,9 @@ class collectives {
 
  private:
   // The collectives of a group in a step: each member's n-th call meets the n-th of the others.
-  class meetings {
+  class group_calls {
    public:
-    explicit meetings(std::size_t members) : calls_(members, 0) {}
+    explicit group_calls(std::size_t members) : calls_(members, 0) {}
 
     void expect(int member) {
       ++calls_.at(static_cast<std::size_t>(member));
@@ -89,14 +89,14 @@ class collectives {
     }
     void reset() {
       calls_.assign(calls_.size(), 0);
-      for (meeting& m : all_) m.here = 0;
+      for (call& m : all_) m.here = 0;
     }
     template <class Act>
     void post(collective_call const& c, posted by, Act act) {
       auto const member = static_cast<std::size_t>(c.group.member);
       if (member >= calls_.size()) throw std::invalid_argument("a collective without its other members");
       std::lock_guard const lock(mutex_);
-      meeting& m = all_[calls_[member]++];
+      call& m = all_[calls_[member]++];
       m.what[member] = c;
       m.by[member] = by;
       if (++m.here < calls_.size()) return;
@@ -116,14 +116,14 @@ class collectives {
     }
 
    private:
-    struct meeting {
+    struct call {
       std::vector<collective_call> what;  // by member
       std::vector<posted> by;
       std::size_t here;
     };
     std::mutex mutex_;
     std::vector<std::size_t> calls_;  // by member
-    std::vector<meeting> all_;
+    std::vector<call> all_;
   };
 
   std::size_t number_of(collective_call const& c) const {
@@ -147,7 +147,7 @@ class collectives {
   }
 
   std::size_t ranks_, count_;
-  std::vector<std::unique_ptr<meetings>> groups_;  // see number_of()
+  std::vector<std::unique_ptr<group_calls>> groups_;  // see number_of()
 };
 
 }  // namespace ashlar::host

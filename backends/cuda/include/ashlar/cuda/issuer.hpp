@@ -61,11 +61,11 @@ inline wait_counts count_waits(program_view const& p,
 
 // Issues steps for some devices of a program, those of this process, in the order of all.
 template <class Worker>
-class team {
+class issuer {
  public:
   // `workers` by rank, null for ranks of other processes; `members` by number.
-  team(program_view const& p, std::vector<Worker*> workers,
-       std::vector<std::unique_ptr<member>>& members, transport& between)
+  issuer(program_view const& p, std::vector<Worker*> workers,
+         std::vector<std::unique_ptr<member>>& members, transport& between)
       : workers_(std::move(workers)), transport_(&between) {
     std::vector<member*> by_number(
         static_cast<std::size_t>(p.device_count) * static_cast<std::size_t>(p.data_ranks), nullptr);
@@ -75,7 +75,7 @@ class team {
       for (int i = p.stream_begin[static_cast<std::size_t>(d)];
            i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i)
         device_of[static_cast<std::size_t>(i)] = d;
-    meeting_list const all = meetings(p);
+    rendezvous_list const all = rendezvous_order(p);
     auto const add = [&](int i, int rank) {
       int const d = device_of[static_cast<std::size_t>(i)];
       if (member* const m = by_number[static_cast<std::size_t>(rank * p.device_count + d)])
@@ -86,7 +86,7 @@ class team {
       bool const of_all_ranks = run_detail::meets_others(first) && p.spans_ranks(first);
       for (int rank = 0; rank < p.data_ranks; ++rank) {
         for (int i : all.of(k)) add(i, rank);
-        if (!of_all_ranks || rank + 1 == p.data_ranks) end_meeting();
+        if (!of_all_ranks || rank + 1 == p.data_ranks) end_rendezvous();
       }
     }
   }
@@ -105,13 +105,13 @@ class team {
     int rank;
   };
 
-  void end_meeting() {
+  void end_rendezvous() {
     if (parts_.size() > begin_.back()) begin_.push_back(parts_.size());
   }
 
-  void issue(std::size_t meeting) {
-    part const* const first = parts_.data() + begin_[meeting];
-    part const* const last = parts_.data() + begin_[meeting + 1];
+  void issue(std::size_t which) {
+    part const* const first = parts_.data() + begin_[which];
+    part const* const last = parts_.data() + begin_[which + 1];
     part const* at = first;
     try {
       for (at = first; at != last; ++at)
@@ -162,7 +162,7 @@ class team {
   std::vector<Worker*> workers_;
   transport* transport_;
   std::vector<part> parts_;
-  std::vector<std::size_t> begin_ = {0};  // by meeting, and the end
+  std::vector<std::size_t> begin_ = {0};  // by rendezvous, and the end
 };
 
 }  // namespace ashlar::cuda
