@@ -61,15 +61,16 @@ class pass_timing {
  public:
   explicit pass_timing(int stages) : samples_(static_cast<std::size_t>(stages) * ashlar::pass_kinds) {}
 
-  // The step that `all` has just run.
-  template <class Scalar>
-  void add(team<Scalar> const& all, ashlar::program_view const& program) {
-    std::vector<ashlar::instruction_time> const times = all.times();
+  // A step of `program`: times of its instructions, rank after rank; of devices that `is_here` is true
+  // for.
+  template <class IsHere>
+  void add(ashlar::program_view const& program, std::vector<ashlar::instruction_time> const& times,
+           IsHere is_here) {
     if (times.empty()) return;
     std::size_t at = 0;
     for (int rank = 0; rank < program.data_ranks; ++rank)
       for (int device = 0; device < program.device_count; ++device) {
-        bool const here = all.is_here(rank, device);
+        bool const here = is_here(rank, device);
         for (ashlar::instruction const& self : program.stream(device)) {
           ashlar::instruction_time const& t = times[at++];
           if (here && self.code == ashlar::opcode::compute && self.what.kind != ashlar::pass_kind::work)
@@ -78,7 +79,18 @@ class pass_timing {
         }
       }
   }
+  // The step that `all` has just run.
+  template <class Scalar>
+  void add(team<Scalar> const& all, ashlar::program_view const& program) {
+    add(program, all.times(), [&](int rank, int device) { return all.is_here(rank, device); });
+  }
 
+  // What this process has.
+  pass_times here() const {
+    std::vector<std::vector<double>> samples;
+    for (value_sample const& one : samples_) samples.push_back(one.kept());
+    return pass_times(std::move(samples));
+  }
   // What all processes have together; all of them call it.
   template <class Scalar>
   pass_times of_all(team<Scalar>& all) const {
