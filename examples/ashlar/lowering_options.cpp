@@ -65,7 +65,7 @@ void add_step_option(CLI::App& command, lowering_options& o) {
        {"at-end", optimizer_step::at_end},
        {"after-norm", optimizer_step::after_norm}},
       "whether the program ends with the optimizer's step, alone or after the norm "
-      "of all gradients (default: none)");
+      "of all gradients (default: none; train with --backend cuda: after-norm)");
 }
 
 void add_lowering_options(CLI::App& command, lowering_options& o) {

@@ -28,6 +28,9 @@ void add_train(CLI::App& app, action& chosen) {
                     "with --backend cuda, issue every step anew instead of replaying a graph of it");
   number("--steps", o->steps, 1, 1'000'000, "optimizer steps");
   number("--learning-rate", o->rate, 1e-9, 1e9, "Adam's, after a warm-up of 20 steps; falls to a tenth");
+  number("--clip-norm", o->clip_norm, 0.0, 1e300,
+         "scale the step's gradient to at most this norm; 0: never");
+  add_step_option(*command, o->lowering);
   add_precision_option(*command, *o, {"float", "double", "bf16"},
                        "of weights and activations: float, double, or on GPUs bf16 for activations and "
                        "float for weights");

@@ -31,7 +31,6 @@ class cuda_team : public team<float> {
       : cuda_team(t, gpus, job, t.devices() / (job ? job->size() : 1)) {}
 
   void run(step_plan const& plan) override {
-    if (plan.looked_at) fetch();
     for (auto const& w : on_gpus_)
       if (w) w->set_optimizer(plan.optimizer);
     runtime_->run();

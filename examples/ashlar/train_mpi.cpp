@@ -58,7 +58,10 @@ class mpi_team : public team<Scalar> {
     adopt();
   }
 
-  void run(step_plan const&) override { runtime_->run(); }
+  void run(step_plan const& plan) override {
+    this->set_optimizer(plan.optimizer);
+    runtime_->run();
+  }
   void unite(std::span<std::byte> bytes) override {
     constexpr std::size_t most = std::size_t{1} << 28;
     for (std::size_t from = 0; from < bytes.size(); from += most) {
@@ -86,8 +89,8 @@ class mpi_team : public team<Scalar> {
 
   void adopt() override {
     runtime_.reset();
-    runtime_ = std::make_unique<ashlar::mpi::runtime<gpt::worker<Scalar>>>(
-        MPI_COMM_WORLD, t_->program, *this->workers().front(), options());
+    runtime_ =
+        std::make_unique<runtime>(MPI_COMM_WORLD, t_->program, *this->workers().front(), options());
   }
 
   // Of processes that stand in blocks, as many on each machine; else each is a node of its own.
@@ -146,6 +149,8 @@ class mpi_team : public team<Scalar> {
   }
 
  private:
+  using runtime = ashlar::mpi::runtime<typename team<Scalar>::worker>;
+
   // All are here. What MPI makes of processes that are not has no deadline.
   void meet() {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -158,7 +163,7 @@ class mpi_team : public team<Scalar> {
   std::vector<std::byte> united_;
   communicator own_;
   std::vector<int> nodes_;
-  std::unique_ptr<ashlar::mpi::runtime<gpt::worker<Scalar>>> runtime_;
+  std::unique_ptr<runtime> runtime_;
 };
 
 // On how many processes something is so.

@@ -43,6 +43,7 @@ struct train_options {
   std::string loads;              // picture of the experts' loads; empty: none
   std::optional<double> clip;     // each micro-batch's gradient, to that norm; 0: to the least
   double loss_scale = 0;          // at first; 0: none
+  double clip_norm = 1;           // of the gradient at most; 0: as it is
 
   // On GPUs, where it costs two events for each.
   bool times_instructions() const {

@@ -36,11 +36,24 @@ class train_reference {
   // The training's program is another one from now on.
   void adopt() { passes_.reset(); }
 
+  // Before a step that difference() is asked about: a program's own step changes the weights.
+  void take_weights() {
+    make_workers();
+    for (int rank = 0; rank < t_->shape.data_ranks; ++rank)
+      for (int g = 0; g < t_->shape.groups(); ++g)
+        for (int copy = 0; copy < copies(g); ++copy) {
+          auto const values =
+              told(rank, g, copy, [g](worker const& w, int c) { return w.weights(g, c); });
+          if (all_->leads())
+            std::copy(values.begin(), values.end(), workers_[at(rank)]->weights(g, copy).begin());
+        }
+  }
+
   // After a step on the batches from number `batch` on: what differs first, or nothing.
   std::string difference(step_numbers const& numbers, std::uint64_t batch) {
     gradients found;
     std::string said = collect(found);
-    prepare(batch);
+    set_batches(batch);
     if (all_->leads() && said.empty())
       all_->work([&] {
         ashlar::sequential<worker>(*passes_, list()).run();
@@ -52,9 +65,10 @@ class train_reference {
     return all_->tell_all(said)[0];
   }
 
-  // Where the first number of the step is not finite, for who leads.
+  // Where the first number of a step with the weights of now is not finite, for who leads.
   std::optional<typename gpt::finite_watch<Scalar>::place> first_non_finite(std::uint64_t batch) {
-    prepare(batch);
+    take_weights();
+    set_batches(batch);
     std::optional<typename gpt::finite_watch<Scalar>::place> first;
     if (all_->leads()) all_->work([&] { first = gpt::first_non_finite(*passes_, list()); });
     return first;
@@ -101,27 +115,20 @@ class train_reference {
     return said;
   }
 
-  // Workers of all ranks with the weights and batches of the step.
-  void prepare(std::uint64_t batch) {
-    if (all_->leads() && !passes_) passes_ = passes_of(*t_);
-    if (all_->leads() && workers_.empty())
+  void make_workers() {
+    if (!all_->leads()) return;
+    if (!passes_) passes_ = passes_of(*t_);
+    if (workers_.empty())
       for (int rank = 0; rank < t_->shape.data_ranks; ++rank)
         workers_.push_back(std::make_unique<worker>(t_->shape, t_->options->seed,
                                                     gpt::site_in(t_->program, rank), t_->values()));
-    for (int rank = 0; rank < t_->shape.data_ranks; ++rank) {
-      for (int g = 0; g < t_->shape.groups(); ++g)
-        for (int copy = 0; copy < copies(g); ++copy) {
-          auto const values =
-              told(rank, g, copy, [g](worker const& w, int c) { return w.weights(g, c); });
-          if (all_->leads())
-            std::copy(values.begin(), values.end(), workers_[at(rank)]->weights(g, copy).begin());
-        }
-      if (all_->leads()) scale_and_set_batch(rank, batch);
-    }
   }
-  void scale_and_set_batch(int rank, std::uint64_t batch) {
-    workers_[at(rank)]->set_loss_scale(loss_scale_);
-    workers_[at(rank)]->set_batch(batch_at(*t_, t_->text.training(), batch + at(rank)));
+  void set_batches(std::uint64_t batch) {
+    if (!all_->leads()) return;
+    for (int rank = 0; rank < t_->shape.data_ranks; ++rank) {
+      workers_[at(rank)]->set_loss_scale(loss_scale_);
+      workers_[at(rank)]->set_batch(batch_at(*t_, t_->text.training(), batch + at(rank)));
+    }
   }
   std::vector<worker*> list() const {
     std::vector<worker*> all;

@@ -26,6 +26,27 @@ std::string trace_of(ashlar::program_view const& p, std::vector<ashlar::instruct
   return ashlar::chrome_trace(spans, p.lane_count);
 }
 
+namespace {
+
+// What ends a step inside the program decides there what becomes of it.
+void require_optimizer_step(train_options const& o) {
+  using enum ashlar::optimizer_step;
+  ashlar::optimizer_step const step = o.lowering.rest.step;
+  if (o.backend == "cuda" && is_given(*o.shape.command, "--optimizer-step") && step != after_norm)
+    throw usage_error("--backend cuda ends every step with --optimizer-step after-norm");
+  if (step != none && o.loss_scale > 0)
+    throw usage_error(
+        "--loss-scale needs --optimizer-step none: what becomes of a step is decided behind it");
+  if (step == at_end && o.clip_norm > 0)
+    throw usage_error(
+        "--optimizer-step at-end knows no norm to clip by: it needs --clip-norm 0, or after-norm");
+  if (step == at_end && o.skip_nonfinite)
+    throw usage_error(
+        "--optimizer-step at-end has changed the weights before --skip-nonfinite could skip a step");
+}
+
+}  // namespace
+
 void require_backend_options(train_options const& o) {
   bool const gpus = o.backend == "cuda", experts = o.model.experts > 0;
   CLI::App const& command = *o.shape.command;
@@ -37,6 +58,7 @@ void require_backend_options(train_options const& o) {
                              {"--launcher", o.backend == "mpi" && is_given(command, "--restart"),
                               "without --backend mpi and --restart"}});
   require_value_options(o);
+  require_optimizer_step(o);
   if (!gpus && o.precision == "bf16")
     throw usage_error("--precision bf16 is for --backend cuda; the host computes in float or double");
   if (gpus && o.precision == "double")

@@ -67,8 +67,11 @@ class train_session {
       std::uint64_t const batch = batches_;
       bool const looked_at =
           o_.verify && (done_ == first || (done_ + 1) % 100 == 0 || done_ + 1 == o_.steps);
-      step_numbers const numbers =
-          step(t_.text.training(), batch, {{.rate = rate_at(done_)}, looked_at});
+      if (looked_at) {
+        all_.fetch();
+        reference_.take_weights();
+      }
+      step_numbers const numbers = step(t_.text.training(), batch, {optimizer(), looked_at});
       batches_ += static_cast<std::uint64_t>(t_.shape.data_ranks);
       signal_ = numbers.signal;
       if (numbers.is_finite()) report_.count_loss(numbers.loss);
@@ -107,6 +110,8 @@ class train_session {
     double const warm = std::min(1.0, static_cast<double>(step + 1) / warm_up_steps);
     return o_.rate * warm * (1.0 - 0.9 * static_cast<double>(step) / o_.steps);
   }
+
+  gpt::adam_options optimizer() const { return {.rate = rate_at(done_), .clip = o_.clip_norm}; }
 
   void resume() {
     if (!t_.resumed) return;
@@ -151,14 +156,14 @@ class train_session {
   }
   void update(double scale) {
     ++updates_;
-    all_.update({.rate = rate_at(done_)}, scale);
+    all_.update(optimizer(), scale);
   }
   // What the step's gradient is multiplied with; 0: the step is passed over. The next step's loss may
   // have another scale.
   double scale_of(step_numbers const& numbers) {
-    if (o_.loss_scale == 0) return numbers.is_finite() ? gpt::adam_options{}.scale_for(numbers.norm) : 0;
+    if (o_.loss_scale == 0) return numbers.is_finite() ? optimizer().scale_for(numbers.norm) : 0;
     double const scale = loss_scale_.step(
-        std::isfinite(numbers.loss) ? numbers.norm * numbers.norm : numbers.loss, {}, {});
+        std::isfinite(numbers.loss) ? numbers.norm * numbers.norm : numbers.loss, {}, optimizer());
     set_loss_scale();
     return scale;
   }
@@ -247,15 +252,17 @@ class train_session {
 
   int tell_where(std::uint64_t batch, double loss, progress& bar) {
     all_.fetch();
-    auto const first = reference_.first_non_finite(batch);
+    bool const changed = t_.program.step == ashlar::optimizer_step::at_end;
+    auto const first = changed ? std::nullopt : reference_.first_non_finite(batch);
     bar.end();
     fmt::print("step {}: the loss is {}, {}\n", done_ + 1,
                std::isnan(loss)   ? "not a number"
                : std::isinf(loss) ? "infinite"
                                   : fmt::format("{:.3f}", loss),
-               first ? fmt::format("as stage {} on micro-batch {} makes numbers that are not finite",
-                                   first->stage, first->micro_batch)
-                     : "and its gradient is not finite");
+               first     ? fmt::format("as stage {} on micro-batch {} makes numbers that are not finite",
+                                       first->stage, first->micro_batch)
+               : changed ? "and by now the weights have numbers that are not finite"
+                         : "and its gradient is not finite");
     return invalid;
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "command.hpp"
+#include "train_worker.hpp"
 #include "training.hpp"
 #include <ashlar/program/program.hpp>
 #include <ashlar/run/instruction_time.hpp>
@@ -9,7 +10,6 @@
 #include <gpt/adam.hpp>
 #include <gpt/batch.hpp>
 #include <gpt/exact_sum.hpp>
-#include <gpt/worker.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -49,7 +49,7 @@ struct probe {
 template <class Scalar>
 class team {
  public:
-  using worker = gpt::worker<Scalar>;
+  using worker = train_worker<Scalar>;
 
   virtual ~team() = default;
 
@@ -108,9 +108,14 @@ class team {
         if (is_here(rank, program_->groups.holders(g)[0])) sum.add(of(rank)->squares(g));
     return sum;
   }
-  // Behind a step, with its gradient times `scale`.
+  // Behind a step, with its gradient times `scale`; counts it where the program has done it.
   virtual void update(gpt::adam_options const& options, double scale) {
-    for_each_held([&](worker& w, int group) { w.update(group, options, scale); });
+    for_each_held([&](worker& w, int group) {
+      if (program_->step == ashlar::optimizer_step::none)
+        w.update(group, options, scale);
+      else
+        w.set_updates(group, w.updates(group) + 1);
+    });
   }
   // By how much its numbers may differ from the host's, relative to the largest; 0: not in a bit.
   virtual double tolerance() const { return 0; }
@@ -129,6 +134,9 @@ class team {
   }
   // Null where the rank has no device here.
   worker* of(int rank) const { return workers_[static_cast<std::size_t>(rank)].get(); }
+  void set_optimizer(gpt::adam_options const& options) {
+    for (worker* w : workers()) w->set_optimizer(options);
+  }
   void set_loss_scale(double scale) {
     for (worker* w : workers()) w->set_loss_scale(scale);
   }
@@ -188,10 +196,18 @@ class team {
         processes_(processes),
         workers_(static_cast<std::size_t>(t.program.data_ranks)) {
     int const devices = t.program.device_count();
-    for (int rank = first / devices; rank * devices < first + count; ++rank)
-      workers_[static_cast<std::size_t>(rank)] = std::make_unique<worker>(
-          t.shape, t.options->seed,
-          gpt::site_in(t.program, rank, [&](int device) { return is_here(rank, device); }), t.values());
+    for (int rank = first / devices; rank * devices < first + count; ++rank) {
+      auto const here = [&](int device) { return is_here(rank, device); };
+      std::vector<int> first_here;
+      for (int g = 0; g < t.program.groups.count(); ++g) {
+        auto const holders = t.program.groups.holders(g);
+        first_here.push_back(
+            static_cast<int>(std::find_if(holders.begin(), holders.end(), here) - holders.begin()));
+      }
+      workers_[static_cast<std::size_t>(rank)] =
+          std::make_unique<worker>(t.shape, t.options->seed, gpt::site_in(t.program, rank, here),
+                                   t.values(), std::move(first_here));
+    }
   }
 
  private:

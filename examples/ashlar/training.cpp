@@ -117,13 +117,15 @@ training training_of(train_options const& o) {
 ashlar::program program_of(train_options const& o, ashlar::schedule const& schedule) {
   ashlar::lower_options lowering = lowering_of(o.lowering, schedule.stage_count());
   must_have_effect(*o.shape.command, effects_on(lowering, schedule, o.shape.name));
-  // On GPUs all of a step is one graph.
+  // On GPUs all of a step is one graph; require_backend_options() refuses another end of it.
   if (o.backend == "cuda") lowering.step = ashlar::optimizer_step::after_norm;
   return lower(schedule, lowering);
 }
 
 ashlar::program passes_of(training const& t) {
-  return lower(t.schedule, lowering_of(t.options->lowering, t.shape.stages));
+  ashlar::lower_options lowering = lowering_of(t.options->lowering, t.shape.stages);
+  lowering.step = ashlar::optimizer_step::none;
+  return lower(t.schedule, lowering);
 }
 
 }  // namespace tool

@@ -154,10 +154,15 @@ class model_parameters {
   // One Adam step on one group, the same on each copy. Different groups may be updated at the same time.
   void update(int group, adam_options const& options, double scale) {
     int const step = ++groups_.at(index(group))->steps;
-    for (parameter_copy& c : groups_[index(group)]->copies)
-      adam_step<Scalar>(options, step, scale, part(group, c.weights.span()),
-                        part(group, std::as_const(c.gradient).span()),
-                        part(group, c.first_moment.span()), part(group, c.second_moment.span()));
+    for (int copy = 0; copy < copies(group); ++copy) update_copy(group, copy, options, step, scale);
+  }
+  // The same on one copy, in the group's step with this number, which it does not count.
+  void update_copy(int group, int copy, adam_options const& options, int step, double scale) {
+    std::lock_guard const lock(groups_.at(index(group))->writing);
+    parameter_copy& c = copy_of(group, copy);
+    adam_step<Scalar>(options, step, scale, part(group, c.weights.span()),
+                      part(group, std::as_const(c.gradient).span()), part(group, c.first_moment.span()),
+                      part(group, c.second_moment.span()));
   }
 
   // Remembers the complete gradient of a group, or this rank's shard. The replicas of a stage may all

@@ -138,6 +138,12 @@ TEST_CASE("a training that adapts learns the same bits, in less simulated time")
   CHECK(contains(r.out, "with the program before, a step took "));
   CHECK(contains(r.out, "losses and gradients of 2 steps bitwise equal to the sequential model's"));
   CHECK(learned_after(adapted, 4) == learned_after(plain, 4));
+  std::string const stepped = fresh_folder("stepped");
+  tool_result const own = run_tool(line + " --optimizer-step after-norm --verify --adapt 2 --costs "
+                                   + uneven_costs(2) + " --save " + stepped);
+  INFO(own.out);
+  CHECK(contains(own.out, "after 2 steps: another program, proved, "));
+  CHECK(learned_after(stepped, 4) == learned_after(plain, 4));
 }
 
 TEST_CASE("a training keeps its program where no better one is found, or it would need more memory") {

@@ -129,7 +129,7 @@ TEST_CASE("emit writes gathers and releases, and what it writes is valid") {
 }
 
 TEST_CASE("help names what can be shared") {
-  for (std::string const command : {"show", "simulate", "emit"}) {
+  for (std::string const command : {"show", "simulate", "emit", "train"}) {
     tool_result const r = run_tool(command + " --help");
     CHECK(r.code == 0);
     for (char const* word : {"--data-ranks", "--sharding full|gradients|none|optimizer|weights",
