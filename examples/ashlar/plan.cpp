@@ -60,21 +60,27 @@ plan_study study_of(plan_options const& o) {
   s.tokens = o.tokens > 0 ? 1e9 * o.tokens : 20 * s.model.parameters();
   s.question.model = s.model.model;
   s.question.lists = s.model.lists;
-  s.question.machine = s.cluster.machine;
-  s.question.constants = s.cluster.constants;
-  s.question.widths = s.model.widths;
-  if (s.model.precision == "fp32") {
-    if (!(s.cluster.wide_flops > 0))
-      throw usage_error(
-          fmt::format("{} gives no \"flops_fp32\", and the model is of fp32", o.cluster.substr(0, 64)));
-    s.question.machine.flops = s.cluster.wide_flops;
+  s.question.between_kinds = s.cluster.between_kinds;
+  s.question.kinds.clear();
+  for (named_kind const& each : s.cluster.kinds) {
+    s.question.kinds.push_back(each.kind);
+    if (s.model.precision != "fp32") continue;
+    if (!(each.wide_flops > 0))
+      throw usage_error(fmt::format("{} gives no \"flops_fp32\"{}, and the model is of fp32",
+                                    o.cluster.substr(0, 64),
+                                    each.name.empty() ? "" : " of " + each.name));
+    s.question.kinds.back().machine.flops = each.wide_flops;
   }
+  if (!s.model.lists.empty() && s.cluster.kinds.size() > 1)
+    throw usage_error(
+        "measured layers are those of one kind of device: a cluster of several is planned only for "
+        "models of formulas");
+  s.question.widths = s.model.widths;
   if (o.attention == "scores") {
     if (!s.model.lists.empty())
       throw usage_error("--attention does not go with measured layers: they keep what their file says");
     s.question.widths.scores = ashlar::kept_widths{}.of_values(s.model.model.value_bytes).scores;
   }
-  s.question.device_count = s.cluster.device_count;
   s.question.batch = o.batch;
   s.question.margin = o.margin / 100;
   if (s.aim == plan_aim::cost) {
@@ -121,7 +127,7 @@ int plan(CLI::App const& command, plan_options const& o) {
   if (s.answer.best.empty() && s.answer.rejected.empty())
     throw usage_error(fmt::format(
         "no division of {} devices suits this model and a batch of {}: data ranks must divide the batch",
-        s.cluster.device_count, o.batch));
+        s.cluster.device_count(), o.batch));
   if (program && !s.answer.best.empty())
     program->write(schedule_of(s, std::filesystem::path(o.program).extension() == ".json"));
   to.write(o.format == "json"   ? json_of(s)
@@ -145,7 +151,8 @@ void add_plan(CLI::App& app, action& chosen) {
       ->type_name("MODEL");
   command
       ->add_option("--cluster", o->cluster,
-                   "NODESxDEVICESxKIND with A100, H100 or H200, or a file (docs/formats.md)")
+                   "NODESxDEVICESxKIND with A100, H100 or H200, several of them with + between, or a "
+                   "file (docs/formats.md)")
       ->required()
       ->type_name("CLUSTER");
   add_number(*command, "--batch", o->batch, 1, 1'000'000, "sequences of a step")->required();
@@ -189,6 +196,7 @@ void add_plan(CLI::App& app, action& chosen) {
       "Exit code 1: no plan fits. docs/planning.md says what is measured, fitted and "
       "assumed.\nExamples:\n"
       "  ashlar plan --model 70B --sequence 4096 --cluster 64x8xH100 --batch 1024\n"
+      "  ashlar plan --model 70B --sequence 4096 --cluster 4x8xH100+4x8xA100 --batch 128\n"
       "  ashlar plan --model config.json --cluster cluster.json --batch 512 --explain --emit plan.csv\n"
       "  ashlar plan --model 8B --cluster 16x8xH100 --batch 512 --objective cost --as html -o "
       "plan.html");

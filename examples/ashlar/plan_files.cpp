@@ -2,14 +2,12 @@
 
 #include "command.hpp"
 #include "json_object.hpp"
-#include "number_option.hpp"
 
 #include <fmt/core.h>
 
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <string_view>
 #include <utility>
 
 namespace tool {
@@ -55,25 +53,7 @@ constexpr std::array model_presets{
                   .tied = true}},
 };
 
-struct device_preset {
-  char const* kind;
-  double wide_flops;
-  ashlar::device_machine machine;
-};
-
-// Products of 32 bits (without TF32), dense ones of 16 bits, NVLink in one direction, a network port for
-// each device, memory: data sheets of SXM modules, and of nodes with a 200 or 400 Gb/s port a device.
-constexpr std::array device_presets{
-    device_preset{"A100", 19.5e12, {.flops = 312e12, .inside = 300e9, .between = 25e9, .memory = 80e9}},
-    device_preset{"H100", 67e12, {.flops = 989e12, .inside = 450e9, .between = 50e9, .memory = 80e9}},
-    device_preset{"H200", 67e12, {.flops = 989e12, .inside = 450e9, .between = 50e9, .memory = 141e9}},
-};
-
-// Fitted to eight published steps of Megatron on A100s (test/systems/megatron.cpp).
-constexpr ashlar::step_constants megatron_constants{.products = 1.346, .exchange = 3.85};
-
 constexpr int most_layers = 1000;
-constexpr int most_cluster_devices = 16384;
 
 // Bytes of a value. Training in fp8 keeps its weights and most activations in 16 bits, in shares that no
 // formula here has.
@@ -164,40 +144,6 @@ ashlar::transformer hugging_face_model(json_object& file) {
   return t;
 }
 
-named_cluster preset_cluster(std::string const& name, device_preset const& device, int nodes,
-                             int node_size) {
-  named_cluster c{.name = name,
-                  .source = "data sheets",
-                  .device_count = nodes * node_size,
-                  .machine = device.machine,
-                  .wide_flops = device.wide_flops,
-                  .constants = megatron_constants};
-  c.machine.node_size = node_size;
-  return c;
-}
-
-// Of NODESxDEVICESxKIND; false if the name has another form.
-bool is_preset(std::string const& name, named_cluster& found) {
-  auto const first = name.find('x'),
-             second = first == std::string::npos ? first : name.find('x', first + 1);
-  int nodes = 0, node_size = 0;
-  if (second == std::string::npos || !read_number(std::string_view(name).substr(0, first), nodes)
-      || !read_number(std::string_view(name).substr(first + 1, second - first - 1), node_size))
-    return false;
-  std::string known;
-  for (device_preset const& device : device_presets) {
-    known += fmt::format(" {}", device.kind);
-    if (name.substr(second + 1) != device.kind) continue;
-    if (nodes < 1 || node_size < 1 || nodes > most_cluster_devices / node_size)
-      throw usage_error(fmt::format("--cluster '{}' must be of 1 to {} devices", name.substr(0, 64),
-                                    most_cluster_devices));
-    found = preset_cluster(name, device, nodes, node_size);
-    return true;
-  }
-  throw usage_error(
-      fmt::format("--cluster '{}' names no known device; there are:{}", name.substr(0, 64), known));
-}
-
 }  // namespace
 
 named_model read_model(std::string const& name_or_file, int sequence) {
@@ -226,27 +172,6 @@ named_model read_model(std::string const& name_or_file, int sequence) {
   }
   if (sequence > 0) made.model.sequence = sequence;
   made.widths = widths_of(made.model.gated).of_values(made.model.value_bytes);
-  return made;
-}
-
-named_cluster read_cluster(std::string const& name_or_file) {
-  named_cluster made;
-  if (is_preset(name_or_file, made)) return made;
-  json_object file(name_or_file);
-  int const nodes = static_cast<int>(file.number("nodes", 1, most_cluster_devices));
-  int const node_size =
-      static_cast<int>(file.number("devices_per_node", 1, most_cluster_devices / nodes));
-  made = preset_cluster(name_or_file, {}, nodes, node_size);
-  made.source = "its file";
-  made.machine = {.flops = file.real("flops", 1),
-                  .inside = file.real("node_bytes_per_s", 1),
-                  .between = file.real("network_bytes_per_s", 1),
-                  .memory = file.real("memory_bytes", 1),
-                  .node_size = node_size};
-  made.wide_flops = file.real("flops_fp32", 1, 0);
-  made.constants = {.products = file.real("products", 1, megatron_constants.products),
-                    .exchange = file.real("exchange", 0, megatron_constants.exchange)};
-  file.must_be_all();
   return made;
 }
 

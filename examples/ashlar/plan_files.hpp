@@ -1,7 +1,7 @@
 // What `ashlar plan` is asked about: files and names of models and clusters.
 #pragma once
 
-#include <ashlar/plan/training_plan.hpp>
+#include <ashlar/plan/plan_question.hpp>
 
 #include <string>
 #include <vector>
@@ -22,15 +22,21 @@ struct named_model {
 // `sequence` above 0 takes the place of the file's. Throws usage_error.
 named_model read_model(std::string const& name_or_file, int sequence);
 
-struct named_cluster {
-  std::string name, source;
-  int device_count = 0;
-  ashlar::device_machine machine;  // with the FLOP/s of 16-bit products
-  double wide_flops = 0;           // of fp32 products; 0: not known
-  ashlar::step_constants constants;
+struct named_kind {
+  std::string name;
+  ashlar::device_kind kind;  // with the FLOP/s of 16-bit products
+  double wide_flops = 0;     // of fp32 products; 0: not known
 };
 
-// NODESxDEVICESxKIND (64x8xH100), or a file. Throws usage_error.
+struct named_cluster {
+  std::string name, source;
+  std::vector<named_kind> kinds;
+  double between_kinds = 0;  // bytes a second; 0: as the slower kind's network
+
+  int device_count() const;
+};
+
+// NODESxDEVICESxKIND (64x8xH100), several of them with + between, or a file. Throws usage_error.
 named_cluster read_cluster(std::string const& name_or_file);
 
 }  // namespace tool

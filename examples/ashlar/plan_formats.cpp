@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstddef>
 
 namespace tool {
 
@@ -20,24 +21,31 @@ using namespace ashlar;
 nlohmann::json object_of(plan_study const& s, planned_step const& step) {
   held_bytes const held = held_by_fullest(s, step);
   training_layout const& l = step.plan.layout;
-  return nlohmann::json{{"tensor", l.tensor},
-                        {"data", l.data},
-                        {"pipeline", l.pipeline},
-                        {"micro_batch", l.micro_batch},
-                        {"micro_batches", step.plan.micro_batches},
-                        {"recomputation", word_of(l.again)},
-                        {"sharding", name_of(step.plan.sharding)},
-                        {"schedule", step.plan.entry->name},
-                        {"chunks", step.plan.chunks},
-                        {"sequence_chunks", step.plan.sequence_chunks},
-                        {"layers", step.plan.layers},
-                        {"device", step.fullest},
-                        {"bytes", step.bytes},
-                        {"holds",
-                         {{"weights_and_logits", held.weights},
-                          {"gradients", held.gradients},
-                          {"optimizer", held.optimizer},
-                          {"activations", held.activations}}}};
+  nlohmann::json made{{"tensor", l.tensor},
+                      {"data", l.data},
+                      {"pipeline", l.pipeline},
+                      {"micro_batch", l.micro_batch},
+                      {"micro_batches", step.plan.micro_batches},
+                      {"recomputation", word_of(l.again)},
+                      {"sharding", name_of(step.plan.sharding)},
+                      {"schedule", step.plan.entry->name},
+                      {"chunks", step.plan.chunks},
+                      {"sequence_chunks", step.plan.sequence_chunks},
+                      {"layers", step.plan.layers},
+                      {"device", step.fullest},
+                      {"bytes", step.bytes},
+                      {"holds",
+                       {{"weights_and_logits", held.weights},
+                        {"gradients", held.gradients},
+                        {"optimizer", held.optimizer},
+                        {"activations", held.activations}}}};
+  if (!s.has_kinds()) return made;
+  placement const where = placement_of(step.plan);
+  for (int stage = 0; stage < where.stage_count(); ++stage)
+    made["kinds"].push_back(kind_of_device(s, step.plan, where.device_of(0, stage)));
+  made["kind"] = kind_of_device(s, step.plan, step.fullest);
+  made["budget"] = step.budget;
+  return made;
 }
 
 // Cost over time of the best plan of each size of the cluster, and how well it uses its devices.
@@ -55,7 +63,7 @@ std::string chart_of(plan_study const& s) {
   }
   std::reverse(curve.utilisation.begin(), curve.utilisation.end());
   return svg({curve}, fmt::format("{} on up to {} devices, a batch of {}", s.model.name,
-                                  s.question.device_count, s.question.batch));
+                                  s.cluster.device_count(), s.question.batch));
 }
 
 }  // namespace
@@ -75,15 +83,18 @@ std::string json_of(plan_study const& s) {
     object["deepspeed"] = deepspeed_arguments(s, step.plan);
   }
   for (planned_step const& step : s.answer.rejected) rejected.push_back(object_of(s, step));
-  return nlohmann::json{{"plans", best},
-                        {"rejected", rejected},
-                        {"simulated", s.answer.simulated},
-                        {"ruled_out", s.answer.ruled_out},
-                        {"memory_budget", s.question.budget()},
-                        {"tokens", s.tokens},
-                        {"parameters", s.model.parameters()}}
-             .dump(1)
-         + "\n";
+  nlohmann::json all{{"plans", best},
+                     {"rejected", rejected},
+                     {"simulated", s.answer.simulated},
+                     {"ruled_out", s.answer.ruled_out},
+                     {"tokens", s.tokens},
+                     {"parameters", s.model.parameters()}};
+  if (s.has_kinds())
+    for (std::size_t k = 0; k < s.question.kinds.size(); ++k)
+      all["memory_budgets"][s.cluster.kinds[k].name] = s.question.budget(s.question.kinds[k].machine);
+  else
+    all["memory_budget"] = s.question.budget(s.question.kinds[0].machine);
+  return all.dump(1) + "\n";
 }
 
 std::string schedule_of(plan_study const& s, bool as_json) {

@@ -26,22 +26,49 @@ std::string model_of(plan_study const& s) {
   return text + fmt::format(", sequences of {}; a batch of {}\n", t.sequence, s.question.batch);
 }
 
-std::string question_of(plan_study const& s) {
-  device_machine const& m = s.question.machine;
+std::string machine_of(device_kind const& kind) {
+  device_machine const& m = kind.machine;
+  return fmt::format(
+      "{} of {:.0f} TFLOP/s and {} GiB, {} per node, {:.0f} GB/s inside and {:.0f} GB/s between nodes",
+      counted(kind.count, "device"), m.flops / 1e12, gib(m.memory), m.node_size, m.inside / 1e9,
+      m.between / 1e9);
+}
+
+std::string cluster_of(plan_study const& s) {
+  plan_question const& q = s.question;
+  if (!s.has_kinds())
+    return fmt::format("{} ({}): {}\n", s.cluster.name, s.cluster.source, machine_of(q.kinds[0]));
   std::string text =
-      model_of(s)
-      + fmt::format(
-          "{} ({}): {} of {:.0f} TFLOP/s and {} GiB, {} per node, {:.0f} GB/s inside and {:.0f} "
-          "GB/s between nodes\n",
-          s.cluster.name, s.cluster.source, counted(s.question.device_count, "device"), m.flops / 1e12,
-          gib(m.memory), m.node_size, m.inside / 1e9, m.between / 1e9);
+      fmt::format("{} ({}): {} of {} kinds, {}\n", s.cluster.name, s.cluster.source,
+                  counted(s.cluster.device_count(), "device"), q.kinds.size(),
+                  q.between_kinds > 0 ? fmt::format("{:.0f} GB/s between them", q.between_kinds / 1e9)
+                                      : "between them the slower one's network");
+  for (std::size_t k = 0; k < q.kinds.size(); ++k)
+    text += fmt::format("  {}: {}\n", s.cluster.kinds[k].name, machine_of(q.kinds[k]));
+  return text;
+}
+
+// "1.346 of their time", of each kind where they differ.
+std::string factor_of(plan_study const& s, double step_constants::*factor, int digits) {
+  std::string text, first;
+  bool differs = false;
+  for (std::size_t k = 0; k < s.question.kinds.size(); ++k) {
+    std::string const own = fmt::format("{:.{}f}", s.question.kinds[k].constants.*factor, digits);
+    differs = differs || (k > 0 && own != first);
+    if (k == 0) first = own;
+    text += fmt::format("{}{} ({})", k == 0 ? "" : " and ", own, s.cluster.kinds[k].name);
+  }
+  return differs ? text : first;
+}
+
+std::string question_of(plan_study const& s) {
+  std::string text = model_of(s) + cluster_of(s);
   if (s.model.lists.empty())
     text += fmt::format(
-        "Assumed: products take {:.3f} of their time at peak and exchange {:.2f}, as fitted to "
-        "published "
+        "Assumed: products take {} of their time at peak and exchange {}, as fitted to published "
         "steps on A100s, unless the cluster's file says otherwise;\n{}, {} attention and fused norms; ",
-        s.question.constants.products, s.question.constants.exchange, s.model.precision,
-        s.question.widths.scores > 0 ? "kept scores of" : "flash");
+        factor_of(s, &step_constants::products, 3), factor_of(s, &step_constants::exchange, 2),
+        s.model.precision, s.question.widths.scores > 0 ? "kept scores of" : "flash");
   else
     text += "Measured: times and bytes of layers. Assumed: a micro-batch takes a multiple of them;\n";
   return text
@@ -59,12 +86,11 @@ std::string best_table(plan_study const& s) {
   std::vector<std::vector<std::string>> cells{
       {"schedule", "recompute", "sharding", "tensor", "data", "pipeline", "micro-batch", "of", "layers",
        "step s", "at least", "utilisation %", "bubble %", "at least", "GiB", "device", "exposed %"}};
+  if (s.has_kinds()) cells[0].emplace_back("kinds (layers)");
   for (planned_step const& step : s.answer.best) {
     training_layout const& l = step.plan.layout;
-    plan_question at_once = s.question;
-    at_once.machine.between = at_once.machine.inside = 1e30;
-    double const hidden =
-        simulated_step(passes_of(step), times_of(at_once, step.plan), message_mode::beside);
+    double const hidden = simulated_step(passes_of(step), times_of(without_links(s.question), step.plan),
+                                         message_mode::beside);
     double const busy = busiest_seconds(s.question, step.plan);
     cells.push_back(
         {name_of(step.plan), word_of(l.again), name_of(step.plan.sharding), std::to_string(l.tensor),
@@ -74,6 +100,7 @@ std::string best_table(plan_study const& s) {
          percent(s.utilisation(step.plan, step.seconds), 1), percent(1 - busy / step.seconds, 1),
          percent(1 - busy / step.bound, 1), gib(step.bytes), std::to_string(step.fullest),
          percent(1 - hidden / step.seconds, 1)});
+    if (s.has_kinds()) cells.back().push_back(kinds_of(s, step.plan));
   }
   std::string text = table(cells, 2);
   for (std::size_t i = 0; i < s.answer.best.size(); ++i)
@@ -91,7 +118,7 @@ std::string size_table(plan_study const& s) {
     cells.push_back(
         {std::to_string(each.plan.device_count()), fmt::format("{:.3f}", each.seconds),
          percent(s.utilisation(each.plan, each.seconds), 1), fmt::format("{:.1f}", s.days(each.seconds)),
-         fmt::format("{:.0f}", s.device_hours(each.plan, each.seconds)), text_of_plan(each.plan)});
+         fmt::format("{:.0f}", s.device_hours(each.plan, each.seconds)), text_of_plan(s, each.plan)});
   return fmt::format("\nA training on {:.4g} tokens in such batches, by size of the cluster:\n{}",
                      s.tokens, table(cells));
 }
@@ -100,13 +127,15 @@ std::string size_table(plan_study const& s) {
 std::string arguments_of(plan_study const& s) {
   plan_question q = s.question;
   q.levels = {sharding_level::none, sharding_level::optimizer};
+  q.deals_alike = s.has_kinds();  // else the uneven ones of several kinds come first
   plan_answer const own = answer(q, {catalog::find("1f1b"), catalog::find("depth-first")}, 20,
                                  [](plan_phase, std::size_t, std::size_t) {});
   std::string all;
   auto const add = [&](char const* framework, auto const& arguments) {
     for (planned_step const& step : own.best)
       if (std::string const text = arguments(s, step.plan); !text.empty()) {
-        all += fmt::format("The best plan that {} has ({:.3f} s): {}\n", framework, step.seconds, text);
+        all += fmt::format("The best plan that {} has ({:.3f} s{}): {}\n", framework, step.seconds,
+                           s.has_kinds() ? ", on " + kinds_of(s, step.plan) : "", text);
         return;
       }
   };
@@ -128,10 +157,10 @@ std::string text_of(plan_study const& s, bool explains) {
   }
   if (!s.answer.rejected.empty())
     text +=
-        fmt::format("{} not fit in {} GiB. The smallest, {}: {}.\n",
+        fmt::format("{} not fit in {}. The smallest, {}: {}.\n",
                     s.answer.rejected.size() == 1 ? "1 plan does"
                                                   : fmt::format("{} plans do", s.answer.rejected.size()),
-                    gib(s.question.budget()), text_of_plan(s.answer.rejected[0].plan),
+                    text_of_budget(s), text_of_plan(s, s.answer.rejected[0].plan),
                     text_of_bytes(s, s.answer.rejected[0]));
   if (s.answer.best.empty()) return text;
   text += reasons_of(s);

@@ -20,6 +20,8 @@ struct plan_study {
   std::vector<ashlar::catalog::entry const*> entries;
   ashlar::plan_answer answer;
 
+  bool has_kinds() const { return question.kinds.size() > 1; }
+
   // Model operations of a step over those that the plan's devices could do in so many seconds; of a
   // model of measured layers, the share of the time in which they compute.
   double utilisation(ashlar::training_plan const& plan, double seconds) const;
@@ -30,14 +32,23 @@ struct plan_study {
 // Asks the question of the study, told otherwise; the best alone.
 ashlar::plan_answer best_of(plan_study const& study, ashlar::plan_question const& otherwise);
 
+// The question with links that take no time.
+ashlar::plan_question without_links(ashlar::plan_question question);
+
 // The best of the whole cluster, of half of it, a quarter and so on: where nothing fits it ends.
 std::vector<ashlar::planned_step> best_by_size(plan_study const& study);
 
-// "tensor 2, data 16, ...".
-std::string text_of_plan(ashlar::training_plan const& plan);
+// "tensor 2, data 16, ...", and of several kinds which it uses.
+std::string text_of_plan(plan_study const& study, ashlar::training_plan const& plan);
 std::string name_of(ashlar::training_plan const& plan);  // of its schedule
 char const* word_of(ashlar::recomputation again);
 std::string gib(double bytes);
+
+// The kind of a device of the pipelines; where its data ranks are of several, all of them: "A100+H100".
+std::string kind_of_device(plan_study const& study, ashlar::training_plan const& plan, int device);
+
+// The kinds of the pipelines' devices, and how many layers they have: "4 A100 (8), 4 H100 (24)".
+std::string kinds_of(plan_study const& study, ashlar::training_plan const& plan);
 
 // What the fullest device of a plan holds, by what it is.
 struct held_bytes {
@@ -55,6 +66,9 @@ std::string svg_of(plan_study const& study);
 
 // The text and that picture.
 std::string html_of(plan_study const& study, bool explains);
+
+// What devices may hold: "67.1 GiB", or that of each kind.
+std::string text_of_budget(plan_study const& study);
 
 // Why the first plan is what it is, and what would change it.
 std::string reasons_of(plan_study const& study);

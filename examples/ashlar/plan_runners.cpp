@@ -54,6 +54,12 @@ std::string runners_of(plan_study const& s) {
   add("PyTorch", in_pytorch);
   add("Megatron-LM", in_megatron);
   add("DeepSpeed", in_deepspeed);
+  if (training_plan const& first = s.answer.best[0].plan; first.kinds.size() > 1) {
+    std::string order;
+    for (int kind : first.kinds)
+      order += (order.empty() ? "" : ", then ") + s.cluster.kinds[static_cast<std::size_t>(kind)].name;
+    text += fmt::format("Nodes are to be ranked in the order of plan 1's kinds: {}.\n", order);
+  }
   return text;
 }
 

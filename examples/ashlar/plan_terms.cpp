@@ -17,10 +17,9 @@ namespace {
 using namespace ashlar;
 
 // Of passes: their products, and what tensor ranks exchange.
-std::string pass_terms(plan_question const& q, training_layout const& l) {
+std::string pass_terms(plan_question const& q, training_layout const& l, device_kind const& kind) {
   layer_products const p = products_of(q.model, l);
-  double const product = q.constants.products / q.machine.flops,
-               head = head_seconds(q.model, l, q.machine, q.constants).forward;
+  double const product = kind.constants.products / kind.machine.flops;
   return fmt::format(
       "  matrices   2 tokens x parameters / tensor = {:.4g} operations: {:.3f} ms forward, twice "
       "backward\n"
@@ -28,24 +27,31 @@ std::string pass_terms(plan_question const& q, training_layout const& l) {
       "backward\n"
       "  exchange   4 (t - 1) / t x {} bytes x hidden x tokens = {:.4g} bytes: {:.3f} ms forward, as "
       "much backward\n"
-      "  again      {} of the forward in each backward\n"
-      "  head       2 tokens x hidden x vocabulary / tensor = {:.4g} operations: {:.3f} ms forward, "
-      "twice backward, on the last stage\n",
+      "  again      {} of the forward in each backward\n",
       p.matrices, p.matrices * product * 1e3, p.scores, p.scores * product * 1e3, q.model.value_bytes,
       exchanged_bytes(q.model, l),
-      q.constants.exchange * exchanged_bytes(q.model, l) / q.machine.inside * 1e3,
+      kind.constants.exchange * exchanged_bytes(q.model, l) / kind.machine.inside * 1e3,
       l.again == recomputation::full        ? "all"
       : l.again == recomputation::attention ? "the scores"
-                                            : "nothing",
-      head / product, head * 1e3);
+                                            : "nothing");
+}
+
+// Of the head, on the device that has it.
+std::string head_terms(plan_question const& q, training_plan const& plan) {
+  stage_site const last = sites_of(q, plan).back();
+  double const head = head_seconds(q.model, plan.layout, last.machine, last.constants).forward;
+  return fmt::format(
+      "  head       2 tokens x hidden x vocabulary / tensor = {:.4g} operations: {:.3f} ms forward, "
+      "twice backward, on the last stage\n",
+      head / (last.constants.products / last.machine.flops), head * 1e3);
 }
 
 // Of what goes over links between stages and data ranks.
 std::string link_terms(plan_question const& q, training_plan const& plan, parameter_bytes const& each) {
   training_layout const& l = plan.layout;
   parameter_sharing const sharing{plan.sharding, l.data};
-  double const link = outer_link(l, q.machine), message = q.model.value_bytes * q.model.hidden
-                                                          * l.micro_batch * q.model.sequence / l.tensor;
+  double const link = sites_of(q, plan)[0].next, message = q.model.value_bytes * q.model.hidden
+                                                           * l.micro_batch * q.model.sequence / l.tensor;
   return fmt::format(
       "  message    {} bytes x hidden x tokens / tensor = {:.4g} bytes: {:.3f} ms at {:.0f} GB/s\n"
       "  reduction  (d - 1) / d = {:.4f} of {} bytes a parameter (Rajbhandari et al. 2020): {:.4g} "
@@ -95,15 +101,21 @@ std::string terms_of(plan_study const& s) {
   std::string text;
   if (s.model.lists.empty()) {
     parameter_bytes const each = bytes_of_parameter(q.model.value_bytes);
-    text += fmt::format("Terms of the first plan, a layer and micro-batch, {} at {:.0f} TFLOP/s:\n",
-                        s.model.precision, q.machine.flops / 1e12)
-            + pass_terms(q, step.plan.layout) + link_terms(q, step.plan, each)
-            + memory_terms(q, step.plan, each);
+    for (int k : step.plan.kinds) {
+      device_kind const& kind = q.kinds[static_cast<std::size_t>(k)];
+      text +=
+          fmt::format("Terms of the first plan, a layer and micro-batch, {} at {:.0f} TFLOP/s{}:\n",
+                      s.model.precision, kind.machine.flops / 1e12,
+                      s.has_kinds() ? " of " + s.cluster.kinds[static_cast<std::size_t>(k)].name : "")
+          + pass_terms(q, step.plan.layout, kind);
+    }
+    text += head_terms(q, step.plan) + link_terms(q, step.plan, each) + memory_terms(q, step.plan, each);
   }
   text += "Stages of the first plan:\n";
   std::vector<std::vector<std::string>> cells{{"stage", "device", "layers", "forward ms", "backward ms",
                                                "message ms", "reduction ms", "weights GiB",
                                                "gradients GiB", "optimizer GiB", "kept GiB"}};
+  if (s.has_kinds()) cells[0].emplace_back("kind");
   std::vector<stage_seconds> const all = times_of(q, step.plan);
   memory_model const held = bytes_of(q, step.plan);
   placement const where = placement_of(step.plan);
@@ -115,6 +127,8 @@ std::string terms_of(plan_study const& s) {
                      milliseconds(all[i].reduction), gib(static_cast<double>(m.weights)),
                      gib(static_cast<double>(m.weight_gradient)),
                      gib(static_cast<double>(m.optimizer_state)), gib(static_cast<double>(m.stash))});
+    if (s.has_kinds())
+      cells.back().push_back(kind_of_device(s, step.plan, where.device_of(0, static_cast<int>(i))));
   }
   return text + table(cells);
 }

@@ -5,6 +5,7 @@
 #include <ashlar/plan/choose.hpp>
 #include <ashlar/plan/convex_partition.hpp>
 #include <ashlar/plan/device_grid.hpp>
+#include <ashlar/plan/device_kind.hpp>
 #include <ashlar/plan/divide.hpp>
 #include <ashlar/plan/graph_partition.hpp>
 #include <ashlar/plan/graph_plan.hpp>
@@ -16,7 +17,9 @@
 #include <ashlar/plan/operators.hpp>
 #include <ashlar/plan/part_sums.hpp>
 #include <ashlar/plan/partition.hpp>
+#include <ashlar/plan/plan_question.hpp>
 #include <ashlar/plan/plan_serving.hpp>
+#include <ashlar/plan/plan_sites.hpp>
 #include <ashlar/plan/plan_space.hpp>
 #include <ashlar/plan/planner.hpp>
 #include <ashlar/plan/series_parallel.hpp>

@@ -192,14 +192,14 @@ TEST_CASE("no training plan is better than the answer, and none that is left out
                .vocabulary = 1.0 * d.between(1, 400),
                .sequence = 4.0 * d.between(1, 6),
                .value_bytes = d.percent(30) ? 4.0 : 2.0};
-    q.machine = {.flops = 1e9,
-                 .inside = 1e9 / d.between(1, 30),
-                 .between = 1e9 / d.between(1, 60),
-                 .memory = 1,
-                 .node_size = 1 << d.between(0, 2)};
-    q.constants = {1.0 + 0.1 * d.between(0, 9), 1.0 * d.between(0, 4)};
-    q.device_count = 1 << d.between(0, 3);
-    q.batch = q.device_count * d.between(1, 3);
+    q.kinds[0].machine = {.flops = 1e9,
+                          .inside = 1e9 / d.between(1, 30),
+                          .between = 1e9 / d.between(1, 60),
+                          .memory = 1,
+                          .node_size = 1 << d.between(0, 2)};
+    q.kinds[0].constants = {1.0 + 0.1 * d.between(0, 9), 1.0 * d.between(0, 4)};
+    q.kinds[0].count = 1 << d.between(0, 3);
+    q.batch = q.kinds[0].count * d.between(1, 3);
     q.largest_micro_batch = 2;
     q.chunks = q.sequence_chunks = {2};
     q.takes_fewer_devices = d.percent(30);
@@ -225,11 +225,11 @@ TEST_CASE("no training plan is better than the answer, and none that is left out
       all.push_back(step);
     }
     REQUIRE(!all.empty());
-    q.machine.memory =
+    q.kinds[0].machine.memory =
         all[static_cast<std::size_t>(d.between(0, static_cast<int>(all.size()) - 1))].bytes;
     std::vector<double> fitting;
     for (planned_step const& step : all)
-      if (step.bytes <= q.machine.memory) fitting.push_back(worth(q, step.plan, step.seconds));
+      if (step.bytes <= q.kinds[0].machine.memory) fitting.push_back(worth(q, step.plan, step.seconds));
     std::sort(fitting.begin(), fitting.end());
     auto const top = static_cast<std::size_t>(d.between(1, 4));
     plan_answer const a = answer(q, entries, top, [](plan_phase, std::size_t, std::size_t) {});

@@ -69,10 +69,10 @@ double throughput(json const& study, json const& a) {
 double best_throughput(json const& study, json const& a) {
   plan_question q;
   q.model = model_of(study.at("model"));
-  q.machine = machine_of(study.at("machine"));
-  q.constants = {study.at("products"), study.at("exchange")};
+  q.kinds[0].machine = machine_of(study.at("machine"));
+  q.kinds[0].constants = {study.at("products"), study.at("exchange")};
   q.widths.scores = 0;  // flash attention
-  q.device_count = study.at("devices");
+  q.kinds[0].count = study.at("devices");
   q.batch = study.at("batch");
   q.margin = 0.1;
   std::vector<catalog::entry const*> entries;

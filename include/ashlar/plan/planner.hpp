@@ -7,6 +7,7 @@
 #include <ashlar/core/sort.hpp>
 #include <ashlar/optimize/improve.hpp>
 #include <ashlar/plan/plan_space.hpp>
+#include <ashlar/plan/training_plan.hpp>
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/metrics.hpp>
 
@@ -21,8 +22,9 @@ struct planned_step {
   training_plan plan;
   double bound = 0;    // seconds that no schedule of these stages is below
   double seconds = 0;  // simulated
-  int fullest = 0;     // the device that holds most
+  int fullest = 0;     // the device that holds most of what it may
   double bytes = 0;    // what it holds
+  double budget = 0;   // and may
   double catalog = 0;  // seconds before the search, if that found a better order
   schedule passes{};   // that order; empty: that of the catalog
 };
@@ -33,17 +35,20 @@ enum class plan_phase : unsigned char { weighing, simulating };
 struct plan_answer {
   std::vector<planned_step> best;      // by seconds, or seconds times devices
   std::vector<planned_step> fitting;   // all that fit, by bounds; not all are simulated
-  std::vector<planned_step> rejected;  // do not fit; by bytes
+  std::vector<planned_step> rejected;  // do not fit; by bytes, as a share of what the device may hold
   int simulated = 0, ruled_out = 0;    // by their bound
 };
 
 // What the fullest device of a plan holds, of a schedule of its passes.
 constexpr void weigh(plan_question const& q, schedule const& s, planned_step& step) {
   std::vector<byte_count> const peaks = peak_memory(s, bytes_of(q, step.plan));
+  std::vector<double> const budgets = budgets_of(q, step.plan);
   step.bytes = 0;
+  step.budget = budgets[0];
   for (std::size_t d = 0; d < peaks.size(); ++d)
-    if (static_cast<double>(peaks[d]) > step.bytes) {
+    if (static_cast<double>(peaks[d]) / budgets[d] > step.bytes / step.budget) {
       step.bytes = static_cast<double>(peaks[d]);
+      step.budget = budgets[d];
       step.fullest = static_cast<int>(d);
     }
 }
@@ -104,13 +109,14 @@ constexpr plan_answer answer(plan_question const& q, std::vector<catalog::entry 
     weigh(q, known.of(plan), step);
     tell(plan_phase::weighing, made.fitting.size() + made.rejected.size() + 1, all.size());
     step.bound = least_seconds(q, plan);
-    (step.bytes > q.budget() ? made.rejected : made.fitting).push_back(step);
+    (step.bytes > step.budget ? made.rejected : made.fitting).push_back(step);
   }
   merge_sort(made.fitting, [&](planned_step const& a, planned_step const& b) {
     return worth(q, a.plan, a.bound) < worth(q, b.plan, b.bound);
   });
-  merge_sort(made.rejected,
-             [](planned_step const& a, planned_step const& b) { return a.bytes < b.bytes; });
+  merge_sort(made.rejected, [](planned_step const& a, planned_step const& b) {
+    return a.bytes / a.budget < b.bytes / b.budget;
+  });
   for (std::size_t i = 0; i < made.fitting.size(); ++i) {
     planned_step& step = made.fitting[i];
     if (made.best.size() == top
@@ -134,8 +140,8 @@ constexpr void improve_step(plan_question const& q, planned_step& step, std::int
   std::vector<stage_seconds> const times = times_of(q, step.plan);
   schedule const s = split_backward(passes_of(step.plan, step.plan.micro_batches));
   if (!can_be_improved(s)) return;
-  memory_limit const limit{.memory = bytes_of(q, step.plan),
-                           .budget = std::vector<byte_count>(1, static_cast<byte_count>(q.budget()))};
+  memory_limit limit{.memory = bytes_of(q, step.plan), .budget = {}};
+  for (double each : budgets_of(q, step.plan)) limit.budget.push_back(static_cast<byte_count>(each));
   costs const cost = step_machine(times, message_mode::beside).cost;
   schedule found = improve({retime(s, cost)}, limit, {.passes = passes, .aim = objective::makespan});
   double const seconds = simulated_step(found, times, message_mode::beside);

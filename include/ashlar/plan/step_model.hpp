@@ -1,9 +1,10 @@
-// Seconds and bytes of each stage of a transformer on a cluster of devices that are all alike.
+// Seconds and bytes of each stage of a transformer on a cluster.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/cost.hpp>
 #include <ashlar/model/memory_model.hpp>
+#include <ashlar/plan/device_kind.hpp>
 #include <ashlar/plan/layout.hpp>
 #include <ashlar/plan/partition.hpp>
 #include <ashlar/plan/sharded_parameters.hpp>
@@ -15,21 +16,6 @@
 #include <vector>
 
 namespace ashlar {
-
-// Figures of one device, from its data sheet.
-struct device_machine {
-  double flops = 0;    // a second, of products in the model's precision
-  double inside = 0;   // bytes a second in each direction to devices of its node
-  double between = 0;  // to other nodes
-  double memory = 0;   // bytes
-  int node_size = 8;
-};
-
-// How far from the data sheet: seconds for each second at its figures. 1: at peak.
-struct step_constants {
-  double products = 1;  // of matrices
-  double exchange = 1;  // between tensor ranks, with all that moves as many bytes in memory
-};
 
 // Layers of each stage, and whether the head's products count as work of the last.
 struct stage_division {
@@ -85,11 +71,6 @@ constexpr pass_seconds head_seconds(transformer const& t, training_layout const&
   return {head, 2 * head};
 }
 
-// The link that messages and sums of gradients take: between nodes as soon as there are several.
-constexpr double outer_link(training_layout const& l, device_machine const& machine) {
-  return l.tensor * l.data * l.pipeline > machine.node_size ? machine.between : machine.inside;
-}
-
 // Parameters of a stage on one tensor rank, and of the largest thing in it that is gathered at once.
 struct stage_parameters_here {
   double all = 0, largest = 0;
@@ -113,30 +94,48 @@ constexpr void share_parameters(stage_seconds& s, stage_parameters_here const& h
                 + min_of(here.all, here.largest) * (gathered + scattered);
 }
 
-// Times of each stage. Each tensor rank sends its share of the output.
+// What one stage runs on.
+struct stage_site {
+  device_machine machine;
+  step_constants constants;
+  double link = 0;  // over which its data ranks sum
+  double next = 0;  // to the next stage
+};
+
+// Times of each stage, one site for each. Each tensor rank sends its share of the output.
 constexpr std::vector<stage_seconds> stage_times(transformer const& t, training_layout const& l,
                                                  sharding_level level, stage_division const& division,
-                                                 device_machine const& machine,
-                                                 step_constants const& constants) {
-  pass_seconds const layer = layer_seconds(t, l, machine, constants),
-                     head = head_seconds(t, l, machine, constants);
-  double const tokens = l.micro_batch * t.sequence, link = outer_link(l, machine);
+                                                 std::vector<stage_site> const& sites) {
+  double const tokens = l.micro_batch * t.sequence;
   std::vector<stage_seconds> made;
   std::size_t const count = division.layers.size();
   for (std::size_t i = 0; i < count; ++i) {
+    stage_site const& at = sites[i];
+    pass_seconds const layer = layer_seconds(t, l, at.machine, at.constants);
     double const layers = division.layers[i];
     bool const embeds = i == 0 || i + 1 == count;
     stage_seconds s{.forward = layers * layer.forward, .backward = layers * layer.backward};
     if (division.with_head && i + 1 == count) {
+      pass_seconds const head = head_seconds(t, l, at.machine, at.constants);
       s.forward += head.forward;
       s.backward += head.backward;
     }
-    if (i + 1 < count) s.send = t.value_bytes * t.hidden * tokens / l.tensor / link;
+    if (i + 1 < count) s.send = t.value_bytes * t.hidden * tokens / l.tensor / at.next;
     share_parameters(s, parameters_of(t, l, division.layers[i], embeds && division.with_head ? 1 : 0),
-                     link, {level, l.data}, bytes_of_parameter(t.value_bytes));
+                     at.link, {level, l.data}, bytes_of_parameter(t.value_bytes));
     made.push_back(s);
   }
   return made;
+}
+
+// On devices that are all alike.
+constexpr std::vector<stage_seconds> stage_times(transformer const& t, training_layout const& l,
+                                                 sharding_level level, stage_division const& division,
+                                                 device_machine const& machine,
+                                                 step_constants const& constants) {
+  double const link = outer_link(l, machine);
+  std::vector<stage_site> const sites(division.layers.size(), {machine, constants, link, link});
+  return stage_times(t, l, level, division, sites);
 }
 
 // Bytes of each stage on one device. The logits take a value's bytes on the last stage, their gradient

@@ -23,8 +23,26 @@ constexpr bool test_weighed_division() {
   return true;
 }
 
+constexpr bool test_division_by_device() {
+  placement const line = linear(devices{3});
+  // A device that takes three times as long gets a third.
+  HOLDS(weighed_division(14, {1, 1, 3}, 0, line) == std::vector<int>{6, 6, 2});
+  HOLDS(weighed_division(5, {9, 1, 1}, 0, line) == std::vector<int>{1, 2, 2});
+  HOLDS(weighed_division(7, {1, 1, 1}, 1, line) == weighed_division(7, 1, 1, line));
+  std::vector<int> const even{6, 6, 2};
+  // What one kind has more the other has less.
+  HOLDS(shifted_division(even, 1, {0, 1}, {1, 1, 3}, 0, line).empty());  // none would be left
+  HOLDS(shifted_division(even, -1, {0, 1}, {1, 1, 3}, 0, line) == std::vector<int>{5, 5, 4});
+  HOLDS(shifted_division(even, 2, {2}, {1, 1, 3}, 0, line) == std::vector<int>{5, 5, 4});
+  HOLDS(shifted_division(even, -1, {2}, {1, 1, 3}, 0, line) == std::vector<int>{7, 6, 1});
+  HOLDS(shifted_division(even, -2, {2}, {1, 1, 3}, 0, line).empty());
+  HOLDS(shifted_division(even, 1, {0, 1, 2}, {1, 1, 3}, 0, line).empty());
+  return true;
+}
+
 }  // namespace
 
+BOTH_TIMES("layer divisions: slower devices have fewer layers", test_division_by_device)
 BOTH_TIMES("layer divisions: as even as the head allows", test_weighed_division)
 
 TEST_CASE("layer divisions need a layer for each stage") {

@@ -2,6 +2,7 @@
 // First, so that it needs nothing before it.
 #include "static_check.hpp"
 
+#include <cstddef>
 #include <vector>
 
 using namespace ashlar;
@@ -12,8 +13,8 @@ namespace {
 constexpr plan_question spacious_question() {
   plan_question q;
   q.model = {.layers = 4, .hidden = 8, .feed_forward = 32, .heads = 2, .vocabulary = 1, .sequence = 4};
-  q.machine = {.flops = 1e6, .inside = 1e6, .between = 1e6, .memory = 1e5, .node_size = 2};
-  q.device_count = 4;
+  q.kinds[0].machine = {.flops = 1e6, .inside = 1e6, .between = 1e6, .memory = 1e5, .node_size = 2};
+  q.kinds[0].count = 4;
   q.batch = 4;
   q.largest_micro_batch = 1;
   q.tensor = 2;
@@ -66,9 +67,53 @@ constexpr bool test_divided_plans() {
 }
 static_assert(test_divided_plans());
 
+constexpr bool test_plans_of_kinds() {
+  plan_question q = spacious_question();
+  q.widths.scores = 0;
+  q.tensor = 1;
+  q.levels = {sharding_level::none};
+  q.kinds.push_back(q.kinds[0]);
+  q.kinds[1].machine.flops = 0.5e6;
+  q.kinds[0].count = q.kinds[1].count = 2;
+  q.model.layers = 6;
+  q.model.hidden = 800;  // links hardly matter
+  q.model.feed_forward = 3200;
+  std::size_t alone = 0, together = 0;
+  bool is_weighed = false, is_shifted = false;
+  for (training_plan const& p : all_plans(q, {catalog::find("1f1b")})) {
+    if (p.layout.again != recomputation::none) continue;
+    HOLDS(p.device_count() == (p.kinds.size() == 2 ? 4 : 2));
+    ++(p.kinds.size() == 2 ? together : alone);
+    if (p.layout.pipeline == 2 && p.kinds == std::vector<int>{1, 0}) {
+      is_weighed = is_weighed || p.layers == std::vector<int>{2, 4};
+      is_shifted = is_shifted || p.layers == std::vector<int>{1, 5};
+    }
+  }
+  HOLDS(is_weighed && is_shifted);
+  HOLDS(alone == 2 * (1 + 1) && together > 2 * 2);
+  // Layers dealt out alike: data ranks of both kinds, and pipelines of two and of four in both orders.
+  q.deals_alike = true;
+  HOLDS(all_plans(q, {catalog::find("1f1b")}).size() == 2 * (alone + 1 + 2 * 2));
+  q.kind = 1;
+  for (training_plan const& p : all_plans(q, {catalog::find("1f1b")}))
+    HOLDS(p.kinds == std::vector<int>{1});
+  // Tensor ranks are of one node, and of one kind.
+  q.kind = -1;
+  q.tensor = 2;
+  q.kinds[1].machine.node_size = 1;
+  for (training_plan const& p : all_plans(q, {catalog::find("1f1b")}))
+    HOLDS(p.kinds == std::vector<int>{0});
+  // Of layers that were measured it is not known on which kind.
+  q.lists = {{.tensor = 1, .layers = std::vector<listed_layer>(6, {1, 2})}};
+  HOLDS(all_plans(q, {catalog::find("1f1b")}).empty());
+  return true;
+}
+static_assert(test_plans_of_kinds());
+
 }  // namespace
 
 TEST_CASE("training plans: what there is to weigh") {
+  CHECK(test_plans_of_kinds());
   CHECK(test_plan_space());
   CHECK(test_divided_plans());
 }

@@ -12,8 +12,8 @@ namespace {
 constexpr plan_question small_question() {
   plan_question q;
   q.model = {.layers = 4, .hidden = 8, .feed_forward = 32, .heads = 2, .vocabulary = 16, .sequence = 4};
-  q.machine = {.flops = 1e6, .inside = 1e6, .between = 1e6, .memory = 1e5, .node_size = 2};
-  q.device_count = 4;
+  q.kinds[0].machine = {.flops = 1e6, .inside = 1e6, .between = 1e6, .memory = 1e5, .node_size = 2};
+  q.kinds[0].count = 4;
   q.batch = 4;
   q.largest_micro_batch = 1;
   q.tensor = 1;
@@ -24,19 +24,25 @@ constexpr plan_question small_question() {
 constexpr auto no_words = [](plan_phase, std::size_t, std::size_t) {};
 
 constexpr bool test_answer() {
-  plan_question q = small_question();
+  plan_question const q = small_question();
   plan_answer const a = answer(q, {catalog::find("1f1b")}, 2, no_words);
   HOLDS(a.best.size() == 2 && a.rejected.empty());
   HOLDS(a.best[0].seconds <= a.best[1].seconds && a.best[0].bound <= a.best[0].seconds);
-  // Without memory all are rejected, the smallest first.
-  q.machine.memory = 1;
+  return true;
+}
+static_assert(test_answer());
+
+// Without memory all are rejected, the smallest first.
+constexpr bool test_rejected() {
+  plan_question q = small_question();
+  q.kinds[0].machine.memory = 1;
   plan_answer const none = answer(q, {catalog::find("1f1b")}, 2, no_words);
   HOLDS(none.best.empty() && none.rejected.size() > 1);
   HOLDS(none.rejected[0].bytes <= none.rejected[1].bytes && none.rejected[0].bytes > 1);
   HOLDS(tried_first(q, none).plan.entry == nullptr);
   return true;
 }
-static_assert(test_answer());
+static_assert(test_rejected());
 
 constexpr bool test_first_to_try() {
   plan_question const q = small_question();
@@ -63,6 +69,7 @@ static_assert(test_first_to_try());
 
 TEST_CASE("planner: what fits, what is best, and what rules try first") {
   CHECK(test_answer());
+  CHECK(test_rejected());
   CHECK(test_first_to_try());
 }
 
@@ -94,14 +101,14 @@ TEST_CASE("planner: a search shortens a step within the memory of its devices") 
   CHECK(step.seconds < before);  // weight passes fill the bubble of 1F1B
   CHECK(step.catalog == before);
   CHECK(step.seconds >= step.bound);
-  CHECK(step.bytes <= q.budget());
+  CHECK(step.bytes <= q.budget(q.kinds[0].machine));
   CHECK(passes_of(step) == step.passes);
   // No room for more than 1F1B holds: still no longer.
-  q.machine.memory = step.bytes;
+  q.kinds[0].machine.memory = step.bytes;
   planned_step tight{.plan = plan};
   weigh(q, passes_of(plan, 8), tight);
   tight.seconds = before;
   improve_step(q, tight, 50'000);
   CHECK(tight.seconds <= before);
-  CHECK(tight.bytes <= q.budget());
+  CHECK(tight.bytes <= q.budget(q.kinds[0].machine));
 }

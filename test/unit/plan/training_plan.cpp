@@ -12,8 +12,8 @@ namespace {
 constexpr plan_question asked_question() {
   plan_question q;
   q.model = {.layers = 4, .hidden = 8, .feed_forward = 32, .heads = 2, .vocabulary = 16, .sequence = 4};
-  q.machine = {.flops = 1e6, .inside = 1e6, .between = 1e6, .memory = 1e5, .node_size = 4};
-  q.device_count = 2;
+  q.kinds[0].machine = {.flops = 1e6, .inside = 1e6, .between = 1e6, .memory = 1e5, .node_size = 4};
+  q.kinds[0].count = 2;
   q.batch = 4;
   return q;
 }
@@ -62,7 +62,7 @@ constexpr bool test_plan_costs() {
   HOLDS(times_of(q, shared)[0].forward == times_of(q, pieces)[0].forward);
   shared.sharding = sharding_level::full;
   plan_question slow = q;
-  slow.machine.inside = 10;
+  slow.kinds[0].machine.inside = 10;
   HOLDS(times_of(slow, shared)[0].forward == 2 * 768 * 1 / 10.0 + (16 * 8) / 10.0);
   HOLDS(times_of(slow, shared)[0].backward == 3 * times_of(slow, shared)[0].forward);
   // The last device has the head as well; it begins after the first stage's forward.
@@ -84,7 +84,7 @@ constexpr bool test_plan_of_a_list() {
   HOLDS(times_of(q, plan)[0].forward == 3 && times_of(q, plan)[1].forward == 5);
   HOLDS(bytes_of(q, plan).of(0).stash == 300);
   q.margin = 0.25;
-  HOLDS(q.budget() == 75000);
+  HOLDS(q.budget(q.kinds[0].machine) == 75000);
   return true;
 }
 static_assert(test_plan_of_a_list());
