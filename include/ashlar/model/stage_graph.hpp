@@ -6,6 +6,7 @@
 #include <ashlar/core/ids.hpp>
 #include <ashlar/core/list_view.hpp>
 #include <ashlar/core/refuse.hpp>
+#include <ashlar/core/sort.hpp>
 
 #include <cstddef>
 #include <vector>
@@ -69,11 +70,10 @@ class stage_graph {
   constexpr stage_graph() = default;
 
   // Throws violation{rule::stage_edges_ascend} for an edge that leaves 0 .. count-1, does not ascend or
-  // is doubled. Linear in stages and edges when the edges come in ascending order, as those of chain()
-  // do.
+  // is doubled. O(n log n) in edges; linear if they come in ascending order, as those of chain() do.
   constexpr stage_graph(stages count, std::vector<stage_edge> edges) : count_(count.value) {
     if (count_ < 1) refuse({.broken = rule::counts_are_positive, .number = count_});
-    sort(edges);
+    merge_sort(edges, precedes);
     for (std::size_t i = 0; i < edges.size(); ++i) {
       stage_edge const e = edges[i];
       if (e.from < 0 || e.to >= count_ || e.from >= e.to || (i > 0 && edges[i - 1] == e))
@@ -174,14 +174,6 @@ class stage_graph {
     return {base + base[stage], base + base[stage + 1]};
   }
 
-  static constexpr void sort(std::vector<stage_edge>& edges) {  // by insertion
-    for (std::size_t i = 1; i < edges.size(); ++i)
-      for (std::size_t j = i; j > 0 && precedes(edges[j], edges[j - 1]); --j) {
-        stage_edge const e = edges[j];
-        edges[j] = edges[j - 1];
-        edges[j - 1] = e;
-      }
-  }
   static constexpr bool precedes(stage_edge a, stage_edge b) {
     return a.from < b.from || (a.from == b.from && a.to < b.to);
   }
