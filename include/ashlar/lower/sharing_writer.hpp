@@ -14,7 +14,12 @@ namespace ashlar {
 class sharing_writer {
  public:
   constexpr sharing_writer(schedule const& s, lower_options const& options, stream_writer& out)
-      : s_(s), options_(options), out_(out), sharded_(options.sharding != sharding_level::none) {}
+      : s_(s),
+        options_(options),
+        out_(out),
+        sharded_(options.sharding != sharding_level::none),
+        held_(out.made().groups.view(), s.device_count()),
+        number_(at(s.stage_count()), 0) {}
 
   // Takes the device's slots for weights and gradients, keeps them, and clears those that are summed up
   // from the step's beginning.
@@ -22,9 +27,8 @@ class sharing_writer {
     device_ = device;
     reduced_.clear();
     late_.clear();
-    parameter_groups const& groups = out_.made().groups;
-    for (int group = 0; group < groups.count() && s_.mode == execution_mode::training; ++group)
-      if ((!sharded_ || group >= s_.stage_count()) && groups.member_of(group, device) >= 0) {
+    for (int group : held_.of(device))
+      if (s_.mode == execution_mode::training && (!sharded_ || group >= s_.stage_count())) {
         out_.put(slot_kind::weight_gradient, group, out_.acquire(slot_kind::weight_gradient));
         clear(slot_kind::weight_gradient, group);
       }
@@ -76,8 +80,19 @@ class sharing_writer {
  private:
   static constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
+  // As stages_on says, but of those that the device holds.
+  constexpr std::vector<int> chunks() const {
+    std::vector<int> found;
+    for (int route = 0; route < s_.where.route_count(); ++route)
+      for (int group : held_.of(device_))
+        if (group < s_.stage_count() && s_.where.device_of(route, group) == device_
+            && !contains(found, group))
+          found.push_back(group);
+    return found;
+  }
+
   constexpr void begin_sharded() {
-    std::vector<int> const chunks_here = stages_on(s_.where, device_);
+    std::vector<int> const chunks_here = chunks();
     int const count = static_cast<int>(chunks_here.size());
     int const few = min_of(options_.weight_buffers, count);
     sharding_level const level = options_.sharding;
@@ -85,14 +100,13 @@ class sharing_writer {
                shares_gradients = level == sharding_level::gradients || level == sharding_level::full;
     int const weights = shares_weights ? few : count;
     int const gradients = shares_gradients ? few : count;
-    std::vector<int> number(at(s_.stage_count()), 0);  // of the chunk, by stage
     std::vector<int> weight_slots, gradient_slots;
     for (int b = 0; b < weights; ++b) weight_slots.push_back(out_.acquire(slot_kind::weight));
     for (int b = 0; b < gradients && s_.mode == execution_mode::training; ++b)
       gradient_slots.push_back(out_.acquire(slot_kind::weight_gradient));
     for (int c = 0; c < count; ++c) {
       int const stage = chunks_here[at(c)];
-      number[at(stage)] = c;
+      number_[at(stage)] = c;
       out_.put(slot_kind::weight, stage, weight_slots[at(c % weights)]);
       if (s_.mode == execution_mode::inference) continue;
       out_.put(slot_kind::weight_gradient, stage, gradient_slots[at(c % gradients)]);
@@ -101,8 +115,8 @@ class sharing_writer {
     }
     plan_ = collective_planner(s_, device_, options_.prefetch)
                 .plan(
-                    count, [&](int stage) { return number[at(stage)] % weights; },
-                    [&](int stage) { return number[at(stage)] % gradients; },
+                    count, [&](int stage) { return number_[at(stage)] % weights; },
+                    [&](int stage) { return number_[at(stage)] % gradients; },
                     [&](int stage) { return is_late(stage); });
     next_ = 0;
   }
@@ -154,6 +168,8 @@ class sharing_writer {
   lower_options options_;
   stream_writer& out_;
   bool sharded_;
+  held_groups held_;
+  std::vector<int> number_;  // by stage: which chunk of its device, where sharded
   int device_ = 0;
   collective_plan plan_;
   std::size_t next_ = 0;      // of the plan

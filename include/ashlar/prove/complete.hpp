@@ -4,6 +4,7 @@
 
 #include <ashlar/block/check.hpp>
 #include <ashlar/block/work_register.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/model/taken_gradients.hpp>
 #include <ashlar/prove/messages.hpp>
@@ -120,16 +121,17 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
 
 // Each holder reduces each of its groups once, after the last weight pass of a stage that uses it.
 constexpr diagnosis reductions_are_complete(program const& p, message_index const& index) {
-  std::vector<int> reduced;
+  // By group: where it is reduced, on this device if that is in its stream.
+  dynamic_array<int> reduced(static_cast<std::size_t>(p.groups.count()), -1);
+  held_groups const held(p.groups.view(), p.device_count());
   for (int d = 0; d < p.device_count(); ++d) {
-    reduced.assign(static_cast<std::size_t>(p.groups.count()), -1);
     int const begin = p.stream_begin[static_cast<std::size_t>(d)],
               end = p.stream_begin[static_cast<std::size_t>(d) + 1];
     for (int i = begin; i < end; ++i) {
       instruction const& self = p.instructions[static_cast<std::size_t>(i)];
       if (sums_gradient(self)) {
         int& before = reduced[static_cast<std::size_t>(self.group)];
-        if (before >= 0)
+        if (before >= begin)
           return {.broken = rule::gradient_is_reduced_once,
                   .first = index.at(i),
                   .second = index.at(before)};
@@ -138,21 +140,20 @@ constexpr diagnosis reductions_are_complete(program const& p, message_index cons
       if (self.code != opcode::compute || !gives_weight_gradient(self.what.kind)) continue;
       int before = -1;
       p.groups.for_each_of_stage(self.what.stage, [&](int group) {
-        if (before < 0) before = reduced[static_cast<std::size_t>(group)];
+        if (before < begin) before = reduced[static_cast<std::size_t>(group)];
       });
-      if (before >= 0)
+      if (before >= begin)
         return {.broken = rule::gradient_is_reduced_after_its_last_weight_pass,
                 .first = index.at(before),
                 .second = index.at(i)};
     }
-    for (int group = 0; group < p.groups.count(); ++group) {
+    for (int group : held.of(d)) {  // no other is named here
       int const at = reduced[static_cast<std::size_t>(group)];
-      if ((at >= 0) == (p.mode == execution_mode::training && p.groups.member_of(group, d) >= 0))
-        continue;
+      if ((at >= begin) == (p.mode == execution_mode::training)) continue;
       site place{.device = d,
                  .code = opcode::all_reduce,
                  .what = {pass_kind::backward_weight, p.groups.stages(group)[0], 0}};
-      if (at >= 0) place = index.at(at);
+      if (at >= begin) place = index.at(at);
       return {.broken = rule::gradient_is_reduced_once, .first = place};
     }
   }
@@ -248,7 +249,7 @@ constexpr diagnosis lanes_are_right(program const& p, message_index const& index
 
 }  // namespace prove_detail
 
-// Fills the index on the way. Linear in instructions and in devices times groups (or jobs); weight
+// Fills the index on the way. Linear in instructions and holders, and in devices times jobs; weight
 // passes take longer by the lists of parameters that stages have in common.
 constexpr diagnosis check_complete(program const& p, message_index& index) {
   if (diagnosis const d = prove_detail::computes_are_complete(p, index); !d.ok()) return d;

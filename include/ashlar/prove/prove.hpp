@@ -16,7 +16,8 @@
 namespace ashlar {
 
 // The first broken rule of the first broken level: complete, ordered, deadlock-free under rendezvous,
-// memory-safe. Linear in instructions and operands, and in devices times groups.
+// memory-safe. Linear in instructions, operands and holders of groups, in devices times jobs of work,
+// and in devices times groups where a norm is measured.
 constexpr diagnosis check(program const& p) {
   if (diagnosis const d = check_well_formed(p); !d.ok()) return d;
   message_index index(p);

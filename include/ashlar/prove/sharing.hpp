@@ -15,12 +15,17 @@ namespace ashlar {
 class sharing_walk {
  public:
   constexpr sharing_walk(program const& p, message_index const& index)
-      : p_(p), index_(index), sharded_(p.sharding != sharding_level::none) {}
+      : p_(p),
+        index_(index),
+        sharded_(p.sharding != sharding_level::none),
+        held_(p.groups.view(), p.device_count()),
+        groups_(static_cast<std::size_t>(p.groups.count())) {}
 
-  // For a well-formed program whose passes and reductions are complete. Linear in instructions.
+  // For a well-formed program whose passes and reductions are complete. Linear in instructions and
+  // holders.
   constexpr diagnosis run() {
     for (int d = 0; d < p_.device_count() && found_.ok(); ++d) {
-      groups_ = dynamic_array<group_state>(static_cast<std::size_t>(p_.groups.count()));
+      for (int group : held_.of(d)) of(group) = {};  // no other is named here
       measured_ = summed_ = none;
       for (int i = p_.stream_begin[static_cast<std::size_t>(d)];
            i < p_.stream_begin[static_cast<std::size_t>(d) + 1] && found_.ok(); ++i)
@@ -158,7 +163,7 @@ class sharing_walk {
         return;
       }
     }
-    for (int group = 0; group < p_.groups.count(); ++group) {
+    for (int group : held_.of(device)) {
       group_state const& g = of(group);
       if (g.gathered != none)
         return complain(
@@ -169,7 +174,7 @@ class sharing_walk {
         return complain(rule::gradient_starts_from_zero, g.cleared);
       if (g.shard_cleared != none && g.reduced == none)
         return complain(rule::gradient_starts_from_zero, g.shard_cleared);
-      if (steps && g.optimized == none && p_.groups.member_of(group, device) >= 0) {
+      if (steps && g.optimized == none) {
         place.code = opcode::optimize;
         place.what = {pass_kind::backward_weight, p_.groups.stages(group)[0], 0};
         found_ = {.broken = rule::optimizer_steps_once_after_reduction, .first = place};
@@ -181,6 +186,7 @@ class sharing_walk {
   program const& p_;
   message_index const& index_;
   bool sharded_;
+  held_groups held_;
   dynamic_array<group_state> groups_;
   int measured_ = none;
   int summed_ = none;
