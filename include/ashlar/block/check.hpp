@@ -81,7 +81,7 @@ constexpr diagnosis check_routes(stage_graph const& graph, placement const& wher
 // have in common.
 class pass_register {
  public:
-  constexpr pass_register(int stage_count, int m) : entries_(stage_count, m, {}) {}
+  constexpr pass_register(int stage_count, int m) : entries_(stage_count, m) {}
 
   // Enters a pass whose stage and micro-batch exist.
   constexpr diagnosis enter(site const& where, tick end) {

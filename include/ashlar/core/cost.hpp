@@ -103,13 +103,10 @@ struct costs {
     return per_stage[per_stage.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
   }
   // Each kind of pass is rounded up by itself; a fused backward is the sum of its parts.
-  constexpr tick of(pass what, int device) const {
-    stage_cost const& c = of_stage(what.stage);
+  constexpr tick of(pass const& what, int device) const {
     auto const number = static_cast<std::size_t>(device);
-    if (number >= speeds.size()) return c.of(what.kind);
-    int const percent = speeds[number];
-    if (what.kind != pass_kind::backward) return at_speed(c.of(what.kind), percent);
-    return saturating_sum(at_speed(c.backward_input, percent), at_speed(c.backward_weight, percent));
+    stage_cost const& c = of_stage(what.stage);
+    return number >= speeds.size() ? c.of(what.kind) : slowed(c, what.kind, speeds[number]);
   }
   constexpr tick of_pair(pass forward, pass backward, int device) const {
     if (overlapped == one_after_the_other) return of(forward, device) + of(backward, device);
@@ -121,6 +118,12 @@ struct costs {
   }
 
   friend constexpr bool operator==(costs const&, costs const&) = default;
+
+ private:
+  static constexpr tick slowed(stage_cost const& c, pass_kind kind, int percent) {
+    if (kind != pass_kind::backward) return at_speed(c.of(kind), percent);
+    return saturating_sum(at_speed(c.backward_input, percent), at_speed(c.backward_weight, percent));
+  }
 };
 
 // Transfers that take `factor` times as long (of bytes, no longer).

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 namespace ashlar {
 
@@ -14,8 +15,12 @@ template <class T>
 class dynamic_array {
  public:
   constexpr dynamic_array() = default;
-  explicit constexpr dynamic_array(std::size_t n, T const& value = {})
-      : data_(new T[n]), size_(n), room_(n) {
+  // Elements of a class begin with what it says, numbers with 0.
+  explicit constexpr dynamic_array(std::size_t n) : data_(new T[n]), size_(n), room_(n) {
+    if constexpr (!std::is_class_v<T>)
+      for (T& each : *this) each = {};
+  }
+  constexpr dynamic_array(std::size_t n, T const& value) : data_(new T[n]), size_(n), room_(n) {
     for (T& each : *this) each = value;
   }
   constexpr dynamic_array(dynamic_array const& other) : dynamic_array(other.size_) {
@@ -42,7 +47,8 @@ class dynamic_array {
   constexpr bool empty() const { return size_ == 0; }
 
   constexpr void push_back(T value) {
-    if (size_ == room_) reserve(2 * room_ + 8);
+    if (size_ == room_) [[unlikely]]
+      reserve(2 * room_ + 8);
     data_[size_++] = value;
   }
   constexpr void pop_back() { --size_; }

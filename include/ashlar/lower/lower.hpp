@@ -37,7 +37,8 @@ class lowering {
   }
 
   constexpr program run() {
-    std::vector<std::vector<event>> const mine = events_by_device();
+    events_ = events_in_order(s_, out_.made().groups);
+    std::vector<dynamic_array<turn>> const mine = turns_by_device();
     find_states();
     for (std::size_t d = 0; d < mine.size(); ++d) write_stream(static_cast<int>(d), mine[d]);
     return out_.take();
@@ -59,27 +60,31 @@ class lowering {
     return p;
   }
 
-  // Those that each device takes part in, in their order. Copies: a stream is written from one place.
-  constexpr std::vector<std::vector<event>> events_by_device() {
+  // An event in which a device takes part; of collective work the device's part.
+  struct turn {
+    int event = 0;
+    int part = 0;
+  };
+
+  // Those of each device, in the order of the events.
+  constexpr std::vector<dynamic_array<turn>> turns_by_device() const {
     parameter_groups const& groups = out_.made().groups;
     work_view const work = s_.work.view();
-    std::vector<std::vector<event>> mine(static_cast<std::size_t>(s_.device_count()));
-    auto const add = [&](int device, event const& e) {
-      mine[static_cast<std::size_t>(device)].push_back(e);
-    };
-    dynamic_array<event> const all = events_in_order(s_, groups);
-    for (event const& e : all) {
+    std::vector<dynamic_array<turn>> mine(static_cast<std::size_t>(s_.device_count()));
+    for (std::size_t d = 0; d < mine.size(); ++d) mine[d].reserve(2 * s_.order[d].size() + 8);
+    for (std::size_t i = 0; i < events_.size(); ++i) {
+      event const& e = events_[i];
+      auto const add = [&](int device, int part = 0) {
+        mine[static_cast<std::size_t>(device)].push_back({static_cast<int>(i), part});
+      };
       if (int const job = e.group - group_of_job(out_.made(), 0); job >= 0) {
-        event part = e;
-        for (int k = 0; k < work.part_count(job); ++k) {
-          part.what = {pass_kind::work, job, k};
-          add(work.part(part.what).device, part);
-        }
+        for (int k = 0; k < work.part_count(job); ++k)
+          add(work.part({pass_kind::work, job, k}).device, k);
       } else if (e.is_reduction()) {
-        for (int device : groups.holders(e.group)) add(device, e);
+        for (int device : groups.holders(e.group)) add(device);
       } else {
-        add(e.source, e);
-        add(e.target, e);
+        add(e.source);
+        add(e.target);
       }
     }
     return mine;
@@ -99,7 +104,7 @@ class lowering {
       }
   }
 
-  constexpr void write_stream(int device, std::vector<event> const& mine) {
+  constexpr void write_stream(int device, dynamic_array<turn> const& mine) {
     out_.begin_stream(device);
     sharing_.begin_device(device);
     for (int job : states_[static_cast<std::size_t>(device)])
@@ -107,16 +112,16 @@ class lowering {
     std::size_t next = 0;
     auto const write_events = [&](int position, tick until) {
       for (; next < mine.size(); ++next) {
-        event const& e = mine[next];
+        event const& e = events_[static_cast<std::size_t>(mine[next].event)];
         if (e.time > until) break;
         sharing_.write_until(position, e.time);
         out_.advance(e.time);
-        if (e.group >= group_of_job(out_.made(), 0))
-          write_collective(e.what, e.time);
-        else if (e.is_reduction())
-          sharing_.reduce(e.group);
-        else
+        if (!e.is_reduction())
           write_transfer(e, device);
+        else if (int const job = e.group - group_of_job(out_.made(), 0); job >= 0)
+          write_collective({pass_kind::work, job, mine[next].part}, e.time);
+        else
+          sharing_.reduce(e.group);
       }
       sharing_.write_ahead_of(position);
     };
@@ -165,6 +170,7 @@ class lowering {
   schedule const& s_;
   stream_writer out_;
   sharing_writer sharing_;
+  dynamic_array<event> events_;           // of all devices
   std::vector<std::vector<int>> states_;  // by device
 };
 

@@ -17,6 +17,7 @@ class stream_writer {
   constexpr stream_writer(program start, slot_reuse reuse)
       : made_(std::move(start)),
         shape_(made_.view()),
+        micro_batches_(made_.route.size()),
         per_stage_(made_.graph.sequence_chunks() == 1 ? 4 : 6),
         stage_values_(static_cast<std::size_t>(made_.stage_count()) * made_.route.size() * per_stage_),
         gradients_(static_cast<std::size_t>(made_.graph.edge_count()) * made_.route.size()),
@@ -53,14 +54,15 @@ class stream_writer {
   // Time has come to `now`: what nobody reads any more is free.
   constexpr void advance(tick now) { pool_.advance(now); }
 
-  // An instruction that ends at `end`.
-  constexpr void write(instruction i, tick end) {
-    i.first_operand = static_cast<int>(made_.operands.size());
+  // An instruction that ends at `end`; where its operands lie is found here.
+  constexpr void write(instruction const& i, tick end) {
+    std::size_t const first = made_.operands.size();
     for_each_operand(shape_, device_, i, [&](value_key const& v, access how, int reads) {
       made_.operands.push_back({slot_of(v, how, reads, end), how});
     });
-    i.operand_count = static_cast<int>(made_.operands.size()) - i.first_operand;
     made_.instructions.push_back(i);
+    made_.instructions.back().first_operand = static_cast<int>(first);
+    made_.instructions.back().operand_count = static_cast<int>(made_.operands.size() - first);
   }
 
  private:
@@ -90,15 +92,18 @@ class stream_writer {
   // One entry serves all devices: each writes a value before it reads it.
   constexpr value& of_micro_batch(value_key const& v) {
     auto const k = static_cast<std::size_t>(v.micro_batch);
-    if (v.kind == slot_kind::work)
-      return work_values_[static_cast<std::size_t>(
-          made_.work.view().number({pass_kind::work, v.of, v.micro_batch}))];
-    if (v.kind == slot_kind::micro_gradient)
-      return work_values_[part_count() + static_cast<std::size_t>(v.of) * made_.route.size() + k];
     if (v.kind == slot_kind::gradient)
-      return gradients_[static_cast<std::size_t>(made_.graph.edge(v.to, v.of)) * made_.route.size() + k];
-    std::size_t const which = v.kind == slot_kind::activation ? 0 : static_cast<std::size_t>(v.kind) - 1;
-    return stage_values_[(static_cast<std::size_t>(v.of) * made_.route.size() + k) * per_stage_ + which];
+      return gradients_[static_cast<std::size_t>(made_.graph.edge(v.to, v.of)) * micro_batches_ + k];
+    std::size_t const of_stage = static_cast<std::size_t>(v.of) * micro_batches_ + k;
+    if (v.kind < slot_kind::work) {
+      std::size_t const which =
+          v.kind == slot_kind::activation ? 0 : static_cast<std::size_t>(v.kind) - 1;
+      return stage_values_[of_stage * per_stage_ + which];
+    }
+    return work_values_[v.kind == slot_kind::micro_gradient
+                            ? part_count() + of_stage
+                            : static_cast<std::size_t>(
+                                made_.work.view().number({pass_kind::work, v.of, v.micro_batch}))];
   }
 
   // A value holds its slot from the start of its writer to the end of its last reader; one without
@@ -107,20 +112,21 @@ class stream_writer {
     if (is_of_the_step(key.kind)) return of_the_step(key.kind, key.of);
     value& v = of_micro_batch(key);
     if (how == access::read) {
-      v.until = end > v.until ? end : v.until;
+      v.until = max_of(v.until, end);
       if (--v.reads_left == 0) pool_.release(v.slot, v.until);
       return v.slot;
     }
     bool const takes_over = how == access::accumulate;  // a sum of work
-    int const slot =
-        takes_over ? of_micro_batch(summed_value(made_.work.view(), key)).slot : pool_.acquire(key.kind);
-    v = {slot, reads, end};
+    v = {
+        takes_over ? of_micro_batch(summed_value(made_.work.view(), key)).slot : pool_.acquire(key.kind),
+        reads, end};
     if (reads == 0) pool_.release(v.slot, end);
     return v.slot;
   }
 
   program made_;
   program_shape shape_;
+  std::size_t micro_batches_;
   std::size_t per_stage_;  // kinds: activation, checkpoint, stash, weight_stash; two more of sequences
   dynamic_array<value> stage_values_;  // by stage, micro-batch and kind
   dynamic_array<value> gradients_;     // by edge and micro-batch

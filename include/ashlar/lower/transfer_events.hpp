@@ -40,7 +40,7 @@ constexpr dynamic_array<event> events_in_order(schedule const& s, parameter_grou
   };
   int const stage_count = s.stage_count(), m = s.micro_batch_count();
   work_view const work = s.work.view();
-  pass_table<producer> made(stage_count, m, work, {});
+  pass_table<producer> made(stage_count, m, work);
   tick earliest = 0, latest = 0;  // a schedule may begin before 0
   for (auto const& order : s.order)
     if (!order.empty() && order.front().start < earliest) earliest = order.front().start;

@@ -13,7 +13,7 @@ namespace ashlar {
 // Calls visit(result, stage, micro_batch) for each thing that the pass needs before it starts. A stage
 // without recompute passes has no `recomputed`; whoever visits passes over what no pass gives.
 template <class Visit>
-constexpr void for_each_input(stage_graph const& graph, pass what, Visit&& visit) {
+constexpr void for_each_input(stage_graph const& graph, pass const& what, Visit&& visit) {
   if (what.kind == pass_kind::forward) {
     for (int before : graph.predecessors(what.stage))
       if (graph.has_sizes())
@@ -45,11 +45,10 @@ constexpr void for_each_input(stage_graph const& graph, pass what, Visit&& visit
 template <class Entry>
 class result_table {
  public:
+  constexpr result_table(int stage_count, int micro_batch_count)
+      : micro_batches_(micro_batch_count), entries_(size(stage_count, micro_batch_count)) {}
   constexpr result_table(int stage_count, int micro_batch_count, Entry initial)
-      : micro_batches_(micro_batch_count),
-        entries_(static_cast<std::size_t>(stage_count) * static_cast<std::size_t>(micro_batch_count)
-                     * results,
-                 initial) {}
+      : micro_batches_(micro_batch_count), entries_(size(stage_count, micro_batch_count), initial) {}
 
   constexpr Entry& at(int micro_batch, int stage, result r) {
     return entries_[index(micro_batch, stage, r)];
@@ -59,6 +58,9 @@ class result_table {
   }
 
  private:
+  static constexpr std::size_t size(int stage_count, int micro_batch_count) {
+    return static_cast<std::size_t>(stage_count) * static_cast<std::size_t>(micro_batch_count) * results;
+  }
   constexpr std::size_t index(int micro_batch, int stage, result r) const {
     std::size_t const cell = static_cast<std::size_t>(stage) * static_cast<std::size_t>(micro_batches_)
                              + static_cast<std::size_t>(micro_batch);

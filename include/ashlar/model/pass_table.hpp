@@ -14,6 +14,8 @@ template <class Entry>
 class pass_table {
  public:
   // Refers to the work.
+  constexpr pass_table(int stage_count, int micro_batch_count, work_view const& work)
+      : results_(stage_count, micro_batch_count), work_(work), parts_(work.parts.size()) {}
   constexpr pass_table(int stage_count, int micro_batch_count, work_view const& work, Entry initial)
       : results_(stage_count, micro_batch_count, initial),
         work_(work),
@@ -23,7 +25,7 @@ class pass_table {
     return results_.at(micro_batch, stage, r);
   }
   // Of a pass that exists.
-  constexpr Entry& at(pass what) {
+  constexpr Entry& at(pass const& what) {
     if (what.kind == pass_kind::work) return parts_[static_cast<std::size_t>(work_.number(what))];
     return results_.at(what.micro_batch, what.stage, result_of(what.kind));
   }

@@ -19,7 +19,7 @@ class program_shape {
       : p_(p), passes_(p.stage_count, p.micro_batch_count, 0) {}
 
   // The program runs this pass, whose stage and micro-batch exist.
-  constexpr void add(pass what) {
+  constexpr void add(pass const& what) {
     if (what.kind == pass_kind::work) return;
     passes_.at(what.micro_batch, what.stage, result_of(what.kind)) =
         what.kind == pass_kind::backward ? fused : 1;
@@ -32,15 +32,15 @@ class program_shape {
 
   constexpr program_view const& of() const { return p_; }
   constexpr bool is_sharded() const { return p_.sharding != sharding_level::none; }
-  constexpr bool is_recomputed(pass what) const {
+  constexpr bool is_recomputed(pass const& what) const {
     return passes_.at(what.micro_batch, what.stage, result::recomputed) != 0;
   }
   // A fused backward reads the stash once; input and weight passes once each; and work.
-  constexpr int stash_readers(pass what) const {
+  constexpr int stash_readers(pass const& what) const {
     int const input = passes_.at(what.micro_batch, what.stage, result::input_gradient);
     return (input == fused ? 1 : input + weight_passes(what)) + work_readers(what);
   }
-  constexpr int work_readers(pass what) const {
+  constexpr int work_readers(pass const& what) const {
     return p_.work.empty() ? 0 : static_cast<int>(p_.work.readers(what).size());
   }
   constexpr int readers_of_micro_gradient(int stage, int micro_batch) const {
@@ -50,18 +50,18 @@ class program_shape {
                && micro_batch < p_.work.part_count(job);
     return count;
   }
-  constexpr int weight_passes(pass what) const {
+  constexpr int weight_passes(pass const& what) const {
     return passes_.at(what.micro_batch, what.stage, result::weight_gradient);
   }
   // Forwards of next stages on a device, each of which reads the activation there.
-  constexpr int readers_on(int device, pass forward) const {
+  constexpr int readers_on(int device, pass const& forward) const {
     int count = 0;
     for (int after : p_.graph.successors(forward.stage))
       if (p_.device_of(forward.micro_batch, after) == device) count += meetings_with(forward, after);
     return count;
   }
   // On its own device: forwards of next stages there, and a send to each other device that has some.
-  constexpr int readers_of_output(int device, pass forward) const {
+  constexpr int readers_of_output(int device, pass const& forward) const {
     int count = 0;
     for (int after : p_.graph.successors(forward.stage))
       count += p_.device_of(forward.micro_batch, after) == device
@@ -71,17 +71,17 @@ class program_shape {
   }
   // Backwards of a stage before that read the gradient on a device: all on its own, and else the one
   // send.
-  constexpr int readers_of_gradient(int device, pass backward, int before) const {
+  constexpr int readers_of_gradient(int device, pass const& backward, int before) const {
     return p_.device_of(backward.micro_batch, before) == device ? meetings_with(backward, before) : 1;
   }
   // How many passes of another stage meet one of a stage.
-  constexpr int meetings_with(pass what, int other) const {
+  constexpr int meetings_with(pass const& what, int other) const {
     return p_.graph.has_sizes()
                ? matching_micro_batches(p_.graph.size_of(what.stage), p_.graph.size_of(other))
                : 1;
   }
   // An activation goes to a device once, named by the first of the stages there that need it.
-  constexpr bool is_first_on_its_device(pass forward, int to) const {
+  constexpr bool is_first_on_its_device(pass const& forward, int to) const {
     int const device = p_.device_of(forward.micro_batch, to);
     for (int after : p_.graph.successors(forward.stage)) {
       if (after == to) return true;
@@ -98,7 +98,7 @@ class program_shape {
 };
 
 // What an edge's reader reads.
-constexpr value_key value_for_work(pass from) {
+constexpr value_key value_for_work(pass const& from) {
   value_key v{slot_kind::work, from.stage, from.micro_batch};
   if (from.kind == pass_kind::forward || from.kind == pass_kind::recompute) v.kind = slot_kind::stash;
   if (gives_input_gradient(from.kind)) v.kind = slot_kind::weight_stash;
@@ -114,7 +114,7 @@ namespace operands_detail {
 
 // What work uses of a stage's gradient.
 template <class Visit>
-constexpr void visit_gradient(program_shape const& shape, pass what, Visit& visit) {
+constexpr void visit_gradient(program_shape const& shape, pass const& what, Visit& visit) {
   work_view::job const& job = shape.of().work.of(what.stage);
   value_key const own{slot_kind::micro_gradient, job.stage, what.micro_batch};
   switch (job.gradient) {
@@ -137,7 +137,7 @@ constexpr void visit_gradient(program_shape const& shape, pass what, Visit& visi
 
 // What any pass reads of work, and what work itself reads, adds to and leaves.
 template <class Visit>
-constexpr void visit_work(program_shape const& shape, pass what, Visit& visit) {
+constexpr void visit_work(program_shape const& shape, pass const& what, Visit& visit) {
   work_view const& work = shape.of().work;
   for (work_edge const& e : work.inputs(what)) visit(value_for_work(e.from), access::read, 0);
   if (what.kind != pass_kind::work) return;
@@ -154,7 +154,7 @@ constexpr void visit_work(program_shape const& shape, pass what, Visit& visit) {
 // back the same way. What a backward needs of earlier chunks its own forward (or recompute) put into its
 // stash.
 template <class Visit>
-constexpr void visit_sequence(program_shape const& shape, pass what, Visit& visit) {
+constexpr void visit_sequence(program_shape const& shape, pass const& what, Visit& visit) {
   int const q = shape.of().graph.sequence_chunks, stage = what.stage, k = what.micro_batch;
   bool const is_first = k % q == 0, is_last = k % q == q - 1;
   switch (what.kind) {
@@ -179,7 +179,7 @@ constexpr void visit_sequence(program_shape const& shape, pass what, Visit& visi
 }
 
 template <class Visit>
-constexpr void visit_pass(program_shape const& shape, int device, pass what, Visit& visit) {
+constexpr void visit_pass(program_shape const& shape, int device, pass const& what, Visit& visit) {
   program_view const& p = shape.of();
   int const stage = what.stage, k = what.micro_batch;
   auto const accumulate = [&] {

@@ -100,7 +100,8 @@ constexpr diagnosis check(schedule const& s) {
                 .first = where,
                 .second = {.device = where.device, .index = where.index - 1, .what = order[i - 1].what},
                 .number = free - order[i].start};
-      free = s.end_of(order[i], where.device);
+      free = what.kind == pass_kind::work ? s.end_of(order[i], where.device)
+                                          : ends(what.micro_batch, what.stage, result_of(what.kind)).end;
       if (!s.work.empty())
         if (diagnosis const d = work.check_inputs(where, order[i].start, ends); !d.ok()) return d;
       if (what.kind == pass_kind::work) continue;

@@ -41,19 +41,25 @@ struct schedule {
   constexpr int device_count() const { return where.device_count(); }
   constexpr int stage_count() const { return where.stage_count(); }
   constexpr int micro_batch_count() const { return static_cast<int>(route.size()); }
-  constexpr int device_of(pass what) const {
+  constexpr int device_of(pass const& what) const {
     return where.device_of(route[static_cast<std::size_t>(what.micro_batch)], what.stage);
   }
   // Of a pass on this device.
   constexpr tick end_of(timed_pass const& t, int device) const {
-    if (t.what.kind == pass_kind::work) return t.start + work.view().duration(t.what);
-    if (t.overlaps < 0) return t.start + cost.of(t.what, device);
-    pass const forward{pass_kind::forward, t.opens_pair() ? t.what.stage : t.overlaps, 0};
-    pass const backward{pass_kind::backward, t.opens_pair() ? t.overlaps : t.what.stage, 0};
-    return t.start + cost.of_pair(forward, backward, device);
+    bool const is_usual = t.overlaps < 0 && t.what.kind != pass_kind::work;
+    return t.start + (is_usual ? cost.of(t.what, device) : length_of_unusual(t, device));
   }
 
   friend constexpr bool operator==(schedule const&, schedule const&) = default;
+
+ private:
+  // Of work or a pair. By itself, so that compilers inline the rest.
+  constexpr tick length_of_unusual(timed_pass const& t, int device) const {
+    if (t.what.kind == pass_kind::work) return work.view().duration(t.what);
+    pass const forward{pass_kind::forward, t.opens_pair() ? t.what.stage : t.overlaps, 0};
+    pass const backward{pass_kind::backward, t.opens_pair() ? t.overlaps : t.what.stage, 0};
+    return cost.of_pair(forward, backward, device);
+  }
 };
 
 // Whether the pass at `index` of a device's order is alone or stands right in its pair.

@@ -23,7 +23,7 @@ class order_walk {
         stage_count_(s.stage_count()),
         micro_batch_count_(s.micro_batch_count()),
         work_(s.work.view()),
-        ends_(s.stage_count(), s.micro_batch_count(), work_, {}),
+        ends_(s.stage_count(), s.micro_batch_count(), work_),
         next_(p_, 0),
         free_(p_, 0),
         next_waiter_(p_, nobody) {}
@@ -76,7 +76,7 @@ class order_walk {
             .what = s_.order[device][index].what};
   }
 
-  constexpr bool is_known(pass what) const {
+  constexpr bool is_known(pass const& what) const {
     return what.kind >= pass_kind::work
                ? work_.knows(what)
                : what.stage >= 0 && what.stage < stage_count_ && what.micro_batch >= 0
@@ -108,7 +108,7 @@ class order_walk {
   }
 
   // Raises `start` to when the last of the pass's inputs arrives, or returns one that is missing.
-  constexpr entry* earliest(pass what, tick& start) {
+  constexpr entry* earliest(pass const& what, tick& start) {
     entry* missing = nullptr;
     for_each_input(s_.graph, what, [&](ashlar::result r, int stage, int micro_batch) {
       entry& input = ends_.at(micro_batch, stage, r);
@@ -126,7 +126,7 @@ class order_walk {
     return missing;
   }
 
-  constexpr void finish(pass what, tick end, dynamic_array<std::size_t>& awake) {
+  constexpr void finish(pass const& what, tick end, dynamic_array<std::size_t>& awake) {
     entry& done = ends_.at(what);
     done.end = end;
     for (; done.waiter != nobody; done.waiter = next_waiter_[static_cast<std::size_t>(done.waiter)])
@@ -134,7 +134,7 @@ class order_walk {
   }
 
   // From the pass's stage to another one's device, or back.
-  constexpr tick transfer(pass what, int stage) const {
+  constexpr tick transfer(pass const& what, int stage) const {
     int const route = s_.route[static_cast<std::size_t>(what.micro_batch)];
     return s_.cost.transfer(s_.where.device_of(route, stage), s_.where.device_of(route, what.stage));
   }
