@@ -34,7 +34,7 @@ struct plan_options {
   std::string schedules = "1f1b,depth-first,zb-h1,v-half,seq1f1b";
   bool explains = false;
   std::string format = "text";
-  std::string program, output = "-";
+  std::string schedule, program, output = "-";
 };
 
 constexpr char const* planned_names[] = {"1f1b",   "depth-first", "breadth-first", "zb-h1", "zb-h2",
@@ -120,20 +120,23 @@ int plan(CLI::App const& command, plan_options const& o) {
                              {"--explain", o.format == "text" || o.format == "html",
                               fmt::format("with --as {}: it is for text and html", o.format)}});
   output const to(o.output);
-  std::optional<output> program;
-  if (!o.program.empty()) program.emplace(o.program);
+  auto const file = [](std::string const& path) {
+    return path.empty() ? std::nullopt : std::optional<output>(path);
+  };
+  std::optional<output> const schedule = file(o.schedule), program = file(o.program);
   plan_study s = study_of(o);
   answer(s, o);
   if (s.answer.best.empty() && s.answer.rejected.empty())
     throw usage_error(fmt::format(
         "no division of {} devices suits this model and a batch of {}: data ranks must divide the batch",
         s.cluster.device_count(), o.batch));
-  if (program && !s.answer.best.empty())
-    program->write(schedule_of(s, std::filesystem::path(o.program).extension() == ".json"));
+  if (schedule && !s.answer.best.empty())
+    schedule->write(schedule_of(s, std::filesystem::path(o.schedule).extension() == ".json"));
   to.write(o.format == "json"   ? json_of(s)
            : o.format == "svg"  ? svg_of(s)
            : o.format == "html" ? html_of(s, o.explains)
                                 : text_of(s, o.explains));
+  if (program && !s.answer.best.empty()) program->write(program_of(s));
   return s.answer.best.empty() ? invalid : done;
 }
 
@@ -184,9 +187,14 @@ void add_plan(CLI::App& app, action& chosen) {
       ->type_name("KERNEL")
       ->capture_default_str();
   command
-      ->add_option("--emit", o->program,
+      ->add_option("--emit", o->schedule,
                    "also write the first plan's schedule: as JSON if FILE ends in .json, else as "
                    "PyTorch CSV")
+      ->type_name("FILE");
+  command
+      ->add_option("--emit-program", o->program,
+                   "also write the first plan's program as PyTorch CSV: its passes with transfers, and "
+                   "the reductions and gathers of its data ranks")
       ->type_name("FILE");
   add_format_option(*command, o->format, {"text", "json", "svg", "html"},
                     "text; json; svg: the first plan's schedule, or cost over time where --objective is "

@@ -104,6 +104,12 @@ std::string schedule_of(plan_study const& s, bool as_json) {
                  csv_dialect::i_b, {.ticks_per_unit = 1'000'000, .unit = "ms"});
 }
 
+std::string program_of(plan_study const& s) {
+  planned_step const& best = s.answer.best[0];
+  return data_of(passes_of(best), name_of(best.plan), "pytorch-comms", csv_dialect::detect, {},
+                 {.data_ranks = best.plan.layout.data, .sharding = best.plan.sharding});
+}
+
 std::string svg_of(plan_study const& s) {
   if (s.answer.best.empty()) throw usage_error("no plan fits: there is nothing to draw");
   if (s.aim != plan_aim::time) return chart_of(s);

@@ -79,6 +79,9 @@ std::string terms_of(plan_study const& study);
 // The first plan's order of passes: as JSON with its times in milliseconds, or as PyTorch CSV; what
 // PyTorch cannot run is said on standard error.
 std::string schedule_of(plan_study const& study, bool as_json);
+// Of its program: what its devices do, with transfers and what its data ranks share, as CSV for PyTorch.
+// Throws usage_error where PyTorch cannot run it.
+std::string program_of(plan_study const& study);
 
 // Which of the plans shown PyTorch, Megatron-LM and DeepSpeed can run, and why not the first.
 std::string runners_of(plan_study const& study);

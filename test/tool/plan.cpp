@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 
@@ -84,6 +85,29 @@ TEST_CASE("plan: what PyTorch cannot run is said, and JSON has it all the same")
   tool_result const plain = run_tool(asked + "1f1b --emit " + csv);
   CHECK(contains(plain.out, "PyTorch can run plan 1."));
   CHECK(plain.err.empty());
+}
+
+TEST_CASE("plan: the first plan's program has what its data ranks share") {
+  std::string const asked =
+      "plan --model 8B --sequence 4096 --cluster 4x8xH100 --batch 32 --top 1 --search 0 ";
+  std::string const csv = (scratch() / "program.csv").string();
+  tool_result const r = run_tool(asked + "--as json --schedules zb-h1 --emit-program " + csv);
+  REQUIRE(r.code == 0);
+  auto const plan = nlohmann::json::parse(r.out)["plans"][0];
+  std::string const text = content(csv);
+  CHECK(std::count(text.begin(), text.end(), '\n') == plan["pipeline"].get<int>());
+  REQUIRE(plan["pipeline"].get<int>() > 1);
+  REQUIRE(plan["data"].get<int>() > 1);
+  REQUIRE(plan["sharding"] != "none");
+  for (char const* token : {"SEND_F", "RECV_B", "UNSHARD", "RESHARD", "REDUCE_GRAD"})
+    CHECK_MESSAGE(contains(text, token), token);
+  CHECK(run_tool("check " + csv).code == 0);
+
+  tool_result const pieces = run_tool(asked + "--schedules seq1f1b --emit-program " + csv);
+  CHECK(pieces.code == 2);
+  CHECK(contains(pieces.out, "Why ("));
+  CHECK(contains(pieces.err, "PyTorch cannot run seq1f1b"));
+  CHECK(content(csv) == text);
 }
 
 TEST_CASE("plan: precision, kept scores and shared parameters") {
