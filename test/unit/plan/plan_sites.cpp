@@ -52,7 +52,7 @@ constexpr bool test_members() {
 }
 static_assert(test_members());
 
-constexpr bool test_links() {
+constexpr bool test_links_of_sites() {
   plan_question q = question_of_kinds();
   training_plan const pairs = plan_of_kinds(2, 3, {0, 1});
   // Within a kind its network, between them the slower one's, or what there is.
@@ -69,11 +69,11 @@ constexpr bool test_links() {
   HOLDS(sites_of(q, plan_of_kinds(1, 2, {1}))[0].next == 8);
   return true;
 }
-static_assert(test_links());
+static_assert(test_links_of_sites());
 
 }  // namespace
 
 TEST_CASE("plan sites: who is which device of the pipelines, and over which links") {
   CHECK(test_members());
-  CHECK(test_links());
+  CHECK(test_links_of_sites());
 }
