@@ -5,6 +5,7 @@
 #include <ashlar/lower/collectives.hpp>
 #include <ashlar/lower/options.hpp>
 #include <ashlar/lower/stream_writer.hpp>
+#include <ashlar/model/held_groups.hpp>
 
 #include <cstddef>
 #include <vector>

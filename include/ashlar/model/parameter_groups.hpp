@@ -173,30 +173,6 @@ class parameter_groups {
   std::vector<int> stage_begin_ = {0}, stage_;    // by group
 };
 
-// The parameter groups that each device holds, ascending. Linear in devices and holders, so that nobody
-// has to ask every device about every group.
-class held_groups {
- public:
-  constexpr held_groups(group_view const& groups, int device_count)
-      : begin_(static_cast<std::size_t>(device_count) + 2, 0) {
-    for (int group = 0; group < groups.count(); ++group)
-      for (int d : groups.holders(group)) ++begin_[static_cast<std::size_t>(d) + 2];
-    for (std::size_t d = 2; d < begin_.size(); ++d) begin_[d] += begin_[d - 1];
-    group_ = dynamic_array<int>(begin_.back());
-    for (int group = 0; group < groups.count(); ++group)
-      for (int d : groups.holders(group)) group_[begin_[static_cast<std::size_t>(d) + 1]++] = group;
-  }
-
-  constexpr list_view<int> of(int device) const {
-    auto const d = static_cast<std::size_t>(device);
-    return {group_.data() + begin_[d], group_.data() + begin_[d + 1]};
-  }
-
- private:
-  dynamic_array<std::size_t> begin_;  // by device, the end, and one more for counting
-  dynamic_array<int> group_;
-};
-
 // The stages that a device holds, each once, in the order of (route, stage): its chunks.
 constexpr std::vector<int> stages_on(placement const& where, int device) {
   std::vector<int> found;

@@ -5,6 +5,7 @@
 #include <ashlar/block/check.hpp>
 #include <ashlar/block/work_register.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/model/held_groups.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/model/taken_gradients.hpp>
 #include <ashlar/prove/messages.hpp>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/model/held_groups.hpp>
 #include <ashlar/prove/messages.hpp>
 
 #include <cstddef>
