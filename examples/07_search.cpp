@@ -46,10 +46,10 @@ void search_all(char const* what, variety const& how) {
   std::vector<searched_layout> const all =
       search_layouts(choices, {.passes = 600'000, .aim = objective::span});
   searched_layout const& best = all[best_of(all)];
-  std::printf("%-18s %9.2f %13.2f %7d %11d %13d\n", what,
+  std::printf("%-18s %9.2f %13.2f %7d %11zu %13d\n", what,
               milliseconds(best.in_ticks(best.result.reached)),
               milliseconds(best.in_ticks(best.least())), best.choice.chunk_count,
-              best.choice.recomputed_chunks, best.choice.sequence_chunks);
+              recomputed_stages(best.choice.problem).size(), best.choice.sequence_chunks);
   // What a search finds is a schedule like any other.
   if (check(best.result.best).ok() && check(lower(best.result.best)).ok()) return;
   std::puts("which is wrong");
@@ -66,8 +66,8 @@ int main() {
                   milliseconds(static_cast<double>(span(known.made)) / 2));
   std::puts("\n\n                   ms a step  no less than  chunks  recomputed  sequences in");
   search_all("as it is", {});
-  search_all("may recompute", {.kept_percent = 6});
-  search_all("and cut sequences", {.kept_percent = 6, .most_sequence_chunks = 4});
+  search_all("may recompute", {.kept_percent = {6}});
+  search_all("and cut sequences", {.kept_percent = {6}, .most_sequence_chunks = 4});
 
   // Less memory than one micro-batch takes is told apart from little.
   search_problem too_little = two_chunks;

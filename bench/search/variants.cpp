@@ -33,6 +33,7 @@ void print_cell(model_share const& model, int memory_percent, variety const& how
   std::printf(" **%.2f** (%.2f) %s %d", 100 * best.overhead(), 100 * least,
               names[static_cast<std::size_t>(best.choice.shape)], best.choice.chunk_count);
   if (best.choice.recomputed_chunks > 0) std::printf(", %d again", best.choice.recomputed_chunks);
+  if (best.choice.recomputed_chunks == layout_choice::other_stages) std::printf(", some again");
   if (best.choice.sequence_chunks > 1) std::printf(", in %d", best.choice.sequence_chunks);
   std::printf(" |");
   std::fflush(stdout);
@@ -53,7 +54,7 @@ int main(int argc, char** argv) {
   for (int percent : {10, 15, 20, 30, 40, 50, 75, 100}) {
     std::printf("| %d |", percent);
     double const seconds = bench::processor_seconds([&] {
-      for (variety const& how : {variety{100, 1}, variety{6, 1}, variety{100, 4}, variety{6, 4}})
+      for (variety const& how : {variety{{100}, 1}, variety{{6}, 1}, variety{{100}, 4}, variety{{6}, 4}})
         print_cell(model, percent, how, e);
     });
     std::printf(" %.1f |\n", seconds);

@@ -51,11 +51,14 @@ std::vector<frontier_row> searched_on(ashlar::layout_choice const& choice, front
                                       std::vector<ashlar::schedule> const& starts) {
   long long const from = read_memory("--from", o.from), to = read_memory("--to", o.to);
   std::vector<frontier_row> rows;
-  std::vector<ashlar::layout_choice> variants = ashlar::variants_of(choice, variety_of(o.model));
+  ashlar::variety const how = variety_of(o.model, choice);
   double best = 1;
   for (long long i = 0; i < o.steps; ++i) {
     long long const memory = from + (o.steps == 1 ? 0 : (to - from) * i / (o.steps - 1));
     frontier_row row{.schedule = "searched"};
+    ashlar::layout_choice plain = choice;
+    plain.problem.limit.budget = {limit_of(choice, memory)};
+    std::vector<ashlar::layout_choice> variants = ashlar::variants_of(plain, how);
     std::vector<ashlar::layout_choice> feasible;
     for (ashlar::layout_choice& v : variants) {
       v.problem.limit.budget = {limit_of(v, memory)};
@@ -144,6 +147,15 @@ std::vector<frontier_row> named_rows(frontier_options const& o, ashlar::divided_
   return rows;
 }
 
+// What a schedule beside the searches keeps, whatever its stages are.
+int kept_by_all(ashlar::variety const& how) {
+  if (how.kept_percent.size() > 1)
+    throw usage_error(
+        "--checkpoint gives a share for each stage, but frontier compares with schedules "
+        "of other stages; give one for all");
+  return how.kept_percent[0];
+}
+
 std::vector<frontier_part> parts_of(frontier_options const& o) {
   if (read_memory("--from", o.from) > read_memory("--to", o.to))
     throw usage_error(fmt::format("--from {} is above --to {}", o.from, o.to));
@@ -163,7 +175,7 @@ std::vector<frontier_part> parts_of(frontier_options const& o) {
   ashlar::divided_model const model{
       .cost = costs_of(o.model.cost, o.model.p),
       .piece_count = any ? static_cast<int>(o.model.p) : layouts[0].problem.where.stage_count(),
-      .kept_percent = variety_of(o.model).kept_percent};
+      .kept_percent = kept_by_all(variety_of(o.model, layouts[0]))};
   if (any && all)
     if (std::vector<frontier_row> both = bidirectional_rows(o, model); !both.empty())
       parts.push_back({"both ways, weights twice", {}, std::move(both)});

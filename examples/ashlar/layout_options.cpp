@@ -13,6 +13,8 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
+#include <string_view>
+#include <utility>
 
 namespace tool {
 
@@ -55,6 +57,50 @@ void must_have_costs(layout_options const& o, ashlar::search_problem const& prob
     throw usage_error(fmt::format("'{}' has costs of {} stages, but {} on {} devices has {} stages",
                                   o.cost.stages_from(), given, o.placement, o.p,
                                   problem.where.stage_count()));
+}
+
+// "0-2,4" and back: of stages that follow each other, the first and the last.
+std::vector<int> read_stages(std::string const& option, std::string_view text) {
+  std::vector<int> stages;
+  read_list(option, text, [&](std::string_view entry) {
+    auto const number = [&](std::string_view one) {
+      return number_within<int>(option + ": a stage", one, 0, most_passes);
+    };
+    std::size_t const hyphen = entry.find('-');
+    int const first = number(entry.substr(0, hyphen)),
+              last = hyphen == std::string_view::npos ? first : number(entry.substr(hyphen + 1));
+    if (last < first) throw usage_error(fmt::format("{}: {} goes down", option, entry));
+    for (int stage = first; stage <= last; ++stage) stages.push_back(stage);
+    return last;
+  });
+  return stages;
+}
+std::string words_of_stages(std::vector<int> const& stages) {
+  std::string words;
+  for (std::size_t i = 0, next = 0; i < stages.size(); i = next) {
+    for (next = i + 1; next < stages.size() && stages[next] == stages[next - 1] + 1;) ++next;
+    words += fmt::format("{}{}", i == 0 ? "" : ",", stages[i]);
+    if (next - i > 1) words += fmt::format("-{}", stages[next - 1]);
+  }
+  return words;
+}
+
+// Sets of stages, told apart by '/': "none/0,1,4".
+std::vector<std::vector<int>> read_sets(std::string const& text) {
+  std::string const option = "--checkpoint-stages";
+  std::vector<std::vector<int>> sets;
+  for (std::string_view rest = text;; rest.remove_prefix(rest.find('/') + 1)) {
+    std::string_view const one = rest.substr(0, rest.find('/'));
+    std::vector<int> set;
+    if (one != "none") set = read_stages(option, one);
+    std::sort(set.begin(), set.end());
+    if (auto const twice = std::adjacent_find(set.begin(), set.end()); twice != set.end())
+      throw usage_error(fmt::format("{} names stage {} twice in a set", option, *twice));
+    if (std::find(sets.begin(), sets.end(), set) != sets.end())
+      throw usage_error(fmt::format("{} has the set {} twice", option, one));
+    sets.push_back(std::move(set));
+    if (rest.find('/') == std::string_view::npos) return sets;
+  }
 }
 
 // A positive number, or a percentage with its sign; false for what is neither.
@@ -173,17 +219,39 @@ void add_layout_options(CLI::App& command, layout_options& o) {
   add_cost_options(command, o.cost);
   command
       .add_option("--checkpoint", o.checkpoint,
-                  "also try to recompute the first one, two, ... stages of every device, which keep "
-                  "this share of an activation until then: 0.06 or 6%")
+                  "also try to recompute the first one, two, ... stages of every device, and only those "
+                  "that leave no room for 1F1B; they keep this share of an activation until then: 0.06 "
+                  "or 6%, or one share for each stage")
       ->type_name("SHARE");
+  command
+      .add_option_function<std::string>(
+          "--checkpoint-stages", [&o](std::string const& text) { o.recomputed = read_sets(text); },
+          "recompute these stages instead: 0-2,4; or try several such sets: none/0,1/0-2,4")
+      ->type_name("STAGES")
+      ->needs(command.get_option("--checkpoint"));
   add_number(command, "--sequence-chunks", o.sequence_chunks, 1, most_sequence_chunks,
              "also try to cut sequences into up to this many chunks, by powers of two");
 }
 
-ashlar::variety variety_of(layout_options const& o) {
+ashlar::variety variety_of(layout_options const& o, ashlar::layout_choice const& plain) {
   ashlar::variety how{.most_sequence_chunks = static_cast<int>(o.sequence_chunks)};
   if (o.checkpoint.empty()) return how;
-  how.kept_percent = percent_kept("--checkpoint", o.checkpoint);
+  how.kept_percent = read_list("--checkpoint", o.checkpoint, [](std::string_view share) {
+    return percent_kept("--checkpoint", std::string(share));
+  });
+  how.recomputed = o.recomputed;
+  bool const names_stages = how.kept_percent.size() > 1 || !how.recomputed.empty();
+  if (names_stages && o.placement == "any")
+    throw usage_error(fmt::format("{} names the stages of one placement; say which with --placement",
+                                  how.recomputed.empty() ? "--checkpoint" : "--checkpoint-stages"));
+  int const count = plain.problem.where.stage_count();
+  if (how.kept_percent.size() > 1 && static_cast<int>(how.kept_percent.size()) != count)
+    throw usage_error(
+        fmt::format("--checkpoint gives {} shares; there must be 1 for all stages, or 1 "
+                    "for each of {}",
+                    how.kept_percent.size(), count));
+  for (std::vector<int> const& set : how.recomputed)
+    if (!set.empty()) must_lie("--checkpoint-stages: a stage", set.back(), 0, count - 1);
   return how;
 }
 
@@ -237,11 +305,24 @@ char const* shape_name(layout shape) {
   return "";
 }
 
+namespace {
+
+std::string recomputed_words(ashlar::layout_choice const& choice) {
+  if (choice.recomputed_chunks == 0) return "";
+  if (choice.recomputed_chunks != ashlar::layout_choice::other_stages)
+    return fmt::format(", {} recomputed", choice.recomputed_chunks);
+  std::vector<int> const stages = ashlar::recomputed_stages(choice.problem);
+  return fmt::format(", {} {} recomputed", stages.size() == 1 ? "stage" : "stages",
+                     words_of_stages(stages));
+}
+
+}  // namespace
+
 std::string layout_name(ashlar::layout_choice const& choice) {
   std::string const name = shape_name(choice.shape);
   bool const leaves_choice = choice.shape == layout::looped || choice.shape == layout::wave;
   return (leaves_choice ? name + ", " + counted(choice.chunk_count, "chunk") : name)
-         + (choice.recomputed_chunks > 0 ? fmt::format(", {} recomputed", choice.recomputed_chunks) : "")
+         + recomputed_words(choice)
          + (choice.sequence_chunks > 1 ? fmt::format(", sequences in {}", choice.sequence_chunks) : "");
 }
 

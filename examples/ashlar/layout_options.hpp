@@ -24,7 +24,9 @@ struct layout_options {
   time_scale own_scale = {};
   CLI::Option const* devices_option = nullptr;
   CLI::Option const* placement_option = nullptr;
-  std::string checkpoint = "";  // what of an activation a recompute leaves; empty: none recomputes
+  std::string checkpoint = "";  // what of an activation a recompute leaves, of all stages or of each;
+                                // empty: none recomputes
+  std::vector<std::vector<int>> recomputed = {};  // sets of stages to try; empty: the usual ones
   long long sequence_chunks = 1;
 };
 
@@ -41,8 +43,8 @@ time_scale scale_of(layout_options const& options);
 // passes and options that do not go together.
 std::vector<ashlar::layout_choice> layouts_of(layout_options const& options);
 
-// In how many ways each of them may be varied. Throws usage_error.
-ashlar::variety variety_of(layout_options const& options);
+// In how many ways one of them may be varied. Throws usage_error.
+ashlar::variety variety_of(layout_options const& options, ashlar::layout_choice const& plain);
 
 // A share of an activation, like 0.06 or 6%, in whole percents, rounded up. Throws usage_error, naming
 // the option, for what is none or not below 1.
@@ -61,7 +63,8 @@ long long limit_of(ashlar::layout_choice const& choice, long long memory);
 // The share of 1F1B's activations that so much is, in the unit of the layout's memory.
 double share_of(ashlar::layout_choice const& choice, double memory);
 
-// "looped, 4 chunks, 2 recomputed, sequences in 4", and its first word.
+// "looped, 4 chunks, 2 recomputed, sequences in 4", and its first word. Where it is not the first chunks
+// that recompute: "linear, stages 0-2,4 recomputed".
 std::string layout_name(ashlar::layout_choice const& choice);
 char const* shape_name(ashlar::layout shape);
 

@@ -117,6 +117,8 @@ std::vector<ashlar::layout_choice> limited(ashlar::layout_choice c, limit_option
   } else if (!o.activations.empty()) {
     must_be_one_or_each("--limit", o.activations.size(), p);
     c.problem.limit.budget.assign(o.activations.begin(), o.activations.end());
+  } else {
+    c.problem.limit.budget = {limit_of(c, read_memory("--memory", o.memory))};
   }
   std::vector<ashlar::layout_choice> all = ashlar::variants_of(c, how);
   if (o.bytes.empty() && o.activations.empty())

@@ -115,7 +115,7 @@ choices choices_of(search_options const& o) {
   choices all;
   for (ashlar::layout_choice const& plain : layouts_of(o.model))
     for (ashlar::layout_choice& c :
-         limited(plain, o.limit, variety_of(o.model), o.model.placement == "any"))
+         limited(plain, o.limit, variety_of(o.model, plain), o.model.placement == "any"))
       if (std::optional<shortfall> lacks = shortfall_of(c, o.limit))
         all.infeasible.push_back({std::move(c), std::move(*lacks)});
       else
@@ -154,13 +154,20 @@ std::string text_of(std::vector<ashlar::searched_layout> const& all,
   return text;
 }
 
+// No number where it is not the first chunks of each device that recompute.
+nlohmann::ordered_json recomputed_chunks(ashlar::layout_choice const& c) {
+  if (c.recomputed_chunks == ashlar::layout_choice::other_stages) return nullptr;
+  return c.recomputed_chunks;
+}
+
 std::string json_of(std::vector<ashlar::searched_layout> const& all,
                     std::vector<infeasible_layout> const& infeasible, search_options const& o) {
   using nlohmann::ordered_json;
   auto const asked = [&o](ashlar::layout_choice const& c, char const* status) {
     return ordered_json{{"layout", shape_name(c.shape)},
                         {"chunks", c.chunk_count},
-                        {"recomputed_chunks", c.recomputed_chunks},
+                        {"recomputed_chunks", recomputed_chunks(c)},
+                        {"recomputed_stages", ashlar::recomputed_stages(c.problem)},
                         {"sequence_chunks", c.sequence_chunks},
                         {"unit", c.unit},
                         {"limit", json_of_limit(c, o.limit)},
@@ -274,6 +281,8 @@ void add_search(CLI::App& app, action& chosen) {
       "  ashlar search --start mine.json --as json -o better.json\n"
       "  ashlar search -m 8 --placement 0,1,2,3,3,2,1,0,0,1,2,3\n"
       "  ashlar search -p 8 -m 32 --memory 25% --checkpoint 6% --sequence-chunks 4\n"
+      "  ashlar search -p 4 -m 8 --placement linear --limit 2 --checkpoint 6% --checkpoint-stages "
+      "0-1/0-2\n"
       "  ashlar search -p 4 -m 8 --speeds 100,100,50,100 --limit-bytes 80GiB,80GiB,40GiB,80GiB "
       "--stash-bytes 6GiB\n    --weight-bytes 10GiB --gradient-bytes 10GiB --optimizer-bytes 12GiB\n"
       "  ashlar search -p 4 -m 16 --placement looped -v 2 --per-stage costs.csv --seconds 10 --as "

@@ -63,7 +63,7 @@ search_problem random_problem(dice& d) {
     for (stage_memory& m : stages) {
       m.stash = d.between(1, 9);
       m.stash_left = d.between(0, static_cast<int>(m.stash));
-      if (again) m.checkpoint = d.between(0, static_cast<int>(m.stash));
+      if (again && d.percent(70)) m.checkpoint = d.between(0, static_cast<int>(m.stash));
       if (more) m.weight_stash = d.between(0, 4);
       if (more) m.optimizer_state = d.between(0, 20);
     }

@@ -42,19 +42,47 @@ int recomputes_of(nlohmann::json const& schedule) {
 TEST_CASE("search: chunks that recompute where that is shorter") {
   std::string const options = "-p 4 -m 8 --placement v --limit 3 --budget 400" + uneven;
   nlohmann::json const all = found(options), s = found(options + " --checkpoint 10%");
-  REQUIRE(s["layouts"].size() == 3);
+  REQUIRE(s["layouts"].size() == 4);
+  CHECK(s["layouts"][3]["recomputed_stages"] == nlohmann::json{0, 1, 2, 3, 4, 5});
   for (int again : {0, 1, 2}) {
     CHECK(s["layouts"][static_cast<std::size_t>(again)]["recomputed_chunks"] == again);
     CHECK(s["layouts"][static_cast<std::size_t>(again)]["limit"] == 3);
   }
-  int const again = s["recomputed_chunks"];
+  int const again = static_cast<int>(s["recomputed_stages"].size());  // the first of the chain
   CHECK(again > 0);
   CHECK(s["reached"].get<long>() < all["reached"].get<long>());
   CHECK(s["reached"].get<long>() >= s["bound"].get<long>());
-  CHECK(recomputes_of(s) == again * 4 * 8);
+  CHECK(recomputes_of(s) == again * 8);
   CHECK(recomputes_of(all) == 0);
-  CHECK(peak_percent(s, again * 4, 10) <= 300);
+  CHECK(peak_percent(s, again, 10) <= 300);
   CHECK(peak_percent(all, 0, 10) <= 300);
+}
+
+TEST_CASE("search: the sets of stages asked for, and no others") {
+  std::string const options =
+      "-p 4 -m 16 --placement linear --limit 2 --budget 300" + uneven + " --checkpoint ";
+  nlohmann::json const usual = found(options + "6%"),
+                       one = found(options + "6% --checkpoint-stages 0,1"),
+                       sets = found(options + "6% --checkpoint-stages none/0-1/2,0,1/0-3"),
+                       each = found(options + "6%,50%,6%,6% --checkpoint-stages 0-1");
+  auto const stages = [](nlohmann::json const& s) { return s["recomputed_stages"]; };
+  REQUIRE(usual["layouts"].size() == 3);  // none, all, and the two that hold more than 2
+  CHECK(stages(usual["layouts"][1]) == nlohmann::json{0, 1, 2, 3});
+  CHECK(usual["layouts"][1]["recomputed_chunks"] == 1);
+  CHECK(stages(usual["layouts"][2]) == nlohmann::json{0, 1});
+  CHECK(usual["layouts"][2]["recomputed_chunks"].is_null());
+  REQUIRE(one["layouts"].size() == 1);
+  CHECK(stages(one) == nlohmann::json{0, 1});
+  CHECK(recomputes_of(one) == 2 * 16);
+  CHECK(one["orders"][1].dump().find("1R0") != std::string::npos);
+  CHECK(peak_percent(one, 2, 6) <= 200);
+  REQUIRE(sets["layouts"].size() == 4);
+  CHECK(stages(sets["layouts"][0]).empty());
+  CHECK(stages(sets["layouts"][2]) == nlohmann::json{0, 1, 2});
+  for (auto const& l : usual["layouts"]) CHECK(usual["reached"] <= l["reached"]);
+  CHECK(stages(each) == nlohmann::json{0, 1});
+  CHECK(contains(run_tool("search " + options + "6% --checkpoint-stages 0-1,3").out,
+                 "linear, stages 0-1,3 recomputed"));
 }
 
 TEST_CASE("search: sequences in chunks hold less and wait less") {
@@ -72,7 +100,7 @@ TEST_CASE("search: sequences in chunks hold less and wait less") {
 TEST_CASE("search: variants of all placements, and of limits in bytes") {
   std::string const variants = " --checkpoint 0.05 --sequence-chunks 2 --budget 100" + uneven;
   nlohmann::json const s = found("-p 3 -m 4 --memory 40%" + variants);
-  CHECK(s["layouts"].size() == 2 * (2 + 3 + 3 + 5 + 5));
+  CHECK(s["layouts"].size() == 2 * (2 + 3 + 3 + 5 + 5) + 6);
   // A device has 60 B for what passes keep: three stashes, or what six sequences in halves keep.
   nlohmann::json const b = found(
       "-p 3 -m 4 --placement linear --limit-bytes 100 --weight-bytes 40 --stash-bytes 20" + variants);
@@ -135,6 +163,16 @@ TEST_CASE("variants: wrong usage and limits without a schedule") {
        {"search --checkpoint 0", "--checkpoint is a share"},
        {"search --checkpoint some", "not 'some'"},
        {"frontier --checkpoint -5%", "not '-5%'"},
+       {"search --checkpoint 6%,7%", "--checkpoint names the stages of one placement"},
+       {"search --checkpoint 6%,7% --placement v", "2 shares; there must be 1 for all stages, or 1 for"},
+       {"search --checkpoint 6% --checkpoint-stages 1", "--checkpoint-stages names the stages of one"},
+       {"search --checkpoint-stages 1 --placement v", "--checkpoint"},
+       {"search --checkpoint 6% --placement v --checkpoint-stages 0,8", "a stage must be from 0 to 7"},
+       {"search --checkpoint 6% --placement v --checkpoint-stages 0-3,2", "names stage 2 twice"},
+       {"search --checkpoint 6% --placement v --checkpoint-stages 3-1", "3-1 goes down"},
+       {"search --checkpoint 6% --placement v --checkpoint-stages 0,1/1,0", "has the set 1,0 twice"},
+       {"search --checkpoint 6% --placement v --checkpoint-stages some", "not some"},
+       {"frontier -p 2 --checkpoint 6%,7% --placement linear", "give one for all"},
        {"search --sequence-chunks 0", "--sequence-chunks must be from 1 to 1000, not 0"},
        {"search -p 100 -m 10000 --sequence-chunks 8", "10000 micro-batches in 8 pieces"}});
   all_refused({{"search -p 4 --memory 2% --checkpoint 5%",

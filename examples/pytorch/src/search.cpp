@@ -152,7 +152,7 @@ std::vector<ashlar::searched_layout> search_shapes(long long p, long long m, ash
         "stage");
   auto const choices =
       ashlar::layouts_for(model, within("memory_percent", memory_percent, 1, tool::most_percent),
-                          {.kept_percent = within("kept_percent", kept_percent, 0, 100),
+                          {.kept_percent = {within("kept_percent", kept_percent, 0, 100)},
                            .most_sequence_chunks = within("sequence_chunks", sequence_chunks, 1,
                                                           tool::most_sequence_chunks)});
   if (choices.empty()) throw nb::value_error("there is no schedule within the limit on memory");
@@ -173,8 +173,15 @@ void bind_search(nb::module_& m) {
       .def_prop_ro("layout",
                    [](searched_layout const& s) { return std::string(name_of(s.choice.shape)); })
       .def_prop_ro("chunks", [](searched_layout const& s) { return s.choice.chunk_count; })
-      .def_prop_ro("recomputed_chunks",
-                   [](searched_layout const& s) { return s.choice.recomputed_chunks; })
+      .def_prop_ro(
+          "recomputed_chunks",
+          [](searched_layout const& s) {
+            bool const others = s.choice.recomputed_chunks == ashlar::layout_choice::other_stages;
+            return others ? std::nullopt : std::optional(s.choice.recomputed_chunks);
+          },
+          "The first of each device; None if other stages recompute.")
+      .def_prop_ro("recomputed_stages",
+                   [](searched_layout const& s) { return recomputed_stages(s.choice.problem); })
       .def_prop_ro("sequence_chunks",
                    [](searched_layout const& s) { return s.choice.problem.sequence_chunks; })
       .def_prop_ro("schedule", [](searched_layout const& s) { return s.result.best; })

@@ -52,7 +52,7 @@ constexpr bool test_what_fits() {
   HOLDS(shapes_for(25) == std::vector<layout>{linear, v, looped, looped, wave});
   HOLDS(shapes_for(24).empty());  // less than one micro-batch
   // 30 % of 4 micro-batches is 1.2 of them.
-  for (layout_choice const& c : layouts_for(model, 30, {50, 4}))
+  for (layout_choice const& c : layouts_for(model, 30, {{50}, 2}))
     HOLDS(c.problem.limit.budget_of(0) == 30 * 4 * c.chunk_count * c.memory_unit / 100);
   return true;
 }
@@ -62,7 +62,7 @@ constexpr bool test_variants() {
   model_share model = on_four(3);
   layout_choice const plain = choose_layout(model, layout::v, 2, 50);
   HOLDS(variants_of(plain, {}).size() == 1);
-  std::vector<layout_choice> const all = variants_of(plain, {10, 5});
+  std::vector<layout_choice> const all = variants_of(plain, {{10}, 5});
   HOLDS(all.size() == 9);  // none, one or two chunks again; sequences in 1, 2 and 4
   HOLDS(all[0].recomputed_chunks == 0 && all[0].problem.limit == chunk_activations(4));
   HOLDS(all[0].memory_unit == 1 && all[6].problem.limit == chunk_activations(16)
@@ -79,19 +79,67 @@ constexpr bool test_variants() {
 }
 BOTH_TIMES("chunks that recompute, sequences in chunks", test_variants)
 
+// Half of the memory on a line of devices: the first two hold more than that at the pace of 1F1B.
+constexpr bool test_chunks_without_room() {
+  model_share model = on_four(3);
+  variety how{.kept_percent = {10}};
+  layout_choice plain = choose_layout(model, layout::linear, 1, 50);
+  HOLDS(chunks_without_room(plain, 1, how) == std::vector<int>{0, 1});
+  HOLDS(chunks_without_room(plain, 2, how) == std::vector<int>{0});  // 5, 4, 3 and 2 halves
+  plain.problem.limit = chunk_activations({4, 2, 1, 1});
+  HOLDS(chunks_without_room(plain, 1, how) == std::vector<int>{1, 2});
+  plain.problem.limit = chunk_activations({1, 4, 4, 4});
+  HOLDS(chunks_without_room(plain, 1, how) == std::vector<int>{0});
+  // All devices of a V hold as much: the first chunk of each, which is tried anyhow.
+  layout_choice const v = choose_layout(model, layout::v, 2, 50);
+  HOLDS(chunks_without_room(v, 1, {.kept_percent = {10}}) == first_chunks(v.problem.where, 1));
+  // Device 3 then holds 3 checkpoints, the rest of one while it recomputes, and 2 whole ones.
+  layout_choice less = v;
+  less.problem.limit = chunk_activations(3);
+  HOLDS(chunks_without_room(less, 1, {.kept_percent = {10}}) == std::vector<int>{0, 1, 2, 3, 4, 5});
+  HOLDS(sets_for(less, 1, {.kept_percent = {10}}).size() == 4);
+  HOLDS(sets_for(v, 1, {.kept_percent = {10}}).size() == 3 && sets_for(v, 1, {}).size() == 1);
+  return true;
+}
+BOTH_TIMES("chunks that leave no room for 1F1B", test_chunks_without_room)
+
+constexpr bool test_sets_asked_for() {
+  model_share model = on_four(3);
+  layout_choice const plain = choose_layout(model, layout::v, 2, 50);
+  variety how{.kept_percent = {10, 20, 30, 40, 50, 60, 70, 80}, .recomputed = {{0, 2, 5}, {}}};
+  std::vector<layout_choice> const all = variants_of(plain, how);
+  HOLDS(all.size() == 2 && all[1].recomputed_chunks == 0 && all[1].memory_unit == 1);
+  layout_choice const c = all[0];
+  HOLDS(c.recomputed_chunks == layout_choice::other_stages && c.memory_unit == 100);
+  HOLDS(recomputed_stages(c.problem) == std::vector<int>{0, 2, 5});
+  HOLDS(c.problem.limit.memory.of(0).taken_by(F) == 10);
+  HOLDS(c.problem.limit.memory.of(2).taken_by(F) == 30);
+  HOLDS(c.problem.limit.memory.of(5).taken_by(F) == 60);
+  HOLDS(c.problem.limit.memory.of(7).taken_by(F) == 100);
+  return true;
+}
+BOTH_TIMES("sets of stages that recompute, as asked for", test_sets_asked_for)
+
+TEST_CASE("variants: stages and shares that there are not") {
+  model_share model = on_four(3);
+  layout_choice const plain = choose_layout(model, layout::v, 2, 50);
+  CHECK_BREAKS(every_pass_is_known, variants_of(plain, {.kept_percent = {10}, .recomputed = {{8}}}));
+  CHECK_BREAKS(tables_agree, variants_of(plain, {.kept_percent = {10, 20}}));
+}
+
 constexpr bool test_variants_in_bytes() {
   layout_choice plain{.shape = layout::linear,
                       .problem = {.where = linear(devices{2}),
                                   .m = micro_batches{3},
                                   .cost = {},
                                   .limit = limits::sized({50, 60}, {7, 9}, {3, 4})}};
-  memory_limit const again = vary(plain, 1, 1, 50).problem.limit;
+  memory_limit const again = vary(plain, {0, 1}, 1, {{50}}).problem.limit;
   HOLDS(again.budget == std::vector<byte_count>{5000, 6000});
   constexpr auto mode = execution_mode::training;
   HOLDS(again.memory.of(0).taken_by(F) == 350 && again.memory.of(1).taken_by(R) == 450);
   HOLDS(again.memory.of(0).given_back_by(I, mode) == 700 - 300
         && again.memory.of(1).given_back_by(W, mode) == 400);
-  memory_limit const cut = vary(plain, 0, 4, 50).problem.limit;
+  memory_limit const cut = vary(plain, {}, 4, {{50}}).problem.limit;
   HOLDS(cut.budget == std::vector<byte_count>{200, 240} && cut.memory.of(1).taken_by(F) == 9);
   HOLDS(first_chunks(wave(devices{2}, waves{2}), 3) == std::vector<int>{0, 1, 2, 3, 4, 5});
   HOLDS(first_chunks(placement(devices{3}, {{0, 0, 2, 0}}), 2) == std::vector<int>{0, 1, 2});
@@ -104,7 +152,7 @@ BOTH_TIMES("variants of a limit in bytes", test_variants_in_bytes)
 TEST_CASE("recomputing fits where keeping does not") {
   model_share model = on_four(1);
   CHECK(layouts_for(model, 20).empty());
-  std::vector<layout_choice> const all = layouts_for(model, 20, {.kept_percent = 5});
+  std::vector<layout_choice> const all = layouts_for(model, 20, {.kept_percent = {5}});
   CHECK(!all.empty());
   for (layout_choice const& c : all) {
     CHECK(c.recomputed_chunks > 0);
