@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <span>
 #include <stdexcept>
@@ -51,6 +52,14 @@ inline std::size_t safetensors_header_length(std::span<std::byte const, 8> first
   return length;
 }
 
+// A list of sizes. Throws std::runtime_error for what is none: -1 and 1e300 would become some size.
+inline std::vector<std::size_t> stored_sizes(nlohmann::json const& list) {
+  for (auto const& size : list)
+    if (!list.is_array() || !size.is_number_unsigned())
+      throw std::runtime_error("its header is damaged");
+  return list.get<std::vector<std::size_t>>();
+}
+
 // What the header, without its length, says about a file with `data_size` bytes after it. Throws
 // std::runtime_error, naming the tensor, for what is no such header, and unless the tensors fill the
 // file without gap and overlap.
@@ -60,11 +69,10 @@ inline stored_tensors read_safetensors_header(std::string const& text, std::size
     auto const header = nlohmann::json::parse(text);
     for (auto const& [name, value] : header.items()) {
       if (name == "__metadata__") continue;
-      auto const offsets = value.at("data_offsets").get<std::vector<std::size_t>>();
+      auto const offsets = stored_sizes(value.at("data_offsets"));
       if (offsets.size() != 2 || offsets[0] > offsets[1])
         throw std::runtime_error("the offsets of tensor '" + name + "' are no range");
-      all[name] = {value.at("dtype").get<std::string>(),
-                   value.at("shape").get<std::vector<std::size_t>>(), offsets[0],
+      all[name] = {value.at("dtype").get<std::string>(), stored_sizes(value.at("shape")), offsets[0],
                    offsets[1] - offsets[0]};
     }
   } catch (nlohmann::json::exception const&) {
@@ -73,7 +81,9 @@ inline stored_tensors read_safetensors_header(std::string const& text, std::size
   std::vector<std::pair<std::size_t, std::string>> order;
   for (auto const& [name, t] : all) {
     std::size_t elements = t.type == "F64" ? 8 : 4;
-    for (std::size_t const n : t.shape) elements *= n;
+    constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+    for (std::size_t const n : t.shape)  // a product that does not fit is no file's
+      elements = n != 0 && elements > most / n ? most : elements * n;
     if (elements != t.size)
       throw std::runtime_error("tensor '" + name + "' has another size than its shape");
     order.emplace_back(t.begin, name);

@@ -55,6 +55,17 @@ TEST_CASE("safetensors: what is no header is refused") {
   tensors["a"].shape = {2, 2};
   CHECK(error_of_header(gpt::safetensors_header(tensors).substr(8), 32)
         == "tensor 'a' has another size than its shape");
+  // 2^64 bytes are not none.
+  std::string const far_too_large = R"({"a":{"dtype":"F32","shape":[4611686018427387904],)"
+                                    R"("data_offsets":[0,0]}})";
+  CHECK(error_of_header(far_too_large, 0) == "tensor 'a' has another size than its shape");
+  for (char const* no_size : {"-1", "1e300", "1.0", "\"1\"", "[1]", "null"}) {
+    std::string const said = no_size;
+    CHECK(error_of_header(R"({"a":{"dtype":"F32","shape":[)" + said + R"(],"data_offsets":[0,4]}})", 4)
+          == "its header is damaged");
+    CHECK(error_of_header(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,)" + said + "]}}", 4)
+          == "its header is damaged");
+  }
   tensors = two_tensors();
   tensors["b"].begin = 20;
   CHECK(error_of_header(gpt::safetensors_header(tensors).substr(8), 28)

@@ -22,7 +22,7 @@ int train_on_cuda(train_options const&) {
   std::error_code error;
   auto const self = std::filesystem::read_symlink("/proc/self/exe", error);
   std::string const other = (self.parent_path() / "ashlar-cuda").string();
-  if (error || access(other.c_str(), X_OK) != 0)
+  if (error || ::access(other.c_str(), X_OK) != 0)
     throw usage_error(
         "--backend cuda: there is no ashlar-cuda beside this program: it was built where the CUDA "
         "toolkit or "
