@@ -1,6 +1,7 @@
 // Plans against exhaustive search, on random small cases.
 #include "random.hpp"
 #include "random_cases.hpp"
+#include "random_transformer.hpp"
 #include <ashlar/plan.hpp>
 
 #include <doctest/doctest.h>
@@ -184,14 +185,8 @@ TEST_CASE("divisions of layers alike load no device more than they have to") {
 TEST_CASE("no training plan is better than the answer, and none that is left out fits or is better") {
   FOR_SEEDS(random_cases(40)) {
     plan_question q;
-    double const hidden = 8 * d.between(1, 3);
-    q.model = {.layers = d.between(2, 6),
-               .hidden = hidden,
-               .feed_forward = 4 * hidden,
-               .heads = 4,
-               .vocabulary = 1.0 * d.between(1, 400),
-               .sequence = 4.0 * d.between(1, 6),
-               .value_bytes = d.percent(30) ? 4.0 : 2.0};
+    q.model = random_transformer(d, 6);
+    q.model.value_bytes = d.percent(30) ? 4.0 : 2.0;
     q.kinds[0].machine = {.flops = 1e9,
                           .inside = 1e9 / d.between(1, 30),
                           .between = 1e9 / d.between(1, 60),

@@ -2,6 +2,7 @@
 // small cases.
 #include "random.hpp"
 #include "random_cases.hpp"
+#include "random_transformer.hpp"
 #include <ashlar/plan.hpp>
 
 #include <doctest/doctest.h>
@@ -33,13 +34,7 @@ device_kind random_kind(dice& d, int node_size) {
 
 plan_question mixed_question(dice& d) {
   plan_question q;
-  double const hidden = 8 * d.between(1, 3);
-  q.model = {.layers = d.between(2, 7),
-             .hidden = hidden,
-             .feed_forward = 4 * hidden,
-             .heads = 4,
-             .vocabulary = 1.0 * d.between(1, 400),
-             .sequence = 4.0 * d.between(1, 6)};
+  q.model = random_transformer(d, 7);
   q.kinds.clear();
   for (int k = d.percent(20) ? 3 : 2; k > 0; --k)
     q.kinds.push_back(random_kind(d, 1 << d.between(0, 1)));
