@@ -112,10 +112,15 @@ bool read_share(std::string const& text, double& share) {
   return error == std::errc{} && (end == last || percent) && share > 0;
 }
 
-// p micro-batches of the chunks of a device, in the unit of the layout's memory. Of a graph, what the
-// device holds that holds most.
+// p micro-batches of the chunks of a device, or of a p-th of the layers, in the unit of the layout's
+// memory. Of a graph, what the device holds that holds most.
 long long all_of_1f1b(ashlar::layout_choice const& c) {
   ashlar::search_problem const& problem = c.problem;
+  if (!c.layers.empty()) {
+    long long stashes = 0;
+    for (ashlar::stage_memory const& m : problem.limit.memory.stages) stashes += m.stash;
+    return stashes * c.sequence_chunks;
+  }
   if (ashlar::is_of_a_chain(problem)) return problem.where.stage_count() * c.memory_unit;
   return ashlar::peak_of_all(ashlar::one_f_one_b_of(problem)) * c.memory_unit;
 }
@@ -280,13 +285,31 @@ long long read_memory(char const* option, std::string const& text) {
   return std::llround(value * static_cast<double>(whole_memory));
 }
 
-long long limit_of(ashlar::layout_choice const& choice, long long memory) {
+long long part_of(long long memory, long long whole) {
   // A thousandth of an activation more, so that 0.333333 is a third.
-  return (memory * all_of_1f1b(choice) + whole_memory / 1000) / whole_memory;
+  return (memory * whole + whole_memory / 1000) / whole_memory;
+}
+
+long long limit_of(ashlar::layout_choice const& choice, long long memory) {
+  return part_of(memory, all_of_1f1b(choice));
 }
 
 double share_of(ashlar::layout_choice const& choice, double memory) {
   return memory / static_cast<double>(all_of_1f1b(choice));
+}
+
+char const* name_of(ashlar::layer_division division) {
+  switch (division) {
+    case ashlar::layer_division::none:
+      break;
+    case ashlar::layer_division::even:
+      return "evenly";
+    case ashlar::layer_division::balanced:
+      return "by time";
+    case ashlar::layer_division::promising:
+      return "by bound";
+  }
+  return "";
 }
 
 char const* shape_name(layout shape) {
@@ -322,6 +345,7 @@ std::string layout_name(ashlar::layout_choice const& choice) {
   std::string const name = shape_name(choice.shape);
   bool const leaves_choice = choice.shape == layout::looped || choice.shape == layout::wave;
   return (leaves_choice ? name + ", " + counted(choice.chunk_count, "chunk") : name)
+         + (choice.layers.empty() ? "" : fmt::format(", layers dealt {}", name_of(choice.division)))
          + recomputed_words(choice)
          + (choice.sequence_chunks > 1 ? fmt::format(", sequences in {}", choice.sequence_chunks) : "");
 }

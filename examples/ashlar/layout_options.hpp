@@ -58,6 +58,7 @@ long long read_memory(char const* option, std::string const& text);
 
 // What a device of this layout may hold then, in the unit of its memory; chunk activations are rounded
 // down.
+long long part_of(long long memory, long long whole);
 long long limit_of(ashlar::layout_choice const& choice, long long memory);
 
 // The share of 1F1B's activations that so much is, in the unit of the layout's memory.
@@ -67,5 +68,8 @@ double share_of(ashlar::layout_choice const& choice, double memory);
 // that recompute: "linear, stages 0-2,4 recomputed".
 std::string layout_name(ashlar::layout_choice const& choice);
 char const* shape_name(ashlar::layout shape);
+
+// How layers are dealt: "evenly", "by time", "by bound".
+char const* name_of(ashlar::layer_division division);
 
 }  // namespace tool

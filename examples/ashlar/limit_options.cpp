@@ -36,13 +36,6 @@ std::vector<ashlar::stage_memory> memory_of(ashlar::layout_choice const& c, limi
   return {part};
 }
 
-void must_be_one_or_each(char const* option, std::size_t given, int device_count) {
-  if (given != 1 && given != static_cast<std::size_t>(device_count))
-    throw usage_error(
-        fmt::format("{} gives {} limits; there must be 1 for all devices, or 1 for each of {}", option,
-                    given, device_count));
-}
-
 // All devices' entries, if they are alike the one. Chunk activations may be parts of one where chunks
 // recompute or sequences are cut.
 std::vector<double> entries_of(ashlar::layout_choice const& c, limit_options const& o) {
@@ -94,14 +87,21 @@ void add_limit_options(CLI::App& command, limit_options& o) {
   for (CLI::Option* const size : sizes) size->needs(bytes)->excludes(per_stage);
 }
 
-void must_suit(limit_options const& o, std::string const& placement) {
+void must_be_one_or_each(char const* option, std::size_t given, int device_count) {
+  if (given != 1 && given != static_cast<std::size_t>(device_count))
+    throw usage_error(
+        fmt::format("{} gives {} limits; there must be 1 for all devices, or 1 for each of {}", option,
+                    given, device_count));
+}
+
+void must_suit(limit_options const& o, std::string const& placement, bool are_sized) {
   if (!o.activations.empty() && placement == "any")
     throw usage_error(
         "--limit counts chunks, which --placement any has of several sizes; take --memory, "
         "--limit-bytes or a placement");
   if (!o.per_stage.empty() && placement == "any")
     throw usage_error("--per-stage-bytes names the stages of one placement; say which with --placement");
-  if (o.bytes.empty() || !o.per_stage.empty()) return;
+  if (o.bytes.empty() || !o.per_stage.empty() || are_sized) return;
   if (o.stage.stash == 0)
     throw usage_error("--limit-bytes needs --stash-bytes of 1 or more, or --per-stage-bytes");
   if (o.stage.stash_left != ashlar::stage_memory::all)
@@ -113,7 +113,8 @@ std::vector<ashlar::layout_choice> limited(ashlar::layout_choice c, limit_option
   int const p = c.problem.where.device_count();
   if (!o.bytes.empty()) {
     must_be_one_or_each("--limit-bytes", o.bytes.size(), p);
-    c.problem.limit = {.memory = {.stages = memory_of(c, o, divided)}, .budget = o.bytes};
+    if (c.layers.empty())
+      c.problem.limit = {.memory = {.stages = memory_of(c, o, divided)}, .budget = o.bytes};
   } else if (!o.activations.empty()) {
     must_be_one_or_each("--limit", o.activations.size(), p);
     c.problem.limit.budget.assign(o.activations.begin(), o.activations.end());
@@ -137,11 +138,11 @@ std::optional<shortfall> shortfall_of(ashlar::layout_choice const& c, limit_opti
     auto const activations = [&](std::int64_t memory) {
       return static_cast<double>(memory) / static_cast<double>(c.memory_unit);
     };
-    return shortfall{
-        fmt::format("{}: number of chunk activations on device {} must be at least {:g}, "
-                    "not {:g}; that is {} % of what 1F1B holds",
-                    layout_name(c), first, activations(d.number), activations(d.given), percent(share)),
-        share, activations(d.number), fmt::format("{:g}", activations(d.number))};
+    return shortfall{fmt::format("{}: number of {} on device {} must be at least {:g}, "
+                                 "not {:g}; that is {} % of what 1F1B holds",
+                                 layout_name(c), unit_of_limit(c, o), first, activations(d.number),
+                                 activations(d.given), percent(share)),
+                     share, activations(d.number), fmt::format("{:g}", activations(d.number))};
   }
   // Of all devices, the one that needs most says how much would do for all.
   auto const in_bytes = [&](ashlar::byte_count memory) {
@@ -173,6 +174,10 @@ std::string words_of_limit(ashlar::layout_choice const& c, limit_options const& 
   return words;
 }
 
+char const* unit_of_limit(ashlar::layout_choice const& c, limit_options const& o) {
+  return !o.bytes.empty() ? "bytes" : c.layers.empty() ? "chunk activations" : "layer activations";
+}
+
 nlohmann::ordered_json json_of_limit(ashlar::layout_choice const& c, limit_options const& o) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (double const n : entries_of(c, o))
@@ -191,15 +196,19 @@ double share_of_limit(ashlar::layout_choice const& c) {
   std::vector<ashlar::byte_count> const held =
       is_chain ? ashlar::smallest_budgets(problem)
                : ashlar::peak_memory(ashlar::one_f_one_b_of(problem), all_kept);
+  ashlar::byte_count all_layers = 0;  // of a p-th of them, p micro-batches
+  for (ashlar::stage_memory const& m : all_kept.stages)
+    all_layers += c.layers.empty() ? 0 : m.stash * c.sequence_chunks;
   double most = 0;
   for (int device = 0; device < p; ++device) {
     ashlar::byte_count const resident = all_kept.resident_on(problem.where, device),
-                             one = held[static_cast<std::size_t>(device)] - resident;
+                             one = all_layers > 0 ? all_layers
+                                                  : held[static_cast<std::size_t>(device)] - resident;
     if (one == 0) continue;  // no stage there
     most = std::max(most, static_cast<double>(problem.limit.budget_of(device) - resident)
                               / static_cast<double>(one));
   }
-  return is_chain ? most / p : most;
+  return is_chain && all_layers == 0 ? most / p : most;
 }
 
 }  // namespace tool

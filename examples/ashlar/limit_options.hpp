@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,11 +26,16 @@ struct limit_options {
 
 void add_limit_options(CLI::App& command, limit_options& options);
 
-// Which options go together depends on `placement`, too. Throws usage_error.
-void must_suit(limit_options const& options, std::string const& placement);
+// Which options go together depends on `placement`, too, and on whether stages have sizes from
+// elsewhere. Throws usage_error.
+void must_suit(limit_options const& options, std::string const& placement, bool are_sized);
+
+// A list of limits has one entry for all devices, or one each. Throws usage_error.
+void must_be_one_or_each(char const* option, std::size_t given, int device_count);
 
 // The variants of a layout with the limit put on. `divided`: sizes are those of a p-th of the model, of
-// which each of the layout's chunks takes its part, rounded up. Throws usage_error for lists of another
+// which each of the layout's chunks takes its part, rounded up. Where layers are dealt, stages have the
+// sizes of their layers already. Throws usage_error for lists of another
 // length.
 std::vector<ashlar::layout_choice> limited(ashlar::layout_choice choice, limit_options const& options,
                                            ashlar::variety const& how, bool divided);
@@ -46,6 +52,7 @@ std::optional<shortfall> shortfall_of(ashlar::layout_choice const& choice, limit
 
 // The limit in the unit in which it was given: "8,8,6,6", "24GiB"; a number or a list of them.
 std::string words_of_limit(ashlar::layout_choice const& choice, limit_options const& options);
+char const* unit_of_limit(ashlar::layout_choice const& choice, limit_options const& options);
 nlohmann::ordered_json json_of_limit(ashlar::layout_choice const& choice, limit_options const& options);
 
 // The most that a device may hold, as a share of what 1F1B would of its stages.

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <string_view>
+#include <tuple>
 
 namespace tool {
 
@@ -30,21 +31,45 @@ auto read_stages(std::string const& path, char const* what, EntryOf entry_of) {
   return entries;
 }
 
+stage_durations times_of(std::string const& where, std::vector<std::string_view> const& cells) {
+  stage_durations times;
+  for (std::size_t i = 0; i < times.size(); ++i)
+    times[i] = read_duration(where + ": a cost", cells[i], 1);
+  return times;
+}
+
 }  // namespace
 
 std::vector<stage_durations> read_per_stage(std::string const& path) {
   return read_stages(path, "costs",
                      [](std::string const& where, std::vector<std::string_view> const& cells) {
-                       stage_durations stage;
-                       if (cells.size() != stage.size())
+                       if (cells.size() != stage_durations().size())
                          throw usage_error(
                              fmt::format("{}: a stage's costs are three times from 1 to {}, "
                                          "`forward,backward_input,backward_weight`",
                                          where, ashlar::max_tick));
-                       for (std::size_t i = 0; i < stage.size(); ++i)
-                         stage[i] = read_duration(where + ": a cost", cells[i], 1);
-                       return stage;
+                       return times_of(where, cells);
                      });
+}
+
+std::vector<layer_line> read_per_layer(std::string const& path) {
+  std::size_t columns = 0;
+  return read_stages(
+      path, "layers", [&](std::string const& where, std::vector<std::string_view> const& cells) {
+        constexpr std::size_t times = std::tuple_size_v<stage_durations>, all = times + 2;
+        if (cells.size() != times && cells.size() != all)
+          throw usage_error(
+              fmt::format("{}: a layer has three times and perhaps two sizes, "
+                          "`forward,backward_input,backward_weight,resident,stash`",
+                          where));
+        if (columns == 0) columns = cells.size();
+        if (cells.size() != columns)
+          throw usage_error(fmt::format("{}: either all layers have sizes or none has", where));
+        layer_line layer{.times = times_of(where, cells)};
+        for (std::size_t i = times; i < cells.size(); ++i)
+          layer.sizes.push_back(read_bytes(where + ": a size", std::string(cells[i])));
+        return layer;
+      });
 }
 
 std::vector<ashlar::stage_memory> read_per_stage_bytes(std::string const& path) {

@@ -4,6 +4,7 @@
 #include "dialect_option.hpp"
 #include "effects.hpp"
 #include "files.hpp"
+#include "layer_options.hpp"
 #include "layout_options.hpp"
 #include "limit_options.hpp"
 #include "number_option.hpp"
@@ -32,6 +33,7 @@ namespace {
 struct search_options {
   layout_options model;
   limit_options limit;
+  layer_options layers;
   std::string aim = "span";
   search_budget budget;
   std::vector<std::string> starts;
@@ -113,7 +115,8 @@ struct choices {
 
 choices choices_of(search_options const& o) {
   choices all;
-  for (ashlar::layout_choice const& plain : layouts_of(o.model))
+  for (ashlar::layout_choice const& plain :
+       o.layers.path.empty() ? layouts_of(o.model) : layered_layouts_of(o.layers, o.model, o.limit))
     for (ashlar::layout_choice& c :
          limited(plain, o.limit, variety_of(o.model, plain), o.model.placement == "any"))
       if (std::optional<shortfall> lacks = shortfall_of(c, o.limit))
@@ -143,6 +146,8 @@ std::string text_of(std::vector<ashlar::searched_layout> const& all,
       best.is_optimal()
           ? fmt::format("optimal, no {} within this limit is shorter", what)
           : fmt::format("at most {} % longer than the shortest within this limit", percent(best.gap())));
+  if (!best.choice.layers.empty())
+    text += fmt::format("layers of each stage: {}\n", words_of_layers(best.choice.layers));
   std::size_t longest = 0;
   for (auto const& order : best.result.best.order) longest = std::max(longest, order.size());
   constexpr std::size_t most_shown = 64;
@@ -164,17 +169,19 @@ std::string json_of(std::vector<ashlar::searched_layout> const& all,
                     std::vector<infeasible_layout> const& infeasible, search_options const& o) {
   using nlohmann::ordered_json;
   auto const asked = [&o](ashlar::layout_choice const& c, char const* status) {
-    return ordered_json{{"layout", shape_name(c.shape)},
-                        {"chunks", c.chunk_count},
-                        {"recomputed_chunks", recomputed_chunks(c)},
-                        {"recomputed_stages", ashlar::recomputed_stages(c.problem)},
-                        {"sequence_chunks", c.sequence_chunks},
-                        {"unit", c.unit},
-                        {"limit", json_of_limit(c, o.limit)},
-                        {"limit_unit", o.limit.bytes.empty() ? "chunk activations" : "bytes"},
-                        {"status", status}};
+    ordered_json facts{{"layout", shape_name(c.shape)},
+                       {"chunks", c.chunk_count},
+                       {"recomputed_chunks", recomputed_chunks(c)},
+                       {"recomputed_stages", ashlar::recomputed_stages(c.problem)},
+                       {"sequence_chunks", c.sequence_chunks},
+                       {"unit", c.unit},
+                       {"limit", json_of_limit(c, o.limit)},
+                       {"limit_unit", unit_of_limit(c, o.limit)},
+                       {"status", status}};
+    if (!c.layers.empty()) facts.update({{"division", name_of(c.division)}, {"layers", c.layers}});
+    return facts;
   };
-  auto const facts = [&asked](ashlar::searched_layout const& s) {
+  auto const facts_of = [&asked](ashlar::searched_layout const& s) {
     ordered_json found = asked(s.choice, "searched");
     found.update({{"reached", s.result.reached},
                   {"bound", s.least()},
@@ -188,9 +195,9 @@ std::string json_of(std::vector<ashlar::searched_layout> const& all,
   if (time_scale const given = scale_of(o.model); !given.is_plain())
     add_scale(out, {best.choice.unit, given.unit});
   out["objective"] = o.aim;
-  out.update(facts(best));
+  out.update(facts_of(best));
   out["layouts"] = ordered_json::array();
-  for (ashlar::searched_layout const& s : all) out["layouts"].push_back(facts(s));
+  for (ashlar::searched_layout const& s : all) out["layouts"].push_back(facts_of(s));
   for (infeasible_layout const& i : infeasible)
     out["layouts"].emplace_back(asked(i.choice, "infeasible"))["needs"] = i.lacks.needed;
   return out.dump() + "\n";
@@ -200,7 +207,8 @@ int search(CLI::App const& command, search_options o) {
   std::vector<chosen_schedule> const starts = starts_of(command, o);
   must_have_effect(command, {effect_of_dialect(o.format)});
   settle_placement(o.model);
-  must_suit(o.limit, o.model.placement);
+  must_suit(o.limit, o.model.placement, !o.layers.path.empty());
+  must_suit(o.layers, o.limit);
   auto const dialect = dialect_of(o.dialect);
   output const to(o.output);
   choices const known = choices_of(o);
@@ -248,6 +256,7 @@ void add_search(CLI::App& app, action& chosen) {
           "leaves out: sizes, placement, stage graph, costs (of a file), and its own peak as the limit")
       ->type_name("NAME");
   add_limit_options(*command, o->limit);
+  add_layer_options(*command, o->layers, o->model.cost);
   command
       ->add_option("--objective", o->aim,
                    "span: of the device that takes longest; makespan; program: the simulated makespan "
@@ -285,6 +294,7 @@ void add_search(CLI::App& app, action& chosen) {
       "0-1/0-2\n"
       "  ashlar search -p 4 -m 8 --speeds 100,100,50,100 --limit-bytes 80GiB,80GiB,40GiB,80GiB "
       "--stash-bytes 6GiB\n    --weight-bytes 10GiB --gradient-bytes 10GiB --optimizer-bytes 12GiB\n"
+      "  ashlar search -p 4 -m 16 --per-layer layers.csv --memory 60%\n"
       "  ashlar search -p 4 -m 16 --placement looped -v 2 --per-stage costs.csv --seconds 10 --as "
       "pytorch");
   command->callback([&chosen, command, o] { chosen = [command, o] { return search(*command, *o); }; });

@@ -10,6 +10,7 @@
 #include <ashlar/plan/graph_partition.hpp>
 #include <ashlar/plan/graph_plan.hpp>
 #include <ashlar/plan/layer_division.hpp>
+#include <ashlar/plan/layered_layouts.hpp>
 #include <ashlar/plan/layout.hpp>
 #include <ashlar/plan/least_squares.hpp>
 #include <ashlar/plan/listed_layers.hpp>

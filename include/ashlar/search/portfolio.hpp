@@ -17,6 +17,9 @@ namespace ashlar {
 // `given`: a placement that no formula makes.
 enum class layout : unsigned char { linear, v, looped, wave, given };
 
+// How layers were dealt to stages (plan/layered_layouts.hpp); `none`: stages are given as they are.
+enum class layer_division : unsigned char { none, even, balanced, promising };
+
 // A model of which each of p devices holds a p-th, in one or more chunks.
 struct model_share {
   devices p;
@@ -37,6 +40,8 @@ struct layout_choice {
   tick unit = 1;
   std::int64_t memory_unit = 1;
   search_problem problem;
+  std::vector<int> layers = {};  // of each stage, if they were dealt
+  layer_division division = layer_division::none;
 };
 
 // What stages may do besides.
@@ -194,19 +199,27 @@ constexpr std::vector<layout_choice> variants_of(layout_choice const& plain, var
   return found;
 }
 
-// One chunk a device; two and four, looped and in waves; each in all variants. Those that the memory
-// leaves no schedule for are not among them.
-constexpr std::vector<layout_choice> layouts_for(model_share const& model, int memory_percent,
-                                                 variety const& how = {}) {
+// One chunk a device; two and four, looped and in waves.
+constexpr std::vector<layout_choice> plain_layouts(model_share const& model, int memory_percent) {
   std::vector<layout_choice> found;
   for (auto const& [shape, count] : {std::pair{layout::linear, 1},
                                      {layout::v, 2},
                                      {layout::looped, 2},
                                      {layout::looped, 4},
                                      {layout::wave, 4}})
-    for (layout_choice& c : variants_of(choose_layout(model, shape, count, memory_percent), how)) {
+    found.push_back(choose_layout(model, shape, count, memory_percent));
+  return found;
+}
+
+// Each of them in all variants. Those that the memory leaves no schedule for are not among them.
+constexpr std::vector<layout_choice> layouts_for(model_share const& model, int memory_percent,
+                                                 variety const& how = {}) {
+  std::vector<layout_choice> found;
+  for (layout_choice const& plain : plain_layouts(model, memory_percent))
+    for (layout_choice& c : variants_of(plain, how)) {
       // Where memory counts in parts of chunk activations, what is left of a whole one counts, too.
-      c.problem.limit.budget = {memory_percent * model.p.value * count * c.memory_unit / 100};
+      c.problem.limit.budget = {memory_percent * plain.problem.where.stage_count() * c.memory_unit
+                                / 100};
       if (check(c.problem).ok()) found.push_back(static_cast<layout_choice&&>(c));
     }
   return found;
