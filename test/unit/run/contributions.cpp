@@ -14,14 +14,15 @@ using namespace ashlar;
 namespace {
 
 struct doubles_by_group {
+  int large = 1;
   value_layout layout(value_key key) const {
-    std::size_t const bytes = key.kind == slot_kind::weight_gradient && key.of == 1 ? 1000 : 72;
+    std::size_t const bytes = key.kind == slot_kind::weight_gradient && key.of == large ? 1000 : 72;
     return {bytes, 64, element_type::f64};
   }
 };
 
-std::size_t bytes_for(program const& p, int device) {
-  doubles_by_group const w;
+std::size_t bytes_for(program const& p, int device, int large = 1) {
+  doubles_by_group const w{large};
   slot_table const slots = slot_layout(p.view(), 0, device, [&](value_key k) { return w.layout(k); });
   aligned_memory const memory(slots.total, slots.alignment);
   return contributions::bytes(device_plan(p.view(), 0, device, w, slots, memory.data()));
@@ -40,7 +41,8 @@ TEST_CASE("contributions: a device has room for the largest sum that it takes pa
   CHECK(bytes_for(lower(s, {.data_ranks = 3, .sharding = sharding_level::full}), 1) == 3 * 384);
   // On both devices, both stages: the larger one counts, whichever comes first.
   schedule const two = catalog::find("chimera")->make({devices{2}, micro_batches{2}});
-  for (int d : {0, 1}) CHECK(bytes_for(lower(two), d) == 2 * 512);
+  for (int d : {0, 1})
+    for (int large : {0, 1}) CHECK(bytes_for(lower(two), d, large) == 2 * 512);
 }
 
 TEST_CASE("contributions: of each member there is as much as becomes this one's part, nothing twice") {

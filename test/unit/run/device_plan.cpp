@@ -151,4 +151,22 @@ TEST_CASE("collectives name their groups") {
     }
 }
 
+TEST_CASE("transfers name what they carry, for which stage and with whom") {
+  program const p = fork_join() | repeat(micro_batches{2}) | lower();
+  int transfers = 0;
+  for (int d = 0; d < p.device_count(); ++d) {
+    made const m(p, d);
+    for (int i = 0; i < m.plan.size(); ++i) {
+      device_plan::step const& s = m.plan.at(i);
+      if (s.what.code != opcode::send && s.what.code != opcode::receive) continue;
+      CHECK(s.transfer.what == message{s.what.what, s.what.to});
+      CHECK(s.transfer.peer == s.what.peer);
+      CHECK(s.transfer.bytes.size() == sizes{}.layout({.of = s.what.what.stage}).bytes);
+      CHECK(s.transfer.element == element_type::f32);
+      ++transfers;
+    }
+  }
+  CHECK(transfers == 2 * 2 * 2 * 4);  // halves, ways, micro-batches, edges
+}
+
 }  // namespace

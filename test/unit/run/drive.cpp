@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -189,6 +190,128 @@ TEST_CASE("a lane is run by itself") {
   for (auto& e : s.device.events) e.recorded = true;  // by other lanes
   run_lane(s.plan, first_transfer_lane, s.worker, s.device);
   CHECK(s.device.text == "receive0 receive1 send0 send1 ");
+}
+
+// Notes also what it sums, what it records and who waits.
+struct summing_device : written {
+  using written::written;
+  void record(queue& q, event& e) {
+    text += "record ";
+    written::record(q, e);
+  }
+  void wait(queue& q, event&) { text += "wait" + std::to_string(&q - queues.data()) + ' '; }
+  void all_reduce(queue&, collective_call const&) { text += "sum "; }
+  void all_gather(queue&, collective_call const&) {}
+  void reduce_scatter(queue&, collective_call const&) {}
+};
+
+struct listening_worker : plain {
+  void reduced(summing_device::queue&, parameter_frame const&) { device->text += "told "; }
+  buffer shard(int group, int replica) {
+    device->text += "shard" + std::to_string(group) + 'r' + std::to_string(replica) + ' ';
+    return {};
+  }
+};
+
+struct summing_setup {
+  summing_setup(program const& p, int d)
+      : slots(slot_layout(p.view(), 0, d, [](value_key) { return value_layout{64}; })),
+        memory(slots.total, slots.alignment),
+        plan(p.view(), 0, d, listening_worker{}, slots, memory.data(), wait_detail::all),
+        device(plan),
+        worker{{&device}} {}
+  slot_table slots;
+  aligned_memory memory;
+  device_plan plan;
+  summing_device device;
+  listening_worker worker;
+};
+
+int count_of_word(std::string const& text, std::string const& word) {
+  int count = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
+  return count;
+}
+
+TEST_CASE("who waits for a sum waits until the worker has been told") {
+  summing_setup s(two_ways(2) | repeat(micro_batches{2}) | squeeze() | lower(), 0);
+  int sums = 0;
+  for (int i = 0; i < s.plan.size(); ++i) {
+    if (s.plan.at(i).what.code != opcode::all_reduce) continue;
+    s.device.text.clear();
+    issue(s.plan, i, s.worker, s.device);
+    ++sums;
+    std::string const& text = s.device.text;
+    REQUIRE(s.plan.events().event_of(i) >= 0);
+    CHECK(text.substr(text.find("sum ")) == "sum told record ");
+    auto const waits = s.plan.events().waits_of(i);
+    CHECK(waits.size() > 0);
+    CHECK(count_of_word(text, "wait") == static_cast<int>(waits.size()));
+  }
+  CHECK(sums == 2);
+}
+
+TEST_CASE("polling tells the worker of a sum when it is done, no sooner") {
+  summing_setup s(two_ways(2) | repeat(micro_batches{2}) | squeeze() | lower(), 0);
+  poll_cursor cursor(s.plan);
+  auto const let_happen = [&](bool sums, bool others) {
+    for (int i = 0; i < s.plan.size(); ++i)
+      if (int const e = s.plan.events().event_of(i);
+          e >= 0 && (s.plan.at(i).what.code == opcode::all_reduce ? sums : others))
+        s.device.event_of(e).happened = s.device.event_of(e).recorded;
+  };
+  while (poll(s.plan, cursor, s.worker, s.device)) let_happen(false, true);
+  CHECK(count_of_word(s.device.text, "sum ") == 1);  // the second one stands behind it
+  CHECK(count_of_word(s.device.text, "told ") == 0);
+  CHECK_FALSE(cursor.is_at_end(s.plan, s.device));
+  let_happen(true, true);
+  while (poll(s.plan, cursor, s.worker, s.device)) let_happen(true, true);
+  CHECK(count_of_word(s.device.text, "sum ") == 2);
+  CHECK(count_of_word(s.device.text, "told ") == 2);
+  CHECK(cursor.is_at_end(s.plan, s.device));
+}
+
+TEST_CASE("all queues wait for the end of a step") {
+  summing_setup s(one_f_one_b(2, 2) | lower(), 0);
+  join(s.plan, s.device);
+  int const ends = static_cast<int>(s.plan.events().last().size());
+  CHECK(ends > 0);
+  REQUIRE(s.plan.lane_count() >= 2);
+  for (int lane = 0; lane < s.plan.lane_count(); ++lane)
+    CHECK(count_of_word(s.device.text, "wait" + std::to_string(lane) + ' ') == ends);
+}
+
+TEST_CASE("a gather asks for the shard of this device among the holders") {
+  program const p = lower(two_ways(2) | repeat(micro_batches{2}) | squeeze(),
+                          {.data_ranks = 2, .sharding = sharding_level::full});
+  for (int d : {0, 1}) {
+    summing_setup s(p, d);
+    issue_stream(s.plan, s.worker, s.device);
+    for (int group : {0, 1}) {
+      std::string const asked = "shard" + std::to_string(group) + 'r';
+      int const mine = p.groups.member_of(group, d);
+      CHECK(count_of_word(s.device.text, asked + std::to_string(mine) + ' ') > 0);
+      CHECK(count_of_word(s.device.text, asked + std::to_string(1 - mine) + ' ') == 0);
+    }
+  }
+}
+
+TEST_CASE("each pass of an overlapped pair runs once") {
+  program const p = catalog::find("dualpipe")->make({devices{2}, micro_batches{4}}) | lower();
+  summing_setup s(p, 0);
+  issue_stream(s.plan, s.worker, s.device);
+  int passes = 0, pairs = 0;
+  for (int i = 0; i < s.plan.size(); ++i) {
+    instruction const& each = s.plan.at(i).what;
+    pairs += each.overlaps_next;
+    passes += each.code == opcode::compute && (each.what.kind == F || each.what.kind == B);
+  }
+  CHECK(pairs > 0);
+  int run = 0;
+  for (int k = 0; k < 4; ++k)
+    for (char const kind : {'F', 'B'})
+      run += count_of_word(s.device.text, kind + std::to_string(k) + ' ');
+  CHECK(run == passes);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <vector>
 
 using namespace ashlar;
@@ -23,4 +24,25 @@ TEST_CASE("members: of each scope, in the order of sums") {
   CHECK(members_of(v, {.scope = group_scope::holders, .of = p.groups.everyone()}, 0)
         == std::vector{0, 1, 2, 3});
   CHECK(number_of(v, 1, 1) == 3);
+}
+
+TEST_CASE("members: of what sums work, the devices of its parts in their order") {
+  schedule s = catalog::find("1f1b")->make({devices{3}, micro_batches{2}});
+  std::vector<int> const order{2, 0, 1};
+  work_job made, sum;
+  sum.kind = job_kind::all_reduce;
+  std::vector<work_edge> edges;
+  for (int k = 0; k < 3; ++k) {
+    int const d = order[static_cast<std::size_t>(k)];
+    made.parts.push_back({d, 1});
+    sum.parts.push_back({d, 1});
+    edges.push_back({{pass_kind::work, 0, k}, {pass_kind::work, 1, k}});
+    s.order[static_cast<std::size_t>(d)].push_back({{pass_kind::work, 0, k}, 1000});
+  }
+  s.work = work_graph({made, sum}, edges);
+  program const p = lower(s, {.data_ranks = 2});
+  program_view const v = p.view();
+  CHECK(devices_of(v, group_of_job(v, 1)) == order);
+  CHECK(members_of(v, {.scope = group_scope::holders_of_a_rank, .of = group_of_job(v, 1)}, 1)
+        == std::vector{5, 3, 4});
 }

@@ -27,6 +27,8 @@ TEST_CASE("standing: what a device does, in words") {
         == "waits since 5 ms for nothing that is under way");
   CHECK(words({.what = activity::waits, .index = receive, .missing_count = 1, .missing = 0, .step = 3})
         == "waits since 0 ms for device 0: receive 0F0 from device 0 " + where);
+  CHECK(words({.what = activity::waits, .index = receive, .missing_count = 2, .missing = 0, .step = 3})
+        == "waits since 0 ms for device 0 and 1 more: receive 0F0 from device 0 " + where);
   CHECK(words({.what = activity::waits, .index = receive, .missing_count = 3, .missing = 0, .step = 3})
         == "waits since 0 ms for device 0 and 2 more: receive 0F0 from device 0 " + where);
   CHECK(words({.what = activity::computes, .index = receive, .step = 3, .for_ms = 7})

@@ -1,0 +1,84 @@
+#include <ashlar/run/able.hpp>
+// First, so that it needs nothing before it.
+#include "../../shapes.hpp"
+#include <ashlar/lower/lower.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+using namespace shapes;
+
+namespace {
+
+struct any_queue {};
+struct idle_worker {
+  value_layout layout(value_key) const { return {64}; }
+};
+struct backward_worker : idle_worker {
+  void backward(any_queue&, frame const&) {}
+};
+struct two_verbs_worker : backward_worker {
+  void forward(any_queue&, frame const&) {}
+};
+struct working_worker : two_verbs_worker {
+  void work(any_queue&, frame const&) {}
+};
+struct stepping_worker : two_verbs_worker {
+  void optimize(any_queue&, parameter_frame const&) {}
+};
+
+template <class W>
+std::string refusal_of_worker(program const& p) {
+  try {
+    check_worker<W, any_queue>(p.view());
+  } catch (std::invalid_argument const& e) {
+    return e.what();
+  }
+  return {};
+}
+
+instruction& first_instruction_of(program& p, opcode code, pass_kind kind) {
+  return *std::find_if(p.instructions.begin(), p.instructions.end(),
+                       [&](instruction const& i) { return i.code == code && i.what.kind == kind; });
+}
+
+TEST_CASE("a worker without a verb is refused by the first instruction that needs it") {
+  program p = one_f_one_b(2, 2) | lower();
+  CHECK(refusal_of_worker<two_verbs_worker>(p).empty());
+  CHECK(refusal_of_worker<backward_worker>(p)
+        == "the worker cannot do the instruction "
+               + to_string(first_instruction_of(p, opcode::compute, F)));
+  program with_parts = lower(with_work(one_f_one_b(2, 2)));
+  CHECK(refusal_of_worker<working_worker>(with_parts).empty());
+  CHECK(refusal_of_worker<two_verbs_worker>(with_parts)
+        == "the worker cannot do the instruction "
+               + to_string(first_instruction_of(with_parts, opcode::compute, X)));
+  program const steps = lower(one_f_one_b(2, 2), {.step = optimizer_step::after_norm});
+  std::string const why = refusal_of_worker<stepping_worker>(steps);
+  CHECK(why.find("the worker cannot do the instruction measure") == 0);
+}
+
+TEST_CASE("an instruction that names what is not there is refused") {
+  program const good = lower(with_work(one_f_one_b(2, 2)));
+  auto const names = [&](char const* what, auto change) {
+    program p = good;
+    change(p);
+    std::string const why = refusal_of_worker<working_worker>(p);
+    CHECK(why.find("names a " + std::string(what) + " that is not there") != std::string::npos);
+  };
+  for (int wrong : {-1, 2}) {
+    names("part",
+          [&](program& p) { first_instruction_of(p, opcode::compute, X).what.micro_batch = wrong; });
+    names("micro-batch",
+          [&](program& p) { first_instruction_of(p, opcode::compute, B).what.micro_batch = wrong; });
+    names("stage", [&](program& p) { first_instruction_of(p, opcode::compute, F).what.stage = wrong; });
+    names("peer", [&](program& p) { first_instruction_of(p, opcode::send, F).peer = wrong; });
+    names("peer", [&](program& p) { first_instruction_of(p, opcode::receive, F).peer = wrong; });
+  }
+  names("job", [](program& p) { first_instruction_of(p, opcode::compute, X).what.stage = 1; });
+}
+
+}  // namespace
