@@ -42,6 +42,7 @@ constexpr bool test_members() {
   HOLDS(kinds_of_device(q, mixed, 1) == std::vector<int>{0, 1});
   HOLDS(budgets_of(q, mixed) == std::vector<double>{50, 20});
   HOLDS(device_of_pipeline(q, mixed, 1).machine.flops == 1);
+  HOLDS(device_of_pipeline(q, plan_of_kinds(3, 2, {1, 0}), 0).machine.flops == 1);
   HOLDS(mean_flops(q, mixed) == 3 && mean_flops(q, plan_of_kinds(1, 2, {1})) == 1);
   // Half of each kind.
   training_plan const half = plan_of_kinds(1, 3, {0, 1});
@@ -63,6 +64,9 @@ constexpr bool test_links_of_sites() {
   q.between_kinds = 2;
   HOLDS(sites_of(q, pairs)[0].next == 6 && sites_of(q, pairs)[1].next == 2);
   HOLDS(sites_of(q, pairs)[2].link == 5);
+  q.between_kinds = 7;  // no faster than the slower kind's network
+  HOLDS(link_between(q, pairs, 1, 2) == 5);
+  q.between_kinds = 2;
   // Data ranks of two kinds sum over the link between them.
   HOLDS(sites_of(q, plan_of_kinds(3, 2, {0, 1}))[1].link == 2);
   // One kind on one node does not leave it.
