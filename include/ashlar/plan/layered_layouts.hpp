@@ -134,10 +134,9 @@ constexpr std::pair<byte_count, tick> promise_of(search_problem problem) {
 // * evenly, by count, which is the first;
 // * such that the busiest device has as little to do as moving single layers from the best partition
 //   finds;
-// * from either of these, the better one, by moving single layers to neighbours such that a lower bound
-// gets lower:
-//   what memory leaves no schedule for goes where there is room, and the ends of the pipeline get less
-//   where its filling is what takes long.
+// * by bound: from each of these, single layers move to neighbours as long as a lower bound gets lower;
+//   the better end of the two. What memory leaves no schedule for goes where there is room, and the ends
+//   of the pipeline get less where its filling is what takes long.
 //
 // Bounds are computed `most_bounds` times, and a few more; with 0 the last is left out. Throws violation
 // {rule::parameter_is_at_least} unless there is a layer for each stage. There is a budget for all
