@@ -28,6 +28,8 @@ constexpr bool test_division_by_device() {
   // A device that takes three times as long gets a third.
   HOLDS(weighed_division(14, {1, 1, 3}, 0, line) == std::vector<int>{6, 6, 2});
   HOLDS(weighed_division(5, {9, 1, 1}, 0, line) == std::vector<int>{1, 2, 2});
+  // Of two that would both be through at the same time, the one that has less so far gets the layer.
+  HOLDS(weighed_division(5, {2, 1}, 0, linear(devices{2})) == std::vector<int>{2, 3});
   HOLDS(weighed_division(7, {1, 1, 1}, 1, line) == weighed_division(7, 1, 1, line));
   std::vector<int> const even{6, 6, 2};
   // What one kind has more the other has less.

@@ -45,6 +45,26 @@ constexpr bool test_plan_space() {
 }
 static_assert(test_plan_space());
 
+constexpr bool test_micro_batches_of_plans() {
+  plan_question q = spacious_question();
+  q.widths.scores = 0;
+  q.levels = {sharding_level::none};
+  std::vector<catalog::entry const*> const both{catalog::find("1f1b"), catalog::find("depth-first")};
+  // Loops need as many micro-batches as there are devices.
+  q.batch = 2;
+  HOLDS(all_plans(q, both).size() == 2 * (1 + 2));
+  q.batch = 1;  // nor does it come out even for two data ranks
+  HOLDS(all_plans(q, both).size() == 2 * 1);
+  // Two data ranks have three sequences each: one by one. A pipeline has six, or three times two.
+  q.batch = 6;
+  q.largest_micro_batch = 4;
+  HOLDS(all_plans(q, both).size() == 2 * (1 + 2 * 2));
+  for (training_plan const& p : all_plans(q, both))
+    HOLDS(p.layout.micro_batch * p.micro_batches * p.layout.data == 6);
+  return true;
+}
+static_assert(test_micro_batches_of_plans());
+
 constexpr bool test_divided_plans() {
   plan_question q = spacious_question();
   q.widths.scores = 0;
@@ -103,7 +123,14 @@ constexpr bool test_plans_of_kinds() {
   q.kinds[1].machine.node_size = 1;
   for (training_plan const& p : all_plans(q, {catalog::find("1f1b")}))
     HOLDS(p.kinds == std::vector<int>{0});
+  // Four devices come out even for two tensor ranks, but three of one kind and one of another do not.
+  q.kinds[1].machine.node_size = 2;
+  q.kinds[0].count = 3;
+  q.kinds[1].count = 1;
+  HOLDS(all_plans(q, {catalog::find("1f1b")}).empty());
   // Of layers that were measured it is not known on which kind.
+  q.tensor = 1;
+  HOLDS(!all_plans(q, {catalog::find("1f1b")}).empty());
   q.lists = {{.tensor = 1, .layers = std::vector<listed_layer>(6, {1, 2})}};
   HOLDS(all_plans(q, {catalog::find("1f1b")}).empty());
   return true;
@@ -115,5 +142,6 @@ static_assert(test_plans_of_kinds());
 TEST_CASE("training plans: what there is to weigh") {
   CHECK(test_plans_of_kinds());
   CHECK(test_plan_space());
+  CHECK(test_micro_batches_of_plans());
   CHECK(test_divided_plans());
 }
