@@ -117,7 +117,11 @@ class search {
 
   static tick slowed(tick time, int percent) { return (100 * time + percent - 1) / percent; }
   tick length_of(pass what, int device) const {
-    stage_cost const& c = w_.cost.of_stage(what.stage);
+    // By stage; of sequences in chunks that differ, by stage and chunk.
+    auto const q = static_cast<std::size_t>(w_.cost.sequence_chunks);
+    std::vector<stage_cost> const& all = w_.cost.per_stage;
+    std::size_t const row = all.size() == q ? 0 : static_cast<std::size_t>(what.stage);
+    stage_cost const& c = all[row * q + static_cast<std::size_t>(what.micro_batch) % q];
     int const percent = w_.cost.speeds.empty() ? 100 : w_.cost.speeds[static_cast<std::size_t>(device)];
     if (what.kind == pass_kind::backward)
       return slowed(c.backward_input, percent) + slowed(c.backward_weight, percent);

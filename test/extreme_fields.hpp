@@ -91,7 +91,7 @@ inline void change_list(dice& d, std::vector<Int>& list) {
 }
 
 inline void change_cost(dice& d, costs& cost) {
-  switch (d.between(0, 8)) {
+  switch (d.between(0, 9)) {
     case 0:
       cost.links.inside.latency = extreme(d, cost.links.inside.latency);
       return;
@@ -108,6 +108,9 @@ inline void change_cost(dice& d, costs& cost) {
     case 8:
       cost.message = extreme(d, cost.message);
       cost.links.inside.bandwidth = extreme(d, cost.links.inside.bandwidth);
+      return;
+    case 9:
+      cost.sequence_chunks = extreme(d, cost.sequence_chunks);
       return;
     case 1:
       cost.overlapped = extreme(d, cost.overlapped);

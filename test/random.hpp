@@ -53,6 +53,22 @@ inline stage_graph random_graph(dice& d, int count) {
   return stage_graph(stages{count}, edges);
 }
 
+// Every chunk of a sequence gets costs of its own, often those of the stage, else more.
+inline void differ_by_chunk(dice& d, costs& cost, int q) {
+  std::vector<stage_cost> each;
+  for (stage_cost const& alike : cost.per_stage)
+    for (int chunk = 0; chunk < q; ++chunk) {
+      stage_cost c = alike;
+      for (tick stage_cost::*kind :
+           {&stage_cost::forward, &stage_cost::backward_input, &stage_cost::backward_weight})
+        if (d.percent(50)) c.*kind += d.between(1, 9);
+      if (d.percent(20)) c.recompute = d.between(1, 6);
+      each.push_back(c);
+    }
+  cost.per_stage = each;
+  cost.sequence_chunks = q;
+}
+
 inline costs random_costs(dice& d, int count) {
   std::vector<stage_cost> each(d.percent(50) ? std::size_t{1} : static_cast<std::size_t>(count));
   for (stage_cost& c : each) {

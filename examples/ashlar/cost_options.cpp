@@ -7,6 +7,7 @@
 
 #include <fmt/ranges.h>
 
+#include <cstddef>
 #include <utility>
 
 namespace tool {
@@ -29,8 +30,9 @@ void add_cost_options(CLI::App& command, cost_options& o) {
                 o.per_stage = path;
                 o.each_stage = read_per_stage(path);
               },
-              "costs of each stage, one line per stage: `forward,backward_input,backward_weight`; lines "
-              "that begin with # are comments")
+              "costs of each stage, one line per stage: `forward,backward_input,backward_weight`; where "
+              "the chunks of sequences differ, one per stage and chunk, those of a stage one after the "
+              "other; lines that begin with # are comments")
           ->type_name("FILE")
           ->excludes(costs);
   auto const time = [&](char const* flag, long long least, char const* help) {
@@ -107,6 +109,12 @@ ashlar::costs costs_of(cost_options const& o, long long p) {
   cost.overlapped = time("--overlapped", ashlar::costs::one_after_the_other);
   cost.speeds = o.speeds;
   return cost;
+}
+
+void tell_chunks_apart(ashlar::costs& cost, int stage_count, int sequence_chunks) {
+  std::size_t const q = static_cast<std::size_t>(sequence_chunks);
+  if (q > 1 && cost.per_stage.size() == q * static_cast<std::size_t>(stage_count))
+    cost.sequence_chunks = sequence_chunks;
 }
 
 }  // namespace tool

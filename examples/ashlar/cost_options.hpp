@@ -41,6 +41,10 @@ time_scale scale_of(cost_options const& options);
 // "forward 12.5, backward 20 + 7.5, transfer 0.5 ms", for a title.
 std::string words_of(cost_options const& options);
 
+// Costs from a file with a line for each stage and sequence chunk, the chunks of a stage one after the
+// other, are of chunks that differ. No others change.
+void tell_chunks_apart(ashlar::costs& cost, int stage_count, int sequence_chunks);
+
 // On p devices. Throws usage_error for speeds of another number of devices, and as scale_of().
 ashlar::costs costs_of(cost_options const& options, long long p);
 

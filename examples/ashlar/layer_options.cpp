@@ -38,7 +38,7 @@ namespace {
 void must_add_up(ashlar::layout_choice const& c) {
   ashlar::search_problem const& problem = c.problem;
   if (auto const d = ashlar::check(problem.cost, problem.where.stage_count(),
-                                   problem.where.device_count(), problem.m.value);
+                                   problem.where.device_count(), problem.m.value, 1);
       !d.ok())
     throw usage_error(ashlar::explain(d));
 }

@@ -42,8 +42,10 @@ ashlar::schedule schedule_of_csv(std::string const& text, std::string const& pat
 
 ashlar::schedule under(cost_options const& cost, ashlar::schedule s) {
   if (!cost.are_given()) return s;
-  ashlar::costs const given = costs_of(cost, s.device_count());
-  if (given.per_stage.size() != 1 && static_cast<int>(given.per_stage.size()) != s.stage_count())
+  ashlar::costs given = costs_of(cost, s.device_count());
+  if (!cost.stages_from().empty()) tell_chunks_apart(given, s.stage_count(), s.graph.sequence_chunks());
+  if (given.sequence_chunks == 1 && given.per_stage.size() != 1
+      && static_cast<int>(given.per_stage.size()) != s.stage_count())
     throw usage_error(fmt::format("'{}' has costs of {} stages, but there are {} stages",
                                   cost.stages_from(), given.per_stage.size(), s.stage_count()));
   return retime(std::move(s), given);

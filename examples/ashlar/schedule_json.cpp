@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -167,9 +168,16 @@ class schedule_reader : json_reader {
       read.per_stage.clear();
       for (json const& one : list(given["per_stage"], "per_stage"))
         read.per_stage.push_back(stage_cost(object(one, "per_stage")));
-      if (static_cast<int>(read.per_stage.size()) != stage_count)
+      if (given.contains("sequence_chunks"))
+        read.sequence_chunks = static_cast<int>(
+            whole(given["sequence_chunks"], "sequence_chunks", 1, most_sequence_chunks));
+      int const q = read.sequence_chunks;
+      if (static_cast<std::int64_t>(read.per_stage.size()) != std::int64_t{stage_count} * q)
         fail(given["per_stage"],
-             fmt::format("has costs of {} stages, but {} stages", read.per_stage.size(), stage_count));
+             q == 1 ? fmt::format("has costs of {} stages, but {} stages", read.per_stage.size(),
+                                  stage_count)
+                    : fmt::format("has {} costs, but {} stages with {} sequence chunks each",
+                                  read.per_stage.size(), stage_count, q));
     }
     auto const time_of = [&](char const* key, tick least, tick otherwise) {
       return given.contains(key) ? ticks(given[key], key, least) : otherwise;

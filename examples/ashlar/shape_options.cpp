@@ -128,7 +128,7 @@ namespace {
 
 chosen_schedule from_catalog(shape_options const& o) {
   ashlar::catalog::entry const& entry = entry_named(o.name);
-  ashlar::catalog::shape const shape = shape_of(entry, o);
+  ashlar::catalog::shape shape = shape_of(entry, o);
   if (auto const d = entry.check(shape); !d.ok())
     throw usage_error(fmt::format("{}: {}", entry.name, ashlar::explain(d)));
   std::optional<ashlar::block> block;
@@ -140,12 +140,17 @@ chosen_schedule from_catalog(shape_options const& o) {
   }
   ashlar::catalog::shape alike = shape;  // how many stages there are shows in any costs
   alike.cost = {};
-  int const stage_count = entry.make(alike).stage_count();
-  if (!o.cost.stages_from().empty() && static_cast<int>(shape.cost.per_stage.size()) != stage_count)
-    throw usage_error(fmt::format("'{}' has costs of {} stages, but {} on {} devices has {} stages",
-                                  o.cost.stages_from(), shape.cost.per_stage.size(), entry.name, o.p,
-                                  stage_count));
-  if (auto const d = ashlar::check(shape.cost, stage_count, shape.p.value, shape.m.value); !d.ok())
+  ashlar::schedule const usual = entry.make(alike);
+  int const stage_count = usual.stage_count(), q = usual.graph.sequence_chunks();
+  if (!o.cost.stages_from().empty()) {
+    tell_chunks_apart(shape.cost, stage_count, q);
+    if (shape.cost.sequence_chunks == 1 && static_cast<int>(shape.cost.per_stage.size()) != stage_count)
+      throw usage_error(fmt::format("'{}' has costs of {} stages, but {} on {} devices has {} stages",
+                                    o.cost.stages_from(), shape.cost.per_stage.size(), entry.name, o.p,
+                                    stage_count));
+  }
+  if (auto const d = ashlar::check(shape.cost, stage_count, shape.p.value, usual.micro_batch_count(), q);
+      !d.ok())
     throw usage_error(ashlar::explain(d));
   ashlar::schedule made = entry.make(shape);
   std::size_t passes = 0;

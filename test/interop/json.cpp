@@ -56,6 +56,20 @@ TEST_CASE("bounds and gaps, of schedules that have them") {
   CHECK_FALSE(to_json(s, "v-half").contains("span_gap"));
 }
 
+TEST_CASE("costs of chunks that differ") {
+  catalog::shape shape{.p = devices{2}, .m = micro_batches{2}, .sequence_chunks = 2};
+  CHECK_FALSE(to_json(catalog::find("seq1f1b")->make(shape), "")["costs"].contains("sequence_chunks"));
+  shape.cost.per_stage = {{1, 2, 3}, {4, 5, 6}};
+  shape.cost.sequence_chunks = 2;
+  auto const costs = to_json(catalog::find("seq1f1b")->make(shape), "")["costs"];
+  CHECK(costs["sequence_chunks"] == 2);
+  REQUIRE(costs["per_stage"].size() == 4);
+  for (std::size_t stage : {0, 1}) {
+    CHECK(costs["per_stage"][2 * stage]["backward_input"] == 2);
+    CHECK(costs["per_stage"][2 * stage + 1]["backward_input"] == 5);
+  }
+}
+
 TEST_CASE("costs of devices and links that differ") {
   catalog::shape shape{.p = devices{4}, .m = micro_batches{8}};
   auto const costs_of = [&] {

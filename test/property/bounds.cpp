@@ -98,7 +98,9 @@ TEST_CASE("a longer list, more memory and dearer passes") {
   }
 }
 
-workload tiny_workload(dice& d) {
+enum class sequences : unsigned char { whole_or_alike, differ_by_chunk };
+
+workload tiny_workload(dice& d, sequences kind = sequences::whole_or_alike) {
   devices const p{d.between(1, 3)}, few{std::min(p.value, 2)};
   workload w;
   switch (d.between(0, 5)) {
@@ -121,8 +123,9 @@ workload tiny_workload(dice& d) {
                                                                 stages{w.where.stage_count()}));
   bool const both_ways = w.where.route_count() == 2;
   w.micro_batch_count = d.between(both_ways ? 2 : 1, p.value == 1 ? 5 : 4);
-  if (d.percent(20)) {
-    w.sequence_chunks = d.between(1, 3);
+  bool const differ = kind == sequences::differ_by_chunk;
+  if (differ || d.percent(20)) {
+    w.sequence_chunks = d.between(differ ? 2 : 1, 3);
     w.micro_batch_count = w.sequence_chunks * d.between(1, 4 / w.sequence_chunks);
   }
   if (int const q = w.sequence_chunks, n = w.micro_batch_count / q; both_ways && n > 1) {
@@ -149,6 +152,7 @@ workload tiny_workload(dice& d) {
     m.weight_stash = d.between(0, 1);
   }
   w.cost = d.percent(30) ? costs(stage_cost{}, d.between(0, 1)) : random_costs(d, w.where.stage_count());
+  if (differ) differ_by_chunk(d, w.cost, w.sequence_chunks);
   vary_machine(d, w.cost, w.where.device_count(), false);
   w.limit.budget.clear();
   for (int e = 0; e < w.where.device_count(); ++e) {
@@ -194,6 +198,47 @@ TEST_CASE("the bound is no more than the best of all orders, and mostly that") {
   // Of few cases, as under sanitizers, the share may be a little smaller.
   CHECK(100 * tight[1] > (workloads >= 2000 ? 80 : 75) * whole[1]);
   CHECK(4 * (whole[0] + whole[1]) > 3 * solved);
+}
+
+// Then micro-batches in order are a restriction: what takes longer may come earlier or later.
+TEST_CASE("the bound is no more than the best of all orders where chunks of sequences differ") {
+  using exhaustive_search::search;
+  int solved = 0, tight = 0, beyond_alike = 0;
+  int const workloads = random_cases(1500);
+  FOR_SEEDS(workloads) {
+    workload const w = tiny_workload(d, sequences::differ_by_chunk);
+    CAPTURE(seed);
+    bound const b = workload_bound(w);
+    for (search::aim const aim : {search::aim::span, search::aim::makespan}) {
+      tick const least = aim == search::aim::span ? b.span : b.makespan;
+      tick const best = search(w, false).least(aim, least, 50'000);
+      if (best < 0) continue;
+      CHECK(least <= best);
+      ++solved;
+      tight += least == best ? 1 : 0;
+    }
+    CHECK(b.span >= busiest_work(w));
+    workload alike = w;  // as if all chunks were as short as the shortest
+    for (std::size_t i = 0; i < w.cost.per_stage.size(); ++i) {
+      std::size_t const q = static_cast<std::size_t>(w.sequence_chunks), first = i / q * q;
+      for (std::size_t other = first; other < first + q; ++other) {
+        stage_cost& c = alike.cost.per_stage[i];
+        stage_cost const& o = w.cost.per_stage[other];
+        c.recompute = std::min(c.of(pass_kind::recompute), o.of(pass_kind::recompute));
+        c.forward = std::min(c.forward, o.forward);
+        c.backward_input = std::min(c.backward_input, o.backward_input);
+        c.backward_weight = std::min(c.backward_weight, o.backward_weight);
+      }
+    }
+    bound const lower = workload_bound(alike);
+    CHECK(lower.span <= b.span);
+    CHECK(lower.makespan <= b.makespan);
+    beyond_alike += lower.makespan < b.makespan ? 1 : 0;
+  }
+  MESSAGE(tight << " of " << solved << " are tight");
+  CHECK(3 * solved > 4 * workloads);
+  CHECK(2 * tight > solved);
+  CHECK(4 * beyond_alike > 3 * workloads);
 }
 
 // Where the search ends for itself, with nothing to stop at.

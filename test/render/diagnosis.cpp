@@ -95,7 +95,7 @@ TEST_CASE("what chunks of a sequence hand over has a name") {
 }
 
 TEST_CASE("negative costs say whose they are") {
-  auto const said = [](costs const& c) { return explain(check(c, 2, 2, 3)); };
+  auto const said = [](costs const& c) { return explain(check(c, 2, 2, 3, 1)); };
   std::string const rule =
       "a pass must take at least one tick, and a transfer must not take less than zero, but ";
   CHECK(said(costs(stage_cost{}, -2)) == rule + "a transfer takes -2");
@@ -201,7 +201,7 @@ TEST_CASE("what is shared has names, and its rules have sentences") {
 TEST_CASE("a device without speed is refused in words") {
   costs c;
   c.speeds = {100, 0};
-  CHECK(explain(check(c, 2, 2, 3)) == "the speed in percent on device 1 must be at least 1, not 0");
+  CHECK(explain(check(c, 2, 2, 3, 1)) == "the speed in percent on device 1 must be at least 1, not 0");
 }
 
 TEST_CASE("a limit on memory without a schedule is refused in words") {
@@ -218,6 +218,10 @@ TEST_CASE("options of sharing that cannot be are refused in words") {
         == "the number of passes by which a gather is ahead must be at least 0, not -1");
 }
 TEST_CASE("a table of the wrong size is named, with how many entries it needs") {
+  CHECK(explain(wrong_size(table::costs_of_chunks, 4, 2))
+            .ends_with("but chunks of a sequence that have costs of their own are 4, not 1 or 2"));
+  CHECK(explain(wrong_size(table::stage_chunk_costs, 5, 8))
+            .ends_with("but costs of chunks of sequences on all stages are 5, not 8"));
   CHECK(explain(wrong_size(table::stage_costs, 3, 4))
         == "tables must have an entry for each thing that they are about, but costs of stages are 3, not 1 or 4");
   CHECK(explain(wrong_size(table::device_speeds, 3, 2)).ends_with("but speeds of devices are 3, not 2"));

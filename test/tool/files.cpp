@@ -41,6 +41,39 @@ TEST_CASE("JSON of emit comes back byte by byte, costs included") {
   CHECK(run_tool("emit " + per_stage + " --as json").out == content(per_stage));
 }
 
+TEST_CASE("costs of each stage and sequence chunk") {
+  std::string const each = scratch_file("chunks.csv", "1,2,1\n2,3,1\n4,6,2\n5,7,2\n");
+  std::string const pieces = "emit seq1f1b -p 2 -m 4 --sequence-chunks 2 --as json";
+  std::string const file = saved("chunks.json", pieces + " --per-stage " + each);
+  auto const made = nlohmann::json::parse(content(file));
+  CHECK(made["costs"]["sequence_chunks"] == 2);
+  REQUIRE(made["costs"]["per_stage"].size() == 4);
+  CHECK(made["costs"]["per_stage"][1]["backward_input"] == 3);
+  CHECK(made["costs"]["per_stage"][2]["forward"] == 4);
+  CHECK(made["busy"] == nlohmann::json({4 * (1 + 2 + 1 + 2 + 3 + 1), 4 * (4 + 6 + 2 + 5 + 7 + 2)}));
+  CHECK(run_tool("emit " + file + " --as json").out == content(file));
+  CHECK(run_tool("check " + file).code == 0);
+  std::string const alike = saved("pieces.json", pieces);
+  CHECK(nlohmann::json::parse(run_tool("emit " + alike + " --as json --per-stage " + each).out)["starts"]
+        == made["starts"]);
+  auto const simulated = nlohmann::json::parse(run_tool("simulate " + file + " --as json").out);
+  CHECK(simulated["makespan"] == made["makespan"]);
+  // Of other chunks, or of none.
+  CHECK(
+      contains(run_tool("emit seq1f1b -p 2 -m 4 --as json --sequence-chunks 4 --per-stage " + each).err,
+               "has costs of 4 stages"));
+  CHECK(contains(run_tool("emit 1f1b -p 2 -m 4 --as json --per-stage " + each).err,
+                 "has costs of 4 stages"));
+  nlohmann::json other = made;
+  other["sequence_chunks"] = 4;
+  CHECK(contains(run_tool("emit --as json " + scratch_file("other.json", other.dump())).err,
+                 "chunks of a sequence that have costs of their own are 2, not 1 or 4"));
+  other = made;
+  other["costs"]["sequence_chunks"] = 3;
+  CHECK(contains(run_tool("emit --as json " + scratch_file("other.json", other.dump())).err,
+                 "has 4 costs, but 2 stages with 3 sequence chunks each"));
+}
+
 TEST_CASE("a file stands for a name, in every command") {
   std::string const json = saved("own.json", "emit v-half -p 4 -m 8 --as json --forward 3 --transfer 1");
   std::string const csv = saved("own.csv", "emit v-half -p 4 -m 8 --as pytorch");

@@ -32,7 +32,8 @@ ashlar::costs make_costs(tick forward, tick backward_input, tick backward_weight
                          std::optional<std::vector<given_ticks>> const& per_stage, tick transfer,
                          std::optional<tick> transfer_between_nodes, int node_size,
                          ashlar::byte_count bandwidth, ashlar::byte_count message,
-                         std::optional<tick> overlapped, std::vector<int> speeds) {
+                         std::optional<tick> overlapped, std::vector<int> speeds,
+                         long long sequence_chunks) {
   tick const again = recompute.value_or(ashlar::stage_cost::same_as_forward);
   ashlar::costs made(ashlar::stage_cost{forward, backward_input, backward_weight, again}, transfer);
   if (per_stage) {
@@ -52,6 +53,7 @@ ashlar::costs make_costs(tick forward, tick backward_input, tick backward_weight
   made.message = message;
   made.overlapped = overlapped.value_or(ashlar::costs::one_after_the_other);
   made.speeds = std::move(speeds);
+  made.sequence_chunks = within("sequence_chunks", sequence_chunks, 1, tool::most_sequence_chunks);
   return made;
 }
 
@@ -67,7 +69,10 @@ std::string words_of(ashlar::costs const& c) {
   for (ashlar::stage_cost const& s : c.per_stage)
     text += (text.empty() ? "(" : ", (") + std::to_string(s.forward) + ", "
             + std::to_string(s.backward_input) + ", " + std::to_string(s.backward_weight) + ")";
-  return "Costs(per_stage=[" + text + "], transfer=" + std::to_string(c.links.inside.latency) + ")";
+  std::string const chunks =
+      c.sequence_chunks == 1 ? "" : ", sequence_chunks=" + std::to_string(c.sequence_chunks);
+  return "Costs(per_stage=[" + text + "], transfer=" + std::to_string(c.links.inside.latency) + chunks
+         + ")";
 }
 
 std::vector<std::vector<int>> routes_of(ashlar::placement const& where) {
@@ -141,20 +146,26 @@ void bind_costs(nb::module_& m) {
           [](costs* made, tick f, tick i, tick w, std::optional<tick> recompute,
              std::optional<std::vector<given_ticks>> const& per_stage, tick transfer,
              std::optional<tick> between, int node_size, ashlar::byte_count bandwidth,
-             ashlar::byte_count message, std::optional<tick> overlapped, std::vector<int> speeds) {
-            new (made) costs(make_costs(f, i, w, recompute, per_stage, transfer, between, node_size,
-                                        bandwidth, message, overlapped, std::move(speeds)));
+             ashlar::byte_count message, std::optional<tick> overlapped, std::vector<int> speeds,
+             long long sequence_chunks) {
+            new (made)
+                costs(make_costs(f, i, w, recompute, per_stage, transfer, between, node_size, bandwidth,
+                                 message, overlapped, std::move(speeds), sequence_chunks));
           },
           "forward"_a = 1, "backward_input"_a = 1, "backward_weight"_a = 1, nb::kw_only(),
           "recompute"_a = nb::none(), "per_stage"_a = nb::none(), "transfer"_a = 0,
           "transfer_between_nodes"_a = nb::none(), "node_size"_a = 0, "bandwidth"_a = 0, "message"_a = 0,
-          "overlapped"_a = nb::none(), "speeds"_a = std::vector<int>{},
+          "overlapped"_a = nb::none(), "speeds"_a = std::vector<int>{}, "sequence_chunks"_a = 1,
           "Ticks of a stage's passes, the same for all stages or, in per_stage, a tuple (forward, "
           "backward_input, backward_weight) for each, or of four with the recompute. transfer: the "
           "latency of a link; bandwidth: its "
           "bytes a tick (0: bytes take no time); message: bytes of a transfer. overlapped: ticks of a "
-          "forward and a backward together (one after the other). speeds: of the devices, in percent.")
+          "forward and a backward together (one after the other). speeds: of the devices, in percent. "
+          "sequence_chunks: where the chunks of sequences differ, how many there are; per_stage then "
+          "has "
+          "so many for each stage, one after the other.")
       .def_prop_ro("per_stage", &ticks_of_stages)
+      .def_ro("sequence_chunks", &costs::sequence_chunks)
       .def_prop_ro("transfer", [](costs const& c) { return c.links.inside.latency; })
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__repr__", [](costs const& c) { return words_of(c); });

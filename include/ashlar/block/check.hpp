@@ -12,11 +12,14 @@
 
 namespace ashlar {
 
-// Costs of so many stages on so many devices: one for all or one each, passes of at least a tick,
+// Costs of so many stages on so many devices, of sequences in so many chunks: as check_sizes() has it;
+// passes of at least a tick,
 // transfers of none or more, speeds of at least 1 % (rule::parameter_is_at_least, with the device), and
 // sums over m micro-batches that stay within the range of ticks.
-constexpr diagnosis check(costs const& cost, int stage_count, int device_count, int m) {
-  if (diagnosis const d = check_sizes(cost, stage_count, device_count); !d.ok()) return d;
+constexpr diagnosis check(costs const& cost, int stage_count, int device_count, int m,
+                          int sequence_chunks) {
+  if (diagnosis const d = check_sizes(cost, stage_count, device_count, sequence_chunks); !d.ok())
+    return d;
   if (cost.overlapped < 1 && cost.overlapped != costs::one_after_the_other)
     return {.broken = rule::durations_are_positive, .first = {.index = 0}, .number = cost.overlapped};
   int slowest = full_speed;
@@ -44,14 +47,15 @@ constexpr diagnosis check(costs const& cost, int stage_count, int device_count, 
     transfer = time > transfer ? time : transfer;
   }
   tick longest = transfer > cost.overlapped ? transfer : cost.overlapped;
-  for (std::size_t stage = 0; stage < cost.per_stage.size(); ++stage) {
-    stage_cost const& c = cost.per_stage[stage];
+  for (std::size_t i = 0; i < cost.per_stage.size(); ++i) {
+    stage_cost const& c = cost.per_stage[i];
+    int const at = static_cast<int>(i), q = cost.sequence_chunks;
     tick sum = 0;
     for (pass_kind kind : {pass_kind::forward, pass_kind::backward_input, pass_kind::backward_weight,
                            pass_kind::recompute}) {
       if (c.of(kind) < 1)
         return {.broken = rule::durations_are_positive,
-                .first = {.what = {kind, static_cast<int>(stage), 0}},
+                .first = {.what = {kind, at / q, at % q}},
                 .number = c.of(kind)};
       sum = saturating_sum(sum, c.of(kind));
     }
@@ -181,7 +185,10 @@ constexpr diagnosis check(block const& b) {
   if (b.graph.count() != stage_count)
     return wrong_size(table::stages_of_graph, b.graph.count(), stage_count);
   if (diagnosis const d = check_routes(b.graph, b.where, b.route); !d.ok()) return d;
-  if (diagnosis const d = check(b.cost, stage_count, b.where.device_count(), group); !d.ok()) return d;
+  if (diagnosis const d =
+          check(b.cost, stage_count, b.where.device_count(), group, b.graph.sequence_chunks());
+      !d.ok())
+    return d;
 
   pass_register ends(stage_count, group);
   for (std::size_t i = 0; i < b.cells.size(); ++i) {

@@ -13,13 +13,20 @@ namespace ashlar {
 constexpr tick busiest_work(workload const& w) {
   std::vector<tick> work(static_cast<std::size_t>(w.where.device_count()), 0);
   tick most = 0;
+  int const q = w.cost.sequence_chunks;
   for (int route = 0; route < w.route_count(); ++route)
     for (int stage = 0; stage < w.where.stage_count(); ++stage) {
-      tick once = w.length(pass_kind::forward, stage, route);
-      if (w.mode == execution_mode::training) once += w.length(pass_kind::backward, stage, route);
-      if (w.recomputes(stage)) once += w.length(pass_kind::recompute, stage, route);
+      tick once = 0;  // for a micro-batch, or all chunks of a sequence
+      for (int chunk = 0; chunk < q; ++chunk) {
+        auto const add = [&](pass_kind kind) {
+          once += w.length(kind, stage, route) + w.extra(kind, stage, chunk, route);
+        };
+        add(pass_kind::forward);
+        if (w.mode == execution_mode::training) add(pass_kind::backward);
+        if (w.recomputes(stage)) add(pass_kind::recompute);
+      }
       tick& sum = work[static_cast<std::size_t>(w.where.device_of(route, stage))];
-      sum += w.micro_batches_on(route) * once;
+      sum += w.micro_batches_on(route) / q * once;
       most = sum > most ? sum : most;
     }
   return most;

@@ -16,7 +16,8 @@ namespace ashlar::bounding {
 struct flow {
   struct step {
     int direction = 0;         // +1: after this step of the stage before it, -1: of the stage after it
-    std::vector<tick> length;  // by stage
+    std::vector<tick> length;  // by stage; of sequences in chunks, of the shortest
+    std::vector<tick> extra = {};  // by stage and chunk: beyond that; empty where chunks are alike
   };
 
   std::vector<step> steps;
@@ -43,6 +44,11 @@ struct flow {
   constexpr int direction(int k) const { return steps[static_cast<std::size_t>(k)].direction; }
   constexpr tick length(int k, int stage) const {
     return steps[static_cast<std::size_t>(k)].length[static_cast<std::size_t>(stage)];
+  }
+  // What the step takes beyond that on a chunk of a sequence; where all are alike, nothing.
+  constexpr tick extra(int k, int stage, int piece) const {
+    std::vector<tick> const& all = steps[static_cast<std::size_t>(k)].extra;
+    return all.empty() ? 0 : all[static_cast<std::size_t>(stage * sequence_chunks + piece)];
   }
   // The stage that takes a step just before `stage` does; -1: none.
   constexpr int before(int k, int stage) const {
@@ -97,9 +103,13 @@ constexpr flow flow_of(workload const& w, counted_span counted) {
     f.gives = f.step_count();
     f.steps.push_back({.direction = direction, .length = {}});
     for (int route = 0; route < w.route_count(); ++route)
-      for (int stage = 0; stage < S; ++stage)
-        f.steps.back().length.push_back(
-            kind == pass_kind::recompute && !w.recomputes(stage) ? 0 : w.length(kind, stage, route));
+      for (int stage = 0; stage < S; ++stage) {
+        bool const taken = kind != pass_kind::recompute || w.recomputes(stage);
+        f.steps.back().length.push_back(taken ? w.length(kind, stage, route) : 0);
+        if (w.cost.sequence_chunks == 1) continue;
+        for (int chunk = 0; chunk < w.sequence_chunks; ++chunk)
+          f.steps.back().extra.push_back(taken ? w.extra(kind, stage, chunk, route) : 0);
+      }
   };
   add(+1, pass_kind::forward);
   if (w.mode == execution_mode::inference) return f;

@@ -48,7 +48,10 @@ constexpr std::vector<int> origins(flow const& f) {
   for (int d = 0; d < f.device_count(); ++d) {
     tick work = 0;
     for (int stage : f.on(d))
-      for (int k = 0; k < f.step_count(); ++k) work += f.length(k, stage);
+      for (int k = 0; k < f.step_count(); ++k) {
+        work += f.sequence_chunks * f.length(k, stage);
+        for (int chunk = 0; chunk < f.sequence_chunks; ++chunk) work += f.extra(k, stage, chunk);
+      }
     if (work > most) busiest = d;
     most = later(most, work);
     if (work > 0 && f.device_count() <= few) found.push_back(d);

@@ -67,10 +67,34 @@ constexpr tick one_machine(std::vector<job_list> const& lists) {
   return latest;
 }
 
+// What a step takes on the longer chunks of a stage's sequences beyond the shortest: a list for each
+// chunk. Of any order of sequences, the r-th of its passes has its like of the r sequences before, and
+// forward all earlier chunks of them and of its own, backward all later ones; what follows is the same
+// from the end. That many starts of the stage lie before and after it.
+constexpr void add_longer_chunks(std::vector<job_list>& lists, flow const& f, int k, int stage,
+                                 earliest_starts const& forth, earliest_starts const& back) {
+  int const q = f.sequence_chunks, n = f.micro_batches_of(stage) / q, mirrored = f.step_count() - 1 - k;
+  for (int chunk = 0; chunk < q; ++chunk) {
+    tick const extra = f.extra(k, stage, chunk);
+    if (extra == 0) continue;
+    int before = 0, after = 0;  // of a sequence, those that come before or after the chunk for sure
+    if (f.direction(k) != 0) {
+      before = f.direction(k) > 0 ? chunk : q - 1 - chunk;
+      after = q - 1 - before;
+    }
+    job_list longer{.head = {}, .tail = {}, .length = extra};
+    for (int r = 0; r < n; ++r) {
+      longer.head.push_back(forth.start(k, stage, (r + 1) * (before + 1) - 1));
+      longer.tail.push_back(back.start(mirrored, stage, (n - r) * (after + 1) - 1));
+    }
+    lists.push_back(longer);
+  }
+}
+
 // The jobs of a device. Its n-th step k is a job as long as the shortest of its stages takes; what a
-// longer stage takes in addition is a job of its own, within that stage's heads and tails. So no stage's
-// length is paired with a place that it may not have. `forth` and `back` are the starts in forward and
-// in reversed time.
+// longer stage or chunk takes in addition is a job of its own, within that stage's heads and tails. So
+// no stage's length is paired with a place that it may not have. `forth` and `back` are the starts in
+// forward and in reversed time.
 constexpr std::vector<job_list> jobs_of(flow const& f, int device, earliest_starts const& forth,
                                         earliest_starts const& back) {
   std::vector<job_list> lists;
@@ -87,6 +111,7 @@ constexpr std::vector<job_list> jobs_of(flow const& f, int device, earliest_star
                      .tail = backwards(back.places(mirrored, device)),
                      .length = least});
     for (int stage : f.on(device)) {
+      add_longer_chunks(lists, f, k, stage, forth, back);
       if (f.length(k, stage) == least) continue;
       job_list excess{.head = {}, .tail = {}, .length = f.length(k, stage) - least};
       int const m = f.micro_batches_of(stage);

@@ -42,26 +42,33 @@ struct workload {
   constexpr int micro_batches_on(int route) const {
     return on_route.empty() ? micro_batch_count : on_route[static_cast<std::size_t>(route)];
   }
-  // Ticks of a stage's pass on its device, at least: what pairs save is taken off the weight pass, for
+  // Ticks of a stage's pass on its device, at least. Of sequences in chunks, of the shortest chunk; what
+  // the others take more, extra() says. What pairs save is taken off the weight pass, for
   // which nothing waits, and only then off the others. So no pair takes less than its passes.
   constexpr tick length(pass_kind kind, int stage, int route = 0) const {
     int const device = where.device_of(route, stage);
-    if (!overlaps || kind == pass_kind::recompute) return cost.of({kind, stage, 0}, device);
+    if (!overlaps || kind == pass_kind::recompute) return shortest(kind, stage, device);
     using enum pass_kind;
     if (kind == backward)
       return length(backward_input, stage, route) + length(backward_weight, stage, route);
     tick longest[] = {0, 0, 0};
     pass_kind const parts[] = {backward_weight, backward_input, forward};
-    for (std::size_t s = 0; s < cost.per_stage.size(); ++s)
+    int const q = cost.sequence_chunks, entries = static_cast<int>(cost.per_stage.size());
+    for (int at = 0; at < entries; ++at)
       for (std::size_t i = 0; i < 3; ++i)
-        longest[i] = max_of(longest[i], cost.of({parts[i], static_cast<int>(s), 0}, device));
+        longest[i] = max_of(longest[i], cost.of({parts[i], at / q, at % q}, device));
     tick saved = longest[0] + longest[1] + longest[2] - cost.of_pair({}, {}, device);
     for (std::size_t i = 0; i < 3; ++i) {
       tick const off = min_of(max_of<tick>(saved, 0), longest[i]);
-      if (parts[i] == kind) return min_of(cost.of({kind, stage, 0}, device), longest[i] - off);
+      if (parts[i] == kind) return min_of(shortest(kind, stage, device), longest[i] - off);
       saved -= off;
     }
     return 0;
+  }
+  // Ticks that the pass of a chunk takes beyond length(); of pairs, whose partners differ, none counts.
+  constexpr tick extra(pass_kind kind, int stage, int chunk, int route = 0) const {
+    int const device = where.device_of(route, stage);
+    return overlaps ? 0 : cost.of({kind, stage, chunk}, device) - shortest(kind, stage, device);
   }
   // Of a message between neighbours of the chain.
   constexpr tick hop(int stage, int next, int route = 0) const {
@@ -69,6 +76,14 @@ struct workload {
   }
 
   friend constexpr bool operator==(workload const&, workload const&) = default;
+
+ private:
+  constexpr tick shortest(pass_kind kind, int stage, int device) const {
+    tick least = cost.of({kind, stage, 0}, device);
+    for (int chunk = 1; chunk < cost.sequence_chunks; ++chunk)
+      least = min_of(least, cost.of({kind, stage, chunk}, device));
+    return least;
+  }
 };
 
 // Between which passes of a micro-batch memory is counted: from the start of the forward or (for stages
@@ -147,7 +162,8 @@ constexpr diagnosis check(workload const& w) {
   if (w.where.stage_count() > most / w.micro_batch_count)
     return {.broken = rule::sizes_fit, .number = w.where.stage_count()};
   if (diagnosis const d = check(w.limit, w.where, w.sequence_chunks, w.mode); !d.ok()) return d;
-  return check(w.cost, w.where.stage_count(), w.where.device_count(), w.micro_batch_count);
+  return check(w.cost, w.where.stage_count(), w.where.device_count(), w.micro_batch_count,
+               w.sequence_chunks);
 }
 
 // Whether there is a workload of the schedule: known stages form a chain, and routes are known. Work is

@@ -31,7 +31,10 @@ constexpr schedule k_f_k_b(stage_graph const& graph, placement const& where, mic
   std::vector<std::int64_t> const units = in_flight(graph, k);
   if (graph.count() != where.stage_count())
     refuse(wrong_size(table::stages_of_placement, where.stage_count(), graph.count()));
-  if (diagnosis const d = check_sizes(cost, graph.count(), where.device_count()); !d.ok()) refuse(d);
+  if (diagnosis const d =
+          check_sizes(cost, graph.count(), where.device_count(), graph.sequence_chunks());
+      !d.ok())
+    refuse(d);
   if (m.value < 1) refuse({.broken = rule::counts_are_positive, .number = m.value});
   std::vector<std::vector<pass>> orders;
   for (int stage = 0; stage < graph.count(); ++stage) {

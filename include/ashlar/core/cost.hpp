@@ -80,13 +80,16 @@ struct interconnect {
 // How long everything takes: the passes of each stage on each device; a message between two devices (a
 // hand-over between stages of one device is free); and a forward and a backward that run overlapped.
 struct costs {
-  std::vector<stage_cost> per_stage = std::vector<stage_cost>(1);  // one for all alike, or one a stage
+  // One for all stages alike, or one a stage; for chunks of sequences that differ, so many for each of
+  // these, one after the other: with causal attention later chunks take longer.
+  std::vector<stage_cost> per_stage = std::vector<stage_cost>(1);
   interconnect links = {};
   byte_count message = 0;  // of each transfer, where none knows better
   tick overlapped = one_after_the_other;
   // One a device, in percent of the speed that costs are for: at 50 passes take twice as long. Empty:
   // all are that fast.
   std::vector<int> speeds = {};
+  int sequence_chunks = 1;  // of each sequence, that `per_stage` tells apart; 1: they are alike
 
   static constexpr tick one_after_the_other = -1;
 
@@ -98,14 +101,15 @@ struct costs {
       : per_stage(static_cast<std::vector<stage_cost>&&>(each)),
         links{.inside = {transfer_time}, .between = {transfer_time}} {}
 
-  // At full speed.
-  constexpr stage_cost const& of_stage(int stage) const {
+  // At full speed, for a micro-batch: where chunks differ, q of them are a sequence.
+  constexpr stage_cost const& of_stage(int stage, int micro_batch = 0) const {
+    if (sequence_chunks != 1) return of_chunk(stage, micro_batch);
     return per_stage[per_stage.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
   }
   // Each kind of pass is rounded up by itself; a fused backward is the sum of its parts.
   constexpr tick of(pass const& what, int device) const {
     auto const number = static_cast<std::size_t>(device);
-    stage_cost const& c = of_stage(what.stage);
+    stage_cost const& c = of_stage(what.stage, what.micro_batch);
     return number >= speeds.size() ? c.of(what.kind) : slowed(c, what.kind, speeds[number]);
   }
   constexpr tick of_pair(pass forward, pass backward, int device) const {
@@ -120,6 +124,11 @@ struct costs {
   friend constexpr bool operator==(costs const&, costs const&) = default;
 
  private:
+  constexpr stage_cost const& of_chunk(int stage, int micro_batch) const {
+    auto const q = static_cast<unsigned>(sequence_chunks);
+    std::size_t const first = per_stage.size() == q ? 0 : static_cast<std::size_t>(stage) * q;
+    return per_stage[first + static_cast<unsigned>(micro_batch) % q];
+  }
   static constexpr tick slowed(stage_cost const& c, pass_kind kind, int percent) {
     if (kind != pass_kind::backward) return at_speed(c.of(kind), percent);
     return saturating_sum(at_speed(c.backward_input, percent), at_speed(c.backward_weight, percent));

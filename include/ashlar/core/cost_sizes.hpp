@@ -1,15 +1,21 @@
-// Whether costs are for as many stages and devices as there are.
+// Whether costs are for as many stages, devices and chunks of sequences as there are.
 #pragma once
 
 #include <ashlar/core/cost.hpp>
 #include <ashlar/core/diagnosis.hpp>
 
+#include <cstdint>
+
 namespace ashlar {
 
-// One entry for all stages or one each; a speed for each device, or none: else rule::tables_agree.
-constexpr diagnosis check_sizes(costs const& cost, int stage_count, int device_count) {
-  if (cost.per_stage.size() != 1 && static_cast<int>(cost.per_stage.size()) != stage_count)
-    return wrong_size(table::stage_costs, cost.per_stage.size(), stage_count);
+// Costs of all chunks alike or of as many as a sequence has; of these, one entry for all stages or one
+// each; a speed for each device, or none: else rule::tables_agree.
+constexpr diagnosis check_sizes(costs const& cost, int stage_count, int device_count,
+                                int sequence_chunks) {
+  std::int64_t const q = cost.sequence_chunks, size = static_cast<std::int64_t>(cost.per_stage.size());
+  if (q != 1 && q != sequence_chunks) return wrong_size(table::costs_of_chunks, q, sequence_chunks);
+  if (size != q && size != q * stage_count)
+    return wrong_size(q == 1 ? table::stage_costs : table::stage_chunk_costs, size, q * stage_count);
   if (!cost.speeds.empty() && static_cast<int>(cost.speeds.size()) != device_count)
     return wrong_size(table::device_speeds, cost.speeds.size(), device_count);
   return {};

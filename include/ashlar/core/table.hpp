@@ -12,6 +12,8 @@ enum class table : unsigned char {
   stages_of_graph,
   micro_batches_of_schedule,
   stage_costs,        // or one entry for all
+  stage_chunk_costs,  // or one entry for all stages
+  costs_of_chunks,    // chunks of a sequence that costs tell apart, or 1
   device_speeds,      // or none
   stage_memory,       // or one entry for all
   device_budgets,     // or one entry for all

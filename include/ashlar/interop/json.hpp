@@ -16,8 +16,9 @@
 
 namespace ashlar {
 
-// Keys stay in this order. Times are ticks; `costs.per_stage` has an entry for each stage. Bounds and
-// gaps are there for schedules that have a bound. O(min(p, 16) p n) for n passes on p devices.
+// Keys stay in this order. Times are ticks; `costs.per_stage` has an entry for each stage or, where
+// chunks of sequences differ, for each of these. Bounds and gaps are there for schedules that have a
+// bound. O(min(p, 16) p n) for n passes on p devices.
 inline nlohmann::ordered_json to_json(schedule const& s, std::string_view name) {
   using nlohmann::ordered_json;
   ordered_json routes = ordered_json::array();
@@ -28,16 +29,18 @@ inline nlohmann::ordered_json to_json(schedule const& s, std::string_view name) 
     routes.push_back(std::move(by_stage));
   }
   ordered_json per_stage = ordered_json::array();
-  for (int stage = 0; stage < s.stage_count(); ++stage) {
-    stage_cost const& c = s.cost.of_stage(stage);
-    per_stage.push_back({{"forward", c.forward},
-                         {"backward_input", c.backward_input},
-                         {"backward_weight", c.backward_weight},
-                         {"recompute", c.of(pass_kind::recompute)}});
-  }
+  for (int stage = 0; stage < s.stage_count(); ++stage)
+    for (int chunk = 0; chunk < s.cost.sequence_chunks; ++chunk) {
+      stage_cost const& c = s.cost.of_stage(stage, chunk);
+      per_stage.push_back({{"forward", c.forward},
+                           {"backward_input", c.backward_input},
+                           {"backward_weight", c.backward_weight},
+                           {"recompute", c.of(pass_kind::recompute)}});
+    }
   interconnect const& links = s.cost.links;
   ordered_json cost{{"per_stage", std::move(per_stage)},
                     {"transfer", links.inside.time_of(s.cost.message)}};
+  if (s.cost.sequence_chunks > 1) cost["sequence_chunks"] = s.cost.sequence_chunks;
   if (links.node_size > 0) {
     cost["transfer_between_nodes"] = links.between.time_of(s.cost.message);
     cost["node_size"] = links.node_size;

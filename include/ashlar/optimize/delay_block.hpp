@@ -43,6 +43,14 @@ struct delay_block {
   }
 };
 
+// What a stage's passes of a kind take on a device, in the mean over the chunks of a sequence.
+constexpr tick mean_length(schedule const& s, pass_kind kind, int stage, int device) {
+  int const q = s.cost.sequence_chunks;
+  tick sum = 0;
+  for (int chunk = 0; chunk < q; ++chunk) sum += s.cost.of({kind, stage, chunk}, device);
+  return (sum + q - 1) / q;
+}
+
 // The leg of each stage of a chain.
 constexpr std::vector<std::size_t> legs_of(placement const& where) {
   std::vector<std::size_t> leg;
@@ -73,7 +81,7 @@ struct offsets_of_stages {
       return s.cost.transfer(device(from), device(to));
     };
     auto const length = [&](pass_kind kind, std::size_t i) {
-      return s.cost.of({kind, static_cast<int>(i), 0}, device(i));
+      return mean_length(s, kind, static_cast<int>(i), device(i));
     };
     tick now = 0;
     for (std::size_t i = 0; i < count; ++i) {
@@ -119,7 +127,7 @@ constexpr delay_block one_at_a_time(schedule const& s) {
   for (int stage = 0; stage < s.stage_count(); ++stage)
     b.period = max_of(
         b.period, at.weight[static_cast<std::size_t>(stage)]
-                      + s.cost.of({pass_kind::backward_weight, stage, 0}, s.where.device_of(0, stage)));
+                      + mean_length(s, pass_kind::backward_weight, stage, s.where.device_of(0, stage)));
   return b;
 }
 
@@ -151,16 +159,22 @@ constexpr precedence_graph::plan plan_of(std::vector<delay_block> const& tracks,
   return plan;
 }
 
-// Work of the busiest device for one micro-batch.
-constexpr tick work_of_one(schedule const& s) {
+// Work of the busiest device for one sequence: a micro-batch, or all chunks of it.
+constexpr tick work_of_sequence(schedule const& s) {
   tick most = 0;
   for (int d = 0; d < s.device_count(); ++d) {
     tick work = 0;
     for (timed_pass const& t : s.order[static_cast<std::size_t>(d)])
-      work += t.what.micro_batch == 0 ? s.cost.of(t.what, d) : 0;
+      work += t.what.micro_batch < s.graph.sequence_chunks() ? s.cost.of(t.what, d) : 0;
     most = max_of(most, work);
   }
   return most;
+}
+
+// For one micro-batch; for a chunk in the mean, rounded up.
+constexpr tick work_of_one(schedule const& s) {
+  int const q = s.graph.sequence_chunks();
+  return (work_of_sequence(s) + q - 1) / q;
 }
 
 }  // namespace ashlar

@@ -59,7 +59,7 @@ constexpr delay_block start_of_hill_climb(Search& search, memory_limit const& li
     for (int stage = 0; stage < s.stage_count(); ++stage)
       if (s.where.device_of(0, stage) == d) {
         auto const i = static_cast<std::size_t>(stage);
-        held += (at.weight[i] + s.cost.of({pass_kind::backward_weight, stage, 0}, d) - at.forward[i])
+        held += (at.weight[i] + mean_length(s, pass_kind::backward_weight, stage, d) - at.forward[i])
                 * limit.memory.of(stage).kept_by_forward();
       }
     byte_count const room = limit.free_on(s.where, d);

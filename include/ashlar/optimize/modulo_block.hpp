@@ -189,8 +189,6 @@ class modulo_block {
 };
 
 // No modulo block of these passes has a shorter period: the busiest device's work.
-constexpr tick least_period(schedule const& s) {
-  return max_of<tick>(work_of_one(s) * s.graph.sequence_chunks(), 1);
-}
+constexpr tick least_period(schedule const& s) { return max_of<tick>(work_of_sequence(s), 1); }
 
 }  // namespace ashlar

@@ -27,7 +27,7 @@ class surrogate {
   constexpr surrogate(Search& search, memory_limit const& limit, search_budget budget)
       : search_(&search),
         small_(take(search.of(), micro_batches{3 * round_of(search.of())}), limit, budget),
-        least_work_(work_of_one(search.of())),
+        least_work_(work_of_sequence(search.of())),
         weight_(budget.aim == objective::both ? 4 : 1) {
     for (pass const& x : small_.passes().what)
       if (x.micro_batch == 0) references_.push_back(x);
@@ -72,12 +72,13 @@ class surrogate {
   constexpr tick growth(result_table<tick> const& start, std::size_t i) const {
     extension_window const s = windows_[i];
     tick const period = extended_starts(start, references_, s).period();
-    return max_of(period, s.count * least_work_) * (s.wanted - s.known) / s.count;
+    return max_of(period, s.count / search_->of().graph.sequence_chunks() * least_work_)
+           * (s.wanted - s.known) / s.count;
   }
 
   Search* search_;
   justifier<> small_;
-  tick least_work_;  // of one micro-batch
+  tick least_work_;  // of one sequence
   tick weight_;
   std::vector<pass> references_;  // one micro-batch
   std::vector<extension_window> windows_;

@@ -9,8 +9,8 @@ namespace ashlar::render_detail {
 
 // "costs of stages are 3, not 1 or 4"
 inline std::string size_of_table(diagnosis const& d) {
-  bool const one_for_all =
-      d.of == table::stage_costs || d.of == table::stage_memory || d.of == table::device_budgets;
+  bool const one_for_all = d.of == table::stage_costs || d.of == table::costs_of_chunks
+                           || d.of == table::stage_memory || d.of == table::device_budgets;
   std::string const sizes =
       std::to_string(d.number) + ", not " + (one_for_all ? "1 or " : "") + std::to_string(d.needed);
   switch (d.of) {
@@ -28,6 +28,10 @@ inline std::string size_of_table(diagnosis const& d) {
       return "micro-batches are " + sizes;
     case table::stage_costs:
       return "costs of stages are " + sizes;
+    case table::stage_chunk_costs:
+      return "costs of chunks of sequences on all stages are " + sizes;
+    case table::costs_of_chunks:
+      return "chunks of a sequence that have costs of their own are " + sizes;
     case table::device_speeds:
       return "speeds of devices are " + sizes;
     case table::stage_memory:

@@ -37,7 +37,8 @@ constexpr diagnosis check_passes(schedule const& s, pass_register& ends, work_re
   if (static_cast<int>(s.order.size()) != s.device_count())
     return wrong_size(table::device_orders, s.order.size(), s.device_count());
   if (diagnosis const d = check_routes(s.graph, s.where, s.route); !d.ok()) return d;
-  if (diagnosis const d = check(s.cost, stage_count, s.device_count(), m); !d.ok()) return d;
+  int const q = s.graph.sequence_chunks();
+  if (diagnosis const d = check(s.cost, stage_count, s.device_count(), m, q); !d.ok()) return d;
 
   for (std::size_t device = 0; device < s.order.size(); ++device) {
     std::vector<timed_pass> const& order = s.order[device];
@@ -64,8 +65,14 @@ constexpr diagnosis check_passes(schedule const& s, pass_register& ends, work_re
         return {.broken = rule::pass_is_on_its_device,
                 .first = where,
                 .second = {.device = right, .what = t.what}};
-      if (t.overlaps >= 0 && !is_paired_right(order, i))
-        return {.broken = rule::overlapped_passes_are_a_pair, .first = where};
+      if (t.overlaps >= 0) {
+        if (!is_paired_right(order, i))
+          return {.broken = rule::overlapped_passes_are_a_pair, .first = where};
+        // A pass does not name its partner's chunk: unless pairs have a cost of their own, all are
+        // alike.
+        if (s.cost.sequence_chunks != 1 && s.cost.overlapped == costs::one_after_the_other)
+          return wrong_size(table::costs_of_chunks, s.cost.sequence_chunks, 1);
+      }
       if (diagnosis const d = ends.enter(where, s.end_of(t, where.device)); !d.ok()) return d;
     }
   }

@@ -22,7 +22,9 @@ namespace ashlar {
 constexpr schedule relocate(schedule s, placement where) {
   if (where.stage_count() != s.stage_count())
     refuse(wrong_size(table::stages_of_placement, where.stage_count(), s.stage_count()));
-  if (diagnosis const d = check_sizes(s.cost, where.stage_count(), where.device_count()); !d.ok())
+  if (diagnosis const d =
+          check_sizes(s.cost, where.stage_count(), where.device_count(), s.graph.sequence_chunks());
+      !d.ok())
     refuse(d);
   if (!s.work.view().empty()) refuse({.broken = rule::tables_agree, .number = where.stage_count()});
   int const q = s.graph.together(), routes = where.route_count();

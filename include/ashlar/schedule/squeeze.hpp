@@ -181,9 +181,13 @@ constexpr schedule squeeze(schedule s) {
 }
 
 // The same orders under other costs, squeezed. retime(squeeze(s), s.cost) == squeeze(s).
-// Throws as squeeze does, and violation{rule::tables_agree} for costs of other stages or devices.
+// Throws as squeeze does, and violation{rule::tables_agree} for costs of other stages, devices or
+// chunks of sequences.
 constexpr schedule retime(schedule s, costs cost) {
-  if (diagnosis const d = check_sizes(cost, s.stage_count(), s.device_count()); !d.ok()) refuse(d);
+  if (diagnosis const d =
+          check_sizes(cost, s.stage_count(), s.device_count(), s.graph.sequence_chunks());
+      !d.ok())
+    refuse(d);
   s.cost = std::move(cost);
   return squeeze(std::move(s));
 }

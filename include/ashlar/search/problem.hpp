@@ -88,8 +88,8 @@ constexpr diagnosis check(search_problem const& problem) {
             .which = parameter::micro_batch_count,
             .given = problem.m.value};
   int const count = problem.m.value * problem.sequence_chunks;
-  if (diagnosis const d =
-          check(problem.cost, problem.where.stage_count(), problem.where.device_count(), count);
+  if (diagnosis const d = check(problem.cost, problem.where.stage_count(), problem.where.device_count(),
+                                count, problem.sequence_chunks);
       !d.ok())
     return d;
   if (problem.graph) {

@@ -34,7 +34,10 @@ constexpr byte_count smallest_message(program const& p, simulation_options const
 constexpr std::optional<bound> program_bound(schedule s, program const& p, simulation_options const& o) {
   s.cost = o.cost;
   s.cost.message = smallest_message(p, o);
-  if (!has_workload(s) || !check(s.cost, s.stage_count(), s.device_count(), s.micro_batch_count()).ok())
+  if (!has_workload(s)
+      || !check(s.cost, s.stage_count(), s.device_count(), s.micro_batch_count(),
+                s.graph.sequence_chunks())
+              .ok())
     return std::nullopt;
   return workload_bound(workload_of(s));
 }

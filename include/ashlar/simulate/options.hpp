@@ -116,10 +116,13 @@ constexpr tick ring_time(link_speed const& l, byte_count size, tick ranks) {
   return saturating_sum(latency, moved / speed + (moved % speed != 0));
 }
 
-// Tables fit so many stages and nothing is negative or too large to be counted.
+// Tables fit so many stages, devices and chunks of sequences, and nothing is negative or too large to be
+// counted.
 constexpr diagnosis check(simulation_options const& o, int stage_count, int device_count,
-                          int micro_batch_count) {
-  if (diagnosis const d = check(o.cost, stage_count, device_count, micro_batch_count); !d.ok()) return d;
+                          int micro_batch_count, int sequence_chunks) {
+  if (diagnosis const d = check(o.cost, stage_count, device_count, micro_batch_count, sequence_chunks);
+      !d.ok())
+    return d;
   if (diagnosis const d = check(o.memory, stage_count); !d.ok()) return d;
   if (o.data_ranks < 1) return {.broken = rule::counts_are_positive, .number = o.data_ranks};
   if (o.optimizer < 0 || o.optimizer >= max_tick)

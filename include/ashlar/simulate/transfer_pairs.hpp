@@ -16,7 +16,9 @@ namespace ashlar {
 // unknown stage, micro-batch, part of work or peer. Linear.
 constexpr diagnosis check_can_be_timed(program const& p, simulation_options const& o) {
   if (diagnosis const d = check_well_formed(p); !d.ok()) return d;
-  if (diagnosis const d = check(o, p.stage_count(), p.device_count(), p.micro_batch_count()); !d.ok())
+  if (diagnosis const d =
+          check(o, p.stage_count(), p.device_count(), p.micro_batch_count(), p.graph.sequence_chunks());
+      !d.ok())
     return d;
   for (int d = 0; d < p.device_count(); ++d) {
     int const begin = p.stream_begin[static_cast<std::size_t>(d)];

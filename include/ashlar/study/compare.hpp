@@ -3,6 +3,7 @@
 
 #include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/schedule/metrics.hpp>
@@ -101,6 +102,7 @@ struct stage_costs {
 // so small that all take whole ones. A cut may go through a piece.
 constexpr stage_costs costs_of_stages(divided_model const& model, int stage_count, int parts,
                                       int device_count) {
+  if (int const q = model.cost.sequence_chunks; q != 1) refuse(wrong_size(table::costs_of_chunks, q, 1));
   std::vector<stage_cost> const& pieces = model.cost.per_stage;
   bool const alike = pieces.size() == 1;
   int const piece_count = alike ? model.piece_count : static_cast<int>(pieces.size());
@@ -176,14 +178,16 @@ constexpr comparison compare_made(schedule const& s, stage_costs const& given, i
 
 }  // namespace study_detail
 
-// A schedule of one's own, put under the model's costs in its order. Throws violation as retime does.
+// A schedule of one's own, put under the model's costs in its order. Throws violation as retime does,
+// and rule::tables_agree for costs of chunks of sequences, which not all schedules have.
 constexpr comparison compare(schedule const& s, divided_model const& model) {
   int const parts = s.graph.sequence_chunks();
   auto const given = study_detail::costs_of_stages(model, s.stage_count(), parts, s.device_count());
   return study_detail::compare_made(retime(s, given.cost), given, parts, model.kept_percent);
 }
 
-// An entry made for the model, whatever the costs of `s` are. Throws violation as entry::make does.
+// An entry made for the model, whatever the costs of `s` are. Throws violation as entry::make does, and
+// as above.
 constexpr comparison compare(catalog::entry const& e, catalog::shape s, divided_model const& model) {
   s = fitting(e, s);
   s.cost = {};

@@ -30,7 +30,7 @@ constexpr bool test_sizes() {
 BOTH_TIMES("sizes of a block", test_sizes)
 
 constexpr bool test_costs() {
-  auto const with = [](costs c) { return check(c, 3, 2, 4); };
+  auto const with = [](costs c) { return check(c, 3, 2, 4, 1); };
   HOLDS(with({}).ok());
   HOLDS(with(costs(std::vector<stage_cost>(3))).ok());
   HOLDS(with(costs(std::vector<stage_cost>(2))).broken == rule::tables_agree);
@@ -156,9 +156,9 @@ TEST_CASE("long intervals are looked at as short ones are") {
 constexpr bool test_long_pairs() {
   costs c;
   c.overlapped = max_tick / 12 + 1;
-  HOLDS(check(c, 3, 2, 4).broken == rule::ticks_fit);
+  HOLDS(check(c, 3, 2, 4, 1).broken == rule::ticks_fit);
   c.overlapped = max_tick / 12 - 1;
-  HOLDS(check(c, 3, 2, 4).ok());
+  HOLDS(check(c, 3, 2, 4, 1).ok());
   return true;
 }
 BOTH_TIMES("pairs that take too long for ticks", test_long_pairs)
@@ -177,7 +177,7 @@ constexpr bool test_routes_of_sequences() {
 BOTH_TIMES("chunks of a sequence take one route", test_routes_of_sequences)
 
 constexpr bool test_machines() {
-  auto const with = [](costs const& c) { return check(c, 3, 2, 4); };
+  auto const with = [](costs const& c) { return check(c, 3, 2, 4, 1); };
   costs c;
   c.speeds = {100};
   HOLDS(with(c).broken == rule::tables_agree && with(c).number == 1);

@@ -34,6 +34,27 @@ constexpr bool test_cost_values() {
 }
 BOTH_TIMES("one cost for all stages or one each", test_cost_values)
 
+constexpr bool test_times_of_chunks() {
+  // Stages 0 and 1, each of a sequence's first and second chunk.
+  costs c(std::vector<stage_cost>{{1, 2, 3}, {4, 5, 6, 9}, {7, 8, 9}, {10, 11, 12}});
+  c.sequence_chunks = 2;
+  auto const forward = [&](int stage, int k) { return c.of({pass_kind::forward, stage, k}, 0); };
+  HOLDS(forward(0, 0) == 1 && forward(0, 1) == 4 && forward(1, 0) == 7 && forward(1, 1) == 10);
+  HOLDS(forward(0, 6) == 1 && forward(1, 7) == 10);  // of the fourth sequence
+  HOLDS(c.of({pass_kind::backward, 0, 3}, 0) == 11 && c.of({pass_kind::recompute, 0, 3}, 0) == 9);
+  HOLDS(c.of_stage(1, 1).backward_weight == 12 && c.of_stage(1).backward_weight == 9);
+  c.speeds = {50};
+  HOLDS(forward(1, 1) == 20 && c.of({pass_kind::backward, 1, 2}, 0) == 2 * (8 + 9));
+  c.speeds.clear();
+  c.per_stage.resize(2);  // for all stages
+  HOLDS(forward(0, 5) == 4 && forward(3, 4) == 1 && forward(3, 5) == 4);
+  costs alike = c;
+  alike.sequence_chunks = 1;
+  HOLDS(alike != c && alike.of({pass_kind::forward, 1, 0}, 0) == 4);
+  return true;
+}
+BOTH_TIMES("chunks of a sequence have their own times", test_times_of_chunks)
+
 constexpr bool test_rounding() {
   HOLDS(at_speed(10, 100) == 10 && at_speed(10, 50) == 20 && at_speed(10, 200) == 5);
   HOLDS(at_speed(10, 30) == 34 && at_speed(9, 30) == 30);  // 33.3 ticks take 34

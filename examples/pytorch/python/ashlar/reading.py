@@ -41,5 +41,6 @@ def _costs_of(given: dict[str, Any]) -> Costs:
         given = [stage.get(key, 1) for key in ("forward", "backward_input", "backward_weight")]
         return (*given, stage["recompute"]) if "recompute" in stage else tuple(given)
 
-    others = {key: given[key] for key in ("transfer", "transfer_between_nodes", "node_size", "overlapped", "speeds") if key in given}
+    keys = ("transfer", "transfer_between_nodes", "node_size", "overlapped", "speeds", "sequence_chunks")
+    others = {key: given[key] for key in keys if key in given}
     return Costs(per_stage=[ticks(stage) for stage in given.get("per_stage", [given])], **others)
