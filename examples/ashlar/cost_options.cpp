@@ -50,7 +50,26 @@ void add_cost_options(CLI::App& command, cost_options& o) {
       ->type_name("PERCENT");
 }
 
-time_scale scale_of(cost_options const& o) {
+void add_causal_option(CLI::App& command, cost_options& o, long long const* pieces) {
+  o.pieces = pieces;
+  add_numbers(command, "--causal", o.causal, 0, 100,
+              "percentage of a whole sequence's forward and input pass, or of each, that is causal "
+              "attention: later chunks take longer by it (default: 0)")
+      ->type_name("PERCENT");
+}
+
+ashlar::causal_share causal_share_of(cost_options const& o) {
+  if (o.causal.empty()) return {};
+  if (o.causal.size() > 2)
+    throw usage_error(
+        "--causal gives a percentage of forwards and one of input passes, or one for both");
+  return {o.causal.front(), o.causal.back()};
+}
+
+namespace {
+
+// Of the costs as they are given.
+time_scale plain_scale_of(cost_options const& o) {
   if (o.measured) return o.measured->scale;
   std::vector<duration> all;
   for (char const* const flag :
@@ -62,10 +81,24 @@ time_scale scale_of(cost_options const& o) {
   return scale_of(all);
 }
 
+ashlar::finer_costs in_pieces(cost_options const& o, ashlar::costs mean) {
+  if (o.pieces == nullptr) return {std::move(mean)};
+  return with_causal_chunks(std::move(mean), static_cast<int>(*o.pieces), causal_share_of(o));
+}
+
+}  // namespace
+
+time_scale scale_of(cost_options const& o) {
+  time_scale scale = plain_scale_of(o);
+  scale.ticks_per_unit *= in_pieces(o, {}).unit;
+  return scale;
+}
+
 std::string words_of(cost_options const& o) {
-  time_scale const scale = scale_of(o);
+  time_scale const scale = plain_scale_of(o);
   cost_options times = o;
   times.speeds.clear();
+  times.pieces = nullptr;
   ashlar::costs const cost = costs_of(times, 1);
   ashlar::stage_cost const& c = cost.of_stage(0);
   std::string words =
@@ -88,9 +121,9 @@ ashlar::costs costs_of(cost_options const& o, long long p) {
   if (o.measured) {
     ashlar::costs cost = o.measured->cost;
     cost.speeds = o.speeds;
-    return cost;
+    return in_pieces(o, std::move(cost)).cost;
   }
-  time_scale const scale = scale_of(o);
+  time_scale const scale = plain_scale_of(o);
   auto const time = [&](char const* flag, ashlar::tick otherwise) {
     auto const found = o.times.find(flag);
     return found == o.times.end() ? otherwise : ticks_of(found->second, scale);
@@ -108,7 +141,7 @@ ashlar::costs costs_of(cost_options const& o, long long p) {
   ashlar::costs cost(std::move(stages), time("--transfer", 0));
   cost.overlapped = time("--overlapped", ashlar::costs::one_after_the_other);
   cost.speeds = o.speeds;
-  return cost;
+  return in_pieces(o, std::move(cost)).cost;
 }
 
 void tell_chunks_apart(ashlar::costs& cost, int stage_count, int sequence_chunks) {

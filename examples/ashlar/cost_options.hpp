@@ -5,6 +5,7 @@
 #include "durations.hpp"
 #include "per_stage.hpp"
 #include <ashlar/core/cost.hpp>
+#include <ashlar/search/sequence_costs.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -22,6 +23,8 @@ struct cost_options {
   std::vector<stage_durations> each_stage = {};  // what it holds
   std::vector<int> speeds = {};                  // of each device, in percent; empty: all alike
   std::optional<costs_file> measured = {};       // of --costs
+  std::vector<int> causal = {};                  // of --causal: a percentage, or one of each pass
+  long long const* pieces = nullptr;  // of a sequence, for which costs are then; if there are such
 
   // Whether the command line says anything of costs.
   bool are_given() const { return !times.empty() || !stages_from().empty() || !speeds.empty(); }
@@ -33,6 +36,13 @@ void add_cost_options(CLI::App& command, cost_options& options);
 
 // --costs alone, a part of the above.
 CLI::Option* add_costs_file(CLI::App& command, cost_options& options);
+
+// --causal. Costs are of the mean chunk of a sequence in so many, if that is said, and become those of
+// each; else they are of whole sequences, to be cut.
+void add_causal_option(CLI::App& command, cost_options& options, long long const* pieces = nullptr);
+
+// Throws usage_error for more numbers than there are shares.
+ashlar::causal_share causal_share_of(cost_options const& options);
 
 // In which ticks the costs are, if it is them that count. Throws usage_error for times that do not go
 // together.

@@ -18,9 +18,13 @@ namespace {
 using ashlar::parameter;
 
 constexpr std::pair<char const*, parameter> parameter_options[] = {
-    {"--chunks", parameter::chunk_count},         {"--waves", parameter::wave_count},
-    {"--routes", parameter::route_count},         {"--rounds", parameter::round_count},
-    {"--group", parameter::group_size},           {"--sequence-chunks", parameter::sequence_chunk_count},
+    {"--chunks", parameter::chunk_count},
+    {"--waves", parameter::wave_count},
+    {"--routes", parameter::route_count},
+    {"--rounds", parameter::round_count},
+    {"--group", parameter::group_size},
+    {"--sequence-chunks", parameter::sequence_chunk_count},
+    {"--causal", parameter::sequence_chunk_count},
     {"--unit-junction", parameter::unit_junction}};
 
 std::string names_with(parameter which) {

@@ -51,6 +51,20 @@ void must_fit(ashlar::layout_choice const& choice) {
   if (auto const d = ashlar::check(choice.problem); !d.ok()) throw usage_error(ashlar::explain(d));
 }
 
+// Costs that are given for each chunk of a sequence; none where they are of whole ones.
+std::optional<ashlar::costs> by_chunk_of(layout_options const& o, int stage_count) {
+  if (!o.own_cost && o.cost.stages_from().empty()) return std::nullopt;
+  ashlar::costs cost = o.own_cost ? *o.own_cost : costs_of(o.cost, o.p);
+  tell_chunks_apart(cost, stage_count, static_cast<int>(o.sequence_chunks));
+  if (cost.sequence_chunks == 1) return std::nullopt;
+  return cost;
+}
+
+ashlar::costs costs_on(layout_options const& o, ashlar::placement const& where) {
+  if (auto const each = by_chunk_of(o, where.stage_count())) return of_whole_sequences(*each);
+  return o.own_cost ? *o.own_cost : costs_of(o.cost, o.p);
+}
+
 void must_have_costs(layout_options const& o, ashlar::search_problem const& problem) {
   std::size_t const given = problem.cost.per_stage.size();
   if (!o.cost.stages_from().empty() && static_cast<int>(given) != problem.where.stage_count())
@@ -146,7 +160,7 @@ ashlar::layout_choice own_layout(layout_options const& o) {
                                .unit = 1,
                                .problem = {.where = where,
                                            .m = ashlar::micro_batches{static_cast<int>(o.m)},
-                                           .cost = o.own_cost ? *o.own_cost : costs_of(o.cost, o.p),
+                                           .cost = costs_on(o, where),
                                            .limit = ashlar::chunk_activations(ashlar::max_tick)}};
   if (o.graph) chosen.problem.graph = *o.graph;
   must_have_costs(o, chosen.problem);
@@ -177,12 +191,12 @@ std::vector<ashlar::layout_choice> plain_layouts(layout_options const& o) {
                                                  : layout::linear;
   int const count = chunk_count_of(shape, o);
   must_be_few(o, count);
-  ashlar::costs const cost = costs_of(o.cost, o.p);
+  ashlar::placement const where = ashlar::lay_out(shape, p, count);
   ashlar::layout_choice const chosen{
       .shape = shape,
       .chunk_count = count,
       .unit = 1,
-      .problem = {ashlar::lay_out(shape, p, count), m, cost, ashlar::chunk_activations(o.p * count)}};
+      .problem = {where, m, costs_on(o, where), ashlar::chunk_activations(o.p * count)}};
   must_have_costs(o, chosen.problem);
   must_fit(chosen);
   return {chosen};
@@ -239,7 +253,13 @@ void add_layout_options(CLI::App& command, layout_options& o) {
 }
 
 ashlar::variety variety_of(layout_options const& o, ashlar::layout_choice const& plain) {
-  ashlar::variety how{.most_sequence_chunks = static_cast<int>(o.sequence_chunks)};
+  ashlar::variety how{.most_sequence_chunks = static_cast<int>(o.sequence_chunks),
+                      .causal = causal_share_of(o.cost)};
+  if (auto const each = by_chunk_of(o, plain.problem.where.stage_count())) {
+    if (!o.cost.causal.empty())
+      throw usage_error("--causal has no effect on costs that are given for each chunk");
+    how.by_chunk = *each;
+  }
   if (o.checkpoint.empty()) return how;
   how.kept_percent = read_list("--checkpoint", o.checkpoint, [](std::string_view share) {
     return percent_kept("--checkpoint", std::string(share));

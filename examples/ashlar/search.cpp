@@ -72,10 +72,10 @@ std::vector<chosen_schedule> starts_of(CLI::App const& command, search_options& 
   o.model.placement = "own";
   if (from_file && !o.model.cost.are_given()) {
     o.model.own_scale = own[0].scale;
-    o.model.own_cost = first.cost;  // a layout's are those of whole sequences
+    o.model.own_cost = first.cost;  // a layout's are those of whole sequences, or of each chunk
     for (ashlar::stage_cost& c : o.model.own_cost->per_stage)
       for (ashlar::tick* t : {&c.forward, &c.backward_input, &c.backward_weight, &c.recompute})
-        if (*t != ashlar::stage_cost::same_as_forward) *t *= q;
+        if (first.cost.sequence_chunks == 1 && *t != ashlar::stage_cost::same_as_forward) *t *= q;
   }
   if (o.limit.bytes.empty() && o.limit.activations.empty() && command.count("--memory") == 0) {
     std::vector<int> const peaks = ashlar::peak_activations(first);
@@ -205,7 +205,8 @@ std::string json_of(std::vector<ashlar::searched_layout> const& all,
 
 int search(CLI::App const& command, search_options o) {
   std::vector<chosen_schedule> const starts = starts_of(command, o);
-  must_have_effect(command, {effect_of_dialect(o.format)});
+  must_have_effect(command, {effect_of_dialect(o.format),
+                             {"--causal", o.model.sequence_chunks > 1, "without --sequence-chunks"}});
   settle_placement(o.model);
   must_suit(o.limit, o.model.placement, !o.layers.path.empty());
   must_suit(o.layers, o.limit);
@@ -249,6 +250,7 @@ void add_search(CLI::App& app, action& chosen) {
   auto const o = std::make_shared<search_options>();
   add_layout_options(*command, o->model);
   command->remove_option(command->get_option("--overlapped"));  // a search makes no such pairs
+  add_causal_option(*command, o->model.cost);
   command
       ->add_option(
           "--start", o->starts,
@@ -290,6 +292,7 @@ void add_search(CLI::App& app, action& chosen) {
       "  ashlar search --start mine.json --as json -o better.json\n"
       "  ashlar search -m 8 --placement 0,1,2,3,3,2,1,0,0,1,2,3\n"
       "  ashlar search -p 8 -m 32 --memory 25% --checkpoint 6% --sequence-chunks 4\n"
+      "  ashlar search -p 8 -m 32 --placement linear --sequence-chunks 4 --causal 30,46\n"
       "  ashlar search -p 4 -m 8 --placement linear --limit 2 --checkpoint 6% --checkpoint-stages "
       "0-1/0-2\n"
       "  ashlar search -p 4 -m 8 --speeds 100,100,50,100 --limit-bytes 80GiB,80GiB,40GiB,80GiB "

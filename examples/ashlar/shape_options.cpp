@@ -36,6 +36,7 @@ void add_shape_options(CLI::App& command, shape_options& o) {
       ->required()
       ->type_name("NAME");
   add_size_options(command, o);
+  add_causal_option(command, o.cost, &o.sequence_chunks);
   add_number(
       command, "--improve", o.improve, 0, 1'000'000'000,
       "search for a better order within the same memory, dispatching this many passes; 0: as published");

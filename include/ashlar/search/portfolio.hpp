@@ -3,8 +3,10 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/literal_optional.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/search/search.hpp>
+#include <ashlar/search/sequence_costs.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -51,6 +53,10 @@ struct variety {
   std::vector<int> kept_percent = {100};
   int most_sequence_chunks = 1;                   // that sequences are cut into; powers of two
   std::vector<std::vector<int>> recomputed = {};  // sets of stages to try, ascending; none: sets_for()
+  causal_share causal = {};                       // for which later chunks of a sequence take longer
+  // What the chunks of a sequence take, if that is known: then they are cut so or not at all. In ticks
+  // of the layout, and messages as long as it says.
+  literal_optional<costs> by_chunk = std::nullopt;
 
   constexpr int kept_percent_of(int stage) const {
     return kept_percent[kept_percent.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
@@ -99,8 +105,8 @@ constexpr std::vector<int> first_chunks(placement const& where, int count) {
 }
 
 // The same layout within the same memory, with sequences cut into chunks, which take equal parts of the
-// time and memory of the whole, and with some stages recomputed. A message takes as long as that of a
-// whole sequence.
+// memory of the whole, and of its time where nothing else is said, and with some stages recomputed. A
+// message takes as long as that of a whole sequence.
 constexpr layout_choice vary(layout_choice c, std::vector<int> const& recomputed, int sequence_chunks,
                              variety const& how) {
   constexpr std::int64_t percents = 100;
@@ -110,8 +116,16 @@ constexpr layout_choice vary(layout_choice c, std::vector<int> const& recomputed
   while (c.recomputed_chunks >= 0 && first_chunks(where, c.recomputed_chunks) != recomputed)
     --c.recomputed_chunks;  // to other_stages
   c.sequence_chunks = c.problem.sequence_chunks = sequence_chunks;
-  c.unit *= sequence_chunks;
-  stretch_transfers(c.problem.cost, sequence_chunks);
+  if (how.by_chunk && how.by_chunk->sequence_chunks == sequence_chunks) {
+    c.problem.cost.per_stage = how.by_chunk->per_stage;
+    c.problem.cost.sequence_chunks = sequence_chunks;
+  } else {
+    c.unit *= sequence_chunks;
+    stretch_transfers(c.problem.cost, sequence_chunks);
+    finer_costs made = with_causal_chunks(std::move(c.problem.cost), sequence_chunks, how.causal);
+    c.unit *= made.unit;
+    c.problem.cost = std::move(made.cost);
+  }
   std::int64_t const finer = recomputed.empty() ? 1 : percents;
   c.memory_unit *= finer * sequence_chunks;
   for (byte_count& most : limit.budget) most = saturating_product(most, finer * sequence_chunks);
@@ -193,7 +207,12 @@ constexpr std::vector<layout_choice> variants_of(layout_choice const& plain, var
       how.kept_percent.size() != 1 && static_cast<int>(how.kept_percent.size()) != count)
     refuse(wrong_size(table::stage_memory, how.kept_percent.size(), count));
   std::vector<layout_choice> found;
-  for (int q = 1; q <= how.most_sequence_chunks; q *= 2)
+  std::vector<int> pieces = {1};
+  if (how.by_chunk)
+    pieces.push_back(how.by_chunk->sequence_chunks);
+  else
+    for (int q = 2; q <= how.most_sequence_chunks; q *= 2) pieces.push_back(q);
+  for (int const q : pieces)
     for (std::vector<int> const& again : sets_for(plain, q, how))
       found.push_back(vary(plain, again, q, how));
   return found;

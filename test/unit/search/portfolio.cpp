@@ -79,6 +79,33 @@ constexpr bool test_variants() {
 }
 BOTH_TIMES("chunks that recompute, sequences in chunks", test_variants)
 
+constexpr bool test_chunks_that_differ() {
+  model_share model = on_four(3);
+  layout_choice const plain = choose_layout(model, layout::v, 2, 50);
+  std::vector<layout_choice> all =
+      variants_of(plain, {.most_sequence_chunks = 4, .causal = {.forward = 50}});
+  HOLDS(all.size() == 3 && all[0].problem.cost == plain.problem.cost);
+  for (layout_choice const& c : all) {
+    HOLDS(c.problem.cost.sequence_chunks == c.sequence_chunks && check(c.problem).ok());
+    tick forwards = 0;
+    for (int chunk = 0; chunk < c.sequence_chunks; ++chunk)
+      forwards += c.problem.cost.of({F, 3, chunk}, 0);
+    HOLDS(2 * forwards == 20 * c.unit);  // of a stage, which is a half of what a device holds
+    HOLDS(c.problem.cost.transfer(0, 1) == 3 * c.unit);
+  }
+  HOLDS(all[1].unit == 2 * 2 * 4 && all[1].problem.cost.of({F, 0, 0}, 0) == 3 * 20);
+  // As they were measured.
+  costs by_chunk(std::vector<stage_cost>{{6, 8, 5}, {6, 9, 5}, {8, 9, 4}}, 5);
+  by_chunk.sequence_chunks = 3;
+  all = variants_of(plain, {.most_sequence_chunks = 4, .by_chunk = by_chunk});
+  HOLDS(all.size() == 2 && all[0].sequence_chunks == 1 && all[1].sequence_chunks == 3);
+  HOLDS(all[1].unit == plain.unit && all[1].problem.cost.per_stage == by_chunk.per_stage);
+  HOLDS(all[1].problem.cost.transfer(0, 1) == plain.problem.cost.transfer(0, 1));
+  HOLDS(check(all[1].problem).ok() && all[1].problem.limit == chunk_activations(12));
+  return true;
+}
+BOTH_TIMES("sequences in chunks that differ", test_chunks_that_differ)
+
 // Half of the memory on a line of devices: the first two hold more than that at the pace of 1F1B.
 constexpr bool test_chunks_without_room() {
   model_share model = on_four(3);

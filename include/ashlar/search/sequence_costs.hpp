@@ -1,0 +1,90 @@
+// How the costs of the chunks of a sequence follow from those of the whole, and the other way round.
+#pragma once
+
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/cost.hpp>
+#include <ashlar/core/refuse.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// What of the passes over a whole sequence is causal attention, in percent: of a forward (and
+// recompute), and of an input pass. A chunk attends to itself and to all before it, so that this part
+// grows by the same from each chunk to the next; of all else each chunk takes its share. Attention has
+// no weights.
+struct causal_share {
+  int forward = 0;
+  int backward_input = 0;
+
+  friend constexpr bool operator==(causal_share const&, causal_share const&) = default;
+};
+
+// Costs in ticks that are so many to one of what they were made from.
+struct finer_costs {
+  costs cost;
+  tick unit = 1;
+};
+
+// From costs of the mean chunk of a sequence in q chunks, whole numbers of the longest ticks that allow
+// that: chunk i takes (100 - a) q + a (2 i + 1) of 100 q parts. A message is as long for each. Throws
+// violation: rule::counts_are_positive for q < 1, rule::sizes_fit for a share that is no percentage up
+// to 100, rule::tables_agree for costs that tell chunks apart already.
+constexpr finer_costs with_causal_chunks(costs mean, int q, causal_share share) {
+  if (q < 1) refuse({.broken = rule::counts_are_positive, .number = q});
+  if (mean.sequence_chunks != 1) refuse(wrong_size(table::costs_of_chunks, mean.sequence_chunks, 1));
+  for (int const percent : {share.forward, share.backward_input})
+    if (percent < 0 || percent > 100) refuse({.broken = rule::sizes_fit, .number = percent});
+  auto const parts = [q](tick percent, tick chunk) {
+    return (100 - percent) * q + percent * (2 * chunk + 1);
+  };
+  tick const all = parts(0, 0);
+  tick common = all;
+  for (int const percent : {share.forward, share.backward_input})
+    for (int chunk = 0; chunk < q; ++chunk)
+      common = greatest_common_divisor(common, parts(percent, chunk));
+  if (common == all) return {static_cast<costs&&>(mean)};
+  finer_costs made{static_cast<costs&&>(mean), all / common};
+  std::vector<stage_cost> each;
+  for (stage_cost const& c : made.cost.per_stage)
+    for (int chunk = 0; chunk < q; ++chunk) {
+      tick const forward = parts(share.forward, chunk) / common,
+                 input = parts(share.backward_input, chunk) / common;
+      stage_cost own{.forward = saturating_product(c.forward, forward),
+                     .backward_input = saturating_product(c.backward_input, input),
+                     .backward_weight = saturating_product(c.backward_weight, made.unit)};
+      if (c.recompute != stage_cost::same_as_forward)
+        own.recompute = saturating_product(c.recompute, forward);
+      each.push_back(own);
+    }
+  made.cost.per_stage = static_cast<std::vector<stage_cost>&&>(each);
+  made.cost.sequence_chunks = q;
+  stretch_transfers(made.cost, made.unit);
+  if (made.cost.overlapped != costs::one_after_the_other)
+    made.cost.overlapped = saturating_product(made.cost.overlapped, made.unit);
+  return made;
+}
+
+// Of passes over whole sequences, which take what their chunks take together.
+constexpr costs of_whole_sequences(costs c) {
+  auto const q = static_cast<std::size_t>(c.sequence_chunks);
+  if (q == 1) return c;
+  std::vector<stage_cost> whole;
+  for (std::size_t i = 0; i < c.per_stage.size(); i += q) {
+    stage_cost sum{0, 0, 0, 0};
+    for (std::size_t chunk = i; chunk < i + q; ++chunk) {
+      stage_cost const& one = c.per_stage[chunk];
+      sum.forward = saturating_sum(sum.forward, one.forward);
+      sum.backward_input = saturating_sum(sum.backward_input, one.backward_input);
+      sum.backward_weight = saturating_sum(sum.backward_weight, one.backward_weight);
+      sum.recompute = saturating_sum(sum.recompute, one.of(pass_kind::recompute));
+    }
+    whole.push_back(sum);
+  }
+  c.per_stage = static_cast<std::vector<stage_cost>&&>(whole);
+  c.sequence_chunks = 1;
+  return c;
+}
+
+}  // namespace ashlar
