@@ -2,6 +2,7 @@
 //
 // A row: passes, instructions, the processor's seconds of each phase, the most memory the process had,
 // and the bubble in percent: `bench_scale_phases 1f1b 1024 4096`. study.py runs many.
+#include "../../examples/ashlar/kept_memory.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/prove/prove.hpp>
@@ -73,6 +74,7 @@ int measure(char const* name, int p, int m) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tool::keep_freed_memory();  // as the tool does
   if (argc == 4) return measure(argv[1], std::atoi(argv[2]), std::atoi(argv[3]));
   std::fputs("usage: bench_scale_phases SCHEDULE DEVICES MICRO_BATCHES\n", stderr);
   return 2;

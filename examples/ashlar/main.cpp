@@ -1,5 +1,6 @@
 // ashlar: pipeline schedules at the command line.
 #include "command.hpp"
+#include "kept_memory.hpp"
 #include "manual.hpp"
 #include "memory_cap.hpp"
 #include <ashlar/render/diagnosis.hpp>
@@ -99,6 +100,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    tool::keep_freed_memory();
     tool::command_line.assign(argv, argv + argc);
     return run(argc, argv);
   } catch (ashlar::violation const& e) {
