@@ -5,6 +5,7 @@
 #pragma once
 
 #include <ashlar/core/ids.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/program/program.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/schedule.hpp>
@@ -52,10 +53,10 @@ struct gap {
 
 // The passes of one device, in order. Random access.
 inline auto passes_of(schedule const& s, device_id device) {
-  auto const& order = s.order[static_cast<std::size_t>(device.value)];
+  auto const& order = nth(s.order, device.value);
   return ranges::views::iota(0, static_cast<int>(order.size()))
          | ranges::views::transform([&s, &order, d = device.value](int i) {
-             timed_pass const& t = order[static_cast<std::size_t>(i)];
+             timed_pass const& t = nth(order, i);
              return placed_pass{t.what, d, i, t.start, s.end_of(t, d)};
            });
 }
@@ -81,7 +82,7 @@ inline auto of_stage(stage_id stage) {
 // The idle intervals of a device, from tick 0 to the schedule's makespan. The device's passes must not
 // overlap.
 inline auto gaps(schedule const& s, device_id device) {
-  auto const& order = s.order[static_cast<std::size_t>(device.value)];
+  auto const& order = nth(s.order, device.value);
   return ranges::views::iota(std::size_t{0}, order.size() + 1)
          | ranges::views::transform([&s, &order, d = device.value, end = makespan(s)](std::size_t i) {
              return gap{i == 0 ? 0 : s.end_of(order[i - 1], d),

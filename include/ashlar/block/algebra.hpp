@@ -4,6 +4,7 @@
 #include <ashlar/block/block.hpp>
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/core/refuse.hpp>
 
@@ -39,7 +40,7 @@ constexpr block unroll(block b, int times) {
   int const group = b.micro_batch_count();
   std::size_t const cells = b.cells.size();
   for (int i = 1; i < times; ++i) {
-    for (int k = 0; k < group; ++k) b.route.push_back(b.route[static_cast<std::size_t>(k)]);
+    for (int k = 0; k < group; ++k) b.route.push_back(nth(b.route, k));
     for (std::size_t at = 0; at < cells; ++at) {
       cell c = b.cells[at];
       c.what.micro_batch += i * group;

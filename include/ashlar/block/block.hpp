@@ -5,6 +5,7 @@
 
 #include <ashlar/core/cost.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/model/dependencies.hpp>
 #include <ashlar/model/placement.hpp>
@@ -36,7 +37,7 @@ struct block {
 
   constexpr int micro_batch_count() const { return static_cast<int>(route.size()); }
   constexpr int device_of(pass what) const {
-    return where.device_of(route[static_cast<std::size_t>(what.micro_batch)], what.stage);
+    return where.device_of(nth(route, what.micro_batch), what.stage);
   }
 
   constexpr tick length_of(pass what) const { return cost.of(what, device_of(what)); }

@@ -5,6 +5,7 @@
 #include <ashlar/block/modulo_order.hpp>
 #include <ashlar/core/cost_sizes.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/model/dependencies.hpp>
 
 #include <cstddef>
@@ -121,10 +122,9 @@ class pass_register {
       for (int stage = 0; stage < stage_count; ++stage) {
         if (graph.has_sizes() && !graph.runs(stage, k)) continue;
         entry const* const of_stage = &entries_.at(k, stage, result{});
-        if (!of_stage[static_cast<std::size_t>(result::activation)].present)
-          return missing(pass_kind::forward, stage, k);
-        entry const& input = of_stage[static_cast<std::size_t>(result::input_gradient)];
-        bool const weight = of_stage[static_cast<std::size_t>(result::weight_gradient)].present;
+        if (!nth(of_stage, result::activation).present) return missing(pass_kind::forward, stage, k);
+        entry const& input = nth(of_stage, result::input_gradient);
+        bool const weight = nth(of_stage, result::weight_gradient).present;
         if (mode == execution_mode::inference) {
           if (!input.present && !weight) continue;
           return {
@@ -212,7 +212,7 @@ constexpr diagnosis check(block const& b) {
   for (std::size_t i = 0; i < b.cells.size(); ++i) {
     pass const what = b.cells[i].what;
     site const where{.device = b.device_of(what), .index = static_cast<int>(i), .what = what};
-    int const route = b.route[static_cast<std::size_t>(what.micro_batch)];
+    int const route = nth(b.route, what.micro_batch);
     diagnosis const d = check_inputs(b.graph, b.cost, where, b.cells[i].offset, ends,
                                      [&](int stage) { return b.where.device_of(route, stage); });
     if (!d.ok()) return d;
@@ -227,8 +227,8 @@ constexpr diagnosis check(block const& b) {
       bool const wraps = i + 1 == cells.size();
       modulo_cell const& next = cells[wraps ? 0 : i + 1];
       tick const begins = next.remainder + (wraps ? b.interval : 0);
-      cell const& early = b.cells[static_cast<std::size_t>(cells[i].cell)];
-      cell const& late = b.cells[static_cast<std::size_t>(next.cell)];
+      cell const& early = nth(b.cells, cells[i].cell);
+      cell const& late = nth(b.cells, next.cell);
       if (cells[i].remainder + b.cost.of(early.what, static_cast<int>(device)) > begins)
         return {
             .broken = rule::passes_do_not_collide,

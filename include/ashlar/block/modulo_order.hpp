@@ -3,6 +3,7 @@
 
 #include <ashlar/block/block.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/sort.hpp>
 
 #include <cstddef>
@@ -37,8 +38,7 @@ constexpr std::vector<dynamic_array<modulo_cell>> modulo_order(block const& b) {
     dynamic_array<std::size_t> next(interval + 1, 0);
     for (modulo_cell const& f : reduced) ++next[static_cast<std::size_t>(f.remainder) + 1];
     for (std::size_t r = 1; r <= interval; ++r) next[r] += next[r - 1];
-    for (modulo_cell const& f : reduced)
-      sorted.data()[next.data()[static_cast<std::size_t>(f.remainder)]++] = f;
+    for (modulo_cell const& f : reduced) sorted.data()[nth(next.data(), f.remainder)++] = f;
   } else {
     dynamic_array<keyed_index> by_remainder;
     for (std::size_t i = 0; i < n; ++i) by_remainder.push_back({reduced[i].remainder, i});
@@ -48,8 +48,7 @@ constexpr std::vector<dynamic_array<modulo_cell>> modulo_order(block const& b) {
 
   std::vector<dynamic_array<modulo_cell>> by_device(static_cast<std::size_t>(b.where.device_count()));
   for (auto& mine : by_device) mine.reserve(n / by_device.size() + 1);
-  for (modulo_cell const& f : sorted)
-    by_device[static_cast<std::size_t>(b.device_of(cells[f.cell].what))].push_back(f);
+  for (modulo_cell const& f : sorted) nth(by_device, b.device_of(cells[f.cell].what)).push_back(f);
   return by_device;
 }
 

@@ -5,6 +5,7 @@
 #include <ashlar/block/check.hpp>
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/model/dependencies.hpp>
@@ -112,7 +113,7 @@ class offset_repair {
   constexpr void pack() {
     std::vector<tick> taken(static_cast<std::size_t>(b_.where.device_count()), 0);
     for (std::size_t c : order_) {
-      tick& phase = taken[static_cast<std::size_t>(device(c))];
+      tick& phase = nth(taken, device(c));
       tick const from = max_of(earliest(c), target(c) - b_.interval / 2);
       at_[c] = from + floor_remainder(phase - from, b_.interval);
       phase += length(c);
@@ -216,8 +217,7 @@ constexpr block without_collisions(block b, int most_steps = 4000) {
   latest = saturating_sum(latest, saturating_product(saturating_sum(2 * b.interval, transfer),
                                                      static_cast<tick>(b.cells.size())));
   if (latest >= max_tick) refuse({.broken = rule::ticks_fit, .number = b.interval});
-  for (cell const& c : b.cells)
-    work[static_cast<std::size_t>(b.device_of(c.what))] += b.length_of(c.what);
+  for (cell const& c : b.cells) nth(work, b.device_of(c.what)) += b.length_of(c.what);
   for (std::size_t device = 0; device < work.size(); ++device)
     if (work[device] > b.interval)
       refuse({.broken = rule::parameter_is_at_least,

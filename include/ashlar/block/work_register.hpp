@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/block/check.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/model/work.hpp>
 
@@ -53,8 +54,7 @@ class work_register {
         d = {.broken = rule::every_pass_is_known, .first = d.second, .second = d.first};
         return d;
       }
-      d.second.device =
-          where.device_of(route[static_cast<std::size_t>(of_pipeline.micro_batch)], of_pipeline.stage);
+      d.second.device = where.device_of(nth(route, of_pipeline.micro_batch), of_pipeline.stage);
       pass const again{pass_kind::recompute, of_pipeline.stage, of_pipeline.micro_batch};
       bool const forgets = reads_pass && of_pipeline.kind == pass_kind::forward && passes.has(again);
       if (d.second.device == device && !forgets) continue;
@@ -88,7 +88,7 @@ class work_register {
     bool present = false;
     tick end = 0;
   };
-  constexpr entry& of(pass what) { return entries_[static_cast<std::size_t>(work_.number(what))]; }
+  constexpr entry& of(pass what) { return nth(entries_, work_.number(what)); }
 
   work_view work_;
   std::vector<entry> entries_;

@@ -3,6 +3,7 @@
 
 #include <ashlar/bounds/workload.hpp>
 #include <ashlar/core/ids.hpp>
+#include <ashlar/core/nth.hpp>
 
 #include <cstddef>
 #include <vector>
@@ -25,7 +26,7 @@ constexpr tick busiest_work(workload const& w) {
         if (w.mode == execution_mode::training) add(pass_kind::backward);
         if (w.recomputes(stage)) add(pass_kind::recompute);
       }
-      tick& sum = work[static_cast<std::size_t>(w.where.device_of(route, stage))];
+      tick& sum = nth(work, w.where.device_of(route, stage));
       sum += w.micro_batches_on(route) / q * once;
       most = sum > most ? sum : most;
     }

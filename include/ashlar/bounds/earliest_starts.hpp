@@ -3,6 +3,7 @@
 
 #include <ashlar/bounds/flow.hpp>
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/nth.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -81,20 +82,19 @@ class earliest_starts {
   }
 
   constexpr tick sharper_start(int k, int stage, int j) const {
-    int const d = f_.device_of(stage), limit = f_.limit[static_cast<std::size_t>(d)];
+    int const d = f_.device_of(stage), limit = nth(f_.limit, d);
     tick t = origin_ == whole || origin_ == d ? 0 : any_time;
     if (j > 0) t = later(t, end(k, stage, j - 1));
     if (k > 0) t = later(t, end(k - 1, stage, j));
     if (k == f_.takes && j >= limit) t = later(t, end(f_.gives, stage, j - limit));
     if (f_.sequence_chunks > 1) t = later(t, turn(k, stage, j));
     int const before = f_.before(k, stage);
-    if (before >= 0)
-      t = later(t, after(end(k, before, j), f_.hop[static_cast<std::size_t>(max_of(stage, before))]));
+    if (before >= 0) t = later(t, after(end(k, before, j), nth(f_.hop, max_of(stage, before))));
     std::vector<tick> const& known = places_[place_index(k, d)];
     if (known.empty()) return t;
     // Behind all that comes before it on its own stage and on those that it comes through.
     int const place = j + f_.chunks_before(k, stage) * (j + 1);
-    return later(t, known[static_cast<std::size_t>(place)]);
+    return later(t, nth(known, place));
   }
 
   // Sequences turn at the last stage when all of their chunks have come: before a stage's j-th step
@@ -142,7 +142,7 @@ class earliest_starts {
   // takes as long as the shortest.
   constexpr void find_places(int d) {
     int const K = f_.step_count(), n = f_.count_on(d);
-    int const limit = f_.limit[static_cast<std::size_t>(d)];
+    int const limit = nth(f_.limit, d);
     std::vector<std::vector<tick>> ends;
     std::vector<tick> length;
     for (int k = 0; k < K; ++k) {
@@ -160,8 +160,7 @@ class earliest_starts {
         if (k > 0) found = later(found, ends[step - 1][at]);
         int const given_back = i < limit ? 0 : i + 1 - limit;
         if (k == f_.takes && given_back > 0)
-          found = later(
-              found, ends[static_cast<std::size_t>(f_.gives)][static_cast<std::size_t>(given_back - 1)]);
+          found = later(found, nth(nth(ends, f_.gives), given_back - 1));
         for (int other = 0; other < K; ++other)
           take_up_to(done_before(other, k, i, given_back), other, d, length, busy[step]);
         look_for_idle_time(d, length, busy[step]);
@@ -185,9 +184,7 @@ class earliest_starts {
     std::vector<int> done;
   };
 
-  constexpr tick place(int k, int d, int n) const {
-    return places_[place_index(k, d)][static_cast<std::size_t>(n)];
-  }
+  constexpr tick place(int k, int d, int n) const { return nth(places_[place_index(k, d)], n); }
 
   // Adds what has to be done more of a step.
   constexpr void take_up_to(int count, int k, int d, std::vector<tick> const& length,
@@ -209,14 +206,14 @@ class earliest_starts {
       int last = K;
       tick latest = any_time;
       for (int k = 0; k < K; ++k) {
-        int const n = left_[static_cast<std::size_t>(k)];
+        int const n = nth(left_, k);
         if (n == 0 || place(k, d, n - 1) <= latest) continue;
         latest = place(k, d, n - 1);
         last = k;
       }
       if (last == K || latest + busy.work <= busy.until) return;
-      work += length[static_cast<std::size_t>(last)];
-      --left_[static_cast<std::size_t>(last)];
+      work += nth(length, last);
+      --nth(left_, last);
       if (latest + work > busy.until) {
         busy.since = latest;
         busy.until = latest + work;

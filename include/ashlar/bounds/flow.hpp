@@ -4,6 +4,7 @@
 
 #include <ashlar/bounds/workload.hpp>
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/nth.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -36,19 +37,15 @@ struct flow {
   constexpr int step_count() const { return static_cast<int>(steps.size()); }
   constexpr int device_count() const { return static_cast<int>(limit.size()); }
   constexpr int stage_count() const { return static_cast<int>(device.size()); }
-  constexpr std::vector<int> const& on(int d) const { return stages_of[static_cast<std::size_t>(d)]; }
-  constexpr int device_of(int stage) const { return device[static_cast<std::size_t>(stage)]; }
-  constexpr int micro_batches_of(int stage) const {
-    return micro_batches[static_cast<std::size_t>(stage)];
-  }
-  constexpr int direction(int k) const { return steps[static_cast<std::size_t>(k)].direction; }
-  constexpr tick length(int k, int stage) const {
-    return steps[static_cast<std::size_t>(k)].length[static_cast<std::size_t>(stage)];
-  }
+  constexpr std::vector<int> const& on(int d) const { return nth(stages_of, d); }
+  constexpr int device_of(int stage) const { return nth(device, stage); }
+  constexpr int micro_batches_of(int stage) const { return nth(micro_batches, stage); }
+  constexpr int direction(int k) const { return nth(steps, k).direction; }
+  constexpr tick length(int k, int stage) const { return nth(nth(steps, k).length, stage); }
   // What the step takes beyond that on a chunk of a sequence; where all are alike, nothing.
   constexpr tick extra(int k, int stage, int piece) const {
-    std::vector<tick> const& all = steps[static_cast<std::size_t>(k)].extra;
-    return all.empty() ? 0 : all[static_cast<std::size_t>(stage * sequence_chunks + piece)];
+    std::vector<tick> const& all = nth(steps, k).extra;
+    return all.empty() ? 0 : nth(all, stage * sequence_chunks + piece);
   }
   // The stage that takes a step just before `stage` does; -1: none.
   constexpr int before(int k, int stage) const {
@@ -89,11 +86,11 @@ constexpr flow flow_of(workload const& w, counted_span counted) {
       f.device.push_back(device);
       f.micro_batches.push_back(w.micro_batches_on(route));
       f.hop.push_back(stage == 0 ? 0 : w.hop(stage - 1, stage, route));
-      f.chunk.push_back(met[static_cast<std::size_t>(device)]++);
-      f.stages_of[static_cast<std::size_t>(device)].push_back(route * S + stage);
+      f.chunk.push_back(nth(met, device)++);
+      nth(f.stages_of, device).push_back(route * S + stage);
     }
     for (int stage = 0; stage < S; ++stage)
-      f.chunks.push_back(met[static_cast<std::size_t>(w.where.device_of(route, stage))]);
+      f.chunks.push_back(nth(met, w.where.device_of(route, stage)));
   }
   for (int d = 0; d < w.where.device_count(); ++d) f.limit.push_back(activations_on(w, d, counted));
 

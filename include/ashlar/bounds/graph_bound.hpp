@@ -3,6 +3,7 @@
 
 #include <ashlar/bounds/earliest_starts.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/schedule.hpp>
@@ -33,16 +34,15 @@ class graph_paths {
       tick deeper = 0;
       for (int after : s.graph.successors(stage))
         deeper = bounding::later(deeper, transfer(stage, after) * (trains ? 2 : 1) + within(after));
-      within_[static_cast<std::size_t>(stage)] =
-          forward(stage) + deeper + (trains ? backward(stage) : 0);
+      nth(within_, stage) = forward(stage) + deeper + (trains ? backward(stage) : 0);
     }
   }
 
   // Before the first forward can start, from when the last gradient of the input is there to the end,
   // and from the start of a forward to the end of that gradient.
-  constexpr tick head(int stage) const { return head_[static_cast<std::size_t>(stage)]; }
-  constexpr tick tail(int stage) const { return tail_[static_cast<std::size_t>(stage)]; }
-  constexpr tick within(int stage) const { return within_[static_cast<std::size_t>(stage)]; }
+  constexpr tick head(int stage) const { return nth(head_, stage); }
+  constexpr tick tail(int stage) const { return nth(tail_, stage); }
+  constexpr tick within(int stage) const { return nth(within_, stage); }
 
  private:
   constexpr int device(int stage) const { return s_.where.device_of(route_, stage); }
@@ -50,7 +50,7 @@ class graph_paths {
     return s_.cost.of({pass_kind::forward, stage, 0}, device(stage));
   }
   constexpr tick backward(int stage) const {
-    bool const splits = splits_[static_cast<std::size_t>(stage)] != 0;
+    bool const splits = nth(splits_, stage) != 0;
     return s_.cost.of({splits ? pass_kind::backward_input : pass_kind::backward, stage, 0},
                       device(stage));
   }
@@ -59,7 +59,7 @@ class graph_paths {
     return matching_micro_batches(s_.graph.size_of(stage), s_.graph.size_of(other));
   }
   static constexpr void raise(std::vector<tick>& table, int stage, tick to) {
-    tick& now = table[static_cast<std::size_t>(stage)];
+    tick& now = nth(table, stage);
     now = bounding::later(now, to);
   }
 
@@ -100,7 +100,7 @@ constexpr path_bound graph_bound(schedule const& s) {
     for (timed_pass const& t : s.order[d]) {
       if (t.what.kind == pass_kind::work) continue;  // of other systems, which only adds
       work[d] += s.cost.of(t.what, static_cast<int>(d));
-      if (t.what.kind == pass_kind::backward_input) splits[static_cast<std::size_t>(t.what.stage)] = 1;
+      if (t.what.kind == pass_kind::backward_input) nth(splits, t.what.stage) = 1;
     }
     b.work = bounding::later(b.work, work[d]);
   }
@@ -115,7 +115,7 @@ constexpr path_bound graph_bound(schedule const& s) {
     for (int stage = 0; stage < s.stage_count(); ++stage) {
       auto const d = static_cast<std::size_t>(s.where.device_of(route, stage));
       lower_to(head[d], paths.head(stage));
-      lower_to(tail[d], splits[static_cast<std::size_t>(stage)] != 0 ? 0 : paths.tail(stage));
+      lower_to(tail[d], nth(splits, stage) != 0 ? 0 : paths.tail(stage));
       b.span = bounding::later(b.span, paths.within(stage));
       b.makespan =
           bounding::later(b.makespan, paths.head(stage) + paths.within(stage) + paths.tail(stage));

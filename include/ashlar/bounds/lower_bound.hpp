@@ -7,6 +7,7 @@
 #include <ashlar/bounds/graph_bound.hpp>
 #include <ashlar/bounds/one_machine.hpp>
 #include <ashlar/bounds/workload.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 
 #include <optional>
@@ -94,7 +95,7 @@ constexpr bound workload_bound(workload const& w) {
   tick const work = busiest_work(w);
   if (b.makespan == work) return b;
   bounding::flow f = bounding::flow_of(w, {});
-  for (int d = 0; d < f.device_count(); ++d) f.limit[static_cast<std::size_t>(d)] = f.count_on(d);
+  for (int d = 0; d < f.device_count(); ++d) nth(f.limit, d) = f.count_on(d);
   bound const unlimited = bounding::machine_bound(f);
   auto const why = [&](tick limited, tick free) {
     return limited == work   ? binding_constraint::work

@@ -4,6 +4,7 @@
 #include <ashlar/block/check.hpp>
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/cost.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/model/placement.hpp>
@@ -40,7 +41,7 @@ struct workload {
   // Routes that are taken, and by how many.
   constexpr int route_count() const { return on_route.empty() ? 1 : static_cast<int>(on_route.size()); }
   constexpr int micro_batches_on(int route) const {
-    return on_route.empty() ? micro_batch_count : on_route[static_cast<std::size_t>(route)];
+    return on_route.empty() ? micro_batch_count : nth(on_route, route);
   }
   // Ticks of a stage's pass on its device, at least. Of sequences in chunks, of the shortest chunk; what
   // the others take more, extra() says. What pairs save is taken off the weight pass, for
@@ -195,11 +196,11 @@ constexpr workload workload_of(schedule const& s, std::vector<int> const& limits
       pairs = pairs || t.overlaps >= 0;
     }
   std::vector<int> taken(static_cast<std::size_t>(s.where.route_count()), 0), counts;
-  for (int route : s.route) ++taken[static_cast<std::size_t>(route)];
+  for (int route : s.route) ++nth(taken, route);
   std::vector<std::vector<int>> routes;
   for (int route = 0; route < s.where.route_count(); ++route) {
-    if (taken[static_cast<std::size_t>(route)] == 0) continue;
-    counts.push_back(taken[static_cast<std::size_t>(route)]);
+    if (nth(taken, route) == 0) continue;
+    counts.push_back(nth(taken, route));
     routes.emplace_back();
     for (int stage = 0; stage < s.stage_count(); ++stage)
       routes.back().push_back(s.where.device_of(route, stage));

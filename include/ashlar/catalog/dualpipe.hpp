@@ -8,6 +8,7 @@
 #pragma once
 
 #include <ashlar/catalog/shape.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
@@ -107,7 +108,7 @@ constexpr schedule dualpipe(devices p, micro_batches m) {
     int const up = p.value - 1 - d;
     dualpipe_order::direction const in_down{d, 0}, in_up{up, count};
     dualpipe_order order = d < up ? dualpipe_order(in_down, in_up) : dualpipe_order(in_up, in_down);
-    s.order[static_cast<std::size_t>(d)] = order.write(d < up ? d : up, p.value / 2, count);
+    nth(s.order, d) = order.write(d < up ? d : up, p.value / 2, count);
   }
   return s;
 }
@@ -119,8 +120,7 @@ constexpr schedule dualpipev(devices p, micro_batches m) {
       schedule_from_orders(v_shape(p), std::vector<int>(static_cast<std::size_t>(m.value), 0), {},
                            std::vector<std::vector<pass>>(static_cast<std::size_t>(p.value)));
   for (int d = 0; d < p.value; ++d)
-    s.order[static_cast<std::size_t>(d)] =
-        dualpipe_order({d, 0}, {2 * p.value - 1 - d, 0}).write(d, p.value, m.value);
+    nth(s.order, d) = dualpipe_order({d, 0}, {2 * p.value - 1 - d, 0}).write(d, p.value, m.value);
   return s;
 }
 

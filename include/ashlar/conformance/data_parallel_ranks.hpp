@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/conformance/sharded_network.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/program/program.hpp>
 
 #include <cstddef>
@@ -34,7 +35,7 @@ class data_parallel_ranks {
   std::vector<double> gradient(int group) const {
     std::vector<double> whole;
     for (auto const& w : all_) {
-      auto const& g = w->gradients()[static_cast<std::size_t>(group)];
+      auto const& g = nth(w->gradients(), group);
       if (w->is_sharded(static_cast<std::size_t>(group)))
         whole.insert(whole.end(), g.begin(), g.end());
       else if (whole.empty())

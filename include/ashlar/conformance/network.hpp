@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/conformance/network_results.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/program/program.hpp>
 #include <ashlar/run/contract.hpp>
 
@@ -39,7 +40,7 @@ class network : public network_results {
     std::size_t group = 0;
     for (std::vector<int> const& stages : p.groups.shared()) {
       for (std::size_t i = 0; i < width; ++i) shared_[group][i] = std::sin(2.0 + static_cast<double>(i));
-      for (int stage : stages) shared_of_[static_cast<std::size_t>(stage)].push_back(group);
+      for (int stage : stages) nth(shared_of_, stage).push_back(group);
       ++group;
     }
     expect(p.work);
@@ -56,8 +57,8 @@ class network : public network_results {
   int first_micro_batch = 0;      // of its data set: what micro-batch 0 is
   std::size_t message_bytes = 0;  // of a message, at least: the value again and again
 
-  matrix& weights(int stage) { return weights_[static_cast<std::size_t>(stage)]; }
-  matrix const& weights(int stage) const { return weights_[static_cast<std::size_t>(stage)]; }
+  matrix& weights(int stage) { return nth(weights_, stage); }
+  matrix const& weights(int stage) const { return nth(weights_, stage); }
   // Of any group, also of what stages have in common.
   std::span<double> parameters(int group) {
     auto const g = static_cast<std::size_t>(group);
@@ -191,7 +192,7 @@ class network : public network_results {
     for (std::size_t i = 0; i < width; ++i) {
       for (std::size_t j = 0; j < width; ++j) y[i] += w[i * width + j] * x[j];
       if (!shared_of_.empty())
-        for (std::size_t g : shared_of_[static_cast<std::size_t>(f.what.stage)]) y[i] += shared_[g][i];
+        for (std::size_t g : nth(shared_of_, f.what.stage)) y[i] += shared_[g][i];
       y[i] = std::tanh(y[i]);
     }
     auto& stash = as<std::array<vector, 2>>(f.stash);

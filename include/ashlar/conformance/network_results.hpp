@@ -1,6 +1,7 @@
 // What a step of a network leaves behind.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/model/work.hpp>
 #include <ashlar/run/frame.hpp>
 
@@ -44,7 +45,7 @@ class network_results {
   }
   // How often it has been told of a group's gradient, by all of its holders.
   int reductions(int group) const {
-    auto const& by_replica = reductions_[static_cast<std::size_t>(group)];
+    auto const& by_replica = nth(reductions_, group);
     return std::accumulate(by_replica.begin(), by_replica.end(), 0);
   }
 
@@ -59,7 +60,7 @@ class network_results {
     }
     for (std::size_t g = 0; g < shared_gradients_.size(); ++g) {
       auto const group = static_cast<int>(gradients_.size() + g);
-      for (int n : reductions_[static_cast<std::size_t>(group)]) all.push_back(n > 0 ? n : unknown);
+      for (int n : nth(reductions_, group)) all.push_back(n > 0 ? n : unknown);
       for (double d : shared_gradients_[g]) all.push_back(reductions(group) > 0 ? d : unknown);
     }
     for (double loss : losses_) all.push_back(loss != 0 ? loss : unknown);
@@ -105,14 +106,14 @@ class network_results {
     losses_[static_cast<std::size_t>(what.stage) * micro_batches_
             + static_cast<std::size_t>(what.micro_batch)] = loss;
   }
-  void note_work(int part, vector const& made) { work_results_[static_cast<std::size_t>(part)] = made; }
+  void note_work(int part, vector const& made) { nth(work_results_, part) = made; }
   void note_gradient(parameter_frame const& f) {
     std::lock_guard const lock(mutex_);
     if (static_cast<std::size_t>(f.group) >= gradients_.size())
       shared_gradients_[static_cast<std::size_t>(f.group) - gradients_.size()] = as<vector>(f.gradient);
     else if (f.gradient.size() == sizeof(matrix))  // else a shard
-      gradients_[static_cast<std::size_t>(f.group)] = as<matrix>(f.gradient);
-    ++reductions_[static_cast<std::size_t>(f.group)].at(static_cast<std::size_t>(f.site.replica));
+      nth(gradients_, f.group) = as<matrix>(f.gradient);
+    ++nth(reductions_, f.group).at(static_cast<std::size_t>(f.site.replica));
   }
 
  private:

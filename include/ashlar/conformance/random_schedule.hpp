@@ -1,6 +1,7 @@
 // Schedules that nobody would think of.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/model/dependencies.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>
@@ -57,7 +58,7 @@ inline schedule in_random_order(dice& d, stage_graph graph, int p, int m) {
                    [&](result r, int stage, int k) { ready = ready && to_come.at(k, stage, r) == 0; });
     if (!ready) continue;
     to_come.at(what.micro_batch, what.stage, result_of(what.kind)) = 0;
-    orders[static_cast<std::size_t>(device_of[static_cast<std::size_t>(what.stage)])].push_back(what);
+    nth(orders, nth(device_of, what.stage)).push_back(what);
     waiting.erase(which);
   }
   schedule s = schedule_from_orders(

@@ -1,6 +1,7 @@
 // Work at random places of any schedule.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>
@@ -37,7 +38,7 @@ class random_work {
         add_job(1 + below(3), false);
     for (auto& order : s_.order) order.clear();
     for (item const& i : all_)
-      if (!i.follows) s_.order[static_cast<std::size_t>(i.device)].push_back(i.what);
+      if (!i.follows) nth(s_.order, i.device).push_back(i.what);
     s_.work = work_graph(jobs_, edges_);
     return squeeze(std::move(s_));
   }
@@ -89,8 +90,7 @@ class random_work {
     for (int k = 0; k < parts; ++k)
       made.parts.push_back({each_device ? k : below(devices()), 1 + below(3)});
     for (int k = 0; k < parts; ++k)
-      add_part({pass_kind::work, job, k}, jobs_.back().parts[static_cast<std::size_t>(k)].device,
-               each_device);
+      add_part({pass_kind::work, job, k}, nth(jobs_.back().parts, k).device, each_device);
   }
   void add_sum() {
     int const parts = 1 + below(devices()), summed = static_cast<int>(jobs_.size());

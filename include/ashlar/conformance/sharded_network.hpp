@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/conformance/network.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 
 #include <cstddef>
@@ -28,7 +29,7 @@ class sharded_network : public network {
   }
 
   std::vector<std::vector<double>> const& gradients() const { return gradients_; }  // by group
-  int steps(int group) const { return steps_[static_cast<std::size_t>(group)]; }
+  int steps(int group) const { return nth(steps_, group); }
   double norm() const {
     std::lock_guard const lock(mutex_);
     return norm_;
@@ -90,7 +91,7 @@ class sharded_network : public network {
     network::reduced(q, f);
     std::lock_guard const lock(mutex_);
     std::span<double const> const g = doubles(f.gradient);
-    gradients_[static_cast<std::size_t>(f.group)].assign(g.begin(), g.end());
+    nth(gradients_, f.group).assign(g.begin(), g.end());
   }
   void measure(auto&, parameter_frame const& f) const {
     double& sum = doubles(f.scalar)[0] = 0;

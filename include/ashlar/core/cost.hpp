@@ -1,6 +1,7 @@
 // How long passes and transfers take.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/pass.hpp>
 #include <ashlar/core/ticks.hpp>
 
@@ -114,7 +115,7 @@ struct costs {
   }
   constexpr tick of_pair(pass forward, pass backward, int device) const {
     if (overlapped == one_after_the_other) return of(forward, device) + of(backward, device);
-    return speeds.empty() ? overlapped : at_speed(overlapped, speeds[static_cast<std::size_t>(device)]);
+    return speeds.empty() ? overlapped : at_speed(overlapped, nth(speeds, device));
   }
   // Of a message from one device to another or back.
   constexpr tick transfer(int from, int to) const {

@@ -3,6 +3,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/core/ticks.hpp>
@@ -72,7 +73,7 @@ class best_fit_packing {
   };
 
   constexpr bool is_of(int number, int group) const {
-    return !times_.is_collective(number) && !long_[static_cast<std::size_t>(number)]
+    return !times_.is_collective(number) && !nth(long_, number)
            && (group == all || times_.device(number) == group);
   }
 
@@ -91,7 +92,7 @@ class best_fit_packing {
         refuse({.broken = rule::memory_is_within_budget,
                 .first = {.device = times_.device(failed), .what = times_.what(failed)},
                 .number = refused_});
-      ++steps_[static_cast<std::size_t>(times_.device(failed))];
+      ++nth(steps_, times_.device(failed));
     }
   }
 
@@ -100,7 +101,7 @@ class best_fit_packing {
   constexpr bool waits_in_vain(int failed) const {
     if (refused_ == part_times::never) return false;
     int const device = times_.device(failed);
-    tick const last = (steps_[static_cast<std::size_t>(device)] - 1) * length_;
+    tick const last = (nth(steps_, device) - 1) * length_;
     for (int number = 0; number < times_.count(); ++number)
       if (times_.device(number) == device && times_.is_placed(number) && times_.end(number) > last)
         return false;
@@ -118,19 +119,17 @@ class best_fit_packing {
     dynamic_array<int> const order = ordered(group, a.order);
     for (int number : order) times_.place(number, part_times::never);
     for (int number : order)
-      if (!place(number, rooms[static_cast<std::size_t>(times_.device(number))], a.is_best))
-        return number;
+      if (!place(number, nth(rooms, times_.device(number)), a.is_best)) return number;
     return part_times::nobody;
   }
 
   constexpr dynamic_array<room> rooms_on(int device) const {
-    return rooms_of(step_, device, length_, steps_[static_cast<std::size_t>(device)],
-                    options_.interlocked);
+    return rooms_of(step_, device, length_, nth(steps_, device), options_.interlocked);
   }
 
   constexpr bool place(int number, dynamic_array<room>& rooms, bool is_best) {
     tick const duration = times_.duration(number), ready = times_.ready(number);
-    placed_memory& held = held_[static_cast<std::size_t>(times_.device(number))];
+    placed_memory& held = nth(held_, times_.device(number));
     std::size_t chosen = rooms.size();
     refused_ = part_times::never;
     tick least = part_times::never;
@@ -160,16 +159,15 @@ class best_fit_packing {
   // The same from the end, on one device, the last number first.
   constexpr int first_failure_backward(int device, bool is_best) {
     dynamic_array<room> rooms = rooms_on(device);
-    held_[static_cast<std::size_t>(device)].begin(device, steps_[static_cast<std::size_t>(device)]);
+    nth(held_, device).begin(device, nth(steps_, device));
     dynamic_array<tick> latest;  // ends
     for (int number = 0; number < times_.count(); ++number) latest.push_back(times_.deadline(number));
     for (int number = times_.count(); number-- > 0;) {
       if (!is_of(number, device)) continue;
-      tick const start =
-          place_backward(number, latest[static_cast<std::size_t>(number)], rooms, is_best);
+      tick const start = place_backward(number, nth(latest, number), rooms, is_best);
       if (start == part_times::never) return number;
       times_.for_each_before(number, [&](int from) {
-        tick& end = latest[static_cast<std::size_t>(from)];
+        tick& end = nth(latest, from);
         end = min_of(end, start);
       });
     }
@@ -179,7 +177,7 @@ class best_fit_packing {
   // Its start, or never.
   constexpr tick place_backward(int number, tick latest, dynamic_array<room>& rooms, bool is_best) {
     tick const duration = times_.duration(number);
-    placed_memory& held = held_[static_cast<std::size_t>(times_.device(number))];
+    placed_memory& held = nth(held_, times_.device(number));
     std::size_t chosen = rooms.size();
     tick least = part_times::never, start = part_times::never;
     for (std::size_t i = rooms.size(); i-- > 0;) {
@@ -219,9 +217,7 @@ class best_fit_packing {
         return rank[i] != rank[k] ? rank[i] < rank[k] : times_.duration(a) > times_.duration(b);
       });
     } else {
-      merge_sort(order, [&](int a, int b) {
-        return rank[static_cast<std::size_t>(a)] > rank[static_cast<std::size_t>(b)];
-      });
+      merge_sort(order, [&](int a, int b) { return nth(rank, a) > nth(rank, b); });
     }
   }
 
@@ -232,16 +228,16 @@ class best_fit_packing {
     if (by == part_order::longest_first) {
       for (int number = 0; number < times_.count(); ++number)
         times_.for_each_before(number, [&](int from) {
-          tick& own = rank[static_cast<std::size_t>(number)];
-          own = max_of(own, rank[static_cast<std::size_t>(from)] + 1);
+          tick& own = nth(rank, number);
+          own = max_of(own, nth(rank, from) + 1);
         });
       return rank;
     }
     for (int number = times_.count(); number-- > 0;) {
-      tick& own = rank[static_cast<std::size_t>(number)];
+      tick& own = nth(rank, number);
       own += times_.duration(number);
       times_.for_each_before(number, [&](int from) {
-        tick& before = rank[static_cast<std::size_t>(from)];
+        tick& before = nth(rank, from);
         before = max_of(before, own);
       });
     }

@@ -4,6 +4,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/fill/gaps.hpp>
@@ -36,9 +37,9 @@ class exact_fit {
         long_(find_long_parts(step, length, times, o)) {
     dynamic_array<int> count(static_cast<std::size_t>(step.device_count()), 0);
     for (int number = 0; number < times.count(); ++number) {
-      int& n = count[static_cast<std::size_t>(times.device(number))];
+      int& n = nth(count, times.device(number));
       bool const sums = times.is_collective(number);
-      if (!sums && (long_[static_cast<std::size_t>(number)] || ++n <= most_parts)) continue;
+      if (!sums && (nth(long_, number) || ++n <= most_parts)) continue;
       refuse({.broken = rule::parameter_is_at_most,
               .first = {.device = times.device(number), .what = times.what(number)},
               .number = sums ? 0 : most_parts,
@@ -65,8 +66,7 @@ class exact_fit {
   constexpr int run(int device) {
     dynamic_array<int> parts;
     for (int number = 0; number < times_.count(); ++number)
-      if (times_.device(number) == device && !long_[static_cast<std::size_t>(number)])
-        parts.push_back(number);
+      if (times_.device(number) == device && !nth(long_, number)) parts.push_back(number);
     if (parts.empty()) return 1;
     std::size_t const n = parts.size();
     dynamic_array<std::size_t> before(n, 0);  // as sets
@@ -91,8 +91,7 @@ class exact_fit {
     if (best.back().end == never)
       refuse({.broken = rule::no_pass_starts_before_its_input,
               .first = {.device = device, .what = times_.what(first_urgent(parts))}});
-    tick const start =
-        best.back().end - times_.duration(parts[static_cast<std::size_t>(best.back().last)]);
+    tick const start = best.back().end - times_.duration(nth(parts, best.back().last));
     for (std::size_t set = best.size() - 1; set != 0;) {
       auto const i = static_cast<std::size_t>(best[set].last);
       times_.place(parts[i], best[set].end - times_.duration(parts[i]));

@@ -3,6 +3,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
@@ -37,8 +38,8 @@ constexpr schedule with_parts(schedule s, work_graph const& work, part_times con
   std::vector<dynamic_array<keyed_index>> parts(s.order.size());
   for (int number = 0; number < times.count(); ++number)
     if (!times.is_collective(number))
-      parts[static_cast<std::size_t>(times.device(number))].push_back(
-          {times.start(number), static_cast<std::size_t>(number)});
+      nth(parts, times.device(number))
+          .push_back({times.start(number), static_cast<std::size_t>(number)});
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     sort_by_key(parts[d]);
     std::vector<timed_pass> order;
@@ -64,7 +65,7 @@ constexpr diagnosis check_limit(schedule const& filled, int own_jobs, fill_optio
   for (job_bytes const& b : o.work_bytes) bytes.push_back(b);
   std::vector<byte_count> const peaks = peak_memory(filled, o.limit.memory, bytes);
   for (int d = 0; d < filled.device_count(); ++d)
-    if (byte_count const peak = peaks[static_cast<std::size_t>(d)]; peak > o.limit.budget_of(d))
+    if (byte_count const peak = nth(peaks, d); peak > o.limit.budget_of(d))
       return {.broken = rule::memory_is_within_budget, .first = {.device = d}, .number = peak};
   return {};
 }

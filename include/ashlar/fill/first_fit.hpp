@@ -4,6 +4,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/fill/gaps.hpp>
@@ -78,7 +79,7 @@ class first_fit_walk {
     bool walks = false, has_placed = false, is_stuck = false;
   };
 
-  constexpr device_state& of(int device) { return devices_[static_cast<std::size_t>(device)]; }
+  constexpr device_state& of(int device) { return nth(devices_, device); }
 
   constexpr bool fits(int number, idle_time const& g, bool is_first) const {
     bool const counts = options_.ready == fill_readiness::published_counts;

@@ -3,6 +3,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
@@ -23,7 +24,7 @@ struct idle_time {
 constexpr dynamic_array<idle_time> gaps_of(schedule const& s, int device, tick length) {
   dynamic_array<idle_time> found;
   tick free = 0;
-  for (timed_pass const& t : s.order[static_cast<std::size_t>(device)]) {
+  for (timed_pass const& t : nth(s.order, device)) {
     if (t.start > free) found.push_back({free, t.start});
     free = max_of(free, s.end_of(t, device));
   }
@@ -37,7 +38,7 @@ constexpr dynamic_array<idle_time> gaps_of(schedule const& s, int device, tick l
 constexpr dynamic_array<idle_time> step_gaps(schedule const& step, int device, tick length,
                                              bool interlocked) {
   dynamic_array<idle_time> const all = gaps_of(step, device, length);
-  auto const& order = step.order[static_cast<std::size_t>(device)];
+  auto const& order = nth(step.order, device);
   tick const first = order.empty() ? 0 : order.front().start;
   if (!interlocked || first == 0) return all;
   dynamic_array<idle_time> found;

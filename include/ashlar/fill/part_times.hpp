@@ -4,6 +4,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/model/dependencies.hpp>
@@ -45,7 +46,7 @@ class part_times {
       for (int k = 0; k < work.part_count(job); ++k, ++number) enter({pass_kind::work, job, k}, step);
     result_table<pass_times> times(step.stage_count(), step.micro_batch_count(), {});
     for (int d = 0; d < step.device_count(); ++d)
-      for (timed_pass const& t : step.order[static_cast<std::size_t>(d)])
+      for (timed_pass const& t : nth(step.order, d))
         if (t.what.kind != pass_kind::work)
           times.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind)) = {t.start,
                                                                                 step.end_of(t, d)};
@@ -61,37 +62,32 @@ class part_times {
       }
     }
     for (int number = count(); number-- > 0;)
-      if (is_urgent(number))
-        for_each_before(number, [&](int from) { urgent_[static_cast<std::size_t>(from)] = true; });
+      if (is_urgent(number)) for_each_before(number, [&](int from) { nth(urgent_, from) = true; });
   }
 
   constexpr work_view const& work() const { return work_; }
   constexpr int count() const { return static_cast<int>(passes_.size()); }
-  constexpr pass what(int number) const { return passes_[static_cast<std::size_t>(number)]; }
+  constexpr pass what(int number) const { return nth(passes_, number); }
   constexpr bool is_collective(int number) const { return work_.is_collective(what(number)); }
   constexpr int device(int number) const { return part(number).device; }
   constexpr tick duration(int number) const { return part(number).duration; }
   // The part of the same job before it on its device, or nobody: they go in order, so that state is
   // summed in the order of the parts.
-  constexpr int before(int number) const { return before_[static_cast<std::size_t>(number)]; }
+  constexpr int before(int number) const { return nth(before_, number); }
   // When all that it reads of the pipeline is there.
-  constexpr tick released(int number) const { return released_[static_cast<std::size_t>(number)]; }
+  constexpr tick released(int number) const { return nth(released_, number); }
   // The same as published: by how many passes there have been (fill_readiness::published_counts).
-  constexpr tick released_by_count(int number) const {
-    return counted_[static_cast<std::size_t>(number)];
-  }
+  constexpr tick released_by_count(int number) const { return nth(counted_, number); }
   // When what it gives to the pipeline has to be there.
-  constexpr tick deadline(int number) const { return deadlines_[static_cast<std::size_t>(number)]; }
+  constexpr tick deadline(int number) const { return nth(deadlines_, number); }
 
   // Whether the pipeline waits for it, or for what reads it.
-  constexpr bool is_urgent(int number) const { return urgent_[static_cast<std::size_t>(number)]; }
+  constexpr bool is_urgent(int number) const { return nth(urgent_, number); }
 
-  constexpr bool is_placed(int number) const {
-    return starts_[static_cast<std::size_t>(number)] != never;
-  }
-  constexpr tick start(int number) const { return starts_[static_cast<std::size_t>(number)]; }
+  constexpr bool is_placed(int number) const { return nth(starts_, number) != never; }
+  constexpr tick start(int number) const { return nth(starts_, number); }
   constexpr tick end(int number) const { return saturating_sum(start(number), duration(number)); }
-  constexpr void place(int number, tick start) { starts_[static_cast<std::size_t>(number)] = start; }
+  constexpr void place(int number, tick start) { nth(starts_, number) = start; }
 
   // When the work that it reads or stands after is done, as far as that is placed: never otherwise.
   constexpr tick work_is_there(int number) const {
@@ -110,9 +106,7 @@ class part_times {
   };
 
   constexpr std::size_t index(pass what) const { return static_cast<std::size_t>(work_.number(what)); }
-  constexpr work_part const& part(int number) const {
-    return work_.parts[static_cast<std::size_t>(number)];
-  }
+  constexpr work_part const& part(int number) const { return nth(work_.parts, number); }
 
   constexpr void enter(pass what, schedule const& step) {
     std::size_t const number = index(what);
@@ -142,9 +136,8 @@ class part_times {
     int left = 0;
     for (int i = static_cast<int>(number); i != nobody; i = before(i)) ++left;
     int const device = work_.parts[number].device;
-    for (timed_pass const& t : step.order[static_cast<std::size_t>(device)])
-      if (t.what.kind == kind && step.route[static_cast<std::size_t>(t.what.micro_batch)] == 0
-          && --left == 0)
+    for (timed_pass const& t : nth(step.order, device))
+      if (t.what.kind == kind && nth(step.route, t.what.micro_batch) == 0 && --left == 0)
         return step.end_of(t, device);
     return never;
   }
@@ -160,9 +153,7 @@ class part_times {
 // parts.
 constexpr void append_rest(part_times& times, int device_count, tick end) {
   dynamic_array<tick> free(static_cast<std::size_t>(device_count), end);
-  auto const of = [&](int number) -> tick& {
-    return free[static_cast<std::size_t>(times.device(number))];
-  };
+  auto const of = [&](int number) -> tick& { return nth(free, times.device(number)); };
   for (int number = 0; number < times.count(); ++number)
     if (times.is_placed(number)) of(number) = max_of(of(number), times.end(number));
   for (int number = 0; number < times.count(); ++number) {

@@ -3,6 +3,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/fill/options.hpp>
 #include <ashlar/model/memory_model.hpp>
@@ -57,7 +58,7 @@ class placed_memory {
     if (!is_limited()) return 0;
     byte_count peak = 0;
     auto const job = static_cast<std::size_t>(part.stage);
-    value& own = outputs_[static_cast<std::size_t>(work_.number(part))];
+    value& own = nth(outputs_, work_.number(part));
     own.until = max_of(own.until, end);
     for (work_edge const& e : work_.readers(part))
       if (e.to.kind != pass_kind::work) own.until = max_of(own.until, end_of(e.to));
@@ -87,7 +88,7 @@ class placed_memory {
   constexpr void add_step(tick shift, bool first) {
     memory_model const& memory = options_.limit.memory;
     held_memory passes(step_, memory, step_.mode);
-    for (timed_pass const& t : step_.order[static_cast<std::size_t>(device_)]) {
+    for (timed_pass const& t : nth(step_.order, device_)) {
       tick const end = step_.end_of(t, device_) + shift;
       set(t.start + shift, passes.taken_by(t.what));
       byte_count const given_back = passes.given_back_by(t.what);
@@ -142,12 +143,12 @@ class placed_memory {
   // Of a sum, of what it sums here.
   constexpr value& value_of(pass what) {
     if (work_.is_collective(what)) what = work_.inputs(what)[0].from;
-    if (what.kind == pass_kind::work) return outputs_[static_cast<std::size_t>(work_.number(what))];
+    if (what.kind == pass_kind::work) return nth(outputs_, work_.number(what));
     bool const is_stash = what.kind == pass_kind::forward || what.kind == pass_kind::recompute;
     return (is_stash ? stashes_ : weight_stashes_)[index(what)];
   }
   constexpr tick end_of(pass what) const {
-    for (timed_pass const& t : step_.order[static_cast<std::size_t>(device_)])
+    for (timed_pass const& t : nth(step_.order, device_))
       if (t.what == what) return step_.end_of(t, device_);
     return 0;
   }

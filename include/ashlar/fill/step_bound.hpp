@@ -3,6 +3,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/fill/gaps.hpp>
@@ -26,13 +27,11 @@ constexpr dynamic_array<bool> find_long_parts(schedule const& step, tick length,
   }
   dynamic_array<bool> found(static_cast<std::size_t>(times.count()), false);
   for (int number = 0; number < times.count(); ++number) {
-    bool is_long = !times.is_collective(number)
-                   && spare_room(longest[static_cast<std::size_t>(times.device(number))],
-                                 times.duration(number), o.margin)
-                          < 0;
-    times.for_each_before(number,
-                          [&](int from) { is_long = is_long || found[static_cast<std::size_t>(from)]; });
-    found[static_cast<std::size_t>(number)] = is_long;
+    bool is_long =
+        !times.is_collective(number)
+        && spare_room(nth(longest, times.device(number)), times.duration(number), o.margin) < 0;
+    times.for_each_before(number, [&](int from) { is_long = is_long || nth(found, from); });
+    nth(found, number) = is_long;
   }
   return found;
 }
@@ -43,9 +42,8 @@ constexpr dynamic_array<tick> heads_of(part_times const& times) {
   dynamic_array<tick> heads;
   for (int number = 0; number < times.count(); ++number) {
     tick head = times.released(number);
-    times.for_each_before(number, [&](int from) {
-      head = max_of(head, heads[static_cast<std::size_t>(from)] + times.duration(from));
-    });
+    times.for_each_before(
+        number, [&](int from) { head = max_of(head, nth(heads, from) + times.duration(from)); });
     heads.push_back(head);
   }
   return heads;

@@ -2,6 +2,7 @@
 // waits.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/interop/csv_tokens.hpp>
 
 #include <cstddef>
@@ -49,7 +50,7 @@ inline void find_unknown_names(csv_tokens const& tokens, std::vector<int> const&
       complain(rule::every_pass_is_known, "there are " + std::to_string(tokens.stage_count)
                                               + " stages and " + std::to_string(tokens.micro_batch_count)
                                               + " micro-batches");
-    else if (int const line = owner[static_cast<std::size_t>(t.what.stage)]; line != here.device)
+    else if (int const line = nth(owner, t.what.stage); line != here.device)
       complain(rule::every_stage_has_one_owner, "the passes of stage " + std::to_string(t.what.stage)
                                                     + " are on line " + std::to_string(line + 1));
     else if (t.moves() && !exists(t.other_stage()))

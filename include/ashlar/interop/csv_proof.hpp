@@ -1,6 +1,7 @@
 // The proofs of the program that a CSV means, in the words of the file.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/interop/csv_program.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/prove/prove.hpp>
@@ -55,8 +56,7 @@ class csv_proof {
   // None, if the file has no token for it.
   site token_of(site at) const {
     if (at.device < 0 || at.index < 0) return {};
-    int const index =
-        streams_.token_of[static_cast<std::size_t>(at.device)][static_cast<std::size_t>(at.index)];
+    int const index = nth(nth(streams_.token_of, at.device), at.index);
     return index < 0 ? site{} : site{.device = at.device, .index = index};
   }
   std::string place_of(site at) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/pass.hpp>
 #include <ashlar/interop/csv_actions.hpp>
 #include <ashlar/interop/csv_problems.hpp>
@@ -64,9 +65,7 @@ struct csv_tokens {
   std::size_t idle_slots = 0;                       // empty cells, as PyTorch writes them
   execution_mode mode = execution_mode::inference;  // training where some pass is no forward
 
-  csv_token const& token(site const& s) const {
-    return lines[static_cast<std::size_t>(s.device)][static_cast<std::size_t>(s.index)];
-  }
+  csv_token const& token(site const& s) const { return nth(nth(lines, s.device), s.index); }
   csv_problem at(std::size_t device, csv_token const& t) const {
     return {static_cast<int>(device) + 1, t.column, to_string(t), ""};
   }

@@ -2,6 +2,7 @@
 // in the order in which the device issues them.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/interop/csv_names.hpp>
 #include <ashlar/interop/csv_proof.hpp>
 #include <ashlar/interop/csv_routes.hpp>
@@ -69,7 +70,7 @@ inline std::string pytorch_obstacle(program const& p) {
     if (owners.size() > 1)
       return "stage " + std::to_string(stage) + " is on devices " + std::to_string(owners[0]) + " and "
              + std::to_string(owners[1]) + ", and PyTorch knows one owner per stage";
-    busy[static_cast<std::size_t>(owners[0])] = true;
+    nth(busy, owners[0]) = true;
   }
   for (std::size_t d = 0; d < busy.size(); ++d)
     if (!busy[d]) return "device " + std::to_string(d) + " has no stage, and PyTorch needs one on each";
@@ -139,11 +140,10 @@ inline std::string pytorch_comms_csv(program const& p, csv_dialect dialect = csv
     std::vector<send_waits::wait> const waited =
         waits ? sends.of_device(d) : std::vector<send_waits::wait>{};
     auto wait = waited.begin();
-    for (int i = p.stream_begin[static_cast<std::size_t>(d)];
-         i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i) {
-      write(p.instructions[static_cast<std::size_t>(i)]);
+    for (int i = nth(p.stream_begin, d); i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i) {
+      write(nth(p.instructions, i));
       for (; wait != waited.end() && wait->behind == i; ++wait) {
-        pass const sent = p.instructions[static_cast<std::size_t>(wait->send)].what;
+        pass const sent = nth(p.instructions, wait->send).what;
         line += "," + std::to_string(sent.stage)
                 + (sent.kind == pass_kind::forward ? "WAIT_SEND_F" : "WAIT_SEND_B")
                 + std::to_string(sent.micro_batch);

@@ -2,6 +2,7 @@
 // after the other, and the next not before the last has been issued.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/interop/csv_tokens.hpp>
 
 #include <cstddef>
@@ -43,9 +44,7 @@ class pytorch_lines {
   }
 
  private:
-  std::size_t line_of(int stage) const {
-    return static_cast<std::size_t>(owner_[static_cast<std::size_t>(stage)]);
-  }
+  std::size_t line_of(int stage) const { return static_cast<std::size_t>(nth(owner_, stage)); }
   std::size_t row_of(csv_action what, pass of) const {
     auto const kind = static_cast<std::size_t>(what) - static_cast<std::size_t>(csv_action::send_f);
     return 4

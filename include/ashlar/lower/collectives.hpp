@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/schedule/schedule.hpp>
@@ -35,7 +36,7 @@ class collective_planner {
  public:
   // `buffer(stage)` of weights and of gradients; `late(stage)`: its gradient is reduced at the end.
   constexpr collective_planner(schedule const& s, int device, int prefetch)
-      : s_(s), device_(device), order_(s.order[static_cast<std::size_t>(device)]), prefetch_(prefetch) {}
+      : s_(s), device_(device), order_(nth(s.order, device)), prefetch_(prefetch) {}
 
   // Times ascend from one step to the next, and a step's time is no earlier than the ends of the passes
   // that it waits for: with the events between devices merged in by time, no circle of waits can come
@@ -48,14 +49,14 @@ class collective_planner {
     for (int i = 0; i < size(); ++i) {
       pass const what = at(i).what;
       if (what.kind == pass_kind::work) continue;
-      use& w = weights[static_cast<std::size_t>(weight_buffer(what.stage))];
+      use& w = nth(weights, weight_buffer(what.stage));
       if (w.stage != what.stage) {
         release(w);
         gather(what.stage, w.last, i);
       }
       w = {what.stage, i};
       if (!gives_weight_gradient(what.kind)) continue;
-      use& g = gradients[static_cast<std::size_t>(gradient_buffer(what.stage))];
+      use& g = nth(gradients, gradient_buffer(what.stage));
       if (g.stage != what.stage) {
         if (g.stage >= 0) after(opcode::reduce_scatter, g);
         clear(what.stage, i);
@@ -81,10 +82,8 @@ class collective_planner {
   };
 
   constexpr int size() const { return static_cast<int>(order_.size()); }
-  constexpr timed_pass const& at(int i) const { return order_[static_cast<std::size_t>(i)]; }
-  constexpr bool overlaps_next(int i) const {
-    return at(i).opens_pair() && plan_.parted[static_cast<std::size_t>(i)] == 0;
-  }
+  constexpr timed_pass const& at(int i) const { return nth(order_, i); }
+  constexpr bool overlaps_next(int i) const { return at(i).opens_pair() && nth(plan_.parted, i) == 0; }
 
   template <class Buffer>
   constexpr void part_pairs(Buffer buffer_of) {

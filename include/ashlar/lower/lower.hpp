@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/lower/options.hpp>
@@ -75,7 +76,7 @@ class lowering {
     for (std::size_t i = 0; i < events_.size(); ++i) {
       event const& e = events_[i];
       auto const add = [&](int device, int part = 0) {
-        mine[static_cast<std::size_t>(device)].push_back({static_cast<int>(i), part});
+        nth(mine, device).push_back({static_cast<int>(i), part});
       };
       if (int const job = e.group - group_of_job(out_.made(), 0); job >= 0) {
         for (int k = 0; k < work.part_count(job); ++k)
@@ -97,7 +98,7 @@ class lowering {
     for (int job = 0; job < work.job_count(); ++job)
       for (int k = 0; k < work.part_count(job) && work.state_of(job) >= 0; ++k) {
         int const device = work.part({pass_kind::work, job, k}).device, owner = work.state_of(job);
-        std::vector<int>& found = states_[static_cast<std::size_t>(device)];
+        std::vector<int>& found = nth(states_, device);
         bool known = false;
         for (int other : found) known = known || other == owner;
         if (!known) found.push_back(owner);
@@ -107,12 +108,12 @@ class lowering {
   constexpr void write_stream(int device, dynamic_array<turn> const& mine) {
     out_.begin_stream(device);
     sharing_.begin_device(device);
-    for (int job : states_[static_cast<std::size_t>(device)])
+    for (int job : nth(states_, device))
       out_.put(slot_kind::work_state, job, out_.acquire(slot_kind::work_state));
     std::size_t next = 0;
     auto const write_events = [&](int position, tick until) {
       for (; next < mine.size(); ++next) {
-        event const& e = events_[static_cast<std::size_t>(mine[next].event)];
+        event const& e = nth(events_, mine[next].event);
         if (e.time > until) break;
         sharing_.write_until(position, e.time);
         out_.advance(e.time);
@@ -126,7 +127,7 @@ class lowering {
       sharing_.write_ahead_of(position);
     };
     int position = 0;
-    for (timed_pass const& t : s_.order[static_cast<std::size_t>(device)]) {
+    for (timed_pass const& t : nth(s_.order, device)) {
       write_events(position, t.start);
       out_.advance(t.start);
       bool const overlaps = t.opens_pair() && !sharing_.is_parted(static_cast<std::size_t>(position));
@@ -136,7 +137,7 @@ class lowering {
     }
     write_events(position, max_tick);
     sharing_.end_device();
-    for (int job : states_[static_cast<std::size_t>(device)])
+    for (int job : nth(states_, device))
       if (s_.work.view().of(job).clears_state)
         out_.write({.code = opcode::clear,
                     .subject = slot_kind::work_state,

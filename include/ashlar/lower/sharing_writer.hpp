@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/lower/collectives.hpp>
 #include <ashlar/lower/options.hpp>
 #include <ashlar/lower/stream_writer.hpp>
@@ -20,7 +21,7 @@ class sharing_writer {
         out_(out),
         sharded_(options.sharding != sharding_level::none),
         held_(out.made().groups.view(), s.device_count()),
-        number_(at(s.stage_count()), 0) {}
+        number_(static_cast<std::size_t>(s.stage_count()), 0) {}
 
   // Takes the device's slots for weights and gradients, keeps them, and clears those that are summed up
   // from the step's beginning.
@@ -64,7 +65,7 @@ class sharing_writer {
 
   // After all passes.
   constexpr void end_device() {
-    write_ahead_of(static_cast<int>(s_.order[at(device_)].size()));
+    write_ahead_of(static_cast<int>(nth(s_.order, device_).size()));
     for (int group : late_) write_reduction(group);
     if (options_.step == optimizer_step::none || s_.mode == execution_mode::inference) return;
     if (options_.step == optimizer_step::after_norm) {
@@ -79,8 +80,6 @@ class sharing_writer {
   }
 
  private:
-  static constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
   // As stages_on says, but of those that the device holds.
   constexpr std::vector<int> chunks() const {
     std::vector<int> found;
@@ -106,18 +105,18 @@ class sharing_writer {
     for (int b = 0; b < gradients && s_.mode == execution_mode::training; ++b)
       gradient_slots.push_back(out_.acquire(slot_kind::weight_gradient));
     for (int c = 0; c < count; ++c) {
-      int const stage = chunks_here[at(c)];
-      number_[at(stage)] = c;
-      out_.put(slot_kind::weight, stage, weight_slots[at(c % weights)]);
+      int const stage = nth(chunks_here, c);
+      nth(number_, stage) = c;
+      out_.put(slot_kind::weight, stage, nth(weight_slots, c % weights));
       if (s_.mode == execution_mode::inference) continue;
-      out_.put(slot_kind::weight_gradient, stage, gradient_slots[at(c % gradients)]);
+      out_.put(slot_kind::weight_gradient, stage, nth(gradient_slots, c % gradients));
       out_.put(slot_kind::gradient_shard, stage, out_.acquire(slot_kind::gradient_shard));
       clear(slot_kind::gradient_shard, stage);
     }
     plan_ = collective_planner(s_, device_, options_.prefetch)
                 .plan(
-                    count, [&](int stage) { return number_[at(stage)] % weights; },
-                    [&](int stage) { return number_[at(stage)] % gradients; },
+                    count, [&](int stage) { return nth(number_, stage) % weights; },
+                    [&](int stage) { return nth(number_, stage) % gradients; },
                     [&](int stage) { return is_late(stage); });
     next_ = 0;
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/program/instruction.hpp>
 
@@ -39,14 +40,13 @@ class slot_pool {
       if (gone.time > now)
         leaving_[kept++] = gone;
       else
-        free_[static_cast<std::size_t>(slots_[static_cast<std::size_t>(gone.slot)])].push_back(
-            gone.slot);
+        nth(free_, nth(slots_, gone.slot)).push_back(gone.slot);
     }
     while (leaving_.size() > kept) leaving_.pop_back();
   }
 
   constexpr int acquire(slot_kind kind) {
-    std::vector<int>& free = free_[static_cast<std::size_t>(kind)];
+    std::vector<int>& free = nth(free_, kind);
     if (free.empty()) {
       slots_.push_back(kind);
       return static_cast<int>(slots_.size()) - 1;

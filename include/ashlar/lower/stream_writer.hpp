@@ -3,6 +3,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/lower/slot_coloring.hpp>
 #include <ashlar/program/operands.hpp>
 
@@ -83,7 +84,7 @@ class stream_writer {
   };
 
   constexpr int& of_the_step(slot_kind kind, int group) {
-    if (kind == slot_kind::work_state) return work_states_[static_cast<std::size_t>(group)];
+    if (kind == slot_kind::work_state) return nth(work_states_, group);
     return step_values_[(static_cast<std::size_t>(kind)
                          - static_cast<std::size_t>(slot_kind::weight_gradient))
                             * groups_

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/model/pass_table.hpp>
@@ -46,18 +47,18 @@ constexpr dynamic_array<event> events_in_order(schedule const& s, parameter_grou
     if (!order.empty() && order.front().start < earliest) earliest = order.front().start;
   dynamic_array<tick> last_weight(static_cast<std::size_t>(stage_count), earliest);
   for (int d = 0; d < s.device_count(); ++d)
-    for (timed_pass const& t : s.order[static_cast<std::size_t>(d)]) {
+    for (timed_pass const& t : nth(s.order, d)) {
       tick const end = s.end_of(t, d);
       made.at(t.what) = {end, t.what.kind, true};
       latest = end > latest ? end : latest;
       if (t.what.kind == pass_kind::work) {
         work_view::job const& job = work.of(t.what.stage);
         if (job.gradient != gradient_use::give) continue;
-        tick& given = last_weight[static_cast<std::size_t>(job.stage)];
+        tick& given = nth(last_weight, job.stage);
         given = max_of(given, end);
         continue;
       }
-      tick& last = last_weight[static_cast<std::size_t>(t.what.stage)];
+      tick& last = nth(last_weight, t.what.stage);
       if (gives_weight_gradient(t.what.kind) && end > last) last = end;
     }
 
@@ -65,7 +66,7 @@ constexpr dynamic_array<event> events_in_order(schedule const& s, parameter_grou
   events.reserve(2 * static_cast<std::size_t>(s.graph.edge_count()) * s.route.size()
                  + last_weight.size());
   auto const add = [&](int micro_batch, int from, int to, result r) {
-    int const route = s.route[static_cast<std::size_t>(micro_batch)];
+    int const route = nth(s.route, micro_batch);
     int const source = s.where.device_of(route, from), target = s.where.device_of(route, to);
     producer const& p = made.at(micro_batch, from, r);
     if (source == target || !p.is_known) return;
@@ -85,8 +86,7 @@ constexpr dynamic_array<event> events_in_order(schedule const& s, parameter_grou
   for (int group = 0; group < groups.count() && s.mode == execution_mode::training; ++group) {
     tick last = earliest;
     for (int stage : groups.stages(group))
-      if (last_weight[static_cast<std::size_t>(stage)] > last)
-        last = last_weight[static_cast<std::size_t>(stage)];
+      if (nth(last_weight, stage) > last) last = nth(last_weight, stage);
     events.push_back({.time = last, .group = group});
   }
   for (int job = 0; job < work.job_count(); ++job) {
@@ -111,7 +111,7 @@ constexpr dynamic_array<event> events_in_order(schedule const& s, parameter_grou
   for (event const& e : events) ++next[static_cast<std::size_t>(e.time - earliest) + 1];
   for (std::size_t t = 1; t < next.size(); ++t) next[t] += next[t - 1];
   dynamic_array<event> sorted(events.size());
-  for (event const& e : events) sorted[next[static_cast<std::size_t>(e.time - earliest)]++] = e;
+  for (event const& e : events) sorted[nth(next, e.time - earliest)++] = e;
   return sorted;
 }
 

@@ -3,6 +3,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/model/stage_graph.hpp>
 
@@ -17,8 +18,8 @@ constexpr std::vector<int> heights(stage_graph const& graph) {
   std::vector<int> found(static_cast<std::size_t>(graph.count()), 1);
   for (int stage = graph.count(); stage-- > 0;)
     for (int after : graph.successors(stage)) {
-      int& own = found[static_cast<std::size_t>(stage)];
-      own = max_of(own, found[static_cast<std::size_t>(after)] + 1);
+      int& own = nth(found, stage);
+      own = max_of(own, nth(found, after) + 1);
     }
   return found;
 }
@@ -40,17 +41,14 @@ constexpr std::vector<std::int64_t> in_flight(stage_graph const& graph, std::vec
   if (static_cast<int>(k.size()) != graph.count())
     refuse(wrong_size(table::in_flight_counts, k.size(), graph.count()));
   std::vector<std::int64_t> units(k.size(), 0);
-  auto const turn = [&](int stage) {
-    return std::int64_t{k[static_cast<std::size_t>(stage)]} * graph.size_of(stage);
-  };
+  auto const turn = [&](int stage) { return std::int64_t{nth(k, stage)} * graph.size_of(stage); };
   for (int stage = graph.count(); stage-- > 0;) {
     auto const s = static_cast<std::size_t>(stage);
     if (k[s] < 1)
       refuse({.broken = rule::counts_are_positive, .first = {.what = {.stage = stage}}, .number = k[s]});
     units[s] = turn(stage);
     for (int after : graph.successors(stage))
-      units[s] =
-          max_of(units[s], units[static_cast<std::size_t>(after)] + max_of(turn(stage), turn(after)));
+      units[s] = max_of(units[s], nth(units, after) + max_of(turn(stage), turn(after)));
   }
   return units;
 }

@@ -4,6 +4,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/cost.hpp>
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/pass.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/model/placement.hpp>
@@ -113,7 +114,7 @@ struct memory_model {
   constexpr stage_memory const& of_group(int group, int stage_count) const {
     int const number = group - stage_count;
     if (number < 0) return of(group);
-    return number < static_cast<int>(shared.size()) ? shared[static_cast<std::size_t>(number)] : nothing;
+    return number < static_cast<int>(shared.size()) ? nth(shared, number) : nothing;
   }
   // What lies on a device all the time: every stage that has a replica there. O(stages * routes).
   constexpr byte_count resident_on(placement const& where, int device) const {
@@ -231,10 +232,10 @@ constexpr diagnosis check_budgets(memory_limit const& limit, placement const& wh
     return wrong_size(table::device_budgets, limit.budget.size(), where.device_count());
   std::vector<byte_count> const needed = least();
   for (int d = 0; d < where.device_count(); ++d)
-    if (limit.budget_of(d) < needed[static_cast<std::size_t>(d)])
+    if (limit.budget_of(d) < nth(needed, d))
       return {.broken = rule::parameter_is_at_least,
               .first = {.device = d},
-              .number = needed[static_cast<std::size_t>(d)],
+              .number = nth(needed, d),
               .which = parameter::memory_budget,
               .given = limit.budget_of(d)};
   return {};

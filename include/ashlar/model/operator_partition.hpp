@@ -5,6 +5,7 @@
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/ids.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/model/stage_graph.hpp>
 
@@ -40,15 +41,15 @@ constexpr std::vector<int> find_returning_path(stage_graph const& operators,
     std::size_t const inside = reached.size();
     for (std::size_t i = 0; i < reached.size(); ++i)
       for (int after : operators.successors(reached[i])) {
-        bool const is_inside = stage_of[static_cast<std::size_t>(after)] == stage;
+        bool const is_inside = nth(stage_of, after) == stage;
         if (is_inside && i >= inside) {
           std::vector<int> path(1, after);
-          for (int o = reached[i]; o != nobody; o = from[static_cast<std::size_t>(o)]) path.push_back(o);
+          for (int o = reached[i]; o != nobody; o = nth(from, o)) path.push_back(o);
           reverse(path);
           return path;
         }
-        if (is_inside || from[static_cast<std::size_t>(after)] != nobody) continue;
-        from[static_cast<std::size_t>(after)] = reached[i];
+        if (is_inside || nth(from, after) != nobody) continue;
+        nth(from, after) = reached[i];
         reached.push_back(after);
       }
   }
@@ -60,14 +61,14 @@ constexpr std::vector<int> find_returning_path(stage_graph const& operators,
 constexpr std::vector<int> ascending_numbers(int stage_count, std::vector<stage_edge> const& edges) {
   auto const count = static_cast<std::size_t>(stage_count);
   std::vector<int> waits(count, 0), number(count, -1);
-  for (stage_edge const& e : edges) ++waits[static_cast<std::size_t>(e.to)];
+  for (stage_edge const& e : edges) ++nth(waits, e.to);
   for (int next = 0; next < stage_count; ++next) {
     std::size_t free = 0;
     while (free < count && (number[free] >= 0 || waits[free] > 0)) ++free;
     if (free == count) break;
     number[free] = next;
     for (stage_edge const& e : edges)
-      if (static_cast<std::size_t>(e.from) == free) --waits[static_cast<std::size_t>(e.to)];
+      if (static_cast<std::size_t>(e.from) == free) --nth(waits, e.to);
   }
   return number;
 }
@@ -79,8 +80,7 @@ constexpr std::vector<stage_edge> crossing_edges(stage_graph const& operators,
   std::vector<stage_edge> edges;
   for (int o = 0; o < operators.count(); ++o)
     for (int after : operators.successors(o)) {
-      stage_edge const e{stage_of[static_cast<std::size_t>(o)],
-                         stage_of[static_cast<std::size_t>(after)]};
+      stage_edge const e{nth(stage_of, o), nth(stage_of, after)};
       bool known = e.from == e.to;
       for (std::size_t i = 0; i < edges.size() && !known; ++i) known = edges[i] == e;
       if (!known) edges.push_back(e);
@@ -103,31 +103,30 @@ constexpr diagnosis check_partition(stage_graph const& operators, std::vector<in
   dynamic_array<char> used(static_cast<std::size_t>(stage_count), 0);
   for (int stage : stage_of) {
     if (stage < 0 || stage_count > n) return {.broken = rule::tables_agree, .number = stage};
-    used[static_cast<std::size_t>(stage)] = 1;
+    nth(used, stage) = 1;
   }
   for (int stage = 0; stage < stage_count; ++stage)
-    if (used[static_cast<std::size_t>(stage)] == 0)
-      return {.broken = rule::tables_agree, .number = stage};
+    if (nth(used, stage) == 0) return {.broken = rule::tables_agree, .number = stage};
 
   if (std::vector<int> const path = find_returning_path(operators, stage_of); !path.empty()) {
-    int const stage = stage_of[static_cast<std::size_t>(path.front())];
+    int const stage = nth(stage_of, path.front());
     return {.broken = rule::stages_are_convex,
             .first = {.index = path.front(), .what = {.stage = stage}},
             .second = {.index = path.back(), .what = {.stage = stage}},
-            .number = stage_of[static_cast<std::size_t>(path[1])]};
+            .number = nth(stage_of, path[1])};
   }
   std::vector<stage_edge> const edges = partition_detail::crossing_edges(operators, stage_of);
   std::vector<int> const number = ascending_numbers(stage_count, edges);
   // Whoever has no number waits for another without one: back along such edges there is a circle.
   int at = -1;
   for (int stage = 0; stage < stage_count; ++stage)
-    if (number[static_cast<std::size_t>(stage)] < 0) at = stage;
+    if (nth(number, stage) < 0) at = stage;
   if (at < 0) return {};
   int before = at;
   for (int step = 0; step <= stage_count; ++step) {
     before = at;
     for (stage_edge const& e : edges)
-      if (e.to == before && number[static_cast<std::size_t>(e.from)] < 0) at = e.from;
+      if (e.to == before && nth(number, e.from) < 0) at = e.from;
   }
   return {.broken = rule::stages_have_no_circle,
           .first = {.what = {.stage = at}},
@@ -142,7 +141,7 @@ constexpr operator_partition partitioned(stage_graph const& operators, std::vect
   for (int stage : stage_of) stage_count = max_of(stage_count, stage + 1);
   std::vector<stage_edge> edges = partition_detail::crossing_edges(operators, stage_of);
   operator_partition p{.graph = {}, .stage_of = {}, .number = ascending_numbers(stage_count, edges)};
-  auto const renumber = [&](int stage) { return p.number[static_cast<std::size_t>(stage)]; };
+  auto const renumber = [&](int stage) { return nth(p.number, stage); };
   for (stage_edge& e : edges) e = {renumber(e.from), renumber(e.to)};
   for (int& stage : stage_of) stage = renumber(stage);
   p.graph = stage_graph(stages{stage_count}, edges);

@@ -5,6 +5,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/list_view.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/model/placement.hpp>
 
@@ -179,8 +180,8 @@ constexpr std::vector<int> stages_on(placement const& where, int device) {
   dynamic_array<bool> known(static_cast<std::size_t>(where.stage_count()));
   for (int route = 0; route < where.route_count(); ++route)
     for (int stage = 0; stage < where.stage_count(); ++stage) {
-      if (where.device_of(route, stage) != device || known[static_cast<std::size_t>(stage)]) continue;
-      known[static_cast<std::size_t>(stage)] = true;
+      if (where.device_of(route, stage) != device || nth(known, stage)) continue;
+      nth(known, stage) = true;
       found.push_back(stage);
     }
   return found;

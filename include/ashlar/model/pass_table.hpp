@@ -1,6 +1,7 @@
 // Tables by pass, of the pipeline and of work.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/model/dependencies.hpp>
 #include <ashlar/model/work.hpp>
 
@@ -26,7 +27,7 @@ class pass_table {
   }
   // Of a pass that exists.
   constexpr Entry& at(pass const& what) {
-    if (what.kind == pass_kind::work) return parts_[static_cast<std::size_t>(work_.number(what))];
+    if (what.kind == pass_kind::work) return nth(parts_, work_.number(what));
     return results_.at(what.micro_batch, what.stage, result_of(what.kind));
   }
 

@@ -5,6 +5,7 @@
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/ids.hpp>
 #include <ashlar/core/list_view.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/core/refuse.hpp>
 
@@ -46,9 +47,7 @@ class placement {
 
   // The device of a stage on a route. Both are indices within range: this is read once a pass, hence
   // plain ints.
-  constexpr int device_of(int route, int stage) const {
-    return table_[static_cast<std::size_t>(route * stages_ + stage)];
-  }
+  constexpr int device_of(int route, int stage) const { return nth(table_, route * stages_ + stage); }
 
   // Devices by route, then stage. Valid while the placement is.
   constexpr list_view<int> table() const { return view_of(table_); }

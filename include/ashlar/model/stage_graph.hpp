@@ -5,6 +5,7 @@
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/ids.hpp>
 #include <ashlar/core/list_view.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 
@@ -43,9 +44,7 @@ struct graph_view {
   int sequence_chunks = 1;
 
   constexpr bool has_sizes() const { return sizes.size() > 0; }
-  constexpr int size_of(int stage) const {
-    return has_sizes() ? sizes[static_cast<std::size_t>(stage)] : 1;
-  }
+  constexpr int size_of(int stage) const { return has_sizes() ? nth(sizes, stage) : 1; }
 
   constexpr list_view<int> predecessors(int stage) const { return slice(before, stage); }
   constexpr list_view<int> successors(int stage) const { return slice(after, stage); }
@@ -91,12 +90,10 @@ class stage_graph {
 
   // Whether stages differ in the size of their micro-batches.
   constexpr bool has_sizes() const { return largest_ > 1; }
-  constexpr int size_of(int stage) const {
-    return largest_ == 1 ? 1 : sizes_[static_cast<std::size_t>(stage)];
-  }
+  constexpr int size_of(int stage) const { return largest_ == 1 ? 1 : nth(sizes_, stage); }
   // Whether the stage has passes for this micro-batch.
   constexpr bool runs(int stage, int micro_batch) const {
-    return largest_ == 1 || micro_batch % sizes_[static_cast<std::size_t>(stage)] == 0;
+    return largest_ == 1 || micro_batch % nth(sizes_, stage) == 0;
   }
   // So many micro-batches belong together, from a multiple on: the chunks of a sequence, or the largest
   // size.
@@ -144,9 +141,7 @@ class stage_graph {
   constexpr int edge_count() const {
     return count_ == 0 ? 0 : static_cast<int>(after_.size()) - count_ - 1;
   }
-  constexpr int first_edge(int from) const {
-    return after_[static_cast<std::size_t>(from)] - count_ - 1;
-  }
+  constexpr int first_edge(int from) const { return nth(after_, from) - count_ - 1; }
   // The number of an edge that exists.
   constexpr int edge(int from, int to) const {
     int number = first_edge(from);
@@ -186,8 +181,7 @@ class stage_graph {
     t[0] = static_cast<int>(head);
     for (std::size_t s = 1; s < head; ++s) t[s] += t[s - 1];
     std::vector<int> next(t.begin(), t.begin() + static_cast<std::ptrdiff_t>(head));
-    for (stage_edge const& e : edges)
-      t[static_cast<std::size_t>(next[static_cast<std::size_t>(e.*key)]++)] = e.*value;
+    for (stage_edge const& e : edges) nth(t, nth(next, e.*key)++) = e.*value;
   }
 
   int count_ = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/model/work.hpp>
 
@@ -71,7 +72,7 @@ class taken_gradients {
     std::vector<char> taken = {};  // by micro-batch
   };
 
-  constexpr stage_state& of(int stage) { return stages_[static_cast<std::size_t>(stage)]; }
+  constexpr stage_state& of(int stage) { return nth(stages_, stage); }
 
   constexpr bool share_state(site const& a, site const& b) const {
     int const state = work_.state_of(a.what.stage);
@@ -96,12 +97,12 @@ class taken_gradients {
         s.has_added = false;
         s.has_taken = true;
         s.last_taken = where;
-        s.taken[static_cast<std::size_t>(k)] = 1;
+        nth(s.taken, k) = 1;
         break;
       case gradient_use::read:
         if (k >= micro_batches_) break;
         // Into the state that was given back: too late to be part of it.
-        if (s.taken[static_cast<std::size_t>(k)] == 0 || (s.is_given && share_state(where, s.given)))
+        if (nth(s.taken, k) == 0 || (s.is_given && share_state(where, s.given)))
           return {.broken = rule::taken_gradient_is_given_back, .first = where, .second = s.given};
         break;
       case gradient_use::give:

@@ -5,6 +5,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/list_view.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/core/ticks.hpp>
@@ -88,7 +89,7 @@ struct work_view {
 
   constexpr bool empty() const { return jobs.empty(); }
   constexpr int job_count() const { return static_cast<int>(jobs.size()); }
-  constexpr job const& of(int number) const { return jobs[static_cast<std::size_t>(number)]; }
+  constexpr job const& of(int number) const { return nth(jobs, number); }
   constexpr int part_count(int number) const {
     int const end =
         number + 1 < job_count() ? of(number + 1).first_part : static_cast<int>(parts.size());
@@ -114,9 +115,7 @@ struct work_view {
   }
   // Parts are numbered job by job.
   constexpr int number(pass what) const { return of(what.stage).first_part + what.micro_batch; }
-  constexpr work_part const& part(pass what) const {
-    return parts[static_cast<std::size_t>(number(what))];
-  }
+  constexpr work_part const& part(pass what) const { return nth(parts, number(what)); }
   // A collective lasts as long as the longest of its parts; unknown work takes no time.
   constexpr tick duration(pass what) const {
     if (!knows(what)) return 0;

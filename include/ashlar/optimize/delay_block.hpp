@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/optimize/precedence_graph.hpp>
 
@@ -126,7 +127,7 @@ constexpr delay_block one_at_a_time(schedule const& s) {
   offsets_of_stages const at(b, leg, s, false);
   for (int stage = 0; stage < s.stage_count(); ++stage)
     b.period = max_of(
-        b.period, at.weight[static_cast<std::size_t>(stage)]
+        b.period, nth(at.weight, stage)
                       + mean_length(s, pass_kind::backward_weight, stage, s.where.device_of(0, stage)));
   return b;
 }
@@ -147,7 +148,7 @@ constexpr precedence_graph::plan plan_of(std::vector<delay_block> const& tracks,
   for (std::size_t device = 0; device < plan.size(); ++device) {
     by_start.clear();
     for (int x : passes.orders[device]) {
-      pass const what = passes.what[static_cast<std::size_t>(x)];
+      pass const what = nth(passes.what, x);
       auto const track = static_cast<std::size_t>(what.micro_batch) % tracks.size();
       tick const turn = turn_of(what, s.graph.sequence_chunks());
       by_start.push_back(
@@ -164,7 +165,7 @@ constexpr tick work_of_sequence(schedule const& s) {
   tick most = 0;
   for (int d = 0; d < s.device_count(); ++d) {
     tick work = 0;
-    for (timed_pass const& t : s.order[static_cast<std::size_t>(d)])
+    for (timed_pass const& t : nth(s.order, d))
       work += t.what.micro_batch < s.graph.sequence_chunks() ? s.cost.of(t.what, d) : 0;
     most = max_of(most, work);
   }

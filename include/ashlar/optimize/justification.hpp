@@ -5,6 +5,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/optimize/budget.hpp>
 #include <ashlar/optimize/list_scheduler.hpp>
 
@@ -112,7 +113,7 @@ class justifier {
       if (!order.empty()) first = min_of(first, order[0].start);
     for (std::size_t d = 0; d < s.order.size(); ++d)
       for (std::size_t i = 0; i < s.order[d].size(); ++i)
-        t.start[static_cast<std::size_t>(t.orders[d][i])] = s.order[d][i].start - first;
+        nth(t.start, t.orders[d][i]) = s.order[d][i].start - first;
     scheduler_.measure(t);
     objective_value ignored;
     keep(t, ignored);
@@ -150,7 +151,7 @@ class justifier {
     std::vector<tick> released;
     tick latest = 0;
     for (std::vector<int> const& order : t.orders) {
-      released.push_back(order.empty() ? 0 : t.start[static_cast<std::size_t>(order[0])]);
+      released.push_back(order.empty() ? 0 : nth(t.start, order[0]));
       latest = max_of(latest, released.back());
     }
     for (tick& r : released) r = latest - r;

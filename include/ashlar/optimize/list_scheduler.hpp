@@ -6,6 +6,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/optimize/precedence_graph.hpp>
 
 #include <cstddef>
@@ -80,7 +81,7 @@ class list_scheduler {
     for (std::vector<int> const& order : out.orders) {
       if (order.empty()) continue;
       tick const end = end_of(out, order.back());
-      tick const time = end - out.start[static_cast<std::size_t>(order.front())];
+      tick const time = end - nth(out.start, order.front());
       out.makespan = end > out.makespan ? end : out.makespan;
       out.span = time > out.span ? time : out.span;
     }
@@ -124,9 +125,8 @@ class list_scheduler {
       state_[d].limit = limit_[d];
       if (planned[d].empty()) continue;
       state_[d].head = planned[d][0];
-      for (int x : planned[d]) state_[d].streams |= graph_.stream[static_cast<std::size_t>(x)];
-      for (std::size_t i = 1; i < planned[d].size(); ++i)
-        next_[static_cast<std::size_t>(planned[d][i - 1])] = planned[d][i];
+      for (int x : planned[d]) state_[d].streams |= nth(graph_.stream, x);
+      for (std::size_t i = 1; i < planned[d].size(); ++i) nth(next_, planned[d][i - 1]) = planned[d][i];
     }
 
     for (std::size_t done = 0; done < n; ++done) {
@@ -140,7 +140,7 @@ class list_scheduler {
       if (device == p_) return false;
       device_state& at = state_[device];
       auto const x = static_cast<std::size_t>(at.pick);
-      (at.before_pick == nobody ? at.head : next_[static_cast<std::size_t>(at.before_pick)]) = next_[x];
+      (at.before_pick == nobody ? at.head : nth(next_, at.before_pick)) = next_[x];
       out.orders[device].push_back(at.pick);
       out.start[x] = at.pick_start;
       at.free = at.pick_start + graph_.length[x];
@@ -168,7 +168,7 @@ class list_scheduler {
     std::uint64_t overtaken = 0;
     tick latest_end = max_tick;
     for (int x = at.head, seen = 0; x != nobody && seen < rule.window;
-         before = x, x = next_[static_cast<std::size_t>(x)], ++seen) {
+         before = x, x = nth(next_, x), ++seen) {
       auto const i = static_cast<std::size_t>(x);
       byte_count const own = takes(i);
       if (missing_[i] == 0) {
@@ -207,9 +207,7 @@ class list_scheduler {
 constexpr schedule timed(schedule s, precedence_graph const& passes, list_scheduler::timeline const& t) {
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     s.order[d].clear();
-    for (int x : t.orders[d])
-      s.order[d].push_back(
-          {passes.what[static_cast<std::size_t>(x)], t.start[static_cast<std::size_t>(x)]});
+    for (int x : t.orders[d]) s.order[d].push_back({nth(passes.what, x), nth(t.start, x)});
   }
   return s;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/model/dependencies.hpp>
 #include <ashlar/model/memory_model.hpp>
@@ -45,8 +46,8 @@ class modulo_block {
       tick left = period_;
       unit_.push_back(1);
       for (int x : passes_.orders[d]) {
-        left -= passes_.length[at(x)];
-        unit_[d] = max_of(unit_[d], passes_.takes[at(x)]);
+        left -= nth(passes_.length, x);
+        unit_[d] = max_of(unit_[d], nth(passes_.takes, x));
       }
       left_.push_back(left);
       if (left > 0) devices_[d].order.push_back(precedence_graph::nobody);
@@ -72,8 +73,8 @@ class modulo_block {
     for (std::size_t d = 0; d < devices_.size(); ++d) {
       tick first = max_tick, last = 0;
       for (int x : passes_.orders[d]) {
-        first = min_of(first, start_[at(x)]);
-        last = max_of(last, start_[at(x)] + passes_.length[at(x)]);
+        first = min_of(first, nth(start_, x));
+        last = max_of(last, nth(start_, x) + nth(passes_.length, x));
       }
       if (passes_.orders[d].empty()) continue;
       longest = max_of(longest, last - first);
@@ -95,7 +96,7 @@ class modulo_block {
   // When a pass of the whole schedule runs, counted from any moment; after cost().
   constexpr tick start_of(pass what) const {
     int const x = number_.at(what.micro_batch % chunks_, what.stage, result_of(what.kind));
-    return start_[at(x)] + what.micro_batch / chunks_ * period_;
+    return nth(start_, x) + what.micro_batch / chunks_ * period_;
   }
 
  private:
@@ -106,8 +107,6 @@ class modulo_block {
     tick transfer;
   };
 
-  static constexpr std::size_t at(int x) { return static_cast<std::size_t>(x); }
-
   constexpr void find_needs(schedule const& s) {
     precedence_graph::lists const& needs = passes_.needs;
     for (std::size_t x = 0; x < pass_count(); ++x) {
@@ -115,7 +114,7 @@ class modulo_block {
       number_.at(what.micro_batch, what.stage, result_of(what.kind)) = static_cast<int>(x);
       for (std::size_t i = needs.at[x]; i < needs.at[x + 1]; ++i)
         needs_[x].push_back(
-            {needs.all[i], s.cost.transfer(passes_.device[at(needs.all[i])], passes_.device[x])});
+            {needs.all[i], s.cost.transfer(nth(passes_.device, needs.all[i]), passes_.device[x])});
     }
   }
 
@@ -123,40 +122,40 @@ class modulo_block {
   constexpr void find_sequence(int stage_count) {
     for (int k = 0; k < chunks_; ++k)
       for (int stage = 0; stage < stage_count; ++stage)
-        sequence_.push_back(at(number_.at(k, stage, result::activation)));
+        sequence_.push_back(number_.at(k, stage, result::activation));
     for (int k = chunks_ - 1; k >= 0; --k)
       for (int stage = stage_count - 1; stage >= 0; --stage)
         for (result const r : {result::recomputed, result::input_gradient, result::weight_gradient}) {
           int const x = number_.at(k, stage, r);
-          if (x != precedence_graph::nobody) sequence_.push_back(at(x));
+          if (x != precedence_graph::nobody) sequence_.push_back(x);
         }
   }
 
   constexpr void settle(std::size_t device) {
     tick t = devices_[device].first;
     for (int x : devices_[device].order) {
-      if (x != precedence_graph::nobody) moment_[at(x)] = t;
-      t += x == precedence_graph::nobody ? left_[device] : passes_.length[at(x)];
+      if (x != precedence_graph::nobody) nth(moment_, x) = t;
+      t += x == precedence_graph::nobody ? left_[device] : nth(passes_.length, x);
     }
   }
 
-  constexpr tick ready(std::size_t x) const {
+  constexpr tick ready(int x) const {
     tick t = 0;
-    for (need const& n : needs_[x])
-      t = max_of(t, start_[at(n.pass)] + passes_.length[at(n.pass)] + n.transfer);
+    for (need const& n : nth(needs_, x))
+      t = max_of(t, nth(start_, n.pass) + nth(passes_.length, n.pass) + n.transfer);
     return t;
   }
 
   constexpr void run() {
-    for (std::size_t const x : sequence_) {
+    for (int const x : sequence_) {
       tick t = ready(x);
-      if (passes_.what[x].kind == pass_kind::recompute) {
-        start_[x] = t - passes_.length[x];  // at the earliest, for now
-        pass const what = passes_.what[x];
-        t = max_of(t, ready(at(number_.at(what.micro_batch, what.stage, result::input_gradient)))
-                          - passes_.length[x]);
+      if (nth(passes_.what, x).kind == pass_kind::recompute) {
+        nth(start_, x) = t - nth(passes_.length, x);  // at the earliest, for now
+        pass const what = nth(passes_.what, x);
+        t = max_of(t, ready(number_.at(what.micro_batch, what.stage, result::input_gradient))
+                          - nth(passes_.length, x));
       }
-      start_[x] = t + floor_remainder(moment_[x] - t, period_);
+      nth(start_, x) = t + floor_remainder(nth(moment_, x) - t, period_);
     }
   }
 
@@ -164,14 +163,14 @@ class modulo_block {
   constexpr tick excess(std::size_t d) const {
     byte_count held = 0, most = 0;
     for (int x : passes_.orders[d]) {
-      tick const before = -floor_quotient(start_[at(x)] - devices_[d].first, period_);
-      held += (passes_.takes[at(x)] - passes_.gives[at(x)]) * before;
+      tick const before = -floor_quotient(nth(start_, x) - devices_[d].first, period_);
+      held += (nth(passes_.takes, x) - nth(passes_.gives, x)) * before;
     }
     for (int x : devices_[d].order) {
       if (x == precedence_graph::nobody) continue;
-      held += passes_.takes[at(x)];
+      held += nth(passes_.takes, x);
       most = max_of(most, held);
-      held -= passes_.gives[at(x)];
+      held -= nth(passes_.gives, x);
     }
     return most > room_[d] ? saturating_product(most - room_[d], parts) / unit_[d] : 0;
   }
@@ -182,7 +181,7 @@ class modulo_block {
   std::vector<std::vector<need>> needs_;
   std::vector<tick> moment_, start_;  // by pass
   result_table<int> number_;
-  std::vector<std::size_t> sequence_;  // every pass after what it needs
+  std::vector<int> sequence_;  // every pass after what it needs
   std::vector<turns> devices_;
   std::vector<byte_count> room_, unit_;  // by device
   std::vector<tick> left_;

@@ -1,6 +1,7 @@
 // The passes of a schedule by number, and what they wait for.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/model/dependencies.hpp>
 #include <ashlar/model/memory_model.hpp>
@@ -67,7 +68,7 @@ struct precedence_graph {
         int const y = giver.at(micro_batch, stage, r);
         if (y < 0) return;
         all_needs[x].push_back(y);
-        all_feeds[static_cast<std::size_t>(y)].push_back(static_cast<int>(x));
+        nth(all_feeds, y).push_back(static_cast<int>(x));
       });
     needs = flat(all_needs);
     feeds = flat(all_feeds);
@@ -92,9 +93,9 @@ struct precedence_graph {
       for (timed_pass const& t : s.order[d]) {
         site const where{.device = static_cast<int>(d), .what = t.what};
         int const x = number.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind));
-        if (x == nobody || what[static_cast<std::size_t>(x)] != t.what)
+        if (x == nobody || nth(what, x) != t.what)
           refuse({.broken = rule::every_pass_is_known, .first = where});
-        if (device[static_cast<std::size_t>(x)] != where.device)
+        if (nth(device, x) != where.device)
           refuse({.broken = rule::pass_is_on_its_device, .first = where});
         all[d].push_back(x);
         ++count;

@@ -1,6 +1,7 @@
 // From target starts of passes to a plan.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/optimize/precedence_graph.hpp>
@@ -19,8 +20,7 @@ constexpr precedence_graph::plan in_start_order(precedence_graph::plan const& or
   std::vector<keyed_index> sorted;  // places in the order
   for (std::size_t d = 0; d < plan.size(); ++d) {
     sorted.clear();
-    for (std::size_t i = 0; i < orders[d].size(); ++i)
-      sorted.push_back({targets[static_cast<std::size_t>(orders[d][i])], i});
+    for (std::size_t i = 0; i < orders[d].size(); ++i) sorted.push_back({nth(targets, orders[d][i]), i});
     sort_by_key(sorted);
     for (keyed_index const& k : sorted) plan[d].push_back(orders[d][k.index]);
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/plan/device_grid.hpp>
 #include <ashlar/plan/partition.hpp>
 
@@ -63,7 +64,7 @@ constexpr double stage_parameters(std::vector<amp_layer> const& layers, int firs
   double sum = 0;
   bool met = false;
   for (int i = first; i < first + size; ++i) {
-    amp_layer const& l = layers[static_cast<std::size_t>(i)];
+    amp_layer const& l = nth(layers, i);
     if (!l.is_embedding || !met) sum += l.parameters;
     met = met || l.is_embedding;
   }
@@ -78,7 +79,7 @@ constexpr double amp_reduction_time(node_cluster const& cluster, std::vector<amp
   if (g.data < 2) return longest;
   int first = 0;
   for (int stage = 0; stage < g.pipeline; ++stage) {
-    int const size = plan.sizes[static_cast<std::size_t>(stage)];
+    int const size = nth(plan.sizes, stage);
     double const parameters = stage_parameters(layers, first, size) / g.tensor;
     first += size;
     for (int t = 0; t < g.tensor; ++t) {
@@ -132,9 +133,7 @@ class amp_partition {
     int cut = 0;  // where its last stage begins
   };
 
-  constexpr double sum(int from, int to) const {
-    return until_[static_cast<std::size_t>(to)] - until_[static_cast<std::size_t>(from)];
-  }
+  constexpr double sum(int from, int to) const { return nth(until_, to) - nth(until_, from); }
   constexpr double excess(int cut, int end, double longest) const {
     return c_.repeats * max_of(0.0, sum(cut, end) - longest);
   }
@@ -148,8 +147,7 @@ class amp_partition {
     for (int cut = stage; cut < end; ++cut) {
       double const value =
           best(stage - 1, cut, max_of(longest, sum(cut, end))).value + excess(cut, end, longest);
-      double const cost =
-          c_.volume[static_cast<std::size_t>(cut - 1)] * c_.link[static_cast<std::size_t>(stage - 1)];
+      double const cost = nth(c_.volume, cut - 1) * nth(c_.link, stage - 1);
       if (found.cut != 0 && !(value + cost < found.value)) continue;
       found.value = value;
       found.cut = cut;

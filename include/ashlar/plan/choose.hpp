@@ -3,6 +3,7 @@
 
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/plan/variants.hpp>
@@ -55,9 +56,7 @@ class chooser {
     int before = -1, taken = -1;
   };
 
-  constexpr variant const& at(std::size_t thing, int which) const {
-    return things_[thing][static_cast<std::size_t>(which)];
-  }
+  constexpr variant const& at(std::size_t thing, int which) const { return nth(things_[thing], which); }
   static constexpr double priced(variant const& v, double byte, double ticks) {
     return static_cast<double>(v.memory) * byte + static_cast<double>(v.cost()) * ticks;
   }
@@ -134,7 +133,7 @@ class chooser {
     std::vector<int> of(things_.size(), 0);
     int which = static_cast<int>(layers.back().size()) - 1;  // the cheapest
     for (std::size_t i = things_.size(); i-- > 0;) {
-      label const& l = layers[i + 1][static_cast<std::size_t>(which)];
+      label const& l = nth(layers[i + 1], which);
       of[i] = l.taken;
       which = l.before;
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/model/operator_partition.hpp>
 #include <ashlar/plan/graph_partition.hpp>
 #include <ashlar/plan/operators.hpp>
@@ -48,11 +49,11 @@ class convex_partitioner {
   constexpr void extend(std::size_t next, int used) {
     if (next == stage_of_.size()) return try_stages(used);
     for (int s = 0; s <= used && s < machine_.device_count; ++s) {
-      operator_cost const before = sum_[static_cast<std::size_t>(s)];
-      sum_[static_cast<std::size_t>(s)].add(model_.cost[next]);
+      operator_cost const before = nth(sum_, s);
+      nth(sum_, s).add(model_.cost[next]);
       stage_of_[next] = s;
-      if (may_fit(sum_[static_cast<std::size_t>(s)])) extend(next + 1, max_of(used, s + 1));
-      sum_[static_cast<std::size_t>(s)] = before;
+      if (may_fit(nth(sum_, s))) extend(next + 1, max_of(used, s + 1));
+      nth(sum_, s) = before;
     }
   }
   constexpr bool may_fit(operator_cost const& sum) const {
@@ -67,7 +68,7 @@ class convex_partitioner {
     for (int o = 0; o < model_.graph.count() && machine_.bandwidth > 0; ++o)
       for (int after : model_.graph.successors(o)) {
         auto const from = static_cast<std::size_t>(o);
-        if (stage_of_[from] == stage_of_[static_cast<std::size_t>(after)]) continue;
+        if (stage_of_[from] == nth(stage_of_, after)) continue;
         message = max_of(message, (model_.cost[from].output * batch_.samples + machine_.bandwidth - 1)
                                       / machine_.bandwidth);
       }
@@ -76,8 +77,7 @@ class convex_partitioner {
     how_.assign(static_cast<std::size_t>(used), {});
     held_.assign(static_cast<std::size_t>(used), 0);
     costs_.assign(static_cast<std::size_t>(used), {});
-    for (std::size_t s = 0; s < costs_.size(); ++s)
-      costs_[static_cast<std::size_t>(cut.number[s])] = sum_[s];
+    for (std::size_t s = 0; s < costs_.size(); ++s) nth(costs_, cut.number[s]) = sum_[s];
     while (message < limit_ && has_devices() && choose(cut, used - 1, machine_.device_count, message)) {
     }
   }
@@ -110,7 +110,7 @@ class convex_partitioner {
       best_.assign(how_.size(), {});
       for (std::size_t s = 0; s < how_.size(); ++s) best_[s].how = how_[s];
       for (std::size_t o = 0; o < stage_of_.size(); ++o)
-        best_[static_cast<std::size_t>(cut.stage_of[o])].operators.push_back(static_cast<int>(o));
+        nth(best_, cut.stage_of[o]).operators.push_back(static_cast<int>(o));
       return true;
     }
     auto const s = static_cast<std::size_t>(stage);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/nth.hpp>
 
 #include <cstddef>
 #include <vector>
@@ -38,9 +39,7 @@ struct node_cluster {
   int node_size = 1;
 
   constexpr int node_of(int device) const { return device / node_size; }
-  constexpr node_links const& links_of(int device) const {
-    return nodes[static_cast<std::size_t>(node_of(device))];
-  }
+  constexpr node_links const& links_of(int device) const { return nth(nodes, node_of(device)); }
   // Bandwidth between two devices: inside their node, or the slower of the two nodes' links.
   constexpr double link(int a, int b) const {
     return node_of(a) == node_of(b) ? links_of(a).inside

@@ -4,6 +4,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/plan/variants.hpp>
@@ -87,10 +88,9 @@ constexpr std::vector<division> divide(int n, std::vector<division_option> const
     for (int rest = n; rest > 0;) {
       int const part = all[rest].option;
       point.parts.push_back(part);
-      rest -= options[static_cast<std::size_t>(part)].samples;
+      rest -= nth(options, part).samples;
     }
-    for (int part : point.parts)
-      point.what = in_turn(point.what, options[static_cast<std::size_t>(part)].what);
+    for (int part : point.parts) point.what = in_turn(point.what, nth(options, part).what);
     front.push_back(point);
   }
   return front;

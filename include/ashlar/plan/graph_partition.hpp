@@ -6,6 +6,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/plan/operators.hpp>
 #include <ashlar/plan/part_sums.hpp>
@@ -167,16 +168,16 @@ class graph_partitioner {
     fronts all(static_cast<std::size_t>(most) + 1), done(static_cast<std::size_t>(most) + 1);
     all[0].push_back({static_cast<int>(part.parts.size()), asks, -1});
     for (int used = 0; used <= most; ++used)
-      for (std::size_t n = 0; n < all[static_cast<std::size_t>(used)].size(); ++n) {
-        state const now = all[static_cast<std::size_t>(used)][n];
+      for (std::size_t n = 0; n < nth(all, used).size(); ++n) {
+        state const now = nth(all, used)[n];
         if (now.position == 0) {
-          done[static_cast<std::size_t>(used)].push_back(now);
+          nth(done, used).push_back(now);
           continue;
         }
         add_runs(all, series, t, now, used, most);
-        int const before = now.position - 1, last = part.parts[static_cast<std::size_t>(before)];
+        int const before = now.position - 1, last = nth(part.parts, before);
         if (tree_.of(last).kind != part_kind::parallel
-            || (before > 0 && t.next_cut[static_cast<std::size_t>(before)] != before))
+            || (before > 0 && nth(t.next_cut, before) != before))
           continue;
         fronts const branches = stages_of_branches(last, now.asks, most - used);
         for (std::size_t d = 1; d < branches.size(); ++d)
@@ -189,21 +190,21 @@ class graph_partitioner {
 
   constexpr void add_runs(fronts& all, int series, series_table const& t, state const& now, int used,
                           int most) {
-    operator_cost const& whole = t.until[static_cast<std::size_t>(now.position)];
+    operator_cost const& whole = nth(t.until, now.position);
     for (std::size_t x = 0; x < sizes_.size(); ++x)
       for (int d = 1; d <= min_of(most - used, sizes_[x]); ++d) {
         stage_choice const how{sizes_[x], d};
         int low = 0, high = now.position;  // the first part of the longest run that fits
         while (low < high) {
           int const middle = (low + high) / 2;
-          if (fits(difference(whole, t.until[static_cast<std::size_t>(middle)]), how, now.asks[x]))
+          if (fits(difference(whole, nth(t.until, middle)), how, now.asks[x]))
             high = middle;
           else
             low = middle + 1;
         }
-        if (low > 0) low = t.next_cut[static_cast<std::size_t>(low)];
+        if (low > 0) low = nth(t.next_cut, low);
         if (low >= now.position) continue;
-        insert(all[static_cast<std::size_t>(used + d)], low, asked_by(now.asks[x], sizes_[x]),
+        insert(nth(all, used + d), low, asked_by(now.asks[x], sizes_[x]),
                {.part = series, .first = low, .last = now.position, .how = how, .next = now.plan});
         if (low == 0) break;  // more devices are no better
       }
@@ -248,7 +249,7 @@ class graph_partitioner {
       for (int d = 1; d <= min_of(most, sizes_[x]); ++d) {
         stage_choice const how{sizes_[x], d};
         if (!fits(sum, how, asks[x])) continue;
-        insert(all[static_cast<std::size_t>(d)], 0, asked_by(asks[x], sizes_[x]),
+        insert(nth(all, d), 0, asked_by(asks[x], sizes_[x]),
                {.part = parallel,
                 .first = static_cast<int>(first),
                 .last = static_cast<int>(last) + 1,
@@ -273,7 +274,7 @@ class graph_partitioner {
 
   constexpr void collect(int number, std::vector<planned_stage>& into) const {
     while (number >= 0) {
-      plan const& p = plans_[static_cast<std::size_t>(number)];
+      plan const& p = nth(plans_, number);
       collect(p.beside, into);
       if (p.part >= 0) {
         planned_stage made{.operators = {}, .how = p.how};

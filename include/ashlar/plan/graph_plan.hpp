@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/catalog/graphs.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/model/in_flight.hpp>
 #include <ashlar/model/operator_partition.hpp>
@@ -37,7 +38,7 @@ constexpr graph_plan numbered(operator_model const& model, std::vector<planned_s
                               bool is_exact, int samples) {
   std::vector<std::size_t> owner(model.cost.size(), 0);
   for (std::size_t s = 0; s < found.size(); ++s)
-    for (int o : found[s].operators) owner[static_cast<std::size_t>(o)] = s;
+    for (int o : found[s].operators) nth(owner, o) = s;
   std::vector<int> name(found.size(), -1), stage_of;
   int names = 0;
   for (std::size_t s : owner) {
@@ -50,7 +51,7 @@ constexpr graph_plan numbered(operator_model const& model, std::vector<planned_s
                   .unit = samples,
                   .is_exact = is_exact};
   for (std::size_t s = 0; s < found.size(); ++s) {
-    made.stages[static_cast<std::size_t>(cut.number[static_cast<std::size_t>(name[s])])] = found[s];
+    nth(made.stages, nth(cut.number, name[s])) = found[s];
     made.unit = min_of(made.unit, found[s].how.micro_batch);
   }
   std::vector<int> sizes;
@@ -61,7 +62,7 @@ constexpr graph_plan numbered(operator_model const& model, std::vector<planned_s
 
 constexpr operator_cost sum_of(operator_model const& model, planned_stage const& stage) {
   operator_cost sum;
-  for (int o : stage.operators) sum.add(model.cost[static_cast<std::size_t>(o)]);
+  for (int o : stage.operators) sum.add(nth(model.cost, o));
   return sum;
 }
 
@@ -155,7 +156,7 @@ constexpr tick simulated_step(operator_model const& model, operator_machine cons
   if (machine.bandwidth == 0) return makespan(s);
   std::vector<int> stage_of(model.cost.size(), 0);
   for (std::size_t n = 0; n < plan.stages.size(); ++n)
-    for (int o : plan.stages[n].operators) stage_of[static_cast<std::size_t>(o)] = static_cast<int>(n);
+    for (int o : plan.stages[n].operators) nth(stage_of, o) = static_cast<int>(n);
   simulation_options o;
   o.cost = s.cost;
   o.cost.links.inside.bandwidth = machine.bandwidth;
@@ -165,9 +166,8 @@ constexpr tick simulated_step(operator_model const& model, operator_machine cons
     for (int from : stage.operators) {
       bool leaves = false;
       for (int to : model.graph.successors(from))
-        leaves =
-            leaves || stage_of[static_cast<std::size_t>(to)] != stage_of[static_cast<std::size_t>(from)];
-      if (leaves) bytes += model.cost[static_cast<std::size_t>(from)].output;
+        leaves = leaves || nth(stage_of, to) != nth(stage_of, from);
+      if (leaves) bytes += nth(model.cost, from).output;
     }
     o.memory.stages.push_back({});
     o.memory.stages.back().activation = o.memory.stages.back().gradient = bytes * stage.how.micro_batch;

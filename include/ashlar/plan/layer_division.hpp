@@ -1,6 +1,7 @@
 // How many layers each stage has, where devices differ in how fast they are or in what else they do.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/plan/partition.hpp>
 
@@ -38,8 +39,7 @@ constexpr std::vector<double> loads_of(std::vector<int> const& sizes, std::vecto
   std::vector<double> load(static_cast<std::size_t>(where.device_count()), 0.0);
   for (int stage = 0; stage < where.stage_count(); ++stage) {
     auto const d = static_cast<std::size_t>(where.device_of(0, stage));
-    load[d] += sizes[static_cast<std::size_t>(stage)] * layer[d]
-               + (stage + 1 == where.stage_count() ? head : 0);
+    load[d] += nth(sizes, stage) * layer[d] + (stage + 1 == where.stage_count() ? head : 0);
   }
   return load;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/plan/partition.hpp>
 #include <ashlar/search/portfolio.hpp>
 
@@ -105,7 +106,7 @@ constexpr tick busiest_of(search_problem const& problem) {
   tick most = 0;
   for (int stage = 0; stage < problem.where.stage_count(); ++stage) {
     int const device = problem.where.device_of(0, stage);
-    tick& sum = load[static_cast<std::size_t>(device)];
+    tick& sum = nth(load, device);
     for (pass_kind const kind : {pass_kind::forward, pass_kind::backward})
       sum = saturating_sum(sum, problem.cost.of({kind, stage, 0}, device));
     most = max_of(most, sum);
@@ -119,8 +120,7 @@ constexpr std::pair<byte_count, tick> promise_of(search_problem problem) {
   byte_count lacking = 0;
   std::vector<byte_count> const least = smallest_budgets(problem);
   for (int d = 0; d < problem.where.device_count(); ++d)
-    lacking = saturating_sum(
-        lacking, max_of<byte_count>(0, least[static_cast<std::size_t>(d)] - problem.limit.budget_of(d)));
+    lacking = saturating_sum(lacking, max_of<byte_count>(0, nth(least, d) - problem.limit.budget_of(d)));
   int const few = min_of(problem.m.value, 2 * problem.where.device_count());
   tick const others = saturating_product(problem.m.value - few, busiest_of(problem));
   problem.m = micro_batches{few};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/plan/amp.hpp>
 #include <ashlar/plan/device_grid.hpp>
 #include <ashlar/plan/simulated_step.hpp>
@@ -42,7 +43,7 @@ constexpr std::vector<stage_seconds> stage_times(node_cluster const& cluster,
   device_grid const& g = plan.grid;
   int first = 0;
   for (int stage = 0; stage < g.pipeline; ++stage) {
-    int const end = first + plan.sizes[static_cast<std::size_t>(stage)];
+    int const end = first + nth(plan.sizes, stage);
     stage_seconds s;
     int const from = cluster.node_of(stage * g.stage_size()),
               to = cluster.node_of((stage + 1) * g.stage_size() - 1);
@@ -50,14 +51,13 @@ constexpr std::vector<stage_seconds> stage_times(node_cluster const& cluster,
       auto const n = static_cast<std::size_t>(node);
       double sum = 0;
       for (int i = first; i < end; ++i)
-        sum += micro_batch_time(model.kinds[model.kind_of_node[n]][static_cast<std::size_t>(i)],
-                                cluster.nodes[n].inside, g.tensor, plan.micro_batch);
+        sum += micro_batch_time(nth(model.kinds[model.kind_of_node[n]], i), cluster.nodes[n].inside,
+                                g.tensor, plan.micro_batch);
       s.forward = max_of(s.forward, sum);
     }
     s.backward = 2 * s.forward;
     if (stage + 1 < g.pipeline)
-      s.send = model.layers[static_cast<std::size_t>(end - 1)].output * plan.micro_batch
-               * hop_time(cluster, g, stage);
+      s.send = nth(model.layers, end - 1).output * plan.micro_batch * hop_time(cluster, g, stage);
     s.reduction =
         stage_parameters(model.layers, first, end - first) / g.tensor * ring_sum_time(cluster, g, stage);
     made.push_back(s);

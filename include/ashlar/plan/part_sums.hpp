@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/plan/operators.hpp>
 #include <ashlar/plan/series_parallel.hpp>
 
@@ -26,10 +27,8 @@ class part_sums {
     prepare(model, tree);
   }
 
-  constexpr operator_cost const& of(int part) const { return sum_[static_cast<std::size_t>(part)]; }
-  constexpr series_table const& series(int part) const {
-    return tables_[static_cast<std::size_t>(part)];
-  }
+  constexpr operator_cost const& of(int part) const { return nth(sum_, part); }
+  constexpr series_table const& series(int part) const { return nth(tables_, part); }
 
   // Ticks of all messages of a step on one edge.
   constexpr tick message_time(operator_cost const& c) const {
@@ -53,31 +52,29 @@ class part_sums {
     std::vector<int> place(model.cost.size(), -1);
     for (std::size_t number = 0; number < tree.parts.size(); ++number) {
       graph_part const& part = tree.parts[number];
-      for (int o : part.members) sum_[number].add(model.cost[static_cast<std::size_t>(o)]);
+      for (int o : part.members) sum_[number].add(nth(model.cost, o));
       if (part.kind != part_kind::series) continue;
       series_table& t = tables_[number];
       t.until.resize(1);
       t.message.assign(part.parts.size() + 1, 0);
       for (std::size_t i = 0; i < part.parts.size(); ++i)
-        for (int o : tree.of(part.parts[i]).members)
-          place[static_cast<std::size_t>(o)] = static_cast<int>(i);
+        for (int o : tree.of(part.parts[i]).members) nth(place, o) = static_cast<int>(i);
       for (int o : part.members) {
-        int last = place[static_cast<std::size_t>(o)];
-        for (int after : model.graph.successors(o))
-          last = max_of(last, place[static_cast<std::size_t>(after)]);
-        for (int cut = place[static_cast<std::size_t>(o)] + 1; cut <= last; ++cut) {
-          tick& longest = t.message[static_cast<std::size_t>(cut)];
-          longest = max_of(longest, message_time(model.cost[static_cast<std::size_t>(o)]));
+        int last = nth(place, o);
+        for (int after : model.graph.successors(o)) last = max_of(last, nth(place, after));
+        for (int cut = nth(place, o) + 1; cut <= last; ++cut) {
+          tick& longest = nth(t.message, cut);
+          longest = max_of(longest, message_time(nth(model.cost, o)));
         }
       }
-      for (int o : part.members) place[static_cast<std::size_t>(o)] = -1;
+      for (int o : part.members) nth(place, o) = -1;
     }
     for (std::size_t number = 0; number < tree.parts.size(); ++number)
       for (int part : tree.parts[number].parts)
         if (tree.parts[number].kind == part_kind::series) {
           std::vector<operator_cost>& until = tables_[number].until;
           operator_cost next = until.back();
-          next.add(sum_[static_cast<std::size_t>(part)]);
+          next.add(nth(sum_, part));
           until.push_back(next);
         }
   }

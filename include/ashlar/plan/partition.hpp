@@ -3,6 +3,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 
 #include <cstddef>
@@ -90,14 +91,13 @@ constexpr std::vector<int> best_partition(cut_costs const& c, int stage_count) {
   for (double each : c.layer) until.push_back(until.back() + each);
   auto const index = [n](int stage, int end) { return static_cast<std::size_t>(stage * (n + 1) + end); };
   std::vector<std::vector<cut_choice>> fronts(index(stage_count, 0));
-  for (int end = 1; end <= n; ++end)
-    fronts[index(0, end)].push_back({.longest = until[static_cast<std::size_t>(end)]});
+  for (int end = 1; end <= n; ++end) fronts[index(0, end)].push_back({.longest = nth(until, end)});
   for (int stage = 1; stage < stage_count; ++stage)
     for (int end = stage + 1; end <= n; ++end)
       for (int cut = stage; cut < end; ++cut) {
         auto const at = static_cast<std::size_t>(cut);
-        double const own = until[static_cast<std::size_t>(end)] - until[at];
-        double const more = c.volume[at - 1] * c.link[static_cast<std::size_t>(stage - 1)];
+        double const own = nth(until, end) - until[at];
+        double const more = c.volume[at - 1] * nth(c.link, stage - 1);
         auto const& before = fronts[index(stage - 1, cut)];
         for (std::size_t i = 0; i < before.size(); ++i)
           plan_detail::add(fronts[index(stage, end)], {.longest = max_of(before[i].longest, own),

@@ -4,6 +4,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/plan/serving.hpp>
@@ -87,12 +88,11 @@ class serving_search {
     std::vector<dynamic_array<label>> next(finished_.size());
     bool const may_be_empty = device > 0 && device < p_ - 1;
     for (int from = 0; from < count_; ++from) {
-      dynamic_array<label> const& starts = finished_[static_cast<std::size_t>(from)];
+      dynamic_array<label> const& starts = nth(finished_, from);
       if (starts.empty()) continue;
       if (may_be_empty)
         for (label const& l : starts)
-          if (may_pass(l, bounds_.after(device + 1, from)))
-            next[static_cast<std::size_t>(from)].push_back(l);
+          if (may_pass(l, bounds_.after(device + 1, from))) nth(next, from).push_back(l);
       fill(device, from, starts, next);
     }
     for (dynamic_array<label>& each : next) keep_best(each);
@@ -104,7 +104,7 @@ class serving_search {
   constexpr void fill(int device, int from, dynamic_array<label> const& starts,
                       std::vector<dynamic_array<label>>& next) {
     serving_bound const& before = bounds_.before(device, from);
-    byte_count const limit = problem_.limit[static_cast<std::size_t>(device)];
+    byte_count const limit = nth(problem_.limit, device);
     dynamic_array<label> within;
     within.push_back({});
     for (int layer = from; layer < count_ && !within.empty(); ++layer) {
@@ -157,11 +157,10 @@ class serving_search {
   constexpr serving_plan plan_of(label const& l) const {
     serving_plan plan;
     plan.objective = objective(l, {0, 0, 0});
-    for (int at = l.step; at >= 0; at = joined_[static_cast<std::size_t>(at)].before)
-      for (int step = joined_[static_cast<std::size_t>(at)].stage; step >= 0;
-           step = made_[static_cast<std::size_t>(step)].before) {
-        plan.device.push_back(made_[static_cast<std::size_t>(step)].device);
-        plan.width.push_back(made_[static_cast<std::size_t>(step)].width);
+    for (int at = l.step; at >= 0; at = nth(joined_, at).before)
+      for (int step = nth(joined_, at).stage; step >= 0; step = nth(made_, step).before) {
+        plan.device.push_back(nth(made_, step).device);
+        plan.width.push_back(nth(made_, step).width);
       }
     reverse(plan.device);
     reverse(plan.width);
@@ -199,11 +198,11 @@ constexpr serving_plan why_nothing_fits(serving_problem const& problem) {
     while (layer < (is_last ? count : count - 1)) {
       byte_count const more = smallest(d, layer);
       bool const has_to = is_last || (d == 0 && layer == first);
-      if (!has_to && used + more > problem.limit[static_cast<std::size_t>(d)]) break;
+      if (!has_to && used + more > nth(problem.limit, d)) break;
       used += more;
       ++layer;
     }
-    if (byte_count const missing = used - problem.limit[static_cast<std::size_t>(d)]; missing > 0) {
+    if (byte_count const missing = used - nth(problem.limit, d); missing > 0) {
       none.short_device = d;
       none.missing = missing;
       return none;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/plan/device_kind.hpp>
 #include <ashlar/plan/plan_question.hpp>
 #include <ashlar/plan/step_model.hpp>
@@ -15,9 +16,9 @@ namespace ashlar {
 // Devices of a kind that the plan uses: of each of its kinds the same share.
 constexpr int used_of(plan_question const& q, training_plan const& plan, int kind) {
   int all = 0;
-  for (int each : plan.kinds) all += q.kinds[static_cast<std::size_t>(each)].count;
-  return static_cast<int>(static_cast<std::int64_t>(q.kinds[static_cast<std::size_t>(kind)].count)
-                          * plan.device_count() / all);
+  for (int each : plan.kinds) all += nth(q.kinds, each).count;
+  return static_cast<int>(static_cast<std::int64_t>(nth(q.kinds, kind).count) * plan.device_count()
+                          / all);
 }
 
 // The kinds of the data and tensor ranks that are one device of the pipelines. Devices are numbered as
@@ -38,8 +39,8 @@ constexpr std::vector<int> kinds_of_device(plan_question const& q, training_plan
 // What such a device is as fast as, and holds: its slowest member.
 constexpr device_kind device_of_pipeline(plan_question const& q, training_plan const& plan, int device) {
   std::vector<int> const members = kinds_of_device(q, plan, device);
-  device_kind made = q.kinds[static_cast<std::size_t>(members[0])];
-  for (int each : members) made = slowest(made, q.kinds[static_cast<std::size_t>(each)]);
+  device_kind made = nth(q.kinds, members[0]);
+  for (int each : members) made = slowest(made, nth(q.kinds, each));
   return made;
 }
 
@@ -64,7 +65,7 @@ constexpr std::vector<stage_site> sites_of(plan_question const& q, training_plan
   }
   for (int stage = 0; stage < where.stage_count(); ++stage) {
     int const d = where.device_of(0, stage);
-    made.push_back(of_device[static_cast<std::size_t>(d)]);
+    made.push_back(nth(of_device, d));
     if (stage + 1 < where.stage_count() && plan.kinds.size() > 1)
       made.back().next = link_between(q, plan, d, where.device_of(0, stage + 1));
   }
@@ -81,10 +82,10 @@ constexpr std::vector<double> budgets_of(plan_question const& q, training_plan c
 
 // Operations a second that a device of the plan can do, in the mean.
 constexpr double mean_flops(plan_question const& q, training_plan const& plan) {
-  double const first = q.kinds[static_cast<std::size_t>(plan.kinds[0])].machine.flops;
+  double const first = nth(q.kinds, plan.kinds[0]).machine.flops;
   double more = 0;
   for (int kind : plan.kinds)
-    more += (q.kinds[static_cast<std::size_t>(kind)].machine.flops - first) * used_of(q, plan, kind);
+    more += (nth(q.kinds, kind).machine.flops - first) * used_of(q, plan, kind);
   return first + more / plan.device_count();
 }
 

@@ -3,6 +3,7 @@
 
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/plan/device_kind.hpp>
 #include <ashlar/plan/layer_division.hpp>
 #include <ashlar/plan/plan_question.hpp>
@@ -112,8 +113,7 @@ constexpr void add_laid_out(plan_question const& q, std::vector<int> const& kind
   int const heads = static_cast<int>(q.model.heads);
   training_plan whole{.layout = {.data = device_count}, .kinds = kinds};
   int node_size = device_count;
-  for (int k : kinds)
-    node_size = min_of(node_size, q.kinds[static_cast<std::size_t>(k)].machine.node_size);
+  for (int k : kinds) node_size = min_of(node_size, nth(q.kinds, k).machine.node_size);
   for (int t = 1; t <= node_size; t *= 2) {
     bool divides = q.tensor == 0 || q.tensor == t;
     for (int k : kinds) divides = divides && used_of(q, whole, k) % t == 0;
@@ -165,7 +165,7 @@ constexpr std::vector<training_plan> all_plans(plan_question const& q,
       int device_count = 0;
       bool divides = true;
       for (int k : kinds) {
-        int const count = q.kinds[static_cast<std::size_t>(k)].count;
+        int const count = nth(q.kinds, k).count;
         device_count += count / part;
         divides = divides && count % part == 0;
       }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/model/stage_graph.hpp>
 
 #include <cstddef>
@@ -30,7 +31,7 @@ struct part_tree {
   int root = -1;
   bool is_exact = true;
 
-  constexpr graph_part const& of(int part) const { return parts[static_cast<std::size_t>(part)]; }
+  constexpr graph_part const& of(int part) const { return nth(parts, part); }
 };
 
 // Finds the tree by the order that paths make (Valdes, Tarjan and Lawler, 1982, for orders): parts that
@@ -101,7 +102,7 @@ class tree_builder {
   constexpr void append_to(int series, std::vector<int> const& members) {
     if (members.size() == 1) {
       int const single = add(part_kind::single, members);
-      tree_.parts[static_cast<std::size_t>(single)].single = members[0];
+      nth(tree_.parts, single).single = members[0];
       return push(series, single);
     }
     std::vector<std::vector<int>> groups = joined(members, true);
@@ -119,9 +120,7 @@ class tree_builder {
         groups[j].swap(groups[j - 1]);
     for (std::vector<int> const& next : groups) append_to(series, next);
   }
-  constexpr void push(int part, int next) {
-    tree_.parts[static_cast<std::size_t>(part)].parts.push_back(next);
-  }
+  constexpr void push(int part, int next) { nth(tree_.parts, part).parts.push_back(next); }
 
   // The lower half of the levels, and the rest.
   constexpr std::vector<std::vector<int>> halves(std::vector<int> const& members) {

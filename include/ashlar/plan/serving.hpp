@@ -3,6 +3,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/plan/two_phase.hpp>
 #include <ashlar/plan/variants.hpp>
 
@@ -36,7 +37,7 @@ struct serving_problem {
     return variants.empty() ? 0 : static_cast<int>(variants[0].size());
   }
   constexpr std::vector<layer_variant> const& of(int device, int layer) const {
-    return variants[static_cast<std::size_t>(device)][static_cast<std::size_t>(layer)];
+    return nth(nth(variants, device), layer);
   }
 };
 
@@ -67,9 +68,8 @@ struct stage_load {
 constexpr std::vector<stage_load> loads_of(serving_problem const& problem, serving_plan const& plan) {
   std::vector<stage_load> loads(problem.limit.size());
   for (std::size_t l = 0; l < plan.device.size(); ++l) {
-    layer_variant const& v =
-        problem.of(plan.device[l], static_cast<int>(l))[static_cast<std::size_t>(plan.width[l])];
-    stage_load& load = loads[static_cast<std::size_t>(plan.device[l])];
+    layer_variant const& v = nth(problem.of(plan.device[l], static_cast<int>(l)), plan.width[l]);
+    stage_load& load = nth(loads, plan.device[l]);
     load.times.prefill += v.times.prefill;
     load.times.decode += v.times.decode;
     load.memory += v.memory;
@@ -107,7 +107,7 @@ constexpr diagnosis check(serving_problem const& problem) {
   if (static_cast<int>(problem.variants.size()) != p)
     return wrong_size(table::device_variants, problem.variants.size(), p);
   for (int d = 0; d < p; ++d) {
-    auto const& layers = problem.variants[static_cast<std::size_t>(d)];
+    auto const& layers = nth(problem.variants, d);
     if (static_cast<int>(layers.size()) != count)
       return {.broken = rule::tables_agree,
               .first = {.device = d},

@@ -3,6 +3,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/plan/choose.hpp>
 #include <ashlar/plan/serving.hpp>
 
@@ -60,7 +61,7 @@ class serving_bounds {
       bool const may_be_empty = device > 0 && device < p_ - 1;
       return may_be_empty ? serving_bound{0, 0, 0} : serving_bound{};
     }
-    return stages_[static_cast<std::size_t>((device * count_ + from) * count_ + to - 1)];
+    return nth(stages_, (device * count_ + from) * count_ + to - 1);
   }
 
   // Of layers from .. to - 1 alone on a device. Wider runs need more memory: the first that does not fit
@@ -77,10 +78,10 @@ class serving_bounds {
             prefills.back().push_back({v.times.prefill, v.memory});
             decodes.back().push_back({v.times.decode, v.memory});
           }
-          byte_count const limit = problem_.limit[static_cast<std::size_t>(d)];
+          byte_count const limit = nth(problem_.limit, d);
           choice const least = choose(sums, limit);
           if (least.missing > 0) break;
-          stages_[static_cast<std::size_t>((d * count_ + from) * count_ + to)] = {
+          nth(stages_, (d * count_ + from) * count_ + to) = {
               least.what.cost(), choose(prefills, limit).what.time, choose(decodes, limit).what.time};
         }
       }

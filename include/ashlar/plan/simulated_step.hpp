@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>
@@ -70,8 +71,7 @@ constexpr double simulated_step(schedule const& alike, std::vector<stage_seconds
   for (int d = 0; d < view.device_count; ++d) {
     double reductions = 0;
     for (int stage = 0; stage < s.stage_count(); ++stage)
-      if (s.where.device_of(0, stage) == d)
-        reductions += per_stage[static_cast<std::size_t>(stage)].reduction;
+      if (s.where.device_of(0, stage) == d) reductions += nth(per_stage, stage).reduction;
     tick end = 0;
     for (instruction const& i : view.stream(d)) {
       if (i.code == opcode::compute) end = max_of(end, line.timed[at].end);

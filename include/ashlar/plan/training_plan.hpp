@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/plan/listed_layers.hpp>
 #include <ashlar/plan/plan_question.hpp>
@@ -21,8 +22,8 @@ namespace ashlar {
 constexpr std::vector<stage_seconds> times_of(plan_question const& q, training_plan const& plan) {
   std::vector<stage_seconds> all;
   if (listed_model const* const list = list_of(q, plan.layout.tensor); list != nullptr)
-    all = stage_times(*list, plan.layout, plan.sharding, plan.layers,
-                      q.kinds[static_cast<std::size_t>(plan.kinds[0])].machine);
+    all =
+        stage_times(*list, plan.layout, plan.sharding, plan.layers, nth(q.kinds, plan.kinds[0]).machine);
   else
     all = stage_times(q.model, plan.layout, plan.sharding, {plan.layers, true}, sites_of(q, plan));
   for (stage_seconds& each : all) {
@@ -57,8 +58,8 @@ constexpr double least_seconds(plan_question const& q, training_plan const& plan
   int const units = plan.micro_batches * plan.sequence_chunks;
   double until = 0;
   for (int stage = 0; stage < where.stage_count(); ++stage) {
-    stage_seconds const& s = times[static_cast<std::size_t>(stage)];
-    double& sum = busy[static_cast<std::size_t>(where.device_of(0, stage))];
+    stage_seconds const& s = nth(times, stage);
+    double& sum = nth(busy, where.device_of(0, stage));
     if (sum < 0) sum = until;  // its first
     sum += units * (s.forward + s.backward) + s.reduction;
     until += s.forward;
@@ -75,8 +76,8 @@ constexpr double busiest_seconds(plan_question const& q, training_plan const& pl
   std::vector<stage_seconds> const times = times_of(q, plan);
   std::vector<double> busy(static_cast<std::size_t>(where.device_count()), 0.0);
   for (int stage = 0; stage < where.stage_count(); ++stage) {
-    stage_seconds const& s = times[static_cast<std::size_t>(stage)];
-    busy[static_cast<std::size_t>(where.device_of(0, stage))] +=
+    stage_seconds const& s = nth(times, stage);
+    nth(busy, where.device_of(0, stage)) +=
         plan.micro_batches * plan.sequence_chunks * (s.forward + s.backward);
   }
   double most = 0;

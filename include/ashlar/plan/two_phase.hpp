@@ -6,6 +6,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/cost.hpp>
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/model/stage_graph.hpp>
@@ -97,12 +98,12 @@ constexpr schedule two_phase_schedule(two_phase const& shape, std::vector<phase_
   int const p = static_cast<int>(by_device.size());
   std::vector<stage_cost> each;
   for (int s = 0; s < shape.stage_count(p); ++s) {
-    phase_times const& times = by_device[static_cast<std::size_t>(s % p)];
+    phase_times const& times = nth(by_device, s % p);
     each.push_back({.forward = shape.is_prefill(p, s) ? times.prefill : times.decode});
   }
   std::vector<std::vector<timed_pass>> order(by_device.size());
   auto const add = [&](int device, int stage, int unit) {
-    order[static_cast<std::size_t>(device)].push_back({{pass_kind::forward, stage, unit}, 0});
+    nth(order, device).push_back({{pass_kind::forward, stage, unit}, 0});
   };
   for (int d = 0; d < p; ++d) {
     for (int u = 0; u < shape.units(); ++u)

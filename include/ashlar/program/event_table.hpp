@@ -1,6 +1,7 @@
 // The fewest events with which a device's lanes keep to what hazards.hpp says.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/program/hazards.hpp>
 
 #include <cstddef>
@@ -37,12 +38,12 @@ class event_table {
         continue;
       }
       int const self = static_cast<int>(i);
-      int& end = last[static_cast<std::size_t>(stream[i].lane)];
+      int& end = nth(last, stream[i].lane);
       before[i] = end;
       end = self;
       if (before[i] != none) {
-        mark[static_cast<std::size_t>(before[i])] |= in_order ? reached : passed;
-        if (in_order) followed[static_cast<std::size_t>(before[i])] = 1;
+        nth(mark, before[i]) |= in_order ? reached : passed;
+        if (in_order) nth(followed, before[i]) = 1;
       }
       int lowest = self;
       for (int part = self; part <= self + (stream[i].overlaps_next ? 1 : 0); ++part)
@@ -50,7 +51,7 @@ class event_table {
           int const first =
               other > 0 && stream[static_cast<std::size_t>(other) - 1].overlaps_next ? other - 1 : other;
           if (first == self) continue;
-          mark[static_cast<std::size_t>(first)] |= wanted;
+          nth(mark, first) |= wanted;
           lowest = first < lowest ? first : lowest;
         }
       int bottom = lowest;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/program/program.hpp>
 
 #include <cstddef>
@@ -54,7 +55,7 @@ constexpr void wait_table::add(program_view const& p, int device, int base, wait
   std::size_t first = on_.size();  // of this instruction's waits
 
   auto const wait_for = [&](int index, int lane) {
-    int const other = stream[static_cast<std::size_t>(index)].lane;
+    int const other = nth(stream, index).lane;
     if (index == self) return;
     if (detail == wait_detail::all) {
       on_.push_back(base + index);
@@ -62,7 +63,7 @@ constexpr void wait_table::add(program_view const& p, int device, int base, wait
     }
     if (other == lane) return;
     for (std::size_t i = first; i < on_.size(); ++i)
-      if (stream[static_cast<std::size_t>(on_[i] - base)].lane == other) {
+      if (nth(stream, on_[i] - base).lane == other) {
         if (on_[i] < base + index) on_[i] = base + index;
         return;
       }
@@ -71,15 +72,15 @@ constexpr void wait_table::add(program_view const& p, int device, int base, wait
 
   for (instruction const& i : stream) {
     for (operand const& o : p.operands_of(i)) {
-      use_list& slot = uses[static_cast<std::size_t>(o.slot)];
+      use_list& slot = nth(uses, o.slot);
       if (slot.writer >= 0 && slot.writer != self) wait_for(slot.writer, i.lane);
       if (o.how == access::read) {
         reads.push_back({self, slot.last_read});
         slot.last_read = static_cast<int>(reads.size()) - 1;
         continue;
       }
-      for (int r = slot.last_read; r >= 0; r = reads[static_cast<std::size_t>(r)].earlier)
-        wait_for(reads[static_cast<std::size_t>(r)].reader, i.lane);
+      for (int r = slot.last_read; r >= 0; r = nth(reads, r).earlier)
+        wait_for(nth(reads, r).reader, i.lane);
       slot = {self, -1};
     }
     first = on_.size();
@@ -105,7 +106,7 @@ constexpr wait_table waits_of_all(program_view const& p, wait_detail detail) {
   table.begin_.reserve(p.instructions.size() + 1);
   table.on_.reserve(p.instructions.size());
   for (int device = 0; device < p.device_count; ++device)
-    table.add(p, device, p.stream_begin[static_cast<std::size_t>(device)], detail);
+    table.add(p, device, nth(p.stream_begin, device), detail);
   return table;
 }
 

@@ -2,6 +2,7 @@
 // when, issue_order in which order.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/program/hazards.hpp>
 
 #include <cstddef>
@@ -38,8 +39,7 @@ class lane_machine {
         met_(static_cast<std::size_t>(all_reduce_count(p))),
         waits_(waits_of_all(p, detail)) {
     for (int d = 0; d < p.device_count; ++d)
-      for (int i = p.stream_begin[static_cast<std::size_t>(d) + 1];
-           i-- > p.stream_begin[static_cast<std::size_t>(d)];) {
+      for (int i = p.stream_begin[static_cast<std::size_t>(d) + 1]; i-- > nth(p.stream_begin, d);) {
         state& self = of(i);
         self.lane = d * lanes + (lanes == 1 ? 0 : at(i).lane);
         self.next = std::exchange(head_[lane_of(i)], i);
@@ -71,8 +71,7 @@ class lane_machine {
       if (head != none) i = head;
     find_absent();
     std::vector<char> seen(state_.size(), 0);
-    for (; i != none && seen[static_cast<std::size_t>(i)] == 0; i = blocker(i))
-      seen[static_cast<std::size_t>(i)] = 1;
+    for (; i != none && nth(seen, i) == 0; i = blocker(i)) nth(seen, i) = 1;
     int const first = i;  // met again, hence on the circle
     if (i == none) return chain;
     do {
@@ -106,17 +105,15 @@ class lane_machine {
   }
 
  protected:
-  constexpr instruction const& at(int i) const { return p_.instructions[static_cast<std::size_t>(i)]; }
-  constexpr int partner(int i) const { return partner_[static_cast<std::size_t>(i)]; }
-  constexpr std::size_t lane_of(int i) const {
-    return static_cast<std::size_t>(state_[static_cast<std::size_t>(i)].lane);
-  }
+  constexpr instruction const& at(int i) const { return nth(p_.instructions, i); }
+  constexpr int partner(int i) const { return nth(partner_, i); }
+  constexpr std::size_t lane_of(int i) const { return static_cast<std::size_t>(nth(state_, i).lane); }
   constexpr int device_of(int i) const { return static_cast<int>(lane_of(i) / lanes_); }
   constexpr std::size_t lane_total() const { return head_.size(); }  // of all devices
-  constexpr bool is_done(int i) const { return state_[static_cast<std::size_t>(i)].done; }
+  constexpr bool is_done(int i) const { return nth(state_, i).done; }
   constexpr site place_of(int i) const {
     int const device = device_of(i);
-    return site_of(at(i), device, i - p_.stream_begin[static_cast<std::size_t>(device)]);
+    return site_of(at(i), device, i - nth(p_.stream_begin, device));
   }
 
   // The first instruction on its own device that `i` still has to wait for; calls met(other) for those
@@ -148,7 +145,7 @@ class lane_machine {
   };
 
   constexpr Machine& self() { return static_cast<Machine&>(*this); }
-  constexpr state& of(int i) { return state_[static_cast<std::size_t>(i)]; }
+  constexpr state& of(int i) { return nth(state_, i); }
 
   // What `i`, and what it runs overlapped with, still has to wait for.
   constexpr int unmet(int i) {
@@ -165,7 +162,7 @@ class lane_machine {
     opcode const code = at(i).code;
     if (code == opcode::all_reduce) {
       of(i).arrived = true;
-      std::vector<int>& met = met_[static_cast<std::size_t>(at(i).group)];
+      std::vector<int>& met = nth(met_, at(i).group);
       met.push_back(i);
       if (met.size() < member_count(p_, at(i).group)) return false;
       self().happens(i, view_of(met));
@@ -207,15 +204,14 @@ class lane_machine {
     if (int const head = head_[lane_of(i)]; head != i) return head;
     if (int const other = unmet(i); other != none) return other;
     if (at(i).code == opcode::send || at(i).code == opcode::receive) return partner(i);
-    return absent_[static_cast<std::size_t>(at(i).group)];
+    return nth(absent_, at(i).group);
   }
 
   // The first instruction that has not come to each rendezvous.
   constexpr void find_absent() {
     absent_.assign(met_.size(), none);
     for (int i = static_cast<int>(state_.size()); i-- > 0;)
-      if (at(i).code == opcode::all_reduce && !of(i).arrived)
-        absent_[static_cast<std::size_t>(at(i).group)] = i;
+      if (at(i).code == opcode::all_reduce && !of(i).arrived) nth(absent_, at(i).group) = i;
   }
 
   program_view p_;
@@ -248,26 +244,25 @@ constexpr std::vector<int> partners_in_order(program_view const& p) {
   for (int d = 0; d < p.device_count; ++d) {
     auto const source = static_cast<std::size_t>(d);
     for (int i = p.stream_begin[source]; i < p.stream_begin[source + 1]; ++i) {
-      instruction const& self = p.instructions[static_cast<std::size_t>(i)];
-      if (has_peer(self, opcode::send)) sends[end[static_cast<std::size_t>(self.peer)]++] = {d, i};
+      instruction const& self = nth(p.instructions, i);
+      if (has_peer(self, opcode::send)) sends[nth(end, self.peer)++] = {d, i};
     }
   }
 
   std::vector<int> partner(p.instructions.size(), -1);
   std::vector<std::size_t> next(n, sends.size());  // by source: the first send that is not yet received
   for (std::size_t d = 0, begin = 0; d < n; begin = end[d], ++d) {
-    for (std::size_t k = end[d]; k-- > begin;) next[static_cast<std::size_t>(sends[k].source)] = k;
+    for (std::size_t k = end[d]; k-- > begin;) nth(next, sends[k].source) = k;
     for (int i = p.stream_begin[d]; i < p.stream_begin[d + 1]; ++i) {
-      instruction const& self = p.instructions[static_cast<std::size_t>(i)];
+      instruction const& self = nth(p.instructions, i);
       if (!has_peer(self, opcode::receive)) continue;
-      std::size_t& k = next[static_cast<std::size_t>(self.peer)];
+      std::size_t& k = nth(next, self.peer);
       if (k >= end[d] || sends[k].source != self.peer) continue;
       int const send = sends[k++].instruction;
-      partner[static_cast<std::size_t>(i)] = send;
-      partner[static_cast<std::size_t>(send)] = i;
+      nth(partner, i) = send;
+      nth(partner, send) = i;
     }
-    for (std::size_t k = begin; k < end[d]; ++k)
-      next[static_cast<std::size_t>(sends[k].source)] = sends.size();
+    for (std::size_t k = begin; k < end[d]; ++k) nth(next, sends[k].source) = sends.size();
   }
   return partner;
 }

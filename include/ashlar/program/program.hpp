@@ -3,6 +3,7 @@
 
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/list_view.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/model/stage_graph.hpp>
@@ -40,8 +41,8 @@ struct program_view {
   work_view work = {};
 
   constexpr int device_of(int micro_batch, int stage) const {
-    int const taken = route[static_cast<std::size_t>(micro_batch)];
-    return where[static_cast<std::size_t>(taken * stage_count + stage)];
+    int const taken = nth(route, micro_batch);
+    return nth(where, taken * stage_count + stage);
   }
   // Where the gradient of a group lies in the end. What several stages use in common is kept whole.
   constexpr slot_kind gradient_kind(int group) const {

@@ -1,6 +1,7 @@
 // How large the slots of a device have to be, and where they lie in one allocation.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/program/operands.hpp>
 
 #include <cstddef>
@@ -19,7 +20,7 @@ constexpr std::vector<std::int64_t> slot_sizes(program_view const& p, int device
   for (instruction const& i : p.stream(device)) {
     operand const* next = p.operands_of(i).begin();
     for_each_operand(shape, device, i, [&](value_key const& v, access how, int) {
-      std::int64_t& size = sizes[static_cast<std::size_t>((next++)->slot)];
+      std::int64_t& size = nth(sizes, (next++)->slot);
       if (how == access::read) return;
       auto const need = static_cast<std::int64_t>(bytes(v));
       size = need > size ? need : size;

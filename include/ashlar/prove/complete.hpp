@@ -5,6 +5,7 @@
 #include <ashlar/block/check.hpp>
 #include <ashlar/block/work_register.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/model/held_groups.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/model/taken_gradients.hpp>
@@ -35,8 +36,7 @@ constexpr diagnosis computes_are_complete(program const& p, message_index const&
     if (what.stage < 0 || what.stage >= p.stage_count() || what.micro_batch < 0
         || what.micro_batch >= p.micro_batch_count() || !p.graph.runs(what.stage, what.micro_batch))
       return {.broken = rule::every_pass_is_known, .first = where};
-    int const device =
-        p.where.device_of(p.route[static_cast<std::size_t>(what.micro_batch)], what.stage);
+    int const device = p.where.device_of(nth(p.route, what.micro_batch), what.stage);
     if (device != where.device)
       return {.broken = rule::pass_is_on_its_device,
               .first = where,
@@ -45,8 +45,7 @@ constexpr diagnosis computes_are_complete(program const& p, message_index const&
   }
   diagnosis d = passes.complete(p.graph, p.micro_batch_count(), p.mode);
   if (!d.ok())
-    d.first.device = p.where.device_of(p.route[static_cast<std::size_t>(d.first.what.micro_batch)],
-                                       d.first.what.stage);
+    d.first.device = p.where.device_of(nth(p.route, d.first.what.micro_batch), d.first.what.stage);
   if (!d.ok() || p.work.empty()) return d;
   d = work.complete(p.graph, p.where, p.route, passes, false);
   if (!d.ok() && d.broken == rule::every_pass_is_present && p.work.view().is_collective(d.first.what))
@@ -73,7 +72,7 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
     site const where = index.at(static_cast<int>(i));
     int const message = index.number(self);
     if (message == message_index::nowhere) return {.broken = rule::every_pass_is_known, .first = where};
-    int const route = p.route[static_cast<std::size_t>(self.what.micro_batch)];
+    int const route = nth(p.route, self.what.micro_batch);
     int const source = p.where.device_of(route, self.what.stage),
               target = p.where.device_of(route, self.to);
     if (source == target) return {.broken = rule::transfers_lead_to_another_device, .first = where};
@@ -126,12 +125,11 @@ constexpr diagnosis reductions_are_complete(program const& p, message_index cons
   dynamic_array<int> reduced(static_cast<std::size_t>(p.groups.count()), -1);
   held_groups const held(p.groups.view(), p.device_count());
   for (int d = 0; d < p.device_count(); ++d) {
-    int const begin = p.stream_begin[static_cast<std::size_t>(d)],
-              end = p.stream_begin[static_cast<std::size_t>(d) + 1];
+    int const begin = nth(p.stream_begin, d), end = p.stream_begin[static_cast<std::size_t>(d) + 1];
     for (int i = begin; i < end; ++i) {
-      instruction const& self = p.instructions[static_cast<std::size_t>(i)];
+      instruction const& self = nth(p.instructions, i);
       if (sums_gradient(self)) {
-        int& before = reduced[static_cast<std::size_t>(self.group)];
+        int& before = nth(reduced, self.group);
         if (before >= begin)
           return {.broken = rule::gradient_is_reduced_once,
                   .first = index.at(i),
@@ -141,7 +139,7 @@ constexpr diagnosis reductions_are_complete(program const& p, message_index cons
       if (self.code != opcode::compute || !gives_weight_gradient(self.what.kind)) continue;
       int before = -1;
       p.groups.for_each_of_stage(self.what.stage, [&](int group) {
-        if (before < begin) before = reduced[static_cast<std::size_t>(group)];
+        if (before < begin) before = nth(reduced, group);
       });
       if (before >= begin)
         return {.broken = rule::gradient_is_reduced_after_its_last_weight_pass,
@@ -149,7 +147,7 @@ constexpr diagnosis reductions_are_complete(program const& p, message_index cons
                 .second = index.at(i)};
     }
     for (int group : held.of(d)) {  // no other is named here
-      int const at = reduced[static_cast<std::size_t>(group)];
+      int const at = nth(reduced, group);
       if ((at >= begin) == (p.mode == execution_mode::training)) continue;
       site place{.device = d,
                  .code = opcode::all_reduce,
@@ -168,9 +166,8 @@ constexpr diagnosis taken_gradients_are_complete(program const& p, message_index
   taken_gradients taken(p.work.view(), p.stage_count(), p.micro_batch_count());
   for (int d = 0; d < p.device_count() && !taken.empty(); ++d) {
     taken.begin_device();
-    for (int i = p.stream_begin[static_cast<std::size_t>(d)];
-         i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i) {
-      instruction const& self = p.instructions[static_cast<std::size_t>(i)];
+    for (int i = nth(p.stream_begin, d); i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i) {
+      instruction const& self = nth(p.instructions, i);
       diagnosis found;
       if (self.code == opcode::compute) found = taken.visit(index.at(i));
       if (sums_gradient(self) && self.group < p.stage_count())
@@ -189,24 +186,22 @@ constexpr diagnosis states_are_cleared(program const& p, message_index const& in
   for (int d = 0; d < p.device_count() && !work.empty(); ++d) {
     cleared.assign(static_cast<std::size_t>(work.job_count()), -1);
     used = cleared;
-    for (int i = p.stream_begin[static_cast<std::size_t>(d)];
-         i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i) {
-      instruction const& self = p.instructions[static_cast<std::size_t>(i)];
+    for (int i = nth(p.stream_begin, d); i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i) {
+      instruction const& self = nth(p.instructions, i);
       bool const clears = self.code == opcode::clear && self.subject == slot_kind::work_state;
       bool const uses = self.code == opcode::compute && self.what.kind == pass_kind::work;
       int const job = clears ? self.what.stage : uses ? work.state_of(self.what.stage) : -1;
       if (job < 0) continue;
-      int const before = cleared[static_cast<std::size_t>(job)];
+      int const before = nth(cleared, job);
       if (before >= 0)
         return {.broken = rule::state_is_cleared_after_its_last_use,
                 .first = index.at(before),
                 .second = index.at(i)};
-      (clears ? cleared : used)[static_cast<std::size_t>(job)] = i;
+      nth((clears ? cleared : used), job) = i;
     }
     for (int job = 0; job < work.job_count(); ++job) {
-      int const last = used[static_cast<std::size_t>(job)];
-      if (last < 0 || !work.of(job).clears_state || cleared[static_cast<std::size_t>(job)] >= 0)
-        continue;
+      int const last = nth(used, job);
+      if (last < 0 || !work.of(job).clears_state || nth(cleared, job) >= 0) continue;
       return {.broken = rule::state_is_cleared_after_its_last_use,
               .first = {.device = d, .code = opcode::clear, .what = {pass_kind::work, job, 0}},
               .second = index.at(last)};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/program/operands.hpp>
 
 #include <cstddef>
@@ -56,7 +57,7 @@ class slot_walk {
     if (!found_.ok()) return;
     found_ = {.broken = broken, .first = where_, .number = slot};
     if (slot >= 0 && slot < static_cast<int>(contents_.size()))
-      found_.second = contents_[static_cast<std::size_t>(slot)].writer;
+      found_.second = nth(contents_, slot).writer;
   }
 
   // The next operand has to be used in this way, on a slot of the value's kind.
@@ -65,9 +66,9 @@ class slot_walk {
     if (next_ >= operands_.size()) return complain(rule::slot_holds_what_is_read, -1);
     operand const o = operands_[next_++];
     if (o.slot < 0 || o.slot >= static_cast<int>(slots_.size()) || o.how != how
-        || slots_[static_cast<std::size_t>(o.slot)] != v.kind)
+        || nth(slots_, o.slot) != v.kind)
       return complain(rule::slot_holds_what_is_read, o.slot);
-    content& c = contents_[static_cast<std::size_t>(o.slot)];
+    content& c = nth(contents_, o.slot);
     if (is_of_the_step(v.kind)) return use_of_the_step(v, how, c, o.slot);
     if (how == access::accumulate) {  // a sum of work takes over the slot of what only it reads
       if (c.holds != summed_value(view_.work, v)) return complain(rule::slot_holds_what_is_read, o.slot);
@@ -90,7 +91,7 @@ class slot_walk {
   // before the step, in the slot where it will be looked for after it.
   constexpr void use_of_the_step(value_key const& v, access how, content& c, int slot) {
     if (v.kind == slot_kind::work_state) {
-      int& home = state_slots_[static_cast<std::size_t>(v.of)];
+      int& home = nth(state_slots_, v.of);
       if (home == -1 && c.holds.of == -1) c.holds = v;
       if (home == -1) home = slot;
       if (home != slot) return complain(rule::slot_holds_what_is_read, slot);

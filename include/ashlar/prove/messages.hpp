@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/program/program.hpp>
 
 #include <cstddef>
@@ -25,33 +26,31 @@ class message_index {
         found_(p.route.size() * static_cast<std::size_t>(p.graph.edge_count()) * 2),
         device_(p.instructions.size(), 0) {
     for (int d = 0; d < p.device_count(); ++d)
-      for (int i = p.stream_begin[static_cast<std::size_t>(d)];
-           i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i)
-        device_[static_cast<std::size_t>(i)] = d;
+      for (int i = nth(p.stream_begin, d); i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i)
+        nth(device_, i) = d;
   }
 
   constexpr int count() const { return static_cast<int>(found_.size()); }
-  constexpr ends& of(int message) { return found_[static_cast<std::size_t>(message)]; }
+  constexpr ends& of(int message) { return nth(found_, message); }
 
   // By instruction: the other half of a transfer, -1 for all else. Once both halves have been found.
   constexpr std::vector<int> partners() const {
     std::vector<int> other(device_.size(), nowhere);
     for (ends const& e : found_) {
       if (e.send == nowhere || e.receive == nowhere) continue;
-      other[static_cast<std::size_t>(e.send)] = e.receive;
-      other[static_cast<std::size_t>(e.receive)] = e.send;
+      nth(other, e.send) = e.receive;
+      nth(other, e.receive) = e.send;
     }
     return other;
   }
 
   // The device of an instruction.
-  constexpr int device(int index) const { return device_[static_cast<std::size_t>(index)]; }
+  constexpr int device(int index) const { return nth(device_, index); }
 
   // Where an instruction stands in its device's stream.
   constexpr site at(int index) const {
     int const d = device(index);
-    return site_of(p_.instructions[static_cast<std::size_t>(index)], d,
-                   index - p_.stream_begin[static_cast<std::size_t>(d)]);
+    return site_of(nth(p_.instructions, index), d, index - nth(p_.stream_begin, d));
   }
 
   // The number of the activation on an edge; the gradient on it has the next.
@@ -68,7 +67,7 @@ class message_index {
         || !p_.graph.runs(i.what.stage, i.what.micro_batch))
       return nowhere;
     int const from = forward ? i.what.stage : i.to, to = forward ? i.to : i.what.stage;
-    int const route = p_.route[static_cast<std::size_t>(i.what.micro_batch)];
+    int const route = nth(p_.route, i.what.micro_batch);
     for (int after : p_.graph.successors(from)) {
       if (after == to) return number(p_.graph.edge(from, to), i.what.micro_batch) + (forward ? 0 : 1);
       if (forward && p_.where.device_of(route, after) == p_.where.device_of(route, to)) return nowhere;

@@ -2,6 +2,7 @@
 // tags: the k-th send to a peer meets the peer's k-th receive.)
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/prove/messages.hpp>
 
 #include <cstddef>
@@ -20,20 +21,20 @@ constexpr diagnosis check_ordered(program const& p, message_index& index) {
     for (std::size_t i = begin; i < end; ++i) {
       instruction const& self = p.instructions[i];
       if (self.code == opcode::send)
-        rank[i] = sent[static_cast<std::size_t>(self.peer)]++;
+        rank[i] = nth(sent, self.peer)++;
       else if (self.code == opcode::receive)
-        rank[i] = received[static_cast<std::size_t>(self.peer)]++;
+        rank[i] = nth(received, self.peer)++;
     }
     for (std::size_t i = begin; i < end; ++i) {
       instruction const& self = p.instructions[i];
       if (self.code != opcode::send && self.code != opcode::receive) continue;
-      sent[static_cast<std::size_t>(self.peer)] = received[static_cast<std::size_t>(self.peer)] = 0;
+      nth(sent, self.peer) = nth(received, self.peer) = 0;
     }
   }
   for (std::size_t i = 0; i < p.instructions.size(); ++i) {
     if (p.instructions[i].code != opcode::send) continue;
     int const receive = index.of(index.number(p.instructions[i])).receive;
-    if (rank[i] != rank[static_cast<std::size_t>(receive)])
+    if (rank[i] != nth(rank, receive))
       return {.broken = rule::sends_and_receives_have_the_same_order,
               .first = index.at(static_cast<int>(i)),
               .second = index.at(receive),

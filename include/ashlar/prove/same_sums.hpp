@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/opcode.hpp>
 #include <ashlar/core/pass.hpp>
 #include <ashlar/program/program.hpp>
@@ -21,9 +22,7 @@ constexpr std::vector<std::vector<int>> steps_of_sums(program_view const& p, int
   list_view<instruction> const stream = p.stream(device);
   for (std::size_t i = 0; i < stream.size(); ++i) {
     instruction const& self = stream[i];
-    auto const add = [&](int group) {
-      all[static_cast<std::size_t>(group)].push_back(static_cast<int>(i));
-    };
+    auto const add = [&](int group) { nth(all, group).push_back(static_cast<int>(i)); };
     if (self.code == opcode::compute && gives_weight_gradient(self.what.kind))
       for_each_group_of(p.groups, p.stage_count, self.what.stage, add);
     else if (self.code == opcode::reduce_scatter || sums_gradient(self))
@@ -56,7 +55,7 @@ constexpr diagnosis check_same_sums(program_view const& before, program_view con
     std::vector<std::vector<int>> a = prove_detail::steps_of_sums(before, d);
     std::vector<std::vector<int>> b = prove_detail::steps_of_sums(after, d);
     auto const place = [&](program_view const& p, int index) {
-      instruction const& i = p.stream(d)[static_cast<std::size_t>(index)];
+      instruction const& i = nth(p.stream(d), index);
       return site{.device = d, .index = index, .code = i.code, .what = i.what};
     };
     for (std::size_t g = 0; g < a.size(); ++g)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/model/held_groups.hpp>
 #include <ashlar/prove/messages.hpp>
 
@@ -28,9 +29,9 @@ class sharing_walk {
     for (int d = 0; d < p_.device_count() && found_.ok(); ++d) {
       for (int group : held_.of(d)) of(group) = {};  // no other is named here
       measured_ = summed_ = none;
-      for (int i = p_.stream_begin[static_cast<std::size_t>(d)];
+      for (int i = nth(p_.stream_begin, d);
            i < p_.stream_begin[static_cast<std::size_t>(d) + 1] && found_.ok(); ++i)
-        visit(i, p_.instructions[static_cast<std::size_t>(i)]);
+        visit(i, nth(p_.instructions, i));
       if (found_.ok()) end_device(d);
     }
     return found_;
@@ -51,7 +52,7 @@ class sharing_walk {
     int optimized = none;
   };
 
-  constexpr group_state& of(int group) { return groups_[static_cast<std::size_t>(group)]; }
+  constexpr group_state& of(int group) { return nth(groups_, group); }
 
   constexpr void complain(rule broken, int first, int second = none) {
     if (!found_.ok()) return;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/list_view.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/program/program.hpp>
 
 #include <cstddef>
@@ -12,7 +13,7 @@ namespace ashlar {
 // fused backward, neither of which writes what the other uses.
 constexpr bool overlaps_well(program_view const& p, int i, int end) {
   if (i + 1 == end) return false;
-  instruction const &self = p.instructions[static_cast<std::size_t>(i)],
+  instruction const &self = nth(p.instructions, i),
                     &other = p.instructions[static_cast<std::size_t>(i) + 1];
   if (self.code != opcode::compute || other.code != opcode::compute || self.lane != other.lane
       || other.overlaps_next || self.what.kind != pass_kind::forward
@@ -90,7 +91,7 @@ constexpr diagnosis check_tables(program_view const& p) {
     auto const at = static_cast<std::size_t>(d);
     int const slots = p.slot_begin[at + 1] - p.slot_begin[at];
     for (int i = p.stream_begin[at]; i < p.stream_begin[at + 1]; ++i) {
-      instruction const& self = p.instructions[static_cast<std::size_t>(i)];
+      instruction const& self = nth(p.instructions, i);
       site const where = site_of(self, d, i - p.stream_begin[at]);
       bool const is_of_a_stage = self.code == opcode::compute && self.what.kind != pass_kind::work;
       if (self.code > opcode::optimize || self.what.kind > pass_kind::work
@@ -101,7 +102,7 @@ constexpr diagnosis check_tables(program_view const& p) {
           || self.first_operand > static_cast<int>(p.operands.size()) - self.operand_count)
         return {.broken = rule::tables_agree, .first = where};
       for (int o = 0; o < self.operand_count; ++o) {
-        operand const& used = p.operands[static_cast<std::size_t>(self.first_operand + o)];
+        operand const& used = nth(p.operands, self.first_operand + o);
         if (used.slot < 0 || used.slot >= slots || used.how > access::scratch)
           return {.broken = rule::slot_holds_what_is_read, .first = where, .number = used.slot};
       }
@@ -110,7 +111,7 @@ constexpr diagnosis check_tables(program_view const& p) {
     }
     // Once the operands of both are known to be there.
     for (int i = p.stream_begin[at]; i < p.stream_begin[at + 1]; ++i) {
-      instruction const& self = p.instructions[static_cast<std::size_t>(i)];
+      instruction const& self = nth(p.instructions, i);
       if (self.overlaps_next && !overlaps_well(p, i, p.stream_begin[at + 1]))
         return {.broken = rule::overlapped_passes_are_a_pair,
                 .first = site_of(self, d, i - p.stream_begin[at])};

@@ -4,6 +4,7 @@
 #include <ashlar/block/block.hpp>
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/program/program.hpp>
 #include <ashlar/render/neighbours.hpp>
@@ -232,7 +233,7 @@ inline std::string kind_of_slot(diagnosis const& d, program_view const& p) {
   list_view<slot_kind> const slots = p.slots_of(d.first.device);
   if (d.number < 0 || d.number >= static_cast<std::int64_t>(slots.size())) return "";
   return "; slot " + std::to_string(d.number) + " is for values of the kind "
-         + name_of(slots[static_cast<std::size_t>(d.number)]);
+         + name_of(nth(slots, d.number));
 }
 
 // Which bound a parameter breaks, and the nearest values that do not.

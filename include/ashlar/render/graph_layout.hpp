@@ -3,6 +3,7 @@
 // Structures (1981): layers, points where edges pass through them, and rows by the mean of neighbours.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/model/stage_graph.hpp>
 
 #include <algorithm>
@@ -32,7 +33,7 @@ class graph_layout {
     for (int i = 0; i < sweeps; ++i) sweep(i % 2 == 0);
   }
 
-  point const& of(int stage) const { return points_[static_cast<std::size_t>(stage)]; }
+  point const& of(int stage) const { return nth(points_, stage); }
   // In the order of the graph's edges: all points that one goes through, both ends too.
   std::vector<std::vector<point>> edges() const {
     std::vector<std::vector<point>> all;
@@ -50,12 +51,12 @@ class graph_layout {
   }
 
  private:
-  point& at(int number) { return points_[static_cast<std::size_t>(number)]; }
+  point& at(int number) { return nth(points_, number); }
 
   void put(int number, int layer) {
     if (layers_.size() <= static_cast<std::size_t>(layer))
       layers_.resize(static_cast<std::size_t>(layer) + 1);
-    layers_[static_cast<std::size_t>(layer)].push_back(number);
+    nth(layers_, layer).push_back(number);
   }
 
   // A point in each layer between the two.
@@ -70,8 +71,8 @@ class graph_layout {
     from_.resize(points_.size());
     to_.resize(points_.size());
     for (std::size_t i = 1; i < numbers.size(); ++i) {
-      to_[static_cast<std::size_t>(numbers[i - 1])].push_back(numbers[i]);
-      from_[static_cast<std::size_t>(numbers[i])].push_back(numbers[i - 1]);
+      nth(to_, numbers[i - 1]).push_back(numbers[i]);
+      nth(from_, numbers[i]).push_back(numbers[i - 1]);
     }
     return numbers;
   }
@@ -82,15 +83,13 @@ class graph_layout {
       auto& layer = layers_[down ? i : layers_.size() - 1 - i];
       std::vector<double> barycentre(points_.size(), 0);
       for (int n : layer) {
-        auto const& near = (down ? from_ : to_)[static_cast<std::size_t>(n)];
+        auto const& near = nth((down ? from_ : to_), n);
         double sum = 0;
         for (int other : near) sum += at(other).row;
-        barycentre[static_cast<std::size_t>(n)] =
-            near.empty() ? at(n).row : sum / static_cast<double>(near.size());
+        nth(barycentre, n) = near.empty() ? at(n).row : sum / static_cast<double>(near.size());
       }
-      std::stable_sort(layer.begin(), layer.end(), [&](int a, int b) {
-        return barycentre[static_cast<std::size_t>(a)] < barycentre[static_cast<std::size_t>(b)];
-      });
+      std::stable_sort(layer.begin(), layer.end(),
+                       [&](int a, int b) { return nth(barycentre, a) < nth(barycentre, b); });
       for (std::size_t k = 0; k < layer.size(); ++k)
         at(layer[k]).row = static_cast<double>(k) - static_cast<double>(layer.size() - 1) / 2;
     }

@@ -4,6 +4,7 @@
 #include <ashlar/block/block.hpp>
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/schedule/metrics.hpp>
@@ -68,7 +69,7 @@ inline std::vector<std::vector<int>> shades_of(placement const& where, picture& 
     std::vector<int> count(static_cast<std::size_t>(where.device_count()), 0);
     std::vector<int> numbers;
     for (int stage = 0; stage < where.stage_count(); ++stage) {
-      numbers.push_back(count[static_cast<std::size_t>(where.device_of(route, stage))]++);
+      numbers.push_back(nth(count, where.device_of(route, stage))++);
       drawn.shade_count = max_of(drawn.shade_count, numbers.back() + 1);
     }
     shade.push_back(std::move(numbers));
@@ -86,7 +87,7 @@ inline std::vector<std::vector<int>> chunk_numbers(placement const& where, pictu
   for (int route = 0; route < where.route_count(); ++route)
     for (int stage = 0; stage < where.stage_count(); ++stage) {
       auto const d = static_cast<std::size_t>(where.device_of(route, stage));
-      int& number = chunk[d][static_cast<std::size_t>(stage)];
+      int& number = nth(chunk[d], stage);
       if (number < 0) number = count[d]++;
     }
   for (int chunks : count) drawn.chunk_count = max_of(drawn.chunk_count, chunks);
@@ -115,7 +116,7 @@ inline void finish(picture& drawn) {
       drawn.first = any ? min_of(drawn.first, box.start) : box.start;
       drawn.last = any ? max_of(drawn.last, box.end) : box.end;
       drawn.shortest = any ? min_of(drawn.shortest, box.end - box.start) : box.end - box.start;
-      drawn.shows[static_cast<std::size_t>(box.what.kind)] = true;
+      nth(drawn.shows, box.what.kind) = true;
       any = true;
     }
   }
@@ -137,9 +138,9 @@ inline picture picture_of(schedule const& s) {
         continue;
       }
       auto const stage = static_cast<std::size_t>(t.what.stage);
-      int const route = s.route[static_cast<std::size_t>(t.what.micro_batch)];
+      int const route = nth(s.route, t.what.micro_batch);
       row.push_back({t.what, t.start, s.end_of(t, static_cast<int>(d)), chunk[d][stage],
-                     shade[static_cast<std::size_t>(route)][stage], route, t.opens_pair()});
+                     nth(shade, route)[stage], route, t.opens_pair()});
     }
   }
   render_detail::finish(drawn);
@@ -155,9 +156,9 @@ inline picture picture_of(block const& b) {
   for (cell const& c : b.cells) {
     auto const d = static_cast<std::size_t>(b.device_of(c.what));
     auto const stage = static_cast<std::size_t>(c.what.stage);
-    int const route = b.route[static_cast<std::size_t>(c.what.micro_batch)];
+    int const route = nth(b.route, c.what.micro_batch);
     drawn.rows[d].push_back({c.what, c.offset, c.offset + b.length_of(c.what), chunk[d][stage],
-                             shade[static_cast<std::size_t>(route)][stage], route, false});
+                             nth(shade, route)[stage], route, false});
   }
   render_detail::finish(drawn);
   return drawn;

@@ -2,6 +2,7 @@
 // cell.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/render/svg_frame.hpp>
 
@@ -22,7 +23,7 @@ inline std::string looks_of_cells(picture const& drawn) {
   std::string rules;
   if (drawn.route_count > 1) rules += ".m{paint-order:stroke;stroke-width:3px;stroke-linejoin:round}";
   for (int k = 0; k < pass_kinds; ++k)
-    for (int shade = 0; drawn.shows[static_cast<std::size_t>(k)] && shade < drawn.shade_count; ++shade) {
+    for (int shade = 0; nth(drawn.shows, k) && shade < drawn.shade_count; ++shade) {
       auto const kind = static_cast<pass_kind>(k);
       rgb const colour = colour_of_box(kind, shade, drawn.shade_count);
       std::string const look = look_of(kind, shade), fill = hex(colour);
@@ -105,8 +106,7 @@ class svg_cells {
     std::string const look = look_of(box.what.kind, box.shade);
     canvas_.box(x + hair, y, width - 2 * hair, height, look, width < 1.5 ? "" : tip(box, device));
     if (int const hatch = hatch_of(box.route); hatch > 0 && width > 3)
-      hatched_[static_cast<std::size_t>(2 * hatch + (white ? 1 : 0))] +=
-          outline(x + hair, y, width - 2 * hair, height);
+      nth(hatched_, 2 * hatch + (white ? 1 : 0)) += outline(x + hair, y, width - 2 * hair, height);
     if (box.part == cell_part::upper) pairs_ += outline(x + 0.5, y + 0.5, width - 1, f_.row - 1);
 
     bool const half = box.part != cell_part::whole;
@@ -122,8 +122,7 @@ class svg_cells {
   void finish() {
     for (int h = 1; h <= hatches; ++h)
       for (bool const white : {true, false})
-        canvas_.path(hatched_[static_cast<std::size_t>(2 * h + (white ? 1 : 0))],
-                     look_of_hatch(h, white));
+        canvas_.path(nth(hatched_, 2 * h + (white ? 1 : 0)), look_of_hatch(h, white));
     canvas_.path(pairs_, "pair over");
     canvas_.add(labels_);
   }

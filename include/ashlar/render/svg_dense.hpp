@@ -1,6 +1,7 @@
 // A schedule of thousands of passes at a glance: no numbers, and neighbours alike drawn as one.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/render/svg_cells.hpp>
 #include <ashlar/render/svg_frame.hpp>
 
@@ -22,7 +23,7 @@ inline std::size_t count_boxes(picture const& drawn) {
 inline std::string looks_of_lines(picture const& drawn, svg_frame const& f) {
   std::string rules = ".whole{stroke-width:" + px(f.row) + "}.half{stroke-width:" + px(f.row / 2) + "}";
   for (int k = 0; k < pass_kinds; ++k)
-    for (int shade = 0; drawn.shows[static_cast<std::size_t>(k)] && shade < drawn.shade_count; ++shade) {
+    for (int shade = 0; nth(drawn.shows, k) && shade < drawn.shade_count; ++shade) {
       auto const kind = static_cast<pass_kind>(k);
       rules += "path." + look_of(kind, shade)
                + "{fill:none;stroke:" + hex(colour_of_box(kind, shade, drawn.shade_count)) + "}";
@@ -62,7 +63,7 @@ class svg_lines {
 
 inline void draw_lines(svg_canvas& canvas, picture const& drawn, svg_frame const& f) {
   for (int k = 0; k < pass_kinds; ++k)
-    for (int shade = 0; drawn.shows[static_cast<std::size_t>(k)] && shade < drawn.shade_count; ++shade)
+    for (int shade = 0; nth(drawn.shows, k) && shade < drawn.shade_count; ++shade)
       for (bool const half : {false, true}) {
         svg_lines lines(f);
         for (std::size_t d = 0; d < drawn.rows.size(); ++d) {

@@ -1,6 +1,7 @@
 // What the colours, shades, hatches and lines of an SVG picture mean.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/render/svg_cells.hpp>
 #include <ashlar/render/svg_options.hpp>
 #include <ashlar/render/svg_transfers.hpp>
@@ -46,9 +47,9 @@ inline double draw_legend(svg_canvas& canvas, picture const& drawn, svg_options 
   svg_legend legend(canvas, f.left, y, std::max(right, f.left + 560));
   pass_kind some_kind = pass_kind::forward;
   for (int k = pass_kinds; k-- > 0;)
-    if (drawn.shows[static_cast<std::size_t>(k)]) some_kind = static_cast<pass_kind>(k);
+    if (nth(drawn.shows, k)) some_kind = static_cast<pass_kind>(k);
   for (int k = 0; k < pass_kinds; ++k) {
-    if (!drawn.shows[static_cast<std::size_t>(k)]) continue;
+    if (!nth(drawn.shows, k)) continue;
     auto const kind = static_cast<pass_kind>(k);
     int const shades = std::min(drawn.shade_count, 6);
     legend.item(13.0 * shades, name_of(kind), [&](double x, double top) {
@@ -69,7 +70,7 @@ inline double draw_legend(svg_canvas& canvas, picture const& drawn, svg_options 
   if (drawn.pairs)
     legend.item(20, "overlapped", [&](double x, double top) {
       canvas.box(x, top, 20, 6.5, look_of(pass_kind::forward, 0));
-      bool const fused = drawn.shows[static_cast<std::size_t>(pass_kind::backward)];
+      bool const fused = nth(drawn.shows, pass_kind::backward);
       canvas.box(x, top + 6.5, 20, 6.5,
                  look_of(fused ? pass_kind::backward : pass_kind::backward_input, 0));
       canvas.path(outline(x + 0.5, top + 0.5, 19, 12), "pair");

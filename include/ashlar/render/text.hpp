@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/render/picture.hpp>
 
 #include <cstddef>
@@ -154,7 +155,7 @@ inline std::string ruler(picture const& drawn, text_scale const& scale, std::siz
 inline std::string legend(picture const& drawn, bool colour) {
   std::string line;
   for (int k = 0; k < pass_kinds; ++k) {
-    if (!drawn.shows[static_cast<std::size_t>(k)]) continue;
+    if (!nth(drawn.shows, k)) continue;
     auto const kind = static_cast<pass_kind>(k);
     std::string const letter(1, letter_of(kind));
     line += line.empty() ? "" : "   ";

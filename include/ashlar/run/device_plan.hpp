@@ -1,6 +1,7 @@
 // One device's stream with everything looked up beforehand: a step allocates nothing.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/program/event_table.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/run/contract.hpp>
@@ -36,15 +37,15 @@ class device_plan {
     bool is_second = false;              // of an overlapped pair, which its first runs
   };
 
-  step const& at(int index) const { return steps_[static_cast<std::size_t>(index)]; }
+  step const& at(int index) const { return nth(steps_, index); }
   int size() const { return static_cast<int>(steps_.size()); }
   event_table const& events() const { return events_; }
 
   int lane_count() const { return static_cast<int>(lanes_.size()); }
   // Indices of a lane's instructions, in order.
-  std::vector<int> const& lane(int number) const { return lanes_[static_cast<std::size_t>(number)]; }
+  std::vector<int> const& lane(int number) const { return nth(lanes_, number); }
   // How many instructions of its lane stand before an instruction.
-  int position(int index) const { return position_[static_cast<std::size_t>(index)]; }
+  int position(int index) const { return nth(position_, index); }
 
  private:
   template <class Worker>

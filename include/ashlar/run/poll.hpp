@@ -1,6 +1,7 @@
 // Drives a plan step by step as requests complete.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/run/device_plan.hpp>
 #include <ashlar/run/drive.hpp>
 
@@ -22,7 +23,7 @@ class poll_cursor {
   }
 
   bool is_posted(device_plan const& plan, int index) const {
-    return plan.position(index) < next_[static_cast<std::size_t>(plan.at(index).what.lane)];
+    return plan.position(index) < nth(next_, plan.at(index).what.lane);
   }
   template <class D>
   bool is_done(device_plan const& plan, int index, D& d) const {
@@ -39,10 +40,10 @@ class poll_cursor {
   // Moves a lane on by an instruction, if it can. `post` and `tell` take its index.
   template <class W, class D, class Post, class Tell>
   bool advance(device_plan const& plan, int lane, D& d, Post post, Tell tell) {
-    int& next = next_[static_cast<std::size_t>(lane)];
-    char& half = half_[static_cast<std::size_t>(lane)];
+    int& next = nth(next_, lane);
+    char& half = nth(half_, lane);
     if (next == static_cast<int>(plan.lane(lane).size())) return false;
-    int const index = plan.lane(lane)[static_cast<std::size_t>(next)];
+    int const index = nth(plan.lane(lane), next);
     bool const waits_to_tell = lane != compute_lane && is_told<W, D>(plan.at(index));
     if (half == 0) {
       for (int const other : plan.events().waits_of(index))

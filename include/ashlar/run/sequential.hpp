@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/check/check.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/program/operands.hpp>
 #include <ashlar/run/drive.hpp>
@@ -144,7 +145,7 @@ class sequential {
       else
         add_elements(sum, of_holder, element_of(group));
     }
-    gradients_[static_cast<std::size_t>(group)] = sum;
+    nth(gradients_, group) = sum;
     if constexpr (run_detail::can_reduced<Worker, queue>)
       for (std::size_t r = 0; r < workers_.size(); ++r)
         for (int device : groups().holders(group))
@@ -167,7 +168,7 @@ class sequential {
     return {.device = device, .rank = static_cast<int>(rank_)};
   }
   buffer gradient_of(int group, std::size_t rank) const {
-    buffer const whole = gradients_[static_cast<std::size_t>(group)];
+    buffer const whole = nth(gradients_, group);
     return is_sharded(group) ? part_of(whole, rank, element_of(group)) : whole;
   }
 

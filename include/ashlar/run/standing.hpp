@@ -1,6 +1,7 @@
 // Where the devices of a step stand: what a backend says when nothing has moved for its deadline.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/program/program.hpp>
 
@@ -44,7 +45,7 @@ std::string describe(program_view const& p, int number, standing const& s, Name 
     return text + (s.what == activity::computes ? " " + between : " for nothing that is under way");
   if (s.missing >= 0) text += " for " + name(s.missing);
   if (s.missing_count > 1) text += " and " + std::to_string(s.missing_count - 1) + " more";
-  instruction const& i = p.stream(number % p.device_count)[static_cast<std::size_t>(s.index)];
+  instruction const& i = nth(p.stream(number % p.device_count), s.index);
   return text + ": " + to_string(i) + " (position " + std::to_string(s.index) + " of step "
          + std::to_string(s.step) + ")";
 }

@@ -3,6 +3,7 @@
 
 #include <ashlar/block/check.hpp>
 #include <ashlar/block/work_register.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/model/taken_gradients.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
@@ -16,7 +17,7 @@ constexpr diagnosis check_taken_gradients(schedule const& s) {
   for (int d = 0; d < s.device_count() && !taken.empty(); ++d) {
     taken.begin_device();
     int index = 0;
-    for (timed_pass const& t : s.order[static_cast<std::size_t>(d)])
+    for (timed_pass const& t : nth(s.order, d))
       if (diagnosis const found = taken.visit({.device = d, .index = index++, .what = t.what});
           !found.ok())
         return found;
@@ -112,7 +113,7 @@ constexpr diagnosis check(schedule const& s) {
       if (!s.work.empty())
         if (diagnosis const d = work.check_inputs(where, order[i].start, ends); !d.ok()) return d;
       if (what.kind == pass_kind::work) continue;
-      int const route = s.route[static_cast<std::size_t>(what.micro_batch)];
+      int const route = nth(s.route, what.micro_batch);
       diagnosis const d = check_inputs(s.graph, s.cost, where, order[i].start, ends,
                                        [&](int stage) { return s.where.device_of(route, stage); });
       if (!d.ok()) return d;

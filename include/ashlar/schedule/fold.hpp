@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/schedule/schedule.hpp>
@@ -44,7 +45,7 @@ constexpr bool is_mirror_symmetric(schedule const& s) {
     for (std::size_t i = 0; i < s.order[d].size(); ++i) {
       timed_pass image = s.order[last - d][i];
       if (image.what.micro_batch < 0 || image.what.micro_batch >= s.micro_batch_count()) return false;
-      image.what.micro_batch = other[static_cast<std::size_t>(image.what.micro_batch)];
+      image.what.micro_batch = nth(other, image.what.micro_batch);
       if (image != s.order[d][i]) return false;
     }
   }
@@ -76,7 +77,7 @@ constexpr schedule fold_in_half(schedule s) {
   while (s.order.size() > static_cast<std::size_t>(half)) s.order.pop_back();
   s.cost.speeds.resize(speeds.size() / 2);
   for (auto& order : s.order)
-    for (timed_pass& t : order) t.what.micro_batch = rank[static_cast<std::size_t>(t.what.micro_batch)];
+    for (timed_pass& t : order) t.what.micro_batch = nth(rank, t.what.micro_batch);
   return s;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/list_view.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/model/work.hpp>
 #include <ashlar/schedule/schedule.hpp>
@@ -92,7 +93,7 @@ class held_memory {
     if (what.kind == pass_kind::work) {
       if (!work_.knows(what)) return nullptr;
       if (work_.is_collective(what)) what = work_.inputs(what)[0].from;
-      return &outputs_[static_cast<std::size_t>(work_.number(what))];
+      return &nth(outputs_, work_.number(what));
     }
     if (what.stage < 0 || what.micro_batch < 0) return nullptr;
     auto const stage = static_cast<std::size_t>(what.stage);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/schedule/held_memory.hpp>
 #include <ashlar/schedule/schedule.hpp>
@@ -72,9 +73,9 @@ constexpr std::vector<int> recomputed_stages(schedule const& s) {
   std::vector<int> again(static_cast<std::size_t>(s.stage_count()), 0), found;
   for (auto const& order : s.order)
     for (timed_pass const& t : order)
-      if (t.what.kind == pass_kind::recompute) ++again[static_cast<std::size_t>(t.what.stage)];
+      if (t.what.kind == pass_kind::recompute) ++nth(again, t.what.stage);
   for (int stage = 0; stage < s.stage_count(); ++stage)
-    if (int const count = again[static_cast<std::size_t>(stage)];
+    if (int const count = nth(again, stage);
         count > 0 && count * s.graph.size_of(stage) == s.micro_batch_count())
       found.push_back(stage);
   return found;
@@ -87,8 +88,7 @@ constexpr byte_count work_state_on(work_view const& work, list_view<job_bytes> b
     bool lives = false;
     for (int k = 0; k < work.part_count(job); ++k)
       lives = lives || work.part({pass_kind::work, job, k}).device == device;
-    if (lives && work.of(job).keeps_state)
-      sum = saturating_sum(sum, bytes[static_cast<std::size_t>(job)].state);
+    if (lives && work.of(job).keeps_state) sum = saturating_sum(sum, nth(bytes, job).state);
   }
   return sum;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/cost_sizes.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/model/placement.hpp>
@@ -33,8 +34,8 @@ constexpr schedule relocate(schedule s, placement where) {
   for (auto const& order : s.order)
     for (timed_pass t : order) {
       t.overlaps = timed_pass{}.overlaps;
-      int const route = s.route[static_cast<std::size_t>(t.what.micro_batch)];
-      orders[static_cast<std::size_t>(where.device_of(route, t.what.stage))].push_back(t);
+      int const route = nth(s.route, t.what.micro_batch);
+      nth(orders, where.device_of(route, t.what.stage)).push_back(t);
     }
   for (auto& order : orders)
     merge_sort(order, [](timed_pass const& a, timed_pass const& b) { return a.start < b.start; });

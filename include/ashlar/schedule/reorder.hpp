@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
@@ -116,7 +117,7 @@ class gap_filler {
 
   constexpr tick arrival_of_inputs(pass what, std::size_t device) {
     tick latest = 0;
-    int const route = s_.route[static_cast<std::size_t>(what.micro_batch)];
+    int const route = nth(s_.route, what.micro_batch);
     for_each_input(s_.graph, what, [&](ashlar::result r, int stage, int micro_batch) {
       tick const end = ends_.at(micro_batch, stage, r);
       if (end < 0) return;
@@ -193,15 +194,14 @@ class gap_filler {
     std::size_t const n = order.size();
     dynamic_array<std::size_t> next(static_cast<std::size_t>(s_.stage_count()), 0);  // to try
     for (std::size_t i = 0; i < n; ++i)
-      if (at[i].what.kind == pass_kind::backward_weight)
-        next[static_cast<std::size_t>(at[i].what.stage)] = i + 1;
+      if (at[i].what.kind == pass_kind::backward_weight) nth(next, at[i].what.stage) = i + 1;
     dynamic_array<timed_pass> weights;
     dynamic_array<keyed_index> gaps;  // of the weights: in front of which pass
     for (std::size_t i = 0; i < n; ++i) {
       pass const of = at[i].what, weight{pass_kind::backward_weight, of.stage, of.micro_batch};
       if (of.kind != pass_kind::backward_input || end_of(weight) != lifted) continue;
       tick const length = length_of(weight, device), ready = arrival_of_inputs(weight, device);
-      std::size_t& gap = next[static_cast<std::size_t>(of.stage)];
+      std::size_t& gap = nth(next, of.stage);
       if (gap <= i) gap = i + 1;
       tick start = 0;
       for (;; ++gap) {

@@ -4,6 +4,7 @@
 #include <ashlar/block/modulo_order.hpp>
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/schedule/schedule.hpp>
@@ -26,7 +27,7 @@ constexpr std::vector<timed_pass> repeat_cells(block const& b, dynamic_array<mod
   }
   auto const length = cells.size() * static_cast<std::size_t>(instances);
   auto const for_each_copy = [&](modulo_cell const& f, auto put) {
-    pass what = b.cells[static_cast<std::size_t>(f.cell)].what;
+    pass what = nth(b.cells, f.cell).what;
     tick start = f.quotient * b.interval + f.remainder;
     int const group = b.micro_batch_count();
     for (tick i = 0; i < instances; ++i) {

@@ -3,6 +3,7 @@
 
 #include <ashlar/core/cost.hpp>
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/model/stage_graph.hpp>
@@ -42,7 +43,7 @@ struct schedule {
   constexpr int stage_count() const { return where.stage_count(); }
   constexpr int micro_batch_count() const { return static_cast<int>(route.size()); }
   constexpr int device_of(pass const& what) const {
-    return where.device_of(route[static_cast<std::size_t>(what.micro_batch)], what.stage);
+    return where.device_of(nth(route, what.micro_batch), what.stage);
   }
   // Of a pass on this device.
   constexpr tick end_of(timed_pass const& t, int device) const {

@@ -3,6 +3,7 @@
 
 #include <ashlar/core/cost_sizes.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/model/pass_table.hpp>
@@ -129,13 +130,13 @@ class order_walk {
   constexpr void finish(pass const& what, tick end, dynamic_array<std::size_t>& awake) {
     entry& done = ends_.at(what);
     done.end = end;
-    for (; done.waiter != nobody; done.waiter = next_waiter_[static_cast<std::size_t>(done.waiter)])
+    for (; done.waiter != nobody; done.waiter = nth(next_waiter_, done.waiter))
       awake.push_back(static_cast<std::size_t>(done.waiter));
   }
 
   // From the pass's stage to another one's device, or back.
   constexpr tick transfer(pass const& what, int stage) const {
-    int const route = s_.route[static_cast<std::size_t>(what.micro_batch)];
+    int const route = nth(s_.route, what.micro_batch);
     return s_.cost.transfer(s_.where.device_of(route, stage), s_.where.device_of(route, what.stage));
   }
 

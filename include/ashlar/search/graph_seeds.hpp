@@ -3,6 +3,7 @@
 
 #include <ashlar/catalog/graphs.hpp>
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
@@ -36,7 +37,7 @@ class demand_order {
     return static_cast<std::size_t>(stage * micro_batches_ + k);
   }
   constexpr void run(pass_kind kind, int stage, int k) {
-    orders_[static_cast<std::size_t>(where_.device_of(0, stage))].push_back({kind, stage, k});
+    nth(orders_, where_.device_of(0, stage)).push_back({kind, stage, k});
   }
   constexpr void demand(int stage, int k) {
     if (forward_[at(stage, k)] != 0) return;

@@ -4,6 +4,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/literal_optional.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/search/search.hpp>
 #include <ashlar/search/sequence_costs.hpp>
@@ -100,7 +101,7 @@ constexpr layout_choice choose_layout(model_share const& model, layout shape, in
 constexpr std::vector<int> first_chunks(placement const& where, int count) {
   std::vector<int> found, seen(static_cast<std::size_t>(where.device_count()), 0);
   for (int stage = 0; stage < where.stage_count(); ++stage)
-    if (seen[static_cast<std::size_t>(where.device_of(0, stage))]++ < count) found.push_back(stage);
+    if (nth(seen, where.device_of(0, stage))++ < count) found.push_back(stage);
   return found;
 }
 

@@ -4,6 +4,7 @@
 #include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/literal_optional.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/metrics.hpp>
@@ -128,11 +129,11 @@ constexpr diagnosis check_start(search_problem const& problem, schedule const& s
                 .second = {.device = problem.where.device_of(0, stage)}};
   std::vector<int> again(static_cast<std::size_t>(s.stage_count()), 0);
   for (int const stage : recomputed_stages(s))
-    again[static_cast<std::size_t>(stage)] = problem.limit.memory.of(stage).recomputes() ? 1 : 0;
+    nth(again, stage) = problem.limit.memory.of(stage).recomputes() ? 1 : 0;
   for (auto const& order : s.order)
     for (timed_pass const& t : order)
       if (t.what.kind >= pass_kind::work
-          || (t.what.kind == pass_kind::recompute && again[static_cast<std::size_t>(t.what.stage)] == 0))
+          || (t.what.kind == pass_kind::recompute && nth(again, t.what.stage) == 0))
         return {.broken = rule::every_pass_is_known, .first = {.what = t.what}};
   return {};
 }

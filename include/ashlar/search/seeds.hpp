@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
@@ -68,7 +69,7 @@ constexpr schedule one_after_another(placement const& where, micro_batches m, co
   std::vector<std::vector<pass>> orders(static_cast<std::size_t>(where.device_count()));
   int const last = where.stage_count() - 1, q = sequence_chunks;
   auto const add = [&](pass_kind kind, int stage, int micro_batch) {
-    orders[static_cast<std::size_t>(where.device_of(0, stage))].push_back({kind, stage, micro_batch});
+    nth(orders, where.device_of(0, stage)).push_back({kind, stage, micro_batch});
   };
   for (int sequence = 0; sequence < m.value; ++sequence) {
     for (int chunk = sequence * q; chunk < (sequence + 1) * q; ++chunk)

@@ -1,6 +1,7 @@
 // The chain of passes and transfers that makes the makespan.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/simulate/timeline.hpp>
 
 #include <cstddef>
@@ -26,7 +27,7 @@ constexpr std::vector<path_step> critical_path(timeline const& line) {
   for (std::size_t i = line.timed.size(); i-- > 0;)
     if (line.timed[i].end == line.makespan) at = static_cast<int>(i);
   for (tick until = line.makespan; at >= 0;) {
-    timed_instruction const& t = line.timed[static_cast<std::size_t>(at)];
+    timed_instruction const& t = nth(line.timed, at);
     if (t.start < until) path.push_back({at, t.start, until});
     until = t.start;
     at = t.cause;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/program/lane_machine.hpp>
 #include <ashlar/simulate/durations.hpp>
@@ -57,7 +58,7 @@ class timed_machine : public lane_machine<timed_machine> {
       self.made = made > self.made ? made : self.made;
     });
     if (hazard != none) return hazard;
-    if (int const other = issued_.empty() ? none : issued_[static_cast<std::size_t>(i)]; other != none) {
+    if (int const other = issued_.empty() ? none : nth(issued_, i); other != none) {
       if (!is_done(other)) return other;
       follow(other);
     }
@@ -123,11 +124,11 @@ class timed_machine : public lane_machine<timed_machine> {
         if (at(i).code == opcode::compute)
           issued = i;
         else if (at(i).code != opcode::all_reduce)
-          issued_[static_cast<std::size_t>(i)] = issued;
+          nth(issued_, i) = issued;
     }
   }
 
-  constexpr timed_instruction& time(int i) { return line_.timed[static_cast<std::size_t>(i)]; }
+  constexpr timed_instruction& time(int i) { return nth(line_.timed, i); }
 
   // A buffered message is there, or comes; what is next on the lane need not wait while it is under way.
   constexpr void take(int i) {

@@ -1,6 +1,7 @@
 // Bytes of each device over time.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/program/operands.hpp>
@@ -111,19 +112,19 @@ class memory_walk {
     list_view<slot_kind> const kinds = view_.slots_of(device);
     slots_.assign(kinds.size(), value{});
     changes_.clear();
-    int const first = p_.stream_begin[static_cast<std::size_t>(device)];
+    int const first = nth(p_.stream_begin, device);
     int const last = p_.stream_begin[static_cast<std::size_t>(device) + 1];
     for (int i = first; i < last; ++i) {
-      instruction const& self = p_.instructions[static_cast<std::size_t>(i)];
-      timed_instruction const& t = line_.timed[static_cast<std::size_t>(i)];
+      instruction const& self = nth(p_.instructions, i);
+      timed_instruction const& t = nth(line_.timed, i);
       keys_.clear();
       for_each_operand(shape_, device, self,
                        [&](value_key const& key, access, int) { keys_.push_back(key); });
       list_view<operand> const operands = view_.operands_of(self);
       for (std::size_t n = 0; n < operands.size() && n < keys_.size(); ++n) {
         operand const& o = operands[n];
-        value& v = slots_[static_cast<std::size_t>(o.slot)];
-        slot_kind const kind = kinds[static_cast<std::size_t>(o.slot)];
+        value& v = nth(slots_, o.slot);
+        slot_kind const kind = nth(kinds, o.slot);
         byte_count const bytes = o_.size_of(keys_[n], p_.graph);
         if (is_resident(kind)) {
           v.largest = max_of(v.largest, bytes);

@@ -4,6 +4,7 @@
 #include <ashlar/block/check.hpp>
 #include <ashlar/core/cost.hpp>
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/program/instruction.hpp>
@@ -50,7 +51,7 @@ struct simulation_options {
       case slot_kind::work:
       case slot_kind::work_state: {
         if (v.of >= static_cast<int>(work_bytes.size())) return 0;
-        job_bytes const& b = work_bytes[static_cast<std::size_t>(v.of)];
+        job_bytes const& b = nth(work_bytes, v.of);
         return v.kind == slot_kind::work_state ? b.state : b.output;
       }
       case slot_kind::weight:

@@ -2,6 +2,7 @@
 // pairs.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/prove/messages.hpp>
 #include <ashlar/prove/well_formed.hpp>
@@ -21,9 +22,9 @@ constexpr diagnosis check_can_be_timed(program const& p, simulation_options cons
       !d.ok())
     return d;
   for (int d = 0; d < p.device_count(); ++d) {
-    int const begin = p.stream_begin[static_cast<std::size_t>(d)];
+    int const begin = nth(p.stream_begin, d);
     for (int i = begin; i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i) {
-      instruction const& self = p.instructions[static_cast<std::size_t>(i)];
+      instruction const& self = nth(p.instructions, i);
       if (sums_work(self)) continue;            // well-formed
       if (self.what.kind == pass_kind::work) {  // a part, or the clear of what its job keeps
         if (!p.work.view().knows(self.what))

@@ -6,6 +6,7 @@
 
 #include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/squeeze.hpp>
@@ -71,13 +72,13 @@ constexpr tick step_time(layered_model const& model, pipeline_choice const& choi
   tick const end = makespan(s), reduction = reduction_time(model, s);
   tick last = end;
   for (int d = 0; d < s.device_count(); ++d) {
-    auto const& order = s.order[static_cast<std::size_t>(d)];
+    auto const& order = nth(s.order, d);
     // Ready times ascend where a stage's last weight pass is met: backwards over the order, once a
     // stage.
     std::vector<tick> ready;
     std::vector<char> met(static_cast<std::size_t>(s.stage_count()), 0);
     for (std::size_t i = order.size(); i-- > 0;) {
-      char& seen = met[static_cast<std::size_t>(order[i].what.stage)];
+      char& seen = nth(met, order[i].what.stage);
       if (!gives_weight_gradient(order[i].what.kind) || seen != 0) continue;
       seen = 1;
       ready.push_back(s.end_of(order[i], d));

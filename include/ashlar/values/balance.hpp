@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/schedule/schedule.hpp>
@@ -83,14 +84,13 @@ constexpr schedule balance_experts(schedule s, std::vector<int> const& stages_wi
     if (running) {
       add_job(2 * m, ticks.add);
       jobs.back().keeps_state = jobs.back().clears_state = true;
-      for (int k = 0; k < m; ++k)
-        jobs.back().parts[static_cast<std::size_t>(m + k)].duration = ticks.show;
+      for (int k = 0; k < m; ++k) nth(jobs.back().parts, m + k).duration = ticks.show;
     }
     // An add is wanted when its counts are known, and no later than its own backward.
     std::vector<tick> known(static_cast<std::size_t>(m), 0), used = known;
     tick last_known = 0;
     timed_pass first_back{{}, max_tick};
-    for (timed_pass const& t : s.order[static_cast<std::size_t>(device)]) {
+    for (timed_pass const& t : nth(s.order, device)) {
       if (t.what.kind == pass_kind::work || t.what.stage != stage) continue;
       int const micro_batch = t.what.micro_batch;
       auto const k = static_cast<std::size_t>(micro_batch);

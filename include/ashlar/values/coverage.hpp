@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/ids.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
@@ -23,9 +24,9 @@ constexpr std::vector<double> coverage(schedule const& s, stage_id stage, tick d
   };
   std::vector<times> of(s.route.size());
   for (int d = 0; d < s.device_count(); ++d)
-    for (timed_pass const& t : s.order[static_cast<std::size_t>(d)]) {
+    for (timed_pass const& t : nth(s.order, d)) {
       if (t.what.kind == pass_kind::work || t.what.stage != stage.value) continue;
-      times& own = of[static_cast<std::size_t>(t.what.micro_batch)];
+      times& own = nth(of, t.what.micro_batch);
       if (t.what.kind == pass_kind::forward) own.known = s.end_of(t, d) + delay;
       if (!gives_input_gradient(t.what.kind)) continue;
       own.used = t.start;
@@ -45,7 +46,7 @@ constexpr std::vector<double> coverage(schedule const& s, stage_id stage, tick d
 // The same of one micro-batch.
 constexpr double coverage(schedule const& s, stage_id stage, micro_batch_id micro_batch,
                           tick delay = 0) {
-  return coverage(s, stage, delay)[static_cast<std::size_t>(micro_batch.value)];
+  return nth(coverage(s, stage, delay), micro_batch.value);
 }
 
 // The mean over the micro-batches of a stage; 0 for a schedule without any.

@@ -1,6 +1,7 @@
 // Puts work into the order of a schedule's passes as if it took no time.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
@@ -21,7 +22,7 @@ class timed_work {
   }
 
   constexpr void add(int device, tick time, int rank, pass what) {
-    items_[static_cast<std::size_t>(device)].push_back({time, rank, {what, time}});
+    nth(items_, device).push_back({time, rank, {what, time}});
   }
 
   constexpr std::vector<std::vector<timed_pass>> orders() {

@@ -1,6 +1,7 @@
 // A device of a program on a GPU: a stream a lane, an event for whoever is waited for.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/cuda/handles.hpp>
 #include <ashlar/cuda/queue.hpp>
 #include <ashlar/cuda/transport.hpp>
@@ -44,8 +45,8 @@ class device {
   int gpu() const { return gpu_; }
   std::vector<stream> const& streams() const { return streams_; }
 
-  queue& queue_of(int lane) { return queues_[static_cast<std::size_t>(lane)]; }
-  event& event_of(int number) { return events_[static_cast<std::size_t>(number)]; }
+  queue& queue_of(int lane) { return nth(queues_, lane); }
+  event& event_of(int number) { return nth(events_, number); }
   void record(queue& q, event& e) { ASHLAR_CUDA(cudaEventRecord, e.get(), q.stream); }
   void wait(queue& q, event& e) { ASHLAR_CUDA(cudaStreamWaitEvent, q.stream, e.get(), 0); }
   bool query(event& e) {

@@ -1,6 +1,7 @@
 // The devices of this process, and how a step is put on their streams.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/cuda/arena.hpp>
 #include <ashlar/cuda/device.hpp>
 #include <ashlar/cuda/progress.hpp>
@@ -69,20 +70,19 @@ class issuer {
       : workers_(std::move(workers)), transport_(&between) {
     std::vector<member*> by_number(
         static_cast<std::size_t>(p.device_count) * static_cast<std::size_t>(p.data_ranks), nullptr);
-    for (auto& m : members) by_number[static_cast<std::size_t>(m->number)] = m.get();
+    for (auto& m : members) nth(by_number, m->number) = m.get();
     std::vector<int> device_of(p.instructions.size());
     for (int d = 0; d < p.device_count; ++d)
-      for (int i = p.stream_begin[static_cast<std::size_t>(d)];
-           i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i)
-        device_of[static_cast<std::size_t>(i)] = d;
+      for (int i = nth(p.stream_begin, d); i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i)
+        nth(device_of, i) = d;
     rendezvous_list const all = rendezvous_order(p);
     auto const add = [&](int i, int rank) {
-      int const d = device_of[static_cast<std::size_t>(i)];
-      if (member* const m = by_number[static_cast<std::size_t>(rank * p.device_count + d)])
-        parts_.push_back({m, i - p.stream_begin[static_cast<std::size_t>(d)], rank});
+      int const d = nth(device_of, i);
+      if (member* const m = nth(by_number, rank * p.device_count + d))
+        parts_.push_back({m, i - nth(p.stream_begin, d), rank});
     };
     for (int k = 0; k < all.size(); ++k) {
-      instruction const& first = p.instructions[static_cast<std::size_t>(all.of(k)[0])];
+      instruction const& first = nth(p.instructions, all.of(k)[0]);
       bool const of_all_ranks = run_detail::meets_others(first) && p.spans_ranks(first);
       for (int rank = 0; rank < p.data_ranks; ++rank) {
         for (int i : all.of(k)) add(i, rank);
@@ -138,14 +138,14 @@ class issuer {
     cudaStream_t const s = m.on->queue_of(m.plan.at(p.index).what.lane).stream;
     wait_before(m.plan, p.index, *m.on);
     if (m.times) begins(m, p.index, s);
-    post(m.plan, p.index, *workers_[static_cast<std::size_t>(p.rank)], *m.on);
+    post(m.plan, p.index, *nth(workers_, p.rank), *m.on);
   }
   void settle(part const& p) {
     member& m = *p.of;
     on_gpu const here(m.gpu);
     cudaStream_t const s = m.on->queue_of(m.plan.at(p.index).what.lane).stream;
     if (m.times) ends(m, p.index, s);
-    tell(m.plan, p.index, *workers_[static_cast<std::size_t>(p.rank)], *m.on);
+    tell(m.plan, p.index, *nth(workers_, p.rank), *m.on);
     record(m.plan, p.index, *m.on);
     if (m.marks.is_marked(p.index)) m.marks.tell(s, p.index);
     m.marks.issues(progress_marks::none);

@@ -1,6 +1,7 @@
 // Devices of several processes: NCCL's sends and receives, and sums by exchanges of parts.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/cuda/handles.hpp>
 #include <ashlar/cuda/process_group.hpp>
 #include <ashlar/cuda/sums.hpp>
@@ -121,7 +122,7 @@ class nccl_transport : public transport {
         std::vector<int> const members = members_of(view_, g, p.collective.site.rank);
         for (int m = 0; m < g.size; ++m) {
           if (m == g.member) continue;
-          int const peer = members[static_cast<std::size_t>(m)];
+          int const peer = nth(members, m);
           ncclComm_t const c = end_of(p).communicator;
           if (buffer const b = out(p, m); !b.empty())  // parts of small values may be empty
             ASHLAR_CUDA(ncclSend, b.data(), b.size(), ncclUint8, peer, c, p.on->stream);

@@ -1,6 +1,7 @@
 // How far devices have come, to be read by the host while a step runs, also while a graph is replayed.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/cuda/device.hpp>
 #include <ashlar/cuda/handles.hpp>
 #include <ashlar/run/device_plan.hpp>
@@ -21,11 +22,12 @@ class progress_marks {
   static constexpr int none = -1;
 
   // At most `most` of a plan's instructions on the lane of passes.
-  progress_marks(device_plan const& plan, int gpu, int most = 16) : marked_(at(plan.size()), 0) {
+  progress_marks(device_plan const& plan, int gpu, int most = 16)
+      : marked_(static_cast<std::size_t>(plan.size()), 0) {
     std::vector<int> const& passes = plan.lane(compute_lane);
     int const count = static_cast<int>(passes.size()), every = std::max(1, (count + most - 1) / most);
-    for (int k = every - 1; k < count; k += every) marked_[at(passes[at(k)])] = 1;
-    std::vector<int> positions(at(plan.size()) + 1);
+    for (int k = every - 1; k < count; k += every) nth(marked_, nth(passes, k)) = 1;
+    std::vector<int> positions(static_cast<std::size_t>(plan.size()) + 1);
     std::iota(positions.begin(), positions.end(), none);
     on_gpu const here(gpu);
     positions_ = device_memory(positions.size() * sizeof(int));
@@ -34,11 +36,12 @@ class progress_marks {
     upload(positions_.data(), positions.data(), positions_.size());
   }
 
-  bool is_marked(int index) const { return marked_[at(index)] != 0; }
+  bool is_marked(int index) const { return nth(marked_, index) != 0; }
   // Behind what the queue has so far: `index` has been done, or, none, a step begins.
   void tell(cudaStream_t on, int index) {
-    ASHLAR_CUDA(cudaMemcpyAsync, told_.data(), positions_.data() + at(index + 1) * sizeof(int),
-                sizeof(int), cudaMemcpyDeviceToHost, on);
+    ASHLAR_CUDA(cudaMemcpyAsync, told_.data(),
+                positions_.data() + static_cast<std::size_t>(index + 1) * sizeof(int), sizeof(int),
+                cudaMemcpyDeviceToHost, on);
   }
   // The last that was told of.
   int last() const {
@@ -61,8 +64,6 @@ class progress_marks {
   }
 
  private:
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
   std::vector<char> marked_;
   mutable int issued_ = none;
   device_memory positions_;

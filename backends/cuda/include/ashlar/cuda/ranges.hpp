@@ -1,6 +1,7 @@
 // Names of instructions for profilers.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/run/device_plan.hpp>
 
@@ -23,9 +24,7 @@ class instruction_ranges {
 
   class scope {
    public:
-    scope(instruction_ranges const& of, int index) {
-      nvtxRangePushA(of.names_[static_cast<std::size_t>(index)].c_str());
-    }
+    scope(instruction_ranges const& of, int index) { nvtxRangePushA(nth(of.names_, index).c_str()); }
     scope(scope const&) = delete;
     scope& operator=(scope const&) = delete;
     ~scope() { nvtxRangePop(); }

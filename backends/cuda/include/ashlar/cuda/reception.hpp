@@ -1,6 +1,7 @@
 // Rank 0 at its port: who comes, is asked for a rank, and strangers are sent away.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/cuda/frames.hpp>
 #include <ashlar/cuda/socket.hpp>
 
@@ -58,7 +59,7 @@ class reception {
       if (socket_clock::now() >= end)
         fail("nobody came as rank "
              + ranks_where(static_cast<int>(peers_.size()),
-                           [this](int r) { return r != 0 && !peers_[static_cast<std::size_t>(r)]; })
+                           [this](int r) { return r != 0 && !nth(peers_, r); })
              + within(deadline));
       wait_for_any(watched(), end);
       admit();
@@ -116,7 +117,7 @@ class reception {
               + std::to_string(size);
     else if (h.rank < 1 || h.rank >= size)
       wrong = who + " came, but the ranks that are awaited are 1 to " + std::to_string(size - 1);
-    else if (tcp_socket& place = peers_[static_cast<std::size_t>(h.rank)])
+    else if (tcp_socket& place = nth(peers_, h.rank))
       wrong = "two processes came as rank " + std::to_string(h.rank) + ", from " + peer_of(place)
               + " and from " + peer_of(g.socket);
     else

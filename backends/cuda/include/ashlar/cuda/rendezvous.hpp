@@ -2,6 +2,7 @@
 // bytes: the id of an NCCL communicator, the hashes of their programs.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/cuda/frames.hpp>
 #include <ashlar/cuda/launch_environment.hpp>
 #include <ashlar/cuda/reception.hpp>
@@ -169,10 +170,7 @@ class rendezvous {
       if (socket_clock::now() >= end)
         fail("nothing came from rank "
              + rendezvous_detail::ranks_where(
-                 size(),
-                 [&in](int r) {
-                   return r != 0 && in[static_cast<std::size_t>(r)].now() == inbox::state::open;
-                 })
+                 size(), [&in](int r) { return r != 0 && nth(in, r).now() == inbox::state::open; })
              + in_time());
       rendezvous_detail::wait_for_any(open, end);
     }

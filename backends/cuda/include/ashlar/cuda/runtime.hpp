@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/check/check.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/cuda/agreement.hpp>
 #include <ashlar/cuda/issuer.hpp>
 #include <ashlar/cuda/nccl.hpp>
@@ -146,16 +147,13 @@ class runtime {
                                   + " data-parallel ranks needs as many workers, not "
                                   + std::to_string(workers_.size()));
     for (local_device const& d : here)
-      if (int const rank = d.number / view_.device_count;
-          workers_[static_cast<std::size_t>(rank)] == nullptr)
+      if (int const rank = d.number / view_.device_count; nth(workers_, rank) == nullptr)
         throw std::invalid_argument("rank " + std::to_string(rank)
                                     + " has a device here, but no worker");
     check_able<Worker, device>(view_);
   }
 
-  Worker& worker_of(int number) {
-    return *workers_[static_cast<std::size_t>(number / view_.device_count)];
-  }
+  Worker& worker_of(int number) { return *nth(workers_, number / view_.device_count); }
 
   void make_members(std::vector<local_device> const& devices) {
     std::vector<placed_slots> placed;

@@ -1,6 +1,7 @@
 // When each instruction of a device ran, by events around it.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/cuda/handles.hpp>
 #include <ashlar/run/instruction_time.hpp>
 
@@ -26,8 +27,8 @@ class timeline {
   void captures() { how_ = cudaEventRecordExternal; }
   // A step does.
   void starts(cudaStream_t on) { record(start_, on); }
-  void begins(int index, cudaStream_t on) { record(begin_[static_cast<std::size_t>(index)], on); }
-  void ends(int index, cudaStream_t on) { record(end_[static_cast<std::size_t>(index)], on); }
+  void begins(int index, cudaStream_t on) { record(nth(begin_, index), on); }
+  void ends(int index, cudaStream_t on) { record(nth(end_, index), on); }
 
   // After the step.
   void read(instruction_time* into) const {

@@ -1,6 +1,7 @@
 // Sums and gathers between the devices of all data-parallel ranks.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/host/progress.hpp>
 #include <ashlar/run/device_plan.hpp>
 #include <ashlar/run/drive.hpp>
@@ -83,7 +84,7 @@ class collectives {
 
     void expect(int member) {
       ++calls_.at(static_cast<std::size_t>(member));
-      if (calls_[static_cast<std::size_t>(member)] > all_.size())
+      if (nth(calls_, member) > all_.size())
         all_.push_back(
             {std::vector<collective_call>(calls_.size()), std::vector<posted>(calls_.size()), 0});
     }

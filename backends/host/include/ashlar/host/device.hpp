@@ -1,6 +1,7 @@
 // The host's devices: what a device's thread posts, and how it hears that it is done.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/host/channel.hpp>
 #include <ashlar/host/collectives.hpp>
 #include <ashlar/host/progress.hpp>
@@ -81,8 +82,8 @@ class device {
     for (queue& q : queues_) q.last = queue::nothing;
   }
 
-  queue& queue_of(int lane) { return queues_[static_cast<std::size_t>(lane)]; }
-  event& event_of(int number) { return events_[static_cast<std::size_t>(number)]; }
+  queue& queue_of(int lane) { return nth(queues_, lane); }
+  event& event_of(int number) { return nth(events_, number); }
   void record(queue& q, event& e) {
     e.of = q.last;
     q.last = queue::nothing;

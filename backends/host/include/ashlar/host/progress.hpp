@@ -1,6 +1,7 @@
 // What of a device's instructions has happened.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/host/signal.hpp>
 #include <ashlar/run/instruction_time.hpp>
 
@@ -41,9 +42,7 @@ class progress {
     moved_.fetch_add(1, std::memory_order_relaxed);
     state(index).store(done, std::memory_order_release);
   }
-  bool is_done(int index) const {
-    return states_[static_cast<std::size_t>(index)].load(std::memory_order_acquire) == done;
-  }
+  bool is_done(int index) const { return nth(states_, index).load(std::memory_order_acquire) == done; }
   // The first instruction that was posted and is not done; -1: none.
   int waits_for() const {
     for (std::size_t i = 0; i < states_.size(); ++i)
@@ -63,7 +62,7 @@ class progress {
  private:
   enum : unsigned char { to_come, posted_once, done };
 
-  std::atomic<unsigned char>& state(int index) { return states_[static_cast<std::size_t>(index)]; }
+  std::atomic<unsigned char>& state(int index) { return nth(states_, index); }
   std::int64_t now() const {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - start_).count();
   }

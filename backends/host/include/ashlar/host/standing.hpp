@@ -1,6 +1,7 @@
 // Where a device stands, for the message of a step in which nothing moves any more.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/host/collectives.hpp>
 #include <ashlar/host/progress.hpp>
 #include <ashlar/run/device_plan.hpp>
@@ -35,7 +36,7 @@ inline standing standing_of(program_view const& p, int rank, device_plan const& 
   std::vector<int> const members = members_of(p, waiting.collective.group, rank);
   std::vector<int> const missing = all.missing(waiting.collective, {nullptr, s.index});
   s.missing_count = static_cast<int>(missing.size());
-  if (!missing.empty()) s.missing = members[static_cast<std::size_t>(missing.front())];
+  if (!missing.empty()) s.missing = nth(members, missing.front());
   return s;
 }
 

@@ -2,6 +2,7 @@
 // gathers.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/mpi/groups.hpp>
 #include <ashlar/mpi/requests.hpp>
 #include <ashlar/mpi/sums.hpp>
@@ -113,17 +114,17 @@ class device {
 
   // Of the last step, by instruction.
   std::vector<instruction_time> const& times() const { return times_; }
-  void begins(int index) { times_[at(index)].begin = now(); }
-  void ends(int index) { times_[at(index)].end = now(); }
+  void begins(int index) { nth(times_, index).begin = now(); }
+  void ends(int index) { nth(times_, index).end = now(); }
 
-  queue& queue_of(int lane) { return queues_[at(lane)]; }
-  event& event_of(int number) { return events_[at(number)]; }
+  queue& queue_of(int lane) { return nth(queues_, lane); }
+  event& event_of(int number) { return nth(events_, number); }
   void record(queue& q, event& e) {
     e.of = q.last;
     q.last = queue::nothing;
   }
   bool query(event const& e) const {
-    return e.of == queue::nothing || operations_[at(e.of)].state == operation::done;
+    return e.of == queue::nothing || nth(operations_, e.of).state == operation::done;
   }
   void wait(queue&, event const& e) {
     while (!query(e)) turn();
@@ -158,7 +159,6 @@ class device {
   };
   enum class direction : unsigned char { out, in };
 
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   bool is_left_to_library(device_plan::step const& s) const {
     return level_ == numerics::any_order && run_detail::meets_others(s.what) && sums(s.what)
            && s.collective.group.size > 1;
@@ -166,7 +166,7 @@ class device {
 
   void prepare(program_view const& p, int index, int process) {
     device_plan::step const& s = plan_->at(index);
-    operation& o = operations_[at(index)];
+    operation& o = nth(operations_, index);
     o.first = o.second = o.end = requests_.size();
     if (s.what.code == opcode::send || s.what.code == opcode::receive) {
       int const peer = number_of(p, process / p.device_count, s.transfer.peer);
@@ -186,9 +186,9 @@ class device {
       for (int m = 0; m < c.group.size; ++m)
         if (m != c.group.member) {  // parts of small values may be empty
           if (buffer const b = in(m); !b.empty())
-            add(direction::in, b, groups_.of(c.group), m, members[at(m)], index);
+            add(direction::in, b, groups_.of(c.group), m, nth(members, m), index);
           if (buffer const b = out(m); !b.empty())
-            add(direction::out, b, groups_.of(c.group), m, members[at(m)], index);
+            add(direction::out, b, groups_.of(c.group), m, nth(members, m), index);
         }
     };
     if (sums(s.what))
@@ -218,18 +218,18 @@ class device {
 
   void post(queue& q, int index) {
     q.last = index;
-    operations_[at(index)].state = operation::posted;
+    nth(operations_, index).state = operation::posted;
     start_first(index);
   }
   void post_in_order(queue& q, int index) {
     q.last = index;
-    operations_[at(index)].state = operation::posted;
+    nth(operations_, index).state = operation::posted;
     fifo_.push_back(index);
     if (next_ + 1 == fifo_.size()) start_first(index);
   }
 
   void start_first(int index) {
-    operation& o = operations_[at(index)];
+    operation& o = nth(operations_, index);
     o.in_second = false;
     if (is_left_to_library(plan_->at(index))) {
       o.left = 1;
@@ -250,12 +250,13 @@ class device {
   }
   // Of a request that has ended: its number in requests_, or, beyond, the instruction's.
   void finish(int name) {
-    int const index =
-        at(name) < requests_.size() ? requests_[at(name)].of : name - static_cast<int>(requests_.size());
-    if (--operations_[at(index)].left == 0) exchanged(index);
+    int const index = static_cast<std::size_t>(name) < requests_.size()
+                          ? nth(requests_, name).of
+                          : name - static_cast<int>(requests_.size());
+    if (--nth(operations_, index).left == 0) exchanged(index);
   }
   void exchanged(int index) {
-    operation& o = operations_[at(index)];
+    operation& o = nth(operations_, index);
     bool const meets = run_detail::meets_others(plan_->at(index).what);
     if (!o.in_second) {
       o.in_second = true;

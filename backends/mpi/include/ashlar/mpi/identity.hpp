@@ -1,6 +1,7 @@
 // Have all processes been started with the same?
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/mpi/error.hpp>
 #include <ashlar/run/identity.hpp>
 
@@ -66,16 +67,14 @@ inline verdict ask_all(MPI_Comm comm, int size, identity const& mine,
   std::vector<identity> all(static_cast<std::size_t>(size), mine);
   std::vector<MPI_Request> open(all.size(), MPI_REQUEST_NULL);
   for (int i = 1; i < size; ++i)
-    require(MPI_Irecv(&all[static_cast<std::size_t>(i)], sizeof(identity), MPI_BYTE, i, tag, comm,
-                      &open[static_cast<std::size_t>(i)]));
+    require(MPI_Irecv(&nth(all, i), sizeof(identity), MPI_BYTE, i, tag, comm, &nth(open, i)));
   wait_all(open, clock::now() + deadline);
   std::string const text = judge(all, open, deadline);
   give_up(open);
   verdict v{};
   std::copy_n(text.begin(), std::min(text.size(), v.size() - 1), v.begin());
   for (int i = 1; i < size; ++i)
-    require(MPI_Isend(v.data(), static_cast<int>(v.size()), MPI_BYTE, i, tag, comm,
-                      &open[static_cast<std::size_t>(i)]));
+    require(MPI_Isend(v.data(), static_cast<int>(v.size()), MPI_BYTE, i, tag, comm, &nth(open, i)));
   wait_all(open, clock::now() + std::chrono::seconds(1));
   give_up(open);
   return v;

@@ -1,6 +1,7 @@
 // What the others do, when somebody has waited for too long.
 #pragma once
 
+#include <ashlar/core/nth.hpp>
 #include <ashlar/mpi/groups.hpp>
 #include <ashlar/run/standing.hpp>
 
@@ -61,7 +62,7 @@ class watch {
       if (n.what == note::asks)
         put(outgoing_[answers_.size() + static_cast<std::size_t>(n.from)],
             {.what = note::replies, .where = mine()}, n.from);
-      if (n.what == note::replies) answers_[static_cast<std::size_t>(n.from)] = {true, n.where};
+      if (n.what == note::replies) nth(answers_, n.from) = {true, n.where};
       if (n.what == note::fails && failure_.empty()) failure_ = n.text.data();
     }
   }
@@ -93,7 +94,7 @@ class watch {
     std::string text;
     for (int i = 0; i < static_cast<int>(answers_.size()); ++i) {
       if (i == me_) continue;
-      auto const& [came, where] = answers_[static_cast<std::size_t>(i)];
+      auto const& [came, where] = nth(answers_, i);
       text += "; " + name_of_process(p, i) + " " + (came ? describe(p, i, where) : "does not answer");
     }
     return text;
