@@ -64,7 +64,7 @@ TEST_CASE("costs of chunks that differ") {
   auto const costs = to_json(catalog::find("seq1f1b")->make(shape), "")["costs"];
   CHECK(costs["sequence_chunks"] == 2);
   REQUIRE(costs["per_stage"].size() == 4);
-  for (std::size_t stage : {0, 1}) {
+  for (std::size_t stage = 0; stage < 2; ++stage) {
     CHECK(costs["per_stage"][2 * stage]["backward_input"] == 2);
     CHECK(costs["per_stage"][2 * stage + 1]["backward_input"] == 5);
   }
