@@ -204,7 +204,7 @@ TEST_CASE("the bound is no more than the best of all orders, and mostly that") {
 TEST_CASE("the bound is no more than the best of all orders where chunks of sequences differ") {
   using exhaustive_search::search;
   int solved = 0, tight = 0, beyond_alike = 0;
-  int const workloads = random_cases(1500);
+  int const workloads = random_cases(200);
   FOR_SEEDS(workloads) {
     workload const w = tiny_workload(d, sequences::differ_by_chunk);
     CAPTURE(seed);

@@ -106,6 +106,23 @@ bool test_sequence_chunks() {
 }
 TEST_CASE("sequences turn when all of their chunks have come") { CHECK(test_sequence_chunks()); }
 
+// Backwards on device 0 wait for those on device 1: the long one of chunk 1 comes first and fits in
+// between.
+bool test_sequences_that_differ() {
+  workload w = on_chain(2, 2, 9);
+  w.sequence_chunks = w.cost.sequence_chunks = 2;
+  w.splits_backward = false;
+  w.cost.per_stage = {{1, 1, 1}, {1, 4, 1}, {1, 4, 1}, {1, 4, 1}};
+  HOLDS(workload_bound(w).makespan == 15);  // F F F, B1 and B0 of device 1, then B0
+  w.cost.per_stage[0].backward_input = 6;   // then of B0, which is last, all counts
+  HOLDS(workload_bound(w).makespan == 20);
+  w.cost.per_stage = {{5, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}};
+  HOLDS(workload_bound(w).makespan == 5 + 1 + 1 + 2 * 2 + 2);  // chunk 0 is in everybody's way
+  HOLDS(busiest_work(w) == 10);
+  return true;
+}
+TEST_CASE("chunks of a sequence that differ") { CHECK(test_sequences_that_differ()); }
+
 // A long and a short chunk on a device: who pairs the short ones with late starts asks for too much.
 constexpr bool test_chunks_of_unlike_length() {
   workload w{.where = placement(devices{1}, {{0, 0}}),

@@ -109,6 +109,19 @@ constexpr bool test_work_of_one() {
 }
 BOTH_TIMES("the work of the busiest device", test_work_of_one)
 
+constexpr bool test_work_of_chunks() {
+  schedule s = one_f_one_b(2, 4);
+  s.graph = in_sequence_chunks(s.graph, 2);
+  s.cost.per_stage = {{1, 1, 1}, {2, 3, 1}, {1, 2, 2}, {4, 5, 1}};
+  s.cost.sequence_chunks = 2;
+  HOLDS(work_of_sequence(s) == 15 && work_of_one(s) == 8);
+  HOLDS(mean_length(s, F, 0, 0) == 2 && mean_length(s, B, 1, 1) == 5 && mean_length(s, I, 0, 0) == 2);
+  s.cost = costs(stage_cost{2, 3, 4});
+  HOLDS(work_of_sequence(s) == 18 && work_of_one(s) == 9 && mean_length(s, F, 1, 1) == 2);
+  return true;
+}
+BOTH_TIMES("the work of a sequence whose chunks differ", test_work_of_chunks)
+
 constexpr bool test_block_one_at_a_time() {
   schedule const s =
       catalog::v_half(devices{2}) | repeat(micro_batches{3})

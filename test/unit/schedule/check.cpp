@@ -106,6 +106,26 @@ constexpr bool test_unknown_stages() {
 }
 BOTH_TIMES("stages that there are not", test_unknown_stages)
 
+// On one device F0 F1, F2 beside B1, F3 beside B0, B3 B2: sequences in two chunks.
+constexpr bool test_pairs_of_chunks() {
+  std::vector<pass> const order{{F, 0, 0}, {F, 0, 1}, {F, 0, 2}, {B, 0, 1},
+                                {F, 0, 3}, {B, 0, 0}, {B, 0, 3}, {B, 0, 2}};
+  schedule s = schedule_from_orders(linear(devices{1}), std::vector<int>(4, 0), {}, {order});
+  for (std::size_t i = 2; i < 6; ++i) s.order[0][i].overlaps = 0;
+  s.graph = in_sequence_chunks(s.graph, 2);
+  costs c(std::vector<stage_cost>{{1, 2, 1}, {4, 5, 1}});
+  c.sequence_chunks = 2;
+  c.overlapped = 5;
+  s = retime(s, c);
+  HOLDS(check(s).ok());
+  HOLDS(s.end_of(s.order[0].back(), 0) == 1 + 4 + 5 + 5 + 6 + 3);
+  HOLDS(s.order[0][4].start == 10 && s.order[0][5].start == 10);
+  s.cost.overlapped = costs::one_after_the_other;  // of which chunks?
+  HOLDS(check(s) == wrong_size(table::costs_of_chunks, 2, 1));
+  return true;
+}
+BOTH_TIMES("pairs of chunks that differ have a cost of their own", test_pairs_of_chunks)
+
 constexpr bool test_work() {
   schedule const good = with_norm(one_f_one_b(2, 2));
   HOLDS(check(good).ok());
