@@ -123,6 +123,21 @@ bool test_sequences_that_differ() {
 }
 TEST_CASE("chunks of a sequence that differ") { CHECK(test_sequences_that_differ()); }
 
+// With room for one sequence at a time a device never rests: who has the long chunk of the second
+// sequence come after more than the first sequence and its own first chunk asks for too much.
+constexpr bool test_long_chunks_of_later_sequences() {
+  workload w = on_chain(1, 6, 2);
+  w.sequence_chunks = w.cost.sequence_chunks = 2;
+  for (int const longer : {0, 1}) {
+    w.cost.per_stage = {{1, 1, 1}, {1, 1, 1}};
+    w.cost.per_stage[static_cast<std::size_t>(longer)] = {3, 4, 5};
+    bound const b = workload_bound(w);
+    HOLDS(b.span == 3 * 15 && b.makespan == 3 * 15);
+  }
+  return true;
+}
+TEST_CASE("long chunks of later sequences") { CHECK(test_long_chunks_of_later_sequences()); }
+
 // A long and a short chunk on a device: who pairs the short ones with late starts asks for too much.
 constexpr bool test_chunks_of_unlike_length() {
   workload w{.where = placement(devices{1}, {{0, 0}}),

@@ -40,6 +40,10 @@ constexpr bool test_sums_of_layers() {
   HOLDS(c.problem.limit.memory.of(0).resident() == 30 && c.problem.limit.memory.of(0).stash == 9);
   HOLDS(c.problem.limit.memory.of(1).resident() == 30 && c.problem.limit.memory.of(1).stash == 6);
   HOLDS(c.problem.limit.budget == std::vector<byte_count>{100, 200});
+  layout_choice const halves = choose_layout({devices{1}, micro_batches{1}, {}}, layout::v, 2, 50);
+  model.budget = {100};
+  HOLDS(halves.unit == 2);  // of a p-th of the model; layers have ticks of their own
+  HOLDS(with_layers(model, halves, {2, 1}, layer_division::balanced).unit == 1);
   return true;
 }
 BOTH_TIMES("layers dealt to stages add up", test_sums_of_layers)
