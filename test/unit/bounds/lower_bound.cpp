@@ -123,17 +123,14 @@ bool test_sequences_that_differ() {
 }
 TEST_CASE("chunks of a sequence that differ") { CHECK(test_sequences_that_differ()); }
 
-// With room for one sequence at a time a device never rests: who has the long chunk of the second
-// sequence come after more than the first sequence and its own first chunk asks for too much.
+// A search finds a span of 99: who has the long chunk of later sequences come after one pass more for
+// each sequence before asks for 103.
 constexpr bool test_long_chunks_of_later_sequences() {
-  workload w = on_chain(1, 6, 2);
+  workload w = on_chain(2, 8, 2);
+  w.cost.links.inside.latency = 3;
   w.sequence_chunks = w.cost.sequence_chunks = 2;
-  for (int const longer : {0, 1}) {
-    w.cost.per_stage = {{1, 1, 1}, {1, 1, 1}};
-    w.cost.per_stage[static_cast<std::size_t>(longer)] = {3, 4, 5};
-    bound const b = workload_bound(w);
-    HOLDS(b.span == 3 * 15 && b.makespan == 3 * 15);
-  }
+  w.cost.per_stage = {{2, 2, 3}, {2, 2, 3}, {3, 7, 5}, {2, 2, 3}};
+  HOLDS(workload_bound(w).span <= 99);
   return true;
 }
 TEST_CASE("long chunks of later sequences") { CHECK(test_long_chunks_of_later_sequences()); }
