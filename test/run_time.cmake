@@ -53,6 +53,7 @@ if(NOT ASHLAR_SANITIZE STREQUAL "thread")  # these start no thread that it could
   ashlar_add_tests(oracle)
   ashlar_add_tests(render)
   ashlar_add_tests(interop)
+  ashlar_add_tests(conformance)
 endif()
 if(NOT ASHLAR_SANITIZE)  # what they call has tests of its own
   ashlar_add_tests(gold)
@@ -65,7 +66,7 @@ if(TARGET ashlar::mpi AND NOT ASHLAR_SANITIZE STREQUAL "thread")  # it does not 
   add_subdirectory(mpi)
 endif()
 add_subdirectory(cuda)
-foreach(folder IN ITEMS unit render interop tool)
+foreach(folder IN ITEMS unit conformance render interop tool)
   if(TARGET test_${folder})
     set_target_properties(test_${folder} PROPERTIES ASHLAR_BRIEF TRUE)
   endif()
