@@ -5,7 +5,7 @@
 #include "durations.hpp"
 #include "per_stage.hpp"
 #include <ashlar/core/cost.hpp>
-#include <ashlar/search/sequence_costs.hpp>
+#include <ashlar/core/sequence_costs.hpp>
 
 #include <CLI/CLI.hpp>
 

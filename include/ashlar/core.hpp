@@ -11,6 +11,7 @@
 #include <ashlar/core/pass.hpp>
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/core/refuse.hpp>
+#include <ashlar/core/sequence_costs.hpp>
 #include <ashlar/core/table.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/core/version.hpp>

@@ -10,5 +10,4 @@
 #include <ashlar/search/race.hpp>
 #include <ashlar/search/search.hpp>
 #include <ashlar/search/seeds.hpp>
-#include <ashlar/search/sequence_costs.hpp>
 #include <ashlar/simulate.hpp>

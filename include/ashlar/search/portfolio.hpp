@@ -5,9 +5,9 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/literal_optional.hpp>
 #include <ashlar/core/nth.hpp>
+#include <ashlar/core/sequence_costs.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/search/search.hpp>
-#include <ashlar/search/sequence_costs.hpp>
 
 #include <algorithm>
 #include <cstddef>

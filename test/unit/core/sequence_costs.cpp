@@ -1,4 +1,4 @@
-#include <ashlar/search/sequence_costs.hpp>
+#include <ashlar/core/sequence_costs.hpp>
 // First, so that it needs nothing before it.
 #include "static_check.hpp"
 
