@@ -158,6 +158,7 @@ int check(CLI::App const& command, check_options const& o) {
   if (holds_json(text)) {
     schedule_file const read = read_unchecked(text, o.file, o.shape.m, o.shape.cost);
     must_have_effect(command, effects_on_file("JSON", read.block.has_value(), true, false));
+    must_have_effect(command, effects_on(traits_of({&read.schedule}), "JSON"));
     return check_schedule(o, read.schedule, 0, read.scale);
   }
   csv_options const options{.dialect = dialect_of(o.dialect)};
@@ -171,8 +172,10 @@ int check(CLI::App const& command, check_options const& o) {
   must_have_effect(command, effects_on_file("a CSV", false, true, true));
   csv_schedule read = read_pytorch_csv(tokens, problems);
   if (!read.value) return tell(o.file, read.problems);
-  return check_schedule(o, under(o.shape.cost, std::move(*read.value)), tokens.idle_slots,
-                        scale_of(o.shape.cost));
+  schedule_file file{.schedule = std::move(*read.value)};
+  must_have_effect(command, effects_on(traits_of({&file.schedule}), "a CSV"));
+  put_under(o.shape.cost, file);
+  return check_schedule(o, file.schedule, tokens.idle_slots, file.scale);
 }
 
 }  // namespace

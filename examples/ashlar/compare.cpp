@@ -48,7 +48,8 @@ struct row {
 ashlar::divided_model model_of(compare_options const& o) {
   return {.cost = costs_of(o.shape.cost, o.shape.p),
           .piece_count = static_cast<int>(o.shape.p),
-          .kept_percent = percent_kept("--checkpoint", o.checkpoint)};
+          .kept_percent = percent_kept("--checkpoint", o.checkpoint),
+          .causal = causal_share_of(o.shape.cost)};
 }
 
 std::string placement_word(ashlar::placement const& where) {
@@ -85,8 +86,8 @@ std::vector<effect> effects_of(CLI::App const& command, compare_options const& o
                                std::vector<ashlar::catalog::entry const*> const& known) {
   std::string const names = fmt::format("{}", fmt::join(o.names, ", "));
   std::vector<effect> all = effects_on(known, names);
-  if (o.names.empty() || !(is_given(command, "--overlapped") || is_given(command, "--checkpoint")))
-    return all;
+  auto const asks = [&](char const* option) { return is_given(command, option); };
+  if (o.names.empty() || !(asks("--overlapped") || asks("--checkpoint") || asks("--causal"))) return all;
   std::vector<ashlar::schedule> made;
   for (ashlar::catalog::entry const* const e : known)
     if (ashlar::catalog::shape const fit = ashlar::fitting(*e, shape_of(*e, o.shape));

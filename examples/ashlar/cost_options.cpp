@@ -48,10 +48,6 @@ void add_cost_options(CLI::App& command, cost_options& o) {
   add_numbers(command, "--speeds", o.speeds, 1, most_percent,
               "speed of each device, as a percentage of the speed that costs are for: 100,100,50,100")
       ->type_name("PERCENT");
-}
-
-void add_causal_option(CLI::App& command, cost_options& o, long long const* pieces) {
-  o.pieces = pieces;
   add_numbers(command, "--causal", o.causal, 0, 100,
               "percentage of a whole sequence's forward and input pass, or of each, that is causal "
               "attention: later chunks take longer by it (default: 0)")
@@ -81,16 +77,15 @@ time_scale plain_scale_of(cost_options const& o) {
   return scale_of(all);
 }
 
-ashlar::finer_costs in_pieces(cost_options const& o, ashlar::costs mean) {
-  if (o.pieces == nullptr) return {std::move(mean)};
-  return with_causal_chunks(std::move(mean), static_cast<int>(*o.pieces), causal_share_of(o));
+ashlar::finer_costs in_chunks(cost_options const& o, ashlar::costs mean, int sequence_chunks) {
+  return with_causal_chunks(std::move(mean), sequence_chunks, causal_share_of(o));
 }
 
 }  // namespace
 
-time_scale scale_of(cost_options const& o) {
+time_scale scale_of(cost_options const& o, int sequence_chunks) {
   time_scale scale = plain_scale_of(o);
-  scale.ticks_per_unit *= in_pieces(o, {}).unit;
+  scale.ticks_per_unit *= in_chunks(o, {}, sequence_chunks).unit;
   return scale;
 }
 
@@ -98,7 +93,6 @@ std::string words_of(cost_options const& o) {
   time_scale const scale = plain_scale_of(o);
   cost_options times = o;
   times.speeds.clear();
-  times.pieces = nullptr;
   ashlar::costs const cost = costs_of(times, 1);
   ashlar::stage_cost const& c = cost.of_stage(0);
   std::string words =
@@ -111,17 +105,18 @@ std::string words_of(cost_options const& o) {
     words += fmt::format(", overlapped {}", scale.number(cost.overlapped));
   if (!scale.unit.empty()) words += " " + scale.unit;
   if (!o.speeds.empty()) words += fmt::format("; speeds {} %", fmt::join(o.speeds, ", "));
+  if (!o.causal.empty()) words += fmt::format("; {} % causal", fmt::join(o.causal, ", "));
   return words;
 }
 
-ashlar::costs costs_of(cost_options const& o, long long p) {
+ashlar::costs costs_of(cost_options const& o, long long p, int sequence_chunks) {
   if (!o.speeds.empty() && static_cast<long long>(o.speeds.size()) != p)
     throw usage_error(fmt::format("--speeds has speeds of {}, but there are {}",
                                   counted(static_cast<long long>(o.speeds.size()), "device"), p));
   if (o.measured) {
     ashlar::costs cost = o.measured->cost;
     cost.speeds = o.speeds;
-    return in_pieces(o, std::move(cost)).cost;
+    return in_chunks(o, std::move(cost), sequence_chunks).cost;
   }
   time_scale const scale = plain_scale_of(o);
   auto const time = [&](char const* flag, ashlar::tick otherwise) {
@@ -141,7 +136,7 @@ ashlar::costs costs_of(cost_options const& o, long long p) {
   ashlar::costs cost(std::move(stages), time("--transfer", 0));
   cost.overlapped = time("--overlapped", ashlar::costs::one_after_the_other);
   cost.speeds = o.speeds;
-  return in_pieces(o, std::move(cost)).cost;
+  return in_chunks(o, std::move(cost), sequence_chunks).cost;
 }
 
 void tell_chunks_apart(ashlar::costs& cost, int stage_count, int sequence_chunks) {

@@ -24,7 +24,6 @@ struct cost_options {
   std::vector<int> speeds = {};                  // of each device, in percent; empty: all alike
   std::optional<costs_file> measured = {};       // of --costs
   std::vector<int> causal = {};                  // of --causal: a percentage, or one of each pass
-  long long const* pieces = nullptr;  // of a sequence, for which costs are then; if there are such
 
   // Whether the command line says anything of costs.
   bool are_given() const { return !times.empty() || !stages_from().empty() || !speeds.empty(); }
@@ -37,16 +36,13 @@ void add_cost_options(CLI::App& command, cost_options& options);
 // --costs alone, a part of the above.
 CLI::Option* add_costs_file(CLI::App& command, cost_options& options);
 
-// --causal. Costs are of the mean chunk of a sequence in so many, if that is said, and become those of
-// each; else they are of whole sequences, to be cut.
-void add_causal_option(CLI::App& command, cost_options& options, long long const* pieces = nullptr);
-
 // Throws usage_error for more numbers than there are shares.
 ashlar::causal_share causal_share_of(cost_options const& options);
 
-// In which ticks the costs are, if it is them that count. Throws usage_error for times that do not go
-// together.
-time_scale scale_of(cost_options const& options);
+// In which ticks the costs are, if it is them that count. Where sequences are in chunks, costs are of
+// the mean chunk, and those of each chunk may need finer ticks. Throws usage_error for times that do not
+// go together.
+time_scale scale_of(cost_options const& options, int sequence_chunks = 1);
 
 // "forward 12.5, backward 20 + 7.5, transfer 0.5 ms", for a title.
 std::string words_of(cost_options const& options);
@@ -56,6 +52,6 @@ std::string words_of(cost_options const& options);
 void tell_chunks_apart(ashlar::costs& cost, int stage_count, int sequence_chunks);
 
 // On p devices. Throws usage_error for speeds of another number of devices, and as scale_of().
-ashlar::costs costs_of(cost_options const& options, long long p);
+ashlar::costs costs_of(cost_options const& options, long long p, int sequence_chunks = 1);
 
 }  // namespace tool

@@ -18,13 +18,9 @@ namespace {
 using ashlar::parameter;
 
 constexpr std::pair<char const*, parameter> parameter_options[] = {
-    {"--chunks", parameter::chunk_count},
-    {"--waves", parameter::wave_count},
-    {"--routes", parameter::route_count},
-    {"--rounds", parameter::round_count},
-    {"--group", parameter::group_size},
-    {"--sequence-chunks", parameter::sequence_chunk_count},
-    {"--causal", parameter::sequence_chunk_count},
+    {"--chunks", parameter::chunk_count},         {"--waves", parameter::wave_count},
+    {"--routes", parameter::route_count},         {"--rounds", parameter::round_count},
+    {"--group", parameter::group_size},           {"--sequence-chunks", parameter::sequence_chunk_count},
     {"--unit-junction", parameter::unit_junction}};
 
 std::string names_with(parameter which) {
@@ -85,6 +81,7 @@ std::vector<effect> effects_on(std::vector<ashlar::catalog::entry const*> const&
 pass_traits traits_of(std::vector<ashlar::schedule const*> const& all) {
   pass_traits traits;
   for (ashlar::schedule const* const s : all) {
+    traits.cuts_sequences = traits.cuts_sequences || s->graph.sequence_chunks() > 1;
     traits.trains = traits.trains || s->mode == ashlar::execution_mode::training;
     for (auto const& order : s->order)
       for (ashlar::timed_pass const& t : order) {
@@ -100,6 +97,7 @@ std::vector<effect> effects_on(pass_traits const& traits, std::string const& nam
   return {
       {"--overlapped", traits.overlaps, fmt::format("on {}: no passes overlap in pairs there", names)},
       {"--checkpoint", traits.recomputes, fmt::format("on {}: nothing is recomputed there", names)},
+      {"--causal", traits.cuts_sequences, fmt::format("on {}: sequences are whole there", names)},
       {"--backward-input", traits.trains, forwards},
       {"--backward-weight", traits.trains, forwards}};
 }
@@ -148,7 +146,7 @@ std::vector<effect> effects_on(ashlar::simulation_options const& how, ashlar::pr
 std::vector<char const*> const& cost_flags() {
   static std::vector<char const*> const all = {"--costs",          "--per-stage",       "--forward",
                                                "--backward-input", "--backward-weight", "--transfer",
-                                               "--overlapped",     "--speeds"};
+                                               "--overlapped",     "--speeds",          "--causal"};
   return all;
 }
 

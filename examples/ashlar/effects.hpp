@@ -30,9 +30,10 @@ void must_have_effect(CLI::App const& command, std::vector<effect> const& all);
 std::vector<effect> effects_on(std::vector<ashlar::catalog::entry const*> const& entries,
                                std::string const& names);
 
-// Of costs, where schedules as a whole, called `names`, are in training and have overlapped pairs.
+// Of costs, where schedules as a whole, called `names`, are in training, have overlapped pairs, and cut
+// sequences into chunks.
 struct pass_traits {
-  bool trains = false, overlaps = false, recomputes = false;
+  bool trains = false, overlaps = false, recomputes = false, cuts_sequences = false;
 };
 pass_traits traits_of(std::vector<ashlar::schedule const*> const& all);
 std::vector<effect> effects_on(pass_traits const& traits, std::string const& names);

@@ -172,10 +172,12 @@ std::vector<frontier_part> parts_of(frontier_options const& o) {
     if (all) published = published_rows(choice, known);
     parts.push_back({layout_name(choice), std::move(searched), std::move(published)});
   }
+  ashlar::variety const how = variety_of(o.model, layouts[0]);
   ashlar::divided_model const model{
-      .cost = costs_of(o.model.cost, o.model.p),
+      .cost = how.by_chunk ? *how.by_chunk : costs_of(o.model.cost, o.model.p),
       .piece_count = any ? static_cast<int>(o.model.p) : layouts[0].problem.where.stage_count(),
-      .kept_percent = kept_by_all(variety_of(o.model, layouts[0]))};
+      .kept_percent = kept_by_all(how),
+      .causal = how.causal};
   if (any && all)
     if (std::vector<frontier_row> both = bidirectional_rows(o, model); !both.empty())
       parts.push_back({"both ways, weights twice", {}, std::move(both)});
@@ -193,11 +195,20 @@ std::string title_of(frontier_options const& o) {
   return title;
 }
 
+bool cuts_sequences(frontier_options const& o) {
+  std::vector<ashlar::schedule const*> own;
+  for (chosen_schedule const& s : o.shown.own) own.push_back(&s.schedule);
+  return o.model.sequence_chunks > 1 || traits_of(own).cuts_sequences
+         || std::any_of(o.shown.known.begin(), o.shown.known.end(),
+                        [](auto const* e) { return e->uses(ashlar::parameter::sequence_chunk_count); });
+}
+
 int frontier(CLI::App const& command, frontier_options o) {
   output const to(o.output);
   o.shown = find_all(o.names, o.model.m);
   adopt_size(command, o.shown.own, o.model.p, o.model.m);
-  must_have_effect(command, {{"--to", o.steps > 1, "with --steps 1, which is the limit --from alone"}});
+  must_have_effect(command, {{"--to", o.steps > 1, "with --steps 1, which is the limit --from alone"},
+                             {"--causal", cuts_sequences(o), "without --sequence-chunks"}});
   settle_placement(o.model);
   std::vector<frontier_part> const parts = parts_of(o);
   auto const is_feasible = [](frontier_part const& part) {

@@ -118,8 +118,12 @@ std::string html_of(chosen_schedule const& chosen, shape_options const& shape,
   same.improve = 0;
   chosen_schedule const other = choose(same);
   must_be_small(passes + passes_of(other.schedule), most_explored);
+  std::string const both = fmt::format("{} and {}", chosen.name, other.name);
+  must_have_effect(*shape.command, effects_on(traits_of({&chosen.schedule, &other.schedule}), both));
+  if (chosen.scale != other.scale)
+    throw usage_error(fmt::format("{} are not in the same ticks, and no picture has both", both));
   return ashlar::html(chosen.schedule, other.schedule,
-                      {.title = fmt::format("{} and {}", chosen.name, other.name),
+                      {.title = both,
                        .name = chosen.name,
                        .other_name = other.name,
                        .theme = theme_of(request),

@@ -40,15 +40,28 @@ ashlar::schedule schedule_of_csv(std::string const& text, std::string const& pat
 
 }  // namespace
 
-ashlar::schedule under(cost_options const& cost, ashlar::schedule s) {
-  if (!cost.are_given()) return s;
-  ashlar::costs given = costs_of(cost, s.device_count());
-  if (!cost.stages_from().empty()) tell_chunks_apart(given, s.stage_count(), s.graph.sequence_chunks());
-  if (given.sequence_chunks == 1 && given.per_stage.size() != 1
-      && static_cast<int>(given.per_stage.size()) != s.stage_count())
-    throw usage_error(fmt::format("'{}' has costs of {} stages, but there are {} stages",
-                                  cost.stages_from(), given.per_stage.size(), s.stage_count()));
-  return retime(std::move(s), given);
+void put_under(cost_options const& cost, schedule_file& file) {
+  ashlar::schedule& s = file.schedule;
+  int const q = s.graph.sequence_chunks();
+  ashlar::costs given;
+  if (cost.are_given()) {
+    given = costs_of(cost, s.device_count(), q);
+    file.scale = scale_of(cost, q);
+    if (!cost.stages_from().empty()) tell_chunks_apart(given, s.stage_count(), q);
+    if (given.sequence_chunks == 1 && given.per_stage.size() != 1
+        && static_cast<int>(given.per_stage.size()) != s.stage_count())
+      throw usage_error(fmt::format("'{}' has costs of {} stages, but there are {} stages",
+                                    cost.stages_from(), given.per_stage.size(), s.stage_count()));
+  } else if (!cost.causal.empty()) {
+    if (s.cost.sequence_chunks != 1)
+      throw usage_error("--causal has no effect on costs that are given for each chunk");
+    ashlar::finer_costs each = with_causal_chunks(s.cost, q, causal_share_of(cost));
+    given = std::move(each.cost);
+    file.scale.ticks_per_unit *= each.unit;
+  } else {
+    return;
+  }
+  s = retime(std::move(s), given);
 }
 
 schedule_file read_unchecked(std::string const& text, std::string const& path, long long micro_batches,
@@ -71,8 +84,7 @@ schedule_file read_unchecked(std::string const& text, std::string const& path, l
                      | ashlar::squeeze();
     }
   }
-  if (cost.are_given()) out.scale = scale_of(cost);
-  out.schedule = under(cost, std::move(out.schedule));
+  put_under(cost, out);
   return out;
 }
 

@@ -15,9 +15,9 @@ namespace tool {
 // Throws usage_error for a file that cannot be used, and violation for what is no schedule.
 schedule_file read_schedule(std::string const& path, long long micro_batches, cost_options const& cost);
 
-// Squeezed under the costs, if any are given. Throws usage_error unless they are of all stages or of
-// each.
-ashlar::schedule under(cost_options const& cost, ashlar::schedule s);
+// Squeezed under the costs, if any are given; if only --causal is, under those of the file, chunk by
+// chunk. Throws usage_error unless costs are of all stages or of each.
+void put_under(cost_options const& cost, schedule_file& file);
 
 // The same of what was read already from `path`; the schedule may be wrong.
 schedule_file read_unchecked(std::string const& text, std::string const& path, long long micro_batches,

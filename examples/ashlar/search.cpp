@@ -250,7 +250,6 @@ void add_search(CLI::App& app, action& chosen) {
   auto const o = std::make_shared<search_options>();
   add_layout_options(*command, o->model);
   command->remove_option(command->get_option("--overlapped"));  // a search makes no such pairs
-  add_causal_option(*command, o->model.cost);
   command
       ->add_option(
           "--start", o->starts,

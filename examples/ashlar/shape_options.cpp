@@ -36,7 +36,6 @@ void add_shape_options(CLI::App& command, shape_options& o) {
       ->required()
       ->type_name("NAME");
   add_size_options(command, o);
-  add_causal_option(command, o.cost, &o.sequence_chunks);
   add_number(
       command, "--improve", o.improve, 0, 1'000'000'000,
       "search for a better order within the same memory, dispatching this many passes; 0: as published");
@@ -78,7 +77,9 @@ ashlar::catalog::shape shape_of(ashlar::catalog::entry const& entry, shape_optio
 
   return {.p = ashlar::devices{static_cast<int>(o.p)},
           .m = ashlar::micro_batches{static_cast<int>(o.m)},
-          .cost = costs_of(o.cost, o.p),
+          .cost = costs_of(
+              o.cost, o.p,
+              entry.uses(parameter::sequence_chunk_count) ? static_cast<int>(o.sequence_chunks) : 1),
           .v = ashlar::chunks{static_cast<int>(o.v)},
           .w = ashlar::waves{static_cast<int>(o.waves)},
           .routes = static_cast<int>(o.routes),
@@ -159,7 +160,7 @@ chosen_schedule from_catalog(shape_options const& o) {
   must_fit_in_memory(fmt::format("{} devices with {} micro-batches", o.p, o.m),
                      static_cast<double>(passes));
   return {entry.name, fmt::format("{} ({})", entry.summary, entry.source), std::move(block),
-          std::move(made), scale_of(o.cost)};
+          std::move(made), scale_of(o.cost, q)};
 }
 
 // Only the catalog's schedules leave a choice.

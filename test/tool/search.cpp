@@ -218,27 +218,6 @@ TEST_CASE("frontier: one placement") {
   CHECK(all[0]["searched"][1]["limit"] == 8);
 }
 
-TEST_CASE("later chunks of a sequence take longer") {
-  std::string const asked =
-      "search -p 2 -m 4 --placement linear --forward 8 --backward-input 8 "
-      "--backward-weight 8 --sequence-chunks 2 --budget 200 --as json";
-  nlohmann::json const s = nlohmann::json::parse(run_tool(asked + " --causal 50,100").out);
-  nlohmann::json const& best = s["layouts"][1];
-  CHECK(best["sequence_chunks"] == 2);
-  REQUIRE(s["sequence_chunks"] == 2);
-  CHECK(s["costs"]["sequence_chunks"] == 2);
-  nlohmann::json const& each = s["costs"]["per_stage"];
-  REQUIRE(each.size() == 4);
-  long const unit = best["unit"];
-  CHECK(each[0]["forward"].get<long>() + each[1]["forward"].get<long>() == 8 * unit);
-  CHECK(8 * each[0]["forward"].get<long>() == 3 * 8 * unit);         // 1/4 + 1/8 of it
-  CHECK(4 * each[3]["backward_input"].get<long>() == 3 * 8 * unit);  // 3 to 1
-  CHECK(each[0]["backward_weight"] == each[1]["backward_weight"]);
-  CHECK(contains(run_tool("search -p 2 -m 4 --causal 50").err,
-                 "--causal has no effect without --sequence-chunks"));
-  CHECK(contains(run_tool(asked + " --causal 1,2,3").err, "--causal gives a percentage"));
-}
-
 TEST_CASE("a search with costs of each chunk") {
   std::string const each = scratch_file("each.csv", "4,6,3\n6,9,3\n4,6,3\n6,8,3\n");
   std::string const asked =
@@ -256,18 +235,4 @@ TEST_CASE("a search with costs of each chunk") {
       nlohmann::json::parse(run_tool("search --start " + file + " --budget 50 --as json").out);
   CHECK(again["costs"] == s["costs"]);
   CHECK(again["reached"] <= s["reached"]);
-}
-
-TEST_CASE("seq1f1b with causal attention") {
-  nlohmann::json const s = nlohmann::json::parse(
-      run_tool("emit seq1f1b -p 2 -m 4 --sequence-chunks 2 --causal 50 --forward 2 --as json").out);
-  // Mean chunks take 2, 1 and 1: the first a quarter less of a forward, the second a quarter more.
-  CHECK(s["costs"]["ticks_per_unit"] == 4);
-  CHECK(s["costs"]["per_stage"][0]["forward"] == 6);
-  CHECK(s["costs"]["per_stage"][1]["forward"] == 10);
-  CHECK(s["costs"]["per_stage"][1]["backward_input"] == 5);
-  CHECK(s["costs"]["per_stage"][1]["backward_weight"] == 4);
-  std::string const file = scratch_file("causal.json", s.dump());
-  CHECK(nlohmann::json::parse(run_tool("emit " + file + " --as json").out) == s);
-  CHECK(contains(run_tool("show 1f1b --causal 50").err, "--causal has no effect on 1f1b"));
 }

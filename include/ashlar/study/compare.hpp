@@ -4,6 +4,7 @@
 #include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/core/refuse.hpp>
+#include <ashlar/core/sequence_costs.hpp>
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/schedule/metrics.hpp>
@@ -43,11 +44,13 @@ struct comparison {
 };
 
 // A model in consecutive pieces of equal size. `cost` has the ticks of a micro-batch on a piece, one
-// entry for all or one each: then there are as many pieces. An overlapped pair is one of two pieces.
+// entry for all or one each: then there are as many pieces. Where it tells the chunks of a sequence
+// apart, it has those of each, for schedules in as many chunks. An overlapped pair is one of two pieces.
 struct divided_model {
   costs cost = {};
-  int piece_count = 1;     // where costs are alike
-  int kept_percent = 100;  // what of an activation a recompute leaves until it runs
+  int piece_count = 1;       // where costs are alike
+  int kept_percent = 100;    // what of an activation a recompute leaves until it runs
+  causal_share causal = {};  // for which later chunks of a sequence take longer, if none are told apart
 };
 
 // No schedule of the same stages on the same devices, with the memory of the one that is compared, takes
@@ -98,35 +101,53 @@ struct stage_costs {
   tick unit = 1;
 };
 
-// For stages that share the model equally and take each micro-batch in so many `parts`: time is in units
-// so small that all take whole ones. A cut may go through a piece.
+// Costs of whole sequences are for all; those of chunks for as many chunks, and for whole sequences.
+constexpr diagnosis check_chunks(costs const& cost, int sequence_chunks) {
+  int const q = cost.sequence_chunks;
+  if (q < 1 || (q != 1 && sequence_chunks != 1 && q != sequence_chunks))
+    return wrong_size(table::costs_of_chunks, q, sequence_chunks);
+  if (std::size_t const size = cost.per_stage.size(); size % static_cast<std::size_t>(q) != 0)
+    return wrong_size(table::stage_chunk_costs, size, q);
+  return {};
+}
+
+// For stages that share the model equally and take each micro-batch in so many `parts`, which may be
+// chunks of its sequence: time is in units so small that all take whole ones. A cut may go through a
+// piece.
 constexpr stage_costs costs_of_stages(divided_model const& model, int stage_count, int parts,
-                                      int device_count) {
-  if (int const q = model.cost.sequence_chunks; q != 1) refuse(wrong_size(table::costs_of_chunks, q, 1));
-  std::vector<stage_cost> const& pieces = model.cost.per_stage;
-  bool const alike = pieces.size() == 1;
-  int const piece_count = alike ? model.piece_count : static_cast<int>(pieces.size());
+                                      int sequence_chunks, int device_count) {
+  if (diagnosis const d = check_chunks(model.cost, sequence_chunks); !d.ok()) refuse(d);
+  costs const cost = (sequence_chunks == 1) ? of_whole_sequences(model.cost) : model.cost;
+  int const q = cost.sequence_chunks;  // told apart; 1: costs are of whole sequences
+  int const told = static_cast<int>(cost.per_stage.size()) / q;
+  bool const alike = told == 1;
+  int const piece_count = alike ? model.piece_count : told;
   // Each piece in so many slivers that a stage has whole ones.
   int const common = std::gcd(stage_count, piece_count);
   int const slivers = stage_count / common, in_stage = piece_count / common;
-  int const shared = alike ? std::gcd(in_stage, parts) : 1;
-  stage_costs made{model.cost, slivers * (parts / shared)};
+  int const shared = alike ? std::gcd(in_stage, parts / q) : 1;
+  stage_costs made{cost, slivers * (parts / q / shared)};
   made.cost.per_stage.clear();
-  for (int stage = 0; stage < (alike ? 1 : stage_count); ++stage) {
-    stage_cost sum{0, 0, 0, 0};
-    for (int i = stage * in_stage; i < (stage + 1) * in_stage; ++i) {
-      stage_cost const& piece = model.cost.of_stage(i / slivers);
-      sum.forward += piece.forward;
-      sum.backward_input += piece.backward_input;
-      sum.backward_weight += piece.backward_weight;
-      sum.recompute += piece.of(pass_kind::recompute);
+  for (int stage = 0; stage < (alike ? 1 : stage_count); ++stage)
+    for (int chunk = 0; chunk < q; ++chunk) {
+      stage_cost sum{0, 0, 0, 0};
+      for (int i = stage * in_stage; i < (stage + 1) * in_stage; ++i) {
+        stage_cost const& piece = cost.of_stage(i / slivers, chunk);
+        sum.forward += piece.forward;
+        sum.backward_input += piece.backward_input;
+        sum.backward_weight += piece.backward_weight;
+        sum.recompute += piece.of(pass_kind::recompute);
+      }
+      for (tick* part : {&sum.forward, &sum.backward_input, &sum.backward_weight, &sum.recompute})
+        *part /= shared;
+      made.cost.per_stage.push_back(sum);
     }
-    for (tick* part : {&sum.forward, &sum.backward_input, &sum.backward_weight, &sum.recompute})
-      *part /= shared;
-    made.cost.per_stage.push_back(sum);
-  }
   if (made.cost.overlapped != costs::one_after_the_other) made.cost.overlapped *= in_stage / shared;
   stretch_transfers(made.cost, made.unit);
+  if (q == 1) {
+    finer_costs each = with_causal_chunks(std::move(made.cost), sequence_chunks, model.causal);
+    made = {std::move(each.cost), saturating_product(made.unit, each.unit)};
+  }
   if (auto const count = static_cast<std::size_t>(device_count); made.cost.speeds.size() > count)
     made.cost.speeds.resize(count);
   return made;
@@ -179,10 +200,11 @@ constexpr comparison compare_made(schedule const& s, stage_costs const& given, i
 }  // namespace study_detail
 
 // A schedule of one's own, put under the model's costs in its order. Throws violation as retime does,
-// and rule::tables_agree for costs of chunks of sequences, which not all schedules have.
+// and rule::tables_agree for costs of another number of chunks than sequences are in.
 constexpr comparison compare(schedule const& s, divided_model const& model) {
   int const parts = s.graph.sequence_chunks();
-  auto const given = study_detail::costs_of_stages(model, s.stage_count(), parts, s.device_count());
+  auto const given =
+      study_detail::costs_of_stages(model, s.stage_count(), parts, parts, s.device_count());
   return study_detail::compare_made(retime(s, given.cost), given, parts, model.kept_percent);
 }
 
@@ -191,13 +213,15 @@ constexpr comparison compare(schedule const& s, divided_model const& model) {
 constexpr comparison compare(catalog::entry const& e, catalog::shape s, divided_model const& model) {
   s = fitting(e, s);
   s.cost = {};
-  int stage_count = 0, parts = 1;
+  int stage_count = 0, parts = 1, sequence_chunks = 1;
   {
     schedule const alike = e.make(s);
     stage_count = alike.stage_count();
     parts = alike.micro_batch_count() / s.m.value;
+    sequence_chunks = alike.graph.sequence_chunks();
   }
-  auto const given = study_detail::costs_of_stages(model, stage_count, parts, s.p.value);
+  auto const given =
+      study_detail::costs_of_stages(model, stage_count, parts, sequence_chunks, s.p.value);
   s.cost = given.cost;
   return study_detail::compare_made(e.make(s), given, parts, model.kept_percent);
 }

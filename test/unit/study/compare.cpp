@@ -59,6 +59,69 @@ constexpr bool test_own() {
 }
 BOTH_TIMES("a schedule of one's own", test_own)
 
+// Two chunks on two devices, one micro-batch: the makespan is a first chunk and two second ones of
+// either pass. Half of a forward and of an input pass is causal: of these the chunks take 3/8 and 5/8.
+constexpr bool test_causal_chunks() {
+  catalog::entry const& chunked = *catalog::find("seq1f1b");
+  catalog::shape shape{.p = devices{2}, .m = micro_batches{1}};
+  divided_model model{.cost = costs(stage_cost{8, 8, 2}), .piece_count = 2};
+  HOLDS(compare(chunked, shape, model).makespan == 12 + 12 + 3);
+  comparison const whole = compare(*catalog::find("1f1b"), shape, model);
+  model.causal = {50, 50};
+  comparison const c = compare(chunked, shape, model);
+  HOLDS(c.makespan == 13 + 13 + 3);
+  HOLDS(comparison_bound(c)->makespan <= c.makespan);
+  // One's own order of the same, whatever its costs.
+  schedule const own = catalog::seq1f1b(devices{2}, 2) | repeat(micro_batches{2}) | squeeze();
+  HOLDS(compare(own, model).makespan == c.makespan && compare(own, model).span == c.span);
+  // Pieces that differ, and stages of several of them: the same shares of each.
+  model.cost = costs({{2, 2, 1}, {6, 6, 1}, {4, 4, 2}, {4, 4, 0}}, 3);
+  HOLDS(compare(chunked, shape, model).makespan == 13 + 13 + 3 + 2 * 3);
+  // Whole sequences take what they took, also where micro-batches are halved.
+  model.cost = costs(stage_cost{8, 8, 2});
+  HOLDS(compare(*catalog::find("1f1b"), shape, model).makespan == whole.makespan);
+  catalog::entry const& halved = *catalog::find("chimera-backward-halving");
+  shape.m = micro_batches{2};
+  comparison const halves = compare(halved, shape, model);
+  model.causal = {};
+  HOLDS(compare(halved, shape, model).makespan == halves.makespan);
+  return true;
+}
+BOTH_TIMES("chunks of a sequence with causal attention", test_causal_chunks)
+
+// Chunks with costs of their own: as above, from a table. Whole sequences take the sums.
+constexpr bool test_told_apart() {
+  catalog::entry const& chunked = *catalog::find("seq1f1b");
+  catalog::shape shape{.p = devices{2}, .m = micro_batches{1}};
+  costs cost({{3, 3, 1}, {5, 5, 1}});
+  cost.sequence_chunks = 2;
+  HOLDS(compare(chunked, shape, {.cost = cost, .piece_count = 2}).makespan == 13 + 13 + 3);
+  HOLDS(compare(*catalog::find("1f1b"), shape, {.cost = cost, .piece_count = 2}).makespan == 2 * 18);
+  // Two stages of two pieces each, and stages of two thirds of one.
+  costs each({{1, 1, 1}, {2, 2, 1}, {2, 2, 0}, {3, 3, 0}, {3, 3, 1}, {5, 5, 1}, {0, 0, 0}, {0, 0, 0}});
+  each.sequence_chunks = 2;
+  comparison const pieces = compare(chunked, shape, {.cost = each});
+  HOLDS(pieces.makespan == 13 + 13 + 3 && pieces.unit == 1);
+  shape.p = devices{3};
+  comparison const thirds = compare(chunked, shape, {.cost = cost, .piece_count = 2});
+  HOLDS(thirds.unit == 3 && compare(chunked, shape, {.cost = cost, .piece_count = 3}).unit == 1);
+  return true;
+}
+BOTH_TIMES("chunks of a sequence with costs of their own", test_told_apart)
+
+TEST_CASE("costs of another number of chunks are refused") {
+  catalog::shape const shape{.p = devices{2}, .m = micro_batches{1}};
+  auto const broken = [&](costs const& cost) {
+    return static_check::broken_by(
+        [&] { compare(*catalog::find("seq1f1b"), shape, {.cost = cost, .piece_count = 2}); });
+  };
+  costs cost({{3, 3, 1}, {4, 4, 1}, {5, 5, 1}});
+  for (int q : {-1, 0, 2, 3}) {
+    cost.sequence_chunks = q;
+    CHECK(broken(cost) == rule::tables_agree);
+  }
+}
+
 // Pieces of 1, 2 and 3 ticks: two stages take one and a half of them each.
 constexpr bool test_pieces() {
   costs const cost({{1, 1, 1}, {2, 2, 2}, {3, 3, 3}});
