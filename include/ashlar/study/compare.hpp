@@ -117,7 +117,8 @@ constexpr diagnosis check_chunks(costs const& cost, int sequence_chunks) {
 constexpr stage_costs costs_of_stages(divided_model const& model, int stage_count, int parts,
                                       int sequence_chunks, int device_count) {
   if (diagnosis const d = check_chunks(model.cost, sequence_chunks); !d.ok()) refuse(d);
-  costs const cost = (sequence_chunks == 1) ? of_whole_sequences(model.cost) : model.cost;
+  costs cost = model.cost;
+  if (sequence_chunks == 1) cost = of_whole_sequences(std::move(cost));
   int const q = cost.sequence_chunks;  // told apart; 1: costs are of whole sequences
   int const told = static_cast<int>(cost.per_stage.size()) / q;
   bool const alike = told == 1;

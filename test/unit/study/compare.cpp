@@ -61,7 +61,7 @@ BOTH_TIMES("a schedule of one's own", test_own)
 
 // Two chunks on two devices, one micro-batch: the makespan is a first chunk and two second ones of
 // either pass. Half of a forward and of an input pass is causal: of these the chunks take 3/8 and 5/8.
-constexpr bool test_causal_chunks() {
+constexpr bool test_causal_shares() {
   catalog::entry const& chunked = *catalog::find("seq1f1b");
   catalog::shape shape{.p = devices{2}, .m = micro_batches{1}};
   divided_model model{.cost = costs(stage_cost{8, 8, 2}), .piece_count = 2};
@@ -87,10 +87,10 @@ constexpr bool test_causal_chunks() {
   HOLDS(compare(halved, shape, model).makespan == halves.makespan);
   return true;
 }
-BOTH_TIMES("chunks of a sequence with causal attention", test_causal_chunks)
+BOTH_TIMES("chunks of a sequence with causal attention", test_causal_shares)
 
 // Chunks with costs of their own: as above, from a table. Whole sequences take the sums.
-constexpr bool test_told_apart() {
+constexpr bool test_chunks_told_apart() {
   catalog::entry const& chunked = *catalog::find("seq1f1b");
   catalog::shape shape{.p = devices{2}, .m = micro_batches{1}};
   costs cost({{3, 3, 1}, {5, 5, 1}});
@@ -107,7 +107,7 @@ constexpr bool test_told_apart() {
   HOLDS(thirds.unit == 3 && compare(chunked, shape, {.cost = cost, .piece_count = 3}).unit == 1);
   return true;
 }
-BOTH_TIMES("chunks of a sequence with costs of their own", test_told_apart)
+BOTH_TIMES("chunks of a sequence with costs of their own", test_chunks_told_apart)
 
 TEST_CASE("costs of another number of chunks are refused") {
   catalog::shape const shape{.p = devices{2}, .m = micro_batches{1}};
