@@ -4,6 +4,7 @@
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/pipe.hpp>
+#include <ashlar/core/prefetch.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/lower/options.hpp>
 #include <ashlar/lower/sharing_writer.hpp>
@@ -113,6 +114,7 @@ class lowering {
     std::size_t next = 0;
     auto const write_events = [&](int position, tick until) {
       for (; next < mine.size(); ++next) {
+        if (next + ahead < mine.size()) prefetch(&nth(events_, mine[next + ahead].event));
         event const& e = nth(events_, mine[next].event);
         if (e.time > until) break;
         sharing_.write_until(position, e.time);
@@ -167,6 +169,9 @@ class lowering {
                 .peer = peer},
                sends ? e.time + s_.cost.transfer(device, peer) : e.time);
   }
+
+  // How many turns before an event is due: those of one device lie far apart among the events of all.
+  static constexpr std::size_t ahead = 8;
 
   schedule const& s_;
   stream_writer out_;

@@ -1,0 +1,17 @@
+// A hint about memory that is needed soon.
+#pragma once
+
+#include <type_traits>
+
+namespace ashlar {
+
+// For walks that jump about in tables larger than the caches, where they would wait at every step. Says
+// nothing in constant evaluation, nor to compilers that do not know such a hint.
+template <class T>
+constexpr void prefetch([[maybe_unused]] T const* place) {
+#if defined(__GNUC__)
+  if (!std::is_constant_evaluated()) __builtin_prefetch(place);
+#endif
+}
+
+}  // namespace ashlar
