@@ -75,11 +75,10 @@ ashlar::catalog::shape shape_of(ashlar::catalog::entry const& entry, shape_optio
     if (entry.uses(which)) passes *= static_cast<double>(times);
   must_fit_in_memory(fmt::format("{} devices with {} micro-batches", o.p, o.m), passes);
 
+  bool const cuts_sequences = entry.uses(parameter::sequence_chunk_count);
   return {.p = ashlar::devices{static_cast<int>(o.p)},
           .m = ashlar::micro_batches{static_cast<int>(o.m)},
-          .cost = costs_of(
-              o.cost, o.p,
-              entry.uses(parameter::sequence_chunk_count) ? static_cast<int>(o.sequence_chunks) : 1),
+          .cost = costs_of(o.cost, o.p, cuts_sequences ? static_cast<int>(o.sequence_chunks) : 1),
           .v = ashlar::chunks{static_cast<int>(o.v)},
           .w = ashlar::waves{static_cast<int>(o.waves)},
           .routes = static_cast<int>(o.routes),

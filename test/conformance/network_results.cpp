@@ -85,16 +85,15 @@ TEST_CASE("network results: losses are by micro-batch, and taken once") {
   program const p = lower(s, {.shared_parameters = {{1, 2}}});
   network w(p);
   sequential(p, w).run();
-  std::vector<double> by_sink;
-  for (double loss : w.results()) by_sink.push_back(loss);
+  std::vector<double> const all = w.results();
   network::outcome const out = w.take();
   REQUIRE(out.losses.size() == 4);
   // The results end with the losses by stage, stage after stage; those of stage 0 are unknown.
-  std::size_t const first = by_sink.size() - 12;
+  std::size_t const first = all.size() - 12;
   for (std::size_t k = 0; k < 4; ++k) {
-    CHECK(by_sink[first + k] == unknown);
-    CHECK(out.losses[k] == by_sink[first + 4 + k] + by_sink[first + 8 + k]);
-    CHECK(out.losses[k] > by_sink[first + 4 + k]);
+    CHECK(all[first + k] == unknown);
+    CHECK(out.losses[k] == all[first + 4 + k] + all[first + 8 + k]);
+    CHECK(out.losses[k] > all[first + 4 + k]);
   }
   network::outcome const again = w.take();
   CHECK(again.losses == std::vector<double>(4, 0.0));

@@ -120,9 +120,9 @@ constexpr stage_costs costs_of_stages(divided_model const& model, int stage_coun
   costs cost = model.cost;
   if (sequence_chunks == 1) cost = of_whole_sequences(std::move(cost));
   int const q = cost.sequence_chunks;  // told apart; 1: costs are of whole sequences
-  int const told = static_cast<int>(cost.per_stage.size()) / q;
-  bool const alike = told == 1;
-  int const piece_count = alike ? model.piece_count : told;
+  int const entries = static_cast<int>(cost.per_stage.size()) / q;
+  bool const alike = entries == 1;
+  int const piece_count = alike ? model.piece_count : entries;
   // Each piece in so many slivers that a stage has whole ones.
   int const common = std::gcd(stage_count, piece_count);
   int const slivers = stage_count / common, in_stage = piece_count / common;
