@@ -2,8 +2,10 @@
 #pragma once
 
 #include <ashlar/optimize/delay_block.hpp>
+#include <ashlar/optimize/disjunctive_graph.hpp>
 #include <ashlar/optimize/hill_climb.hpp>
 #include <ashlar/optimize/improve.hpp>
+#include <ashlar/optimize/insertion_moves.hpp>
 #include <ashlar/optimize/iterated_local_search.hpp>
 #include <ashlar/optimize/justification.hpp>
 #include <ashlar/optimize/list_scheduler.hpp>
@@ -13,4 +15,5 @@
 #include <ashlar/optimize/precedence_graph.hpp>
 #include <ashlar/optimize/start_order.hpp>
 #include <ashlar/optimize/surrogate.hpp>
+#include <ashlar/optimize/tabu_search.hpp>
 #include <ashlar/schedule.hpp>

@@ -33,7 +33,7 @@ constexpr bool has_delay_blocks(schedule const& s) {
 
 // Spends the first half of the search's budget: on `seeds`, schedules of the same passes, and on
 // delay blocks where has_delay_blocks(), whose climb at full size may be choosy. What is left is for
-// iterated_local_search(). Returns the best candidates on the way, best first.
+// iterated_local_search() or iterated_tabu_search(). Returns the best candidates on the way, best first.
 template <class Search>
 constexpr std::vector<candidate> improve_plans(Search& search, std::vector<schedule> const& seeds,
                                                memory_limit const& limit, search_budget budget,

@@ -53,6 +53,7 @@ class justifier {
   constexpr precedence_graph const& passes() const { return scheduler_.passes(); }
   constexpr std::int64_t size() const { return size_; }
   constexpr std::int64_t spent() const { return spent_; }
+  constexpr objective aim() const { return budget_.aim; }
   constexpr bool found() const { return found_; }
   constexpr list_scheduler::timeline const& best() const { return best_; }
   constexpr schedule result() const { return timed(s_, passes(), best_); }

@@ -8,6 +8,7 @@
 #include <ashlar/optimize/improve.hpp>
 #include <ashlar/optimize/modulo_search.hpp>
 #include <ashlar/optimize/periodic_extension.hpp>
+#include <ashlar/optimize/tabu_search.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -36,20 +37,19 @@ class racer {
   constexpr justifier<Watch> const& engine() const { return engine_; }
   constexpr objective_value reached() const { return engine_.judge(engine_.best()); }
 
-  // Half of the budget goes into plans, of long schedules modulo blocks first; half into iterated local
-  // search.
-  constexpr void start(std::vector<schedule> const& seeds, bool is_choosy = false) {
+  // Half of the budget goes into plans, of long schedules modulo blocks first; half into tabu search.
+  constexpr void start(std::vector<schedule> const& seeds) {
     constexpr std::int64_t modulo_part = 40;  // percent
     schedule const& s = engine_.of();
     for (schedule const& each : seeds)
       if (is_within(each, limit_)) engine_.consider(each);
     if (has_delay_blocks(s) && is_long(s))
       improve_modulo_blocks(engine_, limit_, budget_.passes / 100 * modulo_part);
-    tops_ = improve_plans(engine_, seeds, limit_, budget_, is_choosy && is_long(s));
-    iterated_local_search(engine_);
+    tops_ = improve_plans(engine_, seeds, limit_, budget_, true);
+    iterated_tabu_search(engine_, limit_);
   }
 
-  // Until so many passes more are spent: climbs with delay blocks or searches locally, the one of them
+  // Until so many passes more are spent: climbs with delay blocks or does tabu search, the one of them
   // that gained more for what it took when it was last tried, or the other one if that gained nothing.
   constexpr void go_on(std::int64_t passes, std::uint64_t seed) {
     bool const other = now_.gained == 0 || other_.gained * now_.spent > now_.gained * other_.spent;
@@ -64,7 +64,7 @@ class racer {
       at_full_size evaluate(engine_, is_long(engine_.of()));
       hill_climb(engine_, limit_, evaluate, 100, tops_);
     } else {
-      iterated_local_search(engine_);
+      iterated_tabu_search(engine_, limit_);
     }
     now_ = {before - static_cast<double>(reached().first), static_cast<double>(engine_.spent() - spent)};
   }
@@ -139,7 +139,7 @@ constexpr race_result<Watch> race(schedule const& s, std::vector<schedule> const
 
   std::vector<racer<Watch>> all;
   for (std::size_t i = 0; i < count; ++i) all.push_back(started(share, seed_of(budget.seed, i)));
-  for_each_task(count, [&](std::size_t i) { all[i].start(seeds, true); });
+  for_each_task(count, [&](std::size_t i) { all[i].start(seeds); });
   for (racer<Watch> const& each : all) passes += each.engine().spent();
   for (std::size_t round = 1;; ++round) {
     std::vector<std::size_t> ranking;

@@ -156,15 +156,15 @@ TEST_CASE("memory in bytes, of which the input pass gives most back") {
       .where = v_shape(devices{3}),
       .m = micro_batches{6},
       .cost = costs(stage_cost{10, 13, 7}, 1),
-      .limit = limits::sized({60, 24, 60}, {20, 8, 20, 20, 8, 20}, {5, 2, 5, 5, 2, 5})};
+      .limit = limits::sized({50, 16, 50}, {20, 8, 20, 20, 8, 20}, {5, 2, 5, 5, 2, 5})};
   search_result const r = search(problem, {.passes = 400'000, .aim = objective::span});
   CHECK(r.reached >= r.least.span);
   CHECK(check(r.best).ok());
   CHECK(is_within(r.best, problem.limit));
-  // With all kept until the weight pass it takes longer.
+  // With all kept until the weight pass every schedule takes longer.
   search_problem kept = problem;
   for (stage_memory& m : kept.limit.memory.stages) m.stash_left = stage_memory::all;
-  CHECK(search(kept, {.passes = 400'000, .aim = objective::span}).reached > r.reached);
+  CHECK(problem_bound(kept).span > r.reached);
 }
 
 // 1F1B on p = 4 holds 4 activations; here all may hold two, and a tenth of what is recomputed.
