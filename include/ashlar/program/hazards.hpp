@@ -6,7 +6,6 @@
 #include <ashlar/program/program.hpp>
 
 #include <cstddef>
-#include <vector>
 
 namespace ashlar {
 
@@ -33,8 +32,15 @@ class wait_table {
   // Those of a device's stream, whose instructions are numbered from `base` on.
   constexpr void add(program_view const& p, int device, int base, wait_detail detail);
 
-  std::vector<int> begin_ = {0};
-  std::vector<int> on_;
+  // For the waits of so many instructions with so many operands: each waits for one writer at most, and
+  // for each read one write does.
+  constexpr void reserve(std::size_t instructions, std::size_t operands) {
+    begin_.reserve(instructions + 1);
+    on_.reserve(2 * operands);
+  }
+
+  dynamic_array<int> begin_ = dynamic_array<int>(1);
+  dynamic_array<int> on_;
 };
 
 constexpr void wait_table::add(program_view const& p, int device, int base, wait_detail detail) {
@@ -44,8 +50,8 @@ constexpr void wait_table::add(program_view const& p, int device, int base, wait
     int last_read = -1;
   };
   struct slot_read {
-    int reader = -1;
-    int earlier = -1;
+    int reader;
+    int earlier;
   };
   list_view<instruction> const stream = p.stream(device);
   dynamic_array<use_list> uses(p.slots_of(device).size());
@@ -55,12 +61,12 @@ constexpr void wait_table::add(program_view const& p, int device, int base, wait
   std::size_t first = on_.size();  // of this instruction's waits
 
   auto const wait_for = [&](int index, int lane) {
-    int const other = nth(stream, index).lane;
     if (index == self) return;
     if (detail == wait_detail::all) {
       on_.push_back(base + index);
       return;
     }
+    int const other = nth(stream, index).lane;
     if (other == lane) return;
     for (std::size_t i = first; i < on_.size(); ++i)
       if (nth(stream, on_[i] - base).lane == other) {
@@ -94,8 +100,9 @@ constexpr void wait_table::add(program_view const& p, int device, int base, wait
 constexpr wait_table waits(program_view const& p, int device,
                            wait_detail detail = wait_detail::last_of_a_lane) {
   wait_table table;
-  table.begin_.reserve(p.stream(device).size() + 1);
-  table.on_.reserve(p.stream(device).size());
+  std::size_t operands = 0;
+  for (instruction const& i : p.stream(device)) operands += p.operands_of(i).size();
+  table.reserve(p.stream(device).size(), operands);
   table.add(p, device, 0, detail);
   return table;
 }
@@ -103,8 +110,7 @@ constexpr wait_table waits(program_view const& p, int device,
 // Of all devices, by index into the program.
 constexpr wait_table waits_of_all(program_view const& p, wait_detail detail) {
   wait_table table;
-  table.begin_.reserve(p.instructions.size() + 1);
-  table.on_.reserve(p.instructions.size());
+  table.reserve(p.instructions.size(), p.operands.size());
   for (int device = 0; device < p.device_count; ++device)
     table.add(p, device, nth(p.stream_begin, device), detail);
   return table;

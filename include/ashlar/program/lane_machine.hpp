@@ -2,6 +2,7 @@
 // when, issue_order in which order.
 #pragma once
 
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/program/hazards.hpp>
 
@@ -34,31 +35,30 @@ class lane_machine {
       : p_(p),
         partner_(std::move(partner)),
         lanes_(static_cast<std::size_t>(lanes)),
-        state_(p.instructions.size()),
-        head_(lanes_ * static_cast<std::size_t>(p.device_count), none),
+        places_(p.instructions.size()),
+        queues_(lanes_ * static_cast<std::size_t>(p.device_count)),
         met_(static_cast<std::size_t>(all_reduce_count(p))),
         waits_(waits_of_all(p, detail)) {
     for (int d = 0; d < p.device_count; ++d)
       for (int i = p.stream_begin[static_cast<std::size_t>(d) + 1]; i-- > nth(p.stream_begin, d);) {
-        state& self = of(i);
-        self.lane = d * lanes + (lanes == 1 ? 0 : at(i).lane);
-        self.next = std::exchange(head_[lane_of(i)], i);
+        int const lane = d * lanes + (lanes == 1 ? 0 : at(i).lane);
+        nth(places_, i) = {lane, std::exchange(nth(queues_, lane).up, i), none};
       }
   }
 
   // Whether all lanes reach their end. Linear in instructions and waits.
   constexpr bool run() {
-    std::vector<std::size_t> awake;
-    for (std::size_t lane = head_.size(); lane-- > 0;)
-      if (head_[lane] != none) awake.push_back(lane);
+    dynamic_array<int> awake;
+    for (std::size_t lane = queues_.size(); lane-- > 0;)
+      if (queues_[lane].up != none) awake.push_back(static_cast<int>(lane));
     while (!awake.empty()) {
-      std::size_t const lane = awake.back();
+      queue& lane = nth(queues_, awake.back());
       awake.pop_back();
-      while (head_[lane] != none && try_run(head_[lane], awake)) {
+      while (lane.up != none && try_run(lane.up, awake)) {
       }
     }
-    for (int head : head_)
-      if (head != none) return false;
+    for (queue const& lane : queues_)
+      if (lane.up != none) return false;
     return true;
   }
 
@@ -67,10 +67,10 @@ class lane_machine {
   constexpr std::vector<site> cycle() {
     std::vector<site> chain;
     int i = none;
-    for (int head : head_)
-      if (head != none) i = head;
+    for (queue const& lane : queues_)
+      if (lane.up != none) i = lane.up;
     find_absent();
-    std::vector<char> seen(state_.size(), 0);
+    std::vector<char> seen(places_.size(), 0);
     for (; i != none && nth(seen, i) == 0; i = blocker(i)) nth(seen, i) = 1;
     int const first = i;  // met again, hence on the circle
     if (i == none) return chain;
@@ -95,10 +95,10 @@ class lane_machine {
   constexpr diagnosis wait(rule broken = rule::no_cycle_of_waits) {
     find_absent();
     diagnosis d{.broken = broken};
-    for (int head : head_) {
-      if (head == none) continue;
-      d.first = place_of(head);
-      if (int const other = blocker(head); other != none) d.second = place_of(other);
+    for (queue const& lane : queues_) {
+      if (lane.up == none) continue;
+      d.first = place_of(lane.up);
+      if (int const other = blocker(lane.up); other != none) d.second = place_of(other);
       return d;
     }
     return d;
@@ -107,10 +107,14 @@ class lane_machine {
  protected:
   constexpr instruction const& at(int i) const { return nth(p_.instructions, i); }
   constexpr int partner(int i) const { return nth(partner_, i); }
-  constexpr std::size_t lane_of(int i) const { return static_cast<std::size_t>(nth(state_, i).lane); }
+  constexpr std::size_t lane_of(int i) const { return static_cast<std::size_t>(nth(places_, i).lane); }
   constexpr int device_of(int i) const { return static_cast<int>(lane_of(i) / lanes_); }
-  constexpr std::size_t lane_total() const { return head_.size(); }  // of all devices
-  constexpr bool is_done(int i) const { return nth(state_, i).done; }
+  constexpr std::size_t lane_total() const { return queues_.size(); }  // of all devices
+  // A lane runs its instructions in the order of their numbers.
+  constexpr bool is_done(int i) const {
+    int const up = queues_[lane_of(i)].up;
+    return up > i || up == none;
+  }
   constexpr site place_of(int i) const {
     int const device = device_of(i);
     return site_of(at(i), device, i - nth(p_.stream_begin, device));
@@ -134,18 +138,24 @@ class lane_machine {
   constexpr bool is_rendezvous() const { return true; }
 
  private:
-  struct state {
-    int lane = 0;     // counted over all devices
-    int next = none;  // on the same lane
-    int first_waiter =
-        none;  // lanes that wait for this instruction, linked by next_waiter of their heads
+  // Of each instruction as little as possible: long programs do not fit into caches, their lanes do.
+  struct place {
+    int lane;          // counted over all devices
+    int next;          // on the same lane
+    int first_waiter;  // the lanes that wait for this instruction, linked by next_waiter
+  };
+  struct queue {
+    int up = none;  // the instruction that runs next
     int next_waiter = none;
-    bool done = false;
-    bool arrived = false;  // at its rendezvous
+    bool has_arrived = false;  // what is up, at its rendezvous
   };
 
   constexpr Machine& self() { return static_cast<Machine&>(*this); }
-  constexpr state& of(int i) { return nth(state_, i); }
+  constexpr queue& queue_of(int i) { return queues_[lane_of(i)]; }
+  constexpr bool has_arrived(int i) {
+    queue const& lane = queue_of(i);
+    return lane.up == i && lane.has_arrived;
+  }
 
   // What `i`, and what it runs overlapped with, still has to wait for.
   constexpr int unmet(int i) {
@@ -154,33 +164,34 @@ class lane_machine {
   }
 
   // Runs lane head `i` if it can run now; else makes sure that the lane is woken when it can.
-  constexpr bool try_run(int i, std::vector<std::size_t>& awake) {
+  constexpr bool try_run(int i, dynamic_array<int>& awake) {
+    queue& lane = queue_of(i);
     if (int const other = unmet(i); other != none) {
-      of(i).next_waiter = std::exchange(of(other).first_waiter, i);
+      lane.next_waiter = std::exchange(nth(places_, other).first_waiter, nth(places_, i).lane);
       return false;
     }
     opcode const code = at(i).code;
     if (code == opcode::all_reduce) {
-      of(i).arrived = true;
+      lane.has_arrived = true;
       std::vector<int>& met = nth(met_, at(i).group);
       met.push_back(i);
       if (met.size() < member_count(p_, at(i).group)) return false;
       self().happens(i, view_of(met));
       for (int member : met) {
         end(member, awake);
-        if (member != i) awake.push_back(lane_of(member));
+        if (member != i) awake.push_back(nth(places_, member).lane);
       }
       met.clear();
       return true;
     }
     if ((code == opcode::send || code == opcode::receive) && self().is_rendezvous()) {
-      of(i).arrived = true;
+      lane.has_arrived = true;
       int const other = partner(i);
-      if (other == none || !of(other).arrived) return false;
+      if (other == none || !has_arrived(other)) return false;
       int const both[] = {code == opcode::send ? i : other, code == opcode::send ? other : i};
       self().happens(i, {both, both + 2});
       for (int half : both) end(half, awake);
-      awake.push_back(lane_of(other));
+      awake.push_back(nth(places_, other).lane);
       return true;
     }
     // What data-parallel ranks, which all run this program, do between them: what one does, all do.
@@ -192,16 +203,18 @@ class lane_machine {
     return true;
   }
 
-  constexpr void end(int i, std::vector<std::size_t>& awake) {
-    of(i).done = true;
-    head_[lane_of(i)] = of(i).next;
-    for (int w = of(i).first_waiter; w != none; w = of(w).next_waiter) awake.push_back(lane_of(w));
+  constexpr void end(int i, dynamic_array<int>& awake) {
+    place const& self = nth(places_, i);
+    queue& lane = nth(queues_, self.lane);
+    lane.up = self.next;
+    lane.has_arrived = false;
+    for (int w = self.first_waiter; w != none; w = nth(queues_, w).next_waiter) awake.push_back(w);
   }
 
   // What keeps the stuck instruction `i`: an instruction before it on its lane, a wait, or the other
   // side of its rendezvous, which has not come up on its lane.
   constexpr int blocker(int i) {
-    if (int const head = head_[lane_of(i)]; head != i) return head;
+    if (int const up = queue_of(i).up; up != i) return up;
     if (int const other = unmet(i); other != none) return other;
     if (at(i).code == opcode::send || at(i).code == opcode::receive) return partner(i);
     return nth(absent_, at(i).group);
@@ -210,15 +223,16 @@ class lane_machine {
   // The first instruction that has not come to each rendezvous.
   constexpr void find_absent() {
     absent_.assign(met_.size(), none);
-    for (int i = static_cast<int>(state_.size()); i-- > 0;)
-      if (at(i).code == opcode::all_reduce && !of(i).arrived) nth(absent_, at(i).group) = i;
+    for (int i = static_cast<int>(places_.size()); i-- > 0;)
+      if (at(i).code == opcode::all_reduce && !is_done(i) && !has_arrived(i))
+        nth(absent_, at(i).group) = i;
   }
 
   program_view p_;
   std::vector<int> partner_;
   std::size_t lanes_;
-  std::vector<state> state_;
-  std::vector<int> head_;              // by lane: the instruction that is up
+  dynamic_array<place> places_;        // by instruction
+  dynamic_array<queue> queues_;        // by lane
   std::vector<std::vector<int>> met_;  // by group: who has come to its all-reduce
   std::vector<int> absent_;            // by group: the first that has not come
   wait_table waits_;
