@@ -30,20 +30,16 @@ class lane_machine {
 
   // `partner`, by instruction: the other half of a transfer. Each device has `lanes` that advance on
   // their own: all of the program's, or one, which takes the whole stream in order.
-  constexpr lane_machine(program_view const& p, std::vector<int> partner, int lanes,
+  constexpr lane_machine(program_view const& p, std::vector<int> const& partner, int lanes,
                          wait_detail detail = wait_detail::last_of_a_lane)
       : p_(p),
-        partner_(std::move(partner)),
         lanes_(static_cast<std::size_t>(lanes)),
-        places_(p.instructions.size()),
+        steps_(p.instructions.size() + 1),
         queues_(lanes_ * static_cast<std::size_t>(p.device_count)),
-        met_(static_cast<std::size_t>(all_reduce_count(p))),
-        waits_(waits_of_all(p, detail)) {
-    for (int d = 0; d < p.device_count; ++d)
-      for (int i = p.stream_begin[static_cast<std::size_t>(d) + 1]; i-- > nth(p.stream_begin, d);) {
-        int const lane = d * lanes + (lanes == 1 ? 0 : at(i).lane);
-        nth(places_, i) = {lane, std::exchange(nth(queues_, lane).up, i), none};
-      }
+        met_(static_cast<std::size_t>(all_reduce_count(p))) {
+    waits_.reserve(2 * p.operands.size());
+    for (int d = 0; d < p.device_count; ++d) add_stream(d, waits(p, d, detail), partner);
+    steps_.back().first_wait = static_cast<int>(waits_.size());
   }
 
   // Whether all lanes reach their end. Linear in instructions and waits.
@@ -70,7 +66,7 @@ class lane_machine {
     for (queue const& lane : queues_)
       if (lane.up != none) i = lane.up;
     find_absent();
-    std::vector<char> seen(places_.size(), 0);
+    std::vector<char> seen(p_.instructions.size(), 0);
     for (; i != none && nth(seen, i) == 0; i = blocker(i)) nth(seen, i) = 1;
     int const first = i;  // met again, hence on the circle
     if (i == none) return chain;
@@ -106,8 +102,9 @@ class lane_machine {
 
  protected:
   constexpr instruction const& at(int i) const { return nth(p_.instructions, i); }
-  constexpr int partner(int i) const { return nth(partner_, i); }
-  constexpr std::size_t lane_of(int i) const { return static_cast<std::size_t>(nth(places_, i).lane); }
+  constexpr opcode code_of(int i) const { return nth(steps_, i).code; }
+  constexpr int partner(int i) const { return nth(steps_, i).partner; }
+  constexpr std::size_t lane_of(int i) const { return static_cast<std::size_t>(nth(steps_, i).lane); }
   constexpr int device_of(int i) const { return static_cast<int>(lane_of(i) / lanes_); }
   constexpr std::size_t lane_total() const { return queues_.size(); }  // of all devices
   // A lane runs its instructions in the order of their numbers.
@@ -124,9 +121,12 @@ class lane_machine {
   // that have ended.
   template <class Met>
   constexpr int unmet_hazard(int i, Met met) {
-    for (int other : waits_.of(i)) {
-      if (!is_done(other)) return other;
-      met(other);
+    step const* const self = &nth(steps_, i);
+    for (int const *other = waits_.data() + self->first_wait, *const end =
+                                                                  waits_.data() + self[1].first_wait;
+         other != end; ++other) {
+      if (!is_done(*other)) return *other;
+      met(*other);
     }
     return none;
   }
@@ -138,17 +138,38 @@ class lane_machine {
   constexpr bool is_rendezvous() const { return true; }
 
  private:
-  // Of each instruction as little as possible: long programs do not fit into caches, their lanes do.
-  struct place {
+  // All that the walk needs of an instruction, in one place: long programs do not fit into caches.
+  struct step {
     int lane;          // counted over all devices
     int next;          // on the same lane
     int first_waiter;  // the lanes that wait for this instruction, linked by next_waiter
+    int partner;
+    int first_wait;  // of those until the first of the next instruction
+    opcode code;
+    bool overlaps_next;
   };
   struct queue {
     int up = none;  // the instruction that runs next
     int next_waiter = none;
     bool has_arrived = false;  // what is up, at its rendezvous
   };
+
+  constexpr void add_stream(int device, wait_table const& table, std::vector<int> const& partner) {
+    int const begin = nth(p_.stream_begin, device), end = nth(p_.stream_begin, device + 1);
+    int const lanes = static_cast<int>(lanes_);
+    for (int i = begin; i < end; ++i) {
+      instruction const& self = at(i);
+      nth(steps_, i) = {.lane = device * lanes + (lanes == 1 ? 0 : self.lane),
+                        .next = none,
+                        .first_waiter = none,
+                        .partner = nth(partner, i),
+                        .first_wait = static_cast<int>(waits_.size()),
+                        .code = self.code,
+                        .overlaps_next = self.overlaps_next};
+      for (int other : table.of(i - begin)) waits_.push_back(begin + other);
+    }
+    for (int i = end; i-- > begin;) nth(steps_, i).next = std::exchange(queue_of(i).up, i);
+  }
 
   constexpr Machine& self() { return static_cast<Machine&>(*this); }
   constexpr queue& queue_of(int i) { return queues_[lane_of(i)]; }
@@ -160,17 +181,17 @@ class lane_machine {
   // What `i`, and what it runs overlapped with, still has to wait for.
   constexpr int unmet(int i) {
     int const other = self().unmet_wait(i);
-    return other == none && at(i).overlaps_next ? self().unmet_wait(i + 1) : other;
+    return other == none && nth(steps_, i).overlaps_next ? self().unmet_wait(i + 1) : other;
   }
 
   // Runs lane head `i` if it can run now; else makes sure that the lane is woken when it can.
   constexpr bool try_run(int i, dynamic_array<int>& awake) {
     queue& lane = queue_of(i);
     if (int const other = unmet(i); other != none) {
-      lane.next_waiter = std::exchange(nth(places_, other).first_waiter, nth(places_, i).lane);
+      lane.next_waiter = std::exchange(nth(steps_, other).first_waiter, nth(steps_, i).lane);
       return false;
     }
-    opcode const code = at(i).code;
+    opcode const code = code_of(i);
     if (code == opcode::all_reduce) {
       lane.has_arrived = true;
       std::vector<int>& met = nth(met_, at(i).group);
@@ -179,7 +200,7 @@ class lane_machine {
       self().happens(i, view_of(met));
       for (int member : met) {
         end(member, awake);
-        if (member != i) awake.push_back(nth(places_, member).lane);
+        if (member != i) awake.push_back(nth(steps_, member).lane);
       }
       met.clear();
       return true;
@@ -191,12 +212,12 @@ class lane_machine {
       int const both[] = {code == opcode::send ? i : other, code == opcode::send ? other : i};
       self().happens(i, {both, both + 2});
       for (int half : both) end(half, awake);
-      awake.push_back(nth(places_, other).lane);
+      awake.push_back(nth(steps_, other).lane);
       return true;
     }
     // What data-parallel ranks, which all run this program, do between them: what one does, all do.
     int const pair[] = {i, i + 1};
-    bool const is_pair = at(i).overlaps_next;
+    bool const is_pair = nth(steps_, i).overlaps_next;
     self().happens(i, {pair, pair + (is_pair ? 2 : 1)});
     end(i, awake);
     if (is_pair) end(i + 1, awake);
@@ -204,7 +225,7 @@ class lane_machine {
   }
 
   constexpr void end(int i, dynamic_array<int>& awake) {
-    place const& self = nth(places_, i);
+    step const& self = nth(steps_, i);
     queue& lane = nth(queues_, self.lane);
     lane.up = self.next;
     lane.has_arrived = false;
@@ -216,26 +237,25 @@ class lane_machine {
   constexpr int blocker(int i) {
     if (int const up = queue_of(i).up; up != i) return up;
     if (int const other = unmet(i); other != none) return other;
-    if (at(i).code == opcode::send || at(i).code == opcode::receive) return partner(i);
+    if (code_of(i) == opcode::send || code_of(i) == opcode::receive) return partner(i);
     return nth(absent_, at(i).group);
   }
 
   // The first instruction that has not come to each rendezvous.
   constexpr void find_absent() {
     absent_.assign(met_.size(), none);
-    for (int i = static_cast<int>(places_.size()); i-- > 0;)
-      if (at(i).code == opcode::all_reduce && !is_done(i) && !has_arrived(i))
+    for (int i = static_cast<int>(p_.instructions.size()); i-- > 0;)
+      if (code_of(i) == opcode::all_reduce && !is_done(i) && !has_arrived(i))
         nth(absent_, at(i).group) = i;
   }
 
   program_view p_;
-  std::vector<int> partner_;
   std::size_t lanes_;
-  dynamic_array<place> places_;        // by instruction
+  dynamic_array<step> steps_;          // by instruction, and the end
   dynamic_array<queue> queues_;        // by lane
   std::vector<std::vector<int>> met_;  // by group: who has come to its all-reduce
   std::vector<int> absent_;            // by group: the first that has not come
-  wait_table waits_;
+  dynamic_array<int> waits_;
 };
 
 // The other half of each transfer if the k-th send of a device to another meets its k-th receive; -1 for
