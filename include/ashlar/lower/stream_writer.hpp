@@ -19,8 +19,8 @@ class stream_writer {
       : made_(std::move(start)),
         shape_(made_.view()),
         micro_batches_(made_.route.size()),
-        per_stage_(made_.graph.sequence_chunks() == 1 ? 4 : 6),
-        stage_values_(static_cast<std::size_t>(made_.stage_count()) * made_.route.size() * per_stage_),
+        kind_size_(static_cast<std::size_t>(made_.stage_count()) * made_.route.size()),
+        stage_values_((made_.graph.sequence_chunks() == 1 ? 4 : 6) * kind_size_),
         gradients_(static_cast<std::size_t>(made_.graph.edge_count()) * made_.route.size()),
         groups_(static_cast<std::size_t>(made_.groups.count())),
         step_values_(groups_ * kinds_of_the_step, -1),
@@ -77,10 +77,11 @@ class stream_writer {
       static_cast<std::size_t>(slot_kind::work_state)
       - static_cast<std::size_t>(slot_kind::weight_gradient);
 
+  // One that is read. Says nothing at first, so that tables of kinds that no pass has are never touched.
   struct value {
-    int slot = -1;
-    int reads_left = 0;
-    tick until = 0;
+    int slot;
+    int reads_left;
+    tick until;
   };
 
   constexpr int& of_the_step(slot_kind kind, int group) {
@@ -99,7 +100,7 @@ class stream_writer {
     if (v.kind < slot_kind::work) {
       std::size_t const which =
           v.kind == slot_kind::activation ? 0 : static_cast<std::size_t>(v.kind) - 1;
-      return stage_values_[of_stage * per_stage_ + which];
+      return stage_values_[which * kind_size_ + of_stage];
     }
     return work_values_[v.kind == slot_kind::micro_gradient
                             ? part_count() + of_stage
@@ -111,25 +112,28 @@ class stream_writer {
   // readers is scratch space of its writer.
   constexpr int slot_of(value_key const& key, access how, int reads, tick end) {
     if (is_of_the_step(key.kind)) return of_the_step(key.kind, key.of);
-    value& v = of_micro_batch(key);
     if (how == access::read) {
+      value& v = of_micro_batch(key);
       v.until = max_of(v.until, end);
       if (--v.reads_left == 0) pool_.release(v.slot, v.until);
       return v.slot;
     }
     bool const takes_over = how == access::accumulate;  // a sum of work
-    v = {
-        takes_over ? of_micro_batch(summed_value(made_.work.view(), key)).slot : pool_.acquire(key.kind),
-        reads, end};
-    if (reads == 0) pool_.release(v.slot, end);
-    return v.slot;
+    int const slot =
+        takes_over ? of_micro_batch(summed_value(made_.work.view(), key)).slot : pool_.acquire(key.kind);
+    if (reads == 0)
+      pool_.release(slot, end);
+    else
+      of_micro_batch(key) = {slot, reads, end};
+    return slot;
   }
 
   program made_;
   program_shape shape_;
   std::size_t micro_batches_;
-  std::size_t per_stage_;  // kinds: activation, checkpoint, stash, weight_stash; two more of sequences
-  dynamic_array<value> stage_values_;  // by stage, micro-batch and kind
+  std::size_t kind_size_;              // of the values of a kind
+  dynamic_array<value> stage_values_;  // by kind, stage, micro-batch; activation, checkpoint, stash,
+                                       // weight_stash and two more of sequences
   dynamic_array<value> gradients_;     // by edge and micro-batch
   std::size_t groups_;
   std::vector<int> step_values_;    // slots on the device, by kind and group

@@ -6,7 +6,6 @@
 #include <ashlar/program/program.hpp>
 
 #include <cstddef>
-#include <vector>
 
 namespace ashlar {
 
@@ -28,46 +27,48 @@ class wait_table {
 
  private:
   friend constexpr wait_table waits(program_view const& p, int device, wait_detail detail);
-  friend constexpr wait_table waits_of_all(program_view const& p, wait_detail detail);
 
-  // Those of a device's stream, whose instructions are numbered from `base` on.
-  constexpr void add(program_view const& p, int device, int base, wait_detail detail);
-
-  std::vector<int> begin_ = {0};
-  std::vector<int> on_;
+  dynamic_array<int> begin_ = dynamic_array<int>(1);
+  dynamic_array<int> on_;
 };
 
-constexpr void wait_table::add(program_view const& p, int device, int base, wait_detail detail) {
+// Of one device's stream, by position in it. Linear in the operands times the lanes that share a slot
+// (two or three).
+constexpr wait_table waits(program_view const& p, int device,
+                           wait_detail detail = wait_detail::last_of_a_lane) {
   // The uses of a slot since its last write: the writer, and its readers as a list through `reads`.
   struct use_list {
     int writer = -1;
     int last_read = -1;
   };
   struct slot_read {
-    int reader = -1;
-    int earlier = -1;
+    int reader;
+    int earlier;
   };
   list_view<instruction> const stream = p.stream(device);
   dynamic_array<use_list> uses(p.slots_of(device).size());
   dynamic_array<slot_read> reads;
-  reads.reserve(4 * stream.size());
+  std::size_t operands = 0;
+  for (instruction const& i : stream) operands += p.operands_of(i).size();
+  reads.reserve(operands);
+  wait_table table;
+  dynamic_array<int>& on = table.on_;
+  table.begin_.reserve(stream.size() + 1);
+  on.reserve(2 * operands);  // each waits for a writer, and each read is waited for, at most once
   int self = 0;
-  std::size_t first = on_.size();  // of this instruction's waits
+  std::size_t first = 0;  // of this instruction's waits
 
   auto const wait_for = [&](int index, int lane) {
-    int const other = nth(stream, index).lane;
     if (index == self) return;
-    if (detail == wait_detail::all) {
-      on_.push_back(base + index);
-      return;
-    }
+    if (detail == wait_detail::all) return on.push_back(index);
+    int const other = nth(stream, index).lane;
     if (other == lane) return;
-    for (std::size_t i = first; i < on_.size(); ++i)
-      if (nth(stream, on_[i] - base).lane == other) {
-        if (on_[i] < base + index) on_[i] = base + index;
+    for (std::size_t i = first; i < on.size(); ++i)
+      if (nth(stream, on[i]).lane == other) {
+        if (on[i] < index) on[i] = index;
         return;
       }
-    on_.push_back(base + index);
+    on.push_back(index);
   };
 
   for (instruction const& i : stream) {
@@ -83,30 +84,10 @@ constexpr void wait_table::add(program_view const& p, int device, int base, wait
         wait_for(nth(reads, r).reader, i.lane);
       slot = {self, -1};
     }
-    first = on_.size();
-    begin_.push_back(static_cast<int>(first));
+    first = on.size();
+    table.begin_.push_back(static_cast<int>(first));
     ++self;
   }
-}
-
-// Of one device's stream, by position in it. Linear in the operands times the lanes that share a slot
-// (two or three).
-constexpr wait_table waits(program_view const& p, int device,
-                           wait_detail detail = wait_detail::last_of_a_lane) {
-  wait_table table;
-  table.begin_.reserve(p.stream(device).size() + 1);
-  table.on_.reserve(p.stream(device).size());
-  table.add(p, device, 0, detail);
-  return table;
-}
-
-// Of all devices, by index into the program.
-constexpr wait_table waits_of_all(program_view const& p, wait_detail detail) {
-  wait_table table;
-  table.begin_.reserve(p.instructions.size() + 1);
-  table.on_.reserve(p.instructions.size());
-  for (int device = 0; device < p.device_count; ++device)
-    table.add(p, device, nth(p.stream_begin, device), detail);
   return table;
 }
 

@@ -2,6 +2,7 @@
 // when, issue_order in which order.
 #pragma once
 
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/program/hazards.hpp>
 
@@ -29,36 +30,31 @@ class lane_machine {
 
   // `partner`, by instruction: the other half of a transfer. Each device has `lanes` that advance on
   // their own: all of the program's, or one, which takes the whole stream in order.
-  constexpr lane_machine(program_view const& p, std::vector<int> partner, int lanes,
+  constexpr lane_machine(program_view const& p, std::vector<int> const& partner, int lanes,
                          wait_detail detail = wait_detail::last_of_a_lane)
       : p_(p),
-        partner_(std::move(partner)),
         lanes_(static_cast<std::size_t>(lanes)),
-        state_(p.instructions.size()),
-        head_(lanes_ * static_cast<std::size_t>(p.device_count), none),
-        met_(static_cast<std::size_t>(all_reduce_count(p))),
-        waits_(waits_of_all(p, detail)) {
-    for (int d = 0; d < p.device_count; ++d)
-      for (int i = p.stream_begin[static_cast<std::size_t>(d) + 1]; i-- > nth(p.stream_begin, d);) {
-        state& self = of(i);
-        self.lane = d * lanes + (lanes == 1 ? 0 : at(i).lane);
-        self.next = std::exchange(head_[lane_of(i)], i);
-      }
+        steps_(p.instructions.size() + 1),
+        queues_(lanes_ * static_cast<std::size_t>(p.device_count)),
+        met_(static_cast<std::size_t>(all_reduce_count(p))) {
+    waits_.reserve(2 * p.operands.size());
+    for (int d = 0; d < p.device_count; ++d) add_stream(d, waits(p, d, detail), partner);
+    steps_.back().first_wait = static_cast<int>(waits_.size());
   }
 
   // Whether all lanes reach their end. Linear in instructions and waits.
   constexpr bool run() {
-    std::vector<std::size_t> awake;
-    for (std::size_t lane = head_.size(); lane-- > 0;)
-      if (head_[lane] != none) awake.push_back(lane);
+    dynamic_array<int> awake;
+    for (std::size_t lane = queues_.size(); lane-- > 0;)
+      if (queues_[lane].up != none) awake.push_back(static_cast<int>(lane));
     while (!awake.empty()) {
-      std::size_t const lane = awake.back();
+      queue& lane = nth(queues_, awake.back());
       awake.pop_back();
-      while (head_[lane] != none && try_run(head_[lane], awake)) {
+      while (lane.up != none && try_run(lane.up, awake)) {
       }
     }
-    for (int head : head_)
-      if (head != none) return false;
+    for (queue const& lane : queues_)
+      if (lane.up != none) return false;
     return true;
   }
 
@@ -67,10 +63,10 @@ class lane_machine {
   constexpr std::vector<site> cycle() {
     std::vector<site> chain;
     int i = none;
-    for (int head : head_)
-      if (head != none) i = head;
+    for (queue const& lane : queues_)
+      if (lane.up != none) i = lane.up;
     find_absent();
-    std::vector<char> seen(state_.size(), 0);
+    std::vector<char> seen(p_.instructions.size(), 0);
     for (; i != none && nth(seen, i) == 0; i = blocker(i)) nth(seen, i) = 1;
     int const first = i;  // met again, hence on the circle
     if (i == none) return chain;
@@ -95,10 +91,10 @@ class lane_machine {
   constexpr diagnosis wait(rule broken = rule::no_cycle_of_waits) {
     find_absent();
     diagnosis d{.broken = broken};
-    for (int head : head_) {
-      if (head == none) continue;
-      d.first = place_of(head);
-      if (int const other = blocker(head); other != none) d.second = place_of(other);
+    for (queue const& lane : queues_) {
+      if (lane.up == none) continue;
+      d.first = place_of(lane.up);
+      if (int const other = blocker(lane.up); other != none) d.second = place_of(other);
       return d;
     }
     return d;
@@ -106,11 +102,16 @@ class lane_machine {
 
  protected:
   constexpr instruction const& at(int i) const { return nth(p_.instructions, i); }
-  constexpr int partner(int i) const { return nth(partner_, i); }
-  constexpr std::size_t lane_of(int i) const { return static_cast<std::size_t>(nth(state_, i).lane); }
+  constexpr opcode code_of(int i) const { return nth(steps_, i).code; }
+  constexpr int partner(int i) const { return nth(steps_, i).partner; }
+  constexpr std::size_t lane_of(int i) const { return static_cast<std::size_t>(nth(steps_, i).lane); }
   constexpr int device_of(int i) const { return static_cast<int>(lane_of(i) / lanes_); }
-  constexpr std::size_t lane_total() const { return head_.size(); }  // of all devices
-  constexpr bool is_done(int i) const { return nth(state_, i).done; }
+  constexpr std::size_t lane_total() const { return queues_.size(); }  // of all devices
+  // A lane runs its instructions in the order of their numbers.
+  constexpr bool is_done(int i) const {
+    int const up = queues_[lane_of(i)].up;
+    return up > i || up == none;
+  }
   constexpr site place_of(int i) const {
     int const device = device_of(i);
     return site_of(at(i), device, i - nth(p_.stream_begin, device));
@@ -120,9 +121,12 @@ class lane_machine {
   // that have ended.
   template <class Met>
   constexpr int unmet_hazard(int i, Met met) {
-    for (int other : waits_.of(i)) {
-      if (!is_done(other)) return other;
-      met(other);
+    step const* const self = &nth(steps_, i);
+    for (int const *other = waits_.data() + self->first_wait, *const end =
+                                                                  waits_.data() + self[1].first_wait;
+         other != end; ++other) {
+      if (!is_done(*other)) return *other;
+      met(*other);
     }
     return none;
   }
@@ -134,94 +138,124 @@ class lane_machine {
   constexpr bool is_rendezvous() const { return true; }
 
  private:
-  struct state {
-    int lane = 0;     // counted over all devices
-    int next = none;  // on the same lane
-    int first_waiter =
-        none;  // lanes that wait for this instruction, linked by next_waiter of their heads
+  // All that the walk needs of an instruction, in one place: long programs do not fit into caches.
+  struct step {
+    int lane;          // counted over all devices
+    int next;          // on the same lane
+    int first_waiter;  // the lanes that wait for this instruction, linked by next_waiter
+    int partner;
+    int first_wait;  // of those until the first of the next instruction
+    opcode code;
+    bool overlaps_next;
+  };
+  struct queue {
+    int up = none;  // the instruction that runs next
     int next_waiter = none;
-    bool done = false;
-    bool arrived = false;  // at its rendezvous
+    bool has_arrived = false;  // what is up, at its rendezvous
   };
 
+  constexpr void add_stream(int device, wait_table const& table, std::vector<int> const& partner) {
+    int const begin = nth(p_.stream_begin, device), end = nth(p_.stream_begin, device + 1);
+    int const lanes = static_cast<int>(lanes_);
+    for (int i = begin; i < end; ++i) {
+      instruction const& self = at(i);
+      nth(steps_, i) = {.lane = device * lanes + (lanes == 1 ? 0 : self.lane),
+                        .next = none,
+                        .first_waiter = none,
+                        .partner = nth(partner, i),
+                        .first_wait = static_cast<int>(waits_.size()),
+                        .code = self.code,
+                        .overlaps_next = self.overlaps_next};
+      for (int other : table.of(i - begin)) waits_.push_back(begin + other);
+    }
+    for (int i = end; i-- > begin;) nth(steps_, i).next = std::exchange(queue_of(i).up, i);
+  }
+
   constexpr Machine& self() { return static_cast<Machine&>(*this); }
-  constexpr state& of(int i) { return nth(state_, i); }
+  constexpr queue& queue_of(int i) { return queues_[lane_of(i)]; }
+  constexpr bool has_arrived(int i) {
+    queue const& lane = queue_of(i);
+    return lane.up == i && lane.has_arrived;
+  }
 
   // What `i`, and what it runs overlapped with, still has to wait for.
   constexpr int unmet(int i) {
     int const other = self().unmet_wait(i);
-    return other == none && at(i).overlaps_next ? self().unmet_wait(i + 1) : other;
+    return other == none && nth(steps_, i).overlaps_next ? self().unmet_wait(i + 1) : other;
   }
 
   // Runs lane head `i` if it can run now; else makes sure that the lane is woken when it can.
-  constexpr bool try_run(int i, std::vector<std::size_t>& awake) {
+  constexpr bool try_run(int i, dynamic_array<int>& awake) {
+    queue& lane = queue_of(i);
     if (int const other = unmet(i); other != none) {
-      of(i).next_waiter = std::exchange(of(other).first_waiter, i);
+      lane.next_waiter = std::exchange(nth(steps_, other).first_waiter, nth(steps_, i).lane);
       return false;
     }
-    opcode const code = at(i).code;
+    opcode const code = code_of(i);
     if (code == opcode::all_reduce) {
-      of(i).arrived = true;
+      lane.has_arrived = true;
       std::vector<int>& met = nth(met_, at(i).group);
       met.push_back(i);
       if (met.size() < member_count(p_, at(i).group)) return false;
       self().happens(i, view_of(met));
       for (int member : met) {
         end(member, awake);
-        if (member != i) awake.push_back(lane_of(member));
+        if (member != i) awake.push_back(nth(steps_, member).lane);
       }
       met.clear();
       return true;
     }
     if ((code == opcode::send || code == opcode::receive) && self().is_rendezvous()) {
-      of(i).arrived = true;
+      lane.has_arrived = true;
       int const other = partner(i);
-      if (other == none || !of(other).arrived) return false;
+      if (other == none || !has_arrived(other)) return false;
       int const both[] = {code == opcode::send ? i : other, code == opcode::send ? other : i};
       self().happens(i, {both, both + 2});
       for (int half : both) end(half, awake);
-      awake.push_back(lane_of(other));
+      awake.push_back(nth(steps_, other).lane);
       return true;
     }
     // What data-parallel ranks, which all run this program, do between them: what one does, all do.
     int const pair[] = {i, i + 1};
-    bool const is_pair = at(i).overlaps_next;
+    bool const is_pair = nth(steps_, i).overlaps_next;
     self().happens(i, {pair, pair + (is_pair ? 2 : 1)});
     end(i, awake);
     if (is_pair) end(i + 1, awake);
     return true;
   }
 
-  constexpr void end(int i, std::vector<std::size_t>& awake) {
-    of(i).done = true;
-    head_[lane_of(i)] = of(i).next;
-    for (int w = of(i).first_waiter; w != none; w = of(w).next_waiter) awake.push_back(lane_of(w));
+  constexpr void end(int i, dynamic_array<int>& awake) {
+    step const& self = nth(steps_, i);
+    queue& lane = nth(queues_, self.lane);
+    lane.up = self.next;
+    lane.has_arrived = false;
+    for (int w = self.first_waiter; w != none; w = nth(queues_, w).next_waiter) awake.push_back(w);
   }
 
   // What keeps the stuck instruction `i`: an instruction before it on its lane, a wait, or the other
   // side of its rendezvous, which has not come up on its lane.
   constexpr int blocker(int i) {
-    if (int const head = head_[lane_of(i)]; head != i) return head;
+    if (int const up = queue_of(i).up; up != i) return up;
     if (int const other = unmet(i); other != none) return other;
-    if (at(i).code == opcode::send || at(i).code == opcode::receive) return partner(i);
+    if (code_of(i) == opcode::send || code_of(i) == opcode::receive) return partner(i);
     return nth(absent_, at(i).group);
   }
 
   // The first instruction that has not come to each rendezvous.
   constexpr void find_absent() {
     absent_.assign(met_.size(), none);
-    for (int i = static_cast<int>(state_.size()); i-- > 0;)
-      if (at(i).code == opcode::all_reduce && !of(i).arrived) nth(absent_, at(i).group) = i;
+    for (int i = static_cast<int>(p_.instructions.size()); i-- > 0;)
+      if (code_of(i) == opcode::all_reduce && !is_done(i) && !has_arrived(i))
+        nth(absent_, at(i).group) = i;
   }
 
   program_view p_;
-  std::vector<int> partner_;
   std::size_t lanes_;
-  std::vector<state> state_;
-  std::vector<int> head_;              // by lane: the instruction that is up
+  dynamic_array<step> steps_;          // by instruction, and the end
+  dynamic_array<queue> queues_;        // by lane
   std::vector<std::vector<int>> met_;  // by group: who has come to its all-reduce
   std::vector<int> absent_;            // by group: the first that has not come
-  wait_table waits_;
+  dynamic_array<int> waits_;
 };
 
 // The other half of each transfer if the k-th send of a device to another meets its k-th receive; -1 for

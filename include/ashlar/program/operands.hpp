@@ -94,7 +94,7 @@ class program_shape {
   static constexpr int fused = 2;
 
   program_view p_;
-  result_table<int> passes_;  // 0: no such pass, 1: one, `fused`
+  result_table<unsigned char> passes_;  // 0: no such pass, 1: one, `fused`
 };
 
 // What an edge's reader reads.

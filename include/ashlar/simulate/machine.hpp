@@ -52,8 +52,8 @@ class timed_machine : public lane_machine<timed_machine> {
     };
     int const hazard = unmet_hazard(i, [&](int other) {
       follow(other);
-      tick const made = at(other).code == opcode::compute   ? time(other).end
-                        : at(other).code == opcode::receive ? time(other).made
+      tick const made = code_of(other) == opcode::compute   ? time(other).end
+                        : code_of(other) == opcode::receive ? time(other).made
                                                             : 0;
       self.made = made > self.made ? made : self.made;
     });
@@ -62,7 +62,7 @@ class timed_machine : public lane_machine<timed_machine> {
       if (!is_done(other)) return other;
       follow(other);
     }
-    bool const takes = at(i).code == opcode::receive && !is_rendezvous();
+    bool const takes = code_of(i) == opcode::receive && !is_rendezvous();
     return takes && !is_done(partner(i)) ? partner(i) : none;
   }
   constexpr bool is_rendezvous() const { return o_.mode == transfer_mode::rendezvous; }
