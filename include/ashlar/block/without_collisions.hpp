@@ -1,4 +1,4 @@
-// From offsets that one wishes for to a block whose passes do not collide.
+// From wished offsets to the nearest block whose passes do not collide.
 #pragma once
 
 #include <ashlar/block/algebra.hpp>

@@ -1,5 +1,5 @@
-// Whether work is where its table puts it, and reads what is there: what schedules and programs have in
-// common.
+// Whether work is where its table puts it and reads only what is there. Schedules and programs share
+// this check.
 #pragma once
 
 #include <ashlar/block/check.hpp>

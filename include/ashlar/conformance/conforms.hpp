@@ -1,5 +1,5 @@
-// What every backend has to pass: programs of all kinds give the losses, gradients, weights and norms of
-// the sequential reference.
+// The test that every backend has to pass: programs of all kinds give the losses, gradients, weights
+// and norms of the sequential reference.
 #pragma once
 
 #include <ashlar/conformance/data_parallel_ranks.hpp>

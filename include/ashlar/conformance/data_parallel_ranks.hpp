@@ -1,4 +1,4 @@
-// The data-parallel ranks of a program on workers of their own, and what they have together.
+// The data-parallel ranks of a program, each with a worker of its own, and what they hold together.
 #pragma once
 
 #include <ashlar/conformance/sharded_network.hpp>

@@ -1,4 +1,4 @@
-// Schedules that nobody would think of.
+// Random schedules that nobody would write by hand.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

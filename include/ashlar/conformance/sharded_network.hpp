@@ -1,4 +1,4 @@
-// The network with what programs with shared weights need: a worker a data-parallel rank.
+// The network for programs with sharded weights: one worker per data-parallel rank.
 #pragma once
 
 #include <ashlar/conformance/network.hpp>

@@ -1,5 +1,5 @@
-// The little that the core needs of <algorithm>, which takes as long to include as <vector>, and what is
-// dear to instantiate of <vector>: insert(), assign() and resize() with a value.
+// The little that the core needs from <algorithm>, which takes as long to include as <vector>. Also the
+// parts of <vector> that are expensive to instantiate: insert(), assign() and resize() with a value.
 #pragma once
 
 #include <cstddef>

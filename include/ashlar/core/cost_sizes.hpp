@@ -1,4 +1,4 @@
-// Whether costs are for as many stages, devices and chunks of sequences as there are.
+// Whether the tables of costs have the right number of stages, devices and sequence chunks.
 #pragma once
 
 #include <ashlar/core/cost.hpp>

@@ -1,6 +1,6 @@
-// A read-only view of consecutive elements. It is std::span with plain pointers for iterators: each call
-// of a class iterator costs constant evaluation, and these loops are where programs are proved while
-// compiling. <span> is also dear to include.
+// A read-only view of consecutive elements. It is std::span with plain pointers for iterators: each
+// call of a class iterator costs steps of constant evaluation, and the proofs of programs at compile
+// time run in these loops. <span> is also expensive to include.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The proofs of the program that a CSV means, in the words of the file.
+// The proofs of the program that a CSV describes, in the words of the file.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

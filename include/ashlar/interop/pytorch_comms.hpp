@@ -1,5 +1,5 @@
-// PyTorch's compute_comms CSV: passes, transfers, reductions and residency of weights, a line a device,
-// in the order in which the device issues them.
+// PyTorch's compute_comms CSV: passes, transfers, reductions and residency of weights, one line per
+// device, in the order in which the device issues them.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

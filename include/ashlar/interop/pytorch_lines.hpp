@@ -1,5 +1,5 @@
 // What PyTorch's runtime does with the lines of a compute_comms CSV: each rank issues its tokens one
-// after the other, and the next not before the last has been issued.
+// after the other, each only after the one before it has been issued.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

@@ -1,4 +1,4 @@
-// Where a device's gathers, releases, scatters and clears stand among its passes.
+// The places of a device's gathers, releases, scatters and clears among its passes.
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>

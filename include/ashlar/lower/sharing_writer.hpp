@@ -1,4 +1,4 @@
-// Writes what a device does about the weights and gradients that it shares.
+// Writes a device's instructions for the weights and gradients that it shares.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

@@ -1,8 +1,8 @@
 // The events between devices (transfers and reductions) of a schedule in one global order.
 //
-// Ordering all of them by the time at which their producer ends, and letting every device's list be the
-// restriction of that one order, is acyclic and first-in first-out between any two devices by
-// construction. Greedy insertion device by device is neither.
+// All of them are ordered by the time at which their producer ends, and every device's list is the
+// restriction of that one order. By construction, the order is acyclic, and first in, first out between
+// any two devices. Greedy insertion device by device would be neither.
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>

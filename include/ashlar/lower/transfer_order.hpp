@@ -1,4 +1,4 @@
-// In which order a device's transfers stand.
+// The order of a device's transfers.
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>

@@ -1,5 +1,5 @@
-// What a pass needs, and tables indexed by what passes give. The one place that knows the data flow of
-// training.
+// What a pass needs, and tables indexed by the results of passes. The one place that knows the data
+// flow of training.
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>

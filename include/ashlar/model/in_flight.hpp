@@ -1,4 +1,4 @@
-// How much of a batch the stages of a graph hold at once, so that none of them waits without need.
+// How much of a batch the stages of a graph must hold at once so that none of them waits needlessly.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

@@ -1,4 +1,4 @@
-// What passes take of a device's memory and give back, and how much a device may hold.
+// How much of a device's memory passes take and give back, and how much a device may hold.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

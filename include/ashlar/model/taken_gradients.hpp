@@ -1,5 +1,5 @@
-// Whether gradients that work takes from their accumulators are taken one micro-batch at a time, and
-// given back: what schedules and programs have in common.
+// Whether gradients that work takes from their accumulators are taken one micro-batch at a time and
+// given back. Schedules and programs share this check.
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>

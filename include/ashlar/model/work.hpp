@@ -1,5 +1,5 @@
-// Work that other systems fill in beside the passes of the pipeline: jobs in parts, what these read and
-// write, and who reads that.
+// Work that other systems fill in beside the passes of the pipeline: jobs, their parts, what parts read
+// and write, and who reads what they write.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

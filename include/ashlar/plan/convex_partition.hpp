@@ -1,4 +1,5 @@
-// All convex partitions of a small graph of operators: the stages whose busiest device has least to do.
+// All convex partitions of a small graph of operators, to find the stages whose busiest device has the
+// least to do.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

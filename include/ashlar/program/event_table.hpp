@@ -1,4 +1,4 @@
-// The fewest events with which a device's lanes keep to what hazards.hpp says.
+// The fewest events with which a device's lanes keep the waits of hazards.hpp.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

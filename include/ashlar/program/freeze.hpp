@@ -1,4 +1,4 @@
-// A program made while compiling, as static data: it sits in read-only memory and needs no work to
+// A program made at compile time, as static data. It lies in read-only memory and needs no work at the
 // start.
 #pragma once
 

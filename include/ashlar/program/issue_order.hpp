@@ -1,5 +1,5 @@
-// One order of all instructions of a program that keeps every lane's order and every wait: the one in
-// which the machine of the deadlock proof reaches the end.
+// One order of all instructions of a program that keeps every lane's order and every wait. It is the
+// order in which the machine of the deadlock proof reaches the end.
 #pragma once
 
 #include <ashlar/core/refuse.hpp>

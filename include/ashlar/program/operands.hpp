@@ -1,5 +1,5 @@
-// What an instruction reads and writes. The one place that says so: lowering, proofs, imports and the
-// sequential reference all ask here.
+// What an instruction reads and writes. This is the only place that says so: lowering, proofs, imports
+// and the sequential reference all use it.
 #pragma once
 
 #include <ashlar/model/dependencies.hpp>

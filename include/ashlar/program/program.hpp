@@ -1,4 +1,4 @@
-// A program: one stream of instructions a device, over slots.
+// A program: one stream of instructions per device, over slots.
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>

@@ -1,4 +1,4 @@
-// How large the slots of a device have to be, and where they lie in one allocation.
+// How large the slots of a device must be, and where they lie in one allocation.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
