@@ -1,5 +1,5 @@
-// Level "deadlock-free under rendezvous": a send lasts until its receive has come, and still all lanes
-// reach their end.
+// Level "deadlock-free under rendezvous": all lanes reach their end, although a send lasts until its
+// receive has come.
 #pragma once
 
 #include <ashlar/program/lane_machine.hpp>

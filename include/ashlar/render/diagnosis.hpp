@@ -1,4 +1,4 @@
-// A diagnosis as a sentence for people: where, what must hold, and by how much it does not.
+// A diagnosis as a sentence: what must hold, where it does not, and by how much.
 #pragma once
 
 #include <ashlar/block/block.hpp>

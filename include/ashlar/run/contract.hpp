@@ -1,4 +1,4 @@
-// What a backend and a worker have to offer. docs/backends.md has the contract on a page.
+// What a backend and a worker have to offer. docs/backends.md explains the contract.
 #pragma once
 
 #include <ashlar/prove/progress.hpp>

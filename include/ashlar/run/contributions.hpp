@@ -1,8 +1,9 @@
 // How the members of a group share the work of a sum between them.
 //
-// In the order of members, as a sequential run adds: every member gets the part of the sum that it will
-// have (shard_of) from all others and adds up what came. For an all-reduce it then hands its part to
-// all. Two exchanges, each of which moves the value once: what a bandwidth-optimal all-reduce moves.
+// Sums are in the order of members, as in a sequential run. Every member gets its part of the sum
+// (shard_of) from all others and adds up what came. For an all-reduce, it then hands its part to all.
+// These are two exchanges, each of which moves the value once. A bandwidth-optimal all-reduce moves as
+// much.
 #pragma once
 
 #include <ashlar/run/able.hpp>

@@ -1,4 +1,4 @@
-// One device's stream with everything looked up beforehand: a step allocates nothing.
+// One device's stream with everything looked up beforehand, so that a step allocates nothing.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

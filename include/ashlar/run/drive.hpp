@@ -1,5 +1,5 @@
-// Ways to drive a plan: a thread a lane, or all from one thread onto queues. Step by step as requests
-// complete: poll.hpp.
+// Ways to drive a plan: one thread per lane, or everything from one thread onto queues. poll.hpp drives
+// it step by step, as requests complete.
 #pragma once
 
 #include <ashlar/run/able.hpp>

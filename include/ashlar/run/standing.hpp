@@ -1,4 +1,5 @@
-// Where the devices of a step stand: what a backend says when nothing has moved for its deadline.
+// Where the devices of a step stand, for a backend's message when nothing has moved within its
+// deadline.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

@@ -1,4 +1,4 @@
-// What passes and work keep of a device's memory, pass by pass.
+// How much of a device's memory passes and work hold, pass by pass.
 #pragma once
 
 #include <ashlar/core/list_view.hpp>

@@ -1,4 +1,4 @@
-// What no order of a program's passes could undercut on the same machine.
+// A lower bound for all orders of a program's passes on the same machine.
 #pragma once
 
 #include <ashlar/bounds/lower_bound.hpp>

@@ -1,4 +1,4 @@
-// The chain of passes and transfers that makes the makespan.
+// The chain of passes and transfers that determines the makespan.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

@@ -1,4 +1,4 @@
-// What a simulation is told: how long passes take, how fast the links are, how large the values are.
+// The options of a simulation: how long passes take, how fast the links are, how large the values are.
 #pragma once
 
 #include <ashlar/block/check.hpp>

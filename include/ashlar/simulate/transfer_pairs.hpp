@@ -1,5 +1,5 @@
-// What a program has to be before its instructions can be timed: its passes known, its transfers in
-// pairs.
+// What a program must satisfy before its instructions can be timed: its passes are known, and its
+// transfers come in pairs.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

@@ -1,4 +1,5 @@
-// A device of a program on a GPU: a stream a lane, an event for whoever is waited for.
+// A device of a program on a GPU: one stream per lane, and an event for each instruction that another
+// waits for.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

@@ -1,7 +1,7 @@
-// Products of tiles of 16 x 16 by a warp: what tensor cores do.
+// Products of tiles of 16 x 16 by a warp, on tensor cores.
 //
-// A fragment is what a lane has of a tile, eight elements. Those of factors and of sums are spread over
-// the warp in the same way, so that a sum, rounded, is a factor again (PTX ISA, matrix fragments of
+// A fragment is a lane's part of a tile, eight elements. Fragments of factors and of sums are spread
+// over the warp in the same way, so that a rounded sum is a factor again (PTX ISA, matrix fragments of
 // mma.m16n8k16: the first factor and two sums side by side; two second factors are one, transposed).
 #pragma once
 

@@ -1,4 +1,5 @@
-// What travels over a socket of the rendezvous: a head that tells what follows, then so many bytes.
+// The frames on a socket of the rendezvous: a head that says what follows and how many bytes it has,
+// then these bytes.
 #pragma once
 
 #include <ashlar/cuda/socket.hpp>

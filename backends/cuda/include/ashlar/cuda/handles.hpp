@@ -1,4 +1,4 @@
-// What CUDA hands out, each given back by its owner.
+// Owners of CUDA's handles, which give them back.
 #pragma once
 
 #include <ashlar/cuda/error.hpp>

@@ -1,5 +1,5 @@
-// All that kernels use. nvcc makes machine code of them; where another compiler reads this, the tests'
-// grid runner executes the same source on the host.
+// Everything that kernels use. nvcc makes machine code of them. If another compiler reads this, the
+// tests' grid runner executes the same source on the host.
 #pragma once
 
 #include <cuda_bf16.h>

@@ -1,4 +1,4 @@
-// How far devices have come, to be read by the host while a step runs, also while a graph is replayed.
+// How far devices have come. The host can read it while a step runs, even while a graph is replayed.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

@@ -1,4 +1,4 @@
-// A lane of a device: what workers put their kernels on.
+// A lane of a device, with the stream that workers put their kernels on.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// Rank 0 at its port: who comes, is asked for a rank, and strangers are sent away.
+// Rank 0 at its port: it asks every connection for its rank and sends strangers away.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

@@ -1,5 +1,5 @@
-// Processes that know nothing of each other but the address of rank 0 meet there and exchange a few
-// bytes: the id of an NCCL communicator, the hashes of their programs.
+// Processes that know only the address of rank 0 meet there and exchange a few bytes: the id of an NCCL
+// communicator, and the hashes of their programs.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

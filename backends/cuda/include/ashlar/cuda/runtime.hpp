@@ -1,4 +1,4 @@
-// Runs a program on GPUs: one thread puts all that the devices of this process do on their streams.
+// Runs a program on GPUs: one thread puts all instructions of this process's devices on their streams.
 #pragma once
 
 #include <ashlar/check/check.hpp>

@@ -1,5 +1,4 @@
-// How devices meet: what they post is kept until all of a rendezvous have posted, and then started at
-// once.
+// How devices meet: a rendezvous starts at once when all of its members have posted their parts.
 #pragma once
 
 #include <ashlar/core/opcode.hpp>

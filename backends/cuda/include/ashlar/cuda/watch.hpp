@@ -1,4 +1,4 @@
-// Has anything moved?
+// Whether anything has moved.
 #pragma once
 
 #include <ashlar/cuda/issuer.hpp>

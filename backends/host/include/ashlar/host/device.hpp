@@ -1,4 +1,4 @@
-// The host's devices: what a device's thread posts, and how it hears that it is done.
+// The host's devices: what a device's thread posts, and how it learns that this is done.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

@@ -1,4 +1,4 @@
-// What of a device's instructions has happened.
+// Which of a device's instructions have happened.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

@@ -1,5 +1,5 @@
-// Runs a program on threads: one a device and data-parallel rank, which computes its passes and moves
-// its other lanes on in between.
+// Runs a program on threads: one per device and data-parallel rank. It computes the passes and moves
+// the other lanes on in between.
 #pragma once
 
 #include <ashlar/check/check.hpp>

@@ -1,4 +1,4 @@
-// Where a device stands, for the message of a step in which nothing moves any more.
+// Where a device stands, for the message about a step in which nothing moves any more.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

@@ -1,5 +1,5 @@
-// A device that is a process: persistent requests for all that its plan sends, receives, sums and
-// gathers.
+// A device that is a process, with persistent requests for everything that its plan sends, receives,
+// sums and gathers.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

@@ -1,4 +1,5 @@
-// Who takes part in what: processes, and a communicator for each group that a device sums or gathers in.
+// The members of each group: their processes, and a communicator for each group in which a device sums
+// or gathers.
 #pragma once
 
 #include <ashlar/mpi/error.hpp>

@@ -1,4 +1,4 @@
-// Have all processes been started with the same?
+// Checks that all processes have the same version, program and layouts.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

@@ -1,5 +1,5 @@
-// What a process does while nothing moves: it looks for a while, sleeps, and after the deadline asks
-// the others.
+// What a process does while nothing moves: it polls for a while, then sleeps, and shortly before the
+// deadline asks the others.
 #pragma once
 
 #include <ashlar/mpi/device.hpp>

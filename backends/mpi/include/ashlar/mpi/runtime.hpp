@@ -1,4 +1,4 @@
-// Runs a program on processes: each runs one device of one data-parallel rank.
+// Runs a program on processes, each of which runs one device of one data-parallel rank.
 #pragma once
 
 #include <ashlar/check/check.hpp>

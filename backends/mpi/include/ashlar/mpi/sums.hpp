@@ -1,6 +1,6 @@
-// How processes add up their values: in the order of members (run/contributions.hpp), or as the library
-// likes. Then all members get all of the sum, also for a reduce-scatter, which adds its part to the
-// shard.
+// How processes add up their values: in the order of members (run/contributions.hpp), or in whatever
+// order the library uses. Then all members get the whole sum, even for a reduce-scatter, which adds its
+// part to the shard.
 #pragma once
 
 #include <ashlar/mpi/error.hpp>

@@ -1,4 +1,4 @@
-// What the others do, when somebody has waited for too long.
+// What the others do when a process has waited for too long.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
