@@ -253,8 +253,9 @@ void add_search(CLI::App& app, action& chosen) {
   command
       ->add_option(
           "--start", o->starts,
-          "a schedule to begin with, of `ashlar list`, or a file of one; it also gives what the line "
-          "leaves out: sizes, placement, stage graph, costs (of a file), and its own peak as the limit")
+          "a schedule to begin with: a name from `ashlar list`, or a file; it also gives what the "
+          "command line leaves out: sizes, placement, stage graph, costs (of a file), and its peak as "
+          "the limit")
       ->type_name("NAME");
   add_limit_options(*command, o->limit);
   add_layer_options(*command, o->layers, o->model.cost);

@@ -32,7 +32,7 @@ ashlar::catalog::entry const& entry_named(std::string const& name) {
 }
 
 void add_shape_options(CLI::App& command, shape_options& o) {
-  command.add_option("name", o.name, "schedule, one of `ashlar list`, or a file of one")
+  command.add_option("name", o.name, "schedule: a name from `ashlar list`, or a file")
       ->required()
       ->type_name("NAME");
   add_size_options(command, o);
