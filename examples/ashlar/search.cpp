@@ -93,8 +93,9 @@ std::vector<ashlar::schedule> schedules_of(std::vector<chosen_schedule> const& s
           return ashlar::check_start(c.problem, s.schedule).ok();
         }))
       throw usage_error(fmt::format(
-          "{} is no start: a search that begins with it is on its placement, one route, of as many "
-          "micro-batches and sequence chunks, and recomputes what it does",
+          "a search cannot begin with {}: it must be on the placement that is searched, on one route, "
+          "have as many micro-batches and sequence chunks, and recompute only stages that the search "
+          "may recompute",
           s.name));
     all.push_back(s.schedule);
   }

@@ -60,7 +60,7 @@ struct csv_schedule {
 };
 
 // Reads tokens that were read without a problem, and checks the schedule: passes known, each there
-// once, on one route per micro-batch, without a circle. A file of forwards alone is for inference. The
+// once, on one route per micro-batch, without a cycle. A file of forwards alone is for inference. The
 // routes are found by grouping the micro-batches by the lines that their stages stand on. Linear in the
 // text (n log n where there are many routes).
 inline csv_schedule read_pytorch_csv(csv_tokens const& tokens, csv_problems& problems) {
@@ -92,7 +92,7 @@ inline csv_schedule read_pytorch_csv(csv_tokens const& tokens, csv_problems& pro
       if (diagnosis const d = order_walk(s).run(); !d.ok())
         problems.add(tokens.at(d.first), rule::order_has_no_cycle,
                      "this pass and " + tokens.place_of(d.second)
-                         + " wait for each other in a circle, so that none of them can start");
+                         + " wait for each other in a cycle, so that none of them can start");
       else
         out.value = std::move(s);
     }

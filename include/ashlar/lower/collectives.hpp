@@ -39,7 +39,7 @@ class collective_planner {
       : s_(s), device_(device), order_(nth(s.order, device)), prefetch_(prefetch) {}
 
   // Times ascend from one step to the next, and a step's time is no earlier than the ends of the passes
-  // that it waits for: with the events between devices merged in by time, no circle of waits can come
+  // that it waits for: with the events between devices merged in by time, no cycle of waits can come
   // about. At equal times what ends a use comes first, then the events, then gathers.
   template <class WeightBuffer, class GradientBuffer, class Late>
   constexpr collective_plan plan(int buffers, WeightBuffer weight_buffer, GradientBuffer gradient_buffer,

@@ -89,7 +89,7 @@ class watch {
       if (a.came) least = std::min(least, std::chrono::milliseconds(a.where.for_ms));
     return least;
   }
-  // What they do: `; process 1 (device 1) waits since …; process 2 (device 2) does not answer`.
+  // What they do: `; process 1 (device 1) has waited …; process 2 (device 2) does not answer`.
   std::string account(program_view const& p) const {
     std::string text;
     for (int i = 0; i < static_cast<int>(answers_.size()); ++i) {
