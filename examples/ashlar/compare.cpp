@@ -89,10 +89,12 @@ std::vector<effect> effects_of(CLI::App const& command, compare_options const& o
   auto const asks = [&](char const* option) { return is_given(command, option); };
   if (o.names.empty() || !(asks("--overlapped") || asks("--checkpoint") || asks("--causal"))) return all;
   std::vector<ashlar::schedule> made;
-  for (ashlar::catalog::entry const* const e : known)
-    if (ashlar::catalog::shape const fit = ashlar::fitting(*e, shape_of(*e, o.shape));
-        e->check(fit).ok())
+  for (ashlar::catalog::entry const* const e : known) {
+    ashlar::catalog::shape alike = shape_of(*e, o.shape);
+    alike.cost = {};  // what is given is for pieces of the model, however many
+    if (ashlar::catalog::shape const fit = ashlar::fitting(*e, alike); e->check(fit).ok())
       made.push_back(e->make(fit));
+  }
   std::vector<ashlar::schedule const*> each;
   for (chosen_schedule const& s : own) each.push_back(&s.schedule);
   for (ashlar::schedule const& s : made) each.push_back(&s);
