@@ -87,7 +87,7 @@ class frozen_program {
   }
 
  private:
-  // What is taken out must not outlive p; view() makes it anew.
+  // The views that are taken out must not outlive p; view() makes them anew.
   template <class View, class Array>
   static constexpr void copy(View& from, Array& to) {
     std::size_t next = 0;

@@ -15,10 +15,10 @@ enum class wait_detail : unsigned char {
   all,             // each one, those of its own lane too
 };
 
-// For each instruction of a stream the earlier instructions of other lanes that it has to wait for:
+// For each instruction of a stream, the earlier instructions of other lanes that it has to wait for:
 // those that made what it reads, and those that still use what it overwrites. (Its own lane runs in
-// order anyway.) At most one, the last, a lane. The engine waits for exactly these, and the proofs
-// reason about exactly these.
+// order anyway.) For each lane that is at most one instruction, the last. The engine waits for exactly
+// these, and the proofs reason about exactly these.
 class wait_table {
  public:
   constexpr list_view<int> of(int index) const {
@@ -30,7 +30,7 @@ class wait_table {
   friend constexpr wait_table waits(program_view const& p, int device, wait_detail detail);
   friend constexpr wait_table waits_of_all(program_view const& p, wait_detail detail);
 
-  // Those of a device's stream, whose instructions are numbered from `base` on.
+  // The waits of a device's stream, whose instructions are numbered from `base` on.
   constexpr void add(program_view const& p, int device, int base, wait_detail detail);
 
   std::vector<int> begin_ = {0};

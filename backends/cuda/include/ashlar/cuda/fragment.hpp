@@ -36,8 +36,8 @@ ASHLAR_DEVICE unsigned pair_of(float low, float high) {
   return pair;
 }
 
-// Of the tile in shared memory whose rows are `stride` elements apart. Rows are aligned to 16 bytes. All
-// lanes of the warp call it with the same arguments.
+// Loads a fragment of the tile in shared memory whose rows are `stride` elements apart. Rows are aligned
+// to 16 bytes. All lanes of the warp call it with the same arguments.
 ASHLAR_DEVICE fragment load_fragment(bf16 const* tile, int stride) {
   bf16 const* const row = tile + lane() % 16 * stride + lane() / 16 * 8;
   fragment f;
@@ -48,7 +48,7 @@ ASHLAR_DEVICE fragment load_fragment(bf16 const* tile, int stride) {
   return f;
 }
 
-// Of the transpose of that tile.
+// The same for the transpose of that tile.
 ASHLAR_DEVICE fragment load_transposed_fragment(bf16 const* tile, int stride) {
   bf16 const* const row = tile + (lane() % 8 + lane() / 16 * 8) * stride + lane() / 8 % 2 * 8;
   fragment f;

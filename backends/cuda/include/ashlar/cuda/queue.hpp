@@ -5,9 +5,9 @@
 
 namespace ashlar::cuda {
 
-// Verbs put what they do on `stream`, of GPU `gpu`, which is current while they are called, and return.
-// They do not wait, do not allocate, and enqueue the same in every step: a step may be captured in a
-// graph and replayed.
+// Verbs put their work on `stream`, of GPU `gpu`, which is current while they are called, and return.
+// They do not wait, do not allocate, and enqueue the same work in every step: a step may be captured in
+// a graph and replayed.
 struct queue {
   cudaStream_t stream = nullptr;
   int gpu = 0;
