@@ -33,7 +33,7 @@ void judge(char const* what, program const& p) {
   std::printf("\n%s\n  %s\n", what, explain(check(p), p).c_str());
   for (site const& s : find_wait_cycle(p)) {
     instruction const& i = p.view().stream(s.device)[static_cast<std::size_t>(s.index)];
-    std::printf("  in a circle: device %d, %s\n", s.device, to_string(i).c_str());
+    std::printf("  in a cycle: device %d, %s\n", s.device, to_string(i).c_str());
   }
 }
 

@@ -49,7 +49,7 @@ int main() {
   // beyond the critical batch. Each cluster takes the micro-batches and loops that cost least.
   layered_model const slow = model(2, 30);
   double const critical_batch = 2000;
-  std::printf("Cost (1: nothing idle, no sample wasted) and time of a training:\n");
+  std::printf("Cost (1: nothing idle, no sample wasted) and training time:\n");
   std::printf("%-15s %7s %5s %15s %11s %6s %7s\n", "", "devices", "loops", "samples/device",
               "efficiency", "cost", "time");
   for (rival const& r : rivals)

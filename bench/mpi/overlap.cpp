@@ -94,7 +94,7 @@ int measure(int argc, char** argv) {
   if (me == 0)
     std::printf(
         "passes of %.1f ms, messages of %zu bytes, fastest of %d steps in ms\n"
-        "| passes | transfers go on | floor | step | blocking | hidden "
+        "| passes | transfers make progress | floor | step | blocking | hidden "
         "|\n|---|---|---:|---:|---:|---:|\n",
         ms, bytes, steps);
   double const blocking =
@@ -106,7 +106,7 @@ int measure(int argc, char** argv) {
   };
   using std::chrono::microseconds;
   for (bool busy : {false, true})
-    for (way const& how : {way{"between passes alone", 1, {.progress = mpi::progress_by::nobody}},
+    for (way const& how : {way{"between passes only", 1, {.progress = mpi::progress_by::nobody}},
                            way{"between 10 tiles of a pass", 10, {.progress = mpi::progress_by::nobody}},
                            way{"a thread, every 20 us", 1, {.period = microseconds(20)}},
                            way{"a thread, every 100 us", 1, {.period = microseconds(100)}},

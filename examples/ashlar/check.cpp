@@ -186,7 +186,7 @@ void add_check(CLI::App& app, action& chosen) {
   auto const options = std::make_shared<check_options>();
   command
       ->add_option("file", options->file,
-                   "the CSV or JSON, of a schedule or of a building block, or a schedule of `ashlar "
+                   "CSV or JSON of a schedule, JSON of a building block, or a name from `ashlar "
                    "list`; - is standard input")
       ->required()
       ->type_name("FILE");

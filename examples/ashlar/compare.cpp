@@ -89,10 +89,12 @@ std::vector<effect> effects_of(CLI::App const& command, compare_options const& o
   auto const asks = [&](char const* option) { return is_given(command, option); };
   if (o.names.empty() || !(asks("--overlapped") || asks("--checkpoint") || asks("--causal"))) return all;
   std::vector<ashlar::schedule> made;
-  for (ashlar::catalog::entry const* const e : known)
-    if (ashlar::catalog::shape const fit = ashlar::fitting(*e, shape_of(*e, o.shape));
-        e->check(fit).ok())
+  for (ashlar::catalog::entry const* const e : known) {
+    ashlar::catalog::shape alike = shape_of(*e, o.shape);
+    alike.cost = {};  // what is given is for pieces of the model, however many
+    if (ashlar::catalog::shape const fit = ashlar::fitting(*e, alike); e->check(fit).ok())
       made.push_back(e->make(fit));
+  }
   std::vector<ashlar::schedule const*> each;
   for (chosen_schedule const& s : own) each.push_back(&s.schedule);
   for (ashlar::schedule const& s : made) each.push_back(&s);
@@ -254,7 +256,7 @@ void add_compare(CLI::App& app, action& chosen) {
   auto* const command =
       app.add_subcommand("compare", "Put schedules side by side: time, bubbles, memory, transfers");
   auto const o = std::make_shared<compare_options>();
-  command->add_option("names", o->names, "schedules, of `ashlar list`, or files of one (default: all)")
+  command->add_option("names", o->names, "schedules: names from `ashlar list`, or files (default: all)")
       ->type_name("NAME");
   add_size_options(*command, o->shape);
   command
@@ -267,9 +269,10 @@ void add_compare(CLI::App& app, action& chosen) {
   add_output_option(*command, o->output);
   command->footer(
       "Costs are those of a p-th of the model: a schedule with two stages per device has stages of half "
-      "the cost, and\nthe lines of --per-stage are consecutive parts of it. A FILE is put under these "
-      "costs, too, whatever its own\nare; files stand beside all of the catalog unless some of that are "
-      "named, and -p and -m are those of the first\nunless they are given.\nExamples:\n"
+      "the cost, and\nthe lines of --per-stage are consecutive parts of it. "
+      "A FILE gets these costs, too, whatever its own are.\n"
+      "Files are compared with the whole catalog, or with the schedules that are named.\n"
+      "-p and -m are those of the first file unless they are given.\nExamples:\n"
       "  ashlar compare -p 8 -m 32\n"
       "  ashlar compare mine.json zb-h1 v-half\n"
       "  ashlar compare 1f1b zb-h1 v-half -p 16 -m 64 --forward 10 --backward-input 13 "

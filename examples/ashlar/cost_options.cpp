@@ -145,4 +145,12 @@ void tell_chunks_apart(ashlar::costs& cost, int stage_count, int sequence_chunks
     cost.sequence_chunks = sequence_chunks;
 }
 
+void must_leave_chunks_to_causal(cost_options const& o, int stage_count, int sequence_chunks) {
+  if (o.causal.empty() || o.stages_from().empty()) return;
+  ashlar::costs given;
+  given.per_stage.resize(o.measured ? o.measured->cost.per_stage.size() : o.each_stage.size());
+  tell_chunks_apart(given, stage_count, sequence_chunks);
+  if (given.sequence_chunks > 1) throw usage_error(chunks_have_costs);
+}
+
 }  // namespace tool

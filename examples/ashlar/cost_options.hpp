@@ -51,6 +51,12 @@ std::string words_of(cost_options const& options);
 // other, are of chunks that differ. No others change.
 void tell_chunks_apart(ashlar::costs& cost, int stage_count, int sequence_chunks);
 
+// Throws usage_error if --causal is given and the file has costs of each chunk, which leave nothing for
+// it to say; costs_of() would take them for those of more stages.
+void must_leave_chunks_to_causal(cost_options const& options, int stage_count, int sequence_chunks);
+constexpr char const* chunks_have_costs =
+    "--causal has no effect on costs that are given for each chunk";
+
 // On p devices. Throws usage_error for speeds of another number of devices, and as scale_of().
 ashlar::costs costs_of(cost_options const& options, long long p, int sequence_chunks = 1);
 

@@ -236,7 +236,7 @@ void add_frontier(CLI::App& app, action& chosen) {
   command
       ->add_option(
           "names", o->names,
-          "schedules to show beside, of `ashlar list`, or files of one (default: all published)")
+          "schedules to compare with: names from `ashlar list`, or files (default: all published)")
       ->type_name("NAME");
   add_layout_options(*command, o->model);
   command
@@ -247,14 +247,14 @@ void add_frontier(CLI::App& app, action& chosen) {
   add_number(*command, "--steps", o->steps, 1, 1000, "limits to search");
   add_budget_options(*command, o->budget);
   add_format_option(*command, o->format, {"text", "csv", "json", "svg"},
-                    "text, csv, json, or svg: lines of what is found and of what no schedule is below, "
+                    "text, csv, json, or svg: what is found and the lower bounds as lines, "
                     "published schedules as dots");
   add_output_option(*command, o->output);
   command->footer(
       "The budget is for each limit of each placement and variant. With one placement, costs are those "
       "of "
-      "a stage; with\n--placement any they are those of a p-th of the model. A FILE is put under these "
-      "costs, too; files stand beside\nwhat is published unless some of that is named.\n"
+      "a stage; with\n--placement any they are those of a p-th of the model. A FILE gets these "
+      "costs, too. Files are compared with\nall published schedules, or with those that are named.\n"
       "Examples:\n"
       "  ashlar frontier -p 8 -m 32 --forward 20 --backward-input 26 --backward-weight 14 --transfer 1\n"
       "  ashlar frontier -p 8 -m 32 --placement v --from 30% --to 100% --steps 29 --budget 2000 --as "

@@ -256,8 +256,7 @@ ashlar::variety variety_of(layout_options const& o, ashlar::layout_choice const&
   ashlar::variety how{.most_sequence_chunks = static_cast<int>(o.sequence_chunks),
                       .causal = causal_share_of(o.cost)};
   if (auto const each = by_chunk_of(o, plain.problem.where.stage_count())) {
-    if (!o.cost.causal.empty())
-      throw usage_error("--causal has no effect on costs that are given for each chunk");
+    if (!o.cost.causal.empty()) throw usage_error(chunks_have_costs);
     how.by_chunk = *each;
   }
   if (o.checkpoint.empty()) return how;

@@ -121,16 +121,17 @@ void add_partition(CLI::App& app, action& chosen) {
       ->default_str("");
   add_number(*command, "--bandwidth", o->machine.bandwidth, 0, most_memory,
              "bytes per tick between two stages; 0: unlimited");
-  command->add_flag("--rated", o->rated,
-                    "only plans of the least time of the busiest device, not of up to 50 % more whose "
-                    "steps are simulated to be shorter");
+  command->add_flag(
+      "--rated", o->rated,
+      "take the plan whose busiest device has the least to do, even if one with up to 50 % "
+      "more has a shorter step in simulation");
   add_format_option(*command, o->format, {"text", "json", "svg", "graph"},
                     "text: a table of stages; json: the schedule over them, which other commands read; "
                     "svg: its picture; graph: a picture of the stages");
   add_output_option(*command, o->output);
   command->footer(
-      "A stage has its operators' sums of ticks and bytes; of the schedule, a device stands for all "
-      "devices of its stage.\n"
+      "A stage has the sums of its operators' ticks and bytes. "
+      "In the schedule, one device stands for all\ndevices of a stage.\n"
       "Exit code 1: no partition fits into memory.\n"
       "Examples:\n"
       "  ashlar partition model.json -p 8\n"

@@ -144,7 +144,7 @@ int plan(CLI::App const& command, plan_options const& o) {
 
 void add_plan(CLI::App& app, action& chosen) {
   auto* const command = app.add_subcommand(
-      "plan", "Find the division of a training over a cluster with the shortest step");
+      "plan", "Find how to divide a training run over a cluster so that its step is shortest");
   auto const o = std::make_shared<plan_options>();
   command
       ->add_option("--model", o->model,
@@ -168,12 +168,12 @@ void add_plan(CLI::App& app, action& chosen) {
       ->add_option(
           "--objective", o->objective,
           "time: the shortest step; cost: the fewest device hours, on as much of the cluster as "
-          "that takes; days: the shortest step, with days and device hours of a training")
+          "that takes; days: the shortest step, with days and device hours of a training run")
       ->check(CLI::IsMember({"time", "cost", "days"}))
       ->type_name("WHAT")
       ->capture_default_str();
   add_number(*command, "--tokens", o->tokens, 0.001, 1e9,
-             "billions of tokens of a training; 20 a parameter if not given");
+             "billions of tokens of a training run; 20 per parameter if not given");
   add_number(*command, "--search", o->search, 0, 10'000,
              "millions of passes to dispatch in search of a better order of each plan shown; 0: none");
   command->add_option("--schedules", o->schedules, "names of schedules to weigh, with commas between")
@@ -182,7 +182,7 @@ void add_plan(CLI::App& app, action& chosen) {
   command->add_flag("--explain", o->explains, "also show each term of the first plan's time and memory");
   command
       ->add_option("--attention", o->attention,
-                   "flash: scores are not kept; scores: they are, and may be run again alone")
+                   "flash: scores are not kept; scores: they are kept, and may be recomputed alone")
       ->check(CLI::IsMember({"flash", "scores"}))
       ->type_name("KERNEL")
       ->capture_default_str();

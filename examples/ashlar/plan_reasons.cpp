@@ -42,7 +42,7 @@ std::string parts_of(plan_study const& s, planned_step const& step) {
                                        message_mode::beside);
   return fmt::format(
       "of its time, its busiest device computes {:.0f} %, exchanges between tensor ranks {:.0f} % and "
-      "waits or sums gradients {:.0f} %; links of no time would save {:.0f} %",
+      "waits or sums gradients {:.0f} %; links of zero time would save {:.0f} %",
       100 * work, 100 * (busy - work), 100 * (1 - busy), 100 * (1 - hidden / step.seconds));
 }
 

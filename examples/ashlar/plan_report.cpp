@@ -73,7 +73,8 @@ std::string question_of(plan_study const& s) {
     text += "Measured: times and bytes of layers. Assumed: a micro-batch takes a multiple of them;\n";
   return text
          + fmt::format(
-             "optimizer of {:.0f} bytes a parameter; backwards split in halves where they are split.\n",
+             "optimizer of {:.0f} bytes per parameter; backwards split in halves where they are "
+             "split.\n",
              bytes_of_parameter(s.question.model.value_bytes).optimizer);
 }
 

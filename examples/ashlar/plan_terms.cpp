@@ -54,10 +54,9 @@ std::string link_terms(plan_question const& q, training_plan const& plan, parame
                                                            * l.micro_batch * q.model.sequence / l.tensor;
   return fmt::format(
       "  message    {} bytes x hidden x tokens / tensor = {:.4g} bytes: {:.3f} ms at {:.0f} GB/s\n"
-      "  reduction  (d - 1) / d = {:.4f} of {} bytes a parameter (Rajbhandari et al. 2020): {:.4g} "
-      "bytes "
-      "a parameter, once a step\n"
-      "  shards     {:.4g} bytes a parameter gathered for each pass, {:.4g} scattered after each "
+      "  reduction  (d - 1) / d = {:.4f} of {} bytes per parameter (Rajbhandari et al. 2020): {:.4g} "
+      "bytes per parameter, once a step\n"
+      "  shards     {:.4g} bytes per parameter gathered for each pass, {:.4g} scattered after each "
       "backward\n",
       q.model.value_bytes, message, message / link * 1e3, link / 1e9, sharing.others(),
       l.data == 1 ? 0 : reduced_bytes(sharing, each) / sharing.others(), reduced_bytes(sharing, each),

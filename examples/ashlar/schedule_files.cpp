@@ -45,6 +45,7 @@ void put_under(cost_options const& cost, schedule_file& file) {
   int const q = s.graph.sequence_chunks();
   ashlar::costs given;
   if (cost.are_given()) {
+    must_leave_chunks_to_causal(cost, s.stage_count(), q);
     given = costs_of(cost, s.device_count(), q);
     file.scale = scale_of(cost, q);
     if (!cost.stages_from().empty()) tell_chunks_apart(given, s.stage_count(), q);
@@ -53,8 +54,7 @@ void put_under(cost_options const& cost, schedule_file& file) {
       throw usage_error(fmt::format("'{}' has costs of {} stages, but there are {} stages",
                                     cost.stages_from(), given.per_stage.size(), s.stage_count()));
   } else if (!cost.causal.empty()) {
-    if (s.cost.sequence_chunks != 1)
-      throw usage_error("--causal has no effect on costs that are given for each chunk");
+    if (s.cost.sequence_chunks != 1) throw usage_error(chunks_have_costs);
     ashlar::finer_costs each = with_causal_chunks(s.cost, q, causal_share_of(cost));
     given = std::move(each.cost);
     file.scale.ticks_per_unit *= each.unit;

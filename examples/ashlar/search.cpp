@@ -93,8 +93,9 @@ std::vector<ashlar::schedule> schedules_of(std::vector<chosen_schedule> const& s
           return ashlar::check_start(c.problem, s.schedule).ok();
         }))
       throw usage_error(fmt::format(
-          "{} is no start: a search that begins with it is on its placement, one route, of as many "
-          "micro-batches and sequence chunks, and recomputes what it does",
+          "a search cannot begin with {}: it must be on the placement that is searched, on one route, "
+          "have as many micro-batches and sequence chunks, and recompute only stages that the search "
+          "may recompute",
           s.name));
     all.push_back(s.schedule);
   }
@@ -253,8 +254,9 @@ void add_search(CLI::App& app, action& chosen) {
   command
       ->add_option(
           "--start", o->starts,
-          "a schedule to begin with, of `ashlar list`, or a file of one; it also gives what the line "
-          "leaves out: sizes, placement, stage graph, costs (of a file), and its own peak as the limit")
+          "a schedule to begin with: a name from `ashlar list`, or a file; it also gives what the "
+          "command line leaves out: sizes, placement, stage graph, costs (of a file), and its peak as "
+          "the limit")
       ->type_name("NAME");
   add_limit_options(*command, o->limit);
   add_layer_options(*command, o->layers, o->model.cost);

@@ -32,7 +32,7 @@ ashlar::catalog::entry const& entry_named(std::string const& name) {
 }
 
 void add_shape_options(CLI::App& command, shape_options& o) {
-  command.add_option("name", o.name, "schedule, one of `ashlar list`, or a file of one")
+  command.add_option("name", o.name, "schedule: a name from `ashlar list`, or a file")
       ->required()
       ->type_name("NAME");
   add_size_options(command, o);
@@ -143,6 +143,7 @@ chosen_schedule from_catalog(shape_options const& o) {
   alike.cost = {};
   ashlar::schedule const usual = entry.make(alike);
   int const stage_count = usual.stage_count(), q = usual.graph.sequence_chunks();
+  must_leave_chunks_to_causal(o.cost, stage_count, q);
   if (!o.cost.stages_from().empty()) {
     tell_chunks_apart(shape.cost, stage_count, q);
     if (shape.cost.sequence_chunks == 1 && static_cast<int>(shape.cost.per_stage.size()) != stage_count)

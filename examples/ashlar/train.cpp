@@ -40,10 +40,11 @@ void add_train(CLI::App& app, action& chosen) {
   add_value_options(*command, *o);
   command->add_option("--trace", o->trace, "write the last step's measured timeline as a Chrome trace")
       ->type_name("FILE");
-  auto* const save = command
-                         ->add_option("--save", o->save,
-                                      "write a checkpoint to this folder now and then, and at the end")
-                         ->type_name("DIR");
+  auto* const save =
+      command
+          ->add_option("--save", o->save,
+                       "write a checkpoint to this folder every --save-every steps, and at the end")
+          ->type_name("DIR");
   number("--save-every", o->save_every, 1, 1'000'000, "steps from one checkpoint to the next")
       ->needs(save);
   command
@@ -68,7 +69,8 @@ void add_train(CLI::App& app, action& chosen) {
   command->add_flag("--skip-nonfinite", o->skip_nonfinite,
                     "skip steps whose loss or gradient is not finite, instead of ending");
   command->footer(
-      "Ctrl-C ends after the step and prints what was reached; once more ends at once.\n"
+      "Ctrl-C ends the training after the current step and prints what was reached;\n"
+      "a second Ctrl-C ends it at once.\n"
       "Examples:\n"
       "  ashlar train\n"
       "  ashlar train --schedule zb-h1 -p 2 -m 4 --steps 200 --verify\n"

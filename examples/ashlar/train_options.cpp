@@ -21,7 +21,7 @@ void add_training_options(CLI::App& command, train_options& o) {
   auto const number = [&](char const* flags, auto& value, auto least, auto most, char const* help) {
     return add_number(command, flags, value, least, most, help);
   };
-  add_word(command, "--schedule", o.shape.name, "schedule, one of `ashlar list`, or a file of one",
+  add_word(command, "--schedule", o.shape.name, "schedule: a name from `ashlar list`, or a file",
            "NAME");
   number("-p,--devices", o.shape.p, 1, most_devices, "pipeline devices, each a thread or a process");
   number("-m,--micro-batches", o.shape.m, 1, most_micro_batches, "micro-batches per step");

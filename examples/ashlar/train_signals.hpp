@@ -27,8 +27,9 @@ inline void stop_on_signals() {
       interrupted = number;
       if (number == SIGTERM && also_told != nullptr) *also_told = 1;
       if (tells_of_signals == 0) return;
-      constexpr char after_step[] = "\nashlar: ends after this step; once more ends at once\n",
-                     before_first[] = "\nashlar: ends before the first step; once more ends at once\n";
+      constexpr char after_step[] = "\nashlar: ends after this step; a second Ctrl-C ends at once\n",
+                     before_first[] =
+                         "\nashlar: ends before the first step; a second Ctrl-C ends at once\n";
       [[maybe_unused]] auto const written =
           is_stepping != 0 ? write(STDERR_FILENO, after_step, sizeof after_step - 1)
                            : write(STDERR_FILENO, before_first, sizeof before_first - 1);

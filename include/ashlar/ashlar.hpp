@@ -1,7 +1,7 @@
 // From a building block to a proved program and its picture in a terminal: the algebra, the published
-// blocks, lowering, the proofs. All else has an include of its own: catalog.hpp (every published
+// blocks, lowering, the proofs. Everything else has an include of its own: catalog.hpp (every published
 // schedule by name), bounds.hpp, simulate.hpp, study.hpp, search.hpp, run.hpp, render.hpp (all
-// pictures), interop.hpp, views.hpp; and so have the parts of model/ and program/ that serve these.
+// pictures), interop.hpp, views.hpp. So have the parts of model/ and program/ that serve these.
 #pragma once
 
 #include <ashlar/block/algebra.hpp>

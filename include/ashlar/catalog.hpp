@@ -1,4 +1,4 @@
-// Every published schedule, by name; and for any stage graph.
+// Every published schedule by name, and the schedules for any stage graph.
 #pragma once
 
 #include <ashlar/catalog/entries.hpp>

@@ -1,4 +1,4 @@
-// What the author of a backend runs against it.
+// The test kit for authors of backends.
 #pragma once
 
 #include <ashlar/conformance/conforms.hpp>

@@ -1,5 +1,5 @@
-// What is scheduled on what: the stage graph, placements and what depends on what, speeds of devices,
-// who shares parameters, memory.
+// What is scheduled where: the stage graph, placements, dependencies, speeds of devices, shared
+// parameters, memory.
 #pragma once
 
 #include <ashlar/model/dependencies.hpp>

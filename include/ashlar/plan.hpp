@@ -1,4 +1,5 @@
-// From a question to a plan: what a model takes on a cluster, what to choose under limits on memory.
+// From a question to a plan: the time and memory of a model on a cluster, and what to choose under
+// limits on memory.
 #pragma once
 
 #include <ashlar/plan/amp.hpp>

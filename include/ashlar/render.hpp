@@ -1,4 +1,4 @@
-// Pictures and listings: text, SVG, Chrome traces; HTML is by its own.
+// Pictures and listings: text, SVG, Chrome traces. HTML has a header of its own.
 #pragma once
 
 #include <ashlar/render/activations.hpp>

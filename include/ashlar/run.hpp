@@ -1,6 +1,6 @@
-// What a backend and a worker offer, and the engine between them. The sequential reference and
-// memory of the host have includes of their own: run/sequential.hpp, run/host_memory.hpp; so have the
-// identities that processes compare, run/identity.hpp.
+// What a backend and a worker offer, and the engine between them. The sequential reference, memory of
+// the host, and the identities that processes compare have includes of their own: run/sequential.hpp,
+// run/host_memory.hpp, run/identity.hpp.
 #pragma once
 
 #include <ashlar/program.hpp>

@@ -1,4 +1,4 @@
-// Schedules: repeat, squeeze, compose, fold in half, and what is measured of them.
+// Schedules: repeat, squeeze, compose, fold in half, and their metrics.
 #pragma once
 
 #include <ashlar/block.hpp>

@@ -75,7 +75,7 @@ TEST_CASE("two stages a device are half as long, whatever the schedule takes for
     CHECK(work_of(name) == std::vector<tick>(4, 8 * 16 * 40));
 }
 
-TEST_CASE("cost and time of a training") {
+TEST_CASE("cost and training time") {
   CHECK(training_cost(1, 0, 100, 1000) == 1);
   CHECK(training_cost(0.5, 10, 100, 1000) == 4);  // as many samples again, half of the time idle
   CHECK(training_time(4, 100) == 0.04);

@@ -124,7 +124,7 @@ std::vector<bad_file> bad_files() {
       {"no backward", "0F0,0B0\n1F0\n", 2, 0, "1B0", "missing"},
       {"stage skipped", "0F0,0B0\n2F0,2B0\n", 1, 0, "1F0", "missing"},
       {"backward first", "0B0,0F0\n", 1, 1, "0B0", "wait for each other"},
-      {"circle between devices", "0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n", 1, 5, "0B0", "circle"},
+      {"cycle between devices", "0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n", 1, 5, "0B0", "cycle"},
       {"routes without end", "0F0,0B0,0F1,0B1,1F1,1B1,1F2,1B2\n1F0,1B0,0F2,0B2\n", 1, 0, "",
        "no more routes than devices"},
   };

@@ -1,4 +1,4 @@
-// What PyTorch itself makes (2.15.0; data/pytorch): what runs everywhere, what waits in a circle and
+// What PyTorch itself makes (2.15.0; data/pytorch): what runs everywhere, what waits in a cycle and
 // what is out of order, each with its place.
 #include <ashlar/interop/pytorch_comms.hpp>
 
@@ -25,14 +25,14 @@ TEST_CASE("its interleaved 1F1B is right with any lanes") {
     CHECK(read_pytorch_comms(own("interleaved"), {.lanes = lanes}).value);
 }
 
-TEST_CASE("with receives put off it waits in a circle, unless each direction has a lane of its own") {
+TEST_CASE("with receives put off it waits in a cycle, unless each direction has a lane of its own") {
   std::string const text = own("interleaved_deferred");
   for (auto lanes : {transfer_lanes::one, transfer_lanes::one_a_peer}) {
     csv_program const read = read_pytorch_comms(text, {.lanes = lanes});
     REQUIRE(read.problems.size() == 1);
     CHECK(read.problems[0].broken == rule::no_cycle_of_waits);
     CHECK(to_string(read.problems[0])
-          == "line 2, column 36: '1RECV_F1': instructions must not wait for each other in a circle, but "
+          == "line 2, column 36: '1RECV_F1': instructions must not wait for each other in a cycle, but "
              "this waits for 1SEND_B0 on line 2, column 27, that waits for 0RECV_B0 on line 1, column 36, "
              "that waits for 0SEND_F1 on line 1, column 27, that waits for this");
   }

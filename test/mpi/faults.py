@@ -13,18 +13,18 @@ from pathlib import Path
 DEADLINE = 2.0
 STARTS_AND_ENDS = 15.0  # of the launcher, on a busy machine
 
-RECEIVE = r"waits since \d+ ms for process 2 \(device 2\): receive \S+ from device 2 \(position \d+ of step 3\)"
-SEND = r"waits since \d+ ms for process 2 \(device 2\): (send|receive) \S+ (to|from) device 2 \(position \d+ of step 3\)"
+RECEIVE = r"has waited \d+ ms for process 2 \(device 2\): receive \S+ from device 2 \(position \d+ of step 3\)"
+SEND = r"has waited \d+ ms for process 2 \(device 2\): (send|receive) \S+ (to|from) device 2 \(position \d+ of step 3\)"
 # Fault, options of the launcher, seconds that it has to last, texts that must occur.
 CASES = [
     ("none", [], 0, ["trained"]),
     ("slow", [], 2 * DEADLINE, ["trained"]),
     ("killed", [], 0, [SEND, "the launcher ends all processes", r"process 2 \(device 2\) does not answer",
-                       r"process [013] \(device [013]\) waits since"]),
+                       r"process [013] \(device [013]\) has waited"]),
     ("killed", ["--enable-recovery"], DEADLINE, [SEND, r"process 2 \(device 2\) does not answer",
-                                                  r"process [013] \(device [013]\) waits since"]),
-    ("stopped", [], DEADLINE, [SEND, r"process 2 \(device 2\) does not answer", r"process [013] \(device [013]\) waits since"]),
-    ("idle", [], DEADLINE, [SEND, r"process 2 \(device 2\) has been between steps 2 and 3 since \d+ ms"]),
+                                                  r"process [013] \(device [013]\) has waited"]),
+    ("stopped", [], DEADLINE, [SEND, r"process 2 \(device 2\) does not answer", r"process [013] \(device [013]\) has waited"]),
+    ("idle", [], DEADLINE, [SEND, r"process 2 \(device 2\) has been between steps 2 and 3 for \d+ ms"]),
     ("throws", [], 0, ["process 2: out of luck"]),
     ("absent", [], DEADLINE, ["no program came from process 2 within 2000 ms"]),
     ("schedule", [], 0, [r"process 0 has version \S+, 4 devices.*program (\w+),.*; process 2 has version.*program (?!\1)"]),

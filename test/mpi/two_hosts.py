@@ -146,7 +146,7 @@ def main():
             trains(folder, tool, mpirun, corpus)
             profiles(folder, tool, mpirun, corpus)
             # Of a broken connection MPI may know before the deadline; of a silent one it does not.
-            broken = [" waits since ", "unexpectedly disconnected", "failed to TCP connect"]
+            broken = [" has waited ", "unexpectedly disconnected", "failed to TCP connect"]
             ends_with(signal.SIGKILL, broken, folder, tool, mpirun, corpus)
             ends_with(signal.SIGSTOP, [" does not answer"], folder, tool, mpirun, corpus)
     finally:

@@ -72,7 +72,7 @@ TEST_CASE("messages may overtake each other, if they do so on both sides") {
   judge(d, rule::none);
 }
 
-TEST_CASE("a receive ahead of the send that leads to it: a circle") {
+TEST_CASE("a receive ahead of the send that leads to it: a cycle") {
   for (auto lanes : {ashlar::transfer_lanes::one, ashlar::transfer_lanes::one_a_peer}) {
     draft d(lowered("1f1b", 2, 1, lanes));
     move(d, 0, find(d, 0, opcode::receive, backward(1, 0)), 0);

@@ -44,7 +44,7 @@ tallies compare(std::vector<sample> const& all, int changes, int mutants_a_sampl
       if (o.proof.broken != ashlar::rule::no_cycle_of_waits) continue;
       ++circles;
       if (auto const circle = ashlar::find_wait_cycle(mutant); !is_wait_cycle(mutant, circle))
-        FAIL_CHECK(s.name << ", seed " << seed << ": " << applied << ": no circle of " << circle.size()
+        FAIL_CHECK(s.name << ", seed " << seed << ": " << applied << ": no cycle of " << circle.size()
                           << '\n'
                           << written_out(mutant));
     }

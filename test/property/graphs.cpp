@@ -30,7 +30,7 @@ stage_graph any_graph(dice& d, int count, bool sized) {
   return in_micro_batches(stage_graph(stages{count}, edges), sizes);
 }
 
-TEST_CASE("stages of any sizes and turns never wait in a circle, and hold what the rule says") {
+TEST_CASE("stages of any sizes and turns never wait in a cycle, and hold what the rule says") {
   FOR_SEEDS(static_cast<unsigned>(random_cases(400))) {
     CAPTURE(seed);
     int const count = d.between(1, 8);

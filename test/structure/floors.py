@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The floors of docs/design.md hold: a folder includes only folders above it on the list, headers of a folder do not
-include each other in a circle, every folder is on the list and has an umbrella, and umbrellas hold nothing but includes.
+include each other in a cycle, every folder is on the list and has an umbrella, and umbrellas hold nothing but includes.
 
 usage: floors.py ROOT
 """
@@ -88,7 +88,7 @@ def main():
 
     def walk(name):
         if name in path:
-            wrong.append("a circle: " + " -> ".join([*path[path.index(name):], name]))
+            wrong.append("a cycle: " + " -> ".join([*path[path.index(name):], name]))
         elif name not in done:
             path.append(name)
             for used in uses.get(name, []):

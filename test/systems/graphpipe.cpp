@@ -50,7 +50,7 @@ named_stages stages_of(neighbours const& succ) {
     }
   named_stages s{.graph = {}, .number = ascending_numbers(count, edges)};
   for (int number : s.number)
-    if (number < 0) throw std::runtime_error(sentence(rule::stages_have_no_circle));
+    if (number < 0) throw std::runtime_error(sentence(rule::stages_have_no_cycle));
   for (stage_edge& e : edges)
     e = {static_cast<int>(s(static_cast<std::size_t>(e.from))),
          static_cast<int>(s(static_cast<std::size_t>(e.to)))};
@@ -106,7 +106,7 @@ void check_operators(systems::report& r, std::string const& name, json const& st
                      stage_graph const& operators, neighbours const& declared) {
   auto const stage_of = strategy.at("op_stage").get<std::vector<int>>();
   diagnosis const d = check_partition(operators, stage_of);
-  r.same(name + ": stages are convex and in no circle", std::string(sentence(d.broken)),
+  r.same(name + ": stages are convex and in no cycle", std::string(sentence(d.broken)),
          std::string(sentence(rule::none)));
   if (!d.ok()) return;
   operator_partition const made = partitioned(operators, stage_of);

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <string>
+#include <vector>
 
 TEST_CASE("later chunks of a sequence take longer") {
   std::string const asked =
@@ -96,6 +97,38 @@ TEST_CASE("a schedule beside searches with costs of each chunk has these costs")
   };
   CHECK(found[0]["overhead_span"] == overhead("seq1f1b", each));
   CHECK(found[1]["overhead_span"] == overhead("1f1b", ashlar::of_whole_sequences(each)));
+}
+
+TEST_CASE("causal attention beside costs of each chunk is refused with the same words everywhere") {
+  std::string const each = scratch_file("each.csv", "1,2,1\n2,3,1\n4,6,2\n5,7,2\n"),
+                    stages = scratch_file("stages.csv", "2,3,1\n5,7,2\n"),
+                    size = "-p 2 -m 4 --sequence-chunks 2", causal = " --causal 30 --per-stage ",
+                    file = scratch_file("mean.json", "");
+  REQUIRE(run_tool("emit seq1f1b " + size + " --as json -o " + file).code == 0);
+  std::vector<std::string> asked = {"search --placement linear " + size,
+                                    "frontier --placement linear " + size};
+  for (std::string const command : {"show ", "emit --as json ", "simulate ", "check "})
+    for (std::string const& schedule : {"seq1f1b " + size, file}) asked.push_back(command + schedule);
+  for (std::string const& a : asked) {
+    INFO(a);
+    CHECK(contains(run_tool(a + causal + each).err,
+                   "--causal has no effect on costs that are given for each chunk"));
+  }
+  for (std::string const& schedule : {"seq1f1b " + size, file})
+    CHECK(run_tool("show " + schedule + causal + stages).code == 0);  // of mean chunks
+}
+
+TEST_CASE("compare takes lines for pieces of the model, with causal attention, too") {
+  std::string const asked = " -p 2 -m 4 --causal 30 --as json --per-stage "
+                            + scratch_file("pieces.csv", "1,2,1\n2,3,1\n4,6,2\n5,7,2\n");
+  nlohmann::json const named = nlohmann::json::parse(run_tool("compare seq1f1b" + asked).out)[0];
+  bool found = false;
+  for (nlohmann::json const& row : nlohmann::json::parse(run_tool("compare" + asked).out))
+    if (row["schedule"] == "seq1f1b") {
+      CHECK(row == named);
+      found = true;
+    }
+  CHECK(found);
 }
 
 TEST_CASE("causal attention where sequences are whole is refused") {

@@ -91,7 +91,7 @@ TEST_CASE("what is wrong is invalid, with the reasons") {
   tool_result const r = run_tool("check " + file);
   CHECK(r.code == 1);
   CHECK(contains(r.out, "wrong.csv: line 1, column 5: '0Q0': unknown token"));
-  CHECK(run_tool("check " + scratch_file("circle.csv", "0B0,0F0\n")).code == 1);
+  CHECK(run_tool("check " + scratch_file("cycle.csv", "0B0,0F0\n")).code == 1);
 }
 
 TEST_CASE("idle slots are found and counted") {
@@ -121,12 +121,12 @@ TEST_CASE("what PyTorch could not run is a warning, or an error if it has to") {
              "1SEND_B1,1WAIT_SEND_B1,1REDUCE_GRAD,1WAIT_REDUCE_GRAD\n",
              "0WAIT_SEND_F1 on line 1, column 27 holds up its rank until line 2 goes on, 1WAIT_SEND_B0 "
              "on "
-             "line 2, column 27 holds up its rank until line 1 goes on, and so in a circle"}}) {
+             "line 2, column 27 holds up its rank until line 1 goes on, and so in a cycle"}}) {
     CAPTURE(f.text);
     std::string const path = scratch_file("for.csv", f.text);
     for (std::string const lanes : {"one", "one-a-direction"}) {
-      bool const circle = f.why != nullptr && contains(f.why, "circle");
-      if (circle && lanes == "one") continue;  // then the program itself has one
+      bool const cycle = f.why != nullptr && contains(f.why, "cycle");
+      if (cycle && lanes == "one") continue;  // then the program itself has one
       tool_result const warned = run_tool("check --lanes " + lanes + " " + path);
       CHECK(warned.code == 0);
       CHECK(contains(warned.err, "PyTorch cannot run it") == (f.why != nullptr));

@@ -125,10 +125,10 @@ TEST_CASE("a search begins with schedules of one's own") {
   CHECK(run_tool("search --start " + file + " --placement any --budget 20").code == 0);
   CHECK(run_tool("search --start 1f1b --start zb-h1 -p 2 --budget 20").code == 0);
   all_refused(
-      {{"search --start " + file + " --placement linear", "is no start"},
-       {"search --start " + file + " -m 5", "is no start"},
+      {{"search --start " + file + " --placement linear", "a search cannot begin with"},
+       {"search --start " + file + " -m 5", "a search cannot begin with"},
        {"search --start " + file + " -p 4", "-p/--devices is 4, but the placement has 2 devices"},
-       {"search --start chimera", "is no start"}});
+       {"search --start chimera", "a search cannot begin with chimera"}});
 }
 
 TEST_CASE("a search on a placement of one's own") {

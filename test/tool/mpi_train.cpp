@@ -134,7 +134,7 @@ TEST_CASE("mpi: a process that stops ends the training after the deadline, with 
   tool_result const r = run.end();
   INFO(r.out);
   CHECK(r.code == 3);
-  CHECK(contains(r.out, " waits since "));
+  CHECK(contains(r.out, " has waited "));
   CHECK(contains(r.out, " does not answer"));
 }
 
@@ -150,7 +150,7 @@ TEST_CASE("mpi: a profile waits for a process that stops no longer than a traini
   tool_result const r = run.end();
   INFO(r.out);
   CHECK(r.code == 3);
-  CHECK(contains(r.out, " waits since "));
+  CHECK(contains(r.out, " has waited "));
   CHECK(contains(r.out, " does not answer"));
 }
 

@@ -179,7 +179,7 @@ TEST_CASE("plan: what a training costs, as text, as a picture and as a page") {
     CHECK_MESSAGE(contains(text.out, part), part);
   tool_result const picture = run_tool(asked + "--objective days --as svg");
   CHECK(picture.code == 0);
-  CHECK(contains(picture.out, "time of a training"));
+  CHECK(contains(picture.out, "training time"));
   tool_result const page = run_tool(asked + "--as html");
   CHECK(page.code == 0);
   for (char const* part : {"<!DOCTYPE html>", "<svg", "utilisation %"})

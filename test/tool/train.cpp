@@ -192,8 +192,8 @@ TEST_CASE("before the first step, a signal says that there will be none") {
   REQUIRE(waitpid(child, &status, 0) == child);
   CHECK(WEXITSTATUS(status) == 0);
   CHECK(content(said)
-        == "\nashlar: ends before the first step; once more ends at once\n"
-           "\nashlar: ends after this step; once more ends at once\n");
+        == "\nashlar: ends before the first step; a second Ctrl-C ends at once\n"
+           "\nashlar: ends after this step; a second Ctrl-C ends at once\n");
 }
 
 TEST_CASE("a signal ends after the step, two end at once") {
@@ -205,7 +205,7 @@ TEST_CASE("a signal ends after the step, two end at once") {
     once.send(signal);
     tool_result const r = once.end();
     CHECK(r.code == 128 + signal);
-    CHECK(contains(r.out, "ends after this step; once more ends at once"));
+    CHECK(contains(r.out, "ends after this step; a second Ctrl-C ends at once"));
     CHECK(contains(r.out, "interrupted; "));
     CHECK(contains(r.out, "unigram entropy of the text"));
   }
@@ -215,7 +215,7 @@ TEST_CASE("a signal ends after the step, two end at once") {
   running_program const twice(tool + slow);
   twice.wait_for("bytes of text");
   twice.send(SIGINT);
-  twice.wait_for("once more ends at once");
+  twice.wait_for("a second Ctrl-C ends at once");
   twice.send(SIGINT);
   tool_result const r = twice.end();
   CHECK(r.code == 130);

@@ -16,7 +16,7 @@ def test_the_blocks_of_the_page_run_in_their_order(capsys):
         exec(block, names)
     printed = capsys.readouterr().out
     assert "passes of one device must not overlap in time 3 10" in printed
-    assert "must not wait for each other in a circle" in printed
+    assert "must not wait for each other in a cycle" in printed
     assert len(names["frame"]) > 20
 
 

@@ -23,12 +23,12 @@ def text_of(lines):
     return "".join(",".join(str(one) for one in lines[rank] if one is not None) + "\n" for rank in sorted(lines))
 
 
-def test_deferred_receives_wait_in_a_circle():
+def test_deferred_receives_wait_in_a_cycle():
     if not hasattr(schedules, "_PendingSendTracker"):
         pytest.skip("this torch does not defer receives")
     made = schedules.ScheduleInterleaved1F1B([Stage()], 2, loss_fn=print, defer_pp_recv=True)
     text = text_of(made.pipeline_order_with_comms)
-    with pytest.raises(ValueError, match="must not wait for each other in a circle"):
+    with pytest.raises(ValueError, match="must not wait for each other in a cycle"):
         ashlar.read_pytorch_program(text)
     ashlar.read_pytorch_program(text, lanes="one_a_direction")
 

@@ -91,8 +91,8 @@ constexpr block delay(block b, pass what, tick by) {
   refuse({.broken = rule::every_pass_is_present, .first = {.what = what}});
 }
 
-// Time itself `factor` times slower: durations, transfers, offsets and interval. What device speeds and
-// bandwidths round up is rounded after that, so that it may be a little less.
+// Makes time itself `factor` times slower: durations, transfers, offsets and interval. Device speeds and
+// bandwidths round up only after that, so a pass may take slightly less.
 constexpr block scale(block b, tick factor) {
   for (stage_cost& c : b.cost.per_stage) {
     c.recompute = c.of(pass_kind::recompute) * factor;
@@ -130,8 +130,8 @@ constexpr block split_backward(block b) {
   return b;
 }
 
-// Every backward_input takes its backward_weight into one fused backward at the input's place. Where a
-// weight pass stood elsewhere than right after, or a previous stage did not wait for it, the block is
+// Fuses every backward_input with its backward_weight, at the place of the input pass. If a weight pass
+// stood anywhere but right after its input pass, or a previous stage did not wait for it, the block is
 // first spread so that the longer passes fit. fuse_backward(split_backward(b)) == b.
 constexpr block fuse_backward(block b) {
   result_table<tick> start(b.where.stage_count(), b.micro_batch_count(), 0);
@@ -233,7 +233,7 @@ constexpr block weights_in_first_gaps(block b) {
           ++i;
           continue;
         }
-        // Behind the pass that is in the way; then look at all of them again.
+        // Go behind the pass that is in the way, then look at all of them again.
         tick const end = taken[device][i].offset + b.length_of(taken[device][i].what);
         tick const step = floor_remainder(end - weight.offset, b.interval);
         weight.offset += step == 0 ? b.interval : step;

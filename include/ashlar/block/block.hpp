@@ -86,7 +86,7 @@ constexpr tick lifespan(block const& b, stage_id stage, micro_batch_id micro_bat
   return end - begin;
 }
 
-// Chunk activations that a device can hold at most once the block is repeated: the sum over its stages
+// The most chunk activations that a device can hold once the block is repeated: the sum over its stages
 // of lifespan / interval, rounded up (Controllable Memory, section 2.2).
 constexpr int activation_bound(block const& b, device_id device) {
   tick bound = 0;
@@ -98,10 +98,10 @@ constexpr int activation_bound(block const& b, device_id device) {
   return static_cast<int>(bound);
 }
 
-// Most chunk activations that a device holds at once when the block is repeated for ever: the largest
-// number of live intervals over the phases of its forwards, because only a forward adds one. Never above
-// activation_bound(), and below it where not all stages are at their most in the same phase. Quadratic
-// in the device's stages. Throws as lifespan() does.
+// The most chunk activations that a device holds at once when the block is repeated for ever: the
+// largest number of live intervals over the phases of its forwards, because only a forward adds one.
+// Never above activation_bound(), and below it if the stages do not all reach their most in the same
+// phase. Quadratic in the device's stages. Throws as lifespan() does.
 constexpr int repeated_peak(block const& b, device_id device) {
   struct life {
     tick begin, end;

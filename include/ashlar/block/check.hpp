@@ -13,10 +13,10 @@
 
 namespace ashlar {
 
-// Costs of so many stages on so many devices, of sequences in so many chunks: as check_sizes() has it;
-// passes of at least a tick,
-// transfers of none or more, speeds of at least 1 % (rule::parameter_is_at_least, with the device), and
-// sums over m micro-batches that stay within the range of ticks.
+// Checks the costs of that many stages on that many devices, with sequences in that many chunks: sizes
+// as check_sizes() has them; passes of at least one tick; transfers of zero or more; speeds of at least
+// 1 % (rule::parameter_is_at_least, with the device); and sums over m micro-batches that stay within the
+// range of ticks.
 constexpr diagnosis check(costs const& cost, int stage_count, int device_count, int m,
                           int sequence_chunks) {
   if (diagnosis const d = check_sizes(cost, stage_count, device_count, sequence_chunks); !d.ok())
@@ -63,14 +63,14 @@ constexpr diagnosis check(costs const& cost, int stage_count, int device_count, 
     longest = sum > longest ? sum : longest;
   }
   if (slowest < full_speed) longest = at_speed(longest, slowest);
-  // Even if every pass waited for every other.
+  // The sum if every pass waited for every other.
   tick const all =
       saturating_product(saturating_product(saturating_sum(longest, transfer), stage_count), m);
   if (all >= max_tick) return {.broken = rule::ticks_fit, .number = longest};
   return {};
 }
 
-// Every micro-batch takes an existing route, all that belong together the same.
+// Every micro-batch takes an existing route; those that belong together take the same one.
 constexpr diagnosis check_routes(stage_graph const& graph, placement const& where,
                                  std::vector<int> const& route) {
   auto const q = static_cast<std::size_t>(graph.together());
@@ -82,8 +82,8 @@ constexpr diagnosis check_routes(stage_graph const& graph, placement const& wher
   return {};
 }
 
-// A table of when results end, and the broken rule met on the way, if any: what blocks and schedules
-// have in common.
+// When each result ends, and the first broken rule met on the way, if any. Blocks and schedules share
+// this.
 class pass_register {
  public:
   constexpr pass_register(int stage_count, int m) : entries_(stage_count, m) {}

@@ -1,4 +1,4 @@
-// From offsets that one wishes for to a block whose passes do not collide.
+// From wished offsets to the nearest block whose passes do not collide.
 #pragma once
 
 #include <ashlar/block/algebra.hpp>
@@ -23,7 +23,7 @@ namespace block_detail {
 // ticks.
 class offset_repair {
  public:
-  // Refers to the block, each of whose passes is there once; every device's work fits the interval.
+  // Refers to the block. Each of its passes is there once, and every device's work fits the interval.
   constexpr offset_repair(block const& wishes, int most_steps)
       : b_(wishes), n_(wishes.cells.size()), steps_left_(most_steps) {
     find_inputs();
@@ -96,7 +96,8 @@ class offset_repair {
     return t;
   }
 
-  // Of the cells placed before the k-th of the order, one that is in the way at `start`; n_: none.
+  // Among the cells placed before the k-th of the order, one that is in the way at `start`; n_ if there
+  // is none.
   constexpr std::size_t blocker(std::size_t k, tick start) const {
     std::size_t const c = order_[k];
     tick const own = length(c);
@@ -109,7 +110,8 @@ class offset_repair {
     return n_;
   }
 
-  // One after the other on each device, as near to the wishes as inputs allow: there is always room.
+  // Places cells one after the other on each device, as near to the wishes as inputs allow: there is
+  // always room.
   constexpr void pack() {
     std::vector<tick> taken(static_cast<std::size_t>(b_.where.device_count()), 0);
     for (std::size_t c : order_) {
@@ -120,8 +122,8 @@ class offset_repair {
     }
   }
 
-  // Each at the free time nearest to its target that its inputs allow; false where the gaps left are
-  // short.
+  // Places each cell at the free time nearest to its target that its inputs allow; false if the gaps
+  // that are left are too short.
   constexpr bool take_nearest() {
     for (std::size_t k = 0; k < n_; ++k) {
       std::size_t const c = order_[k];
@@ -196,14 +198,13 @@ class offset_repair {
 
 }  // namespace block_detail
 
-// The block without collisions whose offsets are nearest to those given: the sum of all changes is the
-// least there is if `most_steps` are enough to know that, which they mostly are for a dozen passes, and
-// else the least found; the first of equals in a fixed order. Passes that start before their inputs are
-// moved, too. A block that is right stays as it is. O(n^2 + n * most_steps) for n passes.
-// Throws violation: what check(block) says, but for these two rules; and
-// {rule::ticks_fit} for offsets and intervals near the limit;
-// {rule::parameter_is_at_least, interval} with the work of a device that is more than the interval:
-// then, and only then, there is no such block.
+// The block without collisions whose offsets are nearest to those given. The sum of all changes is the
+// smallest possible if `most_steps` are enough to know that, which they mostly are for a dozen passes;
+// otherwise it is the smallest found. Among equals, the first in a fixed order is returned. Passes that
+// start before their inputs are moved, too. A block that is right stays as it is. O(n^2 + n *
+// most_steps) for n passes. Throws violation: what check(block) says, except for these two rules;
+// {rule::ticks_fit} for offsets and intervals near the limit; {rule::parameter_is_at_least, interval}
+// with the work of a device that is more than the interval: then, and only then, there is no such block.
 constexpr block without_collisions(block b, int most_steps = 4000) {
   diagnosis const d = check(b);
   if (d.ok()) return b;

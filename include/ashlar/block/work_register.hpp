@@ -1,5 +1,5 @@
-// Whether work is where its table puts it, and reads what is there: what schedules and programs have in
-// common.
+// Whether work is where its table puts it and reads only what is there. Schedules and programs share
+// this check.
 #pragma once
 
 #include <ashlar/block/check.hpp>
@@ -31,8 +31,8 @@ class work_register {
     return {};
   }
 
-  // Each part is there once, but where collectives follow by themselves; and edges lead from and to
-  // passes that are there, on the device of the work. `passes` is complete.
+  // Each part is there once (collectives follow by themselves), and edges lead from and to passes that
+  // are there, on the device of the work. `passes` is complete.
   constexpr diagnosis complete(stage_graph const& graph, placement const& where,
                                std::vector<int> const& route, pass_register& passes,
                                bool collectives_follow) {
@@ -64,8 +64,8 @@ class work_register {
     return {};
   }
 
-  // A pass that starts at `start` against the ends of the work that it waits for, and work against the
-  // passes.
+  // Checks a pass that starts at `start` against the ends of the work that it waits for, and work
+  // against the passes that it waits for.
   constexpr diagnosis check_inputs(site const& where, tick start, pass_register& passes) {
     diagnosis found;
     for_each_work_input(work_, where.what, [&](pass from, tick delay) {

@@ -1,4 +1,4 @@
-// How early the passes of a workload can start at best.
+// Lower bounds on the starts of a workload's passes.
 #pragma once
 
 #include <ashlar/bounds/flow.hpp>
@@ -22,11 +22,11 @@ constexpr tick after(tick start, tick length) { return start == any_time ? any_t
 // * of (step, stage, micro-batch). W.l.o.g. FIFO: relabel the i-th start as micro-batch i; sorted starts
 //   still satisfy dependencies;
 // * of the i-th time that a device takes a step, whatever stage it is for. A step on a stage has known
-//   predecessors of its own kind on its device, so its place among them is i at least. The i-th of a
-//   device's takings of memory comes after the (i - limit)-th time that it gave memory back.
+//   predecessors of its own kind on its device, so its place among them is at least i. The i-th time
+//   that a device takes memory comes after the (i - limit)-th time that it gave memory back.
 //
-// A start is no earlier than inputs, places and memory allow, nor than a device can have done what must
-// come before it: after any time h, all of that which starts at h or later.
+// A start is no earlier than inputs, places and memory allow. Nor is it earlier than the device can
+// have done what must come before it: for any time h, everything of that which starts at h or later.
 class earliest_starts {
  public:
   static constexpr int whole = -1;

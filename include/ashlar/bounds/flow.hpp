@@ -1,5 +1,5 @@
-// A workload as steps that every stage takes for every micro-batch, in forward and in reversed time.
-// Here a stage is one on one route: those of several routes are numbered route after route.
+// A workload as steps that every stage takes for every micro-batch, in forward and in reversed time. A
+// stage on several routes counts as several stages here, numbered route after route.
 #pragma once
 
 #include <ashlar/bounds/workload.hpp>

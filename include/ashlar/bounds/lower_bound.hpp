@@ -1,4 +1,4 @@
-// Lower bounds on how long any schedule of a workload takes, and how far a schedule is from them.
+// Lower bounds on the time of any schedule of a workload, and how far a schedule is from them.
 #pragma once
 
 #include <ashlar/bounds/closed_forms.hpp>
@@ -39,8 +39,8 @@ constexpr tick longest_machine(flow const& f, flow const& turned, int origin) {
   return longest;
 }
 
-// The devices whose own time is looked at: all of a few. Of many, the first of the chain, which all
-// others wait for, and the busiest.
+// The devices from whose first start the span is counted: all of them if they are few. If they are
+// many, the first of the chain, which all others wait for, and the busiest.
 constexpr std::vector<int> origins(flow const& f) {
   constexpr int few = 16;
   std::vector<int> found;

@@ -1,4 +1,5 @@
-// How long one device takes for jobs that cannot start before their head and are followed by a tail.
+// How long one device takes for jobs, each of which cannot start before its head and is followed by its
+// tail.
 #pragma once
 
 #include <ashlar/bounds/earliest_starts.hpp>
@@ -67,10 +68,11 @@ constexpr tick one_machine(std::vector<job_list> const& lists) {
   return latest;
 }
 
-// What a step takes on the longer chunks of a stage's sequences beyond the shortest: a list for each
-// chunk. Of any order of sequences, the r-th of its passes has its like of the r sequences before, and
-// forward all earlier chunks of them and of its own, backward all later ones; what follows is the same
-// from the end. That many starts of the stage lie before and after it.
+// The time that a step takes on the longer chunks of a stage's sequences beyond the shortest, as one
+// list per chunk. In any order of sequences, the r-th pass of a chunk comes after the same chunk of the
+// r sequences before. Forward, it also comes after all earlier chunks of these sequences and of its
+// own; backward, after all later ones. The same holds from the end. That many starts of the stage lie
+// before and after it.
 constexpr void add_longer_chunks(std::vector<job_list>& lists, flow const& f, int k, int stage,
                                  earliest_starts const& forth, earliest_starts const& back) {
   int const q = f.sequence_chunks, n = f.micro_batches_of(stage) / q, mirrored = f.step_count() - 1 - k;

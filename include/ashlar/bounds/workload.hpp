@@ -1,4 +1,4 @@
-// What every schedule of a model has to do on given devices, whatever its order.
+// What every schedule of a model must do on given devices, whatever its order.
 #pragma once
 
 #include <ashlar/block/check.hpp>
@@ -19,9 +19,9 @@
 
 namespace ashlar {
 
-// A chain of stages, micro-batches that are alike but for their routes, and what each device may hold.
-// Stages of which the limit says that they have a checkpoint run their forwards again before the
-// backward. Of sequences in q chunks, each chunk counts as a micro-batch.
+// A chain of stages, micro-batches that differ only in their routes, and what each device may hold.
+// Stages that have a checkpoint in the limit run their forwards again before the backward. If sequences
+// are in q chunks, each chunk counts as a micro-batch.
 struct workload {
   placement where;
   int micro_batch_count = 1;
@@ -94,8 +94,8 @@ struct counted_span {
   pass_kind to = pass_kind::backward_weight;
 };
 
-// A limit counted in activations: whatever it is in, no more fit on a device than of the least that each
-// holds all the time between these passes.
+// A limit counted in activations, whatever unit it is in: no more fit on a device than if each held
+// only the least that it holds all the time between these passes.
 constexpr int activations_on(workload const& w, int device, counted_span counted = {}) {
   byte_count least = 0;
   bool any = false;

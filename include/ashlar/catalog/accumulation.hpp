@@ -1,4 +1,4 @@
-// No pipeline: one device runs the whole model, in v chunks, and adds up the gradients of m
+// Not a pipeline: one device runs the whole model in v chunks and adds up the gradients of m
 // micro-batches. Lamy-Poirier: Breadth-First Pipeline Parallelism (2022), section 3.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What Chimera and BitPipe have in common: micro-batches that go down the devices laid over their mirror
-// image, so that the two fill each other's gaps.
+// What Chimera and BitPipe have in common: a block of micro-batches that go down the devices is
+// overlaid with its mirror image, so that the two fill each other's gaps.
 #pragma once
 
 #include <ashlar/block/algebra.hpp>
@@ -9,9 +9,9 @@
 
 namespace ashlar::catalog {
 
-// One direction: `count` micro-batches, two slots apart, each a slot a stage forward and a slot a stage
-// back; a slot is as long as a backward or longer. Repeated as a whole when the stages have had their
-// 2S slots.
+// One direction: `count` micro-batches, two slots apart, each with one slot per stage forward and one
+// slot per stage back; a slot is as long as a backward or longer. Repeated as a whole when the stages
+// have had their 2S slots.
 //
 // On a device the forwards of a stage stand on every other slot, those of the mirrored stage on the
 // slots between, backwards likewise: with S stages and S / 2 micro-batches a device of each direction

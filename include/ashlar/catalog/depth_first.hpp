@@ -93,7 +93,7 @@ constexpr block interleaved_zb(devices p, chunks v, int group) {
 // The block repeated; `warm_up_hop` is how many forwards more a device has in its warm-up than the next.
 // Where groups do not divide the micro-batches, the last one is smaller and forwards and backwards still
 // take strict turns: no repetition, for those that the last block lacks would leave gaps in the turns. A
-// last group of fewer than p (which Megatron refuses) can make devices wait for each other in a circle;
+// last group of fewer than p (which Megatron refuses) can make devices wait for each other in a cycle;
 // then the repetition with its gaps is taken, which never does.
 constexpr schedule in_groups(block const& b, shape const& s, int warm_up_hop) {
   int const p = s.p.value, v = s.v.value, m = s.m.value, group = min_of(group_of(s), m);

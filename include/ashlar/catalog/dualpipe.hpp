@@ -2,9 +2,9 @@
 // bubbles. DeepSeek-AI: DeepSeek-V3 Technical Report (2024), section 3.2.1; DualPipeV, its fold onto
 // half the devices: DeepSeek-AI, DualPipe (2025), after Qi, Wan, Huang, Lin (2025).
 //
-// Not the squeeze of a repeated block: the steady state repeats a pair a direction, but the cool-down
-// turns backwards of both directions into split ones, at a place that depends on the device, and keeps
-// their weight passes in a queue. So the orders are written down, phase by phase.
+// Not the squeeze of a repeated block: the steady state repeats one pair per direction, but the
+// cool-down turns backwards of both directions into split ones, at a place that depends on the device,
+// and keeps their weight passes in a queue. So the orders are written down, phase by phase.
 #pragma once
 
 #include <ashlar/catalog/shape.hpp>

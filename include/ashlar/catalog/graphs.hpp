@@ -20,12 +20,12 @@
 namespace ashlar::catalog {
 
 // Each stage runs as many forwards as it has in flight (model/in_flight.hpp; whole micro-batches, and no
-// fewer than the rule says: with fewer, stages of different sizes can wait for each other in a circle),
+// fewer than the rule says: with fewer, stages of different sizes can wait for each other in a cycle),
 // then k backwards and k forwards in turn. Orders are those of stages with a device each; stages that
 // share a device take turns by their starts, and micro-batches take routes in turns. `m` is in units of
 // the smallest micro-batches. Squeezed under `cost`. Throws violation: as in_flight() and relocate() do,
 // and rule::order_has_no_cycle where turns k b do not divide one another and stages come to wait for
-// each other in a circle; powers of two do not.
+// each other in a cycle; powers of two do not.
 constexpr schedule k_f_k_b(stage_graph const& graph, placement const& where, micro_batches m,
                            std::vector<int> const& k, costs cost = {}) {
   std::vector<std::int64_t> const units = in_flight(graph, k);

@@ -51,7 +51,7 @@ constexpr schedule grouped_interleaved(devices p, micro_batches m, chunks v, int
 
 constexpr int close_group_of(shape const& s) { return s.group == 0 ? s.p.value : s.group; }
 
-// At least half of the devices, or the micro-batches of a group wait for each other in a circle; more
+// At least half of the devices, or the micro-batches of a group wait for each other in a cycle; more
 // than p only hold more.
 constexpr diagnosis check_close_groups(shape const& s) {
   if (diagnosis const d = check_shape(s); !d.ok()) return d;
@@ -60,7 +60,7 @@ constexpr diagnosis check_close_groups(shape const& s) {
                  at_most(parameter::group_size, close_group_of(s), s.p.value)});
 }
 
-// Squeezed. With a last group too small for the devices, which would wait for each other in a circle,
+// Squeezed. With a last group too small for the devices, which would wait for each other in a cycle,
 // the micro-batches of one that is whole are left out.
 constexpr schedule grouped_interleaved(shape const& s) {
   int const group = close_group_of(s);

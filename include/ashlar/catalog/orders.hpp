@@ -1,5 +1,5 @@
-// Orders that are no repetition of a block: forwards and backwards in given sequences, one of each in
-// turn after a warm-up.
+// Orders that do not repeat a block: forwards and backwards in given sequences, one of each in turn
+// after a warm-up.
 #pragma once
 
 #include <ashlar/core/pass.hpp>

@@ -1,4 +1,5 @@
-// The published blocks and schedules that need no search, a function each; entries.hpp has all by name.
+// The published blocks and schedules that need no search, one function each. entries.hpp has all of
+// them by name.
 #pragma once
 
 #include <ashlar/catalog/accumulation.hpp>

@@ -1,5 +1,6 @@
-// Schedules that are named for a limit on memory: the least idle time that is found within it, for the
-// costs given. The published ones come out of greedy schedulers; these are no longer and hold no more.
+// Schedules that are named for a limit on memory: those with the least idle time that a search finds
+// within it, for given costs. The published ones come from greedy schedulers; these are no longer and
+// hold no more.
 #pragma once
 
 #include <ashlar/bounds/closed_forms.hpp>

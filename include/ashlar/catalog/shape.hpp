@@ -1,4 +1,4 @@
-// What a catalog entry is built for, and what it says to shapes that it cannot be built for.
+// The shapes that a catalog entry is built for, and its answer to shapes that it cannot be built for.
 #pragma once
 
 #include <ashlar/core/cost.hpp>

@@ -1,6 +1,6 @@
 // The compile-time form of check(): static_assert(valid<make>()), where `make` is a captureless lambda
-// or function that returns a block, schedule or program. A broken rule shows in the compiler's message
-// as the arguments of a class template, the one thing that every compiler prints.
+// or function that returns a block, schedule or program. A broken rule appears in the compiler's
+// message as the arguments of a class template, because every compiler prints those.
 #pragma once
 
 #include <ashlar/check/check.hpp>

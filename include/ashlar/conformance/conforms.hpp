@@ -1,5 +1,5 @@
-// What every backend has to pass: programs of all kinds give the losses, gradients, weights and norms of
-// the sequential reference.
+// The test that every backend has to pass: programs of all kinds give the losses, gradients, weights
+// and norms of the sequential reference.
 #pragma once
 
 #include <ashlar/conformance/data_parallel_ranks.hpp>
@@ -17,7 +17,7 @@
 
 namespace ashlar::conformance {
 
-// Of numerics::any_order: how far from the reference, relative to the largest number of its kind.
+// With numerics::any_order: how far from the reference, relative to the largest number of its kind.
 inline constexpr double any_order_bound = 1e-12;
 
 struct report {
@@ -39,7 +39,7 @@ bool agree(Range const& found, Range const& expected, numerics level) {
   return apart <= any_order_bound * largest;
 }
 
-// Calls act(say) for a program; what it throws is a failure, too.
+// Calls act(say) for a program. An exception counts as a failure, too.
 template <class Act>
 void try_program(report& r, std::string const& name, Act act) {
   ++r.programs;
@@ -55,7 +55,7 @@ void try_program(report& r, std::string const& name, Act act) {
 
 }  // namespace conformance_detail
 
-// `run(program, network)` runs one step. `bytes` is how large its messages are, at least.
+// `run(program, network)` runs one step. Its messages have at least `bytes` bytes.
 template <class Run>
 report conforms(std::vector<sample_program> const& samples, Run run, numerics level = numerics::ordered,
                 std::size_t bytes = 0) {

@@ -1,4 +1,4 @@
-// The data-parallel ranks of a program on workers of their own, and what they have together.
+// The data-parallel ranks of a program, each with a worker of its own, and what they hold together.
 #pragma once
 
 #include <ashlar/conformance/sharded_network.hpp>
@@ -61,12 +61,12 @@ class data_parallel_ranks {
     }
     return whole;
   }
-  // Whether what every rank has was the same on all, whenever it was asked for.
+  // Whether values that every rank has were the same on all ranks, whenever they were asked for.
   bool agrees() const { return agrees_; }
   void forget() const {
     for (auto const& w : all_) w->forget();
   }
-  // Only what a rank keeps may be looked at: spoils the rest of its weights.
+  // Spoils the weights that a rank does not keep, because only its own may be looked at.
   void spoil() const {
     for (auto const& w : all_)
       for (std::size_t s = 0; w->is_sharded(s); ++s) {

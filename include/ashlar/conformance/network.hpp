@@ -21,13 +21,13 @@
 
 namespace ashlar::conformance {
 
-// Each stage computes y = tanh(W x + b), x the sum of its inputs and b that of the vectors that it has
-// in common with other stages; the loss of a micro-batch is |y|^2 / 2 at stages without successors.
-// Where stages differ in the size of their micro-batches, a message is one vector still, and x the sum
-// of all that meet. Where sequences are cut into chunks, x has the state h of the chunk before as one
-// more input, and the stage leaves h / 2 + y to the next. Work and what reads of it add what they read;
-// a job that keeps state mixes it with what it had. Of gradients that work takes and reads, it adds the
-// first row; what it gives are rows of what it made. Optionally every pass first sleeps for a random
+// Each stage computes y = tanh(W x + b), where x is the sum of its inputs and b that of the vectors that
+// it shares with other stages. The loss of a micro-batch is |y|^2 / 2 at stages without successors. If
+// stages have micro-batches of different sizes, a message is still one vector, and x the sum of all that
+// meet. If sequences are cut into chunks, the state h of the chunk before is one more input, and the
+// stage leaves h / 2 + y to the next. Work, and passes that read from it, add what they read; a job that
+// keeps state mixes it with what it had. From gradients that work takes and reads, it adds the first
+// row; what it gives back are rows of its own output. Optionally every pass first sleeps for a random
 // moment, or calls a hook that may throw.
 class network : public network_results {
  public:
@@ -162,7 +162,7 @@ class network : public network_results {
     for (std::size_t at = 0; at < message.size(); at += sizeof value)
       std::memcpy(message.data() + at, &value, std::min(sizeof value, message.size() - at));
   }
-  // Throws std::runtime_error for a message that does not say the same all along.
+  // Throws std::runtime_error for a message whose values are not all the same.
   static void add(vector& sum, buffer message) {
     if (std::memcmp(message.data(), message.data() + sizeof sum, message.size() - sizeof sum) != 0)
       throw std::runtime_error("a message is torn");

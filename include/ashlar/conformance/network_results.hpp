@@ -16,7 +16,7 @@
 
 namespace ashlar::conformance {
 
-// Gradients, losses, and what work made. Workers of several processes come to know parts of it, which
+// Gradients, losses, and the results of work. The workers of several processes know parts of it, which
 // they put together by results() and adopt().
 class network_results {
  public:
@@ -49,8 +49,8 @@ class network_results {
     return std::accumulate(by_replica.begin(), by_replica.end(), 0);
   }
 
-  // For workers of several processes: what this one has come to know of the step, and -infinity for the
-  // rest. The larger of each, over all processes, is what all know: adopt() it.
+  // For workers of several processes: what this one knows of the step, and -infinity for the rest. The
+  // larger of each number over all processes is what all of them together know: adopt() it.
   std::vector<double> results() const {
     std::vector<double> all;
     for (std::size_t s = 0; s < gradients_.size(); ++s) {

@@ -1,4 +1,4 @@
-// Programs of all kinds, for whoever runs programs.
+// Programs of all kinds, to test backends with.
 #pragma once
 
 #include <ashlar/block/algebra.hpp>

@@ -1,4 +1,4 @@
-// Schedules that nobody would think of.
+// Random schedules that nobody would write by hand.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -26,8 +26,8 @@ class dice {
   std::mt19937_64 engine_;
 };
 
-// Every device does at random whatever it can do next: stages anywhere, some of them recomputed,
-// backwards fused or split.
+// At random, every device does whatever it can do next. Stages are anywhere, some of them are
+// recomputed, and backwards are fused or split.
 inline schedule in_random_order(dice& d, stage_graph graph, int p, int m) {
   int const stage_count = graph.count();
   std::vector<int> device_of;
@@ -70,7 +70,7 @@ inline schedule in_random_order(dice& d, stage_graph graph, int p, int m) {
 
 }  // namespace random_detail
 
-// Of a chain, sequences whole or in chunks. Any schedule of a chain on one route can come of it.
+// For a chain, with sequences whole or in chunks. Every schedule of a chain on one route can result.
 inline schedule random_schedule(std::uint64_t seed, int sequence_chunks = 1) {
   random_detail::dice d(seed);
   int const p = 1 + d.below(4), count = 1 + d.below(6), m = sequence_chunks * (1 + d.below(5));
@@ -78,7 +78,7 @@ inline schedule random_schedule(std::uint64_t seed, int sequence_chunks = 1) {
                                         m);
 }
 
-// Of any stages: sources, sinks and edges anywhere, micro-batches of 1, 2 and 4 units.
+// For stages of any sort: sources, sinks and edges anywhere, micro-batches of 1, 2 and 4 units.
 inline schedule random_graph_schedule(std::uint64_t seed) {
   random_detail::dice d(seed);
   int const p = 1 + d.below(4), count = 2 + d.below(6);

@@ -1,4 +1,4 @@
-// Work at random places of any schedule.
+// Random work at random places in any schedule.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

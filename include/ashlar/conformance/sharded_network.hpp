@@ -1,4 +1,4 @@
-// The network with what programs with shared weights need: a worker a data-parallel rank.
+// The network for programs with sharded weights: one worker per data-parallel rank.
 #pragma once
 
 #include <ashlar/conformance/network.hpp>
@@ -12,9 +12,9 @@
 
 namespace ashlar::conformance {
 
-// Rank q of r works on the micro-batches q·m … q·m + m−1 of a data set. Keeps what it is given as
-// gradients: the whole or its shard; steps by plain descent, scaled by the gradients' norm if it has
-// been told. One memory for all holders of a group.
+// Rank q of r works on the micro-batches q·m … q·m + m−1 of a data set. It keeps the gradients that it
+// is given, whole or its shard. It steps by plain descent, scaled by the norm of the gradients if it has
+// been told the norm. All holders of a group share one memory.
 class sharded_network : public network {
  public:
   sharded_network(program const& p, int rank)

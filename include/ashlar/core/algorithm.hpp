@@ -1,5 +1,5 @@
-// The little that the core needs of <algorithm>, which takes as long to include as <vector>, and what is
-// dear to instantiate of <vector>: insert(), assign() and resize() with a value.
+// The little that the core needs from <algorithm>, which takes as long to include as <vector>. Also the
+// parts of <vector> that are expensive to instantiate: insert(), assign() and resize() with a value.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ constexpr Number max_of(Number a, Number b) {
   return a < b ? b : a;
 }
 
-// Of numbers that are not negative; of 0 and n it is n.
+// For numbers that are not negative; for 0 and n it is n.
 template <class Number>
 constexpr Number greatest_common_divisor(Number a, Number b) {
   while (b != 0) a = std::exchange(b, a % b);

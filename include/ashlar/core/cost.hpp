@@ -21,7 +21,7 @@ struct stage_cost {
 
   static constexpr tick same_as_forward = -1;
 
-  // One expression: to find a case of a switch is dear while compiling.
+  // One expression, because finding a case of a switch is expensive in constant evaluation.
   constexpr tick of(pass_kind kind) const {
     return kind == pass_kind::forward           ? forward
            : kind == pass_kind::backward_input  ? backward_input
@@ -38,8 +38,8 @@ struct stage_cost {
 // What costs are for, in percent.
 inline constexpr int full_speed = 100;
 
-// Ticks at so many percent of the speed, at least 1, that they are given for. Rounded up: a pass is
-// never said to be shorter than it is. Times out of range become max_tick.
+// Ticks at a speed of that many percent (at least 1) of the speed that they are given for. Rounded up,
+// so no pass is said to be shorter than it is. Times out of range become max_tick.
 constexpr tick at_speed(tick time, int percent) {
   tick const rest = time % percent * 100;
   return saturating_sum(saturating_product(time / percent, 100),
@@ -48,13 +48,13 @@ constexpr tick at_speed(tick time, int percent) {
 
 using byte_count = std::int64_t;
 
-// A link: each message takes `latency` ticks and one more for every `bandwidth` bytes begun. Bandwidth
-// is in bytes a tick; 0: the bytes take no time.
+// A link: each message takes `latency` ticks, and one more for every `bandwidth` bytes begun. Bandwidth
+// is in bytes per tick; with 0, the bytes take no time.
 struct link_speed {
   tick latency = 0;
   byte_count bandwidth = 0;
 
-  // In which the bytes pass, the latency apart.
+  // The time that the bytes take, without the latency.
   constexpr tick byte_time(byte_count size) const {
     return bandwidth == 0 ? 0 : size / bandwidth + (size % bandwidth != 0);
   }
@@ -81,14 +81,14 @@ struct interconnect {
 // How long everything takes: the passes of each stage on each device; a message between two devices (a
 // hand-over between stages of one device is free); and a forward and a backward that run overlapped.
 struct costs {
-  // One for all stages alike, or one a stage; for chunks of sequences that differ, so many for each of
-  // these, one after the other: with causal attention later chunks take longer.
+  // One entry for all stages, or one for each. If the chunks of sequences differ (with causal attention,
+  // later chunks take longer), one entry for each stage and chunk, those of a stage one after the other.
   std::vector<stage_cost> per_stage = std::vector<stage_cost>(1);
   interconnect links = {};
   byte_count message = 0;  // of each transfer, where none knows better
   tick overlapped = one_after_the_other;
-  // One a device, in percent of the speed that costs are for: at 50 passes take twice as long. Empty:
-  // all are that fast.
+  // One for each device, in percent of the speed that costs are for: at 50, passes take twice as long.
+  // Empty: all devices have that speed.
   std::vector<int> speeds = {};
   int sequence_chunks = 1;  // of each sequence, that `per_stage` tells apart; 1: they are alike
 
@@ -102,7 +102,7 @@ struct costs {
       : per_stage(static_cast<std::vector<stage_cost>&&>(each)),
         links{.inside = {transfer_time}, .between = {transfer_time}} {}
 
-  // At full speed, for a micro-batch: where chunks differ, q of them are a sequence.
+  // At full speed, for a micro-batch; if chunks differ, q micro-batches make up a sequence.
   constexpr stage_cost const& of_stage(int stage, int micro_batch = 0) const {
     if (sequence_chunks != 1) return of_chunk(stage, micro_batch);
     return per_stage[per_stage.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
@@ -117,7 +117,7 @@ struct costs {
     if (overlapped == one_after_the_other) return of(forward, device) + of(backward, device);
     return speeds.empty() ? overlapped : at_speed(overlapped, nth(speeds, device));
   }
-  // Of a message from one device to another or back.
+  // The time of a message from one device to another, or back.
   constexpr tick transfer(int from, int to) const {
     return from == to ? 0 : links.link(from, to).time_of(message);
   }
@@ -136,7 +136,7 @@ struct costs {
   }
 };
 
-// Transfers that take `factor` times as long (of bytes, no longer).
+// Makes transfers take `factor` times as long, for the same bytes.
 constexpr void stretch_transfers(costs& c, tick factor) {
   c.links.inside.latency *= factor;
   c.links.between.latency *= factor;

@@ -1,4 +1,4 @@
-// Whether costs are for as many stages, devices and chunks of sequences as there are.
+// Whether the tables of costs have the right number of stages, devices and sequence chunks.
 #pragma once
 
 #include <ashlar/core/cost.hpp>
@@ -8,8 +8,8 @@
 
 namespace ashlar {
 
-// Costs of all chunks alike or of as many as a sequence has; of these, one entry for all stages or one
-// each; a speed for each device, or none: else rule::tables_agree.
+// Costs are of chunks that are all alike, or of as many chunks as a sequence has. There is one entry for
+// all stages or one for each, and a speed for each device or none. Otherwise: rule::tables_agree.
 constexpr diagnosis check_sizes(costs const& cost, int stage_count, int device_count,
                                 int sequence_chunks) {
   std::int64_t const q = cost.sequence_chunks, size = static_cast<std::int64_t>(cost.per_stage.size());

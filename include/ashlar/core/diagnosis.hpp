@@ -13,7 +13,7 @@
 
 namespace ashlar {
 
-// What a schedule is built for: its size, and the choices that some have.
+// The parameters of a schedule: its size, and the choices that some schedules have.
 enum class parameter : unsigned char {
   device_count,
   micro_batch_count,
@@ -65,7 +65,7 @@ struct diagnosis {
   friend constexpr bool operator==(diagnosis const&, diagnosis const&) = default;
 };
 
-// A table of so many entries, which are not as many as are needed.
+// The diagnosis of a table that has the wrong number of entries.
 constexpr diagnosis wrong_size(table of, auto entries, std::int64_t needed) {
   return {.broken = rule::tables_agree,
           .number = static_cast<std::int64_t>(entries),

@@ -1,6 +1,6 @@
-// A growable list for what a function or a walk keeps for itself. What users see is a std::vector; but
-// each element type of a vector takes a compiler ten times as long to instantiate, whoever includes the
-// header, and many more steps of constant evaluation.
+// A growable list for what a function or a walk keeps to itself. What users see is a std::vector. But a
+// compiler takes ten times as long to instantiate a vector for each element type, whoever includes the
+// header, and a vector takes many more steps of constant evaluation.
 #pragma once
 
 #include <cstddef>

@@ -3,7 +3,7 @@
 //
 // They guard the public functions, where arguments meet. Inside the aggregates (pass, instruction, ...)
 // an id is a plain int with a name, because tables are indexed by it and every conversion would cost
-// constant evaluation.
+// steps of constant evaluation.
 #pragma once
 
 namespace ashlar {

@@ -1,6 +1,6 @@
-// A read-only view of consecutive elements. It is std::span with plain pointers for iterators: each call
-// of a class iterator costs constant evaluation, and these loops are where programs are proved while
-// compiling. <span> is also dear to include.
+// A read-only view of consecutive elements. It is std::span with plain pointers for iterators: each
+// call of a class iterator costs steps of constant evaluation, and the proofs of programs at compile
+// time run in these loops. <span> is also expensive to include.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ struct list_view {
 
   constexpr list_view() = default;
   constexpr list_view(T const* begin, T const* end) : first(begin), last(end) {}
-  // Of a vector or an array that outlives the view.
+  // The view of a vector or an array, which must outlive it.
   template <class List>
   constexpr list_view(List const& list) : first(list.data()), last(list.data() + list.size()) {}
 
@@ -26,7 +26,7 @@ struct list_view {
   constexpr T const& operator[](std::size_t i) const { return first[i]; }
 };
 
-// Valid while the list is and keeps its length.
+// Valid while the list exists and keeps its length.
 template <class List>
 constexpr auto view_of(List const& list) {
   return list_view<typename List::value_type>{list.data(), list.data() + list.size()};

@@ -1,4 +1,5 @@
-// A value or none: std::optional for types with vectors, which nvcc 13 takes for no literal type.
+// A value or none: std::optional for types with vectors, which nvcc 13 does not accept as literal
+// types.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Elements by numbers that are signed, as those of stages, devices and micro-batches are.
+// Elements of a list by signed numbers, such as those of stages, devices and micro-batches.
 #pragma once
 
 #include <cstddef>

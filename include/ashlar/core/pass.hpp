@@ -40,7 +40,7 @@ constexpr bool gives_weight_gradient(pass_kind kind) {
 enum class result : unsigned char { activation, recomputed, input_gradient, weight_gradient, none };
 inline constexpr int results = 4;
 
-// One expression: to find a case of a switch is dear while compiling.
+// One expression, because finding a case of a switch is expensive in constant evaluation.
 constexpr result result_of(pass_kind kind) {
   return kind == pass_kind::forward           ? result::activation
          : kind == pass_kind::backward_weight ? result::weight_gradient

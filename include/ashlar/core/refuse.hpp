@@ -1,4 +1,4 @@
-// How operations end that have no valid result.
+// How an operation ends if it has no valid result.
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>

@@ -18,7 +18,7 @@ enum class rule : unsigned char {
   stage_edges_ascend,
   micro_batch_sizes_divide,
   stages_are_convex,
-  stages_have_no_circle,
+  stages_have_no_cycle,
   every_stage_has_a_device,
   // blocks and schedules
   every_pass_is_known,
@@ -114,8 +114,8 @@ constexpr char const* sentence(rule broken) {
              "have one size";
     case rule::stages_are_convex:
       return "no path of operators may leave a stage and come back";
-    case rule::stages_have_no_circle:
-      return "stages must not need each other in a circle";
+    case rule::stages_have_no_cycle:
+      return "stages must not need each other in a cycle";
     case rule::every_stage_has_a_device:
       return "every route must put every stage on an existing device";
     case rule::every_pass_is_known:
@@ -145,7 +145,7 @@ constexpr char const* sentence(rule broken) {
     case rule::micro_batches_fill_blocks:
       return "the micro-batches must fill whole building blocks";
     case rule::order_has_no_cycle:
-      return "the devices' orders must not wait for each other in a circle";
+      return "the devices' orders must not wait for each other in a cycle";
     case rule::overlapped_passes_are_a_pair:
       return "a forward and the backward that it overlaps must be neighbours that start together and do "
              "not depend on each other";
@@ -220,10 +220,10 @@ constexpr char const* sentence(rule broken) {
     case rule::sends_and_receives_have_the_same_order:
       return "sends and receives between two devices must come in the same order";
     case rule::no_cycle_of_waits:
-      return "instructions must not wait for each other in a circle";
+      return "instructions must not wait for each other in a cycle";
     case rule::streams_do_not_block_each_other:
       return "devices that block at each instruction of their streams must not wait for each other in a "
-             "circle";
+             "cycle";
     case rule::every_instruction_is_issued_once:
       return "every instruction must be issued once";
     case rule::lanes_keep_their_order:

@@ -10,10 +10,10 @@
 
 namespace ashlar {
 
-// What of the passes over a whole sequence is causal attention, in percent: of a forward (and
-// recompute), and of an input pass. A chunk attends to itself and to all before it, so that this part
-// grows by the same from each chunk to the next; of all else each chunk takes its share. Attention has
-// no weights.
+// The share of passes over a whole sequence that is causal attention, in percent: of a forward (and
+// recompute), and of an input pass. A chunk attends to itself and to all before it, so this part grows
+// by the same amount from each chunk to the next. Of everything else, each chunk takes an equal share.
+// Attention has no weights, so weight passes have no such part.
 struct causal_share {
   int forward = 0;
   int backward_input = 0;
@@ -21,16 +21,17 @@ struct causal_share {
   friend constexpr bool operator==(causal_share const&, causal_share const&) = default;
 };
 
-// Costs in ticks that are so many to one of what they were made from.
+// Costs in finer ticks: `unit` of them are one tick of the costs that they were made from.
 struct finer_costs {
   costs cost;
   tick unit = 1;
 };
 
-// From costs of the mean chunk of a sequence in q chunks, whole numbers of the longest ticks that allow
-// that: chunk i takes (100 - a) q + a (2 i + 1) of 100 q parts. A message is as long for each. Throws
-// violation: rule::counts_are_positive for q < 1, rule::sizes_fit for a share that is no percentage up
-// to 100, rule::tables_agree for costs that tell chunks apart already.
+// From costs of the mean chunk of a sequence in q chunks. The result has whole numbers, in the longest
+// ticks that allow that: chunk i takes (100 - a) q + a (2 i + 1) of 100 q parts. A message takes the
+// same time for each chunk. Throws violation: rule::counts_are_positive for q < 1, rule::sizes_fit for a
+// share that is not a percentage from 0 to 100, rule::tables_agree for costs that tell chunks apart
+// already.
 constexpr finer_costs with_causal_chunks(costs mean, int q, causal_share share) {
   if (q < 1) refuse({.broken = rule::counts_are_positive, .number = q});
   if (mean.sequence_chunks != 1) refuse(wrong_size(table::costs_of_chunks, mean.sequence_chunks, 1));
@@ -66,7 +67,7 @@ constexpr finer_costs with_causal_chunks(costs mean, int q, causal_share share) 
   return made;
 }
 
-// Of passes over whole sequences, which take what their chunks take together.
+// The costs of passes over whole sequences: each is the sum over its chunks.
 constexpr costs of_whole_sequences(costs c) {
   auto const q = static_cast<std::size_t>(c.sequence_chunks);
   if (q == 1) return c;

@@ -1,5 +1,5 @@
-// Sorting. std::sort would do, but <algorithm> is dear to include and each list that it sorts is dear to
-// instantiate: who includes a header pays for both.
+// Sorting. std::sort would do, but <algorithm> is expensive to include, and each list that it sorts is
+// expensive to instantiate. Whoever includes a header pays for both.
 #pragma once
 
 #include <ashlar/core/ticks.hpp>
@@ -8,8 +8,8 @@
 
 namespace ashlar {
 
-// Sorts what `before` orders; what it does not tell apart keeps its order. O(n log n), linear for a list
-// that is sorted already; room for a copy of the list.
+// Sorts by `before`; elements that it does not tell apart keep their order. O(n log n), linear for a
+// list that is sorted already. Needs room for a copy of the list.
 template <class List, class Before>
 constexpr void merge_sort(List& list, Before before) {
   std::size_t const n = list.size();
@@ -39,7 +39,7 @@ struct keyed_index {
   std::size_t index = 0;
 };
 
-// By key, of equal ones by index.
+// Compares by key, and equal keys by index.
 template <class List>
 constexpr void sort_by_key(List& list) {
   merge_sort(list, [](keyed_index const& a, keyed_index const& b) {

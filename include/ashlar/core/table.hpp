@@ -3,7 +3,7 @@
 
 namespace ashlar {
 
-// What has an entry for each of some things; named as its entries are counted.
+// A table has one entry for each of some things. Its name says what is counted.
 enum class table : unsigned char {
   none,  // not one table: several values that do not go together
   stages_of_route,

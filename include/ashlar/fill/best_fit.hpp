@@ -1,4 +1,4 @@
-// Work packed into the gaps of as few steps as can be found.
+// Work packed into the gaps of as few steps as it finds.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

@@ -1,4 +1,4 @@
-// Work that starts before what it reads is there.
+// Work that starts before its inputs are there.
 #pragma once
 
 #include <ashlar/block/work_register.hpp>

@@ -1,4 +1,4 @@
-// Work in the fewest steps there are, for devices with few parts.
+// Work in the fewest possible steps, for devices with few parts.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

@@ -1,4 +1,4 @@
-// What the steps, and the parts that have a place in them, hold of a device's memory over time.
+// How much memory of a device the steps hold over time, together with the parts placed in them.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

@@ -1,4 +1,4 @@
-// What is left of gaps when parts lie in them.
+// The room that is left in gaps when parts lie in them.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

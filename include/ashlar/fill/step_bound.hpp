@@ -1,4 +1,4 @@
-// How many steps work takes at least.
+// A lower bound on the number of steps that work takes.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

@@ -1,4 +1,4 @@
-// What a cell of PyTorch's CSV may name, and the dialects in which PyTorch has written it.
+// What a cell of PyTorch's CSV may name, and PyTorch's dialects of the file.
 #pragma once
 
 #include <ashlar/core/pass.hpp>

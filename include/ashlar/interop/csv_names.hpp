@@ -1,5 +1,5 @@
-// What the program of a compute_comms CSV cannot express: names of what there is not, second owners, and
-// waits.
+// Errors in a compute_comms CSV that its program cannot express: names of things that do not exist,
+// second owners, and waits.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

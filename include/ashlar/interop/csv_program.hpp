@@ -1,5 +1,5 @@
-// The program that a compute_comms CSV means. The file names no buffers, so each value has a slot of its
-// own: what waits for what is then what the values themselves ask for, and nothing more.
+// The program that a compute_comms CSV describes. The file names no buffers, so each value has a slot
+// of its own. Instructions then wait only for the values that they need, and for nothing else.
 #pragma once
 
 #include <ashlar/interop/csv_tokens.hpp>

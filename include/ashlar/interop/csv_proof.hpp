@@ -1,4 +1,4 @@
-// The proofs of the program that a CSV means, in the words of the file.
+// The proofs of the program that a CSV describes, in the words of the file.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -35,13 +35,13 @@ class csv_proof {
   void run(csv_problems& problems) const {
     diagnosis d = check(streams_.value);
     if (d.ok()) return;
-    // A value that comes too late says more than the wrong order or the circle that it may bring about.
+    // A value that comes too late says more than the wrong order or the cycle that it may bring about.
     if (d.broken == rule::sends_and_receives_have_the_same_order || d.broken == rule::no_cycle_of_waits)
       if (diagnosis const late = check_memory_safe(streams_.value); !late.ok()) d = late;
     site culprit = token_of(d.first);
     std::string but;
     if (d.broken == rule::no_cycle_of_waits)
-      but = circle(culprit);
+      but = cycle(culprit);
     else
       but = reason(d);
     // A value that is not in its slot, where no other value ever is, is not there yet.
@@ -121,13 +121,13 @@ class csv_proof {
     return "nothing on this line gives it";
   }
 
-  // Names the first instruction of the circle that the file has as the culprit.
-  std::string circle(site& culprit) const {
+  // Names the first instruction of the cycle that the file has as the culprit.
+  std::string cycle(site& culprit) const {
     std::string but = "this";
     std::vector<site> const found = find_wait_cycle(streams_.value);
-    constexpr int most = 8;  // of a long circle
+    constexpr int most = 8;  // of a long cycle
     int told = 0;
-    for (std::size_t i = found.size(); i-- > 0;)  // what is stuck first may stand outside the circle
+    for (std::size_t i = found.size(); i-- > 0;)  // what is stuck first may stand outside the cycle
       if (site const t = token_of(found[i]); t.device >= 0) culprit = t;
     for (site const& at : found)
       if (site const t = token_of(at); t.device >= 0 && !(t == culprit) && told++ < most)

@@ -1,4 +1,4 @@
-// From the passes of a CSV to placement and routes, and whether the passes are all there.
+// From the passes of a CSV to placement and routes, and whether all passes are there.
 #pragma once
 
 #include <ashlar/interop/csv_tokens.hpp>

@@ -1,4 +1,4 @@
-// The tokens of PyTorch's CSV, and what may be wrong with each by itself.
+// The tokens of PyTorch's CSV, and what may be wrong with a single token.
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>

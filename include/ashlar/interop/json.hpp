@@ -1,4 +1,5 @@
-// A schedule and its metrics as one JSON object; over nlohmann::json, hence no part of the umbrella.
+// A schedule and its metrics as one JSON object. It needs nlohmann::json, so the umbrella header leaves
+// it out.
 #pragma once
 
 #include <ashlar/program/names.hpp>

@@ -1,5 +1,5 @@
-// PyTorch's compute_comms CSV: passes, transfers, reductions and residency of weights, a line a device,
-// in the order in which the device issues them.
+// PyTorch's compute_comms CSV: passes, transfers, reductions and residency of weights, one line per
+// device, in the order in which the device issues them.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -57,13 +57,11 @@ inline csv_program read_pytorch_comms(std::string_view text, csv_options const& 
 // Why PyTorch cannot run the program, or nothing.
 inline std::string pytorch_obstacle(program const& p) {
   if (p.graph.sequence_chunks() > 1)
-    return "its sequences come in chunks, and to PyTorch micro-batches have nothing to do with each "
-           "other";
+    return "its sequences come in chunks, and PyTorch treats micro-batches as independent of each other";
   if (p.graph.has_sizes())
-    return "its stages take micro-batches of different sizes, and to PyTorch a micro-batch is the same "
-           "everywhere";
+    return "its stages take micro-batches of different sizes, and PyTorch has one size for all stages";
   if (p.graph != chain(stages{p.stage_count()}))
-    return "its stages are no chain, and PyTorch hands over from each stage to the next only";
+    return "its stages are not a chain, and PyTorch only hands over from each stage to the next";
   std::vector<bool> busy(static_cast<std::size_t>(p.device_count()), false);
   for (int stage = 0; stage < p.stage_count(); ++stage) {
     list_view<int> const owners = p.groups.holders(stage);
@@ -75,7 +73,7 @@ inline std::string pytorch_obstacle(program const& p) {
   for (std::size_t d = 0; d < busy.size(); ++d)
     if (!busy[d]) return "device " + std::to_string(d) + " has no stage, and PyTorch needs one on each";
   if (p.groups.count() > p.stage_count())
-    return "stages have parameters in common, and to PyTorch each stage has its own";
+    return "stages have parameters in common, and in PyTorch each stage has its own";
   int next = 0, forwards = 0, backwards = 0;
   std::vector<bool> scattered(static_cast<std::size_t>(p.stage_count()), false);
   for (instruction const& i : p.instructions) {

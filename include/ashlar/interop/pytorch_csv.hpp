@@ -1,5 +1,5 @@
-// PyTorch's compute-only CSV: a line a device, the device's passes in order, separated by commas:
-// 0F0,0F1,0B0,...
+// PyTorch's compute-only CSV: one line per device, with the device's passes in order, separated by
+// commas: 0F0,0F1,0B0,...
 //
 // What is read must be exactly that: tokens of digits, one of F I W B R (or BW in the oldest dialect),
 // digits, or a pair of them as in (0F7;3B1)OVERLAP_F_B; no blanks, no quotes, no comments, no empty
@@ -59,8 +59,8 @@ struct csv_schedule {
   std::vector<csv_problem> problems;  // the first few
 };
 
-// Reads tokens that were read without a problem, and checks the schedule: passes known, each there once,
-// on one route a micro-batch, without a circle. A file of forwards alone is one for inference. The
+// Reads tokens that were read without a problem, and checks the schedule: passes known, each there
+// once, on one route per micro-batch, without a cycle. A file of forwards alone is for inference. The
 // routes are found by grouping the micro-batches by the lines that their stages stand on. Linear in the
 // text (n log n where there are many routes).
 inline csv_schedule read_pytorch_csv(csv_tokens const& tokens, csv_problems& problems) {
@@ -92,7 +92,7 @@ inline csv_schedule read_pytorch_csv(csv_tokens const& tokens, csv_problems& pro
       if (diagnosis const d = order_walk(s).run(); !d.ok())
         problems.add(tokens.at(d.first), rule::order_has_no_cycle,
                      "this pass and " + tokens.place_of(d.second)
-                         + " wait for each other in a circle, so that none of them can start");
+                         + " wait for each other in a cycle, so that none of them can start");
       else
         out.value = std::move(s);
     }

@@ -1,5 +1,5 @@
 // What PyTorch's runtime does with the lines of a compute_comms CSV: each rank issues its tokens one
-// after the other, and the next not before the last has been issued.
+// after the other, each only after the one before it has been issued.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -39,7 +39,7 @@ class pytorch_lines {
       }
     }
     for (std::size_t d = 0; d < at_.size(); ++d)
-      if (at_[d] < tokens_.lines[d].size()) return circle(d);
+      if (at_[d] < tokens_.lines[d].size()) return cycle(d);
     return "";
   }
 
@@ -79,19 +79,19 @@ class pytorch_lines {
   }
 
   // From a line that is stuck to the line that it waits for, until one comes again.
-  std::string circle(std::size_t d) const {
+  std::string cycle(std::size_t d) const {
     std::vector<bool> seen(at_.size(), false);
     while (!seen[d]) {
       seen[d] = true;
       d = next_of(d);
     }
     std::string text;
-    constexpr int most = 8;  // of a long circle
+    constexpr int most = 8;  // of a long cycle
     std::size_t const first = d;
     for (int told = 0; told < most && (told == 0 || d != first); ++told, d = next_of(d))
       text += (told == 0 ? "" : ", ") + tokens_.place_of(d, tokens_.lines[d][at_[d]])
               + " holds up its rank until line " + std::to_string(next_of(d) + 1) + " goes on";
-    return text + (d == first ? ", and so in a circle" : ", and so on in a circle");
+    return text + (d == first ? ", and so in a cycle" : ", and so on in a cycle");
   }
   std::size_t next_of(std::size_t d) const { return line_of(needed(tokens_.lines[d][at_[d]]).second); }
 

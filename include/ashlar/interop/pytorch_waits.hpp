@@ -1,4 +1,5 @@
-// Where PyTorch waits for its sends. A wait holds up the whole rank, and until then the buffer is kept.
+// Where PyTorch waits for its sends. A wait holds up the whole rank, and the buffer is kept until the
+// wait.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

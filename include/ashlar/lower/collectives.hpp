@@ -1,4 +1,4 @@
-// Where a device's gathers, releases, scatters and clears stand among its passes.
+// The places of a device's gathers, releases, scatters and clears among its passes.
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
@@ -13,8 +13,8 @@
 
 namespace ashlar {
 
-// Stands before the pass at position `before` of the device's order (or after all), and among the
-// events between devices by `time`.
+// The step stands before the pass at position `before` of the device's order (or after all passes).
+// `time` is its place among the events between devices.
 struct collective {
   int before = 0;
   tick time = 0;
@@ -22,10 +22,10 @@ struct collective {
   int stage = 0;
 };
 
-// Buffers are mapped directly, as in the simplest of caches: a stage is gathered whenever a pass needs
-// it and its buffer holds another one, and released after the last pass before that happens; the
-// gradient in a buffer is cleared when a run of weight passes of its stage begins, and scattered when it
-// ends.
+// Buffers are mapped directly, as in the simplest of caches. A stage is gathered whenever a pass needs
+// it and its buffer holds another stage, and released after its last pass before the buffer changes
+// hands. The gradient in a buffer is cleared when a run of weight passes of its stage begins, and
+// scattered when that run ends.
 struct collective_plan {
   dynamic_array<collective> steps;  // in the order of the stream
   // By position: 1 if it opens a pair that cannot overlap, for want of a buffer.
@@ -38,9 +38,9 @@ class collective_planner {
   constexpr collective_planner(schedule const& s, int device, int prefetch)
       : s_(s), device_(device), order_(nth(s.order, device)), prefetch_(prefetch) {}
 
-  // Times ascend from one step to the next, and a step's time is no earlier than the ends of the passes
-  // that it waits for: with the events between devices merged in by time, no circle of waits can come
-  // about. At equal times what ends a use comes first, then the events, then gathers.
+  // Times ascend from one step to the next, and no step is earlier than the ends of the passes that it
+  // waits for. So no cycle of waits can arise when the events between devices are merged in by time. At
+  // equal times, steps that end a use come first, then the events, then gathers.
   template <class WeightBuffer, class GradientBuffer, class Late>
   constexpr collective_plan plan(int buffers, WeightBuffer weight_buffer, GradientBuffer gradient_buffer,
                                  Late late) {
@@ -75,7 +75,7 @@ class collective_planner {
   }
 
  private:
-  // Of a buffer: the stage in it, and the last pass that used it.
+  // The state of a buffer: the stage in it, and the last pass that used it.
   struct use {
     int stage = -1;
     int last = -1;

@@ -22,8 +22,9 @@
 
 namespace ashlar {
 
-// Writes one device's stream after the other. Within a stream instructions stand in the order of their
-// times in the schedule, transfers and reductions before the passes that start with them.
+// Writes the stream of one device after the other. Within a stream, instructions stand in the order of
+// their times in the schedule; transfers and reductions come before the passes that start at the same
+// time.
 class lowering {
  public:
   constexpr lowering(schedule const& s, lower_options const& options)
@@ -62,13 +63,13 @@ class lowering {
     return p;
   }
 
-  // An event in which a device takes part; of collective work the device's part.
+  // An event in which a device takes part; `part` is the device's part of collective work.
   struct turn {
     int event = 0;
     int part = 0;
   };
 
-  // Those of each device, in the order of the events.
+  // The turns of each device, in the order of the events.
   constexpr std::vector<dynamic_array<turn>> turns_by_device() const {
     parameter_groups const& groups = out_.made().groups;
     work_view const work = s_.work.view();
@@ -170,7 +171,8 @@ class lowering {
                sends ? e.time + s_.cost.transfer(device, peer) : e.time);
   }
 
-  // How many turns before an event is due: those of one device lie far apart among the events of all.
+  // How many turns ahead an event is prefetched: the events of one device lie far apart among those of
+  // all.
   static constexpr std::size_t ahead = 8;
 
   schedule const& s_;

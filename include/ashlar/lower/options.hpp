@@ -19,8 +19,8 @@ struct lower_options {
   // Buffers per device for gathered weights (full, weights) and for gradients (full, gradients). They
   // are mapped directly: a device's chunk c has buffer c modulo their number.
   int weight_buffers = 1;
-  // How many passes before the one that needs it a gather stands, if its buffer is free by then. Its
-  // lane is in order: a gather that stands early does not queue after reductions.
+  // How many passes ahead of the one that needs it a gather stands, if its buffer is free by then. Lanes
+  // are in order, so a gather that stands early does not queue behind reductions.
   int prefetch = 1;
   optimizer_step step = optimizer_step::none;
   // Lists of stages that use one set of parameters in common, beside what each has for itself.

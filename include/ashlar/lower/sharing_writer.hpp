@@ -1,4 +1,4 @@
-// Writes what a device does about the weights and gradients that it shares.
+// Writes a device's instructions for the weights and gradients that it shares.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -23,8 +23,8 @@ class sharing_writer {
         held_(out.made().groups.view(), s.device_count()),
         number_(static_cast<std::size_t>(s.stage_count()), 0) {}
 
-  // Takes the device's slots for weights and gradients, keeps them, and clears those that are summed up
-  // from the step's beginning.
+  // Takes and keeps the device's slots for weights and gradients. Clears those that are summed up from
+  // the beginning of the step.
   constexpr void begin_device(int device) {
     device_ = device;
     reduced_.clear();
@@ -39,12 +39,12 @@ class sharing_writer {
       out_.put(slot_kind::scalar, gradient_norm, out_.acquire(slot_kind::scalar));
   }
 
-  // A pass of the device, at `position` of its order.
+  // Whether the pass at `position` of the device's order opens a pair that cannot overlap.
   constexpr bool is_parted(std::size_t position) const {
     return sharded_ && plan_.parted[position] != 0;
   }
 
-  // Before an event of that time, and before the pass at a position: what stands before it.
+  // Writes what stands before an event of that time, or before the pass at a position.
   constexpr void write_until(int position, tick time) {
     while (sharded_ && stands_before(position)
            && (plan_.steps[next_].time < time
@@ -55,7 +55,7 @@ class sharing_writer {
     while (sharded_ && stands_before(position)) write_next();
   }
 
-  // At its time, or put off to the end of the stream.
+  // Writes a reduction at its time, or puts it off to the end of the stream.
   constexpr void reduce(int group) {
     if (is_late(group))
       late_.push_back(group);
@@ -63,7 +63,7 @@ class sharing_writer {
       write_reduction(group);
   }
 
-  // After all passes.
+  // Writes what comes after all passes.
   constexpr void end_device() {
     write_ahead_of(static_cast<int>(nth(s_.order, device_).size()));
     for (int group : late_) write_reduction(group);
@@ -80,7 +80,7 @@ class sharing_writer {
   }
 
  private:
-  // As stages_on says, but of those that the device holds.
+  // As stages_on() says, but only of stages that the device holds.
   constexpr std::vector<int> chunks() const {
     std::vector<int> found;
     for (int route = 0; route < s_.where.route_count(); ++route)

@@ -16,23 +16,23 @@ enum class slot_reuse : unsigned char {
   never,      // a slot a value: nothing ever waits for a buffer
 };
 
-// Gives values slots in the order of their beginnings. A value holds its slot from the start of its
-// writer to the end of its last reader, and a new slot is opened only when all of its kind are held: the
-// number of slots is the largest number of values alive at once, which is the minimum (greedy colouring
-// of intervals).
+// Gives values slots in the order in which they begin. A value holds its slot from the start of its
+// writer to the end of its last reader. A new slot is opened only when all slots of the kind are held.
+// So the number of slots is the largest number of values alive at once, which is the minimum (greedy
+// colouring of intervals).
 class slot_pool {
  public:
   constexpr slot_pool() = default;
   explicit constexpr slot_pool(slot_reuse reuse) : reuse_(reuse) {}
 
-  // As new. (Assigning a new pool leaks in the constant evaluation of nvcc's front end.)
+  // Makes the pool as new. (Assigning a new pool leaks in the constant evaluation of nvcc's front end.)
   constexpr void clear() {
     slots_.clear();
     for (std::vector<int>& free : free_) free.clear();
     leaving_.clear();
   }
 
-  // Time has come to `now`: what was let go of until then is free again.
+  // Moves the time on to `now`: slots that were let go of until then are free again.
   constexpr void advance(tick now) {
     std::size_t kept = 0;
     for (std::size_t i = 0; i < leaving_.size(); ++i) {

@@ -52,10 +52,10 @@ class stream_writer {
   constexpr int acquire(slot_kind kind) { return pool_.acquire(kind); }
   constexpr void put(slot_kind kind, int group, int slot) { of_the_step(kind, group) = slot; }
 
-  // Time has come to `now`: what nobody reads any more is free.
+  // Moves the time on to `now`: slots whose values nobody reads any more are free.
   constexpr void advance(tick now) { pool_.advance(now); }
 
-  // An instruction that ends at `end`; where its operands lie is found here.
+  // Writes an instruction that ends at `end`, and finds where its operands lie.
   constexpr void write(instruction const& i, tick end) {
     std::size_t const first = made_.operands.size();
     for_each_operand(shape_, device_, i, [&](value_key const& v, access how, int reads) {
@@ -68,7 +68,7 @@ class stream_writer {
 
  private:
   constexpr std::size_t part_count() const { return made_.work.view().parts.size(); }
-  // None without work.
+  // There are none without work.
   constexpr std::size_t micro_gradient_count() const {
     if (made_.work.empty()) return 0;
     return static_cast<std::size_t>(made_.stage_count()) * made_.route.size();

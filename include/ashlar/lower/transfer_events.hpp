@@ -1,8 +1,8 @@
 // The events between devices (transfers and reductions) of a schedule in one global order.
 //
-// Ordering all of them by the time at which their producer ends, and letting every device's list be the
-// restriction of that one order, is acyclic and first-in first-out between any two devices by
-// construction. Greedy insertion device by device is neither.
+// All events are ordered by the time at which their producer ends, and the list of each device is the
+// restriction of that one order. So the order is acyclic by construction, and first in, first out
+// between any two devices. Greedy insertion, device by device, would guarantee neither.
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
@@ -30,9 +30,10 @@ struct event {
   friend constexpr bool operator==(event const&, event const&) = default;
 };
 
-// All events by time; ties: gradients, then activations, then reductions, then collective work, each by
-// micro-batch and stage (group, job). An activation goes to a device once, for the first of the stages
-// there that need it. Linear for schedules of unit passes, O(n log n) for others.
+// All events by time. Among equal times gradients come first, then activations, reductions and
+// collective work, each by micro-batch and stage (group, job). An activation goes to a device once, for
+// the first of the stages there that need it. Linear for schedules of unit passes, O(n log n) for
+// others.
 constexpr dynamic_array<event> events_in_order(schedule const& s, parameter_groups const& groups) {
   struct producer {
     tick end = 0;

@@ -1,4 +1,4 @@
-// In which order a device's transfers stand.
+// The order of a device's transfers.
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
@@ -15,12 +15,12 @@ enum class transfer_order : unsigned char {
   asap,         // as frameworks list them: each right after its producer, passes taken by turns
 };
 
-// The same orders on a timeline where only one device runs at a time: sweep after sweep over the
-// devices, each runs its next pass if that has its inputs. A transfer at the end of its producer then
-// stands right after it on its device, and on the peer after whatever has been listed there: what one
-// gets by listing a pass, its send and at once the receive (`_add_send_recv` of PyTorch's
-// torch.distributed.pipelining does so). For a valid schedule. Linear in passes and sweeps times
-// devices.
+// The same orders on a timeline on which only one device runs at a time. In sweep after sweep over the
+// devices, each runs its next pass if the inputs are there. A transfer at the end of its producer then
+// stands right after it on its device, and on the peer after whatever has been listed there. This is the
+// order that results from listing a pass, its send, and at once the receive, as `_add_send_recv` of
+// PyTorch's torch.distributed.pipelining does. The schedule must be valid. Linear in the passes, and in
+// sweeps times devices.
 constexpr schedule one_by_one(schedule s) {
   s.cost = costs(stage_cost{});
   pass_table<char> pending(s.stage_count(), s.micro_batch_count(), s.work.view(), 0);

@@ -1,5 +1,5 @@
-// What a pass needs, and tables indexed by what passes give. The one place that knows the data flow of
-// training.
+// What a pass needs, and tables indexed by the results of passes. This is the one place that knows the
+// data flow of training.
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
@@ -11,7 +11,7 @@
 namespace ashlar {
 
 // Calls visit(result, stage, micro_batch) for each thing that the pass needs before it starts. A stage
-// without recompute passes has no `recomputed`; whoever visits passes over what no pass gives.
+// without recompute passes has no `recomputed`; visitors skip results that no pass gives.
 template <class Visit>
 constexpr void for_each_input(stage_graph const& graph, pass const& what, Visit&& visit) {
   if (what.kind == pass_kind::forward) {

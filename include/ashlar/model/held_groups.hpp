@@ -9,8 +9,8 @@
 
 namespace ashlar {
 
-// The parameter groups that each device holds, ascending. Linear in devices and holders, so that nobody
-// has to ask every device about every group.
+// The parameter groups that each device holds, ascending. Linear in devices and holders: the alternative
+// is to ask every device about every group.
 class held_groups {
  public:
   constexpr held_groups(group_view const& groups, int device_count)

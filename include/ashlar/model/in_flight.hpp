@@ -1,4 +1,4 @@
-// How much of a batch the stages of a graph hold at once, so that none of them waits without need.
+// How much of a batch the stages of a graph must hold at once so that none of them waits needlessly.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -31,12 +31,12 @@ constexpr int depth(stage_graph const& graph) {
   return most;
 }
 
-// Units that each stage has in flight where it takes k forwards and k backwards in turn (kFkB), `k` by
-// stage. With b the size of its micro-batches: w = k b of a sink, and else the largest, over the stages
-// j after i, of w_j + max(k_i b_i, k_j b_j). The formula is ours: it gives what the strategies published
-// with GraphPipe (Jeon et al., 2024, arXiv 2406.17145) hold, and the example of its figure 5.
-// Throws violation: rule::tables_agree unless there is one k a stage, rule::counts_are_positive. Linear
-// in the edges.
+// Units that each stage has in flight if it takes k forwards and k backwards in turn (kFkB), with `k` by
+// stage. Let b be the size of a stage's micro-batches. Then w = k b for a sink. For any other stage i, w
+// is the largest, over the stages j after it, of w_j + max(k_i b_i, k_j b_j). The formula is ours. It
+// gives what the strategies published with GraphPipe (Jeon et al., 2024, arXiv 2406.17145) hold, and the
+// example of its figure 5. Throws violation: rule::tables_agree unless there is one k for each stage,
+// rule::counts_are_positive. Linear in the edges.
 constexpr std::vector<std::int64_t> in_flight(stage_graph const& graph, std::vector<int> const& k) {
   if (static_cast<int>(k.size()) != graph.count())
     refuse(wrong_size(table::in_flight_counts, k.size(), graph.count()));

@@ -1,4 +1,4 @@
-// What passes take of a device's memory and give back, and how much a device may hold.
+// How much of a device's memory passes take and give back, and how much a device may hold.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -39,8 +39,8 @@ struct stage_memory {
   constexpr byte_count kept_by_forward() const { return recomputes() ? checkpoint : stash; }
   constexpr byte_count left_by_input() const { return stash_left == all ? stash : stash_left; }
 
-  // What a pass takes at its start, and gives back at its end. Messages do not count, nor does
-  // what sequence chunks hand over.
+  // What a pass takes at its start, and gives back at its end. Messages do not count, and neither do the
+  // values that sequence chunks hand over.
   constexpr byte_count taken_by(pass_kind kind) const {
     switch (kind) {
       case pass_kind::forward:
@@ -73,8 +73,8 @@ struct stage_memory {
     return 0;
   }
 
-  // The least that is held of a micro-batch at any time from the start of a forward (a recompute) to
-  // the end of the weight pass (the input pass).
+  // The least that a micro-batch holds at any time from the start of its forward (or recompute) to the
+  // end of its weight pass (or input pass).
   constexpr byte_count least_held(pass_kind from, pass_kind to) const {
     byte_count least = stash;
     if (from == pass_kind::forward) least = min_of(least, kept_by_forward());
@@ -110,13 +110,13 @@ struct memory_model {
   constexpr stage_memory const& of(int stage) const {
     return stages[stages.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
   }
-  // What a parameter group keeps and sums up: what a stage has for itself, or a shared group.
+  // The sizes of a parameter group: of a stage's own parameters, or of shared ones.
   constexpr stage_memory const& of_group(int group, int stage_count) const {
     int const number = group - stage_count;
     if (number < 0) return of(group);
     return number < static_cast<int>(shared.size()) ? nth(shared, number) : nothing;
   }
-  // What lies on a device all the time: every stage that has a replica there. O(stages * routes).
+  // What lies on a device all the time, for every stage that has a replica there. O(stages * routes).
   constexpr byte_count resident_on(placement const& where, int device) const {
     byte_count sum = 0;
     if (stages.size() == 1 && of(0).resident() == 0) return sum;
@@ -153,7 +153,8 @@ constexpr diagnosis check(memory_model const& memory, int stage_count) {
   return {};
 }
 
-// How much each device may hold: of all that lies there, and of what passes keep. Messages do not count.
+// How much each device may hold: what lies there all the time together with what passes keep. Messages
+// do not count.
 struct memory_limit {
   memory_model memory = {};
   std::vector<byte_count> budget = {};  // one entry for all devices, or one each
@@ -169,8 +170,8 @@ struct memory_limit {
   friend constexpr bool operator==(memory_limit const&, memory_limit const&) = default;
 };
 
-// At most so many chunk activations on each device: each forward takes one, which the fused backward or
-// the weight pass gives back.
+// A limit on the chunk activations of each device. Each forward takes one; the fused backward or the
+// weight pass gives it back.
 constexpr memory_limit chunk_activations(std::vector<byte_count> each) {
   memory_limit limit{.memory = {}, .budget = static_cast<std::vector<byte_count>&&>(each)};
   limit.memory.stages[0].stash = 1;
@@ -197,9 +198,9 @@ constexpr memory_model recomputing(memory_model memory, int stage_count,
   return memory;
 }
 
-// The least that a device can do with: one micro-batch at a time (the q chunks of one sequence), which
-// holds every stage of the device until its backwards; what recomputes takes all of its own only then.
-// O(stages * routes).
+// The least that a device can do with, for one micro-batch at a time (the q chunks of one sequence). It
+// then holds every stage of the device until its backwards. Stages that recompute take all of their
+// stash only at the recompute. O(stages * routes).
 constexpr byte_count smallest_budget(placement const& where, memory_model const& memory, int device,
                                      int sequence_chunks = 1,
                                      execution_mode mode = execution_mode::training) {

@@ -14,7 +14,7 @@
 
 namespace ashlar {
 
-// A cut of operators into stages. Operators are a stage_graph, too: the finest stages that there are.
+// A cut of operators into stages. Operators form a stage_graph, too, with the finest stages possible.
 struct operator_partition {
   stage_graph graph;          // an edge for each edge of operators that crosses; sizes are 1
   std::vector<int> stage_of;  // by operator
@@ -23,9 +23,9 @@ struct operator_partition {
   friend constexpr bool operator==(operator_partition const&, operator_partition const&) = default;
 };
 
-// A path of operators that leaves a stage and comes back; none if all stages are convex. Of the shortest
-// for the lowest stage that has one. `stage_of`: of each operator, from 0 without gaps. O(stages *
-// edges).
+// A path of operators that leaves a stage and comes back, or none if all stages are convex. It is the
+// shortest one for the lowest stage that has one. `stage_of` has the stage of each operator, numbered
+// from 0 without gaps. O(stages * edges).
 constexpr std::vector<int> find_returning_path(stage_graph const& operators,
                                                std::vector<int> const& stage_of) {
   constexpr int nobody = -1;
@@ -56,8 +56,8 @@ constexpr std::vector<int> find_returning_path(stage_graph const& operators,
   return {};
 }
 
-// A stage graph has no circle: numbers for its stages so that edges ascend, the lowest first where there
-// is a choice. Stages of a circle have none, -1. O(stages^2 + edges).
+// Numbers the stages so that edges ascend, the lowest first if there is a choice. Stages of a cycle get
+// no number, -1. O(stages^2 + edges).
 constexpr std::vector<int> ascending_numbers(int stage_count, std::vector<stage_edge> const& edges) {
   auto const count = static_cast<std::size_t>(stage_count);
   std::vector<int> waits(count, 0), number(count, -1);
@@ -92,8 +92,8 @@ constexpr std::vector<stage_edge> crossing_edges(stage_graph const& operators,
 
 // Stages are numbered from 0 without gaps (rule::tables_agree), a stage for each operator; no path of
 // operators leaves a stage and comes back (rule::stages_are_convex: `first` and `second` have the
-// operators at both ends of it as `index`); stages do not need each other in a circle
-// (rule::stages_have_no_circle: two of them).
+// operators at both ends of it as `index`); stages do not need each other in a cycle
+// (rule::stages_have_no_cycle: two of them).
 constexpr diagnosis check_partition(stage_graph const& operators, std::vector<int> const& stage_of) {
   int const n = operators.count();
   if (static_cast<int>(stage_of.size()) != n)
@@ -117,7 +117,8 @@ constexpr diagnosis check_partition(stage_graph const& operators, std::vector<in
   }
   std::vector<stage_edge> const edges = partition_detail::crossing_edges(operators, stage_of);
   std::vector<int> const number = ascending_numbers(stage_count, edges);
-  // Whoever has no number waits for another without one: back along such edges there is a circle.
+  // A stage without a number waits for another one without: following such edges back leads into a
+  // cycle.
   int at = -1;
   for (int stage = 0; stage < stage_count; ++stage)
     if (nth(number, stage) < 0) at = stage;
@@ -128,7 +129,7 @@ constexpr diagnosis check_partition(stage_graph const& operators, std::vector<in
     for (stage_edge const& e : edges)
       if (e.to == before && nth(number, e.from) < 0) at = e.from;
   }
-  return {.broken = rule::stages_have_no_circle,
+  return {.broken = rule::stages_have_no_cycle,
           .first = {.what = {.stage = at}},
           .second = {.what = {.stage = before}}};
 }

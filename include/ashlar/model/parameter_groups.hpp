@@ -79,12 +79,12 @@ constexpr void for_each_group_of(group_view const& groups, int stage_count, int 
       if (other == stage) visit(group);
 }
 
-// Parameters that are kept, summed and stepped as one. Group g < stages is what stage g has for itself;
-// each further group is what some stages use in common (tied weights, such as an input embedding and the
-// head); it is kept whole at every level of sharding. A group's holders are the devices that hold one of
-// its stages, each once, in the order of (stage, route): the order in which their gradients are summed.
-// Routes that meet on one device share its parameters. The group `everyone()` has no parameters and all
-// devices.
+// Parameters that are kept, summed and stepped as one. Group g < stages has the parameters of stage g
+// alone. Each further group has parameters that several stages share (tied weights, such as an input
+// embedding and the head); it is kept whole at every level of sharding. A group's holders are the
+// devices that hold one of its stages, each once, in the order of (stage, route), which is the order in
+// which their gradients are summed. Routes that meet on one device share its parameters. The group
+// `everyone()` has no parameters, and all devices.
 class parameter_groups {
  public:
   constexpr parameter_groups() = default;
@@ -188,7 +188,7 @@ constexpr std::vector<int> stages_on(placement const& where, int device) {
 }
 
 // Whether a stage is the middle one of a pipeline, or one of the middle two. There the two directions of
-// a bidirectional pipeline meet: the devices that hold them compute longest without a gap, so that an
+// a bidirectional pipeline meet. The devices that hold these stages compute longest without a gap, so an
 // early reduction finds nothing to hide behind.
 constexpr bool is_middle(int stage, int stage_count) {
   int const off = 2 * stage - (stage_count - 1);

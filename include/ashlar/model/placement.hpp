@@ -45,8 +45,8 @@ class placement {
     return stages_ == 0 ? 0 : static_cast<int>(table_.size()) / stages_;
   }
 
-  // The device of a stage on a route. Both are indices within range: this is read once a pass, hence
-  // plain ints.
+  // The device of a stage on a route. Both are indices within range. They are plain ints, because this
+  // is read once per pass.
   constexpr int device_of(int route, int stage) const { return nth(table_, route * stages_ + stage); }
 
   // Devices by route, then stage. Valid while the placement is.
@@ -58,8 +58,8 @@ class placement {
     return p;
   }
 
-  // The routes of `a`, then those of `b`, over the same devices and stages; else throws
-  // rule::tables_agree.
+  // The routes of `a`, then those of `b`, over the same devices and stages. Throws
+  // violation{rule::tables_agree} for others.
   friend constexpr placement overlay(placement a, placement const& b) {
     if (a.devices_ != b.devices_)
       refuse(wrong_size(table::devices_of_placement, b.devices_, a.devices_));

@@ -22,8 +22,8 @@ struct stage_edge {
   friend constexpr bool operator==(stage_edge, stage_edge) = default;
 };
 
-// How many of the micro-batches of a neighbour one of a stage meets, where they hold `own` and `other`
-// units: the larger one meets all that it is made of.
+// How many micro-batches of a neighbour one micro-batch of a stage meets, if they hold `other` and `own`
+// units: a larger one meets all those that it consists of.
 constexpr int matching_micro_batches(int own, int other) { return own > other ? own / other : 1; }
 
 // Calls visit(micro_batch) for each of them.
@@ -55,15 +55,14 @@ struct graph_view {
   }
 };
 
-// A directed acyclic graph over stages 0 .. count-1, every edge from a lower to a higher number. Where
-// sequences are cut into q chunks, micro-batches q*i .. q*i+q-1 are the chunks of one: on each stage
-// their forwards need each other in order (attention looks back), their backwards in reverse. What one
-// hands to the next is a value like any other (program/operands.hpp).
-// Stages may have micro-batches of different sizes, in units of a schedule's micro-batches: a stage of
-// size b has passes for 0, b, 2b, ... alone, each for b units, and one with larger micro-batches needs
-// several of the stage before it.
-// Both directions are kept as indexed tables, so that a walk over neighbours is a loop over consecutive
-// ints.
+// A directed acyclic graph over stages 0 .. count-1, every edge from a lower to a higher number. If
+// sequences are cut into q chunks, micro-batches q*i .. q*i+q-1 are the chunks of one sequence. On each
+// stage their forwards need each other in order (attention looks back), their backwards in reverse. What
+// one chunk hands to the next is a value like any other (program/operands.hpp). Stages may have
+// micro-batches of different sizes, in units of the schedule's micro-batches. A stage of size b has
+// passes only for 0, b, 2b, ..., each for b units, and one with larger micro-batches needs several of
+// the stage before it. Both directions are kept as indexed tables, so that a walk over neighbours is a
+// loop over consecutive ints.
 class stage_graph {
  public:
   constexpr stage_graph() = default;
@@ -95,8 +94,8 @@ class stage_graph {
   constexpr bool runs(int stage, int micro_batch) const {
     return largest_ == 1 || micro_batch % nth(sizes_, stage) == 0;
   }
-  // So many micro-batches belong together, from a multiple on: the chunks of a sequence, or the largest
-  // size.
+  // How many micro-batches belong together, counted from a multiple of this number: the chunks of a
+  // sequence, or the largest size.
   constexpr int together() const { return largest_ == 1 ? sequence_chunks_ : largest_; }
 
   // The same stages over sequences in q chunks. Throws violation{rule::counts_are_positive}.

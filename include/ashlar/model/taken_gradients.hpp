@@ -1,5 +1,5 @@
-// Whether gradients that work takes from their accumulators are taken one micro-batch at a time, and
-// given back: what schedules and programs have in common.
+// Whether gradients that work takes from their accumulators are taken one micro-batch at a time and
+// given back. Schedules and programs share this check.
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>
@@ -101,7 +101,7 @@ class taken_gradients {
         break;
       case gradient_use::read:
         if (k >= micro_batches_) break;
-        // Into the state that was given back: too late to be part of it.
+        // The gradient would go into the state that was given back, too late to be part of it.
         if (nth(s.taken, k) == 0 || (s.is_given && share_state(where, s.given)))
           return {.broken = rule::taken_gradient_is_given_back, .first = where, .second = s.given};
         break;
@@ -122,8 +122,8 @@ class taken_gradients {
   std::vector<stage_state> stages_;
 };
 
-// What is taken has to be a stage's own gradient, whole: of a sum over stages, or of a shard, nobody
-// knows the norm.
+// Only a stage's own whole gradient can be taken: nobody knows the norm of a sum over stages, or of a
+// shard.
 constexpr diagnosis check_taken_gradients(work_view const& work, sharding_level sharding,
                                           parameter_groups const& groups) {
   for (int job = 0; job < work.job_count(); ++job) {

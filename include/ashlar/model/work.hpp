@@ -1,5 +1,5 @@
-// Work that other systems fill in beside the passes of the pipeline: jobs in parts, what these read and
-// write, and who reads that.
+// Work that other systems fill in beside the passes of the pipeline: jobs, their parts, what parts read
+// and write, and who reads what they write.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -52,8 +52,9 @@ struct work_job {
   friend constexpr bool operator==(work_job const&, work_job const&) = default;
 };
 
-// `to` reads what `from` leaves, on the same device: work its output; a forward or recompute the
-// stage's stash, a backward or input pass its weight stash, of that micro-batch.
+// `to` reads what `from` leaves on the same device. From work that is its output; from a forward or
+// recompute, the stash of the stage; from a backward or input pass, its weight stash; each of that
+// micro-batch.
 struct work_edge {
   pass from;
   pass to;
@@ -125,7 +126,7 @@ struct work_view {
       longest = max_of(longest, part({pass_kind::work, what.stage, k}).duration);
     return longest;
   }
-  // The edges that end, or begin, at any pass. O(log edges).
+  // The edges that end, or begin, at a pass. O(log edges).
   constexpr list_view<work_edge> inputs(pass what) const { return equal(into, &work_edge::to, what); }
   constexpr list_view<work_edge> readers(pass what) const {
     return equal(out_of, &work_edge::from, what);
@@ -284,7 +285,8 @@ class work_graph {
 };
 
 // Calls visit(pass, delay) for each pass that `what` waits for because of work: it starts no earlier
-// than `delay` ticks after the end of each. A collective stands for what its parts sum.
+// than `delay` ticks after the end of that pass. For a collective, the passes that its parts sum are
+// visited.
 template <class Visit>
 constexpr void for_each_work_input(work_view const& work, pass what, Visit&& visit) {
   if (work.empty()) return;

@@ -1,4 +1,4 @@
-// What a search may spend, and on what.
+// What a search may spend, and what it minimizes.
 #pragma once
 
 #include <ashlar/core/ticks.hpp>
@@ -7,9 +7,10 @@
 
 namespace ashlar {
 
-// What a search makes small: the span, with the makespan to break ties; the makespan, with the span to
-// break ties; `both`: makespan + 3 span, of schedules whose passes start as soon as they can; `program`:
-// the makespan, and of what comes near to the least the simulated makespan of the lowered program.
+// What a search minimizes: the span, with the makespan to break ties; the makespan, with the span to
+// break ties; `both`: makespan + 3 span, of schedules whose passes start as soon as they can;
+// `program`: the makespan, and for schedules near the best the simulated makespan of the lowered
+// program.
 enum class objective : unsigned char { span, makespan, both, program };
 
 // What a search may spend and what it looks for.

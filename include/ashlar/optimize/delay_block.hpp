@@ -44,7 +44,7 @@ struct delay_block {
   }
 };
 
-// What a stage's passes of a kind take on a device, in the mean over the chunks of a sequence.
+// The time of a stage's passes of one kind on a device, as the mean over the chunks of a sequence.
 constexpr tick mean_length(schedule const& s, pass_kind kind, int stage, int device) {
   int const q = s.cost.sequence_chunks;
   tick sum = 0;
@@ -172,7 +172,7 @@ constexpr tick work_of_sequence(schedule const& s) {
   return most;
 }
 
-// For one micro-batch; for a chunk in the mean, rounded up.
+// For one micro-batch; for a chunk on average, rounded up.
 constexpr tick work_of_one(schedule const& s) {
   int const q = s.graph.sequence_chunks();
   return (work_of_sequence(s) + q - 1) / q;

@@ -19,8 +19,9 @@ struct candidate {
   objective_value reached = {};
 };
 
-// The objective value of the schedule that a candidate gives. Choosy: what the first dispatch puts a
-// 64th above the best so far is not justified; hardly any of these comes to be better.
+// The objective value of the schedule that a candidate gives. Choosy: a candidate that the first
+// dispatch puts a 64th above the best so far is not justified, because hardly any of these becomes
+// better.
 template <class Search>
 class at_full_size {
  public:
@@ -98,8 +99,8 @@ constexpr candidate neighbour(Search& search, candidate k, tick work) {
   return k;
 }
 
-// Hill climbing with restarts: accepts a neighbour that is no worse, and starts anew after too many in a
-// row that bring nothing, until `share` percent of the budget are spent. `tops`: the best candidates on
+// Hill climbing with restarts: accepts a neighbour that is no worse, and starts anew after too many in
+// a row without a gain, until `share` percent of the budget are spent. `tops`: the best candidates on
 // the way, best first; every other start is from one of them.
 template <class Search, class Evaluate>
 constexpr void hill_climb(Search& search, memory_limit const& limit, Evaluate&& evaluate,

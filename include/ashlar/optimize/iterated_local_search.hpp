@@ -84,8 +84,8 @@ constexpr list_scheduler::timeline iterated_local_search(Search& search, Rate ra
   return now;
 }
 
-// By what the search looks for. Of a long schedule few others can be tried: half of them are dropped for
-// being a 64th worse when first dispatched, because hardly any of these comes to be better.
+// By what the search looks for. For a long schedule, few others can be tried. Half of them are dropped
+// for being a 64th worse when first dispatched, because hardly any of these becomes better.
 template <class Search>
 constexpr void iterated_local_search(Search& search) {
   bool const choosy = search.found() && is_long(search.of());

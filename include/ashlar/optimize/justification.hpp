@@ -1,7 +1,7 @@
 // Justification: a plan is dispatched forward, then in reversed time from where it ended, then forward
-// again, so that what had to wait closes up with what follows; the best timeline on the way is kept.
-// Valls, Ballestin and Quintanilla, Justification and RCPSP: a technique that pays (2005); Li and Willis
-// (1992), as iterative forward and backward scheduling.
+// again, so that passes that had to wait move up to those that follow. The best timeline on the way is
+// kept. Valls, Ballestin and Quintanilla, Justification and RCPSP: a technique that pays (2005); Li and
+// Willis (1992), as iterative forward and backward scheduling.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

@@ -1,4 +1,4 @@
-// Searches modulo blocks and begins with them.
+// Searches modulo blocks, for a search of schedules to begin with.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -34,8 +34,9 @@ constexpr modulo_block::turns neighbour(Search& search, modulo_block::turns t, t
 
 }  // namespace modulo_search_detail
 
-// Threshold accepting (Dueck and Scheuer, 1990) from any turns: what is not much worse is taken, too,
-// and less and less of it. Returns the cost that is left. O(passes of the block) for each trial.
+// Threshold accepting (Dueck and Scheuer, 1990) from any turns: what is only a little worse is
+// accepted, too, with a tolerance that shrinks. Returns the cost that is left. O(passes of the block)
+// for each trial.
 template <class Search>
 constexpr tick anneal(Search& search, modulo_block& block, std::int64_t trials) {
   std::size_t const count = block.devices().size();

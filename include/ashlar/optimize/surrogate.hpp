@@ -17,10 +17,10 @@
 
 namespace ashlar {
 
-// From a candidate's schedule of 3p micro-batches (three rounds), extended periodically: as fast as the
-// second p, or a half of these, follow each other, all further ones can. The mean of the fastest and the
-// slowest counts, because what is fast in one place only may not last. For long schedules; O(p^2) for
-// each candidate instead of O(m p).
+// From a candidate's schedule of 3p micro-batches (three rounds), extended periodically: all further
+// ones can follow each other as fast as the second p, or a half of these. The mean of the fastest and
+// the slowest counts, because what is fast in only one place may not last. For long schedules; O(p^2)
+// for each candidate instead of O(m p).
 template <class Search>
 class surrogate {
  public:

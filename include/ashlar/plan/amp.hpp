@@ -1,6 +1,6 @@
 // AMP's cost model of a plan, and its choice of stages. Li, Wang, Xie, Gonzalez, Stoica: AMP:
-// Automatically Finding Model Parallel Strategies with Heterogeneity Awareness (2022), section 3. What
-// their code does otherwise is here by name, so that their predictions can be had, too.
+// Automatically Finding Model Parallel Strategies with Heterogeneity Awareness (2022), section 3. Where
+// their code differs from the paper, it is here by name, so that their predictions can be reproduced.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

@@ -1,4 +1,4 @@
-// One variant of each of several things, within memory that they have together.
+// One variant for each of several things, within a limit on their total memory.
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>

@@ -1,4 +1,5 @@
-// All convex partitions of a small graph of operators: the stages whose busiest device has least to do.
+// All convex partitions of a small graph of operators, to find the stages whose busiest device has the
+// least to do.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -14,7 +15,7 @@
 
 namespace ashlar {
 
-// Tries every set of convex stages without a circle, every micro-batch size and, for each, the fewest
+// Tries every set of convex stages without a cycle, every micro-batch size and, for each, the fewest
 // devices on which the stage is faster than the best plan so far. Exponential in operators.
 class convex_partitioner {
  public:

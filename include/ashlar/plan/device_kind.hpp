@@ -1,5 +1,5 @@
-// Devices of one kind, what a group of several kinds is as fast as, and the orders in which a pipeline
-// may go through kinds.
+// Devices of one kind, the speed of a group of several kinds, and the orders in which a pipeline may go
+// through kinds.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

@@ -1,6 +1,6 @@
 // Operators cut into stages of a graph, with devices and micro-batch sizes, so that the busiest device
-// has least to do. Jeon et al., GraphPipe: Improving Performance and Scalability of DNN Training with
-// Graph Pipeline Parallelism (2024): binary search on the time, dynamic programme over series and
+// has the least to do. Jeon et al., GraphPipe: Improving Performance and Scalability of DNN Training
+// with Graph Pipeline Parallelism (2024): binary search on the time, dynamic programme over series and
 // parallel parts that keeps the fewest samples in flight.
 #pragma once
 

@@ -1,4 +1,4 @@
-// How many layers each stage has, where devices differ in how fast they are or in what else they do.
+// How many layers each stage has, if devices differ in speed or in their other work.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

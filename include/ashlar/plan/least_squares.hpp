@@ -1,4 +1,4 @@
-// Constants of a model of time that is linear in them, fitted to measured times.
+// Fits the constants of a time model to measured times. The model is linear in the constants.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// A model as a graph of operators, and what a stage of some of them takes.
+// A model as a graph of operators, and the time and memory of a stage made of some of them.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

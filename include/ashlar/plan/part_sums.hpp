@@ -1,4 +1,4 @@
-// What the parts of a tree of operators take together, and where a series may be cut.
+// The sums over the parts of a tree of operators, and where a series may be cut.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

@@ -1,4 +1,4 @@
-// What is asked of a planner of training, and one way to answer it: its devices and its schedule.
+// The question to the planner of training, and one possible answer: devices and a schedule.
 #pragma once
 
 #include <ashlar/catalog/entries.hpp>

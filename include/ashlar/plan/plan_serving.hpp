@@ -1,4 +1,5 @@
-// Layers on devices in bit widths such that two phases take least, under a limit on each device.
+// Assigns layers to devices and bit widths so that both phases together take the least, under a limit
+// on each device's memory.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

@@ -1,4 +1,4 @@
-// What the stages of a plan run on, where devices are of several kinds.
+// What the stages of a plan run on, if devices are of several kinds.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

@@ -1,6 +1,6 @@
-// Which plan of training makes the shortest step: what does not fit is rejected by what a device would
-// hold, the rest is ranked by simulation of the lowered program, as far as a bound does not rule it out,
-// and the schedules of the best are improved by a search.
+// Which plan of training makes the shortest step. Plans that do not fit a device's memory are rejected.
+// The rest is ranked by simulating the lowered programs, unless a bound rules a plan out. Then a search
+// improves the schedules of the best.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

@@ -1,4 +1,5 @@
-// What layers on a run of devices take at least: where the search for a serving plan need not look.
+// Lower bounds for layers on a run of devices, which say where the search for a serving plan need not
+// look.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

@@ -1,5 +1,5 @@
-// What the data ranks keep of parameters, and move, when they share them. Rajbhandari, Rasley, Ruwase,
-// He: ZeRO: Memory Optimizations Toward Training Trillion Parameter Models (2020), sections 5 and 7.
+// What data ranks keep and move if they shard parameters. Rajbhandari, Rasley, Ruwase, He: ZeRO: Memory
+// Optimizations Toward Training Trillion Parameter Models (2020), sections 5 and 7.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

@@ -1,4 +1,4 @@
-// What a plan of training takes: its seconds and its bytes.
+// The seconds and the bytes of a plan of training.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

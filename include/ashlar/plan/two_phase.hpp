@@ -1,5 +1,5 @@
 // Serving: prompts are prefilled, then tokens are decoded one after the other, in a ring from the last
-// stage back to the first. As an ordinary schedule, so that it is lowered, proved, simulated and run
+// stage back to the first. This is an ordinary schedule, so it is lowered, proved, simulated and run
 // like all others.
 #pragma once
 

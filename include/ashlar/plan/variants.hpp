@@ -1,4 +1,4 @@
-// The ways to do one thing: what each takes of time and memory, and what it costs in quality.
+// The ways to do one thing: the time and memory that each takes, and its cost in quality.
 #pragma once
 
 #include <ashlar/core/cost.hpp>

@@ -1,4 +1,4 @@
-// The fewest events with which a device's lanes keep to what hazards.hpp says.
+// The fewest events with which a device's lanes keep the waits of hazards.hpp.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -14,12 +14,13 @@ constexpr bool is_told_when_done(instruction const& i) {
   return sums_gradient(i) && i.lane != compute_lane;
 }
 
-// Which instructions of a device's stream have an event, and who waits for which. Transitively reduced:
-// nobody waits for what must have happened anyway. An overlapped pair is one instruction, its first.
+// Which instructions of a device's stream have an event, and who waits for which. The waits are
+// transitively reduced: nobody waits for what must have happened anyway. An overlapped pair counts as
+// one instruction, its first.
 class event_table {
  public:
-  // `all`: lanes may finish out of order, so that events alone say what is done. Quadratic at worst, in
-  // the distance between an instruction and what it waits for.
+  // With `all`, lanes may finish out of order, so that only events say what is done. The cost is at
+  // worst quadratic in the distance between an instruction and what it waits for.
   constexpr event_table(program_view const& p, int device,
                         wait_detail detail = wait_detail::last_of_a_lane) {
     list_view<instruction> const stream = p.stream(device);
@@ -75,7 +76,7 @@ class event_table {
     for (std::size_t i = 0; i < n; ++i) {
       if (i > 0 && stream[i - 1].overlaps_next) continue;
       if (followed[i] == 0) last_.push_back(static_cast<int>(i));
-      // Whose worker is told when it is done.
+      // Instructions that a worker is told about when they are done.
       bool const told = is_told_when_done(stream[i]);
       if (followed[i] == 0 || told) give_event(static_cast<int>(i));
     }

@@ -1,4 +1,4 @@
-// A program made while compiling, as static data: it sits in read-only memory and needs no work to
+// A program made at compile time, as static data. It lies in read-only memory and needs no work at the
 // start.
 #pragma once
 
@@ -87,7 +87,7 @@ class frozen_program {
   }
 
  private:
-  // What is taken out must not outlive p; view() makes it anew.
+  // The views that are taken out must not outlive p; view() makes them anew.
   template <class View, class Array>
   static constexpr void copy(View& from, Array& to) {
     std::size_t next = 0;

@@ -14,10 +14,10 @@ enum class wait_detail : unsigned char {
   all,             // each one, those of its own lane too
 };
 
-// For each instruction of a stream the earlier instructions of other lanes that it has to wait for:
+// For each instruction of a stream, the earlier instructions of other lanes that it has to wait for:
 // those that made what it reads, and those that still use what it overwrites. (Its own lane runs in
-// order anyway.) At most one, the last, a lane. The engine waits for exactly these, and the proofs
-// reason about exactly these.
+// order anyway.) For each lane that is at most one instruction, the last. The engine waits for exactly
+// these, and the proofs reason about exactly these.
 class wait_table {
  public:
   constexpr list_view<int> of(int index) const {

@@ -27,8 +27,8 @@ enum class slot_kind : unsigned char {
 };
 inline constexpr int slot_kinds = 14;
 
-// Whether values of the kind belong to the step (or to all steps), in slots of their own, and not to a
-// micro-batch or a part of work.
+// Whether values of the kind last for the step (or for all steps) and have slots of their own. All
+// others belong to a micro-batch or a part of work.
 constexpr bool is_of_the_step(slot_kind kind) { return kind >= slot_kind::weight_gradient; }
 
 // What an instruction reads or writes.
@@ -54,8 +54,9 @@ struct operand {
   friend constexpr bool operator==(operand const&, operand const&) = default;
 };
 
-// Lanes are in-order queues of a device which run concurrently. Lane 0 computes; transfers have one lane
-// or one a peer; collectives (between holders of a group or data-parallel ranks) come last.
+// Lanes are in-order queues of a device that run concurrently. Lane 0 computes. Then come the lanes of
+// transfers: one for all, or one or two for each peer. The lane of collectives (between holders of a
+// group, or data-parallel ranks) is the last.
 inline constexpr int compute_lane = 0;
 inline constexpr int first_transfer_lane = 1;
 
@@ -75,7 +76,7 @@ struct instruction {
   friend constexpr bool operator==(instruction const&, instruction const&) = default;
 };
 
-// Whether an all-reduce is that of a parameter group's gradient, which is complete then, or a part of
+// Whether an all-reduce is that of a parameter group's gradient, which is then complete, or a part of
 // collective work.
 constexpr bool sums_gradient(instruction const& i) {
   return i.code == opcode::all_reduce && i.subject != slot_kind::scalar && i.subject != slot_kind::work;

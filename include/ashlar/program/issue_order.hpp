@@ -1,5 +1,5 @@
-// One order of all instructions of a program that keeps every lane's order and every wait: the one in
-// which the machine of the deadlock proof reaches the end.
+// One order of all instructions of a program that keeps every lane's order and every wait. It is the
+// order in which the machine of the deadlock proof reaches the end.
 #pragma once
 
 #include <ashlar/core/refuse.hpp>
@@ -11,10 +11,10 @@
 
 namespace ashlar {
 
-// Instructions of a program in an order in which all can be issued, those that happen together next to
-// each other: a pass or an overlapped pair, a send and its receive (the send first), the members of a
-// collective between devices. What data-parallel ranks do together each does as an instruction of its
-// own.
+// All instructions of a program, in an order in which they can be issued. Instructions that happen
+// together stand next to each other: a pass or an overlapped pair, a send and its receive (the send
+// first), the members of a collective between devices. What data-parallel ranks do together counts as an
+// instruction of each rank by itself.
 struct rendezvous_list {
   std::vector<int> instructions;  // indices into program_view::instructions
   std::vector<int> begin = {0};   // by rendezvous, and the end
@@ -44,17 +44,17 @@ class issuing_machine : public lane_machine<issuing_machine> {
   rendezvous_list all_;
 };
 
-// Throws violation, rule::no_cycle_of_waits, with an instruction that never runs and what it waits for,
-// if the program is not free of deadlock. Of transfers between two devices the k-th send and the k-th
-// receive match. Linear in instructions and waits.
+// The k-th send from one device to another matches the k-th receive. If the program can deadlock, throws
+// violation{rule::no_cycle_of_waits} with an instruction that never runs and what it waits for. Linear
+// in instructions and waits.
 constexpr rendezvous_list rendezvous_order(program_view const& p) {
   issuing_machine machine(p);
   if (!machine.run()) refuse(machine.wait());
   return machine.take();
 }
 
-// The same without saying where a rendezvous ends. Whoever issues in this order can do so from one
-// thread, and capture what is issued.
+// The same, without the ends of the rendezvous. Whoever issues in this order needs only one thread, and
+// can capture what is issued.
 constexpr std::vector<int> issue_order(program_view const& p) {
   return rendezvous_order(p).instructions;
 }

@@ -1,5 +1,5 @@
-// The one walk of a program's lanes: the proofs ask whether all of them reach their end, the simulation
-// when, issue_order in which order.
+// The one walk over a program's lanes. The proofs ask it whether all lanes reach their end, the
+// simulation when, and issue_order in which order.
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>

@@ -1,5 +1,5 @@
-// What an instruction reads and writes. The one place that says so: lowering, proofs, imports and the
-// sequential reference all ask here.
+// What an instruction reads and writes. This is the only place that says so: lowering, proofs, imports
+// and the sequential reference all use it.
 #pragma once
 
 #include <ashlar/model/dependencies.hpp>
@@ -9,22 +9,22 @@
 
 namespace ashlar {
 
-// What the operands of a program's instructions follow from: its stages, where they live, who shares
-// parameters, and which passes there are. Refers to the program, whose instructions may still be
-// written.
+// What determines the operands of a program's instructions: its stages, where they live, who shares
+// parameters, and which passes there are. Refers to the program, whose instructions need not be written
+// yet.
 class program_shape {
  public:
-  // Knows no pass yet.
+  // Begins without any passes.
   constexpr explicit program_shape(program_view const& p)
       : p_(p), passes_(p.stage_count, p.micro_batch_count, 0) {}
 
-  // The program runs this pass, whose stage and micro-batch exist.
+  // Notes that the program runs this pass. Its stage and micro-batch must exist.
   constexpr void add(pass const& what) {
     if (what.kind == pass_kind::work) return;
     passes_.at(what.micro_batch, what.stage, result_of(what.kind)) =
         what.kind == pass_kind::backward ? fused : 1;
   }
-  // Its computes, whose stages and micro-batches exist.
+  // Notes all passes of the program. Their stages and micro-batches must exist.
   constexpr void add_all() {
     for (instruction const& i : p_.instructions)
       if (i.code == opcode::compute) add(i.what);
@@ -35,7 +35,8 @@ class program_shape {
   constexpr bool is_recomputed(pass const& what) const {
     return passes_.at(what.micro_batch, what.stage, result::recomputed) != 0;
   }
-  // A fused backward reads the stash once; input and weight passes once each; and work.
+  // How often a stash is read: once by a fused backward, once each by an input and a weight pass, and by
+  // work.
   constexpr int stash_readers(pass const& what) const {
     int const input = passes_.at(what.micro_batch, what.stage, result::input_gradient);
     return (input == fused ? 1 : input + weight_passes(what)) + work_readers(what);
@@ -53,14 +54,15 @@ class program_shape {
   constexpr int weight_passes(pass const& what) const {
     return passes_.at(what.micro_batch, what.stage, result::weight_gradient);
   }
-  // Forwards of next stages on a device, each of which reads the activation there.
+  // How many forwards of next stages on a device read the activation there.
   constexpr int readers_on(int device, pass const& forward) const {
     int count = 0;
     for (int after : p_.graph.successors(forward.stage))
       if (p_.device_of(forward.micro_batch, after) == device) count += meetings_with(forward, after);
     return count;
   }
-  // On its own device: forwards of next stages there, and a send to each other device that has some.
+  // How many instructions read an activation on its own device: forwards of next stages there, and a
+  // send to each other device that has some.
   constexpr int readers_of_output(int device, pass const& forward) const {
     int count = 0;
     for (int after : p_.graph.successors(forward.stage))
@@ -69,8 +71,8 @@ class program_shape {
                    : int{is_first_on_its_device(forward, after)};
     return count;
   }
-  // Backwards of a stage before that read the gradient on a device: all on its own, and else the one
-  // send.
+  // How many instructions read a gradient on a device: the backwards of the stage before if they are
+  // there, otherwise the one send.
   constexpr int readers_of_gradient(int device, pass const& backward, int before) const {
     return p_.device_of(backward.micro_batch, before) == device ? meetings_with(backward, before) : 1;
   }
@@ -148,11 +150,11 @@ constexpr void visit_work(program_shape const& shape, pass const& what, Visit& v
     visit(value_key{slot_kind::work, what.stage, what.micro_batch}, access::write, readers);
 }
 
-// What a pass on a chunk of a sequence reads of the chunk next to it on its stage, and what it leaves
-// for the other neighbour. A forward needs the state that the chunk before left, and so does its
+// What a pass on a chunk of a sequence reads from the chunk next to it on its stage, and what it leaves
+// for the other neighbour. A forward needs the state that the chunk before it left. So does its
 // recompute, which leaves none: the state stays until both have read it. The gradient of that state goes
-// back the same way. What a backward needs of earlier chunks its own forward (or recompute) put into its
-// stash.
+// back the same way. Everything else that a backward needs of earlier chunks is in its stash, where its
+// own forward (or recompute) has put it.
 template <class Visit>
 constexpr void visit_sequence(program_shape const& shape, pass const& what, Visit& visit) {
   int const q = shape.of().graph.sequence_chunks, stage = what.stage, k = what.micro_batch;
@@ -243,9 +245,9 @@ constexpr void visit_pass(program_shape const& shape, int device, pass const& wh
 }  // namespace operands_detail
 
 // Calls visit(value_key, access, reads) for each operand of an instruction of a device, in order.
-// `reads`, of what is written for a micro-batch or by work: how often it is read on that device. The
-// instruction's stages, micro-batches, parts and group exist. O(operands) on a chain, O(log edges) more
-// with work.
+// `reads` says how often a value that is written for a micro-batch or by work is read on that device.
+// The instruction's stages, micro-batches, parts and group must exist. O(operands) on a chain, O(log
+// edges) more with work.
 template <class Visit>
 constexpr void for_each_operand(program_shape const& shape, int device, instruction const& i,
                                 Visit&& visit) {

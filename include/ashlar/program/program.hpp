@@ -1,4 +1,4 @@
-// A program: one stream of instructions a device, over slots.
+// A program: one stream of instructions per device, over slots.
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>
@@ -18,9 +18,9 @@ namespace ashlar {
 // Of a device: one for all transfers, one per peer, or two per peer, for sends and receives.
 enum class transfer_lanes : unsigned char { one, one_a_peer, one_a_direction };
 
-// What runs: the streams of all devices one after the other, their operands and slots, and what these
-// follow from. Does not own anything, so that a program made at run time and one frozen into static
-// memory are the same to a backend.
+// What runs: the streams of all devices one after the other, with their operands and slots, and what
+// these follow from. It owns nothing, so a backend sees no difference between a program made at run time
+// and one frozen into static memory.
 struct program_view {
   int device_count = 0;
   int stage_count = 0;
@@ -44,13 +44,13 @@ struct program_view {
     int const taken = nth(route, micro_batch);
     return nth(where, taken * stage_count + stage);
   }
-  // Where the gradient of a group lies in the end. What several stages use in common is kept whole.
+  // Where the gradient of a group lies in the end. Parameters that several stages share are kept whole.
   constexpr slot_kind gradient_kind(int group) const {
     return sharding != sharding_level::none && group < stage_count ? slot_kind::gradient_shard
                                                                    : slot_kind::weight_gradient;
   }
-  // Whether a collective on such values goes over the data-parallel ranks, too. Each rank has all of an
-  // unsharded gradient, and so of its norm; of a sharded one it has its part.
+  // Whether a collective on such values also goes over the data-parallel ranks. Each rank has all of an
+  // unsharded gradient, and so all of its norm. Of a sharded gradient, each rank has its own part.
   constexpr bool spans_ranks(instruction const& i) const {
     if (data_ranks == 1) return false;
     if (i.code != opcode::all_reduce) return true;
@@ -73,8 +73,8 @@ struct program_view {
   }
 };
 
-// A program as a value, with what its proofs need to know: the stages, where they live, who takes which
-// route.
+// A program as a value. It includes what its proofs need to know: the stages, where they live, and which
+// micro-batch takes which route.
 struct program {
   stage_graph graph;
   placement where;
@@ -107,8 +107,9 @@ struct program {
     return sharding != sharding_level::none && group < stage_count() ? slot_kind::gradient_shard
                                                                      : slot_kind::weight_gradient;
   }
-  // The lane of an all-reduce. Nobody to meet, no collective; but a sum over ranks, or of what was
-  // scattered over them, is waited for on the lane of collectives, so that passes go on.
+  // The lane of an all-reduce. If there is nobody to meet, no collective is needed, and it computes. A
+  // sum over ranks, or of what was scattered over them, is waited for on the lane of collectives, so
+  // that passes go on.
   constexpr int all_reduce_lane(int group) const {
     return groups.holders(group).size() > 1 || data_ranks > 1 ? collective_lane() : compute_lane;
   }
@@ -137,8 +138,8 @@ struct program {
   friend constexpr bool operator==(program const&, program const&) = default;
 };
 
-// All-reduces are numbered: those of the parameter groups, that of everyone, those of the jobs. Of a
-// program or its view.
+// All-reduces are numbered: first those of the parameter groups, then that of everyone, then those of
+// the jobs. For a program or its view.
 template <class Program>
 constexpr int all_reduce_count(Program const& p) {
   return p.groups.count() + 1 + p.work.job_count();

@@ -1,4 +1,4 @@
-// How large the slots of a device have to be, and where they lie in one allocation.
+// How large the slots of a device must be, and where they lie in one allocation.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -10,8 +10,8 @@
 
 namespace ashlar {
 
-// Of each slot of a device, the bytes of the largest value that is ever written into it.
-// bytes(value_key) is the size of a value. For a proved program; linear in its operands.
+// For each slot of a device, the bytes of the largest value that is ever written into it.
+// bytes(value_key) is the size of a value. The program must be proved. Linear in its operands.
 template <class Bytes>
 constexpr std::vector<std::int64_t> slot_sizes(program_view const& p, int device, Bytes bytes) {
   program_shape shape(p);
@@ -29,11 +29,11 @@ constexpr std::vector<std::int64_t> slot_sizes(program_view const& p, int device
   return sizes;
 }
 
-// What a buffer is made of, for those who sum it.
+// What a buffer is made of; needed for sums.
 enum class element_type : unsigned char { opaque, f16, bf16, f32, f64 };
 
-// The same for elements of that type. Those of two bytes are cut where those of four are: the shard of
-// weights that passes read in bf16 is that of the gradient in f32.
+// The same for elements of that type. Elements of two bytes are cut at the same places as those of four,
+// so a shard of weights that passes read in bf16 matches the shard of the gradient in f32.
 constexpr byte_range shard_of(std::size_t bytes, int rank, int ranks, element_type element) {
   if (element != element_type::bf16 && element != element_type::f16) return shard_of(bytes, rank, ranks);
   byte_range const twice = shard_of(2 * bytes, rank, ranks);

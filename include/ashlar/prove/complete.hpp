@@ -19,7 +19,8 @@ namespace ashlar {
 
 namespace prove_detail {
 
-// Passes on their devices, once each, the backward fused or split; and so the parts of work.
+// Passes are on their devices, once each, with the backward fused or split. The same holds for the
+// parts of work.
 constexpr diagnosis computes_are_complete(program const& p, message_index const& index) {
   pass_register passes(p.stage_count(), p.micro_batch_count());
   work_register work(p.work.view());

@@ -1,5 +1,5 @@
-// Level "deadlock-free under rendezvous": a send lasts until its receive has come, and still all lanes
-// reach their end.
+// Level "deadlock-free under rendezvous": all lanes reach their end, although a send lasts until its
+// receive has come.
 #pragma once
 
 #include <ashlar/program/lane_machine.hpp>
@@ -15,7 +15,7 @@ class rendezvous_machine : public lane_machine<rendezvous_machine> {
 };
 
 // For a complete program; `index` holds both halves of every transfer. If it gets stuck, two neighbours
-// of a circle of waits and its length. Linear in instructions and waits.
+// of a cycle of waits and its length. Linear in instructions and waits.
 constexpr diagnosis check_deadlock_free(program const& p, message_index const& index) {
   rendezvous_machine machine(p.view(), index.partners(), p.view().lane_count);
   return machine.run() ? diagnosis{} : machine.circle(rule::no_cycle_of_waits);

@@ -1,4 +1,4 @@
-// What travels between devices, numbered: the two halves of a transfer get the same number.
+// The messages between devices, numbered: the two halves of a transfer get the same number.
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>

@@ -49,7 +49,7 @@ constexpr diagnosis check_memory_budget(program const& p, Bytes bytes, std::int6
   return {};
 }
 
-// For a program that is complete but not deadlock-free: the instructions of one circle, each waiting for
+// For a program that is complete but not deadlock-free: the instructions of one cycle, each waiting for
 // the next. Empty for a program that has none.
 constexpr std::vector<site> find_wait_cycle(program const& p) {
   if (!check_well_formed(p).ok()) return {};

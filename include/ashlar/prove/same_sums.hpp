@@ -1,4 +1,5 @@
-// Whether a program gives the bits of another one, so that it may take its place between two steps.
+// Whether a program gives the same bits as another one, so that it may take its place between two
+// steps.
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>

@@ -1,4 +1,4 @@
-// What every proof presupposes of a view: tables that can be read.
+// What every proof presupposes: a view whose tables can be read.
 #pragma once
 
 #include <ashlar/core/list_view.hpp>

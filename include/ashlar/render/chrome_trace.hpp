@@ -1,5 +1,5 @@
-// Timelines for chrome://tracing and Perfetto: the Trace Event Format's JSON, a process a device, a
-// thread a lane.
+// Timelines for chrome://tracing and Perfetto: the Trace Event Format's JSON, with one process per
+// device and one thread per lane.
 #pragma once
 
 #include <ashlar/program/names.hpp>

@@ -1,4 +1,4 @@
-// Curves over one axis in panels beside each other, as a training measures them.
+// Curves over one axis in panels side by side, for what a training run measures.
 #pragma once
 
 #include <ashlar/render/svg_chart.hpp>

@@ -1,4 +1,4 @@
-// A diagnosis as a sentence for people: where, what must hold, and by how much it does not.
+// A diagnosis as a sentence: what must hold, where it does not, and by how much.
 #pragma once
 
 #include <ashlar/block/block.hpp>
@@ -90,7 +90,7 @@ inline std::string quantities(diagnosis const& d) {
       return "one from operator " + std::to_string(d.first.index) + " of stage "
              + std::to_string(d.first.what.stage) + " through stage " + n + " comes back to operator "
              + std::to_string(d.second.index);
-    case rule::stages_have_no_circle:
+    case rule::stages_have_no_cycle:
       return "stages " + std::to_string(d.first.what.stage) + " and "
              + std::to_string(d.second.what.stage) + " are in one";
     case rule::every_stage_has_a_device:

@@ -1,5 +1,5 @@
-// A page to explore a schedule, or to compare two: zoom, pan, and a pass's inputs and users under the
-// pointer. One file without outside parts.
+// A page to explore a schedule, or to compare two: zoom, pan, and see a pass's inputs and users under
+// the pointer. It is one self-contained file.
 #pragma once
 
 #include <ashlar/program/names.hpp>

@@ -1,5 +1,5 @@
-// What the HTML page does when somebody points, zooms, drags and ticks; behind html_drawing, whose names
-// it uses.
+// What the HTML page does when the reader points, zooms, drags and ticks. It comes after html_drawing,
+// whose names it uses.
 #pragma once
 
 namespace ashlar::render_detail {

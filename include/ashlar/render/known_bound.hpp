@@ -1,4 +1,4 @@
-// The bound of a schedule that is to be shown, whatever it is.
+// The bound to show for a schedule, whatever kind of bound it has.
 #pragma once
 
 #include <ashlar/bounds/lower_bound.hpp>

@@ -1,4 +1,5 @@
-// What each pass of a schedule waits for: for arrows, flows and whatever else follows the data.
+// What each pass of a schedule waits for, to draw arrows, flows and anything else that follows the
+// data.
 #pragma once
 
 #include <ashlar/model/pass_table.hpp>

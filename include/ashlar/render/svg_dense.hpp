@@ -1,4 +1,5 @@
-// A schedule of thousands of passes at a glance: no numbers, and neighbours alike drawn as one.
+// An overview of a schedule of thousands of passes: no numbers, and neighbours that look alike drawn as
+// one.
 #pragma once
 
 #include <ashlar/core/nth.hpp>

@@ -1,4 +1,4 @@
-// Where things stand in an SVG picture: time to the right, a row a device.
+// Where things stand in an SVG picture: time goes to the right, with one row per device.
 #pragma once
 
 #include <ashlar/render/picture.hpp>

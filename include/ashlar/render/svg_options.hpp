@@ -1,4 +1,4 @@
-// What may be asked of an SVG picture.
+// The options of an SVG picture.
 #pragma once
 
 #include <ashlar/core/ticks.hpp>

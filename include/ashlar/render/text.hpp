@@ -1,4 +1,4 @@
-// Pictures for a terminal: a row a device, a box a pass.
+// Pictures for a terminal: one row per device, one box per pass.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

@@ -11,7 +11,7 @@
 
 namespace ashlar {
 
-// One schedule's points: utilisation over samples a device, and cost over time of a training.
+// One schedule's points: utilisation over samples a device, and cost over training time.
 struct tradeoff_curve {
   std::string name;
   std::vector<std::pair<double, double>> utilisation;  // (samples a device, 0 .. 1)
@@ -50,7 +50,7 @@ inline std::string svg(std::vector<tradeoff_curve> const& curves, std::string_vi
   svg_chart right{.x = {.least = least_time / 1.25, .most = 1.1 * most_time, .logarithmic = true},
                   .y = {.least = 0.85 * least_cost, .most = 1.05 * most_cost}};
   right.place(500, 52, 360, 300);
-  right.axes(canvas, "time of a training (1: one device, never idle)", "cost");
+  right.axes(canvas, "training time (1: one device, never idle)", "cost");
   double y = 66;
   for (std::size_t i = 0; i < curves.size(); ++i, y += 16) {
     std::string const look = "line" + std::to_string(i);

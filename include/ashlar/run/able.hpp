@@ -59,8 +59,8 @@ inline bool meets_others(instruction const& i) {
 
 }  // namespace run_detail
 
-// Throws std::invalid_argument for the first instruction that names what is not there (a proved program
-// has none), or that the worker has no verb for.
+// Throws std::invalid_argument for the first instruction that names something that does not exist (a
+// proved program has none), or that the worker has no verb for.
 template <class W, class Q>
 void check_worker(program_view const& p) {
   require_well_declared<W, Q>();

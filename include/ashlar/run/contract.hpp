@@ -1,4 +1,4 @@
-// What a backend and a worker have to offer. docs/backends.md has the contract on a page.
+// What a backend and a worker have to offer. docs/backends.md explains the contract.
 #pragma once
 
 #include <ashlar/prove/progress.hpp>
@@ -9,12 +9,12 @@
 
 namespace ashlar {
 
-// A device. Its queues are the lanes of its stream: what is put on one is started in that order. Where a
-// plan is made for wait_detail::last_of_a_lane it must also end in that order; for wait_detail::all it
-// may end in any, but for what is put on a queue between two records. `send` and `receive` are posted
-// and return; they are done when an event that is recorded after them says so. The k-th send to a
-// device meets that device's k-th receive from here. `needs` says what a program must be proved for: who
-// advances by himself when the device is driven as it is meant to be.
+// A device. Its queues are the lanes of its stream: what is put on a queue is started in that order.
+// With a plan for wait_detail::last_of_a_lane it must also end in that order. With wait_detail::all it
+// may end in any order, except that what is put on a queue between two records is done in order. `send`
+// and `receive` are posted and return; they are done when an event that is recorded after them says so.
+// The k-th send to a device meets that device's k-th receive from here. `needs` says what a program must
+// be proved for: which parts of a device advance by themselves when it is driven as intended.
 template <class D>
 concept device_backend = requires(D& d, typename D::queue& q, typename D::event& e,
                                   transfer_call const& t, buffer bytes, int n) {
@@ -41,8 +41,8 @@ concept collective_backend = device_backend<D> && requires(D& d, typename D::que
 
 namespace run_detail {
 
-// Whether a class has a member of a name, whatever its type: if so, the name is ambiguous in a class
-// that inherits it twice.
+// Whether a class has a member with a given name, of whatever type. If so, the name is ambiguous in a
+// class that inherits it twice.
 #define ASHLAR_VERB(verb)                  \
   struct verb##_once {                     \
     int verb;                              \
@@ -109,14 +109,14 @@ concept can_shard = requires(W& w, int n) {
 //   optimize (queue, parameter_frame): the optimizer step; called on each replica
 //   shard (group, replica): this rank's shard of the weights, which all_gather reads
 //
-// Where sequences are cut into chunks, frames have sequence_input and sequence_output, which nobody else
-// fills: to a worker that leaves them alone each chunk is a sequence of its own.
+// If sequences are cut into chunks, frames have sequence_input and sequence_output. Only the worker
+// fills them: if it leaves them alone, each chunk is a sequence of its own.
 template <class W>
 concept worker = std::is_class_v<W> && requires(W const& w, value_key key) {
   { w.layout(key) } -> std::convertible_to<value_layout>;
 };
 
-// Says at compile time which verb is there and yet cannot be called.
+// Says at compile time which verb is declared in a way that cannot be called.
 template <class W, class Q>
 constexpr void require_well_declared() {
   using namespace run_detail;

@@ -1,8 +1,9 @@
 // How the members of a group share the work of a sum between them.
 //
-// In the order of members, as a sequential run adds: every member gets the part of the sum that it will
-// have (shard_of) from all others and adds up what came. For an all-reduce it then hands its part to
-// all. Two exchanges, each of which moves the value once: what a bandwidth-optimal all-reduce moves.
+// Sums are in the order of members, as in a sequential run. Every member gets its part of the sum
+// (shard_of) from all others and adds up what came. For an all-reduce, it then hands its part to all.
+// These are two exchanges, each of which moves the value once. A bandwidth-optimal all-reduce moves as
+// much.
 #pragma once
 
 #include <ashlar/run/able.hpp>
@@ -17,14 +18,14 @@ inline bool sums(instruction const& i) {
   return i.code == opcode::all_reduce || i.code == opcode::reduce_scatter;
 }
 
-// What a member has in the end of a value that is gathered or summed.
+// The part of a gathered or summed value that a member has in the end.
 inline buffer part_of(collective_call const& c, int member) {
   byte_range const part = shard_of(c.whole.size(), member, c.group.size, c.element);
   return c.whole.subspan(part.begin, part.size);
 }
 
-// Where what others send of this member's part of a sum comes to lie. One collective is under way at a
-// time, so the largest is enough.
+// Where the contributions of others to this member's part of a sum are put. Only one collective is under
+// way at a time, so room for the largest is enough.
 class contributions {
  public:
   // Bytes that a device needs for it.
@@ -42,7 +43,7 @@ class contributions {
   // In as many bytes, wherever the device computes.
   explicit contributions(std::byte* scratch) : scratch_(scratch) {}
 
-  // A member's part of what becomes part_of(c, c.group.member).
+  // A member's contribution to part_of(c, c.group.member).
   buffer of(collective_call const& c, int member) const {
     if (member == c.group.member) return part_of(c, member);
     return {scratch_ + static_cast<std::size_t>(member) * stride(c), part_of(c, c.group.member).size()};

@@ -1,4 +1,4 @@
-// One device's stream with everything looked up beforehand: a step allocates nothing.
+// One device's stream with everything looked up beforehand, so that a step allocates nothing.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -113,7 +113,8 @@ struct device_plan::filler {
     }
   }
 
-  // What is kept whole where others lie in shards is the same on all ranks: each measures its part.
+  // Values that are kept whole beside sharded ones are the same on all ranks, so each rank measures its
+  // part.
   void add_measured(value_key const& v, buffer bytes, element_type element, std::size_t (&count)[3]) {
     if (p.sharding != sharding_level::none && v.kind == slot_kind::weight_gradient) {
       byte_range const part = shard_of(bytes.size(), rank, p.data_ranks, element);

@@ -1,5 +1,5 @@
-// Ways to drive a plan: a thread a lane, or all from one thread onto queues. Step by step as requests
-// complete: poll.hpp.
+// Ways to drive a plan: one thread per lane, or everything from one thread onto queues. poll.hpp drives
+// it step by step, as requests complete.
 #pragma once
 
 #include <ashlar/run/able.hpp>
@@ -10,7 +10,7 @@ namespace ashlar {
 
 namespace run_detail {
 
-// What is not there is refused before the first step (check_able), so that nothing is left to do here.
+// Missing verbs are refused before the first step (check_able), so there is nothing left to do here.
 template <class W, class Q>
 void compute(W& w, Q& q, frame const& f) {
   switch (f.what.kind) {
@@ -107,7 +107,7 @@ void record(device_plan const& plan, int index, D& d) {
     d.record(d.queue_of(plan.at(index).what.lane), d.event_of(event));
 }
 
-// What is put on its queue from now on starts after what an instruction waits for.
+// What is put on its queue from now on starts after the instructions that this one waits for.
 template <class D>
 void wait_before(device_plan const& plan, int index, D& d) {
   auto& q = d.queue_of(plan.at(index).what.lane);

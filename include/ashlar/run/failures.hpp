@@ -12,8 +12,9 @@ class refused : public std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-// Nothing has moved for the deadline, or the others have failed: a program waits for what never comes.
-// The message says where the devices stand, and for whom they wait as far as the backend can tell.
+// Nothing has moved for the deadline, or others have failed: a program waits for something that never
+// comes. The message says where the devices stand and, as far as the backend can tell, whom they wait
+// for.
 class stalled : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

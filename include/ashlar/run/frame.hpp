@@ -11,9 +11,9 @@ namespace ashlar {
 
 using buffer = std::span<std::byte>;
 
-// A message at a stage, at its place among the stage's neighbours in the graph. Where stages differ in
-// the size of their micro-batches, a smaller one gets what a larger one made whole, a larger one several
-// messages of a neighbour in the order of their micro-batches.
+// A message at a stage, at its place among the stage's neighbours in the graph. If stages have
+// micro-batches of different sizes, a smaller micro-batch gets the whole message of a larger one, and a
+// larger one gets several messages of a neighbour, in the order of their micro-batches.
 struct port {
   buffer bytes;
   int stage = -1;  // that made it; of an output the stage that it is for, -1: every next one
@@ -23,7 +23,7 @@ struct port {
   constexpr operator buffer() const { return bytes; }
 };
 
-// A value that work reads, or that is read of work.
+// A value that work reads, or that is read from work.
 struct work_port {
   buffer bytes;
   pass from;  // that made it; of a pass of the pipeline it is the stage's stash, or its weight stash
@@ -41,8 +41,8 @@ struct work_site {
   int index = 0;  // in the device's stream
 };
 
-// What one compute instruction works on. All buffers are slots of the program: allocated before the
-// first step, as large and as aligned as the worker's layout() says of the value in them.
+// What one compute instruction works on. All buffers are slots of the program. They are allocated before
+// the first step, with the size and alignment that the worker's layout() gives for the values in them.
 struct frame {
   pass what;
   std::span<port const> inputs;   // forward: the activation of each previous stage, in graph order;
@@ -68,7 +68,8 @@ struct frame {
   work_site site = {};
 };
 
-// Where a frame has a value that the pass reads, or writes or adds to. Null for what comes as a port.
+// Where a frame has a value that the pass reads, writes or adds to. Null for values that come as
+// messages.
 inline buffer* place_in(frame& f, slot_kind kind, bool reads) {
   switch (kind) {
     case slot_kind::checkpoint:

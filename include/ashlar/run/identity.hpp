@@ -1,4 +1,4 @@
-// What all processes of a run must have in common.
+// What must be the same on all processes of a run.
 #pragma once
 
 #include <ashlar/core/version.hpp>

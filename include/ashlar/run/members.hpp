@@ -9,7 +9,7 @@
 
 namespace ashlar {
 
-// Of a device of a data-parallel rank, among those of all ranks.
+// The number of a device of a data-parallel rank, among the devices of all ranks.
 constexpr int number_of(program_view const& p, int rank, int device) {
   return rank * p.device_count + device;
 }

@@ -10,7 +10,7 @@
 
 namespace ashlar {
 
-// How far a step has come that is polled.
+// How far a polled step has come.
 class poll_cursor {
  public:
   explicit poll_cursor(device_plan const& plan)
@@ -69,9 +69,9 @@ class poll_cursor {
   std::vector<char> half_;  // posted, but the worker has not been told
 };
 
-// Posts all that can be posted now, but returns after a pass at the latest; says whether it posted
+// Posts everything that can be posted now, but returns after the first pass; says whether it posted
 // anything. Transfers go first. For devices whose verbs return at once, or as soon as the worker has
-// computed; the step has ended when cursor.is_at_end().
+// computed. The step has ended when cursor.is_at_end().
 template <class W, class D, class Post, class Tell>
 bool poll(device_plan const& plan, poll_cursor& cursor, D& d, Post post, Tell tell) {
   bool moved = false;

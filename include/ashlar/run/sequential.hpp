@@ -24,8 +24,8 @@ namespace ashlar {
 
 // Every value has memory of its own. Only two things are taken from the program: which passes there are,
 // and the order in which each device adds micro-batches to its accumulators, scatter by scatter. Sums
-// over holders and data-parallel ranks are in their order. So the results are, bit by bit, what the
-// program must give on any backend that sums in that order.
+// over holders and data-parallel ranks are in their order. So the results are, bit for bit, those that
+// the program must give on any backend that sums in that order.
 template <worker Worker>
 class sequential {
   struct queue {};  // all is done when a verb returns
@@ -54,8 +54,8 @@ class sequential {
     });
     gather_weights();
     parts_.clear();
-    // Rank after rank and device after device as far as its inputs reach, until all are through: a
-    // program that is proved does not get stuck.
+    // Goes rank after rank, and device after device as far as the inputs reach, until all are through. A
+    // proved program does not get stuck.
     auto const count = static_cast<std::size_t>(program_->device_count());
     std::vector<std::size_t> next(count * workers_.size(), 0);
     for (bool moved = true; moved;) {
@@ -172,7 +172,8 @@ class sequential {
     return is_sharded(group) ? part_of(whole, rank, element_of(group)) : whole;
   }
 
-  // What is kept whole where others lie in shards is the same on all ranks: each measures its part.
+  // Values that are kept whole beside sharded ones are the same on all ranks, so each rank measures its
+  // part.
   buffer measured(int group, std::size_t rank) const {
     buffer const gradient = gradient_of(group, rank);
     return is_sharded() && !is_sharded(group) ? part_of(gradient, rank, element_of(group)) : gradient;

@@ -1,4 +1,5 @@
-// Where the devices of a step stand: what a backend says when nothing has moved for its deadline.
+// Where the devices of a step stand, for a backend's message when nothing has moved within its
+// deadline.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -31,16 +32,16 @@ inline std::string name_of_device(program_view const& p, int number) {
   return rank + "device " + std::to_string(number % p.device_count);
 }
 
-// `waits since 3012 ms for device 1: receive 1F3 from device 1 (position 17 of step 4)`; name(number)
+// `has waited 3012 ms for device 1: receive 1F3 from device 1 (position 17 of step 4)`; name(number)
 // is what devices are called.
 template <class Name>
 std::string describe(program_view const& p, int number, standing const& s, Name name) {
-  std::string const since = " since " + std::to_string(s.for_ms) + " ms";
+  std::string const time = std::to_string(s.for_ms) + " ms";
   std::string const between =
       "between steps " + std::to_string(s.step) + " and " + std::to_string(s.step + 1);
-  if (s.what == activity::between_steps) return "has been " + between + since;
-  if (s.what == activity::meets) return "waits" + since + " for all others " + between;
-  std::string text = s.what == activity::computes ? "computes" + since : "waits" + since;
+  if (s.what == activity::between_steps) return "has been " + between + " for " + time;
+  if (s.what == activity::meets) return "has waited " + time + " for all others " + between;
+  std::string text = (s.what == activity::computes ? "has computed for " : "has waited ") + time;
   if (s.index < 0)
     return text + (s.what == activity::computes ? " " + between : " for nothing that is under way");
   if (s.missing >= 0) text += " for " + name(s.missing);

@@ -26,10 +26,10 @@ constexpr diagnosis check_taken_gradients(schedule const& s) {
   return {};
 }
 
-// Sizes and costs agree; every pass is known, on the device of its route, there once, at a time within
-// the range of ticks; every (stage, micro-batch) has its forward and its backward, fused or split; every
-// part of a compute job is there once, on its device. Says nothing about times: the orders of an import
-// can be checked so. `ends` and `work` are left with the end of every pass.
+// Sizes and costs agree. Every pass is known, is there once, and is on the device of its route, at a
+// time within the range of ticks. Every (stage, micro-batch) has its forward and its backward, fused or
+// split. Every part of a compute job is there once, on its device. Nothing is said about times, so the
+// orders of an import can be checked, too. Fills `ends` and `work` with the end of every pass.
 constexpr diagnosis check_passes(schedule const& s, pass_register& ends, work_register& work) {
   int const stage_count = s.stage_count(), m = s.micro_batch_count();
   if (m < 1 || stage_count < 1) return {.broken = rule::counts_are_positive, .number = m};
@@ -90,8 +90,8 @@ constexpr diagnosis check_passes(schedule const& s) {
   return check_passes(s, ends, work);
 }
 
-// check_passes, and: passes of a device do not overlap, nothing starts before its inputs have arrived.
-// As every pass takes time, that leaves no room for a cycle. Linear.
+// check_passes, and: passes of a device do not overlap, and nothing starts before its inputs have
+// arrived. As every pass takes time, there can be no cycle then. Linear.
 constexpr diagnosis check(schedule const& s) {
   pass_register ends(s.stage_count(), s.micro_batch_count());
   work_register work(s.work.view());

@@ -33,9 +33,9 @@ constexpr schedule shift(schedule s, tick by) {
   return s;
 }
 
-// `b`'s routes, micro-batches and jobs numbered after those of `a`; a placement that both share stays
-// one.
-// Throws violation: rule::tables_agree for other numbers of devices or stages; rule::parts_are_alike.
+// The routes, micro-batches and jobs of `b` are numbered after those of `a`. A placement that both share
+// stays one. Throws violation: rule::tables_agree for different numbers of devices or stages;
+// rule::parts_are_alike.
 constexpr schedule renumber_behind(schedule const& a, schedule b) {
   if (a.device_count() != b.device_count())
     refuse(wrong_size(table::devices_of_placement, b.device_count(), a.device_count()));
@@ -110,8 +110,9 @@ constexpr schedule take(schedule s, micro_batches count) {
   return s;
 }
 
-// Each fused backward as an input and a weight pass, one right after the other; pairs stay whole. Work
-// that reads of the backward reads of the input pass, and what the backward reads is read by that.
+// Splits each fused backward into an input and a weight pass, one right after the other; pairs stay
+// whole. Work that read the output of the backward reads that of the input pass, and the input pass
+// reads what the backward read.
 constexpr schedule split_backward(schedule s) {
   if (!s.work.empty()) {
     auto const stage_count = static_cast<std::size_t>(s.stage_count());
@@ -147,10 +148,10 @@ constexpr schedule split_backward(schedule s) {
   return s;
 }
 
-// The forwards of these stages once more, each right before the backward that needs it (of an overlapped
-// pair, before the pair), squeezed. Work that reads of a forward reads of its recompute, and has to
-// stand after it. Throws violation{rule::no_pass_is_doubled} for a stage that recomputes already, and
-// as squeeze does. Linear, times the stages named.
+// Runs the forwards of these stages once more, each right before the backward that needs it (of an
+// overlapped pair, before the pair), and squeezes. Work that read the output of a forward reads that of
+// its recompute, and has to stand after it. Throws violation{rule::no_pass_is_doubled} for a stage that
+// recomputes already, and as squeeze does. Linear, times the stages named.
 constexpr schedule recompute(schedule s, std::vector<int> const& again) {
   s.work = renamed(s.work, [&](pass what, bool is_read) {
     if (is_read && what.kind == pass_kind::forward && contains(again, what.stage))

@@ -14,8 +14,8 @@
 
 namespace ashlar {
 
-// For each micro-batch of a schedule with two routes the one of the same rank on the other route; -1 for
-// all that have none.
+// For each micro-batch of a schedule with two routes, the micro-batch of the same rank on the other
+// route; -1 if there is none.
 constexpr std::vector<int> counterparts(schedule const& s) {
   std::vector<int> other(s.route.size(), -1);
   std::size_t up = 0;
@@ -29,9 +29,9 @@ constexpr std::vector<int> counterparts(schedule const& s) {
   return other;
 }
 
-// Whether the schedule has two routes and is its own mirror image when these change places: device p - 1
-// - d does with a stage of one route at any time what device d does with that stage of the other. With
-// work it is not.
+// Whether the schedule has two routes and is its own mirror image when they change places: at any time,
+// device p - 1 - d does with a stage of one route what device d does with that stage of the other. A
+// schedule with work is not.
 constexpr bool is_mirror_symmetric(schedule const& s) {
   if (s.where.route_count() != 2 || !s.work.empty()
       || s.order.size() != static_cast<std::size_t>(s.device_count()))
@@ -55,11 +55,11 @@ constexpr bool is_mirror_symmetric(schedule const& s) {
   return true;
 }
 
-// The first half of the devices, micro-batches of both routes taken for the same: what was done on the
+// The first half of the devices, with the micro-batches of both routes on one: what was done on the
 // second half is what the first half did for the other route, at the same speed. A linear placement
 // becomes a V, a V a wave that goes down and up twice. Keeps all starts. Throws
-// violation{rule::halves_mirror_each_other} unless it is mirror symmetric on an even number of devices.
-// Linear.
+// violation{rule::halves_mirror_each_other} unless the schedule is mirror symmetric on an even number of
+// devices. Linear.
 constexpr schedule fold_in_half(schedule s) {
   std::vector<int> speeds = s.cost.speeds;
   reverse(speeds);

@@ -1,4 +1,4 @@
-// What passes and work keep of a device's memory, pass by pass.
+// How much of a device's memory passes and work hold, pass by pass.
 #pragma once
 
 #include <ashlar/core/list_view.hpp>
@@ -13,13 +13,13 @@
 namespace ashlar {
 
 // What each pass takes at its start and gives back at its end, asked in the order of each device. A
-// stash that work reads stays until the last reader has ended; so does a weight stash. The part of a
-// stash that goes with the input pass goes then. What work hands on stays from its start until the last
-// reader has ended, also where it is summed over devices before. Amortised O(log edges) per pass, after
+// stash (or weight stash) that work reads stays until the last reader has ended. The part of a stash
+// that goes with the input pass goes then. What work hands on stays from its start until the last reader
+// has ended, even if it is summed over devices before that. Amortised O(log edges) per pass, after
 // O(stages * micro-batches) if there is work.
 class held_memory {
  public:
-  // Refers to all. Jobs without an entry in `work_bytes` hand on nothing of any size.
+  // Refers to all of its arguments. Jobs without an entry in `work_bytes` hand on nothing.
   constexpr held_memory(schedule const& s, memory_model const& memory, execution_mode mode,
                         list_view<job_bytes> work_bytes = {})
       : memory_(memory), work_(s.work.view()), work_bytes_(work_bytes), mode_(mode) {

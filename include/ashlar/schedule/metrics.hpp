@@ -1,4 +1,4 @@
-// Numbers of a schedule. All linear in the passes.
+// Metrics of a schedule. All are linear in the passes.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

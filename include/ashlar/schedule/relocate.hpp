@@ -15,11 +15,12 @@
 
 namespace ashlar {
 
-// The same passes on other devices: each takes those that fall to it in the order of their starts, and
-// is squeezed. Micro-batches (those that belong together) take the routes in turns; pairs are undone. As
-// passes take time, what is needed starts before, so that every placement of the stages will do. O(n log
-// n). Throws violation: rule::tables_agree for another number of stages, speeds of another number of
-// devices, or work of other systems, which has devices of its own; and as squeeze does.
+// The same passes on other devices. Each device takes the passes that fall to it in the order of their
+// starts, and the result is squeezed. Micro-batches (those that belong together) take the routes in
+// turn; pairs are undone. As passes take time, what a pass needs starts before it, so any placement of
+// the stages will do. O(n log n). Throws violation: rule::tables_agree for another number of stages,
+// speeds of another number of devices, or work of other systems, which has devices of its own; and as
+// squeeze does.
 constexpr schedule relocate(schedule s, placement where) {
   if (where.stage_count() != s.stage_count())
     refuse(wrong_size(table::stages_of_placement, where.stage_count(), s.stage_count()));

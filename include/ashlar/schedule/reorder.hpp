@@ -18,8 +18,8 @@
 
 namespace ashlar {
 
-// Which passes may move: those of warm-up and cool-down, until the first micro-batch is through the
-// devices and from when the last one has come in; or all, which may shift passes of the steady state
+// Which passes may move: only those of warm-up and cool-down (until the first micro-batch is through the
+// devices, and from when the last one has come in); or all, which may shift passes of the steady state
 // against each other.
 enum class reordering : unsigned char { at_ends, throughout };
 
@@ -130,9 +130,9 @@ class gap_filler {
     return latest;
   }
 
-  // To the first gap that is long enough, after its inputs, after the passes of its own stage and kind,
-  // and so that the device never holds more than the most that any did. Recomputes stay: earlier they
-  // would hold more.
+  // Moves a pass to the first gap that is long enough, after its inputs, after the passes of its own
+  // stage and kind, and such that the device never holds more than the most that any device did.
+  // Recomputes stay, because they would hold more if they ran earlier.
   constexpr void move_up(std::size_t device, std::size_t index) {
     timed_pass* const order = s_.order[device].data();
     companion* const along = along_[device].data();
@@ -165,7 +165,7 @@ class gap_filler {
     along[place] = {x.start + length, held + more};
   }
 
-  // What comes after a device's last forward has all the memory that it needs: weight passes may wait.
+  // After its last forward a device has all the memory that it needs, so weight passes may wait.
   constexpr void lift_weights(std::size_t device) {
     std::vector<timed_pass>& order = s_.order[device];
     dynamic_array<companion>& along = along_[device];
@@ -185,8 +185,9 @@ class gap_filler {
     update_due(device);
   }
 
-  // Each into the first gap that is left for it, in the order of their input passes. Those of a stage
-  // keep their order: one walk along the device for each of its stages finds all gaps.
+  // Moves each weight pass into the first gap that is left for it, in the order of their input passes.
+  // Those of a stage keep their order, so one walk along the device for each of its stages finds all
+  // gaps.
   constexpr void put_weights_back(std::size_t device) {
     std::vector<timed_pass>& order = s_.order[device];
     companion* const along = along_[device].data();
@@ -231,13 +232,13 @@ class gap_filler {
   tick through_ = max_tick, last_in_ = -max_tick;
 };
 
-// Fills gaps with passes that come later: in the order of their starts, each goes to the first gap of
-// its device that is long enough, after its inputs and after the passes of its own stage and kind. No
-// device comes to hold more than the one that held most. Squeezed, and no longer than `s` as it is
-// timed, in makespan and span; where that cannot be, it is just squeezed. (What is repeated and not yet
-// squeezed may come out longer than squeezing alone would have it.) O(passes (log devices + passes
-// overtaken)). Throws as squeeze() does, and violation: rule::every_pass_is_known where there is work,
-// rule::overlapped_passes_are_a_pair for overlapped pairs.
+// Fills gaps with later passes. In the order of their starts, each pass goes to the first gap of its
+// device that is long enough, after its inputs and after the passes of its own stage and kind. No device
+// comes to hold more than the one that held most. The result is squeezed, and is no longer than `s` as
+// it is timed, in makespan and span; if that is impossible, `s` is only squeezed. (A schedule that is
+// repeated and not yet squeezed may come out longer than by squeezing alone.) O(passes (log devices +
+// passes overtaken)). Throws as squeeze() does, and violation: rule::every_pass_is_known if there is
+// work, rule::overlapped_passes_are_a_pair for overlapped pairs.
 constexpr schedule reorder(schedule const& s, reordering which = reordering::at_ends) {
   schedule moved = s;
   gap_filler(moved).run(which);

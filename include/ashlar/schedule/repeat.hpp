@@ -1,4 +1,4 @@
-// block -> schedule: one block an interval.
+// block -> schedule: one block per interval.
 #pragma once
 
 #include <ashlar/block/modulo_order.hpp>

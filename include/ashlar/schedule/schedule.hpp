@@ -15,9 +15,9 @@
 
 namespace ashlar {
 
-// A pass and its start in ticks. Its duration is the schedule's cost of the pass (of work, that of its
-// part), or of the pair if it shares its slot of time: a forward that overlaps a fused backward stands
-// directly before it in the order, both start and end together, and each names the other's stage.
+// A pass and its start in ticks. Its duration is the schedule's cost of the pass (for work, of that part
+// of the job), or of the pair if it shares its slot of time. A forward that overlaps a fused backward
+// stands directly before it in the order; both start and end together, and each names the other's stage.
 struct timed_pass {
   pass what;
   tick start = 0;
@@ -54,7 +54,7 @@ struct schedule {
   friend constexpr bool operator==(schedule const&, schedule const&) = default;
 
  private:
-  // Of work or a pair. By itself, so that compilers inline the rest.
+  // The same for work or a pair; a function of its own, so that compilers inline the rest.
   constexpr tick length_of_unusual(timed_pass const& t, int device) const {
     if (t.what.kind == pass_kind::work) return work.view().duration(t.what);
     pass const forward{pass_kind::forward, t.opens_pair() ? t.what.stage : t.overlaps, 0};
@@ -75,8 +75,9 @@ constexpr bool is_paired_right(std::vector<timed_pass> const& order, std::size_t
          && other.what.stage == t.overlaps && t.what.stage == other.overlaps;
 }
 
-// A schedule of which only the orders are known, as an import gives it; all starts are 0 until it is
-// squeezed. Chain of stages. Throws violation: rule::tables_agree unless `orders` has one list a device.
+// A schedule of which only the orders are known, as an import gives it. All starts are 0 until it is
+// squeezed. Its stages form a chain. Throws violation{rule::tables_agree} unless `orders` has one list
+// for each device.
 constexpr schedule schedule_from_orders(placement where, std::vector<int> route, costs cost,
                                         std::vector<std::vector<pass>> const& orders) {
   if (static_cast<int>(orders.size()) != where.device_count())

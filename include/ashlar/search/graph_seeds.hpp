@@ -1,4 +1,4 @@
-// Schedules of any stage graph, as a search can begin with them.
+// Schedules of any stage graph that a search can begin with.
 #pragma once
 
 #include <ashlar/catalog/graphs.hpp>

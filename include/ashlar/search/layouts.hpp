@@ -32,7 +32,7 @@ struct searched_layout {
   constexpr double overhead() const { return overhead_of(result.reached); }
 };
 
-// Index of the one that is shortest, the first of those.
+// Index of the shortest one; the first of several.
 constexpr std::size_t best_of(std::vector<searched_layout> const& all) {
   std::size_t best = 0;
   for (std::size_t i = 1; i < all.size(); ++i)

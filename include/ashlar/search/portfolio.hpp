@@ -1,5 +1,5 @@
-// The same model cut, laid out and recomputed in several ways, each to be searched: which of them suits
-// a memory limit.
+// The same model cut, laid out and recomputed in several ways. Each is searched, to find which suits a
+// memory limit.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -47,7 +47,7 @@ struct layout_choice {
   layer_division division = layer_division::none;
 };
 
-// What stages may do besides.
+// What else stages may do.
 struct variety {
   // What a stage that recomputes keeps of its activation, one share for all or one each; 100: of those
   // that are not named below, none recomputes.

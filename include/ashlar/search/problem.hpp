@@ -1,4 +1,4 @@
-// What a search is asked: a model on devices, under a limit on memory.
+// The question to a search: a model on devices, under a limit on memory.
 #pragma once
 
 #include <ashlar/bounds/lower_bound.hpp>
@@ -39,7 +39,7 @@ constexpr stage_graph graph_of(search_problem const& problem) {
   return in_sequence_chunks(chain(stages{problem.where.stage_count()}), problem.sequence_chunks);
 }
 
-// Whether the stages are a chain, given as a graph or not: then they are searched alike.
+// Whether the stages are a chain, given as a graph or not. Both are searched in the same way.
 constexpr bool is_of_a_chain(search_problem const& problem) {
   return !problem.graph || *problem.graph == chain(stages{problem.where.stage_count()});
 }

@@ -1,5 +1,5 @@
-// Searches that differ in their seeds race: the best go on, copies of them take the place of the others.
-// As successive halving (Jamieson and Talwalkar, 2016), but that nobody idles.
+// A race of searches that differ in their seeds: the best go on, and copies of them take the place of
+// the others. This is successive halving (Jamieson and Talwalkar, 2016), except that no search idles.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

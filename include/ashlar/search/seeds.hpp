@@ -1,4 +1,4 @@
-// Published schedules for a placement, as a search can begin with them.
+// Published schedules for a placement that a search can begin with.
 #pragma once
 
 #include <ashlar/catalog/entries.hpp>

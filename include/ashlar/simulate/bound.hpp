@@ -1,4 +1,4 @@
-// What no order of a program's passes could undercut on the same machine.
+// A lower bound for all orders of a program's passes on the same machine.
 #pragma once
 
 #include <ashlar/bounds/lower_bound.hpp>
@@ -26,11 +26,11 @@ constexpr byte_count smallest_message(program const& p, simulation_options const
   return least;
 }
 
-// The bound for all schedules of the passes of `s`, whose program is `p`, on the machine of `o`: passes
-// take what they take there, a device holds what it holds in `s`, and every message is as short as the
-// shortest. So no simulation is below, whether messages differ, or links make them wait. Reductions and
-// optimizer steps do not count. None for schedules that have no workload or whose times are too long to
-// be summed up.
+// The bound for all schedules of the passes of `s`, whose program is `p`, on the machine of `o`. Passes
+// take the time that they take there, a device holds what it holds in `s`, and every message is as short
+// as the shortest. So no simulation is below the bound, whether messages differ or links make them wait.
+// Reductions and optimizer steps do not count. There is no bound for schedules without a workload, or
+// with times too long to be added up.
 constexpr std::optional<bound> program_bound(schedule s, program const& p, simulation_options const& o) {
   s.cost = o.cost;
   s.cost.message = smallest_message(p, o);

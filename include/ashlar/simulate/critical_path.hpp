@@ -1,4 +1,4 @@
-// The chain of passes and transfers that makes the makespan.
+// The chain of passes and transfers that determines the makespan.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -18,9 +18,9 @@ struct path_step {
   friend constexpr bool operator==(path_step const&, path_step const&) = default;
 };
 
-// From tick 0 to the makespan without a gap: to finish earlier, one of these has to become shorter.
-// Instructions that take no time are left out. Of several such chains the one of the first instruction
-// that ends last. Linear.
+// The path goes from tick 0 to the makespan without a gap: to finish earlier, one of its instructions
+// has to become shorter. Instructions that take no time are left out. If there are several such chains,
+// this is the chain of the first instruction that ends last. Linear.
 constexpr std::vector<path_step> critical_path(timeline const& line) {
   std::vector<path_step> path;
   int at = -1;

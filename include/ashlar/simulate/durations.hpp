@@ -14,7 +14,8 @@ struct transfer_time {
   tick held = 0;
 };
 
-// Bytes of a send or receive: of what a stage gives to each next one, or of the gradient of that.
+// The bytes of a send or receive: those of the value that a stage gives to each next one, or of its
+// gradient.
 constexpr byte_count message_size(simulation_options const& o, instruction const& i,
                                   stage_graph const& graph) {
   bool const forward = i.what.kind == pass_kind::forward;
@@ -37,7 +38,8 @@ class shared_durations {
   constexpr shared_durations(program const& p, simulation_options const& o)
       : p_(p), o_(o), ranks_(p.data_ranks > 1 ? p.data_ranks : o.data_ranks) {}
 
-  // Of all instructions but computes and transfers. Collective work takes what its job says.
+  // The time of all instructions except computes and transfers. Collective work takes as long as its job
+  // says.
   constexpr tick of(instruction const& i) const {
     if (sums_work(i)) return p_.work.view().duration(i.what);
     bool const is_sharded = p_.sharding != sharding_level::none;

@@ -33,8 +33,9 @@ struct device_memory {
   friend constexpr bool operator==(device_memory const&, device_memory const&) = default;
 };
 
-// One device's values over time. A value is alive from the start of its writer to the end of its last
-// reader; one that nobody reads, to the end of its writer. Of a stash a part may go with the input pass.
+// The values of one device over time. A value is alive from the start of its writer to the end of its
+// last reader, or to the end of its writer if nobody reads it. A part of a stash may go with the input
+// pass.
 class memory_walk {
  public:
   constexpr memory_walk(program const& p, timeline const& line, simulation_options const& o)
@@ -170,7 +171,7 @@ class memory_walk {
 };
 
 // By device. Messages that a buffered transfer keeps under way lie outside the program's slots and are
-// not counted. O(n log n) in the operands. Throws violation: rule::sizes_fit.
+// not counted. O(n log n) in the operands. Throws violation{rule::sizes_fit}.
 constexpr std::vector<device_memory> memory_over_time(program const& p, timeline const& line,
                                                       simulation_options const& o) {
   std::vector<device_memory> all;

@@ -1,4 +1,4 @@
-// What a simulation is told: how long passes take, how fast the links are, how large the values are.
+// The options of a simulation: how long passes take, how fast the links are, how large the values are.
 #pragma once
 
 #include <ashlar/block/check.hpp>
@@ -41,9 +41,8 @@ struct simulation_options {
                                    // left, while they are still on their way
   issue_mode issue = issue_mode::by_slots;
 
-  // The size of what an instruction reads or writes. What a scatter leaves of a gradient has the size of
-  // all of it, and a gradient that of the stage that it is for. 0 for stages and jobs that there are
-  // not.
+  // The size of a value that an instruction reads or writes. A gradient has the size of the stage that
+  // it is for, and a scattered one counts as whole. 0 for stages and jobs that do not exist.
   constexpr byte_count size_of(value_key const& v, int stage_count) const {
     switch (v.kind) {
       case slot_kind::scalar:
@@ -83,8 +82,8 @@ struct simulation_options {
         return m.weight_stash;
     }
   }
-  // The same where stages may differ in the size of their micro-batches: tables say what a stage's own
-  // micro-batch takes, and a gradient is of as many units as the pass that makes it.
+  // The same for stages with micro-batches of different sizes. The tables hold the sizes for a stage's
+  // own micro-batch; a gradient has as many units as the pass that makes it.
   constexpr byte_count size_of(value_key const& v, stage_graph const& graph) const {
     byte_count const size = size_of(v, graph.count());
     if (v.kind != slot_kind::gradient || !graph.has_sizes() || size == 0) return size;
@@ -117,8 +116,8 @@ constexpr tick ring_time(link_speed const& l, byte_count size, tick ranks) {
   return saturating_sum(latency, moved / speed + (moved % speed != 0));
 }
 
-// Tables fit so many stages, devices and chunks of sequences, and nothing is negative or too large to be
-// counted.
+// Checks that tables fit the numbers of stages, devices and chunks of sequences, and that nothing is
+// negative or too large to be counted.
 constexpr diagnosis check(simulation_options const& o, int stage_count, int device_count,
                           int micro_batch_count, int sequence_chunks) {
   if (diagnosis const d = check(o.cost, stage_count, device_count, micro_batch_count, sequence_chunks);

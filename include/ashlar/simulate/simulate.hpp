@@ -31,9 +31,9 @@ constexpr timeline time_program(program const& p, simulation_options const& o) {
   return timed_machine(p, o).run();
 }
 
-// Runs the program on lanes as the engine has them: each in its order, an instruction waiting for what
-// `waits` says. Needs no more of the program than that its transfers pair up; one that gets stuck is
-// refused with the instruction and what it waits for.
+// Runs the program on the lanes of the engine: each in its order, an instruction waiting for what
+// `waits` says. All that the program must satisfy is that its transfers come in pairs. If it gets stuck,
+// it is refused with the instruction and what it waits for.
 //
 // Let p = lower(squeeze(s)) for a schedule s whose costs are those of the options. Then every pass
 // starts when it does in squeeze(s), and the makespan is the same,

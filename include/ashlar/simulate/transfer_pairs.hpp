@@ -1,5 +1,5 @@
-// What a program has to be before its instructions can be timed: its passes known, its transfers in
-// pairs.
+// What a program must satisfy before its instructions can be timed: its passes are known, and its
+// transfers come in pairs.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -13,8 +13,8 @@
 
 namespace ashlar {
 
-// What check_well_formed and check(options) say; rule::every_pass_is_known for an instruction on an
-// unknown stage, micro-batch, part of work or peer. Linear.
+// Says what check_well_formed and check(options) say, and rule::every_pass_is_known for an instruction
+// on an unknown stage, micro-batch, part of work or peer. Linear.
 constexpr diagnosis check_can_be_timed(program const& p, simulation_options const& o) {
   if (diagnosis const d = check_well_formed(p); !d.ok()) return d;
   if (diagnosis const d =

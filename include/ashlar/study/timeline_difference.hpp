@@ -1,5 +1,5 @@
-// Why a timeline takes longer, or less, than another one of the same passes: which passes, and which
-// waits.
+// Why a timeline takes more or less time than another one of the same passes: which passes and which
+// waits make the difference.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>

@@ -1,4 +1,4 @@
-// What a schedule costs at cluster scale: small batches a device leave it idle, large batches waste
+// What a schedule costs at cluster scale: a small batch per device leaves it idle, a large one wastes
 // samples.
 //
 // Source: Lamy-Poirier, Breadth-First Pipeline Parallelism (2022), sections 3 and 5.

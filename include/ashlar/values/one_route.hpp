@@ -1,4 +1,4 @@
-// What work on values of micro-batches asks of a schedule.
+// What a schedule must satisfy for work on values of micro-batches.
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>

@@ -34,16 +34,16 @@ constexpr bool test_returning_path() {
 }
 BOTH_TIMES("a path that leaves a stage and comes back is named", test_returning_path)
 
-constexpr bool test_circle() {
+constexpr bool test_cycle() {
   // Convex stages that need each other: {0, 3} and {1, 2} over edges 0 > 2 and 1 > 3.
   stage_graph const crossed(stages{4}, {{0, 2}, {1, 3}});
   diagnosis const d = check_partition(crossed, {0, 1, 1, 0});
-  HOLDS(d.broken == rule::stages_have_no_circle);
+  HOLDS(d.broken == rule::stages_have_no_cycle);
   HOLDS(d.first.what.stage + d.second.what.stage == 1);
   HOLDS(check_partition(crossed, {0, 1, 0, 1}).ok());
   return true;
 }
-BOTH_TIMES("stages that need each other in a circle are named", test_circle)
+BOTH_TIMES("stages that need each other in a cycle are named", test_cycle)
 
 TEST_CASE("stages are numbered without gaps") {
   CHECK_BREAKS(tables_agree, partitioned(diamond(), {0, 0, 0}));

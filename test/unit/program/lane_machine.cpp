@@ -108,7 +108,7 @@ TEST_CASE("replicas reduce at once, a pair starts at once") {
   CHECK(found > 0);
 }
 
-// Who waits for what is not there waits in no circle.
+// Who waits for what is not there waits in no cycle.
 TEST_CASE("a receive without its send") {
   program p = one_f_one_b(2, 1) | lower();
   p.instructions[2].code = opcode::release;

@@ -61,7 +61,7 @@ void is_circle(program const& p) {
     CHECK(waits_for(p, circle[i], circle[(i + 1) % circle.size()]));
 }
 
-TEST_CASE("the circle of head-on sends") {
+TEST_CASE("the cycle of head-on sends") {
   is_circle(head_on());
   std::vector<site> const circle = find_wait_cycle(head_on());
   CHECK(circle.size() == 4);  // send, receive after a send, its receive after the first send
@@ -85,7 +85,7 @@ TEST_CASE("reductions in opposite orders") {
   is_circle(p);
 }
 
-TEST_CASE("there is no circle in a program that is whole or not complete") {
+TEST_CASE("there is no cycle in a program that is whole or not complete") {
   program p = one_f_one_b(3, 3) | lower();
   CHECK(find_wait_cycle(p).empty());
   drop(p, 0, 0);
@@ -101,8 +101,8 @@ TEST_CASE("a receive before the send that it depends on") {
   is_circle(p);
 }
 
-// Would take minutes if each step of the circle looked through all instructions.
-TEST_CASE("a circle after many instructions") {
+// Would take minutes if each step of the cycle looked through all instructions.
+TEST_CASE("a cycle after many instructions") {
   program p = catalog::find("chimera")->make({devices{32}, micro_batches{2'048}})
               | lower({.reduction = gradient_reduction::at_end});
   int first = -1, second = -1;

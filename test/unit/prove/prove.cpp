@@ -103,8 +103,8 @@ TEST_CASE("more messages or passes than an int counts") {
   CHECK(check(p).broken == rule::sizes_fit);
 }
 
-// It is no circle that is found in a program that cannot be read.
-TEST_CASE("circles of waits in what is no program") {
+// It is no cycle that is found in a program that cannot be read.
+TEST_CASE("cycles of waits in what is no program") {
   program p = one_f_one_b(3, 2) | lower();
   p.stream_begin[0] = -1;
   CHECK(find_wait_cycle(p).empty());

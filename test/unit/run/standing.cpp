@@ -18,21 +18,21 @@ TEST_CASE("standing: what a device does, in words") {
   while (v.stream(1)[static_cast<std::size_t>(receive)].code != opcode::receive) ++receive;
   std::string const where = "(position " + std::to_string(receive) + " of step 3)";
 
-  CHECK(words({.step = 3, .for_ms = 5}) == "has been between steps 3 and 4 since 5 ms");
+  CHECK(words({.step = 3, .for_ms = 5}) == "has been between steps 3 and 4 for 5 ms");
   CHECK(words({.what = activity::meets, .step = 3, .for_ms = 5})
-        == "waits since 5 ms for all others between steps 3 and 4");
+        == "has waited 5 ms for all others between steps 3 and 4");
   CHECK(words({.what = activity::computes, .step = 3, .for_ms = 5})
-        == "computes since 5 ms between steps 3 and 4");
+        == "has computed for 5 ms between steps 3 and 4");
   CHECK(words({.what = activity::waits, .step = 3, .for_ms = 5})
-        == "waits since 5 ms for nothing that is under way");
+        == "has waited 5 ms for nothing that is under way");
   CHECK(words({.what = activity::waits, .index = receive, .missing_count = 1, .missing = 0, .step = 3})
-        == "waits since 0 ms for device 0: receive 0F0 from device 0 " + where);
+        == "has waited 0 ms for device 0: receive 0F0 from device 0 " + where);
   CHECK(words({.what = activity::waits, .index = receive, .missing_count = 2, .missing = 0, .step = 3})
-        == "waits since 0 ms for device 0 and 1 more: receive 0F0 from device 0 " + where);
+        == "has waited 0 ms for device 0 and 1 more: receive 0F0 from device 0 " + where);
   CHECK(words({.what = activity::waits, .index = receive, .missing_count = 3, .missing = 0, .step = 3})
-        == "waits since 0 ms for device 0 and 2 more: receive 0F0 from device 0 " + where);
+        == "has waited 0 ms for device 0 and 2 more: receive 0F0 from device 0 " + where);
   CHECK(words({.what = activity::computes, .index = receive, .step = 3, .for_ms = 7})
-        == "computes since 7 ms: receive 0F0 from device 0 " + where);
+        == "has computed for 7 ms: receive 0F0 from device 0 " + where);
 }
 
 TEST_CASE("standing: devices of several ranks have the rank in their names") {

@@ -101,7 +101,7 @@ constexpr bool test_partial() {
 }
 BOTH_TIMES("a part of a schedule", test_partial)
 
-TEST_CASE("orders that wait for each other in a circle") {
+TEST_CASE("orders that wait for each other in a cycle") {
   schedule s = one_f_one_b(2, 1);
   std::swap(s.order[1][0], s.order[1][1]);
   CHECK_BREAKS(order_has_no_cycle, squeeze(s));
@@ -115,7 +115,7 @@ TEST_CASE("orders that wait for each other in a circle") {
   }
 }
 
-TEST_CASE("of a pair in a circle the pass is named that waits") {
+TEST_CASE("of a pair in a cycle the pass is named that waits") {
   schedule s = schedule_from_orders(linear(devices{1}), {0, 0}, {},
                                     {{{F, 0, 1}, {B, 0, 0}, {F, 0, 0}, {B, 0, 1}}});
   s.order[0][0].overlaps = s.order[0][1].overlaps = 0;

@@ -1,4 +1,4 @@
-// Have all processes of a group been started with the same?
+// Checks that all processes of a group have the same version, program and layouts.
 #pragma once
 
 #include <ashlar/cuda/options.hpp>

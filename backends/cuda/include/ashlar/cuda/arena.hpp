@@ -16,7 +16,7 @@
 
 namespace ashlar::cuda {
 
-// What is needed does not fit: the message says by what, and what there is.
+// The slots do not fit. The message says by how much, and how much memory there is.
 class out_of_memory : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

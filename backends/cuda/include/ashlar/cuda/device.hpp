@@ -1,4 +1,5 @@
-// A device of a program on a GPU: a stream a lane, an event for whoever is waited for.
+// A device of a program on a GPU: one stream per lane, and an event for each instruction that another
+// waits for.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -20,12 +21,12 @@ namespace ashlar::cuda {
 // meet() is called.
 class device {
  public:
-  // Whoever issues in an issue order, which every program with independent lanes has, needs no more.
+  // An issue order needs no more, and every program with independent lanes has one.
   static constexpr progress_level needs = progress_level::independent_lanes;
   using queue = cuda::queue;
   using event = cuda::event;
 
-  // Number `number` among the devices of all ranks, on GPU `gpu`.
+  // The device with this number among those of all ranks, on GPU `gpu`.
   device(device_plan const& plan, int number, int of_program, int gpu, transport& between)
       : number_(number), gpu_(gpu), transport_(&between) {
     on_gpu const here(gpu);
@@ -64,7 +65,7 @@ class device {
   void all_gather(queue& q, collective_call const& c) { post(opcode::all_gather, q, {}, c); }
   void reduce_scatter(queue& q, collective_call const& c) { post(opcode::reduce_scatter, q, {}, c); }
 
-  // Streams that may never end, and what they use, are not given back.
+  // Streams that may never end are not given back, nor is anything that they use.
   void leave() {
     for (stream& s : streams_) static_cast<void>(s.release());
     for (event& e : events_) static_cast<void>(e.release());

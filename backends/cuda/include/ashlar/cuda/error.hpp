@@ -1,4 +1,4 @@
-// What CUDA and NCCL say went wrong: the call, what it said, and where it was called for.
+// Failures of CUDA and NCCL: the call, its message, and the instruction that it was called for.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,7 +1,7 @@
-// Products of tiles of 16 x 16 by a warp: what tensor cores do.
+// Products of tiles of 16 x 16 by a warp, on tensor cores.
 //
-// A fragment is what a lane has of a tile, eight elements. Those of factors and of sums are spread over
-// the warp in the same way, so that a sum, rounded, is a factor again (PTX ISA, matrix fragments of
+// A fragment is a lane's part of a tile, eight elements. Fragments of factors and of sums are spread
+// over the warp in the same way, so that a rounded sum is a factor again (PTX ISA, matrix fragments of
 // mma.m16n8k16: the first factor and two sums side by side; two second factors are one, transposed).
 #pragma once
 
@@ -36,8 +36,8 @@ ASHLAR_DEVICE unsigned pair_of(float low, float high) {
   return pair;
 }
 
-// Of the tile in shared memory whose rows are `stride` elements apart. Rows are aligned to 16 bytes. All
-// lanes of the warp call it with the same arguments.
+// Loads a fragment of the tile in shared memory whose rows are `stride` elements apart. Rows are aligned
+// to 16 bytes. All lanes of the warp call it with the same arguments.
 ASHLAR_DEVICE fragment load_fragment(bf16 const* tile, int stride) {
   bf16 const* const row = tile + lane() % 16 * stride + lane() / 16 * 8;
   fragment f;
@@ -48,7 +48,7 @@ ASHLAR_DEVICE fragment load_fragment(bf16 const* tile, int stride) {
   return f;
 }
 
-// Of the transpose of that tile.
+// The same for the transpose of that tile.
 ASHLAR_DEVICE fragment load_transposed_fragment(bf16 const* tile, int stride) {
   bf16 const* const row = tile + (lane() % 8 + lane() / 16 * 8) * stride + lane() / 8 % 2 * 8;
   fragment f;

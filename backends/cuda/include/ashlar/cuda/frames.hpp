@@ -1,4 +1,5 @@
-// What travels over a socket of the rendezvous: a head that tells what follows, then so many bytes.
+// The frames on a socket of the rendezvous: a head that says what follows and how many bytes it has,
+// then these bytes.
 #pragma once
 
 #include <ashlar/cuda/socket.hpp>
@@ -16,7 +17,7 @@ namespace ashlar::cuda::rendezvous_detail {
 
 enum class frame_kind : std::uint32_t { hello, welcome, broadcast, contribution, collection, failure };
 
-// In the machine's own byte order: another one's is taken for a stranger's.
+// In the machine's own byte order: a machine with another order is taken for a stranger.
 struct frame_head {
   std::uint64_t magic = 0x4173686c61722131;  // also tells a stranger
   frame_kind kind{};
@@ -47,14 +48,14 @@ inline transfer write_frame(tcp_socket const& to, frame_kind kind, view payload,
   return write_all(to, all, end);
 }
 
-// One frame, read as it comes. What has more than `most` bytes is garbage, so memory is bounded.
+// One frame, read as it arrives. A frame of more than `most` bytes is garbage, so memory is bounded.
 class inbox {
  public:
   enum class state { open, complete, gone, garbage };
 
   explicit inbox(std::size_t most) : most_(most) {}
 
-  // Takes what is there, without waiting; not a byte beyond the frame.
+  // Takes what has arrived, without waiting, and not a byte beyond the frame.
   state read(tcp_socket const& from) {
     while (state_ == state::open) {
       std::span<std::byte> const rest = missing();
@@ -95,7 +96,7 @@ class inbox {
   state state_ = state::open;
 };
 
-// Waits until one of the sockets can be read, a moment at most.
+// Waits until one of the sockets can be read, for a moment at most.
 inline void wait_for_any(std::span<tcp_socket const* const> sockets, socket_clock::time_point end) {
   std::vector<pollfd> all;
   for (tcp_socket const* s : sockets) all.push_back({s->number(), POLLIN, 0});

@@ -1,4 +1,4 @@
-// What CUDA hands out, each given back by its owner.
+// Owners of CUDA's handles, which give them back.
 #pragma once
 
 #include <ashlar/cuda/error.hpp>
@@ -13,7 +13,7 @@
 
 namespace ashlar::cuda {
 
-// This thread's calls go to that GPU, until the end of the scope.
+// Makes a GPU current for this thread, until the end of the scope.
 class on_gpu {
  public:
   explicit on_gpu(int gpu) : gpu_(gpu) {
@@ -43,13 +43,13 @@ class owner {
     std::swap(handle_, other.handle_);
     return *this;
   }
-  // What a failure to give back says was said before by the call that failed.
+  // A failure to give back was already reported by the call that failed.
   ~owner() {
     if (handle_ != Handle{}) static_cast<void>(Release(handle_));
   }
   Handle get() const { return handle_; }
   explicit operator bool() const { return handle_ != Handle{}; }
-  // The caller gives it back, or nobody does.
+  // From now on the caller gives it back, or nobody does.
   Handle release() { return std::exchange(handle_, Handle{}); }
 
  private:
@@ -71,7 +71,7 @@ struct stream : handle_detail::owner<cudaStream_t, cudaStreamDestroy> {
   }
 };
 
-// Whether all that the streams were given is over by then, or has failed.
+// Whether everything that the streams were given has ended or failed by then.
 inline bool have_ended_by(std::chrono::steady_clock::time_point end, std::vector<stream> const& all) {
   for (stream const& s : all)
     while (cudaStreamQuery(s.get()) == cudaErrorNotReady) {
@@ -106,7 +106,7 @@ class device_memory {
   }
   std::byte* data() const { return memory_.get(); }
   std::size_t size() const { return bytes_; }
-  // They stay allocated: something that never ends may still use them.
+  // Keeps the bytes allocated: something that never ends may still use them.
   void leave() { static_cast<void>(memory_.release()); }
 
  private:
@@ -115,21 +115,21 @@ class device_memory {
   std::size_t bytes_ = 0;
 };
 
-// Copies to a GPU and returns when it has the bytes: cudaMemcpy may return before, and streams that do
-// not wait for the default one would read what was there.
+// Copies to a GPU and returns when the bytes are there. cudaMemcpy may return earlier, and streams that
+// do not wait for the default one would read the old bytes.
 inline void upload(void* to, void const* from, std::size_t bytes) {
   if (bytes == 0) return;
   ASHLAR_CUDA(cudaMemcpy, to, from, bytes, cudaMemcpyHostToDevice);
   ASHLAR_CUDA(cudaStreamSynchronize, nullptr);
 }
-// The same with zeros.
+// The same, with zeros.
 inline void clear(void* memory, std::size_t bytes) {
   if (bytes == 0) return;
   ASHLAR_CUDA(cudaMemset, memory, 0, bytes);
   ASHLAR_CUDA(cudaStreamSynchronize, nullptr);
 }
 
-// Bytes on the host that a GPU copies from and to without help.
+// Page-locked bytes on the host, which a GPU reads and writes without help.
 class pinned_memory {
  public:
   pinned_memory() = default;

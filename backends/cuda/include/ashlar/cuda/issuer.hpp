@@ -20,7 +20,8 @@
 
 namespace ashlar::cuda {
 
-// A device of this process with all that it runs on. Does not move: streams refer to it.
+// A device of this process, with everything that it runs on. It does not move, because streams refer to
+// it.
 struct member {
   int number;
   int gpu;
@@ -32,7 +33,7 @@ struct member {
   std::optional<timeline> times;
   event end;  // of a lane, where a step is joined
 
-  // What may never end keeps what it uses.
+  // Whatever may never end keeps what it uses.
   void leave() {
     arena.leave();
     on->leave();
@@ -60,7 +61,7 @@ inline wait_counts count_waits(program_view const& p,
   return n;
 }
 
-// Issues steps for some devices of a program, those of this process, in the order of all.
+// Issues steps for the devices of this process, in the issue order of all devices.
 template <class Worker>
 class issuer {
  public:

@@ -1,5 +1,5 @@
-// All that kernels use. nvcc makes machine code of them; where another compiler reads this, the tests'
-// grid runner executes the same source on the host.
+// Everything that kernels use. nvcc makes machine code of them. If another compiler reads this, the
+// tests' grid runner executes the same source on the host.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -8,11 +8,11 @@
 #if defined(__CUDACC__)
 
 #define ASHLAR_KERNEL __global__ void
-// Its blocks have so many threads at most, and it takes so few registers that so many of them fit on a
-// multiprocessor.
+// The kernel's blocks have at most that many threads, and it takes few enough registers for that many
+// blocks to fit on a multiprocessor.
 #define ASHLAR_KERNEL_OF(threads, blocks) __global__ void __launch_bounds__(threads, blocks)
 #define ASHLAR_DEVICE __device__ inline
-// Before a loop: its body is there once, for what it would take of registers otherwise.
+// Stands before a loop that must not be unrolled, because that would take too many registers.
 #define ASHLAR_ROLLED _Pragma("unroll 1")
 
 namespace ashlar::cuda {
@@ -27,7 +27,7 @@ ASHLAR_DEVICE int block_y() { return static_cast<int>(blockIdx.y); }
 ASHLAR_DEVICE int block_z() { return static_cast<int>(blockIdx.z); }
 ASHLAR_DEVICE int blocks_x() { return static_cast<int>(gridDim.x); }
 
-// All threads of the block come here before one goes on.
+// A barrier for all threads of the block.
 ASHLAR_DEVICE void barrier() { __syncthreads(); }
 
 // The value of the thread of this warp whose number differs from this one's in the bits of `mask`. All
@@ -37,8 +37,9 @@ ASHLAR_DEVICE T shuffle_xor(T value, int mask) {
   return __shfl_xor_sync(0xffffffffU, value, mask);
 }
 
-// Begins to copy a value of 4, 8 or 16 bytes, aligned to them, into shared memory; zeros unless it is
-// there. It has come after await_copies(), to other threads after a barrier that follows.
+// Begins to copy a value of 4, 8 or 16 bytes, aligned to its size, into shared memory; zeros if it does
+// not exist. The value is there after await_copies(), and for other threads after a barrier that
+// follows.
 template <class T>
 ASHLAR_DEVICE void copy_async(T* to, T const* from, bool there) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);
@@ -48,7 +49,7 @@ ASHLAR_DEVICE void copy_async(T* to, T const* from, bool there) {
                  "r"(there ? static_cast<unsigned>(sizeof(T)) : 0U)
                : "memory");
 }
-// Waits for all that this thread has begun to copy.
+// Waits for all copies that this thread has begun.
 ASHLAR_DEVICE void await_copies() { asm volatile("cp.async.wait_all;" : : : "memory"); }
 
 // The block's shared memory, as many bytes as the launch said, aligned to 16.

@@ -9,7 +9,7 @@
 
 namespace ashlar::cuda {
 
-// As many blocks as that in each direction.
+// The number of blocks in each direction.
 struct grid {
   int x = 1, y = 1, z = 1;
 };

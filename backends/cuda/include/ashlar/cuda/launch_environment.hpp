@@ -1,4 +1,4 @@
-// Which of the job's processes is this one? Launchers say it in environment variables.
+// Which of the job's processes this one is. Launchers say it in environment variables.
 #pragma once
 
 #include <charconv>

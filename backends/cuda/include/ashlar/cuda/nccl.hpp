@@ -21,8 +21,8 @@
 
 namespace ashlar::cuda {
 
-// Each rendezvous is one group of NCCL's calls (a sum two). Whatever its lane, it starts on the GPU
-// after the rendezvous before, so that kernels of NCCL run in one order on all GPUs.
+// Each rendezvous is one group of NCCL calls (a sum is two). Whatever its lane, it starts on the GPU
+// after the rendezvous before it, so that NCCL's kernels run in one order on all GPUs.
 class nccl_transport : public transport {
  public:
   // One plan for each of the group's local devices. Throws std::invalid_argument for elements that
@@ -86,13 +86,14 @@ class nccl_transport : public transport {
   static bool is_sum(posted const& p) {
     return p.code == opcode::all_reduce || p.code == opcode::reduce_scatter;
   }
-  // Everyone's communicator does for the sums of all; others are rare and small in a pipeline.
+  // Sums over all devices can use the communicator of everyone. Those of smaller groups are rare and
+  // small in a pipeline.
   bool is_left_to_library(posted const& p) const {
     return sums_as_ == numerics::any_order && p.code == opcode::all_reduce
            && p.collective.group.size == group_->size() && p.collective.element != element_type::opaque;
   }
 
-  // Behind what NCCL was last called for, on another lane perhaps.
+  // Goes behind what NCCL was last called for, perhaps on another lane.
   void follow_last(posted const& p) {
     end& e = end_of(p);
     if (e.last != nullptr && e.last != p.on) {

@@ -17,12 +17,13 @@
 
 namespace ashlar::cuda {
 
-// Copies by the GPUs' copy engines, no multiprocessor is busy with them. A slot that was sent is free
-// when the copy is done. For GPUs that cannot read each other's memory CUDA copies through the host,
-// and sums are refused.
+// Copies are made by the GPUs' copy engines, so no multiprocessor is busy with them. A slot that was
+// sent is free when the copy is done. For GPUs that cannot read each other's memory, CUDA copies through
+// the host, and sums are refused.
 class peer_transport : public transport {
  public:
-  // `gpus` of all devices. Throws error unless what can be is made readable.
+  // `gpus` has the GPU of each device. Makes the memory of GPUs readable to each other where that is
+  // possible; throws error if it fails.
   explicit peer_transport(std::vector<int> const& gpus) {
     std::set<int> const all(gpus.begin(), gpus.end());
     for (int const from : all)

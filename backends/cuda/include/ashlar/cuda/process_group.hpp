@@ -35,7 +35,7 @@ class communicator {
     if (handle_ != nullptr) static_cast<void>(ncclCommDestroy(handle_));
   }
   ncclComm_t get() const { return handle_; }
-  // Ends what is under way; the others hear of it as an error, or at their deadline.
+  // Ends what is under way. The others learn of it by an error, or at their deadline.
   void abort() {
     if (handle_ != nullptr) static_cast<void>(ncclCommAbort(std::exchange(handle_, nullptr)));
   }
@@ -44,7 +44,7 @@ class communicator {
   ncclComm_t handle_ = nullptr;
 };
 
-// NCCL's calls in act() start together. When it throws, what was called before is let go.
+// NCCL's calls in act() start together. If act() throws, the group is ended all the same.
 template <class Act>
 void in_a_group(Act act) {
   ASHLAR_CUDA(ncclGroupStart);
@@ -64,8 +64,8 @@ struct local_device {
   int gpu = 0;
 };
 
-// The id that all processes make their communicator from: one makes it, the others are given it, over
-// MPI, cuda::rendezvous, or whatever the launcher offers.
+// The id that all processes make their communicator from. One process makes it, and the others receive
+// it over MPI, cuda::rendezvous, or whatever the launcher offers.
 inline ncclUniqueId make_group_id() {
   ncclUniqueId id{};
   ASHLAR_CUDA(ncclGetUniqueId, &id);
@@ -78,7 +78,7 @@ inline ncclUniqueId make_group_id() {
 class process_group {
  public:
   // All processes call it with the same id and size, each with its own devices. Throws error when NCCL
-  // does, and stalled when not all have come within the deadline; the process should end then.
+  // fails, and stalled when not all have come within the deadline; then the process should end.
   process_group(ncclUniqueId const& id, int size, std::vector<local_device> devices,
                 std::chrono::milliseconds deadline = run_options{}.deadline)
       : size_(size), devices_(std::move(devices)) {
@@ -87,7 +87,8 @@ class process_group {
       if (d.number < 0 || d.number >= size)
         throw std::invalid_argument("there is no device " + std::to_string(d.number) + " among "
                                     + std::to_string(size));
-    // On a thread of its own, which is left behind if its call does not return: nothing ends that.
+    // Runs on a thread of its own, which is left behind if its call does not return: nothing can end
+    // that.
     std::packaged_task<std::vector<communicator>()> make(
         [id, size, here = devices_] { return made(id, size, here); });
     std::future<std::vector<communicator>> all = make.get_future();
@@ -116,13 +117,13 @@ class process_group {
       act();
     });
   }
-  // act(), which calls NCCL and CUDA; look() is called meanwhile by another thread. What it throws is
-  // thrown here, after an abort, which ends calls that wait for others.
+  // Calls act(), which calls NCCL and CUDA. Another thread calls look() meanwhile. If look() throws, the
+  // communicators are aborted, which ends calls that wait for others, and the exception is thrown here.
   void guard(std::function<void()> const& act, std::function<void()> const& look) {
     watchdog_.guard(act, look, [this] { abort(); });
   }
 
-  // What NCCL has noticed since; empty: nothing.
+  // What NCCL has noticed since; empty if nothing.
   std::string failure() const {
     std::lock_guard const lock(calling_);
     for (communicator const& c : communicators_) {
@@ -140,8 +141,8 @@ class process_group {
     for (communicator& c : communicators_) c.abort();
   }
 
-  // What every device of the run says, by number: `mine` has as many bytes everywhere. Between steps;
-  // called by all. Throws stalled when somebody does not come within the deadline.
+  // The bytes of every device of the run, by number: `mine` has the same size everywhere. Called by all,
+  // between steps. Throws stalled if a process does not come within the deadline.
   std::vector<std::byte> gather_all(std::vector<std::byte> const& mine,
                                     std::chrono::milliseconds deadline) {
     std::size_t const bytes = mine.size() * static_cast<std::size_t>(size_);

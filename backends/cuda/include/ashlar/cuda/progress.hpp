@@ -1,4 +1,4 @@
-// How far devices have come, to be read by the host while a step runs, also while a graph is replayed.
+// How far devices have come. The host can read it while a step runs, even while a graph is replayed.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -15,8 +15,8 @@
 
 namespace ashlar::cuda {
 
-// A few instructions of a device are marked. When one has been done, a copy tells the host its position:
-// an event of a replayed graph could not.
+// A few instructions of a device are marked. When one of them is done, a copy tells the host its
+// position. An event of a replayed graph could not do that.
 class progress_marks {
  public:
   static constexpr int none = -1;
@@ -37,27 +37,28 @@ class progress_marks {
   }
 
   bool is_marked(int index) const { return nth(marked_, index) != 0; }
-  // Behind what the queue has so far: `index` has been done, or, none, a step begins.
+  // Puts a mark behind everything on the queue: `index` is done, or, with `none`, a step begins.
   void tell(cudaStream_t on, int index) {
     ASHLAR_CUDA(cudaMemcpyAsync, told_.data(),
                 positions_.data() + static_cast<std::size_t>(index + 1) * sizeof(int), sizeof(int),
                 cudaMemcpyDeviceToHost, on);
   }
-  // The last that was told of.
+  // The last mark that the host was told of.
   int last() const {
     return std::atomic_ref<int>(*reinterpret_cast<int*>(told_.data())).load(std::memory_order_relaxed);
   }
-  // What the host puts on the streams just now; none: nothing. Set and read by different threads.
+  // What the host is putting on the streams just now, or `none`. Set and read by different threads.
   void issues(int index) { std::atomic_ref<int>(issued_).store(index, std::memory_order_relaxed); }
   int issued() const { return std::atomic_ref<int>(issued_).load(std::memory_order_relaxed); }
-  // The first marked instruction after the last that was told of; none: there is no more.
+  // The first marked instruction after the last one that the host was told of; `none` if there are no
+  // more.
   int next() const {
     for (int i = last() + 1; i < static_cast<int>(marked_.size()); ++i)
       if (is_marked(i)) return i;
     return none;
   }
 
-  // What may never end may still copy from and to these.
+  // Something that never ends may still copy from and to these.
   void leave() {
     positions_.leave();
     told_.leave();

@@ -1,13 +1,13 @@
-// A lane of a device: what workers put their kernels on.
+// A lane of a device, with the stream that workers put their kernels on.
 #pragma once
 
 #include <cuda_runtime.h>
 
 namespace ashlar::cuda {
 
-// Verbs put what they do on `stream`, of GPU `gpu`, which is current while they are called, and return.
-// They do not wait, do not allocate, and enqueue the same in every step: a step may be captured in a
-// graph and replayed.
+// Verbs put their work on `stream`, of GPU `gpu`, which is current while they are called, and return.
+// They do not wait, do not allocate, and enqueue the same work in every step: a step may be captured in
+// a graph and replayed.
 struct queue {
   cudaStream_t stream = nullptr;
   int gpu = 0;

@@ -1,4 +1,4 @@
-// Rank 0 at its port: who comes, is asked for a rank, and strangers are sent away.
+// Rank 0 at its port: it asks every connection for its rank and sends strangers away.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -26,7 +26,7 @@ class rendezvous_failed : public std::runtime_error {
 
 namespace rendezvous_detail {
 
-// `0, 2, 5`, those of all for which `pick` holds.
+// `0, 2, 5`: the ranks for which `pick` holds.
 template <class Pick>
 std::string ranks_where(int size, Pick pick) {
   std::string text;
@@ -39,7 +39,7 @@ inline std::string within(std::chrono::milliseconds t) {
   return " within " + std::to_string(t.count()) + " ms";
 }
 
-// Tells them why, as far as they listen.
+// Tells them the reason, as far as they listen.
 inline void send_failure(std::vector<tcp_socket> const& to, std::string const& text) {
   for (tcp_socket const& s : to)
     if (s)
@@ -52,7 +52,8 @@ class reception {
   reception(tcp_socket listener, int size)
       : listener_(std::move(listener)), peers_(static_cast<std::size_t>(size)) {}
 
-  // The sockets to all ranks, that to itself empty. Throws rendezvous_failed, and tells those who came.
+  // The sockets to all ranks; the one to itself is empty. Throws rendezvous_failed, and tells those who
+  // have come.
   std::vector<tcp_socket> wait(std::chrono::milliseconds deadline) {
     auto const end = socket_clock::now() + deadline;
     while (missing()) {

@@ -1,5 +1,5 @@
-// Processes that know nothing of each other but the address of rank 0 meet there and exchange a few
-// bytes: the id of an NCCL communicator, the hashes of their programs.
+// Processes that know only the address of rank 0 meet there and exchange a few bytes: the id of an NCCL
+// communicator, and the hashes of their programs.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -24,10 +24,10 @@
 
 namespace ashlar::cuda {
 
-// Rank 0 listens at its port, the others connect to it; all that is exchanged goes through it. Whatever
-// goes wrong ends as rendezvous_failed, on all ranks that can be told with the same message, and never
-// later than a second after twice the deadline of the call (the resolver's time limits come on top).
-// Those who connect and are no rank are sent away after two seconds at most.
+// Rank 0 listens at its port, and the others connect to it. Everything that is exchanged goes through
+// rank 0. Any failure ends as rendezvous_failed, with the same message on all ranks that can be told,
+// and never later than a second after twice the deadline of the call (the resolver's time limits are
+// additional). Connections that are from no rank are sent away after two seconds at most.
 class rendezvous {
  public:
   using bytes = std::vector<std::byte>;
@@ -53,7 +53,7 @@ class rendezvous {
   int rank() const { return where_.rank; }
   int size() const { return where_.size; }
 
-  // Rank 0's bytes to all; what the others hand over is not read. All ranks call it.
+  // Gives rank 0's bytes to all; those of the others are not read. All ranks call it.
   bytes broadcast(std::span<std::byte const> mine) {
     require_small(mine.size());
     if (where_.rank != 0) return await(frame_kind::broadcast, most_bytes);
@@ -61,7 +61,7 @@ class rendezvous {
     return {mine.begin(), mine.end()};
   }
 
-  // Every rank's bytes, by rank, to all. All ranks call it.
+  // Gives the bytes of every rank, by rank, to all. All ranks call it.
   std::vector<bytes> gather_all(std::span<std::byte const> mine) {
     require_small(mine.size());
     if (where_.rank == 0) {

@@ -1,4 +1,4 @@
-// Runs a program on GPUs: one thread puts all that the devices of this process do on their streams.
+// Runs a program on GPUs: one thread puts all instructions of this process's devices on their streams.
 #pragma once
 
 #include <ashlar/check/check.hpp>
@@ -25,8 +25,8 @@
 
 namespace ashlar::cuda {
 
-// A step at a time. A step waits for nothing on the host and allocates nothing on a GPU; one that is
-// replayed allocates nothing at all.
+// Runs one step at a time. A step waits for nothing on the host and allocates nothing on a GPU. A
+// replayed step allocates nothing at all.
 template <worker Worker>
 class runtime {
  public:
@@ -71,7 +71,7 @@ class runtime {
   runtime(runtime const&) = delete;
   runtime& operator=(runtime const&) = delete;
 
-  // Waits for what is under way, for the deadline at most.
+  // Waits for the steps under way, at most for the deadline.
   ~runtime() {
     if (!failed_ && steps_ > 0) {
       try {
@@ -81,8 +81,8 @@ class runtime {
     }
   }
 
-  // One step, from begin to end. Throws what the worker throws; error when a call fails, with the device
-  // and the instruction; stalled. After an exception no step can be run any more.
+  // Runs one step, from begin to end. Throws what the worker throws; error when a call fails, with the
+  // device and the instruction; and stalled. After an exception no step can be run any more.
   void run() {
     enqueue();
     finish();
@@ -114,8 +114,8 @@ class runtime {
     });
   }
 
-  // By instruction of this process's devices, one device after the other, of the last step; empty unless
-  // options.record.
+  // The times of the last step, by instruction of this process's devices, one device after the other.
+  // Empty unless options.record.
   std::vector<instruction_time> const& times() const { return times_; }
   program_view const& view() const { return view_; }
   // Bytes of slots on this process's devices.
@@ -245,7 +245,7 @@ class runtime {
     }
   }
 
-  // Ends what can be ended; what has not ended soon keeps its memory.
+  // Ends what can be ended. Whatever has not ended soon keeps its memory.
   void give_up() {
     transport_->abort();
     auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(2);

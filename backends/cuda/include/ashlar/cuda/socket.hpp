@@ -30,7 +30,7 @@ class socket_error : public std::runtime_error {
   explicit socket_error(std::string const& what) : std::runtime_error(what) {}
   explicit socket_error(int code)
       : std::runtime_error(std::generic_category().message(code)), code_(code) {}
-  // That of errno; 0: another reason.
+  // The value of errno; 0 if there is another reason.
   int code() const { return code_; }
 
  private:
@@ -86,7 +86,7 @@ inline tcp_socket open(addrinfo const& a) {
 
 inline void bind_and_listen(tcp_socket const& s, addrinfo const& a) {
   int const yes = 1, no = 0;
-  // A job that begins anew finds its port free at once.
+  // A job that starts again finds its port free at once.
   static_cast<void>(::setsockopt(s.number(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes));
   if (a.ai_family == AF_INET6)  // all interfaces are those of IPv4, too
     static_cast<void>(::setsockopt(s.number(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no));
@@ -149,7 +149,7 @@ inline std::string peer_of(tcp_socket const& s) {
   return host.data();
 }
 
-// Somebody who has connected; empty if nobody has.
+// A connection that has come in; empty if there is none.
 inline tcp_socket accept_from(tcp_socket const& listener) {
   int const number = ::accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC);
   return number < 0 ? tcp_socket() : tcp_socket(number);
@@ -157,7 +157,7 @@ inline tcp_socket accept_from(tcp_socket const& listener) {
 
 namespace socket_detail {
 
-// Connecting to a free port of the same machine may by chance meet itself.
+// A connection to a free port of the same machine may by chance connect to itself.
 inline bool meets_itself(tcp_socket const& s) {
   sockaddr_storage here{}, there{};
   socklen_t here_size = sizeof here, there_size = sizeof there;

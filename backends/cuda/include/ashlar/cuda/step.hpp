@@ -34,7 +34,7 @@ class step_streams {
       if (m->times) m->times->starts(m->on->streams().front().get());
     }
     act();
-    // Every lane: what is after the last event of a lane, a mark perhaps, must have ended, too.
+    // Joins every lane: what comes after the last event of a lane, such as a mark, must have ended, too.
     for (auto& m : *members_) {
       on_gpu const there(m->gpu);
       for (stream const& s : m->on->streams()) {
@@ -44,7 +44,7 @@ class step_streams {
     }
   }
 
-  // The same into a graph. What was begun is ended when something fails.
+  // The same into a graph. If something fails, the capture that was begun is ended.
   template <class Issue>
   void capture(Issue act) {
     on_gpu const here(gpu());
@@ -72,13 +72,13 @@ class step_streams {
     ASHLAR_CUDA(cudaGraphLaunch, graph_.get(), origin_.get());
   }
 
-  // What comes next on the stream is not of the step.
+  // What comes next on the stream does not belong to the step.
   void ends() {
     on_gpu const here(gpu());
     ASHLAR_CUDA(cudaEventRecord, ended_.get(), origin_.get());
   }
-  // Whether all that was issued has ended. Throws error when CUDA reports one, on any GPU: the event
-  // only knows of its own.
+  // Whether everything that was issued has ended. Throws error when CUDA reports one on any GPU; the
+  // event only knows of its own GPU.
   bool is_over() const {
     cudaError_t const code = cudaEventQuery(ended_.get());
     if (code == cudaErrorNotReady) return false;

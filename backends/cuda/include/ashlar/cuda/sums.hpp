@@ -1,4 +1,4 @@
-// Sums of values on a GPU whose bits do not depend on who adds them up.
+// Sums of values on a GPU. Their bits do not depend on which device adds them up.
 #pragma once
 
 #include <ashlar/program/slot_sizes.hpp>

@@ -12,7 +12,7 @@
 
 namespace ashlar::cuda {
 
-// Where a step is captured into a graph, each event becomes a node of it.
+// If a step is captured into a graph, each event becomes a node of it.
 class timeline {
  public:
   // On the current GPU.
@@ -50,7 +50,7 @@ class timeline {
   static std::int64_t between(cudaEvent_t from, cudaEvent_t to) {
     float ms = 0;
     ASHLAR_CUDA(cudaEventElapsedTime, &ms, from, to);
-    // Another stream may be a little ahead of the one that said when the step began.
+    // Another stream may be slightly ahead of the one that marks the beginning of the step.
     return std::max<std::int64_t>(0, static_cast<std::int64_t>(static_cast<double>(ms) * 1e6));
   }
 

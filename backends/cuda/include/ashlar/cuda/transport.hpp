@@ -1,5 +1,4 @@
-// How devices meet: what they post is kept until all of a rendezvous have posted, and then started at
-// once.
+// How devices meet: a rendezvous starts at once when all of its members have posted their parts.
 #pragma once
 
 #include <ashlar/core/opcode.hpp>
@@ -36,15 +35,15 @@ class transport {
     start(posted_);
     posted_.clear();
   }
-  // Before a step: what one that failed has left is forgotten.
+  // Before a step: forgets what a failed step has left.
   virtual void step_begins() { posted_.clear(); }
 
-  // What has gone wrong meanwhile; empty: nothing.
+  // What has gone wrong meanwhile; empty if nothing has.
   virtual std::string failure() { return {}; }
-  // Whatever waits for others is ended.
+  // Ends everything that waits for others.
   virtual void abort() {}
-  // act(), which puts a step on the streams. Where calls may wait for other processes, another thread
-  // calls look() meanwhile; what that throws ends them, and is thrown here.
+  // Calls act(), which puts a step on the streams. If its calls may wait for other processes, another
+  // thread calls look() meanwhile. An exception of look() ends these calls, and is thrown here.
   virtual void guarded(std::function<void()> const& act, std::function<void()> const& /*look*/) {
     act();
   }

@@ -1,4 +1,4 @@
-// Has anything moved?
+// Whether anything has moved.
 #pragma once
 
 #include <ashlar/cuda/issuer.hpp>
@@ -37,7 +37,7 @@ class watch {
         std::chrono::milliseconds deadline)
       : view_(p), members_(&members), transport_(&between), deadline_(deadline) {}
 
-  // From now on.
+  // Counts from now on.
   void begins() {
     seen_ = standing();
     moved_ = next_ = clock::now();

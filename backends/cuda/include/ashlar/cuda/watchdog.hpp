@@ -26,9 +26,10 @@ class watchdog {
     if (thread_.joinable()) thread_.join();
   }
 
-  // act(), while the thread calls look() every few milliseconds. Once look() throws, the thread calls
-  // end(), which makes act() return, and that is thrown here, whatever act() returns or throws. Neither
-  // runs any more when this returns: what end() ends can be given back then.
+  // Calls act(), while the thread calls look() every few milliseconds. If look() throws, the thread
+  // calls end(), which makes act() return; then this throws what look() threw, whatever act() returned
+  // or threw. When this returns, neither look() nor end() runs any more, so what end() ends can be given
+  // back.
   void guard(std::function<void()> const& act, std::function<void()> const& look,
              std::function<void()> const& end) {
     task mine{&look, &end, nullptr};

@@ -15,8 +15,9 @@
 
 namespace ashlar::host {
 
-// Rendezvous: a send lasts until its receive has come; whoever comes last copies, straight from slot to
-// slot. Buffered: a send lasts until there is a free place to copy to, or its receive has come.
+// With rendezvous, a send lasts until its receive has come; whoever comes last copies, straight from
+// slot to slot. With buffers, a send lasts until there is a free place to copy to, or its receive has
+// come.
 enum class send_mode : unsigned char { rendezvous, buffered };
 
 // The k-th send of a step meets the k-th receive. Memory is allocated when the channel is made.
@@ -34,8 +35,9 @@ class channel {
   // Before a step.
   void reset() { sent_ = wanted_ = kept_ = taken_ = 0; }
 
-  // Throws mismatched_transfer when a message meets a receive of another one, or of another size;
-  // std::length_error when it is too large for its place, std::logic_error when it is one too many.
+  // Throws mismatched_transfer when a message meets a receive of another message or of another size;
+  // std::length_error when the message is too large for its place; std::logic_error when there is one
+  // message too many.
   void send(message m, buffer bytes, posted by) { post(sends_, sent_, {m, bytes, by}); }
   void receive(message m, buffer bytes, posted by) { post(receives_, wanted_, {m, bytes, by}); }
 

@@ -1,4 +1,4 @@
-// The host's devices: what a device's thread posts, and how it hears that it is done.
+// The host's devices: what a device's thread posts, and how it learns that this is done.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -59,8 +59,8 @@ struct queue {
   int last = nothing;
 };
 
-// Of one rank. Passes run on the thread that calls; what is posted is done by whoever comes last to it,
-// hence between two passes of some device.
+// A device of one rank. Passes run on the calling thread. What is posted is done by whoever comes last
+// to it, hence between two passes of some device.
 class device {
  public:
   static constexpr progress_level needs = progress_level::independent_lanes;
@@ -77,7 +77,7 @@ class device {
         queues_(static_cast<std::size_t>(plan.lane_count())),
         events_(static_cast<std::size_t>(plan.events().count())) {}
 
-  // Before a step: what one that failed has left on the queues is forgotten.
+  // Before a step: forgets what a failed step has left on the queues.
   void reset() {
     for (queue& q : queues_) q.last = queue::nothing;
   }

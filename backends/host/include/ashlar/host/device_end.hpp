@@ -21,7 +21,7 @@ struct device_end {
         cursor(plan),
         self(number, plan, fabric, all, done) {}
 
-  // A step: until its end, or until `stopping`. Throws what the worker throws.
+  // Runs a step until its end, or until `stopping`. Throws what the worker throws.
   void run(device_plan const& plan, std::atomic<bool> const& stopping,
            std::chrono::nanoseconds patience) {
     struct stopped {};
@@ -64,7 +64,7 @@ struct device_end {
   device self;
 
  private:
-  // Whether somebody else may have to come before it is done.
+  // Whether another device may have to come before it is done.
   static bool is_posted_only(instruction const& i) {
     return i.code == opcode::send || i.code == opcode::receive || run_detail::meets_others(i);
   }

@@ -1,4 +1,4 @@
-// What of a device's instructions has happened.
+// Which of a device's instructions have happened.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -26,24 +26,24 @@ class progress {
     start_ = now;
   }
 
-  // Before others can see it.
+  // Called before others can see it.
   void post(int index) { state(index).store(posted_once, std::memory_order_relaxed); }
   void begin(int index) {
     if (times_ != nullptr) times_[index].begin = now();
   }
-  // By whichever thread brings it about; wakes the device's own.
+  // Called by whichever thread brings it about; wakes the device's own thread.
   void finish(int index) {
     finish_quietly(index);
     changed.raise();
   }
-  // By the device's own thread.
+  // Called by the device's own thread.
   void finish_quietly(int index) {
     if (times_ != nullptr) times_[index].end = now();
     moved_.fetch_add(1, std::memory_order_relaxed);
     state(index).store(done, std::memory_order_release);
   }
   bool is_done(int index) const { return nth(states_, index).load(std::memory_order_acquire) == done; }
-  // The first instruction that was posted and is not done; -1: none.
+  // The first instruction that was posted and is not done; -1 if there is none.
   int waits_for() const {
     for (std::size_t i = 0; i < states_.size(); ++i)
       if (states_[i].load(std::memory_order_acquire) == posted_once) return static_cast<int>(i);
@@ -56,7 +56,7 @@ class progress {
   std::uint64_t moved() const { return moved_.load(std::memory_order_relaxed); }
 
   signal changed;
-  // The instruction with which the worker works, for as long as it likes; -1: none.
+  // The instruction that the worker is busy with, for as long as it takes; -1 if there is none.
   std::atomic<int> working = -1;
 
  private:
@@ -73,7 +73,7 @@ class progress {
   clock::time_point start_{};
 };
 
-// Something posted, and whom to tell when it is done.
+// Something that was posted, and whom to tell when it is done.
 struct posted {
   progress* who = nullptr;
   int index = 0;

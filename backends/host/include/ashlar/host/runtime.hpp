@@ -1,5 +1,5 @@
-// Runs a program on threads: one a device and data-parallel rank, which computes its passes and moves
-// its other lanes on in between.
+// Runs a program on threads: one per device and data-parallel rank. It computes the passes and moves
+// the other lanes on in between.
 #pragma once
 
 #include <ashlar/check/check.hpp>
@@ -33,8 +33,8 @@ struct run_options {
   std::chrono::milliseconds deadline{30000};  // for something to move, unless a worker works
 };
 
-// A step at a time. The threads sleep between steps; a step allocates nothing and takes no lock but to
-// begin and end.
+// Runs one step at a time. The threads sleep between steps. A step allocates nothing, and takes a lock
+// only to begin and to end.
 template <worker Worker>
 class runtime {
  public:
@@ -96,7 +96,7 @@ class runtime {
   program_view const& view() const { return view_; }
 
  private:
-  // How far a device was, and since when.
+  // How far a device has come, and since when.
   struct last_move {
     std::uint64_t moved = 0;
     std::chrono::steady_clock::time_point at = std::chrono::steady_clock::now();
@@ -149,7 +149,7 @@ class runtime {
           static_cast<int>(at % devices), plans_[at], *fabrics_[rank], *collectives_, *workers_[rank],
           options_.record ? times_.data() + first : nullptr));
     }
-    // Whoever waits looks for a while only if he takes nobody's processor.
+    // A waiting thread polls only if that takes the processor from nobody.
     if (plans_.size() <= std::thread::hardware_concurrency()) patience_ = std::chrono::microseconds(100);
     try {
       for (std::size_t at = 0; at < plans_.size(); ++at) threads_.emplace_back([this, at] { live(at); });
@@ -200,7 +200,7 @@ class runtime {
     for (auto& e : ends_) e->done.changed.raise();
   }
 
-  // Until all devices are through; stops them when nothing moves any more.
+  // Waits until all devices are through; stops them when nothing moves any more.
   void watch(std::unique_lock<std::mutex>& lock) {
     for (last_move& last : seen_) last = {};
     auto const pause =
@@ -210,7 +210,7 @@ class runtime {
       auto const now = clock::now();
       for (std::size_t at = 0; at < ends_.size(); ++at) {
         progress const& mine = ends_[at]->done;
-        // First whether it works: what a long pass that has just ended did is then seen to have moved.
+        // Asks first whether it works: then a long pass that has just ended is seen to have moved.
         bool const works = mine.working.load(std::memory_order_acquire) >= 0;
         if (std::uint64_t const moved = mine.moved(); moved != seen_[at].moved) seen_[at] = {moved, now};
         goes_on = goes_on || works || now - seen_[at].at < options_.deadline;

@@ -1,4 +1,4 @@
-// How a device's thread learns that something that it waits for may have happened.
+// How a device's thread learns that something it waits for may have happened.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ class signal {
   }
   std::uint32_t count() const { return count_.load(std::memory_order_acquire); }
 
-  // Returns when the count is no longer `seen`: looks for so long, then sleeps.
+  // Returns when the count differs from `seen`: polls for a while, then sleeps.
   void await_change(std::uint32_t seen, std::chrono::nanoseconds patience) const {
     if (patience.count() > 0) {
       auto const end = std::chrono::steady_clock::now() + patience;

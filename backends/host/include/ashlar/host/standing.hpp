@@ -1,4 +1,4 @@
-// Where a device stands, for the message of a step in which nothing moves any more.
+// Where a device stands, for the message about a step in which nothing moves any more.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -14,7 +14,7 @@
 
 namespace ashlar::host {
 
-// Of a device of a rank, which has not moved for so long.
+// Where a device of a rank stands that has not moved for that long.
 inline standing standing_of(program_view const& p, int rank, device_plan const& plan,
                             progress const& mine, collectives& all, std::int64_t step,
                             std::chrono::milliseconds still) {

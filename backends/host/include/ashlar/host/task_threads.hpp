@@ -11,8 +11,8 @@
 
 namespace ashlar::host {
 
-// So many threads, the caller's among them. A task may itself run tasks: they get the threads that have
-// nothing to do by then. Copies share their threads.
+// That many threads, the caller's among them. A task may itself run tasks: they get the threads that
+// have nothing to do by then. Copies share their threads.
 class task_threads {
  public:
   // One for each core by default.

@@ -1,5 +1,5 @@
-// A device that is a process: persistent requests for all that its plan sends, receives, sums and
-// gathers.
+// A device that is a process, with persistent requests for everything that its plan sends, receives,
+// sums and gathers.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -27,7 +27,7 @@
 namespace ashlar::mpi {
 
 // Passes run where the caller is. Everything else is started by its verb and moved on by turn(), which
-// alone makes events happen. Requests end in any order: its plans are made for wait_detail::all.
+// alone makes events happen. Requests end in any order, so plans are made for wait_detail::all.
 // Collectives start one after the other, as on a lane that ends in order.
 class device {
  public:
@@ -38,7 +38,7 @@ class device {
     device* of = nullptr;
     int last = nothing;  // what was posted and has not been recorded
 
-    // For workers that compute in tiles, between them: moves on what is under way.
+    // For workers that compute in tiles: moves on what is under way, between two tiles.
     void progress() const { of->turn_now(); }
   };
   struct event {
@@ -100,7 +100,7 @@ class device {
       if (operations_[i].state == operation::posted) return static_cast<int>(i);
     return queue::nothing;
   }
-  // Process numbers of those whose part of it is missing, ascending; empty if the library does not tell.
+  // The numbers of the processes whose part is missing, ascending; empty if the library does not tell.
   std::vector<int> missing(int index) const {
     std::vector<int> all;
     for (int name : pending_.names())
@@ -248,7 +248,7 @@ class device {
       pending_.add(requests_[r].handle, static_cast<int>(r));
     }
   }
-  // Of a request that has ended: its number in requests_, or, beyond, the instruction's.
+  // A request that has ended: its number in requests_ or, beyond these, that of the instruction.
   void finish(int name) {
     int const index = static_cast<std::size_t>(name) < requests_.size()
                           ? nth(requests_, name).of

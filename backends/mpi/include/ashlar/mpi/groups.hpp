@@ -1,4 +1,5 @@
-// Who takes part in what: processes, and a communicator for each group that a device sums or gathers in.
+// The members of each group: their processes, and a communicator for each group in which a device sums
+// or gathers.
 #pragma once
 
 #include <ashlar/mpi/error.hpp>
@@ -61,8 +62,8 @@ class communicator {
   MPI_Comm handle_ = MPI_COMM_NULL;
 };
 
-// The communicators of the groups in which a device meets others. In each a process has its member's
-// number.
+// The communicators of the groups in which a device meets others. In each, a process has the number of
+// its member.
 class group_communicators {
  public:
   // Every process makes its own at the same time.

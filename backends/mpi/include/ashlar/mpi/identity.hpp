@@ -1,4 +1,4 @@
-// Have all processes been started with the same?
+// Checks that all processes have the same version, program and layouts.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -21,7 +21,7 @@ namespace identity_detail {
 inline constexpr int tag = 16723;
 using clock = std::chrono::steady_clock;
 
-// Until all have ended or it is too late; says whether they have.
+// Waits until all have ended or it is too late; says whether they have ended.
 inline bool wait_all(std::vector<MPI_Request>& all, clock::time_point end) {
   for (;;) {
     int done = 1;
@@ -44,7 +44,7 @@ inline void give_up(std::vector<MPI_Request>& all) {
     }
 }
 
-// Process 0's judgement; empty if all is well.
+// The verdict of process 0; empty if all is well.
 using verdict = std::array<char, 640>;
 
 inline std::string judge(std::vector<identity> const& all, std::vector<MPI_Request> const& open,
@@ -96,7 +96,7 @@ inline void require_same(MPI_Comm comm, identity const& mine, std::chrono::milli
     std::vector<MPI_Request> open(2, MPI_REQUEST_NULL);
     require(MPI_Isend(&mine, sizeof mine, MPI_BYTE, 0, tag, comm, &open[0]));
     require(MPI_Irecv(v.data(), static_cast<int>(v.size()), MPI_BYTE, 0, tag, comm, &open[1]));
-    // Process 0 may wait for others as long as it may.
+    // Process 0 may use the whole deadline to wait for others.
     if (!wait_all(open, clock::now() + 2 * deadline + std::chrono::seconds(1))) {
       give_up(open);
       throw stalled("process 0 has not compared programs within "

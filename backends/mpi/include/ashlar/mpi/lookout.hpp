@@ -1,5 +1,5 @@
-// What a process does while nothing moves: it looks for a while, sleeps, and after the deadline asks
-// the others.
+// What a process does while nothing moves: it polls for a while, then sleeps, and shortly before the
+// deadline asks the others.
 #pragma once
 
 #include <ashlar/mpi/device.hpp>
@@ -21,7 +21,7 @@
 
 namespace ashlar::mpi {
 
-// All is called with the lock that guards the device; it is given up where this says so.
+// Everything is called with the lock that guards the device, which is given up where this says so.
 class lookout {
  public:
   using clock = std::chrono::steady_clock;
@@ -31,7 +31,7 @@ class lookout {
           std::chrono::milliseconds deadline)
       : view_(p), process_(process), device_(&d), deadline_(deadline), watch_(world) {
     stand(activity::between_steps, -1);
-    // Whoever waits looks for a while only if he takes nobody's processor.
+    // A waiting thread polls only if that takes the processor from nobody.
     MPI_Comm node = MPI_COMM_NULL;
     int here = 0;
     require(MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
@@ -54,7 +54,7 @@ class lookout {
     answer();
     if (!watch_.failure().empty()) throw peer_failed(watch_.failure() + "; " + own_words());
   }
-  // The same for a thread that cannot tell the others' failures.
+  // The same for a thread that cannot report the failures of others.
   void answer() {
     watch_.look([this] { return where(); });
   }
@@ -81,7 +81,7 @@ class lookout {
   }
   std::chrono::milliseconds limit() const { return deadline_ - time_to_answer(); }
 
-  // Returns if there is reason to go on.
+  // Returns if there is a reason to go on.
   void inquire(std::unique_lock<std::mutex>& lock) {
     bool const told = told_to_end != 0;
     watch_.ask();
@@ -93,7 +93,7 @@ class lookout {
       lock.lock();
       look();
     }
-    // A launcher that ends all without anybody's death leaves time to end the step.
+    // If a launcher ends all although no process has died, there is time to end the step.
     if (watch_.all_answered() && (told || watch_.anyone_computes())) return moved();
     if (auto const lately = watch_.last_moved(); watch_.all_answered() && lately < deadline_) {
       not_before_ = clock::now() + (deadline_ - lately);

@@ -21,7 +21,7 @@ class request_set {
   }
 
   bool empty() const { return handles_.empty(); }
-  // The names of those under way.
+  // The names of the requests under way.
   std::vector<int> const& names() const { return names_; }
 
   // A request that has been started.
@@ -30,7 +30,8 @@ class request_set {
     names_.push_back(name);
   }
 
-  // Calls finished(name) for each that has ended, which may add others; says whether any has.
+  // Calls finished(name) for each request that has ended, which may add others. Says whether any has
+  // ended.
   template <class Finished>
   bool test(Finished finished) {
     if (empty()) return false;

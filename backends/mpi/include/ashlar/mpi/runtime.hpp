@@ -1,4 +1,4 @@
-// Runs a program on processes: each runs one device of one data-parallel rank.
+// Runs a program on processes, each of which runs one device of one data-parallel rank.
 #pragma once
 
 #include <ashlar/check/check.hpp>
@@ -43,10 +43,10 @@ struct run_options {
 
 // A step at a time. A step allocates nothing here (the MPI library may).
 //
-// When nothing has moved for the deadline, a process asks all others what they do. While all answer, and
-// one of them computes or has moved within the deadline, it waits on; else the step fails. A process
-// without a progress thread does not answer while it computes, so that the deadline must be longer than
-// any of its passes.
+// When nothing has moved for the deadline, a process asks all others what they are doing. It waits on as
+// long as all answer, and one of them computes or has moved within the deadline. Otherwise the step
+// fails. A process without a progress thread does not answer while it computes, so the deadline must
+// then be longer than any pass.
 template <worker Worker>
 class runtime {
  public:
@@ -101,8 +101,8 @@ class runtime {
     });
   }
 
-  // Between two steps: until `request`, which the caller has started on a communicator of his own and
-  // all processes meet in, is over. The deadline and exceptions are those of run().
+  // Between two steps: waits for `request`, which the caller has started on a communicator of its own
+  // and in which all processes meet. The deadline and exceptions are those of run().
   void meet(MPI_Request& request) {
     std::unique_lock lock(mutex_);
     guarded(lock, [&] {
@@ -115,7 +115,8 @@ class runtime {
     });
   }
 
-  // Between two steps: act() takes this process a while, in which the others wait as for a pass.
+  // Between two steps: act() keeps this process busy for a while, and the others wait as they do for a
+  // pass.
   template <class Act>
   void work(Act act) {
     std::unique_lock lock(mutex_);
@@ -176,7 +177,8 @@ class runtime {
     if (options_.progress == progress_by::thread) thread_ = std::jthread([this] { serve(); });
   }
 
-  // All below is called with the lock, which is given up where the worker works and while waiting.
+  // Everything below is called with the lock, which is given up while the worker works and while
+  // waiting.
   template <class Act>
   void guarded(std::unique_lock<std::mutex>& lock, Act act) {
     if (failed_) throw std::logic_error("a runtime that has failed cannot run another step");

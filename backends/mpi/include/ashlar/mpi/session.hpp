@@ -1,4 +1,5 @@
-// The frame of a program that runs as processes: MPI begins, ends, or takes all down when one fails.
+// The frame of a program that runs as processes: it starts and ends MPI, and takes all processes down
+// when one fails.
 #pragma once
 
 #include <mpi.h>

@@ -1,6 +1,6 @@
-// How processes add up their values: in the order of members (run/contributions.hpp), or as the library
-// likes. Then all members get all of the sum, also for a reduce-scatter, which adds its part to the
-// shard.
+// How processes add up their values: in the order of members (run/contributions.hpp), or in whatever
+// order the library uses. Then all members get the whole sum, even for a reduce-scatter, which adds its
+// part to the shard.
 #pragma once
 
 #include <ashlar/mpi/error.hpp>
@@ -18,7 +18,7 @@
 
 namespace ashlar::mpi {
 
-// Adds up in the order of members what has come to a member.
+// Adds up what has come to a member, in the order of the members.
 inline void add_up(device_plan::step const& s, contributions const& all) {
   collective_call const& c = s.collective;
   if (s.what.code == opcode::reduce_scatter) {

@@ -1,4 +1,4 @@
-// What the others do, when somebody has waited for too long.
+// What the others do when a process has waited for too long.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
@@ -47,7 +47,7 @@ class watch {
       if (l.request != MPI_REQUEST_NULL) MPI_Request_free(&l.request);
   }
 
-  // Reads what has come and answers questions with what this process does. Not more often than every
+  // Reads what has come, and answers questions with what this process does. At most once per
   // millisecond.
   template <class Standing>
   void look(Standing mine) {
@@ -66,14 +66,14 @@ class watch {
       if (n.what == note::fails && failure_.empty()) failure_ = n.text.data();
     }
   }
-  // What a process that has failed says; empty: none has.
+  // The message of a process that has failed; empty if none has.
   std::string const& failure() const { return failure_; }
 
   void ask() {
     std::fill(answers_.begin(), answers_.end(), reply{});
     tell_all({.what = note::asks});
   }
-  // Since they were asked.
+  // The time since they were asked.
   bool all_answered() const {
     return std::count_if(answers_.begin(), answers_.end(), [](reply const& a) { return a.came; }) + 1
            == static_cast<std::ptrdiff_t>(answers_.size());
@@ -82,14 +82,14 @@ class watch {
     return std::any_of(answers_.begin(), answers_.end(),
                        [](reply const& a) { return a.came && a.where.what == activity::computes; });
   }
-  // How long it is since any of those that answered has moved.
+  // The time since any of those that answered has moved.
   std::chrono::milliseconds last_moved() const {
     auto least = std::chrono::milliseconds::max();
     for (reply const& a : answers_)
       if (a.came) least = std::min(least, std::chrono::milliseconds(a.where.for_ms));
     return least;
   }
-  // What they do: `; process 1 (device 1) waits since …; process 2 (device 2) does not answer`.
+  // What they do: `; process 1 (device 1) has waited …; process 2 (device 2) does not answer`.
   std::string account(program_view const& p) const {
     std::string text;
     for (int i = 0; i < static_cast<int>(answers_.size()); ++i) {
@@ -125,7 +125,8 @@ class watch {
     for (std::size_t i = 0; i < answers_.size(); ++i)
       if (static_cast<int>(i) != me_) put(outgoing_[i], n, static_cast<int>(i));
   }
-  // To a process that does not read, the last letter may still be on its way: then there is no other.
+  // The last message to a process that does not read may still be on its way. Then there is no other
+  // one.
   void put(letter& l, note const& n, int to) {
     int free = 1;
     if (l.request != MPI_REQUEST_NULL) require(MPI_Test(&l.request, &free, MPI_STATUS_IGNORE));
