@@ -57,7 +57,7 @@ class disjunctive_graph {
         rest_(passes.what.size(), 0),
         changed_((passes.what.size() + word - 1) / word, 0) {}
 
-  // Begins with the orders of a timeline; they have no circle. O(passes).
+  // Begins with the orders of a timeline; they have no cycle. O(passes).
   constexpr void set(list_scheduler::timeline const& t, std::vector<tick> const& released) {
     orders_ = t.orders;
     released_ = released;
@@ -70,7 +70,7 @@ class disjunctive_graph {
   }
 
   // Puts passes of one device in another order: from position `first` on, those that were there. The
-  // orders must have no circle then. O(passes whose head or tail changes, and those sorted between
+  // orders must have no cycle then. O(passes whose head or tail changes, and those sorted between
   // these).
   constexpr void replace(std::size_t device, std::size_t first, std::vector<int> const& part) {
     std::vector<int>& order = orders_[device];

@@ -41,7 +41,7 @@ class insertion_moves {
   }
 
   // Whether the device keeps to its memory after a move, passes of a stage and kind in their order, and
-  // the orders without a circle. May also refuse a move that would make none.
+  // the orders without a cycle. May also refuse a move that would make none.
   constexpr bool allows(insertion_move const& m) {
     std::vector<int> const& order = graph_->orders()[m.device];
     int const x = order[m.is_later ? m.first : m.last];

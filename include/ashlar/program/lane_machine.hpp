@@ -58,7 +58,7 @@ class lane_machine {
     return true;
   }
 
-  // After a run that got stuck: a circle of instructions each of which waits for the next, the last for
+  // After a run that got stuck: a cycle of instructions each of which waits for the next, the last for
   // the first. Empty if one waits for what is not there. Linear in instructions and waits.
   constexpr std::vector<site> cycle() {
     std::vector<site> chain;
@@ -68,7 +68,7 @@ class lane_machine {
     find_absent();
     std::vector<char> seen(p_.instructions.size(), 0);
     for (; i != none && nth(seen, i) == 0; i = blocker(i)) nth(seen, i) = 1;
-    int const first = i;  // met again, hence on the circle
+    int const first = i;  // met again, hence on the cycle
     if (i == none) return chain;
     do {
       chain.push_back(place_of(i));
@@ -77,8 +77,8 @@ class lane_machine {
     return chain;
   }
 
-  // Two neighbours of the circle and its length.
-  constexpr diagnosis circle(rule broken) {
+  // Two neighbours of the cycle and its length.
+  constexpr diagnosis diagnose_cycle(rule broken) {
     std::vector<site> const all = cycle();
     if (all.empty()) return wait(broken);
     return {.broken = broken,

@@ -18,7 +18,7 @@ class rendezvous_machine : public lane_machine<rendezvous_machine> {
 // of a cycle of waits and its length. Linear in instructions and waits.
 constexpr diagnosis check_deadlock_free(program const& p, message_index const& index) {
   rendezvous_machine machine(p.view(), index.partners(), p.view().lane_count);
-  return machine.run() ? diagnosis{} : machine.circle(rule::no_cycle_of_waits);
+  return machine.run() ? diagnosis{} : machine.diagnose_cycle(rule::no_cycle_of_waits);
 }
 
 }  // namespace ashlar

@@ -86,14 +86,15 @@ constexpr diagnosis check_readable_issue_order(program_view const& p, list_view<
 constexpr diagnosis check_progress_of_readable(program_view const& p, progress_level level) {
   if (level == progress_level::one_order) {
     issuing_machine machine(p);
-    if (!machine.run()) return machine.circle(rule::no_cycle_of_waits);
+    if (!machine.run()) return machine.diagnose_cycle(rule::no_cycle_of_waits);
     std::vector<int> const order = machine.take().instructions;
     return check_readable_issue_order(p, view_of(order));
   }
   bool const by_lane = level == progress_level::independent_lanes;
   rendezvous_machine machine(p, partners_in_order(p), by_lane ? p.lane_count : 1);
   if (machine.run()) return {};
-  return machine.circle(by_lane ? rule::no_cycle_of_waits : rule::streams_do_not_block_each_other);
+  return machine.diagnose_cycle(by_lane ? rule::no_cycle_of_waits
+                                        : rule::streams_do_not_block_each_other);
 }
 
 }  // namespace prove_detail
@@ -109,7 +110,7 @@ constexpr diagnosis check_issue_order(program_view const& p, list_view<int> orde
   return d.ok() ? prove_detail::check_readable_issue_order(p, order) : d;
 }
 
-// Whether the program reaches its end on a backend of this level. If not, two neighbours of a circle
+// Whether the program reaches its end on a backend of this level. If not, two neighbours of a cycle
 // of waits and its length, or what waits for what is not there, or what check_tables says. For one_order
 // in issue_order(p), which is there for exactly those programs that reach their end with independent
 // lanes; those of one order per device do, too. Linear in instructions and waits.

@@ -121,7 +121,7 @@ TEST_CASE("a receive without its send") {
   CHECK(d.first.device == 0);
   CHECK(d.first.index == 4);  // the backward waits for the receive
   CHECK(d.second.index == 3);
-  CHECK(machine.circle(rule::ticks_fit).broken == rule::ticks_fit);
+  CHECK(machine.diagnose_cycle(rule::ticks_fit).broken == rule::ticks_fit);
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ bool waits_for(program const& p, site const& a, site const& b) {
   return halves && x.what == y.what && x.to == y.to && x.peer == b.device && y.peer == a.device;
 }
 
-void is_circle(program const& p) {
+void is_cycle(program const& p) {
   std::vector<site> const circle = find_wait_cycle(p);
   REQUIRE(circle.size() >= 2);
   for (std::size_t i = 0; i < circle.size(); ++i)
@@ -62,7 +62,7 @@ void is_circle(program const& p) {
 }
 
 TEST_CASE("the cycle of head-on sends") {
-  is_circle(head_on());
+  is_cycle(head_on());
   std::vector<site> const circle = find_wait_cycle(head_on());
   CHECK(circle.size() == 4);  // send, receive after a send, its receive after the first send
 }
@@ -72,7 +72,7 @@ TEST_CASE("a lane a peer does not save sends between the same two devices") {
   int const send = find(p, 1, opcode::send, {B, 1, 0});
   move(p, 1, find(p, 1, opcode::receive, {F, 0, 1}), send);
   CHECK(check(p).broken == rule::no_cycle_of_waits);
-  is_circle(p);
+  is_cycle(p);
 }
 
 TEST_CASE("reductions in opposite orders") {
@@ -82,7 +82,7 @@ TEST_CASE("reductions in opposite orders") {
   int const first = find_reduction(p, 0, 0), second = find_reduction(p, 0, 1);
   move(p, 0, std::min(first, second), std::max(first, second));
   CHECK(check(p).broken == rule::no_cycle_of_waits);
-  is_circle(p);
+  is_cycle(p);
 }
 
 TEST_CASE("there is no cycle in a program that is whole or not complete") {
@@ -98,7 +98,7 @@ TEST_CASE("a receive before the send that it depends on") {
   program p = one_f_one_b(2, 1) | lower();
   move(p, 0, find(p, 0, opcode::receive, {B, 1, 0}), 0);
   CHECK(check(p).broken == rule::no_cycle_of_waits);
-  is_circle(p);
+  is_cycle(p);
 }
 
 // Would take minutes if each step of the cycle looked through all instructions.
