@@ -33,6 +33,7 @@ class tabu_search {
   // left. best() is then no longer than that timeline.
   constexpr void run(list_scheduler::timeline const& from) {
     std::vector<tick> released(from.orders.size(), 0);
+    // A span counts from where its device starts, a makespan from where the first one does.
     bool const by_device = search_->aim() != objective::makespan && search_->aim() != objective::program;
     for (std::size_t d = 0; by_device && d < released.size(); ++d)
       if (!from.orders[d].empty()) released[d] = nth(from.start, from.orders[d].front());
@@ -54,6 +55,7 @@ class tabu_search {
   constexpr list_scheduler::plan const& best() const { return best_; }
 
  private:
+  // By trial on the workloads of test/known_bubbles.hpp; half or twice as much makes little difference.
   static constexpr int most_idle = 700, shortest_ban = 12, most_longer = 8;
   static constexpr std::size_t reach = 6, most_entries = 1U << 16U;
   // Heads and tails that take as long as to dispatch one pass.
@@ -121,7 +123,10 @@ class tabu_search {
   constexpr void for_each_turned(insertion_move const& m, F&& f) const {
     std::vector<int> const& order = graph_.orders()[m.device];
     for (std::size_t i = m.first; i < m.last; ++i)
-      m.is_later ? f(order[i + 1], order[m.first]) : f(order[m.last], order[i]);
+      if (m.is_later)
+        f(order[i + 1], order[m.first]);
+      else
+        f(order[m.last], order[i]);
   }
   constexpr bool is_forbidden(insertion_move const& m) {
     bool forbidden = false;

@@ -26,6 +26,9 @@ struct one_after_the_other {
   }
 };
 
+// Evaluations of a whole schedule that bring a search near to the best.
+inline constexpr std::int64_t enough_evaluations = 1'250;
+
 // One of several searches of the same problem.
 template <class Watch>
 class racer {
@@ -37,16 +40,20 @@ class racer {
   constexpr justifier<Watch> const& engine() const { return engine_; }
   constexpr objective_value reached() const { return engine_.judge(engine_.best()); }
 
-  // Half of the budget goes into plans, of long schedules modulo blocks first; half into tabu search.
-  constexpr void start(std::vector<schedule> const& seeds) {
+  // Half of the budget goes into plans, of long schedules modulo blocks first; half into tabu search. A
+  // short search gains more from iterated local search. Choosy as improve_plans() is.
+  constexpr void start(std::vector<schedule> const& seeds, bool is_choosy = false) {
     constexpr std::int64_t modulo_part = 40;  // percent
     schedule const& s = engine_.of();
     for (schedule const& each : seeds)
       if (is_within(each, limit_)) engine_.consider(each);
     if (has_delay_blocks(s) && is_long(s))
       improve_modulo_blocks(engine_, limit_, budget_.passes / 100 * modulo_part);
-    tops_ = improve_plans(engine_, seeds, limit_, budget_, true);
-    iterated_tabu_search(engine_, limit_);
+    tops_ = improve_plans(engine_, seeds, limit_, budget_, is_choosy);
+    if (budget_.passes >= saturating_product(enough_evaluations, engine_.size()))
+      iterated_tabu_search(engine_, limit_);
+    else
+      iterated_local_search(engine_);
   }
 
   // Until so many passes more are spent: climbs with delay blocks or does tabu search, the one of them
@@ -87,8 +94,8 @@ class racer {
 // million passes: what repeats in them is found at a cost that does not grow with their length.
 constexpr std::size_t racer_count(std::int64_t passes, std::int64_t size, bool is_long) {
   constexpr std::size_t most = 4;
-  constexpr std::int64_t evaluations = 1'250, enough_if_long = 5'000'000;
-  std::int64_t enough = saturating_product(evaluations, size);
+  constexpr std::int64_t enough_if_long = 5'000'000;
+  std::int64_t enough = saturating_product(enough_evaluations, size);
   if (is_long) enough = min_of(enough, enough_if_long);
   std::size_t count = 1;
   while (count < most && passes / enough >= static_cast<std::int64_t>(4 * count)) count *= 2;
@@ -139,7 +146,7 @@ constexpr race_result<Watch> race(schedule const& s, std::vector<schedule> const
 
   std::vector<racer<Watch>> all;
   for (std::size_t i = 0; i < count; ++i) all.push_back(started(share, seed_of(budget.seed, i)));
-  for_each_task(count, [&](std::size_t i) { all[i].start(seeds); });
+  for_each_task(count, [&](std::size_t i) { all[i].start(seeds, true); });
   for (racer<Watch> const& each : all) passes += each.engine().spent();
   for (std::size_t round = 1;; ++round) {
     std::vector<std::size_t> ranking;
