@@ -13,7 +13,7 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_paths() {
+constexpr bool test_disjunctive_graph() {
   schedule const s = catalog::zb_h1(devices{2}) | repeat(micro_batches{3})
                      | retime(costs(stage_cost{3, 4, 2}, 1)) | squeeze();
   list_scheduler scheduler(s, chunk_activations(2));
@@ -34,7 +34,7 @@ constexpr bool test_paths() {
   HOLDS(graph.head_of(t.orders[1][0]) == 100 && graph.released(1) == 100);
   return true;
 }
-BOTH_TIMES("heads are the earliest starts", test_paths)
+BOTH_TIMES("heads are the earliest starts", test_disjunctive_graph)
 
 // The longest time from the start of each pass to the end of a device, which counts from its release:
 // found by looking at all passes again and again.
@@ -94,6 +94,13 @@ TEST_CASE("after passes have changed places, all paths are as if they had always
           path);
       REQUIRE(!path.empty());
       CHECK(graph.head_of(path.front()) + graph.rest_of(path.front()) == longest);
+      CHECK(graph.end_of(path.back()) - graph.released(graph.device_of(path.back())) == longest);
+      // Nothing lets the first one start when it does.
+      std::size_t const at = graph.position_of(path.front());
+      if (at > 0)
+        CHECK(graph.end_of(orders[graph.device_of(path.front())][at - 1]) < graph.head_of(path.front()));
+      CHECK((graph.input_time(path.front()) < graph.head_of(path.front())
+             || graph.needs_of(path.front()).begin() == graph.needs_of(path.front()).end()));
       for (std::size_t i = 1; i < path.size(); ++i) {
         int const a = path[i - 1], b = path[i];
         bool const are_neighbours =

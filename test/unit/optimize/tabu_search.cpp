@@ -57,6 +57,58 @@ TEST_CASE(
   CHECK(shorter > 6);
 }
 
+// When the last device ends if passes start as soon as they can, each device counted from its release.
+tick longest_after(precedence_graph::plan const& orders, schedule const& s, memory_limit const& limit,
+                   std::vector<tick> const& released) {
+  list_scheduler scheduler(s, limit);
+  list_scheduler::timeline t;
+  REQUIRE(scheduler.run(orders, {}, released, t));
+  tick longest = 0;
+  for (std::size_t d = 0; d < released.size(); ++d)
+    longest = std::max(longest, scheduler.end_of(t, t.orders[d].back()) - released[d]);
+  return longest;
+}
+
+// Without bans, with moves that are not the best, or with too few, the sums are greater.
+TEST_CASE("what ten seeds come to in one run") {
+  tick by_limit[2] = {0, 0};
+  for (int const activations : {8, 5})
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      schedule const s = uneven_v(4, 8, 1);
+      memory_limit const limit = chunk_activations(activations);
+      justifier<> search(s, limit, {.passes = 3'000'000, .seed = seed, .aim = objective::span});
+      search.justify(search.passes().orders, {{96}, {}, {}});
+      REQUIRE(search.found());
+      list_scheduler::timeline const first = search.best();
+      std::vector<tick> released;
+      for (auto const& order : first.orders)
+        released.push_back(first.start[static_cast<std::size_t>(order.front())]);
+      tabu_search<justifier<>> tabu(search, limit);
+      std::int64_t const before = search.spent();
+      tabu.run(first);
+      CHECK(search.spent() > before + 500);
+      tick const reached = longest_after(tabu.best(), s, limit, released);
+      CHECK(reached < longest_after(first.orders, s, limit, released));
+      by_limit[activations == 5] += reached;
+    }
+  CHECK(by_limit[0] <= 5335);
+  CHECK(by_limit[1] <= 6352);
+}
+
+// Going on from the first schedule each time gives a greater sum.
+TEST_CASE("what ten seeds come to, again and again from the best") {
+  schedule const s = uneven_v(4, 8, 1);
+  memory_limit const limit = chunk_activations(5);
+  tick sum = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    justifier<> search(s, limit, {.passes = 300'000, .seed = seed, .aim = objective::span});
+    search.consider(s);
+    iterated_tabu_search(search, limit);
+    sum += search.best().span;
+  }
+  CHECK(sum <= 6306);
+}
+
 // What is no better for iterated local search with ten times as much.
 TEST_CASE("the shortest span of a small problem, whatever the seed") {
   schedule const s = uneven_v(4, 8, 1);
