@@ -24,7 +24,7 @@ class stream_writer {
         gradients_(static_cast<std::size_t>(made_.graph.edge_count()) * made_.route.size()),
         groups_(static_cast<std::size_t>(made_.groups.count())),
         step_values_(groups_ * kinds_of_the_step, -1),
-        work_values_(part_count() + micro_gradient_count()),
+        work_values_(part_count() + micro_gradient_count(), value{-1, 0, 0}),
         work_states_(static_cast<std::size_t>(made_.work.job_count()), -1),
         pool_(reuse) {}
   stream_writer(stream_writer const&) = delete;  // the shape refers to the program
