@@ -109,7 +109,7 @@ TEST_CASE("what ten seeds come to, again and again from the best") {
   CHECK(sum <= 6306);
 }
 
-// What is no better for iterated local search with ten times as much.
+// The least span that is known: a general solver finds no less, either (bench/search/exact.py).
 TEST_CASE("the shortest span of a small problem, whatever the seed") {
   schedule const s = uneven_v(4, 8, 1);
   memory_limit const limit = chunk_activations(8);
