@@ -45,7 +45,7 @@ TEST_CASE("a training that is killed at any moment resumes and learns what it wo
     begin = clock::now();
     running_program const run("'" ASHLAR_TOOL "' " + line + folder);
     std::this_thread::sleep_for(takes * std::uniform_real_distribution<double>(0, 1)(random));
-    kill_those_with(folder);
+    kill_those_with({folder});
     tool_result const end = run.end();
     if (end.code == 0) takes = clock::now() - begin;  // it was too late
     if (end.code != 137) continue;

@@ -110,7 +110,7 @@ TEST_CASE("a training that is killed goes on from its last checkpoint to the sam
     running_program const run("'" ASHLAR_TOOL "' " + line + folder
                               + (step == 5 ? "" : " --resume " + folder));
     run.wait_for("saved " + checkpoint_path(folder, step));
-    CHECK(kill_those_with(folder) == 1);
+    CHECK(kill_those_with({folder}) == 1);
     CHECK(run.end().code == 137);
   }
   fs::create_directories(folder + "/removed-step-00000001.checkpoint.partial");
@@ -225,7 +225,7 @@ TEST_CASE("a training that dies is started again, as often as it may be") {
   {
     running_program const run("'" ASHLAR_TOOL "' " + line + folder + " --restart 2");
     run.wait_for("saved " + checkpoint_path(folder, 30));
-    CHECK(kill_those_with(supervised) == 1);
+    CHECK(kill_those_with({supervised, folder}) == 1);
     tool_result const r = run.end();
     CHECK(r.code == 0);
     CHECK(contains(r.out, "ashlar: the training was killed by signal 9; restart 1 of 2 from " + folder));
@@ -235,9 +235,9 @@ TEST_CASE("a training that dies is started again, as often as it may be") {
   running_program const run("'" ASHLAR_TOOL "' " + two_devices + " --steps 1000000 --save-every 5"
                             + corpus() + " --save '" + other + "' --restart 1");
   run.wait_for("saved " + checkpoint_path(other, 5));
-  CHECK(kill_those_with(supervised) == 1);
+  CHECK(kill_those_with({supervised, other}) == 1);
   run.wait_for("resumed after ");
-  CHECK(kill_those_with(supervised) == 1);
+  CHECK(kill_those_with({supervised, other}) == 1);
   tool_result const r = run.end();
   CHECK(r.code == 3);
   CHECK(contains(r.out, "was killed by signal 9 and is not started again after 1 restart"));

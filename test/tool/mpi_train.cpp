@@ -116,9 +116,9 @@ TEST_CASE("mpi: numbers that are not finite, and signals, end all processes with
   CHECK(contains(skipped.out, "skipped, as their numbers were not finite: "));
   running_program const run(on_processes(2, line + " --steps 1000000 --seed 77"));
   run.wait_for("1/1000000");
-  CHECK(kill_those_with(std::string("--seed\0"
-                                    "77",
-                                    9),
+  CHECK(kill_those_with({std::string("--seed\0"
+                                     "77",
+                                     9)},
                         SIGINT, 1)
         == 1);
   tool_result const r = run.end();
@@ -130,7 +130,7 @@ TEST_CASE("mpi: a process that stops ends the training after the deadline, with 
   running_program const run(
       on_processes(2, "-p 2 -m 2 --schedule 1f1b --steps 999983 --deadline 3" + tiny + corpus()));
   run.wait_for("1/999983");
-  CHECK(kill_those_with("999983", SIGSTOP, 1) == 1);
+  CHECK(kill_those_with({"999983"}, SIGSTOP, 1) == 1);
   tool_result const r = run.end();
   INFO(r.out);
   CHECK(r.code == 3);
@@ -146,7 +146,7 @@ TEST_CASE("mpi: a profile waits for a process that stops no longer than a traini
       "' profile --backend mpi -p 2 -m 2 --schedule 1f1b --repeats 100000 --deadline 3 -o "
       + (scratch() / "never.json").string() + tiny + corpus());
   run.wait_for("a step of a sum over all: ");
-  CHECK(kill_those_with("never.json", SIGSTOP, 1) == 1);
+  CHECK(kill_those_with({"never.json"}, SIGSTOP, 1) == 1);
   tool_result const r = run.end();
   INFO(r.out);
   CHECK(r.code == 3);
@@ -163,7 +163,7 @@ TEST_CASE("mpi: a training one of whose processes is killed goes on from its las
   running_program const run(keeping + train_mpi + "--restart 1 --deadline 10 --launcher '" + launcher
                             + "' --save " + folder + " " + line);
   run.wait_for("saved " + checkpoint_path(folder, 30));
-  CHECK(kill_those_with(supervised, SIGKILL, 1) == 1);
+  CHECK(kill_those_with({supervised, folder}, SIGKILL, 1) == 1);
   tool_result const r = run.end();
   INFO(r.out);
   CHECK(r.code == 0);

@@ -8,12 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <thread>
@@ -123,9 +125,10 @@ inline std::string const supervised(
     "0",
     11);
 
-// Ends all processes of the tool that were started with this word, as a machine that breaks down does;
-// says how many there were.
-inline int kill_those_with(std::string const& word, int signal = SIGKILL, int most = 1000) {
+// Ends all processes of the tool that were started with each of these words, as a machine that breaks
+// down does; says how many there were. Other tests run beside this one: a word must be its own.
+inline int kill_those_with(std::initializer_list<std::string> words, int signal = SIGKILL,
+                           int most = 1000) {
   int killed = 0;
   for (auto const& entry : std::filesystem::directory_iterator("/proc")) {
     std::string const name = entry.path().filename().string();
@@ -133,7 +136,9 @@ inline int kill_those_with(std::string const& word, int signal = SIGKILL, int mo
     std::error_code error;
     auto const program = std::filesystem::read_symlink(entry.path() / "exe", error);
     if (error || program != std::filesystem::canonical(ASHLAR_TOOL)) continue;
-    if (!contains(content(entry.path() / "cmdline"), word)) continue;
+    std::string const line = content(entry.path() / "cmdline");
+    if (!std::ranges::all_of(words, [&](std::string const& word) { return contains(line, word); }))
+      continue;
     killed += kill(static_cast<pid_t>(std::stol(name)), signal) == 0;
   }
   return killed;
