@@ -126,7 +126,8 @@ inline std::string const supervised(
     11);
 
 // Ends all processes of the tool that were started with each of these words, as a machine that breaks
-// down does; says how many there were. Other tests run beside this one: a word must be its own.
+// down does; says how many there were. Other tests run at the same time: one of the words must be found
+// in this test only, as its folder is.
 inline int kill_those_with(std::initializer_list<std::string> words, int signal = SIGKILL,
                            int most = 1000) {
   int killed = 0;
