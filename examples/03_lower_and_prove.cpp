@@ -1,5 +1,6 @@
 // From a schedule to instruction streams; what is proved about them, and what is said of broken ones.
 #include <ashlar/ashlar.hpp>
+#include <ashlar/prove/wait_cycle.hpp>
 
 #include <cstdio>
 #include <utility>

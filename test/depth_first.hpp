@@ -1,6 +1,7 @@
 // The depth-first schedule as its rule has it, pass by pass: independent of the catalog.
 #pragma once
 
+#include <ashlar/schedule/from_orders.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 

@@ -11,6 +11,7 @@
 #include <ashlar/model/placement.hpp>
 #include <ashlar/model/stage_graph.hpp>
 #include <ashlar/model/work.hpp>
+#include <ashlar/model/work_lists.hpp>
 #include <ashlar/render/diagnosis.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
@@ -180,8 +181,8 @@ inline void change_groups(dice& d, parameter_groups& groups, placement const& wh
 
 // Another table of work, if there can be such a one.
 inline void change_work(dice& d, work_graph& work) {
-  std::vector<work_job> jobs = work.jobs();
-  std::vector<work_edge> edges = work.edges();
+  std::vector<work_job> jobs = ashlar::jobs_of(work);
+  std::vector<work_edge> edges = ashlar::edges_of(work);
   work_job* const job = jobs.empty() ? nullptr : &one_of(d, jobs);
   work_edge* const edge = edges.empty() ? nullptr : &one_of(d, edges);
   switch (d.between(0, 9)) {

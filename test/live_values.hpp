@@ -6,6 +6,7 @@
 // transfer that takes no time has its place, too.
 #pragma once
 
+#include <ashlar/model/work_lists.hpp>
 #include <ashlar/program/instruction.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
@@ -128,7 +129,7 @@ class live_values {
     return least;
   }
   void add_work() {
-    std::vector<ashlar::work_job> const jobs = s_.work.jobs();
+    std::vector<ashlar::work_job> const jobs = ashlar::jobs_of(s_.work);
     for (std::size_t job = 0; job < jobs.size(); ++job)
       for (std::size_t k = 0; k < jobs[job].parts.size(); ++k) {
         if (jobs[job].kind == ashlar::job_kind::all_reduce) continue;
@@ -144,12 +145,13 @@ class live_values {
   }
   bool is_sum(ashlar::pass what) const {
     return what.kind == ashlar::pass_kind::work
-           && s_.work.jobs()[static_cast<std::size_t>(what.stage)].kind == ashlar::job_kind::all_reduce;
+           && ashlar::jobs_of(s_.work)[static_cast<std::size_t>(what.stage)].kind
+                  == ashlar::job_kind::all_reduce;
   }
   // A sum is in the slot of what it sums: from the last part on, for as long as its job says, and then
   // until it is read.
   ashlar::tick sum_read(ashlar::pass sum) const {
-    std::vector<ashlar::work_job> const jobs = s_.work.jobs();
+    std::vector<ashlar::work_job> const jobs = ashlar::jobs_of(s_.work);
     ashlar::tick ready = 0, duration = 0;
     for (ashlar::work_edge const& e : s_.work.edges())
       if (e.to.kind == sum.kind && e.to.stage == sum.stage) ready = std::max(ready, of(e.from).end);
@@ -158,7 +160,7 @@ class live_values {
     return read_by_work(sum, ready + duration * steps() + 1);
   }
   int states_on(int device) const {
-    std::vector<ashlar::work_job> const jobs = s_.work.jobs();
+    std::vector<ashlar::work_job> const jobs = ashlar::jobs_of(s_.work);
     int count = 0;
     for (ashlar::work_job const& job : jobs)
       count += job.keeps_state

@@ -3,7 +3,7 @@
 
 #include "training.hpp"
 #include <ashlar/program/program.hpp>
-#include <ashlar/program/slot_sizes.hpp>
+#include <ashlar/program/slot_layout.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/simulate/options.hpp>
 

@@ -1,7 +1,7 @@
 // What activations are made of: float, or bf16 with float for sums, parameters and their gradients.
 #pragma once
 
-#include <ashlar/program/slot_sizes.hpp>
+#include <ashlar/program/slot_layout.hpp>
 
 #include <cuda_bf16.h>
 

@@ -9,3 +9,4 @@
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/model/stage_graph.hpp>
+#include <ashlar/model/work_lists.hpp>

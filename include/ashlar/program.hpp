@@ -10,4 +10,5 @@
 #include <ashlar/program/lane_machine.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/program/program.hpp>
+#include <ashlar/program/slot_layout.hpp>
 #include <ashlar/program/slot_sizes.hpp>

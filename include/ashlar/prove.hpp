@@ -2,5 +2,7 @@
 #pragma once
 
 #include <ashlar/program.hpp>
+#include <ashlar/prove/for_backend.hpp>
 #include <ashlar/prove/prove.hpp>
 #include <ashlar/prove/same_sums.hpp>
+#include <ashlar/prove/wait_cycle.hpp>

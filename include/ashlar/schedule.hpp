@@ -5,6 +5,7 @@
 #include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/fold.hpp>
+#include <ashlar/schedule/from_orders.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/relocate.hpp>
 #include <ashlar/schedule/reorder.hpp>

@@ -3,6 +3,7 @@
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/prove/prove.hpp>
+#include <ashlar/schedule/from_orders.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 

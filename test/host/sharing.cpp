@@ -5,6 +5,7 @@
 #include <ashlar/host/runtime.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/run/sequential.hpp>
+#include <ashlar/schedule/from_orders.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,6 +2,7 @@
 #include "../shapes.hpp"
 #include <ashlar/conformance.hpp>
 #include <ashlar/host/runtime.hpp>
+#include <ashlar/model/work_lists.hpp>
 
 #include <doctest/doctest.h>
 
@@ -100,9 +101,9 @@ TEST_CASE("work: a worker that has no verb for it is refused, one that needs non
 TEST_CASE("work: sums over data-parallel ranks, and within each") {
   for (bool over_ranks : {false, true}) {
     schedule s = shapes::with_norm(shapes::one_f_one_b(2, 2));
-    std::vector<work_job> jobs = s.work.jobs();
+    std::vector<work_job> jobs = jobs_of(s.work);
     jobs[1].over_ranks = over_ranks;
-    s.work = work_graph(jobs, s.work.edges());
+    s.work = work_graph(jobs, edges_of(s.work));
     program const p = lower(s, {.data_ranks = 2});
     clipping first(2), second(2);
     host::runtime(p, std::vector{&first, &second}).run();

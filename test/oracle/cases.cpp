@@ -1,5 +1,6 @@
 // The mutants that decide what a rule means, one by one.
 #include "oracle/agreement.hpp"
+#include <ashlar/prove/wait_cycle.hpp>
 
 #include <doctest/doctest.h>
 

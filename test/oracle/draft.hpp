@@ -2,6 +2,7 @@
 #pragma once
 
 #include "oracle/mutation.hpp"
+#include <ashlar/model/work_lists.hpp>
 #include <ashlar/program/program.hpp>
 
 #include <algorithm>
@@ -233,11 +234,11 @@ class draft {
   }
   // The program's instructions are as they were.
   bool drop_edge() {
-    std::vector<ashlar::work_edge> edges = base_.work.edges();
+    std::vector<ashlar::work_edge> edges = ashlar::edges_of(base_.work);
     if (edges.empty()) return false;
     edges.erase(edges.begin() + static_cast<std::ptrdiff_t>(pick(edges.size())));
     try {
-      base_.work = ashlar::work_graph(base_.work.jobs(), edges);
+      base_.work = ashlar::work_graph(ashlar::jobs_of(base_.work), edges);
     } catch (ashlar::violation const&) {
       return false;  // a sum of nothing
     }

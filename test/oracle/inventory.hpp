@@ -3,6 +3,7 @@
 #pragma once
 
 #include "oracle/state.hpp"
+#include <ashlar/model/work_lists.hpp>
 #include <ashlar/program/program.hpp>
 
 #include <algorithm>
@@ -17,7 +18,7 @@ class inventory {
  public:
   explicit inventory(program const& p)
       : p_(p),
-        jobs_(p.work.jobs()),
+        jobs_(ashlar::jobs_of(p.work)),
         passes_(static_cast<std::size_t>(pass_kinds * p.stage_count() * p.micro_batch_count()), 0) {
     for (int s = 0; s < p.stage_count(); ++s) groups_.push_back({s});
     for (std::vector<int> const& shared : p.groups.shared()) groups_.push_back(shared);

@@ -1,6 +1,7 @@
 // Broken programs: the proofs must reject exactly what can go wrong when it is executed.
 #include "oracle/agreement.hpp"
 #include "random_cases.hpp"
+#include <ashlar/prove/wait_cycle.hpp>
 
 #include <doctest/doctest.h>
 

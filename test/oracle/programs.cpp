@@ -1,6 +1,7 @@
 // Lowered programs: right in every interleaving, and proven right.
 #include "oracle/agreement.hpp"
 #include "random_cases.hpp"
+#include <ashlar/prove/wait_cycle.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,6 +2,8 @@
 // machine and no table of waits.
 #include "oracle/agreement.hpp"
 #include "random_cases.hpp"
+#include <ashlar/program/issue_order.hpp>
+#include <ashlar/prove/progress.hpp>
 
 #include <doctest/doctest.h>
 

@@ -9,8 +9,10 @@
 #include <ashlar/conformance/random_work.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/model/stage_graph.hpp>
+#include <ashlar/prove/for_backend.hpp>
 #include <ashlar/prove/progress.hpp>
 #include <ashlar/prove/same_sums.hpp>
+#include <ashlar/prove/wait_cycle.hpp>
 #include <ashlar/render/diagnosis.hpp>
 #include <ashlar/schedule/repeat.hpp>
 #include <ashlar/schedule/squeeze.hpp>

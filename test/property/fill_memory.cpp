@@ -4,6 +4,7 @@
 #include <ashlar/conformance/random_schedule.hpp>
 #include <ashlar/fill.hpp>
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/model/work_lists.hpp>
 #include <ashlar/simulate/simulate.hpp>
 
 #include <doctest/doctest.h>
@@ -69,10 +70,10 @@ TEST_CASE("what a filled schedule holds is what its program holds") {
     CAPTURE(seed);
     random_filling const r(static_cast<std::uint64_t>(seed));
     bool has_sums = false;  // whose end no order of passes tells
-    for (work_job const& j : r.work.jobs()) has_sums = has_sums || j.kind == job_kind::all_reduce;
+    for (work_job const& j : jobs_of(r.work)) has_sums = has_sums || j.kind == job_kind::all_reduce;
     if (has_sums || !recomputed_stages(r.step).empty()) continue;
     fill_options const o =
-        random_sizes(static_cast<std::uint64_t>(seed), r.step.stage_count(), r.work.jobs());
+        random_sizes(static_cast<std::uint64_t>(seed), r.step.stage_count(), jobs_of(r.work));
     schedule const filled = fill(r.step, r.work, o);
     CHECK(simulated_peaks(filled, o) == peak_memory(filled, o.limit.memory, o.work_bytes));
     ++compared;
@@ -87,7 +88,7 @@ TEST_CASE("the program of what is filled in under a limit does not hold more tha
     schedule const step = squeeze(conformance::random_schedule(static_cast<std::uint64_t>(seed)));
     if (!recomputed_stages(step).empty()) continue;
     work_graph const work = pairs_of_work(step);
-    fill_options o = random_sizes(static_cast<std::uint64_t>(seed), step.stage_count(), work.jobs());
+    fill_options o = random_sizes(static_cast<std::uint64_t>(seed), step.stage_count(), jobs_of(work));
     std::vector<byte_count> const alone = peak_memory(step, o.limit.memory),
                                   free = simulated_peaks(fill(step, work, o), o);
     for (std::size_t d = 0; d < free.size(); ++d)

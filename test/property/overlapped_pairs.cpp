@@ -6,6 +6,8 @@
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/check.hpp>
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/prove/wait_cycle.hpp>
+#include <ashlar/schedule/from_orders.hpp>
 #include <ashlar/schedule/metrics.hpp>
 
 #include <tuple>

@@ -6,6 +6,7 @@
 #include <ashlar/conformance/programs.hpp>
 #include <ashlar/conformance/random_work.hpp>
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/prove/wait_cycle.hpp>
 #include <ashlar/schedule/repeat.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 

@@ -3,6 +3,7 @@
 #include "static_check.hpp"
 #include <ashlar/check/check.hpp>
 #include <ashlar/conformance/random_work.hpp>
+#include <ashlar/model/work_lists.hpp>
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/repeat.hpp>
@@ -137,9 +138,9 @@ TEST_CASE("work goes anywhere, and operations that keep orders keep it") {
     CHECK(check(squeeze(merge(s, w))).ok());
     // Without the edges nothing is later, and the work is still there.
     schedule loose = w;
-    std::vector<work_edge> edges = w.work.edges();
+    std::vector<work_edge> edges = edges_of(w.work);
     std::erase_if(edges, [&](work_edge const& e) { return !w.work.view().is_collective(e.to); });
-    loose.work = work_graph(w.work.jobs(), edges);
+    loose.work = work_graph(jobs_of(w.work), edges);
     CHECK(makespan(squeeze(loose)) <= makespan(w));
     for (int device = 0; device < s.device_count(); ++device)
       CHECK(peak_activations(w)[static_cast<std::size_t>(device)]

@@ -2,6 +2,8 @@
 #include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/program/issue_order.hpp>
+#include <ashlar/prove/progress.hpp>
 #include <ashlar/prove/prove.hpp>
 #include <ashlar/render/diagnosis.hpp>
 

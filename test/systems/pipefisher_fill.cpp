@@ -8,6 +8,7 @@
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/fill/early_work.hpp>
 #include <ashlar/fill/fill.hpp>
+#include <ashlar/model/work_lists.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -76,7 +77,7 @@ void hold_best_fit(instance const& i, std::vector<int> const& published_steps, s
   for (std::size_t d = 0; d < best.steps.size(); ++d) {
     std::string const on = " on device " + std::to_string(d);
     tick work = 0, idle = best.step;
-    for (work_job const& j : i.work.jobs())
+    for (work_job const& j : jobs_of(i.work))
       for (work_part const& p : j.parts)
         if (p.device == static_cast<int>(d)) work += p.duration;
     for (timed_pass const& t : i.step.order[d]) idle -= i.step.end_of(t, static_cast<int>(d)) - t.start;

@@ -2,6 +2,7 @@
 #include "bindings.hpp"
 #include <ashlar/block/block.hpp>
 #include <ashlar/model/stage_graph.hpp>
+#include <ashlar/schedule/from_orders.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
 #include <nanobind/stl/map.h>

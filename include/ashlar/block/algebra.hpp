@@ -4,9 +4,11 @@
 #include <ashlar/block/block.hpp>
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/lists.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/core/refuse.hpp>
+#include <ashlar/core/sort.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -211,30 +213,27 @@ constexpr bool collide(block const& b, cell const& x, cell const& y) {
 // remaining holes.) Throws violation{rule::passes_do_not_collide} when no gap is left. O(cells^2) a
 // device.
 constexpr block weights_in_first_gaps(block b) {
-  std::vector<dynamic_array<cell>> taken(static_cast<std::size_t>(b.where.device_count()));
-  std::vector<dynamic_array<cell>> inputs(taken.size());
-  for (cell const& c : b.cells) {
-    auto const device = static_cast<std::size_t>(b.device_of(c.what));
-    taken[device].push_back(c);
-    if (c.what.kind != pass_kind::backward_input) continue;
-    inputs[device].push_back(c);
-    for (std::size_t i = inputs[device].size() - 1; i > 0; --i) {  // by offset
-      if (inputs[device][i - 1].offset <= inputs[device][i].offset) break;
-      std::swap(inputs[device][i - 1], inputs[device][i]);
+  lists<cell> const all(static_cast<std::size_t>(b.where.device_count()), [&](auto add) {
+    for (cell const& c : b.cells) add(b.device_of(c.what), c);
+  });
+  for (std::size_t device = 0; device < all.size(); ++device) {
+    dynamic_array<cell> taken, inputs;
+    for (cell const& c : all[device]) {
+      taken.push_back(c);
+      if (c.what.kind == pass_kind::backward_input) inputs.push_back(c);
     }
-  }
-  for (std::size_t device = 0; device < taken.size(); ++device)
-    for (cell const& input : inputs[device]) {
+    merge_sort(inputs, [](cell const& x, cell const& y) { return x.offset < y.offset; });
+    for (cell const& input : inputs) {
       cell weight{{pass_kind::backward_weight, input.what.stage, input.what.micro_batch},
                   input.offset + b.length_of(input.what)};
       tick const first = weight.offset;
-      for (std::size_t i = 0; i < taken[device].size();) {
-        if (!collide(b, taken[device][i], weight)) {
+      for (std::size_t i = 0; i < taken.size();) {
+        if (!collide(b, taken[i], weight)) {
           ++i;
           continue;
         }
         // Go behind the pass that is in the way, then look at all of them again.
-        tick const end = taken[device][i].offset + b.length_of(taken[device][i].what);
+        tick const end = taken[i].offset + b.length_of(taken[i].what);
         tick const step = floor_remainder(end - weight.offset, b.interval);
         weight.offset += step == 0 ? b.interval : step;
         i = 0;
@@ -243,9 +242,10 @@ constexpr block weights_in_first_gaps(block b) {
                   .first = {.device = static_cast<int>(device), .what = weight.what},
                   .second = {.device = static_cast<int>(device), .what = input.what}});
       }
-      taken[device].push_back(weight);
+      taken.push_back(weight);
       b.cells.push_back(weight);
     }
+  }
   return b;
 }
 

@@ -220,9 +220,9 @@ constexpr diagnosis check(block const& b) {
 
   // Modulo the interval each pass must end before the next starts, the last before the first comes
   // again.
-  std::vector<dynamic_array<modulo_cell>> const in_order = modulo_order(b);
+  lists<modulo_cell> const in_order = modulo_order(b);
   for (std::size_t device = 0; device < in_order.size(); ++device) {
-    auto const& cells = in_order[device];
+    list_view<modulo_cell> const cells = in_order[device];
     for (std::size_t i = 0; i < cells.size(); ++i) {
       bool const wraps = i + 1 == cells.size();
       modulo_cell const& next = cells[wraps ? 0 : i + 1];

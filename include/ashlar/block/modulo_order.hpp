@@ -3,11 +3,11 @@
 
 #include <ashlar/block/block.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/lists.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/sort.hpp>
 
 #include <cstddef>
-#include <vector>
 
 namespace ashlar {
 
@@ -22,7 +22,7 @@ struct modulo_cell {
 
 // For each device its cells by remainder, ties in the order of the block. Linear in cells + interval for
 // intervals of the size of the block (unit costs), O(n log n) for longer ones (costs in nanoseconds).
-constexpr std::vector<dynamic_array<modulo_cell>> modulo_order(block const& b) {
+constexpr lists<modulo_cell> modulo_order(block const& b) {
   auto const n = b.cells.size();
   cell const* const cells = b.cells.data();
   dynamic_array<modulo_cell> reduced;
@@ -46,10 +46,9 @@ constexpr std::vector<dynamic_array<modulo_cell>> modulo_order(block const& b) {
     for (std::size_t i = 0; i < n; ++i) sorted[i] = reduced[by_remainder[i].index];
   }
 
-  std::vector<dynamic_array<modulo_cell>> by_device(static_cast<std::size_t>(b.where.device_count()));
-  for (auto& mine : by_device) mine.reserve(n / by_device.size() + 1);
-  for (modulo_cell const& f : sorted) nth(by_device, b.device_of(cells[f.cell].what)).push_back(f);
-  return by_device;
+  return {static_cast<std::size_t>(b.where.device_count()), [&](auto add) {
+            for (modulo_cell const& f : sorted) add(b.device_of(cells[f.cell].what), f);
+          }};
 }
 
 }  // namespace ashlar

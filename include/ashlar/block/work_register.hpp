@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/block/check.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/model/work.hpp>
@@ -91,7 +92,7 @@ class work_register {
   constexpr entry& of(pass what) { return nth(entries_, work_.number(what)); }
 
   work_view work_;
-  std::vector<entry> entries_;
+  dynamic_array<entry> entries_;
 };
 
 }  // namespace ashlar

@@ -10,7 +10,9 @@
 #include <ashlar/catalog/shape.hpp>
 #include <ashlar/catalog/zb_h1.hpp>
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/ids.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/repeat.hpp>
 #include <ashlar/schedule/squeeze.hpp>
@@ -99,9 +101,10 @@ constexpr schedule in_groups(block const& b, shape const& s, int warm_up_hop) {
   int const p = s.p.value, v = s.v.value, m = s.m.value, group = min_of(group_of(s), m);
   if (m % b.micro_batch_count() == 0) return repeat(b, s.m);
   pass_kind const backward = b.cells[1].what.kind;
-  std::vector<std::vector<pass>> orders;
+  schedule turns =
+      schedule_without_passes(b.where, std::vector<int>(static_cast<std::size_t>(m), 0), b.cost);
   for (int d = 0; d < p; ++d) {
-    std::vector<pass> forwards, backwards;
+    dynamic_array<pass> forwards, backwards;
     for (int first = 0; first < m; first += group)
       for (int c = 0; c < v; ++c)
         for (int k = first; k < m && k - first < group; ++k) {
@@ -110,11 +113,9 @@ constexpr schedule in_groups(block const& b, shape const& s, int warm_up_hop) {
         }
     auto const warm_up = static_cast<std::size_t>(v - 1) * static_cast<std::size_t>(group)
                          + static_cast<std::size_t>(warm_up_hop) * static_cast<std::size_t>(p - 1 - d);
-    orders.push_back(
-        one_forward_one_backward(forwards, backwards, warm_up, static_cast<std::size_t>(d)));
+    nth(turns.order, d) =
+        one_forward_one_backward(forwards, backwards, warm_up, static_cast<std::size_t>(d));
   }
-  schedule turns =
-      schedule_from_orders(b.where, std::vector<int>(static_cast<std::size_t>(m), 0), b.cost, orders);
   if (order_walk(turns).run().ok()) return turns;
   return repeat(b, micro_batches{m - m % group + group}) | take(s.m);
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <ashlar/catalog/shape.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
@@ -93,7 +94,7 @@ class dualpipe_order {
 
   direction zero_, one_;
   std::vector<timed_pass> order_;
-  std::vector<pass> weights_;  // still to do from weights_done_ on
+  dynamic_array<pass> weights_;  // still to do from weights_done_ on
   std::size_t weights_done_ = 0;
 };
 
@@ -102,8 +103,7 @@ constexpr schedule dualpipe(devices p, micro_batches m) {
   int const count = m.value / 2;
   std::vector<int> route;
   for (int k = 0; k < 2 * count; ++k) route.push_back(k < count ? 0 : 1);
-  schedule s = schedule_from_orders(overlay(linear(p), mirror(linear(p))), std::move(route), {},
-                                    std::vector<std::vector<pass>>(static_cast<std::size_t>(p.value)));
+  schedule s = schedule_without_passes(overlay(linear(p), mirror(linear(p))), std::move(route));
   for (int d = 0; d < p.value; ++d) {
     int const up = p.value - 1 - d;
     dualpipe_order::direction const in_down{d, 0}, in_up{up, count};
@@ -117,8 +117,7 @@ constexpr schedule dualpipe(devices p, micro_batches m) {
 // its end, with the micro-batches of both directions taken for the same.
 constexpr schedule dualpipev(devices p, micro_batches m) {
   schedule s =
-      schedule_from_orders(v_shape(p), std::vector<int>(static_cast<std::size_t>(m.value), 0), {},
-                           std::vector<std::vector<pass>>(static_cast<std::size_t>(p.value)));
+      schedule_without_passes(v_shape(p), std::vector<int>(static_cast<std::size_t>(m.value), 0));
   for (int d = 0; d < p.value; ++d)
     nth(s.order, d) = dualpipe_order({d, 0}, {2 * p.value - 1 - d, 0}).write(d, p.value, m.value);
   return s;

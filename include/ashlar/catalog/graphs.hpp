@@ -5,7 +5,9 @@
 #include <ashlar/catalog/orders.hpp>
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/cost_sizes.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/ids.hpp>
+#include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/model/in_flight.hpp>
 #include <ashlar/schedule/relocate.hpp>
@@ -36,25 +38,23 @@ constexpr schedule k_f_k_b(stage_graph const& graph, placement const& where, mic
       !d.ok())
     refuse(d);
   if (m.value < 1) refuse({.broken = rule::counts_are_positive, .number = m.value});
-  std::vector<std::vector<pass>> orders;
+  placement const each = linear(devices{graph.count()});
+  costs alike = cost;
+  if (where != each) alike.speeds.clear();
+  schedule s = schedule_without_passes(each, std::vector<int>(static_cast<std::size_t>(m.value), 0),
+                                       std::move(alike));
+  s.graph = graph;
   for (int stage = 0; stage < graph.count(); ++stage) {
-    auto const s = static_cast<std::size_t>(stage);
     std::int64_t const size = graph.size_of(stage);
-    std::vector<pass> forwards, backwards;
+    dynamic_array<pass> forwards, backwards;
     for (int unit = 0; unit < m.value; unit += graph.size_of(stage)) {
       forwards.push_back({pass_kind::forward, stage, unit});
       backwards.push_back({pass_kind::backward, stage, unit});
     }
-    orders.push_back(k_forwards_k_backwards(forwards, backwards,
-                                            static_cast<std::size_t>((units[s] + size - 1) / size),
-                                            static_cast<std::size_t>(k[s])));
+    nth(s.order, stage) = k_forwards_k_backwards(
+        forwards, backwards, static_cast<std::size_t>((nth(units, stage) + size - 1) / size),
+        static_cast<std::size_t>(nth(k, stage)));
   }
-  placement const each = linear(devices{graph.count()});
-  costs alike = cost;
-  if (where != each) alike.speeds.clear();
-  schedule s = schedule_from_orders(each, std::vector<int>(static_cast<std::size_t>(m.value), 0),
-                                    std::move(alike), orders);
-  s.graph = graph;
   s = squeeze(std::move(s));
   if (where == each) return s;
   s.cost = std::move(cost);

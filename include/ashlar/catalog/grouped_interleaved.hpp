@@ -29,8 +29,7 @@ constexpr schedule grouped_interleaved(devices p, micro_batches m, chunks v, int
 
   place const* const turn = turns.data();
   auto const at = [](int i) { return static_cast<std::size_t>(i); };
-  schedule s = schedule_from_orders(looped(p, v), std::vector<int>(at(m.value), 0), costs{},
-                                    std::vector<std::vector<pass>>(at(p.value)));
+  schedule s = schedule_without_passes(looped(p, v), std::vector<int>(at(m.value), 0));
   for (int d = 0; d < p.value; ++d) {
     std::vector<timed_pass>& order = s.order[at(d)];
     order = std::vector<timed_pass>(3 * turns.size());

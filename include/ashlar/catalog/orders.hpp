@@ -1,8 +1,10 @@
 // Orders that do not repeat a block: forwards and backwards in given sequences, one of each in turn
-// after a warm-up.
+// after a warm-up. All starts are 0.
 #pragma once
 
+#include <ashlar/core/list_view.hpp>
 #include <ashlar/core/pass.hpp>
+#include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
 #include <vector>
@@ -12,22 +14,22 @@ namespace ashlar::catalog {
 // One device's order: `warm_up` forwards, then a forward and a backward in turn, then the backwards that
 // are left. Split backwards (in `backwards` as their input passes) have their weight passes in the same
 // sequence, from the backward number `weights_behind` on one after each backward, the rest at the end.
-constexpr std::vector<pass> one_forward_one_backward(std::vector<pass> const& forwards,
-                                                     std::vector<pass> const& backwards,
-                                                     std::size_t warm_up,
-                                                     std::size_t weights_behind = 0) {
-  std::vector<pass> order;
+constexpr std::vector<timed_pass> one_forward_one_backward(list_view<pass> forwards,
+                                                           list_view<pass> backwards,
+                                                           std::size_t warm_up,
+                                                           std::size_t weights_behind = 0) {
+  std::vector<timed_pass> order;
   std::size_t forward = 0, weight = 0;
   auto const add_weight = [&] {
     pass what = backwards[weight++];
     if (what.kind != pass_kind::backward_input) return;
     what.kind = pass_kind::backward_weight;
-    order.push_back(what);
+    order.push_back({what});
   };
-  while (forward < warm_up && forward < forwards.size()) order.push_back(forwards[forward++]);
+  while (forward < warm_up && forward < forwards.size()) order.push_back({forwards[forward++]});
   for (std::size_t backward = 0; backward < backwards.size(); ++backward) {
-    if (forward < forwards.size()) order.push_back(forwards[forward++]);
-    order.push_back(backwards[backward]);
+    if (forward < forwards.size()) order.push_back({forwards[forward++]});
+    order.push_back({backwards[backward]});
     if (backward >= weights_behind) add_weight();
   }
   while (weight < backwards.size()) add_weight();
@@ -35,15 +37,15 @@ constexpr std::vector<pass> one_forward_one_backward(std::vector<pass> const& fo
 }
 
 // `warm_up` forwards, at least k, then k backwards and k forwards in turn, as long as there are any.
-constexpr std::vector<pass> k_forwards_k_backwards(std::vector<pass> const& forwards,
-                                                   std::vector<pass> const& backwards,
-                                                   std::size_t warm_up, std::size_t k) {
-  std::vector<pass> order;
+constexpr std::vector<timed_pass> k_forwards_k_backwards(list_view<pass> forwards,
+                                                         list_view<pass> backwards, std::size_t warm_up,
+                                                         std::size_t k) {
+  std::vector<timed_pass> order;
   std::size_t forward = 0;
   for (std::size_t backward = 0; backward < backwards.size(); ++backward) {
     std::size_t const until = warm_up + backward / k * k;
-    while (forward < until && forward < forwards.size()) order.push_back(forwards[forward++]);
-    order.push_back(backwards[backward]);
+    while (forward < until && forward < forwards.size()) order.push_back({forwards[forward++]});
+    order.push_back({backwards[backward]});
   }
   return order;
 }

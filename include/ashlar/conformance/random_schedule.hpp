@@ -3,6 +3,7 @@
 
 #include <ashlar/core/nth.hpp>
 #include <ashlar/model/dependencies.hpp>
+#include <ashlar/schedule/from_orders.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 

@@ -14,18 +14,22 @@ namespace ashlar {
 template <class T>
 class dynamic_array {
  public:
+  using value_type = T;
+
   constexpr dynamic_array() = default;
   // Elements of a class begin with what it says, numbers with 0.
-  explicit constexpr dynamic_array(std::size_t n) : data_(new T[n]), size_(n), room_(n) {
+  explicit constexpr dynamic_array(std::size_t n) : data_(allocated(n)), size_(n), room_(n) {
     if constexpr (!std::is_class_v<T>)
       for (T& each : *this) each = {};
   }
-  constexpr dynamic_array(std::size_t n, T const& value) : data_(new T[n]), size_(n), room_(n) {
+  constexpr dynamic_array(std::size_t n, T const& value) : data_(allocated(n)), size_(n), room_(n) {
     for (T& each : *this) each = value;
   }
-  constexpr dynamic_array(dynamic_array const& other) : dynamic_array(other.size_) {
-    for (std::size_t i = 0; i < size_; ++i) data_[i] = other.data_[i];
+  constexpr dynamic_array(T const* first, T const* last)
+      : dynamic_array(static_cast<std::size_t>(last - first)) {
+    for (std::size_t i = 0; i < size_; ++i) data_[i] = first[i];
   }
+  constexpr dynamic_array(dynamic_array const& other) : dynamic_array(other.begin(), other.end()) {}
   constexpr dynamic_array(dynamic_array&& other) noexcept { swap(other); }
   constexpr dynamic_array& operator=(dynamic_array other) noexcept {
     swap(other);
@@ -49,14 +53,14 @@ class dynamic_array {
   constexpr void push_back(T value) {
     if (size_ == room_) [[unlikely]]
       reserve(2 * room_ + 8);
-    data_[size_++] = value;
+    data_[size_++] = static_cast<T&&>(value);
   }
   constexpr void pop_back() { --size_; }
   constexpr void clear() { size_ = 0; }
   constexpr void reserve(std::size_t room) {
     if (room <= room_) return;
     T* const more = new T[room];
-    for (std::size_t i = 0; i < size_; ++i) more[i] = data_[i];
+    for (std::size_t i = 0; i < size_; ++i) more[i] = static_cast<T&&>(data_[i]);
     delete[] data_;
     data_ = more;
     room_ = room;
@@ -75,6 +79,9 @@ class dynamic_array {
   }
 
  private:
+  // nvcc's front end does not evaluate new T[0].
+  static constexpr T* allocated(std::size_t n) { return n == 0 ? nullptr : new T[n]; }
+
   T* data_ = nullptr;
   std::size_t size_ = 0, room_ = 0;
 };

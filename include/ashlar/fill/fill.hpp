@@ -97,7 +97,7 @@ constexpr filling fill_steps(schedule step, work_graph const& work, fill_options
   if (!o.limit.budget.empty())
     if (diagnosis const d = check(o.limit, step.where, step.graph.sequence_chunks(), step.mode); !d.ok())
       refuse(d);
-  if (diagnosis const d = check(o.work_bytes); !d.ok()) refuse(d);
+  if (diagnosis const d = check_work_bytes(o.work_bytes); !d.ok()) refuse(d);
   tick first = 0;
   for (auto const& order : step.order)
     if (!order.empty()) first = min_of(first, order.front().start);

@@ -5,6 +5,7 @@
 #include <ashlar/interop/csv_program.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/prove/prove.hpp>
+#include <ashlar/prove/wait_cycle.hpp>
 
 #include <cstddef>
 #include <string>

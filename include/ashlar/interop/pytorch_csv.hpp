@@ -10,6 +10,7 @@
 #include <ashlar/interop/csv_routes.hpp>
 #include <ashlar/interop/csv_tokens.hpp>
 #include <ashlar/program/names.hpp>
+#include <ashlar/schedule/from_orders.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
 #include <cstddef>

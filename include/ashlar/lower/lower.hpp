@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/lists.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/core/prefetch.hpp>
@@ -41,7 +42,7 @@ class lowering {
 
   constexpr program run() {
     events_ = events_in_order(s_, out_.made().groups);
-    std::vector<dynamic_array<turn>> const mine = turns_by_device();
+    lists<turn> const mine = turns_by_device();
     find_states();
     for (std::size_t d = 0; d < mine.size(); ++d) write_stream(static_cast<int>(d), mine[d]);
     return out_.take();
@@ -49,18 +50,16 @@ class lowering {
 
  private:
   static constexpr program program_for(schedule const& s, lower_options const& options) {
-    program p;
-    p.graph = s.graph;
-    p.where = s.where;
-    p.route = s.route;
-    p.lanes = options.lanes;
-    p.mode = s.mode;
-    p.data_ranks = options.data_ranks;
-    p.sharding = options.sharding;
-    p.groups = parameter_groups(s.where, options.shared_parameters);
-    p.step = options.step;
-    p.work = s.work;
-    return p;
+    return {.graph = s.graph,
+            .where = s.where,
+            .route = s.route,
+            .lanes = options.lanes,
+            .mode = s.mode,
+            .data_ranks = options.data_ranks,
+            .sharding = options.sharding,
+            .groups = parameter_groups(s.where, options.shared_parameters),
+            .step = options.step,
+            .work = s.work};
   }
 
   // An event in which a device takes part; `part` is the device's part of collective work.
@@ -70,33 +69,30 @@ class lowering {
   };
 
   // The turns of each device, in the order of the events.
-  constexpr std::vector<dynamic_array<turn>> turns_by_device() const {
+  constexpr lists<turn> turns_by_device() const {
     parameter_groups const& groups = out_.made().groups;
     work_view const work = s_.work.view();
-    std::vector<dynamic_array<turn>> mine(static_cast<std::size_t>(s_.device_count()));
-    for (std::size_t d = 0; d < mine.size(); ++d) mine[d].reserve(2 * s_.order[d].size() + 8);
-    for (std::size_t i = 0; i < events_.size(); ++i) {
-      event const& e = events_[i];
-      auto const add = [&](int device, int part = 0) {
-        nth(mine, device).push_back({static_cast<int>(i), part});
-      };
-      if (int const job = e.group - group_of_job(out_.made(), 0); job >= 0) {
-        for (int k = 0; k < work.part_count(job); ++k)
-          add(work.part({pass_kind::work, job, k}).device, k);
-      } else if (e.is_reduction()) {
-        for (int device : groups.holders(e.group)) add(device);
-      } else {
-        add(e.source);
-        add(e.target);
-      }
-    }
-    return mine;
+    return {static_cast<std::size_t>(s_.device_count()), [&](auto add) {
+              for (std::size_t i = 0; i < events_.size(); ++i) {
+                event const& e = events_[i];
+                turn own{.event = static_cast<int>(i)};
+                if (int const job = e.group - group_of_job(out_.made(), 0); job >= 0) {
+                  for (; own.part < work.part_count(job); ++own.part)
+                    add(work.part({pass_kind::work, job, own.part}).device, own);
+                } else if (e.is_reduction()) {
+                  for (int device : groups.holders(e.group)) add(device, own);
+                } else {
+                  add(e.source, own);
+                  add(e.target, own);
+                }
+              }
+            }};
   }
 
   // The jobs whose state is kept on each device.
   constexpr void find_states() {
     work_view const work = s_.work.view();
-    states_.resize(static_cast<std::size_t>(s_.device_count()));
+    states_ = std::vector<std::vector<int>>(static_cast<std::size_t>(s_.device_count()));
     for (int job = 0; job < work.job_count(); ++job)
       for (int k = 0; k < work.part_count(job) && work.state_of(job) >= 0; ++k) {
         int const device = work.part({pass_kind::work, job, k}).device, owner = work.state_of(job);
@@ -107,7 +103,7 @@ class lowering {
       }
   }
 
-  constexpr void write_stream(int device, dynamic_array<turn> const& mine) {
+  constexpr void write_stream(int device, list_view<turn> mine) {
     out_.begin_stream(device);
     sharing_.begin_device(device);
     for (int job : nth(states_, device))

@@ -83,10 +83,6 @@ class stream_writer {
     int reads_left;
     tick until;
   };
-  // clang cannot evaluate a vector of values that say nothing.
-  struct work_value : value {
-    constexpr work_value() : value{-1, 0, 0} {}
-  };
 
   constexpr int& of_the_step(slot_kind kind, int group) {
     if (kind == slot_kind::work_state) return nth(work_states_, group);
@@ -140,9 +136,9 @@ class stream_writer {
                                        // weight_stash and two more of sequences
   dynamic_array<value> gradients_;     // by edge and micro-batch
   std::size_t groups_;
-  std::vector<int> step_values_;         // slots on the device, by kind and group
-  std::vector<work_value> work_values_;  // by part; then micro-gradients by stage and micro-batch
-  std::vector<int> work_states_;         // slots on the device, by job
+  std::vector<int> step_values_;      // slots on the device, by kind and group
+  dynamic_array<value> work_values_;  // by part; then micro-gradients by stage and micro-batch
+  std::vector<int> work_states_;      // slots on the device, by job
   slot_pool pool_;
   int device_ = 0;
 };

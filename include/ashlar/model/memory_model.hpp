@@ -94,7 +94,7 @@ struct job_bytes {
 };
 
 // rule::sizes_fit for sizes that are negative or not below max_tick.
-constexpr diagnosis check(std::vector<job_bytes> const& jobs) {
+constexpr diagnosis check_work_bytes(list_view<job_bytes> jobs) {
   for (job_bytes const& b : jobs)
     for (byte_count size : {b.output, b.state})
       if (size < 0 || size >= max_tick) return {.broken = rule::sizes_fit, .number = size};
@@ -187,7 +187,8 @@ constexpr memory_model recomputing(memory_model memory, int stage_count,
                                    std::vector<int> const& recomputed,
                                    std::vector<byte_count> const& checkpoint) {
   if (recomputed.empty()) return memory;
-  memory.stages.resize(static_cast<std::size_t>(stage_count), memory.stages[0]);
+  while (static_cast<int>(memory.stages.size()) < stage_count)
+    memory.stages.push_back(stage_memory(memory.stages[0]));
   for (int stage : recomputed) {
     if (stage < 0 || stage >= stage_count)
       refuse({.broken = rule::every_pass_is_known,

@@ -1,12 +1,12 @@
 // Tables by pass, of the pipeline and of work.
 #pragma once
 
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/model/dependencies.hpp>
 #include <ashlar/model/work.hpp>
 
 #include <cstddef>
-#include <vector>
 
 namespace ashlar {
 
@@ -34,7 +34,7 @@ class pass_table {
  private:
   result_table<Entry> results_;
   work_view work_;
-  std::vector<Entry> parts_;
+  dynamic_array<Entry> parts_;
 };
 
 }  // namespace ashlar

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/ids.hpp>
 #include <ashlar/core/list_view.hpp>
 #include <ashlar/core/nth.hpp>
@@ -69,19 +70,18 @@ class stage_graph {
 
   // Throws violation{rule::stage_edges_ascend} for an edge that leaves 0 .. count-1, does not ascend or
   // is doubled. O(n log n) in edges; linear if they come in ascending order, as those of chain() do.
-  constexpr stage_graph(stages count, std::vector<stage_edge> edges) : count_(count.value) {
-    if (count_ < 1) refuse({.broken = rule::counts_are_positive, .number = count_});
-    merge_sort(edges, precedes);
-    for (std::size_t i = 0; i < edges.size(); ++i) {
-      stage_edge const e = edges[i];
-      if (e.from < 0 || e.to >= count_ || e.from >= e.to || (i > 0 && edges[i - 1] == e))
-        refuse({.broken = rule::stage_edges_ascend,
-                .first = {.what = {.stage = e.from}},
-                .second = {.what = {.stage = e.to}}});
-    }
-    // Sorted by (from, to), so each stage meets its neighbours of either side in ascending order.
-    group(edges, &stage_edge::to, &stage_edge::from, before_);
-    group(edges, &stage_edge::from, &stage_edge::to, after_);
+  constexpr stage_graph(stages count, std::vector<stage_edge> const& edges) : count_(count.value) {
+    set_edges({edges.data(), edges.data() + edges.size()});
+  }
+
+  // Stage s feeds stage s + 1.
+  friend constexpr stage_graph chain(stages count) {
+    dynamic_array<stage_edge> edges;
+    for (int s = 0; s + 1 < count.value; ++s) edges.push_back({s, s + 1});
+    stage_graph graph;
+    graph.count_ = count.value;
+    graph.set_edges(static_cast<dynamic_array<stage_edge>&&>(edges));
+    return graph;
   }
 
   constexpr int count() const { return count_; }
@@ -112,7 +112,7 @@ class stage_graph {
   friend constexpr stage_graph in_micro_batches(stage_graph graph, std::vector<int> sizes) {
     if (static_cast<int>(sizes.size()) != graph.count_)
       refuse(wrong_size(ashlar::table::micro_batch_sizes, sizes.size(), graph.count_));
-    std::vector<int> found{1};  // sizes so far, each a divisor of the next: no more than 31
+    dynamic_array<int> found(1, 1);  // sizes so far, each a divisor of the next: no more than 31
     for (std::size_t s = 0; s < sizes.size(); ++s) {
       int const size = sizes[s];
       site const at{.what = {.stage = static_cast<int>(s)}};
@@ -123,8 +123,10 @@ class stage_graph {
           size % found[above - 1] == 0 && (above == found.size() || found[above] % size == 0);
       if (!divides || (size > 1 && graph.sequence_chunks_ > 1))
         refuse({.broken = rule::micro_batch_sizes_divide, .first = at, .number = size});
-      if (found[above - 1] < size)
-        found.insert(found.begin() + static_cast<std::ptrdiff_t>(above), size);
+      if (found[above - 1] == size) continue;
+      found.push_back(size);
+      for (std::size_t i = found.size(); --i > above;) found[i] = found[i - 1];
+      found[above] = size;
     }
     graph.largest_ = found.back();
     if (graph.largest_ == 1) sizes.clear();
@@ -172,14 +174,29 @@ class stage_graph {
     return a.from < b.from || (a.from == b.from && a.to < b.to);
   }
 
-  constexpr void group(std::vector<stage_edge> const& edges, int stage_edge::*key,
+  constexpr void set_edges(dynamic_array<stage_edge> edges) {
+    if (count_ < 1) refuse({.broken = rule::counts_are_positive, .number = count_});
+    merge_sort(edges, precedes);
+    for (std::size_t i = 0; i < edges.size(); ++i) {
+      stage_edge const e = edges[i];
+      if (e.from < 0 || e.to >= count_ || e.from >= e.to || (i > 0 && edges[i - 1] == e))
+        refuse({.broken = rule::stage_edges_ascend,
+                .first = {.what = {.stage = e.from}},
+                .second = {.what = {.stage = e.to}}});
+    }
+    // Sorted by (from, to), so each stage meets its neighbours of either side in ascending order.
+    group(edges, &stage_edge::to, &stage_edge::from, before_);
+    group(edges, &stage_edge::from, &stage_edge::to, after_);
+  }
+
+  constexpr void group(dynamic_array<stage_edge> const& edges, int stage_edge::*key,
                        int stage_edge::*value, table& t) const {
     auto const head = static_cast<std::size_t>(count_) + 1;
     t = table(head + edges.size(), 0);
     for (stage_edge const& e : edges) ++t[static_cast<std::size_t>(e.*key) + 1];
     t[0] = static_cast<int>(head);
     for (std::size_t s = 1; s < head; ++s) t[s] += t[s - 1];
-    std::vector<int> next(t.begin(), t.begin() + static_cast<std::ptrdiff_t>(head));
+    dynamic_array<int> next(t.data(), t.data() + head);
     for (stage_edge const& e : edges) nth(t, nth(next, e.*key)++) = e.*value;
   }
 
@@ -191,11 +208,6 @@ class stage_graph {
   table sizes_;  // by stage; empty: all 1
 };
 
-// Stage s feeds stage s + 1.
-constexpr stage_graph chain(stages count) {
-  std::vector<stage_edge> edges;
-  for (int s = 0; s + 1 < count.value; ++s) edges.push_back({s, s + 1});
-  return stage_graph(count, edges);
-}
+constexpr stage_graph chain(stages count);
 
 }  // namespace ashlar

@@ -3,12 +3,13 @@
 #pragma once
 
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/model/work.hpp>
 
 #include <cstddef>
-#include <vector>
+#include <cstdint>
 
 namespace ashlar {
 
@@ -22,15 +23,15 @@ class taken_gradients {
     bool any = false;
     for (int job = 0; job < work.job_count(); ++job)
       any = any || work.of(job).gradient != gradient_use::none;
-    if (any) stages_.resize(static_cast<std::size_t>(stage_count));
+    if (any) stages_ = dynamic_array<stage_state>(static_cast<std::size_t>(stage_count));
   }
 
   constexpr bool empty() const { return stages_.empty(); }
 
   constexpr void begin_device() {
     for (std::size_t stage = 0; stage < stages_.size(); ++stage)
-      stages_[stage] = {.works = work_.takes_gradient(static_cast<int>(stage)),
-                        .taken = std::vector<char>(static_cast<std::size_t>(micro_batches_), 0)};
+      stages_[stage] = {.works = work_.takes_gradient(static_cast<int>(stage))};
+    taken_ = dynamic_array<char>(stages_.size() * static_cast<std::size_t>(micro_batches_));
   }
 
   // The next pass of the device, which exists.
@@ -69,10 +70,12 @@ class taken_gradients {
     bool works = false;  // is its gradient taken?
     bool has_added = false, has_taken = false, is_given = false;
     site added = {}, last_taken = {}, given = {};
-    std::vector<char> taken = {};  // by micro-batch
   };
 
   constexpr stage_state& of(int stage) { return nth(stages_, stage); }
+  constexpr char& is_taken(int stage, int micro_batch) {
+    return nth(taken_, std::int64_t{stage} * micro_batches_ + micro_batch);
+  }
 
   constexpr bool share_state(site const& a, site const& b) const {
     int const state = work_.state_of(a.what.stage);
@@ -97,12 +100,12 @@ class taken_gradients {
         s.has_added = false;
         s.has_taken = true;
         s.last_taken = where;
-        nth(s.taken, k) = 1;
+        is_taken(job.stage, k) = 1;
         break;
       case gradient_use::read:
         if (k >= micro_batches_) break;
         // The gradient would go into the state that was given back, too late to be part of it.
-        if (nth(s.taken, k) == 0 || (s.is_given && share_state(where, s.given)))
+        if (is_taken(job.stage, k) == 0 || (s.is_given && share_state(where, s.given)))
           return {.broken = rule::taken_gradient_is_given_back, .first = where, .second = s.given};
         break;
       case gradient_use::give:
@@ -119,7 +122,8 @@ class taken_gradients {
 
   work_view work_;
   int micro_batches_;
-  std::vector<stage_state> stages_;
+  dynamic_array<stage_state> stages_;
+  dynamic_array<char> taken_;  // by stage and micro-batch
 };
 
 // Only a stage's own whole gradient can be taken: nobody knows the norm of a sum over stages, or of a

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/optimize/precedence_graph.hpp>
@@ -144,7 +145,7 @@ constexpr precedence_graph::plan plan_of(std::vector<delay_block> const& tracks,
   for (delay_block const& b : tracks) offsets.push_back({b, leg, s, fused});
 
   precedence_graph::plan plan(passes.orders.size());
-  std::vector<keyed_index> by_start;
+  dynamic_array<keyed_index> by_start;
   for (std::size_t device = 0; device < plan.size(); ++device) {
     by_start.clear();
     for (int x : passes.orders[device]) {

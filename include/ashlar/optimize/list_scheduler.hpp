@@ -6,6 +6,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/optimize/precedence_graph.hpp>
 
@@ -117,7 +118,7 @@ class list_scheduler {
     ready_.assign(n, 0);
     next_.assign(n, nobody);
     for (std::size_t x = 0; x < n; ++x) missing_[x] = static_cast<int>(needs.at[x + 1] - needs.at[x]);
-    state_.assign(p_, {});
+    state_ = dynamic_array<device_state>(p_);
     out.orders.assign(p_, {});
     out.start.assign(n, 0);
     for (std::size_t d = 0; d < p_; ++d) {
@@ -200,7 +201,7 @@ class list_scheduler {
   std::vector<int> missing_;
   std::vector<tick> ready_;
   std::vector<int> next_;
-  std::vector<device_state> state_;
+  dynamic_array<device_state> state_;
 };
 
 // `s` with the orders and starts of a timeline of its `passes`.

@@ -1,6 +1,7 @@
 // From target starts of passes to a plan.
 #pragma once
 
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/core/ticks.hpp>
@@ -17,7 +18,7 @@ namespace ashlar {
 constexpr precedence_graph::plan in_start_order(precedence_graph::plan const& orders,
                                                 std::vector<tick> const& targets) {
   precedence_graph::plan plan(orders.size());
-  std::vector<keyed_index> sorted;  // places in the order
+  dynamic_array<keyed_index> sorted;  // places in the order
   for (std::size_t d = 0; d < plan.size(); ++d) {
     sorted.clear();
     for (std::size_t i = 0; i < orders[d].size(); ++i) sorted.push_back({nth(targets, orders[d][i]), i});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/optimize/delay_block.hpp>
 #include <ashlar/optimize/hill_climb.hpp>
@@ -48,7 +49,7 @@ class surrogate {
     by_growth_.clear();
     for (std::size_t i = 0; i < windows_.size(); ++i) by_growth_.push_back({growth(start, i), i});
     sort_by_key(by_growth_);
-    return {three.first + weight_ * (by_growth_.front().key + by_growth_.back().key) / 2, 0};
+    return {three.first + weight_ * (by_growth_[0].key + by_growth_.back().key) / 2, 0};
   }
 
   // Justifies the two best extensions of a candidate's schedule at full size, for search.best().
@@ -81,8 +82,8 @@ class surrogate {
   tick least_work_;  // of one sequence
   tick weight_;
   std::vector<pass> references_;  // one micro-batch
-  std::vector<extension_window> windows_;
-  std::vector<keyed_index> by_growth_;  // of the last candidate: windows, best first
+  dynamic_array<extension_window> windows_;
+  dynamic_array<keyed_index> by_growth_;  // of the last candidate: windows, best first
 };
 
 }  // namespace ashlar

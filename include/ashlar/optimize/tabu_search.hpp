@@ -7,6 +7,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/optimize/disjunctive_graph.hpp>
 #include <ashlar/optimize/insertion_moves.hpp>
 #include <ashlar/optimize/iterated_local_search.hpp>
@@ -89,7 +90,7 @@ class tabu_search {
       for (end = begin + 1; end < path_.size() && graph_.device_of(path_[end]) == device;) ++end;
       offer_ends(device, graph_.position_of(path_[begin]), graph_.position_of(path_[end - 1]));
     }
-    std::vector<insertion_move> const& moves = best_moves_.empty() ? forbidden_moves_ : best_moves_;
+    dynamic_array<insertion_move> const& moves = best_moves_.empty() ? forbidden_moves_ : best_moves_;
     if (moves.empty()) return false;
     insertion_move const m = moves[search_->random(moves.size())];
     forbid_reversal(m);
@@ -150,7 +151,7 @@ class tabu_search {
   insertion_moves moves_;
   std::vector<std::int64_t> forbidden_until_;
   std::vector<int> path_;
-  std::vector<insertion_move> best_moves_, forbidden_moves_;
+  dynamic_array<insertion_move> best_moves_, forbidden_moves_;
   tick best_estimate_ = max_tick, least_ = max_tick;
   list_scheduler::plan best_;
   std::int64_t clock_ = 0, charged_ = 0;

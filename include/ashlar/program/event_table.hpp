@@ -1,11 +1,11 @@
 // The fewest events with which a device's lanes keep the waits of hazards.hpp.
 #pragma once
 
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/program/hazards.hpp>
 
 #include <cstddef>
-#include <vector>
 
 namespace ashlar {
 
@@ -27,11 +27,11 @@ class event_table {
     wait_table const hazards = waits(p, device, detail);
     std::size_t const n = stream.size();
     bool const in_order = detail == wait_detail::last_of_a_lane;
-    std::vector<int> before(n, none);  // on its lane
-    std::vector<int> last(static_cast<std::size_t>(p.lane_count), none);
-    std::vector<unsigned char> mark(n, 0);
-    std::vector<char> followed(n, 0);
-    event_.assign(n, none);
+    dynamic_array<int> before(n, none);  // on its lane
+    dynamic_array<int> last(static_cast<std::size_t>(p.lane_count), none);
+    dynamic_array<unsigned char> mark(n, 0);
+    dynamic_array<char> followed(n, 0);
+    event_ = dynamic_array<int>(n, none);
     begin_.reserve(n + 1);
     for (std::size_t i = 0; i < n; ++i) {
       if (i > 0 && stream[i - 1].overlaps_next) {
@@ -91,7 +91,7 @@ class event_table {
     return {on_.data() + begin_[i], on_.data() + begin_[i + 1]};
   }
   // The step has ended when these have.
-  constexpr std::vector<int> const& last() const { return last_; }
+  constexpr list_view<int> last() const { return view_of(last_); }
 
  private:
   static constexpr int none = -1;
@@ -100,17 +100,18 @@ class event_table {
   static constexpr unsigned char passed = 4;   // surely begun
 
   static constexpr std::size_t index(int i) { return static_cast<std::size_t>(i); }
-  static constexpr void touch(std::vector<unsigned char>& mark, int at, int lowest, unsigned char how) {
+  static constexpr void touch(dynamic_array<unsigned char>& mark, int at, int lowest,
+                              unsigned char how) {
     if (at >= lowest) mark[index(at)] |= how;
   }
   constexpr void give_event(int instruction) {
     if (event_[index(instruction)] == none) event_[index(instruction)] = count_++;
   }
 
-  std::vector<int> event_;
-  std::vector<int> begin_ = {0};
-  std::vector<int> on_;
-  std::vector<int> last_;
+  dynamic_array<int> event_;
+  dynamic_array<int> begin_{1};
+  dynamic_array<int> on_;
+  dynamic_array<int> last_;
   int count_ = 0;
 };
 

@@ -60,13 +60,13 @@ class lane_machine {
 
   // After a run that got stuck: a cycle of instructions each of which waits for the next, the last for
   // the first. Empty if one waits for what is not there. Linear in instructions and waits.
-  constexpr std::vector<site> cycle() {
-    std::vector<site> chain;
+  constexpr dynamic_array<site> cycle() {
+    dynamic_array<site> chain;
     int i = none;
     for (queue const& lane : queues_)
       if (lane.up != none) i = lane.up;
     find_absent();
-    std::vector<char> seen(p_.instructions.size(), 0);
+    dynamic_array<char> seen(p_.instructions.size(), 0);
     for (; i != none && nth(seen, i) == 0; i = blocker(i)) nth(seen, i) = 1;
     int const first = i;  // met again, hence on the cycle
     if (i == none) return chain;
@@ -79,7 +79,7 @@ class lane_machine {
 
   // Two neighbours of the cycle and its length.
   constexpr diagnosis diagnose_cycle(rule broken) {
-    std::vector<site> const all = cycle();
+    dynamic_array<site> const all = cycle();
     if (all.empty()) return wait(broken);
     return {.broken = broken,
             .first = all[0],
@@ -243,7 +243,7 @@ class lane_machine {
 
   // The first instruction that has not come to each rendezvous.
   constexpr void find_absent() {
-    absent_.assign(met_.size(), none);
+    absent_ = dynamic_array<int>(met_.size(), none);
     for (int i = static_cast<int>(p_.instructions.size()); i-- > 0;)
       if (code_of(i) == opcode::all_reduce && !is_done(i) && !has_arrived(i))
         nth(absent_, at(i).group) = i;
@@ -254,7 +254,7 @@ class lane_machine {
   dynamic_array<step> steps_;          // by instruction, and the end
   dynamic_array<queue> queues_;        // by lane
   std::vector<std::vector<int>> met_;  // by group: who has come to its all-reduce
-  std::vector<int> absent_;            // by group: the first that has not come
+  dynamic_array<int> absent_;          // by group: the first that has not come
   dynamic_array<int> waits_;
 };
 
@@ -270,11 +270,11 @@ constexpr std::vector<int> partners_in_order(program_view const& p) {
     return i.code == code && i.peer >= 0 && i.peer < p.device_count;
   };
   // The sends to each device, by source and place.
-  std::vector<std::size_t> end(n + 1, 0);
+  dynamic_array<std::size_t> end(n + 1, 0);
   for (instruction const& i : p.instructions)
     if (has_peer(i, opcode::send)) ++end[static_cast<std::size_t>(i.peer) + 1];
   for (std::size_t d = 1; d <= n; ++d) end[d] += end[d - 1];
-  std::vector<sent> sends(end[n], sent{});
+  dynamic_array<sent> sends(end[n], sent{});
   for (int d = 0; d < p.device_count; ++d) {
     auto const source = static_cast<std::size_t>(d);
     for (int i = p.stream_begin[source]; i < p.stream_begin[source + 1]; ++i) {
@@ -284,7 +284,8 @@ constexpr std::vector<int> partners_in_order(program_view const& p) {
   }
 
   std::vector<int> partner(p.instructions.size(), -1);
-  std::vector<std::size_t> next(n, sends.size());  // by source: the first send that is not yet received
+  dynamic_array<std::size_t> next(n,
+                                  sends.size());  // by source: the first send that is not yet received
   for (std::size_t d = 0, begin = 0; d < n; begin = end[d], ++d) {
     for (std::size_t k = end[d]; k-- > begin;) nth(next, sends[k].source) = k;
     for (int i = p.stream_begin[d]; i < p.stream_begin[d + 1]; ++i) {

@@ -85,10 +85,10 @@ struct program {
   sharding_level sharding = sharding_level::none;
   parameter_groups groups;
   optimizer_step step = optimizer_step::none;
-  std::vector<instruction> instructions;
+  std::vector<instruction> instructions = {};
   std::vector<int> stream_begin = {0};
-  std::vector<operand> operands;
-  std::vector<slot_kind> slots;
+  std::vector<operand> operands = {};
+  std::vector<slot_kind> slots = {};
   std::vector<int> slot_begin = {0};
   work_graph work = {};
 

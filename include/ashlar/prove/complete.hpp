@@ -183,10 +183,9 @@ constexpr diagnosis taken_gradients_are_complete(program const& p, message_index
 // What work keeps for a step is cleared after the last part that uses it.
 constexpr diagnosis states_are_cleared(program const& p, message_index const& index) {
   work_view const work = p.work.view();
-  std::vector<int> cleared, used;  // by job: the instruction
   for (int d = 0; d < p.device_count() && !work.empty(); ++d) {
-    cleared.assign(static_cast<std::size_t>(work.job_count()), -1);
-    used = cleared;
+    dynamic_array<int> cleared(static_cast<std::size_t>(work.job_count()), -1);  // by job: where
+    dynamic_array<int> used = cleared;
     for (int i = nth(p.stream_begin, d); i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i) {
       instruction const& self = nth(p.instructions, i);
       bool const clears = self.code == opcode::clear && self.subject == slot_kind::work_state;

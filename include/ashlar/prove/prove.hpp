@@ -6,12 +6,10 @@
 #include <ashlar/prove/deadlock_free.hpp>
 #include <ashlar/prove/memory_safe.hpp>
 #include <ashlar/prove/ordered.hpp>
-#include <ashlar/prove/progress.hpp>
 #include <ashlar/prove/well_formed.hpp>
 
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 namespace ashlar {
 
@@ -25,12 +23,6 @@ constexpr diagnosis check(program const& p) {
   if (diagnosis const d = check_ordered(p, index); !d.ok()) return d;
   if (diagnosis const d = check_deadlock_free(p, index); !d.ok()) return d;
   return check_memory_safe(p);
-}
-
-// The same for a backend of a level.
-constexpr diagnosis check(program const& p, progress_level level) {
-  diagnosis const d = check(p);
-  return d.ok() ? prove_detail::check_progress_of_readable(p.view(), level) : d;
 }
 
 // bytes(value_key) of each slot, at the largest value that it ever holds, against a budget per device.
@@ -47,17 +39,6 @@ constexpr diagnosis check_memory_budget(program const& p, Bytes bytes, std::int6
       return {.broken = rule::memory_is_within_budget, .first = {.device = d}, .number = sum};
   }
   return {};
-}
-
-// For a program that is complete but not deadlock-free: the instructions of one cycle, each waiting for
-// the next. Empty for a program that has none.
-constexpr std::vector<site> find_wait_cycle(program const& p) {
-  if (!check_well_formed(p).ok()) return {};
-  message_index index(p);
-  if (!check_complete(p, index).ok()) return {};
-  rendezvous_machine machine(p.view(), index.partners(), p.view().lane_count);
-  if (machine.run()) return {};
-  return machine.cycle();
 }
 
 }  // namespace ashlar

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <ashlar/core/pass.hpp>
-#include <ashlar/program/slot_sizes.hpp>
+#include <ashlar/program/slot_layout.hpp>
 
 #include <cstddef>
 #include <span>

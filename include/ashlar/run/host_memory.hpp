@@ -1,7 +1,7 @@
 // Memory and sums for devices that compute where the caller does.
 #pragma once
 
-#include <ashlar/program/slot_sizes.hpp>
+#include <ashlar/program/slot_layout.hpp>
 
 #include <algorithm>
 #include <cstddef>

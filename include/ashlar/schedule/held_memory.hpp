@@ -1,6 +1,7 @@
 // How much of a device's memory passes and work hold, pass by pass.
 #pragma once
 
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/list_view.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/model/memory_model.hpp>
@@ -8,7 +9,6 @@
 #include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
-#include <vector>
 
 namespace ashlar {
 
@@ -25,9 +25,9 @@ class held_memory {
       : memory_(memory), work_(s.work.view()), work_bytes_(work_bytes), mode_(mode) {
     if (work_.empty()) return;
     stages_ = static_cast<std::size_t>(s.stage_count());
-    stashes_.resize(stages_ * s.route.size());
-    weight_stashes_.resize(stashes_.size());
-    outputs_.resize(work_.parts.size());
+    stashes_ = dynamic_array<value>(stages_ * s.route.size());
+    weight_stashes_ = dynamic_array<value>(stashes_.size());
+    outputs_ = dynamic_array<value>(work_.parts.size());
     for (work_edge const& e : work_.into)
       if (value* const v = work_.is_collective(e.to) ? nullptr : value_of(e.from)) ++v->readers;
   }
@@ -108,8 +108,8 @@ class held_memory {
   list_view<job_bytes> work_bytes_;
   execution_mode mode_;
   std::size_t stages_ = 0;
-  std::vector<value> stashes_, weight_stashes_;  // by micro-batch and stage
-  std::vector<value> outputs_;                   // of work, by number
+  dynamic_array<value> stashes_, weight_stashes_;  // by micro-batch and stage
+  dynamic_array<value> outputs_;                   // of work, by number
 };
 
 }  // namespace ashlar

@@ -96,14 +96,13 @@ constexpr byte_count work_state_on(work_view const& work, list_view<job_bytes> b
 // The most that each device holds at once: what lies there all the time, and what passes and work keep.
 // `work_bytes`: one for each job, or none of any size.
 constexpr std::vector<byte_count> peak_memory(schedule const& s, memory_model const& memory,
-                                              std::vector<job_bytes> const& work_bytes = {}) {
+                                              list_view<job_bytes> work_bytes = {}) {
   std::vector<byte_count> peaks;
-  list_view<job_bytes> const bytes = view_of(work_bytes);
-  held_memory passes(s, memory, s.mode, bytes);
+  held_memory passes(s, memory, s.mode, work_bytes);
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     int const device = static_cast<int>(d);
     byte_count held = saturating_sum(memory.resident_on(s.where, device),
-                                     work_state_on(s.work.view(), bytes, device)),
+                                     work_state_on(s.work.view(), work_bytes, device)),
                peak = held;
     for (timed_pass const& t : s.order[d]) {  // passes of a device follow each other: order is enough
       held += passes.taken_by(t.what);

@@ -17,7 +17,7 @@ namespace ashlar {
 // One device's cells, `instances` times: in each period those whose instance exists, by remainder.
 // A counting sort over the periods, or a comparing one where offsets lie very far apart: linear in
 // passes for every block whose offsets are not.
-constexpr std::vector<timed_pass> repeat_cells(block const& b, dynamic_array<modulo_cell> const& cells,
+constexpr std::vector<timed_pass> repeat_cells(block const& b, list_view<modulo_cell> cells,
                                                tick instances) {
   if (cells.empty()) return {};
   tick first = cells[0].quotient, last = first;
@@ -39,7 +39,7 @@ constexpr std::vector<timed_pass> repeat_cells(block const& b, dynamic_array<mod
 
   auto const spread_over = static_cast<std::size_t>(last - first);
   if (spread_over > 4 * length + 64) {
-    std::vector<timed_pass> copies;
+    dynamic_array<timed_pass> copies;
     dynamic_array<keyed_index> by_start;
     for (modulo_cell const& f : cells)
       for_each_copy(f, [&](timed_pass const& t) {
@@ -89,8 +89,8 @@ constexpr schedule repeat(block const& b, micro_batches count) {
   schedule s{
       .graph = b.graph, .where = b.where, .route = {}, .cost = b.cost, .order = {}, .mode = b.mode};
   for (int i = 0; i < instances; ++i) append(s.route, b.route);
-  for (dynamic_array<modulo_cell> const& cells : modulo_order(b))
-    s.order.push_back(repeat_cells(b, cells, instances));
+  lists<modulo_cell> const cells = modulo_order(b);
+  for (std::size_t d = 0; d < cells.size(); ++d) s.order.push_back(repeat_cells(b, cells[d], instances));
   return s;
 }
 

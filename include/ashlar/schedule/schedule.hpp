@@ -75,21 +75,13 @@ constexpr bool is_paired_right(std::vector<timed_pass> const& order, std::size_t
          && other.what.stage == t.overlaps && t.what.stage == other.overlaps;
 }
 
-// A schedule of which only the orders are known, as an import gives it. All starts are 0 until it is
-// squeezed. Its stages form a chain. Throws violation{rule::tables_agree} unless `orders` has one list
-// for each device.
-constexpr schedule schedule_from_orders(placement where, std::vector<int> route, costs cost,
-                                        std::vector<std::vector<pass>> const& orders) {
-  if (static_cast<int>(orders.size()) != where.device_count())
-    refuse(wrong_size(table::device_orders, orders.size(), where.device_count()));
-  schedule s{.graph = chain(stages{where.stage_count()}),
-             .where = std::move(where),
-             .route = std::move(route),
-             .cost = std::move(cost),
-             .order = std::vector<std::vector<timed_pass>>(orders.size())};
-  for (std::size_t d = 0; d < orders.size(); ++d)
-    for (pass what : orders[d]) s.order[d].push_back({what, 0});
-  return s;
+// Its devices have no passes yet. Its stages form a chain.
+constexpr schedule schedule_without_passes(placement where, std::vector<int> route, costs cost = {}) {
+  return {.graph = chain(stages{where.stage_count()}),
+          .where = where,
+          .route = std::move(route),
+          .cost = std::move(cost),
+          .order = std::vector<std::vector<timed_pass>>(static_cast<std::size_t>(where.device_count()))};
 }
 
 }  // namespace ashlar

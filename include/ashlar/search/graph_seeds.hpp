@@ -5,6 +5,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/schedule/compose.hpp>
+#include <ashlar/schedule/from_orders.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
 #include <cstddef>

@@ -4,6 +4,7 @@
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/schedule/compose.hpp>
+#include <ashlar/schedule/from_orders.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
 #include <cstddef>

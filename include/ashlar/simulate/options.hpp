@@ -129,7 +129,7 @@ constexpr diagnosis check(simulation_options const& o, int stage_count, int devi
     return {.broken = rule::durations_are_positive, .number = o.optimizer};
   for (tick number : {o.collective.latency, o.collective.bandwidth})
     if (number < 0) return {.broken = rule::durations_are_positive, .number = number};
-  return check(o.work_bytes);
+  return check_work_bytes(o.work_bytes);
 }
 
 }  // namespace ashlar

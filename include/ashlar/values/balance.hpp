@@ -5,6 +5,7 @@
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/core/refuse.hpp>
+#include <ashlar/model/work_lists.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 #include <ashlar/values/one_route.hpp>
@@ -57,8 +58,8 @@ constexpr schedule balance_experts(schedule s, std::vector<int> const& stages_wi
   if (diagnosis const d = check_trains_on_one_route(s); !d.ok()) refuse(d);
   int const m = s.micro_batch_count();
   bool const running = scope == balance_scope::running, global = scope == balance_scope::global;
-  std::vector<work_job> jobs = s.work.jobs();
-  std::vector<work_edge> edges = s.work.edges();
+  std::vector<work_job> jobs = jobs_of(s.work);
+  std::vector<work_edge> edges = edges_of(s.work);
   timed_work work(s);
   auto const part = [](int job, int k) { return pass{pass_kind::work, job, k}; };
   for (int stage : stages_with_experts) {

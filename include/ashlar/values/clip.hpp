@@ -5,6 +5,7 @@
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/model/parameter_groups.hpp>
+#include <ashlar/model/work_lists.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 #include <ashlar/values/one_route.hpp>
@@ -67,8 +68,8 @@ constexpr schedule clip_micro_batches(schedule s, clipping_costs const& ticks = 
   for (int k = 0; k < m; ++k)
     if (everywhere[index(k)] >= everywhere[index(last)]) last = k;
 
-  std::vector<work_job> jobs = s.work.jobs();
-  std::vector<work_edge> edges = s.work.edges();
+  std::vector<work_job> jobs = jobs_of(s.work);
+  std::vector<work_edge> edges = edges_of(s.work);
   timed_work work(s);
   auto const part = [](int job, int k) { return pass{pass_kind::work, job, k}; };
   bool several = false;  // stages on a device

@@ -8,8 +8,8 @@ using namespace shapes;
 namespace {
 
 constexpr std::vector<modulo_cell> of_device(block const& b, std::size_t device) {
-  dynamic_array<modulo_cell> const mine = modulo_order(b)[device];
-  return {mine.begin(), mine.end()};
+  lists<modulo_cell> const all = modulo_order(b);
+  return {all[device].begin(), all[device].end()};
 }
 
 constexpr bool test_modulo_order() {

@@ -4,6 +4,7 @@
 #include "shapes.hpp"
 #include "static_check.hpp"
 #include <ashlar/prove/prove.hpp>
+#include <ashlar/schedule/from_orders.hpp>
 
 #include <limits>
 #include <string_view>

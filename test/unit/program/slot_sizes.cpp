@@ -12,35 +12,6 @@ using namespace shapes;
 
 namespace {
 
-// Something else for each kind and stage; stashes want a page.
-constexpr value_layout layout_of(value_key key) {
-  return {static_cast<std::size_t>(10 * (1 + static_cast<int>(key.kind)) + key.of),
-          key.kind == slot_kind::stash ? std::size_t{4096} : std::size_t{16}};
-}
-
-constexpr bool test_slot_sizes() {
-  program const p = one_f_one_b(2, 3) | lower();
-  for (int d = 0; d < 2; ++d) {
-    slot_table const t = slot_layout(p.view(), 0, d, layout_of);
-    auto const kinds = p.view().slots_of(d);
-    HOLDS(t.size.size() == kinds.size() && t.offset.size() == kinds.size());
-    HOLDS(t.alignment == 4096);
-    std::size_t end = 0;
-    for (std::size_t s = 0; s < kinds.size(); ++s) {
-      HOLDS(t.offset[s] >= end);
-      HOLDS(t.offset[s] % (kinds[s] == slot_kind::stash ? 4096 : 64) == 0);
-      end = t.offset[s] + static_cast<std::size_t>(t.size[s]);
-      // Device d has stage d: it makes what it keeps and sends, the other what it receives.
-      bool const received = kinds[s] == (d == 0 ? slot_kind::gradient : slot_kind::activation);
-      HOLDS(t.size[s] == static_cast<std::int64_t>(layout_of({kinds[s], received ? 1 - d : d}).bytes));
-    }
-    HOLDS(t.total == end);
-  }
-  return true;
-}
-BOTH_TIMES("a slot is as large as what is written into it, and starts where its alignment allows",
-           test_slot_sizes)
-
 // Two stages a device with the same slots, the larger one first or last.
 constexpr bool test_largest_of_several() {
   program const p = (*catalog::find("v-half")).make({devices{2}, micro_batches{4}}) | lower();
@@ -68,32 +39,5 @@ constexpr bool test_largest_of_several() {
   return true;
 }
 BOTH_TIMES("a slot for several values is as large as the largest", test_largest_of_several)
-
-TEST_CASE("elements of two bytes are cut where those of four are") {
-  for (std::size_t elements : {0UL, 1UL, 5UL, 22UL, 1001UL})
-    for (int ranks : {1, 2, 3, 8})
-      for (int rank = 0; rank < ranks; ++rank) {
-        byte_range const wide = shard_of(4 * elements, rank, ranks, element_type::f32);
-        CHECK(wide == shard_of(4 * elements, rank, ranks));
-        for (element_type const narrow : {element_type::bf16, element_type::f16})
-          CHECK(shard_of(2 * elements, rank, ranks, narrow)
-                == byte_range{wide.begin / 2, wide.size / 2});
-      }
-}
-
-TEST_CASE("a gradient shard is the rank's part of the gradient") {
-  program const p = lower(one_f_one_b(1, 1), {.data_ranks = 3, .sharding = sharding_level::optimizer});
-  auto const layout = [](value_key) { return value_layout{100}; };
-  std::size_t sum = 0;
-  for (int rank = 0; rank < 3; ++rank) {
-    slot_table const t = slot_layout(p.view(), rank, 0, layout);
-    for (std::size_t s = 0; s < t.size.size(); ++s)
-      if (p.view().slots_of(0)[s] == slot_kind::gradient_shard) {
-        CHECK(t.size[s] == static_cast<std::int64_t>(shard_of(100, rank, 3).size));
-        sum += static_cast<std::size_t>(t.size[s]);
-      }
-  }
-  CHECK(sum == 100);
-}
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include "shapes.hpp"
 #include "static_check.hpp"
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/model/work_lists.hpp>
 #include <ashlar/prove/prove.hpp>
+#include <ashlar/prove/wait_cycle.hpp>
 
 using namespace shapes;
 using namespace mutate;
@@ -204,15 +206,15 @@ constexpr bool test_work_complete() {
   at(p, 1, sum).lane = compute_lane;
   HOLDS(check(p).broken == rule::every_instruction_is_on_its_lane);
   p = good;  // it reads of a pass that there is not
-  std::vector<work_edge> edges = p.work.edges();
+  std::vector<work_edge> edges = edges_of(p.work);
   for (work_edge& e : edges)
     if (e.from == pass{B, 0, 0}) e.from = {I, 0, 0};
-  p.work = work_graph(p.work.jobs(), edges);
+  p.work = work_graph(jobs_of(p.work), edges);
   HOLDS(check(p).broken == rule::every_pass_is_known && check(p).first.what == pass{I, 0, 0});
   p = good;  // it asks for what its operands do not say
-  edges = good.work.edges();
+  edges = edges_of(good.work);
   edges.push_back({{F, 0, 0}, {X, 2, 0}});
-  p.work = work_graph(p.work.jobs(), edges);
+  p.work = work_graph(jobs_of(p.work), edges);
   HOLDS(check(p).broken == rule::slot_holds_what_is_read);
   p.work = {};
   HOLDS(check(p).broken == rule::group_is_held_where_it_is_named

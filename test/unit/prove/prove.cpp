@@ -103,16 +103,6 @@ TEST_CASE("more messages or passes than an int counts") {
   CHECK(check(p).broken == rule::sizes_fit);
 }
 
-// It is no cycle that is found in a program that cannot be read.
-TEST_CASE("cycles of waits in what is no program") {
-  program p = one_f_one_b(3, 2) | lower();
-  p.stream_begin[0] = -1;
-  CHECK(find_wait_cycle(p).empty());
-  p.stream_begin = {0};
-  CHECK(find_wait_cycle(p).empty());
-  CHECK(find_wait_cycle({}).empty());
-}
-
 // Begins that are negative or beyond the end in the middle are refused before they are followed.
 TEST_CASE("begins in the middle") {
   program p = one_f_one_b(3, 2) | lower();

@@ -5,6 +5,7 @@
 #include "static_check.hpp"
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/prove/prove.hpp>
+#include <ashlar/schedule/from_orders.hpp>
 
 using namespace shapes;
 using namespace mutate;

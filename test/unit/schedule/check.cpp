@@ -1,4 +1,5 @@
 #include <ashlar/schedule/check.hpp>
+#include <ashlar/schedule/from_orders.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
 #include "static_check.hpp"

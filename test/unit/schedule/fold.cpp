@@ -3,6 +3,7 @@
 #include "shapes.hpp"
 #include "static_check.hpp"
 #include <ashlar/schedule/check.hpp>
+#include <ashlar/schedule/from_orders.hpp>
 
 using namespace shapes;
 

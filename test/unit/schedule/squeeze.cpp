@@ -5,6 +5,7 @@
 #include <ashlar/check/check.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/schedule/check.hpp>
+#include <ashlar/schedule/from_orders.hpp>
 #include <ashlar/schedule/metrics.hpp>
 
 using namespace shapes;

@@ -8,6 +8,7 @@
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/conformance/random_work.hpp>
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/schedule/from_orders.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/simulate/simulate.hpp>
 

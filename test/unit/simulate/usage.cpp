@@ -3,6 +3,7 @@
 #include "options_of.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/schedule/from_orders.hpp>
 #include <ashlar/simulate/simulate.hpp>
 
 #include <doctest/doctest.h>

@@ -3,7 +3,7 @@
 
 #include <ashlar/cuda/handles.hpp>
 #include <ashlar/program/names.hpp>
-#include <ashlar/program/slot_sizes.hpp>
+#include <ashlar/program/slot_layout.hpp>
 #include <ashlar/run/standing.hpp>
 
 #include <array>

@@ -1,7 +1,7 @@
 // Sums of values on a GPU. Their bits do not depend on which device adds them up.
 #pragma once
 
-#include <ashlar/program/slot_sizes.hpp>
+#include <ashlar/program/slot_layout.hpp>
 
 #include <cuda_runtime.h>
 

@@ -1,0 +1,39 @@
+// Many lists in one array. A vector of vectors would do, but a compiler takes long to instantiate it for
+// each type of element, and it lies all over memory.
+#pragma once
+
+#include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/list_view.hpp>
+#include <ashlar/core/nth.hpp>
+
+#include <cstddef>
+
+namespace ashlar {
+
+// Lists with numbers from 0 on, which keep their lengths.
+template <class T>
+class lists {
+ public:
+  constexpr lists() = default;
+  // `visit(add)` calls add(number, element) for what list `number` gets next. It is called twice, to
+  // count and to fill, and has to say the same both times. Linear.
+  template <class Visit>
+  constexpr lists(std::size_t count, Visit visit) : begin_(count + 2, 0) {
+    visit([&](auto number, T const&) { ++nth(begin_, number + 2); });
+    for (std::size_t i = 2; i < begin_.size(); ++i) begin_[i] += begin_[i - 1];
+    all_ = dynamic_array<T>(begin_.back());
+    visit([&](auto number, T const& element) { all_[nth(begin_, number + 1)++] = element; });
+    begin_.pop_back();
+  }
+
+  constexpr std::size_t size() const { return begin_.empty() ? 0 : begin_.size() - 1; }
+  constexpr list_view<T> operator[](std::size_t number) const {
+    return {all_.data() + begin_[number], all_.data() + begin_[number + 1]};
+  }
+
+ private:
+  dynamic_array<std::size_t> begin_;  // of each list, and the end
+  dynamic_array<T> all_;
+};
+
+}  // namespace ashlar
