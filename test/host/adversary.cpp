@@ -57,8 +57,7 @@ wait_detail detail_for(bool in_order) {
 
 // Whether two steps of a program go wrong, with all their ranks.
 bool goes_wrong(program const& p, adversary::options o, wait_detail detail) {
-  o.held = true;
-  o.threads = 1;  // what goes wrong is no race
+  o.threads = 0;  // what goes wrong is no race
   if (p.data_ranks > 1 || p.step != optimizer_step::none) {
     late_steps steps;
     return !conformance::ranks_conform(
@@ -182,7 +181,6 @@ TEST_CASE("adversary: a hazard that is dropped is found, whichever it is") {
                              {.in_order = in_order,
                               .buffered = seed % 2 == 0,
                               .seed = seed,
-                              .threads = 1,
                               .what = adversary::fault::wait_dropped,
                               .which = static_cast<int>(which)},
                              detail);
