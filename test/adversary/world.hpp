@@ -1,6 +1,7 @@
 // Things that happen late, on other threads, in any order that they are allowed.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <mutex>
 #include <random>
 #include <set>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -34,17 +36,19 @@ struct options {
   int which = 0;  // the how manieth wait is dropped
 };
 
-// Things to happen, each after others. Whichever can happen does, at random; but what a dropped wait was
-// for comes last.
+// Things to happen, each after others. They begin when they can, and end at random; but what a dropped
+// wait was for ends last.
 class world {
  public:
   struct thing {
-    std::vector<int> after;               // done before it may begin
-    std::function<bool()> may = nullptr;  // asked under the lock, when those are done
-    std::function<void(world&)> act;      // called without it
-    int const* with = nullptr;            // the thing that this one brings about, if not -1
-    int awaits = 0;                       // of those before it
-    std::vector<int> before = {};         // that wait for it
+    std::vector<int> after = {};            // done before it may begin
+    std::function<void()> begin = nullptr;  // called under the lock, when those are done
+    std::function<bool()> may = nullptr;    // asked then, before the act
+    std::function<void()> act = nullptr;    // called without the lock
+    int const* with = nullptr;              // the thing that this one brings about, if not -1
+    int part_of = -1;                       // the first thing of the same instruction, if not itself
+    int awaits = 0;                         // of those before it
+    std::vector<int> before = {};           // that wait for it
     bool done = false;
   };
 
@@ -71,22 +75,22 @@ class world {
         at(other).before.push_back(self);
         ++t.awaits;
       }
-    if (t.awaits == 0) ready_.insert(self);
     things_.push_back(std::move(t));
+    if (at(self).awaits == 0) get_ready(self);
     ++left_;
     changed_.notify_all();
     return self;
   }
   bool is_done(int n) const { return n < 0 || at(n).done; }
   bool is_ready(int n) const { return at(n).awaits == 0; }
-  void shun(int n) { shunned_ = n; }
+  void shun(int n) { shunned_ = whole_of(n); }
   int waits = 0;  // asked for so far
 
   void await(int n) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return is_done(n); });
   }
-  // Until all has happened.
+  // Until all has happened. Throws std::logic_error if anything has gone wrong.
   void drain() {
     std::unique_lock lock(mutex_);
     if (threads_.empty())
@@ -96,15 +100,23 @@ class world {
     things_.clear();
     shunned_ = -1;
     waits = 0;
+    if (failed_.exchange(false)) throw std::logic_error("an instruction lacks what it needs");
   }
+  void fail() { failed_ = true; }
 
  private:
   thing& at(int n) { return things_[static_cast<std::size_t>(n)]; }
   thing const& at(int n) const { return things_[static_cast<std::size_t>(n)]; }
 
+  void get_ready(int n) {
+    ready_.insert(n);
+    if (at(n).begin) at(n).begin();
+  }
+  int whole_of(int n) const { return at(n).part_of < 0 ? n : at(n).part_of; }
   bool is_shunned(int n) const {
     int const* const with = at(n).with;
-    return shunned_ >= 0 && (n == shunned_ || (with != nullptr && *with == shunned_));
+    return shunned_ >= 0
+           && (whole_of(n) == shunned_ || (with != nullptr && whole_of(*with) == shunned_));
   }
 
   void live() {
@@ -126,13 +138,13 @@ class world {
     thing& t = at(n);
     lock.unlock();
     if (dawdles) std::this_thread::yield();
-    t.act(*this);
+    t.act();
     lock.lock();
     --under_way_;
     --left_;
     t.done = true;
     for (int other : t.before)
-      if (--at(other).awaits == 0) ready_.insert(other);
+      if (--at(other).awaits == 0) get_ready(other);
     changed_.notify_all();
     return true;
   }
@@ -146,6 +158,7 @@ class world {
   int left_ = 0, under_way_ = 0;
   int shunned_ = -1;
   bool leaving_ = false;
+  std::atomic<bool> failed_ = false;
   std::vector<std::thread> threads_;
 };
 
