@@ -19,19 +19,18 @@ using namespace ashlar;
 struct fabric {
   explicit fabric(options o) : all(o) {}
 
-  struct half {
-    int thing = -1;
-    buffer bytes;
-    std::vector<std::byte> kept;
-  };
   struct pair {
-    half send, receive;
+    int send = -1, receive = -1;           // things
+    std::vector<std::byte> kept;           // what has been sent,
+    std::function<void(std::byte*)> give;  // or who copies it
+  };
+  struct member {
+    collective_call call;
+    std::vector<std::byte> whole, shard;  // what it gives, then what it gets
   };
   struct meeting {
-    std::vector<collective_call> calls;
-    std::vector<std::function<void()>> poison;
-    std::vector<int> things;
-    bool over = false;
+    std::vector<member> members;
+    std::size_t begun = 0;
   };
   using link = std::tuple<int, int, int>;  // rank, source, target
   std::map<link, std::deque<pair>> pairs;

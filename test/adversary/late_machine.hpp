@@ -17,6 +17,11 @@ namespace adversary {
 
 enum class way : unsigned char { issue, poll, lanes };
 
+// What the queues of a device need.
+inline wait_detail detail_for(bool in_order) {
+  return in_order ? wait_detail::last_of_a_lane : wait_detail::all;
+}
+
 // All ranks and devices of a program.
 template <class Worker, class Inner>
 class late_machine {

@@ -32,6 +32,12 @@ class event_table {
     dynamic_array<unsigned char> mark(n, 0);
     dynamic_array<char> followed(n, 0);
     event_ = dynamic_array<int>(n, none);
+    // What a lane's next instruction says of one before it. A release does nothing: it is over when its
+    // waits are, and they hold up its lane.
+    auto const known_of = [&](int earlier) {
+      bool const ends = in_order || (earlier != none && nth(stream, earlier).code == opcode::release);
+      return ends ? reached : passed;
+    };
     begin_.reserve(n + 1);
     for (std::size_t i = 0; i < n; ++i) {
       if (i > 0 && stream[i - 1].overlaps_next) {
@@ -43,8 +49,8 @@ class event_table {
       before[i] = end;
       end = self;
       if (before[i] != none) {
-        nth(mark, before[i]) |= in_order ? reached : passed;
-        if (in_order) nth(followed, before[i]) = 1;
+        nth(mark, before[i]) |= known_of(before[i]);
+        if (known_of(before[i]) == reached) nth(followed, before[i]) = 1;
       }
       int lowest = self;
       for (int part = self; part <= self + (stream[i].overlaps_next ? 1 : 0); ++part)
@@ -68,7 +74,7 @@ class event_table {
         }
         if (j <= lowest) continue;
         for (int k = begin_[at]; k < begin_[at + 1]; ++k) touch(mark, on_[index(k)], lowest, reached);
-        touch(mark, before[at], lowest, in_order ? reached : passed);
+        touch(mark, before[at], lowest, known_of(before[at]));
       }
       begin_.push_back(static_cast<int>(on_.size()));
     }

@@ -30,6 +30,9 @@ BOTH_TIMES("a table has events for what is awaited and for the end", test_small_
 
 using order_relation = std::vector<std::vector<bool>>;  // [i][j]: j is done before i begins
 
+// Whether what has surely begun has surely ended: a release only waits.
+bool ends(instruction const& i, bool in_order) { return in_order || i.code == opcode::release; }
+
 // What edges(i) says, with the order of lanes.
 template <class Edges>
 order_relation before(list_view<instruction> stream, bool in_order, Edges edges) {
@@ -45,7 +48,7 @@ order_relation before(list_view<instruction> stream, bool in_order, Edges edges)
     }
     for (std::size_t j = i; j-- > 0;)
       if (stream[j].lane == stream[i].lane) {
-        if (in_order) known[i][j] = true;
+        if (ends(stream[j], in_order)) known[i][j] = true;
         learn(j);
         break;
       }
@@ -89,14 +92,16 @@ void events_of(program const& p) {
           if (!pairs) CHECK_FALSE(less[i][static_cast<std::size_t>(j)]);
         }
         int& before_it = last[static_cast<std::size_t>(stream[i].lane)];
-        if (in_order && before_it >= 0) followed[static_cast<std::size_t>(before_it)] = 1;
+        if (before_it >= 0 && ends(stream[static_cast<std::size_t>(before_it)], in_order))
+          followed[static_cast<std::size_t>(before_it)] = 1;
         before_it = static_cast<int>(i);
       }
       int count = 0;
       for (std::size_t i = 0; i < stream.size(); ++i) {
         if (i > 0 && stream[i - 1].overlaps_next) continue;
-        auto const& ends = events.last();
-        bool const ends_step = std::find(ends.begin(), ends.end(), static_cast<int>(i)) != ends.end();
+        auto const& last_ones = events.last();
+        bool const ends_step =
+            std::find(last_ones.begin(), last_ones.end(), static_cast<int>(i)) != last_ones.end();
         if (!pairs) CHECK(ends_step == (followed[i] == 0));
         bool const told = is_told_when_done(stream[i]);
         CHECK((events.event_of(static_cast<int>(i)) >= 0) == (awaited[i] != 0 || ends_step || told));
