@@ -54,12 +54,12 @@ void add_cost_options(CLI::App& command, cost_options& o) {
       ->type_name("PERCENT");
 }
 
-ashlar::causal_share causal_share_of(cost_options const& o) {
-  if (o.causal.empty()) return {};
-  if (o.causal.size() > 2)
+ashlar::causal_share causal_share_of(std::vector<int> const& causal) {
+  if (causal.empty()) return {};
+  if (causal.size() > 2)
     throw usage_error(
         "--causal gives a percentage of forwards and one of input passes, or one for both");
-  return {o.causal.front(), o.causal.back()};
+  return {causal.front(), causal.back()};
 }
 
 namespace {
@@ -78,7 +78,7 @@ time_scale plain_scale_of(cost_options const& o) {
 }
 
 ashlar::finer_costs in_chunks(cost_options const& o, ashlar::costs mean, int sequence_chunks) {
-  return with_causal_chunks(std::move(mean), sequence_chunks, causal_share_of(o));
+  return with_causal_chunks(std::move(mean), sequence_chunks, causal_share_of(o.causal));
 }
 
 }  // namespace

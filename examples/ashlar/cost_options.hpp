@@ -37,7 +37,7 @@ void add_cost_options(CLI::App& command, cost_options& options);
 CLI::Option* add_costs_file(CLI::App& command, cost_options& options);
 
 // Throws usage_error for more numbers than there are shares.
-ashlar::causal_share causal_share_of(cost_options const& options);
+ashlar::causal_share causal_share_of(std::vector<int> const& causal);
 
 // In which ticks the costs are, if it is them that count. Where sequences are in chunks, costs are of
 // the mean chunk, and those of each chunk may need finer ticks. Throws usage_error for times that do not

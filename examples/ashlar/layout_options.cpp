@@ -254,7 +254,7 @@ void add_layout_options(CLI::App& command, layout_options& o) {
 
 ashlar::variety variety_of(layout_options const& o, ashlar::layout_choice const& plain) {
   ashlar::variety how{.most_sequence_chunks = static_cast<int>(o.sequence_chunks),
-                      .causal = causal_share_of(o.cost)};
+                      .causal = causal_share_of(o.cost.causal)};
   if (auto const each = by_chunk_of(o, plain.problem.where.stage_count())) {
     if (!o.cost.causal.empty()) throw usage_error(chunks_have_costs);
     how.by_chunk = *each;

@@ -1,5 +1,6 @@
 // ashlar plan: which division of a training over a cluster makes the shortest step.
 #include "command.hpp"
+#include "cost_options.hpp"
 #include "effects.hpp"
 #include "files.hpp"
 #include "number_option.hpp"
@@ -31,6 +32,7 @@ struct plan_options {
   double margin = 10, tokens = 0, search = 2;
   std::string objective = "time";
   std::string attention = "flash";
+  std::vector<int> causal;
   std::string schedules = "1f1b,depth-first,zb-h1,v-half,seq1f1b";
   bool explains = false;
   std::string format = "text";
@@ -75,6 +77,7 @@ plan_study study_of(plan_options const& o) {
     throw usage_error(
         "measured layers are those of one kind of device: a cluster of several is planned only for "
         "models of formulas");
+  for (ashlar::listed_model& each : s.question.lists) each.causal = causal_share_of(o.causal);
   s.question.widths = s.model.widths;
   if (o.attention == "scores") {
     if (!s.model.lists.empty())
@@ -125,6 +128,14 @@ int plan(CLI::App const& command, plan_options const& o) {
   };
   std::optional<output> const schedule = file(o.schedule), program = file(o.program);
   plan_study s = study_of(o);
+  bool const cuts_sequences = std::any_of(s.entries.begin(), s.entries.end(), [](auto const* e) {
+    return e->uses(ashlar::parameter::sequence_chunk_count);
+  });
+  must_have_effect(
+      command,
+      {{"--causal", !s.model.lists.empty(), "on a model of formulas: they say what attention takes"},
+       {"--causal", cuts_sequences,
+        fmt::format("on schedules {}: sequences are whole there", o.schedules.substr(0, 64))}});
   answer(s, o);
   if (s.answer.best.empty() && s.answer.rejected.empty())
     throw usage_error(fmt::format(
@@ -186,6 +197,10 @@ void add_plan(CLI::App& app, action& chosen) {
       ->check(CLI::IsMember({"flash", "scores"}))
       ->type_name("KERNEL")
       ->capture_default_str();
+  add_numbers(*command, "--causal", o->causal, 0, 100,
+              "of measured layers: percentage of a forward and of an input pass, or of each, that is "
+              "causal attention: later pieces of a sequence take longer by it (default: 0)")
+      ->type_name("PERCENT");
   command
       ->add_option("--emit", o->schedule,
                    "also write the first plan's schedule: as JSON if FILE ends in .json, else as "

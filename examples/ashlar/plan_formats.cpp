@@ -99,9 +99,9 @@ std::string json_of(plan_study const& s) {
 
 std::string schedule_of(plan_study const& s, bool as_json) {
   planned_step const& best = s.answer.best[0];
-  costs const cost = step_machine(times_of(s.question, best.plan), message_mode::beside).cost;
-  return data_of(retime(passes_of(best), cost), name_of(best.plan), as_json ? "json" : "pytorch",
-                 csv_dialect::i_b, {.ticks_per_unit = 1'000'000, .unit = "ms"});
+  return data_of(retime(passes_of(best), ashlar::costs_of(s.question, best.plan)), name_of(best.plan),
+                 as_json ? "json" : "pytorch", csv_dialect::i_b,
+                 {.ticks_per_unit = 1'000'000, .unit = "ms"});
 }
 
 std::string program_of(plan_study const& s) {
@@ -114,8 +114,8 @@ std::string svg_of(plan_study const& s) {
   if (s.answer.best.empty()) throw usage_error("no plan fits: there is nothing to draw");
   if (s.aim != plan_aim::time) return chart_of(s);
   planned_step const& best = s.answer.best[0];
-  costs const cost = step_machine(times_of(s.question, best.plan), message_mode::beside).cost;
-  return svg_of(retime(passes_of(best), cost), name_of(best.plan), {}, picture_request{});
+  return svg_of(retime(passes_of(best), ashlar::costs_of(s.question, best.plan)), name_of(best.plan), {},
+                picture_request{});
 }
 
 std::string html_of(plan_study const& s, bool explains) {

@@ -61,6 +61,12 @@ std::string factor_of(plan_study const& s, double step_constants::*factor, int d
   return differs ? text : first;
 }
 
+std::string words_of(causal_share causal) {
+  if (causal == causal_share{}) return {};
+  return fmt::format(", {} % of forwards and {} % of input passes causal attention", causal.forward,
+                     causal.backward_input);
+}
+
 std::string question_of(plan_study const& s) {
   std::string text = model_of(s) + cluster_of(s);
   if (s.model.lists.empty())
@@ -70,7 +76,9 @@ std::string question_of(plan_study const& s) {
         factor_of(s, &step_constants::products, 3), factor_of(s, &step_constants::exchange, 2),
         s.model.precision, s.question.widths.scores > 0 ? "kept scores of" : "flash");
   else
-    text += "Measured: times and bytes of layers. Assumed: a micro-batch takes a multiple of them;\n";
+    text += fmt::format(
+        "Measured: times and bytes of layers{}. Assumed: a micro-batch takes a multiple of them;\n",
+        words_of(s.question.lists[0].causal));
   return text
          + fmt::format(
              "optimizer of {:.0f} bytes per parameter; backwards split in halves where they are "

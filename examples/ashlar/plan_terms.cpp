@@ -17,9 +17,17 @@ namespace {
 using namespace ashlar;
 
 // Of passes: their products, and what tensor ranks exchange.
-std::string pass_terms(plan_question const& q, training_layout const& l, device_kind const& kind) {
+std::string pass_terms(plan_question const& q, training_plan const& plan, device_kind const& kind) {
+  training_layout const& l = plan.layout;
   layer_products const p = products_of(q.model, l);
   double const product = kind.constants.products / kind.machine.flops;
+  int const pieces = plan.sequence_chunks;
+  std::string const cut =
+      pieces == 1 ? ""
+                  : fmt::format(
+                      "  pieces     of {}, the first takes 1 / {} of the scores and the last "
+                      "{} / {}; of the rest, each an equal share\n",
+                      pieces, pieces * pieces, 2 * pieces - 1, pieces * pieces);
   return fmt::format(
       "  matrices   2 tokens x parameters / tensor = {:.4g} operations: {:.3f} ms forward, twice "
       "backward\n"
@@ -27,13 +35,14 @@ std::string pass_terms(plan_question const& q, training_layout const& l, device_
       "backward\n"
       "  exchange   4 (t - 1) / t x {} bytes x hidden x tokens = {:.4g} bytes: {:.3f} ms forward, as "
       "much backward\n"
-      "  again      {} of the forward in each backward\n",
+      "  again      {} of the forward in each backward\n{}",
       p.matrices, p.matrices * product * 1e3, p.scores, p.scores * product * 1e3, q.model.value_bytes,
       exchanged_bytes(q.model, l),
       kind.constants.exchange * exchanged_bytes(q.model, l) / kind.machine.inside * 1e3,
       l.again == recomputation::full        ? "all"
       : l.again == recomputation::attention ? "the scores"
-                                            : "nothing");
+                                            : "nothing",
+      cut);
 }
 
 // Of the head, on the device that has it.
@@ -92,6 +101,12 @@ std::string memory_terms(plan_question const& q, training_plan const& plan,
 
 std::string milliseconds(double seconds) { return fmt::format("{:.3f}", seconds * 1e3); }
 
+// Of the first piece of a sequence, and of the last if that takes longer.
+std::string milliseconds(double first, double last) {
+  std::string const text = milliseconds(first);
+  return milliseconds(last) == text ? text : text + "-" + milliseconds(last);
+}
+
 }  // namespace
 
 std::string terms_of(plan_study const& s) {
@@ -106,7 +121,7 @@ std::string terms_of(plan_study const& s) {
           fmt::format("Terms of the first plan, a layer and micro-batch, {} at {:.0f} TFLOP/s{}:\n",
                       s.model.precision, kind.machine.flops / 1e12,
                       s.has_kinds() ? " of " + s.cluster.kinds[static_cast<std::size_t>(k)].name : "")
-          + pass_terms(q, step.plan.layout, kind);
+          + pass_terms(q, step.plan, kind);
     }
     text += head_terms(q, step.plan) + link_terms(q, step.plan, each) + memory_terms(q, step.plan, each);
   }
@@ -118,12 +133,14 @@ std::string terms_of(plan_study const& s) {
   std::vector<stage_seconds> const all = times_of(q, step.plan);
   memory_model const held = bytes_of(q, step.plan);
   placement const where = placement_of(step.plan);
-  for (std::size_t i = 0; i < all.size(); ++i) {
+  auto const pieces = static_cast<std::size_t>(step.plan.sequence_chunks);
+  for (std::size_t i = 0; i < held.stages.size(); ++i) {
     stage_memory const& m = held.stages[i];
+    stage_seconds const &first = all[i * pieces], &last = all[i * pieces + pieces - 1];
     cells.push_back({std::to_string(i), std::to_string(where.device_of(0, static_cast<int>(i))),
-                     std::to_string(step.plan.layers[i]), milliseconds(all[i].forward),
-                     milliseconds(all[i].backward), milliseconds(all[i].send),
-                     milliseconds(all[i].reduction), gib(static_cast<double>(m.weights)),
+                     std::to_string(step.plan.layers[i]), milliseconds(first.forward, last.forward),
+                     milliseconds(first.backward, last.backward), milliseconds(first.send),
+                     milliseconds(first.reduction), gib(static_cast<double>(m.weights)),
                      gib(static_cast<double>(m.weight_gradient)),
                      gib(static_cast<double>(m.optimizer_state)), gib(static_cast<double>(m.stash))});
     if (s.has_kinds())

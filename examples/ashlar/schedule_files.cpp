@@ -55,7 +55,7 @@ void put_under(cost_options const& cost, schedule_file& file) {
                                     cost.stages_from(), given.per_stage.size(), s.stage_count()));
   } else if (!cost.causal.empty()) {
     if (s.cost.sequence_chunks != 1) throw usage_error(chunks_have_costs);
-    ashlar::finer_costs each = with_causal_chunks(s.cost, q, causal_share_of(cost));
+    ashlar::finer_costs each = with_causal_chunks(s.cost, q, causal_share_of(cost.causal));
     given = std::move(each.cost);
     file.scale.ticks_per_unit *= each.unit;
   } else {

@@ -200,7 +200,7 @@ TEST_CASE("no training plan is better than the answer, and none that is left out
     q.takes_fewer_devices = d.percent(30);
     if (d.percent(30)) q.objective = plan_objective::device_time;
     if (d.percent(25)) {
-      q.lists = {{.tensor = 1, .layers = {}}};
+      q.lists = {{.tensor = 1, .layers = {}, .causal = {d.between(0, 100), d.between(0, 100)}}};
       for (int i = 0; i < q.model.layers; ++i)
         q.lists[0].layers.push_back({1e-3 * d.between(1, 9), 1e-3 * d.between(1, 9),
                                      1.0 * d.between(1, 99), 1.0 * d.between(1, 99),

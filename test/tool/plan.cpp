@@ -87,6 +87,61 @@ TEST_CASE("plan: what PyTorch cannot run is said, and JSON has it all the same")
   CHECK(plain.err.empty());
 }
 
+TEST_CASE("plan: later pieces of sequences attend to more") {
+  std::string const json = (scratch() / "later.json").string();
+  tool_result const r = run_tool(
+      "plan --model 8B --sequence 4096 --cluster 4x8xH100 --batch 32 --top 1 --search 0 --schedules "
+      "seq1f1b --explain --emit "
+      + json);
+  REQUIRE(r.code == 0);
+  auto const cost = nlohmann::json::parse(content(json))["costs"];
+  int const q = cost["sequence_chunks"];
+  CHECK(contains(r.out, "pieces     of " + std::to_string(q) + ", the first takes 1 / "));
+  auto const time = [&](int piece, char const* pass) {
+    return cost["per_stage"][static_cast<std::size_t>(piece)][pass].get<double>();
+  };
+  REQUIRE(q > 1);
+  double const more = time(1, "forward") - time(0, "forward");
+  CHECK(more > 0);
+  for (int piece = 1; piece < q; ++piece) {
+    CHECK(time(piece, "forward") - time(piece - 1, "forward") == doctest::Approx(more).epsilon(1e-3));
+    CHECK(time(piece, "backward_input") - time(piece - 1, "backward_input")
+          == doctest::Approx(2 * more).epsilon(1e-3));
+    CHECK(time(piece, "backward_weight") == time(0, "backward_weight"));
+  }
+}
+
+TEST_CASE("plan: which share of measured layers is causal attention") {
+  std::string const file = scratch_file("attending.json", R"({"sequence": 128, "measured": [{"layers": [
+      {"forward_ms": 2, "backward_ms": 4, "parameters": 1e3, "kept_bytes": 1e3, "output_bytes": 8, "count": 8}]}]})");
+  std::string const asked = "--model " + file + " --cluster 1x4xA100 --batch 16 --top 1000 --search 0 ";
+  auto const piped = [&](std::string const& causal) {
+    nlohmann::json const all = planned(asked + "--schedules seq1f1b" + causal);
+    for (auto const& plan : all["plans"])
+      if (plan["pipeline"] == 4 && plan["sequence_chunks"] == 2 && plan["micro_batch"] == 1) return plan;
+    return nlohmann::json();
+  };
+  // Every device does 16 sequences, 12 ms each; the last one begins after the first piece's forwards.
+  auto const alike = piped(""), causal = piped(" --causal 50,0");
+  CHECK(alike["busy"].get<double>() == doctest::Approx(0.192));
+  CHECK(causal["busy"].get<double>() == doctest::Approx(0.192));
+  CHECK(alike["bound"].get<double>() == doctest::Approx(0.192 + 3 * 0.002).epsilon(1e-4));
+  CHECK(causal["bound"].get<double>() == doctest::Approx(0.192 + 3 * 0.0015).epsilon(1e-4));
+  CHECK(contains(run_tool("plan " + asked + "--causal 30,46").out,
+                 "30 % of forwards and 46 % of input passes causal attention"));
+  auto const refused = [&](std::string const& arguments, std::string const& why) {
+    tool_result const r = run_tool("plan " + arguments);
+    CHECK(r.code == 2);
+    CHECK_MESSAGE(contains(r.err, why), r.err);
+  };
+  refused(asked + "--causal 1,2,3", "--causal gives a percentage of forwards and one of input passes");
+  refused(asked + "--causal 101", "--causal");
+  refused(asked + "--causal 30 --schedules 1f1b,zb-h1",
+          "--causal has no effect on schedules 1f1b,zb-h1: sequences are whole there");
+  refused("--model 8B --cluster 1x8xH100 --batch 8 --causal 30",
+          "--causal has no effect on a model of formulas: they say what attention takes");
+}
+
 TEST_CASE("plan: the first plan's program has what its data ranks share") {
   std::string const asked =
       "plan --model 8B --sequence 4096 --cluster 4x8xH100 --batch 32 --top 1 --search 0 ";

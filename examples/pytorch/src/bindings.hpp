@@ -4,17 +4,23 @@
 #include <ashlar/block/check.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/ids.hpp>
+#include <ashlar/core/sequence_costs.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/render/diagnosis.hpp>
 #include <ashlar/schedule/check.hpp>
 
 #include <limits.hpp>
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/variant.h>
 
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 namespace python {
 
@@ -57,6 +63,26 @@ inline ashlar::devices device_count(long long given) {
 }
 inline ashlar::micro_batches micro_batch_count(long long given) {
   return ashlar::micro_batches{within("micro_batches", given, 1, tool::most_micro_batches)};
+}
+
+// Percentages of a forward and of an input pass, or one for both.
+using causal_percent = std::variant<int, std::pair<int, int>>;
+
+// Throws ValueError for what is no percentage.
+inline ashlar::causal_share causal_share_of(causal_percent const& given) {
+  auto const percent = [](int number) { return within("causal", number, 0, 100); };
+  if (int const* const both = std::get_if<int>(&given)) return {percent(*both), percent(*both)};
+  auto const& [forward, backward_input] = std::get<1>(given);
+  return {percent(forward), percent(backward_input)};
+}
+
+// The share of chunks of which `cost` has the mean. Throws ValueError if it has the costs of each.
+inline ashlar::causal_share causal_share_of(std::optional<causal_percent> const& given,
+                                            ashlar::costs const& cost) {
+  if (!given) return {};
+  if (cost.sequence_chunks > 1)
+    throw nb::value_error("causal has no effect on costs that are given for each chunk");
+  return causal_share_of(*given);
 }
 
 void bind_costs(nb::module_& m);

@@ -3,7 +3,6 @@
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/study/compare.hpp>
 
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <suggest.hpp>
@@ -77,16 +76,26 @@ ashlar::block block_of(known_entry const& e, shape const& s) {
   return e.of->block_of(s);
 }
 
+ashlar::divided_model model_of(ashlar::costs const& cost, long long pieces,
+                               std::optional<causal_percent> const& causal) {
+  return {.cost = cost,
+          .piece_count = within("pieces", pieces, 1, tool::most_devices),
+          .causal = causal_share_of(causal, cost)};
+}
+
 // A schedule beside others, or the entry under the model's costs.
 ashlar::comparison compare_entry(known_entry const& e, long long p, long long m,
-                                 ashlar::costs const& cost, long long pieces) {
-  return ashlar::compare(*e.of, shape{.p = device_count(p), .m = micro_batch_count(m), .cost = cost},
-                         {.cost = cost, .piece_count = within("pieces", pieces, 1, tool::most_devices)});
+                                 ashlar::costs const& cost, long long pieces, long long sequence_chunks,
+                                 std::optional<causal_percent> const& causal) {
+  shape const s{
+      .p = device_count(p),
+      .m = micro_batch_count(m),
+      .sequence_chunks = within("sequence_chunks", sequence_chunks, 1, tool::most_sequence_chunks)};
+  return ashlar::compare(*e.of, s, model_of(cost, pieces, causal));
 }
 ashlar::comparison compare_schedule(ashlar::schedule const& s, ashlar::costs const& cost,
-                                    long long pieces) {
-  return ashlar::compare(s,
-                         {.cost = cost, .piece_count = within("pieces", pieces, 1, tool::most_devices)});
+                                    long long pieces, std::optional<causal_percent> const& causal) {
+  return ashlar::compare(s, model_of(cost, pieces, causal));
 }
 
 void bind_comparison(nb::module_& m) {
@@ -115,8 +124,8 @@ void bind_comparison(nb::module_& m) {
           "No schedule of the same stages with the same memory has a shorter makespan; None: not "
           "known.");
   m.def("compare_entry", &compare_entry, "entry"_a, "devices"_a, "micro_batches"_a, "costs"_a,
-        "pieces"_a);
-  m.def("compare_schedule", &compare_schedule, "schedule"_a, "costs"_a, "pieces"_a);
+        "pieces"_a, "sequence_chunks"_a, "causal"_a.none());
+  m.def("compare_schedule", &compare_schedule, "schedule"_a, "costs"_a, "pieces"_a, "causal"_a.none());
 }
 
 }  // namespace

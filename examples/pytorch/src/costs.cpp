@@ -1,13 +1,12 @@
 // Costs, memory of stages, placements.
 #include "bindings.hpp"
 #include <ashlar/core/cost.hpp>
+#include <ashlar/core/sequence_costs.hpp>
 #include <ashlar/model/memory_model.hpp>
 
 #include <nanobind/operators.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
-#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -164,6 +163,21 @@ void bind_costs(nb::module_& m) {
           "sequence_chunks: where the chunks of sequences differ, how many there are; per_stage then "
           "has "
           "so many for each stage, one after the other.")
+      .def(
+          "with_causal_chunks",
+          [](costs const& mean, long long sequence_chunks, causal_percent const& share) {
+            ashlar::finer_costs made = ashlar::with_causal_chunks(
+                mean, within("sequence_chunks", sequence_chunks, 1, tool::most_sequence_chunks),
+                causal_share_of(share));
+            return std::pair(std::move(made.cost), made.unit);
+          },
+          "sequence_chunks"_a, "causal"_a,
+          "From costs of the mean chunk, those of each, and how many of their ticks are one of these. "
+          "causal: the percentage of a whole sequence's forward (and recompute) and input pass that is "
+          "causal attention, or a pair of one each; it grows by the same amount from each chunk to the "
+          "next. Raises ValueError for what is no percentage, Violation for costs that tell chunks "
+          "apart "
+          "already.")
       .def_prop_ro("per_stage", &ticks_of_stages)
       .def_ro("sequence_chunks", &costs::sequence_chunks)
       .def_prop_ro("transfer", [](costs const& c) { return c.links.inside.latency; })

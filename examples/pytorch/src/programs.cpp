@@ -193,7 +193,8 @@ void bind_programs(nb::module_& m) {
          int data_ranks) {
         ashlar::simulation_options const options{
             .cost = std::move(cost), .memory = {.stages = std::move(stages)}, .data_ranks = data_ranks};
-        if (auto const d = check(options, p.stage_count(), p.device_count(), p.micro_batch_count());
+        if (auto const d = check(options, p.stage_count(), p.device_count(), p.micro_batch_count(),
+                                 p.graph.sequence_chunks());
             !d.ok())
           throw ashlar::violation{d};
         return ashlar::simulate(p, options);

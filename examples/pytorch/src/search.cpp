@@ -2,13 +2,12 @@
 #include "bindings.hpp"
 #include <ashlar/search/layouts.hpp>
 
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <optional>
@@ -123,7 +122,7 @@ ashlar::searched_layout search_placement(ashlar::placement const& where, long lo
                                          ashlar::costs const& cost,
                                          std::optional<limit_words> const& limit,
                                          std::optional<std::vector<ashlar::stage_memory>> const& memory,
-                                         long long sequence_chunks, std::int64_t budget,
+                                         std::optional<long long> sequence_chunks, std::int64_t budget,
                                          std::uint64_t seed, std::string const& aim,
                                          std::vector<schedule> const& starts,
                                          nb::object const& progress) {
@@ -132,7 +131,8 @@ ashlar::searched_layout search_placement(ashlar::placement const& where, long lo
       .m = micro_batch_count(m),
       .cost = cost,
       .limit = limit_of(limit, memory, where),
-      .sequence_chunks = within("sequence_chunks", sequence_chunks, 1, tool::most_sequence_chunks)};
+      .sequence_chunks = within("sequence_chunks", sequence_chunks.value_or(cost.sequence_chunks), 1,
+                                tool::most_sequence_chunks)};
   search_options const o{budget, seed, aim_of(aim)};
   watch seen(progress, o.aim);
   nb::gil_scoped_release const free;
@@ -142,19 +142,32 @@ ashlar::searched_layout search_placement(ashlar::placement const& where, long lo
 
 std::vector<ashlar::searched_layout> search_shapes(long long p, long long m, ashlar::costs const& cost,
                                                    int memory_percent, int kept_percent,
-                                                   long long sequence_chunks, std::int64_t budget,
-                                                   std::uint64_t seed, std::string const& aim,
-                                                   nb::object const& progress) {
-  ashlar::model_share const model{device_count(p), micro_batch_count(m), cost};
-  if (cost.per_stage.size() != 1)
+                                                   std::optional<long long> sequence_chunks,
+                                                   std::optional<causal_percent> const& causal,
+                                                   std::int64_t budget, std::uint64_t seed,
+                                                   std::string const& aim, nb::object const& progress) {
+  int const told_apart = cost.sequence_chunks;
+  if (cost.per_stage.size() != static_cast<std::size_t>(told_apart))
     throw nb::value_error(
-        "costs of a device's share of the model are one for all; give a placement for costs of each "
-        "stage");
+        "costs of a device's share of the model are one for all, or one for each chunk of a sequence; "
+        "give a placement for costs of each stage");
+  ashlar::variety how{
+      .kept_percent = {within("kept_percent", kept_percent, 0, 100)},
+      .most_sequence_chunks =
+          within("sequence_chunks", sequence_chunks.value_or(told_apart), 1, tool::most_sequence_chunks),
+      .causal = causal_share_of(causal, cost)};
+  if (causal && how.most_sequence_chunks == 1)
+    throw nb::value_error("causal has no effect without sequence_chunks");
+  if (told_apart > 1 && how.most_sequence_chunks != told_apart)
+    throw nb::value_error(("costs are those of " + std::to_string(told_apart)
+                           + " chunks of a sequence, but sequence_chunks is "
+                           + std::to_string(how.most_sequence_chunks))
+                              .c_str());
+  if (told_apart > 1) how.by_chunk = cost;
+  ashlar::model_share const model{device_count(p), micro_batch_count(m),
+                                  ashlar::of_whole_sequences(cost)};
   auto const choices =
-      ashlar::layouts_for(model, within("memory_percent", memory_percent, 1, tool::most_percent),
-                          {.kept_percent = {within("kept_percent", kept_percent, 0, 100)},
-                           .most_sequence_chunks = within("sequence_chunks", sequence_chunks, 1,
-                                                          tool::most_sequence_chunks)});
+      ashlar::layouts_for(model, within("memory_percent", memory_percent, 1, tool::most_percent), how);
   if (choices.empty()) throw nb::value_error("there is no schedule within the limit on memory");
   search_options const o{budget, seed, aim_of(aim)};
   watch seen(progress, o.aim);
@@ -202,11 +215,12 @@ void bind_search(nb::module_& m) {
       });
   m.def("search_placement", &search_placement, "placement"_a, "micro_batches"_a,
         "costs"_a = ashlar::costs{}, nb::kw_only(), "limit"_a = nb::none(), "memory"_a = nb::none(),
-        "sequence_chunks"_a = 1, "budget"_a = 10'000, "seed"_a = 1, "aim"_a = "span",
+        "sequence_chunks"_a = nb::none(), "budget"_a = 10'000, "seed"_a = 1, "aim"_a = "span",
         "starts"_a = std::vector<schedule>{}, "progress"_a = nb::none());
   m.def("search_layouts", &search_shapes, "devices"_a, "micro_batches"_a, "costs"_a = ashlar::costs{},
-        nb::kw_only(), "memory_percent"_a = 100, "kept_percent"_a = 100, "sequence_chunks"_a = 1,
-        "budget"_a = 10'000, "seed"_a = 1, "aim"_a = "span", "progress"_a = nb::none());
+        nb::kw_only(), "memory_percent"_a = 100, "kept_percent"_a = 100,
+        "sequence_chunks"_a = nb::none(), "causal"_a = nb::none(), "budget"_a = 10'000, "seed"_a = 1,
+        "aim"_a = "span", "progress"_a = nb::none());
 }
 
 }  // namespace python

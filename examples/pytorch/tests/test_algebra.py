@@ -155,6 +155,71 @@ def test_layouts_are_searched_together():
         ashlar.search_layouts(4, 8, memory_percent=1)
 
 
+def test_later_chunks_attend_to_more():
+    whole = Costs(20, 26, 14, transfer=1)
+    each, unit = whole.with_causal_chunks(2, (30, 46))
+    assert (unit, each.sequence_chunks, each.transfer) == (100, 2, 100)
+    assert each.per_stage == [(1700, 2002, 1400), (2300, 3198, 1400)]
+    assert whole.with_causal_chunks(2, 50) == whole.with_causal_chunks(2, (50, 50))
+    assert whole.with_causal_chunks(4, 0) == (whole, 1)
+    with pytest.raises(ValueError, match="causal must be from 0 to 100, not 101"):
+        whole.with_causal_chunks(2, (3, 101))
+    with pytest.raises(ashlar.Violation, match="costs of their own are 2, not 1"):
+        each.with_causal_chunks(2, 3)
+
+
+def test_layouts_are_searched_with_causal_attention():
+    # As `ashlar search -p 4 -m 8 --forward 20 --backward-input 26 --backward-weight 14 --budget 50` finds them.
+    whole = Costs(20, 26, 14)
+    found = ashlar.search_layouts(4, 8, whole, sequence_chunks=4, causal=(30, 46), budget=50)
+    linear = {one.sequence_chunks: one.reached for one in found if one.layout == "linear"}
+    assert linear == {1: 576, 2: 646.33, 4: 629.3925}
+    # Costs of each chunk say the same: here 200 ticks to one.
+    each, unit = whole.with_causal_chunks(2, (30, 46))
+    same = ashlar.search_layouts(4, 8, each, budget=50)
+    cut = ashlar.search_layouts(4, 8, whole, sequence_chunks=2, causal=(30, 46), budget=50)
+    assert [one.reached / (2 * unit) for one in same] == [one.reached for one in cut]
+    assert any(one.sequence_chunks == 2 and one.schedule.costs == each for one in same if one.layout == "linear")
+    with pytest.raises(ValueError, match="causal has no effect without sequence_chunks"):
+        ashlar.search_layouts(4, 8, whole, causal=30)
+    with pytest.raises(ValueError, match="causal has no effect on costs that are given for each chunk"):
+        ashlar.search_layouts(4, 8, each, causal=30)
+    with pytest.raises(ValueError, match="of 2 chunks of a sequence, but sequence_chunks is 4"):
+        ashlar.search_layouts(4, 8, each, sequence_chunks=4)
+    with pytest.raises(ValueError, match="one for all, or one for each chunk"):
+        ashlar.search_layouts(4, 8, Costs(per_stage=[(1, 1, 1)] * 4))
+
+
+def test_costs_of_each_chunk_reach_everything():
+    each, unit = Costs(20, 26, 14).with_causal_chunks(2, (30, 46))
+    schedule = catalog.seq1f1b(4, 8, each)
+    assert schedule.costs == each and schedule.busy == [8 * 2 * unit * 60] * 4
+    assert schedule == catalog.seq1f1b(4) | repeat(16) | retime(each)
+    assert (schedule | lower() | simulate(each)).makespan == schedule.makespan
+    orders = [[str(one) for one in line] for line in schedule.order]
+    assert ashlar.schedule(schedule.placement, orders, each, sequence_chunks=2).makespan == schedule.makespan
+    text = ashlar.emit(schedule, "json")
+    assert ashlar.emit(ashlar.read_json(text), "json") == text
+    found = ashlar.search(ashlar.linear(4), 8, each, budget=50)
+    assert found.sequence_chunks == 2 and found.bound <= found.reached <= schedule.makespan
+    with pytest.raises(ashlar.Violation, match="costs of their own are 2, not 1 or 4"):
+        catalog.seq1f1b(4, 8, each, sequence_chunks=4)
+
+
+def test_comparisons_with_causal_attention():
+    # As `ashlar compare seq1f1b 1f1b -p 4 -m 8 --sequence-chunks 4 --causal 30,46` has them.
+    whole = Costs(20, 26, 14)
+    rows = ashlar.compare(["seq1f1b", "1f1b"], costs=whole, sequence_chunks=4, causal=(30, 46)).rows
+    assert [row["makespan"] for row in rows] == [629.3925, 660]
+    each, unit = whole.with_causal_chunks(4, (30, 46))
+    same = ashlar.compare({"seq1f1b": "seq1f1b", "own": catalog.seq1f1b(4, 8, each, sequence_chunks=4)}, costs=each).rows
+    assert [row["makespan"] / (4 * unit) for row in same] == [629.3925] * 2
+    with pytest.raises(ValueError, match="causal has no effect on 1f1b, gpipe: sequences are whole there"):
+        ashlar.compare(["1f1b", "gpipe"], causal=30)
+    with pytest.raises(ValueError, match="costs that are given for each chunk"):
+        ashlar.compare(["seq1f1b"], costs=each, causal=30)
+
+
 LONG = dict(placement=ashlar.wave(8, 2), micro_batches=64, costs=Costs(10, 13, 8, transfer=1), budget=100_000_000)
 
 

@@ -4,6 +4,7 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/cost.hpp>
+#include <ashlar/core/sequence_costs.hpp>
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/plan/layout.hpp>
 #include <ashlar/plan/simulated_step.hpp>
@@ -27,6 +28,7 @@ struct listed_layer {
 struct listed_model {
   int tensor = 1;  // ranks that each layer is split over
   std::vector<listed_layer> layers;
+  causal_share causal = {};  // of the passes of each; an input pass is half of a backward
 
   constexpr double parameters() const {
     double sum = 0;
@@ -47,6 +49,14 @@ constexpr pass_seconds layer_seconds(listed_layer const& each, training_layout c
   return {l.micro_batch * each.forward, l.micro_batch * (each.backward + again)};
 }
 
+// Of that, causal attention.
+constexpr pass_seconds attention_seconds(listed_layer const& each, training_layout const& l,
+                                         causal_share share) {
+  double const forward = share.forward / 100.0 * l.micro_batch * each.forward,
+               backward = share.backward_input / 100.0 * l.micro_batch * each.backward / 2;
+  return {forward, backward + (l.again == recomputation::full ? forward : 0)};
+}
+
 // Of stages of so many layers each.
 constexpr std::vector<stage_seconds> stage_times(listed_model const& t, training_layout const& l,
                                                  sharding_level level, std::vector<int> const& sizes,
@@ -62,6 +72,9 @@ constexpr std::vector<stage_seconds> stage_times(listed_model const& t, training
       pass_seconds const p = layer_seconds(each, l);
       s.forward += p.forward;
       s.backward += p.backward;
+      pass_seconds const attention = attention_seconds(each, l, t.causal);
+      s.forward_attention += attention.forward;
+      s.backward_attention += attention.backward;
       parameters += each.parameters;
       largest = max_of(largest, each.parameters);
       if (i + 1 < sizes.size()) s.send = l.micro_batch * each.output / link;

@@ -142,8 +142,8 @@ constexpr void improve_step(plan_question const& q, planned_step& step, std::int
   if (!can_be_improved(s)) return;
   memory_limit limit{.memory = bytes_of(q, step.plan), .budget = {}};
   for (double each : budgets_of(q, step.plan)) limit.budget.push_back(static_cast<byte_count>(each));
-  costs const cost = step_machine(times, message_mode::beside).cost;
-  schedule found = improve({retime(s, cost)}, limit, {.passes = passes, .aim = objective::makespan});
+  schedule found = improve({retime(s, costs_of(q, step.plan))}, limit,
+                           {.passes = passes, .aim = objective::makespan});
   double const seconds = simulated_step(found, times, message_mode::beside);
   if (!is_within(found, limit) || seconds >= step.seconds) return;
   step.catalog = step.seconds;

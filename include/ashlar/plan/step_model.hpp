@@ -62,6 +62,14 @@ constexpr pass_seconds layer_seconds(transformer const& t, training_layout const
   return {forward, 2 * product * (p.matrices + p.scores) + exchange + again};
 }
 
+// Of that, causal attention: all that is done for scores.
+constexpr pass_seconds attention_seconds(transformer const& t, training_layout const& l,
+                                         device_machine const& machine,
+                                         step_constants const& constants) {
+  double const forward = constants.products / machine.flops * products_of(t, l).scores;
+  return {forward, (l.again == recomputation::none ? 2 : 3) * forward};
+}
+
 // Of the head's products.
 constexpr pass_seconds head_seconds(transformer const& t, training_layout const& l,
                                     device_machine const& machine, step_constants const& constants) {
@@ -111,10 +119,14 @@ constexpr std::vector<stage_seconds> stage_times(transformer const& t, training_
   std::size_t const count = division.layers.size();
   for (std::size_t i = 0; i < count; ++i) {
     stage_site const& at = sites[i];
-    pass_seconds const layer = layer_seconds(t, l, at.machine, at.constants);
+    pass_seconds const layer = layer_seconds(t, l, at.machine, at.constants),
+                       attention = attention_seconds(t, l, at.machine, at.constants);
     double const layers = division.layers[i];
     bool const embeds = i == 0 || i + 1 == count;
-    stage_seconds s{.forward = layers * layer.forward, .backward = layers * layer.backward};
+    stage_seconds s{.forward = layers * layer.forward,
+                    .backward = layers * layer.backward,
+                    .forward_attention = layers * attention.forward,
+                    .backward_attention = layers * attention.backward};
     if (division.with_head && i + 1 == count) {
       pass_seconds const head = head_seconds(t, l, at.machine, at.constants);
       s.forward += head.forward;

@@ -16,25 +16,48 @@
 
 namespace ashlar {
 
-// Seconds of the passes of each stage: of a micro-batch, or of one of the pieces of its sequences, which
-// are taken to share everything alike. Weights in shards are gathered, and gradients scattered, beside
-// the passes of each: a pass takes as long as the longer of both.
+namespace plan_detail {
+
+// Of a stage's seconds of a micro-batch, those of one of the q pieces of its sequences. A piece attends
+// to itself and to all before it; of everything else it takes an equal share. Weight passes of all
+// pieces are alike, since attention has no weights: half of a mean backward, unless attention leaves
+// less. Weights in shards are gathered, and gradients scattered, beside the passes of each piece: a pass
+// takes as long as the longer of both.
+constexpr stage_seconds of_piece(stage_seconds s, int piece, int q) {
+  double const attends = (2.0 * piece + 1) / q / q, more = attends - 1.0 / q,
+               shards = s.gather + s.scatter, mean = max_of(s.backward / q, shards);
+  s.forward = max_of(s.forward / q + s.forward_attention * more, s.gather);
+  s.backward = max_of(s.backward / q + s.backward_attention * more, shards);
+  s.forward_attention *= attends;
+  s.backward_attention *= attends;
+  s.weight = min_of(mean / 2, s.backward - s.backward_attention);
+  s.send /= q;
+  return s;
+}
+
+}  // namespace plan_detail
+
+// Seconds of the passes of each stage: of a micro-batch, or of each piece of its sequences, those of a
+// stage one after the other.
 constexpr std::vector<stage_seconds> times_of(plan_question const& q, training_plan const& plan) {
-  std::vector<stage_seconds> all;
+  std::vector<stage_seconds> whole, all;
   if (listed_model const* const list = list_of(q, plan.layout.tensor); list != nullptr)
-    all =
+    whole =
         stage_times(*list, plan.layout, plan.sharding, plan.layers, nth(q.kinds, plan.kinds[0]).machine);
   else
-    all = stage_times(q.model, plan.layout, plan.sharding, {plan.layers, true}, sites_of(q, plan));
-  for (stage_seconds& each : all) {
-    each.forward = max_of(each.forward / plan.sequence_chunks, each.gather);
-    each.backward = max_of(each.backward / plan.sequence_chunks, each.gather + each.scatter);
-    each.send /= plan.sequence_chunks;
-  }
+    whole = stage_times(q.model, plan.layout, plan.sharding, {plan.layers, true}, sites_of(q, plan));
+  for (stage_seconds const& each : whole)
+    for (int piece = 0; piece < plan.sequence_chunks; ++piece)
+      all.push_back(plan_detail::of_piece(each, piece, plan.sequence_chunks));
   return all;
 }
 
-// Bytes of each stage on one device, likewise.
+// The same in nanoseconds, with messages.
+constexpr costs costs_of(plan_question const& q, training_plan const& plan) {
+  return step_machine(times_of(q, plan), message_mode::beside, plan.sequence_chunks).cost;
+}
+
+// Bytes of each stage on one device: what is kept of a micro-batch, or of a piece of its sequences.
 constexpr memory_model bytes_of(plan_question const& q, training_plan const& plan) {
   memory_model m;
   if (listed_model const* const list = list_of(q, plan.layout.tensor); list != nullptr)
@@ -49,20 +72,44 @@ constexpr double simulated_seconds(plan_question const& q, training_plan const& 
   return simulated_step(passes_of(plan, plan.micro_batches), times_of(q, plan), message_mode::beside);
 }
 
+namespace plan_detail {
+
+// What a stage does in a step.
+struct stage_work {
+  double passes = 0;  // seconds of them all
+  double first = 0;   // of the shortest forward
+  double reduction = 0;
+};
+constexpr std::vector<stage_work> work_of(plan_question const& q, training_plan const& plan) {
+  std::vector<stage_work> all;
+  std::vector<stage_seconds> const times = times_of(q, plan);
+  for (std::size_t i = 0; i < times.size(); i += static_cast<std::size_t>(plan.sequence_chunks)) {
+    stage_work sum{.first = times[i].forward, .reduction = times[i].reduction};
+    for (int piece = 0; piece < plan.sequence_chunks; ++piece) {
+      stage_seconds const& s = times[i + static_cast<std::size_t>(piece)];
+      sum.passes += plan.micro_batches * (s.forward + s.backward);
+    }
+    all.push_back(sum);
+  }
+  return all;
+}
+
+}  // namespace plan_detail
+
 // Every device does its passes, after the forwards that lead to its first stage, and then sums its
 // gradients. Whatever the order, no step of these stages on these devices is shorter. O(stages).
 constexpr double least_seconds(plan_question const& q, training_plan const& plan) {
   placement const where = placement_of(plan);
-  std::vector<stage_seconds> const times = times_of(q, plan);
+  std::vector<plan_detail::stage_work> const work = plan_detail::work_of(q, plan);
   std::vector<double> busy(static_cast<std::size_t>(where.device_count()), -1.0);
   int const units = plan.micro_batches * plan.sequence_chunks;
   double until = 0;
   for (int stage = 0; stage < where.stage_count(); ++stage) {
-    stage_seconds const& s = nth(times, stage);
+    plan_detail::stage_work const& s = nth(work, stage);
     double& sum = nth(busy, where.device_of(0, stage));
     if (sum < 0) sum = until;  // its first
-    sum += units * (s.forward + s.backward) + s.reduction;
-    until += s.forward;
+    sum += s.passes + s.reduction;
+    until += s.first;
   }
   double least = 0;
   for (double each : busy) least = max_of(least, each);
@@ -73,13 +120,10 @@ constexpr double least_seconds(plan_question const& q, training_plan const& plan
 // Seconds in which the device with most to do computes.
 constexpr double busiest_seconds(plan_question const& q, training_plan const& plan) {
   placement const where = placement_of(plan);
-  std::vector<stage_seconds> const times = times_of(q, plan);
+  std::vector<plan_detail::stage_work> const work = plan_detail::work_of(q, plan);
   std::vector<double> busy(static_cast<std::size_t>(where.device_count()), 0.0);
-  for (int stage = 0; stage < where.stage_count(); ++stage) {
-    stage_seconds const& s = nth(times, stage);
-    nth(busy, where.device_of(0, stage)) +=
-        plan.micro_batches * plan.sequence_chunks * (s.forward + s.backward);
-  }
+  for (int stage = 0; stage < where.stage_count(); ++stage)
+    nth(busy, where.device_of(0, stage)) += nth(work, stage).passes;
   double most = 0;
   for (double each : busy) most = max_of(most, each);
   return most;

@@ -31,6 +31,14 @@ constexpr bool test_listed_stages() {
         == 2 * (5 + 3));
   m = stage_bytes(three_layers(), l, sharding_level::none, {2, 1});
   HOLDS(m.of(0).stash == 2 * 24 && m.of(0).weights == 2 * 30 + 2 * 200);
+  // Of forwards a half is causal attention, of input passes a quarter; what is run again counts, too.
+  listed_model causal = three_layers();
+  causal.causal = {.forward = 50, .backward_input = 25};
+  auto const again = stage_times(causal, l, sharding_level::none, {2, 1}, listed_machine());
+  HOLDS(again[0].forward_attention == 3 && again[0].backward_attention == 2 * 5 / 8.0 + 3);
+  l.again = recomputation::none;
+  HOLDS(stage_times(causal, l, sharding_level::none, {2, 1}, listed_machine())[1].backward_attention
+        == 1);
   HOLDS(three_layers().parameters() == 120 && three_layers().work() == 30);
   return true;
 }

@@ -2,6 +2,7 @@
 // First, so that it needs nothing before it.
 #include "static_check.hpp"
 #include <ashlar/catalog/one_f_one_b.hpp>
+#include <ashlar/catalog/seq1f1b.hpp>
 #include <ashlar/schedule/repeat.hpp>
 
 using namespace ashlar;
@@ -23,10 +24,38 @@ constexpr bool test_simulated_step() {
 }
 static_assert(test_simulated_step());
 
+// Of two sequences in two chunks each, on one device.
+constexpr bool test_step_of_chunks() {
+  schedule const s = repeat(catalog::seq1f1b(devices{1}, 2), micro_batches{4});
+  stage_seconds const first{.forward = 1, .backward = 3, .reduction = 5, .weight = 1},
+      second{.forward = 2, .backward = 4, .reduction = 5, .weight = 1};
+  HOLDS(is_about(simulated_step(s, {first, second}, message_mode::beside), 2 * (1 + 3 + 2 + 4) + 5));
+  HOLDS(is_about(simulated_step(s, {first}, message_mode::beside), 4 * (1 + 3) + 5));
+  costs const cost = step_machine({first, second}, message_mode::beside, 2).cost;
+  HOLDS(cost.of({pass_kind::backward_input, 0, 3}, 0) == 3'000'000'000);
+  HOLDS(cost.of({pass_kind::backward_weight, 0, 3}, 0) == 1'000'000'000);
+  // The reduction of a stage is once, a message that blocks as often as there are chunks.
+  schedule const two = repeat(catalog::seq1f1b(devices{2}, 2), micro_batches{4});
+  stage_seconds const sends{.forward = 1, .backward = 2, .send = 1},
+      sums{.forward = 1, .backward = 2, .reduction = 100};
+  double const step = simulated_step(two, {sends, sends, sums, sums}, message_mode::beside);
+  HOLDS(step > 100 && step < 200);
+  for (stage_cost const& each :
+       step_machine({sends, sends, sums, sums}, message_mode::blocking, 2).cost.per_stage)
+    HOLDS(each.forward + each.backward_input + each.backward_weight == 4'000'000'000);
+  // Some of a backward is always left for the input pass.
+  HOLDS(
+      step_machine({{.backward = 3, .weight = 3}}, message_mode::beside).cost.per_stage[0].backward_input
+      == 1);
+  return true;
+}
+static_assert(test_step_of_chunks());
+
 }  // namespace
 
 TEST_CASE("simulated steps: passes, messages and reductions in seconds") {
   CHECK(test_simulated_step());
+  CHECK(test_step_of_chunks());
   // Beside the passes, messages cost what is exposed: no more than if they block.
   schedule const s = repeat(catalog::one_f_one_b(devices{2}), micro_batches{3});
   double const beside = simulated_step(s, {{1, 2, 1, 0}, {1, 2, 0, 0}}, message_mode::beside);

@@ -22,13 +22,14 @@ constexpr bool test_step_times() {
     return stage_times(two_layers(), l, level, {{1, 1}, head}, plain_machine(), {});
   };
   HOLDS(times()[0].forward == 6656 && times()[0].backward == 2 * 6656);
+  HOLDS(times()[0].forward_attention == 512 && times()[0].backward_attention == 2 * 512);
   HOLDS(times()[0].send == 2 * 8 * 4 && times()[1].send == 0 && times()[0].reduction == 0);
   HOLDS(times(unshared, true)[1].forward == 6656 + 2 * 4 * 128
         && times(unshared, true)[0].forward == 6656);
   l.again = recomputation::full;
-  HOLDS(times()[0].backward == 3 * 6656);
+  HOLDS(times()[0].backward == 3 * 6656 && times()[0].backward_attention == 3 * 512);
   l.again = recomputation::attention;
-  HOLDS(times()[0].backward == 2 * 6656 + 512);
+  HOLDS(times()[0].backward == 2 * 6656 + 512 && times()[0].backward_attention == 3 * 512);
   // Half the work, and two sums of 64 bytes over two ranks. Eight devices: messages leave the node.
   l = {.tensor = 2, .pipeline = 2, .data = 2};
   HOLDS(times()[0].forward == 3328 + 2 * 64 && times()[0].backward == 2 * 3328 + 2 * 64);

@@ -1,7 +1,9 @@
 #include <ashlar/plan/training_plan.hpp>
 // First, so that it needs nothing before it.
 #include "static_check.hpp"
+#include <ashlar/core/sequence_costs.hpp>
 
+#include <cstddef>
 #include <vector>
 
 using namespace ashlar;
@@ -50,8 +52,7 @@ constexpr bool test_plan_costs() {
   plan_question const q = asked_question();
   training_plan const plain = plan_in("1f1b", 1, 1, {2, 2}), pieces = plan_in("seq1f1b", 1, 2, {2, 2}),
                       uneven = plan_in("1f1b", 1, 1, {3, 1});
-  // A piece takes its share of passes, messages and activations, not of weights.
-  HOLDS(is_close(times_of(q, plain)[0].forward, 2 * times_of(q, pieces)[0].forward));
+  // A piece takes its share of messages and activations, not of weights.
   HOLDS(is_close(times_of(q, plain)[0].send, 2 * times_of(q, pieces)[0].send));
   HOLDS(bytes_of(q, plain).of(0).stash == 2 * bytes_of(q, pieces).of(0).stash);
   HOLDS(bytes_of(q, plain).of(0).weights == bytes_of(q, pieces).of(0).weights);
@@ -75,6 +76,70 @@ constexpr bool test_plan_costs() {
 }
 static_assert(test_plan_costs());
 
+// Two layers: 4 tokens x 2 x 768 parameters and 4 x 8 x 4 for scores, each. Of two pieces, the first
+// does a quarter of the scores, and half of everything else.
+constexpr bool test_attention_of_pieces() {
+  plan_question const q = asked_question();
+  training_plan plan = plan_in("seq1f1b", 1, 2, {2, 2});
+  double const matrices = 2 * 6144e-6, scores = 2 * 512e-6, mean = matrices + scores;
+  std::vector<stage_seconds> times = times_of(q, plan);
+  HOLDS(times.size() == 4);
+  HOLDS(is_close(times[0].forward, matrices / 2 + scores / 4));
+  HOLDS(is_close(times[1].forward, matrices / 2 + scores * 3 / 4));
+  HOLDS(is_close(times[0].backward, 2 * times[0].forward));
+  HOLDS(is_close(times[1].backward, 2 * times[1].forward));
+  HOLDS(is_close(times[0].forward_attention, scores / 4));
+  HOLDS(is_close(times[1].backward_attention, 2 * scores * 3 / 4));
+  // Weight passes are alike: half of a mean backward.
+  HOLDS(is_close(times[0].weight, mean / 2) && is_close(times[1].weight, mean / 2));
+  // The head attends to nothing.
+  HOLDS(is_close(times[3].forward - times[1].forward, times[2].forward - times[0].forward));
+  stage_seconds const whole = times_of(q, plan_in("1f1b", 1, 1, {2, 2}))[0];
+  HOLDS(is_close(times[0].forward + times[1].forward, whole.forward));
+  HOLDS(is_close(times[0].backward + times[1].backward, whole.backward));
+  HOLDS(is_close(whole.weight, whole.backward / 2));
+  // The last device begins after the first piece's forward.
+  HOLDS(is_close(least_seconds(q, plan) + 1e-9 * 9 * 2, times[0].forward + busiest_seconds(q, plan)));
+  HOLDS(is_close(busiest_seconds(q, plan), busiest_seconds(q, plan_in("1f1b", 1, 1, {2, 2}))));
+  HOLDS(least_seconds(q, plan) <= simulated_seconds(q, plan));
+  // Scores are run again like the rest.
+  plan.layout.again = recomputation::full;
+  HOLDS(is_close(times_of(q, plan)[0].backward, 3 * times[0].forward));
+  // Of sequences so long that scores are more than half of a backward, weight passes have all the rest.
+  plan_question longer = q;
+  longer.model.sequence = 4096;
+  plan.layout.again = recomputation::none;
+  times = times_of(longer, plan);
+  HOLDS(is_close(times[0].weight, matrices * 1024) && is_close(times[1].weight, matrices * 1024));
+  return true;
+}
+static_assert(test_attention_of_pieces());
+
+// With measured layers it is what costs of chunks are made of elsewhere.
+constexpr bool test_attention_of_a_list() {
+  plan_question q = asked_question();
+  training_plan const plan = plan_in("seq1f1b", 1, 2, {3, 1});
+  q.lists = {{.tensor = 1,
+              .layers = std::vector<listed_layer>(4, {2, 8, 10, 100, 50}),
+              .causal = {.forward = 50, .backward_input = 100}}};
+  costs const made = costs_of(q, plan);
+  finer_costs const known =
+      with_causal_chunks(std::vector<stage_cost>{{3, 6, 6}, {1, 2, 2}}, 2, q.lists[0].causal);
+  HOLDS(made.sequence_chunks == 2 && made.per_stage.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    HOLDS(made.per_stage[i].forward * known.unit == known.cost.per_stage[i].forward * 1'000'000'000);
+    HOLDS(made.per_stage[i].backward_input * known.unit
+          == known.cost.per_stage[i].backward_input * 1'000'000'000);
+    HOLDS(made.per_stage[i].backward_weight * known.unit
+          == known.cost.per_stage[i].backward_weight * 1'000'000'000);
+  }
+  q.lists[0].causal = {};
+  HOLDS(times_of(q, plan)[0].forward == 3 && times_of(q, plan)[1].forward == 3);
+  HOLDS(times_of(q, plan)[3].backward == 4);
+  return true;
+}
+static_assert(test_attention_of_a_list());
+
 constexpr bool test_plan_of_a_list() {
   plan_question q = asked_question();
   q.lists = {{.tensor = 1, .layers = std::vector<listed_layer>(4, {1, 2, 10, 100, 50})}};
@@ -94,5 +159,7 @@ static_assert(test_plan_of_a_list());
 TEST_CASE("training plans: what a plan's passes are, take and hold") {
   CHECK(test_plan_schedule());
   CHECK(test_plan_costs());
+  CHECK(test_attention_of_pieces());
+  CHECK(test_attention_of_a_list());
   CHECK(test_plan_of_a_list());
 }

@@ -66,33 +66,51 @@ def _row(name: str, of: Comparison) -> dict[str, Any]:
     }
 
 
+def _cuts_sequences(schedule: str | Schedule) -> bool:
+    if isinstance(schedule, Schedule):
+        return schedule.sequence_chunks > 1
+    return "sequence_chunks" in _core.find(schedule).parameters
+
+
 def compare(
     schedules: Iterable[str] | Mapping[str, str | Schedule] | None = None,
     *,
     devices: int = 4,
     micro_batches: int = 8,
     costs: Costs | None = None,
+    sequence_chunks: int | None = None,
+    causal: int | tuple[int, int] | None = None,
 ) -> Table:
     """The same model under several schedules: names of the catalog, or a mapping of names to names and schedules.
 
     Costs are those of a device's share of the model, or of consecutive parts of it, one each; schedules with
     more or fewer stages take their share. Without schedules: all of the catalog that these sizes suit.
     peak_activations is a share of what 1F1B holds; times are in ticks.
+
+    sequence_chunks: of schedules of the catalog that cut sequences; as many as the costs have, or 2, unless given.
+    causal: the percentage of a whole sequence's forward and input pass, or of each as a pair, that is causal
+    attention, for which later chunks take longer. Raises ValueError where it has no effect: on whole sequences, or
+    on costs of each chunk.
     """
     costs = costs or Costs()
+    if sequence_chunks is None:
+        sequence_chunks = costs.sequence_chunks if costs.sequence_chunks > 1 else 2
     if schedules is None:
         chosen: Mapping[str, Any] = {name: name for name in catalog.entries}
     elif isinstance(schedules, Mapping):
         chosen = schedules
     else:
         chosen = {name: name for name in schedules}
+    if causal is not None and not any(_cuts_sequences(schedule) for schedule in chosen.values()):
+        raise ValueError(f"causal has no effect on {', '.join(chosen)}: sequences are whole there")
     rows = []
     for name, schedule in chosen.items():
         if isinstance(schedule, Schedule):
-            rows.append(_row(name, _core.compare_schedule(schedule, costs, devices)))
+            rows.append(_row(name, _core.compare_schedule(schedule, costs, devices, causal)))
             continue
+        entry = _core.find(schedule)
         try:
-            rows.append(_row(name, _core.compare_entry(_core.find(schedule), devices, micro_batches, costs, devices)))
+            rows.append(_row(name, _core.compare_entry(entry, devices, micro_batches, costs, devices, sequence_chunks, causal)))
         except _core.Violation:
             if schedules is not None:
                 raise

@@ -18,7 +18,7 @@ def search(
     *,
     limit: int | Sequence[int] | None = None,
     memory: Sequence[StageMemory] | None = None,
-    sequence_chunks: int = 1,
+    sequence_chunks: int | None = None,
     budget: int = 10_000,
     seed: int = 1,
     aim: str = "span",
@@ -28,10 +28,11 @@ def search(
     """Searches schedules of one placement, with costs of its stages, one for all or one each.
 
     limit: chunk activations that a device may hold (those of 1F1B unless given), the same for all or one each;
-    with `memory`, of stages, in its units. aim: span, makespan, or program (the simulated makespan of the
-    program). budget: schedules to evaluate; the same gives the same result everywhere. starts: schedules to
-    begin with, beside those of the catalog; those of another problem are left out. Other threads run meanwhile; Ctrl-C ends it.
-    Raises Violation where no schedule is within the limit.
+    with `memory`, of stages, in its units. sequence_chunks: that sequences are cut into, as many as the costs have
+    unless given; costs are those of the mean chunk, or of each, as `Costs.with_causal_chunks` makes them. aim: span,
+    makespan, or program (the simulated makespan of the program). budget: schedules to evaluate; the same gives the
+    same result everywhere. starts: schedules to begin with, beside those of the catalog; those of another problem are
+    left out. Other threads run meanwhile; Ctrl-C ends it. Raises Violation where no schedule is within the limit.
     """
     return _core.search_placement(
         placement,
@@ -55,7 +56,8 @@ def search_layouts(
     *,
     memory_percent: int = 100,
     kept_percent: int = 100,
-    sequence_chunks: int = 1,
+    sequence_chunks: int | None = None,
+    causal: int | tuple[int, int] | None = None,
     budget: int = 10_000,
     seed: int = 1,
     aim: str = "span",
@@ -64,7 +66,13 @@ def search_layouts(
     """Searches one, two and four stages on a device, laid out straight, as a V, round and in waves; the best first.
 
     costs: of a device's share of the model. memory_percent: of what 1F1B holds. kept_percent: what a stage that
-    recomputes keeps of an activation (100: none recomputes). sequence_chunks: that sequences may be cut into.
+    recomputes keeps of an activation (100: none recomputes). sequence_chunks: that sequences may be cut into, by
+    powers of two. causal: the percentage of a whole sequence's forward and input pass, or of each as a pair, that is
+    causal attention, for which later chunks take longer. With costs of each chunk, sequences are cut into those or
+    not at all. Times found are in ticks of the costs.
+
+    Raises ValueError where no schedule is within the limit, and for a `causal` that has no effect: without
+    `sequence_chunks`, or with costs of each chunk.
     """
     found = _core.search_layouts(
         devices,
@@ -73,6 +81,7 @@ def search_layouts(
         memory_percent=memory_percent,
         kept_percent=kept_percent,
         sequence_chunks=sequence_chunks,
+        causal=causal,
         budget=budget,
         seed=seed,
         aim=aim,
