@@ -7,11 +7,11 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_no_work() {
+constexpr bool test_no_jobs() {
   HOLDS(work_graph().empty() && work_graph().view().empty() && work_graph() == work_graph({}, {}));
   return true;
 }
-BOTH_TIMES("there may be no work", test_no_work)
+BOTH_TIMES("there may be no work", test_no_jobs)
 
 constexpr bool test_changes() {
   work_graph const graph(norm_jobs(2), norm_edges(2));
