@@ -1,5 +1,6 @@
 // A schedule from scratch: one micro-batch's passes, repeated, squeezed, checked while compiling, drawn.
 #include <ashlar/ashlar.hpp>
+#include <ashlar/render/text.hpp>
 
 #include <cstdio>
 

@@ -7,6 +7,7 @@
 // legs of one, two and four ticks, and all waits at the turns, and says what is the least memory for
 // each bubble.
 #include <ashlar/ashlar.hpp>
+#include <ashlar/render/diagnosis.hpp>
 
 #include <algorithm>
 #include <cstdio>

@@ -1,6 +1,8 @@
 // From a schedule to instruction streams; what is proved about them, and what is said of broken ones.
 #include <ashlar/ashlar.hpp>
+#include <ashlar/program/names.hpp>
 #include <ashlar/prove/wait_cycle.hpp>
+#include <ashlar/render/diagnosis.hpp>
 
 #include <cstdio>
 #include <utility>

@@ -2,6 +2,7 @@
 // Where the time goes, and which chain of passes and transfers makes the step as long as it is.
 #include <ashlar/ashlar.hpp>
 #include <ashlar/catalog.hpp>
+#include <ashlar/program/names.hpp>
 #include <ashlar/simulate.hpp>
 
 #include <cstdio>

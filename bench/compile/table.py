@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """What does a compiler pay? Prints Markdown tables.
 
-usage: table.py [--only headers|asserts] [--repeat N] [--sizes P,M ...]
+usage: table.py [--only headers|asserts] [--headers NAME ...] [--repeat N] [--sizes P,M ...]
 
 headers  including a header: processor time of -fsyntax-only, the smallest of N runs, and how many times that of <vector>;
-         umbrellas first.
+         umbrellas first. All headers, or those named (ashlar/lower.hpp ...).
 asserts  static_assert(valid<...>()) of a schedule and of a program: processor time beyond the include, and the
          smallest limit on constant evaluation that suffices (-fconstexpr-ops-limit of g++, -fconstexpr-steps of
          clang++), found by bisection to 3 %.
@@ -84,18 +84,19 @@ def number(value, form="{:,.0f}"):
     return "-" if value is None else form.format(value)
 
 
-def headers(found, repeat):
+def headers(found, names, repeat):
     """The rows take turns, so that a busy machine slows all of them: read the ratios."""
     print(f"| header | {' | '.join(f'{name}, ms | of `<vector>`' for name in found)} |")
     print("|---|" + "---:|" * (2 * len(found)))
     rows = {"`<vector>`": "#include <vector>\n"}
     paths = sorted(INCLUDE.rglob("*.hpp"), key=lambda path: (path.parent.name != "ashlar", path))
-    for path in paths:
-        name = path.relative_to(INCLUDE).as_posix()
+    for name in names or [path.relative_to(INCLUDE).as_posix() for path in paths]:
         rows[f"`<{name}>`"] = f"#include <{name}>\n"
     least = {}
-    for _ in range(repeat):
-        for row, text in rows.items():
+    for run in range(repeat):
+        for k, (row, text) in enumerate(rows.items()):
+            if sys.stderr.isatty():
+                print(f"\rrun {run + 1} of {repeat}, header {k + 1} of {len(rows)} ", end="", file=sys.stderr, flush=True)
             for name, compiler in found.items():
                 time = compiler.fastest(text, 1)
                 before = least.setdefault((row, name), time)
@@ -141,6 +142,7 @@ def asserts(found, repeat, sizes):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=("headers", "asserts"))
+    parser.add_argument("--headers", nargs="+", metavar="NAME", default=[])
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--sizes", nargs="+", default=["4,8", "4,16", "8,16", "8,32", "8,64"])
     options = parser.parse_args()
@@ -148,7 +150,7 @@ def main():
     if not found:
         parser.error("neither g++ nor clang++ found")
     if options.only != "asserts":
-        headers(found, options.repeat)
+        headers(found, options.headers, options.repeat)
     if options.only is None:
         print()
     if options.only != "headers":

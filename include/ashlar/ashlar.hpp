@@ -1,7 +1,9 @@
-// From a building block to a proved program and its picture in a terminal: the algebra, the published
-// blocks, lowering, the proofs. Everything else has an include of its own: catalog.hpp (every published
-// schedule by name), bounds.hpp, simulate.hpp, study.hpp, search.hpp, run.hpp, render.hpp (all
-// pictures), interop.hpp, views.hpp. So have the parts of model/ and program/ that serve these.
+// From a building block to a proved program: the algebra, the published blocks, lowering, the proofs.
+// Everything else has an include of its own. What a terminal shows: render/text.hpp (pictures),
+// render/diagnosis.hpp (diagnoses as sentences), program/names.hpp (instructions by name). And
+// catalog.hpp (every published schedule by name), bounds.hpp, simulate.hpp, study.hpp, search.hpp,
+// run.hpp, render.hpp (all pictures), interop.hpp, views.hpp. So have the parts of model/ and program/
+// that serve these.
 #pragma once
 
 #include <ashlar/block/algebra.hpp>
@@ -9,8 +11,6 @@
 #include <ashlar/check/valid.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/program/freeze.hpp>
-#include <ashlar/render/diagnosis.hpp>
-#include <ashlar/render/text.hpp>
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/fold.hpp>
 #include <ashlar/schedule/metrics.hpp>

@@ -14,7 +14,7 @@ from pathlib import Path
 
 # Kilobytes after -E -P with libstdc++ 12, rounded up from the larger of two compilers and 5 % more.
 BUDGETS = {
-    "ashlar.hpp": 1160,
+    "ashlar.hpp": 885,  # no text
     "block.hpp": 660,  # lists by device
     "bounds.hpp": 1160,  # one_machine.hpp keeps heaps
     "catalog.hpp": 960,  # searched entries end at closed-form bounds

@@ -4,6 +4,7 @@
 #include <ashlar/block/check.hpp>
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/cost.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/model/memory_model.hpp>
@@ -113,7 +114,7 @@ constexpr int activations_on(workload const& w, int device, counted_span counted
 
 // All ways to count that may say something of their own: what recomputes or ends early holds less before
 // or after.
-constexpr std::vector<counted_span> counted_spans(workload const& w) {
+constexpr dynamic_array<counted_span> counted_spans(workload const& w) {
   bool again = false, early = false;
   for (int stage = 0; stage < w.where.stage_count(); ++stage) {
     stage_memory const& own = w.limit.memory.of(stage);
@@ -121,7 +122,7 @@ constexpr std::vector<counted_span> counted_spans(workload const& w) {
     early = early || own.least_held(pass_kind::recompute, pass_kind::backward_weight) < own.stash;
   }
   early = early && w.splits_backward && w.mode == execution_mode::training;
-  std::vector<counted_span> all(1);
+  dynamic_array<counted_span> all(1);
   if (early) all.push_back({.to = pass_kind::backward_input});
   for (std::size_t i = 0, count = again ? all.size() : 0; i < count; ++i)
     all.push_back({pass_kind::recompute, all[i].to});

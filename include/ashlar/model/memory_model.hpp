@@ -187,8 +187,7 @@ constexpr memory_model recomputing(memory_model memory, int stage_count,
                                    std::vector<int> const& recomputed,
                                    std::vector<byte_count> const& checkpoint) {
   if (recomputed.empty()) return memory;
-  while (static_cast<int>(memory.stages.size()) < stage_count)
-    memory.stages.push_back(stage_memory(memory.stages[0]));
+  while (static_cast<int>(memory.stages.size()) < stage_count) memory.stages.push_back(memory.stages[0]);
   for (int stage : recomputed) {
     if (stage < 0 || stage >= stage_count)
       refuse({.broken = rule::every_pass_is_known,

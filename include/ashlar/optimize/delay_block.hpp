@@ -54,8 +54,8 @@ constexpr tick mean_length(schedule const& s, pass_kind kind, int stage, int dev
 }
 
 // The leg of each stage of a chain.
-constexpr std::vector<std::size_t> legs_of(placement const& where) {
-  std::vector<std::size_t> leg;
+constexpr dynamic_array<std::size_t> legs_of(placement const& where) {
+  dynamic_array<std::size_t> leg;
   std::vector<int> seen;
   for (int stage = 0; stage < where.stage_count(); ++stage) {
     auto const device = static_cast<std::size_t>(where.device_of(0, stage));
@@ -74,7 +74,7 @@ constexpr std::vector<std::size_t> legs_of(placement const& where) {
 struct offsets_of_stages {
   std::vector<tick> forward, backward, weight;
 
-  constexpr offsets_of_stages(delay_block const& b, std::vector<std::size_t> const& leg,
+  constexpr offsets_of_stages(delay_block const& b, dynamic_array<std::size_t> const& leg,
                               schedule const& s, bool fused)
       : forward(leg.size(), 0), backward(forward), weight(forward) {
     std::size_t const count = leg.size(), legs = b.weight.size();
@@ -123,7 +123,7 @@ constexpr int turn_of(pass what, int sequence_chunks) {
 // Each micro-batch follows when the one before it is through. Chain of stages, one route; of sequences
 // in chunks, the next one's come before all of the last one's are through.
 constexpr delay_block one_at_a_time(schedule const& s) {
-  std::vector<std::size_t> const leg = legs_of(s.where);
+  dynamic_array<std::size_t> const leg = legs_of(s.where);
   delay_block b(static_cast<int>(leg.back()) + 1, 1);
   offsets_of_stages const at(b, leg, s, false);
   for (int stage = 0; stage < s.stage_count(); ++stage)
@@ -140,7 +140,7 @@ constexpr precedence_graph::plan plan_of(std::vector<delay_block> const& tracks,
                                          precedence_graph const& passes) {
   bool fused = false;
   for (pass what : passes.what) fused = fused || what.kind == pass_kind::backward;
-  std::vector<std::size_t> const leg = legs_of(s.where);
+  dynamic_array<std::size_t> const leg = legs_of(s.where);
   std::vector<offsets_of_stages> offsets;
   for (delay_block const& b : tracks) offsets.push_back({b, leg, s, fused});
 

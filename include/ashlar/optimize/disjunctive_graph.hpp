@@ -5,6 +5,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/optimize/list_scheduler.hpp>
 #include <ashlar/optimize/precedence_graph.hpp>
@@ -30,7 +31,7 @@ class disjunctive_graph {
   };
   // Arcs of pass x: all[begin[x]] .. all[begin[x + 1]].
   struct arc_lists {
-    std::vector<std::size_t> begin;
+    dynamic_array<std::size_t> begin;
     std::vector<arc> all;
     struct view {
       arc const *first, *last;

@@ -47,7 +47,7 @@ template <class Search>
 constexpr delay_block start_of_hill_climb(Search& search, memory_limit const& limit, std::size_t round) {
   schedule const& s = search.of();
   tick const work = work_of_one(s);
-  std::vector<std::size_t> const leg = legs_of(s.where);
+  dynamic_array<std::size_t> const leg = legs_of(s.where);
   constexpr std::array<tick, 3> sixths{3, 1, 0};
   delay_block b(static_cast<int>(leg.back()) + 1, work);
   for (std::size_t l = 0; l < b.weight.size(); ++l)

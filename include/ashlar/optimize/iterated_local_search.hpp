@@ -2,6 +2,7 @@
 // justification as the local search.
 #pragma once
 
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/optimize/delay_block.hpp>
 #include <ashlar/optimize/justification.hpp>
 #include <ashlar/optimize/periodic_extension.hpp>
@@ -25,7 +26,7 @@ constexpr void repeat_window(Search& search, list_scheduler::timeline const& t, 
   int const like = any(0, m - count - 1), begin = any(0, m - 1);
   int const end = any(0, 1) == 0 ? m : any(begin, m);
   extension_window const some{m * q, m * q, like * q, count * q, begin * q, end * q};
-  std::vector<pass> const& what = search.passes().what;
+  dynamic_array<pass> const& what = search.passes().what;
   targets = starts_of(extended_starts(start_table(t, what, s), {reference}, some), what);
 }
 
@@ -35,7 +36,7 @@ constexpr void repeat_window(Search& search, list_scheduler::timeline const& t, 
 template <class Search>
 constexpr void perturb(Search& search, list_scheduler::timeline const& t, tick work,
                        std::vector<tick>& targets) {
-  std::vector<pass> const& what = search.passes().what;
+  dynamic_array<pass> const& what = search.passes().what;
   std::size_t const n = what.size(), how = search.random(std::size_t{is_long(search.of()) ? 6U : 5U});
   tick const most = work * search.random(1, 60) / 100 + 1;
   auto const far = [&] { return search.random(-most, most); };

@@ -33,7 +33,7 @@ class list_scheduler {
 
   // Throws as precedence_graph does.
   constexpr list_scheduler(schedule const& s, memory_limit const& limit)
-      : graph_(s, limit.memory), p_(s.order.size()) {
+      : graph_(s, limit.memory), p_(s.order.size()), state_(p_) {
     for (int d = 0; d < s.device_count(); ++d) {
       limit_.push_back(limit.free_on(s.where, d));
       for (int other = 0; other < s.device_count(); ++other)
@@ -118,7 +118,7 @@ class list_scheduler {
     ready_.assign(n, 0);
     next_.assign(n, nobody);
     for (std::size_t x = 0; x < n; ++x) missing_[x] = static_cast<int>(needs.at[x + 1] - needs.at[x]);
-    state_ = dynamic_array<device_state>(p_);
+    for (device_state& each : state_) each = {};
     out.orders.assign(p_, {});
     out.start.assign(n, 0);
     for (std::size_t d = 0; d < p_; ++d) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/pass.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/model/dependencies.hpp>
@@ -76,7 +77,7 @@ class extended_starts {
 
 // The starts of a timeline as a table.
 constexpr result_table<tick> start_table(list_scheduler::timeline const& t,
-                                         std::vector<pass> const& what, schedule const& s) {
+                                         dynamic_array<pass> const& what, schedule const& s) {
   result_table<tick> start(s.stage_count(), s.micro_batch_count(), 0);
   for (std::size_t x = 0; x < what.size(); ++x)
     start.at(what[x].micro_batch, what[x].stage, result_of(what[x].kind)) = t.start[x];
@@ -84,7 +85,7 @@ constexpr result_table<tick> start_table(list_scheduler::timeline const& t,
 }
 
 // The extended start of each of these passes.
-constexpr std::vector<tick> starts_of(extended_starts const& s, std::vector<pass> const& what) {
+constexpr std::vector<tick> starts_of(extended_starts const& s, dynamic_array<pass> const& what) {
   std::vector<tick> start;
   start.reserve(what.size());
   for (pass const& x : what) start.push_back(s.of(x));

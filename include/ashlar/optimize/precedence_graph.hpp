@@ -1,6 +1,7 @@
 // The passes of a schedule by number, and what they wait for.
 #pragma once
 
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/model/dependencies.hpp>
@@ -19,16 +20,16 @@ struct precedence_graph {
 
   // Lists of passes one after the other: those of x are at[x] .. at[x + 1].
   struct lists {
-    std::vector<std::size_t> at;
+    dynamic_array<std::size_t> at;
     std::vector<int> all;
   };
 
   plan orders;  // as in the schedule
-  std::vector<pass> what;
+  dynamic_array<pass> what;
   std::vector<int> device;
   std::vector<tick> length;
   std::vector<byte_count> takes, gives;  // of its device's memory, at the start and end of a pass
-  std::vector<std::uint64_t> stream;     // a bit for each stage and kind of a device, as far as 64 go
+  dynamic_array<std::uint64_t> stream;   // a bit for each stage and kind of a device, as far as 64 go
   lists needs, feeds;
 
   // Throws violation: rule::every_pass_is_known for a pass out of range,

@@ -114,8 +114,8 @@ class event_table {
     if (event_[index(instruction)] == none) event_[index(instruction)] = count_++;
   }
 
-  dynamic_array<int> event_;
-  dynamic_array<int> begin_{1};
+  dynamic_array<int> event_;                          // by instruction
+  dynamic_array<int> begin_ = dynamic_array<int>(1);  // in on_, by instruction, and the end
   dynamic_array<int> on_;
   dynamic_array<int> last_;
   int count_ = 0;

@@ -284,8 +284,8 @@ constexpr std::vector<int> partners_in_order(program_view const& p) {
   }
 
   std::vector<int> partner(p.instructions.size(), -1);
-  dynamic_array<std::size_t> next(n,
-                                  sends.size());  // by source: the first send that is not yet received
+  // By source: the first send that is not yet received.
+  dynamic_array<std::size_t> next(n, sends.size());
   for (std::size_t d = 0, begin = 0; d < n; begin = end[d], ++d) {
     for (std::size_t k = end[d]; k-- > begin;) nth(next, sends[k].source) = k;
     for (int i = p.stream_begin[d]; i < p.stream_begin[d + 1]; ++i) {

@@ -1,6 +1,7 @@
 // Why a program gets stuck: all instructions of a cycle of waits.
 #pragma once
 
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/prove/complete.hpp>
 #include <ashlar/prove/deadlock_free.hpp>
 #include <ashlar/prove/well_formed.hpp>

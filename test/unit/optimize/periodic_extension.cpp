@@ -31,7 +31,7 @@ constexpr result_table<tick> starting_at(std::vector<tick> const& forward) {
 constexpr std::vector<tick> extended_to(std::vector<tick> const& forward, extension_window s) {
   s.known = static_cast<int>(forward.size());
   extended_starts const longer(starting_at(forward), {{F, 0, 0}}, s);
-  std::vector<pass> what;
+  dynamic_array<pass> what;
   for (int i = 0; i < s.wanted; ++i) what.push_back({F, 0, i});
   return starts_of(longer, what);
 }
@@ -79,7 +79,7 @@ constexpr bool test_itself() {
   list_scheduler d(s, chunk_activations(2));
   list_scheduler::timeline t;
   HOLDS(d.run(d.passes().orders, {}, {}, t));
-  std::vector<pass> const& what = d.passes().what;
+  dynamic_array<pass> const& what = d.passes().what;
   // 1F1B repeats every micro-batch: the same is found wherever one looks, until the last.
   extension_window const again{.known = 8, .wanted = 8, .like = 2, .count = 1, .begin = 3, .end = 6};
   HOLDS(starts_of(extended_starts(start_table(t, what, s), {{F, 0, 0}, {B, 1, 0}}, again), what)
