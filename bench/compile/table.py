@@ -4,7 +4,8 @@
 usage: table.py [--only headers|asserts] [--headers NAME ...] [--repeat N] [--sizes P,M ...]
 
 headers  including a header: processor time of -fsyntax-only, the smallest of N runs, and how many times that of <vector>;
-         umbrellas first. All headers, or those named (ashlar/lower.hpp ...).
+         umbrellas first. All headers, or those named (ashlar/lower.hpp ...),
+         and then no asserts.
 asserts  static_assert(valid<...>()) of a schedule and of a program: processor time beyond the include, and the
          smallest limit on constant evaluation that suffices (-fconstexpr-ops-limit of g++, -fconstexpr-steps of
          clang++), found by bisection to 3 %.
@@ -101,6 +102,8 @@ def headers(found, names, repeat):
                 time = compiler.fastest(text, 1)
                 before = least.setdefault((row, name), time)
                 least[row, name] = None if time is None or before is None else min(time, before)
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
     for row in rows:
         cells = []
         for name in found:
@@ -146,14 +149,20 @@ def main():
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--sizes", nargs="+", default=["4,8", "4,16", "8,16", "8,32", "8,64"])
     options = parser.parse_args()
+    for name in options.headers:
+        if not (INCLUDE / name).is_file():
+            parser.error(f"there is no header {name} in {INCLUDE}")
+    if options.headers and options.only == "asserts":
+        parser.error("--headers goes with the table of headers, not with --only asserts")
+    only = "headers" if options.headers else options.only
     found = compilers()
     if not found:
         parser.error("neither g++ nor clang++ found")
-    if options.only != "asserts":
+    if only != "asserts":
         headers(found, options.headers, options.repeat)
-    if options.only is None:
+    if only is None:
         print()
-    if options.only != "headers":
+    if only != "headers":
         asserts(found, options.repeat, [tuple(map(int, size.split(","))) for size in options.sizes])
 
 

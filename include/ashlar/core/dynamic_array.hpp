@@ -1,6 +1,7 @@
-// A growable list for what a function or a walk keeps to itself. What users see is a std::vector. But a
-// compiler takes ten times as long to instantiate a vector for each element type, whoever includes the
-// header, and a vector takes many more steps of constant evaluation.
+// A growable list for the library's own tables. The values that users write and keep (blocks, schedules,
+// costs, programs) have std::vectors. But a compiler takes ten times as long to instantiate a vector for
+// each element type, whoever includes the header, and a vector takes many more steps of constant
+// evaluation.
 #pragma once
 
 #include <cstddef>

@@ -208,7 +208,7 @@ class stage_graph {
   table sizes_;  // by stage; empty: all 1
 };
 
-// For those who look it up by name: none of its arguments is a graph.
+// Once more, because no argument of it leads to the friend in the class.
 constexpr stage_graph chain(stages count);
 
 }  // namespace ashlar
