@@ -82,22 +82,22 @@ constexpr diagnosis check_routes(stage_graph const& graph, placement const& wher
   return {};
 }
 
-// When each result ends, and the first broken rule met on the way, if any. Blocks and schedules share
-// this.
+// When each result ends. Blocks, schedules and programs share this.
 class pass_register {
  public:
   constexpr pass_register(int stage_count, int m) : entries_(stage_count, m) {}
 
-  // Enters a pass whose stage and micro-batch exist.
-  constexpr diagnosis enter(site const& where, tick end) {
-    entry& e = entries_.at(where.what.micro_batch, where.what.stage, result_of(where.what.kind));
-    if (e.present) {
-      bool const twice = e.fused == (where.what.kind == pass_kind::backward);
-      return {.broken = twice ? rule::no_pass_is_doubled : rule::backward_is_fused_or_split,
-              .first = where};
-    }
-    e = {.present = true, .fused = where.what.kind == pass_kind::backward, .end = end};
-    return {};
+  // Enters a pass whose stage and micro-batch exist, unless there is one with its result.
+  constexpr bool enter(pass const& what, tick end) {
+    entry& e = entries_.at(what.micro_batch, what.stage, result_of(what.kind));
+    if (e.present) return false;
+    e = {.present = true, .fused = what.kind == pass_kind::backward, .end = end};
+    return true;
+  }
+  // Of a pass that could not be entered.
+  constexpr diagnosis clash(site const& where) const {
+    return {.broken = has(where.what) ? rule::no_pass_is_doubled : rule::backward_is_fused_or_split,
+            .first = where};
   }
 
   struct entry {
@@ -105,7 +105,7 @@ class pass_register {
     bool fused = false;
     tick end = 0;
   };
-  constexpr entry const& operator()(int micro_batch, int stage, result r) {
+  constexpr entry const& operator()(int micro_batch, int stage, result r) const {
     return entries_.at(micro_batch, stage, r);
   }
   // Whether a pass of the pipeline, whose stage and micro-batch exist, has been entered.
@@ -153,22 +153,28 @@ class pass_register {
 // `device_of(stage)` is the device of a stage on the pass's route.
 template <class DeviceOf>
 constexpr diagnosis check_inputs(stage_graph const& graph, costs const& cost, site const& where,
-                                 tick start, pass_register& ends, DeviceOf device_of) {
-  diagnosis found;
+                                 tick start, pass_register const& ends, DeviceOf device_of) {
+  auto const arrival = [&](pass_register::entry const& input, int stage) {
+    return input.end + cost.transfer(device_of(stage), where.device);
+  };
+  bool in_time = true;
   for_each_input(graph, where.what, [&](result r, int stage, int micro_batch) {
     auto const& input = ends(micro_batch, stage, r);
-    if (!input.present) return;
-    int const device = device_of(stage);
-    tick const arrival = input.end + cost.transfer(device, where.device);
-    if (arrival <= start || !found.ok()) return;
+    if (input.present && arrival(input, stage) > start) in_time = false;
+  });
+  if (in_time) return {};
+  diagnosis found;  // the first; a walk of its own, because few come so far
+  for_each_input(graph, where.what, [&](result r, int stage, int micro_batch) {
+    auto const& input = ends(micro_batch, stage, r);
+    if (!input.present || arrival(input, stage) <= start || !found.ok()) return;
     pass_kind const kind = r == result::activation   ? pass_kind::forward
                            : r == result::recomputed ? pass_kind::recompute
                            : input.fused             ? pass_kind::backward
                                                      : pass_kind::backward_input;
     found = {.broken = rule::no_pass_starts_before_its_input,
              .first = where,
-             .second = {.device = device, .what = {kind, stage, micro_batch}},
-             .number = arrival - start};
+             .second = {.device = device_of(stage), .what = {kind, stage, micro_batch}},
+             .number = arrival(input, stage) - start};
   });
   return found;
 }
@@ -201,9 +207,7 @@ constexpr diagnosis check(block const& b) {
     if (b.cells[i].offset <= -max_tick || b.cells[i].offset >= max_tick)
       return {.broken = rule::ticks_fit, .first = where, .number = b.cells[i].offset};
     where.device = b.device_of(what);
-    if (diagnosis const d = ends.enter(where, b.cells[i].offset + b.cost.of(what, where.device));
-        !d.ok())
-      return d;
+    if (!ends.enter(what, b.cells[i].offset + b.cost.of(what, where.device))) return ends.clash(where);
   }
   if (diagnosis d = ends.complete(b.graph, group, b.mode); !d.ok()) {
     d.first.device = b.device_of(d.first.what);

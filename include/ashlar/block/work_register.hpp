@@ -35,7 +35,7 @@ class work_register {
   // Each part is there once (collectives follow by themselves), and edges lead from and to passes that
   // are there, on the device of the work. `passes` is complete.
   constexpr diagnosis complete(stage_graph const& graph, placement const& where,
-                               std::vector<int> const& route, pass_register& passes,
+                               std::vector<int> const& route, pass_register const& passes,
                                bool collectives_follow) {
     for (int job = 0; job < work_.job_count(); ++job)
       for (int k = 0; k < work_.part_count(job); ++k) {
@@ -67,13 +67,13 @@ class work_register {
 
   // Checks a pass that starts at `start` against the ends of the work that it waits for, and work
   // against the passes that it waits for.
-  constexpr diagnosis check_inputs(site const& where, tick start, pass_register& passes) {
+  constexpr diagnosis check_inputs(site const& where, tick start, pass_register const& passes) const {
     diagnosis found;
     for_each_work_input(work_, where.what, [&](pass from, tick delay) {
       bool const is_work = from.kind == pass_kind::work;
       tick const arrival =
           delay
-          + (is_work ? of(from).end : passes(from.micro_batch, from.stage, result_of(from.kind)).end);
+          + (is_work ? end_of(from) : passes(from.micro_batch, from.stage, result_of(from.kind)).end);
       if (arrival <= start || !found.ok()) return;
       site const giver{.device = is_work ? work_.part(from).device : where.device, .what = from};
       found = {.broken = rule::no_pass_starts_before_its_input,
@@ -84,6 +84,9 @@ class work_register {
     return found;
   }
 
+  // Of a part that exists; 0 until it is entered.
+  constexpr tick end_of(pass const& part) const { return nth(entries_, work_.number(part)).end; }
+
  private:
   struct entry {
     bool present = false;
@@ -93,6 +96,21 @@ class work_register {
 
   work_view work_;
   dynamic_array<entry> entries_;
+};
+
+// When every pass ends, of the pipeline and of work.
+struct pass_ends {
+  constexpr pass_ends(int stage_count, int micro_batch_count, work_view const& parts)
+      : passes(stage_count, micro_batch_count), work(parts) {}
+
+  // Of a pass that exists; 0 until it is entered.
+  constexpr tick of(pass const& what) const {
+    return what.kind == pass_kind::work ? work.end_of(what)
+                                        : passes(what.micro_batch, what.stage, result_of(what.kind)).end;
+  }
+
+  pass_register passes;
+  work_register work;
 };
 
 }  // namespace ashlar

@@ -28,8 +28,9 @@ namespace ashlar {
 // time.
 class lowering {
  public:
-  constexpr lowering(schedule const& s, lower_options const& options)
-      : s_(s), out_(program_for(s, options), options.slots), sharing_(s, options, out_) {
+  // `ends` is what check_passes(s) fills.
+  constexpr lowering(schedule const& s, lower_options const& options, pass_ends const& ends)
+      : s_(s), ends_(ends), out_(program_for(s, options), options.slots), sharing_(s, options, out_) {
     std::size_t passes = 0;
     for (auto const& order : s.order) passes += order.size();
     // At most two transfers a pass and edge, five operands a pass on a chain.
@@ -41,7 +42,7 @@ class lowering {
   }
 
   constexpr program run() {
-    events_ = events_in_order(s_, out_.made().groups);
+    events_ = events_in_order(s_, out_.made().groups, ends_);
     lists<turn> const mine = turns_by_device();
     find_states();
     for (std::size_t d = 0; d < mine.size(); ++d) write_stream(static_cast<int>(d), mine[d]);
@@ -130,8 +131,7 @@ class lowering {
       write_events(position, t.start);
       out_.advance(t.start);
       bool const overlaps = t.opens_pair() && !sharing_.is_parted(static_cast<std::size_t>(position));
-      out_.write({.code = opcode::compute, .overlaps_next = overlaps, .what = t.what},
-                 s_.end_of(t, device));
+      out_.write({.code = opcode::compute, .overlaps_next = overlaps, .what = t.what}, ends_.of(t.what));
       ++position;
     }
     write_events(position, max_tick);
@@ -172,6 +172,7 @@ class lowering {
   static constexpr std::size_t ahead = 8;
 
   schedule const& s_;
+  pass_ends const& ends_;
   stream_writer out_;
   sharing_writer sharing_;
   dynamic_array<event> events_;           // of all devices
@@ -183,14 +184,18 @@ class lowering {
 // and transfers for unit costs, O(n log n) for others.
 constexpr program lower(schedule const& s, lower_options options = {}) {
   if (diagnosis const d = check(options); !d.ok()) refuse(d);
-  if (diagnosis const d = check(s); !d.ok()) refuse(d);
+  pass_ends ends = no_ends(s);
+  if (diagnosis const d = check(s, ends); !d.ok()) refuse(d);
   if (!s.work.empty())
     if (diagnosis const d = check_taken_gradients(s.work.view(), options.sharding,
                                                   parameter_groups(s.where, options.shared_parameters));
         !d.ok())
       refuse(d);
-  if (options.transfers == transfer_order::asap) return lowering(one_by_one(s), options).run();
-  return lowering(s, options).run();
+  if (options.transfers == transfer_order::finish_time) return lowering(s, options, ends).run();
+  schedule const by_turns = one_by_one(s);
+  pass_ends ends_by_turns = no_ends(by_turns);
+  if (diagnosis const d = check_passes(by_turns, ends_by_turns); !d.ok()) refuse(d);
+  return lowering(by_turns, options, ends_by_turns).run();
 }
 
 constexpr auto lower(lower_options options = {}) {

@@ -5,12 +5,13 @@
 // between any two devices. Greedy insertion, device by device, would guarantee neither.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/nth.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/model/parameter_groups.hpp>
-#include <ashlar/model/pass_table.hpp>
-#include <ashlar/schedule/schedule.hpp>
+#include <ashlar/schedule/check.hpp>
 
 #include <cstddef>
 
@@ -32,35 +33,33 @@ struct event {
 
 // All events by time. Among equal times gradients come first, then activations, reductions and
 // collective work, each by micro-batch and stage (group, job). An activation goes to a device once, for
-// the first of the stages there that need it. Linear for schedules of unit passes, O(n log n) for
-// others.
-constexpr dynamic_array<event> events_in_order(schedule const& s, parameter_groups const& groups) {
-  struct producer {
-    tick end = 0;
-    pass_kind kind = pass_kind::forward;
-    bool is_known = false;
-  };
+// the first of the stages there that need it. `ends` is what check_passes(s) fills.
+// Linear for schedules of unit passes, O(n log n) for others.
+constexpr dynamic_array<event> events_in_order(schedule const& s, parameter_groups const& groups,
+                                               pass_ends const& ends) {
   int const stage_count = s.stage_count(), m = s.micro_batch_count();
   work_view const work = s.work.view();
-  pass_table<producer> made(stage_count, m, work);
   tick earliest = 0, latest = 0;  // a schedule may begin before 0
   for (auto const& order : s.order)
     if (!order.empty() && order.front().start < earliest) earliest = order.front().start;
   dynamic_array<tick> last_weight(static_cast<std::size_t>(stage_count), earliest);
-  for (int d = 0; d < s.device_count(); ++d)
-    for (timed_pass const& t : nth(s.order, d)) {
-      tick const end = s.end_of(t, d);
-      made.at(t.what) = {end, t.what.kind, true};
-      latest = end > latest ? end : latest;
-      if (t.what.kind == pass_kind::work) {
-        work_view::job const& job = work.of(t.what.stage);
-        if (job.gradient != gradient_use::give) continue;
-        tick& given = nth(last_weight, job.stage);
-        given = max_of(given, end);
-        continue;
-      }
-      tick& last = nth(last_weight, t.what.stage);
-      if (gives_weight_gradient(t.what.kind) && end > last) last = end;
+  for (int stage = 0; stage < stage_count; ++stage) {
+    tick& last = nth(last_weight, stage);
+    for (int k = 0; k < m; ++k) {
+      auto const& input = ends.passes(k, stage, result::input_gradient);
+      auto const& weight = input.fused ? input : ends.passes(k, stage, result::weight_gradient);
+      if (weight.present) last = max_of(last, weight.end);
+      latest = max_of(latest, max_of(ends.passes(k, stage, result::activation).end, input.end));
+    }
+    latest = max_of(latest, last);
+  }
+  for (int job = 0; job < work.job_count(); ++job)
+    for (int k = 0; k < work.part_count(job); ++k) {
+      tick const end = ends.work.end_of({pass_kind::work, job, k});
+      latest = max_of(latest, end);
+      if (work.of(job).gradient != gradient_use::give) continue;
+      tick& given = nth(last_weight, work.of(job).stage);
+      given = max_of(given, end);
     }
 
   dynamic_array<event> events;  // in the order that ties are to have
@@ -69,14 +68,17 @@ constexpr dynamic_array<event> events_in_order(schedule const& s, parameter_grou
   auto const add = [&](int micro_batch, int from, int to, result r) {
     int const route = nth(s.route, micro_batch);
     int const source = s.where.device_of(route, from), target = s.where.device_of(route, to);
-    producer const& p = made.at(micro_batch, from, r);
-    if (source == target || !p.is_known) return;
+    auto const& producer = ends.passes(micro_batch, from, r);
+    if (source == target || !producer.present) return;
     if (r == result::activation)
       for (int other : s.graph.successors(from)) {
         if (other == to) break;
         if (s.where.device_of(route, other) == target) return;
       }
-    events.push_back({p.end, {p.kind, from, micro_batch}, to, source, target});
+    pass_kind const kind = r == result::activation ? pass_kind::forward
+                           : producer.fused        ? pass_kind::backward
+                                                   : pass_kind::backward_input;
+    events.push_back({producer.end, {kind, from, micro_batch}, to, source, target});
   };
   for (int k = 0; k < m; ++k)
     for (int stage = 0; stage < stage_count; ++stage)
@@ -95,7 +97,7 @@ constexpr dynamic_array<event> events_in_order(schedule const& s, parameter_grou
     tick last = earliest;
     for (int k = 0; k < work.part_count(job); ++k)
       for_each_work_input(work, {pass_kind::work, job, k},
-                          [&](pass from, tick) { last = max_of(last, made.at(from).end); });
+                          [&](pass from, tick) { last = max_of(last, ends.of(from)); });
     events.push_back({.time = last, .group = groups.count() + 1 + job});
   }
 
@@ -116,8 +118,11 @@ constexpr dynamic_array<event> events_in_order(schedule const& s, parameter_grou
   return sorted;
 }
 
+// Throws violation with check_passes(s) if that is not ok.
 constexpr dynamic_array<event> events_in_order(schedule const& s) {
-  return events_in_order(s, parameter_groups(s.where));
+  pass_ends ends = no_ends(s);
+  if (diagnosis const d = check_passes(s, ends); !d.ok()) refuse(d);
+  return events_in_order(s, parameter_groups(s.where), ends);
 }
 
 }  // namespace ashlar

@@ -42,7 +42,7 @@ constexpr diagnosis computes_are_complete(program const& p, message_index const&
       return {.broken = rule::pass_is_on_its_device,
               .first = where,
               .second = {.device = device, .what = what}};
-    if (diagnosis const d = passes.enter(where, 0); !d.ok()) return d;
+    if (!passes.enter(what, 0)) return passes.clash(where);
   }
   diagnosis d = passes.complete(p.graph, p.micro_batch_count(), p.mode);
   if (!d.ok())
@@ -81,10 +81,9 @@ constexpr diagnosis transfers_are_complete(program const& p, message_index& inde
       return {.broken = sends ? rule::every_send_has_its_receive : rule::every_receive_has_its_send,
               .first = where,
               .second = {.device = self.peer, .what = self.what}};
-    int& mine = sends ? index.of(message).send : index.of(message).receive;
-    if (mine != message_index::nowhere)
-      return {.broken = rule::no_transfer_is_doubled, .first = where, .second = index.at(mine)};
-    mine = static_cast<int>(i);
+    int const same = index.enter(message, static_cast<int>(i));
+    if (same != message_index::nowhere)
+      return {.broken = rule::no_transfer_is_doubled, .first = where, .second = index.at(same)};
   }
   for (std::size_t k = 0; k < p.route.size(); ++k)
     for (int from = 0; from < p.stage_count(); ++from)

@@ -26,12 +26,13 @@ class slot_walk {
       slots_ = view_.slots_of(d);
       contents_ = dynamic_array<content>(slots_.size());
       state_slots_ = dynamic_array<int>(static_cast<std::size_t>(p_.work.job_count()), -1);
-      list_view<instruction> const stream = view_.stream(d);
-      for (std::size_t i = 0; i < stream.size(); ++i) {
-        operands_ = view_.operands_of(stream[i]);
+      device_ = d;
+      stream_ = view_.stream(d);
+      for (self_ = 0; self_ < static_cast<int>(stream_.size()); ++self_) {
+        instruction const& self = nth(stream_, self_);
+        operands_ = view_.operands_of(self);
         next_ = 0;
-        where_ = site_of(stream[i], d, static_cast<int>(i));
-        for_each_operand(shape_, d, stream[i],
+        for_each_operand(shape_, d, self,
                          [&](value_key const& v, access how, int reads) { visit(v, how, reads); });
         if (found_.ok() && next_ != operands_.size()) complain(rule::slot_holds_what_is_read, -1);
         if (!found_.ok()) return found_;
@@ -39,7 +40,7 @@ class slot_walk {
       for (std::size_t slot = 0; slot < contents_.size(); ++slot)
         if (contents_[slot].reads_left > 0)
           return {.broken = rule::every_slot_is_freed,
-                  .first = contents_[slot].writer,
+                  .first = place_of(contents_[slot].writer),
                   .number = static_cast<std::int64_t>(slot)};
     }
     return {};
@@ -50,14 +51,18 @@ class slot_walk {
     value_key holds;  // nothing, if of == -1
     int reads_left = 0;
     int reader = -1;  // the last one, in the device's stream
-    site writer;
+    int writer = -1;  // in the device's stream
   };
+
+  constexpr site place_of(int index) const {
+    return index < 0 ? site{} : site_of(nth(stream_, index), device_, index);
+  }
 
   constexpr void complain(rule broken, int slot) {
     if (!found_.ok()) return;
-    found_ = {.broken = broken, .first = where_, .number = slot};
+    found_ = {.broken = broken, .first = place_of(self_), .number = slot};
     if (slot >= 0 && slot < static_cast<int>(contents_.size()))
-      found_.second = nth(contents_, slot).writer;
+      found_.second = place_of(nth(contents_, slot).writer);
   }
 
   // The next operand has to be used in this way, on a slot of the value's kind.
@@ -72,18 +77,18 @@ class slot_walk {
     if (is_of_the_step(v.kind)) return use_of_the_step(v, how, c, o.slot);
     if (how == access::accumulate) {  // a sum of work takes over the slot of what only it reads
       if (c.holds != summed_value(view_.work, v)) return complain(rule::slot_holds_what_is_read, o.slot);
-      c = {reads == 0 ? value_key{} : v, reads, -1, where_};
+      c = {reads == 0 ? value_key{} : v, reads, -1, self_};
       return;
     }
     if (how == access::read) {
       if (c.holds != v) return complain(rule::slot_holds_what_is_read, o.slot);
       --c.reads_left;
-      c.reader = where_.index;
+      c.reader = self_;
       return;
     }
-    if (c.reads_left > 0 || c.reader == where_.index)  // nor by the reader itself
+    if (c.reads_left > 0 || c.reader == self_)  // nor by the reader itself
       return complain(rule::no_slot_is_overwritten_before_its_last_read, o.slot);
-    c = {reads == 0 ? value_key{} : v, reads, -1, where_};
+    c = {reads == 0 ? value_key{} : v, reads, -1, self_};
   }
 
   // Nobody counts the reads of these: from a write on they are there until they are given up. That none
@@ -97,27 +102,29 @@ class slot_walk {
       if (home != slot) return complain(rule::slot_holds_what_is_read, slot);
     }
     if (how == access::write) {
-      bool const clears = where_.code == opcode::clear;
+      bool const clears = nth(stream_, self_).code == opcode::clear;
       if (c.holds.of != -1 && !clears)
         return complain(rule::no_slot_is_overwritten_before_its_last_read, slot);
-      c = {v, 0, -1, where_};
+      c = {v, 0, -1, self_};
       return;
     }
     if (c.holds != v) return complain(rule::slot_holds_what_is_read, slot);
     bool const is_scattered =
-        where_.code == opcode::reduce_scatter && v.kind == slot_kind::weight_gradient;
+        nth(stream_, self_).code == opcode::reduce_scatter && v.kind == slot_kind::weight_gradient;
     if (how == access::scratch || is_scattered) c.holds = {};
   }
 
   program const& p_;
   program_view view_;
   program_shape shape_;
-  list_view<slot_kind> slots_;  // of the device
+  int device_ = 0;
+  list_view<instruction> stream_;  // of the device
+  list_view<slot_kind> slots_;     // of the device
   dynamic_array<content> contents_;
   dynamic_array<int> state_slots_;  // by job
-  list_view<operand> operands_;
-  std::size_t next_ = 0;
-  site where_;
+  int self_ = 0;                    // the instruction looked at, in the device's stream
+  list_view<operand> operands_;     // its own
+  std::size_t next_ = 0;            // of those
   diagnosis found_;
 };
 

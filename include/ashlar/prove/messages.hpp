@@ -24,6 +24,7 @@ class message_index {
   constexpr explicit message_index(program const& p)
       : p_(p),
         found_(p.route.size() * static_cast<std::size_t>(p.graph.edge_count()) * 2),
+        partners_(p.instructions.size(), nowhere),
         device_(p.instructions.size(), 0) {
     for (int d = 0; d < p.device_count(); ++d)
       for (int i = nth(p.stream_begin, d); i < p.stream_begin[static_cast<std::size_t>(d) + 1]; ++i)
@@ -31,18 +32,23 @@ class message_index {
   }
 
   constexpr int count() const { return static_cast<int>(found_.size()); }
-  constexpr ends& of(int message) { return nth(found_, message); }
+  constexpr ends const& of(int message) const { return nth(found_, message); }
 
-  // By instruction: the other half of a transfer, -1 for all else. Once both halves have been found.
-  constexpr std::vector<int> partners() const {
-    std::vector<int> other(device_.size(), nowhere);
-    for (ends const& e : found_) {
-      if (e.send == nowhere || e.receive == nowhere) continue;
-      nth(other, e.send) = e.receive;
-      nth(other, e.receive) = e.send;
+  // Notes that an instruction is a half of the message. Returns the same half found before, if any.
+  constexpr int enter(int message, int index) {
+    ends& e = nth(found_, message);
+    bool const sends = nth(p_.instructions, index).code == opcode::send;
+    int& mine = sends ? e.send : e.receive;
+    if (mine != nowhere) return mine;
+    mine = index;
+    if (int const other = sends ? e.receive : e.send; other != nowhere) {
+      nth(partners_, index) = other;
+      nth(partners_, other) = index;
     }
-    return other;
+    return nowhere;
   }
+  // By instruction: the other half of a transfer, `nowhere` for all else and where one half is missing.
+  constexpr std::vector<int> const& partners() const { return partners_; }
 
   // The device of an instruction.
   constexpr int device(int index) const { return nth(device_, index); }
@@ -68,9 +74,11 @@ class message_index {
       return nowhere;
     int const from = forward ? i.what.stage : i.to, to = forward ? i.to : i.what.stage;
     int const route = nth(p_.route, i.what.micro_batch);
+    int edge = p_.graph.first_edge(from);
     for (int after : p_.graph.successors(from)) {
-      if (after == to) return number(p_.graph.edge(from, to), i.what.micro_batch) + (forward ? 0 : 1);
+      if (after == to) return number(edge, i.what.micro_batch) + (forward ? 0 : 1);
       if (forward && p_.where.device_of(route, after) == p_.where.device_of(route, to)) return nowhere;
+      ++edge;
     }
     return nowhere;
   }
@@ -79,7 +87,8 @@ class message_index {
   static constexpr bool known(int value, int count) { return value >= 0 && value < count; }
 
   program const& p_;
-  dynamic_array<ends> found_;
+  dynamic_array<ends> found_;  // by message
+  std::vector<int> partners_;
   std::vector<int> device_;
 };
 

@@ -11,7 +11,7 @@
 namespace ashlar {
 
 // For a complete program. `index` holds both halves of every transfer. Linear in instructions.
-constexpr diagnosis check_ordered(program const& p, message_index& index) {
+constexpr diagnosis check_ordered(program const& p, message_index const& index) {
   auto const device_count = static_cast<std::size_t>(p.device_count());
   std::vector<int> sent(device_count, 0), received(device_count, 0);  // by one device, by peer
   std::vector<int> rank(p.instructions.size(), 0);
@@ -33,7 +33,7 @@ constexpr diagnosis check_ordered(program const& p, message_index& index) {
   }
   for (std::size_t i = 0; i < p.instructions.size(); ++i) {
     if (p.instructions[i].code != opcode::send) continue;
-    int const receive = index.of(index.number(p.instructions[i])).receive;
+    int const receive = index.partners()[i];
     if (rank[i] != nth(rank, receive))
       return {.broken = rule::sends_and_receives_have_the_same_order,
               .first = index.at(static_cast<int>(i)),

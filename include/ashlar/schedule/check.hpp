@@ -11,6 +11,11 @@
 
 namespace ashlar {
 
+// Of a schedule whose passes have not been entered.
+constexpr pass_ends no_ends(schedule const& s) {
+  return {s.stage_count(), s.micro_batch_count(), s.work.view()};
+}
+
 // In the order of each device. Of a schedule whose passes are known.
 constexpr diagnosis check_taken_gradients(schedule const& s) {
   taken_gradients taken(s.work.view(), s.stage_count(), s.micro_batch_count());
@@ -29,8 +34,8 @@ constexpr diagnosis check_taken_gradients(schedule const& s) {
 // Sizes and costs agree. Every pass is known, is there once, and is on the device of its route, at a
 // time within the range of ticks. Every (stage, micro-batch) has its forward and its backward, fused or
 // split. Every part of a compute job is there once, on its device. Nothing is said about times, so the
-// orders of an import can be checked, too. Fills `ends` and `work` with the end of every pass.
-constexpr diagnosis check_passes(schedule const& s, pass_register& ends, work_register& work) {
+// orders of an import can be checked, too. Fills `ends` with the end of every pass.
+constexpr diagnosis check_passes(schedule const& s, pass_ends& ends) {
   int const stage_count = s.stage_count(), m = s.micro_batch_count();
   if (m < 1 || stage_count < 1) return {.broken = rule::counts_are_positive, .number = m};
   if (s.graph.count() != stage_count)
@@ -58,7 +63,8 @@ constexpr diagnosis check_passes(schedule const& s, pass_register& ends, work_re
       if (t.overlaps >= stage_count || (works && t.overlaps >= 0))
         return {.broken = rule::overlapped_passes_are_a_pair, .first = where};
       if (works) {
-        if (diagnosis const d = work.enter(where, job_kind::compute, s.end_of(t, where.device)); !d.ok())
+        if (diagnosis const d = ends.work.enter(where, job_kind::compute, s.end_of(t, where.device));
+            !d.ok())
           return d;
         continue;
       }
@@ -74,28 +80,26 @@ constexpr diagnosis check_passes(schedule const& s, pass_register& ends, work_re
         if (s.cost.sequence_chunks != 1 && s.cost.overlapped == costs::one_after_the_other)
           return wrong_size(table::costs_of_chunks, s.cost.sequence_chunks, 1);
       }
-      if (diagnosis const d = ends.enter(where, s.end_of(t, where.device)); !d.ok()) return d;
+      if (!ends.passes.enter(t.what, s.end_of(t, where.device))) return ends.passes.clash(where);
     }
   }
-  diagnosis d = ends.complete(s.graph, m, s.mode);
+  diagnosis d = ends.passes.complete(s.graph, m, s.mode);
   if (!d.ok()) d.first.device = s.device_of(d.first.what);
   if (!d.ok() || s.work.empty()) return d;
-  if (d = work.complete(s.graph, s.where, s.route, ends, true); !d.ok()) return d;
+  if (d = ends.work.complete(s.graph, s.where, s.route, ends.passes, true); !d.ok()) return d;
   return check_taken_gradients(s);
 }
 
 constexpr diagnosis check_passes(schedule const& s) {
-  pass_register ends(s.stage_count(), s.micro_batch_count());
-  work_register work(s.work.view());
-  return check_passes(s, ends, work);
+  pass_ends ends = no_ends(s);
+  return check_passes(s, ends);
 }
 
 // check_passes, and: passes of a device do not overlap, and nothing starts before its inputs have
-// arrived. As every pass takes time, there can be no cycle then. Linear.
-constexpr diagnosis check(schedule const& s) {
-  pass_register ends(s.stage_count(), s.micro_batch_count());
-  work_register work(s.work.view());
-  if (diagnosis const d = check_passes(s, ends, work); !d.ok()) return d;
+// arrived. As every pass takes time, there can be no cycle then. Fills `ends` with the end of every
+// pass. Linear.
+constexpr diagnosis check(schedule const& s, pass_ends& ends) {
+  if (diagnosis const d = check_passes(s, ends); !d.ok()) return d;
   for (std::size_t device = 0; device < s.order.size(); ++device) {
     timed_pass const* const order = s.order[device].data();
     std::size_t const count = s.order[device].size();
@@ -108,18 +112,23 @@ constexpr diagnosis check(schedule const& s) {
                 .first = where,
                 .second = {.device = where.device, .index = where.index - 1, .what = order[i - 1].what},
                 .number = free - order[i].start};
-      free = what.kind == pass_kind::work ? s.end_of(order[i], where.device)
-                                          : ends(what.micro_batch, what.stage, result_of(what.kind)).end;
+      free = ends.of(what);
       if (!s.work.empty())
-        if (diagnosis const d = work.check_inputs(where, order[i].start, ends); !d.ok()) return d;
+        if (diagnosis const d = ends.work.check_inputs(where, order[i].start, ends.passes); !d.ok())
+          return d;
       if (what.kind == pass_kind::work) continue;
       int const route = nth(s.route, what.micro_batch);
-      diagnosis const d = check_inputs(s.graph, s.cost, where, order[i].start, ends,
+      diagnosis const d = check_inputs(s.graph, s.cost, where, order[i].start, ends.passes,
                                        [&](int stage) { return s.where.device_of(route, stage); });
       if (!d.ok()) return d;
     }
   }
   return {};
+}
+
+constexpr diagnosis check(schedule const& s) {
+  pass_ends ends = no_ends(s);
+  return check(s, ends);
 }
 
 }  // namespace ashlar

@@ -60,19 +60,17 @@ constexpr std::vector<int> transfer_pairs(program const& p) {
     if (!is_transfer(i)) continue;
     int const number = index.number(at(i));
     if (number == message_index::nowhere) refuse(lonely(i));
-    message_index::ends& ends = index.of(number);
-    int& mine = at(i).code == opcode::send ? ends.send : ends.receive;
-    if (mine != -1)
+    int const same = index.enter(number, static_cast<int>(i));
+    if (same != message_index::nowhere)
       refuse({.broken = rule::no_transfer_is_doubled,
               .first = index.at(static_cast<int>(i)),
-              .second = index.at(mine)});
-    mine = static_cast<int>(i);
+              .second = index.at(same)});
   }
   for (std::size_t i = 0; i < p.instructions.size(); ++i) {
     if (!is_transfer(i)) continue;
-    message_index::ends const& ends = index.of(index.number(at(i)));
-    int const other = at(i).code == opcode::send ? ends.receive : ends.send;
-    if (other == -1 || at(static_cast<std::size_t>(other)).peer != index.device(static_cast<int>(i))
+    int const other = index.partners()[i];
+    if (other == message_index::nowhere
+        || at(static_cast<std::size_t>(other)).peer != index.device(static_cast<int>(i))
         || at(i).peer != index.device(other))
       refuse(lonely(i));
     if (at(i).peer == index.device(static_cast<int>(i)))
