@@ -104,6 +104,15 @@ class pass_register {
     bool present = false;
     bool fused = false;
     tick end = 0;
+
+    // Of the pass that gave it, as this result.
+    constexpr pass_kind kind(result r) const {
+      return r == result::activation        ? pass_kind::forward
+             : r == result::recomputed      ? pass_kind::recompute
+             : r == result::weight_gradient ? pass_kind::backward_weight
+             : fused                        ? pass_kind::backward
+                                            : pass_kind::backward_input;
+    }
   };
   constexpr entry const& operator()(int micro_batch, int stage, result r) const {
     return entries_.at(micro_batch, stage, r);
@@ -167,13 +176,10 @@ constexpr diagnosis check_inputs(stage_graph const& graph, costs const& cost, si
   for_each_input(graph, where.what, [&](result r, int stage, int micro_batch) {
     auto const& input = ends(micro_batch, stage, r);
     if (!input.present || arrival(input, stage) <= start || !found.ok()) return;
-    pass_kind const kind = r == result::activation   ? pass_kind::forward
-                           : r == result::recomputed ? pass_kind::recompute
-                           : input.fused             ? pass_kind::backward
-                                                     : pass_kind::backward_input;
+    site const giver{.device = device_of(stage), .what = {input.kind(r), stage, micro_batch}};
     found = {.broken = rule::no_pass_starts_before_its_input,
              .first = where,
-             .second = {.device = device_of(stage), .what = {kind, stage, micro_batch}},
+             .second = giver,
              .number = arrival(input, stage) - start};
   });
   return found;

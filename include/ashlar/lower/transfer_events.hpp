@@ -75,10 +75,7 @@ constexpr dynamic_array<event> events_in_order(schedule const& s, parameter_grou
         if (other == to) break;
         if (s.where.device_of(route, other) == target) return;
       }
-    pass_kind const kind = r == result::activation ? pass_kind::forward
-                           : producer.fused        ? pass_kind::backward
-                                                   : pass_kind::backward_input;
-    events.push_back({producer.end, {kind, from, micro_batch}, to, source, target});
+    events.push_back({producer.end, {producer.kind(r), from, micro_batch}, to, source, target});
   };
   for (int k = 0; k < m; ++k)
     for (int stage = 0; stage < stage_count; ++stage)

@@ -5,7 +5,8 @@
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
-#include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/list_view.hpp>
+#include <ashlar/core/lists.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/optimize/list_scheduler.hpp>
 #include <ashlar/optimize/precedence_graph.hpp>
@@ -28,20 +29,6 @@ class disjunctive_graph {
   struct arc {
     int other;
     tick delay;
-  };
-  // Arcs of pass x: all[begin[x]] .. all[begin[x + 1]].
-  struct arc_lists {
-    dynamic_array<std::size_t> begin;
-    std::vector<arc> all;
-    struct view {
-      arc const *first, *last;
-      constexpr arc const* begin() const { return first; }
-      constexpr arc const* end() const { return last; }
-    };
-    constexpr view of(int x) const {
-      auto const i = static_cast<std::size_t>(x);
-      return {all.data() + begin[i], all.data() + begin[i + 1]};
-    }
   };
 
   // `passes` must outlive the graph. O(passes).
@@ -129,7 +116,7 @@ class disjunctive_graph {
       x = nobody;
       choices = 0;
       if (before != nobody && nth(end_, before) == head) offer(before);
-      for (arc const& a : needs_.of(self))
+      for (arc const& a : nth(needs_, self))
         if (nth(end_, a.other) + a.delay == head) offer(a.other);
     }
     reverse(path);
@@ -140,33 +127,31 @@ class disjunctive_graph {
   }
   constexpr std::size_t position_of(int x) const { return nth(position_, x); }
   constexpr tick length(int x) const { return nth(passes_->length, x); }
-  constexpr arc_lists::view needs_of(int x) const { return needs_.of(x); }
-  constexpr arc_lists::view feeds_of(int x) const { return feeds_.of(x); }
+  constexpr list_view<arc> needs_of(int x) const { return nth(needs_, x); }
+  constexpr list_view<arc> feeds_of(int x) const { return nth(feeds_, x); }
 
   // When all inputs are there; how much time must follow for what needs the output.
   constexpr tick input_time(int x) const {
     tick time = 0;
-    for (arc const& a : needs_.of(x)) time = max_of(time, nth(end_, a.other) + a.delay);
+    for (arc const& a : nth(needs_, x)) time = max_of(time, nth(end_, a.other) + a.delay);
     return time;
   }
   constexpr tick output_time(int x) const {
     tick time = -max_tick;
-    for (arc const& a : feeds_.of(x)) time = max_of(time, nth(rest_, a.other) + a.delay);
+    for (arc const& a : nth(feeds_, x)) time = max_of(time, nth(rest_, a.other) + a.delay);
     return time;
   }
 
  private:
   static constexpr std::size_t word = 64, unranked = static_cast<std::size_t>(-1);
 
-  static constexpr arc_lists arcs_of(precedence_graph const& passes,
-                                     precedence_graph::lists const& lists, costs const& cost) {
-    arc_lists arcs{lists.at, {}};
-    for (std::size_t x = 0; x < passes.what.size(); ++x)
-      for (std::size_t i = lists.at[x]; i < lists.at[x + 1]; ++i) {
-        int const other = lists.all[i];
-        arcs.all.push_back({other, cost.transfer(passes.device[x], nth(passes.device, other))});
-      }
-    return arcs;
+  static constexpr lists<arc> arcs_of(precedence_graph const& passes, lists<int> const& others,
+                                      costs const& cost) {
+    return {others.size(), [&](auto add) {
+              for (std::size_t x = 0; x < others.size(); ++x)
+                for (int const other : others[x])
+                  add(x, {other, cost.transfer(passes.device[x], nth(passes.device, other))});
+            }};
   }
 
   constexpr tick time_of(std::size_t d) const {
@@ -220,7 +205,7 @@ class disjunctive_graph {
         };
         if (nth(rank_, x) == unranked) {
           if (int const y = nth(before_, x); y != nobody) need(y);
-          for (arc const& a : needs_.of(x)) need(a.other);
+          for (arc const& a : nth(needs_, x)) need(a.other);
         }
         if (!is_last) continue;
         open_.pop_back();
@@ -248,7 +233,7 @@ class disjunctive_graph {
         if (end == nth(end_, x)) continue;
         nth(end_, x) = end;
         if (int const y = nth(after_, x); y != nobody) mark(y);
-        for (arc const& a : feeds_.of(x)) mark(a.other);
+        for (arc const& a : nth(feeds_, x)) mark(a.other);
       }
   }
   constexpr void update_rests() {
@@ -262,12 +247,12 @@ class disjunctive_graph {
         if (rest == nth(rest_, x)) continue;
         nth(rest_, x) = rest;
         if (int const y = nth(before_, x); y != nobody) mark(y);
-        for (arc const& a : needs_.of(x)) mark(a.other);
+        for (arc const& a : nth(needs_, x)) mark(a.other);
       }
   }
 
   precedence_graph const* passes_;
-  arc_lists needs_, feeds_;
+  lists<arc> needs_, feeds_;  // of each pass
   plan orders_;
   std::vector<tick> released_;                // by device
   std::vector<std::size_t> position_, rank_;  // of each pass in its device's order and in sorted_

@@ -111,13 +111,13 @@ class list_scheduler {
   constexpr bool walk(plan const& planned, dispatch_rule rule, std::vector<tick> const& released,
                       timeline& out, bool reversed) {
     reversed_ = reversed;
-    precedence_graph::lists const& needs = reversed ? graph_.feeds : graph_.needs;
-    precedence_graph::lists const& feeds = reversed ? graph_.needs : graph_.feeds;
+    lists<int> const& needs = reversed ? graph_.feeds : graph_.needs;
+    lists<int> const& feeds = reversed ? graph_.needs : graph_.feeds;
     std::size_t const n = graph_.what.size();
     missing_.assign(n, 0);
     ready_.assign(n, 0);
     next_.assign(n, nobody);
-    for (std::size_t x = 0; x < n; ++x) missing_[x] = static_cast<int>(needs.at[x + 1] - needs.at[x]);
+    for (std::size_t x = 0; x < n; ++x) missing_[x] = static_cast<int>(needs[x].size());
     for (device_state& each : state_) each = {};
     out.orders.assign(p_, {});
     out.start.assign(n, 0);
@@ -147,8 +147,8 @@ class list_scheduler {
       at.free = at.pick_start + graph_.length[x];
       at.held += takes(x) - gives(x);
       at.stale = true;
-      for (std::size_t i = feeds.at[x]; i < feeds.at[x + 1]; ++i) {
-        auto const y = static_cast<std::size_t>(feeds.all[i]);
+      for (int const fed : feeds[x]) {
+        auto const y = static_cast<std::size_t>(fed);
         auto const other = static_cast<std::size_t>(graph_.device[y]);
         tick const arrival = at.free + transfer_[device * p_ + other];
         ready_[y] = arrival > ready_[y] ? arrival : ready_[y];

@@ -108,13 +108,11 @@ class modulo_block {
   };
 
   constexpr void find_needs(schedule const& s) {
-    precedence_graph::lists const& needs = passes_.needs;
     for (std::size_t x = 0; x < pass_count(); ++x) {
       pass const what = passes_.what[x];
       number_.at(what.micro_batch, what.stage, result_of(what.kind)) = static_cast<int>(x);
-      for (std::size_t i = needs.at[x]; i < needs.at[x + 1]; ++i)
-        needs_[x].push_back(
-            {needs.all[i], s.cost.transfer(nth(passes_.device, needs.all[i]), passes_.device[x])});
+      for (int const y : passes_.needs[x])
+        needs_[x].push_back({y, s.cost.transfer(nth(passes_.device, y), passes_.device[x])});
     }
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/lists.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/model/dependencies.hpp>
@@ -18,19 +19,13 @@ struct precedence_graph {
   using plan = std::vector<std::vector<int>>;  // by device, passes by number
   static constexpr int nobody = -1;
 
-  // Lists of passes one after the other: those of x are at[x] .. at[x + 1].
-  struct lists {
-    dynamic_array<std::size_t> at;
-    std::vector<int> all;
-  };
-
   plan orders;  // as in the schedule
   dynamic_array<pass> what;
   std::vector<int> device;
   std::vector<tick> length;
   std::vector<byte_count> takes, gives;  // of its device's memory, at the start and end of a pass
   dynamic_array<std::uint64_t> stream;   // a bit for each stage and kind of a device, as far as 64 go
-  lists needs, feeds;
+  lists<int> needs, feeds;               // of each pass
 
   // Throws violation: rule::every_pass_is_known for a pass out of range,
   // rule::overlapped_passes_are_a_pair for schedules with pairs: they cannot be dispatched.
@@ -63,16 +58,14 @@ struct precedence_graph {
         stream.push_back(std::uint64_t{1} << static_cast<unsigned>(own % 64));
       }
     }
-    std::vector<std::vector<int>> all_needs(what.size()), all_feeds(what.size());
-    for (std::size_t x = 0; x < what.size(); ++x)
-      for_each_input(s.graph, what[x], [&](result r, int stage, int micro_batch) {
-        int const y = giver.at(micro_batch, stage, r);
-        if (y < 0) return;
-        all_needs[x].push_back(y);
-        nth(all_feeds, y).push_back(static_cast<int>(x));
-      });
-    needs = flat(all_needs);
-    feeds = flat(all_feeds);
+    auto const for_each_need = [&](auto f) {
+      for (std::size_t x = 0; x < what.size(); ++x)
+        for_each_input(s.graph, what[x], [&](result r, int stage, int micro_batch) {
+          if (int const y = giver.at(micro_batch, stage, r); y >= 0) f(static_cast<int>(x), y);
+        });
+    };
+    needs = {what.size(), [&](auto add) { for_each_need(add); }};
+    feeds = {what.size(), [&](auto add) { for_each_need([&](int x, int y) { add(y, x); }); }};
   }
 
   // The orders of another schedule of the same passes on the same devices. Throws violation:
@@ -107,16 +100,6 @@ struct precedence_graph {
 
  private:
   int stage_count_, micro_batch_count_;
-
-  static constexpr lists flat(std::vector<std::vector<int>> const& each) {
-    lists f;
-    for (std::vector<int> const& list : each) {
-      f.at.push_back(f.all.size());
-      f.all.insert(f.all.end(), list.begin(), list.end());
-    }
-    f.at.push_back(f.all.size());
-    return f;
-  }
 };
 
 }  // namespace ashlar

@@ -54,8 +54,7 @@ std::vector<tick> plain_rests(moved_passes::example const& e, precedence_graph::
                                 ? -e.released[d]
                                 : rest[static_cast<std::size_t>(orders[d][i + 1])]);
     for (std::size_t x = 0; x < passes.what.size(); ++x)
-      for (std::size_t i = passes.needs.at[x]; i < passes.needs.at[x + 1]; ++i)
-        reach(passes.needs.all[i], rest[x] + e.delay(passes.needs.all[i], static_cast<int>(x)));
+      for (int const y : passes.needs[x]) reach(y, rest[x] + e.delay(y, static_cast<int>(x)));
   }
   return rest;
 }

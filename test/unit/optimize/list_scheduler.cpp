@@ -103,11 +103,11 @@ class plain_scheduler {
 
   // When its inputs have arrived; -1 if one has not run.
   tick ready(int x) const {
-    precedence_graph::lists const& needs = reversed_ ? net_.feeds : net_.needs;
+    lists<int> const& needs = reversed_ ? net_.feeds : net_.needs;
     auto const i = static_cast<std::size_t>(x);
     tick arrived = 0;
-    for (std::size_t k = needs.at[i]; k < needs.at[i + 1]; ++k) {
-      auto const from = static_cast<std::size_t>(needs.all[k]);
+    for (int const needed : needs[i]) {
+      auto const from = static_cast<std::size_t>(needed);
       if (start[from] < 0) return -1;
       int const a = static_cast<int>(net_.device[from]), b = static_cast<int>(net_.device[i]);
       arrived = std::max(arrived, start[from] + net_.length[from]

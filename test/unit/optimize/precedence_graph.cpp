@@ -11,9 +11,8 @@ using namespace shapes;
 
 namespace {
 
-constexpr std::vector<int> listed(precedence_graph::lists const& lists, std::size_t x) {
-  std::vector<int> found;
-  for (std::size_t i = lists.at[x]; i < lists.at[x + 1]; ++i) found.push_back(lists.all[i]);
+constexpr std::vector<int> listed(lists<int> const& lists, std::size_t x) {
+  std::vector<int> found(lists[x].begin(), lists[x].end());
   std::sort(found.begin(), found.end());
   return found;
 }
