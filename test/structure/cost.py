@@ -49,7 +49,7 @@ ALSO = {
     "lower": {"algorithm"},
     "program": {"algorithm", "array", "span", "string"},
     "simulate": {"optional"},
-    "catalog": {"array", "string_view"},
+    "catalog": {"array"},
     "study": {"numeric", "optional"},
     "search": {"algorithm"},
     "plan": {"string_view"},

@@ -6,12 +6,13 @@
 #include <ashlar/catalog/published.hpp>
 #include <ashlar/catalog/searched.hpp>
 #include <ashlar/catalog/shape.hpp>
+#include <ashlar/core/list_view.hpp>
 #include <ashlar/schedule/reorder.hpp>
 #include <ashlar/schedule/repeat.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
 #include <array>
-#include <string_view>
+#include <cstddef>
 
 namespace ashlar::catalog {
 
@@ -193,11 +194,19 @@ inline constexpr std::array entries{
           .parameters = parameters_of({parameter::sequence_chunk_count})},
 };
 
-// The entry of that name, or null.
-constexpr entry const* find(std::string_view name) {
-  for (entry const& e : entries)
-    if (name == e.name) return &e;
+// The entry of that name, or null. The name is a std::string, a std::string_view or the like.
+constexpr entry const* find(list_view<char> name) {
+  for (entry const& e : entries) {
+    std::size_t same = 0;
+    while (same < name.size() && e.name[same] != '\0' && e.name[same] == name[same]) ++same;
+    if (same == name.size() && e.name[same] == '\0') return &e;
+  }
   return nullptr;
+}
+constexpr entry const* find(char const* name) {
+  char const* end = name;
+  while (*end != '\0') ++end;
+  return find({name, end});
 }
 
 }  // namespace ashlar::catalog

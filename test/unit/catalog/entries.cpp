@@ -6,6 +6,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 
 using namespace shapes;
 
@@ -15,6 +16,9 @@ constexpr bool test_find() {
   for (catalog::entry const& e : catalog::entries) HOLDS(catalog::find(e.name) == &e);
   HOLDS(catalog::find("") == nullptr && catalog::find("1F1B") == nullptr);
   HOLDS(catalog::find("gpip") == nullptr && catalog::find("gpipe ") == nullptr);
+  std::string_view const longer = "gpipe and more";
+  HOLDS(catalog::find(longer.substr(0, 5)) == catalog::find("gpipe"));
+  HOLDS(catalog::find(longer.substr(0, 4)) == nullptr && catalog::find(longer) == nullptr);
   return true;
 }
 BOTH_TIMES("entries by name", test_find)
