@@ -4,4 +4,3 @@
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/catalog/graphs.hpp>
 #include <ashlar/catalog/published.hpp>
-#include <ashlar/schedule.hpp>
