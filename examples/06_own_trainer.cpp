@@ -112,7 +112,7 @@ int main() {
   micro_batches const m{8};
   program const straight = catalog::one_f_one_b(devices{8}) | repeat(m) | squeeze() | lower();
   program const v = catalog::v_half(devices{4}) | repeat(m) | reorder() | lower();
-  auto const reference = train<sequential<shifter>>("one thread", straight);
+  auto const reference = train<sequential>("one thread", straight);
   bool const same = train<host::runtime<shifter>>("1f1b, eight devices", straight) == reference
                     && train<host::runtime<shifter>>("v-half, four devices", v) == reference;
   std::printf("%s\n", same ? "the same weights, bit by bit" : "different weights");

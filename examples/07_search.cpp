@@ -4,6 +4,7 @@
 // Ticks are 10 microseconds. Published schedules are formulas for alike devices and passes; a search
 // takes what was measured, and says how far from the best possible it may be at most.
 #include <ashlar/ashlar.hpp>
+#include <ashlar/optimize/improve.hpp>
 #include <ashlar/render/diagnosis.hpp>
 #include <ashlar/search.hpp>
 

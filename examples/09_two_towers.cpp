@@ -176,7 +176,7 @@ int main(int argc, char** argv) {
   two_towers const model(layers, pass_time);
   layers[2].past = layers[3].past = wide;
   two_towers const one_after_another(layers, pass_time);
-  trained const reference = train<sequential<two_towers>>(lower(graph), model);
+  trained const reference = train<sequential>(lower(graph), model);
   trained const as_graph = train<host::runtime<two_towers>>(lower(graph), model);
   trained const as_chain = train<host::runtime<two_towers>>(lower(line), one_after_another);
   bool const same = as_graph.weights == reference.weights && as_chain.weights == reference.weights;

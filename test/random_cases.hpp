@@ -14,12 +14,29 @@ constexpr int random_cases(int all) {
 #endif
 }
 
+// The same of cases that take minutes together: all of them run with ASHLAR_ALL_TESTS alone.
+constexpr int long_cases(int all) {
+#if defined(ASHLAR_ALL_CASES)
+  return random_cases(all);
+#else
+  return random_cases(all) / 4;
+#endif
+}
+
 // Of cases that are counted: whether this one is run.
 constexpr bool is_run([[maybe_unused]] int number) {
 #if defined(ASHLAR_SANITIZED)
   return number % 4 == 0;
 #else
   return true;
+#endif
+}
+
+constexpr bool is_long_case_run([[maybe_unused]] int number) {
+#if defined(ASHLAR_ALL_CASES)
+  return is_run(number);
+#else
+  return number % 4 == 0;
 #endif
 }
 

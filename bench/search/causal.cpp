@@ -9,6 +9,7 @@
 // usage: bench_search_causal [passes of a search, 20000000] [seed, 1]
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/search/portfolio.hpp>
+#include <ashlar/search/search.hpp>
 
 #include <cstdio>
 #include <cstdlib>

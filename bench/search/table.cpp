@@ -7,7 +7,9 @@
 // usage: bench_search_table [passes of a search, 60000000] [seeds, 3] [cases | scaling]
 #include "../../test/known_bubbles.hpp"
 #include "../processor_time.hpp"
+#include <ashlar/optimize/improve.hpp>
 #include <ashlar/search/search.hpp>
+#include <ashlar/search/seeds.hpp>
 
 #include <algorithm>
 #include <cstdint>

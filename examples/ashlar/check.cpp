@@ -13,6 +13,7 @@
 #include "schedule_files.hpp"
 #include "shape_options.hpp"
 #include "terminal.hpp"
+#include <ashlar/catalog/searched_entries.hpp>
 #include <ashlar/interop/pytorch_comms.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
 #include <ashlar/lower/lower.hpp>
@@ -153,7 +154,7 @@ int check_named(CLI::App const& command, check_options o) {
 
 int check(CLI::App const& command, check_options const& o) {
   using namespace ashlar;
-  if (catalog::find(o.file) != nullptr) return check_named(command, o);
+  if (catalog::find_any(o.file) != nullptr) return check_named(command, o);
   std::string const text = read_text(o.file);
   if (holds_json(text)) {
     schedule_file const read = read_unchecked(text, o.file, o.shape.m, o.shape.cost);

@@ -9,6 +9,7 @@
 #include "shape_options.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
+#include <ashlar/catalog/searched_entries.hpp>
 #include <ashlar/render/comparison.hpp>
 #include <ashlar/render/diagnosis.hpp>
 #include <ashlar/study/compare.hpp>
@@ -109,7 +110,7 @@ std::vector<row> rows_of(CLI::App const& command, compare_options& o) {
   auto [own, known] = find_all(o.names, o.shape.m);
   adopt_size(command, own, o.shape.p, o.shape.m);
   if (known.empty())
-    for (auto const& e : ashlar::catalog::entries) known.push_back(&e);
+    known.assign(ashlar::catalog::all_entries.begin(), ashlar::catalog::all_entries.end());
   must_have_effect(command, effects_of(command, o, own, known));
   std::vector<row> rows;
   phase_line at;

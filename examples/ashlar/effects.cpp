@@ -2,6 +2,7 @@
 
 #include "command.hpp"
 #include "number_option.hpp"
+#include <ashlar/catalog/searched_entries.hpp>
 
 #include <fmt/core.h>
 
@@ -25,8 +26,8 @@ constexpr std::pair<char const*, parameter> parameter_options[] = {
 
 std::string names_with(parameter which) {
   std::string all;
-  for (ashlar::catalog::entry const& e : ashlar::catalog::entries)
-    if (e.uses(which)) all += fmt::format("{}{}", all.empty() ? "" : ", ", e.name);
+  for (ashlar::catalog::entry const* e : ashlar::catalog::all_entries)
+    if (e->uses(which)) all += fmt::format("{}{}", all.empty() ? "" : ", ", e->name);
   return all;
 }
 

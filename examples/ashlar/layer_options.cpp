@@ -2,6 +2,7 @@
 
 #include "command.hpp"
 #include "counted.hpp"
+#include <ashlar/plan/partition.hpp>
 #include <ashlar/render/diagnosis.hpp>
 
 #include <fmt/core.h>

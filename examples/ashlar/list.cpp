@@ -1,7 +1,7 @@
 // ashlar list: what there is.
 #include "command.hpp"
 #include "placement_name.hpp"
-#include <ashlar/catalog/entries.hpp>
+#include <ashlar/catalog/searched_entries.hpp>
 
 #include <fmt/core.h>
 
@@ -24,16 +24,16 @@ std::string placement_of(ashlar::catalog::entry const& e) {
 
 int list() {
   std::size_t name = 4, placement = 9, summary = 7;
-  for (auto const& e : ashlar::catalog::entries) {
-    name = std::max(name, std::string_view(e.name).size());
-    placement = std::max(placement, placement_of(e).size());
-    summary = std::max(summary, std::string_view(e.summary).size());
+  for (ashlar::catalog::entry const* e : ashlar::catalog::all_entries) {
+    name = std::max(name, std::string_view(e->name).size());
+    placement = std::max(placement, placement_of(*e).size());
+    summary = std::max(summary, std::string_view(e->summary).size());
   }
   fmt::print("{:{}}  {:{}}  {:{}}  {}\n", "name", name, "placement", placement, "summary", summary,
              "source");
-  for (auto const& e : ashlar::catalog::entries)
-    fmt::print("{:{}}  {:{}}  {:{}}  {}\n", e.name, name, placement_of(e), placement, e.summary, summary,
-               e.source);
+  for (ashlar::catalog::entry const* e : ashlar::catalog::all_entries)
+    fmt::print("{:{}}  {:{}}  {:{}}  {}\n", e->name, name, placement_of(*e), placement, e->summary,
+               summary, e->source);
   return done;
 }
 

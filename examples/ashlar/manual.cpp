@@ -1,6 +1,6 @@
 #include "manual.hpp"
 
-#include <ashlar/catalog/entries.hpp>
+#include <ashlar/catalog/searched_entries.hpp>
 
 #include <fmt/core.h>
 
@@ -49,7 +49,7 @@ std::vector<std::string> words_of(CLI::Option const& o) {
   if (type.find('|') != std::string::npos) return split(type, '|');
   std::vector<std::string> names;
   if (type == "NAME")
-    for (auto const& e : ashlar::catalog::entries) names.emplace_back(e.name);
+    for (ashlar::catalog::entry const* e : ashlar::catalog::all_entries) names.emplace_back(e->name);
   return names;
 }
 

@@ -10,6 +10,7 @@
 #include "output_options.hpp"
 #include "pictures.hpp"
 #include "table.hpp"
+#include <ashlar/model/in_flight.hpp>
 #include <ashlar/plan/graph_plan.hpp>
 #include <ashlar/render/text_graph.hpp>
 #include <ashlar/schedule/metrics.hpp>

@@ -2,8 +2,10 @@
 #include "data_formats.hpp"
 #include "pictures.hpp"
 #include "plan_report.hpp"
+#include <ashlar/plan/training_plan.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/render/svg.hpp>
+#include <ashlar/render/svg_canvas.hpp>
 #include <ashlar/render/tradeoff.hpp>
 
 #include <fmt/core.h>

@@ -1,4 +1,6 @@
 #include "plan_report.hpp"
+#include <ashlar/plan/simulated_step.hpp>
+#include <ashlar/plan/training_plan.hpp>
 
 #include <fmt/core.h>
 

@@ -2,6 +2,8 @@
 
 #include "counted.hpp"
 #include "table.hpp"
+#include <ashlar/plan/simulated_step.hpp>
+#include <ashlar/plan/training_plan.hpp>
 #include <ashlar/program/names.hpp>
 
 #include <fmt/core.h>

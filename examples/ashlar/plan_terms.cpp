@@ -1,6 +1,7 @@
 // Each term of a plan's time and memory, with its source.
 #include "plan_report.hpp"
 #include "table.hpp"
+#include <ashlar/plan/plan_sites.hpp>
 #include <ashlar/plan/sharded_parameters.hpp>
 #include <ashlar/program/names.hpp>
 

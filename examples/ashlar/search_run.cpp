@@ -47,7 +47,7 @@ class observer {
   }
 
   // False when time is over.
-  bool goes_on(ashlar::list_scheduler::timeline const& best, std::int64_t newly_spent) {
+  bool operator()(ashlar::list_scheduler::timeline const& best, std::int64_t newly_spent) {
     if (seconds_ == 0 && !draws_) return true;
     spent_ += newly_spent;
     double const elapsed = seconds_since(first_);
@@ -89,16 +89,6 @@ class observer {
   double last_ = 0;
 };
 
-// Of one of the searches that race; a copy of it goes on from what it has spent.
-struct watch {
-  observer* seen;
-  std::int64_t spent = 0;
-
-  bool operator()(ashlar::list_scheduler::timeline const& best, std::int64_t now) {
-    return seen->goes_on(best, now - std::exchange(spent, now));
-  }
-};
-
 ashlar::search_start start_of(ashlar::search_problem const& problem,
                               std::vector<ashlar::schedule> const& starts) {
   ashlar::search_start start(problem);
@@ -129,7 +119,7 @@ ashlar::search_result timed(ashlar::layout_choice const& choice, ashlar::search_
   ashlar::search_result best;
   for (bool is_first = true; is_first || left() > too_little * given.seconds; is_first = false) {
     observer seen(choice, start.least, e.aim, std::max(left(), given.seconds / 100));
-    ashlar::search_result found = ashlar::search(choice.problem, start, e, watch{&seen}, threads);
+    ashlar::search_result found = ashlar::search(choice.problem, start, e, seen, threads);
     found.passes += best.passes;
     found.evaluations += best.evaluations;
     if (is_first || found.reached < best.reached) std::swap(best, found);
@@ -162,7 +152,7 @@ ashlar::search_result search_layout(ashlar::layout_choice const& choice, ashlar:
     e.passes = passes_of(choice.problem, budget.evaluations);
     ashlar::search_start const start = start_of(choice.problem, starts);
     observer seen(choice, start.least, aim, 0);
-    found = ashlar::search(choice.problem, start, e, watch{&seen}, threads);
+    found = ashlar::search(choice.problem, start, e, seen, threads);
   }
   must_be_right(found, choice.problem.limit);
   return found;

@@ -10,6 +10,7 @@
 #include "schedule_files.hpp"
 #include "suggest.hpp"
 #include <ashlar/block/check.hpp>
+#include <ashlar/catalog/searched_entries.hpp>
 #include <ashlar/optimize/improve.hpp>
 #include <ashlar/render/diagnosis.hpp>
 
@@ -25,7 +26,7 @@
 namespace tool {
 
 ashlar::catalog::entry const& entry_named(std::string const& name) {
-  if (ashlar::catalog::entry const* const entry = ashlar::catalog::find(name)) return *entry;
+  if (ashlar::catalog::entry const* const entry = ashlar::catalog::find_any(name)) return *entry;
   std::string const near = nearest_name(name);
   throw usage_error(fmt::format("there is no schedule '{}'{}; see `ashlar list`", name.substr(0, 64),
                                 near.empty() ? "" : fmt::format(": did you mean '{}'?", near)));
@@ -90,7 +91,7 @@ ashlar::catalog::shape shape_of(ashlar::catalog::entry const& entry, shape_optio
 
 bool names_file(std::string const& name) {
   std::error_code ignored;
-  return ashlar::catalog::find(name) == nullptr
+  return ashlar::catalog::find_any(name) == nullptr
          && (name == "-" || name.find_first_of("./") != std::string::npos
              || std::filesystem::is_regular_file(name, ignored));
 }

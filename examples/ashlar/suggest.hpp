@@ -1,7 +1,7 @@
 // What someone may have meant.
 #pragma once
 
-#include <ashlar/catalog/entries.hpp>
+#include <ashlar/catalog/searched_entries.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -34,11 +34,11 @@ inline std::string nearest_name(std::string_view wrong) {
     small += c == '_' || c == ' ' ? '-' : c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
   std::string_view best;
   std::size_t fewest = 3;  // more is no typing error
-  for (ashlar::catalog::entry const& e : ashlar::catalog::entries) {
-    std::size_t const n = edits(small, e.name);
-    bool const begins = small.size() >= 2 && std::string_view(e.name).starts_with(small);
+  for (ashlar::catalog::entry const* e : ashlar::catalog::all_entries) {
+    std::size_t const n = edits(small, e->name);
+    bool const begins = small.size() >= 2 && std::string_view(e->name).starts_with(small);
     if (n >= fewest && !(begins && best.empty())) continue;
-    best = e.name;
+    best = e->name;
     fewest = std::min(n, fewest);
   }
   return std::string(best);

@@ -56,7 +56,7 @@ class train_reference {
     set_batches(batch);
     if (all_->leads() && said.empty())
       all_->work([&] {
-        ashlar::sequential<worker>(*passes_, list()).run();
+        ashlar::sequential(*passes_, list()).run();
         for (int rank = 0; rank < t_->shape.data_ranks && said.empty(); ++rank) {
           said = difference_of(numbers.losses[at(rank)], found[at(rank)], *workers_[at(rank)]);
           if (!said.empty() && t_->shape.data_ranks > 1) said = fmt::format("rank {}: {}", rank, said);

@@ -69,7 +69,7 @@ std::optional<typename finite_watch<Scalar>::place> first_non_finite(
   for (worker<Scalar>* w : ranks) watches.emplace_back(*w);
   std::vector<finite_watch<Scalar>*> all;
   for (finite_watch<Scalar>& watch : watches) all.push_back(&watch);
-  ashlar::sequential<finite_watch<Scalar>>(program, all).run();
+  ashlar::sequential(program, all).run();
   std::optional<typename finite_watch<Scalar>::place> first;
   for (finite_watch<Scalar> const& watch : watches)
     if (watch.first() && (!first || *watch.first() < *first)) first = watch.first();

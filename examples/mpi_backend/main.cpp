@@ -26,7 +26,7 @@ class part {
               wait_detail::all),
         device_(world, p.view(), plan_, me),
         cursor_(plan_) {
-    check_able<Worker, mpi_device>(p.view());
+    check_able<mpi_device>(p.view(), w);
   }
   void run() {
     cursor_.reset();

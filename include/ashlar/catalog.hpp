@@ -4,3 +4,4 @@
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/catalog/graphs.hpp>
 #include <ashlar/catalog/published.hpp>
+#include <ashlar/catalog/searched_entries.hpp>

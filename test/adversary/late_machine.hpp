@@ -29,9 +29,9 @@ class late_machine {
   late_machine(program const& p, std::vector<Inner*> const& ranks, way how, options o,
                wait_detail detail)
       : p_(p), how_(how), fabric_(o) {
-    check_able<Worker, device>(p.view());
     for (int rank = 0; rank < p.data_ranks; ++rank) {
       workers_.emplace_back(*ranks[static_cast<std::size_t>(rank)]);
+      check_able<device>(p.view(), workers_.back());
       for (int d = 0; d < p.device_count(); ++d) {
         auto const& w = workers_.back();
         slot_table const slots =

@@ -3,6 +3,9 @@
 
 #include <ashlar/catalog/graphs.hpp>
 #include <ashlar/conformance/programs.hpp>
+#include <ashlar/conformance/random_schedule.hpp>
+#include <ashlar/conformance/random_work.hpp>
+#include <ashlar/values/clip.hpp>
 
 #include <string>
 #include <utility>

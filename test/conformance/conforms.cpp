@@ -1,6 +1,11 @@
 // The conformance test finds every kind of wrong result, and says what is wrong.
 #include "conformance/relay.hpp"
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/conformance/conforms.hpp>
+#include <ashlar/conformance/random_work.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/run/sequential.hpp>
+#include <ashlar/schedule/schedule.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,11 @@
 // The conformance test of data-parallel ranks finds what one of them, or all, have wrong.
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/conformance/conforms.hpp>
+#include <ashlar/conformance/data_parallel_ranks.hpp>
+#include <ashlar/conformance/random_work.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/run/sequential.hpp>
+#include <ashlar/schedule/schedule.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,7 @@
 // What workers of several processes know of a step, put together, is what one worker of all would know.
 #include "conformance/relay.hpp"
 #include <ashlar/conformance/programs.hpp>
+#include <ashlar/lower/lower.hpp>
 #include <ashlar/run/sequential.hpp>
 
 #include <doctest/doctest.h>

@@ -1,10 +1,11 @@
 // What the papers say of their schedules, as formulas in p devices, m micro-batches, the ticks f, b = i
 // + w of forward and backward and L of a transfer; swept over many of each.
 #include "gold/peaks_are.hpp"
-#include "static_check.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/check.hpp>
 #include <ashlar/schedule/metrics.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <string_view>

@@ -1,7 +1,7 @@
 // What is known of the schedules in two directions, as formulas in p devices, m micro-batches, k units
 // of them and the ticks f, b = i + w of forward and backward; swept over many of each.
 #include "gold/peaks_are.hpp"
-#include "static_check.hpp"
+#include "violations.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/check.hpp>
 #include <ashlar/schedule/metrics.hpp>

@@ -2,11 +2,12 @@
 // inference and sequence chunks, as formulas in p devices, m micro-batches, v chunks, w waves, the ticks
 // f, b = i + w of a chunk's forward and backward, and L of a transfer; swept over many of each.
 #include "gold/peaks_are.hpp"
-#include "static_check.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/check.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/schedule/metrics.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,9 +1,10 @@
 // The building blocks of Controllable Memory: collisions, lifespans and peaks. The paper's table of
 // bubble and memory is in controllable_memory.cpp.
-#include "static_check.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/check.hpp>
 #include <ashlar/schedule/metrics.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <string_view>

@@ -3,8 +3,9 @@
 // div 2, p micro-batches for 1F1B, V-Min, V-Half and V-ZB, hence 1, 1/3, 1/2, 1; and bubble rates by
 // span of about p / m, 2 p / 3 m, p / 2 m, 0, hence 6 p, 4 p, 3 p, 0 passes of a chunk. Here these are
 // exact, with what a p that is not large adds.
-#include "static_check.hpp"
 #include <ashlar/study/compare.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 

@@ -1,11 +1,11 @@
 // Hanayo with one unit of micro-batches is a folded bidirectional schedule: one wave Chimera's, two
 // waves BitPipe's. Its published orders (data/gold/folded) against the folds.
-#include "static_check.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/check.hpp>
 #include <ashlar/schedule/fold.hpp>
 #include <ashlar/schedule/metrics.hpp>
 
+#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 #include <fstream>

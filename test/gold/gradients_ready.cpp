@@ -1,10 +1,11 @@
 // How long before the end a stage's gradient is complete, as formulas in p devices, m micro-batches, the
 // chunk c and device d of the stage, and the ticks f, b = i + w of forward and backward; transfers take
 // none. What is known of other schedules is in closed_forms_bidirectional.cpp.
-#include "static_check.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/transfer_events.hpp>
 #include <ashlar/schedule/metrics.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <initializer_list>

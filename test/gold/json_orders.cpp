@@ -1,10 +1,10 @@
 // Orders and times that other systems' schedulers gave (data/gold/orders, a file a schedule; each case
 // names its source), against the catalog's schedule of that name.
-#include "static_check.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/check.hpp>
 #include <ashlar/schedule/metrics.hpp>
 
+#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>

@@ -2,9 +2,12 @@
 // that is reached quickly.
 #include "known_bubbles.hpp"
 #include "random_cases.hpp"
-#include "static_check.hpp"
 #include <ashlar/check/check.hpp>
+#include <ashlar/optimize/improve.hpp>
 #include <ashlar/search/search.hpp>
+#include <ashlar/search/seeds.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cstdint>

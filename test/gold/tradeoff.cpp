@@ -1,6 +1,6 @@
 // Efficiencies of breadth-first and depth-first pipelines as the breadth-first paper has them (figures 2
 // to 4): 8 devices, 64 layers, a backward of three forwards, 16 micro-batches.
-#include "static_check.hpp"
+#include "violations.hpp"
 #include <ashlar/study/tradeoff.hpp>
 
 #include <vector>

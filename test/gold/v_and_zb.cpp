@@ -3,12 +3,14 @@
 // and almost all others are as they come; of the rest, made for equal passes, a short search improves
 // the order. And the lower bounds that no schedule may beat.
 #include "random_cases.hpp"
-#include "static_check.hpp"
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/catalog/searched.hpp>
+#include <ashlar/catalog/searched_entries.hpp>
 #include <ashlar/check/check.hpp>
 #include <ashlar/optimize/improve.hpp>
 #include <ashlar/schedule/metrics.hpp>
 
+#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -55,10 +57,10 @@ row read(json const& r) {
 
 // "zb" is ZB-1p and ZB-2p for every limit.
 schedule made(row const& r) {
-  if (r.name == "zb" && r.limit == r.p) return catalog::find("zb-1p")->make(r.shape);
-  if (r.name == "zb" && r.limit == 2 * r.p) return catalog::find("zb-2p")->make(r.shape);
+  if (r.name == "zb" && r.limit == r.p) return catalog::find_any("zb-1p")->make(r.shape);
+  if (r.name == "zb" && r.limit == 2 * r.p) return catalog::find_any("zb-2p")->make(r.shape);
   if (r.name == "zb") return catalog::zero_bubble(r.shape, r.limit);
-  return catalog::find(r.name)->make(r.shape);
+  return catalog::find_any(r.name)->make(r.shape);
 }
 
 TEST_CASE("no longer than the best public schedulers at the same peak") {
@@ -91,7 +93,7 @@ TEST_CASE("no longer than the best public schedulers on more devices") {
   for (json const& line : json::parse(std::ifstream(ASHLAR_TEST_DATA "/gold/v_and_zb_large.json"))) {
     auto const ticks = line["cost"].get<std::array<tick, 4>>();
     int const p = line["p"], m = line["m"], peak = line["peak"];
-    catalog::entry const& e = *catalog::find(line["schedule"].get<std::string>());
+    catalog::entry const& e = *catalog::find_any(line["schedule"].get<std::string>());
     bool const equal = ticks[0] == 1;
     if (e.is_searched && !equal && p * m > 72) continue;
     CAPTURE(line.dump());
@@ -120,7 +122,7 @@ TEST_CASE("no schedule beats the lower bounds") {
         CAPTURE(name);
         CAPTURE(p);
         CAPTURE(ticks[0]);
-        schedule const s = catalog::find(name)->make(
+        schedule const s = catalog::find_any(name)->make(
             {.p = devices{p}, .m = micro_batches{4 * p}, .cost = costs(stage_cost{f, b, w}, c)});
         CHECK(check(s).ok());
         bool const v = s.stage_count() == 2 * p;

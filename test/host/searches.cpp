@@ -100,7 +100,7 @@ TEST_CASE("host: a search finds the same with any number of threads") {
   search_result const one = search(problem, race);
   REQUIRE(one.passes >= race.passes);  // solved at once, there would be no race
   for (int count : {2, 5}) {
-    search_result const shared = search(problem, race, unwatched{}, host::task_threads(count));
+    search_result const shared = search(problem, race, unwatched, host::task_threads(count));
     CHECK(shared.best == one.best);
     CHECK(shared.passes == one.passes);
   }

@@ -1,6 +1,8 @@
 // Work on devices: the same bits as the sequential reference step after step, and what frames say.
 #include "../shapes.hpp"
 #include <ashlar/conformance.hpp>
+#include <ashlar/conformance/random_schedule.hpp>
+#include <ashlar/conformance/random_work.hpp>
 #include <ashlar/host/runtime.hpp>
 #include <ashlar/model/work_lists.hpp>
 

@@ -1,5 +1,6 @@
 // The JSON object of a schedule.
 #include "shapes.hpp"
+#include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/interop/json.hpp>
 

@@ -1,9 +1,12 @@
 // The CSV with communication: what is written is read again and proved.
 #include "looped_file.hpp"
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/catalog/searched_entries.hpp>
+#include <ashlar/check/check.hpp>
 #include <ashlar/interop/pytorch_comms.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/program/names.hpp>
 #include <ashlar/schedule/compose.hpp>
 
 #include <doctest/doctest.h>
@@ -109,12 +112,12 @@ TEST_CASE("programs whose ranks share: gathers, releases, one reduction a stage,
         std::size_t const waits = dialect == csv_dialect::waits ? 2 : 1;
         CHECK(count("REDUCE_GRAD") == (reduces ? waits * static_cast<std::size_t>(p.stage_count()) : 0));
       }
-  schedule const s = catalog::find("depth-first")->make({devices{2}, micro_batches{4}});
+  schedule const s = catalog::find_any("depth-first")->make({devices{2}, micro_batches{4}});
   lower_options o{.data_ranks = 2, .sharding = sharding_level::full};
   CHECK(pytorch_obstacle(lower(s, o)).find("more than once") != std::string::npos);
   // Where chunks take turns, gradients have to stay whole.
   for (char const* name : {"depth-first", "v-half", "interleaved-zb", "zbv"}) {
-    schedule const turns = catalog::find(name)->make({devices{2}, micro_batches{4}});
+    schedule const turns = catalog::find_any(name)->make({devices{2}, micro_batches{4}});
     o = {.data_ranks = 2, .sharding = sharding_level::weights};
     program const weights = lower(turns, o);
     CHECK(pytorch_obstacle(weights) == "");
@@ -134,7 +137,7 @@ TEST_CASE("forwards alone are a file for inference") {
     REQUIRE(read.value);
     CHECK(read.value->mode == execution_mode::inference);
     CHECK(words_of(*read.value)
-          == words_of(lower(catalog::find("inference")->make({devices{2}, micro_batches{2}}))));
+          == words_of(lower(catalog::find_any("inference")->make({devices{2}, micro_batches{2}}))));
   }
   auto const broken = [&](std::string const& from, std::string const& to) {
     csv_program const read = read_pytorch_comms(replaced(file, from, to));
@@ -155,21 +158,21 @@ TEST_CASE("an overlapped pair runs where both have their inputs") {
 }
 
 TEST_CASE("what PyTorch cannot run has its reason") {
-  schedule const down = catalog::find("1f1b")->make({devices{2}, micro_batches{2}});
+  schedule const down = catalog::find_any("1f1b")->make({devices{2}, micro_batches{2}});
   CHECK(pytorch_obstacle(lower(down)).empty());
   CHECK(pytorch_obstacle(lower(squeeze(merge(down, mirror(down))))).find("one owner")
         != std::string::npos);
   csv_schedule const late = read_pytorch_csv("0F0,0F1,0B0,0B1\n1F1,1F0,1B0,1B1\n");
   REQUIRE(late.value);
   CHECK(pytorch_obstacle(lower(*late.value)).find("out of turn") != std::string::npos);
-  schedule skipping = catalog::find("gpipe")->make({devices{3}, micro_batches{1}});
+  schedule skipping = catalog::find_any("gpipe")->make({devices{3}, micro_batches{1}});
   skipping.graph = stage_graph(stages{3}, {{0, 1}, {0, 2}, {1, 2}});
   CHECK(pytorch_obstacle(lower(squeeze(skipping))).find("not a chain") != std::string::npos);
-  schedule sized = catalog::find("gpipe")->make({devices{2}, micro_batches{2}});
+  schedule sized = catalog::find_any("gpipe")->make({devices{2}, micro_batches{2}});
   sized.graph = in_micro_batches(sized.graph, {2, 1});
   std::erase_if(sized.order[0], [](timed_pass const& t) { return t.what.micro_batch == 1; });
   CHECK(pytorch_obstacle(lower(squeeze(sized))).find("different sizes") != std::string::npos);
-  schedule const pieces = catalog::find("seq1f1b")->make({devices{2}, micro_batches{2}});
+  schedule const pieces = catalog::find_any("seq1f1b")->make({devices{2}, micro_batches{2}});
   CHECK(pytorch_obstacle(lower(pieces)).find("come in chunks") != std::string::npos);
   csv_schedule const again = read_pytorch_csv("0F0,0R0,0B0\n");
   REQUIRE(again.value);

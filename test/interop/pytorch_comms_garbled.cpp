@@ -1,6 +1,7 @@
 // Whatever a file with communication holds, it is read and proved, or refused.
 #include "looped_file.hpp"
 #include "random.hpp"
+#include <ashlar/check/check.hpp>
 #include <ashlar/interop/pytorch_comms.hpp>
 
 #include <doctest/doctest.h>

@@ -24,7 +24,7 @@ tallies compare(std::vector<sample> const& all, int changes, int mutants_a_sampl
   for (sample const& s : all) {
     draft const right(s.made);
     draft d = right;
-    for (int n = 0; n < random_cases(mutants_a_sample); ++n) {
+    for (int n = 0; n < long_cases(mutants_a_sample); ++n) {
       d = right;
       d.seed(++seed);
       std::string applied;

@@ -178,7 +178,7 @@ TEST_CASE("an order is proved exactly if a thread that blocks gets through it") 
     INFO(s.name);
     REQUIRE(r.gets_through(good));
     REQUIRE(check_issue_order(s.made.view(), ashlar::view_of(good)).ok());
-    for (int n = 0; n < random_cases(80); ++n) {
+    for (int n = 0; n < long_cases(80); ++n) {
       std::vector<int> order = good;
       for (int changes = 0; changes <= n % 4; ++changes) change(order, random);
       bool const right = r.gets_through(order);
@@ -198,7 +198,7 @@ TEST_CASE("the levels of progress are what happens to mutants") {
   int all = 0, by_lanes_alone = 0, none = 0;
   std::uint32_t seed = 0;
   for (sample const& s : few())
-    for (int n = 0; n < random_cases(40); ++n) {
+    for (int n = 0; n < long_cases(40); ++n) {
       draft d(s.made);
       d.seed(++seed);
       mutation const sorts[] = {mutation::swap_neighbours, mutation::move_within_stream,

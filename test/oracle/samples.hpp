@@ -4,6 +4,7 @@
 
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/conformance/programs.hpp>
+#include <ashlar/conformance/random_schedule.hpp>
 #include <ashlar/conformance/random_work.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/values/clip.hpp>

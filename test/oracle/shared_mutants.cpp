@@ -40,7 +40,8 @@ verdicts judge_all(char const* name, Change change) {
       for (std::size_t at = 0; at < s.made.view().stream(d).size(); ++at) {
         mutant = right;
         opcode const code = mutant.stream(d)[at].what.code;
-        if (!change(mutant.stream(d), at) || !is_run(seen[static_cast<std::size_t>(code)]++)) continue;
+        if (!change(mutant.stream(d), at) || !is_long_case_run(seen[static_cast<std::size_t>(code)]++))
+          continue;
         judge_mutant(mutant.assemble(), code,
                      s.name + ", " + name + ' ' + std::to_string(d) + '[' + std::to_string(at) + ']',
                      found);

@@ -1,12 +1,13 @@
 // Laws of the operations on blocks.
 #include "random.hpp"
-#include "static_check.hpp"
 #include <ashlar/check/check.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/repeat.hpp>
 #include <ashlar/schedule/squeeze.hpp>
+
+#include <doctest/doctest.h>
 
 #include <tuple>
 

@@ -3,10 +3,11 @@
 #include "exhaustive_search.hpp"
 #include "random.hpp"
 #include "random_cases.hpp"
-#include "static_check.hpp"
 #include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/check.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cstddef>

@@ -2,10 +2,12 @@
 #include "exhaustive_search.hpp"
 #include "random.hpp"
 #include "random_cases.hpp"
-#include "static_check.hpp"
 #include <ashlar/check/check.hpp>
 #include <ashlar/conformance/random_schedule.hpp>
+#include <ashlar/optimize/improve.hpp>
 #include <ashlar/search/search.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cstdint>

@@ -2,7 +2,6 @@
 #include "live_values.hpp"
 #include "random.hpp"
 #include "random_cases.hpp"
-#include "static_check.hpp"
 #include <ashlar/bounds/graph_bound.hpp>
 #include <ashlar/catalog/graphs.hpp>
 #include <ashlar/catalog/one_f_one_b.hpp>
@@ -14,6 +13,8 @@
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/repeat.hpp>
 #include <ashlar/simulate/simulate.hpp>
+
+#include <doctest/doctest.h>
 
 using namespace random_case;
 

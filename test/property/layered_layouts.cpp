@@ -2,10 +2,12 @@
 // division there is.
 #include "random.hpp"
 #include "random_cases.hpp"
-#include "static_check.hpp"
 #include <ashlar/check/check.hpp>
 #include <ashlar/plan/layered_layouts.hpp>
+#include <ashlar/plan/partition.hpp>
 #include <ashlar/search/layouts.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <vector>

@@ -1,7 +1,7 @@
 // What is put wrong is reported, with the rule that fits.
 #include "mutate.hpp"
 #include "random.hpp"
-#include "static_check.hpp"
+#include "violations.hpp"
 #include <ashlar/check/check.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/schedule/repeat.hpp>
@@ -100,7 +100,7 @@ TEST_CASE("a forward and its backward exchanged") {
                       || found.broken == rule::no_pass_starts_before_its_input;
     CHECK(fits);
     CHECK_BREAKS(order_has_no_cycle, squeeze(s));
-    bool const refused = static_check::broken_by([&] { lower(s); }) == found.broken;
+    bool const refused = violations::broken_by([&] { lower(s); }) == found.broken;
     CHECK(refused);
   }
 }

@@ -2,7 +2,7 @@
 // at its end.
 #include "mutate.hpp"
 #include "shapes.hpp"
-#include "static_check.hpp"
+#include "violations.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/check/check.hpp>
 #include <ashlar/lower/lower.hpp>
@@ -37,70 +37,64 @@ constexpr schedule one_pair(tick overlapped) {
   return squeeze(s);
 }
 
-constexpr bool test_squeeze() {
+TEST_CASE("a pair starts when both can and ends as one") {
   schedule const s = one_pair(2);  // passes of 1, 1 + 1; the pair of 2
-  HOLDS(check(s).ok());
-  HOLDS(s.order[1][0].start == 1);
-  HOLDS(s.order[1][1].start == 2 && s.order[1][2].start == 2);  // when 0F1 has ended
-  HOLDS(s.end_of(s.order[1][1], 1) == 4 && s.end_of(s.order[1][2], 1) == 4);
-  HOLDS(s.order[0][2].start == 4);  // 0B0 gets its gradient when the pair ends
-  HOLDS(s.order[1][3].start == 4);
-  HOLDS(squeeze(s) == s && makespan(s) == 8);
+  CHECK(check(s).ok());
+  CHECK(s.order[1][0].start == 1);
+  CHECK((s.order[1][1].start == 2 && s.order[1][2].start == 2));  // when 0F1 has ended
+  CHECK((s.end_of(s.order[1][1], 1) == 4 && s.end_of(s.order[1][2], 1) == 4));
+  CHECK(s.order[0][2].start == 4);  // 0B0 gets its gradient when the pair ends
+  CHECK(s.order[1][3].start == 4);
+  CHECK((squeeze(s) == s && makespan(s) == 8));
   schedule const in_turn = one_pair(costs::one_after_the_other);
-  HOLDS(in_turn.end_of(in_turn.order[1][1], 1) == 5);
-  HOLDS(makespan(in_turn) == 9);
+  CHECK(in_turn.end_of(in_turn.order[1][1], 1) == 5);
+  CHECK(makespan(in_turn) == 9);
   costs slow = s.cost;
   slow.links.inside.latency = 10;
   schedule const far = retime(s, slow);
-  HOLDS(far.order[1][1].start == 12);  // both wait for what the later of the two needs
-  HOLDS(check(far).ok());
-  return true;
+  CHECK(far.order[1][1].start == 12);  // both wait for what the later of the two needs
+  CHECK(check(far).ok());
 }
-BOTH_TIMES("a pair starts when both can and ends as one", test_squeeze)
 
-constexpr bool test_metrics() {
+TEST_CASE("a pair is busy once and holds what both hold") {
   schedule const s = one_pair(2);
-  HOLDS(busy(s) == std::vector<tick>{6, 5});  // 1 + 2 + 2
-  HOLDS(peak_activations(s) == std::vector<int>{2, 2});
-  HOLDS(makespan(s) == 8 && span(s) == 8);
-  HOLDS(peak_activations(two_devices()) == std::vector<int>{2, 1});  // apart the backward frees first
-  return true;
+  CHECK(busy(s) == std::vector<tick>{6, 5});  // 1 + 2 + 2
+  CHECK(peak_activations(s) == std::vector<int>{2, 2});
+  CHECK((makespan(s) == 8 && span(s) == 8));
+  CHECK(peak_activations(two_devices()) == std::vector<int>{2, 1});  // apart the backward frees first
 }
-BOTH_TIMES("a pair is busy once and holds what both hold", test_metrics)
 
 constexpr rule broken_in(schedule const& s) { return check(s).broken; }
 
-constexpr bool test_malformed() {
+TEST_CASE("what is no pair") {
   constexpr rule pair_rule = rule::overlapped_passes_are_a_pair;
   schedule const good = one_pair(3);
   schedule s = good;
   s.order[1][2].start += 1;  // not together
-  HOLDS(broken_in(s) == pair_rule && check(s).first.device == 1 && check(s).first.index == 1);
+  CHECK((broken_in(s) == pair_rule && check(s).first.device == 1 && check(s).first.index == 1));
   s = good;
   s.order[1][1].overlaps = -1;  // a backward that overlaps nothing
-  HOLDS(broken_in(s) == pair_rule && check(s).first.index == 2);
+  CHECK((broken_in(s) == pair_rule && check(s).first.index == 2));
   s = good;
   s.order[1][2].overlaps = -1;
-  HOLDS(broken_in(s) == pair_rule && check(s).first.index == 1);
+  CHECK((broken_in(s) == pair_rule && check(s).first.index == 1));
   s = good;
   s.order[1][1].overlaps = 0;  // another stage than the one beside it
-  HOLDS(broken_in(s) == pair_rule);
+  CHECK(broken_in(s) == pair_rule);
   s = good;
   std::swap(s.order[1][1], s.order[1][2]);  // the backward first
-  HOLDS(broken_in(s) == pair_rule);
+  CHECK(broken_in(s) == pair_rule);
   s = good;
   s.order[1].back().overlaps = 1;  // a third
-  HOLDS(broken_in(s) == pair_rule && check(s).first.index == 3);
+  CHECK((broken_in(s) == pair_rule && check(s).first.index == 3));
   s = good;
   s.order[1].front().overlaps = 1;  // beside a forward
-  HOLDS(broken_in(s) == pair_rule && check(s).first.index == 0);
+  CHECK((broken_in(s) == pair_rule && check(s).first.index == 0));
   s = catalog::zb_h1(devices{2}) | repeat(micro_batches{2}) | squeeze();
   for (std::size_t i = 0; i + 1 < s.order[1].size(); ++i)
     if (s.order[1][i].what.kind == F && s.order[1][i + 1].what.kind == I) pair_up(s, 1, i);
-  HOLDS(broken_in(s) == pair_rule);  // only a fused backward can be overlapped
-  return true;
+  CHECK(broken_in(s) == pair_rule);  // only a fused backward can be overlapped
 }
-BOTH_TIMES("what is no pair", test_malformed)
 
 TEST_CASE("squeeze refuses what is no pair, or a pair that depends on itself") {
   schedule s = one_pair(2);
@@ -122,9 +116,9 @@ TEST_CASE("a pair of which only one micro-batch is taken is a pair no more") {
   CHECK(take(one_pair(3), micro_batches{2}) == one_pair(3));
 }
 
-constexpr bool test_lower() {
+TEST_CASE("a pair stands together in the stream, on slots of its own") {
   program const p = one_pair(2) | lower();
-  HOLDS(check(p).ok());
+  CHECK(check(p).ok());
   program_view const v = p.view();
   int pairs = 0;
   for (int d = 0; d < p.device_count(); ++d) {
@@ -132,40 +126,39 @@ constexpr bool test_lower() {
     for (std::size_t i = 0; i < stream.size(); ++i) {
       if (!stream[i].overlaps_next) continue;
       ++pairs;
-      HOLDS(d == 1 && stream[i].what == pass{F, 1, 1} && stream[i + 1].what == pass{B, 1, 0});
+      CHECK((d == 1 && stream[i].what == pass{F, 1, 1} && stream[i + 1].what == pass{B, 1, 0}));
       // Neither writes what the other uses, not even for a moment.
       for (operand const& a : v.operands_of(stream[i]))
-        for (operand const& b : v.operands_of(stream[i + 1])) HOLDS(a.slot != b.slot);
+        for (operand const& b : v.operands_of(stream[i + 1])) CHECK(a.slot != b.slot);
     }
   }
-  HOLDS(pairs == 1);
-  HOLDS(count_slots(v, 1, slot_kind::stash) == 2);
+  CHECK(pairs == 1);
+  CHECK(count_slots(v, 1, slot_kind::stash) == 2);
   program const apart = two_devices() | lower();
-  HOLDS(count_slots(apart.view(), 1, slot_kind::stash) == 1);
-  return true;
+  CHECK(count_slots(apart.view(), 1, slot_kind::stash) == 1);
 }
 
-constexpr bool test_prove() {
+TEST_CASE("programs in which a pair is none") {
   using namespace mutate;
   constexpr rule pair_rule = rule::overlapped_passes_are_a_pair;
   program const good = one_pair(2) | lower();
   program p = good;
   int const ahead = find(p, 1, opcode::compute, {F, 1, 1}), back = ahead + 1;
-  HOLDS(at(p, 1, ahead).overlaps_next && at(p, 1, back).what == pass{B, 1, 0});
+  CHECK((at(p, 1, ahead).overlaps_next && at(p, 1, back).what == pass{B, 1, 0}));
   at(p, 1, ahead).overlaps_next = false;
-  HOLDS(check(p).ok());  // one after the other it works, too
+  CHECK(check(p).ok());  // one after the other it works, too
   p = good;
   at(p, 1, back).overlaps_next = true;
-  HOLDS(check(p).broken == pair_rule);
+  CHECK(check(p).broken == pair_rule);
   p = good;
   exchange(p, 1, ahead, back);  // the mark now stands after the forward
-  HOLDS(check(p).broken == pair_rule);
+  CHECK(check(p).broken == pair_rule);
   p = good;
   at(p, 1, length(p, 1) - 1).overlaps_next = true;  // nothing follows
-  HOLDS(check(p).broken == pair_rule);
+  CHECK(check(p).broken == pair_rule);
   p = good;
   at(p, 0, find(p, 0, opcode::send, {F, 0, 0})).overlaps_next = true;  // no compute
-  HOLDS(check(p).broken == pair_rule);
+  CHECK(check(p).broken == pair_rule);
   // The forward's stash in the slot that the backward reads.
   p = good;
   auto const operand_of = [&](int i, access how, slot_kind kind) -> operand& {
@@ -178,11 +171,8 @@ constexpr bool test_prove() {
   };
   operand_of(ahead, access::write, slot_kind::stash).slot =
       operand_of(back, access::read, slot_kind::stash).slot;
-  HOLDS(check(p).broken == pair_rule && check(p).first.index == ahead);
-  return true;
+  CHECK((check(p).broken == pair_rule && check(p).first.index == ahead));
 }
-BOTH_TIMES("a pair stands together in the stream, on slots of its own", test_lower)
-BOTH_TIMES("programs in which a pair is none", test_prove)
 
 // Three devices and three micro-batches, each over two of them: from 1 to 2, from 1 to 0, from 2 to 0.
 // Device 1 ends with 0F0 and 0B1. For the gradient of micro-batch 1 device 0 has to see micro-batch 2

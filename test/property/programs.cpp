@@ -1,7 +1,6 @@
 // Lowered programs of random schedules.
 #include "live_values.hpp"
 #include "random.hpp"
-#include "static_check.hpp"
 #include <ashlar/check/check.hpp>
 #include <ashlar/conformance/programs.hpp>
 #include <ashlar/conformance/random_work.hpp>
@@ -9,6 +8,8 @@
 #include <ashlar/prove/wait_cycle.hpp>
 #include <ashlar/schedule/repeat.hpp>
 #include <ashlar/schedule/squeeze.hpp>
+
+#include <doctest/doctest.h>
 
 using namespace random_case;
 

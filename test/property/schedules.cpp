@@ -1,6 +1,5 @@
 // Laws of the operations on schedules.
 #include "random.hpp"
-#include "static_check.hpp"
 #include <ashlar/check/check.hpp>
 #include <ashlar/conformance/random_work.hpp>
 #include <ashlar/model/work_lists.hpp>
@@ -8,6 +7,8 @@
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/repeat.hpp>
 #include <ashlar/schedule/squeeze.hpp>
+
+#include <doctest/doctest.h>
 
 #include <map>
 #include <tuple>

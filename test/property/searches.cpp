@@ -1,7 +1,7 @@
 // What holds of every search, over placements, costs and limits.
 #include "random.hpp"
 #include "random_cases.hpp"
-#include "static_check.hpp"
+#include "violations.hpp"
 #include <ashlar/check/check.hpp>
 #include <ashlar/search/search.hpp>
 

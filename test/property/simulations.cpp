@@ -1,6 +1,5 @@
 // Simulated programs of random schedules.
 #include "random.hpp"
-#include "static_check.hpp"
 #include <ashlar/check/check.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/program/hazards.hpp>
@@ -8,6 +7,8 @@
 #include <ashlar/schedule/repeat.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 #include <ashlar/simulate/simulate.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <numeric>

@@ -1,10 +1,11 @@
 // Blocks out of wishes: right, near, and where there are few passes the nearest there is.
 #include "random.hpp"
 #include "random_cases.hpp"
-#include "static_check.hpp"
 #include <ashlar/block/without_collisions.hpp>
 #include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/repeat.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cstddef>

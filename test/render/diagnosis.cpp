@@ -3,6 +3,7 @@
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/program/issue_order.hpp>
+#include <ashlar/program/names.hpp>
 #include <ashlar/prove/progress.hpp>
 #include <ashlar/prove/prove.hpp>
 #include <ashlar/render/diagnosis.hpp>

@@ -2,6 +2,8 @@
 #include <ashlar/render/comparison.hpp>
 #include <ashlar/render/frontier.hpp>
 #include <ashlar/render/named_curves.hpp>
+#include <ashlar/render/svg_canvas.hpp>
+#include <ashlar/render/svg_chart.hpp>
 
 #include <doctest/doctest.h>
 

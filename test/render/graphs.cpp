@@ -1,6 +1,7 @@
 // Stage graphs in pictures and words.
 #include "random.hpp"
 #include "random_cases.hpp"
+#include <ashlar/render/graph_layout.hpp>
 #include <ashlar/render/svg_graph.hpp>
 #include <ashlar/render/text_graph.hpp>
 

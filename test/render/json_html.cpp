@@ -1,6 +1,7 @@
 // The data inside the HTML page; test/browser looks at what the page does with it.
 #include "shapes.hpp"
 #include <ashlar/render/html.hpp>
+#include <ashlar/render/needs.hpp>
 #include <ashlar/schedule/metrics.hpp>
 
 #include <doctest/doctest.h>

@@ -1,6 +1,7 @@
 // Chrome traces are JSON, and hold what they are given.
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/render/chrome_trace.hpp>
+#include <ashlar/render/needs.hpp>
 #include <ashlar/schedule/metrics.hpp>
 
 #include <doctest/doctest.h>

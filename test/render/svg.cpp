@@ -1,6 +1,7 @@
 // SVG pictures: well-formed, complete, and safe with any title.
 #include "shapes.hpp"
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/render/picture.hpp>
 #include <ashlar/render/svg.hpp>
 
 #include <doctest/doctest.h>

@@ -32,12 +32,13 @@ BUDGETS = {
     "render.hpp": 1925,  # pictures of schedules, graphs, curves and studies
     "run.hpp": 950,  # refusals name their rule and table, views are checked before they are read
     "schedule.hpp": 690,  # with reorder
-    "search.hpp": 1675,  # begins with kFkB where stages are a graph, with modulo blocks where they are long; tabu search
+    "search.hpp": 1685,  # begins with kFkB where stages are a graph, with modulo blocks where they are long; tabu search
     "simulate.hpp": 1440,
     "study.hpp": 1395,  # with bounds
     "values.hpp": 680,
 }
-EACH_OF_THE_CATALOG = 785  # every header of catalog/ but entries.hpp
+EACH_OF_THE_CATALOG = 785  # every header of catalog/
+WITH_SEARCH = {"catalog/searched.hpp": 805, "catalog/searched_entries.hpp": 840}  # the optimizer
 LIBRARY = 12  # the budgets are for this version of libstdc++
 
 EVERYWHERE = {"cstddef", "cstdint", "initializer_list", "limits", "utility", "vector"}
@@ -63,7 +64,7 @@ ALSO = {
 
 
 def forbidden(include):
-    for header in sorted(include.glob("*/*.hpp")):
+    for header in sorted([*include.glob("*/*.hpp"), *include.glob("*/*.ipp")]):
         allowed = EVERYWHERE | ALSO.get(header.parent.name, set())
         for name in re.findall(r"^\s*#\s*include\s*<(\w+)>", header.read_text(), re.M):
             if name not in allowed:
@@ -92,8 +93,8 @@ def main():
     wrong = list(forbidden(include))
     budgets = dict(BUDGETS)
     for header in (include / "catalog").glob("*.hpp"):
-        if header.name != "entries.hpp":
-            budgets[f"catalog/{header.name}"] = EACH_OF_THE_CATALOG
+        budgets[f"catalog/{header.name}"] = EACH_OF_THE_CATALOG
+    budgets.update(WITH_SEARCH)
     # views.hpp is for others' headers; it has no budget.
     wrong += [f"{header.name} has no budget: add it to test/structure/cost.py"
               for header in sorted(include.glob("*.hpp")) if header.name not in budgets and header.name != "views.hpp"]

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """The documentation tells the truth: its code is what stands in the tree, compiles and runs, and its links lead somewhere.
 
-usage: docs.py links|catalog|code|commands ROOT [COMPILER|TOOL [--write]]
+usage: docs.py links|catalog|code|commands ROOT [COMPILER LIBRARY|TOOL [--write]]
 
 links  every relative link of a Markdown file leads to a file of the tree.
 catalog  docs/catalog.md has a row for each schedule of the catalog, and for no other.
 code   a fenced block after `<!-- example: PATH -->` stands word for word in the file PATH (from the top);
-       a ```cpp block with an `int main` is a whole program: it compiles without warnings, runs, and returns 0;
+       a ```cpp block with an `int main` is a whole program: it compiles without warnings with COMPILER and LIBRARY (ashlar::compiled),
+       runs, and returns 0;
        a fenced block after `<!-- prints -->` is what the program before it prints.
 commands  a ```console block is one command after `$ ` and what it prints. A page's commands run one after the other in one
        new folder, where TOOL is `ashlar`, Ashlar is installed in `$HOME/ashlar`, and a fenced block after `<!-- file: NAME -->`
@@ -20,7 +21,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-pthread"]
+FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-pthread", "-DASHLAR_COMPILED"]
 BLOCK = re.compile(r"^(?:<!-- *(example|prints|file)(?:: *(\S+))? *-->\n+)?```(\w*)\n(.*?)^```$", re.M | re.S)
 
 
@@ -59,7 +60,7 @@ def links(root):
 
 
 def catalog(root):
-    source = (root / "include/ashlar/catalog/entries.hpp").read_text()
+    source = "".join((root / f"include/ashlar/catalog/{name}entries.hpp").read_text() for name in ["", "searched_"])
     entries = set(re.findall(r'entry\{\.name = "([^"]+)"', source))
     cells = re.findall(r"^\| (`[^|]*) \|", (root / "docs/catalog.md").read_text(), re.M)
     rows = {name for cell in cells for name in re.findall(r"`([^`]+)`", re.sub(r"\(.*?\)", "", cell))}
@@ -70,12 +71,12 @@ def catalog(root):
 
 def run_program(job):
     """Compile and run one program; the complaint, or nothing."""
-    root, compiler, where, code, prints = job
+    root, compiler, library, where, code, prints = job
     with tempfile.TemporaryDirectory() as folder:
         source, program = Path(folder, "example.cpp"), Path(folder, "example")
         source.write_text(code)
         search = [f"-I{root}/{path}" for path in ("include", "backends/host/include", "examples")]
-        made = subprocess.run([compiler, *FLAGS, *search, str(source), "-o", str(program)], capture_output=True, text=True)
+        made = subprocess.run([compiler, *FLAGS, *search, str(source), library, "-o", str(program)], capture_output=True, text=True)
         if made.returncode:
             return f"{where}: does not compile\n{made.stderr}"
         ran = subprocess.run([str(program)], capture_output=True, text=True, timeout=60)
@@ -86,7 +87,7 @@ def run_program(job):
     return None
 
 
-def code(root, compiler):
+def code(root, compiler, library):
     complaints, programs, quotes = [], [], 0
     for page in pages(root):
         last = None
@@ -104,9 +105,9 @@ def code(root, compiler):
                 if last is None:
                     complaints.append(f"{where}: no program before it")
                 else:
-                    last[4] = body
+                    last[5] = body
             elif language == "cpp" and "int main" in body:
-                last = [root, compiler, where, body, None]
+                last = [root, compiler, library, where, body, None]
                 programs.append(last)
     with ThreadPoolExecutor(2) as pool:
         complaints += [complaint for complaint in pool.map(run_program, programs) if complaint]
@@ -150,7 +151,7 @@ def main():
     what, root = sys.argv[1], Path(sys.argv[2]).resolve()
     if what == "commands":
         return commands(root, sys.argv[3], "--write" in sys.argv[4:])
-    return links(root) if what == "links" else catalog(root) if what == "catalog" else code(root, sys.argv[3])
+    return links(root) if what == "links" else catalog(root) if what == "catalog" else code(root, *sys.argv[3:5])
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pathlib import Path
 
 STREAMS = {"string", "iostream", "istream", "ostream", "sstream", "fstream", "iosfwd", "iomanip", "regex", "locale"}
 TEXT = {"program/names.hpp"}  # text for those who print; nothing without strings includes it
-THIRD_PARTY = {"views.hpp": "range/v3/", "interop/json.hpp": "nlohmann/"}
+THIRD_PARTY = {"views.hpp": "range/v3/", "interop/json.hpp": "nlohmann/", "interop/json.ipp": "nlohmann/"}
 
 
 def read_floors(root):
@@ -34,6 +34,11 @@ def includes(path):
     return re.findall(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', path.read_text(), re.M)
 
 
+def partner(name):
+    """A header and its .ipp include each other: the header comes first."""
+    return name[:-4] + (".ipp" if name.endswith(".hpp") else ".hpp")
+
+
 def core_headers(root):
     """The headers that need neither strings nor streams, and so compile in a .cu file."""
     include = root / "include" / "ashlar"
@@ -48,7 +53,7 @@ def main():
     rank = {room: number for number, room in enumerate(order)}
     wrong = [f"docs/design.md lists {room}/, which does not exist" for room in order if not (include / room).is_dir()]
     uses = {}
-    for header in sorted(include.rglob("*.hpp")):
+    for header in sorted([*include.rglob("*.hpp"), *include.rglob("*.ipp")]):
         name = header.relative_to(include).as_posix()
         room, is_top = header.parent.name, header.parent == include
         if is_top and name not in THIRD_PARTY:
@@ -66,7 +71,8 @@ def main():
                 wrong.append(f"{name} includes \"{target}\": headers are named from the top, in angle brackets")
             elif target.startswith("ashlar/"):
                 used = target.removeprefix("ashlar/")
-                uses[name].append(used)
+                if used != partner(name):
+                    uses[name].append(used)
                 if not (include / used).is_file():
                     wrong.append(f"{name} includes <{target}>, which does not exist")
                 elif is_top:

@@ -14,7 +14,7 @@ TOP = {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md",
 DOTFILES = {".ci", ".clang-format", ".clang-tidy", ".editorconfig", ".gitignore", ".gitattributes"}
 # Spelt in two halves, so that this file does not find itself.
 WORDS = ["TO" "DO", "FIX" "ME", "XX" "X:", "#if" " 0", "../" "shared", "/work" "/", "<<<" "<<<<", ">>>" ">>>>"]
-SOURCES = {".hpp", ".cpp", ".cu", ".cuh", ".h"}
+SOURCES = {".hpp", ".ipp", ".cpp", ".cu", ".cuh", ".h"}
 
 
 def files(root):

@@ -2,6 +2,7 @@
 // predicts: each study of GOLD.json names a model, a machine, alternatives with their configurations,
 // and pairs of them with what the first gained over the second.
 #include "report.hpp"
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/plan.hpp>
 
 #include <nlohmann/json.hpp>

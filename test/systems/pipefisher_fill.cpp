@@ -6,8 +6,10 @@
 #include "pipefisher_work.hpp"
 #include "report.hpp"
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/check/check.hpp>
 #include <ashlar/fill/early_work.hpp>
 #include <ashlar/fill/fill.hpp>
+#include <ashlar/fill/step_bound.hpp>
 #include <ashlar/model/work_lists.hpp>
 
 #include <nlohmann/json.hpp>

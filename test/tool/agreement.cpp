@@ -1,6 +1,6 @@
 // A name means one schedule: every command and C++ have the same numbers for it.
 #include "tool/run_tool.hpp"
-#include <ashlar/catalog/entries.hpp>
+#include <ashlar/catalog/searched_entries.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/search/seeds.hpp>
 #include <ashlar/study/tradeoff.hpp>
@@ -28,7 +28,7 @@ struct catalog_setting {
   std::array<tick, 4> ticks = {1, 1, 1, 0};  // forward, backward_input, backward_weight, transfer
 
   ashlar::schedule made() const {
-    return ashlar::catalog::find(name)->make(
+    return ashlar::catalog::find_any(name)->make(
         {.p = ashlar::devices{4},
          .m = ashlar::micro_batches{m},
          .cost = ashlar::costs(ashlar::stage_cost{ticks[0], ticks[1], ticks[2]}, ticks[3])});
@@ -82,10 +82,10 @@ void compare_agrees(catalog_setting const& x, ashlar::schedule const& s) {
 }  // namespace
 
 TEST_CASE("show, emit and compare have the numbers of C++ for every schedule of the catalog") {
-  for (ashlar::catalog::entry const& e : ashlar::catalog::entries)
+  for (ashlar::catalog::entry const* e : ashlar::catalog::all_entries)
     for (std::array<tick, 4> const& ticks : {std::array<tick, 4>{1, 1, 1, 0}, uneven_ticks}) {
-      catalog_setting x{.name = e.name, .ticks = ticks};
-      if (!e.check({.p = ashlar::devices{4}, .m = ashlar::micro_batches{8}}).ok()) x.m = 4;
+      catalog_setting x{.name = e->name, .ticks = ticks};
+      if (!e->check({.p = ashlar::devices{4}, .m = ashlar::micro_batches{8}}).ok()) x.m = 4;
       CAPTURE(x.name);
       CAPTURE(x.ticks[0]);
       ashlar::schedule const s = x.made();
@@ -130,11 +130,11 @@ TEST_CASE("tradeoff has the numbers of C++ for every schedule of the catalog") {
   layered_model const own{.layers = 48, .forward = 1, .backward = 2, .transfer = 1};
   std::string names;
   std::vector<pipeline_choice> choices;
-  for (catalog::entry const& e : catalog::entries) {
-    chunks const loops{e.uses(parameter::chunk_count) ? 2 : 1};
-    if (!e.check({.p = devices{4}, .m = micro_batches{8}, .v = loops}).ok()) continue;
-    choices.push_back({&e, devices{4}, loops, micro_batches{8}});
-    names += (names.empty() ? "\"" : ", \"") + std::string(e.name) + "\"";
+  for (catalog::entry const* e : catalog::all_entries) {
+    chunks const loops{e->uses(parameter::chunk_count) ? 2 : 1};
+    if (!e->check({.p = devices{4}, .m = micro_batches{8}, .v = loops}).ok()) continue;
+    choices.push_back({e, devices{4}, loops, micro_batches{8}});
+    names += (names.empty() ? "\"" : ", \"") + std::string(e->name) + "\"";
   }
   std::string const model = scratch_file(
       "agreed_model.json",

@@ -1,6 +1,6 @@
 // `ashlar compare` from end to end.
 #include "tool/run_tool.hpp"
-#include <ashlar/catalog/entries.hpp>
+#include <ashlar/catalog/searched_entries.hpp>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -14,9 +14,9 @@ TEST_CASE("compare prints every schedule, none with a hole") {
   tool_result const r = run_tool("compare -p 8 -m 32");
   CHECK(r.code == 0);
   CHECK(r.err.empty());
-  for (auto const& e : ashlar::catalog::entries) {
-    CAPTURE(e.name);
-    auto const at = ("\n" + r.out).find("\n" + std::string(e.name) + " ");
+  for (ashlar::catalog::entry const* e : ashlar::catalog::all_entries) {
+    CAPTURE(e->name);
+    auto const at = ("\n" + r.out).find("\n" + std::string(e->name) + " ");
     REQUIRE(at != std::string::npos);
     std::string const line = r.out.substr(at, r.out.find('\n', at) - at);
     CHECK(std::count_if(line.begin(), line.end(), [](char c) { return c >= '0' && c <= '9'; }) > 9);
@@ -84,7 +84,7 @@ TEST_CASE("a schedule of one's own beside the catalog") {
       scratch_file("own.json", R"({"placement": [0, 1], "interval": 3, "costs": {"transfer": 5},
                       "cells": {"0F": 0, "1F": 1, "1B": 2, "0B": 4}})");
   auto const all = nlohmann::json::parse(run_tool("compare " + file + " -m 6 --as json").out);
-  CHECK(all.size() == ashlar::catalog::entries.size() + 1);
+  CHECK(all.size() == ashlar::catalog::all_entries.size() + 1);
   CHECK(all[0]["schedule"] == "own");
   CHECK(all[0]["devices"] == 2);
   CHECK(all[0]["micro_batches"] == 6);

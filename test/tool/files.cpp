@@ -1,6 +1,6 @@
 // Wherever the tool takes the name of a schedule, it takes a file of one.
 #include "tool/refusals.hpp"
-#include <ashlar/catalog/entries.hpp>
+#include <ashlar/catalog/searched_entries.hpp>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -27,11 +27,11 @@ std::string saved(std::string const& name, std::string const& line) {
 TEST_CASE("JSON of emit comes back byte by byte, costs included") {
   std::string const forwards = " --forward 10 --transfer 2",
                     backwards = " --backward-input 13 --backward-weight 7";
-  for (auto const& entry : ashlar::catalog::entries) {
-    CAPTURE(entry.name);
-    std::string const costs = forwards + (std::string(entry.name) == "inference" ? "" : backwards);
+  for (ashlar::catalog::entry const* entry : ashlar::catalog::all_entries) {
+    CAPTURE(entry->name);
+    std::string const costs = forwards + (std::string(entry->name) == "inference" ? "" : backwards);
     std::string const file =
-        saved("any.json", "emit " + std::string(entry.name) + " -p 4 -m 8 --as json" + costs);
+        saved("any.json", "emit " + std::string(entry->name) + " -p 4 -m 8 --as json" + costs);
     tool_result const again = run_tool("emit " + file + " --as json");
     CHECK(again.code == 0);
     CHECK(again.out == content(file));

@@ -1,6 +1,6 @@
 // The published schedules by name.
 #include "bindings.hpp"
-#include <ashlar/catalog/entries.hpp>
+#include <ashlar/catalog/searched_entries.hpp>
 #include <ashlar/study/compare.hpp>
 
 #include <nanobind/stl/string.h>
@@ -48,7 +48,7 @@ shape shape_of(long long p, long long m, ashlar::costs cost, entry_parameters co
 }
 
 known_entry find(std::string const& name) {
-  if (entry const* const found = ashlar::catalog::find(name)) return {found};
+  if (entry const* const found = ashlar::catalog::find_any(name)) return {found};
   std::string const near = tool::nearest_name(name);
   throw nb::value_error(("there is no schedule '" + name.substr(0, 64) + "'"
                          + (near.empty() ? "" : ": did you mean '" + near + "'?"))
@@ -162,7 +162,7 @@ void bind_catalog(nb::module_& m) {
   m.def("find", &find, "name"_a, "The entry of that name. Raises ValueError, with a name that is near.");
   m.def("entries", [] {
     std::vector<known_entry> all;
-    for (entry const& e : ashlar::catalog::entries) all.push_back({&e});
+    for (entry const* e : ashlar::catalog::all_entries) all.push_back({e});
     return all;
   });
   bind_comparison(m);

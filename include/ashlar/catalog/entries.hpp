@@ -1,10 +1,9 @@
-// The published schedules by name. To add one: its block (or orders) in catalog/, a line here, and its
-// facts in the tests.
+// The published schedules by name, but for those that are searched for (searched_entries.hpp). To add
+// one: its block (or orders) in catalog/, a line here, and its facts in the tests.
 #pragma once
 
 #include <ashlar/catalog/entry.hpp>
 #include <ashlar/catalog/published.hpp>
-#include <ashlar/catalog/searched.hpp>
 #include <ashlar/catalog/shape.hpp>
 #include <ashlar/core/list_view.hpp>
 #include <ashlar/schedule/reorder.hpp>
@@ -53,16 +52,6 @@ inline constexpr std::array entries{
           .summary = "ZB-H1 with twice the warm-up and memory, no bubble",
           .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023",
           .block_of = [](shape const& s) { return zb_h2(s.p); }},
-    entry{.name = "zb-1p",
-          .summary = "split backward, best schedule found under p micro-batches",
-          .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023",
-          .schedule_of = [](shape const& s) { return zero_bubble(s, s.p.value); },
-          .is_searched = true},
-    entry{.name = "zb-2p",
-          .summary = "split backward, best schedule found under 2p micro-batches",
-          .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023",
-          .schedule_of = [](shape const& s) { return zero_bubble(s, 2 * s.p.value); },
-          .is_searched = true},
     entry{.name = "depth-first",
           .summary = "interleaved 1F1B: groups of micro-batches take turns on a device's chunks",
           .source = "Narayanan et al., Efficient Large-Scale Training with Megatron-LM, 2021",
@@ -125,11 +114,6 @@ inline constexpr std::array entries{
               [](shape const& s) {
                 return one_f_one_b_v(s.p) | repeat(s.m) | reorder(reordering::throughout);
               }},
-    entry{.name = "zbv",
-          .summary = "V-shaped placement, best schedule found under the memory of 1F1B",
-          .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023, appendix",
-          .schedule_of = [](shape const& s) { return zero_bubble_v(s, 2 * s.p.value); },
-          .is_searched = true},
     entry{.name = "hanayo",
           .summary = "down and up the devices in waves, forward and then backward",
           .source = "Liu et al., Hanayo, 2023",
@@ -194,19 +178,26 @@ inline constexpr std::array entries{
           .parameters = parameters_of({parameter::sequence_chunk_count})},
 };
 
+// Whether an entry has that name.
+constexpr bool is_named(entry const& e, list_view<char> name) {
+  std::size_t same = 0;
+  while (same < name.size() && e.name[same] != '\0' && e.name[same] == name[same]) ++same;
+  return same == name.size() && e.name[same] == '\0';
+}
+
+// The characters of a string literal or the like.
+constexpr list_view<char> characters(char const* text) {
+  char const* end = text;
+  while (*end != '\0') ++end;
+  return {text, end};
+}
+
 // The entry of that name, or null. The name is a std::string, a std::string_view or the like.
 constexpr entry const* find(list_view<char> name) {
-  for (entry const& e : entries) {
-    std::size_t same = 0;
-    while (same < name.size() && e.name[same] != '\0' && e.name[same] == name[same]) ++same;
-    if (same == name.size() && e.name[same] == '\0') return &e;
-  }
+  for (entry const& e : entries)
+    if (is_named(e, name)) return &e;
   return nullptr;
 }
-constexpr entry const* find(char const* name) {
-  char const* end = name;
-  while (*end != '\0') ++end;
-  return find({name, end});
-}
+constexpr entry const* find(char const* name) { return find(characters(name)); }
 
 }  // namespace ashlar::catalog

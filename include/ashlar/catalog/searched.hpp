@@ -5,54 +5,25 @@
 
 #include <ashlar/bounds/closed_forms.hpp>
 #include <ashlar/catalog/shape.hpp>
-#include <ashlar/catalog/v_family.hpp>
-#include <ashlar/catalog/zb_h1.hpp>
-#include <ashlar/catalog/zb_h2.hpp>
-#include <ashlar/core/algorithm.hpp>
-#include <ashlar/optimize/improve.hpp>
-#include <ashlar/schedule/reorder.hpp>
-#include <ashlar/schedule/repeat.hpp>
-#include <ashlar/schedule/squeeze.hpp>
 
 #include <cstdint>
-#include <utility>
-#include <vector>
 
 namespace ashlar::catalog {
 
 // Passes that such an entry dispatches: so many times all of its own, as far as a second goes; none
 // where it can be proved that no schedule is shorter.
-constexpr std::int64_t effort_of(schedule const& s) {
-  constexpr std::int64_t times = 3'000, most = 12'000'000;
-  std::int64_t size = 0;
-  for (auto const& order : s.order) size += static_cast<std::int64_t>(order.size());
-  return min_of(times * size, most);
-}
+std::int64_t effort_of(schedule const& s);
 
 // The greatest number of ticks of which all times are multiples: what is searched does not depend on the
 // unit of the costs. 1 where speeds or bandwidths round.
-constexpr tick common_tick(costs const& c) {
-  if (!c.speeds.empty() || c.links.inside.bandwidth != 0 || c.links.between.bandwidth != 0) return 1;
-  tick common = greatest_common_divisor(c.links.inside.latency, c.links.between.latency);
-  for (stage_cost const& s : c.per_stage)
-    for (tick t : {s.forward, s.backward_input, s.backward_weight, s.of(pass_kind::recompute)})
-      common = greatest_common_divisor(common, t);
-  return max_of<tick>(common, 1);
-}
+tick common_tick(costs const& c);
 
 // In ticks `unit` times as long.
-constexpr costs in_units(costs c, tick unit) {
-  for (stage_cost& s : c.per_stage) {
-    for (tick* t : {&s.forward, &s.backward_input, &s.backward_weight}) *t /= unit;
-    if (s.recompute != stage_cost::same_as_forward) s.recompute /= unit;
-  }
-  for (link_speed* l : {&c.links.inside, &c.links.between}) l->latency /= unit;
-  return c;
-}
+costs in_units(costs c, tick unit);
 
 // A span that no schedule of this shape is below, where a closed form says so; else 0.
 template <class ClosedForms>
-constexpr tick least_span(shape const& s, int limit, ClosedForms closed_forms) {
+tick least_span(shape const& s, int limit, ClosedForms closed_forms) {
   interconnect const& links = s.cost.links;
   bool const alike = s.cost.per_stage.size() == 1 && s.cost.speeds.empty()
                      && (links.node_size == 0 || links.inside == links.between);
@@ -64,38 +35,18 @@ constexpr tick least_span(shape const& s, int limit, ClosedForms closed_forms) {
 // The least span found under `limit` chunk activations a device, beginning with `start`; of those, the
 // least makespan. Ends at a schedule of span `least`. Passes may start later than they could where that
 // makes the span shorter.
-constexpr schedule least_idle(schedule start, shape const& s, int limit, tick least) {
-  tick const unit = common_tick(s.cost);
-  costs const cost = in_units(s.cost, unit);
-  least = (least + unit - 1) / unit;
-  if (start.cost != cost) start = retime(std::move(start), cost);
-  if (span(start) > least || peak_of_all(start) > limit)
-    start = improve({start}, chunk_activations(limit),
-                    {.passes = effort_of(start), .aim = objective::span, .goal = least});
-  if (unit == 1) return start;
-  start.cost = s.cost;
-  for (auto& order : start.order)
-    for (timed_pass& t : order) t.start *= unit;
-  return start;
-}
+schedule least_idle(schedule start, shape const& s, int limit, tick least);
 
 // With split backwards on the V-shaped placement. Qi et al., Zero Bubble Pipeline Parallelism (2023),
 // appendix: ZBV for 2p.
-constexpr schedule zero_bubble_v(shape const& s, int limit) {
-  tick const least = least_span(
-      s, limit, [](uniform_workload const& u) { return max_of(v_shape_bound(u), warm_up_bound(u)); });
-  return least_idle(v_zb(s.p) | repeat(s.m) | reorder(), s, limit, least);
-}
+schedule zero_bubble_v(shape const& s, int limit);
 
 // With split backwards on a chain of devices. Qi et al., Zero Bubble Pipeline Parallelism (2023),
 // section 3: ZB-1p and ZB-2p for p and 2p.
-constexpr schedule zero_bubble(shape const& s, int limit) {
-  tick const least = least_span(s, limit, [](uniform_workload const& u) {
-    return max_of(linear_bound(u), deferred_weights_bound(u));
-  });
-  block start = zb_h1(s.p);
-  if (limit >= 2 * s.p.value - 1) start = zb_h2(s.p);
-  return least_idle(start | repeat(s.m) | squeeze(), s, limit, least);
-}
+schedule zero_bubble(shape const& s, int limit);
 
 }  // namespace ashlar::catalog
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/catalog/searched.ipp>
+#endif

@@ -7,8 +7,6 @@
 #include <ashlar/run/contract.hpp>
 
 #include <algorithm>
-#include <array>
-#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +14,6 @@
 #include <functional>
 #include <span>
 #include <stdexcept>
-#include <thread>
 #include <vector>
 
 namespace ashlar::conformance {
@@ -34,17 +31,7 @@ class network : public network_results {
   network(int stages, int micro_batches) : network(stages, micro_batches, 0) {}
 
   // For a program whose stages may have parameters in common.
-  explicit network(program const& p)
-      : network(p.stage_count(), p.micro_batch_count(), p.groups.shared().size()) {
-    shared_of_.resize(weights_.size());
-    std::size_t group = 0;
-    for (std::vector<int> const& stages : p.groups.shared()) {
-      for (std::size_t i = 0; i < width; ++i) shared_[group][i] = std::sin(2.0 + static_cast<double>(i));
-      for (int stage : stages) nth(shared_of_, stage).push_back(group);
-      ++group;
-    }
-    expect(p.work);
-  }
+  explicit network(program const& p);
   // The work of the programs that it will run.
   void expect(work_graph const& work) {
     work_ = work;
@@ -60,30 +47,12 @@ class network : public network_results {
   matrix& weights(int stage) { return nth(weights_, stage); }
   matrix const& weights(int stage) const { return nth(weights_, stage); }
   // Of any group, also of what stages have in common.
-  std::span<double> parameters(int group) {
-    auto const g = static_cast<std::size_t>(group);
-    if (g < weights_.size()) return weights_[g];
-    return shared_[g - weights_.size()];
-  }
+  std::span<double> parameters(int group);
   std::span<double const> parameters(int group) const {
     return const_cast<network&>(*this).parameters(group);
   }
   // The worker. Verbs do their work at once, whatever the queue.
-  value_layout layout(value_key key) const {
-    switch (key.kind) {
-      case slot_kind::activation:
-      case slot_kind::gradient:
-        return {std::max(message_bytes, sizeof(vector)), 64, element_type::f64};
-      case slot_kind::stash:
-        return {2 * sizeof(vector), 64, element_type::f64};
-      case slot_kind::micro_gradient:
-      case slot_kind::weight_gradient:
-        return {static_cast<std::size_t>(key.of) < weights_.size() ? sizeof(matrix) : sizeof(vector), 64,
-                element_type::f64};
-      default:
-        return {sizeof(vector), 64, element_type::f64};
-    }
-  }
+  value_layout layout(value_key key) const;
 
   void forward(auto&, frame const& f) {
     enter(f.what);
@@ -149,25 +118,14 @@ class network : public network_results {
   }
 
  private:
-  network(int stages, int micro_batches, std::size_t shared)
-      : network_results(static_cast<std::size_t>(stages), shared, micro_batches),
-        weights_(static_cast<std::size_t>(stages)),
-        shared_(shared) {
-    for (std::size_t s = 0; s < weights_.size(); ++s)
-      for (std::size_t i = 0; i < weights_[s].size(); ++i)
-        weights_[s][i] = std::sin(1.0 + 0.7 * static_cast<double>(i) + 1.3 * static_cast<double>(s));
-  }
+  network(int stages, int micro_batches, std::size_t shared);
 
   static void write(buffer message, vector const& value) {
     for (std::size_t at = 0; at < message.size(); at += sizeof value)
       std::memcpy(message.data() + at, &value, std::min(sizeof value, message.size() - at));
   }
   // Throws std::runtime_error for a message whose values are not all the same.
-  static void add(vector& sum, buffer message) {
-    if (std::memcmp(message.data(), message.data() + sizeof sum, message.size() - sizeof sum) != 0)
-      throw std::runtime_error("a message is torn");
-    for (std::size_t i = 0; i < width; ++i) sum[i] += as<vector>(message)[i];
-  }
+  static void add(vector& sum, buffer message);
 
   // Nothing, if there is no such value.
   static void add_part_of(vector& sum, buffer value, double part) {
@@ -185,67 +143,13 @@ class network : public network_results {
   }
 
   // x: all of the input but the sequence's state.
-  vector compute(frame const& f, vector x) {
-    add_part_of(x, f.sequence_input, 1);
-    matrix const& w = weights_for(f);
-    vector y{};
-    for (std::size_t i = 0; i < width; ++i) {
-      for (std::size_t j = 0; j < width; ++j) y[i] += w[i * width + j] * x[j];
-      if (!shared_of_.empty())
-        for (std::size_t g : nth(shared_of_, f.what.stage)) y[i] += shared_[g][i];
-      y[i] = std::tanh(y[i]);
-    }
-    auto& stash = as<std::array<vector, 2>>(f.stash);
-    stash[0] = x;
-    stash[1] = y;
-    return y;
-  }
+  vector compute(frame const& f, vector x);
 
-  void input_gradient(frame const& f) {
-    enter(f.what);
-    auto const& stash = as<std::array<vector, 2>>(f.stash);
-    vector dy{};
-    if (f.inputs.empty()) dy = stash[1];  // the loss is |y|^2 / 2
-    for (buffer b : f.inputs) add(dy, b);
-    add_part_of(dy, f.sequence_input, 1);
-    add_work(dy, f);
-    for (std::size_t i = 0; i < width; ++i) dy[i] *= 1 - stash[1][i] * stash[1][i];
-    as<vector>(f.weight_stash) = dy;
-    matrix const& w = weights_for(f);
-    vector dx{};
-    for (std::size_t j = 0; j < width; ++j)
-      for (std::size_t i = 0; i < width; ++i) dx[j] += w[i * width + j] * dy[i];
-    for (buffer b : f.outputs) write(b, dx);
-    if (!f.sequence_output.empty()) {
-      add_part_of(dx, f.sequence_input, 0.5);
-      as<vector>(f.sequence_output) = dx;
-    }
-  }
+  void input_gradient(frame const& f);
 
-  void weight_gradient(frame const& f) const {
-    auto const& x = as<std::array<vector, 2>>(f.stash)[0];
-    vector dy = as<vector>(f.weight_stash);
-    if (f.what.kind == pass_kind::backward_weight) add_work(dy, f);
-    auto& sum = as<matrix>(f.weight_gradient);
-    for (std::size_t i = 0; i < width; ++i)
-      for (std::size_t j = 0; j < width; ++j) sum[i * width + j] += dy[i] * x[j];
-    for (buffer b : f.shared_gradients)
-      for (std::size_t i = 0; i < width; ++i) as<vector>(b)[i] += dy[i];
-  }
+  void weight_gradient(frame const& f) const;
 
-  void enter(pass what) {
-    before_pass(what);
-    if (delays == 0) return;
-    std::uint64_t h = delays
-                      + 0x9e3779b97f4a7c15ULL
-                            * (static_cast<std::uint64_t>(what.stage) * 977
-                               + static_cast<std::uint64_t>(what.micro_batch) * 31
-                               + static_cast<std::uint64_t>(what.kind) + 1);
-    h ^= h >> 31;
-    h *= 0xbf58476d1ce4e5b9ULL;
-    h ^= h >> 29;
-    if (h % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(h / 4 % 300));
-  }
+  void enter(pass what);
 
   std::vector<matrix> weights_;
   std::vector<vector> shared_;                       // what groups of stages have in common
@@ -255,3 +159,7 @@ class network : public network_results {
 static_assert(worker<network>);
 
 }  // namespace ashlar::conformance
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/conformance/network.ipp>
+#endif

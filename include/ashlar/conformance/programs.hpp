@@ -1,19 +1,9 @@
 // Programs of all kinds, to test backends with.
 #pragma once
 
-#include <ashlar/block/algebra.hpp>
-#include <ashlar/catalog/entries.hpp>
-#include <ashlar/conformance/random_schedule.hpp>
-#include <ashlar/conformance/random_work.hpp>
-#include <ashlar/lower/lower.hpp>
-#include <ashlar/schedule/schedule.hpp>
-#include <ashlar/schedule/squeeze.hpp>
-#include <ashlar/values/clip.hpp>
+#include <ashlar/program/program.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace ashlar::conformance {
@@ -26,112 +16,16 @@ struct sample_program {
 // Every entry of the catalog in several sizes and with all kinds of transfer lanes, what no entry has
 // (replicas of a split backward, recomputation, stages that fork and join, parameters in common, work,
 // sequences in more than two chunks), and random orders of chains and of other graphs.
-inline std::vector<sample_program> sample_programs() {
-  std::vector<sample_program> all;
-  auto const add = [&](std::string const& name, schedule const& s) {
-    all.push_back({name + ", one lane", lower(s)});
-    all.push_back({name + ", one lane per peer", lower(s, {transfer_lanes::one_a_peer})});
-    all.push_back(
-        {name + ", one lane per peer and direction", lower(s, {transfer_lanes::one_a_direction})});
-  };
-  for (catalog::entry const& e : catalog::entries)
-    for (auto [p, m] : {std::pair{1, 1}, {1, 3}, {2, 1}, {2, 4}, {3, 5}, {4, 4}, {4, 8}})
-      if (catalog::shape const shape{devices{p}, micro_batches{m},
-                                     costs(stage_cost{.forward = 2, .backward_input = 3}, 1)};
-          e.check(shape).ok())
-        add(std::string(e.name) + " p=" + std::to_string(p) + " m=" + std::to_string(m), e.make(shape));
-
-  catalog::shape four{devices{4}, micro_batches{8}};
-  four.routes = 4;
-  four.junction = catalog::unit_junction::figure;
-  add("chimera over four routes", catalog::find("chimera")->make(four));
-  add("bitpipe as in the figure", catalog::find("bitpipe")->make(four));
-
-  for (int p : {2, 3, 4}) {
-    block const down = catalog::zb_h1(devices{p}) | with_interval(6);
-    add("both ways p=" + std::to_string(p),
-        overlay(down, shift(mirror(down), 3)) | repeat(micro_batches{6}) | squeeze());
-    add("recompute p=" + std::to_string(p),
-        recompute(catalog::one_f_one_b(devices{p})) | repeat(micro_batches{4}) | squeeze());
-  }
-  for (int q : {3, 4}) {
-    block const chunks = catalog::seq1f1b(devices{3}, q);
-    micro_batches const m{2 * q};
-    add("seq1f1b q=" + std::to_string(q), chunks | repeat(m) | squeeze());
-    add("seq1f1b, split, q=" + std::to_string(q), split_backward(chunks) | repeat(m) | squeeze());
-    add("seq1f1b, recompute, q=" + std::to_string(q), recompute(chunks) | repeat(m) | squeeze());
-  }
-  block const chain = catalog::one_f_one_b(devices{4});
-  add("fork and join", chain | with_graph(stage_graph(stages{4}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}))
-                           | repeat(micro_batches{4}) | squeeze());
-  for (char const* name : {"1f1b", "zb-h1", "v-half", "dualpipe", "chimera"}) {
-    schedule const s = catalog::find(name)->make({devices{4}, micro_batches{8}});
-    int const last = s.stage_count() - 1;
-    all.push_back({std::string(name) + ", first and last stage tied",
-                   lower(s, {.shared_parameters = {{0, last}}})});
-    all.push_back({std::string(name) + ", two groups tied, reduced at the end",
-                   lower(s, {.reduction = gradient_reduction::at_end,
-                             .shared_parameters = {{0, 1, last}, {last, 2}}})});
-  }
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    add("random " + std::to_string(seed), random_schedule(seed));
-    add("random " + std::to_string(seed) + " with work",
-        with_random_work(random_schedule(seed), seed, 4));
-    int const q = 2 + static_cast<int>(seed % 2);
-    add("random " + std::to_string(seed) + " in chunks", random_schedule(seed, q));
-    add("random " + std::to_string(seed) + " in chunks, with work",
-        with_random_work(random_schedule(seed, q), seed, 4));
-    add("random graph " + std::to_string(seed), random_graph_schedule(seed));
-    add("random graph " + std::to_string(seed) + " with work",
-        with_random_work(random_graph_schedule(seed), seed, 4));
-    if (schedule const s = random_graph_schedule(seed); !s.graph.has_sizes())
-      add("random graph " + std::to_string(seed) + " with clipped micro-batches", clip_micro_batches(s));
-  }
-  for (char const* name : {"1f1b", "1f1b-recompute", "zb-h1", "v-half", "dualpipe", "chimera"})
-    add(name + std::string(" with work"),
-        with_random_work(catalog::find(name)->make({devices{4}, micro_batches{8}}), 7, 8));
-  return all;
-}
+std::vector<sample_program> sample_programs();
 
 // Two data-parallel ranks: every entry of the catalog at every sharding level, with all times of
 // reduction, one buffer and two, gathers near and far ahead, and optimizer steps; in every other program
 // the first and the last stage have parameters in common, in some of them others, too; every
 // fifth has work that keeps nothing from step to step.
-inline std::vector<sample_program> programs_of_ranks() {
-  std::vector<sample_program> all;
-  int turn = 0;
-  for (catalog::entry const& e : catalog::entries)
-    for (auto [p, m] : {std::pair{2, 4}, {4, 4}, {3, 6}}) {
-      catalog::shape const shape{devices{p}, micro_batches{m}};
-      if (!e.check(shape).ok()) continue;
-      for (sharding_level level :
-           {sharding_level::none, sharding_level::optimizer, sharding_level::gradients,
-            sharding_level::weights, sharding_level::full}) {
-        ++turn;
-        std::string const size = " p=" + std::to_string(p) + " m=" + std::to_string(m);
-        bool const works = turn % 5 == 0;
-        schedule s = e.make(shape);
-        if (works) s = with_random_work(s, static_cast<std::uint64_t>(turn), 4, false);
-        int const last = s.stage_count() - 1;
-        std::vector<std::vector<int>> shared;
-        if ((turn + turn / 4) % 2 == 0) shared.push_back({0, last});
-        if (turn % 5 == 0 && last > 1) shared.push_back({last, 1});
-        all.push_back({e.name + size + (works ? " with work" : "") + " sharded "
-                           + std::to_string(static_cast<int>(level)) + ", turn " + std::to_string(turn)
-                           + ", groups in common " + std::to_string(shared.size()),
-                       lower(s, {.lanes = static_cast<transfer_lanes>(turn % 3),
-                                 .data_ranks = 2,
-                                 .reduction = static_cast<gradient_reduction>(turn % 3),
-                                 .sharding = level,
-                                 .weight_buffers = 1 + turn / 2 % 2,
-                                 .prefetch = turn % 3,
-                                 .step = s.mode == execution_mode::training
-                                             ? static_cast<optimizer_step>(turn / 3 % 3)
-                                             : optimizer_step::none,
-                                 .shared_parameters = std::move(shared)})});
-      }
-    }
-  return all;
-}
+std::vector<sample_program> programs_of_ranks();
 
 }  // namespace ashlar::conformance
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/conformance/programs.ipp>
+#endif

@@ -1,16 +1,10 @@
 // Random work at random places in any schedule.
 #pragma once
 
-#include <ashlar/core/nth.hpp>
-#include <ashlar/core/sort.hpp>
 #include <ashlar/schedule/schedule.hpp>
-#include <ashlar/schedule/squeeze.hpp>
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <random>
-#include <utility>
 #include <vector>
 
 namespace ashlar::conformance {
@@ -20,28 +14,10 @@ namespace ashlar::conformance {
 // comes after.
 class random_work {
  public:
-  random_work(schedule s, std::uint64_t seed, bool with_state)
-      : s_(std::move(s)), engine_(seed), with_state_(with_state) {
-    for (std::size_t d = 0; d < s_.order.size(); ++d)
-      for (timed_pass const& t : s_.order[d]) all_.push_back({t, static_cast<int>(d), {}});
-    merge_sort(all_, [](item const& a, item const& b) {
-      return a.what.start != b.what.start ? a.what.start < b.what.start : a.device < b.device;
-    });
-  }
+  random_work(schedule s, std::uint64_t seed, bool with_state);
 
   // Squeezed.
-  schedule with_jobs(int count) && {
-    for (int job = 0; job < count; ++job)
-      if (below(3) == 0)
-        add_sum();
-      else
-        add_job(1 + below(3), false);
-    for (auto& order : s_.order) order.clear();
-    for (item const& i : all_)
-      if (!i.follows) nth(s_.order, i.device).push_back(i.what);
-    s_.work = work_graph(jobs_, edges_);
-    return squeeze(std::move(s_));
-  }
+  schedule with_jobs(int count) &&;
 
  private:
   struct item {
@@ -54,68 +30,14 @@ class random_work {
   int below(int n) { return static_cast<int>(engine_() % static_cast<std::uint64_t>(n)); }
   int devices() const { return s_.device_count(); }
 
-  std::vector<item>::iterator random_place() {
-    for (;;) {
-      auto const at = all_.begin() + below(static_cast<int>(all_.size()) + 1);
-      if (at == all_.begin() || !(at - 1)->what.opens_pair()) return at;
-    }
-  }
-  bool is_kept(pass what) const {
-    if (what.kind == pass_kind::backward_weight) return false;
-    pass const again{pass_kind::recompute, what.stage, what.micro_batch};
-    return what.kind != pass_kind::forward || std::none_of(all_.begin(), all_.end(), [&](item const& i) {
-             return i.what.what == again;
-           });
-  }
-  void add_readers(pass what, int device, std::vector<item>::iterator from) {
-    for (; from != all_.end(); ++from)
-      if (from->device == device && from->what.what.kind != pass_kind::work && below(6) == 0)
-        edges_.push_back({what, from->what.what});
-  }
+  std::vector<item>::iterator random_place();
+  bool is_kept(pass what) const;
+  void add_readers(pass what, int device, std::vector<item>::iterator from);
 
-  void add_part(pass what, int device, bool is_summed) {
-    auto const place = all_.insert(random_place(), {{what, 0}, device, false, is_summed});
-    for (auto i = all_.begin(); i != place; ++i)
-      if (i->device == device && !i->is_summed && below(4) == 0
-          && (i->what.what.kind == pass_kind::work ? precedes(i->what.what, what)
-                                                   : is_kept(i->what.what)))
-        edges_.push_back({i->what.what, what});
-    if (!is_summed) add_readers(what, device, place + 1);
-  }
+  void add_part(pass what, int device, bool is_summed);
   // `each_device`: a part on each, to be summed.
-  void add_job(int parts, bool each_device) {
-    int const job = static_cast<int>(jobs_.size());
-    work_job& made = jobs_.emplace_back();
-    made.keeps_state = below(3) == 0 && with_state_;
-    for (int k = 0; k < parts; ++k)
-      made.parts.push_back({each_device ? k : below(devices()), 1 + below(3)});
-    for (int k = 0; k < parts; ++k)
-      add_part({pass_kind::work, job, k}, nth(jobs_.back().parts, k).device, each_device);
-  }
-  void add_sum() {
-    int const parts = 1 + below(devices()), summed = static_cast<int>(jobs_.size());
-    add_job(parts, true);
-    int const job = summed + 1;
-    work_job& made = jobs_.emplace_back();
-    made.kind = job_kind::all_reduce;
-    made.over_ranks = below(2) == 0;
-    tick const duration = below(3);
-    for (int k = 0; k < parts; ++k) {
-      int const order = parts - 1 - k;  // of summation: not that of the devices
-      made.parts.push_back({order, duration});
-      edges_.push_back({{pass_kind::work, summed, order}, {pass_kind::work, job, k}});
-    }
-    auto last = all_.begin();
-    for (auto i = all_.begin(); i != all_.end(); ++i)
-      if (i->what.what.kind == pass_kind::work && i->what.what.stage == summed) last = i;
-    auto const at = last - all_.begin() + 1;
-    for (int k = 0; k < parts; ++k) {
-      pass const what{pass_kind::work, job, k};
-      all_.insert(all_.begin() + at, {{what, 0}, parts - 1 - k, true, false});
-    }
-    for (int k = 0; k < parts; ++k)
-      add_readers({pass_kind::work, job, k}, parts - 1 - k, all_.begin() + at + parts);
-  }
+  void add_job(int parts, bool each_device);
+  void add_sum();
 
   schedule s_;
   std::mt19937_64 engine_;
@@ -131,3 +53,7 @@ inline schedule with_random_work(schedule const& s, std::uint64_t seed, int jobs
 }
 
 }  // namespace ashlar::conformance
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/conformance/random_work.ipp>
+#endif

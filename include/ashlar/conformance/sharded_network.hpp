@@ -17,16 +17,7 @@ namespace ashlar::conformance {
 // been told the norm. All holders of a group share one memory.
 class sharded_network : public network {
  public:
-  sharded_network(program const& p, int rank)
-      : network(p),
-        stages_(static_cast<std::size_t>(p.stage_count())),
-        part_(shard_of(sizeof(matrix), rank, p.data_ranks)),
-        sharded_(p.sharding != sharding_level::none),
-        gradients_(static_cast<std::size_t>(p.groups.count())),
-        steps_(gradients_.size(), 0),
-        steps_before_(steps_) {
-    first_micro_batch = rank * p.micro_batch_count();
-  }
+  sharded_network(program const& p, int rank);
 
   std::vector<std::vector<double>> const& gradients() const { return gradients_; }  // by group
   int steps(int group) const { return nth(steps_, group); }
@@ -39,45 +30,10 @@ class sharded_network : public network {
   bool is_sharded(std::size_t group) const { return sharded_ && group < stages_; }
 
   // As network::results().
-  std::vector<double> results() const {
-    std::vector<double> all = network::results();
-    all.push_back(norm());
-    for (std::size_t s = 0; s < gradients_.size(); ++s) {
-      std::vector<double> g = gradients_[s];
-      if (reductions(static_cast<int>(s)) == 0) g.clear();
-      g.resize(gradient_size(s), unknown);
-      all.insert(all.end(), g.begin(), g.end());
-      bool const stepped = steps_[s] > steps_before_[s];
-      all.push_back(stepped ? steps_[s] : unknown);
-      for (double w : parameters(static_cast<int>(s))) all.push_back(stepped ? w : unknown);
-    }
-    return all;
-  }
-  void adopt(std::span<double const> all) {
-    std::size_t at = network::results().size();
-    network::adopt(all.first(at));
-    norm_ = all[at++];
-    for (std::size_t s = 0; s < gradients_.size(); ++s) {
-      if (all[at] != unknown) {
-        auto const g = all.subspan(at, gradient_size(s));
-        gradients_[s].assign(g.begin(), g.end());
-      }
-      at += gradient_size(s);
-      bool const stepped = all[at] != unknown;
-      if (stepped) steps_[s] = static_cast<int>(all[at]);
-      ++at;
-      for (double& w : parameters(static_cast<int>(s))) {
-        if (stepped) w = all[at];
-        ++at;
-      }
-    }
-  }
+  std::vector<double> results() const;
+  void adopt(std::span<double const> all);
   // Before a step whose results are to be gathered.
-  void forget() {
-    take();
-    steps_before_ = steps_;
-    norm_ = unknown;
-  }
+  void forget();
 
   // The worker. Sharded, only this rank's shard of the weights is ever looked at.
   value_layout layout(value_key key) const {
@@ -133,3 +89,7 @@ class sharded_network : public network {
 static_assert(worker<sharded_network>);
 
 }  // namespace ashlar::conformance
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/conformance/sharded_network.ipp>
+#endif

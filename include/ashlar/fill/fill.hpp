@@ -1,82 +1,30 @@
 // schedule -> schedule: work of other systems in the gaps.
 #pragma once
 
-#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/diagnosis.hpp>
-#include <ashlar/core/nth.hpp>
 #include <ashlar/core/pipe.hpp>
-#include <ashlar/core/refuse.hpp>
-#include <ashlar/core/sort.hpp>
 #include <ashlar/core/ticks.hpp>
-#include <ashlar/fill/best_fit.hpp>
-#include <ashlar/fill/exact_fit.hpp>
-#include <ashlar/fill/first_fit.hpp>
 #include <ashlar/fill/options.hpp>
 #include <ashlar/fill/part_times.hpp>
-#include <ashlar/schedule/check.hpp>
-#include <ashlar/schedule/compose.hpp>
-#include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
-#include <cstddef>
 #include <utility>
 #include <vector>
 
 namespace ashlar {
 
 // The step `count` times, one after another.
-constexpr schedule repeated(schedule const& step, int count) {
-  schedule all = step;
-  for (int i = 1; i < count; ++i) all = then(all, step);
-  return all;
-}
+schedule repeated(schedule const& step, int count);
 
 // The schedule with work at the starts that `times` has for it, beside the work that it has already.
-constexpr schedule with_parts(schedule s, work_graph const& work, part_times const& times) {
-  int const jobs = s.work.job_count();
-  s.work = overlay(s.work, work, 0);
-  std::vector<dynamic_array<keyed_index>> parts(s.order.size());
-  for (int number = 0; number < times.count(); ++number)
-    if (!times.is_collective(number))
-      nth(parts, times.device(number))
-          .push_back({times.start(number), static_cast<std::size_t>(number)});
-  for (std::size_t d = 0; d < s.order.size(); ++d) {
-    sort_by_key(parts[d]);
-    std::vector<timed_pass> order;
-    std::size_t next = 0;
-    for (keyed_index const& part : parts[d]) {
-      while (next < s.order[d].size() && s.order[d][next].start < part.key)
-        order.push_back(s.order[d][next++]);
-      pass what = times.what(static_cast<int>(part.index));
-      what.stage += jobs;
-      order.push_back({what, part.key});
-    }
-    while (next < s.order[d].size()) order.push_back(s.order[d][next++]);
-    s.order[d] = std::move(order);
-  }
-  return s;
-}
+schedule with_parts(schedule s, work_graph const& work, part_times const& times);
 
 // What the filled schedule holds against the limit, if there is one; jobs of the step's own work hand on
 // nothing of any size.
-constexpr diagnosis check_limit(schedule const& filled, int own_jobs, fill_options const& o) {
-  if (o.limit.budget.empty()) return {};
-  std::vector<job_bytes> bytes(static_cast<std::size_t>(own_jobs), job_bytes{});
-  for (job_bytes const& b : o.work_bytes) bytes.push_back(b);
-  std::vector<byte_count> const peaks = peak_memory(filled, o.limit.memory, bytes);
-  for (int d = 0; d < filled.device_count(); ++d)
-    if (byte_count const peak = nth(peaks, d); peak > o.limit.budget_of(d))
-      return {.broken = rule::memory_is_within_budget, .first = {.device = d}, .number = peak};
-  return {};
-}
+diagnosis check_limit(schedule const& filled, int own_jobs, fill_options const& o);
 
 // Places what the policy finds a gap for; the steps that each device takes.
-constexpr std::vector<int> steps_of(schedule const& step, tick length, part_times& times,
-                                    fill_options const& o) {
-  if (o.policy == fill_policy::first_fit) return first_fit_walk(step, length, times, o).run();
-  if (o.policy == fill_policy::exact) return exact_fit(step, length, times, o).run();
-  return best_fit_packing(step, length, times, o).run();
-}
+std::vector<int> steps_of(schedule const& step, tick length, part_times& times, fill_options const& o);
 
 // The step as many times as it takes to do all of the work once in its gaps; no pass of the step is
 // moved. Micro-batches that edges of the work name are those of the first step. Parts of one job on one
@@ -90,58 +38,20 @@ constexpr std::vector<int> steps_of(schedule const& step, tick length, part_time
 // check(memory_limit) finds wrong, and rule::memory_is_within_budget with the device and the bytes that
 // it holds if that is above the limit: first_fit and exact do not look for places where it is not; and
 // as the policy does.
-constexpr filling fill_steps(schedule step, work_graph const& work, fill_options const& o = {}) {
-  if (diagnosis const d = check(step); !d.ok()) refuse(d);
-  if (o.period < 0 || o.margin < 0)
-    refuse({.broken = rule::counts_are_positive, .number = min_of(o.period, o.margin)});
-  if (!o.limit.budget.empty())
-    if (diagnosis const d = check(o.limit, step.where, step.graph.sequence_chunks(), step.mode); !d.ok())
-      refuse(d);
-  if (diagnosis const d = check_work_bytes(o.work_bytes); !d.ok()) refuse(d);
-  tick first = 0;
-  for (auto const& order : step.order)
-    if (!order.empty()) first = min_of(first, order.front().start);
-  if (first < 0) step = shift(std::move(step), -first);
-  tick const length = makespan(step);
+filling fill_steps(schedule step, work_graph const& work, fill_options const& o = {});
 
-  part_times times(step, work.view());
-  std::vector<int> steps = steps_of(step, length, times, o);
-  int most = 1;
-  for (int count : steps) most = max_of(most, count);
-  if (o.period != 0 && most > o.period)
-    refuse({.broken = rule::parameter_is_at_least,
-            .number = most,
-            .which = parameter::work_period,
-            .given = o.period});
-  int const count = max_of(most, o.period);
-  append_rest(times, step.device_count(), count * length);
-  schedule filled = repeated(step, count);
-  int const own_jobs = filled.work.job_count();
-  if (!work.empty()) filled = with_parts(std::move(filled), work, times);
-  bool const may_be_early =
-      o.policy == fill_policy::first_fit && o.ready == fill_readiness::published_counts;
-  diagnosis const d = may_be_early ? check_passes(filled) : check(filled);
-  if (!d.ok()) refuse(d);
-  if (diagnosis const over = check_limit(filled, own_jobs, o); !over.ok()) refuse(over);
-  return {std::move(filled), std::move(steps), length};
-}
-
-constexpr schedule fill(schedule step, work_graph const& work, fill_options const& o = {}) {
+inline schedule fill(schedule step, work_graph const& work, fill_options const& o = {}) {
   return fill_steps(std::move(step), work, o).filled;
 }
-constexpr auto fill(work_graph work, fill_options o = {}) {
+inline auto fill(work_graph work, fill_options o = {}) {
   return closure([work = std::move(work), o](schedule step) { return fill(std::move(step), work, o); });
 }
 
 // Busy share of a device in the steps that it takes.
-constexpr double utilisation(filling const& f, int device) {
-  auto const d = static_cast<std::size_t>(device);
-  tick const end = f.steps[d] * f.step;
-  tick busy = 0;
-  for (timed_pass const& t : f.filled.order[d])
-    if (!t.closes_pair() && (t.what.kind == pass_kind::work || t.start < end))
-      busy += f.filled.end_of(t, device) - t.start;
-  return end == 0 ? 0 : static_cast<double>(busy) / static_cast<double>(end);
-}
+double utilisation(filling const& f, int device);
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/fill/fill.ipp>
+#endif

@@ -1,15 +1,8 @@
 // How much memory of a device the steps hold over time, together with the parts placed in them.
 #pragma once
 
-#include <ashlar/core/algorithm.hpp>
-#include <ashlar/core/dynamic_array.hpp>
-#include <ashlar/core/nth.hpp>
 #include <ashlar/core/ticks.hpp>
 #include <ashlar/fill/options.hpp>
-#include <ashlar/model/memory_model.hpp>
-#include <ashlar/model/work.hpp>
-#include <ashlar/schedule/held_memory.hpp>
-#include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
@@ -23,56 +16,21 @@ namespace ashlar {
 class placed_memory {
  public:
   // Refers to all. Without a budget everything fits.
-  constexpr placed_memory(schedule const& step, tick length, work_view const& work,
-                          fill_options const& o)
+  placed_memory(schedule const& step, tick length, work_view const& work, fill_options const& o)
       : step_(step), length_(length), work_(work), options_(o) {}
 
-  constexpr bool is_limited() const { return !options_.limit.budget.empty(); }
+  bool is_limited() const { return !options_.limit.budget.empty(); }
 
   // For `count` steps of a device, without parts. O(count * passes).
-  constexpr void begin(int device, int count) {
-    if (!is_limited()) return;
-    device_ = device;
-    stages_ = static_cast<std::size_t>(step_.stage_count());
-    stashes_.assign(stages_ * step_.route.size(), {});
-    weight_stashes_.assign(stashes_.size(), {});
-    outputs_.assign(work_.parts.size(), {});
-    levels_.assign(1, {0, saturating_sum(options_.limit.memory.resident_on(step_.where, device),
-                                         work_state_on(work_, view_of(options_.work_bytes), device))});
-    for (int i = 0; i < count; ++i) add_step(i * length_, i == 0);
-  }
+  void begin(int device, int count);
 
   // The most that is held while the part lies from `start` to `end`, and until what it hands on is no
   // longer needed; 0 without a budget. O(levels * inputs).
-  constexpr byte_count peak_with(pass part, tick start, tick end) const {
-    if (!is_limited()) return 0;
-    placed_memory with = *this;
-    return with.hold(part, start, end);
-  }
-  constexpr bool fits(byte_count peak) const {
-    return !is_limited() || peak <= options_.limit.budget_of(device_);
-  }
+  byte_count peak_with(pass part, tick start, tick end) const;
+  bool fits(byte_count peak) const { return !is_limited() || peak <= options_.limit.budget_of(device_); }
 
   // Places the part; the same peak.
-  constexpr byte_count hold(pass part, tick start, tick end) {
-    if (!is_limited()) return 0;
-    byte_count peak = 0;
-    auto const job = static_cast<std::size_t>(part.stage);
-    value& own = nth(outputs_, work_.number(part));
-    own.until = max_of(own.until, end);
-    for (work_edge const& e : work_.readers(part))
-      if (e.to.kind != pass_kind::work) own.until = max_of(own.until, end_of(e.to));
-    if (!work_.readers(part).empty() && job < options_.work_bytes.size())
-      own.bytes = options_.work_bytes[job].output;
-    peak = max_of(peak, add(own.bytes, start, own.until));
-    for (work_edge const& e : work_.inputs(part)) {
-      value& v = value_of(e.from);
-      if (v.until >= end) continue;
-      peak = max_of(peak, add(v.bytes, v.until, end));
-      v.until = end;
-    }
-    return max_of(peak, most(start, end));
-  }
+  byte_count hold(pass part, tick start, tick end);
 
  private:
   struct value {
@@ -85,73 +43,23 @@ class placed_memory {
   };
 
   // `first`: whose values work reads.
-  constexpr void add_step(tick shift, bool first) {
-    memory_model const& memory = options_.limit.memory;
-    held_memory passes(step_, memory, step_.mode);
-    for (timed_pass const& t : nth(step_.order, device_)) {
-      tick const end = step_.end_of(t, device_) + shift;
-      set(t.start + shift, passes.taken_by(t.what));
-      byte_count const given_back = passes.given_back_by(t.what);
-      set(end, -given_back);
-      bool const frees = step_.mode == execution_mode::inference ? t.what.kind == pass_kind::forward
-                                                                 : gives_weight_gradient(t.what.kind);
-      if (!first || !frees) continue;
-      stage_memory const& m = memory.of(t.what.stage);
-      byte_count const of_weights = step_.mode == execution_mode::inference ? 0 : m.weight_stash;
-      std::size_t const i = index(t.what);
-      stashes_[i] = {end, m.given_back_by(t.what.kind, step_.mode) - of_weights};
-      weight_stashes_[i] = {end, of_weights};
-    }
-  }
+  void add_step(tick shift, bool first);
 
   // From `from` on; no level lies after it.
-  constexpr void set(tick from, byte_count more) {
-    byte_count const bytes = levels_.back().bytes + more;
-    if (levels_.back().from == from)
-      levels_.back().bytes = bytes;
-    else
-      levels_.push_back({from, bytes});
-  }
+  void set(tick from, byte_count more);
 
   // The most there is then.
-  constexpr byte_count add(byte_count bytes, tick from, tick to) {
-    if (bytes == 0 || to <= from) return 0;
-    cut(from);
-    cut(to);
-    for (level& l : levels_)
-      if (l.from >= from && l.from < to) l.bytes = saturating_sum(l.bytes, bytes);
-    return most(from, to);
-  }
-  constexpr byte_count most(tick from, tick to) const {
-    byte_count found = 0;
-    for (std::size_t i = 0; i < levels_.size(); ++i)
-      if (levels_[i].from < to && (i + 1 == levels_.size() || levels_[i + 1].from > from))
-        found = max_of(found, levels_[i].bytes);
-    return found;
-  }
+  byte_count add(byte_count bytes, tick from, tick to);
+  byte_count most(tick from, tick to) const;
   // A level begins there.
-  constexpr void cut(tick at) {
-    std::size_t i = levels_.size();
-    while (levels_[i - 1].from > at) --i;
-    if (levels_[i - 1].from == at) return;
-    levels_.insert(levels_.begin() + static_cast<std::ptrdiff_t>(i), {at, levels_[i - 1].bytes});
-  }
+  void cut(tick at);
 
-  constexpr std::size_t index(pass what) const {
+  std::size_t index(pass what) const {
     return static_cast<std::size_t>(what.micro_batch) * stages_ + static_cast<std::size_t>(what.stage);
   }
   // Of a sum, of what it sums here.
-  constexpr value& value_of(pass what) {
-    if (work_.is_collective(what)) what = work_.inputs(what)[0].from;
-    if (what.kind == pass_kind::work) return nth(outputs_, work_.number(what));
-    bool const is_stash = what.kind == pass_kind::forward || what.kind == pass_kind::recompute;
-    return (is_stash ? stashes_ : weight_stashes_)[index(what)];
-  }
-  constexpr tick end_of(pass what) const {
-    for (timed_pass const& t : nth(step_.order, device_))
-      if (t.what == what) return step_.end_of(t, device_);
-    return 0;
-  }
+  value& value_of(pass what);
+  tick end_of(pass what) const;
 
   schedule const& step_;
   tick length_;
@@ -165,3 +73,7 @@ class placed_memory {
 };
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/fill/placed_memory.ipp>
+#endif

@@ -31,21 +31,7 @@ enum class csv_dialect : unsigned char {
   waits,        // the same, and each send and each reduction has its wait
 };
 
-constexpr char const* name_of(csv_dialect d) {
-  switch (d) {
-    case csv_dialect::detect:
-      break;
-    case csv_dialect::b_bw:
-      return "b-bw";
-    case csv_dialect::i_b:
-      return "i-b";
-    case csv_dialect::reduce_grad:
-      return "reduce-grad";
-    case csv_dialect::waits:
-      return "waits";
-  }
-  return "detect";
-}
+char const* name_of(csv_dialect d);
 
 struct csv_word {
   char const* name;
@@ -76,10 +62,10 @@ inline constexpr std::array csv_words{
 };
 
 // The word of that name, or null.
-constexpr csv_word const* find_csv_word(std::string_view name) {
-  for (csv_word const& w : csv_words)
-    if (name == w.name) return &w;
-  return nullptr;
-}
+csv_word const* find_csv_word(std::string_view name);
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/interop/csv_actions.ipp>
+#endif

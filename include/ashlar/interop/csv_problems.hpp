@@ -1,7 +1,7 @@
 // What is wrong with a CSV, and where.
 #pragma once
 
-#include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/rule.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -24,23 +24,14 @@ struct csv_problem {
 };
 
 // One line for people: `line 2, column 5: '1Q0': ...`.
-inline std::string to_string(csv_problem const& p) {
-  std::string text = "line " + std::to_string(p.line);
-  if (p.column > 0) text += ", column " + std::to_string(p.column);
-  if (!p.token.empty()) text += ": '" + p.token + "'";
-  return text + ": " + p.message;
-}
+std::string to_string(csv_problem const& p);
 
 // Takes the first few.
 class csv_problems {
  public:
   explicit csv_problems(std::size_t most) : most_(std::max<std::size_t>(most, 1)) {}
 
-  void add(csv_problem p, std::string message) {
-    if (full()) return;
-    p.message = std::move(message);
-    list_.push_back(std::move(p));
-  }
+  void add(csv_problem p, std::string message);
   void add(csv_problem p, rule broken, std::string const& but) {
     p.broken = broken;
     add(std::move(p), std::string(sentence(broken)) + ", but " + but);
@@ -48,12 +39,7 @@ class csv_problems {
   bool full() const { return list_.size() >= most_; }
   bool none() const { return list_.empty(); }
   // In the order of the file.
-  std::vector<csv_problem> take() {
-    std::stable_sort(list_.begin(), list_.end(), [](csv_problem const& a, csv_problem const& b) {
-      return std::pair(a.line, a.column) < std::pair(b.line, b.column);
-    });
-    return std::move(list_);
-  }
+  std::vector<csv_problem> take();
 
  private:
   std::size_t most_;
@@ -61,3 +47,7 @@ class csv_problems {
 };
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/interop/csv_problems.ipp>
+#endif

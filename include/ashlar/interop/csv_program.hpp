@@ -5,8 +5,6 @@
 #include <ashlar/interop/csv_tokens.hpp>
 #include <ashlar/program/operands.hpp>
 
-#include <cstddef>
-#include <utility>
 #include <vector>
 
 namespace ashlar {
@@ -22,45 +20,11 @@ struct csv_streams {
 // dialect without reductions has them done at the end of each line.
 class csv_program_writer {
  public:
-  csv_program_writer(csv_tokens const& tokens, placement where, transfer_lanes lanes)
-      : tokens_(tokens),
-        made_(program_for(tokens, std::move(where), lanes)),
-        shape_(made_.view()),
-        slots_(static_cast<std::size_t>(slot_kinds) * static_cast<std::size_t>(made_.stage_count())
-               * (made_.route.size() + 1)) {
-    for (auto const& line : tokens.lines)
-      for (csv_token const& t : line)
-        if (t.computes()) shape_.add(t.what);
-  }
+  csv_program_writer(csv_tokens const& tokens, placement where, transfer_lanes lanes);
   csv_program_writer(csv_program_writer const&) = delete;  // the shape refers to the program
   csv_program_writer& operator=(csv_program_writer const&) = delete;
 
-  csv_streams run() {
-    bool const reduces =
-        tokens_.dialect == csv_dialect::reduce_grad || tokens_.dialect == csv_dialect::waits;
-    std::vector<std::vector<int>> token_of;
-    for (auto const& line : tokens_.lines) {
-      device_ = static_cast<int>(token_of.size());
-      token_of_ = &token_of.emplace_back();
-      std::vector<int> trained;  // whose gradients the line sums up
-      if (made_.mode == execution_mode::training) trained = stages_on(made_.where, device_);
-      token_ = -1;
-      for (int stage : trained) {
-        if (shape_.is_sharded()) share(opcode::clear, slot_kind::gradient_shard, stage);
-        share(opcode::clear, slot_kind::weight_gradient, stage);
-      }
-      for (csv_token const& t : line) {
-        ++token_;
-        write_token(t);
-      }
-      token_ = -1;
-      for (int stage : trained)
-        if (!reduces) reduce(stage);
-      made_.stream_begin.push_back(static_cast<int>(made_.instructions.size()));
-      made_.slot_begin.push_back(static_cast<int>(made_.slots.size()));
-    }
-    return {std::move(made_), std::move(token_of)};
-  }
+  csv_streams run();
 
  private:
   struct slot {
@@ -68,54 +32,11 @@ class csv_program_writer {
     int number = 0;   // there
   };
 
-  static program program_for(csv_tokens const& tokens, placement where, transfer_lanes lanes) {
-    program p;
-    p.lanes = lanes;
-    p.mode = tokens.mode;
-    p.graph = chain(stages{where.stage_count()});
-    p.groups = parameter_groups(where);
-    p.where = std::move(where);
-    p.route.assign(static_cast<std::size_t>(tokens.micro_batch_count), 0);
-    for (auto const& line : tokens.lines)
-      for (csv_token const& t : line)
-        if (t.action() == csv_action::unshard || t.action() == csv_action::reshard) {
-          p.sharding = sharding_level::full;
-          p.data_ranks = 2;
-        }
-    return p;
-  }
+  static program program_for(csv_tokens const& tokens, placement where, transfer_lanes lanes);
 
-  void write_token(csv_token const& t) {
-    switch (t.action()) {
-      case csv_action::compute:
-        return write({.overlaps_next = t.overlaps_next, .what = t.what});
-      case csv_action::unshard:
-        return share(opcode::all_gather, slot_kind::weight, t.what.stage);
-      case csv_action::reshard:
-        return share(opcode::release, slot_kind::weight, t.what.stage);
-      case csv_action::reduce_grad:
-        return reduce(t.what.stage);
-      case csv_action::send_f:
-      case csv_action::send_b:
-      case csv_action::recv_f:
-      case csv_action::recv_b:
-        return transfer(t);
-      case csv_action::wait_reduce_grad:
-      case csv_action::wait_send_f:
-      case csv_action::wait_send_b:
-        return;
-    }
-  }
+  void write_token(csv_token const& t);
 
-  void transfer(csv_token const& t) {
-    int const other = t.other_stage(), peer = made_.where.device_of(0, other);
-    opcode const code = t.sends() ? opcode::send : opcode::receive;
-    write({.code = code,
-           .lane = made_.transfer_lane(peer, code),
-           .what = {t.what.kind, t.sends() ? t.what.stage : other, t.what.micro_batch},
-           .to = t.sends() ? other : t.what.stage,
-           .peer = peer});
-  }
+  void transfer(csv_token const& t);
 
   void reduce(int stage) {
     if (shape_.is_sharded()) share(opcode::reduce_scatter, slot_kind::weight_gradient, stage);
@@ -123,38 +44,12 @@ class csv_program_writer {
   }
 
   // What is done about the weights or the gradient of a stage.
-  void share(opcode code, slot_kind subject, int stage) {
-    bool const on_device = subject == slot_kind::weight_gradient && code != opcode::reduce_scatter;
-    write({.code = code,
-           .subject = subject,
-           .lane = on_device ? compute_lane : made_.collective_lane(),
-           .what = {subject == slot_kind::weight ? pass_kind::forward : pass_kind::backward_weight,
-                    stage, 0},
-           .group = stage});
-  }
+  void share(opcode code, slot_kind subject, int stage);
 
-  void write(instruction i) {
-    i.first_operand = static_cast<int>(made_.operands.size());
-    for_each_operand(shape_, device_, i, [&](value_key const& v, access how, int) {
-      made_.operands.push_back({slot_of(v), how});
-    });
-    i.operand_count = static_cast<int>(made_.operands.size()) - i.first_operand;
-    made_.instructions.push_back(i);
-    token_of_->push_back(token_);
-  }
+  void write(instruction i);
 
   // One entry serves all devices: their streams are written one after the other.
-  int slot_of(value_key const& v) {
-    auto const row =
-        static_cast<std::size_t>(v.micro_batch + 1) * static_cast<std::size_t>(made_.stage_count());
-    slot& s =
-        slots_[(row + static_cast<std::size_t>(v.of)) * slot_kinds + static_cast<std::size_t>(v.kind)];
-    if (s.device != device_) {
-      s = {device_, static_cast<int>(made_.slots.size()) - made_.slot_begin.back()};
-      made_.slots.push_back(v.kind);
-    }
-    return s.number;
-  }
+  int slot_of(value_key const& v);
 
   csv_tokens const& tokens_;
   program made_;
@@ -166,3 +61,7 @@ class csv_program_writer {
 };
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/interop/csv_program.ipp>
+#endif

@@ -7,53 +7,18 @@
 // CRLF; the last may lack its end.
 #pragma once
 
-#include <ashlar/interop/csv_routes.hpp>
 #include <ashlar/interop/csv_tokens.hpp>
-#include <ashlar/program/names.hpp>
-#include <ashlar/schedule/from_orders.hpp>
-#include <ashlar/schedule/squeeze.hpp>
+#include <ashlar/schedule/schedule.hpp>
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace ashlar {
 
-namespace csv_detail {
-
-inline void make_pair(timed_pass& forward, timed_pass& backward) {
-  forward.overlaps = backward.what.stage;
-  backward.overlaps = forward.what.stage;
-}
-
-}  // namespace csv_detail
-
 // `dialect`: b_bw, or any other, which are the same here.
-inline std::string pytorch_csv(schedule const& s, csv_dialect dialect = csv_dialect::i_b) {
-  bool const old = dialect == csv_dialect::b_bw;
-  std::string text;
-  for (auto const& order : s.order) {
-    bool closes = false;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      pass const what = order[i].what;
-      bool const opens = order[i].opens_pair();
-      if (i > 0) text += closes ? ';' : ',';
-      if (opens) text += '(';
-      if (old && gives_input_gradient(what.kind))
-        text += std::to_string(what.stage) + (what.kind == pass_kind::backward ? "BW" : "B")
-                + std::to_string(what.micro_batch);
-      else
-        text += to_string(what);
-      if (closes) text += ")OVERLAP_F_B";
-      closes = opens;
-    }
-    text += '\n';
-  }
-  return text;
-}
+std::string pytorch_csv(schedule const& s, csv_dialect dialect = csv_dialect::i_b);
 
 struct csv_schedule {
   std::optional<schedule> value;      // squeezed under unit costs; if there is no problem
@@ -64,48 +29,12 @@ struct csv_schedule {
 // once, on one route per micro-batch, without a cycle. A file of forwards alone is for inference. The
 // routes are found by grouping the micro-batches by the lines that their stages stand on. Linear in the
 // text (n log n where there are many routes).
-inline csv_schedule read_pytorch_csv(csv_tokens const& tokens, csv_problems& problems) {
-  csv_schedule out;
-  for (std::size_t d = 0; d < tokens.lines.size(); ++d)
-    for (std::size_t i = 0; i < tokens.lines[d].size(); ++i) {
-      csv_token const& t = tokens.lines[d][i];
-      if (!t.computes())
-        problems.add(tokens.at(d, t), "a compute-only file must hold passes only, this is an action");
-      if (t.overlaps_next && t.what.stage == tokens.lines[d][i + 1].what.stage
-          && t.what.micro_batch == tokens.lines[d][i + 1].what.micro_batch)
-        problems.add(tokens.at(d, t), rule::no_pass_starts_before_its_input,
-                     "the other pass of its pair needs it");
-    }
-  if (problems.none())
-    if (csv_routes const found = find_csv_routes(tokens, problems); problems.none()) {
-      std::vector<std::vector<pass>> orders;
-      for (auto const& line : tokens.lines) {
-        auto& order = orders.emplace_back();
-        for (csv_token const& t : line) order.push_back(t.what);
-      }
-      schedule s =
-          schedule_from_orders(placement(devices{static_cast<int>(orders.size())}, found.routes),
-                               found.route, costs{}, orders);
-      for (std::size_t d = 0; d < orders.size(); ++d)
-        for (std::size_t i = 0; i + 1 < orders[d].size(); ++i)
-          if (tokens.lines[d][i].overlaps_next) csv_detail::make_pair(s.order[d][i], s.order[d][i + 1]);
-      s.mode = tokens.mode;
-      if (diagnosis const d = order_walk(s).run(); !d.ok())
-        problems.add(tokens.at(d.first), rule::order_has_no_cycle,
-                     "this pass and " + tokens.place_of(d.second)
-                         + " wait for each other in a cycle, so that none of them can start");
-      else
-        out.value = std::move(s);
-    }
-  out.problems = problems.take();
-  return out;
-}
+csv_schedule read_pytorch_csv(csv_tokens const& tokens, csv_problems& problems);
 
-inline csv_schedule read_pytorch_csv(std::string_view text, csv_options const& options = {}) {
-  csv_problems problems(options.most_problems);
-  csv_tokens const tokens = read_csv_tokens(text, options, problems);
-  if (problems.none()) return read_pytorch_csv(tokens, problems);
-  return {.value = {}, .problems = problems.take()};
-}
+csv_schedule read_pytorch_csv(std::string_view text, csv_options const& options = {});
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/interop/pytorch_csv.ipp>
+#endif

@@ -1,109 +1,41 @@
 // schedules -> schedule: the best that a search finds for the same passes under a memory limit.
 #pragma once
 
-#include <ashlar/core/algorithm.hpp>
 #include <ashlar/optimize/hill_climb.hpp>
-#include <ashlar/optimize/iterated_local_search.hpp>
 #include <ashlar/optimize/justification.hpp>
-#include <ashlar/optimize/periodic_extension.hpp>
-#include <ashlar/optimize/surrogate.hpp>
-#include <ashlar/schedule/metrics.hpp>
-#include <ashlar/schedule/squeeze.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <vector>
 
 namespace ashlar {
 
 // Whether no device ever holds more than it may. O(passes).
-constexpr bool is_within(schedule const& s, memory_limit const& limit) {
-  std::vector<byte_count> const peaks = peak_memory(s, limit.memory);
-  for (std::size_t d = 0; d < peaks.size(); ++d)
-    if (peaks[d] > limit.budget_of(static_cast<int>(d))) return false;
-  return true;
-}
+bool is_within(schedule const& s, memory_limit const& limit);
 
 // Whether delay blocks can make plans for a schedule: a chain of stages with one route, in training.
-constexpr bool has_delay_blocks(schedule const& s) {
-  int const q = s.graph.sequence_chunks();
-  return s.graph == in_sequence_chunks(chain(stages{s.stage_count()}), q) && s.where.route_count() == 1
-         && s.mode == execution_mode::training;
-}
+bool has_delay_blocks(schedule const& s);
 
 // Spends the first half of the search's budget: on `seeds`, schedules of the same passes, and on
 // delay blocks where has_delay_blocks(), whose climb at full size may be choosy. What is left is for
 // iterated_local_search() or iterated_tabu_search(). Returns the best candidates on the way, best first.
-template <class Search>
-constexpr std::vector<candidate> improve_plans(Search& search, std::vector<schedule> const& seeds,
-                                               memory_limit const& limit, search_budget budget,
-                                               bool is_choosy = false) {
-  for (schedule const& s : seeds)
-    if (is_within(s, limit)) search.consider(s);
-  for (int tries = 0; tries < 8; ++tries)
-    for (schedule const& s : seeds)
-      if (!search.is_over(8))
-        search.justify(search.passes().planned_like(s),
-                       tries == 0 ? justification_options{} : any_justification(search, tries));
-  schedule const& s = search.of();
-  std::vector<candidate> tops;
-  if (!has_delay_blocks(s)) return tops;
-  at_full_size evaluate(search);
-  evaluate({{one_at_a_time(s)}, justification_options{}});  // fits wherever anything does
-  if (is_long(s)) {
-    surrogate estimate(search, limit, budget);
-    hill_climb(search, limit, estimate, 15, tops);
-    for (candidate& k : tops) {
-      estimate.extend(k);
-      k.reached = evaluate(k);
-    }
-  }
-  at_full_size choosy(search, is_choosy);
-  hill_climb(search, limit, choosy, 50, tops);
-  return tops;
-}
+std::vector<candidate> improve_plans(justifier& search, std::vector<schedule> const& seeds,
+                                     memory_limit const& limit, search_budget budget,
+                                     bool is_choosy = false);
 
 // What a search does not see: overlapped pairs, work, recomputes (whose memory it would count too
 // early) and inference, which has nothing to reorder.
-constexpr bool can_be_improved(schedule const& s) {
-  if (s.mode == execution_mode::inference || !s.work.empty()) return false;
-  for (auto const& order : s.order)
-    for (timed_pass const& t : order)
-      if (t.overlaps >= 0 || t.what.kind == pass_kind::recompute) return false;
-  return true;
-}
+bool can_be_improved(schedule const& s);
 
 // The best schedule found within `limit`, no worse than those of `seeds` squeezed that are within it.
 // Just the first of them squeezed without a budget, or where it has no idle time, reaches the goal or
 // is as good as what is found. Throws as squeeze() and the list scheduler do.
-constexpr schedule improve(std::vector<schedule> const& seeds, memory_limit const& limit,
-                           search_budget budget) {
-  schedule first = squeeze(seeds[0]);
-  bool const fits = is_within(first, limit);
-  tick busiest = 0;
-  for (tick work : busy(first)) busiest = max_of(busiest, work);
-  if (budget.aim == objective::span) budget.goal = max_of(budget.goal, busiest);
-  bool const idles =
-      budget.aim == objective::span ? span(first) > budget.goal : makespan(first) > busiest;
-  if (budget.passes <= 0 || (fits && !idles)) return first;
-  justifier search(first, limit, budget);
-  if (fits) search.consider(first);
-  improve_plans(search, seeds, limit, budget);
-  iterated_local_search(search);
-  if (!search.found()) return first;
-  schedule const found = search.result();
-  schedule best = squeeze(found);
-  if (budget.aim == objective::span && span(best) > span(found)) return found;
-  return best;
-}
+schedule improve(std::vector<schedule> const& seeds, memory_limit const& limit, search_budget budget);
 
 // The same passes in an order for which a search finds makespan + 3 span to be less, if it does, within
 // the memory of the device that holds most. Only where can_be_improved().
-constexpr schedule improve(schedule const& s, search_budget budget) {
-  budget.aim = objective::both;
-  schedule found = improve({s}, chunk_activations(peak_of_all(s)), budget);
-  if (makespan(found) + 3 * span(found) >= makespan(s) + 3 * span(s)) return s;
-  return found;
-}
+schedule improve(schedule const& s, search_budget budget);
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/optimize/improve.ipp>
+#endif

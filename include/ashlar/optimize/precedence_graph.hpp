@@ -3,13 +3,9 @@
 
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/lists.hpp>
-#include <ashlar/core/nth.hpp>
-#include <ashlar/core/refuse.hpp>
-#include <ashlar/model/dependencies.hpp>
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -29,77 +25,19 @@ struct precedence_graph {
 
   // Throws violation: rule::every_pass_is_known for a pass out of range,
   // rule::overlapped_passes_are_a_pair for schedules with pairs: they cannot be dispatched.
-  constexpr precedence_graph(schedule const& s, memory_model const& memory)
-      : stage_count_(s.stage_count()), micro_batch_count_(s.micro_batch_count()) {
-    result_table<int> giver(s.stage_count(), s.micro_batch_count(), nobody);
-    orders.resize(s.order.size());
-    for (std::size_t d = 0; d < s.order.size(); ++d) {
-      std::vector<int> stream_of(static_cast<std::size_t>(s.stage_count() * pass_kinds), nobody);
-      int streams = 0;
-      for (std::size_t i = 0; i < s.order[d].size(); ++i) {
-        timed_pass const& t = s.order[d][i];
-        site const where{.device = static_cast<int>(d), .index = static_cast<int>(i), .what = t.what};
-        if (t.what.stage < 0 || t.what.stage >= s.stage_count() || t.what.micro_batch < 0
-            || t.what.micro_batch >= s.micro_batch_count() || t.what.kind == pass_kind::work)
-          refuse({.broken = rule::every_pass_is_known, .first = where});
-        if (t.overlaps >= 0) refuse({.broken = rule::overlapped_passes_are_a_pair, .first = where});
-        auto const number = static_cast<int>(what.size());
-        giver.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind)) = number;
-        orders[d].push_back(number);
-        what.push_back(t.what);
-        device.push_back(static_cast<int>(d));
-        length.push_back(s.cost.of(t.what, where.device));
-        stage_memory const& stage = memory.of(t.what.stage);
-        takes.push_back(stage.taken_by(t.what.kind));
-        gives.push_back(stage.given_back_by(t.what.kind, s.mode));
-        int& own = stream_of[static_cast<std::size_t>(t.what.stage * pass_kinds)
-                             + static_cast<std::size_t>(t.what.kind)];
-        if (own < 0) own = streams++;
-        stream.push_back(std::uint64_t{1} << static_cast<unsigned>(own % 64));
-      }
-    }
-    auto const for_each_need = [&](auto f) {
-      for (std::size_t x = 0; x < what.size(); ++x)
-        for_each_input(s.graph, what[x], [&](result r, int stage, int micro_batch) {
-          if (int const y = giver.at(micro_batch, stage, r); y >= 0) f(static_cast<int>(x), y);
-        });
-    };
-    needs = {what.size(), [&](auto add) { for_each_need(add); }};
-    feeds = {what.size(), [&](auto add) { for_each_need([&](int x, int y) { add(y, x); }); }};
-  }
+  precedence_graph(schedule const& s, memory_model const& memory);
 
   // The orders of another schedule of the same passes on the same devices. Throws violation:
   // rule::tables_agree for other numbers of stages, micro-batches or devices, rule::every_pass_is_known
   // where it has another pass, rule::pass_is_on_its_device, rule::every_pass_is_present.
-  constexpr plan planned_like(schedule const& s) const {
-    if (s.stage_count() != stage_count_)
-      refuse(wrong_size(table::stages_of_placement, s.stage_count(), stage_count_));
-    if (s.micro_batch_count() != micro_batch_count_)
-      refuse(wrong_size(table::micro_batches_of_schedule, s.micro_batch_count(), micro_batch_count_));
-    if (s.order.size() != orders.size())
-      refuse(wrong_size(table::device_orders, s.order.size(), static_cast<std::int64_t>(orders.size())));
-    result_table<int> number(s.stage_count(), s.micro_batch_count(), nobody);
-    for (std::size_t x = 0; x < what.size(); ++x)
-      number.at(what[x].micro_batch, what[x].stage, result_of(what[x].kind)) = static_cast<int>(x);
-    plan all(s.order.size());
-    std::size_t count = 0;
-    for (std::size_t d = 0; d < s.order.size(); ++d)
-      for (timed_pass const& t : s.order[d]) {
-        site const where{.device = static_cast<int>(d), .what = t.what};
-        int const x = number.at(t.what.micro_batch, t.what.stage, result_of(t.what.kind));
-        if (x == nobody || nth(what, x) != t.what)
-          refuse({.broken = rule::every_pass_is_known, .first = where});
-        if (nth(device, x) != where.device)
-          refuse({.broken = rule::pass_is_on_its_device, .first = where});
-        all[d].push_back(x);
-        ++count;
-      }
-    if (count != what.size()) refuse({.broken = rule::every_pass_is_present});
-    return all;
-  }
+  plan planned_like(schedule const& s) const;
 
  private:
   int stage_count_, micro_batch_count_;
 };
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/optimize/precedence_graph.ipp>
+#endif

@@ -6,11 +6,10 @@
 // (1998).
 #pragma once
 
-#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/function_ref.hpp>
 #include <ashlar/optimize/disjunctive_graph.hpp>
 #include <ashlar/optimize/insertion_moves.hpp>
-#include <ashlar/optimize/iterated_local_search.hpp>
 #include <ashlar/optimize/justification.hpp>
 
 #include <cstddef>
@@ -19,41 +18,16 @@
 
 namespace ashlar {
 
-template <class Search>
 class tabu_search {
  public:
   // `search` must outlive it. O(passes).
-  constexpr tabu_search(Search& search, memory_limit const& limit)
-      : search_(&search), graph_(search.passes(), search.of()), moves_(graph_, search.of(), limit) {
-    std::size_t size = 1;
-    while (size < most_entries && size < 64 * search.passes().what.size()) size *= 2;
-    forbidden_until_.resize(size, 0);
-  }
+  tabu_search(justifier& search, memory_limit const& limit);
 
   // Spends the search's budget from a timeline on, until many moves in a row bring nothing or no move is
   // left. best() is then no longer than that timeline.
-  constexpr void run(list_scheduler::timeline const& from) {
-    std::vector<tick> released(from.orders.size(), 0);
-    // A span counts from where its device starts, a makespan from where the first one does.
-    bool const by_device = search_->aim() != objective::makespan && search_->aim() != objective::program;
-    for (std::size_t d = 0; by_device && d < released.size(); ++d)
-      if (!from.orders[d].empty()) released[d] = nth(from.start, from.orders[d].front());
-    graph_.set(from, released);
-    moves_.reset();
-    best_ = from.orders;
-    least_ = graph_.longest();
-    clock_ += shortest_ban + most_longer;
-    for (int idle = 0; idle < most_idle && !is_over(); ++idle, ++clock_) {
-      if (!step()) break;
-      if (graph_.longest() >= least_) continue;
-      least_ = graph_.longest();
-      best_ = graph_.orders();
-      idle = 0;
-    }
-    charge();
-  }
+  void run(list_scheduler::timeline const& from);
 
-  constexpr list_scheduler::plan const& best() const { return best_; }
+  list_scheduler::plan const& best() const { return best_; }
 
  private:
   // By trial on the workloads of test/known_bubbles.hpp; half or twice as much makes little difference.
@@ -63,16 +37,12 @@ class tabu_search {
   static constexpr std::int64_t visits_of_dispatch = 5;
 
   // The budget is looked at as often as for dispatched schedules.
-  constexpr bool is_over() {
-    if (uncharged() < static_cast<std::int64_t>(search_->passes().what.size())) return false;
-    charge();
-    return search_->is_over();
-  }
+  bool is_over();
   // What has been computed since charge(), in dispatched passes.
-  constexpr std::int64_t uncharged() const {
+  std::int64_t uncharged() const {
     return (graph_.visits() + moves_.visits()) / visits_of_dispatch - charged_;
   }
-  constexpr void charge() {
+  void charge() {
     search_->spend(uncharged());
     charged_ += uncharged();
   }
@@ -80,73 +50,24 @@ class tabu_search {
   // Makes the best move of the ends of the blocks of a longest path: of passes that follow each other on
   // one device. Only such moves can make the path shorter. If all are forbidden, any of them; false
   // without any.
-  constexpr bool step() {
-    graph_.critical_path([&](std::size_t n) { return search_->random(n); }, path_);
-    best_moves_.clear();
-    forbidden_moves_.clear();
-    best_estimate_ = max_tick;
-    for (std::size_t begin = 0, end = 0; begin < path_.size(); begin = end) {
-      std::size_t const device = graph_.device_of(path_[begin]);
-      for (end = begin + 1; end < path_.size() && graph_.device_of(path_[end]) == device;) ++end;
-      offer_ends(device, graph_.position_of(path_[begin]), graph_.position_of(path_[end - 1]));
-    }
-    dynamic_array<insertion_move> const& moves = best_moves_.empty() ? forbidden_moves_ : best_moves_;
-    if (moves.empty()) return false;
-    insertion_move const m = moves[search_->random(moves.size())];
-    forbid_reversal(m);
-    moves_.apply(m);
-    return true;
-  }
+  bool step();
 
-  constexpr void offer_ends(std::size_t device, std::size_t first, std::size_t last) {
-    for (std::size_t far = 1; far <= reach && first + far <= last; ++far)
-      for (bool const is_later : {true, false}) {
-        if (far == 1 && !is_later) continue;  // the same
-        offer({device, first, first + far, is_later});
-        if (first + far < last) offer({device, last - far, last, is_later});
-      }
-  }
+  void offer_ends(std::size_t device, std::size_t first, std::size_t last);
 
-  constexpr void offer(insertion_move const& m) {
-    if (!moves_.allows(m)) return;
-    tick const estimate = moves_.estimate(m);
-    if (estimate >= least_ && is_forbidden(m)) {
-      forbidden_moves_.push_back(m);
-      return;
-    }
-    if (estimate < best_estimate_) best_moves_.clear();
-    best_estimate_ = min_of(best_estimate_, estimate);
-    if (estimate == best_estimate_) best_moves_.push_back(m);
-  }
+  void offer(insertion_move const& m);
 
   // Calls f(x, y) for each two passes that a move puts into this order, x before y.
-  template <class F>
-  constexpr void for_each_turned(insertion_move const& m, F&& f) const {
-    std::vector<int> const& order = graph_.orders()[m.device];
-    for (std::size_t i = m.first; i < m.last; ++i)
-      if (m.is_later)
-        f(order[i + 1], order[m.first]);
-      else
-        f(order[m.last], order[i]);
-  }
-  constexpr bool is_forbidden(insertion_move const& m) {
-    bool forbidden = false;
-    for_each_turned(m, [&](int x, int y) { forbidden = forbidden || entry(x, y) > clock_; });
-    return forbidden;
-  }
-  constexpr void forbid_reversal(insertion_move const& m) {
+  void for_each_turned(insertion_move const& m, function_ref<void(int, int)> f) const;
+  bool is_forbidden(insertion_move const& m);
+  void forbid_reversal(insertion_move const& m) {
     std::int64_t const until = clock_ + shortest_ban + search_->random(tick{0}, tick{most_longer - 1});
     for_each_turned(m, [&](int x, int y) { entry(y, x) = until; });
   }
   // Up to when x may not be put before y. Others may have the same entry: then a move too many is
   // forbidden.
-  constexpr std::int64_t& entry(int x, int y) {
-    std::uint32_t const hash =
-        static_cast<std::uint32_t>(x) * 2654435761U ^ static_cast<std::uint32_t>(y) * 40503U;
-    return forbidden_until_[hash % forbidden_until_.size()];
-  }
+  std::int64_t& entry(int x, int y);
 
-  Search* search_;
+  justifier* search_;
   disjunctive_graph graph_;
   insertion_moves moves_;
   std::vector<std::int64_t> forbidden_until_;
@@ -159,29 +80,10 @@ class tabu_search {
 
 // Perturb, justify, tabu search, justify, accept if not worse, until the budget ends. Of a long
 // schedule, what is a 64th worse when first dispatched is dropped.
-template <class Search>
-constexpr void iterated_tabu_search(Search& search, memory_limit const& limit) {
-  if (!search.found()) return;
-  list_scheduler::timeline now = search.best();
-  tick const work = work_of_one(search.of());
-  justification_options as_planned;
-  as_planned.skewed = true;
-  as_planned.rounds = 2;
-  tabu_search<Search> tabu(search, limit);
-  for (bool is_first = true; !search.is_over(); is_first = false) {
-    objective_value const least = search.judge(now);
-    if (!is_first) {
-      tick const hopeless = is_long(search.of()) ? least.first + least.first / 64 : max_tick;
-      std::vector<tick> targets = now.start;
-      local_search_detail::perturb(search, now, work, targets);
-      objective_value const reached =
-          search.justify(in_start_order(now.orders, targets), any_justification(search, 1), hopeless);
-      if (reached == objective_value{} || reached.first > hopeless) continue;
-      if (reached <= least) now = search.reached();
-    }
-    tabu.run(is_first ? now : search.reached());
-    if (search.justify(tabu.best(), as_planned) <= least) now = search.reached();
-  }
-}
+void iterated_tabu_search(justifier& search, memory_limit const& limit);
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/optimize/tabu_search.ipp>
+#endif

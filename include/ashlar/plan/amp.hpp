@@ -37,66 +37,19 @@ enum class amp_slips : unsigned char {
 
 // A backward takes twice a forward. Between stages a message takes the slowest of the tensor ranks'
 // links, on the mean of the data ranks; activations count once, their gradients not.
-constexpr cut_costs amp_cut_costs(node_cluster const& cluster, std::vector<amp_layer> const& layers,
-                                  amp_plan const& plan) {
-  cut_costs c;
-  c.repeats = plan.micro_batches - 1.0;
-  for (amp_layer const& l : layers) {
-    c.layer.push_back(3 * l.forward * plan.micro_batch);
-    c.volume.push_back(l.output * plan.micro_batch);
-  }
-  device_grid const& g = plan.grid;
-  for (int stage = 0; stage + 1 < g.pipeline; ++stage) {
-    double sum = 0;
-    for (int d = 0; d < g.data; ++d) {
-      double slowest = 0;
-      for (int t = 0; t < g.tensor; ++t)
-        slowest = max_of(slowest, 1 / cluster.link(g.device(stage, d, t), g.device(stage + 1, d, t)));
-      sum += slowest;
-    }
-    c.link.push_back(sum / g.data);
-  }
-  return c;
-}
+cut_costs amp_cut_costs(node_cluster const& cluster, std::vector<amp_layer> const& layers,
+                        amp_plan const& plan);
 
 // Parameters of a stage: embeddings of one stage count once.
-constexpr double stage_parameters(std::vector<amp_layer> const& layers, int first, int size) {
-  double sum = 0;
-  bool met = false;
-  for (int i = first; i < first + size; ++i) {
-    amp_layer const& l = nth(layers, i);
-    if (!l.is_embedding || !met) sum += l.parameters;
-    met = met || l.is_embedding;
-  }
-  return sum;
-}
+double stage_parameters(std::vector<amp_layer> const& layers, int first, int size);
 
 // Seconds of the longest of the rings that sum gradients.
-constexpr double amp_reduction_time(node_cluster const& cluster, std::vector<amp_layer> const& layers,
-                                    amp_plan const& plan, amp_slips slips) {
-  device_grid const& g = plan.grid;
-  double longest = 0;
-  if (g.data < 2) return longest;
-  int first = 0;
-  for (int stage = 0; stage < g.pipeline; ++stage) {
-    int const size = nth(plan.sizes, stage);
-    double const parameters = stage_parameters(layers, first, size) / g.tensor;
-    first += size;
-    for (int t = 0; t < g.tensor; ++t) {
-      double speed = 0;
-      for (int d = 0; d < g.data; ++d) {
-        double const link = cluster.link(g.device(stage, d, t), g.device(stage, (d + 1) % g.data, t));
-        speed = d == 0 || slips == amp_slips::published || link < speed ? link : speed;
-      }
-      longest = max_of(longest, 2.0 * (g.data - 1) / (g.data * speed) * parameters);
-    }
-  }
-  return longest;
-}
+double amp_reduction_time(node_cluster const& cluster, std::vector<amp_layer> const& layers,
+                          amp_plan const& plan, amp_slips slips);
 
 // Seconds of a step: (B - 1) times the longest stage, the cuts, all layers, and the longest reduction.
-constexpr double amp_step_time(node_cluster const& cluster, std::vector<amp_layer> const& layers,
-                               amp_plan const& plan, amp_slips slips = amp_slips::none) {
+inline double amp_step_time(node_cluster const& cluster, std::vector<amp_layer> const& layers,
+                            amp_plan const& plan, amp_slips slips = amp_slips::none) {
   return pipeline_time(amp_cut_costs(cluster, layers, plan), plan.sizes)
          + amp_reduction_time(cluster, layers, plan, slips);
 }
@@ -107,24 +60,13 @@ constexpr double amp_step_time(node_cluster const& cluster, std::vector<amp_laye
 class amp_partition {
  public:
   // Refers to it.
-  constexpr amp_partition(cut_costs const& c, int stage_count)
+  amp_partition(cut_costs const& c, int stage_count)
       : c_(c), n_(static_cast<int>(c.layer.size())), stage_count_(stage_count) {
     for (double each : c.layer) until_.push_back(until_.back() + each);
     states_.resize(static_cast<std::size_t>(stage_count * n_));
   }
 
-  constexpr std::vector<int> sizes() {
-    std::vector<int> made;
-    double longest = 0;
-    for (int stage = stage_count_ - 1, end = n_; stage >= 0; --stage) {
-      int const cut = stage == 0 ? 0 : best(stage, end, longest).cut;
-      longest = max_of(longest, sum(cut, end));
-      made.push_back(end - cut);
-      end = cut;
-    }
-    reverse(made);
-    return made;
-  }
+  std::vector<int> sizes();
 
  private:
   struct state {
@@ -133,28 +75,12 @@ class amp_partition {
     int cut = 0;  // where its last stage begins
   };
 
-  constexpr double sum(int from, int to) const { return nth(until_, to) - nth(until_, from); }
-  constexpr double excess(int cut, int end, double longest) const {
+  double sum(int from, int to) const { return nth(until_, to) - nth(until_, from); }
+  double excess(int cut, int end, double longest) const {
     return c_.repeats * max_of(0.0, sum(cut, end) - longest);
   }
 
-  constexpr state best(int stage, int end, double longest) {
-    if (stage == 0) return {longest, excess(0, end, longest), 0};
-    auto const index = static_cast<std::size_t>(stage * n_ + end - 1);
-    for (state const& known : states_[index])
-      if (!(known.longest < longest) && !(longest < known.longest)) return known;
-    state found{longest, 0, 0};
-    for (int cut = stage; cut < end; ++cut) {
-      double const value =
-          best(stage - 1, cut, max_of(longest, sum(cut, end))).value + excess(cut, end, longest);
-      double const cost = nth(c_.volume, cut - 1) * nth(c_.link, stage - 1);
-      if (found.cut != 0 && !(value + cost < found.value)) continue;
-      found.value = value;
-      found.cut = cut;
-    }
-    states_[index].push_back(found);
-    return found;
-  }
+  state best(int stage, int end, double longest);
 
   cut_costs const& c_;
   int n_;
@@ -164,3 +90,7 @@ class amp_partition {
 };
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/plan/amp.ipp>
+#endif

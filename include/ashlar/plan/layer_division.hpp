@@ -1,48 +1,17 @@
 // How many layers each stage has, if devices differ in speed or in their other work.
 #pragma once
 
-#include <ashlar/core/nth.hpp>
 #include <ashlar/model/placement.hpp>
-#include <ashlar/plan/partition.hpp>
 
-#include <cstddef>
 #include <vector>
 
 namespace ashlar {
 
 namespace plan_detail {
 
-// Gives layers one by one to the device of `takers` that then has least to do, of its stages to the
-// first that is smallest. A layer takes what its device says. O(layers x devices).
-constexpr void deal_layers(int layer_count, std::vector<double> const& layer,
-                           std::vector<int> const& takers, placement const& where,
-                           std::vector<double>& load, std::vector<int>& sizes) {
-  auto const at = [](int i) { return static_cast<std::size_t>(i); };
-  for (; layer_count > 0; --layer_count) {
-    int least = takers[0];
-    for (int d : takers) {
-      double const then = load[at(d)] + layer[at(d)], so_far = load[at(least)] + layer[at(least)];
-      if (then < so_far || (!(so_far < then) && load[at(d)] < load[at(least)])) least = d;
-    }
-    load[at(least)] += layer[at(least)];
-    int smallest = -1;
-    for (int stage = 0; stage < where.stage_count(); ++stage)
-      if (where.device_of(0, stage) == least && (smallest < 0 || sizes[at(stage)] < sizes[at(smallest)]))
-        smallest = stage;
-    ++sizes[at(smallest)];
-  }
-}
-
 // What each device has to do for stages of such sizes, and the head.
-constexpr std::vector<double> loads_of(std::vector<int> const& sizes, std::vector<double> const& layer,
-                                       double head, placement const& where) {
-  std::vector<double> load(static_cast<std::size_t>(where.device_count()), 0.0);
-  for (int stage = 0; stage < where.stage_count(); ++stage) {
-    auto const d = static_cast<std::size_t>(where.device_of(0, stage));
-    load[d] += nth(sizes, stage) * layer[d] + (stage + 1 == where.stage_count() ? head : 0);
-  }
-  return load;
-}
+std::vector<double> loads_of(std::vector<int> const& sizes, std::vector<double> const& layer,
+                             double head, placement const& where);
 
 }  // namespace plan_detail
 
@@ -51,58 +20,23 @@ constexpr std::vector<double> loads_of(std::vector<int> const& sizes, std::vecto
 // by one to the device that then has least, each stage has at least one, and a device's stages as many
 // as each other, the first one more where it does not come out even. Exact, because layers are alike.
 // Throws violation{rule::parameter_is_at_least} unless there is a layer for each stage.
-constexpr std::vector<int> weighed_division(int layer_count, std::vector<double> const& layer,
-                                            double head, placement const& where) {
-  int const stage_count = where.stage_count();
-  if (layer_count < stage_count) return uniform_partition(layer_count, stage_count);
-  std::vector<int> sizes = uniform_partition(stage_count, stage_count), takers;
-  std::vector<double> load = plan_detail::loads_of(sizes, layer, head, where);
-  for (int d = 0; d < where.device_count(); ++d) takers.push_back(d);
-  plan_detail::deal_layers(layer_count - stage_count, layer, takers, where, load, sizes);
-  return sizes;
-}
+std::vector<int> weighed_division(int layer_count, std::vector<double> const& layer, double head,
+                                  placement const& where);
 
 // The same on devices alike.
-constexpr std::vector<int> weighed_division(int layer_count, double layer, double head,
-                                            placement const& where) {
-  return weighed_division(layer_count,
-                          std::vector<double>(static_cast<std::size_t>(where.device_count()), layer),
-                          head, where);
-}
+std::vector<int> weighed_division(int layer_count, double layer, double head, placement const& where);
 
 // A division in which each stage on a device of `group` has `more` layers more (or fewer, if negative),
 // and the other devices share the rest in the same way. Empty where a stage would have none.
-constexpr std::vector<int> shifted_division(std::vector<int> const& sizes, int more,
-                                            std::vector<int> const& group,
-                                            std::vector<double> const& layer, double head,
-                                            placement const& where) {
-  auto const at = [](int i) { return static_cast<std::size_t>(i); };
-  std::vector<char> in(at(where.device_count()), 0);
-  for (int d : group) in[at(d)] = 1;
-  std::vector<int> made(sizes.size(), 1), others;
-  int rest = 0;
-  for (int stage = 0; stage < where.stage_count(); ++stage) {
-    rest += sizes[at(stage)];
-    if (in[at(where.device_of(0, stage))] != 0) made[at(stage)] = sizes[at(stage)] + more;
-    if (made[at(stage)] < 1) return {};
-    rest -= made[at(stage)];
-  }
-  for (int d = 0; d < where.device_count(); ++d)
-    if (in[at(d)] == 0) others.push_back(d);
-  if (rest < 0 || others.empty()) return {};
-  std::vector<double> load = plan_detail::loads_of(made, layer, head, where);
-  plan_detail::deal_layers(rest, layer, others, where, load, made);
-  return made;
-}
+std::vector<int> shifted_division(std::vector<int> const& sizes, int more, std::vector<int> const& group,
+                                  std::vector<double> const& layer, double head, placement const& where);
 
 // The same for layers that each take their own time, cut so that the longest stage is shortest: exact
 // where each device has one stage.
-constexpr std::vector<int> weighed_division(std::vector<double> const& layers, int stage_count) {
-  cut_costs c{.layer = layers,
-              .volume = std::vector<double>(layers.size(), 0.0),
-              .link = std::vector<double>(static_cast<std::size_t>(stage_count), 0.0),
-              .repeats = 1};
-  return best_partition(c, stage_count);
-}
+std::vector<int> weighed_division(std::vector<double> const& layers, int stage_count);
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/plan/layer_division.ipp>
+#endif

@@ -2,8 +2,6 @@
 // stages that are cut from it.
 #pragma once
 
-#include <ashlar/core/algorithm.hpp>
-#include <ashlar/core/cost.hpp>
 #include <ashlar/core/sequence_costs.hpp>
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/plan/layout.hpp>
@@ -11,7 +9,6 @@
 #include <ashlar/plan/step_model.hpp>
 #include <ashlar/plan/transformer_memory.hpp>
 
-#include <cstddef>
 #include <vector>
 
 namespace ashlar {
@@ -30,83 +27,31 @@ struct listed_model {
   std::vector<listed_layer> layers;
   causal_share causal = {};  // of the passes of each; an input pass is half of a backward
 
-  constexpr double parameters() const {
-    double sum = 0;
-    for (listed_layer const& each : layers) sum += each.parameters;
-    return sum * tensor;
-  }
+  double parameters() const;
   // Seconds of passes of one sequence, on all tensor ranks together.
-  constexpr double work() const {
-    double sum = 0;
-    for (listed_layer const& each : layers) sum += each.forward + each.backward;
-    return sum * tensor;
-  }
+  double work() const;
 };
 
 // Seconds of a micro-batch: a multiple of those of a sequence.
-constexpr pass_seconds layer_seconds(listed_layer const& each, training_layout const& l) {
+inline pass_seconds layer_seconds(listed_layer const& each, training_layout const& l) {
   double const again = l.again == recomputation::full ? each.forward : 0;
   return {l.micro_batch * each.forward, l.micro_batch * (each.backward + again)};
 }
 
 // Of that, causal attention.
-constexpr pass_seconds attention_seconds(listed_layer const& each, training_layout const& l,
-                                         causal_share share) {
-  double const forward = share.forward / 100.0 * l.micro_batch * each.forward,
-               backward = share.backward_input / 100.0 * l.micro_batch * each.backward / 2;
-  return {forward, backward + (l.again == recomputation::full ? forward : 0)};
-}
+pass_seconds attention_seconds(listed_layer const& each, training_layout const& l, causal_share share);
 
 // Of stages of so many layers each.
-constexpr std::vector<stage_seconds> stage_times(listed_model const& t, training_layout const& l,
-                                                 sharding_level level, std::vector<int> const& sizes,
-                                                 device_machine const& machine) {
-  std::vector<stage_seconds> made;
-  double const link = outer_link(l, machine);
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    stage_seconds s;
-    double parameters = 0, largest = 0;
-    for (int n = 0; n < sizes[i]; ++n) {
-      listed_layer const& each = t.layers[at++];
-      pass_seconds const p = layer_seconds(each, l);
-      s.forward += p.forward;
-      s.backward += p.backward;
-      pass_seconds const attention = attention_seconds(each, l, t.causal);
-      s.forward_attention += attention.forward;
-      s.backward_attention += attention.backward;
-      parameters += each.parameters;
-      largest = max_of(largest, each.parameters);
-      if (i + 1 < sizes.size()) s.send = l.micro_batch * each.output / link;
-    }
-    share_parameters(s, {parameters, largest}, link, {level, l.data}, {});
-    made.push_back(s);
-  }
-  return made;
-}
+std::vector<stage_seconds> stage_times(listed_model const& t, training_layout const& l,
+                                       sharding_level level, std::vector<int> const& sizes,
+                                       device_machine const& machine);
 
 // Of each stage on one device; with full recomputation the largest layer is whole at a time.
-constexpr memory_model stage_bytes(listed_model const& t, training_layout const& l, sharding_level level,
-                                   std::vector<int> const& sizes) {
-  memory_model made;
-  made.stages.resize(sizes.size());
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    double parameters = 0, largest = 0, kept = 0, whole = 0;
-    for (int n = 0; n < sizes[i]; ++n) {
-      listed_layer const& each = t.layers[at++];
-      bool const again = l.again == recomputation::full;
-      parameters += each.parameters;
-      largest = max_of(largest, each.parameters);
-      kept += l.micro_batch * (again ? each.output : each.kept);
-      if (again) whole = max_of(whole, l.micro_batch * each.kept);
-    }
-    stage_memory& m = made.stages[i];
-    m = kept_parameters(parameters, largest, {}, {level, l.data});
-    m.weights += static_cast<byte_count>(whole);
-    m.stash = static_cast<byte_count>(kept);
-  }
-  return made;
-}
+memory_model stage_bytes(listed_model const& t, training_layout const& l, sharding_level level,
+                         std::vector<int> const& sizes);
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/plan/listed_layers.ipp>
+#endif

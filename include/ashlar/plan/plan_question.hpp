@@ -1,7 +1,7 @@
 // The question to the planner of training, and one possible answer: devices and a schedule.
 #pragma once
 
-#include <ashlar/catalog/entries.hpp>
+#include <ashlar/catalog/entry.hpp>
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/plan/device_kind.hpp>
@@ -39,7 +39,7 @@ struct plan_question {
   std::vector<int> sequence_chunks = {2, 4};  // where it works on pieces of sequences
 
   // What a device may hold.
-  constexpr double budget(device_machine const& machine) const { return machine.memory * (1 - margin); }
+  double budget(device_machine const& machine) const { return machine.memory * (1 - margin); }
 };
 
 // One way to do it.
@@ -53,39 +53,28 @@ struct training_plan {
   std::vector<int> layers = {};                     // of each stage
   std::vector<int> kinds = std::vector<int>(1, 0);  // that it uses, in the order of the pipeline
 
-  constexpr int device_count() const { return layout.tensor * layout.pipeline * layout.data; }
+  int device_count() const { return layout.tensor * layout.pipeline * layout.data; }
 };
 
-constexpr bool is_v_shaped(catalog::entry const& e) {
+inline bool is_v_shaped(catalog::entry const& e) {
   return std::string_view(e.name).starts_with("v-") || std::string_view(e.name) == "1f1b-v";
 }
 
-constexpr placement placement_of(training_plan const& plan) {
-  devices const p{plan.layout.pipeline};
-  if (is_v_shaped(*plan.entry)) return v_shape(p);
-  if (plan.chunks > 1) return looped(p, chunks{plan.chunks});
-  return linear(p);
-}
+placement placement_of(training_plan const& plan);
 
 // Enough micro-batches to show the most that is held: the schedules are in their steady part long
 // before.
-constexpr int enough_micro_batches(training_plan const& plan) {
+inline int enough_micro_batches(training_plan const& plan) {
   return min_of(plan.micro_batches, 4 * plan.layout.pipeline);
 }
 
-constexpr schedule passes_of(training_plan const& plan, int micro_batch_count) {
-  catalog::shape s{.p = devices{plan.layout.pipeline}, .m = micro_batches{micro_batch_count}};
-  s.v = chunks{plan.chunks};
-  s.sequence_chunks = plan.sequence_chunks;
-  if (plan.entry->uses(parameter::group_size)) s.group = plan.layout.pipeline;
-  return plan.entry->make(s);
-}
+schedule passes_of(training_plan const& plan, int micro_batch_count);
 
 // The list for so many tensor ranks, or null.
-constexpr listed_model const* list_of(plan_question const& q, int tensor) {
-  for (listed_model const& each : q.lists)
-    if (each.tensor == tensor) return &each;
-  return nullptr;
-}
+listed_model const* list_of(plan_question const& q, int tensor);
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/plan/plan_question.ipp>
+#endif

@@ -1,7 +1,6 @@
 // A graph as a tree of series and parallel parts.
 #pragma once
 
-#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/model/stage_graph.hpp>
 
@@ -31,7 +30,7 @@ struct part_tree {
   int root = -1;
   bool is_exact = true;
 
-  constexpr graph_part const& of(int part) const { return nth(parts, part); }
+  graph_part const& of(int part) const { return nth(parts, part); }
 };
 
 // Finds the tree by the order that paths make (Valdes, Tarjan and Lawler, 1982, for orders): parts that
@@ -39,105 +38,35 @@ struct part_tree {
 // level of the tree.
 class tree_builder {
  public:
-  constexpr explicit tree_builder(stage_graph const& graph)
-      : graph_(graph), count_(static_cast<std::size_t>(graph.count())), before_(count_ * count_, 0) {
-    for (int to = 0; to < graph.count(); ++to)
-      for (int from : graph.predecessors(to)) {
-        auto const f = static_cast<std::size_t>(from), t = static_cast<std::size_t>(to);
-        before_[f * count_ + t] = 1;
-        for (std::size_t o = 0; o < f; ++o)
-          if (before_[o * count_ + f] != 0) before_[o * count_ + t] = 1;
-      }
-  }
+  explicit tree_builder(stage_graph const& graph);
 
-  constexpr part_tree run() {
-    std::vector<int> all;
-    for (int o = 0; o < graph_.count(); ++o) all.push_back(o);
-    tree_.root = as_series(all);
-    return std::move(tree_);
-  }
+  part_tree run();
 
  private:
-  constexpr bool comes_before(int a, int b) const {
+  bool comes_before(int a, int b) const {
     return before_[static_cast<std::size_t>(a) * count_ + static_cast<std::size_t>(b)] != 0;
   }
 
-  constexpr int add(part_kind kind, std::vector<int> members) {
+  int add(part_kind kind, std::vector<int> members) {
     tree_.parts.push_back({.kind = kind, .parts = {}, .members = std::move(members)});
     return static_cast<int>(tree_.parts.size()) - 1;
   }
 
   // Groups of members that are joined by a chain of pairs, each of which is (or is not) in order.
-  constexpr std::vector<std::vector<int>> joined(std::vector<int> const& members, bool in_order) const {
-    std::vector<std::vector<int>> groups;
-    std::vector<int> rest = members;
-    while (!rest.empty()) {
-      std::vector<int> group(1, rest.front()), left;
-      rest.erase(rest.begin());
-      for (std::size_t i = 0; i < group.size(); ++i) {
-        left.clear();
-        for (int other : rest) {
-          bool const ordered = comes_before(group[i], other) || comes_before(other, group[i]);
-          (ordered == in_order ? group : left).push_back(other);
-        }
-        rest.swap(left);
-      }
-      sort(group);
-      groups.push_back(std::move(group));
-    }
-    return groups;
-  }
-  static constexpr void sort(std::vector<int>& list) {  // nearly sorted: by insertion
+  std::vector<std::vector<int>> joined(std::vector<int> const& members, bool in_order) const;
+  static void sort(std::vector<int>& list) {  // nearly sorted: by insertion
     for (std::size_t i = 1; i < list.size(); ++i)
       for (std::size_t j = i; j > 0 && list[j] < list[j - 1]; --j) std::swap(list[j], list[j - 1]);
   }
 
-  constexpr int as_series(std::vector<int> const& members) {
-    int const series = add(part_kind::series, members);
-    append_to(series, members);
-    return series;
-  }
+  int as_series(std::vector<int> const& members);
 
   // The parts of a series, one after another.
-  constexpr void append_to(int series, std::vector<int> const& members) {
-    if (members.size() == 1) {
-      int const single = add(part_kind::single, members);
-      nth(tree_.parts, single).single = members[0];
-      return push(series, single);
-    }
-    std::vector<std::vector<int>> groups = joined(members, true);
-    if (groups.size() > 1) {
-      int const parallel = add(part_kind::parallel, members);
-      push(series, parallel);
-      for (std::vector<int> const& branch : groups) push(parallel, as_series(branch));
-      return;
-    }
-    groups = joined(members, false);
-    if (groups.size() == 1) groups = halves(members);
-    // Numbers ascend along edges, and of two groups one is before the other.
-    for (std::size_t i = 1; i < groups.size(); ++i)
-      for (std::size_t j = i; j > 0 && comes_before(groups[j][0], groups[j - 1][0]); --j)
-        groups[j].swap(groups[j - 1]);
-    for (std::vector<int> const& next : groups) append_to(series, next);
-  }
-  constexpr void push(int part, int next) { nth(tree_.parts, part).parts.push_back(next); }
+  void append_to(int series, std::vector<int> const& members);
+  void push(int part, int next) { nth(tree_.parts, part).parts.push_back(next); }
 
   // The lower half of the levels, and the rest.
-  constexpr std::vector<std::vector<int>> halves(std::vector<int> const& members) {
-    tree_.is_exact = false;
-    std::vector<int> level(members.size(), 0);
-    int most = 0;
-    for (std::size_t i = 0; i < members.size(); ++i)
-      for (std::size_t j = 0; j < i; ++j)
-        if (comes_before(members[j], members[i])) {
-          level[i] = max_of(level[i], level[j] + 1);
-          most = max_of(most, level[i]);
-        }
-    std::vector<std::vector<int>> cut(2);
-    for (std::size_t i = 0; i < members.size(); ++i)
-      cut[level[i] > (most - 1) / 2 ? 1 : 0].push_back(members[i]);
-    return cut;
-  }
+  std::vector<std::vector<int>> halves(std::vector<int> const& members);
 
   stage_graph const& graph_;
   std::size_t count_;
@@ -145,6 +74,10 @@ class tree_builder {
   part_tree tree_;
 };
 
-constexpr part_tree series_parallel(stage_graph const& graph) { return tree_builder(graph).run(); }
+inline part_tree series_parallel(stage_graph const& graph) { return tree_builder(graph).run(); }
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/plan/series_parallel.ipp>
+#endif

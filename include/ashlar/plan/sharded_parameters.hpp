@@ -2,8 +2,6 @@
 // Optimizations Toward Training Trillion Parameter Models (2020), sections 5 and 7.
 #pragma once
 
-#include <ashlar/core/algorithm.hpp>
-#include <ashlar/core/cost.hpp>
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/model/parameter_groups.hpp>
 #include <ashlar/plan/transformer_memory.hpp>
@@ -17,45 +15,32 @@ struct parameter_sharing {
   sharding_level level = sharding_level::none;
   int data = 1;
 
-  constexpr bool has_gradients() const {
+  bool has_gradients() const {
     return level == sharding_level::gradients || level == sharding_level::full;
   }
-  constexpr bool has_weights() const {
-    return level == sharding_level::weights || level == sharding_level::full;
-  }
-  constexpr double others() const { return (data - 1.0) / data; }  // share of the other ranks
+  bool has_weights() const { return level == sharding_level::weights || level == sharding_level::full; }
+  double others() const { return (data - 1.0) / data; }  // share of the other ranks
 };
 
 // Bytes on each rank of a stage with so many parameters, `largest` of them in one layer.
-constexpr stage_memory kept_parameters(double parameters, double largest, parameter_bytes const& each,
-                                       parameter_sharing const& sharing) {
-  double const shard = parameters / sharing.data;
-  double const weights = sharing.has_weights() ? min_of(parameters, shard + 2 * largest) : parameters,
-               gradients = sharing.has_gradients() ? min_of(parameters, shard + largest) : parameters;
-  stage_memory m;
-  m.weights = static_cast<byte_count>(each.weight * weights);
-  m.weight_gradient = static_cast<byte_count>(each.gradient * gradients);
-  m.optimizer_state = static_cast<byte_count>(
-      each.optimizer * (sharing.level == sharding_level::none ? parameters : shard));
-  return m;
-}
+stage_memory kept_parameters(double parameters, double largest, parameter_bytes const& each,
+                             parameter_sharing const& sharing);
 
 // Bytes a parameter that a rank moves once a step, after the last backward: in a ring to sum gradients;
 // or to scatter them and gather weights; or only the latter.
-constexpr double reduced_bytes(parameter_sharing const& sharing, parameter_bytes const& each = {}) {
-  double const scattered = sharing.has_gradients() ? 0 : each.gradient,
-               gathered = sharing.has_weights() ? 0 : each.weight;
-  return sharing.others()
-         * (sharing.level == sharding_level::none ? 2 * each.gradient : scattered + gathered);
-}
+double reduced_bytes(parameter_sharing const& sharing, parameter_bytes const& each = {});
 
 // Bytes a parameter that a rank moves for every forward and for every backward of a micro-batch: weights
 // are gathered for both, gradients scattered after each backward.
-constexpr double gathered_bytes(parameter_sharing const& sharing, parameter_bytes const& each = {}) {
+inline double gathered_bytes(parameter_sharing const& sharing, parameter_bytes const& each = {}) {
   return sharing.has_weights() ? sharing.others() * each.weight : 0;
 }
-constexpr double scattered_bytes(parameter_sharing const& sharing, parameter_bytes const& each = {}) {
+inline double scattered_bytes(parameter_sharing const& sharing, parameter_bytes const& each = {}) {
   return sharing.has_gradients() ? sharing.others() * each.gradient : 0;
 }
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/plan/sharded_parameters.ipp>
+#endif

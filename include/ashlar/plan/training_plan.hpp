@@ -1,74 +1,26 @@
 // The seconds and the bytes of a plan of training.
 #pragma once
 
-#include <ashlar/core/algorithm.hpp>
-#include <ashlar/core/nth.hpp>
-#include <ashlar/model/placement.hpp>
-#include <ashlar/plan/listed_layers.hpp>
 #include <ashlar/plan/plan_question.hpp>
-#include <ashlar/plan/plan_sites.hpp>
 #include <ashlar/plan/simulated_step.hpp>
-#include <ashlar/plan/step_model.hpp>
-#include <ashlar/schedule/metrics.hpp>
 
-#include <cstddef>
 #include <vector>
 
 namespace ashlar {
 
-namespace plan_detail {
-
-// Of a stage's seconds of a micro-batch, those of one of the q pieces of its sequences. A piece attends
-// to itself and to all before it; of everything else it takes an equal share. Weight passes of all
-// pieces are alike, since attention has no weights: half of a mean backward, unless attention leaves
-// less. Weights in shards are gathered, and gradients scattered, beside the passes of each piece: a pass
-// takes as long as the longer of both.
-constexpr stage_seconds of_piece(stage_seconds s, int piece, int q) {
-  double const attends = (2.0 * piece + 1) / q / q, more = attends - 1.0 / q,
-               shards = s.gather + s.scatter, mean = max_of(s.backward / q, shards);
-  s.forward = max_of(s.forward / q + s.forward_attention * more, s.gather);
-  s.backward = max_of(s.backward / q + s.backward_attention * more, shards);
-  s.forward_attention *= attends;
-  s.backward_attention *= attends;
-  s.weight = min_of(mean / 2, s.backward - s.backward_attention);
-  s.send /= q;
-  return s;
-}
-
-}  // namespace plan_detail
-
 // Seconds of the passes of each stage: of a micro-batch, or of each piece of its sequences, those of a
 // stage one after the other.
-constexpr std::vector<stage_seconds> times_of(plan_question const& q, training_plan const& plan) {
-  std::vector<stage_seconds> whole, all;
-  if (listed_model const* const list = list_of(q, plan.layout.tensor); list != nullptr)
-    whole =
-        stage_times(*list, plan.layout, plan.sharding, plan.layers, nth(q.kinds, plan.kinds[0]).machine);
-  else
-    whole = stage_times(q.model, plan.layout, plan.sharding, {plan.layers, true}, sites_of(q, plan));
-  for (stage_seconds const& each : whole)
-    for (int piece = 0; piece < plan.sequence_chunks; ++piece)
-      all.push_back(plan_detail::of_piece(each, piece, plan.sequence_chunks));
-  return all;
-}
+std::vector<stage_seconds> times_of(plan_question const& q, training_plan const& plan);
 
 // The same in nanoseconds, with messages.
-constexpr costs costs_of(plan_question const& q, training_plan const& plan) {
+inline costs costs_of(plan_question const& q, training_plan const& plan) {
   return step_machine(times_of(q, plan), message_mode::beside, plan.sequence_chunks).cost;
 }
 
 // Bytes of each stage on one device: what is kept of a micro-batch, or of a piece of its sequences.
-constexpr memory_model bytes_of(plan_question const& q, training_plan const& plan) {
-  memory_model m;
-  if (listed_model const* const list = list_of(q, plan.layout.tensor); list != nullptr)
-    m = stage_bytes(*list, plan.layout, plan.sharding, plan.layers);
-  else
-    m = stage_bytes(q.model, plan.layout, plan.sharding, {plan.layers, true}, q.widths);
-  for (stage_memory& each : m.stages) each.stash /= plan.sequence_chunks;
-  return m;
-}
+memory_model bytes_of(plan_question const& q, training_plan const& plan);
 
-constexpr double simulated_seconds(plan_question const& q, training_plan const& plan) {
+inline double simulated_seconds(plan_question const& q, training_plan const& plan) {
   return simulated_step(passes_of(plan, plan.micro_batches), times_of(q, plan), message_mode::beside);
 }
 
@@ -80,53 +32,19 @@ struct stage_work {
   double first = 0;   // of the shortest forward
   double reduction = 0;
 };
-constexpr std::vector<stage_work> work_of(plan_question const& q, training_plan const& plan) {
-  std::vector<stage_work> all;
-  std::vector<stage_seconds> const times = times_of(q, plan);
-  for (std::size_t i = 0; i < times.size(); i += static_cast<std::size_t>(plan.sequence_chunks)) {
-    stage_work sum{.first = times[i].forward, .reduction = times[i].reduction};
-    for (int piece = 0; piece < plan.sequence_chunks; ++piece) {
-      stage_seconds const& s = times[i + static_cast<std::size_t>(piece)];
-      sum.passes += plan.micro_batches * (s.forward + s.backward);
-    }
-    all.push_back(sum);
-  }
-  return all;
-}
+std::vector<stage_work> work_of(plan_question const& q, training_plan const& plan);
 
 }  // namespace plan_detail
 
 // Every device does its passes, after the forwards that lead to its first stage, and then sums its
 // gradients. Whatever the order, no step of these stages on these devices is shorter. O(stages).
-constexpr double least_seconds(plan_question const& q, training_plan const& plan) {
-  placement const where = placement_of(plan);
-  std::vector<plan_detail::stage_work> const work = plan_detail::work_of(q, plan);
-  std::vector<double> busy(static_cast<std::size_t>(where.device_count()), -1.0);
-  int const units = plan.micro_batches * plan.sequence_chunks;
-  double until = 0;
-  for (int stage = 0; stage < where.stage_count(); ++stage) {
-    plan_detail::stage_work const& s = nth(work, stage);
-    double& sum = nth(busy, where.device_of(0, stage));
-    if (sum < 0) sum = until;  // its first
-    sum += s.passes + s.reduction;
-    until += s.first;
-  }
-  double least = 0;
-  for (double each : busy) least = max_of(least, each);
-  // Ticks are whole nanoseconds: a pass may be half of one shorter in a simulation.
-  return max_of(0.0, least - 1e-9 * (units + 1.0) * where.stage_count());
-}
+double least_seconds(plan_question const& q, training_plan const& plan);
 
 // Seconds in which the device with most to do computes.
-constexpr double busiest_seconds(plan_question const& q, training_plan const& plan) {
-  placement const where = placement_of(plan);
-  std::vector<plan_detail::stage_work> const work = plan_detail::work_of(q, plan);
-  std::vector<double> busy(static_cast<std::size_t>(where.device_count()), 0.0);
-  for (int stage = 0; stage < where.stage_count(); ++stage)
-    nth(busy, where.device_of(0, stage)) += nth(work, stage).passes;
-  double most = 0;
-  for (double each : busy) most = max_of(most, each);
-  return most;
-}
+double busiest_seconds(plan_question const& q, training_plan const& plan);
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/plan/training_plan.ipp>
+#endif

@@ -20,29 +20,29 @@ struct transformer {
   double value_bytes = 2;  // of weights, activations and messages
 
   // Of queries, keys, values and output together.
-  constexpr double attention_parameters() const {
+  double attention_parameters() const {
     double const shared = key_value_heads > 0 && heads > 0 ? key_value_heads / heads : 1;
     return hidden * hidden * (2 + 2 * shared);
   }
-  constexpr double expert_parameters() const { return (gated ? 3 : 2) * hidden * feed_forward; }
+  double expert_parameters() const { return (gated ? 3 : 2) * hidden * feed_forward; }
   // With the router, which has a row for each expert.
-  constexpr double layer_parameters() const {
+  double layer_parameters() const {
     if (!(experts > 0)) return attention_parameters() + expert_parameters();
     return attention_parameters() + experts * (expert_parameters() + hidden);
   }
   // That a token meets.
-  constexpr double active_layer_parameters() const {
+  double active_layer_parameters() const {
     if (!(experts > 0)) return layer_parameters();
     return attention_parameters() + experts_per_token * expert_parameters() + experts * hidden;
   }
-  constexpr double active_feed_forward() const {
+  double active_feed_forward() const {
     return experts > 0 ? experts_per_token * feed_forward : feed_forward;
   }
-  constexpr double embedding_parameters() const { return hidden * vocabulary; }
-  constexpr double parameters() const {
+  double embedding_parameters() const { return hidden * vocabulary; }
+  double parameters() const {
     return layers * layer_parameters() + (tied ? 1 : 2) * embedding_parameters();
   }
-  constexpr double active_parameters() const {
+  double active_parameters() const {
     return parameters() - layers * (layer_parameters() - active_layer_parameters());
   }
 
@@ -52,12 +52,12 @@ struct transformer {
 // Floating-point operations of the model's own arithmetic in a step over so many sequences, whatever is
 // run again: batch x sequence x (6 parameters that a token meets + 12 layers x hidden x sequence).
 // (Chowdhery et al., PaLM, 2022, appendix B.)
-constexpr double model_flops(transformer const& t, double batch) {
+inline double model_flops(transformer const& t, double batch) {
   return batch * t.sequence * (6 * t.active_parameters() + 12 * t.layers * t.hidden * t.sequence);
 }
 
 // The share of the devices' peak that goes into the model's own arithmetic.
-constexpr double model_utilisation(double flops, double seconds, int device_count, double peak_flops) {
+inline double model_utilisation(double flops, double seconds, int device_count, double peak_flops) {
   return flops / (seconds * device_count * peak_flops);
 }
 

@@ -33,22 +33,15 @@ struct kept_widths {
   double input = 2;  // of a layer, which is all that is kept where layers are run again
 
   // For values of so many bytes in place of 2; nothing else is kept.
-  constexpr kept_widths of_values(double bytes) const {
+  kept_widths of_values(double bytes) const {
     double const f = bytes / 2;
     return {f * whole, f * split, f * feed_forward, f * scores, f * input};
   }
 };
 
 // Bytes of one layer and micro-batch of so many samples on each tensor rank.
-constexpr double kept_bytes(split_layer const& l, double samples,
-                            recomputation again = recomputation::none, kept_widths const& w = {}) {
-  double const tokens = samples * l.sequence, ranks = l.tensor;
-  double const whole = tokens * l.hidden / (l.sequence_parallel ? ranks : 1);
-  if (again == recomputation::full) return w.input * tokens * l.hidden;
-  double const scores = again == recomputation::none ? w.scores * l.heads * l.sequence : 0;
-  return w.whole * whole
-         + tokens * (w.split * l.hidden + w.feed_forward * l.feed_forward + scores) / ranks;
-}
+double kept_bytes(split_layer const& l, double samples, recomputation again = recomputation::none,
+                  kept_widths const& w = {});
 
 // Bytes a parameter that mixed-precision training with Adam keeps: 16-bit weights, 32-bit gradients, and
 // 32-bit weights and two moments. Weights of 32 bits need no others.
@@ -57,10 +50,14 @@ struct parameter_bytes {
   double gradient = 4;
   double optimizer = 12;
 
-  constexpr double all() const { return weight + gradient + optimizer; }
+  double all() const { return weight + gradient + optimizer; }
 };
-constexpr parameter_bytes bytes_of_parameter(double value_bytes) {
+inline parameter_bytes bytes_of_parameter(double value_bytes) {
   return {value_bytes, 4, value_bytes < 4 ? 12.0 : 8.0};
 }
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/plan/transformer_memory.ipp>
+#endif

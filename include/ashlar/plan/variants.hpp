@@ -17,19 +17,19 @@ struct variant {
   byte_count memory = 0;
   tick penalty = 0;
 
-  constexpr tick cost() const { return saturating_sum(time, penalty); }
+  tick cost() const { return saturating_sum(time, penalty); }
 
   friend constexpr bool operator==(variant const&, variant const&) = default;
 };
 
 // One after the other, each with memory of its own.
-constexpr variant side_by_side(variant const& a, variant const& b) {
+inline variant side_by_side(variant const& a, variant const& b) {
   return {saturating_sum(a.time, b.time), saturating_sum(a.memory, b.memory),
           saturating_sum(a.penalty, b.penalty)};
 }
 
 // One after the other in the same memory.
-constexpr variant in_turn(variant const& a, variant const& b) {
+inline variant in_turn(variant const& a, variant const& b) {
   return {saturating_sum(a.time, b.time), a.memory < b.memory ? b.memory : a.memory,
           saturating_sum(a.penalty, b.penalty)};
 }
@@ -37,7 +37,7 @@ constexpr variant in_turn(variant const& a, variant const& b) {
 // Those for which no other takes neither more memory nor more cost, the one with least memory first,
 // hence the dearest; one of equal ones. `of` says what variant an entry is. O(n log n).
 template <class List, class Of>
-constexpr List pareto_front(List all, Of of) {
+List pareto_front(List all, Of of) {
   merge_sort(all, [&](auto const& a, auto const& b) {
     variant const &x = of(a), &y = of(b);
     return x.memory != y.memory ? x.memory < y.memory : x.cost() < y.cost();
@@ -50,7 +50,7 @@ constexpr List pareto_front(List all, Of of) {
 
 // The cheapest entry of a front within so much memory; -1 if there is none.
 template <class List, class Of>
-constexpr int cheapest_within(List const& front, byte_count limit, Of of) {
+int cheapest_within(List const& front, byte_count limit, Of of) {
   int found = -1;
   for (auto const& each : front) {
     if (of(each).memory > limit) break;

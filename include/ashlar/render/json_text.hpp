@@ -7,22 +7,10 @@
 namespace ashlar::render_detail {
 
 // What stands between the quotes; safe inside an HTML script element, too.
-inline std::string escape_json(std::string_view raw) {
-  std::string safe;
-  for (char c : raw) {
-    auto const byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      safe += '\\';
-      safe += c;
-    } else if (byte < 0x20 || c == '<') {
-      safe += "\\u00";
-      safe += "0123456789abcdef"[byte / 16];
-      safe += "0123456789abcdef"[byte % 16];
-    } else {
-      safe += c;
-    }
-  }
-  return safe;
-}
+std::string escape_json(std::string_view raw);
 
 }  // namespace ashlar::render_detail
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/render/json_text.ipp>
+#endif

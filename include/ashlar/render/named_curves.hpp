@@ -1,10 +1,8 @@
 // Curves of several series over one axis.
 #pragma once
 
-#include <ashlar/render/svg_chart.hpp>
+#include <ashlar/render/palette.hpp>
 
-#include <algorithm>
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,41 +23,11 @@ struct curve_axis {
 };
 
 // A line with a dot at each point and, on the right, what they are; a dot tells its numbers.
-inline std::string svg(std::vector<named_curve> const& curves, curve_axis const& x, curve_axis const& y,
-                       std::string_view title, picture_theme theme = picture_theme::follow_reader) {
-  using namespace render_detail;
-  auto const scale_of = [&](curve_axis const& axis, auto of) {
-    chart_scale scale{.least = 1e300, .most = 0, .logarithmic = axis.logarithmic};
-    for (named_curve const& c : curves)
-      for (auto const& point : c.points) {
-        scale.least = std::min(scale.least, of(point));
-        scale.most = std::max(scale.most, of(point));
-      }
-    if (scale.most == 0) scale.least = 1;  // no points
-    if (!axis.logarithmic) scale.least = 0;
-    if (!(scale.most > scale.least)) scale.most = scale.least > 0 ? 2 * scale.least : 1;
-    return scale;
-  };
-  svg_chart chart{.x = scale_of(x, [](auto const& p) { return p.first; }),
-                  .y = scale_of(y, [](auto const& p) { return p.second; }),
-                  .x_percent = x.percent,
-                  .y_percent = y.percent};
-  chart.place(56, 52, 560, 300);
-  svg_canvas canvas;
-  canvas.text(56, 22, title);
-  chart.axes(canvas, x.name, y.name);
-  double at = 66;
-  for (std::size_t i = 0; i < curves.size(); ++i, at += 16) {
-    std::string const n = std::to_string(i);
-    chart.curve(canvas, curves[i].points, "line" + n);
-    for (auto const& [px_x, px_y] : curves[i].points)
-      chart.dot(canvas, px_x, px_y, "dot" + n,
-                curves[i].name + ": " + chart_label(px_x, x.percent, x.logarithmic) + ", "
-                    + chart_label(px_y, y.percent, y.logarithmic));
-    canvas.line(636, at - 4, 660, at - 4, "line" + n);
-    canvas.text(666, at, curves[i].name);
-  }
-  return canvas.finish(860, 400, title, theme, series_style(curves.size()), "");
-}
+std::string svg(std::vector<named_curve> const& curves, curve_axis const& x, curve_axis const& y,
+                std::string_view title, picture_theme theme = picture_theme::follow_reader);
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/render/named_curves.ipp>
+#endif

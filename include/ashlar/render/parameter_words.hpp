@@ -6,48 +6,10 @@
 namespace ashlar {
 
 // The parameter as a thing; in the plural if it is the number of these.
-inline char const* name_of(parameter which) {
-  switch (which) {
-    case parameter::device_count:
-      return "devices";
-    case parameter::micro_batch_count:
-      return "micro-batches";
-    case parameter::chunk_count:
-      return "chunks";
-    case parameter::wave_count:
-      return "waves";
-    case parameter::route_count:
-      return "routes";
-    case parameter::round_count:
-      return "rounds";
-    case parameter::group_size:
-      return "micro-batches of a group";
-    case parameter::unit_junction:
-      return "unit junctions";
-    case parameter::sequence_chunk_count:
-      return "sequence chunks";
-    case parameter::layer_count:
-      return "layers";
-    case parameter::data_rank_count:
-      return "data-parallel ranks";
-    case parameter::weight_buffer_count:
-      return "weight buffers";
-    case parameter::prefetch_distance:
-      return "passes by which a gather is ahead";
-    case parameter::memory_budget:
-      return "memory budget";
-    case parameter::device_speed:
-      return "speed in percent";
-    case parameter::block_interval:
-      return "interval of the block, for the work";
-    case parameter::work_period:
-      return "steps in which all work is to be done";
-    case parameter::work_part_count:
-      return "parts of work";
-    case parameter::work_sum_count:
-      return "sums of work over devices";
-  }
-  return "parameters";
-}
+char const* name_of(parameter which);
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/render/parameter_words.ipp>
+#endif

@@ -10,29 +10,7 @@
 namespace ashlar::render_detail {
 
 // For character data and attribute values alike. Control characters have no place in XML.
-inline std::string escape_xml(std::string_view raw) {
-  std::string safe;
-  for (char c : raw) switch (c) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      case '\'':
-        safe += "&#39;";
-        break;
-      default:
-        safe += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
-    }
-  return safe;
-}
+std::string escape_xml(std::string_view raw);
 
 // Hundredths of a pixel, so that a picture is the same on every machine: 1234 is written 12.34.
 class pixels {
@@ -40,16 +18,7 @@ class pixels {
   explicit pixels(double value)
       : hundredths_(static_cast<std::int64_t>(value * 100 + (value < 0 ? -0.5 : 0.5))) {}
 
-  std::string text() const {
-    std::int64_t const size = hundredths_ < 0 ? -hundredths_ : hundredths_;
-    std::string digits = std::to_string(size / 100);
-    if (std::int64_t const rest = size % 100; rest != 0) {
-      digits += rest < 10 ? ".0" : ".";
-      digits += std::to_string(rest);
-      if (digits.back() == '0') digits.pop_back();
-    }
-    return hundredths_ < 0 ? "-" + digits : digits;
-  }
+  std::string text() const;
 
  private:
   std::int64_t hundredths_;
@@ -66,17 +35,9 @@ class svg_canvas {
  public:
   // A box with a tooltip, where there is one. `look` is a class of the style sheet.
   void box(double x, double y, double width, double height, std::string_view look,
-           std::string_view tip = "") {
-    body_ += "<rect class=\"" + std::string(look) + "\" x=\"" + px(x) + "\" y=\"" + px(y) + "\" width=\""
-             + px(width) + "\" height=\"" + px(height) + "\"";
-    body_ += tip.empty() ? "/>\n" : "><title>" + escape_xml(tip) + "</title></rect>\n";
-  }
+           std::string_view tip = "");
   // In a colour of its own.
-  void box(double x, double y, double width, double height, rgb colour, std::string_view tip) {
-    body_ += "<rect fill=\"" + hex(colour) + "\" x=\"" + px(x) + "\" y=\"" + px(y) + "\" width=\""
-             + px(width) + "\" height=\"" + px(height) + "\"><title>" + escape_xml(tip)
-             + "</title></rect>\n";
-  }
+  void box(double x, double y, double width, double height, rgb colour, std::string_view tip);
   void line(double x1, double y1, double x2, double y2, std::string_view look) {
     path("M" + px(x1) + " " + px(y1) + "L" + px(x2) + " " + px(y2), look);
   }
@@ -86,11 +47,7 @@ class svg_canvas {
     body_ += "<path class=\"" + std::string(look) + "\" d=\"" + std::string(data) + "\"/>\n";
   }
   // Looks: `e` ends at x, `m` has its middle there; without one it begins there.
-  void text(double x, double y, std::string_view words, std::string_view look = "") {
-    body_ += "<text x=\"" + px(x) + "\" y=\"" + px(y) + "\"";
-    if (!look.empty()) body_ += " class=\"" + std::string(look) + "\"";
-    body_ += ">" + escape_xml(words) + "</text>\n";
-  }
+  void text(double x, double y, std::string_view words, std::string_view look = "");
 
   // On top of what is there.
   void add(svg_canvas const& layer) { body_ += layer.body_; }
@@ -98,18 +55,7 @@ class svg_canvas {
   // `more` is added to the style sheet, `definitions` are elements that looks refer to.
   std::string finish(double width, double height, std::string_view title,
                      picture_theme theme = picture_theme::follow_reader, std::string const& more = "",
-                     std::string const& definitions = "") const {
-    std::string const w = px(width), h = px(height);
-    std::string text = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + w + "\" height=\"" + h
-                       + "\" viewBox=\"0 0 " + w + " " + h + "\" role=\"img\">\n";
-    if (!title.empty()) text += "<title>" + escape_xml(title) + "</title>\n";
-    text += "<style>" + std::string(theme == picture_theme::dark ? dark : light) + fixed + more;
-    if (theme == picture_theme::follow_reader)
-      text += "@media(prefers-color-scheme:dark){" + std::string(dark) + "}";
-    text += "</style>\n";
-    if (!definitions.empty()) text += "<defs>" + definitions + "</defs>\n";
-    return text + "<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n" + body_ + "</svg>\n";
-  }
+                     std::string const& definitions = "") const;
 
  private:
   // What depends on the background; the background itself is painted, so that a viewer's own does not
@@ -132,3 +78,7 @@ class svg_canvas {
 };
 
 }  // namespace ashlar::render_detail
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/render/svg_canvas.ipp>
+#endif

@@ -1,13 +1,10 @@
 // Pictures for a terminal: one row per device, one box per pass.
 #pragma once
 
-#include <ashlar/core/algorithm.hpp>
-#include <ashlar/core/nth.hpp>
 #include <ashlar/render/picture.hpp>
 
 #include <cstddef>
 #include <string>
-#include <vector>
 
 namespace ashlar {
 
@@ -33,162 +30,22 @@ struct text_scale {
 // The largest that fits: boxes with numbers, apart or touching, boxes with letters alone; else the
 // beginning of the former, or, where some pass is very much shorter than the others, the whole at any
 // scale.
-inline text_scale scale_of(picture const& drawn, std::size_t label, std::size_t room) {
-  if (drawn.shortest == 0) return {};
-  double shortest = static_cast<double>(drawn.shortest);
-  for (auto const& row : drawn.rows)  // in one line a pair has two halves
-    for (picture_box const& box : row)
-      if (box.part != cell_part::whole)
-        shortest = min_of(shortest, static_cast<double>(box.end - box.start) / 2);
-  double const columns =
-      static_cast<double>(drawn.last - drawn.first) / shortest;  // one for the shortest pass
-  std::size_t longest_row = 1;
-  for (auto const& row : drawn.rows) longest_row = max_of(longest_row, row.size());
-  bool const alike = columns <= 16.0 * static_cast<double>(longest_row);
-  auto const wide = static_cast<double>(label + 1), available = static_cast<double>(room);
-  if (alike && (room == 0 || columns * wide <= available)) return {.columns_a_tick = wide / shortest};
-  if (alike && columns * (wide - 1) <= available) return {.columns_a_tick = (wide - 1) / shortest};
-  if (room > 0 && columns <= available) return {.columns_a_tick = 1 / shortest, .numbers = false};
-  if (alike) return {.columns_a_tick = wide / shortest, .cut = true};
-  double const span = static_cast<double>(drawn.last - drawn.first);
-  return {.columns_a_tick = (room == 0 ? 200.0 : available) / span};
-}
-
-// Dark boxes for even chunks, light ones for odd: white or black on colours of the 256-colour palette.
-inline char const* colour_of(pass_kind kind, bool light) {
-  switch (kind) {
-    case pass_kind::forward:
-      return light ? "\x1b[30;48;5;117m" : "\x1b[97;48;5;25m";
-    case pass_kind::recompute:
-      return light ? "\x1b[30;48;5;183m" : "\x1b[97;48;5;97m";
-    case pass_kind::backward:
-      return light ? "\x1b[30;48;5;216m" : "\x1b[97;48;5;130m";
-    case pass_kind::backward_input:
-      return light ? "\x1b[30;48;5;222m" : "\x1b[30;48;5;214m";
-    case pass_kind::backward_weight:
-      return light ? "\x1b[30;48;5;115m" : "\x1b[97;48;5;29m";
-    case pass_kind::work:
-      break;
-  }
-  return "\x1b[30;48;5;250m";
-}
-
-// With two chunks a device the second is written in small letters; with more, boxes carry their stage.
-inline std::string label_of(picture_box const& box, int chunk_count) {
-  if (chunk_count > 2) return to_string(box.what);
-  char const letter = letter_of(box.what.kind);
-  bool const small = box.chunk == 1;
-  return static_cast<char>(small ? letter - 'A' + 'a' : letter) + number_of(box.what);
-}
-
-// `text` in exactly `columns`, the last kept free between boxes where there is room.
-inline std::string box_text(std::string text, std::size_t columns, bool numbers) {
-  if (!numbers || columns < text.size()) {
-    std::size_t letter = 0;
-    while (text[letter] <= '9') ++letter;
-    text = std::string(1, text[letter]);
-  }
-  std::size_t const inside = columns > text.size() ? columns - 1 : columns;
-  if (text.size() < inside) text.append(inside - text.size(), '-');
-  text.append(columns - text.size(), ' ');
-  return text;
-}
+text_scale scale_of(picture const& drawn, std::size_t label, std::size_t room);
 
 struct text_picture {
   std::string rows;
   std::size_t hidden = 0;  // passes narrower than a column
 };
 
-inline text_picture draw_rows(picture const& drawn, text_scale const& scale, std::size_t room,
-                              bool colour) {
-  text_picture out;
-  std::size_t const digits = std::to_string(drawn.rows.size() - 1).size();
-  for (std::size_t d = 0; d < drawn.rows.size(); ++d) {
-    std::string const name = std::to_string(d);
-    out.rows += "device " + std::string(digits - name.size(), ' ') + name + " |";
-    std::string line;
-    std::size_t column = 0;
-    for (picture_box const& box : drawn.rows[d]) {
-      std::size_t begin = scale.column(box.start, drawn.first), end = scale.column(box.end, drawn.first);
-      if (box.part == cell_part::upper) end = begin + (end - begin) / 2;
-      if (box.part == cell_part::lower) begin += (end - begin) / 2;
-      if (room > 0 && end > room && scale.cut) break;
-      if (begin >= end || begin < column) {
-        ++out.hidden;
-        continue;
-      }
-      line.append(begin - column, ' ');
-      std::string text = box_text(label_of(box, drawn.chunk_count), end - begin, scale.numbers);
-      if (box.part == cell_part::upper && text.back() == ' ') text.back() = '+';
-      std::size_t const inked = text.find_last_not_of(' ') + 1;
-      if (colour)
-        line += colour_of(box.what.kind, box.chunk % 2 == 1) + text.substr(0, inked) + "\x1b[0m"
-                + text.substr(inked);
-      else
-        line += text;
-      column = end;
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out.rows += line + "\n";
-  }
-  return out;
-}
+text_picture draw_rows(picture const& drawn, text_scale const& scale, std::size_t room, bool colour);
 
 // Numbers of units above the columns, as close as they can be read.
-inline std::string ruler(picture const& drawn, text_scale const& scale, std::size_t margin,
-                         std::size_t room, tick unit) {
-  std::size_t const digits = std::to_string(drawn.last / unit).size() + 2;
-  tick const step =
-      unit
-      * round_step(static_cast<double>(digits) / (scale.columns_a_tick * static_cast<double>(unit)));
-  std::string line;
-  for (tick t = -floor_quotient(-drawn.first, unit) * unit; t <= drawn.last; t += step) {
-    std::size_t const column = scale.column(t, drawn.first);
-    std::string const number = std::to_string(t / unit);
-    if (room > 0 && column + number.size() > room) break;
-    line.append(column - line.size(), ' ');
-    line += number;
-  }
-  return std::string(margin, ' ') + line + "\n";
-}
+std::string ruler(picture const& drawn, text_scale const& scale, std::size_t margin, std::size_t room,
+                  tick unit);
 
-inline std::string legend(picture const& drawn, bool colour) {
-  std::string line;
-  for (int k = 0; k < pass_kinds; ++k) {
-    if (!nth(drawn.shows, k)) continue;
-    auto const kind = static_cast<pass_kind>(k);
-    std::string const letter(1, letter_of(kind));
-    line += line.empty() ? "" : "   ";
-    line += colour ? colour_of(kind, false) + letter + "\x1b[0m" : letter;
-    line += std::string(" ") + name_of(kind);
-  }
-  if (drawn.chunk_count == 2)
-    line += drawn.both_ways ? "   small letters: the second route"
-                            : "   small letters: the device's second stage";
-  if (drawn.pairs) line += "   +: overlapped with the next";
-  return line + "\n";
-}
+std::string legend(picture const& drawn, bool colour);
 
-inline std::string text_of(picture const& drawn, text_options options) {
-  std::size_t label = 1;
-  for (auto const& row : drawn.rows)
-    for (picture_box const& box : row) label = max_of(label, label_of(box, drawn.chunk_count).size());
-  std::size_t const margin = std::to_string(drawn.rows.size() - 1).size() + 9;
-  std::size_t const width = options.width > 0 ? static_cast<std::size_t>(options.width) : 0;
-  std::size_t const room = width == 0 ? 0 : max_of<std::size_t>(width > margin ? width - margin : 0, 10);
-  text_scale const scale = scale_of(drawn, label, room);
-  text_picture const out = draw_rows(drawn, scale, room, options.colour);
-  std::string text = ruler(drawn, scale, margin, room, max_of<tick>(options.unit, 1)) + out.rows
-                     + legend(drawn, options.colour);
-  if (!scale.numbers)
-    text += "micro-batch numbers are left out to fit " + std::to_string(width) + " columns\n";
-  if (scale.cut)
-    text += "cut at " + std::to_string(width) + " columns; the whole takes "
-            + std::to_string(margin + scale.column(drawn.last, drawn.first)) + "\n";
-  if (out.hidden > 0)
-    text += std::to_string(out.hidden) + " passes are shorter than a column and not shown\n";
-  return text;
-}
+std::string text_of(picture const& drawn, text_options options);
 
 }  // namespace render_detail
 
@@ -199,20 +56,10 @@ inline std::string text(schedule const& s, text_options options = {}) {
 }
 
 // The block's cells at their offsets, its interval, and each stage's lifespan.
-inline std::string text(block const& b, text_options options = {}) {
-  std::string drawn = render_detail::text_of(picture_of(b), options);
-  drawn += "interval " + std::to_string(b.interval) + " ticks\n";
-  for (int k = 0; k < b.micro_batch_count(); ++k) {
-    for (int stage = 0; stage < b.where.stage_count(); ++stage) {
-      tick const life = lifespan(b, stage_id{stage}, micro_batch_id{k});
-      drawn += "stage " + std::to_string(stage);
-      if (b.micro_batch_count() > 1) drawn += ", micro-batch " + std::to_string(k);
-      drawn += " on device " + std::to_string(b.device_of({pass_kind::forward, stage, k}))
-               + ": lifespan " + std::to_string(life) + ", at most "
-               + std::to_string((life + b.interval - 1) / b.interval) + " activations held\n";
-    }
-  }
-  return drawn;
-}
+std::string text(block const& b, text_options options = {});
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/render/text.ipp>
+#endif

@@ -5,54 +5,24 @@
 #include <ashlar/run/able.hpp>
 #include <ashlar/run/contract.hpp>
 #include <ashlar/run/device_plan.hpp>
+#include <ashlar/run/worker_ref.hpp>
 
 namespace ashlar {
 
-namespace run_detail {
+// The worker of a device's passes, whatever its class is.
+template <class D>
+using worker_of = worker_ref<typename D::queue>;
 
-// Missing verbs are refused before the first step (check_able), so there is nothing left to do here.
-template <class W, class Q>
-void compute(W& w, Q& q, frame const& f) {
-  switch (f.what.kind) {
-    case pass_kind::forward:
-      if constexpr (can_forward<W, Q>) w.forward(q, f);
-      return;
-    case pass_kind::recompute:
-      if constexpr (can_recompute<W, Q>) w.recompute(q, f);
-      return;
-    case pass_kind::backward:
-      if constexpr (can_backward<W, Q>) w.backward(q, f);
-      return;
-    case pass_kind::backward_input:
-      if constexpr (can_backward_input<W, Q>) w.backward_input(q, f);
-      return;
-    case pass_kind::backward_weight:
-      if constexpr (can_backward_weight<W, Q>) w.backward_weight(q, f);
-      return;
-    case pass_kind::work:
-      if constexpr (can_work<W, Q>) w.work(q, f);
-      return;
-  }
-}
-
-}  // namespace run_detail
-
-// Starts what an instruction does, on the queue of its lane.
-template <class W, class D>
-void post(device_plan const& plan, int index, W& w, D& d) {
-  using Q = typename D::queue;
+// Starts what an instruction does, on the queue of its lane. Missing verbs are refused before the first
+// step (check_able).
+template <class D>
+void post(device_plan const& plan, int index, worker_of<D> w, D& d) {
   device_plan::step const& s = plan.at(index);
-  Q& q = d.queue_of(s.what.lane);
+  auto& q = d.queue_of(s.what.lane);
   switch (s.what.code) {
     case opcode::compute:
-      if (!s.what.overlaps_next) return run_detail::compute(w, q, s.frame);
-      if constexpr (run_detail::can_overlapped<W, Q>) {
-        w.overlapped(q, s.frame, plan.at(index + 1).frame);
-      } else {
-        run_detail::compute(w, q, s.frame);
-        run_detail::compute(w, q, plan.at(index + 1).frame);
-      }
-      return;
+      if (s.what.overlaps_next) return w.overlapped(q, s.frame, plan.at(index + 1).frame);
+      return w.compute(q, s.frame);
     case opcode::send:
       d.send(q, s.transfer);
       return;
@@ -64,7 +34,7 @@ void post(device_plan const& plan, int index, W& w, D& d) {
         if (run_detail::meets_others(s.what)) d.all_reduce(q, s.collective);
       return;
     case opcode::all_gather:
-      if constexpr (collective_backend<D> && run_detail::can_shard<W>) {
+      if constexpr (collective_backend<D>) {
         collective_call c = s.collective;
         c.shard = w.shard(s.what.group, s.parameters.site.replica);
         d.all_gather(q, c);
@@ -74,31 +44,28 @@ void post(device_plan const& plan, int index, W& w, D& d) {
       if constexpr (collective_backend<D>) d.reduce_scatter(q, s.collective);
       return;
     case opcode::measure:
-      if constexpr (run_detail::can_measure<W, Q>) w.measure(q, s.parameters);
-      return;
+      return w.measure(q, s.parameters);
     case opcode::clear:
       d.clear(q, s.parameters.gradient);
       return;
     case opcode::optimize:
-      if constexpr (run_detail::can_optimize<W, Q>) w.optimize(q, s.parameters);
-      return;
+      return w.optimize(q, s.parameters);
     case opcode::release:  // only to be waited for
       return;
   }
 }
 
-// Whether a worker is told of an instruction when it is done.
-template <class W, class D>
-bool is_told(device_plan::step const& s) {
-  return run_detail::can_reduced<W, typename D::queue> && sums_gradient(s.what);
+// Whether a worker is told of an instruction when it is done: that a gradient is complete.
+template <class Q>
+bool is_told(worker_ref<Q> w, device_plan::step const& s) {
+  return w.is_told() && sums_gradient(s.what);
 }
 
 // Tells it.
-template <class W, class D>
-void tell(device_plan const& plan, int index, W& w, D& d) {
+template <class D>
+void tell(device_plan const& plan, int index, worker_of<D> w, D& d) {
   device_plan::step const& s = plan.at(index);
-  if constexpr (run_detail::can_reduced<W, typename D::queue>)
-    if (is_told<W, D>(s)) w.reduced(d.queue_of(s.what.lane), s.parameters);
+  if (is_told(w, s)) w.reduced(d.queue_of(s.what.lane), s.parameters);
 }
 
 template <class D>
@@ -116,27 +83,27 @@ void wait_before(device_plan const& plan, int index, D& d) {
 }
 
 // Puts one instruction on its queue, after the events that it waits for.
-template <class W, class D>
-void issue(device_plan const& plan, int index, W& w, D& d) {
+template <class D>
+void issue(device_plan const& plan, int index, worker_of<D> w, D& d) {
   if (plan.at(index).is_second) return;
   wait_before(plan, index, d);
-  post(plan, index, w, d);
-  tell(plan, index, w, d);
+  post<D>(plan, index, w, d);
+  tell<D>(plan, index, w, d);
   record(plan, index, d);
 }
 
 // A lane of a step, on a thread of its own: for devices whose verbs and wait() return when the thing has
 // happened. Events must be unrecorded when a step begins.
-template <class W, class D>
-void run_lane(device_plan const& plan, int lane, W& w, D& d) {
-  for (int const index : plan.lane(lane)) issue(plan, index, w, d);
+template <class D>
+void run_lane(device_plan const& plan, int lane, worker_of<D> w, D& d) {
+  for (int const index : plan.lane(lane)) issue<D>(plan, index, w, d);
 }
 
 // A step of a device, from one thread: for devices whose verbs return at once and whose queues wait by
 // themselves. Who drives several devices issues in the order of issue_order() instead.
-template <class W, class D>
-void issue_stream(device_plan const& plan, W& w, D& d) {
-  for (int index = 0; index < plan.size(); ++index) issue(plan, index, w, d);
+template <class D>
+void issue_stream(device_plan const& plan, worker_of<D> w, D& d) {
+  for (int index = 0; index < plan.size(); ++index) issue<D>(plan, index, w, d);
 }
 
 // All queues wait for the end of the step: what is issued next is another step.

@@ -1,11 +1,8 @@
 // What must be the same on all processes of a run.
 #pragma once
 
-#include <ashlar/core/version.hpp>
-#include <ashlar/program/hash.hpp>
-#include <ashlar/run/contract.hpp>
+#include <ashlar/run/device_plan.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -22,41 +19,17 @@ struct identity {
   friend bool operator==(identity const&, identity const&) = default;
 };
 
+// `layout` is the worker's. O(instructions).
+identity identity_of(program_view const& p, layout_function layout);
 template <worker Worker>
 identity identity_of(program_view const& p, Worker const& w) {
-  identity mine{.program = hash(p),
-                .devices = p.device_count,
-                .stages = p.stage_count,
-                .micro_batches = p.micro_batch_count,
-                .ranks = p.data_ranks,
-                .instructions = static_cast<int>(p.instructions.size())};
-  static_assert(sizeof version <= sizeof mine.version);
-  for (std::size_t i = 0; i < sizeof version; ++i) mine.version[i] = version[i];
-  hasher h;
-  program_shape shape(p);
-  shape.add_all();
-  for (int d = 0; d < p.device_count; ++d)
-    for (instruction const& i : p.stream(d))
-      for_each_operand(shape, d, i, [&](value_key const& v, access, int) {
-        value_layout const l =
-            layout_on(p, 0, v, [&w](value_key k) -> value_layout { return w.layout(k); });
-        h.add_all(l.bytes, l.alignment, l.element);
-      });
-  mine.layouts = h.value();
-  return mine;
+  return identity_of(p, layout_function([&w](value_key key) -> value_layout { return w.layout(key); }));
 }
 
-inline std::string to_string(identity const& one) {
-  auto const hex = [](std::uint64_t number) {
-    std::string digits;
-    for (int shift = 60; shift >= 0; shift -= 4) digits += "0123456789abcdef"[number >> shift & 15];
-    return digits;
-  };
-  return std::string("version ") + one.version + ", " + std::to_string(one.devices) + " devices, "
-         + std::to_string(one.stages) + " stages, " + std::to_string(one.micro_batches)
-         + " micro-batches, " + std::to_string(one.ranks) + " data-parallel ranks, "
-         + std::to_string(one.instructions) + " instructions, program " + hex(one.program)
-         + ", model shape " + hex(one.layouts);
-}
+std::string to_string(identity const& one);
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/run/identity.ipp>
+#endif

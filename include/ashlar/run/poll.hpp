@@ -1,6 +1,7 @@
 // Drives a plan step by step as requests complete.
 #pragma once
 
+#include <ashlar/core/function_ref.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/run/device_plan.hpp>
 #include <ashlar/run/drive.hpp>
@@ -9,6 +10,9 @@
 #include <vector>
 
 namespace ashlar {
+
+// Something that happens to the instruction at an index.
+using act_on = function_ref<void(int)>;
 
 // How far a polled step has come.
 class poll_cursor {
@@ -38,13 +42,13 @@ class poll_cursor {
   }
 
   // Moves a lane on by an instruction, if it can. `post` and `tell` take its index.
-  template <class W, class D, class Post, class Tell>
-  bool advance(device_plan const& plan, int lane, D& d, Post post, Tell tell) {
+  template <class D>
+  bool advance(device_plan const& plan, int lane, worker_of<D> w, D& d, act_on post, act_on tell) {
     int& next = nth(next_, lane);
     char& half = nth(half_, lane);
     if (next == static_cast<int>(plan.lane(lane).size())) return false;
     int const index = nth(plan.lane(lane), next);
-    bool const waits_to_tell = lane != compute_lane && is_told<W, D>(plan.at(index));
+    bool const waits_to_tell = lane != compute_lane && is_told(w, plan.at(index));
     if (half == 0) {
       for (int const other : plan.events().waits_of(index))
         if (!is_done(plan, other, d)) return false;
@@ -72,22 +76,22 @@ class poll_cursor {
 // Posts everything that can be posted now, but returns after the first pass; says whether it posted
 // anything. Transfers go first. For devices whose verbs return at once, or as soon as the worker has
 // computed. The step has ended when cursor.is_at_end().
-template <class W, class D, class Post, class Tell>
-bool poll(device_plan const& plan, poll_cursor& cursor, D& d, Post post, Tell tell) {
+template <class D>
+bool poll(device_plan const& plan, poll_cursor& cursor, worker_of<D> w, D& d, act_on post, act_on tell) {
   bool moved = false;
   for (bool again = true; again;) {
     again = false;
     for (int lane = plan.lane_count(); lane-- > first_transfer_lane;)
-      while (cursor.advance<W>(plan, lane, d, post, tell)) moved = again = true;
+      while (cursor.advance<D>(plan, lane, w, d, post, tell)) moved = again = true;
   }
-  return cursor.advance<W>(plan, compute_lane, d, post, tell) || moved;
+  return cursor.advance<D>(plan, compute_lane, w, d, post, tell) || moved;
 }
 
-template <class W, class D>
-bool poll(device_plan const& plan, poll_cursor& cursor, W& w, D& d) {
-  return poll<W>(
-      plan, cursor, d, [&](int index) { post(plan, index, w, d); },
-      [&](int index) { tell(plan, index, w, d); });
+template <class D>
+bool poll(device_plan const& plan, poll_cursor& cursor, worker_of<D> w, D& d) {
+  return poll<D>(
+      plan, cursor, w, d, [&](int index) { post<D>(plan, index, w, d); },
+      [&](int index) { tell<D>(plan, index, w, d); });
 }
 
 }  // namespace ashlar

@@ -1,12 +1,12 @@
 // Schedules of any stage graph that a search can begin with.
 #pragma once
 
-#include <ashlar/catalog/graphs.hpp>
-#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/cost.hpp>
+#include <ashlar/core/ids.hpp>
 #include <ashlar/core/nth.hpp>
-#include <ashlar/schedule/compose.hpp>
-#include <ashlar/schedule/from_orders.hpp>
-#include <ashlar/schedule/squeeze.hpp>
+#include <ashlar/model/placement.hpp>
+#include <ashlar/model/stage_graph.hpp>
+#include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
 #include <vector>
@@ -17,51 +17,17 @@ namespace ashlar {
 // that little is held at a time.
 class demand_order {
  public:
-  constexpr demand_order(stage_graph const& graph, placement const& where, int micro_batch_count)
-      : graph_(graph),
-        where_(where),
-        micro_batches_(micro_batch_count),
-        orders_(static_cast<std::size_t>(where.device_count())),
-        forward_(static_cast<std::size_t>(graph.count() * micro_batch_count), 0),
-        backward_(forward_) {
-    int const group = graph.together();
-    for (int first = 0; first < micro_batch_count; first += group)
-      for (int stage = 0; stage < graph.count(); ++stage)
-        if (graph.successors(stage).size() == 0)
-          for (int k = first; k < first + group; k += graph.size_of(stage)) demand(stage, k);
-  }
+  demand_order(stage_graph const& graph, placement const& where, int micro_batch_count);
 
-  constexpr std::vector<std::vector<pass>> const& orders() const { return orders_; }
+  std::vector<std::vector<pass>> const& orders() const { return orders_; }
 
  private:
-  constexpr std::size_t at(int stage, int k) const {
-    return static_cast<std::size_t>(stage * micro_batches_ + k);
-  }
-  constexpr void run(pass_kind kind, int stage, int k) {
+  std::size_t at(int stage, int k) const { return static_cast<std::size_t>(stage * micro_batches_ + k); }
+  void run(pass_kind kind, int stage, int k) {
     nth(orders_, where_.device_of(0, stage)).push_back({kind, stage, k});
   }
-  constexpr void demand(int stage, int k) {
-    if (forward_[at(stage, k)] != 0) return;
-    forward_[at(stage, k)] = 1;
-    for (int before : graph_.predecessors(stage))
-      for_each_matching(graph_.size_of(stage), graph_.size_of(before), k,
-                        [&](int j) { demand(before, j); });
-    run(pass_kind::forward, stage, k);
-    if (graph_.successors(stage).size() == 0) go_back(stage, k);
-  }
-  constexpr void go_back(int stage, int k) {
-    bool ready = true;
-    for (int after : graph_.successors(stage))
-      for_each_matching(graph_.size_of(stage), graph_.size_of(after), k,
-                        [&](int j) { ready = ready && backward_[at(after, j)] != 0; });
-    if (!ready) return;
-    backward_[at(stage, k)] = 1;
-    run(pass_kind::backward_input, stage, k);
-    run(pass_kind::backward_weight, stage, k);
-    for (int before : graph_.predecessors(stage))
-      for_each_matching(graph_.size_of(stage), graph_.size_of(before), k,
-                        [&](int j) { go_back(before, j); });
-  }
+  void demand(int stage, int k);
+  void go_back(int stage, int k);
 
   stage_graph const& graph_;
   placement const& where_;
@@ -72,33 +38,16 @@ class demand_order {
 
 // The largest micro-batches one after the other, with split backwards, on the first route. `m` counts
 // the smallest ones and is a multiple of the largest. Linear in passes and edges.
-constexpr schedule one_after_another(stage_graph const& graph, placement const& where, micro_batches m,
-                                     costs const& cost) {
-  demand_order const demanded(graph, where, m.value);
-  schedule s = schedule_from_orders(where, std::vector<int>(static_cast<std::size_t>(m.value), 0), cost,
-                                    demanded.orders());
-  s.graph = graph;
-  return squeeze(static_cast<schedule&&>(s));
-}
+schedule one_after_another(stage_graph const& graph, placement const& where, micro_batches m,
+                           costs const& cost);
 
 // That, then kFkB with one, two and four of the largest micro-batches in turn, and with all of them at
 // once; backwards are split. As k_f_k_b() does.
-constexpr std::vector<schedule> graph_seeds(stage_graph const& graph, placement const& where,
-                                            micro_batches m, costs const& cost) {
-  std::vector<schedule> seeds{one_after_another(graph, where, m, cost)};
-  std::vector<int> route, turns;
-  for (int stage = 0; stage < graph.count(); ++stage) route.push_back(where.device_of(0, stage));
-  placement const one(devices{where.device_count()}, {route});
-  for (int units : {1, 2, 4, m.value}) {
-    turns.clear();
-    for (int stage = 0; stage < graph.count(); ++stage)
-      turns.push_back(max_of(1, units / graph.size_of(stage)));
-    schedule s = split_backward(catalog::k_f_k_b(graph, one, m, turns, cost));
-    s.where = where;
-    seeds.push_back(squeeze(static_cast<schedule&&>(s)));
-    if (units >= m.value) break;
-  }
-  return seeds;
-}
+std::vector<schedule> graph_seeds(stage_graph const& graph, placement const& where, micro_batches m,
+                                  costs const& cost);
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/search/graph_seeds.ipp>
+#endif

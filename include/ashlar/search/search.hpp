@@ -2,16 +2,10 @@
 #pragma once
 
 #include <ashlar/bounds/lower_bound.hpp>
-#include <ashlar/core/algorithm.hpp>
-#include <ashlar/core/refuse.hpp>
-#include <ashlar/lower/lower.hpp>
-#include <ashlar/optimize/improve.hpp>
 #include <ashlar/search/problem.hpp>
 #include <ashlar/search/race.hpp>
-#include <ashlar/simulate/simulate.hpp>
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace ashlar {
@@ -23,7 +17,7 @@ struct search_result {
   std::int64_t passes = 0;       // dispatched
   std::int64_t evaluations = 0;  // of whole schedules
 
-  constexpr tick bound_of(objective aim) const {
+  tick bound_of(objective aim) const {
     if (aim == objective::both) return least.makespan + 3 * least.span;
     return aim == objective::span ? least.span : least.makespan;
   }
@@ -31,40 +25,7 @@ struct search_result {
 
 namespace search_detail {
 
-constexpr simulation_options machine_of(search_problem const& problem) {
-  if (problem.machine) return *problem.machine;
-  simulation_options machine{.cost = problem.cost};
-  machine.memory.stages[0].activation = machine.memory.stages[0].gradient = problem.cost.message;
-  return machine;
-}
-
-// Local search by the simulated makespan of the programs of schedules that are at most 2 % longer than
-// the shortest. Returns the best, which may be a seed.
-template <class Search>
-constexpr std::pair<schedule, tick> search_programs(Search& engine, search_problem const& problem,
-                                                    std::vector<schedule> const& seeds) {
-  constexpr std::int64_t dispatches = 20;  // that lowering and simulation cost about
-  simulation_options const machine = machine_of(problem);
-  auto const made = [&](list_scheduler::timeline const& t) {
-    return squeeze(timed(engine.of(), engine.passes(), t));
-  };
-  auto const simulated = [&](list_scheduler::timeline const& t) {
-    engine.spend(dispatches * engine.size());
-    return time_program(lower(made(t)), machine).makespan;
-  };
-  list_scheduler::timeline const best =
-      iterated_local_search(engine, [&](list_scheduler::timeline const& t) {
-        if (t.makespan > engine.best().makespan + engine.best().makespan / 50) return objective_value{};
-        return objective_value{simulated(t), t.makespan};
-      });
-  std::pair<schedule, tick> found{made(best), simulated(best)};
-  for (schedule const& s : seeds) {
-    if (!is_within(s, problem.limit)) continue;
-    engine.spend(dispatches * engine.size());
-    if (tick const t = time_program(lower(s), machine).makespan; t < found.second) found = {s, t};
-  }
-  return found;
-}
+simulation_options machine_of(search_problem const& problem);
 
 }  // namespace search_detail
 
@@ -74,69 +35,29 @@ struct search_start {
   std::vector<schedule> seeds;
   bound least;
 
-  constexpr explicit search_start(search_problem const& problem) {
-    if (diagnosis const d = check(problem); !d.ok()) refuse(d);
-    seeds = seeds_of(problem);
-    least = problem_bound(problem);
-  }
+  explicit search_start(search_problem const& problem);
 
   // A schedule to begin with, too, for the same problem: its order is put under the problem's costs, its
   // backwards are split, its pairs undone, and what the problem recomputes is recomputed. Throws
   // violation{check_start(problem, s)}. O(passes).
-  constexpr void add(search_problem const& problem, schedule s) {
-    if (diagnosis const d = check_start(problem, s); !d.ok()) refuse(d);
-    for (auto& order : s.order)
-      for (timed_pass& t : order) t.overlaps = timed_pass{}.overlaps;
-    s.where = problem.where;
-    for (int& route : s.route) route = 0;
-    std::vector<int> left = recomputed_stages(problem), again;
-    std::vector<int> const has = recomputed_stages(s);
-    for (int stage : left)
-      if (!contains(has, stage)) again.push_back(stage);
-    s = split_backward(retime(static_cast<schedule&&>(s), problem.cost));
-    if (!again.empty()) s = recompute(static_cast<schedule&&>(s), again);
-    seeds.push_back(squeeze(static_cast<schedule&&>(s)));
-  }
+  void add(search_problem const& problem, schedule s);
 };
 
 // Searches with all that the catalog has on this placement as a start: no worse than any of them that
 // fits. Ends at the bound. Searches that differ in their seeds race(), each a task for `for_each_task`;
 // the result depends on the budget alone.
-template <class Watch = unwatched, class ForEachTask = one_after_the_other>
-constexpr search_result search(search_problem const& problem, search_start const& start,
-                               search_budget budget, Watch watch = {},
-                               ForEachTask const& for_each_task = {}) {
-  search_result r{.best = {}, .least = start.least};
-  std::vector<schedule> const& seeds = start.seeds;
-  bool const for_programs = budget.aim == objective::program;
-  std::int64_t const passes = budget.passes;
-  if (for_programs)
-    budget.passes /= 2;
-  else
-    budget.goal = r.bound_of(budget.aim);
-  auto raced = race(seeds[0], seeds, problem.limit, budget, watch, for_each_task);
-  auto& engine = raced.first.engine();
-  if (for_programs) {
-    engine.prolong(engine.spent() + max_of<std::int64_t>(passes - raced.passes, 0), budget.seed);
-    raced.passes -= engine.spent();
-    auto [best, reached] = search_detail::search_programs(engine, problem, seeds);
-    raced.passes += engine.spent();
-    r.best = static_cast<schedule&&>(best);
-    r.reached = reached;
-  } else {
-    r.best = engine.result();
-    r.reached = engine.judge(engine.best()).first;
-  }
-  r.passes = raced.passes;
-  r.evaluations = (raced.passes + engine.size() - 1) / engine.size();
-  return r;
-}
+search_result search(search_problem const& problem, search_start const& start, search_budget budget,
+                     search_watch watch = unwatched, task_runner for_each_task = one_after_the_other);
 
 // Throws violation{check(problem)}.
-template <class Watch = unwatched, class ForEachTask = one_after_the_other>
-constexpr search_result search(search_problem const& problem, search_budget budget, Watch watch = {},
-                               ForEachTask const& for_each_task = {}) {
+inline search_result search(search_problem const& problem, search_budget budget,
+                            search_watch watch = unwatched,
+                            task_runner for_each_task = one_after_the_other) {
   return search(problem, search_start(problem), budget, watch, for_each_task);
 }
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/search/search.ipp>
+#endif

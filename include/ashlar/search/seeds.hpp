@@ -1,13 +1,8 @@
 // Published schedules for a placement that a search can begin with.
 #pragma once
 
-#include <ashlar/catalog/entries.hpp>
-#include <ashlar/core/nth.hpp>
-#include <ashlar/schedule/compose.hpp>
-#include <ashlar/schedule/from_orders.hpp>
-#include <ashlar/schedule/squeeze.hpp>
+#include <ashlar/catalog/entry.hpp>
 
-#include <cstddef>
 #include <vector>
 
 namespace ashlar {
@@ -23,68 +18,17 @@ enum class searched_entries : unsigned char { taken, left_out };
 // these costs with each group size, number of rounds and waves that make sense; backwards are split. Of
 // m sequences in chunks, those that cut them so. O(passes) each, but for entries that are searches
 // themselves. A search leaves those out: where they begin is in the catalog by a name of its own.
-constexpr std::vector<published_schedule> published_on(
-    placement const& where, micro_batches m, costs const& cost, int sequence_chunks = 1,
-    searched_entries searched = searched_entries::taken) {
-  std::vector<published_schedule> found;
-  int const p = where.device_count();
-  if (where.stage_count() % p != 0) return found;
-  chunks const v{where.stage_count() / p};
-  stage_graph const graph = in_sequence_chunks(chain(stages{where.stage_count()}), sequence_chunks);
-  for (catalog::entry const& listed : catalog::entries) {
-    catalog::entry const e = listed;
-    if (e.is_searched && searched == searched_entries::left_out) continue;
-    if (e.uses(parameter::sequence_chunk_count) != (sequence_chunks > 1)) continue;
-    std::vector<catalog::shape> shapes{{.p = devices{p},
-                                        .m = m,
-                                        .v = v,
-                                        .w = waves{(v.value + 1) / 2},
-                                        .sequence_chunks = sequence_chunks}};
-    if (e.uses(parameter::group_size))
-      for (int group : {(p + 1) / 2, p}) {
-        shapes.push_back(shapes[0]);
-        shapes.back().group = group;
-      }
-    for (catalog::shape shape : shapes) {
-      if (!e.check(shape).ok()) continue;
-      schedule unit = e.make(shape);
-      if (!(unit.where == where) || unit.mode == execution_mode::inference
-          || unit.micro_batch_count() != m.value * sequence_chunks || !(unit.graph == graph))
-        continue;
-      bool plain = true;
-      for (auto const& order : unit.order)
-        for (timed_pass const& t : order)
-          plain = plain && t.overlaps < 0 && t.what.kind != pass_kind::recompute;
-      if (!plain) continue;
-      shape.cost = cost;
-      found.push_back({&listed, split_backward(e.make(shape))});
-    }
-  }
-  return found;
-}
+std::vector<published_schedule> published_on(placement const& where, micro_batches m, costs const& cost,
+                                             int sequence_chunks = 1,
+                                             searched_entries searched = searched_entries::taken);
 
 // One micro-batch (sequence) after the other, with split backwards: what holds least. On the first
 // route.
-constexpr schedule one_after_another(placement const& where, micro_batches m, costs const& cost,
-                                     int sequence_chunks = 1) {
-  std::vector<std::vector<pass>> orders(static_cast<std::size_t>(where.device_count()));
-  int const last = where.stage_count() - 1, q = sequence_chunks;
-  auto const add = [&](pass_kind kind, int stage, int micro_batch) {
-    nth(orders, where.device_of(0, stage)).push_back({kind, stage, micro_batch});
-  };
-  for (int sequence = 0; sequence < m.value; ++sequence) {
-    for (int chunk = sequence * q; chunk < (sequence + 1) * q; ++chunk)
-      for (int stage = 0; stage <= last; ++stage) add(pass_kind::forward, stage, chunk);
-    for (int stage = last; stage >= 0; --stage)
-      for (int chunk = (sequence + 1) * q - 1; chunk >= sequence * q; --chunk) {
-        add(pass_kind::backward_input, stage, chunk);
-        add(pass_kind::backward_weight, stage, chunk);
-      }
-  }
-  std::vector<int> const route(static_cast<std::size_t>(m.value * q), 0);
-  schedule s = schedule_from_orders(where, route, cost, orders);
-  s.graph = in_sequence_chunks(s.graph, q);
-  return squeeze(s);
-}
+schedule one_after_another(placement const& where, micro_batches m, costs const& cost,
+                           int sequence_chunks = 1);
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/search/seeds.ipp>
+#endif

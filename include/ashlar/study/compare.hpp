@@ -1,20 +1,11 @@
 // Schedules side by side: the same model on the same devices, whatever each schedule makes of it.
 #pragma once
 
-#include <ashlar/bounds/lower_bound.hpp>
-#include <ashlar/catalog/entries.hpp>
-#include <ashlar/core/refuse.hpp>
+#include <ashlar/bounds/workload.hpp>
+#include <ashlar/catalog/entry.hpp>
 #include <ashlar/core/sequence_costs.hpp>
-#include <ashlar/model/memory_model.hpp>
-#include <ashlar/model/parameter_groups.hpp>
-#include <ashlar/schedule/metrics.hpp>
-#include <ashlar/schedule/squeeze.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <numeric>
 #include <optional>
-#include <utility>
 #include <vector>
 
 namespace ashlar {
@@ -58,40 +49,17 @@ struct divided_model {
 struct compared_bound {
   double makespan = 0, span = 0;
 };
-constexpr std::optional<compared_bound> comparison_bound(comparison const& c) {
-  if (!c.has_task) return std::nullopt;
-  bound const b = workload_bound(c.task);
-  return compared_bound{static_cast<double>(b.makespan) / static_cast<double>(c.unit),
-                        static_cast<double>(b.span) / static_cast<double>(c.unit)};
-}
+std::optional<compared_bound> comparison_bound(comparison const& c);
 
 // Messages between devices in a step. Linear in micro-batches times edges.
-constexpr int count_transfers(schedule const& s) {
-  int count = 0;
-  for (int route : s.route)
-    for (int from = 0; from < s.stage_count(); ++from)
-      for (int to : s.graph.successors(from))
-        if (s.where.device_of(route, from) != s.where.device_of(route, to))
-          count += s.mode == execution_mode::training ? 2 : 1;
-  return count;
-}
+int count_transfers(schedule const& s);
 
 // How many times the devices hold the whole model's weights.
-constexpr double count_weight_copies(placement const& where) {
-  std::size_t held = 0;
-  parameter_groups const groups(where);
-  for (int stage = 0; stage < where.stage_count(); ++stage) held += groups.holders(stage).size();
-  return static_cast<double>(held) / where.stage_count();
-}
+double count_weight_copies(placement const& where);
 
 // The shape with the nearest number of devices that the entry is for: one device for what is no
 // pipeline.
-constexpr catalog::shape fitting(catalog::entry const& e, catalog::shape s) {
-  if (diagnosis const d = e.check(s);
-      d.broken == rule::parameter_is_at_most && d.which == parameter::device_count)
-    s.p = devices{static_cast<int>(d.number)};
-  return s;
-}
+catalog::shape fitting(catalog::entry const& e, catalog::shape s);
 
 namespace study_detail {
 
@@ -102,133 +70,27 @@ struct stage_costs {
 };
 
 // Costs of whole sequences are for all; those of chunks for as many chunks, and for whole sequences.
-constexpr diagnosis check_chunks(costs const& cost, int sequence_chunks) {
-  int const q = cost.sequence_chunks;
-  if (q < 1 || (q != 1 && sequence_chunks != 1 && q != sequence_chunks))
-    return wrong_size(table::costs_of_chunks, q, sequence_chunks);
-  if (std::size_t const size = cost.per_stage.size(); size % static_cast<std::size_t>(q) != 0)
-    return wrong_size(table::stage_chunk_costs, size, q);
-  return {};
-}
-
-// For stages that share the model equally and take each micro-batch in so many `parts`, which may be
-// chunks of its sequence: time is in units so small that all take whole ones. A cut may go through a
-// piece.
-constexpr stage_costs costs_of_stages(divided_model const& model, int stage_count, int parts,
-                                      int sequence_chunks, int device_count) {
-  if (diagnosis const d = check_chunks(model.cost, sequence_chunks); !d.ok()) refuse(d);
-  costs cost = model.cost;
-  if (sequence_chunks == 1) cost = of_whole_sequences(std::move(cost));
-  int const q = cost.sequence_chunks;  // told apart; 1: costs are of whole sequences
-  int const entries = static_cast<int>(cost.per_stage.size()) / q;
-  bool const alike = entries == 1;
-  int const piece_count = alike ? model.piece_count : entries;
-  // Each piece in so many slivers that a stage has whole ones.
-  int const common = std::gcd(stage_count, piece_count);
-  int const slivers = stage_count / common, in_stage = piece_count / common;
-  int const shared = alike ? std::gcd(in_stage, parts / q) : 1;
-  stage_costs made{cost, slivers * (parts / q / shared)};
-  made.cost.per_stage.clear();
-  for (int stage = 0; stage < (alike ? 1 : stage_count); ++stage)
-    for (int chunk = 0; chunk < q; ++chunk) {
-      stage_cost sum{0, 0, 0, 0};
-      for (int i = stage * in_stage; i < (stage + 1) * in_stage; ++i) {
-        stage_cost const& piece = cost.of_stage(i / slivers, chunk);
-        sum.forward += piece.forward;
-        sum.backward_input += piece.backward_input;
-        sum.backward_weight += piece.backward_weight;
-        sum.recompute += piece.of(pass_kind::recompute);
-      }
-      for (tick* part : {&sum.forward, &sum.backward_input, &sum.backward_weight, &sum.recompute})
-        *part /= shared;
-      made.cost.per_stage.push_back(sum);
-    }
-  if (made.cost.overlapped != costs::one_after_the_other) made.cost.overlapped *= in_stage / shared;
-  stretch_transfers(made.cost, made.unit);
-  if (q == 1) {
-    finer_costs each = with_causal_chunks(std::move(made.cost), sequence_chunks, model.causal);
-    made = {std::move(each.cost), saturating_product(made.unit, each.unit)};
-  }
-  if (auto const count = static_cast<std::size_t>(device_count); made.cost.speeds.size() > count)
-    made.cost.speeds.resize(count);
-  return made;
-}
+diagnosis check_chunks(costs const& cost, int sequence_chunks);
 
 // The most of each device. Stages that recompute keep a part of their activations until then.
-constexpr std::vector<double> peaks_of(schedule const& s, int parts, int kept_percent) {
-  std::vector<double> peaks;
-  double const whole = static_cast<double>(s.stage_count()) * parts;
-  std::vector<int> const again = recomputed_stages(s);
-  if (again.empty()) {
-    for (int peak : peak_activations(s)) peaks.push_back(peak / whole);
-    return peaks;
-  }
-  memory_model memory;
-  memory.stages[0].stash = 100;
-  memory = recomputing(std::move(memory), s.stage_count(), again, {kept_percent});
-  for (byte_count peak : peak_memory(s, memory))
-    peaks.push_back(static_cast<double>(peak) / (100 * whole));
-  return peaks;
-}
-
-// `s` has the costs given.
-constexpr comparison compare_made(schedule const& s, stage_costs const& given, int parts,
-                                  int kept_percent) {
-  auto const in_ticks = [&](tick t) { return static_cast<double>(t) / static_cast<double>(given.unit); };
-  comparison c{.where = s.where,
-               .device_count = s.device_count(),
-               .stage_count = s.stage_count(),
-               .micro_batch_count = s.micro_batch_count(),
-               .makespan = in_ticks(makespan(s)),
-               .span = in_ticks(span(s)),
-               .bubble_rate = bubble_rate(s),
-               .bubble_rate_span = bubble_rate_span(s),
-               .overhead = overhead(s),
-               .overhead_span = overhead_span(s),
-               .peaks = peaks_of(s, parts, kept_percent),
-               .weight_copies = count_weight_copies(s.where),
-               .transfers = count_transfers(s),
-               .trains = s.mode == execution_mode::training,
-               .has_task = has_workload(s),
-               .unit = given.unit};
-  if (c.has_task) c.task = workload_of(s);
-  costs at_once = given.cost;
-  at_once.links = {};
-  c.exposed_communication = c.makespan - in_ticks(makespan(retime(s, at_once)));
-  return c;
-}
+std::vector<double> peaks_of(schedule const& s, int parts, int kept_percent);
 
 }  // namespace study_detail
 
 // A schedule of one's own, put under the model's costs in its order. Throws violation as retime does,
 // and rule::tables_agree for costs of another number of chunks than sequences are in.
-constexpr comparison compare(schedule const& s, divided_model const& model) {
-  int const parts = s.graph.sequence_chunks();
-  auto const given =
-      study_detail::costs_of_stages(model, s.stage_count(), parts, parts, s.device_count());
-  return study_detail::compare_made(retime(s, given.cost), given, parts, model.kept_percent);
-}
+comparison compare(schedule const& s, divided_model const& model);
 
 // An entry made for the model, whatever the costs of `s` are. Throws violation as entry::make does, and
 // as above.
-constexpr comparison compare(catalog::entry const& e, catalog::shape s, divided_model const& model) {
-  s = fitting(e, s);
-  s.cost = {};
-  int stage_count = 0, parts = 1, sequence_chunks = 1;
-  {
-    schedule const alike = e.make(s);
-    stage_count = alike.stage_count();
-    parts = alike.micro_batch_count() / s.m.value;
-    sequence_chunks = alike.graph.sequence_chunks();
-  }
-  auto const given =
-      study_detail::costs_of_stages(model, stage_count, parts, sequence_chunks, s.p.value);
-  s.cost = given.cost;
-  return study_detail::compare_made(e.make(s), given, parts, model.kept_percent);
-}
+comparison compare(catalog::entry const& e, catalog::shape s, divided_model const& model);
 // A model of as many pieces as devices, of one of which `s.cost` is.
-constexpr comparison compare(catalog::entry const& e, catalog::shape const& s) {
+inline comparison compare(catalog::entry const& e, catalog::shape const& s) {
   return compare(e, s, {.cost = s.cost, .piece_count = s.p.value});
 }
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/study/compare.ipp>
+#endif

@@ -2,15 +2,9 @@
 // waits make the difference.
 #pragma once
 
-#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/pass.hpp>
-#include <ashlar/core/sort.hpp>
 #include <ashlar/core/ticks.hpp>
-#include <ashlar/model/dependencies.hpp>
-#include <ashlar/model/pass_table.hpp>
-#include <ashlar/model/stage_graph.hpp>
 
-#include <cstddef>
 #include <vector>
 
 namespace ashlar {
@@ -32,7 +26,7 @@ struct path_difference {
   tick longer = 0;  // that it took
   tick later = 0;   // that it began after what it came after
 
-  constexpr tick sum() const { return longer + later; }
+  tick sum() const { return longer + later; }
 
   friend constexpr bool operator==(path_difference const&, path_difference const&) = default;
 };
@@ -42,45 +36,11 @@ struct path_difference {
 // longer and began later adds up to the difference between the ends of the last of them, measured and
 // planned, both timelines from 0 on. Stages are a chain; passes are given in any order, each once; where
 // they run before what they need, the path goes back no further than there are passes. O(n log n).
-constexpr std::vector<path_difference> path_of_difference(std::vector<paired_pass> const& passes,
-                                                          int stage_count, int micro_batch_count) {
-  constexpr auto nobody = static_cast<std::size_t>(-1);
-  std::vector<path_difference> path;
-  if (passes.empty()) return path;
-  stage_graph const graph = chain(stages{stage_count});
-  pass_table<std::size_t> giver(stage_count, micro_batch_count, {}, nobody);
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < passes.size(); ++i) {
-    giver.at(passes[i].what) = i;
-    if (passes[i].end > passes[at].end) at = i;
-  }
-  std::vector<std::size_t> before(passes.size(), nobody);  // on the same device
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < passes.size(); ++i) order.push_back(i);
-  merge_sort(order, [&](std::size_t a, std::size_t b) {
-    if (passes[a].device != passes[b].device) return passes[a].device < passes[b].device;
-    return passes[a].start < passes[b].start || (passes[a].start == passes[b].start && a < b);
-  });
-  for (std::size_t i = 1; i < order.size(); ++i)
-    if (passes[order[i - 1]].device == passes[order[i]].device) before[order[i]] = order[i - 1];
-
-  while (at != nobody && path.size() < passes.size()) {
-    paired_pass const& self = passes[at];
-    std::size_t last = before[at];
-    for_each_input(graph, self.what, [&](result r, int stage, int micro_batch) {
-      std::size_t const from = giver.at(micro_batch, stage, r);
-      if (from != nobody && (last == nobody || passes[from].end > passes[last].end)) last = from;
-    });
-    tick const free = last == nobody ? 0 : passes[last].end;
-    tick const planned_free = last == nobody ? 0 : passes[last].planned_end;
-    path.push_back({.what = self.what,
-                    .device = self.device,
-                    .longer = (self.end - self.start) - (self.planned_end - self.planned_start),
-                    .later = (self.start - free) - (self.planned_start - planned_free)});
-    at = last;
-  }
-  reverse(path);
-  return path;
-}
+std::vector<path_difference> path_of_difference(std::vector<paired_pass> const& passes, int stage_count,
+                                                int micro_batch_count);
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/study/timeline_difference.ipp>
+#endif

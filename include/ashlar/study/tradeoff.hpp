@@ -4,16 +4,9 @@
 // Source: Lamy-Poirier, Breadth-First Pipeline Parallelism (2022), sections 3 and 5.
 #pragma once
 
-#include <ashlar/bounds/lower_bound.hpp>
-#include <ashlar/catalog/entries.hpp>
-#include <ashlar/core/nth.hpp>
-#include <ashlar/core/refuse.hpp>
-#include <ashlar/schedule/metrics.hpp>
-#include <ashlar/schedule/squeeze.hpp>
+#include <ashlar/catalog/entry.hpp>
 
-#include <cstddef>
 #include <optional>
-#include <vector>
 
 namespace ashlar {
 
@@ -41,92 +34,46 @@ struct pipeline_choice {
 // The passes of a step; where transfers block, they are part of them. Throws violation:
 // rule::parameter_is_a_multiple unless the stages are of equally many layers, and so is the share of a
 // stage that a sequence chunk takes; and as entry::make or retime does.
-constexpr schedule step_schedule(layered_model const& model, pipeline_choice const& choice) {
-  schedule const alike = choice.own != nullptr
-                             ? *choice.own
-                             : choice.entry->make({.p = choice.p, .m = choice.m, .v = choice.loops});
-  int const pieces = alike.stage_count() * (alike.micro_batch_count() / choice.m.value);
-  if (diagnosis const d = catalog::multiple_of(parameter::layer_count, model.layers, pieces); !d.ok())
-    refuse(d);
-  tick const layers = model.layers / pieces;
-  tick const stop = choice.blocks ? model.transfer : 0;
-  tick const backward = layers * model.backward + stop;
-  stage_cost const stage{.forward = layers * model.forward + stop,
-                         .backward_input = backward / 2,
-                         .backward_weight = backward - backward / 2};
-  costs const cost(stage, choice.blocks ? 0 : model.transfer);
-  if (choice.own != nullptr) return retime(alike, cost);
-  return choice.entry->make({.p = choice.p, .m = choice.m, .cost = cost, .v = choice.loops});
-}
+schedule step_schedule(layered_model const& model, pipeline_choice const& choice);
 
 // Ticks in which a stage's gradient is reduced.
-constexpr tick reduction_time(layered_model const& model, schedule const& s) {
+inline tick reduction_time(layered_model const& model, schedule const& s) {
   return model.layers / s.stage_count() * model.reduction;
 }
 
 // Time of one step, in ticks: the schedule's makespan, and what the reductions add. A stage's gradient
 // is reduced once it is complete, one after another on each device, beside the passes unless transfers
 // block. Throws as step_schedule does.
-constexpr tick step_time(layered_model const& model, pipeline_choice const& choice) {
-  schedule const s = step_schedule(model, choice);
-  tick const end = makespan(s), reduction = reduction_time(model, s);
-  tick last = end;
-  for (int d = 0; d < s.device_count(); ++d) {
-    auto const& order = nth(s.order, d);
-    // Ready times ascend where a stage's last weight pass is met: backwards over the order, once a
-    // stage.
-    std::vector<tick> ready;
-    std::vector<char> met(static_cast<std::size_t>(s.stage_count()), 0);
-    for (std::size_t i = order.size(); i-- > 0;) {
-      char& seen = nth(met, order[i].what.stage);
-      if (!gives_weight_gradient(order[i].what.kind) || seen != 0) continue;
-      seen = 1;
-      ready.push_back(s.end_of(order[i], d));
-    }
-    tick free = choice.blocks ? end : 0;
-    for (std::size_t i = ready.size(); i-- > 0;) free = (ready[i] > free ? ready[i] : free) + reduction;
-    last = free > last ? free : last;
-  }
-  return last;
-}
+tick step_time(layered_model const& model, pipeline_choice const& choice);
 
 // No schedule of the same passes on the same devices, with the memory of this one, makes a shorter step:
 // after its last pass stands a reduction or, where transfers block, those of all stages of a device.
 // None unless stages form a chain. Throws as step_schedule does.
-constexpr std::optional<tick> least_step_time(layered_model const& model,
-                                              pipeline_choice const& choice) {
-  schedule const s = step_schedule(model, choice);
-  std::optional<bound> const least = schedule_bound(s);
-  if (!least) return std::nullopt;
-  int const behind = s.mode == execution_mode::inference ? 0
-                     : choice.blocks                     ? chunk_count(s.where, 0)
-                                                         : 1;
-  return least->makespan + behind * reduction_time(model, s);
-}
+std::optional<tick> least_step_time(layered_model const& model, pipeline_choice const& choice);
 
 // Share of a step of so many ticks in which a device computes: 1 without any bubble.
-constexpr double utilisation_of(layered_model const& model, pipeline_choice const& choice, tick step) {
-  double const work = static_cast<double>(model.forward + model.backward) * model.layers * choice.m.value
-                      / choice.p.value;
-  return work / static_cast<double>(step);
-}
-constexpr double utilisation(layered_model const& model, pipeline_choice const& choice) {
+double utilisation_of(layered_model const& model, pipeline_choice const& choice, tick step);
+inline double utilisation(layered_model const& model, pipeline_choice const& choice) {
   return utilisation_of(model, choice, step_time(model, choice));
 }
 
 // Samples a device: the batch over all devices of the pipeline.
-constexpr double batch_per_device(layered_model const& model, pipeline_choice const& choice) {
+inline double batch_per_device(layered_model const& model, pipeline_choice const& choice) {
   return static_cast<double>(model.micro_batch) * choice.m.value / choice.p.value;
 }
 
 // Device time of a whole training, relative to full utilisation at the smallest batch: a batch as large
 // as the critical one needs twice the samples (McCandlish et al., large-batch training, 2018).
-constexpr double training_cost(double utilised, double batch_a_device, double device_count,
-                               double critical_batch) {
+inline double training_cost(double utilised, double batch_a_device, double device_count,
+                            double critical_batch) {
   return (1 + batch_a_device * device_count / critical_batch) / utilised;
 }
 
 // Time of a whole training, in the same unit for one device.
-constexpr double training_time(double cost, double device_count) { return cost / device_count; }
+inline double training_time(double cost, double device_count) { return cost / device_count; }
 
 }  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/study/tradeoff.ipp>
+#endif

@@ -3,7 +3,9 @@
 #include "job.hpp"
 #include <ashlar/catalog.hpp>
 #include <ashlar/conformance/conforms.hpp>
+#include <ashlar/conformance/data_parallel_ranks.hpp>
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/run/sequential.hpp>
 
 #include <doctest/doctest.h>
 

@@ -159,15 +159,17 @@ TEST_CASE("cuda train: a program that adapts learns the same bits") {
 // The substitute's GPU has 1 GiB.
 TEST_CASE("cuda train: what does not fit on a GPU is refused before the first step") {
   std::string const line =
-      "train --backend cuda --schedule 1f1b -p 1 -m 1 --steps 1 --width 512 --heads 8 --context 16 "
+      "train --backend cuda --schedule 1f1b -p 1 -m 1 --steps 1 --width 64 --heads 8 --context 16 "
       "--sequences 1"
       + corpus() + " --blocks ";
-  tool_result const slots = run_tool(line + "24", 100);
+  setenv("CUDA_SUBSTITUTE_MEMORY", "50331648", 1);
+  tool_result const slots = run_tool(line + "22");
   CHECK(slots.code == 2);
   CHECK(slots.out.find("1/1") == std::string::npos);
-  CHECK_MESSAGE(contains(slots.err, "left of 1.00 GiB, but slots need "), slots.err);
+  CHECK_MESSAGE(contains(slots.err, "left of 48.0 MiB, but slots need "), slots.err);
   CHECK_MESSAGE(contains(slots.err, "device 0: "), slots.err);
-  tool_result const parameters = run_tool(line + "32", 100);
+  tool_result const parameters = run_tool(line + "32");
+  unsetenv("CUDA_SUBSTITUTE_MEMORY");
   CHECK(parameters.code == 2);
   CHECK_MESSAGE(contains(parameters.err, "the GPUs lack the memory for parameters"), parameters.err);
 }

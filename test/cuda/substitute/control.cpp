@@ -3,6 +3,8 @@
 #include "machine.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <string>
 
 namespace cuda_substitute {
 
@@ -31,7 +33,9 @@ void set_up(machine& m, settings const& chosen) {
 machine& the_machine() {
   static machine& m = [&]() -> machine& {
     auto* made = new machine;
-    set_up(*made, {});
+    settings chosen;
+    if (char const* bytes = std::getenv("CUDA_SUBSTITUTE_MEMORY")) chosen.memory = std::stoull(bytes);
+    set_up(*made, chosen);
     return *made;
   }();
   return m;

@@ -88,7 +88,7 @@ void exchange::post(collective_call& c) {
   for (int r = 0; r < size(); ++r)
     if (r != rank_)
       peers_[static_cast<std::size_t>(r)].line.put_copy(
-          {.kind = frame_kind::announce, .number = c.number}, std::as_bytes(std::span(&c.what, 1)));
+          {.kind = wire_kind::announce, .number = c.number}, std::as_bytes(std::span(&c.what, 1)));
   settle(c);
 }
 
@@ -116,7 +116,7 @@ void exchange::settle(collective_call& c) {
     p.announced.erase(c.number);
     if (mine.empty()) continue;
     std::size_t& left = ++c.left[static_cast<std::size_t>(r)];
-    p.line.put({.kind = frame_kind::part, .number = c.number, .bytes = mine.size()}, mine.data(), &left);
+    p.line.put({.kind = wire_kind::part, .number = c.number, .bytes = mine.size()}, mine.data(), &left);
   }
 }
 

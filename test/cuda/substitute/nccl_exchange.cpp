@@ -71,10 +71,10 @@ void exchange::post(transfer_call& t) {
   if (t.bytes + p.staged_bytes <= staging_) {
     p.staged_bytes += t.bytes;
     p.sent.push_back({nullptr, t.bytes});
-    p.line.put({.kind = frame_kind::staged, .number = t.bytes, .bytes = t.bytes}, t.memory, &t.left);
+    p.line.put({.kind = wire_kind::staged, .number = t.bytes, .bytes = t.bytes}, t.memory, &t.left);
   } else {
     p.sent.push_back({&t, t.bytes});
-    p.line.put({.kind = frame_kind::offer, .number = t.bytes});
+    p.line.put({.kind = wire_kind::offer, .number = t.bytes});
   }
 }
 
@@ -106,7 +106,7 @@ void exchange::match(int rank) {
                                             + std::to_string(to.bytes) + " bytes where rank "
                                             + std::to_string(rank) + " sends "
                                             + std::to_string(o.bytes));
-    p.line.put({.kind = frame_kind::accept});
+    p.line.put({.kind = wire_kind::accept});
     if (o.is_staged) {
       if (o.bytes > 0) std::memcpy(to.memory, o.staged.data(), o.bytes);
       to.left = 0;
@@ -119,14 +119,14 @@ void exchange::match(int rank) {
 std::byte* exchange::begin(int rank, frame const& f) {
   peer& p = peers_[static_cast<std::size_t>(rank)];
   switch (f.kind) {
-    case frame_kind::staged:
+    case wire_kind::staged:
       p.offers.push_back({f.bytes, true, false, std::vector<std::byte>(f.bytes)});
       return p.offers.back().staged.data();
-    case frame_kind::data:
+    case wire_kind::data:
       return p.accepted.front()->memory;
-    case frame_kind::announce:
+    case wire_kind::announce:
       return reinterpret_cast<std::byte*>(&p.announcing);
-    case frame_kind::part:
+    case wire_kind::part:
       return collectives_.at(f.number)->parts[static_cast<std::size_t>(rank)].data();
     default:
       return nullptr;
@@ -136,36 +136,36 @@ std::byte* exchange::begin(int rank, frame const& f) {
 void exchange::end(int rank, frame const& f) {
   peer& p = peers_[static_cast<std::size_t>(rank)];
   switch (f.kind) {
-    case frame_kind::offer:
+    case wire_kind::offer:
       p.offers.push_back({f.number, false, true, {}});
       return match(rank);
-    case frame_kind::staged:
+    case wire_kind::staged:
       p.offers.back().has_come = true;
       return match(rank);
-    case frame_kind::accept: {
+    case wire_kind::accept: {
       unaccepted const u = p.sent.front();
       p.sent.pop_front();
       if (u.call == nullptr)
         p.staged_bytes -= u.bytes;
       else
-        p.line.put({.kind = frame_kind::data, .bytes = u.bytes}, u.call->memory, &u.call->left);
+        p.line.put({.kind = wire_kind::data, .bytes = u.bytes}, u.call->memory, &u.call->left);
       return;
     }
-    case frame_kind::data:
+    case wire_kind::data:
       p.accepted.front()->left = 0;
       p.accepted.pop_front();
       return;
-    case frame_kind::announce:
+    case wire_kind::announce:
       p.announced[f.number] = p.announcing;
       if (collectives_.contains(f.number)) settle(*collectives_.at(f.number));
       return;
-    case frame_kind::part:
+    case wire_kind::part:
       --collectives_.at(f.number)->left[static_cast<std::size_t>(rank)];
       return;
-    case frame_kind::farewell:
+    case wire_kind::farewell:
       p.said_farewell = true;
       return;
-    case frame_kind::wrong:
+    case wire_kind::wrong:
       fail(static_cast<ncclResult_t>(f.number),
            "rank " + std::to_string(rank) + " says that it has failed");
   }
@@ -236,7 +236,7 @@ void exchange::complain(ncclResult_t error, std::string const& words) {
   fail(error, words);
   for (peer& p : peers_) {
     if (!p.line.open()) continue;
-    p.line.put({.kind = frame_kind::wrong, .number = static_cast<std::uint64_t>(error)});
+    p.line.put({.kind = wire_kind::wrong, .number = static_cast<std::uint64_t>(error)});
     static_cast<void>(p.line.write());
   }
 }
@@ -252,7 +252,7 @@ void exchange::say_farewell() {
   std::lock_guard const lock(busy_);
   for (peer& p : peers_) {
     if (!p.line.open()) continue;
-    p.line.put({.kind = frame_kind::farewell});
+    p.line.put({.kind = wire_kind::farewell});
     static_cast<void>(p.line.write());
     p.line = {};
   }

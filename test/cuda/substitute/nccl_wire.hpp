@@ -35,7 +35,7 @@ class orders_nothing {
   orders_nothing& operator=(orders_nothing const&) = delete;
 };
 
-enum class frame_kind : std::uint32_t {
+enum class wire_kind : std::uint32_t {
   offer,     // a send of `number` bytes waits for its receive
   staged,    // a send whose bytes follow: it is over for the sender
   accept,    // the oldest send that was not accepted has met its receive
@@ -47,7 +47,7 @@ enum class frame_kind : std::uint32_t {
 };
 
 struct frame {
-  frame_kind kind{};
+  wire_kind kind{};
   std::uint32_t unused = 0;
   std::uint64_t number = 0, bytes = 0;  // that follow
 };

@@ -13,7 +13,8 @@ namespace cuda_substitute {
 
 struct settings {
   int devices = 1;
-  std::size_t memory = std::size_t{1} << 30;  // bytes per device
+  std::size_t memory = std::size_t{1} << 30;  // bytes per device; a program that does not reset() can be
+                                              // given others by CUDA_SUBSTITUTE_MEMORY
   std::uint64_t seed = 0;                     // of delays, and of the order of blocks and threads
   int delay = 0;                              // before each operation at most, in microseconds
   bool guard = true;  // once it knows that all is done, the host cannot touch device memory

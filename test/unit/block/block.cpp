@@ -1,77 +1,67 @@
 #include <ashlar/block/block.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
+#include "violations.hpp"
 
 using namespace shapes;
 
 namespace {
 
-constexpr bool test_make_block() {
+TEST_CASE("a block by its offsets") {
   block const b =
       make_block(linear(devices{2}), costs(stage_cost{1, 2, 3}), 6, {F, I, W},
                  [](pass_kind kind, int stage) { return 10 * stage + static_cast<int>(kind); });
-  HOLDS(b.micro_batch_count() == 1 && b.interval == 6);
-  HOLDS(b.graph == chain(stages{2}));
-  HOLDS(b.cells.size() == 6);
-  HOLDS(b.cells[0] == cell{{F, 0, 0}, 0});
-  HOLDS(b.cells[4] == cell{{I, 1, 0}, 10 + static_cast<int>(I)});
-  HOLDS(b.device_of({F, 1, 0}) == 1);
-  HOLDS(block{}.micro_batch_count() == 0);
-  return true;
+  CHECK((b.micro_batch_count() == 1 && b.interval == 6));
+  CHECK(b.graph == chain(stages{2}));
+  CHECK(b.cells.size() == 6);
+  CHECK(b.cells[0] == cell{{F, 0, 0}, 0});
+  CHECK(b.cells[4] == cell{{I, 1, 0}, 10 + static_cast<int>(I)});
+  CHECK(b.device_of({F, 1, 0}) == 1);
+  CHECK(block{}.micro_batch_count() == 0);
 }
-BOTH_TIMES("a block by its offsets", test_make_block)
 
-constexpr bool test_lifespan() {
+TEST_CASE("from forward to the pass that frees") {
   block const one = catalog::one_f_one_b(devices{4});
-  for (int s = 0; s < 4; ++s) HOLDS(lifespan(one, stage_id{s}) == 3 * (4 - s));
+  for (int s = 0; s < 4; ++s) CHECK(lifespan(one, stage_id{s}) == 3 * (4 - s));
   block const split = catalog::zb_h1(devices{4});
-  for (int s = 0; s < 4; ++s) HOLDS(lifespan(split, stage_id{s}) == 3 * 4);
+  for (int s = 0; s < 4; ++s) CHECK(lifespan(split, stage_id{s}) == 3 * 4);
   block const both = two_ways(4);
-  HOLDS(lifespan(both, stage_id{1}, micro_batch_id{0})
+  CHECK(lifespan(both, stage_id{1}, micro_batch_id{0})
         == lifespan(both, stage_id{1}, micro_batch_id{1}));
-  return true;
 }
-BOTH_TIMES("from forward to the pass that frees", test_lifespan)
 
-constexpr bool test_inference_keeps_nothing() {
+TEST_CASE("inference keeps nothing beyond the forward") {
   block b = make_block(linear(devices{2}), {}, 1, {F}, [](pass_kind, int s) { return tick{s}; });
   b.mode = execution_mode::inference;
-  HOLDS(lifespan(b, stage_id{1}) == 1);
-  return true;
+  CHECK(lifespan(b, stage_id{1}) == 1);
 }
-BOTH_TIMES("inference keeps nothing beyond the forward", test_inference_keeps_nothing)
 
-constexpr bool test_activation_bound() {
+TEST_CASE("lifespans over intervals") {
   for (int d = 0; d < 4; ++d) {
-    HOLDS(activation_bound(catalog::one_f_one_b(devices{4}), device_id{d}) == 4 - d);
-    HOLDS(activation_bound(catalog::eager_one_f_one_b(devices{4}), device_id{d}) == 2 * (4 - d) - 1);
-    HOLDS(activation_bound(catalog::zb_h1(devices{4}), device_id{d}) == 4);
-    HOLDS(activation_bound(with_interval(catalog::one_f_one_b(devices{4}), 100), device_id{d}) == 1);
+    CHECK(activation_bound(catalog::one_f_one_b(devices{4}), device_id{d}) == 4 - d);
+    CHECK(activation_bound(catalog::eager_one_f_one_b(devices{4}), device_id{d}) == 2 * (4 - d) - 1);
+    CHECK(activation_bound(catalog::zb_h1(devices{4}), device_id{d}) == 4);
+    CHECK(activation_bound(with_interval(catalog::one_f_one_b(devices{4}), 100), device_id{d}) == 1);
   }
-  HOLDS(activation_bound(catalog::one_f_one_b(devices{4}), device_id{4}) == 0);
+  CHECK(activation_bound(catalog::one_f_one_b(devices{4}), device_id{4}) == 0);
   // Lifespans of 6 and 12 ticks: whole intervals, and a part of one.
-  HOLDS(activation_bound(with_interval(catalog::one_f_one_b(devices{4}), 6), device_id{0}) == 2);
-  HOLDS(activation_bound(with_interval(catalog::one_f_one_b(devices{4}), 5), device_id{0}) == 3);
-  return true;
+  CHECK(activation_bound(with_interval(catalog::one_f_one_b(devices{4}), 6), device_id{0}) == 2);
+  CHECK(activation_bound(with_interval(catalog::one_f_one_b(devices{4}), 5), device_id{0}) == 3);
 }
-BOTH_TIMES("lifespans over intervals", test_activation_bound)
 
 // Two stages on one device. They are at their most in the phase of the first one's forward, not in that
 // of the second's.
-constexpr bool test_repeated_peak() {
+TEST_CASE("the most held over all phases") {
   block const b =
       make_block(placement(devices{1}, {{0, 0}}), {}, 10, {F, B}, [](pass_kind kind, int stage) {
         if (kind == F) return tick{stage == 0 ? 8 : 12};
         return tick{stage == 0 ? 19 : 17};
       });
-  HOLDS(lifespan(b, stage_id{0}) == 13 && lifespan(b, stage_id{1}) == 7);
-  HOLDS(repeated_peak(b, device_id{0}) == 3);
-  HOLDS(repeated_peak(catalog::one_f_one_b(devices{4}), device_id{1}) == 3);
-  HOLDS(repeated_peak(b, device_id{1}) == 0);
-  return true;
+  CHECK((lifespan(b, stage_id{0}) == 13 && lifespan(b, stage_id{1}) == 7));
+  CHECK(repeated_peak(b, device_id{0}) == 3);
+  CHECK(repeated_peak(catalog::one_f_one_b(devices{4}), device_id{1}) == 3);
+  CHECK(repeated_peak(b, device_id{1}) == 0);
 }
-BOTH_TIMES("the most held over all phases", test_repeated_peak)
 
 TEST_CASE("lifespan needs both ends") {
   block const b = catalog::zb_h1(devices{2});

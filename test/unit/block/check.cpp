@@ -1,7 +1,8 @@
 #include <ashlar/block/check.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
+
+#include <doctest/doctest.h>
 
 #include <limits>
 
@@ -13,134 +14,120 @@ constexpr block good() { return catalog::zb_h1(devices{3}); }
 
 constexpr rule broken(block const& b) { return check(b).broken; }
 
-constexpr bool test_sizes() {
+TEST_CASE("sizes of a block") {
   block b = good();
-  HOLDS(check(b).ok());
-  HOLDS(broken(block{}) == rule::counts_are_positive);
-  HOLDS(broken(with_interval(b, 0)) == rule::counts_are_positive);
+  CHECK(check(b).ok());
+  CHECK(broken(block{}) == rule::counts_are_positive);
+  CHECK(broken(with_interval(b, 0)) == rule::counts_are_positive);
   b.graph = chain(stages{2});
-  HOLDS(broken(b) == rule::tables_agree);
+  CHECK(broken(b) == rule::tables_agree);
   b = good();
   b.route = {1};
-  HOLDS(broken(b) == rule::micro_batches_take_a_route);
+  CHECK(broken(b) == rule::micro_batches_take_a_route);
   b.route = {-1};
-  HOLDS(broken(b) == rule::micro_batches_take_a_route);
-  return true;
+  CHECK(broken(b) == rule::micro_batches_take_a_route);
 }
-BOTH_TIMES("sizes of a block", test_sizes)
 
-constexpr bool test_costs() {
+TEST_CASE("costs") {
   auto const with = [](costs c) { return check(c, 3, 2, 4, 1); };
-  HOLDS(with({}).ok());
-  HOLDS(with(costs(std::vector<stage_cost>(3))).ok());
-  HOLDS(with(costs(std::vector<stage_cost>(2))).broken == rule::tables_agree);
-  HOLDS(with(costs(std::vector<stage_cost>{})).broken == rule::tables_agree);
-  HOLDS(with(costs(stage_cost{}, -1)).broken == rule::durations_are_positive);
-  HOLDS(with(costs(stage_cost{0, 1, 1})).broken == rule::durations_are_positive);
-  HOLDS(with(costs(stage_cost{1, 0, 1})).broken == rule::durations_are_positive);
-  HOLDS(with(costs(stage_cost{1, 1, -7})).broken == rule::durations_are_positive);
-  HOLDS(with(costs(stage_cost{1, 1, 1, 0})).broken == rule::durations_are_positive);
-  HOLDS(with(costs({{1, 1, 1}, {1, 1, 1}, {1, 1, 0}})).first.what == pass{W, 2, 0});
-  HOLDS(with(costs(stage_cost{max_tick, 1, 1})).broken == rule::ticks_fit);
-  HOLDS(with(costs(stage_cost{max_tick / 8, 1, 1})).broken == rule::ticks_fit);
-  HOLDS(with(costs(stage_cost{}, max_tick)).broken == rule::ticks_fit);
-  HOLDS(with(costs(stage_cost{1'000'000'000, 1, 1})).ok());
-  return true;
+  CHECK(with({}).ok());
+  CHECK(with(costs(std::vector<stage_cost>(3))).ok());
+  CHECK(with(costs(std::vector<stage_cost>(2))).broken == rule::tables_agree);
+  CHECK(with(costs(std::vector<stage_cost>{})).broken == rule::tables_agree);
+  CHECK(with(costs(stage_cost{}, -1)).broken == rule::durations_are_positive);
+  CHECK(with(costs(stage_cost{0, 1, 1})).broken == rule::durations_are_positive);
+  CHECK(with(costs(stage_cost{1, 0, 1})).broken == rule::durations_are_positive);
+  CHECK(with(costs(stage_cost{1, 1, -7})).broken == rule::durations_are_positive);
+  CHECK(with(costs(stage_cost{1, 1, 1, 0})).broken == rule::durations_are_positive);
+  CHECK(with(costs({{1, 1, 1}, {1, 1, 1}, {1, 1, 0}})).first.what == pass{W, 2, 0});
+  CHECK(with(costs(stage_cost{max_tick, 1, 1})).broken == rule::ticks_fit);
+  CHECK(with(costs(stage_cost{max_tick / 8, 1, 1})).broken == rule::ticks_fit);
+  CHECK(with(costs(stage_cost{}, max_tick)).broken == rule::ticks_fit);
+  CHECK(with(costs(stage_cost{1'000'000'000, 1, 1})).ok());
 }
-BOTH_TIMES("costs", test_costs)
 
-constexpr bool test_passes() {
+TEST_CASE("each pass of a block once") {
   block b = good();
   b.cells.push_back(b.cells[4]);
-  HOLDS(check(b).broken == rule::no_pass_is_doubled);
-  HOLDS(check(b).first.what == b.cells[4].what && check(b).first.index == 9);
+  CHECK(check(b).broken == rule::no_pass_is_doubled);
+  CHECK((check(b).first.what == b.cells[4].what && check(b).first.index == 9));
   b = good();
   b.cells[0].what.stage = 3;
-  HOLDS(broken(b) == rule::every_pass_is_known);
+  CHECK(broken(b) == rule::every_pass_is_known);
   b.cells[0].what = {F, 0, 1};
-  HOLDS(broken(b) == rule::every_pass_is_known);
+  CHECK(broken(b) == rule::every_pass_is_known);
   for (std::size_t i = 0; i < 9; ++i) {
     b = good();
     b.cells.erase(b.cells.begin() + static_cast<std::ptrdiff_t>(i));
-    HOLDS(broken(b) == rule::every_pass_is_present);
-    HOLDS(check(b).first.device == static_cast<int>(i / 3));
+    CHECK(broken(b) == rule::every_pass_is_present);
+    CHECK(check(b).first.device == static_cast<int>(i / 3));
   }
   b = good();
   b.cells.push_back({{B, 1, 0}, 100});
-  HOLDS(broken(b) == rule::backward_is_fused_or_split);
+  CHECK(broken(b) == rule::backward_is_fused_or_split);
   b = catalog::one_f_one_b(devices{3});
   b.cells.push_back({{W, 1, 0}, 100});
-  HOLDS(broken(b) == rule::backward_is_fused_or_split);
+  CHECK(broken(b) == rule::backward_is_fused_or_split);
   // Inference has forwards alone; a weight pass by itself is no forward either.
   b = make_block(linear(devices{3}), {}, 3, {F}, [](pass_kind, int stage) { return tick{stage}; });
   b.mode = execution_mode::inference;
-  HOLDS(check(b).ok());
+  CHECK(check(b).ok());
   b.cells.push_back({{W, 1, 0}, 100});
-  HOLDS(broken(b) == rule::inference_goes_forward_only && check(b).first.what == pass{W, 1, 0});
-  return true;
+  CHECK((broken(b) == rule::inference_goes_forward_only && check(b).first.what == pass{W, 1, 0}));
 }
-BOTH_TIMES("each pass of a block once", test_passes)
 
 // Whatever the fields hold.
-constexpr bool test_any_field() {
+TEST_CASE("times and kinds beyond all range") {
   constexpr tick least = std::numeric_limits<tick>::min(), most = std::numeric_limits<tick>::max();
   for (tick wrong : {least, -max_tick, max_tick, most}) {
     block b = good();
     b.cells[1].offset = wrong;
-    HOLDS(broken(b) == rule::ticks_fit && check(b).first.index == 1);
+    CHECK((broken(b) == rule::ticks_fit && check(b).first.index == 1));
     b = good();
     b.interval = wrong;
-    HOLDS(broken(b) == (wrong < 0 ? rule::counts_are_positive : rule::ticks_fit));
+    CHECK(broken(b) == (wrong < 0 ? rule::counts_are_positive : rule::ticks_fit));
   }
   block b = good();
   b.cells.back().what.kind = static_cast<pass_kind>(6);
-  HOLDS(broken(b) == rule::every_pass_is_known);
-  return true;
+  CHECK(broken(b) == rule::every_pass_is_known);
 }
-BOTH_TIMES("times and kinds beyond all range", test_any_field)
 
-constexpr bool test_inputs() {
+TEST_CASE("inputs before their readers") {
   diagnosis d = check(good() | delay({F, 1, 0}, -1));
-  HOLDS(d.broken == rule::no_pass_starts_before_its_input && d.number == 1);
-  HOLDS(d.first.what == pass{F, 1, 0} && d.first.device == 1);
-  HOLDS(d.second.what == pass{F, 0, 0} && d.second.device == 0);
+  CHECK((d.broken == rule::no_pass_starts_before_its_input && d.number == 1));
+  CHECK((d.first.what == pass{F, 1, 0} && d.first.device == 1));
+  CHECK((d.second.what == pass{F, 0, 0} && d.second.device == 0));
   d = check(good() | delay({I, 0, 0}, -3));
-  HOLDS(d.broken == rule::no_pass_starts_before_its_input && d.second.what == pass{I, 1, 0});
-  HOLDS(broken(good() | delay({W, 0, 0}, -6)) == rule::no_pass_starts_before_its_input);
+  CHECK((d.broken == rule::no_pass_starts_before_its_input && d.second.what == pass{I, 1, 0}));
+  CHECK(broken(good() | delay({W, 0, 0}, -6)) == rule::no_pass_starts_before_its_input);
   block b = good();
   b.cost.links.inside.latency = 1;
-  HOLDS(broken(b) == rule::no_pass_starts_before_its_input);
-  HOLDS(check(recomputed(4)).ok());
-  HOLDS(broken(recomputed(4) | delay({R, 2, 0}, 1)) == rule::no_pass_starts_before_its_input);
-  return true;
+  CHECK(broken(b) == rule::no_pass_starts_before_its_input);
+  CHECK(check(recomputed(4)).ok());
+  CHECK(broken(recomputed(4) | delay({R, 2, 0}, 1)) == rule::no_pass_starts_before_its_input);
 }
-BOTH_TIMES("inputs before their readers", test_inputs)
 
-constexpr bool test_graph() {
-  HOLDS(check(fork_join()).ok());
+TEST_CASE("a join waits for all its branches") {
+  CHECK(check(fork_join()).ok());
   diagnosis const d = check(fork_join() | with_interval(30) | delay({F, 2, 0}, 1));
-  HOLDS(d.broken == rule::no_pass_starts_before_its_input);
-  HOLDS(d.first.what == pass{F, 3, 0} && d.second.what == pass{F, 2, 0});
-  return true;
+  CHECK(d.broken == rule::no_pass_starts_before_its_input);
+  CHECK((d.first.what == pass{F, 3, 0} && d.second.what == pass{F, 2, 0}));
 }
-BOTH_TIMES("a join waits for all its branches", test_graph)
 
-constexpr bool test_collisions() {
+TEST_CASE("no collisions modulo the interval") {
   diagnosis d = check(good() | delay({W, 2, 0}, 1));
-  HOLDS(d.broken == rule::passes_do_not_collide && d.first.device == 2);
+  CHECK((d.broken == rule::passes_do_not_collide && d.first.device == 2));
   d = check(good() | delay({W, 2, 0}, 3'000'001));
-  HOLDS(d.broken == rule::passes_do_not_collide);
-  HOLDS(check(good() | delay({W, 2, 0}, 3'000'000)).ok());
-  HOLDS(broken(good() | with_interval(2)) == rule::passes_do_not_collide);
-  HOLDS(check(good() | with_interval(100)).ok());
+  CHECK(d.broken == rule::passes_do_not_collide);
+  CHECK(check(good() | delay({W, 2, 0}, 3'000'000)).ok());
+  CHECK(broken(good() | with_interval(2)) == rule::passes_do_not_collide);
+  CHECK(check(good() | with_interval(100)).ok());
   // A pass longer than the interval meets itself.
   block const b = make_block(linear(devices{1}), costs(stage_cost{9, 1, 1}), 5, {F, B},
                              [](pass_kind kind, int) { return tick{kind == F ? 0 : 9}; });
-  HOLDS(broken(b) == rule::passes_do_not_collide && broken(with_interval(b, 10)) != rule::none);
-  HOLDS(check(with_interval(b, 11)).ok());
-  return true;
+  CHECK((broken(b) == rule::passes_do_not_collide && broken(with_interval(b, 10)) != rule::none));
+  CHECK(check(with_interval(b, 11)).ok());
 }
-BOTH_TIMES("no collisions modulo the interval", test_collisions)
 
 TEST_CASE("long intervals are looked at as short ones are") {
   for (tick by = -3; by <= 3; ++by)
@@ -153,58 +140,52 @@ TEST_CASE("long intervals are looked at as short ones are") {
       }
 }
 
-constexpr bool test_long_pairs() {
+TEST_CASE("pairs that take too long for ticks") {
   costs c;
   c.overlapped = max_tick / 12 + 1;
-  HOLDS(check(c, 3, 2, 4, 1).broken == rule::ticks_fit);
+  CHECK(check(c, 3, 2, 4, 1).broken == rule::ticks_fit);
   c.overlapped = max_tick / 12 - 1;
-  HOLDS(check(c, 3, 2, 4, 1).ok());
-  return true;
+  CHECK(check(c, 3, 2, 4, 1).ok());
 }
-BOTH_TIMES("pairs that take too long for ticks", test_long_pairs)
 
-constexpr bool test_routes_of_sequences() {
+TEST_CASE("chunks of a sequence take one route") {
   stage_graph const graph = in_sequence_chunks(chain(stages{2}), 2);
   placement const where = overlay(linear(devices{2}), mirror(linear(devices{2})));
-  HOLDS(check_routes(graph, where, {0, 0, 1, 1}).ok());
+  CHECK(check_routes(graph, where, {0, 0, 1, 1}).ok());
   diagnosis const d = check_routes(graph, where, {0, 0, 1, 0});
-  HOLDS(d.broken == rule::micro_batches_take_a_route && d.number == 0);
-  HOLDS(check_routes(graph, where, {0, 1, 1, 1}).broken == rule::micro_batches_take_a_route);
-  HOLDS(check_routes(graph, where, {0, 0, 1}).broken == rule::micro_batches_fill_blocks);
-  HOLDS(check_routes(in_sequence_chunks(graph, 1), where, {0, 1, 1, 0}).ok());
-  return true;
+  CHECK((d.broken == rule::micro_batches_take_a_route && d.number == 0));
+  CHECK(check_routes(graph, where, {0, 1, 1, 1}).broken == rule::micro_batches_take_a_route);
+  CHECK(check_routes(graph, where, {0, 0, 1}).broken == rule::micro_batches_fill_blocks);
+  CHECK(check_routes(in_sequence_chunks(graph, 1), where, {0, 1, 1, 0}).ok());
 }
-BOTH_TIMES("chunks of a sequence take one route", test_routes_of_sequences)
 
-constexpr bool test_machines() {
+TEST_CASE("speeds and links that are none") {
   auto const with = [](costs const& c) { return check(c, 3, 2, 4, 1); };
   costs c;
   c.speeds = {100};
-  HOLDS(with(c).broken == rule::tables_agree && with(c).number == 1);
+  CHECK((with(c).broken == rule::tables_agree && with(c).number == 1));
   c.speeds = {100, 100, 100};
-  HOLDS(with(c).broken == rule::tables_agree && with(c).number == 3);
+  CHECK((with(c).broken == rule::tables_agree && with(c).number == 3));
   c.speeds = {100, 0};
-  HOLDS(with(c).broken == rule::parameter_is_at_least && with(c).which == parameter::device_speed);
-  HOLDS(with(c).first.device == 1 && with(c).given == 0);
+  CHECK((with(c).broken == rule::parameter_is_at_least && with(c).which == parameter::device_speed));
+  CHECK((with(c).first.device == 1 && with(c).given == 0));
   c.speeds = {1, 1};
   c.per_stage[0].forward = max_tick / 50;  // so slow that nothing can be summed up
-  HOLDS(with(c).broken == rule::ticks_fit);
+  CHECK(with(c).broken == rule::ticks_fit);
   c.per_stage[0].forward = 7;
-  HOLDS(with(c).ok());
+  CHECK(with(c).ok());
   c.links.node_size = -1;
-  HOLDS(with(c).broken == rule::counts_are_positive && with(c).number == -1);
+  CHECK((with(c).broken == rule::counts_are_positive && with(c).number == -1));
   c.links.node_size = 1;
   c.links.between = {.latency = -3};
-  HOLDS(with(c).broken == rule::durations_are_positive && with(c).first.code == opcode::send);
+  CHECK((with(c).broken == rule::durations_are_positive && with(c).first.code == opcode::send));
   c.links.between = {.latency = 3, .bandwidth = -2};
-  HOLDS(with(c).broken == rule::durations_are_positive && with(c).number == -2);
+  CHECK((with(c).broken == rule::durations_are_positive && with(c).number == -2));
   c.links.between = {.latency = 3, .bandwidth = 1};
   c.message = max_tick / 2;
-  HOLDS(with(c).broken == rule::ticks_fit);
+  CHECK(with(c).broken == rule::ticks_fit);
   c.message = -1;
-  HOLDS(with(c).broken == rule::sizes_fit);
-  return true;
+  CHECK(with(c).broken == rule::sizes_fit);
 }
-BOTH_TIMES("speeds and links that are none", test_machines)
 
 }  // namespace

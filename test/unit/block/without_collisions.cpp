@@ -1,7 +1,7 @@
 #include <ashlar/block/without_collisions.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
+#include "violations.hpp"
 #include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/repeat.hpp>
 
@@ -25,17 +25,15 @@ constexpr block at_once(tick interval) {
   return make_block(linear(devices{1}), {}, interval, {F, I, W}, [](pass_kind, int) { return tick{0}; });
 }
 
-constexpr bool test_one_device() {
+TEST_CASE("passes that all want the same tick") {
   block const wishes = at_once(3);
-  HOLDS(!check(wishes).ok());
+  CHECK(!check(wishes).ok());
   block const right = without_collisions(wishes);
-  HOLDS(check(right).ok() && right.interval == 3 && right.cells.size() == 3);
-  HOLDS(moved(wishes, right) == 2);  // the forward one earlier, the weight pass one later
-  HOLDS(right == without_collisions(wishes) && right == (wishes | without_collisions()));
-  HOLDS(without_collisions(right) == right);
-  return true;
+  CHECK((check(right).ok() && right.interval == 3 && right.cells.size() == 3));
+  CHECK(moved(wishes, right) == 2);  // the forward one earlier, the weight pass one later
+  CHECK((right == without_collisions(wishes) && right == (wishes | without_collisions())));
+  CHECK(without_collisions(right) == right);
 }
-BOTH_TIMES("passes that all want the same tick", test_one_device)
 
 TEST_CASE("down, up and down again, with an interval that leaves no idle time") {
   // Wishes as one writes them: a tick a hop, forward and back. Two of 6,561 choices of one more or one

@@ -1,8 +1,9 @@
 #include <ashlar/block/work_register.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
 #include <ashlar/schedule/check.hpp>
+
+#include <doctest/doctest.h>
 
 using namespace shapes;
 
@@ -19,24 +20,22 @@ constexpr diagnosis judge(pass what, bool reads, bool recomputed = false, int de
   return check_passes(s);
 }
 
-constexpr bool test_edges() {
+TEST_CASE("what edges name") {
   for (bool reads : {true, false}) {
-    HOLDS(judge({F, 0, 1}, reads).ok() && judge({B, 0, 1}, reads).ok());
-    HOLDS(judge({F, 1, 1}, reads, false, 1).ok());
+    CHECK((judge({F, 0, 1}, reads).ok() && judge({B, 0, 1}, reads).ok()));
+    CHECK(judge({F, 1, 1}, reads, false, 1).ok());
     diagnosis d = judge({F, 1, 1}, reads);  // it is on device 1
-    HOLDS(d.broken == rule::work_reads_what_its_device_keeps && d.first.what == pass{X, 0, 0});
-    HOLDS(d.second.device == 1 && d.second.what == pass{F, 1, 1} && d.first.device == 0);
+    CHECK((d.broken == rule::work_reads_what_its_device_keeps && d.first.what == pass{X, 0, 0}));
+    CHECK((d.second.device == 1 && d.second.what == pass{F, 1, 1} && d.first.device == 0));
     for (pass unknown :
          {pass{F, 2, 0}, pass{F, 0, 2}, pass{F, -1, 0}, pass{F, 0, -1}, pass{I, 0, 0}, pass{R, 0, 0}}) {
       d = judge(unknown, reads);
-      HOLDS(d.broken == rule::every_pass_is_known && d.first.what == unknown);
+      CHECK((d.broken == rule::every_pass_is_known && d.first.what == unknown));
     }
   }
   // What is run again keeps nothing, but can wait for work.
-  HOLDS(judge({F, 0, 0}, true, true).broken == rule::work_reads_what_its_device_keeps);
-  HOLDS(judge({F, 0, 0}, false, true).ok() && judge({R, 0, 0}, true, true).ok());
-  return true;
+  CHECK(judge({F, 0, 0}, true, true).broken == rule::work_reads_what_its_device_keeps);
+  CHECK((judge({F, 0, 0}, false, true).ok() && judge({R, 0, 0}, true, true).ok()));
 }
-BOTH_TIMES("what edges name", test_edges)
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include <ashlar/bounds/lower_bound.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
+#include "violations.hpp"
 #include "workloads.hpp"
 
 #include <limits>
@@ -11,173 +11,149 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_smallest_limit() {
+TEST_CASE("the smallest limit on memory") {
   auto const least = [](placement const& where, int device) {
     return smallest_budget(where, chunk_activations(1).memory, device);
   };
-  HOLDS(least(linear(devices{4}), 2) == 1 && least(v_shape(devices{4}), 0) == 2);
+  CHECK((least(linear(devices{4}), 2) == 1 && least(v_shape(devices{4}), 0) == 2));
   workload w{.where = looped(devices{4}, chunks{3}), .micro_batch_count = 4};
   auto const smallest = [&](int device) {
     return smallest_budget(w.where, w.limit.memory, device, w.sequence_chunks, w.mode);
   };
-  HOLDS(smallest(3) == 3);
+  CHECK(smallest(3) == 3);
   w.sequence_chunks = 4;
-  HOLDS(smallest(3) == 12 && check(w).ok());
+  CHECK((smallest(3) == 12 && check(w).ok()));
   w.sequence_chunks = 3;
-  HOLDS(check(w).broken == rule::micro_batches_fill_blocks && check(w).number == 3);
+  CHECK((check(w).broken == rule::micro_batches_fill_blocks && check(w).number == 3));
   w.mode = execution_mode::inference;
-  HOLDS(smallest(3) == 1);
+  CHECK(smallest(3) == 1);
   placement one_of_two(devices{2}, {{0, 0, 0}});
-  HOLDS(least(one_of_two, 0) == 3 && least(one_of_two, 1) == 0);
-  HOLDS(check(on_v(2, 2, 2)).ok());
+  CHECK((least(one_of_two, 0) == 3 && least(one_of_two, 1) == 0));
+  CHECK(check(on_v(2, 2, 2)).ok());
   diagnosis const d = check(on_v(2, 2, 1));
-  HOLDS(d.broken == rule::parameter_is_at_least && d.which == parameter::memory_budget);
-  HOLDS(d.number == 2 && d.given == 1 && d.first.device == 0);
-  return true;
+  CHECK((d.broken == rule::parameter_is_at_least && d.which == parameter::memory_budget));
+  CHECK((d.number == 2 && d.given == 1 && d.first.device == 0));
 }
-BOTH_TIMES("the smallest limit on memory", test_smallest_limit)
 
-constexpr bool test_one_micro_batch() {
+TEST_CASE("one micro-batch: the way down and up") {
   // Down and up: 3 forwards and 3 fused backwards of 5 and 7 with 4 transfers; the last device has one.
   bound const b = workload_bound(
       {.where = linear(devices{3}), .cost = costs(stage_cost{5, 4, 3}, 2), .splits_backward = false});
-  HOLDS(b.span == 3 * 12 + 4 * 2 && b.makespan == b.span);
-  HOLDS(b.span_by == binding_constraint::dependencies
-        && b.makespan_by == binding_constraint::dependencies);
+  CHECK((b.span == 3 * 12 + 4 * 2 && b.makespan == b.span));
+  CHECK((b.span_by == binding_constraint::dependencies
+         && b.makespan_by == binding_constraint::dependencies));
   // The weight pass of device 0 is the last of the way back, the others have time for theirs.
   bound const split =
       workload_bound(workload{.where = linear(devices{3}), .cost = costs(stage_cost{5, 4, 3}, 2)});
-  HOLDS(split.span == 3 * 9 + 4 * 2 + 3);
-  return true;
+  CHECK(split.span == 3 * 9 + 4 * 2 + 3);
 }
-BOTH_TIMES("one micro-batch: the way down and up", test_one_micro_batch)
 
-constexpr bool test_one_at_a_time() {
+TEST_CASE("memory for one micro-batch") {
   bound const b = workload_bound(on_chain(2, 2, 1));
-  HOLDS(b.span == 2 * 5 && b.makespan == 2 * 5);  // F F B B W, then the next
-  HOLDS(b.span_by == binding_constraint::memory);
-  return true;
+  CHECK((b.span == 2 * 5 && b.makespan == 2 * 5));  // F F B B W, then the next
+  CHECK(b.span_by == binding_constraint::memory);
 }
-BOTH_TIMES("memory for one micro-batch", test_one_at_a_time)
 
-constexpr bool test_memory_for_all() {
+TEST_CASE("memory for two micro-batches") {
   bound const b = workload_bound(on_chain(2, 2, 2));
-  HOLDS(b.span == 7 && b.makespan == 7);  // device 0: F F, then the first backward is still to come
-  HOLDS(b.span_by == binding_constraint::dependencies
-        && b.makespan_by == binding_constraint::dependencies);
-  return true;
+  CHECK((b.span == 7 && b.makespan == 7));  // device 0: F F, then the first backward is still to come
+  CHECK((b.span_by == binding_constraint::dependencies
+         && b.makespan_by == binding_constraint::dependencies));
 }
-BOTH_TIMES("memory for two micro-batches", test_memory_for_all)
 
-constexpr bool test_device_alone() {
+TEST_CASE("a device alone works all the time") {
   bound const b = workload_bound(on_chain(1, 4, 1, {2, 3, 4}));
-  HOLDS(b.span == 36 && b.makespan == 36 && b.span_by == binding_constraint::work);
+  CHECK((b.span == 36 && b.makespan == 36 && b.span_by == binding_constraint::work));
   workload again = on_chain(1, 4, 1, {2, 3, 4, 5});
   again.limit.memory.stages[0].checkpoint = 1;
-  HOLDS(workload_bound(again).span == 4 * 14);
+  CHECK(workload_bound(again).span == 4 * 14);
   again.mode = execution_mode::inference;
-  HOLDS(workload_bound(again).span == 8);
-  return true;
+  CHECK(workload_bound(again).span == 8);
 }
-BOTH_TIMES("a device alone works all the time", test_device_alone)
 
 // With room for one: the next forward waits for the weight pass, or only for the input pass; what is
 // recomputed is held only then.
-bool test_what_counts() {
+TEST_CASE("activations count between two passes") {
   workload w = on_chain(2, 2, 1);
   stage_memory& each = w.limit.memory.stages[0];
   each.checkpoint = 1;
-  HOLDS(workload_bound(w).makespan == 2 * 6);  // F F R I I W, device 0 recomputes while it waits
+  CHECK(workload_bound(w).makespan == 2 * 6);  // F F R I I W, device 0 recomputes while it waits
   each.stash_left = 0;
-  HOLDS(workload_bound(w).makespan == 11);
+  CHECK(workload_bound(w).makespan == 11);
   each.checkpoint = 0;
-  HOLDS(workload_bound(w).makespan == 9);  // device 0: F F, then R I R I W W with an idle tick between
-  return true;
+  CHECK(workload_bound(w).makespan == 9);  // device 0: F F, then R I R I W W with an idle tick between
 }
-TEST_CASE("activations count between two passes") { CHECK(test_what_counts()); }
 
 // Both chunks of a sequence come before the first goes back.
-bool test_sequence_chunks() {
+TEST_CASE("sequences turn when all of their chunks have come") {
   workload w = on_chain(2, 2, 2);
-  HOLDS(workload_bound(w).makespan == 7);
+  CHECK(workload_bound(w).makespan == 7);
   w.sequence_chunks = 2;
-  HOLDS(workload_bound(w).makespan == 8);  // device 1: F F I, then device 0: I I W W
-  return true;
+  CHECK(workload_bound(w).makespan == 8);  // device 1: F F I, then device 0: I I W W
 }
-TEST_CASE("sequences turn when all of their chunks have come") { CHECK(test_sequence_chunks()); }
 
 // Backwards on device 0 wait for those on device 1: the long one of chunk 1 comes first and fits in
 // between.
-bool test_sequences_that_differ() {
+TEST_CASE("chunks of a sequence that differ") {
   workload w = on_chain(2, 2, 9);
   w.sequence_chunks = w.cost.sequence_chunks = 2;
   w.splits_backward = false;
   w.cost.per_stage = {{1, 1, 1}, {1, 4, 1}, {1, 4, 1}, {1, 4, 1}};
-  HOLDS(workload_bound(w).makespan == 15);  // F F F, B1 and B0 of device 1, then B0
+  CHECK(workload_bound(w).makespan == 15);  // F F F, B1 and B0 of device 1, then B0
   w.cost.per_stage[0].backward_input = 6;   // then of B0, which is last, all counts
-  HOLDS(workload_bound(w).makespan == 20);
+  CHECK(workload_bound(w).makespan == 20);
   w.cost.per_stage = {{5, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}};
-  HOLDS(workload_bound(w).makespan == 5 + 1 + 1 + 2 * 2 + 2);  // chunk 0 is in everybody's way
-  HOLDS(busiest_work(w) == 10);
-  return true;
+  CHECK(workload_bound(w).makespan == 5 + 1 + 1 + 2 * 2 + 2);  // chunk 0 is in everybody's way
+  CHECK(busiest_work(w) == 10);
 }
-TEST_CASE("chunks of a sequence that differ") { CHECK(test_sequences_that_differ()); }
 
 // A search finds a span of 99: who has the long chunk of later sequences come after one pass more for
 // each sequence before asks for 103.
-constexpr bool test_long_chunks_of_later_sequences() {
+TEST_CASE("long chunks of later sequences") {
   workload w = on_chain(2, 8, 2);
   w.cost.links.inside.latency = 3;
   w.sequence_chunks = w.cost.sequence_chunks = 2;
   w.cost.per_stage = {{2, 2, 3}, {2, 2, 3}, {3, 7, 5}, {2, 2, 3}};
-  HOLDS(workload_bound(w).span <= 99);
-  return true;
+  CHECK(workload_bound(w).span <= 99);
 }
-TEST_CASE("long chunks of later sequences") { CHECK(test_long_chunks_of_later_sequences()); }
 
 // A long and a short chunk on a device: who pairs the short ones with late starts asks for too much.
-constexpr bool test_chunks_of_unlike_length() {
+TEST_CASE("chunks of unlike length") {
   workload w{.where = placement(devices{1}, {{0, 0}}),
              .micro_batch_count = 3,
              .cost = costs(std::vector<stage_cost>{{1, 1, 1}, {7, 5, 9}}),
              .limit = chunk_activations(2)};
   bound const b = workload_bound(w);
-  HOLDS(b.span == 3 * 24 && b.makespan == 3 * 24 && b.span_by == binding_constraint::work);
-  return true;
+  CHECK((b.span == 3 * 24 && b.makespan == 3 * 24 && b.span_by == binding_constraint::work));
 }
-BOTH_TIMES("chunks of unlike length", test_chunks_of_unlike_length)
 
-constexpr bool test_workload_of() {
+TEST_CASE("the workload of a schedule") {
   schedule const s = one_f_one_b(2, 2);
   workload const w = workload_of(s);
-  HOLDS(has_workload(s) && w.limit == chunk_activations(2) && !w.splits_backward);
-  HOLDS(w.where == linear(devices{2}) && w.micro_batch_count == 2);
+  CHECK((has_workload(s) && w.limit == chunk_activations(2) && !w.splits_backward));
+  CHECK((w.where == linear(devices{2}) && w.micro_batch_count == 2));
   workload const again = workload_of(recomputed(2) | repeat(micro_batches{2}));
-  HOLDS(!w.recomputes(0) && again.recomputes(0) && again.recomputes(1));
-  HOLDS(!has_workload(fork_join() | repeat(micro_batches{2})));
-  HOLDS(workload_of(catalog::zb_h1(devices{2}) | repeat(micro_batches{2})).splits_backward);
+  CHECK((!w.recomputes(0) && again.recomputes(0) && again.recomputes(1)));
+  CHECK(!has_workload(fork_join() | repeat(micro_batches{2})));
+  CHECK(workload_of(catalog::zb_h1(devices{2}) | repeat(micro_batches{2})).splits_backward);
 
   std::optional<bound> const b = schedule_bound(s);
-  HOLDS(b.has_value() && b->makespan == 9 && makespan(s) == 9 && b->span == 9);
-  HOLDS(schedule_bound(s, 1)->span == 12);  // one micro-batch after the other
-  HOLDS(gap(9, 9) == 0 && gap(12, 9) == 3.0 / 9.0 && gap(0, 0) == 0);
-  return true;
+  CHECK((b.has_value() && b->makespan == 9 && makespan(s) == 9 && b->span == 9));
+  CHECK(schedule_bound(s, 1)->span == 12);  // one micro-batch after the other
+  CHECK((gap(9, 9) == 0 && gap(12, 9) == 3.0 / 9.0 && gap(0, 0) == 0));
 }
-BOTH_TIMES("the workload of a schedule", test_workload_of)
 
 // On two devices each way has its first stage where the other has its last, and none waits.
-constexpr bool test_bounds_of_routes() {
+TEST_CASE("several routes") {
   schedule const s = two_ways(2) | repeat(micro_batches{2});
   workload const w = workload_of(s);
-  HOLDS(w.on_route == std::vector<int>{1, 1} && w.where == s.where && w.micro_batch_count == 2);
-  HOLDS(busiest_work(w) == 2 * 3 && schedule_bound(s)->makespan == 2 * 3);
+  CHECK((w.on_route == std::vector<int>{1, 1} && w.where == s.where && w.micro_batch_count == 2));
+  CHECK((busiest_work(w) == 2 * 3 && schedule_bound(s)->makespan == 2 * 3));
   // Routes that nobody takes do not count.
   schedule half = s;
   half.route.assign(2, 1);
-  HOLDS(workload_of(half).on_route.empty() && workload_of(half).where == mirror(linear(devices{2})));
-  return true;
+  CHECK((workload_of(half).on_route.empty() && workload_of(half).where == mirror(linear(devices{2}))));
 }
-BOTH_TIMES("several routes", test_bounds_of_routes)
 
 // One each way over three devices takes 9 ticks, but both want the middle one at the same time.
 TEST_CASE("where routes meet") {
@@ -288,20 +264,18 @@ TEST_CASE("each stage of a device waits for memory of its own") {
 }
 
 // Down 4 devices and up again, of which one is slow and one link is long.
-constexpr bool test_unequal_devices() {
+TEST_CASE("devices and links that differ") {
   workload w = on_chain(4, 1, 1, {5, 4, 3}, 2);
   w.cost.speeds = {100, 100, 50, 100};
   w.cost.links.between.latency = 7;
   w.cost.links.node_size = 2;
-  HOLDS(workload_bound(w).span == 5 * 9 + 2 * (2 + 7 + 2) + 3);
-  HOLDS(busiest_work(w) == 24 && shortest_lifespan(w, 2) == 10 + (9 + 2 * 2) + 14);
+  CHECK(workload_bound(w).span == 5 * 9 + 2 * (2 + 7 + 2) + 3);
+  CHECK((busiest_work(w) == 24 && shortest_lifespan(w, 2) == 10 + (9 + 2 * 2) + 14));
   w.micro_batch_count = 40;
   w.limit = chunk_activations(40);
-  HOLDS(workload_bound(w).span == 40 * 24);  // the slow device never rests
+  CHECK(workload_bound(w).span == 40 * 24);  // the slow device never rests
   w.cost.speeds = {100, 100, 0, 100};
-  HOLDS(check(w).broken == rule::parameter_is_at_least && check(w).first.device == 2);
-  return true;
+  CHECK((check(w).broken == rule::parameter_is_at_least && check(w).first.device == 2));
 }
-TEST_CASE("devices and links that differ") { CHECK(test_unequal_devices()); }
 
 }  // namespace

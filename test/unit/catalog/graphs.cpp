@@ -1,4 +1,4 @@
-#include "static_check.hpp"
+#include "violations.hpp"
 #include <ashlar/catalog/graphs.hpp>
 #include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/metrics.hpp>
@@ -10,32 +10,28 @@ namespace {
 // A branch of two stages and one of one, and the stage where they meet.
 constexpr stage_graph two_branches() { return stage_graph(stages{4}, {{0, 1}, {1, 3}, {2, 3}}); }
 
-constexpr bool test_branches_at_once() {
+TEST_CASE("branches run at once") {
   costs const cost(stage_cost{1, 1, 1});
   schedule const graph =
       catalog::one_f_one_b(two_branches(), linear(devices{4}), micro_batches{6}, cost);
   schedule const line =
       catalog::one_f_one_b(chain(stages{4}), linear(devices{4}), micro_batches{6}, cost);
-  HOLDS(check(graph).ok() && check(line).ok());
-  HOLDS(makespan(line) == 3 * 5 + 3 * 4 && makespan(graph) == 3 * 5 + 3 * 3);
-  HOLDS(peak_activations(graph) == std::vector<int>({3, 2, 2, 1}));
-  return true;
+  CHECK((check(graph).ok() && check(line).ok()));
+  CHECK((makespan(line) == 3 * 5 + 3 * 4 && makespan(graph) == 3 * 5 + 3 * 3));
+  CHECK(peak_activations(graph) == std::vector<int>({3, 2, 2, 1}));
 }
-BOTH_TIMES("branches run at once", test_branches_at_once)
 
-constexpr bool test_turns_of_k() {
+TEST_CASE("k forwards and k backwards in turn") {
   stage_graph const graph = in_micro_batches(chain(stages{2}), {1, 2});
   schedule const s = catalog::k_f_k_b(graph, linear(devices{2}), micro_batches{6}, {2, 1});
-  HOLDS(check(s).ok());
+  CHECK(check(s).ok());
   std::vector<int> first;
   for (timed_pass const& t : s.order[0])
     first.push_back(t.what.kind == pass_kind::forward ? t.what.micro_batch : -1 - t.what.micro_batch);
-  HOLDS(first == std::vector<int>({0, 1, 2, 3, -1, -2, 4, 5, -3, -4, -5, -6}));
-  HOLDS(s.order[1].size() == 6 && s.order[1][1].what == pass{pass_kind::backward, 1, 0});
-  HOLDS(s.order[1][2].what == pass{pass_kind::forward, 1, 2});
-  return true;
+  CHECK(first == std::vector<int>({0, 1, 2, 3, -1, -2, 4, 5, -3, -4, -5, -6}));
+  CHECK((s.order[1].size() == 6 && s.order[1][1].what == pass{pass_kind::backward, 1, 0}));
+  CHECK(s.order[1][2].what == pass{pass_kind::forward, 1, 2});
 }
-BOTH_TIMES("k forwards and k backwards in turn", test_turns_of_k)
 
 TEST_CASE("stages on other devices keep their turns") {
   stage_graph const graph = two_branches();

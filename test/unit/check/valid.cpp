@@ -1,8 +1,9 @@
 #include <ashlar/check/valid.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
 #include <ashlar/lower/lower.hpp>
+
+#include <doctest/doctest.h>
 
 using namespace shapes;
 

@@ -1,6 +1,7 @@
 #include <ashlar/core/diagnosis.hpp>
 // First, so that it needs nothing before it.
-#include "static_check.hpp"
+
+#include <doctest/doctest.h>
 
 #include <cstring>
 #include <set>
@@ -10,15 +11,13 @@ using namespace ashlar;
 
 namespace {
 
-constexpr bool test_diagnosis() {
-  HOLDS(diagnosis{}.ok());
-  HOLDS(!diagnosis{.broken = rule::ticks_fit}.ok());
-  HOLDS(diagnosis{} == diagnosis{});
-  HOLDS(site{}.device == -1 && site{}.index == -1);
-  HOLDS(diagnosis{.broken = rule::ticks_fit, .number = 1} != diagnosis{.broken = rule::ticks_fit});
-  return true;
+TEST_CASE("a diagnosis is plain data") {
+  CHECK(diagnosis{}.ok());
+  CHECK(!diagnosis{.broken = rule::ticks_fit}.ok());
+  CHECK(diagnosis{} == diagnosis{});
+  CHECK((site{}.device == -1 && site{}.index == -1));
+  CHECK(diagnosis{.broken = rule::ticks_fit, .number = 1} != diagnosis{.broken = rule::ticks_fit});
 }
-BOTH_TIMES("a diagnosis is plain data", test_diagnosis)
 
 TEST_CASE("every rule has a sentence of its own") {
   std::set<std::string> sentences;

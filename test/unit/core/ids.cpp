@@ -1,6 +1,7 @@
 #include <ashlar/core/ids.hpp>
 // First, so that it needs nothing before it.
-#include "static_check.hpp"
+
+#include <doctest/doctest.h>
 
 #include <type_traits>
 
@@ -19,13 +20,11 @@ static_assert(!std::is_convertible_v<int, devices>);
 static_assert(!std::is_convertible_v<devices, int>);
 static_assert(std::is_trivially_copyable_v<devices> && sizeof(devices) == sizeof(int));
 
-constexpr bool test_values() {
-  HOLDS(devices{}.value == 0);
-  HOLDS(devices{4}.value == 4);
-  HOLDS(devices{4} == devices{4});
-  HOLDS(stage_id{1} != stage_id{2});
-  return true;
+TEST_CASE("ids hold their value and nothing else") {
+  CHECK(devices{}.value == 0);
+  CHECK(devices{4}.value == 4);
+  CHECK(devices{4} == devices{4});
+  CHECK(stage_id{1} != stage_id{2});
 }
-BOTH_TIMES("ids hold their value and nothing else", test_values)
 
 }  // namespace

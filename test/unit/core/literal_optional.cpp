@@ -1,22 +1,21 @@
 #include <ashlar/core/literal_optional.hpp>
 // First, so that it needs nothing before it.
-#include "static_check.hpp"
+
+#include <doctest/doctest.h>
 
 using namespace ashlar;
 
 namespace {
 
-constexpr bool test_maybe() {
+TEST_CASE("a value or none") {
   literal_optional<std::vector<int>> none = std::nullopt, one = std::vector<int>{1, 2};
-  HOLDS(!none && !none.has_value() && one && one.has_value());
-  HOLDS(*one == std::vector<int>{1, 2} && one->size() == 2);
-  HOLDS(none == literal_optional<std::vector<int>>{} && none != one);
+  CHECK((!none && !none.has_value() && one && one.has_value()));
+  CHECK((*one == std::vector<int>{1, 2} && one->size() == 2));
+  CHECK((none == literal_optional<std::vector<int>>{} && none != one));
   none = one;
-  HOLDS(none == one);
+  CHECK(none == one);
   one = std::nullopt;
-  HOLDS(!one && none);
-  return true;
+  CHECK((!one && none));
 }
-BOTH_TIMES("a value or none", test_maybe)
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <ashlar/core/pipe.hpp>
 // First, so that it needs nothing before it.
-#include "static_check.hpp"
+
+#include <doctest/doctest.h>
 
 #include <concepts>
 #include <utility>
@@ -24,27 +25,23 @@ concept takes = requires(Value v, Operation o) {
 static_assert(takes<int, decltype(plus(1))>);
 static_assert(!takes<char const*, decltype(plus(1))>);  // refused where it is written, not inside
 
-constexpr bool test_pipe() {
-  HOLDS((1 | plus(2)) == 3);
-  HOLDS((1 | plus(2) | half()) == 1.5);
+TEST_CASE("values flow through operations") {
+  CHECK((1 | plus(2)) == 3);
+  CHECK((1 | plus(2) | half()) == 1.5);
   auto const later = plus(10);  // an operation is a value
-  HOLDS((5 | later) == 15 && (6 | later) == 16);
-  return true;
+  CHECK(((5 | later) == 15 && (6 | later) == 16));
 }
-BOTH_TIMES("values flow through operations", test_pipe)
 
 static_assert(takes<int, decltype(plus(1) | half())>);
 static_assert(!takes<char const*, decltype(plus(1) | half())>);
 
-constexpr bool test_composition() {
+TEST_CASE("operations compose to operations") {
   auto const both = plus(2) | half();
-  HOLDS((1 | both) == 1.5 && (1 | both) == (1 | plus(2) | half()));
-  HOLDS((1 | (plus(4) | both)) == 3.5 && (1 | ((plus(4) | plus(2)) | half())) == 3.5);
+  CHECK(((1 | both) == 1.5 && (1 | both) == (1 | plus(2) | half())));
+  CHECK(((1 | (plus(4) | both)) == 3.5 && (1 | ((plus(4) | plus(2)) | half())) == 3.5));
   int const n = 7;
-  HOLDS((n | both) == 4.5);
-  return true;
+  CHECK((n | both) == 4.5);
 }
-BOTH_TIMES("operations compose to operations", test_composition)
 
 // Counts how often it was copied.
 struct parcel {
@@ -61,19 +58,17 @@ constexpr auto step() {
   });
 }
 
-constexpr bool test_moved_through() {
+TEST_CASE("what nobody else needs is moved through") {
   parcel const through = parcel{} | step() | step() | step();
-  HOLDS(through.steps == 3 && through.copies == 0);
+  CHECK((through.steps == 3 && through.copies == 0));
   parcel const composed = parcel{} | (step() | step());
-  HOLDS(composed.steps == 2 && composed.copies == 0);
+  CHECK((composed.steps == 2 && composed.copies == 0));
 
   parcel kept;
   parcel const copied = kept | step() | step();
-  HOLDS(copied.steps == 2 && copied.copies == 1 && kept.steps == 0);
+  CHECK((copied.steps == 2 && copied.copies == 1 && kept.steps == 0));
   parcel const moved = std::move(kept) | step();
-  HOLDS(moved.steps == 1 && moved.copies == 0);
-  return true;
+  CHECK((moved.steps == 1 && moved.copies == 0));
 }
-BOTH_TIMES("what nobody else needs is moved through", test_moved_through)
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <ashlar/core/sequence_costs.hpp>
 // First, so that it needs nothing before it.
-#include "static_check.hpp"
+
+#include <doctest/doctest.h>
 
 #include <vector>
 
@@ -14,28 +15,26 @@ constexpr tick sum_of(costs const& c, pass_kind kind, int stage) {
   return sum;
 }
 
-constexpr bool test_causal_chunks() {
+TEST_CASE("later chunks attend to more") {
   // A half of the sequence's forward is attention: of two chunks the first takes 1/4 + 1/8 of it.
   finer_costs const halves = with_causal_chunks(costs(stage_cost{3, 5, 7}, 2), 2, {.forward = 50});
-  HOLDS(halves.unit == 4 && halves.cost.sequence_chunks == 2);
-  HOLDS(halves.cost.per_stage == std::vector<stage_cost>{{9, 20, 28}, {15, 20, 28}});
-  HOLDS(halves.cost.transfer(0, 1) == 8);
+  CHECK((halves.unit == 4 && halves.cost.sequence_chunks == 2));
+  CHECK(halves.cost.per_stage == std::vector<stage_cost>{{9, 20, 28}, {15, 20, 28}});
+  CHECK(halves.cost.transfer(0, 1) == 8);
   // All of it: as 1 to 3 to 5.
   finer_costs const thirds =
       with_causal_chunks(costs(stage_cost{1, 1, 1, 2}), 3, {.forward = 100, .backward_input = 100});
-  HOLDS(thirds.unit == 3);
-  HOLDS(thirds.cost.per_stage == std::vector<stage_cost>{{1, 1, 3, 2}, {3, 3, 3, 6}, {5, 5, 3, 10}});
+  CHECK(thirds.unit == 3);
+  CHECK(thirds.cost.per_stage == std::vector<stage_cost>{{1, 1, 3, 2}, {3, 3, 3, 6}, {5, 5, 3, 10}});
   costs const plain(stage_cost{3, 5, 7}, 2);
-  HOLDS(with_causal_chunks(plain, 4, {}).cost == plain && with_causal_chunks(plain, 4, {}).unit == 1);
-  HOLDS(with_causal_chunks(plain, 1, {80, 90}).cost == plain);  // one chunk is the sequence
+  CHECK((with_causal_chunks(plain, 4, {}).cost == plain && with_causal_chunks(plain, 4, {}).unit == 1));
+  CHECK(with_causal_chunks(plain, 1, {80, 90}).cost == plain);  // one chunk is the sequence
   costs pairs = plain;
   pairs.overlapped = 11;
-  HOLDS(with_causal_chunks(pairs, 2, {.forward = 50}).cost.overlapped == 44);
-  return true;
+  CHECK(with_causal_chunks(pairs, 2, {.forward = 50}).cost.overlapped == 44);
 }
-BOTH_TIMES("later chunks attend to more", test_causal_chunks)
 
-constexpr bool test_sums_of_chunks() {
+TEST_CASE("chunks take together what the sequence takes") {
   costs const whole(std::vector<stage_cost>{{3, 5, 7}, {2, 9, 4, 6}});
   for (int q : {2, 3, 4, 8})
     for (causal_share const share : {causal_share{30, 46}, causal_share{1, 0}, causal_share{0, 99}}) {
@@ -43,19 +42,17 @@ constexpr bool test_sums_of_chunks() {
       for (pass_kind kind : {pass_kind::forward, pass_kind::backward_input, pass_kind::backward_weight,
                              pass_kind::recompute})
         for (int stage : {0, 1}) {
-          HOLDS(sum_of(made.cost, kind, stage) == q * made.unit * whole.of({kind, stage, 0}, 0));
+          CHECK(sum_of(made.cost, kind, stage) == q * made.unit * whole.of({kind, stage, 0}, 0));
           for (int chunk = 1; chunk < q; ++chunk)
-            HOLDS(made.cost.of({kind, stage, chunk}, 0) >= made.cost.of({kind, stage, chunk - 1}, 0));
+            CHECK(made.cost.of({kind, stage, chunk}, 0) >= made.cost.of({kind, stage, chunk - 1}, 0));
         }
       costs back = of_whole_sequences(made.cost);
-      HOLDS(back.sequence_chunks == 1 && back.per_stage.size() == 2);
-      HOLDS(back.per_stage[1].recompute == q * made.unit * 6);
-      HOLDS(back.of_stage(0).forward == q * made.unit * 3);
+      CHECK((back.sequence_chunks == 1 && back.per_stage.size() == 2));
+      CHECK(back.per_stage[1].recompute == q * made.unit * 6);
+      CHECK(back.of_stage(0).forward == q * made.unit * 3);
     }
-  HOLDS(of_whole_sequences(whole) == whole);
-  return true;
+  CHECK(of_whole_sequences(whole) == whole);
 }
-BOTH_TIMES("chunks take together what the sequence takes", test_sums_of_chunks)
 
 TEST_CASE("shares of a sequence that cannot be") {
   auto const refused = [](costs const& c, int q, causal_share share) {

@@ -1,7 +1,7 @@
 #include <ashlar/fill/best_fit.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
+#include "violations.hpp"
 #include <ashlar/fill/early_work.hpp>
 #include <ashlar/fill/fill.hpp>
 
@@ -11,24 +11,22 @@ namespace {
 
 // Of 12 ticks device 0 idles for 5 and for 1 (F F . . . . . B B . B B), device 2 for 2 at the beginning
 // and 4 at the end.
-constexpr bool test_packing() {
+TEST_CASE("parts go where least is left") {
   schedule const s = one_f_one_b(3, 2);
-  HOLDS(gaps_of(s, 0, 12).size() == 2 && gaps_of(s, 0, 12)[0] == idle_time{2, 7});
+  CHECK((gaps_of(s, 0, 12).size() == 2 && gaps_of(s, 0, 12)[0] == idle_time{2, 7}));
   // 1 + 5 fit into one step only if the short one goes where least is left.
   work_graph const work({{.parts = {{0, 1}}}, {.parts = {{0, 5}}}}, {});
-  HOLDS(fill_steps(s, work).steps == std::vector<int>(3, 1));
-  HOLDS(fill_steps(s, work, {.policy = fill_policy::first_fit}).steps[0] > 1);
-  HOLDS(fill_steps(s, work, {.margin = 1}).steps[0] == 1);  // 5 goes after all
-  HOLDS(makespan(fill(s, work, {.margin = 1})) > makespan(s));
+  CHECK(fill_steps(s, work).steps == std::vector<int>(3, 1));
+  CHECK(fill_steps(s, work, {.policy = fill_policy::first_fit}).steps[0] > 1);
+  CHECK(fill_steps(s, work, {.margin = 1}).steps[0] == 1);  // 5 goes after all
+  CHECK(makespan(fill(s, work, {.margin = 1})) > makespan(s));
   // A part of 1 alone, too: after the first backward rather than in the longer time before it.
-  HOLDS(fill(s, work_graph({{.parts = {{0, 1}}}}, {})).order[0][3] == timed_pass{{X, 0, 0}, 9});
-  return true;
+  CHECK(fill(s, work_graph({{.parts = {{0, 1}}}}, {})).order[0][3] == timed_pass{{X, 0, 0}, 9});
 }
-BOTH_TIMES("parts go where least is left", test_packing)
 
 // In each step device 0 idles for 5 ticks and for 1. Two parts of 5 wait for five and for two short
 // ones. Three steps do if the two go where 1 is left.
-constexpr bool test_backward() {
+TEST_CASE("long parts that read many short ones get the long gaps") {
   schedule const s = one_f_one_b(3, 2);
   work_graph const work({{.parts = std::vector<work_part>(5, {0, 1})},
                          {.parts = {{0, 1}, {0, 1}}},
@@ -36,32 +34,26 @@ constexpr bool test_backward() {
                          {.parts = {{0, 5}}}},
                         {{{X, 0, 4}, {X, 2, 0}}, {{X, 1, 1}, {X, 3, 0}}});
   filling const f = fill_steps(s, work);
-  HOLDS(f.steps[0] == 3 && check(f.filled).ok());
-  return true;
+  CHECK((f.steps[0] == 3 && check(f.filled).ok()));
 }
-BOTH_TIMES("long parts that read many short ones get the long gaps", test_backward)
 
-constexpr bool test_interlocked() {
+TEST_CASE("interlocked steps share their gaps") {
   schedule const s = one_f_one_b(3, 2);
   work_graph const work({{.parts = {{2, 6}}}}, {{{F, 2, 0}, {X, 0, 0}}});
   // Too long for the end of a step, not for that and the beginning of the next.
   filling const f = fill_steps(s, work, {.interlocked = true});
-  HOLDS(f.steps[2] == 1 && f.filled.order[2].back() == timed_pass{{X, 0, 0}, 8});
-  HOLDS(check(f.filled).ok() && makespan(s) == 12 && f.step == 12);
-  HOLDS(check(merge(f.filled, shift(f.filled, f.step))).ok());  // the next step does not wait
-  return true;
+  CHECK((f.steps[2] == 1 && f.filled.order[2].back() == timed_pass{{X, 0, 0}, 8}));
+  CHECK((check(f.filled).ok() && makespan(s) == 12 && f.step == 12));
+  CHECK(check(merge(f.filled, shift(f.filled, f.step))).ok());  // the next step does not wait
 }
-BOTH_TIMES("interlocked steps share their gaps", test_interlocked)
 
-constexpr bool test_deadline() {
+TEST_CASE("what the pipeline waits for comes first") {
   schedule const s = one_f_one_b(3, 2);
   // The last backward of device 0 waits for part 1; the longer part 0 leaves it the only place.
   work_graph const work({{.parts = {{0, 4}}}, {.parts = {{0, 3}}}}, {{{X, 1, 0}, {B, 0, 0}}});
   schedule const f = fill(s, work);
-  HOLDS(check(f).ok() && f.order[0][2] == timed_pass{{X, 1, 0}, 2});
-  return true;
+  CHECK((check(f).ok() && f.order[0][2] == timed_pass{{X, 1, 0}, 2}));
 }
-BOTH_TIMES("what the pipeline waits for comes first", test_deadline)
 
 TEST_CASE("work that cannot be there in time is refused") {
   schedule const s = one_f_one_b(3, 2);
@@ -72,15 +64,13 @@ TEST_CASE("work that cannot be there in time is refused") {
   CHECK_BREAKS(no_pass_starts_before_its_input, fill(s, long_part));
 }
 
-constexpr bool test_period() {
+TEST_CASE("a period is as long as it is said to be") {
   schedule const s = one_f_one_b(3, 2);
   work_graph const work({{.parts = {{0, 4}, {0, 4}}}}, {});
-  HOLDS(fill_steps(s, work).steps[0] == 2);
+  CHECK(fill_steps(s, work).steps[0] == 2);
   filling const f = fill_steps(s, work, {.period = 3});
-  HOLDS(f.steps[0] == 2 && f.filled.micro_batch_count() == 6);
-  return true;
+  CHECK((f.steps[0] == 2 && f.filled.micro_batch_count() == 6));
 }
-BOTH_TIMES("a period is as long as it is said to be", test_period)
 
 TEST_CASE("a period that is too short is refused, and so are margins below 0") {
   schedule const s = one_f_one_b(3, 2);
@@ -98,15 +88,13 @@ TEST_CASE("a period that is too short is refused, and so are margins below 0") {
   CHECK_BREAKS(counts_are_positive, fill(s, work, {.period = -1}));
 }
 
-constexpr bool test_sums_over_devices() {
+TEST_CASE("work that is summed over devices") {
   // Norms, their sum and its readers: no reader before both norms and the sum.
   for (fill_policy policy : {fill_policy::first_fit, fill_policy::best_fit}) {
     filling const f =
         fill_steps(one_f_one_b(2, 2), work_graph(norm_jobs(2), norm_edges(2)), {.policy = policy});
-    HOLDS(check(f.filled).ok() && early_work(f.filled).empty());
+    CHECK((check(f.filled).ok() && early_work(f.filled).empty()));
   }
-  return true;
 }
-BOTH_TIMES("work that is summed over devices", test_sums_over_devices)
 
 }  // namespace

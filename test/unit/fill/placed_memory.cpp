@@ -1,7 +1,7 @@
 #include <ashlar/fill/placed_memory.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
+#include "violations.hpp"
 #include <ashlar/fill/fill.hpp>
 
 using namespace shapes;
@@ -9,14 +9,14 @@ using namespace shapes;
 namespace {
 
 // Device 0: F F . . . . . B B . B B in 12 ticks; a forward takes 10 bytes, a backward gives them back.
-constexpr fill_options limited_to(byte_count budget) {
+fill_options limited_to(byte_count budget) {
   fill_options o;
   o.limit.memory.stages[0].stash = 10;
   o.limit.budget = {budget};
   return o;
 }
 
-constexpr bool test_held_levels() {
+TEST_CASE("what parts hold, over time") {
   schedule const s = one_f_one_b(3, 2);
   work_graph const work({{.parts = {{0, 1}}}, {.parts = {{0, 1}}}, {.parts = {{0, 1}}}},
                         {{{F, 0, 0}, {X, 1, 0}}, {{X, 0, 0}, {X, 1, 0}}, {{X, 0, 0}, {B, 0, 1}}});
@@ -24,26 +24,24 @@ constexpr bool test_held_levels() {
   o.work_bytes = {{.output = 5}, {}, {.output = 50}};
   placed_memory held(s, 12, work.view(), o);
   held.begin(0, 2);
-  HOLDS(held.is_limited());
-  HOLDS(held.peak_with({X, 2, 0}, 2, 3) == 20);  // nobody reads what it would hand on
-  HOLDS(held.peak_with({X, 2, 0}, 9, 10) == 10);
-  HOLDS(held.peak_with({X, 2, 0}, 12, 13) == 10);
-  HOLDS(held.peak_with({X, 0, 0}, 3, 4) == 25);  // where no pass begins or ends
+  CHECK(held.is_limited());
+  CHECK(held.peak_with({X, 2, 0}, 2, 3) == 20);  // nobody reads what it would hand on
+  CHECK(held.peak_with({X, 2, 0}, 9, 10) == 10);
+  CHECK(held.peak_with({X, 2, 0}, 12, 13) == 10);
+  CHECK(held.peak_with({X, 0, 0}, 3, 4) == 25);  // where no pass begins or ends
   // Until the second backward, which ends with the step.
-  HOLDS(held.hold({X, 0, 0}, 2, 3) == 25);
-  HOLDS(held.peak_with({X, 1, 0}, 3, 4) == 25);
-  HOLDS(held.peak_with({X, 1, 0}, 9, 10) == 25);  // the stash of the first micro-batch stays, too
-  HOLDS(held.hold({X, 1, 0}, 14, 15) == 35);      // and is there beside those of the next step
-  HOLDS(held.fits(30) && !held.fits(31));
+  CHECK(held.hold({X, 0, 0}, 2, 3) == 25);
+  CHECK(held.peak_with({X, 1, 0}, 3, 4) == 25);
+  CHECK(held.peak_with({X, 1, 0}, 9, 10) == 25);  // the stash of the first micro-batch stays, too
+  CHECK(held.hold({X, 1, 0}, 14, 15) == 35);      // and is there beside those of the next step
+  CHECK((held.fits(30) && !held.fits(31)));
   held.begin(0, 2);
-  HOLDS(held.peak_with({X, 2, 0}, 2, 3) == 20);
-  HOLDS(held.hold({X, 1, 0}, 14, 15) == 30);  // the reader first
-  HOLDS(held.peak_with({X, 0, 0}, 2, 3) == 35);
-  return true;
+  CHECK(held.peak_with({X, 2, 0}, 2, 3) == 20);
+  CHECK(held.hold({X, 1, 0}, 14, 15) == 30);  // the reader first
+  CHECK(held.peak_with({X, 0, 0}, 2, 3) == 35);
 }
-BOTH_TIMES("what parts hold, over time", test_held_levels)
 
-constexpr bool test_held_for_readers() {
+TEST_CASE("what is handed on stays for its last reader, once") {
   schedule const s = one_f_one_b(3, 2);
   // Two read what the first hands on; what the fourth hands on is read through a sum.
   work_graph const work(
@@ -58,28 +56,24 @@ constexpr bool test_held_for_readers() {
   o.work_bytes = {{.output = 5}, {}, {}, {.output = 7}, {}, {}};
   placed_memory held(s, 12, work.view(), o);
   held.begin(0, 2);
-  HOLDS(held.hold({X, 0, 0}, 2, 3) == 25);
-  HOLDS(held.hold({X, 1, 0}, 15, 16) == 25);
-  HOLDS(held.hold({X, 2, 0}, 13, 14) == 25);  // that long it is there anyway
-  HOLDS(held.hold({X, 2, 0}, 15, 16) == 25);
-  HOLDS(held.hold({X, 3, 0}, 3, 4) == 32);
-  HOLDS(held.hold({X, 5, 0}, 14, 15) == 32);
-  return true;
+  CHECK(held.hold({X, 0, 0}, 2, 3) == 25);
+  CHECK(held.hold({X, 1, 0}, 15, 16) == 25);
+  CHECK(held.hold({X, 2, 0}, 13, 14) == 25);  // that long it is there anyway
+  CHECK(held.hold({X, 2, 0}, 15, 16) == 25);
+  CHECK(held.hold({X, 3, 0}, 3, 4) == 32);
+  CHECK(held.hold({X, 5, 0}, 14, 15) == 32);
 }
-BOTH_TIMES("what is handed on stays for its last reader, once", test_held_for_readers)
 
-constexpr bool test_work_that_waits() {
+TEST_CASE("what does not fit waits") {
   schedule const s = one_f_one_b(3, 2);  // device 1 idles before its first pass and after its last one
   work_graph const work({{.parts = {{1, 1}}}, {.parts = {{1, 1}}}}, {{{X, 0, 0}, {X, 1, 0}}});
   fill_options o = limited_to(35);
   o.work_bytes = {{.output = 15}, {}};
-  HOLDS(peak_memory(fill(s, work, o), o.limit.memory, o.work_bytes)[1] == 35);
+  CHECK(peak_memory(fill(s, work, o), o.limit.memory, o.work_bytes)[1] == 35);
   o.limit.budget = {34};
   filling const f = fill_steps(s, work, o);  // both wait until nothing else is held
-  HOLDS(f.steps[1] == 1 && peak_memory(f.filled, o.limit.memory, o.work_bytes)[1] == 20);
-  return true;
+  CHECK((f.steps[1] == 1 && peak_memory(f.filled, o.limit.memory, o.work_bytes)[1] == 20));
 }
-BOTH_TIMES("what does not fit waits", test_work_that_waits)
 
 TEST_CASE("work that breaks the limit wherever it is put is refused with device and bytes") {
   schedule const s = one_f_one_b(3, 2);

@@ -1,22 +1,21 @@
 #include <ashlar/fill/refresh_model.hpp>
 // First, so that it needs nothing before it.
-#include "static_check.hpp"
+
+#include <doctest/doctest.h>
 
 using namespace ashlar;
 
 namespace {
 
-constexpr bool test_refresh_model() {
+TEST_CASE("a step, its bubble and the steps from refresh to refresh") {
   refresh_times const t{1, 2, 0.5, 3, 0.25};
   refresh_model const one = model_refresh(t, devices{4}, micro_batches{8}, false);
-  HOLDS(one.step == 11 * 3 && one.bubble == 3 * 3 && one.with_work == 33.25 && one.steps == 7.0 / 9);
+  CHECK((one.step == 11 * 3 && one.bubble == 3 * 3 && one.with_work == 33.25 && one.steps == 7.0 / 9));
   refresh_model const again = model_refresh(t, devices{4}, micro_batches{8}, false, true);
-  HOLDS(again.step == 11 * 4 && again.bubble == 3 * 4);
+  CHECK((again.step == 11 * 4 && again.bubble == 3 * 4));
   refresh_model const two = model_refresh(t, devices{4}, micro_batches{4}, true);
-  HOLDS(two.step == 4 * 1 + 6 * 2 && two.bubble == 2 * 2);  // D forwards, 2D - 2 backwards
-  HOLDS(model_refresh(t, devices{4}, micro_batches{8}, true).bubble == 3);
-  return true;
+  CHECK((two.step == 4 * 1 + 6 * 2 && two.bubble == 2 * 2));  // D forwards, 2D - 2 backwards
+  CHECK(model_refresh(t, devices{4}, micro_batches{8}, true).bubble == 3);
 }
-BOTH_TIMES("a step, its bubble and the steps from refresh to refresh", test_refresh_model)
 
 }  // namespace

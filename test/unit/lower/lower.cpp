@@ -3,7 +3,7 @@
 #include "live_values.hpp"
 #include "mutate.hpp"
 #include "shapes.hpp"
-#include "static_check.hpp"
+#include "violations.hpp"
 #include <ashlar/prove/prove.hpp>
 
 #include <string_view>
@@ -29,76 +29,64 @@ constexpr bool keeps_order(schedule const& s, program const& p) {
   return true;
 }
 
-constexpr bool test_small_program() {
+TEST_CASE("the program of one micro-batch") {
   program const p = one_f_one_b(2, 1) | lower();
   auto const is = [&](int device, std::size_t at, opcode code, pass what) {
     instruction const& i = p.view().stream(device)[at];
     return i.code == code && i.what == what;
   };
-  HOLDS(p.view().stream(0).size() == 6 && p.view().stream(1).size() == 6);
-  HOLDS(is(0, 0, opcode::clear, {W, 0, 0}));
-  HOLDS(is(0, 1, opcode::compute, {F, 0, 0}) && is(0, 2, opcode::send, {F, 0, 0}));
-  HOLDS(is(0, 3, opcode::receive, {B, 1, 0}) && is(0, 4, opcode::compute, {B, 0, 0}));
-  HOLDS(is(0, 5, opcode::all_reduce, {W, 0, 0}));
-  HOLDS(is(1, 1, opcode::receive, {F, 0, 0}) && is(1, 2, opcode::compute, {F, 1, 0}));
-  HOLDS(is(1, 3, opcode::compute, {B, 1, 0}));
-  HOLDS(check(p).ok());
-  return true;
+  CHECK((p.view().stream(0).size() == 6 && p.view().stream(1).size() == 6));
+  CHECK(is(0, 0, opcode::clear, {W, 0, 0}));
+  CHECK((is(0, 1, opcode::compute, {F, 0, 0}) && is(0, 2, opcode::send, {F, 0, 0})));
+  CHECK((is(0, 3, opcode::receive, {B, 1, 0}) && is(0, 4, opcode::compute, {B, 0, 0})));
+  CHECK(is(0, 5, opcode::all_reduce, {W, 0, 0}));
+  CHECK((is(1, 1, opcode::receive, {F, 0, 0}) && is(1, 2, opcode::compute, {F, 1, 0})));
+  CHECK(is(1, 3, opcode::compute, {B, 1, 0}));
+  CHECK(check(p).ok());
 }
-BOTH_TIMES("the program of one micro-batch", test_small_program)
 
 constexpr bool is_lowered(schedule const& s, transfer_lanes lanes = transfer_lanes::one) {
   program const p = s | lower({.lanes = lanes});
   return keeps_order(s, p) && check(p).ok();
 }
 
-constexpr bool test_graphs() {
-  HOLDS(is_lowered(fork_join() | repeat(micro_batches{2})));
-  HOLDS(is_lowered(split_backward(fork_join()) | repeat(micro_batches{1}) | squeeze()));
-  HOLDS(is_lowered(fork_join() | repeat(micro_batches{1}), transfer_lanes::one_a_peer));
-  return true;
+TEST_CASE("forks and joins") {
+  CHECK(is_lowered(fork_join() | repeat(micro_batches{2})));
+  CHECK(is_lowered(split_backward(fork_join()) | repeat(micro_batches{1}) | squeeze()));
+  CHECK(is_lowered(fork_join() | repeat(micro_batches{1}), transfer_lanes::one_a_peer));
 }
-BOTH_TIMES("forks and joins", test_graphs)
 
-constexpr bool test_instruction_kinds() {
-  HOLDS(is_lowered(two_ways(2) | repeat(micro_batches{2}) | squeeze()));
-  HOLDS(is_lowered(two_ways(2) | repeat(micro_batches{2}) | squeeze(), transfer_lanes::one_a_peer));
-  HOLDS(is_lowered(recomputed(2) | repeat(micro_batches{2})));
-  HOLDS(is_lowered(with_work(one_f_one_b(2, 2))));
-  return true;
+TEST_CASE("two routes, recomputes, work") {
+  CHECK(is_lowered(two_ways(2) | repeat(micro_batches{2}) | squeeze()));
+  CHECK(is_lowered(two_ways(2) | repeat(micro_batches{2}) | squeeze(), transfer_lanes::one_a_peer));
+  CHECK(is_lowered(recomputed(2) | repeat(micro_batches{2})));
+  CHECK(is_lowered(with_work(one_f_one_b(2, 2))));
 }
-BOTH_TIMES("two routes, recomputes, work", test_instruction_kinds)
 
-constexpr bool test_reductions() {
+TEST_CASE("replicas reduce in the order of the routes") {
   program const p = two_ways(3) | repeat(micro_batches{2}) | squeeze() | lower();
   for (int d = 0; d < 3; ++d)
     for (instruction const& i : p.view().stream(d)) {
       if (i.code != opcode::all_reduce) continue;
       bool const alone = i.what.stage == 1;  // both routes have stage 1 on device 1
-      HOLDS(i.lane == (alone ? compute_lane : p.collective_lane()));
-      HOLDS(i.group == i.what.stage);
-      HOLDS(p.groups.member_of(i.group, d) == (d == i.what.stage ? 0 : 1));  // the first route's first
+      CHECK(i.lane == (alone ? compute_lane : p.collective_lane()));
+      CHECK(i.group == i.what.stage);
+      CHECK(p.groups.member_of(i.group, d) == (d == i.what.stage ? 0 : 1));  // the first route's first
     }
-  return true;
 }
-BOTH_TIMES("replicas reduce in the order of the routes", test_reductions)
 
-constexpr bool test_lowering_one_device() {
+TEST_CASE("one device has nobody to talk to") {
   program const p = one_f_one_b(1, 3) | lower();
-  HOLDS(p.instructions.size() == 8 && p.instructions.back().code == opcode::all_reduce);
-  HOLDS(check(p).ok());
-  HOLDS(check(catalog::find("v-half")->make({devices{1}, micro_batches{2}}) | lower()).ok());
-  return true;
+  CHECK((p.instructions.size() == 8 && p.instructions.back().code == opcode::all_reduce));
+  CHECK(check(p).ok());
+  CHECK(check(catalog::find("v-half")->make({devices{1}, micro_batches{2}}) | lower()).ok());
 }
-BOTH_TIMES("one device has nobody to talk to", test_lowering_one_device)
 
-constexpr bool test_before_zero() {
+TEST_CASE("a schedule may begin at any time") {
   schedule const s = one_f_one_b(2, 3);
-  HOLDS((s | shift(-10) | lower()) == lower(s));
-  HOLDS((s | shift(20) | lower()) == lower(s));
-  return true;
+  CHECK((s | shift(-10) | lower()) == lower(s));
+  CHECK((s | shift(20) | lower()) == lower(s));
 }
-BOTH_TIMES("a schedule may begin at any time", test_before_zero)
 
 TEST_CASE("long before or after") {
   schedule const s = one_f_one_b(4, 8);
@@ -107,7 +95,7 @@ TEST_CASE("long before or after") {
 }
 
 // Two stages of one device read what a third makes on another: it is sent there once.
-constexpr bool test_sent_once() {
+TEST_CASE("an activation goes to a device once") {
   stage_graph const fork(stages{3}, {{0, 1}, {0, 2}});
   placement const where(devices{2}, {{0, 1, 1}});
   block const b = make_block(where, {}, 9, {F, B},
@@ -119,25 +107,21 @@ constexpr bool test_sent_once() {
   for (instruction const& i : p.view().stream(1))
     for (operand const& o : p.view().operands_of(i))
       reads += i.code == opcode::compute && i.what.kind == F && o.how == access::read;
-  HOLDS(sends == 2 && reads == 4);
-  HOLDS(check(p).ok());
-  return true;
+  CHECK((sends == 2 && reads == 4));
+  CHECK(check(p).ok());
 }
-BOTH_TIMES("an activation goes to a device once", test_sent_once)
 
-constexpr bool test_tied() {
+TEST_CASE("tied parameters are summed over the devices that use them") {
   schedule const s = one_f_one_b(3, 2);
   program const p = lower(s, {.step = optimizer_step::after_norm, .shared_parameters = {{0, 2}}});
-  HOLDS(check(p).ok());
-  HOLDS(count_slots(p.view(), 0, slot_kind::weight_gradient) == 2);
-  HOLDS(count_slots(p.view(), 1, slot_kind::weight_gradient) == 1);
+  CHECK(check(p).ok());
+  CHECK(count_slots(p.view(), 0, slot_kind::weight_gradient) == 2);
+  CHECK(count_slots(p.view(), 1, slot_kind::weight_gradient) == 1);
   int reduced = 0;
   for (instruction const& i : p.instructions)
     reduced += i.code == opcode::all_reduce && i.group == 3 && i.lane == p.collective_lane();
-  HOLDS(reduced == 2);
-  return true;
+  CHECK(reduced == 2);
 }
-BOTH_TIMES("tied parameters are summed over the devices that use them", test_tied)
 
 TEST_CASE("slots are as many as values are alive at once") {
   std::vector<schedule> all;
@@ -199,7 +183,7 @@ TEST_CASE("ticks do not change a program") {
 }
 
 // Stage 0 feeds stage 1 beside it and stage 2 far away. Its send is listed first and ends last.
-constexpr bool test_latest_reader() {
+TEST_CASE("a slot is held until the latest of its readers has ended") {
   block const b =
       with_graph(make_block(placement(devices{2}, {{0, 0, 1}}), costs(stage_cost{}, 100), 10, {F, B},
                             [](pass_kind kind, int stage) {
@@ -208,34 +192,30 @@ constexpr bool test_latest_reader() {
                             }),
                  stage_graph(stages{3}, {{0, 1}, {0, 2}}));
   schedule const s = b | repeat(micro_batches{3});
-  HOLDS(check(s).ok());
+  CHECK(check(s).ok());
   program const p = lower(s);
-  HOLDS(check(p).ok() && count_slots(p.view(), 0, slot_kind::activation) == 3);
-  return true;
+  CHECK((check(p).ok() && count_slots(p.view(), 0, slot_kind::activation) == 3));
 }
-BOTH_TIMES("a slot is held until the latest of its readers has ended", test_latest_reader)
 
-constexpr bool test_work_streams() {
+TEST_CASE("work and its sums have their place in the streams") {
   program const p = with_norm(one_f_one_b(2, 2)) | lower();
-  HOLDS(check(p).ok() && p.work == with_norm(one_f_one_b(2, 2)).work);
+  CHECK((check(p).ok() && p.work == with_norm(one_f_one_b(2, 2)).work));
   int const sum = mutate::find(p, 0, opcode::all_reduce, {X, 1, 0});
   program copy = p;
   instruction const& i = mutate::at(copy, 0, sum);
-  HOLDS(i.lane == p.collective_lane() && i.subject == slot_kind::work && i.operand_count == 1);
-  HOLDS(i.group == group_of_job(p, 1) && all_reduce_count(p) == i.group + 2);
-  HOLDS(member_count(p, i.group) == 2 && member_count(p, 0) == 1);
+  CHECK((i.lane == p.collective_lane() && i.subject == slot_kind::work && i.operand_count == 1));
+  CHECK((i.group == group_of_job(p, 1) && all_reduce_count(p) == i.group + 2));
+  CHECK((member_count(p, i.group) == 2 && member_count(p, 0) == 1));
   // Measured after B0, summed before the last part reads it in the same slot.
   int const measured = mutate::find(p, 0, opcode::compute, {X, 0, 0}),
             read = mutate::find(p, 0, opcode::compute, {X, 2, 0});
-  HOLDS(measured < sum && sum < read);
+  CHECK((measured < sum && sum < read));
   int const slot = mutate::operand_of(copy, 0, sum, 0).slot;
-  HOLDS(mutate::operand_of(copy, 0, measured, 1) == (operand{slot, access::write}));
-  HOLDS(mutate::operand_of(copy, 0, read, 1) == (operand{slot, access::read}));
+  CHECK(mutate::operand_of(copy, 0, measured, 1) == (operand{slot, access::write}));
+  CHECK(mutate::operand_of(copy, 0, read, 1) == (operand{slot, access::read}));
   // As frameworks list transfers, too.
-  HOLDS(check(with_norm(one_f_one_b(2, 2)) | lower({.transfers = transfer_order::asap})).ok());
-  HOLDS(check(with_norm(one_f_one_b(2, 2)) | lower({.slots = slot_reuse::never})).ok());
-  return true;
+  CHECK(check(with_norm(one_f_one_b(2, 2)) | lower({.transfers = transfer_order::asap})).ok());
+  CHECK(check(with_norm(one_f_one_b(2, 2)) | lower({.slots = slot_reuse::never})).ok());
 }
-BOTH_TIMES("work and its sums have their place in the streams", test_work_streams)
 
 }  // namespace

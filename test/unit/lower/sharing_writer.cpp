@@ -2,7 +2,7 @@
 // First, so that it needs nothing before it.
 #include "random_cases.hpp"
 #include "shapes.hpp"
-#include "static_check.hpp"
+#include "violations.hpp"
 #include <ashlar/prove/prove.hpp>
 #include <ashlar/schedule/from_orders.hpp>
 
@@ -28,23 +28,21 @@ constexpr bool reads(program const& p, int device, std::string_view expected) {
   return at == expected.size();
 }
 
-constexpr bool test_levels() {
+TEST_CASE("one chunk a device") {
   schedule const s = one_f_one_b(2, 2);
   lower_options o{.data_ranks = 2};
-  HOLDS(reads(lower(s, o), 1, "FBFBA"));
+  CHECK(reads(lower(s, o), 1, "FBFBA"));
   o.step = optimizer_step::at_end;
-  HOLDS(reads(lower(s, o), 1, "FBFBAO"));
+  CHECK(reads(lower(s, o), 1, "FBFBAO"));
   o.step = optimizer_step::after_norm;
-  HOLDS(reads(lower(s, o), 1, "FBFBANAO"));
+  CHECK(reads(lower(s, o), 1, "FBFBANAO"));
   for (sharding_level level : {sharding_level::optimizer, sharding_level::gradients,
                                sharding_level::weights, sharding_level::full}) {
     o.sharding = level;
-    HOLDS(reads(lower(s, o), 1, "gFBFBxSANAO"));
-    HOLDS(check(lower(s, o)).ok());
+    CHECK(reads(lower(s, o), 1, "gFBFBxSANAO"));
+    CHECK(check(lower(s, o)).ok());
   }
-  return true;
 }
-BOTH_TIMES("one chunk a device", test_levels)
 
 // Two chunks on the one device, each of two micro-batches: F F of chunk 0, F F of chunk 1, B B, B B.
 constexpr schedule two_chunks() {
@@ -53,7 +51,7 @@ constexpr schedule two_chunks() {
       {{{F, 0, 0}, {F, 0, 1}, {F, 1, 0}, {F, 1, 1}, {B, 1, 0}, {B, 1, 1}, {B, 0, 0}, {B, 0, 1}}}));
 }
 
-constexpr bool test_buffers() {
+TEST_CASE("buffers, prefetch and the time of reduction") {
   auto const made = [](sharding_level level, int buffers, int prefetch,
                        gradient_reduction when = gradient_reduction::eager) {
     return lower(two_chunks(), {.data_ranks = 2,
@@ -63,32 +61,30 @@ constexpr bool test_buffers() {
                                 .prefetch = prefetch});
   };
   constexpr auto full = sharding_level::full;
-  HOLDS(reads(made(full, 1, 0), 0, "gFFxgFFBBxSAgBBxSA"));
-  HOLDS(made(full, 1, 3) == made(full, 1, 0));  // the only buffer is never free ahead of time
-  HOLDS(reads(made(full, 2, 0), 0, "gFFgFFBBxSABBxSA"));
-  HOLDS(reads(made(full, 2, 1), 0, "gFgFFFBBxSABBxSA"));
-  HOLDS(reads(made(full, 2, 9), 0, "ggFFFFBBxSABBxSA"));
-  HOLDS(made(full, 9, 1) == made(full, 2, 1));  // more buffers than chunks are of no use
-  HOLDS(made(full, 2, std::numeric_limits<int>::max()) == made(full, 2, 9));
-  HOLDS(reads(made(sharding_level::gradients, 1, 0), 0, "gFFgFFBBxSABBxSA"));
-  HOLDS(count_slots(made(full, 1, 0).view(), 0, slot_kind::weight) == 1);
-  HOLDS(count_slots(made(full, 1, 0).view(), 0, slot_kind::weight_gradient) == 1);
-  HOLDS(count_slots(made(full, 1, 0).view(), 0, slot_kind::gradient_shard) == 2);
-  HOLDS(count_slots(made(sharding_level::gradients, 1, 0).view(), 0, slot_kind::weight) == 2);
-  HOLDS(count_slots(made(sharding_level::gradients, 1, 0).view(), 0, slot_kind::weight_gradient) == 1);
-  HOLDS(count_slots(made(sharding_level::optimizer, 1, 0).view(), 0, slot_kind::weight_gradient) == 2);
+  CHECK(reads(made(full, 1, 0), 0, "gFFxgFFBBxSAgBBxSA"));
+  CHECK(made(full, 1, 3) == made(full, 1, 0));  // the only buffer is never free ahead of time
+  CHECK(reads(made(full, 2, 0), 0, "gFFgFFBBxSABBxSA"));
+  CHECK(reads(made(full, 2, 1), 0, "gFgFFFBBxSABBxSA"));
+  CHECK(reads(made(full, 2, 9), 0, "ggFFFFBBxSABBxSA"));
+  CHECK(made(full, 9, 1) == made(full, 2, 1));  // more buffers than chunks are of no use
+  CHECK(made(full, 2, std::numeric_limits<int>::max()) == made(full, 2, 9));
+  CHECK(reads(made(sharding_level::gradients, 1, 0), 0, "gFFgFFBBxSABBxSA"));
+  CHECK(count_slots(made(full, 1, 0).view(), 0, slot_kind::weight) == 1);
+  CHECK(count_slots(made(full, 1, 0).view(), 0, slot_kind::weight_gradient) == 1);
+  CHECK(count_slots(made(full, 1, 0).view(), 0, slot_kind::gradient_shard) == 2);
+  CHECK(count_slots(made(sharding_level::gradients, 1, 0).view(), 0, slot_kind::weight) == 2);
+  CHECK(count_slots(made(sharding_level::gradients, 1, 0).view(), 0, slot_kind::weight_gradient) == 1);
+  CHECK(count_slots(made(sharding_level::optimizer, 1, 0).view(), 0, slot_kind::weight_gradient) == 2);
   // At the end: what a buffer need not give up before.
   constexpr auto late = gradient_reduction::at_end;
-  HOLDS(reads(made(full, 1, 0, late), 0, "gFFxgFFBBxSgBBxSAA"));
-  HOLDS(reads(made(full, 2, 0, late), 0, "gFFgFFBBxBBxSSAA"));
-  HOLDS(reads(made(sharding_level::none, 1, 0, late), 0, "FFFFBBBBAA"));
-  HOLDS(reads(made(sharding_level::none, 1, 0), 0, "FFFFBBABBA"));
-  return true;
+  CHECK(reads(made(full, 1, 0, late), 0, "gFFxgFFBBxSgBBxSAA"));
+  CHECK(reads(made(full, 2, 0, late), 0, "gFFgFFBBxBBxSSAA"));
+  CHECK(reads(made(sharding_level::none, 1, 0, late), 0, "FFFFBBBBAA"));
+  CHECK(reads(made(sharding_level::none, 1, 0), 0, "FFFFBBABBA"));
 }
-BOTH_TIMES("buffers, prefetch and the time of reduction", test_buffers)
 
 // Gathered as often as at the level that shares all buffers, but scattered once.
-constexpr bool test_weights_alone() {
+TEST_CASE("weights come and go, gradients stay until they are whole") {
   schedule const s =
       catalog::depth_first(devices{2}, chunks{2}, 2) | repeat(micro_batches{4}) | squeeze();
   for (int buffers : {1, 2, 3}) {
@@ -101,22 +97,20 @@ constexpr bool test_weights_alone() {
       for (instruction const& i : p.view().stream(d)) found += i.code == code;
       return found;
     };
-    HOLDS(check(whole).ok());
+    CHECK(check(whole).ok());
     for (int d = 0; d < 2; ++d) {
-      HOLDS(count(whole, d, opcode::all_gather) == count(shared, d, opcode::all_gather));
-      HOLDS(count(whole, d, opcode::release) == count(shared, d, opcode::release));
-      HOLDS(count(whole, d, opcode::reduce_scatter) == 2);
-      if (buffers == 1) HOLDS(count(shared, d, opcode::reduce_scatter) > 2);
-      HOLDS(count_slots(whole.view(), d, slot_kind::weight) == (buffers == 1 ? 1 : 2));
-      HOLDS(count_slots(whole.view(), d, slot_kind::weight_gradient) == 2);
+      CHECK(count(whole, d, opcode::all_gather) == count(shared, d, opcode::all_gather));
+      CHECK(count(whole, d, opcode::release) == count(shared, d, opcode::release));
+      CHECK(count(whole, d, opcode::reduce_scatter) == 2);
+      if (buffers == 1) CHECK(count(shared, d, opcode::reduce_scatter) > 2);
+      CHECK(count_slots(whole.view(), d, slot_kind::weight) == (buffers == 1 ? 1 : 2));
+      CHECK(count_slots(whole.view(), d, slot_kind::weight_gradient) == 2);
     }
   }
-  return true;
 }
-BOTH_TIMES("weights come and go, gradients stay until they are whole", test_weights_alone)
 
 // A buffer is cleared whenever a run of weight passes begins in it, a shard once.
-constexpr bool test_clears() {
+TEST_CASE("gradients are cleared before they are summed up") {
   for (int buffers : {1, 2}) {
     program const p = lower(
         two_chunks(), {.data_ranks = 2, .sharding = sharding_level::full, .weight_buffers = buffers});
@@ -127,13 +121,11 @@ constexpr bool test_clears() {
       wholes += clears && i.subject == slot_kind::weight_gradient;
       scatters += i.code == opcode::reduce_scatter;
     }
-    HOLDS(shards == 2 && wholes == 2 && scatters == 2);
+    CHECK((shards == 2 && wholes == 2 && scatters == 2));
   }
-  return true;
 }
-BOTH_TIMES("gradients are cleared before they are summed up", test_clears)
 
-constexpr bool test_middle_last() {
+TEST_CASE("the middle stages reduce last") {
   schedule const s = catalog::find("v-half")->make({devices{3}, micro_batches{3}});
   program const p = lower(s, {.reduction = gradient_reduction::eager_middle_last});
   for (int d = 0; d < 3; ++d) {
@@ -142,15 +134,13 @@ constexpr bool test_middle_last() {
     for (std::size_t i = stream.size(); i-- > 0;) {
       computes_follow = computes_follow || stream[i].code == opcode::compute;
       if (stream[i].code == opcode::all_reduce && is_middle(stream[i].what.stage, 6))
-        HOLDS(!computes_follow);
+        CHECK(!computes_follow);
     }
   }
-  HOLDS(check(p).ok());
-  return true;
+  CHECK(check(p).ok());
 }
-BOTH_TIMES("the middle stages reduce last", test_middle_last)
 
-constexpr bool test_lanes() {
+TEST_CASE("lanes and groups") {
   program p =
       lower(two_ways(3) | repeat(micro_batches{2}) | squeeze(),
             {.data_ranks = 2, .sharding = sharding_level::full, .step = optimizer_step::after_norm});
@@ -160,16 +150,14 @@ constexpr bool test_lanes() {
       bool const clears_whole = i.code == opcode::clear && i.subject == slot_kind::weight_gradient;
       bool const computes = i.code == opcode::compute || i.code == opcode::measure
                             || i.code == opcode::optimize || clears_whole;
-      HOLDS(i.lane == (computes ? compute_lane : p.collective_lane()));
-      if (i.code != opcode::compute) HOLDS(p.groups.member_of(i.group, d) >= 0);
+      CHECK(i.lane == (computes ? compute_lane : p.collective_lane()));
+      if (i.code != opcode::compute) CHECK(p.groups.member_of(i.group, d) >= 0);
     }
-  HOLDS(check(p).ok());
-  return true;
+  CHECK(check(p).ok());
 }
-BOTH_TIMES("lanes and groups", test_lanes)
 
 // A forward and a backward that overlap, of two stages that want the one buffer.
-constexpr bool test_parted_pair() {
+TEST_CASE("a pair whose weights do not fit runs one after the other") {
   schedule s = schedule_from_orders(
       looped(devices{1}, chunks{2}), {0, 0}, {},
       {{{F, 0, 0}, {F, 1, 0}, {F, 0, 1}, {B, 1, 0}, {F, 1, 1}, {B, 0, 0}, {B, 1, 1}, {B, 0, 1}}});
@@ -185,15 +173,13 @@ constexpr bool test_parted_pair() {
     for (instruction const& i : p.instructions) found += i.overlaps_next;
     return found;
   };
-  HOLDS(pairs(2) == 2);
-  HOLDS(pairs(1) == 0);
-  return true;
+  CHECK(pairs(2) == 2);
+  CHECK(pairs(1) == 0);
 }
-BOTH_TIMES("a pair whose weights do not fit runs one after the other", test_parted_pair)
 
 // Three chunks and two buffers: after a pair, the third stage takes the place of the one whose forward
 // opened the pair.
-constexpr bool test_after_a_pair() {
+TEST_CASE("a collective does not stand between the passes of a pair") {
   schedule s = schedule_from_orders(looped(devices{1}, chunks{3}), {0, 0}, {},
                                     {{{F, 0, 0},
                                       {F, 1, 0},
@@ -212,32 +198,29 @@ constexpr bool test_after_a_pair() {
   program const p =
       lower(squeeze(s),
             {.data_ranks = 2, .sharding = sharding_level::full, .weight_buffers = 2, .prefetch = 0});
-  HOLDS(check(p).ok());
+  CHECK(check(p).ok());
   list_view<instruction> const stream = p.view().stream(0);
   int pairs = 0;
   for (std::size_t i = 0; i < stream.size(); ++i) {
     if (!stream[i].overlaps_next) continue;
     ++pairs;
-    HOLDS(stream[i + 1].code == opcode::compute);
-    HOLDS(stream[i + 2].code == opcode::release && stream[i + 2].what.stage == 0);
+    CHECK(stream[i + 1].code == opcode::compute);
+    CHECK((stream[i + 2].code == opcode::release && stream[i + 2].what.stage == 0));
   }
-  return pairs == 1;
+  CHECK(pairs == 1);
 }
-BOTH_TIMES("a collective does not stand between the passes of a pair", test_after_a_pair)
 
-constexpr bool test_inference() {
+TEST_CASE("inference only gathers") {
   schedule s = schedule_from_orders(linear(devices{2}), {0, 0}, {},
                                     {{{F, 0, 0}, {F, 0, 1}}, {{F, 1, 0}, {F, 1, 1}}});
   s.mode = execution_mode::inference;
   program const p =
       lower(squeeze(s),
             {.data_ranks = 2, .sharding = sharding_level::full, .step = optimizer_step::after_norm});
-  HOLDS(reads(p, 0, "gFFx") && reads(p, 1, "gFFx"));
-  HOLDS(count_slots(p.view(), 0, slot_kind::gradient_shard) == 0);
-  HOLDS(check(p).ok());
-  return true;
+  CHECK((reads(p, 0, "gFFx") && reads(p, 1, "gFFx")));
+  CHECK(count_slots(p.view(), 0, slot_kind::gradient_shard) == 0);
+  CHECK(check(p).ok());
 }
-BOTH_TIMES("inference only gathers", test_inference)
 
 TEST_CASE("options that cannot be are refused") {
   schedule const s = one_f_one_b(2, 2);

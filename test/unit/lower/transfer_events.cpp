@@ -1,50 +1,45 @@
 #include <ashlar/lower/transfer_events.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
+
+#include <doctest/doctest.h>
 
 using namespace shapes;
 
 namespace {
 
-constexpr bool test_few_transfers() {
+TEST_CASE("in the order in which the producers end") {
   auto const e = events_in_order(one_f_one_b(2, 2));
-  HOLDS(e.size() == 6);
-  HOLDS(e[0] == event{1, {F, 0, 0}, 1, 0, 1});
-  HOLDS(e[1] == event{2, {F, 0, 1}, 1, 0, 1});
-  HOLDS(e[2] == event{4, {B, 1, 0}, 0, 1, 0});
-  HOLDS(e[3] == event{7, {B, 1, 1}, 0, 1, 0});
-  HOLDS(e[4].is_reduction() && e[4].time == 7 && e[4].group == 1);
-  HOLDS(e[5].is_reduction() && e[5].time == 9 && e[5].group == 0);
-  return true;
+  CHECK(e.size() == 6);
+  CHECK(e[0] == event{1, {F, 0, 0}, 1, 0, 1});
+  CHECK(e[1] == event{2, {F, 0, 1}, 1, 0, 1});
+  CHECK(e[2] == event{4, {B, 1, 0}, 0, 1, 0});
+  CHECK(e[3] == event{7, {B, 1, 1}, 0, 1, 0});
+  CHECK((e[4].is_reduction() && e[4].time == 7 && e[4].group == 1));
+  CHECK((e[5].is_reduction() && e[5].time == 9 && e[5].group == 0));
 }
-BOTH_TIMES("in the order in which the producers end", test_few_transfers)
 
-constexpr bool test_tied_transfers() {
+TEST_CASE("ties have an order too") {
   // Of one end time: gradients, then activations, then reductions.
   auto const e = events_in_order(catalog::zb_h1(devices{4}) | repeat(micro_batches{4}));
   auto const rank = [](event const& x) { return x.is_reduction() ? 2 : x.what.kind == F ? 1 : 0; };
   for (std::size_t i = 1; i < e.size(); ++i) {
-    HOLDS(e[i - 1].time <= e[i].time);
-    HOLDS(e[i - 1].time < e[i].time || rank(e[i - 1]) <= rank(e[i]));
+    CHECK(e[i - 1].time <= e[i].time);
+    CHECK((e[i - 1].time < e[i].time || rank(e[i - 1]) <= rank(e[i])));
   }
-  return true;
 }
-BOTH_TIMES("ties have an order too", test_tied_transfers)
 
-constexpr bool test_local() {
+TEST_CASE("hand-overs within a device are no events") {
   schedule const s = catalog::find("v-half")->make({.p = devices{2}, .m = micro_batches{1}});
   int between = 0;
   for (event const& e : events_in_order(s)) {
     if (e.is_reduction()) continue;
-    HOLDS(e.source != e.target);
+    CHECK(e.source != e.target);
     ++between;
   }
-  HOLDS(between == 4);  // stages 1 and 2 are on one device
-  HOLDS(events_in_order(one_f_one_b(1, 3)).size() == 1);
-  return true;
+  CHECK(between == 4);  // stages 1 and 2 are on one device
+  CHECK(events_in_order(one_f_one_b(1, 3)).size() == 1);
 }
-BOTH_TIMES("hand-overs within a device are no events", test_local)
 
 TEST_CASE("long times are ordered as short ones are") {
   for (int p = 1; p <= 8; ++p)

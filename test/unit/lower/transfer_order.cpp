@@ -2,7 +2,7 @@
 // First, so that it needs nothing before it.
 #include "depth_first.hpp"
 #include "shapes.hpp"
-#include "static_check.hpp"
+#include "violations.hpp"
 #include "zbv.hpp"
 #include <ashlar/catalog/depth_first.hpp>
 #include <ashlar/check/check.hpp>
@@ -16,29 +16,25 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_turns() {
+TEST_CASE("one pass at a time, the devices by turns") {
   schedule const s = one_by_one(one_f_one_b(2, 2));
   // First sweep: 0F0, 1F0; second: 0F1, 1B0; third: 0B0, 1F1; then 1B1, 0B1.
-  HOLDS(s.order[0][0].start == 0 && s.order[1][0].start == 1);
-  HOLDS(s.order[0][1].start == 2 && s.order[1][1].start == 3);
-  HOLDS(s.order[0][2].start == 5 && s.order[1][2].start == 7);
-  HOLDS(s.order[1][3].start == 8 && s.order[0][3].start == 10);
-  HOLDS(check(s).ok());
-  return true;
+  CHECK((s.order[0][0].start == 0 && s.order[1][0].start == 1));
+  CHECK((s.order[0][1].start == 2 && s.order[1][1].start == 3));
+  CHECK((s.order[0][2].start == 5 && s.order[1][2].start == 7));
+  CHECK((s.order[1][3].start == 8 && s.order[0][3].start == 10));
+  CHECK(check(s).ok());
 }
-BOTH_TIMES("one pass at a time, the devices by turns", test_turns)
 
-constexpr bool test_streams() {
+TEST_CASE("a transfer is listed right after its producer") {
   program const p = lower(one_f_one_b(2, 2), {.transfers = transfer_order::asap});
   // Device 0: zeros, 0F0, its send, 0F1, its send, the receive of the first gradient, ...
   opcode const expected[] = {opcode::clear,   opcode::compute,   opcode::send,    opcode::compute,
                              opcode::send,    opcode::receive,   opcode::compute, opcode::receive,
                              opcode::compute, opcode::all_reduce};
-  for (std::size_t i = 0; i < 10; ++i) HOLDS(p.instructions[i].code == expected[i]);
-  HOLDS(check(p).ok());
-  return true;
+  for (std::size_t i = 0; i < 10; ++i) CHECK(p.instructions[i].code == expected[i]);
+  CHECK(check(p).ok());
 }
-BOTH_TIMES("a transfer is listed right after its producer", test_streams)
 
 // One transfer lane, rendezvous, a tenth of a forward for a transfer that holds the lane.
 tick simulated(schedule const& s, transfer_order order, issue_mode issue) {

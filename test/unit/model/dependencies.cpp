@@ -1,6 +1,7 @@
 #include <ashlar/model/dependencies.hpp>
 // First, so that it needs nothing before it.
-#include "static_check.hpp"
+
+#include <doctest/doctest.h>
 
 #include <vector>
 
@@ -21,57 +22,49 @@ constexpr bool needs(stage_graph const& graph, pass what, std::vector<input> con
   return found == expected;
 }
 
-constexpr bool test_chain_inputs() {
+TEST_CASE("inputs on a chain") {
   stage_graph const g = chain(stages{3});
-  HOLDS(needs(g, {pass_kind::forward, 0, 0}, {}));
-  HOLDS(needs(g, {pass_kind::forward, 1, 0}, {{result::activation, 0}}));
-  HOLDS(needs(g, {pass_kind::recompute, 1, 0}, {{result::activation, 1}}));
-  HOLDS(needs(g, {pass_kind::backward, 2, 0}, {{result::activation, 2}, {result::recomputed, 2}}));
-  HOLDS(needs(g, {pass_kind::backward_input, 1, 0},
+  CHECK(needs(g, {pass_kind::forward, 0, 0}, {}));
+  CHECK(needs(g, {pass_kind::forward, 1, 0}, {{result::activation, 0}}));
+  CHECK(needs(g, {pass_kind::recompute, 1, 0}, {{result::activation, 1}}));
+  CHECK(needs(g, {pass_kind::backward, 2, 0}, {{result::activation, 2}, {result::recomputed, 2}}));
+  CHECK(needs(g, {pass_kind::backward_input, 1, 0},
               {{result::activation, 1}, {result::recomputed, 1}, {result::input_gradient, 2}}));
-  HOLDS(needs(g, {pass_kind::backward_weight, 1, 0}, {{result::input_gradient, 1}}));
-  HOLDS(needs(g, {pass_kind::work, 1, 0}, {}));
-  return true;
+  CHECK(needs(g, {pass_kind::backward_weight, 1, 0}, {{result::input_gradient, 1}}));
+  CHECK(needs(g, {pass_kind::work, 1, 0}, {}));
 }
-BOTH_TIMES("inputs on a chain", test_chain_inputs)
 
-constexpr bool test_sequence_chunk_inputs() {
+TEST_CASE("inputs among sequence chunks") {
   stage_graph const g = in_sequence_chunks(chain(stages{2}), 3);
-  HOLDS(needs(g, {pass_kind::forward, 0, 3}, {}));  // the first chunk of the second sequence
-  HOLDS(needs(g, {pass_kind::forward, 1, 4}, {{result::activation, 0, 4}, {result::activation, 1, 3}}));
-  HOLDS(needs(g, {pass_kind::backward, 1, 4},
+  CHECK(needs(g, {pass_kind::forward, 0, 3}, {}));  // the first chunk of the second sequence
+  CHECK(needs(g, {pass_kind::forward, 1, 4}, {{result::activation, 0, 4}, {result::activation, 1, 3}}));
+  CHECK(needs(g, {pass_kind::backward, 1, 4},
               {{result::activation, 1, 4}, {result::recomputed, 1, 4}, {result::input_gradient, 1, 5}}));
-  HOLDS(needs(g, {pass_kind::backward, 1, 5}, {{result::activation, 1, 5}, {result::recomputed, 1, 5}}));
-  return true;
+  CHECK(needs(g, {pass_kind::backward, 1, 5}, {{result::activation, 1, 5}, {result::recomputed, 1, 5}}));
 }
-BOTH_TIMES("inputs among sequence chunks", test_sequence_chunk_inputs)
 
-constexpr bool test_graph_inputs() {
+TEST_CASE("inputs on a graph") {
   stage_graph const g(stages{4}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}});
-  HOLDS(needs(g, {pass_kind::forward, 3, 0}, {{result::activation, 1}, {result::activation, 2}}));
-  HOLDS(needs(g, {pass_kind::backward, 0, 0},
+  CHECK(needs(g, {pass_kind::forward, 3, 0}, {{result::activation, 1}, {result::activation, 2}}));
+  CHECK(needs(g, {pass_kind::backward, 0, 0},
               {{result::activation, 0},
                {result::recomputed, 0},
                {result::input_gradient, 1},
                {result::input_gradient, 2}}));
-  return true;
 }
-BOTH_TIMES("inputs on a graph", test_graph_inputs)
 
-constexpr bool test_table() {
+TEST_CASE("a table has an entry for each micro-batch, stage and result") {
   result_table<int> table(3, 2, -1);
   int next = 0;
   for (int k = 0; k < 2; ++k)
     for (int s = 0; s < 3; ++s)
       for (int r = 0; r < results; ++r) {
         int& entry = table.at(k, s, static_cast<result>(r));
-        HOLDS(entry == -1);  // nobody else's
+        CHECK(entry == -1);  // nobody else's
         entry = next++;
       }
-  HOLDS(table.at(1, 2, result::weight_gradient) == next - 1);
-  HOLDS(table.at(0, 0, result::activation) == 0);
-  return true;
+  CHECK(table.at(1, 2, result::weight_gradient) == next - 1);
+  CHECK(table.at(0, 0, result::activation) == 0);
 }
-BOTH_TIMES("a table has an entry for each micro-batch, stage and result", test_table)
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <ashlar/model/held_groups.hpp>
 // First, so that it needs nothing before it.
-#include "static_check.hpp"
+
+#include <doctest/doctest.h>
 
 #include <vector>
 
@@ -8,7 +9,7 @@ using namespace ashlar;
 
 namespace {
 
-constexpr bool test_held_groups() {
+TEST_CASE("the groups that each device holds") {
   placement const five = linear(devices{5});
   for (placement const& where : {overlay(five, mirror(five)), looped(devices{3}, chunks{2}),
                                  placement(devices{4}, {{3, 3, 0}})}) {  // two devices hold nothing
@@ -19,11 +20,9 @@ constexpr bool test_held_groups() {
       for (int group = 0; group < groups.count(); ++group)
         if (groups.member_of(group, d) >= 0) expected.push_back(group);
       list_view<int> const found = held.of(d);
-      HOLDS(std::vector<int>(found.begin(), found.end()) == expected);
+      CHECK(std::vector<int>(found.begin(), found.end()) == expected);
     }
   }
-  return true;
 }
-BOTH_TIMES("the groups that each device holds", test_held_groups)
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include <ashlar/model/placement.hpp>
 // First, so that it needs nothing before it.
-#include "static_check.hpp"
+#include "violations.hpp"
 
 #include <vector>
 
@@ -15,35 +15,29 @@ constexpr bool is(placement const& where, std::vector<int> const& route) {
   return true;
 }
 
-constexpr bool test_named() {
-  HOLDS(is(linear(devices{3}), {0, 1, 2}));
-  HOLDS(is(linear(devices{1}), {0}));
-  HOLDS(is(looped(devices{3}, chunks{2}), {0, 1, 2, 0, 1, 2}));
-  HOLDS(looped(devices{3}, chunks{1}) == linear(devices{3}));
-  HOLDS(is(v_shape(devices{3}), {0, 1, 2, 2, 1, 0}));
-  HOLDS(is(v_shape(devices{1}), {0, 0}));
-  HOLDS(is(wave(devices{2}, waves{2}), {0, 1, 1, 0, 0, 1, 1, 0}));
-  return true;
+TEST_CASE("the named placements") {
+  CHECK(is(linear(devices{3}), {0, 1, 2}));
+  CHECK(is(linear(devices{1}), {0}));
+  CHECK(is(looped(devices{3}, chunks{2}), {0, 1, 2, 0, 1, 2}));
+  CHECK(looped(devices{3}, chunks{1}) == linear(devices{3}));
+  CHECK(is(v_shape(devices{3}), {0, 1, 2, 2, 1, 0}));
+  CHECK(is(v_shape(devices{1}), {0, 0}));
+  CHECK(is(wave(devices{2}, waves{2}), {0, 1, 1, 0, 0, 1, 1, 0}));
 }
-BOTH_TIMES("the named placements", test_named)
 
-constexpr bool test_mirror() {
+TEST_CASE("mirrored") {
   placement const where(devices{5}, {{0, 3, 3, 1}, {4, 4, 2, 0}});
-  HOLDS(mirror(where) == placement(devices{5}, {{4, 1, 1, 3}, {0, 0, 2, 4}}));
-  HOLDS(mirror(mirror(where)) == where);
-  HOLDS(is(mirror(linear(devices{3})), {2, 1, 0}));
-  return true;
+  CHECK(mirror(where) == placement(devices{5}, {{4, 1, 1, 3}, {0, 0, 2, 4}}));
+  CHECK(mirror(mirror(where)) == where);
+  CHECK(is(mirror(linear(devices{3})), {2, 1, 0}));
 }
-BOTH_TIMES("mirrored", test_mirror)
 
-constexpr bool test_overlaid_routes() {
+TEST_CASE("laid over each other") {
   placement const down = linear(devices{2}), both = overlay(down, mirror(down));
-  HOLDS(both.route_count() == 2 && both.stage_count() == 2 && both.device_count() == 2);
-  HOLDS(both == placement(devices{2}, {{0, 1}, {1, 0}}));
-  HOLDS(overlay(both, down).route_count() == 3);
-  return true;
+  CHECK((both.route_count() == 2 && both.stage_count() == 2 && both.device_count() == 2));
+  CHECK(both == placement(devices{2}, {{0, 1}, {1, 0}}));
+  CHECK(overlay(both, down).route_count() == 3);
 }
-BOTH_TIMES("laid over each other", test_overlaid_routes)
 
 TEST_CASE("absurd placements") {
   using routes = std::vector<std::vector<int>>;

@@ -1,6 +1,6 @@
 #include <ashlar/model/taken_gradients.hpp>
 // First, so that it needs nothing before it.
-#include "static_check.hpp"
+#include "violations.hpp"
 
 #include <initializer_list>
 
@@ -36,31 +36,29 @@ constexpr rule broken_by(std::initializer_list<pass> order) {
 
 constexpr pass back(int k) { return {taken_b, 0, k}; }
 
-constexpr bool test_order_of_taking() {
+TEST_CASE("a gradient is taken one micro-batch at a time") {
   // Part 2 of the job that reads has no micro-batch.
-  HOLDS(broken_by({back(1), take(1), back(0), take(0), read(0), read(1), read(2), give}) == rule::none);
-  HOLDS(broken_by({back(0), {taken_b, 1, 0}, {taken_b, 1, 1}, take(0), back(1), take(1), give})
+  CHECK(broken_by({back(1), take(1), back(0), take(0), read(0), read(1), read(2), give}) == rule::none);
+  CHECK(broken_by({back(0), {taken_b, 1, 0}, {taken_b, 1, 1}, take(0), back(1), take(1), give})
         == rule::none);  // stage 1 is nobody's business
   rule const added = rule::gradient_is_taken_before_more_is_added;
-  HOLDS(broken_by({back(0)}) == added);
-  HOLDS(broken_by({back(0), back(1), take(1), give}) == added);
-  HOLDS(broken_by({back(0), take(1)}) == added);
-  HOLDS(broken_by({take(0)}) == added);
-  HOLDS(broken_by({back(0), take(0), back(1)}) == added);
+  CHECK(broken_by({back(0)}) == added);
+  CHECK(broken_by({back(0), back(1), take(1), give}) == added);
+  CHECK(broken_by({back(0), take(1)}) == added);
+  CHECK(broken_by({take(0)}) == added);
+  CHECK(broken_by({back(0), take(0), back(1)}) == added);
   rule const given = rule::taken_gradient_is_given_back;
-  HOLDS(broken_by({back(0), read(0)}) == given);
-  HOLDS(broken_by({back(0), take(0), read(1)}) == given);
-  HOLDS(broken_by({back(0), give}) == given);
-  HOLDS(broken_by({give}) == given);
-  HOLDS(broken_by({back(0), take(0), give, give}) == given);
-  HOLDS(broken_by({back(0), take(0), give, back(1)}) == given);
-  HOLDS(broken_by({back(0), take(0)}) == given);
-  return true;
+  CHECK(broken_by({back(0), read(0)}) == given);
+  CHECK(broken_by({back(0), take(0), read(1)}) == given);
+  CHECK(broken_by({back(0), give}) == given);
+  CHECK(broken_by({give}) == given);
+  CHECK(broken_by({back(0), take(0), give, give}) == given);
+  CHECK(broken_by({back(0), take(0), give, back(1)}) == given);
+  CHECK(broken_by({back(0), take(0)}) == given);
 }
-BOTH_TIMES("a gradient is taken one micro-batch at a time", test_order_of_taking)
 
 // Jobs 1 and 3 read copies; job 2 gives back the state that job 1 adds to.
-constexpr bool test_reading_into_what_is_given() {
+TEST_CASE("what is read into a state is read before the state is given") {
   work_graph const work(
       {{.parts = {{0, 1}, {0, 1}}, .gradient = gradient_use::take, .stage = 0},
        {.parts = {{0, 1}, {0, 1}}, .keeps_state = true, .gradient = gradient_use::read, .stage = 0},
@@ -70,54 +68,45 @@ constexpr bool test_reading_into_what_is_given() {
   taken_gradients taken(work.view(), 1, 2);
   taken.begin_device();
   for (pass what : {back(0), take(0), read(0), back(1), take(1), give})
-    HOLDS(taken.visit({.what = what}).ok());
-  HOLDS(taken.visit({.what = {taken_x, 3, 1}}).ok());
+    CHECK(taken.visit({.what = what}).ok());
+  CHECK(taken.visit({.what = {taken_x, 3, 1}}).ok());
   diagnosis const late = taken.visit({.what = read(1)});
-  HOLDS(late.broken == rule::taken_gradient_is_given_back);
-  HOLDS(late.first.what == read(1) && late.second.what == give);
-  HOLDS(taken.end_device().ok());
-  return true;
+  CHECK(late.broken == rule::taken_gradient_is_given_back);
+  CHECK((late.first.what == read(1) && late.second.what == give));
+  CHECK(taken.end_device().ok());
 }
-BOTH_TIMES("what is read into a state is read before the state is given",
-           test_reading_into_what_is_given)
 
-constexpr bool test_reduction_of_taken() {
+TEST_CASE("a gradient is given back before it is reduced") {
   work_graph const work = three_uses();
   taken_gradients taken(work.view(), 2, 2);
   taken.begin_device();
   site const end{.device = 0, .index = 9, .code = opcode::all_reduce};
-  HOLDS(taken.reduce(end, 0).ok());  // where nothing is added, nothing is wrong
-  HOLDS(taken.visit({.what = back(0)}).ok());
-  HOLDS(taken.reduce(end, 0).broken == rule::taken_gradient_is_given_back);
-  HOLDS(taken.reduce(end, 1).ok());
-  HOLDS(taken.visit({.what = take(0)}).ok() && taken.visit({.what = give}).ok());
-  HOLDS(taken.reduce(end, 0).ok());
-  return true;
+  CHECK(taken.reduce(end, 0).ok());  // where nothing is added, nothing is wrong
+  CHECK(taken.visit({.what = back(0)}).ok());
+  CHECK(taken.reduce(end, 0).broken == rule::taken_gradient_is_given_back);
+  CHECK(taken.reduce(end, 1).ok());
+  CHECK((taken.visit({.what = take(0)}).ok() && taken.visit({.what = give}).ok()));
+  CHECK(taken.reduce(end, 0).ok());
 }
-BOTH_TIMES("a gradient is given back before it is reduced", test_reduction_of_taken)
 
-constexpr bool test_unknown_stage() {
+TEST_CASE("the gradient of a stage that there is not") {
   work_graph const work({{.parts = {{0, 1}}, .gradient = gradient_use::take, .stage = 7}}, {});
   taken_gradients taken(work.view(), 2, 2);
   taken.begin_device();
-  HOLDS(taken.visit({.what = take(0)}).broken == rule::work_uses_what_exists);
-  HOLDS(taken_gradients(work_view{}, 2, 2).empty());
-  return true;
+  CHECK(taken.visit({.what = take(0)}).broken == rule::work_uses_what_exists);
+  CHECK(taken_gradients(work_view{}, 2, 2).empty());
 }
-BOTH_TIMES("the gradient of a stage that there is not", test_unknown_stage)
 
-constexpr bool test_whole_gradients() {
+TEST_CASE("what is taken is all of a stage's") {
   placement const where = linear(devices{2});
   work_graph const work = three_uses();
   parameter_groups const own(where), all(where, {{0, 1}}), other(where, {{1}});
-  HOLDS(check_taken_gradients(work.view(), sharding_level::none, own).ok());
-  HOLDS(check_taken_gradients(work_view{}, sharding_level::full, all).ok());
+  CHECK(check_taken_gradients(work.view(), sharding_level::none, own).ok());
+  CHECK(check_taken_gradients(work_view{}, sharding_level::full, all).ok());
   rule const whole = rule::taken_gradient_is_whole;
-  HOLDS(check_taken_gradients(work.view(), sharding_level::optimizer, own).broken == whole);
-  HOLDS(check_taken_gradients(work.view(), sharding_level::none, all).broken == whole);
-  HOLDS(check_taken_gradients(work.view(), sharding_level::none, other).ok());
-  return true;
+  CHECK(check_taken_gradients(work.view(), sharding_level::optimizer, own).broken == whole);
+  CHECK(check_taken_gradients(work.view(), sharding_level::none, all).broken == whole);
+  CHECK(check_taken_gradients(work.view(), sharding_level::none, other).ok());
 }
-BOTH_TIMES("what is taken is all of a stage's", test_whole_gradients)
 
 }  // namespace

@@ -1,27 +1,26 @@
 #include <ashlar/model/work_lists.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
+
+#include <doctest/doctest.h>
 
 using namespace shapes;
 
 namespace {
 
-constexpr bool test_work_lists() {
+TEST_CASE("a graph of work and its lists") {
   std::vector<work_job> jobs = norm_jobs(2);
   jobs[0].keeps_state = jobs[0].clears_state = true;
   jobs[2].keeps_state = false;
   jobs[2].shares_state_of = 0;
   work_graph const graph(jobs, norm_edges(2));
-  HOLDS(jobs_of(graph) == jobs && work_graph(jobs_of(graph), edges_of(graph)) == graph);
+  CHECK((jobs_of(graph) == jobs && work_graph(jobs_of(graph), edges_of(graph)) == graph));
   std::vector<work_edge> const edges = edges_of(graph);
-  HOLDS(edges.size() == norm_edges(2).size());
+  CHECK(edges.size() == norm_edges(2).size());
   for (std::size_t i = 1; i < edges.size(); ++i)
-    HOLDS(edges[i - 1].from == edges[i].from ? precedes(edges[i - 1].to, edges[i].to)
-                                             : precedes(edges[i - 1].from, edges[i].from));
-  HOLDS(jobs_of({}).empty() && edges_of({}).empty());
-  return true;
+    CHECK((edges[i - 1].from == edges[i].from ? precedes(edges[i - 1].to, edges[i].to)
+                                              : precedes(edges[i - 1].from, edges[i].from)));
+  CHECK((jobs_of({}).empty() && edges_of({}).empty()));
 }
-BOTH_TIMES("a graph of work and its lists", test_work_lists)
 
 }  // namespace

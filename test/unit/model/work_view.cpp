@@ -1,50 +1,45 @@
 #include <ashlar/model/work_view.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
+
+#include <doctest/doctest.h>
 
 using namespace shapes;
 
 namespace {
 
-constexpr bool test_lookup() {
+TEST_CASE("parts, edges and who reads what") {
   work_graph const graph(norm_jobs(2), norm_edges(2));
   work_view const work = graph.view();
-  HOLDS(!work.empty() && work.job_count() == 3 && work.part_count(0) == 2 && work.part_count(2) == 2);
-  HOLDS(work.knows({X, 2, 1}) && !work.knows({X, 2, 2}) && !work.knows({X, 3, 0}));
-  HOLDS(!work.knows({X, -1, 0}) && !work.knows({X, 0, -1}) && !work.knows({F, 0, 0}));
-  HOLDS(work.number({X, 0, 0}) == 0 && work.number({X, 2, 1}) == 5);
-  HOLDS(work.part({X, 1, 1}).device == 1 && work.duration({X, 1, 1}) == 2);
-  HOLDS(work.duration({X, 0, 1}) == 1 && work.duration({X, 9, 9}) == 0);
-  HOLDS(work.is_collective({X, 1, 0}) && !work.is_collective({X, 0, 0}));
-  HOLDS(!work.is_collective({F, 1, 0}));
-  HOLDS(work.inputs({X, 2, 1}).size() == 2 && work.inputs({X, 2, 1})[0].from == pass{B, 1, 0});
-  HOLDS(work.inputs({X, 2, 1})[1].from == pass{X, 1, 1} && work.inputs({B, 1, 0}).empty());
-  HOLDS(work.readers({B, 0, 0}).size() == 2 && work.readers({X, 2, 0}).empty());
-  return true;
+  CHECK((!work.empty() && work.job_count() == 3 && work.part_count(0) == 2 && work.part_count(2) == 2));
+  CHECK((work.knows({X, 2, 1}) && !work.knows({X, 2, 2}) && !work.knows({X, 3, 0})));
+  CHECK((!work.knows({X, -1, 0}) && !work.knows({X, 0, -1}) && !work.knows({F, 0, 0})));
+  CHECK((work.number({X, 0, 0}) == 0 && work.number({X, 2, 1}) == 5));
+  CHECK((work.part({X, 1, 1}).device == 1 && work.duration({X, 1, 1}) == 2));
+  CHECK((work.duration({X, 0, 1}) == 1 && work.duration({X, 9, 9}) == 0));
+  CHECK((work.is_collective({X, 1, 0}) && !work.is_collective({X, 0, 0})));
+  CHECK(!work.is_collective({F, 1, 0}));
+  CHECK((work.inputs({X, 2, 1}).size() == 2 && work.inputs({X, 2, 1})[0].from == pass{B, 1, 0}));
+  CHECK((work.inputs({X, 2, 1})[1].from == pass{X, 1, 1} && work.inputs({B, 1, 0}).empty()));
+  CHECK((work.readers({B, 0, 0}).size() == 2 && work.readers({X, 2, 0}).empty()));
 }
-BOTH_TIMES("parts, edges and who reads what", test_lookup)
 
-constexpr bool test_needs() {
+TEST_CASE("what is summed stands for the sum") {
   work_graph const graph(norm_jobs(2), norm_edges(2));
   int known = 0, summed = 0;
   for_each_work_input(graph.view(), {X, 2, 0}, [&](pass from, tick delay) {
     if (from == pass{B, 0, 0} && delay == 0) ++known;
     if (from.kind == X && from.stage == 0 && delay == 2) ++summed;  // one on each device
   });
-  HOLDS(known == 1 && summed == 2);
+  CHECK((known == 1 && summed == 2));
   for_each_work_input(work_graph().view(), {X, 2, 0}, [&](pass, tick) { ++known; });
-  HOLDS(known == 1);
-  return true;
+  CHECK(known == 1);
 }
-BOTH_TIMES("what is summed stands for the sum", test_needs)
 
-constexpr bool test_longest_part() {
+TEST_CASE("a sum lasts as long as the longest of its parts") {
   std::vector<work_job> jobs = norm_jobs(2);
   jobs[1].parts[0].duration = 7;
-  HOLDS(work_graph(jobs, norm_edges(2)).view().duration({X, 1, 1}) == 7);
-  return true;
+  CHECK(work_graph(jobs, norm_edges(2)).view().duration({X, 1, 1}) == 7);
 }
-BOTH_TIMES("a sum lasts as long as the longest of its parts", test_longest_part)
 
 }  // namespace

@@ -2,7 +2,8 @@
 // First, so that it needs nothing before it.
 #include "random.hpp"
 #include "shapes.hpp"
-#include "static_check.hpp"
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <utility>
@@ -13,8 +14,8 @@ using namespace shapes;
 namespace {
 
 // A device's plan.
-constexpr std::vector<pass> planned(schedule const& s, std::vector<delay_block> const& tracks,
-                                    std::size_t device) {
+std::vector<pass> planned(schedule const& s, std::vector<delay_block> const& tracks,
+                          std::size_t device) {
   precedence_graph const net(s, chunk_activations(100).memory);
   std::vector<pass> found;
   precedence_graph::plan const plan = plan_of(tracks, s, net);
@@ -22,122 +23,106 @@ constexpr std::vector<pass> planned(schedule const& s, std::vector<delay_block> 
   return found;
 }
 
-constexpr bool test_block_numbers() {
+TEST_CASE("every number has its place") {
   delay_block b(3, 7);
-  HOLDS(b.period == 7 && b.size() == 15 && b.turn.size() == 5);
+  CHECK((b.period == 7 && b.size() == 15 && b.turn.size() == 5));
   for (std::size_t i = 0; i < b.size(); ++i) b[i] = 100 + static_cast<tick>(i);
-  HOLDS(b.period == 100);
-  HOLDS(b.forward_hop == std::vector<tick>{101, 102, 103});
-  HOLDS(b.backward_hop == std::vector<tick>{104, 105, 106});
-  HOLDS(b.turn == std::vector<tick>{107, 108, 109, 110, 111});
-  HOLDS(b.weight == std::vector<tick>{112, 113, 114});
-  return true;
+  CHECK(b.period == 100);
+  CHECK(b.forward_hop == std::vector<tick>{101, 102, 103});
+  CHECK(b.backward_hop == std::vector<tick>{104, 105, 106});
+  CHECK(b.turn == std::vector<tick>{107, 108, 109, 110, 111});
+  CHECK(b.weight == std::vector<tick>{112, 113, 114});
 }
-BOTH_TIMES("every number has its place", test_block_numbers)
 
-constexpr bool test_legs() {
+TEST_CASE("a leg ends where a device would come again") {
   using legs = std::vector<std::size_t>;
-  HOLDS(std::ranges::equal(legs_of(linear(devices{3})), legs{0, 0, 0}));
-  HOLDS(std::ranges::equal(legs_of(v_shape(devices{3})), legs{0, 0, 0, 1, 1, 1}));
-  HOLDS(std::ranges::equal(legs_of(looped(devices{2}, chunks{3})), legs{0, 0, 1, 1, 2, 2}));
-  HOLDS(std::ranges::equal(legs_of(wave(devices{2}, waves{2})), legs{0, 0, 1, 1, 2, 2, 3, 3}));
-  HOLDS(std::ranges::equal(legs_of(placement(devices{3}, {{0, 2, 1, 1, 0, 2, 1}})),
+  CHECK(std::ranges::equal(legs_of(linear(devices{3})), legs{0, 0, 0}));
+  CHECK(std::ranges::equal(legs_of(v_shape(devices{3})), legs{0, 0, 0, 1, 1, 1}));
+  CHECK(std::ranges::equal(legs_of(looped(devices{2}, chunks{3})), legs{0, 0, 1, 1, 2, 2}));
+  CHECK(std::ranges::equal(legs_of(wave(devices{2}, waves{2})), legs{0, 0, 1, 1, 2, 2, 3, 3}));
+  CHECK(std::ranges::equal(legs_of(placement(devices{3}, {{0, 2, 1, 1, 0, 2, 1}})),
                            legs{0, 0, 0, 1, 1, 1, 2}));
-  HOLDS(std::ranges::equal(legs_of(linear(devices{1})), legs{0}));
-  return true;
+  CHECK(std::ranges::equal(legs_of(linear(devices{1})), legs{0}));
 }
-BOTH_TIMES("a leg ends where a device would come again", test_legs)
 
-constexpr bool test_plan() {
+TEST_CASE("the plan is the order of blocks that repeat") {
   schedule const s = one_f_one_b(2, 3);
   delay_block b(1, work_of_one(s));
-  HOLDS(b.period == 3);
-  HOLDS(planned(s, {b}, 0)
+  CHECK(b.period == 3);
+  CHECK(planned(s, {b}, 0)
         == std::vector<pass>{{F, 0, 0}, {F, 0, 1}, {B, 0, 0}, {F, 0, 2}, {B, 0, 1}, {B, 0, 2}});
-  HOLDS(planned(s, {b}, 1)
+  CHECK(planned(s, {b}, 1)
         == std::vector<pass>{{F, 1, 0}, {B, 1, 0}, {F, 1, 1}, {B, 1, 1}, {F, 1, 2}, {B, 1, 2}});
   delay_block late = b;
   late.turn[0] = 7;  // backwards so late that all forwards are before them
   std::vector<pass> const all_first{{F, 0, 0}, {F, 0, 1}, {F, 0, 2}, {B, 0, 0}, {B, 0, 1}, {B, 0, 2}};
-  HOLDS(planned(s, {late}, 0) == all_first);
+  CHECK(planned(s, {late}, 0) == all_first);
   late.period = 50;  // only the first track's counts
   // Every other micro-batch is late: its backward comes with that of the next.
-  HOLDS(planned(s, {b, late}, 0)
+  CHECK(planned(s, {b, late}, 0)
         == std::vector<pass>{{F, 0, 0}, {F, 0, 1}, {B, 0, 0}, {F, 0, 2}, {B, 0, 2}, {B, 0, 1}});
-  return true;
 }
-BOTH_TIMES("the plan is the order of blocks that repeat", test_plan)
 
-constexpr bool test_offsets() {
+TEST_CASE("a gradient leaves at the end of a whole backward, or of its input half") {
   schedule const s = retime(one_f_one_b(2, 1), costs(stage_cost{3, 4, 2}, 1));
   dynamic_array<std::size_t> const leg = legs_of(s.where);
   delay_block b(1, 9);
   for (std::size_t i = 1; i < b.size(); ++i) b[i] = 0;
   offsets_of_stages const whole(b, leg, s, true), split(b, leg, s, false);
-  HOLDS(whole.forward == std::vector<tick>{0, 4} && split.forward == whole.forward);
-  HOLDS(whole.backward == std::vector<tick>{7 + 6 + 1, 7}
-        && split.backward == std::vector<tick>{7 + 4 + 1, 7});
-  HOLDS(split.weight == std::vector<tick>{12 + 4, 7 + 4});
-  return true;
+  CHECK((whole.forward == std::vector<tick>{0, 4} && split.forward == whole.forward));
+  CHECK((whole.backward == std::vector<tick>{7 + 6 + 1, 7}
+         && split.backward == std::vector<tick>{7 + 4 + 1, 7}));
+  CHECK(split.weight == std::vector<tick>{12 + 4, 7 + 4});
 }
-BOTH_TIMES("a gradient leaves at the end of a whole backward, or of its input half", test_offsets)
 
-constexpr bool test_plan_of_sequences() {
+TEST_CASE("sequences go back in reverse, recomputes come before backwards") {
   schedule s = one_f_one_b(1, 4);
   s.graph = in_sequence_chunks(s.graph, 2);
   delay_block b(1, 2);
-  HOLDS(turn_of({F, 0, 2}, 2) == 2 && turn_of({F, 0, 3}, 2) == 3);
-  HOLDS(turn_of({B, 0, 3}, 2) == 3 && turn_of({B, 0, 2}, 2) == 4 && turn_of({W, 0, 0}, 2) == 2);
-  HOLDS(turn_of({I, 0, 0}, 4) == 6 && turn_of({I, 0, 3}, 4) == 3 && turn_of({I, 0, 7}, 1) == 7);
-  HOLDS(planned(s, {b}, 0)
+  CHECK((turn_of({F, 0, 2}, 2) == 2 && turn_of({F, 0, 3}, 2) == 3));
+  CHECK((turn_of({B, 0, 3}, 2) == 3 && turn_of({B, 0, 2}, 2) == 4 && turn_of({W, 0, 0}, 2) == 2));
+  CHECK((turn_of({I, 0, 0}, 4) == 6 && turn_of({I, 0, 3}, 4) == 3 && turn_of({I, 0, 7}, 1) == 7));
+  CHECK(planned(s, {b}, 0)
         == std::vector<pass>{
             {F, 0, 0}, {F, 0, 1}, {B, 0, 1}, {F, 0, 2}, {B, 0, 0}, {F, 0, 3}, {B, 0, 3}, {B, 0, 2}});
   schedule const again = recompute(one_f_one_b(1, 2), {0});
-  HOLDS(planned(again, {b}, 0)
+  CHECK(planned(again, {b}, 0)
         == std::vector<pass>{{F, 0, 0}, {R, 0, 0}, {B, 0, 0}, {F, 0, 1}, {R, 0, 1}, {B, 0, 1}});
-  return true;
 }
-BOTH_TIMES("sequences go back in reverse, recomputes come before backwards", test_plan_of_sequences)
 
-constexpr bool test_work_of_one() {
-  HOLDS(work_of_one(one_f_one_b(3, 2)) == 3);
+TEST_CASE("the work of the busiest device") {
+  CHECK(work_of_one(one_f_one_b(3, 2)) == 3);
   schedule s = catalog::v_half(devices{2}) | repeat(micro_batches{1});
-  HOLDS(work_of_one(s) == 6);
+  CHECK(work_of_one(s) == 6);
   s.cost = costs(std::vector<stage_cost>{{1, 1, 1}, {5, 5, 5}, {1, 1, 1}, {2, 2, 2}}, 0);
-  HOLDS(work_of_one(s) == 18);  // stages 1 and 2
-  HOLDS(work_of_one(recompute(s, {2})) == 18 + 1);
-  return true;
+  CHECK(work_of_one(s) == 18);  // stages 1 and 2
+  CHECK(work_of_one(recompute(s, {2})) == 18 + 1);
 }
-BOTH_TIMES("the work of the busiest device", test_work_of_one)
 
-constexpr bool test_work_of_chunks() {
+TEST_CASE("the work of a sequence whose chunks differ") {
   schedule s = one_f_one_b(2, 4);
   s.graph = in_sequence_chunks(s.graph, 2);
   s.cost.per_stage = {{1, 1, 1}, {2, 3, 1}, {1, 2, 2}, {4, 5, 1}};
   s.cost.sequence_chunks = 2;
-  HOLDS(work_of_sequence(s) == 15 && work_of_one(s) == 8);
-  HOLDS(mean_length(s, F, 0, 0) == 2 && mean_length(s, B, 1, 1) == 5 && mean_length(s, I, 0, 0) == 2);
+  CHECK((work_of_sequence(s) == 15 && work_of_one(s) == 8));
+  CHECK((mean_length(s, F, 0, 0) == 2 && mean_length(s, B, 1, 1) == 5 && mean_length(s, I, 0, 0) == 2));
   s.cost = costs(stage_cost{2, 3, 4});
-  HOLDS(work_of_sequence(s) == 18 && work_of_one(s) == 9 && mean_length(s, F, 1, 1) == 2);
-  return true;
+  CHECK((work_of_sequence(s) == 18 && work_of_one(s) == 9 && mean_length(s, F, 1, 1) == 2));
 }
-BOTH_TIMES("the work of a sequence whose chunks differ", test_work_of_chunks)
 
-constexpr bool test_block_one_at_a_time() {
+TEST_CASE("one micro-batch at a time") {
   schedule const s =
       catalog::v_half(devices{2}) | repeat(micro_batches{3})
       | retime(costs(std::vector<stage_cost>{{3, 4, 2}, {1, 1, 9}, {2, 2, 2}, {1, 5, 1}}, 2));
   delay_block const b = one_at_a_time(s);
   // Forwards and two transfers, three backwards and one; the weight pass of stage 1 is then the last.
-  HOLDS(b.period == 7 + 2 * 2 + (5 + 2 + 1) + 2 + 9);
+  CHECK(b.period == 7 + 2 * 2 + (5 + 2 + 1) + 2 + 9);
   for (std::size_t d = 0; d < 2; ++d) {
     std::vector<pass> const order = planned(s, {b}, d);
     for (std::size_t i = 0; i + 1 < order.size(); ++i)
-      HOLDS(order[i].micro_batch <= order[i + 1].micro_batch);
+      CHECK(order[i].micro_batch <= order[i + 1].micro_batch);
   }
-  return true;
 }
-BOTH_TIMES("one micro-batch at a time", test_block_one_at_a_time)
 
 // The starts of a micro-batch's passes, listed pass by pass along its way: down two legs of three stages
 // and back.

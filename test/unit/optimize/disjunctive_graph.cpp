@@ -2,8 +2,9 @@
 // First, so that it needs nothing before it.
 #include "moved_passes.hpp"
 #include "random_cases.hpp"
-#include "static_check.hpp"
 #include <ashlar/schedule/metrics.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -13,28 +14,26 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_disjunctive_graph() {
+TEST_CASE("heads are the earliest starts") {
   schedule const s = catalog::zb_h1(devices{2}) | repeat(micro_batches{3})
                      | retime(costs(stage_cost{3, 4, 2}, 1)) | squeeze();
   list_scheduler scheduler(s, chunk_activations(2));
   list_scheduler::timeline t;
-  HOLDS(scheduler.run(scheduler.passes().orders, {}, {}, t));
+  CHECK(scheduler.run(scheduler.passes().orders, {}, {}, t));
   disjunctive_graph graph(scheduler.passes(), s);
   graph.set(t, {0, 0});
-  HOLDS(graph.longest() == makespan(s) && graph.orders() == t.orders && graph.visits() == 36);
+  CHECK((graph.longest() == makespan(s) && graph.orders() == t.orders && graph.visits() == 36));
   for (std::size_t x = 0; x < t.start.size(); ++x) {
     int const i = static_cast<int>(x);
-    HOLDS(graph.head_of(i) == t.start[x]);
-    HOLDS(graph.head_of(i) + graph.rest_of(i) <= graph.longest());
-    HOLDS(graph.orders()[graph.device_of(i)][graph.position_of(i)] == i);
+    CHECK(graph.head_of(i) == t.start[x]);
+    CHECK(graph.head_of(i) + graph.rest_of(i) <= graph.longest());
+    CHECK(graph.orders()[graph.device_of(i)][graph.position_of(i)] == i);
   }
   graph.set(t, {0, 4});  // when the first input arrives
-  HOLDS(graph.longest() == makespan(s));
+  CHECK(graph.longest() == makespan(s));
   graph.set(t, {0, 100});
-  HOLDS(graph.head_of(t.orders[1][0]) == 100 && graph.released(1) == 100);
-  return true;
+  CHECK((graph.head_of(t.orders[1][0]) == 100 && graph.released(1) == 100));
 }
-BOTH_TIMES("heads are the earliest starts", test_disjunctive_graph)
 
 // The longest time from the start of each pass to the end of a device, which counts from its release:
 // found by looking at all passes again and again.

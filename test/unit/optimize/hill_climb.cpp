@@ -1,9 +1,11 @@
 #include <ashlar/optimize/hill_climb.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
 #include <ashlar/optimize/improve.hpp>
 #include <ashlar/schedule/check.hpp>
+#include <ashlar/search/search.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <vector>
@@ -12,39 +14,35 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_full_size() {
+TEST_CASE("a candidate counts what its schedule does") {
   schedule const s = uneven_v(2, 3, 1);
-  justifier<> search(s, chunk_activations(4), {.passes = 10'000, .aim = objective::makespan});
+  justifier search(s, chunk_activations(4), {.passes = 10'000, .aim = objective::makespan});
   at_full_size evaluate(search);
   objective_value const got = evaluate({{one_at_a_time(s)}, justification_options{}});
-  HOLDS(search.found() && search.spent() == 3 * search.size());
-  HOLDS(got == search.judge(search.reached()));
-  HOLDS(check(search.result()).ok() && is_within(search.result(), chunk_activations(2)));
-  return true;
+  CHECK((search.found() && search.spent() == 3 * search.size()));
+  CHECK(got == search.judge(search.reached()));
+  CHECK((check(search.result()).ok() && is_within(search.result(), chunk_activations(2))));
 }
-BOTH_TIMES("a candidate counts what its schedule does", test_full_size)
 
-constexpr bool test_start_of_hill_climb() {
+TEST_CASE("hill climbs start from the shapes of V-ZB, V-Half and V-Min") {
   schedule const s = uneven_v(2, 3, 1);  // a device works 60 for a micro-batch
-  justifier<> search(s, chunk_activations(4), {.passes = 10'000});
+  justifier search(s, chunk_activations(4), {.passes = 10'000});
   delay_block const zb = start_of_hill_climb(search, chunk_activations(4), 0),
                     half = start_of_hill_climb(search, chunk_activations(4), 4),
                     least = start_of_hill_climb(search, chunk_activations(4), 2);
-  HOLDS(zb.period == 60 && half.period == 60 && least.period == 60);
-  HOLDS(zb.forward_hop == std::vector<tick>{30, 10} && zb.backward_hop == zb.forward_hop);
-  HOLDS(half.forward_hop == std::vector<tick>{10, 3} && least.forward_hop == std::vector<tick>{0, 0});
+  CHECK((zb.period == 60 && half.period == 60 && least.period == 60));
+  CHECK((zb.forward_hop == std::vector<tick>{30, 10} && zb.backward_hop == zb.forward_hop));
+  CHECK((half.forward_hop == std::vector<tick>{10, 3} && least.forward_hop == std::vector<tick>{0, 0}));
   // Two activations a device: so far apart that no more is held on average.
   delay_block const apart = start_of_hill_climb(search, chunk_activations(2), 5),
                     roomy = start_of_hill_climb(search, chunk_activations(20), 5);
-  HOLDS(apart.period > 60 && roomy.period == 60);
-  HOLDS(start_of_hill_climb(search, chunk_activations(0), 1).period == 60);  // nothing to divide by
-  return true;
+  CHECK((apart.period > 60 && roomy.period == 60));
+  CHECK(start_of_hill_climb(search, chunk_activations(0), 1).period == 60);  // nothing to divide by
 }
-BOTH_TIMES("hill climbs start from the shapes of V-ZB, V-Half and V-Min", test_start_of_hill_climb)
 
 TEST_CASE("neighbours stay blocks") {
   schedule const s = uneven_v(3, 4, 1);
-  justifier<> search(s, chunk_activations(4), {.passes = 10'000});
+  justifier search(s, chunk_activations(4), {.passes = 10'000});
   tick const work = work_of_one(s);
   candidate k{{start_of_hill_climb(search, chunk_activations(4), 0)}, justification_options{}};
   std::size_t most = 0;
@@ -79,7 +77,7 @@ TEST_CASE("a hill climb stops at its share, gets better, and its tops are the be
     schedule const s = uneven_v(p, m, 1);
     memory_limit const limit = chunk_activations(3);
     search_budget const e{.passes = 200'000, .aim = objective::span};
-    justifier<> search(s, limit, e);
+    justifier search(s, limit, e);
     at_full_size evaluate(search);
     evaluate({{one_at_a_time(s)}, justification_options{}});
     objective_value const first = search.judge(search.best());
@@ -100,7 +98,7 @@ TEST_CASE("a hill climb stops at its share, gets better, and its tops are the be
 
 TEST_CASE("the best dozen of many climbs are kept") {
   schedule const s = uneven_v(2, 2, 1);
-  justifier<> search(s, chunk_activations(3), {.passes = 5'000});
+  justifier search(s, chunk_activations(3), {.passes = 5'000});
   tick asked = 0;
   auto const ever_worse = [&](candidate const&) {
     search.spend(1);

@@ -2,8 +2,9 @@
 // First, so that it needs nothing before it.
 #include "moved_passes.hpp"
 #include "random_cases.hpp"
-#include "static_check.hpp"
 #include <ashlar/optimize/improve.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -13,30 +14,28 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_insertion_moves() {
+TEST_CASE("what may change places") {
   schedule const s = one_f_one_b(2, 2);  // device 0: F0 F1 B0 B1, device 1: F0 B0 F1 B1
   list_scheduler scheduler(s, chunk_activations(2));
   list_scheduler::timeline t;
-  HOLDS(scheduler.run(scheduler.passes().orders, {}, {}, t));
+  CHECK(scheduler.run(scheduler.passes().orders, {}, {}, t));
   disjunctive_graph graph(scheduler.passes(), s);
   insertion_moves loose(graph, s, chunk_activations(2)), tight(graph, s, chunk_activations(1));
   graph.set(t, {0, 0});
   loose.reset();
   tight.reset();
-  HOLDS(!loose.allows({1, 0, 1, true}));                                   // B0 needs F0
-  HOLDS(!loose.allows({0, 0, 1, true}));                                   // F1 before F0
-  HOLDS(!loose.allows({1, 0, 2, false}));                                  // F1 before F0, over B0
-  HOLDS(loose.allows({1, 1, 2, true}) && !tight.allows({1, 1, 2, true}));  // F0 F1 B0 B1
-  HOLDS(!loose.allows({0, 1, 3, true}));  // B1 needs F1, by way of device 1
+  CHECK(!loose.allows({1, 0, 1, true}));                                     // B0 needs F0
+  CHECK(!loose.allows({0, 0, 1, true}));                                     // F1 before F0
+  CHECK(!loose.allows({1, 0, 2, false}));                                    // F1 before F0, over B0
+  CHECK((loose.allows({1, 1, 2, true}) && !tight.allows({1, 1, 2, true})));  // F0 F1 B0 B1
+  CHECK(!loose.allows({0, 1, 3, true}));  // B1 needs F1, by way of device 1
   tick const estimate = loose.estimate({1, 1, 2, true});
   loose.apply({1, 1, 2, true});
-  HOLDS(graph.orders()[1]
+  CHECK(graph.orders()[1]
         == std::vector<int>{t.orders[1][0], t.orders[1][2], t.orders[1][1], t.orders[1][3]});
-  HOLDS(estimate == graph.longest() && loose.visits() == 4);
-  HOLDS(loose.allows({1, 1, 2, false}));  // and back
-  return true;
+  CHECK((estimate == graph.longest() && loose.visits() == 4));
+  CHECK(loose.allows({1, 1, 2, false}));  // and back
 }
-BOTH_TIMES("what may change places", test_insertion_moves)
 
 bool keeps_micro_batches_in_order(precedence_graph const& passes, precedence_graph::plan const& orders) {
   for (std::vector<int> const& order : orders)

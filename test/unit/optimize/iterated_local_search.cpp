@@ -1,9 +1,10 @@
 #include <ashlar/optimize/iterated_local_search.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
 #include <ashlar/optimize/improve.hpp>
 #include <ashlar/schedule/check.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <vector>
@@ -12,21 +13,19 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_local_search() {
+TEST_CASE("local search until the budget is spent") {
   schedule const s =
       catalog::zb_h1(devices{2}) | repeat(micro_batches{2}) | retime(costs(stage_cost{3, 4, 2}, 2));
-  justifier<> search(s, chunk_activations(2), {.passes = 400});
+  justifier search(s, chunk_activations(2), {.passes = 400});
   iterated_local_search(search);
-  HOLDS(!search.found() && search.spent() == 0);  // nothing to perturb
+  CHECK((!search.found() && search.spent() == 0));  // nothing to perturb
   search.consider(s);
   list_scheduler::timeline const last =
       iterated_local_search(search, [&](list_scheduler::timeline const& t) { return search.judge(t); });
-  HOLDS(search.spent() >= 400 && search.spent() < 400 + 5 * 12);
-  HOLDS(search.judge(search.best()) <= search.judge(last));
-  HOLDS(makespan(search.result()) <= makespan(s) && check(search.result()).ok());
-  return true;
+  CHECK((search.spent() >= 400 && search.spent() < 400 + 5 * 12));
+  CHECK(search.judge(search.best()) <= search.judge(last));
+  CHECK((makespan(search.result()) <= makespan(s) && check(search.result()).ok()));
 }
-BOTH_TIMES("local search until the budget is spent", test_local_search)
 
 TEST_CASE("iterated local search finds better ones within the limit, again for the same seed") {
   int better = 0;
@@ -34,13 +33,13 @@ TEST_CASE("iterated local search finds better ones within the limit, again for t
     for (std::uint64_t seed : {1U, 2U, 3U}) {
       schedule const s = uneven_v(p, 6, 3);
       search_budget const e{.passes = 60'000, .seed = seed, .aim = objective::span};
-      justifier<> search(s, chunk_activations(p + 1), e), again(s, chunk_activations(p + 1), e);
-      for (justifier<>* i : {&search, &again}) {
+      justifier search(s, chunk_activations(p + 1), e), again(s, chunk_activations(p + 1), e);
+      for (justifier* i : {&search, &again}) {
         i->justify(i->passes().orders, {{96}, {}, {}});
         REQUIRE(i->found());
         iterated_local_search(*i);
       }
-      justifier<> first(s, chunk_activations(p + 1), e);
+      justifier first(s, chunk_activations(p + 1), e);
       first.justify(first.passes().orders, {{96}, {}, {}});
       CHECK(search.judge(search.best()) <= first.judge(first.best()));
       better += search.judge(search.best()) < first.judge(first.best()) ? 1 : 0;
@@ -54,8 +53,7 @@ TEST_CASE("iterated local search finds better ones within the limit, again for t
 TEST_CASE("a long schedule is perturbed, too, and what goes well repeated") {
   schedule const s = uneven_v(2, 20, 3);
   for (std::uint64_t seed : {1U, 2U, 3U}) {
-    justifier<> search(s, chunk_activations(3),
-                       {.passes = 200'000, .seed = seed, .aim = objective::span});
+    justifier search(s, chunk_activations(3), {.passes = 200'000, .seed = seed, .aim = objective::span});
     search.justify(search.passes().orders, {{96}, {}, {}});
     REQUIRE(search.found());
     objective_value const first = search.judge(search.best());
@@ -69,7 +67,7 @@ TEST_CASE("a long schedule is perturbed, too, and what goes well repeated") {
 // Goes on from what the rate likes, and comes back with the best of it.
 TEST_CASE("another rate") {
   schedule const s = uneven_v(3, 4, 3);
-  justifier<> search(s, chunk_activations(6), {.passes = 40'000});
+  justifier search(s, chunk_activations(6), {.passes = 40'000});
   search.consider(s);
   auto const begins_late = [](list_scheduler::timeline const& t) {
     return objective_value{-t.start[static_cast<std::size_t>(t.orders[2].front())], 0};

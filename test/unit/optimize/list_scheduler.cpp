@@ -3,7 +3,7 @@
 #include "random.hpp"
 #include "random_cases.hpp"
 #include "shapes.hpp"
-#include "static_check.hpp"
+#include "violations.hpp"
 #include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/metrics.hpp>
 
@@ -17,32 +17,28 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_window_of_one() {
+TEST_CASE("looking at one pass keeps the plan, both ways") {
   schedule const s = one_f_one_b(3, 4);
   list_scheduler d(s, chunk_activations(3));
   list_scheduler::timeline t;
-  HOLDS(d.run(d.passes().orders, {}, {}, t));
-  HOLDS(t.orders == d.passes().orders && timed(s, d.passes(), t) == s && t.makespan == makespan(s));
-  HOLDS(t.span == span(s));
-  HOLDS(d.run_reversed(d.passes().orders, {}, {}, t) && t.makespan == makespan(s));
-  HOLDS(check(timed(s, d.passes(), t)).ok());
-  HOLDS(d.passes().planned_like(s) == d.passes().orders);
-  return true;
+  CHECK(d.run(d.passes().orders, {}, {}, t));
+  CHECK((t.orders == d.passes().orders && timed(s, d.passes(), t) == s && t.makespan == makespan(s)));
+  CHECK(t.span == span(s));
+  CHECK((d.run_reversed(d.passes().orders, {}, {}, t) && t.makespan == makespan(s)));
+  CHECK(check(timed(s, d.passes(), t)).ok());
+  CHECK(d.passes().planned_like(s) == d.passes().orders);
 }
-BOTH_TIMES("looking at one pass keeps the plan, both ways", test_window_of_one)
 
-constexpr bool test_limit() {
+TEST_CASE("no more than the limit, whatever the plan") {
   schedule const s = catalog::gpipe(devices{2}, micro_batches{4}) | repeat(micro_batches{4}) | squeeze();
   list_scheduler d(s, chunk_activations(2));
   list_scheduler::timeline t;
-  HOLDS(!d.run(d.passes().orders, {}, {}, t));  // the plan holds four
-  HOLDS(d.run(d.passes().orders, {.window = 8}, {}, t));
+  CHECK(!d.run(d.passes().orders, {}, {}, t));  // the plan holds four
+  CHECK(d.run(d.passes().orders, {.window = 8}, {}, t));
   schedule const less = timed(s, d.passes(), t);
-  HOLDS(check(less).ok());
-  for (int peak : peak_activations(less)) HOLDS(peak <= 2);
-  return true;
+  CHECK(check(less).ok());
+  for (int peak : peak_activations(less)) CHECK(peak <= 2);
 }
-BOTH_TIMES("no more than the limit, whatever the plan", test_limit)
 
 TEST_CASE("what cannot be dispatched") {
   CHECK_BREAKS(every_pass_is_known, list_scheduler(with_work(one_f_one_b(2, 2)), chunk_activations(2)));

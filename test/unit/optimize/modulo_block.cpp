@@ -1,11 +1,12 @@
 #include <ashlar/optimize/modulo_block.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
 #include <ashlar/optimize/modulo_search.hpp>
 #include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/search/seeds.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <utility>
@@ -15,23 +16,21 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_modulo_turns() {
+TEST_CASE("turns of a device give every pass its start") {
   schedule const s = split_backward(one_f_one_b(1, 4));  // passes of 1 tick, nobody else to wait for
-  HOLDS(least_period(s) == 3);
+  CHECK(least_period(s) == 3);
   modulo_block block(s, chunk_activations(1), 4);
-  HOLDS(block.pass_count() == 3 && block.devices()[0].order.size() == 4);  // one tick is left over
-  HOLDS(block.cost() == 6 && block.too_many() == 0);
+  CHECK((block.pass_count() == 3 && block.devices()[0].order.size() == 4));  // one tick is left over
+  CHECK((block.cost() == 6 && block.too_many() == 0));
   modulo_block::turns t = block.devices()[0];
-  HOLDS(block.start_of({W, 0, 2}) == 2 + 2 * 4);
+  CHECK(block.start_of({W, 0, 2}) == 2 + 2 * 4);
   std::swap(t.order[1], t.order[2]);  // the weight pass comes a period later then
   t.first = 3;
   block.set(0, t);
-  HOLDS(block.cost() == 2 * 6 + 4 && block.too_many() == 1);
-  HOLDS(block.start_of({F, 0, 0}) == 3 && block.start_of({I, 0, 0}) == 5
-        && block.start_of({W, 0, 0}) == 8);
-  return true;
+  CHECK((block.cost() == 2 * 6 + 4 && block.too_many() == 1));
+  CHECK((block.start_of({F, 0, 0}) == 3 && block.start_of({I, 0, 0}) == 5
+         && block.start_of({W, 0, 0}) == 8));
 }
-BOTH_TIMES("turns of a device give every pass its start", test_modulo_turns)
 
 // The block repeated as it is.
 schedule repeated(schedule s, modulo_block const& block) {
@@ -45,7 +44,7 @@ schedule repeated(schedule s, modulo_block const& block) {
 
 // Any turns: what repeats is a valid schedule, and holds as much more as is said.
 void check_repeated(schedule const& s, memory_limit const& limit, tick period, unsigned seed) {
-  justifier<> search(s, limit, {.seed = seed});
+  justifier search(s, limit, {.seed = seed});
   modulo_block block(s, limit, period);
   anneal(search, block, 0);
   tick const at_random = block.cost();
@@ -74,18 +73,18 @@ TEST_CASE("what a modulo block repeats is a schedule, whose memory it knows") {
 TEST_CASE("a search begins with modulo blocks where they nearly fit, within its share") {
   schedule const s = uneven_v(4, 24, 1);
   search_budget const e{.passes = 2'000'000, .aim = objective::span};
-  justifier<> roomy(s, chunk_activations(8), e);
+  justifier roomy(s, chunk_activations(8), e);
   improve_modulo_blocks(roomy, chunk_activations(8), 400'000);
   REQUIRE(roomy.found());
   CHECK(roomy.best().span < span(s));
   CHECK(check(roomy.result()).ok());
   CHECK(is_within(roomy.result(), chunk_activations(8)));
   CHECK(roomy.spent() < 450'000);
-  justifier<> scarce(s, chunk_activations(2), e);
+  justifier scarce(s, chunk_activations(2), e);
   improve_modulo_blocks(scarce, chunk_activations(2), 400'000);
   CHECK(!scarce.found());
   CHECK(scarce.spent() < 100'000);
-  justifier<> hurried(s, chunk_activations(8), e);
+  justifier hurried(s, chunk_activations(8), e);
   improve_modulo_blocks(hurried, chunk_activations(8), 100);
   CHECK(hurried.spent() == 0);
 }

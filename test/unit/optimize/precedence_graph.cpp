@@ -2,7 +2,7 @@
 // First, so that it needs nothing before it.
 #include "limits.hpp"
 #include "shapes.hpp"
-#include "static_check.hpp"
+#include "violations.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -11,59 +11,53 @@ using namespace shapes;
 
 namespace {
 
-constexpr std::vector<int> listed(lists<int> const& lists, std::size_t x) {
+std::vector<int> listed(lists<int> const& lists, std::size_t x) {
   std::vector<int> found(lists[x].begin(), lists[x].end());
   std::sort(found.begin(), found.end());
   return found;
 }
 
-constexpr bool test_passes_by_number() {
+TEST_CASE("passes by number, what they need and feed") {
   schedule const s = catalog::zb_h1(devices{2}) | repeat(micro_batches{1})
                      | retime(costs(std::vector<stage_cost>{{2, 3, 4}, {5, 6, 7}}, 1));
   precedence_graph const net(s, limits::sized({10, 20}, {3, 20}));
-  HOLDS(net.orders == precedence_graph::plan{{0, 1, 2}, {3, 4, 5}});
-  HOLDS(std::ranges::equal(
+  CHECK(net.orders == precedence_graph::plan{{0, 1, 2}, {3, 4, 5}});
+  CHECK(std::ranges::equal(
       net.what, std::vector<pass>{{F, 0, 0}, {I, 0, 0}, {W, 0, 0}, {F, 1, 0}, {I, 1, 0}, {W, 1, 0}}));
-  HOLDS(net.device == std::vector<int>{0, 0, 0, 1, 1, 1});
-  HOLDS(net.length == std::vector<tick>{2, 3, 4, 5, 6, 7});
-  HOLDS(net.takes == std::vector<byte_count>{10, 0, 0, 20, 0, 0});
-  HOLDS(net.gives == std::vector<byte_count>{0, 7, 3, 0, 0, 20});
+  CHECK(net.device == std::vector<int>{0, 0, 0, 1, 1, 1});
+  CHECK(net.length == std::vector<tick>{2, 3, 4, 5, 6, 7});
+  CHECK(net.takes == std::vector<byte_count>{10, 0, 0, 20, 0, 0});
+  CHECK(net.gives == std::vector<byte_count>{0, 7, 3, 0, 0, 20});
   std::vector<std::vector<int>> const needs{{}, {0, 4}, {1}, {0}, {3}, {4}},
       feeds{{1, 3}, {2}, {}, {4}, {1, 5}, {}};
   for (std::size_t x = 0; x < 6; ++x) {
-    HOLDS(listed(net.needs, x) == needs[x]);
-    HOLDS(listed(net.feeds, x) == feeds[x]);
+    CHECK(listed(net.needs, x) == needs[x]);
+    CHECK(listed(net.feeds, x) == feeds[x]);
   }
-  return true;
 }
-BOTH_TIMES("passes by number, what they need and feed", test_passes_by_number)
 
-constexpr bool test_pass_streams() {
+TEST_CASE("a stream is a stage and a kind") {
   schedule const s = catalog::v_half(devices{2}) | repeat(micro_batches{3}) | squeeze();
   precedence_graph const net(s, chunk_activations(9).memory);
   for (std::size_t x = 0; x < net.what.size(); ++x)
     for (std::size_t y = 0; y < net.what.size(); ++y) {
       if (net.device[x] != net.device[y]) continue;
       bool const alike = net.what[x].kind == net.what[y].kind && net.what[x].stage == net.what[y].stage;
-      HOLDS((net.stream[x] == net.stream[y]) == alike);
-      HOLDS(alike || (net.stream[x] & net.stream[y]) == 0);
+      CHECK((net.stream[x] == net.stream[y]) == alike);
+      CHECK((alike || (net.stream[x] & net.stream[y]) == 0));
     }
-  return true;
 }
-BOTH_TIMES("a stream is a stage and a kind", test_pass_streams)
 
-constexpr bool test_planned_like() {
+TEST_CASE("the orders of another schedule") {
   schedule const s = catalog::zb_h1(devices{2}) | repeat(micro_batches{3}) | squeeze();
   precedence_graph const net(s, chunk_activations(9).memory);
-  HOLDS(net.planned_like(s) == net.orders);
+  CHECK(net.planned_like(s) == net.orders);
   schedule turned = s;
   std::reverse(turned.order[1].begin(), turned.order[1].end());
   precedence_graph::plan expected = net.orders;
   std::reverse(expected[1].begin(), expected[1].end());
-  HOLDS(net.planned_like(turned) == expected);
-  return true;
+  CHECK(net.planned_like(turned) == expected);
 }
-BOTH_TIMES("the orders of another schedule", test_planned_like)
 
 TEST_CASE("inference takes no memory for long") {
   schedule const s = catalog::find("inference")->make({devices{3}, micro_batches{4}});

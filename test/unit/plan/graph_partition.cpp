@@ -1,6 +1,6 @@
 #include "random.hpp"
 #include "random_cases.hpp"
-#include "static_check.hpp"
+#include "violations.hpp"
 #include <ashlar/plan/graph_plan.hpp>
 #include <ashlar/schedule/check.hpp>
 

@@ -1,29 +1,28 @@
 #include "random.hpp"
-#include "static_check.hpp"
 #include <ashlar/plan/graph_plan.hpp>
+
+#include <doctest/doctest.h>
 
 using namespace ashlar;
 
 namespace {
 
 // Two branches of two operators, and one that joins them.
-constexpr operator_model branched_model() {
+operator_model branched_model() {
   operator_model m{stage_graph(stages{5}, {{0, 1}, {1, 4}, {2, 3}, {3, 4}}), {}};
   m.cost.assign(5, {.launch = 1, .forward = 2, .backward_input = 2, .backward_weight = 2, .kept = 1});
   return m;
 }
 
-constexpr bool test_plan_of_branches() {
+TEST_CASE("branches are stages beside each other") {
   graph_plan const plan = best_graph_plan(branched_model(), {.device_count = 3}, {4, 1});
-  HOLDS(plan.found() && plan.is_exact && plan.unit == 1);
-  HOLDS(plan.graph == stage_graph(stages{3}, {{0, 2}, {1, 2}}));
-  HOLDS(plan.stages[0].operators == std::vector<int>({0, 1}));
-  HOLDS(plan.time == 4 * (2 * 2 + 2 * 6) && busiest_of(branched_model(), plan, 4) == plan.time);
+  CHECK((plan.found() && plan.is_exact && plan.unit == 1));
+  CHECK(plan.graph == stage_graph(stages{3}, {{0, 2}, {1, 2}}));
+  CHECK(plan.stages[0].operators == std::vector<int>({0, 1}));
+  CHECK((plan.time == 4 * (2 * 2 + 2 * 6) && busiest_of(branched_model(), plan, 4) == plan.time));
   schedule const s = schedule_of(branched_model(), plan, 4);
-  HOLDS(makespan(s) == simulated_step(branched_model(), {.device_count = 3}, plan, 4));
-  return true;
+  CHECK(makespan(s) == simulated_step(branched_model(), {.device_count = 3}, plan, 4));
 }
-BOTH_TIMES("branches are stages beside each other", test_plan_of_branches)
 
 TEST_CASE("larger micro-batches where launches cost much, and more devices where there are some") {
   operator_model m{chain(stages{2}), {}};

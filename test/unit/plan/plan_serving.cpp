@@ -1,6 +1,6 @@
 #include <ashlar/plan/plan_serving.hpp>
 // First, so that it needs nothing before it.
-#include "static_check.hpp"
+#include "violations.hpp"
 
 #include <vector>
 
@@ -9,7 +9,7 @@ using namespace ashlar;
 namespace {
 
 // A fast device and a slow one; 16 bits are as fast as 8 here, without loss, and twice as large.
-constexpr serving_problem fast_and_slow(byte_count first, byte_count last) {
+serving_problem fast_and_slow(byte_count first, byte_count last) {
   serving_problem problem;
   problem.limit = {first, last};
   problem.shape = {.prefills = 4, .groups = 4, .tokens = 2};
@@ -19,27 +19,23 @@ constexpr serving_problem fast_and_slow(byte_count first, byte_count last) {
   return problem;
 }
 
-constexpr bool test_serving_plan() {
+TEST_CASE("serving plans use fast devices and what memory there is") {
   serving_plan const plan = plan_serving(fast_and_slow(24, 16));
-  HOLDS(plan.device == std::vector<int>{0, 0, 1});
-  HOLDS(plan.width[2] == 1 && plan.width[0] + plan.width[1] == 1);  // what fits is without loss
-  HOLDS(plan.objective == (8 + 3 * 4) + (8 + 3 * 2 * 4) + 3);
+  CHECK(plan.device == std::vector<int>{0, 0, 1});
+  CHECK((plan.width[2] == 1 && plan.width[0] + plan.width[1] == 1));  // what fits is without loss
+  CHECK(plan.objective == (8 + 3 * 4) + (8 + 3 * 2 * 4) + 3);
   // The first device has room for one only.
-  HOLDS(plan_serving(fast_and_slow(8, 16)).device == std::vector<int>{0, 1, 1});
-  return true;
+  CHECK(plan_serving(fast_and_slow(8, 16)).device == std::vector<int>{0, 1, 1});
 }
-BOTH_TIMES("serving plans use fast devices and what memory there is", test_serving_plan)
 
-constexpr bool test_reasons() {
+TEST_CASE("if nothing fits, a device is short of so many bytes") {
   // 16 of 24 bytes remain for the last device, which has 10.
   serving_plan const late = plan_serving(fast_and_slow(15, 10));
-  HOLDS(late.device.empty() && late.short_device == 1 && late.missing == 6);
-  HOLDS(!plan_serving(fast_and_slow(15, 16)).device.empty());
+  CHECK((late.device.empty() && late.short_device == 1 && late.missing == 6));
+  CHECK(!plan_serving(fast_and_slow(15, 16)).device.empty());
   serving_plan const early = plan_serving(fast_and_slow(5, 100));
-  HOLDS(early.device.empty() && early.short_device == 0 && early.missing == 3);
-  return true;
+  CHECK((early.device.empty() && early.short_device == 0 && early.missing == 3));
 }
-BOTH_TIMES("if nothing fits, a device is short of so many bytes", test_reasons)
 
 TEST_CASE("serving plans of fewer layers than two ends are refused") {
   serving_problem problem = fast_and_slow(100, 100);

@@ -1,6 +1,7 @@
 #include <ashlar/plan/plan_space.hpp>
 // First, so that it needs nothing before it.
-#include "static_check.hpp"
+
+#include <doctest/doctest.h>
 
 #include <cstddef>
 #include <vector>
@@ -10,7 +11,7 @@ using namespace ashlar;
 namespace {
 
 // Four layers on four devices.
-constexpr plan_question spacious_question() {
+plan_question spacious_question() {
   plan_question q;
   q.model = {.layers = 4, .hidden = 8, .feed_forward = 32, .heads = 2, .vocabulary = 1, .sequence = 4};
   q.kinds[0].machine = {.flops = 1e6, .inside = 1e6, .between = 1e6, .memory = 1e5, .node_size = 2};
@@ -21,73 +22,67 @@ constexpr plan_question spacious_question() {
   return q;
 }
 
-constexpr bool test_plan_space() {
+TEST_CASE("training plans: plan space") {
   plan_question q = spacious_question();
   std::vector<catalog::entry const*> const both{catalog::find("1f1b"), catalog::find("depth-first")};
   // Two data ranks, with parameters shared in four ways, or two stages in either schedule (of 2 chunks:
   // 4 would be too many for four layers); three recomputations. The head is too small to matter.
-  HOLDS(all_plans(q, both).size() == 3 * (4 + 2));
+  CHECK(all_plans(q, both).size() == 3 * (4 + 2));
   for (training_plan const& p : all_plans(q, both)) {
-    HOLDS(p.device_count() == 4);
-    HOLDS(p.layout.micro_batch * p.micro_batches * p.layout.data == 4);
+    CHECK(p.device_count() == 4);
+    CHECK(p.layout.micro_batch * p.micro_batches * p.layout.data == 4);
   }
   // Nothing is kept of scores: no need to run them again.
   q.widths.scores = 0;
-  HOLDS(all_plans(q, both).size() == 2 * (4 + 2));
+  CHECK(all_plans(q, both).size() == 2 * (4 + 2));
   // In halves and quarters of sequences.
-  HOLDS(all_plans(q, {catalog::find("seq1f1b")}).size() == 2 * (4 + 2));
+  CHECK(all_plans(q, {catalog::find("seq1f1b")}).size() == 2 * (4 + 2));
   // Also on two devices: one pipeline rank.
   q.takes_fewer_devices = true;
-  HOLDS(all_plans(q, both).size() == 2 * (4 + 2) + 2);
+  CHECK(all_plans(q, both).size() == 2 * (4 + 2) + 2);
   q.tensor = 4;  // more than a node
-  HOLDS(all_plans(q, both).empty());
-  return true;
+  CHECK(all_plans(q, both).empty());
 }
-static_assert(test_plan_space());
 
-constexpr bool test_micro_batches_of_plans() {
+TEST_CASE("training plans: micro batches of plans") {
   plan_question q = spacious_question();
   q.widths.scores = 0;
   q.levels = {sharding_level::none};
   std::vector<catalog::entry const*> const both{catalog::find("1f1b"), catalog::find("depth-first")};
   // Loops need as many micro-batches as there are devices.
   q.batch = 2;
-  HOLDS(all_plans(q, both).size() == 2 * (1 + 2));
+  CHECK(all_plans(q, both).size() == 2 * (1 + 2));
   q.batch = 1;  // nor does it come out even for two data ranks
-  HOLDS(all_plans(q, both).size() == 2 * 1);
+  CHECK(all_plans(q, both).size() == 2 * 1);
   // Two data ranks have three sequences each: one by one. A pipeline has six, or three times two.
   q.batch = 6;
   q.largest_micro_batch = 4;
-  HOLDS(all_plans(q, both).size() == 2 * (1 + 2 * 2));
+  CHECK(all_plans(q, both).size() == 2 * (1 + 2 * 2));
   for (training_plan const& p : all_plans(q, both))
-    HOLDS(p.layout.micro_batch * p.micro_batches * p.layout.data == 6);
-  return true;
+    CHECK(p.layout.micro_batch * p.micro_batches * p.layout.data == 6);
 }
-static_assert(test_micro_batches_of_plans());
 
-constexpr bool test_divided_plans() {
+TEST_CASE("training plans: divided plans") {
   plan_question q = spacious_question();
   q.widths.scores = 0;
   q.model.vocabulary = 200;  // the head is about as much work as a layer
   std::vector<training_plan> const all = all_plans(q, {catalog::find("1f1b")});
-  HOLDS(all.size() == 2 * (4 + 2));
+  CHECK(all.size() == 2 * (4 + 2));
   int uneven = 0;
   for (training_plan const& p : all)
     if (p.layers == std::vector<int>{3, 1}) ++uneven;
-  HOLDS(uneven == 2);
+  CHECK(uneven == 2);
   // Of measured layers only for the tensor ranks that they were measured on.
   q.lists = {{.tensor = 2, .layers = {{1, 2}, {1, 2}, {1, 2}, {4, 8}}}};
   int lists = 0;
   for (training_plan const& p : all_plans(q, {catalog::find("1f1b")}))
     if (p.layers == std::vector<int>{3, 1}) ++lists;
-  HOLDS(lists == 2);
+  CHECK(lists == 2);
   q.tensor = 1;
-  HOLDS(all_plans(q, {catalog::find("1f1b")}).empty());
-  return true;
+  CHECK(all_plans(q, {catalog::find("1f1b")}).empty());
 }
-static_assert(test_divided_plans());
 
-constexpr bool test_plans_of_kinds() {
+TEST_CASE("training plans: plans of kinds") {
   plan_question q = spacious_question();
   q.widths.scores = 0;
   q.tensor = 1;
@@ -102,46 +97,37 @@ constexpr bool test_plans_of_kinds() {
   bool is_weighed = false, is_shifted = false;
   for (training_plan const& p : all_plans(q, {catalog::find("1f1b")})) {
     if (p.layout.again != recomputation::none) continue;
-    HOLDS(p.device_count() == (p.kinds.size() == 2 ? 4 : 2));
+    CHECK(p.device_count() == (p.kinds.size() == 2 ? 4 : 2));
     ++(p.kinds.size() == 2 ? together : alone);
     if (p.layout.pipeline == 2 && p.kinds == std::vector<int>{1, 0}) {
       is_weighed = is_weighed || p.layers == std::vector<int>{2, 4};
       is_shifted = is_shifted || p.layers == std::vector<int>{1, 5};
     }
   }
-  HOLDS(is_weighed && is_shifted);
-  HOLDS(alone == 2 * (1 + 1) && together > 2 * 2);
+  CHECK((is_weighed && is_shifted));
+  CHECK((alone == 2 * (1 + 1) && together > 2 * 2));
   // Layers dealt out alike: data ranks of both kinds, and pipelines of two and of four in both orders.
   q.deals_alike = true;
-  HOLDS(all_plans(q, {catalog::find("1f1b")}).size() == 2 * (alone + 1 + 2 * 2));
+  CHECK(all_plans(q, {catalog::find("1f1b")}).size() == 2 * (alone + 1 + 2 * 2));
   q.kind = 1;
   for (training_plan const& p : all_plans(q, {catalog::find("1f1b")}))
-    HOLDS(p.kinds == std::vector<int>{1});
+    CHECK(p.kinds == std::vector<int>{1});
   // Tensor ranks are of one node, and of one kind.
   q.kind = -1;
   q.tensor = 2;
   q.kinds[1].machine.node_size = 1;
   for (training_plan const& p : all_plans(q, {catalog::find("1f1b")}))
-    HOLDS(p.kinds == std::vector<int>{0});
+    CHECK(p.kinds == std::vector<int>{0});
   // Four devices come out even for two tensor ranks, but three of one kind and one of another do not.
   q.kinds[1].machine.node_size = 2;
   q.kinds[0].count = 3;
   q.kinds[1].count = 1;
-  HOLDS(all_plans(q, {catalog::find("1f1b")}).empty());
+  CHECK(all_plans(q, {catalog::find("1f1b")}).empty());
   // Of layers that were measured it is not known on which kind.
   q.tensor = 1;
-  HOLDS(!all_plans(q, {catalog::find("1f1b")}).empty());
+  CHECK(!all_plans(q, {catalog::find("1f1b")}).empty());
   q.lists = {{.tensor = 1, .layers = std::vector<listed_layer>(6, {1, 2})}};
-  HOLDS(all_plans(q, {catalog::find("1f1b")}).empty());
-  return true;
+  CHECK(all_plans(q, {catalog::find("1f1b")}).empty());
 }
-static_assert(test_plans_of_kinds());
 
 }  // namespace
-
-TEST_CASE("training plans: what there is to weigh") {
-  CHECK(test_plans_of_kinds());
-  CHECK(test_plan_space());
-  CHECK(test_micro_batches_of_plans());
-  CHECK(test_divided_plans());
-}

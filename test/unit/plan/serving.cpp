@@ -1,6 +1,7 @@
 #include <ashlar/plan/serving.hpp>
 // First, so that it needs nothing before it.
-#include "static_check.hpp"
+
+#include <doctest/doctest.h>
 
 #include <vector>
 
@@ -9,7 +10,7 @@ using namespace ashlar;
 namespace {
 
 // Two devices, three layers, each in two widths: the wider takes longer, more memory and no penalty.
-constexpr serving_problem two_devices() {
+serving_problem two_devices() {
   serving_problem problem;
   problem.limit = {6, 4};
   problem.shape = {.prefills = 2, .groups = 2, .tokens = 3};
@@ -19,21 +20,19 @@ constexpr serving_problem two_devices() {
   return problem;
 }
 
-constexpr bool test_objective() {
+TEST_CASE("a serving plan's objective is the formula and its penalties") {
   serving_problem const problem = two_devices();
-  HOLDS(check(problem).ok() && problem.device_count() == 2 && problem.layer_count() == 3);
-  HOLDS(problem.of(1, 0)[1].sum() == variant{24, 4, 0});
+  CHECK((check(problem).ok() && problem.device_count() == 2 && problem.layer_count() == 3));
+  CHECK(problem.of(1, 0)[1].sum() == variant{24, 4, 0});
   serving_plan plan;
   plan.device = {0, 0, 1};
   plan.width = {0, 1, 0};
   std::vector<stage_load> const loads = loads_of(problem, plan);
-  HOLDS(loads.size() == 2 && loads[0] == stage_load{{22, 3}, 6, 7}
-        && loads[1] == stage_load{{20, 1}, 2, 7});
+  CHECK((loads.size() == 2 && loads[0] == stage_load{{22, 3}, 6, 7}
+         && loads[1] == stage_load{{20, 1}, 2, 7}));
   // 42 + 22 of prefill, 4 + 1 * 3 * 3 of decode, penalties 14.
-  HOLDS(objective_of(problem, plan) == 64 + 13 + 14);
-  return true;
+  CHECK(objective_of(problem, plan) == 64 + 13 + 14);
 }
-BOTH_TIMES("a serving plan's objective is the formula and its penalties", test_objective)
 
 TEST_CASE("serving problems that say different things are refused") {
   auto const broken = [](auto change) {

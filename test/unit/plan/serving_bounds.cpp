@@ -1,6 +1,7 @@
 #include <ashlar/plan/serving_bounds.hpp>
 // First, so that it needs nothing before it.
-#include "static_check.hpp"
+
+#include <doctest/doctest.h>
 
 #include <vector>
 
@@ -8,7 +9,7 @@ using namespace ashlar;
 
 namespace {
 
-constexpr bool test_bounds() {
+TEST_CASE("serving bounds are the least of each number") {
   // Three layers on two devices of which each holds two, one in the wider variant.
   serving_problem problem;
   problem.limit = {5, 6};
@@ -16,17 +17,16 @@ constexpr bool test_bounds() {
     problem.variants.push_back(
         std::vector<std::vector<layer_variant>>(3, {{{10, 1}, 2, 7}, {{8 + d, 2}, 3, 0}}));
   serving_bounds const bounds(problem);
-  HOLDS(bounds.before(0, 0) == serving_bound{0, 0, 0} && bounds.after(2, 3) == serving_bound{0, 0, 0});
+  CHECK((bounds.before(0, 0) == serving_bound{0, 0, 0} && bounds.after(2, 3) == serving_bound{0, 0, 0}));
   // One layer each way: the wider in sum and prefill, the narrower in decode.
-  HOLDS(bounds.before(1, 1) == serving_bound{10, 8, 1} && bounds.after(1, 2) == serving_bound{11, 9, 1});
+  CHECK(
+      (bounds.before(1, 1) == serving_bound{10, 8, 1} && bounds.after(1, 2) == serving_bound{11, 9, 1}));
   // Two: a wider and a narrower one on the first device, two wider ones on the second.
-  HOLDS(bounds.before(1, 2) == serving_bound{28, 18, 2}
-        && bounds.after(1, 1) == serving_bound{22, 18, 2});
-  HOLDS(!bounds.before(1, 3).is_possible() && !bounds.before(1, 0).is_possible());
-  HOLDS(bounds.before(2, 3) == bounds.after(0, 0));
-  HOLDS(bounds.after(0, 0) == serving_bound{32, 18, 2});
-  return true;
+  CHECK((bounds.before(1, 2) == serving_bound{28, 18, 2}
+         && bounds.after(1, 1) == serving_bound{22, 18, 2}));
+  CHECK((!bounds.before(1, 3).is_possible() && !bounds.before(1, 0).is_possible()));
+  CHECK(bounds.before(2, 3) == bounds.after(0, 0));
+  CHECK(bounds.after(0, 0) == serving_bound{32, 18, 2});
 }
-BOTH_TIMES("serving bounds are the least of each number", test_bounds)
 
 }  // namespace

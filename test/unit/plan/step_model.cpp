@@ -1,6 +1,7 @@
 #include <ashlar/plan/step_model.hpp>
 // First, so that it needs nothing before it.
-#include "static_check.hpp"
+
+#include <doctest/doctest.h>
 
 using namespace ashlar;
 
@@ -8,84 +9,72 @@ namespace {
 
 constexpr sharding_level unshared = sharding_level::none;
 
-constexpr transformer two_layers() {
+transformer two_layers() {
   return {.layers = 2, .hidden = 8, .feed_forward = 32, .heads = 2, .vocabulary = 16, .sequence = 4};
 }
-constexpr device_machine plain_machine() {
+device_machine plain_machine() {
   return {.flops = 1, .inside = 1, .between = 0.5, .memory = 1e6, .node_size = 4};
 }
 
 // A layer: 768 parameters, 4 tokens: 6144 operations and 512 for scores.
-constexpr bool test_step_times() {
+TEST_CASE("step model: step times") {
   training_layout l{.pipeline = 2};
   auto const times = [&](sharding_level level = unshared, bool head = false) {
     return stage_times(two_layers(), l, level, {{1, 1}, head}, plain_machine(), {});
   };
-  HOLDS(times()[0].forward == 6656 && times()[0].backward == 2 * 6656);
-  HOLDS(times()[0].forward_attention == 512 && times()[0].backward_attention == 2 * 512);
-  HOLDS(times()[0].send == 2 * 8 * 4 && times()[1].send == 0 && times()[0].reduction == 0);
-  HOLDS(times(unshared, true)[1].forward == 6656 + 2 * 4 * 128
-        && times(unshared, true)[0].forward == 6656);
+  CHECK((times()[0].forward == 6656 && times()[0].backward == 2 * 6656));
+  CHECK((times()[0].forward_attention == 512 && times()[0].backward_attention == 2 * 512));
+  CHECK((times()[0].send == 2 * 8 * 4 && times()[1].send == 0 && times()[0].reduction == 0));
+  CHECK((times(unshared, true)[1].forward == 6656 + 2 * 4 * 128
+         && times(unshared, true)[0].forward == 6656));
   l.again = recomputation::full;
-  HOLDS(times()[0].backward == 3 * 6656 && times()[0].backward_attention == 3 * 512);
+  CHECK((times()[0].backward == 3 * 6656 && times()[0].backward_attention == 3 * 512));
   l.again = recomputation::attention;
-  HOLDS(times()[0].backward == 2 * 6656 + 512 && times()[0].backward_attention == 3 * 512);
+  CHECK((times()[0].backward == 2 * 6656 + 512 && times()[0].backward_attention == 3 * 512));
   // Half the work, and two sums of 64 bytes over two ranks. Eight devices: messages leave the node.
   l = {.tensor = 2, .pipeline = 2, .data = 2};
-  HOLDS(times()[0].forward == 3328 + 2 * 64 && times()[0].backward == 2 * 3328 + 2 * 64);
-  HOLDS(times()[0].send == 64 / 2 / 0.5);
-  HOLDS(times()[0].reduction == 768 / 2 * 4 / 0.5);
-  HOLDS(times(sharding_level::optimizer)[0].reduction == 768 / 2 * 3 / 0.5);
-  HOLDS(times(sharding_level::optimizer, true)[1].reduction == (768 + 128) / 2 * 3 / 0.5);
+  CHECK((times()[0].forward == 3328 + 2 * 64 && times()[0].backward == 2 * 3328 + 2 * 64));
+  CHECK(times()[0].send == 64 / 2 / 0.5);
+  CHECK(times()[0].reduction == 768 / 2 * 4 / 0.5);
+  CHECK(times(sharding_level::optimizer)[0].reduction == 768 / 2 * 3 / 0.5);
+  CHECK(times(sharding_level::optimizer, true)[1].reduction == (768 + 128) / 2 * 3 / 0.5);
   // Weights are gathered for each pass, gradients scattered after each backward: half of either moves.
   stage_seconds const all = times(sharding_level::full)[0];
-  HOLDS(all.gather == 768 / 2 * 1 / 0.5 && all.scatter == 768 / 2 * 2 / 0.5);
-  HOLDS(all.reduction == all.gather + all.scatter);  // there is just one layer
-  return true;
+  CHECK((all.gather == 768 / 2 * 1 / 0.5 && all.scatter == 768 / 2 * 2 / 0.5));
+  CHECK(all.reduction == all.gather + all.scatter);  // there is just one layer
 }
-static_assert(test_step_times());
 
 // Values of 32 bits are twice as many bytes wherever they are kept or moved.
-constexpr bool test_step_precision() {
+TEST_CASE("step model: step precision") {
   training_layout const l{.tensor = 2, .pipeline = 2, .data = 2};
   transformer wide = two_layers();
   wide.value_bytes = 4;
   device_machine const m = plain_machine();
   stage_seconds const half = stage_times(two_layers(), l, unshared, {{1, 1}, true}, m, {})[0],
                       whole = stage_times(wide, l, unshared, {{1, 1}, true}, m, {})[0];
-  HOLDS(whole.send == 2 * half.send && whole.forward == half.forward + 2 * 64);
-  HOLDS(whole.reduction == half.reduction);  // gradients have 32 bits in both
+  CHECK((whole.send == 2 * half.send && whole.forward == half.forward + 2 * 64));
+  CHECK(whole.reduction == half.reduction);  // gradients have 32 bits in both
   stage_memory const few = stage_bytes(two_layers(), l, unshared, {{1, 1}, true}, {}).of(1),
                      many = stage_bytes(wide, l, unshared, {{1, 1}, true}, kept_widths{}.of_values(4))
                                 .of(1);
-  HOLDS(many.stash == 2 * few.stash && many.weight_gradient == few.weight_gradient);
-  HOLDS(many.weights == few.weights + 2 * 448 + 2 * 16 * 4 / 2);  // with the logits
-  HOLDS(many.optimizer_state == 8 * 448 && few.optimizer_state == 12 * 448);
-  return true;
+  CHECK((many.stash == 2 * few.stash && many.weight_gradient == few.weight_gradient));
+  CHECK(many.weights == few.weights + 2 * 448 + 2 * 16 * 4 / 2);  // with the logits
+  CHECK((many.optimizer_state == 8 * 448 && few.optimizer_state == 12 * 448));
 }
-static_assert(test_step_precision());
 
-constexpr bool test_step_bytes() {
+TEST_CASE("step model: step bytes") {
   training_layout l{.pipeline = 2, .data = 2};
   auto const bytes = [&](sharding_level level, bool head) {
     return stage_bytes(two_layers(), l, level, {{1, 1}, head}, {});
   };
   stage_memory m = bytes(unshared, false).of(0);
-  HOLDS(m.weights == 2 * 768 && m.weight_gradient == 4 * 768 && m.optimizer_state == 12 * 768);
-  HOLDS(m.stash == 4 * (18 * 8 + 4 * 32 + 5 * 2 * 4));
+  CHECK((m.weights == 2 * 768 && m.weight_gradient == 4 * 768 && m.optimizer_state == 12 * 768));
+  CHECK(m.stash == 4 * (18 * 8 + 4 * 32 + 5 * 2 * 4));
   m = bytes(sharding_level::optimizer, true).of(1);
-  HOLDS(m.optimizer_state == 6 * 896 && m.weights == 2 * 896 + 6 * 16 * 4);
+  CHECK((m.optimizer_state == 6 * 896 && m.weights == 2 * 896 + 6 * 16 * 4));
   l.again = recomputation::full;
-  HOLDS(bytes(unshared, false).of(0).stash == 64
-        && bytes(unshared, false).of(0).weights == 2 * 768 + 4 * (18 * 8 + 4 * 32 + 5 * 2 * 4));
-  return true;
+  CHECK((bytes(unshared, false).of(0).stash == 64
+         && bytes(unshared, false).of(0).weights == 2 * 768 + 4 * (18 * 8 + 4 * 32 + 5 * 2 * 4)));
 }
-static_assert(test_step_bytes());
 
 }  // namespace
-
-TEST_CASE("step model: seconds and bytes of stages") {
-  CHECK(test_step_times());
-  CHECK(test_step_bytes());
-  CHECK(test_step_precision());
-}

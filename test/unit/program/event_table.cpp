@@ -2,9 +2,10 @@
 // First, so that it needs nothing before it.
 #include "random_cases.hpp"
 #include "shapes.hpp"
-#include "static_check.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -14,19 +15,17 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_small_table() {
+TEST_CASE("a table has events for what is awaited and for the end") {
   program const p = one_f_one_b(2, 1) | lower();
   event_table const t(p.view(), 0);  // clear, F, send, receive, B, all-reduce
-  HOLDS(t.waits_of(2).size() == 1 && t.waits_of(2)[0] == 1);
-  HOLDS(t.waits_of(4).size() == 1 && t.waits_of(4)[0] == 3);
-  HOLDS(t.waits_of(0).empty() && t.waits_of(1).empty() && t.waits_of(3).empty());
-  HOLDS(t.waits_of(5).empty());
-  HOLDS(t.event_of(1) == 0 && t.event_of(2) < 0 && t.event_of(3) == 1 && t.event_of(4) < 0);
-  HOLDS(t.last().size() == 1 && t.last()[0] == 5);
-  HOLDS(t.event_of(5) == 2 && t.count() == 3);
-  return true;
+  CHECK((t.waits_of(2).size() == 1 && t.waits_of(2)[0] == 1));
+  CHECK((t.waits_of(4).size() == 1 && t.waits_of(4)[0] == 3));
+  CHECK((t.waits_of(0).empty() && t.waits_of(1).empty() && t.waits_of(3).empty()));
+  CHECK(t.waits_of(5).empty());
+  CHECK((t.event_of(1) == 0 && t.event_of(2) < 0 && t.event_of(3) == 1 && t.event_of(4) < 0));
+  CHECK((t.last().size() == 1 && t.last()[0] == 5));
+  CHECK((t.event_of(5) == 2 && t.count() == 3));
 }
-BOTH_TIMES("a table has events for what is awaited and for the end", test_small_table)
 
 using order_relation = std::vector<std::vector<bool>>;  // [i][j]: j is done before i begins
 

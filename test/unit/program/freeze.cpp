@@ -1,8 +1,9 @@
 #include <ashlar/program/freeze.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
 #include <ashlar/lower/lower.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 
@@ -19,38 +20,34 @@ static_assert(frozen.view().instructions.size() == extent_of(make()).instruction
 static_assert(frozen.view().stream(1)[1].code == opcode::receive);
 static_assert(&freeze<make> == &frozen);
 
-constexpr bool test_same() {
+TEST_CASE("a frozen program equals the one made at run time") {
   program const p = make();
   program_view const a = frozen.view(), b = p.view();
-  HOLDS(a.device_count == b.device_count && a.stage_count == b.stage_count);
-  HOLDS(a.micro_batch_count == b.micro_batch_count && a.lane_count == b.lane_count);
-  HOLDS(std::equal(a.instructions.begin(), a.instructions.end(), b.instructions.begin(),
+  CHECK((a.device_count == b.device_count && a.stage_count == b.stage_count));
+  CHECK((a.micro_batch_count == b.micro_batch_count && a.lane_count == b.lane_count));
+  CHECK(std::equal(a.instructions.begin(), a.instructions.end(), b.instructions.begin(),
                    b.instructions.end()));
-  HOLDS(std::equal(a.operands.begin(), a.operands.end(), b.operands.begin(), b.operands.end()));
-  HOLDS(std::equal(a.slots.begin(), a.slots.end(), b.slots.begin(), b.slots.end()));
-  HOLDS(std::equal(a.stream_begin.begin(), a.stream_begin.end(), b.stream_begin.begin(),
+  CHECK(std::equal(a.operands.begin(), a.operands.end(), b.operands.begin(), b.operands.end()));
+  CHECK(std::equal(a.slots.begin(), a.slots.end(), b.slots.begin(), b.slots.end()));
+  CHECK(std::equal(a.stream_begin.begin(), a.stream_begin.end(), b.stream_begin.begin(),
                    b.stream_begin.end()));
   auto const same = [](list_view<int> x, list_view<int> y) {
     return std::equal(x.begin(), x.end(), y.begin(), y.end());
   };
-  HOLDS(same(a.graph.before, b.graph.before) && same(a.graph.after, b.graph.after));
-  HOLDS(same(a.where, b.where) && same(a.route, b.route) && a.step == b.step);
-  HOLDS(same(a.groups.holder_begin, b.groups.holder_begin) && same(a.groups.holder, b.groups.holder));
-  HOLDS(same(a.groups.stage_begin, b.groups.stage_begin) && same(a.groups.stage, b.groups.stage));
-  HOLDS(std::equal(a.slot_begin.begin(), a.slot_begin.end(), b.slot_begin.begin(), b.slot_begin.end()));
-  return true;
+  CHECK((same(a.graph.before, b.graph.before) && same(a.graph.after, b.graph.after)));
+  CHECK((same(a.where, b.where) && same(a.route, b.route) && a.step == b.step));
+  CHECK((same(a.groups.holder_begin, b.groups.holder_begin) && same(a.groups.holder, b.groups.holder)));
+  CHECK((same(a.groups.stage_begin, b.groups.stage_begin) && same(a.groups.stage, b.groups.stage)));
+  CHECK(std::equal(a.slot_begin.begin(), a.slot_begin.end(), b.slot_begin.begin(), b.slot_begin.end()));
 }
-BOTH_TIMES("a frozen program equals the one made at run time", test_same)
 
-constexpr bool test_extent() {
+TEST_CASE("the room that a program takes") {
   program const p = make();
   program_extent const e = extent_of(p);
-  HOLDS(e.devices == 3 && e.instructions == p.instructions.size());
-  HOLDS(e.operands == p.operands.size() && e.slots == p.slots.size());
-  HOLDS(e.groups == 3 && e.holders == 6 && e.group_stages == 3 && e.places == 3);
-  return true;
+  CHECK((e.devices == 3 && e.instructions == p.instructions.size()));
+  CHECK((e.operands == p.operands.size() && e.slots == p.slots.size()));
+  CHECK((e.groups == 3 && e.holders == 6 && e.group_stages == 3 && e.places == 3));
 }
-BOTH_TIMES("the room that a program takes", test_extent)
 
 TEST_CASE("a view of frozen data stays, however it was come by") {
   program_view const v = frozen_program<freeze_detail::extent<make>>(frozen).view();

@@ -1,9 +1,10 @@
 #include <ashlar/program/hash.hpp>
 // First, so that it needs nothing before it.
-#include "static_check.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/program/freeze.hpp>
+
+#include <doctest/doctest.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -20,26 +21,22 @@ constexpr program hashed_program() {
 }
 
 // Numbers mix with their places, and the values are the same on every machine.
-constexpr bool test_hashed_numbers() {
+TEST_CASE("a hash is of numbers and their order") {
   auto const of = [](auto... numbers) {
     hasher h;
     h.add_all(numbers...);
     return h.value();
   };
-  HOLDS(of(1, 2) != of(2, 1));
-  HOLDS(of(0) != of(0, 0));
-  HOLDS(of(-1) == of(std::uint64_t{0xffffffffffffffff}));
-  HOLDS(of(0) == 0xe220a8397b1dcdaf);  // the first output of splitmix64 with the seed 0
-  return true;
+  CHECK(of(1, 2) != of(2, 1));
+  CHECK(of(0) != of(0, 0));
+  CHECK(of(-1) == of(std::uint64_t{0xffffffffffffffff}));
+  CHECK(of(0) == 0xe220a8397b1dcdaf);  // the first output of splitmix64 with the seed 0
 }
-BOTH_TIMES("a hash is of numbers and their order", test_hashed_numbers)
 
-constexpr bool test_hashed_program() {
+TEST_CASE("a frozen program has the hash of the program") {
   program const p = hashed_program();
-  HOLDS(hash(p.view()) == hash(freeze<hashed_program>.view()));
-  return true;
+  CHECK(hash(p.view()) == hash(freeze<hashed_program>.view()));
 }
-BOTH_TIMES("a frozen program has the hash of the program", test_hashed_program)
 
 }  // namespace
 

@@ -1,8 +1,9 @@
 #include <ashlar/program/hazards.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
 #include <ashlar/lower/lower.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <string_view>
@@ -12,20 +13,18 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_small() {
+TEST_CASE("a send waits for its pass, a pass for its receive") {
   program const p = one_f_one_b(2, 1) | lower();
   wait_table const w = waits(p.view(), 0);  // clear, F, send, receive, B, all-reduce
-  HOLDS(w.of(0).empty() && w.of(1).empty());
-  HOLDS(w.of(2).size() == 1 && w.of(2)[0] == 1);
-  HOLDS(w.of(3).empty());
-  HOLDS(w.of(4).size() == 1 && w.of(4)[0] == 3);
-  HOLDS(w.of(5).empty());  // on the lane of what it waits for
-  return true;
+  CHECK((w.of(0).empty() && w.of(1).empty()));
+  CHECK((w.of(2).size() == 1 && w.of(2)[0] == 1));
+  CHECK(w.of(3).empty());
+  CHECK((w.of(4).size() == 1 && w.of(4)[0] == 3));
+  CHECK(w.of(5).empty());  // on the lane of what it waits for
 }
-BOTH_TIMES("a send waits for its pass, a pass for its receive", test_small)
 
 // Where a lane may end in any order, a pass on a chunk waits for that on the chunk before it.
-constexpr bool test_waits_of_chunks() {
+TEST_CASE("a chunk waits for the chunk before it") {
   auto const on_forward = [](program const& p, bool within_lanes) {
     program_view const v = p.view();
     wait_table const w = waits(v, 0, within_lanes ? wait_detail::all : wait_detail::last_of_a_lane);
@@ -42,12 +41,10 @@ constexpr bool test_waits_of_chunks() {
   };
   program const chunks =
       catalog::seq1f1b(devices{1}, 2) | repeat(micro_batches{2}) | squeeze() | lower();
-  HOLDS(on_forward(chunks, true) && !on_forward(chunks, false));
+  CHECK((on_forward(chunks, true) && !on_forward(chunks, false)));
   program const apart = catalog::find("gpipe")->make({devices{1}, micro_batches{2}}) | lower();
-  HOLDS(!on_forward(apart, true));
-  return true;
+  CHECK(!on_forward(apart, true));
 }
-BOTH_TIMES("a chunk waits for the chunk before it", test_waits_of_chunks)
 
 // Whether two instructions of a device cannot be exchanged: they share a slot and one of them changes
 // it.

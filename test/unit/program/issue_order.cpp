@@ -1,7 +1,7 @@
 #include <ashlar/program/issue_order.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
+#include "violations.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
 
@@ -13,36 +13,32 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_small_order() {
+TEST_CASE("a small program has one order to issue it in") {
   program const p = one_f_one_b(2, 1) | lower();
   // On device 0 clear, F, send, receive, B, all-reduce; on 1 clear, receive, F, B, send, all-reduce.
   std::vector<int> const order = issue_order(p.view());
   std::vector<int> where(order.size(), -1);
   for (std::size_t at = 0; at < order.size(); ++at)
     where[static_cast<std::size_t>(order[at])] = static_cast<int>(at);
-  HOLDS(order.size() == p.instructions.size());
-  HOLDS(where[1] < where[2] && where[7] == where[2] + 1);
-  HOLDS(where[3] == where[10] + 1 && where[3] < where[4]);
-  HOLDS(where[7] < where[8] && where[8] < where[9] && where[9] < where[10]);
-  return true;
+  CHECK(order.size() == p.instructions.size());
+  CHECK((where[1] < where[2] && where[7] == where[2] + 1));
+  CHECK((where[3] == where[10] + 1 && where[3] < where[4]));
+  CHECK((where[7] < where[8] && where[8] < where[9] && where[9] < where[10]));
 }
-BOTH_TIMES("a small program has one order to issue it in", test_small_order)
 
-constexpr bool test_small_rendezvous() {
+TEST_CASE("a rendezvous is a pass alone or both halves of a transfer") {
   program const p = one_f_one_b(2, 1) | lower();
   rendezvous_list const all = rendezvous_order(p.view());
-  HOLDS(all.size() == 10 && all.instructions == issue_order(p.view()));
+  CHECK((all.size() == 10 && all.instructions == issue_order(p.view())));
   int transfers = 0;
   for (int k = 0; k < all.size(); ++k) {
     list_view<int> const together = all.of(k);
     bool const sends = p.instructions[static_cast<std::size_t>(together[0])].code == opcode::send;
-    HOLDS(together.size() == (sends ? 2 : 1));
+    CHECK(together.size() == (sends ? 2 : 1));
     transfers += sends;
   }
-  HOLDS(transfers == 2);
-  return true;
+  CHECK(transfers == 2);
 }
-BOTH_TIMES("a rendezvous is a pass alone or both halves of a transfer", test_small_rendezvous)
 
 void order_of(program const& p) {
   std::vector<int> const order = issue_order(p.view());

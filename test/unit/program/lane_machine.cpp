@@ -1,8 +1,9 @@
 #include <ashlar/program/lane_machine.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
 #include <ashlar/lower/lower.hpp>
+
+#include <doctest/doctest.h>
 
 #include <cstddef>
 #include <utility>
@@ -33,39 +34,35 @@ class noting_machine : public lane_machine<noting_machine> {
 };
 
 // On device 0 clear, F, send, receive, B, all-reduce; on 1 clear, receive, F, B, send, all-reduce.
-constexpr bool test_happenings() {
+TEST_CASE("each instruction happens once, transfers as one") {
   program const p = one_f_one_b(2, 1) | lower();
   for (int lanes : {1, p.view().lane_count}) {
     noting_machine machine(p, lanes);
-    HOLDS(machine.run() && machine.is_whole);
-    HOLDS(machine.cycle().empty());
-    HOLDS(machine.order.size() == 12 && machine.sizes.size() == 10);
+    CHECK((machine.run() && machine.is_whole));
+    CHECK(machine.cycle().empty());
+    CHECK((machine.order.size() == 12 && machine.sizes.size() == 10));
     for (std::size_t at = 0; at < 12; ++at)  // the send first, whoever came last
       if (machine.order[at] == 2 || machine.order[at] == 10)
-        HOLDS(machine.order[at + 1] == (machine.order[at] == 2 ? 7 : 3));
+        CHECK(machine.order[at + 1] == (machine.order[at] == 2 ? 7 : 3));
   }
-  return true;
 }
-BOTH_TIMES("each instruction happens once, transfers as one", test_happenings)
 
-constexpr bool test_partners() {
+TEST_CASE("the k-th send meets the k-th receive") {
   program p = one_f_one_b(2, 1) | lower();
   std::vector<int> expected(12, -1);
   expected[2] = 7;
   expected[7] = 2;
   expected[10] = 3;
   expected[3] = 10;
-  HOLDS(partners_in_order(p.view()) == expected);
+  CHECK(partners_in_order(p.view()) == expected);
   p.instructions[2].code = opcode::release;
   expected[2] = expected[7] = -1;
-  HOLDS(partners_in_order(p.view()) == expected);
-  return true;
+  CHECK(partners_in_order(p.view()) == expected);
 }
-BOTH_TIMES("the k-th send meets the k-th receive", test_partners)
 
 // Two sends from each of devices 0 and 1 to device 2, which receives one of device 1, three of device 0,
 // of which the last is never sent, one more of device 1, and from nobody.
-constexpr bool test_partners_by_source() {
+TEST_CASE("messages of several devices do not mix") {
   program p;
   p.where = linear(devices{3});
   p.stream_begin = {0, 2, 4, 10};
@@ -73,10 +70,8 @@ constexpr bool test_partners_by_source() {
   int const sources[] = {1, 0, 0, 0, 1, 3};
   for (std::size_t k = 0; k < 6; ++k)
     p.instructions[4 + k] = {.code = opcode::receive, .peer = sources[k]};
-  HOLDS(partners_in_order(p.view()) == std::vector<int>({5, 6, 4, 8, 2, 0, 1, -1, 3, -1}));
-  return true;
+  CHECK(partners_in_order(p.view()) == std::vector<int>({5, 6, 4, 8, 2, 0, 1, -1, 3, -1}));
 }
-BOTH_TIMES("messages of several devices do not mix", test_partners_by_source)
 
 TEST_CASE("replicas reduce at once, a pair starts at once") {
   program const p = two_ways(3) | repeat(micro_batches{2}) | squeeze() | lower();

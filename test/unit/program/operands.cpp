@@ -1,8 +1,9 @@
 #include <ashlar/program/operands.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
 #include <ashlar/lower/lower.hpp>
+
+#include <doctest/doctest.h>
 
 using namespace shapes;
 
@@ -46,38 +47,37 @@ constexpr sequence_operands of_sequence(program const& p, pass what) {
 }
 
 // Two sequences in three chunks each.
-constexpr bool test_sequence_operands() {
+TEST_CASE("what passes on the chunks of a sequence read and leave") {
   constexpr slot_kind S = slot_kind::sequence_state, G = slot_kind::sequence_gradient;
   block const chunks = catalog::seq1f1b(devices{1}, 3);
   program p = chunks | repeat(micro_batches{6}) | squeeze() | lower();
   for (int k : {0, 3}) {
-    HOLDS(of_sequence(p, {F, 0, k}).count == 1 && of_sequence(p, {F, 0, k}).writes(S, k, 1));
+    CHECK((of_sequence(p, {F, 0, k}).count == 1 && of_sequence(p, {F, 0, k}).writes(S, k, 1)));
     sequence_operands const middle = of_sequence(p, {F, 0, k + 1});
-    HOLDS(middle.count == 2 && middle.reads(S, k) && middle.writes(S, k + 1, 1));
-    HOLDS(of_sequence(p, {F, 0, k + 2}).count == 1 && of_sequence(p, {F, 0, k + 2}).reads(S, k + 1));
-    HOLDS(of_sequence(p, {B, 0, k + 2}).count == 1 && of_sequence(p, {B, 0, k + 2}).writes(G, k + 2, 1));
+    CHECK((middle.count == 2 && middle.reads(S, k) && middle.writes(S, k + 1, 1)));
+    CHECK((of_sequence(p, {F, 0, k + 2}).count == 1 && of_sequence(p, {F, 0, k + 2}).reads(S, k + 1)));
+    CHECK(
+        (of_sequence(p, {B, 0, k + 2}).count == 1 && of_sequence(p, {B, 0, k + 2}).writes(G, k + 2, 1)));
     sequence_operands const back = of_sequence(p, {B, 0, k + 1});
-    HOLDS(back.count == 2 && back.reads(G, k + 2) && back.writes(G, k + 1, 1));
-    HOLDS(of_sequence(p, {B, 0, k}).count == 1 && of_sequence(p, {B, 0, k}).reads(G, k + 1));
+    CHECK((back.count == 2 && back.reads(G, k + 2) && back.writes(G, k + 1, 1)));
+    CHECK((of_sequence(p, {B, 0, k}).count == 1 && of_sequence(p, {B, 0, k}).reads(G, k + 1)));
   }
   // A recompute reads the state of its forward, and leaves none.
   p = recompute(chunks) | repeat(micro_batches{3}) | squeeze() | lower();
-  HOLDS(of_sequence(p, {F, 0, 0}).writes(S, 0, 2) && of_sequence(p, {F, 0, 1}).writes(S, 1, 2));
-  HOLDS(of_sequence(p, {R, 0, 0}).count == 0);
-  HOLDS(of_sequence(p, {R, 0, 1}).count == 1 && of_sequence(p, {R, 0, 1}).reads(S, 0));
+  CHECK((of_sequence(p, {F, 0, 0}).writes(S, 0, 2) && of_sequence(p, {F, 0, 1}).writes(S, 1, 2)));
+  CHECK(of_sequence(p, {R, 0, 0}).count == 0);
+  CHECK((of_sequence(p, {R, 0, 1}).count == 1 && of_sequence(p, {R, 0, 1}).reads(S, 0)));
   // Of a split backward it is the input pass.
   p = split_backward(chunks) | repeat(micro_batches{3}) | squeeze() | lower();
-  HOLDS(of_sequence(p, {I, 0, 1}).reads(G, 2) && of_sequence(p, {I, 0, 1}).writes(G, 1, 1));
-  HOLDS(of_sequence(p, {W, 0, 1}).count == 0);
+  CHECK((of_sequence(p, {I, 0, 1}).reads(G, 2) && of_sequence(p, {I, 0, 1}).writes(G, 1, 1)));
+  CHECK(of_sequence(p, {W, 0, 1}).count == 0);
   // Whole sequences hand over nothing.
   p = one_f_one_b(1, 3) | lower();
-  HOLDS(of_sequence(p, {F, 0, 1}).count == 0 && of_sequence(p, {B, 0, 1}).count == 0);
-  return true;
+  CHECK((of_sequence(p, {F, 0, 1}).count == 0 && of_sequence(p, {B, 0, 1}).count == 0));
 }
-BOTH_TIMES("what passes on the chunks of a sequence read and leave", test_sequence_operands)
 
 // Stage 0 feeds 1 and 2 beside it, and 3 and 4 on the other device, which share a message.
-constexpr bool test_readers() {
+TEST_CASE("who reads an activation: each stage beside it, and a message to each other device") {
   program p;
   p.graph = stage_graph(stages{5}, {{0, 1}, {0, 2}, {0, 3}, {0, 4}});
   p.where = make_placement(devices{2}, stages{5}, [](int stage) { return stage / 3; });
@@ -85,12 +85,9 @@ constexpr bool test_readers() {
   program_view const view = p.view();
   program_shape const shape(view);
   pass const forward{F, 0, 0};
-  HOLDS(shape.readers_on(0, forward) == 2 && shape.readers_on(1, forward) == 2);
-  HOLDS(shape.readers_of_output(0, forward) == 3);
-  HOLDS(shape.is_first_on_its_device(forward, 3) && !shape.is_first_on_its_device(forward, 4));
-  return true;
+  CHECK((shape.readers_on(0, forward) == 2 && shape.readers_on(1, forward) == 2));
+  CHECK(shape.readers_of_output(0, forward) == 3);
+  CHECK((shape.is_first_on_its_device(forward, 3) && !shape.is_first_on_its_device(forward, 4)));
 }
-BOTH_TIMES("who reads an activation: each stage beside it, and a message to each other device",
-           test_readers)
 
 }  // namespace

@@ -1,8 +1,9 @@
 #include <ashlar/program/slot_layout.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
 #include <ashlar/lower/lower.hpp>
+
+#include <doctest/doctest.h>
 
 using namespace shapes;
 
@@ -14,28 +15,25 @@ constexpr value_layout layout_of(value_key key) {
           key.kind == slot_kind::stash ? std::size_t{4096} : std::size_t{16}};
 }
 
-constexpr bool test_slot_sizes() {
+TEST_CASE("a slot is as large as what is written into it, and starts where its alignment allows") {
   program const p = one_f_one_b(2, 3) | lower();
   for (int d = 0; d < 2; ++d) {
     slot_table const t = slot_layout(p.view(), 0, d, layout_of);
     auto const kinds = p.view().slots_of(d);
-    HOLDS(t.size.size() == kinds.size() && t.offset.size() == kinds.size());
-    HOLDS(t.alignment == 4096);
+    CHECK((t.size.size() == kinds.size() && t.offset.size() == kinds.size()));
+    CHECK(t.alignment == 4096);
     std::size_t end = 0;
     for (std::size_t s = 0; s < kinds.size(); ++s) {
-      HOLDS(t.offset[s] >= end);
-      HOLDS(t.offset[s] % (kinds[s] == slot_kind::stash ? 4096 : 64) == 0);
+      CHECK(t.offset[s] >= end);
+      CHECK(t.offset[s] % (kinds[s] == slot_kind::stash ? 4096 : 64) == 0);
       end = t.offset[s] + static_cast<std::size_t>(t.size[s]);
       // Device d has stage d: it makes what it keeps and sends, the other what it receives.
       bool const received = kinds[s] == (d == 0 ? slot_kind::gradient : slot_kind::activation);
-      HOLDS(t.size[s] == static_cast<std::int64_t>(layout_of({kinds[s], received ? 1 - d : d}).bytes));
+      CHECK(t.size[s] == static_cast<std::int64_t>(layout_of({kinds[s], received ? 1 - d : d}).bytes));
     }
-    HOLDS(t.total == end);
+    CHECK(t.total == end);
   }
-  return true;
 }
-BOTH_TIMES("a slot is as large as what is written into it, and starts where its alignment allows",
-           test_slot_sizes)
 
 TEST_CASE("elements of two bytes are cut where those of four are") {
   for (std::size_t elements : {0UL, 1UL, 5UL, 22UL, 1001UL})

@@ -1,9 +1,10 @@
 #include <ashlar/program/slot_sizes.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <vector>
@@ -13,7 +14,7 @@ using namespace shapes;
 namespace {
 
 // Two stages a device with the same slots, the larger one first or last.
-constexpr bool test_largest_of_several() {
+TEST_CASE("a slot for several values is as large as the largest") {
   program const p = (*catalog::find("v-half")).make({devices{2}, micro_batches{4}}) | lower();
   for (bool larger_first : {true, false}) {
     auto const bytes = [=](value_key v) { return std::int64_t{100 + (larger_first ? -v.of : v.of)}; };
@@ -32,12 +33,10 @@ constexpr bool test_largest_of_several() {
           slot = std::max(slot, bytes(v));
         });
       }
-      HOLDS(sizes == largest);
-      HOLDS(differ);
+      CHECK(sizes == largest);
+      CHECK(differ);
     }
   }
-  return true;
 }
-BOTH_TIMES("a slot for several values is as large as the largest", test_largest_of_several)
 
 }  // namespace

@@ -2,11 +2,12 @@
 // First, so that it needs nothing before it.
 #include "mutate.hpp"
 #include "shapes.hpp"
-#include "static_check.hpp"
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/model/work_lists.hpp>
 #include <ashlar/prove/prove.hpp>
 #include <ashlar/prove/wait_cycle.hpp>
+
+#include <doctest/doctest.h>
 
 using namespace shapes;
 using namespace mutate;
@@ -20,45 +21,41 @@ constexpr diagnosis judge_complete(program const& p) {
   return check_complete(p, index);
 }
 
-constexpr bool test_complete() {
-  HOLDS(judge_complete(whole()).ok());
-  HOLDS(judge_complete(two_ways(3) | repeat(micro_batches{2}) | squeeze() | lower()).ok());
-  HOLDS(judge_complete(fork_join() | repeat(micro_batches{2}) | lower()).ok());
-  return true;
+TEST_CASE("complete programs") {
+  CHECK(judge_complete(whole()).ok());
+  CHECK(judge_complete(two_ways(3) | repeat(micro_batches{2}) | squeeze() | lower()).ok());
+  CHECK(judge_complete(fork_join() | repeat(micro_batches{2}) | lower()).ok());
 }
-BOTH_TIMES("complete programs", test_complete)
 
-constexpr bool test_computes() {
+TEST_CASE("every pass once, where it belongs") {
   program p = whole();
   int const at_backward = find(p, 1, opcode::compute, {B, 1, 1});
   drop(p, 1, at_backward);
   diagnosis d = judge_complete(p);
-  HOLDS(d.broken == rule::every_pass_is_present && d.first.device == 1);
-  HOLDS(d.first.what == pass{B, 1, 1});
+  CHECK((d.broken == rule::every_pass_is_present && d.first.device == 1));
+  CHECK(d.first.what == pass{B, 1, 1});
   p = whole();
   insert(p, 1, at_backward, at(p, 1, at_backward));
   d = judge_complete(p);
-  HOLDS(d.broken == rule::no_pass_is_doubled && d.first.index == at_backward + 1);
+  CHECK((d.broken == rule::no_pass_is_doubled && d.first.index == at_backward + 1));
   p = whole();
   at(p, 1, at_backward).what.kind = I;
-  HOLDS(judge_complete(p).broken == rule::every_pass_is_present);
+  CHECK(judge_complete(p).broken == rule::every_pass_is_present);
   p = whole();
   instruction const moved = drop(p, 1, at_backward);
   insert(p, 2, 0, moved);
   d = judge_complete(p);
-  HOLDS(d.broken == rule::pass_is_on_its_device && d.first.device == 2 && d.second.device == 1);
+  CHECK((d.broken == rule::pass_is_on_its_device && d.first.device == 2 && d.second.device == 1));
   p = whole();
   at(p, 1, at_backward).what.stage = 3;
-  HOLDS(judge_complete(p).broken == rule::every_pass_is_known);
+  CHECK(judge_complete(p).broken == rule::every_pass_is_known);
   at(p, 1, at_backward).what = {B, 1, 2};
-  HOLDS(judge_complete(p).broken == rule::every_pass_is_known);
-  return true;
+  CHECK(judge_complete(p).broken == rule::every_pass_is_known);
 }
-BOTH_TIMES("every pass once, where it belongs", test_computes)
 
 // Stages 1 and 2 of a V on two devices both live on device 1: what goes from one to the other is not
 // sent, and least of all by half.
-constexpr bool test_transfers_to_oneself() {
+TEST_CASE("no transfer to oneself") {
   program const good = catalog::find("dualpipev")->make({devices{2}, micro_batches{4}}) | lower();
   int const behind = find(good, 1, opcode::compute, {F, 1, 0}) + 1;
   instruction half{
@@ -66,161 +63,150 @@ constexpr bool test_transfers_to_oneself() {
   program p = good;
   insert(p, 1, behind, half);
   diagnosis d = check(p);
-  HOLDS(d.broken == rule::transfers_lead_to_another_device);
-  HOLDS(d.first.device == 1 && d.first.index == behind && d.first.code == opcode::send);
-  HOLDS(find_wait_cycle(p).empty());
+  CHECK(d.broken == rule::transfers_lead_to_another_device);
+  CHECK((d.first.device == 1 && d.first.index == behind && d.first.code == opcode::send));
+  CHECK(find_wait_cycle(p).empty());
   half.code = opcode::receive;
   insert(p, 1, behind + 1, half);
-  HOLDS(check(p).broken == rule::transfers_lead_to_another_device);
+  CHECK(check(p).broken == rule::transfers_lead_to_another_device);
   drop(p, 1, behind);
   d = check(p);
-  HOLDS(d.broken == rule::transfers_lead_to_another_device && d.first.code == opcode::receive);
-  return true;
+  CHECK((d.broken == rule::transfers_lead_to_another_device && d.first.code == opcode::receive));
 }
-BOTH_TIMES("no transfer to oneself", test_transfers_to_oneself)
 
-constexpr bool test_transfers() {
+TEST_CASE("every transfer has its two halves") {
   program p = whole();
   int const send = find(p, 0, opcode::send, {F, 0, 1});
   int const receive = find(p, 1, opcode::receive, {F, 0, 1});
   drop(p, 1, receive);
   diagnosis d = judge_complete(p);
-  HOLDS(d.broken == rule::every_send_has_its_receive && d.first.device == 0 && d.first.index == send);
-  HOLDS(d.second.device == 1);
+  CHECK((d.broken == rule::every_send_has_its_receive && d.first.device == 0 && d.first.index == send));
+  CHECK(d.second.device == 1);
   p = whole();
   drop(p, 0, send);
   d = judge_complete(p);
-  HOLDS(d.broken == rule::every_receive_has_its_send && d.first.device == 1);
-  HOLDS(d.first.index == receive && d.second.device == 0);
+  CHECK((d.broken == rule::every_receive_has_its_send && d.first.device == 1));
+  CHECK((d.first.index == receive && d.second.device == 0));
   drop(p, 1, receive);
-  HOLDS(judge_complete(p).broken == rule::every_send_has_its_receive);
+  CHECK(judge_complete(p).broken == rule::every_send_has_its_receive);
   p = whole();
   insert(p, 0, send, at(p, 0, send));
-  HOLDS(judge_complete(p).broken == rule::no_transfer_is_doubled);
+  CHECK(judge_complete(p).broken == rule::no_transfer_is_doubled);
   p = whole();
   insert(p, 1, receive, at(p, 1, receive));
-  HOLDS(judge_complete(p).broken == rule::no_transfer_is_doubled);
+  CHECK(judge_complete(p).broken == rule::no_transfer_is_doubled);
   p = whole();
   at(p, 0, send).peer = 2;
-  HOLDS(judge_complete(p).broken == rule::every_send_has_its_receive);
+  CHECK(judge_complete(p).broken == rule::every_send_has_its_receive);
   p = whole();
   at(p, 1, receive).peer = 1;
-  HOLDS(judge_complete(p).broken == rule::every_receive_has_its_send);
+  CHECK(judge_complete(p).broken == rule::every_receive_has_its_send);
   p = whole();
   at(p, 0, send).to = 2;
-  HOLDS(judge_complete(p).broken == rule::every_pass_is_known);
-  return true;
+  CHECK(judge_complete(p).broken == rule::every_pass_is_known);
 }
-BOTH_TIMES("every transfer has its two halves", test_transfers)
 
-constexpr bool test_lost_reductions() {
+TEST_CASE("every gradient is reduced once, in the end") {
   program p = whole();
   int const reduce = find_reduction(p, 1, 1);
   instruction const dropped = drop(p, 1, reduce);
   diagnosis d = judge_complete(p);
-  HOLDS(d.broken == rule::gradient_is_reduced_once && d.first.device == 1 && d.first.what.stage == 1);
+  CHECK((d.broken == rule::gradient_is_reduced_once && d.first.device == 1 && d.first.what.stage == 1));
   insert(p, 1, 0, dropped);
   d = judge_complete(p);
-  HOLDS(d.broken == rule::gradient_is_reduced_after_its_last_weight_pass && d.first.device == 1);
-  HOLDS(d.second.what == pass{B, 1, 0});
+  CHECK((d.broken == rule::gradient_is_reduced_after_its_last_weight_pass && d.first.device == 1));
+  CHECK(d.second.what == pass{B, 1, 0});
   p = whole();
   insert(p, 1, reduce, dropped);
   d = judge_complete(p);
-  HOLDS(d.broken == rule::gradient_is_reduced_once && d.first.index == d.second.index + 1);
+  CHECK((d.broken == rule::gradient_is_reduced_once && d.first.index == d.second.index + 1));
   p = whole();
   for (int group : {2, -1, 3, 4}) {  // not its own, and none
     at(p, 1, reduce).group = group;
-    HOLDS(check_well_formed(p).broken == rule::group_is_held_where_it_is_named);
+    CHECK(check_well_formed(p).broken == rule::group_is_held_where_it_is_named);
   }
-  return true;
 }
-BOTH_TIMES("every gradient is reduced once, in the end", test_lost_reductions)
 
-constexpr bool test_replicas() {
+TEST_CASE("each replica reduces, in its place") {
   program const both = two_ways(2) | repeat(micro_batches{2}) | squeeze() | lower();
-  HOLDS(judge_complete(both).ok());
+  CHECK(judge_complete(both).ok());
   program p = both;
   int const first = find_reduction(p, 0, 0), second = find_reduction(p, 0, 1);
   at(p, 0, first).group = 1;  // twice the one, never the other
-  HOLDS(judge_complete(p).broken == rule::gradient_is_reduced_once);
+  CHECK(judge_complete(p).broken == rule::gradient_is_reduced_once);
   p = both;
   drop(p, 0, second);  // the replica of stage 1 on device 1 waits in vain
-  HOLDS(judge_complete(p).broken == rule::gradient_is_reduced_once);
-  return true;
+  CHECK(judge_complete(p).broken == rule::gradient_is_reduced_once);
 }
-BOTH_TIMES("each replica reduces, in its place", test_replicas)
 
-constexpr bool test_wrong_lanes() {
+TEST_CASE("each on the lane that is for it") {
   program p = whole();
   at(p, 0, 0).lane = first_transfer_lane;
   diagnosis d = judge_complete(p);
-  HOLDS(d.broken == rule::every_instruction_is_on_its_lane && d.first.device == 0 && d.first.index == 0);
+  CHECK(
+      (d.broken == rule::every_instruction_is_on_its_lane && d.first.device == 0 && d.first.index == 0));
   p = whole();
   at(p, 0, find(p, 0, opcode::send, {F, 0, 0})).lane = compute_lane;
-  HOLDS(judge_complete(p).broken == rule::every_instruction_is_on_its_lane);
+  CHECK(judge_complete(p).broken == rule::every_instruction_is_on_its_lane);
   p = whole();
   at(p, 0, find_reduction(p, 0, 0)).lane = p.collective_lane();
-  HOLDS(judge_complete(p).broken == rule::every_instruction_is_on_its_lane);
-  return true;
+  CHECK(judge_complete(p).broken == rule::every_instruction_is_on_its_lane);
 }
-BOTH_TIMES("each on the lane that is for it", test_wrong_lanes)
 
-constexpr bool test_work_complete() {
+TEST_CASE("work once, on its device and its lane") {
   program const good = with_norm(one_f_one_b(2, 2)) | lower();
-  HOLDS(check(good).ok());
+  CHECK(check(good).ok());
   int const part = find(good, 1, opcode::compute, {X, 2, 1}),
             sum = find(good, 1, opcode::all_reduce, {X, 1, 1});
-  HOLDS(part > 0 && sum > 0);
+  CHECK((part > 0 && sum > 0));
   program p = good;  // doubled
   insert(p, 1, part, at(p, 1, part));
-  HOLDS(check(p).broken == rule::no_pass_is_doubled && check(p).first.index == part + 1);
+  CHECK((check(p).broken == rule::no_pass_is_doubled && check(p).first.index == part + 1));
   p = good;
   insert(p, 1, sum, at(p, 1, sum));
-  HOLDS(check(p).broken == rule::no_pass_is_doubled && check(p).first.code == opcode::all_reduce);
+  CHECK((check(p).broken == rule::no_pass_is_doubled && check(p).first.code == opcode::all_reduce));
   p = good;  // left out
   drop(p, 1, part);
   diagnosis d = check(p);
-  HOLDS(d.broken == rule::every_pass_is_present && d.first.what == pass{X, 2, 1});
-  HOLDS(d.first.device == 1 && d.first.code == opcode::compute);
+  CHECK((d.broken == rule::every_pass_is_present && d.first.what == pass{X, 2, 1}));
+  CHECK((d.first.device == 1 && d.first.code == opcode::compute));
   p = good;
   drop(p, 1, sum);
   d = check(p);
-  HOLDS(d.broken == rule::every_pass_is_present && d.first.what == pass{X, 1, 1});
-  HOLDS(d.first.code == opcode::all_reduce);
+  CHECK((d.broken == rule::every_pass_is_present && d.first.what == pass{X, 1, 1}));
+  CHECK(d.first.code == opcode::all_reduce);
   p = good;  // elsewhere
   insert(p, 0, 1, drop(p, 1, part));
   d = check(p);
-  HOLDS(d.broken == rule::pass_is_on_its_device && d.first.device == 0 && d.second.device == 1);
+  CHECK((d.broken == rule::pass_is_on_its_device && d.first.device == 0 && d.second.device == 1));
   p = good;
   insert(p, 0, 1, drop(p, 1, sum));
-  HOLDS(check(p).broken == rule::group_is_held_where_it_is_named);
+  CHECK(check(p).broken == rule::group_is_held_where_it_is_named);
   p = good;  // of a job that there is not, of another kind, of another group, on another lane
   at(p, 1, part).what = {X, 3, 0};
-  HOLDS(check(p).broken == rule::every_pass_is_known);
+  CHECK(check(p).broken == rule::every_pass_is_known);
   at(p, 1, part).what = {X, 1, 1};
-  HOLDS(check(p).broken == rule::every_pass_is_known);
+  CHECK(check(p).broken == rule::every_pass_is_known);
   p = good;
   --at(p, 1, sum).group;
-  HOLDS(check(p).broken == rule::group_is_held_where_it_is_named);
+  CHECK(check(p).broken == rule::group_is_held_where_it_is_named);
   p = good;
   at(p, 1, sum).lane = compute_lane;
-  HOLDS(check(p).broken == rule::every_instruction_is_on_its_lane);
+  CHECK(check(p).broken == rule::every_instruction_is_on_its_lane);
   p = good;  // it reads of a pass that there is not
   std::vector<work_edge> edges = edges_of(p.work);
   for (work_edge& e : edges)
     if (e.from == pass{B, 0, 0}) e.from = {I, 0, 0};
   p.work = work_graph(jobs_of(p.work), edges);
-  HOLDS(check(p).broken == rule::every_pass_is_known && check(p).first.what == pass{I, 0, 0});
+  CHECK((check(p).broken == rule::every_pass_is_known && check(p).first.what == pass{I, 0, 0}));
   p = good;  // it asks for what its operands do not say
   edges = edges_of(good.work);
   edges.push_back({{F, 0, 0}, {X, 2, 0}});
   p.work = work_graph(jobs_of(p.work), edges);
-  HOLDS(check(p).broken == rule::slot_holds_what_is_read);
+  CHECK(check(p).broken == rule::slot_holds_what_is_read);
   p.work = {};
-  HOLDS(check(p).broken == rule::group_is_held_where_it_is_named
-        || check(p).broken == rule::every_pass_is_known);
-  return true;
+  CHECK((check(p).broken == rule::group_is_held_where_it_is_named
+         || check(p).broken == rule::every_pass_is_known));
 }
-BOTH_TIMES("work once, on its device and its lane", test_work_complete)
 
 }  // namespace

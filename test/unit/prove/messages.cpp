@@ -2,50 +2,47 @@
 // First, so that it needs nothing before it.
 #include "mutate.hpp"
 #include "shapes.hpp"
-#include "static_check.hpp"
 #include <ashlar/lower/lower.hpp>
+
+#include <doctest/doctest.h>
 
 using namespace shapes;
 
 namespace {
 
-constexpr bool test_message_numbers() {
+TEST_CASE("both halves of a transfer have the same number, others have others") {
   program p = fork_join() | repeat(micro_batches{2}) | lower();
   message_index const index(p);
-  HOLDS(index.count() == 2 * 4 * 2);
+  CHECK(index.count() == 2 * 4 * 2);
   std::vector<int> sends(16, 0), receives(16, 0);
   for (instruction const& i : p.instructions) {
     if (i.code == opcode::send) ++sends[static_cast<std::size_t>(index.number(i))];
     if (i.code == opcode::receive) ++receives[static_cast<std::size_t>(index.number(i))];
   }
-  HOLDS(sends == std::vector<int>(16, 1) && receives == sends);
+  CHECK((sends == std::vector<int>(16, 1) && receives == sends));
   int i = 0;
   for (int d = 0; d < 4; ++d)
     for (int k = 0; k < mutate::length(p, d); ++k, ++i) {
-      HOLDS(index.device(i) == d);
-      HOLDS(index.at(i).device == d && index.at(i).index == k);
+      CHECK(index.device(i) == d);
+      CHECK((index.at(i).device == d && index.at(i).index == k));
     }
-  return true;
 }
-BOTH_TIMES("both halves of a transfer have the same number, others have others", test_message_numbers)
 
-constexpr bool test_nowhere() {
+TEST_CASE("no edge, no message") {
   program const p = one_f_one_b(3, 2) | lower();
   message_index const index(p);
   auto const number = [&](pass what, int to) {
     return index.number({.code = opcode::send, .what = what, .to = to});
   };
-  HOLDS(number({F, 0, 0}, 1) >= 0 && number({B, 1, 0}, 0) >= 0);
-  HOLDS(number({B, 1, 0}, 0) == number({I, 1, 0}, 0));
-  HOLDS(number({F, 0, 0}, 2) == message_index::nowhere);  // no such edge
-  HOLDS(number({F, 1, 0}, 0) == message_index::nowhere);  // against the edge
-  HOLDS(number({B, 0, 0}, 1) == message_index::nowhere);
-  HOLDS(number({W, 1, 0}, 0) == message_index::nowhere);  // weights do not travel so
-  HOLDS(number({F, -1, 0}, 0) == message_index::nowhere);
-  HOLDS(number({F, 0, 0}, 3) == message_index::nowhere);
-  HOLDS(number({F, 0, 2}, 1) == message_index::nowhere);
-  return true;
+  CHECK((number({F, 0, 0}, 1) >= 0 && number({B, 1, 0}, 0) >= 0));
+  CHECK(number({B, 1, 0}, 0) == number({I, 1, 0}, 0));
+  CHECK(number({F, 0, 0}, 2) == message_index::nowhere);  // no such edge
+  CHECK(number({F, 1, 0}, 0) == message_index::nowhere);  // against the edge
+  CHECK(number({B, 0, 0}, 1) == message_index::nowhere);
+  CHECK(number({W, 1, 0}, 0) == message_index::nowhere);  // weights do not travel so
+  CHECK(number({F, -1, 0}, 0) == message_index::nowhere);
+  CHECK(number({F, 0, 0}, 3) == message_index::nowhere);
+  CHECK(number({F, 0, 2}, 1) == message_index::nowhere);
 }
-BOTH_TIMES("no edge, no message", test_nowhere)
 
 }  // namespace

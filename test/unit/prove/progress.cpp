@@ -2,9 +2,10 @@
 // First, so that it needs nothing before it.
 #include "mutate.hpp"
 #include "shapes.hpp"
-#include "static_check.hpp"
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/prove/prove.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -20,7 +21,7 @@ constexpr progress_level levels[] = {progress_level::independent_lanes,
                                      progress_level::one_order_per_device, progress_level::one_order};
 
 // A send that nobody receives is the last of the order.
-constexpr bool test_order_that_ends_in_a_meeting() {
+TEST_CASE("an order must not end before a meeting does") {
   program p;
   p.graph = chain(stages{2});
   p.where = linear(devices{2});
@@ -31,16 +32,14 @@ constexpr bool test_order_that_ends_in_a_meeting() {
   p.slot_begin = {0, 0, 0};
   int const order[] = {0};
   diagnosis const d = check_issue_order(p.view(), {order, order + 1});
-  HOLDS(d.broken == rule::those_that_meet_are_issued_together);
-  HOLDS(d.first.device == 0 && d.first.index == 0 && d.second.device < 0);
-  return true;
+  CHECK(d.broken == rule::those_that_meet_are_issued_together);
+  CHECK((d.first.device == 0 && d.first.index == 0 && d.second.device < 0));
 }
-BOTH_TIMES("an order must not end before a meeting does", test_order_that_ends_in_a_meeting)
 
 // On device 0 clear, F, send, receive, B, all-reduce; on 1 clear, receive, F, B, send, all-reduce.
 constexpr std::vector<int> order_of_two() { return {0, 1, 2, 7, 6, 8, 9, 10, 3, 4, 5, 11}; }
 
-constexpr bool test_one_order() {
+TEST_CASE("an order that one thread may issue in, and what breaks it") {
   program const p = one_f_one_b(2, 1) | lower();
   auto const judge = [&](std::vector<int> const& order) {
     return check_issue_order(p.view(), view_of(order));
@@ -50,66 +49,62 @@ constexpr bool test_one_order() {
     std::swap(order[i], order[j]);
     return order;
   };
-  HOLDS(judge(order_of_two()).ok());
-  HOLDS(judge(swapped(2, 3)).ok());    // the receive of the two first
-  HOLDS(judge(swapped(10, 11)).ok());  // independent
-  HOLDS(judge(issue_order(p.view())).ok());
+  CHECK(judge(order_of_two()).ok());
+  CHECK(judge(swapped(2, 3)).ok());    // the receive of the two first
+  CHECK(judge(swapped(10, 11)).ok());  // independent
+  CHECK(judge(issue_order(p.view())).ok());
 
   // A lane: the clear after the forward. A wait: the send before its forward.
   diagnosis d = judge(swapped(0, 1));
-  HOLDS(d.broken == rule::lanes_keep_their_order && d.first.index == 1 && d.second.index == 0);
+  CHECK((d.broken == rule::lanes_keep_their_order && d.first.index == 1 && d.second.index == 0));
   d = judge({0, 2, 7, 1, 6, 8, 9, 10, 3, 4, 5, 11});
-  HOLDS(d.broken == rule::nothing_is_issued_before_what_it_waits_for);
-  HOLDS(d.first.device == 0 && d.first.index == 2 && d.second.index == 1);
+  CHECK(d.broken == rule::nothing_is_issued_before_what_it_waits_for);
+  CHECK((d.first.device == 0 && d.first.index == 2 && d.second.index == 1));
   // A receive after the pass that reads it.
   d = judge({0, 1, 2, 6, 8, 7, 9, 10, 3, 4, 5, 11});
-  HOLDS(d.broken == rule::nothing_is_issued_before_what_it_waits_for);
-  HOLDS(d.first.device == 1 && d.first.index == 2 && d.second.index == 1);
+  CHECK(d.broken == rule::nothing_is_issued_before_what_it_waits_for);
+  CHECK((d.first.device == 1 && d.first.index == 2 && d.second.index == 1));
 
   // A transfer torn apart, and one that nothing follows.
   d = judge(swapped(3, 4));
-  HOLDS(d.broken == rule::those_that_meet_are_issued_together);
-  HOLDS(d.first.device == 0 && d.first.index == 2 && d.second.device == 1 && d.second.index == 0);
+  CHECK(d.broken == rule::those_that_meet_are_issued_together);
+  CHECK((d.first.device == 0 && d.first.index == 2 && d.second.device == 1 && d.second.index == 0));
 
   std::vector<int> order = order_of_two();
   order.pop_back();
   d = judge(order);
-  HOLDS(d.broken == rule::every_instruction_is_issued_once && d.number == 0);
-  HOLDS(d.first.device == 1 && d.first.index == 5);
+  CHECK((d.broken == rule::every_instruction_is_issued_once && d.number == 0));
+  CHECK((d.first.device == 1 && d.first.index == 5));
   order.push_back(5);
   d = judge(order);
-  HOLDS(d.broken == rule::every_instruction_is_issued_once && d.number == 2);
-  HOLDS(d.first.device == 0 && d.first.index == 5);
+  CHECK((d.broken == rule::every_instruction_is_issued_once && d.number == 2));
+  CHECK((d.first.device == 0 && d.first.index == 5));
   for (int wrong : {-1, 12}) {
     order.back() = wrong;
     d = judge(order);
-    HOLDS(d.broken == rule::every_instruction_is_issued_once && d.number == wrong);
-    HOLDS(d.first.device == -1);
+    CHECK((d.broken == rule::every_instruction_is_issued_once && d.number == wrong));
+    CHECK(d.first.device == -1);
   }
-  return true;
 }
-BOTH_TIMES("an order that one thread may issue in, and what breaks it", test_one_order)
 
 // Each of two devices sums the gradients of both stages with the other.
 constexpr program replicas() { return two_ways(2) | repeat(micro_batches{2}) | squeeze() | lower(); }
 
-constexpr bool test_collectives() {
+TEST_CASE("the members of a collective are issued together") {
   program const p = replicas();
   std::vector<int> order = issue_order(p.view());
-  HOLDS(check_issue_order(p.view(), view_of(order)).ok());
+  CHECK(check_issue_order(p.view(), view_of(order)).ok());
   std::size_t const count = order.size();
-  HOLDS(p.instructions[static_cast<std::size_t>(order[count - 1])].code == opcode::all_reduce);
-  HOLDS(p.instructions[static_cast<std::size_t>(order[count - 2])].code == opcode::all_reduce);
+  CHECK(p.instructions[static_cast<std::size_t>(order[count - 1])].code == opcode::all_reduce);
+  CHECK(p.instructions[static_cast<std::size_t>(order[count - 2])].code == opcode::all_reduce);
   std::swap(order[count - 1], order[count - 2]);  // of one group
-  HOLDS(check_issue_order(p.view(), view_of(order)).ok());
+  CHECK(check_issue_order(p.view(), view_of(order)).ok());
   // The first member of the last group comes before whatever stood in front of it.
   std::swap(order[count - 2], order[count - 3]);
   diagnosis const d = check_issue_order(p.view(), view_of(order));
-  HOLDS(d.broken == rule::those_that_meet_are_issued_together);
-  HOLDS(d.first.code == opcode::all_reduce && d.first.what.stage != d.second.what.stage);
-  return true;
+  CHECK(d.broken == rule::those_that_meet_are_issued_together);
+  CHECK((d.first.code == opcode::all_reduce && d.first.what.stage != d.second.what.stage));
 }
-BOTH_TIMES("the members of a collective are issued together", test_collectives)
 
 // Device 0 reduces before it sends what device 1 has to receive before it reduces. Its lanes do not
 // mind.
@@ -122,33 +117,29 @@ constexpr program reduces_first() {
   return p;
 }
 
-constexpr bool test_blocking_streams() {
+TEST_CASE("lanes that advance where a blocking stream does not") {
   program const p = reduces_first();
-  HOLDS(check_progress(p.view(), progress_level::independent_lanes).ok());
-  HOLDS(check_progress(p.view(), progress_level::one_order).ok());
+  CHECK(check_progress(p.view(), progress_level::independent_lanes).ok());
+  CHECK(check_progress(p.view(), progress_level::one_order).ok());
   diagnosis const d = check_progress(p.view(), progress_level::one_order_per_device);
-  HOLDS(d.broken == rule::streams_do_not_block_each_other && d.number == 4);
-  HOLDS(d.first.device != d.second.device || d.first.index > d.second.index);
+  CHECK((d.broken == rule::streams_do_not_block_each_other && d.number == 4));
+  CHECK((d.first.device != d.second.device || d.first.index > d.second.index));
   program const whole = replicas();
-  for (progress_level level : levels) HOLDS(check_progress(whole.view(), level).ok());
-  return true;
+  for (progress_level level : levels) CHECK(check_progress(whole.view(), level).ok());
 }
-BOTH_TIMES("lanes that advance where a blocking stream does not", test_blocking_streams)
 
-constexpr bool test_stuck() {
+TEST_CASE("what is stuck on lanes is stuck on every level") {
   program p = one_f_one_b(2, 2) | lower();
   int const send = find(p, 1, opcode::send, {B, 1, 0});
   move(p, 1, find(p, 1, opcode::receive, {F, 0, 1}), send);
   for (progress_level level : levels) {
     diagnosis const d = check_progress(p.view(), level);
-    HOLDS(d.broken
+    CHECK(d.broken
           == (level == progress_level::one_order_per_device ? rule::streams_do_not_block_each_other
                                                             : rule::no_cycle_of_waits));
-    HOLDS(d.first.device >= 0 && d.second.device >= 0);
+    CHECK((d.first.device >= 0 && d.second.device >= 0));
   }
-  return true;
 }
-BOTH_TIMES("what is stuck on lanes is stuck on every level", test_stuck)
 
 // The passes of an overlapped pair, and what both wait for.
 TEST_CASE("an overlapped pair is issued as one") {

@@ -3,8 +3,9 @@
 #include "mutate.hpp"
 #include "random_cases.hpp"
 #include "shapes.hpp"
-#include "static_check.hpp"
 #include <ashlar/lower/lower.hpp>
+
+#include <doctest/doctest.h>
 
 #include <limits>
 #include <vector>
@@ -14,84 +15,78 @@ using namespace mutate;
 
 namespace {
 
-constexpr bool test_well_formed() {
+TEST_CASE("tables of the right size") {
   program const good = one_f_one_b(2, 2) | lower();
-  HOLDS(check(good).ok());
-  HOLDS(check(program{}).broken == rule::counts_are_positive);
+  CHECK(check(good).ok());
+  CHECK(check(program{}).broken == rule::counts_are_positive);
   program p = good;
   p.stream_begin.pop_back();
-  HOLDS(check(p).broken == rule::tables_agree);
+  CHECK(check(p).broken == rule::tables_agree);
   p = good;
   ++p.stream_begin.back();
-  HOLDS(check(p).broken == rule::tables_agree);
+  CHECK(check(p).broken == rule::tables_agree);
   p = good;
   std::swap(p.stream_begin[0], p.stream_begin[1]);
-  HOLDS(check(p).broken == rule::tables_agree);
+  CHECK(check(p).broken == rule::tables_agree);
   p = good;
   ++p.slot_begin.back();
-  HOLDS(check(p).broken == rule::tables_agree);
+  CHECK(check(p).broken == rule::tables_agree);
   p = good;
   p.route[0] = 1;
-  HOLDS(check(p).broken == rule::micro_batches_take_a_route && check(p).number == 1);
+  CHECK((check(p).broken == rule::micro_batches_take_a_route && check(p).number == 1));
   p = good;
   p.graph = chain(stages{3});
-  HOLDS(check(p).broken == rule::tables_agree);
+  CHECK(check(p).broken == rule::tables_agree);
   p = good;
   p.groups = parameter_groups(placement(devices{2}, {{1, 0}}), {});
-  HOLDS(check(p).broken == rule::tables_agree);
-  return true;
+  CHECK(check(p).broken == rule::tables_agree);
 }
-BOTH_TIMES("tables of the right size", test_well_formed)
 
-constexpr bool test_indices() {
+TEST_CASE("indices within their tables") {
   program const good = one_f_one_b(2, 2) | lower();
   program p = good;
   at(p, 1, 0).lane = -1;
-  HOLDS(check(p).broken == rule::tables_agree && check(p).first.device == 1);
+  CHECK((check(p).broken == rule::tables_agree && check(p).first.device == 1));
   at(p, 1, 0).lane = 99;
-  HOLDS(check(p).broken == rule::tables_agree);
+  CHECK(check(p).broken == rule::tables_agree);
   p = good;
   at(p, 1, 0).first_operand = -1;
-  HOLDS(check(p).broken == rule::tables_agree);
+  CHECK(check(p).broken == rule::tables_agree);
   p = good;
   at(p, 1, 0).operand_count = 1000;
-  HOLDS(check(p).broken == rule::tables_agree);
+  CHECK(check(p).broken == rule::tables_agree);
   p = good;
   operand_of(p, 1, 0, 0).slot = -1;
-  HOLDS(check(p).broken == rule::slot_holds_what_is_read);
+  CHECK(check(p).broken == rule::slot_holds_what_is_read);
   operand_of(p, 1, 0, 0).slot = 1000;
-  HOLDS(check(p).broken == rule::slot_holds_what_is_read && check(p).number == 1000);
+  CHECK((check(p).broken == rule::slot_holds_what_is_read && check(p).number == 1000));
   // Whose sum no int holds.
   constexpr int most = std::numeric_limits<int>::max();
   p = good;
   at(p, 1, 0).operand_count = most;
-  HOLDS(check(p).broken == rule::tables_agree);
+  CHECK(check(p).broken == rule::tables_agree);
   at(p, 1, 0).first_operand = most;
-  HOLDS(check(p).broken == rule::tables_agree);
+  CHECK(check(p).broken == rule::tables_agree);
   at(p, 1, 0).operand_count = 1;
-  HOLDS(check(p).broken == rule::tables_agree);
-  return true;
+  CHECK(check(p).broken == rule::tables_agree);
 }
-BOTH_TIMES("indices within their tables", test_indices)
 
 // An enumeration may hold any number of its type.
-constexpr bool test_enumerators() {
+TEST_CASE("enumerators that there are") {
   program const good = one_f_one_b(2, 2) | lower();
   program p = good;
   at(p, 1, 0).code = static_cast<opcode>(10);
-  HOLDS(check(p).broken == rule::every_pass_is_known && check(p).first.device == 1);
+  CHECK((check(p).broken == rule::every_pass_is_known && check(p).first.device == 1));
   p = good;
   at(p, 1, length(p, 1) - 2).what.kind = static_cast<pass_kind>(6);
-  HOLDS(check(p).broken == rule::every_pass_is_known);
+  CHECK(check(p).broken == rule::every_pass_is_known);
   p = good;
   operand_of(p, 1, 0, 0).how = static_cast<access>(4);
-  HOLDS(check(p).broken == rule::slot_holds_what_is_read);
+  CHECK(check(p).broken == rule::slot_holds_what_is_read);
   p = good;
   p.slots.back() = static_cast<slot_kind>(slot_kinds);
-  HOLDS(check(p).broken == rule::tables_agree);
-  return true;
+  CHECK(check(p).broken == rule::tables_agree);
 }
-BOTH_TIMES("enumerators that there are", test_enumerators)
 
 TEST_CASE("more messages or passes than an int counts") {
   program p;

@@ -2,20 +2,21 @@
 // First, so that it needs nothing before it.
 #include "mutate.hpp"
 #include "shapes.hpp"
-#include "static_check.hpp"
 #include <ashlar/block/algebra.hpp>
 #include <ashlar/lower/lower.hpp>
+
+#include <doctest/doctest.h>
 
 using namespace shapes;
 using namespace mutate;
 
 namespace {
 
-constexpr bool test_orders_of_passes() {
+TEST_CASE("programs add up gradients in the same order") {
   program const fused = one_f_one_b(2, 3) | lower();
   // What else happens, and in which form, makes no difference.
   program const split = catalog::find("zb-h1")->make({devices{2}, micro_batches{3}}) | lower();
-  HOLDS(check_same_sums(fused.view(), split.view()).ok());
+  CHECK(check_same_sums(fused.view(), split.view()).ok());
 
   // Two weight passes change places.
   program other = split;
@@ -23,14 +24,12 @@ constexpr bool test_orders_of_passes() {
             second = find(split, 1, opcode::compute, {W, 1, 1});
   exchange(other, 1, first, second);
   diagnosis const d = check_same_sums(split.view(), other.view());
-  HOLDS(d.broken == rule::gradients_are_summed_in_the_same_order);
-  HOLDS(d.first.device == 1 && d.first.what == pass{W, 1, 1});
-  HOLDS(d.second.what == pass{W, 1, 0} && d.number == 1);
-  return true;
+  CHECK(d.broken == rule::gradients_are_summed_in_the_same_order);
+  CHECK((d.first.device == 1 && d.first.what == pass{W, 1, 1}));
+  CHECK((d.second.what == pass{W, 1, 0} && d.number == 1));
 }
-BOTH_TIMES("programs add up gradients in the same order", test_orders_of_passes)
 
-constexpr bool test_shared_accumulators() {
+TEST_CASE("stages that share parameters add to them in the same order") {
   // A V has the first and the last stage on one device: what they share is summed in the order in which
   // both come to it.
   schedule const s = catalog::find("v-half")->make({devices{2}, micro_batches{3}});
@@ -49,33 +48,29 @@ constexpr bool test_shared_accumulators() {
     else
       one = i;
   }
-  HOLDS(two > one && one >= 0);
+  CHECK((two > one && one >= 0));
   exchange(after, 0, one, two);
   diagnosis const d = check_same_sums(before.view(), after.view());
-  HOLDS(d.broken == rule::gradients_are_summed_in_the_same_order && d.number == 4);
+  CHECK((d.broken == rule::gradients_are_summed_in_the_same_order && d.number == 4));
   program const apart = s | lower();
-  HOLDS(check_same_sums(before.view(), apart.view()).broken == rule::programs_share_alike);
-  return true;
+  CHECK(check_same_sums(before.view(), apart.view()).broken == rule::programs_share_alike);
 }
-BOTH_TIMES("stages that share parameters add to them in the same order", test_shared_accumulators)
 
-constexpr bool test_scatters() {
+TEST_CASE("scatters of a gradient are a part of its sum") {
   // With a buffer that is scattered when another stage needs it, where it is scattered counts.
   schedule const s = catalog::find("breadth-first")->make({devices{2}, micro_batches{2}});
   lower_options whole{.data_ranks = 2, .sharding = sharding_level::optimizer};
   lower_options parts{.data_ranks = 2, .sharding = sharding_level::gradients};
   program const a = s | lower(whole), b = s | lower(parts);
-  HOLDS(check_same_sums(a.view(), a.view()).ok());
-  HOLDS(check_same_sums(a.view(), b.view()).broken == rule::programs_share_alike);
+  CHECK(check_same_sums(a.view(), a.view()).ok());
+  CHECK(check_same_sums(a.view(), b.view()).broken == rule::programs_share_alike);
   program fewer = b;
   for (std::size_t i = 0; i < fewer.instructions.size(); ++i)
     if (fewer.instructions[i].code == opcode::reduce_scatter) {
       fewer.instructions[i].code = opcode::release;
       break;
     }
-  HOLDS(check_same_sums(b.view(), fewer.view()).broken == rule::gradients_are_summed_in_the_same_order);
-  return true;
+  CHECK(check_same_sums(b.view(), fewer.view()).broken == rule::gradients_are_summed_in_the_same_order);
 }
-BOTH_TIMES("scatters of a gradient are a part of its sum", test_scatters)
 
 }  // namespace

@@ -2,10 +2,11 @@
 // First, so that it needs nothing before it.
 #include "mutate.hpp"
 #include "shapes.hpp"
-#include "static_check.hpp"
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/prove/progress.hpp>
 #include <ashlar/prove/same_sums.hpp>
+
+#include <doctest/doctest.h>
 
 #include <limits>
 #include <vector>
@@ -20,86 +21,77 @@ constexpr int largest_int = std::numeric_limits<int>::max();
 // On device 0 clear, F, send, receive, B, all-reduce; on 1 clear, receive, F, B, send, all-reduce.
 constexpr program of_two() { return one_f_one_b(2, 1) | lower(); }
 
-constexpr bool test_indices_of_views() {
-  HOLDS(check_tables(of_two().view()).ok());
+TEST_CASE("every index of a view stays inside") {
+  CHECK(check_tables(of_two().view()).ok());
   program p = of_two();
   at(p, 0, 1).what.stage = 2;
   diagnosis d = check_tables(p.view());
-  HOLDS(d.broken == rule::every_pass_is_known && d.first.device == 0 && d.first.index == 1);
+  CHECK((d.broken == rule::every_pass_is_known && d.first.device == 0 && d.first.index == 1));
   for (int lane : {-1, p.view().lane_count, largest_int}) {
     p = of_two();
     at(p, 1, 2).lane = lane;
     d = check_tables(p.view());
-    HOLDS(d.broken == rule::tables_agree && d.first.device == 1 && d.first.index == 2);
+    CHECK((d.broken == rule::tables_agree && d.first.device == 1 && d.first.index == 2));
   }
   p = of_two();
   operand_of(p, 1, 3, 0).slot = 77;
   d = check_tables(p.view());
-  HOLDS(d.broken == rule::slot_holds_what_is_read && d.first.device == 1 && d.first.index == 3);
-  HOLDS(d.number == 77);
-  return true;
+  CHECK((d.broken == rule::slot_holds_what_is_read && d.first.device == 1 && d.first.index == 3));
+  CHECK(d.number == 77);
 }
-BOTH_TIMES("every index of a view stays inside", test_indices_of_views)
 
-constexpr bool test_begins() {
+TEST_CASE("begins ascend from 0 to the end") {
   int const wrong[][3] = {{1, 6, 12}, {0, 13, 12}, {0, -1, 12}, {0, 6, 11}, {0, largest_int, 12}};
   for (auto const& begin : wrong) {
     program p = of_two();
     p.stream_begin = {begin[0], begin[1], begin[2]};
-    HOLDS(check_tables(p.view()).broken == rule::tables_agree);
+    CHECK(check_tables(p.view()).broken == rule::tables_agree);
     p = of_two();
     p.slot_begin[1] = begin[1] == 6 ? -1 : begin[1];
-    HOLDS(check_tables(p.view()).broken == rule::tables_agree);
+    CHECK(check_tables(p.view()).broken == rule::tables_agree);
   }
   program p = of_two();
   p.stream_begin = {0, 12};
-  HOLDS(check_tables(p.view()).broken == rule::tables_agree);
+  CHECK(check_tables(p.view()).broken == rule::tables_agree);
   p = of_two();
   p.groups = parameter_groups(linear(devices{1}));
-  HOLDS(check_tables(p.view()).broken == rule::tables_agree);
-  return true;
+  CHECK(check_tables(p.view()).broken == rule::tables_agree);
 }
-BOTH_TIMES("begins ascend from 0 to the end", test_begins)
 
 // The forward of device 1 runs overlapped with a backward whose operands are nowhere.
-constexpr bool test_pair_without_operands() {
+TEST_CASE("operands of an overlapped pair are known before they are compared") {
   program p = of_two();
   at(p, 1, 2).overlaps_next = true;
-  HOLDS(check_tables(p.view()).broken == rule::overlapped_passes_are_a_pair);  // B reads what F makes
+  CHECK(check_tables(p.view()).broken == rule::overlapped_passes_are_a_pair);  // B reads what F makes
   at(p, 1, 3).first_operand = 1'000'000;
   diagnosis const d = check_tables(p.view());
-  HOLDS(d.broken == rule::tables_agree && d.first.device == 1 && d.first.index == 3);
-  return true;
+  CHECK((d.broken == rule::tables_agree && d.first.device == 1 && d.first.index == 3));
 }
-BOTH_TIMES("operands of an overlapped pair are known before they are compared",
-           test_pair_without_operands)
 
 // What takes views asks the same before it reads them; a peer that is nobody is waited for.
-constexpr bool test_views() {
+TEST_CASE("views are checked before they are read") {
   program const good = of_two();
   std::vector<int> const order = issue_order(good.view());
   program p = good;
   at(p, 0, 1).operand_count = largest_int;
   diagnosis const broken = check_tables(p.view());
-  HOLDS(!broken.ok());
-  HOLDS(check_issue_order(p.view(), view_of(order)) == broken);
-  HOLDS(check_same_sums(p.view(), good.view()) == broken);
-  HOLDS(check_same_sums(good.view(), p.view()) == broken);
+  CHECK(!broken.ok());
+  CHECK(check_issue_order(p.view(), view_of(order)) == broken);
+  CHECK(check_same_sums(p.view(), good.view()) == broken);
+  CHECK(check_same_sums(good.view(), p.view()) == broken);
   for (progress_level level : {progress_level::independent_lanes, progress_level::one_order_per_device,
                                progress_level::one_order}) {
-    HOLDS(check_progress(p.view(), level) == broken);
+    CHECK(check_progress(p.view(), level) == broken);
     for (int peer : {-1, 2, largest_int}) {
       program lost = good;
       at(lost, 0, 2).peer = peer;
-      HOLDS(check_tables(lost.view()).ok());
+      CHECK(check_tables(lost.view()).ok());
       diagnosis const d = check_progress(lost.view(), level);
-      HOLDS(!d.ok() && d.first.device >= 0);
-      HOLDS(check_issue_order(lost.view(), view_of(order)).broken
+      CHECK((!d.ok() && d.first.device >= 0));
+      CHECK(check_issue_order(lost.view(), view_of(order)).broken
             == rule::those_that_meet_are_issued_together);
     }
   }
-  return true;
 }
-BOTH_TIMES("views are checked before they are read", test_views)
 
 }  // namespace

@@ -2,6 +2,7 @@
 // First, so that it needs nothing before it.
 #include "../../shapes.hpp"
 #include <ashlar/lower/lower.hpp>
+#include <ashlar/program/names.hpp>
 
 #include <doctest/doctest.h>
 
@@ -33,7 +34,8 @@ struct stepping_worker : two_verbs_worker {
 template <class W>
 std::string refusal_of_worker(program const& p) {
   try {
-    check_worker<W, any_queue>(p.view());
+    W w;
+    check_worker<any_queue>(p.view(), w);
   } catch (std::invalid_argument const& e) {
     return e.what();
   }

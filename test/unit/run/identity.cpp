@@ -1,6 +1,7 @@
 #include <ashlar/run/identity.hpp>
 // First, so that it needs nothing before it.
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/core/version.hpp>
 #include <ashlar/lower/lower.hpp>
 
 #include <doctest/doctest.h>

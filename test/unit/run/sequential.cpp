@@ -1,7 +1,7 @@
 #include <ashlar/run/sequential.hpp>
 // First, so that it needs nothing before it.
 #include "../../shapes.hpp"
-#include "../../static_check.hpp"
+#include "../../violations.hpp"
 #include <ashlar/lower/lower.hpp>
 
 #include <doctest/doctest.h>

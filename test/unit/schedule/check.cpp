@@ -2,7 +2,8 @@
 #include <ashlar/schedule/from_orders.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
+
+#include <doctest/doctest.h>
 
 #include <limits>
 
@@ -10,105 +11,95 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_valid() {
-  HOLDS(check(one_f_one_b(1, 1)).ok() && check(one_f_one_b(3, 4)).ok());
-  HOLDS(check(fork_join() | repeat(micro_batches{3})).ok());
-  HOLDS(check(two_ways(3) | repeat(micro_batches{2}) | squeeze()).ok());
-  HOLDS(check(recomputed(3) | repeat(micro_batches{3})).ok());
-  HOLDS(check(with_work(one_f_one_b(2, 2))).ok());
-  HOLDS(check(shift(one_f_one_b(2, 2), -100)).ok());
-  return true;
+TEST_CASE("valid schedules") {
+  CHECK((check(one_f_one_b(1, 1)).ok() && check(one_f_one_b(3, 4)).ok()));
+  CHECK(check(fork_join() | repeat(micro_batches{3})).ok());
+  CHECK(check(two_ways(3) | repeat(micro_batches{2}) | squeeze()).ok());
+  CHECK(check(recomputed(3) | repeat(micro_batches{3})).ok());
+  CHECK(check(with_work(one_f_one_b(2, 2))).ok());
+  CHECK(check(shift(one_f_one_b(2, 2), -100)).ok());
 }
-BOTH_TIMES("valid schedules", test_valid)
 
-constexpr bool test_schedule_sizes() {
-  HOLDS(check(schedule{}).broken == rule::counts_are_positive);
+TEST_CASE("sizes of a schedule") {
+  CHECK(check(schedule{}).broken == rule::counts_are_positive);
   schedule s = one_f_one_b(3, 2);
   s.order.pop_back();
-  HOLDS(check(s).broken == rule::tables_agree);
+  CHECK(check(s).broken == rule::tables_agree);
   s = one_f_one_b(3, 2);
   s.graph = chain(stages{4});
-  HOLDS(check(s).broken == rule::tables_agree);
+  CHECK(check(s).broken == rule::tables_agree);
   s = one_f_one_b(3, 2);
   s.route[1] = 1;
-  HOLDS(check(s).broken == rule::micro_batches_take_a_route);
+  CHECK(check(s).broken == rule::micro_batches_take_a_route);
   s.route.clear();
-  HOLDS(check(s).broken == rule::counts_are_positive);
+  CHECK(check(s).broken == rule::counts_are_positive);
   s = one_f_one_b(3, 2);
   s.cost = costs(stage_cost{1, 1, 0});
-  HOLDS(check(s).broken == rule::durations_are_positive);
-  return true;
+  CHECK(check(s).broken == rule::durations_are_positive);
 }
-BOTH_TIMES("sizes of a schedule", test_schedule_sizes)
 
-constexpr bool test_schedule_passes() {
+TEST_CASE("each pass of a schedule once, where it belongs") {
   schedule s = one_f_one_b(3, 2);
   timed_pass const last = s.order[1].back();
   s.order[1].pop_back();
   diagnosis d = check(s);
-  HOLDS(d.broken == rule::every_pass_is_present && d.first.device == 1 && d.first.what == last.what);
+  CHECK((d.broken == rule::every_pass_is_present && d.first.device == 1 && d.first.what == last.what));
   s.order[2].push_back({last.what, 100});
   d = check(s);
-  HOLDS(d.broken == rule::pass_is_on_its_device && d.first.device == 2 && d.second.device == 1);
+  CHECK((d.broken == rule::pass_is_on_its_device && d.first.device == 2 && d.second.device == 1));
   s = one_f_one_b(3, 2);
   s.order[1].push_back({last.what, 100});
-  HOLDS(check(s).broken == rule::no_pass_is_doubled);
+  CHECK(check(s).broken == rule::no_pass_is_doubled);
   s.order[1].back().what.kind = W;
-  HOLDS(check(s).broken == rule::backward_is_fused_or_split);
+  CHECK(check(s).broken == rule::backward_is_fused_or_split);
   s.order[1].back().what = {F, 7, 0};
-  HOLDS(check(s).broken == rule::every_pass_is_known);
-  return true;
+  CHECK(check(s).broken == rule::every_pass_is_known);
 }
-BOTH_TIMES("each pass of a schedule once, where it belongs", test_schedule_passes)
 
-constexpr bool test_times() {
+TEST_CASE("times of a schedule") {
   schedule s = one_f_one_b(2, 2);
   --s.order[1][2].start;  // meets the backward before it
   diagnosis d = check(s);
-  HOLDS(d.broken == rule::passes_do_not_collide && d.first.device == 1 && d.first.index == 2);
-  HOLDS(d.second.index == 1 && d.number == 1);
+  CHECK((d.broken == rule::passes_do_not_collide && d.first.device == 1 && d.first.index == 2));
+  CHECK((d.second.index == 1 && d.number == 1));
   s = one_f_one_b(2, 2);
   --s.order[0][2].start;  // a backward before its gradient
   d = check(s);
-  HOLDS(d.broken == rule::no_pass_starts_before_its_input && d.first.what == pass{B, 0, 0});
-  HOLDS(d.second.what == pass{B, 1, 0} && d.second.device == 1);
+  CHECK((d.broken == rule::no_pass_starts_before_its_input && d.first.what == pass{B, 0, 0}));
+  CHECK((d.second.what == pass{B, 1, 0} && d.second.device == 1));
   s = one_f_one_b(2, 2);
   s.cost.links.inside.latency = 1;
-  HOLDS(check(s).broken == rule::no_pass_starts_before_its_input);
+  CHECK(check(s).broken == rule::no_pass_starts_before_its_input);
   s = with_work(one_f_one_b(2, 2));
   s.order[0].back().start -= 1;
-  HOLDS(check(s).broken == rule::passes_do_not_collide);
-  return true;
+  CHECK(check(s).broken == rule::passes_do_not_collide);
 }
-BOTH_TIMES("times of a schedule", test_times)
 
 // Whatever the fields hold: with a cost for each stage, an unknown one has none.
-constexpr bool test_unknown_stages() {
+TEST_CASE("stages that there are not") {
   schedule good = with_work(one_f_one_b(2, 2));
   good.cost.per_stage.resize(2);
-  HOLDS(check(good).ok());
+  CHECK(check(good).ok());
   schedule s = good;
   s.order[0].back().what = {X, 77, 0};
-  HOLDS(check(s).broken == rule::every_pass_is_known && check(s).first.device == 0);
-  HOLDS(check_passes(s).broken == rule::every_pass_is_known);
+  CHECK((check(s).broken == rule::every_pass_is_known && check(s).first.device == 0));
+  CHECK(check_passes(s).broken == rule::every_pass_is_known);
   s.order[0].back().what = {X, 0, 77};
-  HOLDS(check(s).broken == rule::every_pass_is_known);
+  CHECK(check(s).broken == rule::every_pass_is_known);
   s = good;
   s.order[0].back().overlaps = 0;
-  HOLDS(check(s).broken == rule::overlapped_passes_are_a_pair);
+  CHECK(check(s).broken == rule::overlapped_passes_are_a_pair);
   s = good;
   s.order[1][0].what.kind = static_cast<pass_kind>(6);
-  HOLDS(check(s).broken == rule::every_pass_is_known);
+  CHECK(check(s).broken == rule::every_pass_is_known);
   s = good;  // a pair whose second is on no stage
   s.order[1][0].overlaps = 77;
   s.order[1][1] = {{B, 77, 0}, s.order[1][0].start, 1};
-  HOLDS(check(s).broken == rule::overlapped_passes_are_a_pair && check(s).first.index == 0);
-  return true;
+  CHECK((check(s).broken == rule::overlapped_passes_are_a_pair && check(s).first.index == 0));
 }
-BOTH_TIMES("stages that there are not", test_unknown_stages)
 
 // On one device F0 F1, F2 beside B1, F3 beside B0, B3 B2: sequences in two chunks.
-constexpr bool test_pairs_of_chunks() {
+TEST_CASE("pairs of chunks that differ have a cost of their own") {
   std::vector<pass> const order{{F, 0, 0}, {F, 0, 1}, {F, 0, 2}, {B, 0, 1},
                                 {F, 0, 3}, {B, 0, 0}, {B, 0, 3}, {B, 0, 2}};
   schedule s = schedule_from_orders(linear(devices{1}), std::vector<int>(4, 0), {}, {order});
@@ -118,65 +109,58 @@ constexpr bool test_pairs_of_chunks() {
   c.sequence_chunks = 2;
   c.overlapped = 5;
   s = retime(s, c);
-  HOLDS(check(s).ok());
-  HOLDS(s.end_of(s.order[0].back(), 0) == 1 + 4 + 5 + 5 + 6 + 3);
-  HOLDS(s.order[0][4].start == 10 && s.order[0][5].start == 10);
+  CHECK(check(s).ok());
+  CHECK(s.end_of(s.order[0].back(), 0) == 1 + 4 + 5 + 5 + 6 + 3);
+  CHECK((s.order[0][4].start == 10 && s.order[0][5].start == 10));
   s.cost.overlapped = costs::one_after_the_other;  // of which chunks?
-  HOLDS(check(s) == wrong_size(table::costs_of_chunks, 2, 1));
-  return true;
+  CHECK(check(s) == wrong_size(table::costs_of_chunks, 2, 1));
 }
-BOTH_TIMES("pairs of chunks that differ have a cost of their own", test_pairs_of_chunks)
 
-constexpr bool test_work() {
+TEST_CASE("work once, on its device, after what it reads") {
   schedule const good = with_norm(one_f_one_b(2, 2));
-  HOLDS(check(good).ok());
+  CHECK(check(good).ok());
   schedule s = good;  // doubled
   s.order[0].push_back({{X, 2, 0}, 100});
-  HOLDS(check(s).broken == rule::no_pass_is_doubled && check(s).first.what == pass{X, 2, 0});
+  CHECK((check(s).broken == rule::no_pass_is_doubled && check(s).first.what == pass{X, 2, 0}));
   s = good;  // left out
   s.order[1].pop_back();
-  HOLDS(check(s).broken == rule::every_pass_is_present && check(s).first.device == 1);
-  HOLDS(check(s).first.what == pass{X, 2, 1});
+  CHECK((check(s).broken == rule::every_pass_is_present && check(s).first.device == 1));
+  CHECK(check(s).first.what == pass{X, 2, 1});
   s.order[0].push_back({{X, 2, 1}, 100});  // elsewhere
-  HOLDS(check(s).broken == rule::pass_is_on_its_device && check(s).second.device == 1);
+  CHECK((check(s).broken == rule::pass_is_on_its_device && check(s).second.device == 1));
   s = good;  // a sum follows by itself
   s.order[0].push_back({{X, 1, 0}, 100});
-  HOLDS(check(s).broken == rule::every_pass_is_known);
+  CHECK(check(s).broken == rule::every_pass_is_known);
   s = good;  // a tick before its sum is there
   s.order[1].back().start -= 1;
   diagnosis d = check(s);
-  HOLDS(d.broken == rule::no_pass_starts_before_its_input && d.number == 1);
-  HOLDS(d.first.what == pass{X, 2, 1} && d.second.what.kind == X && d.second.what.stage == 0);
+  CHECK((d.broken == rule::no_pass_starts_before_its_input && d.number == 1));
+  CHECK((d.first.what == pass{X, 2, 1} && d.second.what.kind == X && d.second.what.stage == 0));
   s = one_f_one_b(2, 1);  // a pass before the work that it reads
   s.order[0].push_back({{X, 0, 0}, 100});
   s.work = work_graph({{.parts = {{0, 1}}}}, {{{X, 0, 0}, {B, 0, 0}}});
   d = check(s);
-  HOLDS(d.broken == rule::no_pass_starts_before_its_input && d.first.what == pass{B, 0, 0});
-  HOLDS(d.second.what == pass{X, 0, 0} && d.second.device == 0);
-  return true;
+  CHECK((d.broken == rule::no_pass_starts_before_its_input && d.first.what == pass{B, 0, 0}));
+  CHECK((d.second.what == pass{X, 0, 0} && d.second.device == 0));
 }
-BOTH_TIMES("work once, on its device, after what it reads", test_work)
 
-constexpr bool test_far_times() {
+TEST_CASE("times beyond the range of ticks") {
   schedule s = one_f_one_b(2, 2);
   for (tick wrong :
        {max_tick, -max_tick, std::numeric_limits<tick>::max(), std::numeric_limits<tick>::min()}) {
     s.order[1][0].start = wrong;
-    HOLDS(check(s).broken == rule::ticks_fit && check(s).first.device == 1 && check(s).number == wrong);
+    CHECK(
+        (check(s).broken == rule::ticks_fit && check(s).first.device == 1 && check(s).number == wrong));
   }
-  return true;
 }
-BOTH_TIMES("times beyond the range of ticks", test_far_times)
 
-constexpr bool test_orders_only() {
+TEST_CASE("an import is checked without its times") {
   schedule s = one_f_one_b(2, 2);
   for (auto& order : s.order)
     for (timed_pass& t : order) t.start = 0;
-  HOLDS(check_passes(s).ok() && !check(s).ok() && check(squeeze(s)).ok());
+  CHECK((check_passes(s).ok() && !check(s).ok() && check(squeeze(s)).ok()));
   s.order[0].pop_back();
-  HOLDS(check_passes(s).broken == rule::every_pass_is_present);
-  return true;
+  CHECK(check_passes(s).broken == rule::every_pass_is_present);
 }
-BOTH_TIMES("an import is checked without its times", test_orders_only)
 
 }  // namespace

@@ -1,99 +1,83 @@
 #include <ashlar/schedule/compose.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
+#include "violations.hpp"
 #include <ashlar/schedule/check.hpp>
 
 using namespace shapes;
 
 namespace {
 
-constexpr bool test_repeat_in_parts() {
+TEST_CASE("merging the parts of a repetition") {
   block const b = catalog::zb_h1(devices{3});
   schedule const five = repeat(b, micro_batches{5});
-  HOLDS(five == merge(repeat(b, micro_batches{2}), shift(repeat(b, micro_batches{3}), 2 * 3)));
-  HOLDS(five == (repeat(b, micro_batches{4}) | merge(shift(repeat(b, micro_batches{1}), 4 * 3))));
-  return true;
+  CHECK(five == merge(repeat(b, micro_batches{2}), shift(repeat(b, micro_batches{3}), 2 * 3)));
+  CHECK(five == (repeat(b, micro_batches{4}) | merge(shift(repeat(b, micro_batches{1}), 4 * 3))));
 }
-BOTH_TIMES("merging the parts of a repetition", test_repeat_in_parts)
 
-constexpr bool test_then() {
+TEST_CASE("one after another, with a flush between") {
   schedule const a = one_f_one_b(3, 2), b = one_f_one_b(3, 4), c = then(a, b);
-  HOLDS(check(c).ok() && c.micro_batch_count() == 6);
-  HOLDS(makespan(c) == makespan(a) + makespan(b));
-  HOLDS((a | then(b)) == c);
+  CHECK((check(c).ok() && c.micro_batch_count() == 6));
+  CHECK(makespan(c) == makespan(a) + makespan(b));
+  CHECK((a | then(b)) == c);
   schedule const turned = then(a, mirror(b));
-  HOLDS(makespan(squeeze(turned)) < makespan(turned));  // the last device need not wait for the first
-  return true;
+  CHECK(makespan(squeeze(turned)) < makespan(turned));  // the last device need not wait for the first
 }
-BOTH_TIMES("one after another, with a flush between", test_then)
 
-constexpr bool test_routes() {
+TEST_CASE("another placement becomes another route") {
   schedule const down = one_f_one_b(3, 2), up = mirror(down), both = then(down, up);
-  HOLDS(both.where.route_count() == 2 && both.route == std::vector<int>{0, 0, 1, 1});
-  HOLDS(check(both).ok());
-  HOLDS(then(down, down).where.route_count() == 1);
+  CHECK((both.where.route_count() == 2 && both.route == std::vector<int>{0, 0, 1, 1}));
+  CHECK(check(both).ok());
+  CHECK(then(down, down).where.route_count() == 1);
   schedule const three = then(both, down);
-  HOLDS(three.route == std::vector<int>{0, 0, 1, 1, 2, 2} && check(three).ok());
-  HOLDS(mirror(mirror(both)) == both);
-  return true;
+  CHECK((three.route == std::vector<int>{0, 0, 1, 1, 2, 2} && check(three).ok()));
+  CHECK(mirror(mirror(both)) == both);
 }
-BOTH_TIMES("another placement becomes another route", test_routes)
 
-constexpr bool test_take() {
+TEST_CASE("only the first micro-batches") {
   schedule const s = one_f_one_b(3, 5), two = s | take(micro_batches{2});
-  HOLDS(check(two).ok() && two.micro_batch_count() == 2);
-  HOLDS(squeeze(two) == one_f_one_b(3, 2));
-  HOLDS(take(s, micro_batches{5}) == s);
-  return true;
+  CHECK((check(two).ok() && two.micro_batch_count() == 2));
+  CHECK(squeeze(two) == one_f_one_b(3, 2));
+  CHECK(take(s, micro_batches{5}) == s);
 }
-BOTH_TIMES("only the first micro-batches", test_take)
 
-constexpr bool test_take_of_pairs() {
+TEST_CASE("a pass whose partner is not taken is alone") {
   schedule const s =
       catalog::dualpipev(devices{2}, micro_batches{8}) | squeeze() | take(micro_batches{5});
   int pairs = 0;
   for (auto const& order : s.order)
     for (std::size_t i = 0; i < order.size(); ++i) {
-      HOLDS(is_paired_right(order, i));
+      CHECK(is_paired_right(order, i));
       pairs += order[i].opens_pair();
     }
-  HOLDS(pairs > 0 && check(squeeze(s)).ok());
-  return true;
+  CHECK((pairs > 0 && check(squeeze(s)).ok()));
 }
-BOTH_TIMES("a pass whose partner is not taken is alone", test_take_of_pairs)
 
-constexpr bool test_shift() {
+TEST_CASE("shifted") {
   schedule const s = one_f_one_b(2, 2);
-  HOLDS(shift(shift(s, 9), -9) == s && makespan(s | shift(9)) == makespan(s) + 9);
-  return true;
+  CHECK((shift(shift(s, 9), -9) == s && makespan(s | shift(9)) == makespan(s) + 9));
 }
-BOTH_TIMES("shifted", test_shift)
 
-constexpr bool test_split_backward() {
+TEST_CASE("fused backwards of a schedule split in two") {
   schedule const s = retime(one_f_one_b(3, 4), costs(stage_cost{3, 5, 2}, 1)), t = split_backward(s);
-  HOLDS(check(t).ok() && makespan(t) == makespan(s) && busy(t) == busy(s));
-  HOLDS(peak_activations(t) == peak_activations(s) && split_backward(t) == t);
+  CHECK((check(t).ok() && makespan(t) == makespan(s) && busy(t) == busy(s)));
+  CHECK((peak_activations(t) == peak_activations(s) && split_backward(t) == t));
   std::vector<timed_pass> const& order = t.order[2];  // F I W F I W ...
-  HOLDS(order.size() == 12 && order[1].what == pass{I, 2, 0} && order[2].what == pass{W, 2, 0});
-  HOLDS(order[1].start == order[0].start + 3 && order[2].start == order[1].start + 5);
-  HOLDS(makespan(squeeze(t)) < makespan(t));  // gradients are ready before the weights are through
-  return true;
+  CHECK((order.size() == 12 && order[1].what == pass{I, 2, 0} && order[2].what == pass{W, 2, 0}));
+  CHECK((order[1].start == order[0].start + 3 && order[2].start == order[1].start + 5));
+  CHECK(makespan(squeeze(t)) < makespan(t));  // gradients are ready before the weights are through
 }
-BOTH_TIMES("fused backwards of a schedule split in two", test_split_backward)
 
-constexpr bool test_recompute_stages() {
+TEST_CASE("the forwards of some stages once more") {
   schedule const s = split_backward(one_f_one_b(2, 2)), t = recompute(s, {0});
-  HOLDS(check(t).ok() && t.order[1].size() == s.order[1].size());
-  HOLDS(t.order[0].size() == 8 && t.order[0][2].what == pass{R, 0, 0});
-  HOLDS(t.order[0][3].what == pass{I, 0, 0} && t.order[0][5].what == pass{R, 0, 1});
-  HOLDS(recompute(t, {1}) == recompute(s, {0, 1}) && recompute(s, {}) == squeeze(s));
-  HOLDS(squeeze(t) == t);  // its starts are right as they are
-  HOLDS(retime(recompute(one_f_one_b(3, 4), {0, 1, 2}), {})
+  CHECK((check(t).ok() && t.order[1].size() == s.order[1].size()));
+  CHECK((t.order[0].size() == 8 && t.order[0][2].what == pass{R, 0, 0}));
+  CHECK((t.order[0][3].what == pass{I, 0, 0} && t.order[0][5].what == pass{R, 0, 1}));
+  CHECK((recompute(t, {1}) == recompute(s, {0, 1}) && recompute(s, {}) == squeeze(s)));
+  CHECK(squeeze(t) == t);  // its starts are right as they are
+  CHECK(retime(recompute(one_f_one_b(3, 4), {0, 1, 2}), {})
         == retime(catalog::one_f_one_b_recompute(devices{3}) | repeat(micro_batches{4}), {}));
-  return true;
 }
-BOTH_TIMES("the forwards of some stages once more", test_recompute_stages)
 
 TEST_CASE("a recompute comes before the whole of an overlapped pair, and once") {
   schedule s = catalog::dualpipev(devices{2}, micro_batches{8});
@@ -131,49 +115,43 @@ TEST_CASE("schedules that do not fit each other") {
   CHECK_BREAKS(counts_are_positive, take(s, micro_batches{3}));
 }
 
-constexpr bool test_merged_ties() {
+TEST_CASE("passes that start together keep the order of what is merged") {
   schedule const one = one_f_one_b(1, 1), both = merge(one, one);
-  HOLDS(both.order[0][0].start == both.order[0][1].start);
+  CHECK(both.order[0][0].start == both.order[0][1].start);
   for (std::size_t i = 0; i < 4; ++i)
-    HOLDS(both.order[0][i].what.micro_batch == static_cast<int>(i % 2));
-  return true;
+    CHECK(both.order[0][i].what.micro_batch == static_cast<int>(i % 2));
 }
-BOTH_TIMES("passes that start together keep the order of what is merged", test_merged_ties)
 
-constexpr bool test_mirrored_speeds() {
+TEST_CASE("a device takes its speed with it") {
   schedule s = one_f_one_b(3, 2);
   s.cost.speeds = {100, 50, 80};
   s = squeeze(s);
-  HOLDS(mirror(s).cost.speeds == std::vector<int>{80, 50, 100} && check(mirror(s)).ok());
-  HOLDS(mirror(mirror(s)) == s && makespan(mirror(s)) == makespan(s));
+  CHECK((mirror(s).cost.speeds == std::vector<int>{80, 50, 100} && check(mirror(s)).ok()));
+  CHECK((mirror(mirror(s)) == s && makespan(mirror(s)) == makespan(s)));
   block b = spread(catalog::one_f_one_b(devices{3}), 4);
   b.cost.speeds = {100, 50, 80};
-  HOLDS(repeat(mirror(b), micro_batches{2}) == mirror(repeat(b, micro_batches{2})));
-  return true;
+  CHECK(repeat(mirror(b), micro_batches{2}) == mirror(repeat(b, micro_batches{2})));
 }
-BOTH_TIMES("a device takes its speed with it", test_mirrored_speeds)
 
-constexpr bool test_work_goes_along() {
+TEST_CASE("work goes with its schedule") {
   schedule const s = with_norm(one_f_one_b(2, 2));
   schedule const twice = then(s, s);
-  HOLDS(check(twice).ok() && twice.work.job_count() == 6);
-  HOLDS(twice.work.view().inputs({X, 5, 1})[0].from == pass{B, 1, 2});
-  HOLDS(check(merge(s, shift(one_f_one_b(2, 2), makespan(s)))).ok());
-  HOLDS(check(then(one_f_one_b(2, 2), s)).ok());
-  HOLDS(check(mirror(s)).ok() && mirror(mirror(s)) == s && mirror(s) != s);
-  HOLDS(take(s, micro_batches{2}) == s && check(take(s, micro_batches{1})).ok());
+  CHECK((check(twice).ok() && twice.work.job_count() == 6));
+  CHECK(twice.work.view().inputs({X, 5, 1})[0].from == pass{B, 1, 2});
+  CHECK(check(merge(s, shift(one_f_one_b(2, 2), makespan(s)))).ok());
+  CHECK(check(then(one_f_one_b(2, 2), s)).ok());
+  CHECK((check(mirror(s)).ok() && mirror(mirror(s)) == s && mirror(s) != s));
+  CHECK((take(s, micro_batches{2}) == s && check(take(s, micro_batches{1})).ok()));
   // What reads of the backward reads of its input pass, what the forward kept is kept by the recompute.
   schedule const split = split_backward(s);
-  HOLDS(split.work.view().readers({I, 0, 0}).size() == 2);
-  HOLDS(split.work.view().readers({B, 0, 0}).empty() && check(squeeze(split)).ok());
+  CHECK(split.work.view().readers({I, 0, 0}).size() == 2);
+  CHECK((split.work.view().readers({B, 0, 0}).empty() && check(squeeze(split)).ok()));
   schedule reads = one_f_one_b(2, 1);
   reads.order[0].push_back({{X, 0, 0}, 0});
   reads.work = work_graph({{.parts = {{0, 1}}}}, {{{F, 0, 0}, {X, 0, 0}}});
   schedule const again = recompute(reads, {0});
-  HOLDS(again.work.edges()[0].from == pass{R, 0, 0} && check(again).ok());
-  return true;
+  CHECK((again.work.edges()[0].from == pass{R, 0, 0} && check(again).ok()));
 }
-BOTH_TIMES("work goes with its schedule", test_work_goes_along)
 
 TEST_CASE("a micro-batch that work reads cannot be taken away") {
   schedule s = one_f_one_b(2, 2);

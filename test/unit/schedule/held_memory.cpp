@@ -1,71 +1,66 @@
 #include <ashlar/schedule/held_memory.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
 #include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/metrics.hpp>
+
+#include <doctest/doctest.h>
 
 using namespace shapes;
 
 namespace {
 
-constexpr bool test_bytes_held_by_work() {
+TEST_CASE("bytes that work reads are held until then") {
   schedule s = one_f_one_b(1, 1);
   memory_model const m{.stages = {{.stash = 10, .weight_stash = 4}}};
-  HOLDS(peak_memory(s, m)[0] == 14);
+  CHECK(peak_memory(s, m)[0] == 14);
   // X0 reads the stash, X1 what the backward keeps; the forward of another micro-batch follows each.
   s.route = {0, 0, 0};
   s.order[0] = {{{F, 0, 0}, 0}, {{B, 0, 0}, 1}, {{F, 0, 1}, 4}, {{X, 0, 0}, 5},
                 {{F, 0, 2}, 6}, {{X, 1, 0}, 7}, {{B, 0, 1}, 8}, {{B, 0, 2}, 11}};
   s.work = work_graph({{.parts = {{0, 1}}}, {.parts = {{0, 1}}}},
                       {{{F, 0, 0}, {X, 0, 0}}, {{B, 0, 0}, {X, 1, 0}}});
-  HOLDS(check(s).ok());
-  HOLDS(peak_memory(s, m)[0] == 10 + 10 + 4);  // F1 beside both, F2 and B1 beside what is left
+  CHECK(check(s).ok());
+  CHECK(peak_memory(s, m)[0] == 10 + 10 + 4);  // F1 beside both, F2 and B1 beside what is left
   held_memory passes(s, m, s.mode);
-  HOLDS(passes.taken_by({F, 0, 0}) == 10 && passes.taken_by({B, 0, 0}) == 4);
-  HOLDS(passes.given_back_by({F, 0, 0}) == 0 && passes.given_back_by({B, 0, 0}) == 0);
-  HOLDS(passes.taken_by({X, 0, 0}) == 0 && passes.given_back_by({X, 0, 0}) == 10);
-  HOLDS(passes.given_back_by({X, 1, 0}) == 4);
-  HOLDS(passes.given_back_by({B, 0, 1}) == 14);
-  return true;
+  CHECK((passes.taken_by({F, 0, 0}) == 10 && passes.taken_by({B, 0, 0}) == 4));
+  CHECK((passes.given_back_by({F, 0, 0}) == 0 && passes.given_back_by({B, 0, 0}) == 0));
+  CHECK((passes.taken_by({X, 0, 0}) == 0 && passes.given_back_by({X, 0, 0}) == 10));
+  CHECK(passes.given_back_by({X, 1, 0}) == 4);
+  CHECK(passes.given_back_by({B, 0, 1}) == 14);
 }
-BOTH_TIMES("bytes that work reads are held until then", test_bytes_held_by_work)
 
-constexpr bool test_bytes_of_work() {
+TEST_CASE("what work hands on is held until it has been read") {
   schedule s = one_f_one_b(1, 1);
   s.order[0] = {{{F, 0, 0}, 0}, {{X, 0, 0}, 1}, {{X, 1, 0}, 2}, {{B, 0, 0}, 3}};
   s.work =
       work_graph({{.parts = {{0, 1}}, .keeps_state = true}, {.parts = {{0, 1}}, .keeps_state = true}},
                  {{{X, 0, 0}, {X, 1, 0}}, {{X, 0, 0}, {B, 0, 0}}});
-  HOLDS(check(s).ok());
+  CHECK(check(s).ok());
   std::vector<job_bytes> const bytes{{.output = 5, .state = 100}, {.output = 7}};
   // What X1 would hand on nobody reads; the backward reads what X0 does.
-  HOLDS(peak_memory(s, {}, bytes)[0] == 105 && peak_memory(s, {})[0] == 0);
-  HOLDS(work_state_on(s.work.view(), view_of(bytes), 1) == 0);
+  CHECK((peak_memory(s, {}, bytes)[0] == 105 && peak_memory(s, {})[0] == 0));
+  CHECK(work_state_on(s.work.view(), view_of(bytes), 1) == 0);
   memory_model const nothing{};
   held_memory passes(s, nothing, s.mode, view_of(bytes));
-  HOLDS(passes.taken_by({X, 0, 0}) == 5 && passes.given_back_by({X, 0, 0}) == 0);
-  HOLDS(passes.taken_by({X, 1, 0}) == 0 && passes.given_back_by({X, 1, 0}) == 0);
-  HOLDS(passes.given_back_by({B, 0, 0}) == 5);
-  return true;
+  CHECK((passes.taken_by({X, 0, 0}) == 5 && passes.given_back_by({X, 0, 0}) == 0));
+  CHECK((passes.taken_by({X, 1, 0}) == 0 && passes.given_back_by({X, 1, 0}) == 0));
+  CHECK(passes.given_back_by({B, 0, 0}) == 5);
 }
-BOTH_TIMES("what work hands on is held until it has been read", test_bytes_of_work)
 
 // A sum is made in place: it is there until its reader has ended.
-constexpr bool test_bytes_of_sums() {
+TEST_CASE("and sums until they have been") {
   schedule s = one_f_one_b(1, 1);
   s.order[0] = {{{X, 0, 0}, 0}, {{F, 0, 0}, 1}, {{X, 2, 0}, 2}, {{B, 0, 0}, 3}};
   s.work = work_graph(
       {{.parts = {{0, 1}}}, {.parts = {{0, 0}}, .kind = job_kind::all_reduce}, {.parts = {{0, 1}}}},
       {{{X, 0, 0}, {X, 1, 0}}, {{X, 1, 0}, {X, 2, 0}}});
-  HOLDS(check(s).ok());
+  CHECK(check(s).ok());
   memory_model const nothing{};
   std::vector<job_bytes> const bytes(3, {.output = 5});
   held_memory passes(s, nothing, s.mode, view_of(bytes));
-  HOLDS(passes.taken_by({X, 0, 0}) == 5 && passes.given_back_by({X, 0, 0}) == 0);
-  HOLDS(passes.given_back_by({X, 2, 0}) == 5);
-  return true;
+  CHECK((passes.taken_by({X, 0, 0}) == 5 && passes.given_back_by({X, 0, 0}) == 0));
+  CHECK(passes.given_back_by({X, 2, 0}) == 5);
 }
-BOTH_TIMES("and sums until they have been", test_bytes_of_sums)
 
 }  // namespace

@@ -1,74 +1,64 @@
 #include <ashlar/schedule/repeat.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
+#include "violations.hpp"
 #include <ashlar/schedule/check.hpp>
 
 using namespace shapes;
 
 namespace {
 
-constexpr bool test_one() {
+TEST_CASE("once: the block itself") {
   block const b = catalog::one_f_one_b(devices{2});
   schedule const s = b | repeat(micro_batches{1});
-  HOLDS(s.order[0] == std::vector<timed_pass>{{{F, 0, 0}, 0}, {{B, 0, 0}, 4}});
-  HOLDS(s.order[1] == std::vector<timed_pass>{{{F, 1, 0}, 1}, {{B, 1, 0}, 2}});
-  return true;
+  CHECK(s.order[0] == std::vector<timed_pass>{{{F, 0, 0}, 0}, {{B, 0, 0}, 4}});
+  CHECK(s.order[1] == std::vector<timed_pass>{{{F, 1, 0}, 1}, {{B, 1, 0}, 2}});
 }
-BOTH_TIMES("once: the block itself", test_one)
 
-constexpr bool test_shifted_copies() {
+TEST_CASE("micro-batch i runs i intervals later") {
   schedule const s = repeat(shift(catalog::zb_h1(devices{3}), -7), micro_batches{4});
-  HOLDS(check(s).ok() && s.micro_batch_count() == 4);
+  CHECK((check(s).ok() && s.micro_batch_count() == 4));
   for (auto const& order : s.order) {
-    HOLDS(order.size() == 12);
+    CHECK(order.size() == 12);
     for (timed_pass const& t : order) {
       tick first = 0;
       for (timed_pass const& u : order)
         if (u.what == pass{t.what.kind, t.what.stage, 0}) first = u.start;
-      HOLDS(t.start == first + 3 * t.what.micro_batch);
+      CHECK(t.start == first + 3 * t.what.micro_batch);
     }
   }
-  return true;
 }
-BOTH_TIMES("micro-batch i runs i intervals later", test_shifted_copies)
 
-constexpr bool test_groups() {
+TEST_CASE("a group of micro-batches repeats together") {
   block const both = two_ways(3);
   schedule const s = repeat(both, micro_batches{6});
-  HOLDS(s.route == std::vector<int>{0, 1, 0, 1, 0, 1});
-  HOLDS(check(squeeze(s)).ok());
-  HOLDS(mirror(s) == repeat(mirror(both), micro_batches{6}));
-  return true;
+  CHECK(s.route == std::vector<int>{0, 1, 0, 1, 0, 1});
+  CHECK(check(squeeze(s)).ok());
+  CHECK(mirror(s) == repeat(mirror(both), micro_batches{6}));
 }
-BOTH_TIMES("a group of micro-batches repeats together", test_groups)
 
-constexpr bool test_idle_device() {
+TEST_CASE("a device without stages has nothing to do") {
   block const b = make_block(placement(devices{3}, {{0, 2}}), {}, 3, {F, B},
                              [](pass_kind kind, int s) { return tick{kind == F ? s : 4 - 2 * s}; });
   schedule const s = repeat(b, micro_batches{3});
-  HOLDS(s.order.size() == 3 && s.order[1].empty() && check(s).ok());
-  return true;
+  CHECK((s.order.size() == 3 && s.order[1].empty() && check(s).ok()));
 }
-BOTH_TIMES("a device without stages has nothing to do", test_idle_device)
 
-constexpr bool test_far_apart() {
+TEST_CASE("offsets that lie far apart") {
   // The backward a million intervals after: order and times are those of the copies, shifted.
   block const b = make_block(linear(devices{2}), {}, 3, {F, B}, [](pass_kind kind, int s) {
     return kind == F ? tick{s} : 3'000'002 + 2 * tick{1 - s};
   });
   schedule const s = repeat(b, micro_batches{3});
-  HOLDS(check(s).ok());
+  CHECK(check(s).ok());
   for (std::size_t d = 0; d < 2; ++d)
     for (int k = 0; k < 3; ++k) {
       auto const at = static_cast<std::size_t>(k);
-      HOLDS(s.order[d][at] == timed_pass{{F, static_cast<int>(d), k}, b.cells[2 * d].offset + 3 * k});
-      HOLDS(s.order[d][at + 3]
+      CHECK(s.order[d][at] == timed_pass{{F, static_cast<int>(d), k}, b.cells[2 * d].offset + 3 * k});
+      CHECK(s.order[d][at + 3]
             == timed_pass{{B, static_cast<int>(d), k}, b.cells[2 * d + 1].offset + 3 * k});
     }
-  return true;
 }
-BOTH_TIMES("offsets that lie far apart", test_far_apart)
 
 TEST_CASE("counts that cannot be") {
   block const b = catalog::one_f_one_b(devices{2});

@@ -1,8 +1,9 @@
 #include <ashlar/search/graph_seeds.hpp>
 // First, so that it needs nothing before it.
-#include "static_check.hpp"
 #include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/metrics.hpp>
+
+#include <doctest/doctest.h>
 
 #include <vector>
 
@@ -11,46 +12,38 @@ using namespace ashlar;
 namespace {
 
 // Two branches that join again; a device each, or both ends and both branches on one.
-constexpr stage_graph joined_branches() {
-  return stage_graph(stages{4}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}});
-}
+stage_graph joined_branches() { return stage_graph(stages{4}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}); }
 
-constexpr bool test_graph_one_after_another() {
+TEST_CASE("one micro-batch after the other over a graph") {
   for (placement const& where : {linear(devices{4}), placement(devices{2}, {{0, 1, 1, 0}})}) {
     schedule const s =
         one_after_another(joined_branches(), where, micro_batches{3}, costs(stage_cost{}, 2));
-    HOLDS(check(s).ok() && s.graph == joined_branches() && s.micro_batch_count() == 3);
+    CHECK((check(s).ok() && s.graph == joined_branches() && s.micro_batch_count() == 3));
     int const each = 4 / where.device_count();
-    HOLDS(peak_activations(s) == std::vector<int>(static_cast<std::size_t>(where.device_count()), each));
-    HOLDS(squeeze(s) == s);
+    CHECK(peak_activations(s) == std::vector<int>(static_cast<std::size_t>(where.device_count()), each));
+    CHECK(squeeze(s) == s);
   }
-  return true;
 }
-BOTH_TIMES("one micro-batch after the other over a graph", test_graph_one_after_another)
 
-constexpr bool test_sizes_one_after_another() {
+TEST_CASE("large micro-batches after each other") {
   // The last takes two units at once, the first one: it holds two, which the last one's gradient frees.
   stage_graph const joins = in_micro_batches(chain(stages{2}), {1, 2});
   schedule const s = one_after_another(joins, linear(devices{2}), micro_batches{4}, costs(stage_cost{}));
-  HOLDS(check(s).ok() && peak_activations(s) == std::vector<int>{2, 1});
+  CHECK((check(s).ok() && peak_activations(s) == std::vector<int>{2, 1}));
   // Where the last one takes the smaller, it is through with each before it takes the next.
   stage_graph const divides = in_micro_batches(chain(stages{2}), {2, 1});
   schedule const t =
       one_after_another(divides, linear(devices{2}), micro_batches{4}, costs(stage_cost{}));
-  HOLDS(check(t).ok() && peak_activations(t) == std::vector<int>{1, 1});
-  return true;
+  CHECK((check(t).ok() && peak_activations(t) == std::vector<int>{1, 1}));
 }
-BOTH_TIMES("large micro-batches after each other", test_sizes_one_after_another)
 
-constexpr bool test_one_branch_at_a_time() {
+TEST_CASE("backwards come as soon as they can") {
   // Two ends on one device: the first is through before the second begins.
   stage_graph const fork(stages{3}, {{0, 1}, {0, 2}});
   placement const where(devices{2}, {{0, 1, 1}});
   schedule const s = one_after_another(fork, where, micro_batches{2}, costs(stage_cost{}));
-  HOLDS(check(s).ok() && peak_activations(s) == std::vector<int>{1, 1});
-  return true;
+  CHECK((check(s).ok() && peak_activations(s) == std::vector<int>{1, 1}));
 }
-BOTH_TIMES("backwards come as soon as they can", test_one_branch_at_a_time)
 
 }  // namespace
 

@@ -1,8 +1,9 @@
 #include <ashlar/search/layouts.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
 #include <ashlar/schedule/check.hpp>
+
+#include <doctest/doctest.h>
 
 #include <cstddef>
 #include <utility>
@@ -12,7 +13,7 @@ using namespace shapes;
 
 namespace {
 
-constexpr layout_choice some_layout(int chunk_count) {
+layout_choice some_layout(int chunk_count) {
   return {.chunk_count = chunk_count,
           .unit = chunk_count,
           .problem = {.where = linear(devices{1}),
@@ -20,7 +21,7 @@ constexpr layout_choice some_layout(int chunk_count) {
                       .cost = {},
                       .limit = chunk_activations(1)}};
 }
-constexpr std::vector<layout_choice> some_layouts(int count) {
+std::vector<layout_choice> some_layouts(int count) {
   std::vector<layout_choice> all;
   for (int i = 0; i < count; ++i) all.push_back(some_layout(i + 1));
   return all;
@@ -45,60 +46,52 @@ struct pretended {
   }
 };
 
-constexpr bool test_halves() {
+TEST_CASE("the better half of the layouts, and again") {
   std::vector<double> shares;
   std::vector<int> asked;
   pretended const search_one{&shares, &asked, {10, 10, 10, 10, 10}};
   std::vector<searched_layout> const all = search_layouts(some_layouts(5), objective::span, search_one);
-  HOLDS(asked == std::vector<int>{0, 1, 2, 3, 4, 4, 3, 2, 4, 3, 4});  // 5, 3, 2, 1
+  CHECK(asked == std::vector<int>{0, 1, 2, 3, 4, 4, 3, 2, 4, 3, 4});  // 5, 3, 2, 1
   double sum = 0;
   for (double share : shares) sum += share;
-  HOLDS(sum > 0.999 && sum < 1.001 && shares.back() == 0.5);
-  HOLDS(best_of(all) == 4 && all[4].result.evaluations == 4 && all[4].result.passes == 40);
-  HOLDS(all[4].result.reached == 96 * 5 - 3 && all[0].result.evaluations == 1);
-  HOLDS(all[4].in_ticks(10) == 2 && all[4].least() == 50 && !all[4].is_optimal());
-  return true;
+  CHECK((sum > 0.999 && sum < 1.001 && shares.back() == 0.5));
+  CHECK((best_of(all) == 4 && all[4].result.evaluations == 4 && all[4].result.passes == 40));
+  CHECK((all[4].result.reached == 96 * 5 - 3 && all[0].result.evaluations == 1));
+  CHECK((all[4].in_ticks(10) == 2 && all[4].least() == 50 && !all[4].is_optimal()));
 }
-BOTH_TIMES("the better half of the layouts, and again", test_halves)
 
-constexpr bool test_one_alone() {
+TEST_CASE("one layout gets all") {
   std::vector<double> shares;
   std::vector<int> asked;
   pretended const search_one{&shares, &asked, {100}};
   std::vector<searched_layout> const all = search_layouts(some_layouts(1), objective::span, search_one);
-  HOLDS(shares == std::vector<double>{1} && all.size() == 1 && all[0].is_optimal());
-  return true;
+  CHECK((shares == std::vector<double>{1} && all.size() == 1 && all[0].is_optimal()));
 }
-BOTH_TIMES("one layout gets all", test_one_alone)
 
 // Layout 3 cannot come below 97, which layout 4 has; layout 2 may come to less, and is alone then.
-constexpr bool test_hopeless_layouts() {
+TEST_CASE("what its bound says cannot win gets no more") {
   std::vector<double> shares;
   std::vector<int> asked;
   pretended const search_one{&shares, &asked, {99, 99, 10, 97, 96}};
   std::vector<searched_layout> const all = search_layouts(some_layouts(5), objective::span, search_one);
-  HOLDS(asked == std::vector<int>{0, 1, 2, 3, 4, 2});
-  HOLDS(shares.back() > 0.83 && shares.back() < 0.84);  // all but the first round's
-  HOLDS(best_of(all) == 4 && all[4].is_optimal());
+  CHECK(asked == std::vector<int>{0, 1, 2, 3, 4, 2});
+  CHECK((shares.back() > 0.83 && shares.back() < 0.84));  // all but the first round's
+  CHECK((best_of(all) == 4 && all[4].is_optimal()));
   asked.clear();
   pretended const nothing_left{&shares, &asked, {99, 99, 98, 97, 96}};
   search_layouts(some_layouts(5), objective::span, nothing_left);
-  HOLDS(asked.size() == 5);
-  return true;
+  CHECK(asked.size() == 5);
 }
-BOTH_TIMES("what its bound says cannot win gets no more", test_hopeless_layouts)
 
-constexpr bool test_bubble() {
+TEST_CASE("what is recomputed is not the model's own work") {
   schedule s = recompute(one_f_one_b(1, 4), {0});
   searched_layout found{.choice = some_layout(1), .result = {.best = s, .reached = 16}};
-  HOLDS(makespan(s) == 16 && found.overhead() == 0.25 && found.overhead_of(24) == 0.5);
-  HOLDS(found.overhead_of(0) == 0);
-  return true;
+  CHECK((makespan(s) == 16 && found.overhead() == 0.25 && found.overhead_of(24) == 0.5));
+  CHECK(found.overhead_of(0) == 0);
 }
-BOTH_TIMES("what is recomputed is not the model's own work", test_bubble)
 
 // Those that cannot win take from nobody: what they had gone on with goes to the others.
-constexpr bool test_superset() {
+TEST_CASE("more choices that cannot win take nothing from those that can") {
   std::vector<double> shares, more_shares;
   std::vector<int> asked;
   search_layouts(some_layouts(2), objective::span, pretended{&shares, &asked, {10, 10}});
@@ -106,11 +99,9 @@ constexpr bool test_superset() {
   least[0] = least[1] = 10;
   auto const all =
       search_layouts(some_layouts(8), objective::span, pretended{&more_shares, &asked, least});
-  HOLDS(shares.back() == 0.5 && more_shares.back() > 0.5 && best_of(all) == 7);
-  HOLDS(more_shares.size() == 9 && all[1].result.evaluations == 2);  // one of two, then it is alone
-  return true;
+  CHECK((shares.back() == 0.5 && more_shares.back() > 0.5 && best_of(all) == 7));
+  CHECK((more_shares.size() == 9 && all[1].result.evaluations == 2));  // one of two, then it is alone
 }
-BOTH_TIMES("more choices that cannot win take nothing from those that can", test_superset)
 
 // Half of 1F1B's memory: who may recompute and cut is no longer than who may not.
 TEST_CASE("a model's best layout") {

@@ -2,7 +2,7 @@
 // First, so that it needs nothing before it.
 #include "limits.hpp"
 #include "shapes.hpp"
-#include "static_check.hpp"
+#include "violations.hpp"
 #include <ashlar/schedule/check.hpp>
 
 #include <algorithm>
@@ -13,34 +13,30 @@ using namespace shapes;
 namespace {
 
 // Not const where it is used: g++ 12 cannot construct members of const objects in constant expressions.
-constexpr model_share on_four(tick transfer) {
+model_share on_four(tick transfer) {
   return {devices{4}, micro_batches{8}, costs({20, 26, 14}, transfer)};
 }
 
-constexpr bool test_layouts() {
+TEST_CASE("layouts") {
   devices const p{4};
-  HOLDS(lay_out(layout::linear, p, 1) == linear(p) && lay_out(layout::v, p, 2) == v_shape(p));
-  HOLDS(lay_out(layout::looped, p, 3) == looped(p, chunks{3}));
-  HOLDS(lay_out(layout::wave, p, 4) == wave(p, waves{2}));
-  return true;
+  CHECK((lay_out(layout::linear, p, 1) == linear(p) && lay_out(layout::v, p, 2) == v_shape(p)));
+  CHECK(lay_out(layout::looped, p, 3) == looped(p, chunks{3}));
+  CHECK(lay_out(layout::wave, p, 4) == wave(p, waves{2}));
 }
-BOTH_TIMES("layouts", test_layouts)
 
-constexpr bool test_choice() {
+TEST_CASE("the same model, cut finer") {
   model_share model = on_four(3);
   layout_choice const c = choose_layout(model, layout::wave, 4, 75);
-  HOLDS(c.unit == 4 && c.chunk_count == 4 && c.problem.where == wave(devices{4}, waves{2}));
+  CHECK((c.unit == 4 && c.chunk_count == 4 && c.problem.where == wave(devices{4}, waves{2})));
   // A quarter of the work a chunk, in ticks a quarter as long; a transfer takes as long as ever.
-  HOLDS(c.problem.cost == costs(stage_cost{20, 26, 14}, 12));
-  HOLDS(c.problem.limit == chunk_activations(12));  // three quarters of 4 micro-batches of 4 chunks
-  HOLDS(choose_layout(model, layout::linear, 1, 100).problem.limit == chunk_activations(4));
-  HOLDS(choose_layout(model, layout::linear, 1, 70).problem.limit
+  CHECK(c.problem.cost == costs(stage_cost{20, 26, 14}, 12));
+  CHECK(c.problem.limit == chunk_activations(12));  // three quarters of 4 micro-batches of 4 chunks
+  CHECK(choose_layout(model, layout::linear, 1, 100).problem.limit == chunk_activations(4));
+  CHECK(choose_layout(model, layout::linear, 1, 70).problem.limit
         == chunk_activations(2));  // whole ones
-  return true;
 }
-BOTH_TIMES("the same model, cut finer", test_choice)
 
-constexpr bool test_what_fits() {
+TEST_CASE("layouts that the memory leaves a schedule for") {
   model_share model = on_four(3);
   auto const shapes_for = [&](int percent) {
     std::vector<layout> found;
@@ -48,104 +44,94 @@ constexpr bool test_what_fits() {
     return found;
   };
   using enum layout;
-  HOLDS(shapes_for(100) == std::vector<layout>{linear, v, looped, looped, wave});
-  HOLDS(shapes_for(25) == std::vector<layout>{linear, v, looped, looped, wave});
-  HOLDS(shapes_for(24).empty());  // less than one micro-batch
+  CHECK(shapes_for(100) == std::vector<layout>{linear, v, looped, looped, wave});
+  CHECK(shapes_for(25) == std::vector<layout>{linear, v, looped, looped, wave});
+  CHECK(shapes_for(24).empty());  // less than one micro-batch
   // 30 % of 4 micro-batches is 1.2 of them.
   for (layout_choice const& c : layouts_for(model, 30, {{50}, 2}))
-    HOLDS(c.problem.limit.budget_of(0) == 30 * 4 * c.chunk_count * c.memory_unit / 100);
-  return true;
+    CHECK(c.problem.limit.budget_of(0) == 30 * 4 * c.chunk_count * c.memory_unit / 100);
 }
-BOTH_TIMES("layouts that the memory leaves a schedule for", test_what_fits)
 
-constexpr bool test_variants() {
+TEST_CASE("chunks that recompute, sequences in chunks") {
   model_share model = on_four(3);
   layout_choice const plain = choose_layout(model, layout::v, 2, 50);
-  HOLDS(variants_of(plain, {}).size() == 1);
+  CHECK(variants_of(plain, {}).size() == 1);
   std::vector<layout_choice> const all = variants_of(plain, {{10}, 5});
-  HOLDS(all.size() == 9);  // none, one or two chunks again; sequences in 1, 2 and 4
-  HOLDS(all[0].recomputed_chunks == 0 && all[0].problem.limit == chunk_activations(4));
-  HOLDS(all[0].memory_unit == 1 && all[6].problem.limit == chunk_activations(16)
-        && all[6].memory_unit == 4);
+  CHECK(all.size() == 9);  // none, one or two chunks again; sequences in 1, 2 and 4
+  CHECK((all[0].recomputed_chunks == 0 && all[0].problem.limit == chunk_activations(4)));
+  CHECK((all[0].memory_unit == 1 && all[6].problem.limit == chunk_activations(16)
+         && all[6].memory_unit == 4));
   layout_choice const c = all[4];
-  HOLDS(c.recomputed_chunks == 1 && c.sequence_chunks == 2 && c.problem.sequence_chunks == 2);
-  HOLDS(c.unit == 4 && c.problem.cost == costs(stage_cost{20, 26, 14}, 12));
-  HOLDS(c.problem.limit.budget_of(0) == 800 && c.memory_unit == 200);  // 8 of 16 chunks of sequences
+  CHECK((c.recomputed_chunks == 1 && c.sequence_chunks == 2 && c.problem.sequence_chunks == 2));
+  CHECK((c.unit == 4 && c.problem.cost == costs(stage_cost{20, 26, 14}, 12)));
+  CHECK((c.problem.limit.budget_of(0) == 800 && c.memory_unit == 200));  // 8 of 16 chunks of sequences
   for (int stage = 0; stage < 8; ++stage) {
-    HOLDS(c.problem.limit.memory.of(stage).recomputes() == (stage < 4));
-    HOLDS(c.problem.limit.memory.of(stage).taken_by(F) == (stage < 4 ? 10 : 100));
+    CHECK(c.problem.limit.memory.of(stage).recomputes() == (stage < 4));
+    CHECK(c.problem.limit.memory.of(stage).taken_by(F) == (stage < 4 ? 10 : 100));
   }
-  return true;
 }
-BOTH_TIMES("chunks that recompute, sequences in chunks", test_variants)
 
-constexpr bool test_chunks_that_differ() {
+TEST_CASE("sequences in chunks that differ") {
   model_share model = on_four(3);
   layout_choice const plain = choose_layout(model, layout::v, 2, 50);
   std::vector<layout_choice> all =
       variants_of(plain, {.most_sequence_chunks = 4, .causal = {.forward = 50}});
-  HOLDS(all.size() == 3 && all[0].problem.cost == plain.problem.cost);
+  CHECK((all.size() == 3 && all[0].problem.cost == plain.problem.cost));
   for (layout_choice const& c : all) {
-    HOLDS(c.problem.cost.sequence_chunks == c.sequence_chunks && check(c.problem).ok());
+    CHECK((c.problem.cost.sequence_chunks == c.sequence_chunks && check(c.problem).ok()));
     tick forwards = 0;
     for (int chunk = 0; chunk < c.sequence_chunks; ++chunk)
       forwards += c.problem.cost.of({F, 3, chunk}, 0);
-    HOLDS(2 * forwards == 20 * c.unit);  // of a stage, which is a half of what a device holds
-    HOLDS(c.problem.cost.transfer(0, 1) == 3 * c.unit);
+    CHECK(2 * forwards == 20 * c.unit);  // of a stage, which is a half of what a device holds
+    CHECK(c.problem.cost.transfer(0, 1) == 3 * c.unit);
   }
-  HOLDS(all[1].unit == 2 * 2 * 4 && all[1].problem.cost.of({F, 0, 0}, 0) == 3 * 20);
+  CHECK((all[1].unit == 2 * 2 * 4 && all[1].problem.cost.of({F, 0, 0}, 0) == 3 * 20));
   // As they were measured.
   costs by_chunk(std::vector<stage_cost>{{6, 8, 5}, {6, 9, 5}, {8, 9, 4}}, 5);
   by_chunk.sequence_chunks = 3;
   all = variants_of(plain, {.most_sequence_chunks = 4, .by_chunk = by_chunk});
-  HOLDS(all.size() == 2 && all[0].sequence_chunks == 1 && all[1].sequence_chunks == 3);
-  HOLDS(all[1].unit == plain.unit && all[1].problem.cost.per_stage == by_chunk.per_stage);
-  HOLDS(all[1].problem.cost.transfer(0, 1) == plain.problem.cost.transfer(0, 1));
-  HOLDS(check(all[1].problem).ok() && all[1].problem.limit == chunk_activations(12));
-  return true;
+  CHECK((all.size() == 2 && all[0].sequence_chunks == 1 && all[1].sequence_chunks == 3));
+  CHECK((all[1].unit == plain.unit && all[1].problem.cost.per_stage == by_chunk.per_stage));
+  CHECK(all[1].problem.cost.transfer(0, 1) == plain.problem.cost.transfer(0, 1));
+  CHECK((check(all[1].problem).ok() && all[1].problem.limit == chunk_activations(12)));
 }
-BOTH_TIMES("sequences in chunks that differ", test_chunks_that_differ)
 
 // Half of the memory on a line of devices: the first two hold more than that at the pace of 1F1B.
-constexpr bool test_chunks_without_room() {
+TEST_CASE("chunks that leave no room for 1F1B") {
   model_share model = on_four(3);
   variety how{.kept_percent = {10}};
   layout_choice plain = choose_layout(model, layout::linear, 1, 50);
-  HOLDS(chunks_without_room(plain, 1, how) == std::vector<int>{0, 1});
-  HOLDS(chunks_without_room(plain, 2, how) == std::vector<int>{0});  // 5, 4, 3 and 2 halves
+  CHECK(chunks_without_room(plain, 1, how) == std::vector<int>{0, 1});
+  CHECK(chunks_without_room(plain, 2, how) == std::vector<int>{0});  // 5, 4, 3 and 2 halves
   plain.problem.limit = chunk_activations({4, 2, 1, 1});
-  HOLDS(chunks_without_room(plain, 1, how) == std::vector<int>{1, 2});
+  CHECK(chunks_without_room(plain, 1, how) == std::vector<int>{1, 2});
   plain.problem.limit = chunk_activations({1, 4, 4, 4});
-  HOLDS(chunks_without_room(plain, 1, how) == std::vector<int>{0});
+  CHECK(chunks_without_room(plain, 1, how) == std::vector<int>{0});
   // All devices of a V hold as much: the first chunk of each, which is tried anyhow.
   layout_choice const v = choose_layout(model, layout::v, 2, 50);
-  HOLDS(chunks_without_room(v, 1, {.kept_percent = {10}}) == first_chunks(v.problem.where, 1));
+  CHECK(chunks_without_room(v, 1, {.kept_percent = {10}}) == first_chunks(v.problem.where, 1));
   // Device 3 then holds 3 checkpoints, the rest of one while it recomputes, and 2 whole ones.
   layout_choice less = v;
   less.problem.limit = chunk_activations(3);
-  HOLDS(chunks_without_room(less, 1, {.kept_percent = {10}}) == std::vector<int>{0, 1, 2, 3, 4, 5});
-  HOLDS(sets_for(less, 1, {.kept_percent = {10}}).size() == 4);
-  HOLDS(sets_for(v, 1, {.kept_percent = {10}}).size() == 3 && sets_for(v, 1, {}).size() == 1);
-  return true;
+  CHECK(chunks_without_room(less, 1, {.kept_percent = {10}}) == std::vector<int>{0, 1, 2, 3, 4, 5});
+  CHECK(sets_for(less, 1, {.kept_percent = {10}}).size() == 4);
+  CHECK((sets_for(v, 1, {.kept_percent = {10}}).size() == 3 && sets_for(v, 1, {}).size() == 1));
 }
-BOTH_TIMES("chunks that leave no room for 1F1B", test_chunks_without_room)
 
-constexpr bool test_sets_asked_for() {
+TEST_CASE("sets of stages that recompute, as asked for") {
   model_share model = on_four(3);
   layout_choice const plain = choose_layout(model, layout::v, 2, 50);
   variety how{.kept_percent = {10, 20, 30, 40, 50, 60, 70, 80}, .recomputed = {{0, 2, 5}, {}}};
   std::vector<layout_choice> const all = variants_of(plain, how);
-  HOLDS(all.size() == 2 && all[1].recomputed_chunks == 0 && all[1].memory_unit == 1);
+  CHECK((all.size() == 2 && all[1].recomputed_chunks == 0 && all[1].memory_unit == 1));
   layout_choice const c = all[0];
-  HOLDS(c.recomputed_chunks == layout_choice::other_stages && c.memory_unit == 100);
-  HOLDS(recomputed_stages(c.problem) == std::vector<int>{0, 2, 5});
-  HOLDS(c.problem.limit.memory.of(0).taken_by(F) == 10);
-  HOLDS(c.problem.limit.memory.of(2).taken_by(F) == 30);
-  HOLDS(c.problem.limit.memory.of(5).taken_by(F) == 60);
-  HOLDS(c.problem.limit.memory.of(7).taken_by(F) == 100);
-  return true;
+  CHECK((c.recomputed_chunks == layout_choice::other_stages && c.memory_unit == 100));
+  CHECK(recomputed_stages(c.problem) == std::vector<int>{0, 2, 5});
+  CHECK(c.problem.limit.memory.of(0).taken_by(F) == 10);
+  CHECK(c.problem.limit.memory.of(2).taken_by(F) == 30);
+  CHECK(c.problem.limit.memory.of(5).taken_by(F) == 60);
+  CHECK(c.problem.limit.memory.of(7).taken_by(F) == 100);
 }
-BOTH_TIMES("sets of stages that recompute, as asked for", test_sets_asked_for)
 
 TEST_CASE("variants: stages and shares that there are not") {
   model_share model = on_four(3);
@@ -154,25 +140,23 @@ TEST_CASE("variants: stages and shares that there are not") {
   CHECK_BREAKS(tables_agree, variants_of(plain, {.kept_percent = {10, 20}}));
 }
 
-constexpr bool test_variants_in_bytes() {
+TEST_CASE("variants of a limit in bytes") {
   layout_choice plain{.shape = layout::linear,
                       .problem = {.where = linear(devices{2}),
                                   .m = micro_batches{3},
                                   .cost = {},
                                   .limit = limits::sized({50, 60}, {7, 9}, {3, 4})}};
   memory_limit const again = vary(plain, {0, 1}, 1, {{50}}).problem.limit;
-  HOLDS(again.budget == std::vector<byte_count>{5000, 6000});
+  CHECK(again.budget == std::vector<byte_count>{5000, 6000});
   constexpr auto mode = execution_mode::training;
-  HOLDS(again.memory.of(0).taken_by(F) == 350 && again.memory.of(1).taken_by(R) == 450);
-  HOLDS(again.memory.of(0).given_back_by(I, mode) == 700 - 300
-        && again.memory.of(1).given_back_by(W, mode) == 400);
+  CHECK((again.memory.of(0).taken_by(F) == 350 && again.memory.of(1).taken_by(R) == 450));
+  CHECK((again.memory.of(0).given_back_by(I, mode) == 700 - 300
+         && again.memory.of(1).given_back_by(W, mode) == 400));
   memory_limit const cut = vary(plain, {}, 4, {{50}}).problem.limit;
-  HOLDS(cut.budget == std::vector<byte_count>{200, 240} && cut.memory.of(1).taken_by(F) == 9);
-  HOLDS(first_chunks(wave(devices{2}, waves{2}), 3) == std::vector<int>{0, 1, 2, 3, 4, 5});
-  HOLDS(first_chunks(placement(devices{3}, {{0, 0, 2, 0}}), 2) == std::vector<int>{0, 1, 2});
-  return true;
+  CHECK((cut.budget == std::vector<byte_count>{200, 240} && cut.memory.of(1).taken_by(F) == 9));
+  CHECK(first_chunks(wave(devices{2}, waves{2}), 3) == std::vector<int>{0, 1, 2, 3, 4, 5});
+  CHECK(first_chunks(placement(devices{3}, {{0, 0, 2, 0}}), 2) == std::vector<int>{0, 1, 2});
 }
-BOTH_TIMES("variants of a limit in bytes", test_variants_in_bytes)
 
 // A fifth of 1F1B's memory is less than one micro-batch on 4 devices: enough where all recompute, or
 // for none.

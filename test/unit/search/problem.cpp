@@ -2,8 +2,9 @@
 // First, so that it needs nothing before it.
 #include "limits.hpp"
 #include "search_problems.hpp"
-#include "static_check.hpp"
 #include <ashlar/bounds/lower_bound.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -54,20 +55,18 @@ TEST_CASE("a bound where stages recompute") {
   CHECK(b.span > problem_bound(on_v_with(2, 6, chunk_activations(2 * 6))).span);  // there is more to do
 }
 
-constexpr bool test_refused() {
+TEST_CASE("problems without a solution") {
   diagnosis const d = check(on_v_with(3, 4, chunk_activations({2, 1, 0})));
-  HOLDS(d.broken == rule::parameter_is_at_least && d.which == parameter::memory_budget);
-  HOLDS(d.first.device == 1 && d.number == 2 && d.given == 1);
-  HOLDS(check(on_v_with(3, 4, chunk_activations(2))).ok());
-  HOLDS(check(on_v_with(3, 0, chunk_activations(2))).broken == rule::counts_are_positive);
-  HOLDS(check(on_v_with(3, 4, chunk_activations({2, 2}))).broken == rule::tables_agree);
-  HOLDS(check(on_v_with(3, 4, chunk_activations(2), -1)).broken == rule::durations_are_positive);
-  return true;
+  CHECK((d.broken == rule::parameter_is_at_least && d.which == parameter::memory_budget));
+  CHECK((d.first.device == 1 && d.number == 2 && d.given == 1));
+  CHECK(check(on_v_with(3, 4, chunk_activations(2))).ok());
+  CHECK(check(on_v_with(3, 0, chunk_activations(2))).broken == rule::counts_are_positive);
+  CHECK(check(on_v_with(3, 4, chunk_activations({2, 2}))).broken == rule::tables_agree);
+  CHECK(check(on_v_with(3, 4, chunk_activations(2), -1)).broken == rule::durations_are_positive);
 }
-BOTH_TIMES("problems without a solution", test_refused)
 
 // Two branches of a fork on a device.
-constexpr search_problem forked(memory_limit limit) {
+search_problem forked(memory_limit limit) {
   search_problem problem{.where = placement(devices{2}, {{0, 1, 1}}),
                          .m = micro_batches{4},
                          .cost = costs(stage_cost{1, 1, 1}),
@@ -76,35 +75,31 @@ constexpr search_problem forked(memory_limit limit) {
   return problem;
 }
 
-constexpr bool test_graph_refused() {
-  HOLDS(check(forked(chunk_activations(1))).ok());
-  HOLDS(smallest_budgets(forked(chunk_activations(1))) == std::vector<byte_count>{1, 1});
+TEST_CASE("problems over a graph without a solution") {
+  CHECK(check(forked(chunk_activations(1))).ok());
+  CHECK(smallest_budgets(forked(chunk_activations(1))) == std::vector<byte_count>{1, 1});
   diagnosis const d = check(forked(chunk_activations({1, 0})));
-  HOLDS(d.broken == rule::parameter_is_at_least && d.which == parameter::memory_budget);
-  HOLDS(d.first.device == 1 && d.number == 1 && d.given == 0);
+  CHECK((d.broken == rule::parameter_is_at_least && d.which == parameter::memory_budget));
+  CHECK((d.first.device == 1 && d.number == 1 && d.given == 0));
   search_problem problem = forked(chunk_activations(2));
   problem.sequence_chunks = 2;
-  HOLDS(check(problem).broken == rule::parameter_is_at_most && check(problem).number == 1);
+  CHECK((check(problem).broken == rule::parameter_is_at_most && check(problem).number == 1));
   problem.sequence_chunks = 1;
   problem.graph = in_sequence_chunks(stage_graph(stages{3}, {{0, 1}, {0, 2}}), 2);
-  HOLDS(check(problem).which == parameter::sequence_chunk_count && check(problem).given == 2);
+  CHECK((check(problem).which == parameter::sequence_chunk_count && check(problem).given == 2));
   problem.graph = in_micro_batches(stage_graph(stages{3}, {{0, 1}, {0, 2}}), {1, 8, 1});
-  HOLDS(check(problem).broken == rule::micro_batches_fill_blocks && check(problem).number == 8);
+  CHECK((check(problem).broken == rule::micro_batches_fill_blocks && check(problem).number == 8));
   problem.graph = chain(stages{2});
-  HOLDS(check(problem).broken == rule::tables_agree && check(problem).number == 2);
-  return true;
+  CHECK((check(problem).broken == rule::tables_agree && check(problem).number == 2));
 }
-BOTH_TIMES("problems over a graph without a solution", test_graph_refused)
 
-constexpr bool test_graph_bound() {
+TEST_CASE("the bound of a graph is paths and work") {
   // A forward and an input pass of both branches lie behind each other with those of stage 0, and the
   // device of both has 2 * 3 ticks a micro-batch, after the forward of stage 0.
   search_problem const problem = forked(chunk_activations(9));
   bound const b = problem_bound(problem);
-  HOLDS(b.span == 24 && b.makespan == 25);
-  HOLDS(b.span_by == binding_constraint::work);
-  return true;
+  CHECK((b.span == 24 && b.makespan == 25));
+  CHECK(b.span_by == binding_constraint::work);
 }
-BOTH_TIMES("the bound of a graph is paths and work", test_graph_bound)
 
 }  // namespace

@@ -1,8 +1,9 @@
 #include <ashlar/search/race.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
 #include <ashlar/schedule/check.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -14,19 +15,17 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_racers() {
-  HOLDS(racer_count(0, 1, false) == 1 && racer_count(4'999, 1, true) == 1);
-  HOLDS(racer_count(5'000, 1, false) == 2 && racer_count(4'999 * 90, 90, false) == 1);
-  HOLDS(racer_count(10'000, 1, true) == 4 && racer_count(1'000'000'000, 1, false) == 4);
+TEST_CASE("how many race, one after the other") {
+  CHECK((racer_count(0, 1, false) == 1 && racer_count(4'999, 1, true) == 1));
+  CHECK((racer_count(5'000, 1, false) == 2 && racer_count(4'999 * 90, 90, false) == 1));
+  CHECK((racer_count(10'000, 1, true) == 4 && racer_count(1'000'000'000, 1, false) == 4));
   // Half a million passes are less than 1,250 schedules that are that long.
-  HOLDS(racer_count(40'000'000, 500'000, true) == 4 && racer_count(40'000'000, 500'000, false) == 1);
-  HOLDS(racer_count(19'999'999, 500'000, true) == 1);
+  CHECK((racer_count(40'000'000, 500'000, true) == 4 && racer_count(40'000'000, 500'000, false) == 1));
+  CHECK(racer_count(19'999'999, 500'000, true) == 1);
   std::size_t sum = 0;
-  one_after_the_other{}(4, [&](std::size_t i) { sum = 10 * sum + i; });
-  HOLDS(sum == 123);
-  return true;
+  one_after_the_other(4, [&](std::size_t i) { sum = 10 * sum + i; });
+  CHECK(sum == 123);
 }
-BOTH_TIMES("how many race, one after the other", test_racers)
 
 TEST_CASE("seeds that come of one differ") {
   std::set<std::uint64_t> seen;
@@ -53,8 +52,8 @@ TEST_CASE("a race comes to the same whatever the order of its tasks, and keeps t
   int other = 0, better = 0;
   for (std::uint64_t seed : {1U, 2U, 3U}) {
     search_budget const e{.passes = 1'000'000, .seed = seed, .aim = objective::span};
-    auto one = race(s, {s}, limit, e, unwatched{}, one_after_the_other{});
-    auto two = race(s, {s}, limit, e, unwatched{}, backwards{&asked});
+    auto one = race(s, {s}, limit, e, unwatched, one_after_the_other);
+    auto two = race(s, {s}, limit, e, unwatched, backwards{&asked});
     schedule const found = one.first.engine().result();
     CHECK(found == two.first.engine().result());
     CHECK(one.passes == two.passes);
@@ -64,11 +63,11 @@ TEST_CASE("a race comes to the same whatever the order of its tasks, and keeps t
     CHECK(is_within(found, limit));
     search_budget little = e;
     little.passes = 20'000;  // nobody to race with
-    auto alone = race(s, {s}, limit, little, unwatched{}, backwards{nullptr});
+    auto alone = race(s, {s}, limit, little, unwatched, backwards{nullptr});
     CHECK(one.first.reached() <= alone.first.reached());
     better += one.first.reached() < alone.first.reached() ? 1 : 0;
     auto next = race(s, {s}, limit, {.passes = 1'000'000, .seed = seed + 3, .aim = objective::span},
-                     unwatched{}, one_after_the_other{});
+                     unwatched, one_after_the_other);
     other += next.first.engine().result() != found ? 1 : 0;
   }
   CHECK(asked == std::vector<std::size_t>(15, 4));  // a start and four rounds, of each seed
@@ -80,14 +79,14 @@ TEST_CASE("what the first solves needs no race") {
   schedule const s = uneven_v(3, 5, 3);
   search_budget e{.passes = 1'000'000, .aim = objective::span};
   e.goal = span(s);
-  auto const r = race(s, {s}, chunk_activations(99), e, unwatched{}, backwards{nullptr});
+  auto const r = race(s, {s}, chunk_activations(99), e, unwatched, backwards{nullptr});
   CHECK(r.passes < 10'000);
   CHECK(r.first.engine().is_solved());
 }
 
 TEST_CASE("a racer goes on from where it was, never back") {
   schedule const s = uneven_v(3, 5, 3);
-  racer<unwatched> r(s, chunk_activations(3), {.passes = 20'000, .aim = objective::span}, unwatched{});
+  racer r(s, chunk_activations(3), {.passes = 20'000, .aim = objective::span}, unwatched);
   r.start({s});
   for (std::uint64_t seed = 1; seed < 12; ++seed) {
     objective_value const before = r.reached();

@@ -1,8 +1,9 @@
 #include <ashlar/search/seeds.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
 #include <ashlar/schedule/check.hpp>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <set>
@@ -13,30 +14,26 @@ using namespace shapes;
 
 namespace {
 
-constexpr bool test_one_after_another() {
+TEST_CASE("one after another holds one micro-batch") {
   for (placement const& where :
        {linear(devices{3}), v_shape(devices{2}), looped(devices{2}, chunks{3})}) {
     schedule const s = one_after_another(where, micro_batches{3}, costs(stage_cost{3, 4, 2}, 2));
-    HOLDS(check(s).ok() && s.micro_batch_count() == 3);
+    CHECK((check(s).ok() && s.micro_batch_count() == 3));
     int const v = where.stage_count() / where.device_count();
-    HOLDS(peak_activations(s) == std::vector<int>(static_cast<std::size_t>(where.device_count()), v));
-    HOLDS(squeeze(s) == s);
+    CHECK(peak_activations(s) == std::vector<int>(static_cast<std::size_t>(where.device_count()), v));
+    CHECK(squeeze(s) == s);
   }
-  return true;
 }
-BOTH_TIMES("one after another holds one micro-batch", test_one_after_another)
 
-constexpr bool test_sequences_one_after_another() {
+TEST_CASE("sequences in chunks, one after another") {
   schedule const s =
       one_after_another(v_shape(devices{2}), micro_batches{2}, costs(stage_cost{3, 4, 2}, 2), 3);
-  HOLDS(check(s).ok() && s.micro_batch_count() == 6 && s.graph.sequence_chunks() == 3);
-  HOLDS(peak_activations(s) == std::vector<int>{6, 6});
+  CHECK((check(s).ok() && s.micro_batch_count() == 6 && s.graph.sequence_chunks() == 3));
+  CHECK(peak_activations(s) == std::vector<int>{6, 6});
   // A device is through with its last stage before it goes back over an earlier one.
-  HOLDS(s.order[0][5].what == pass{F, 3, 2} && s.order[0][6].what == pass{I, 3, 2});
-  HOLDS(s.order[0][10].what == pass{I, 3, 0} && s.order[0][12].what == pass{I, 0, 2});
-  return true;
+  CHECK((s.order[0][5].what == pass{F, 3, 2} && s.order[0][6].what == pass{I, 3, 2}));
+  CHECK((s.order[0][10].what == pass{I, 3, 0} && s.order[0][12].what == pass{I, 0, 2}));
 }
-BOTH_TIMES("sequences in chunks, one after another", test_sequences_one_after_another)
 
 TEST_CASE("what is published on a placement") {
   auto const names = [](placement const& where) {

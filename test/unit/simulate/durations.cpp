@@ -3,11 +3,12 @@
 #include "mutate.hpp"
 #include "options_of.hpp"
 #include "shapes.hpp"
-#include "static_check.hpp"
 #include <ashlar/check/check.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/simulate/simulate.hpp>
+
+#include <doctest/doctest.h>
 
 #include <cstddef>
 
@@ -33,7 +34,7 @@ constexpr simulation_options wide_and_narrow() {
   return o;
 }
 
-constexpr bool test_gradients_by_edge() {
+TEST_CASE("a gradient is as wide as what it is the gradient of") {
   program const p = lower(fan_in());
   simulation_options const o = wide_and_narrow();
   auto const ticks = [&](int device, opcode code, pass what, int to) {
@@ -42,14 +43,12 @@ constexpr bool test_gradients_by_edge() {
         return time_of_transfer(o, i, device, p.graph).all;
     return tick{-1};
   };
-  HOLDS(ticks(0, opcode::send, {F, 0, 0}, 2) == 5 + 100);
-  HOLDS(ticks(1, opcode::send, {F, 1, 0}, 2) == 5 + 3);
-  HOLDS(ticks(2, opcode::send, {B, 2, 1}, 0) == 5 + 200);
-  HOLDS(ticks(2, opcode::send, {B, 2, 1}, 1) == 5 + 7);
-  HOLDS(ticks(0, opcode::receive, {B, 2, 1}, 0) == 5 + 200);
-  return true;
+  CHECK(ticks(0, opcode::send, {F, 0, 0}, 2) == 5 + 100);
+  CHECK(ticks(1, opcode::send, {F, 1, 0}, 2) == 5 + 3);
+  CHECK(ticks(2, opcode::send, {B, 2, 1}, 0) == 5 + 200);
+  CHECK(ticks(2, opcode::send, {B, 2, 1}, 1) == 5 + 7);
+  CHECK(ticks(0, opcode::receive, {B, 2, 1}, 0) == 5 + 200);
 }
-BOTH_TIMES("a gradient is as wide as what it is the gradient of", test_gradients_by_edge)
 
 TEST_CASE("slots are as large as the value of the edge that they hold") {
   program const p = lower(fan_in(), {.slots = slot_reuse::never});
@@ -92,20 +91,18 @@ TEST_CASE("a device at half the speed takes twice as long when simulated, too") 
 }
 
 // One message each way between two devices, 3 ticks of latency and 100 bytes at 10 bytes a tick.
-constexpr bool test_transfer() {
+TEST_CASE("a transfer takes its latency and a tick for every bandwidth bytes begun") {
   schedule const s = one_f_one_b(2, 1);
   simulation_options o{.cost = s.cost, .memory = {.stages = {{.activation = 100, .gradient = 101}}}};
   o.cost.links.inside = {.latency = 3, .bandwidth = 10};
   program const p = lower(s);
   simulation const run = simulate(p, o);
   // F 1, transfer 13, F 1, B 2, transfer 3 + 11, B 2.
-  HOLDS(run.makespan() == 1 + 13 + 1 + 2 + 14 + 2);
-  HOLDS(run.usage[0] == device_usage{.busy = 3, .warm_up = 16, .exposed = 14});
-  HOLDS(run.usage[1] == device_usage{.busy = 3, .warm_up = 1, .cool_down = 16, .exposed = 13});
-  HOLDS(simulate(p, {.cost = s.cost}).makespan() == 6);
-  return true;
+  CHECK(run.makespan() == 1 + 13 + 1 + 2 + 14 + 2);
+  CHECK(run.usage[0] == device_usage{.busy = 3, .warm_up = 16, .exposed = 14});
+  CHECK(run.usage[1] == device_usage{.busy = 3, .warm_up = 1, .cool_down = 16, .exposed = 13});
+  CHECK(simulate(p, {.cost = s.cost}).makespan() == 6);
 }
-BOTH_TIMES("a transfer takes its latency and a tick for every bandwidth bytes begun", test_transfer)
 
 TEST_CASE("gradients are reduced over data-parallel ranks and replicas") {
   schedule const s = one_f_one_b(1, 4);

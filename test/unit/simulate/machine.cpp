@@ -3,7 +3,7 @@
 #include "mutate.hpp"
 #include "options_of.hpp"
 #include "shapes.hpp"
-#include "static_check.hpp"
+#include "violations.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/simulate/simulate.hpp>

@@ -1,12 +1,13 @@
 #include <ashlar/simulate/options.hpp>
 // First, so that it needs nothing before it.
-#include "static_check.hpp"
+
+#include <doctest/doctest.h>
 
 using namespace ashlar;
 
 namespace {
 
-constexpr bool test_sizes_of_values() {
+TEST_CASE("each kind of value has its size") {
   simulation_options o;
   o.memory.stages = {{.activation = 2,
                       .gradient = 3,
@@ -15,45 +16,37 @@ constexpr bool test_sizes_of_values() {
                       .sequence_state = 11,
                       .sequence_gradient = 13}};
   auto const of = [&](slot_kind kind) { return o.size_of({kind, 0, 0, 0}, 1); };
-  HOLDS(of(slot_kind::activation) == 2 && of(slot_kind::gradient) == 3 && of(slot_kind::stash) == 5);
-  HOLDS(of(slot_kind::checkpoint) == 5 && of(slot_kind::weight_stash) == 7);
-  HOLDS(of(slot_kind::sequence_state) == 11 && of(slot_kind::sequence_gradient) == 13);
-  HOLDS(of(slot_kind::scalar) == 8 && of(slot_kind::work) == 0);
-  return true;
+  CHECK((of(slot_kind::activation) == 2 && of(slot_kind::gradient) == 3 && of(slot_kind::stash) == 5));
+  CHECK((of(slot_kind::checkpoint) == 5 && of(slot_kind::weight_stash) == 7));
+  CHECK((of(slot_kind::sequence_state) == 11 && of(slot_kind::sequence_gradient) == 13));
+  CHECK((of(slot_kind::scalar) == 8 && of(slot_kind::work) == 0));
 }
-BOTH_TIMES("each kind of value has its size", test_sizes_of_values)
 
-constexpr bool test_ring() {
+TEST_CASE("a ring takes 2 (n - 1) latencies and 2 (n - 1) / n of the bytes") {
   link_speed const l{.latency = 7, .bandwidth = 3};
-  HOLDS(ring_time(l, 1'000, 1) == 0);
-  HOLDS(ring_time(l, 1'000, 2) == 2 * 7 + 334);                   // 2 * 1/2 * 1000 / 3
-  HOLDS(ring_time(l, 1'200, 4) == 6 * 7 + 600);                   // 2 * 3/4 * 1200 / 3
-  HOLDS(ring_time({.latency = 5, .bandwidth = 0}, 99, 8) == 70);  // 2 * 7 * 5
-  HOLDS(ring_time({.latency = max_tick, .bandwidth = 1}, 1, 3) == max_tick);
-  HOLDS(l.byte_time(0) == 0 && l.byte_time(3) == 1 && l.byte_time(4) == 2);
-  return true;
+  CHECK(ring_time(l, 1'000, 1) == 0);
+  CHECK(ring_time(l, 1'000, 2) == 2 * 7 + 334);                   // 2 * 1/2 * 1000 / 3
+  CHECK(ring_time(l, 1'200, 4) == 6 * 7 + 600);                   // 2 * 3/4 * 1200 / 3
+  CHECK(ring_time({.latency = 5, .bandwidth = 0}, 99, 8) == 70);  // 2 * 7 * 5
+  CHECK(ring_time({.latency = max_tick, .bandwidth = 1}, 1, 3) == max_tick);
+  CHECK((l.byte_time(0) == 0 && l.byte_time(3) == 1 && l.byte_time(4) == 2));
 }
-BOTH_TIMES("a ring takes 2 (n - 1) latencies and 2 (n - 1) / n of the bytes", test_ring)
 
-constexpr bool test_half_ring() {
+TEST_CASE("half a ring takes n - 1 latencies and (n - 1) / n of the bytes") {
   link_speed const l{.latency = 7, .bandwidth = 3};
-  HOLDS(half_ring_time(l, 1'000, 1) == 0);
-  HOLDS(half_ring_time(l, 1'000, 2) == 7 + 167);      // 1/2 * 1000 / 3, rounded up
-  HOLDS(half_ring_time(l, 1'200, 4) == 3 * 7 + 300);  // 3/4 * 1200 / 3
-  return true;
+  CHECK(half_ring_time(l, 1'000, 1) == 0);
+  CHECK(half_ring_time(l, 1'000, 2) == 7 + 167);      // 1/2 * 1000 / 3, rounded up
+  CHECK(half_ring_time(l, 1'200, 4) == 3 * 7 + 300);  // 3/4 * 1200 / 3
 }
-BOTH_TIMES("half a ring takes n - 1 latencies and (n - 1) / n of the bytes", test_half_ring)
 
-constexpr bool test_gradient_of_other_units() {
+TEST_CASE("a gradient is of as many units as the pass that makes it") {
   simulation_options o;
   o.memory.stages = {{.gradient = 10}, {.gradient = 7}};
   stage_graph const larger = in_micro_batches(chain(stages{2}), {1, 4}),
                     smaller = in_micro_batches(chain(stages{2}), {4, 1});
   value_key const gradient{.kind = slot_kind::gradient, .of = 1, .to = 0};
-  HOLDS(o.size_of(gradient, chain(stages{2})) == 10);
-  HOLDS(o.size_of(gradient, larger) == 40 && o.size_of(gradient, smaller) == 3);
-  return true;
+  CHECK(o.size_of(gradient, chain(stages{2})) == 10);
+  CHECK((o.size_of(gradient, larger) == 40 && o.size_of(gradient, smaller) == 3));
 }
-BOTH_TIMES("a gradient is of as many units as the pass that makes it", test_gradient_of_other_units)
 
 }  // namespace

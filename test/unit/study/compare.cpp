@@ -1,7 +1,7 @@
 #include <ashlar/study/compare.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
+#include "violations.hpp"
 
 #include <string>
 
@@ -9,110 +9,100 @@ using namespace shapes;
 
 namespace {
 
-constexpr comparison compared(char const* name, int p, int m, costs const& cost = {}) {
+comparison compared(char const* name, int p, int m, costs const& cost = {}) {
   return compare(*catalog::find(name), {.p = devices{p}, .m = micro_batches{m}, .cost = cost});
 }
 
-constexpr bool test_counts() {
-  HOLDS(count_transfers(one_f_one_b(4, 8)) == 2 * 3 * 8);
+TEST_CASE("transfers and weight copies") {
+  CHECK(count_transfers(one_f_one_b(4, 8)) == 2 * 3 * 8);
   schedule forwards = one_f_one_b(4, 8);
   forwards.mode = execution_mode::inference;
-  HOLDS(count_transfers(forwards) == 3 * 8);
-  HOLDS(count_weight_copies(linear(devices{4})) == 1);
-  HOLDS(count_weight_copies(overlay(linear(devices{4}), mirror(linear(devices{4})))) == 2);
+  CHECK(count_transfers(forwards) == 3 * 8);
+  CHECK(count_weight_copies(linear(devices{4})) == 1);
+  CHECK(count_weight_copies(overlay(linear(devices{4}), mirror(linear(devices{4})))) == 2);
   // Where both routes put the middle stage on the same device, its weights are there once.
-  HOLDS(3 * count_weight_copies(overlay(linear(devices{3}), mirror(linear(devices{3})))) == 5);
-  return true;
+  CHECK(3 * count_weight_copies(overlay(linear(devices{3}), mirror(linear(devices{3})))) == 5);
 }
-BOTH_TIMES("transfers and weight copies", test_counts)
 
 // The bubble of 1F1B is (p - 1)(f + b + w), of ZB-H1 (p - 1)(f + b - w): gold closed forms.
-constexpr bool test_same_model() {
+TEST_CASE("the same model for stages of any size") {
   comparison const one = compared("1f1b", 4, 8, costs(stage_cost{2, 3, 1}));
-  HOLDS(one.makespan == (8 + 3) * 6 && one.stage_count == 4);
-  HOLDS(one.peaks == std::vector<double>{1, 0.75, 0.5, 0.25});
-  HOLDS(one.exposed_communication == 0);
+  CHECK((one.makespan == (8 + 3) * 6 && one.stage_count == 4));
+  CHECK(one.peaks == std::vector<double>{1, 0.75, 0.5, 0.25});
+  CHECK(one.exposed_communication == 0);
   comparison const zero = compared("zb-h1", 4, 8, costs(stage_cost{2, 3, 1}));
-  HOLDS(zero.makespan == 8 * 6 + 3 * 4);
+  CHECK(zero.makespan == 8 * 6 + 3 * 4);
   // Micro-batches in two parts: the first device holds p + 1 of them, where 1F1B holds p whole ones.
-  HOLDS(compared("seq1f1b", 4, 8).peaks == std::vector<double>{0.625, 0.5, 0.375, 0.25});
+  CHECK(compared("seq1f1b", 4, 8).peaks == std::vector<double>{0.625, 0.5, 0.375, 0.25});
   // Half a p-th a stage: V-Half does the same work, in stages of half the cost, with half the memory.
   comparison const half = compared("v-half", 4, 8);
-  HOLDS(half.stage_count == 8 && half.makespan >= 24 && half.makespan < 33);
-  HOLDS(half.peaks == std::vector<double>(4, 0.75));
-  return true;
+  CHECK((half.stage_count == 8 && half.makespan >= 24 && half.makespan < 33));
+  CHECK(half.peaks == std::vector<double>(4, 0.75));
 }
-BOTH_TIMES("the same model for stages of any size", test_same_model)
 
 // One's own beside the catalog: the same order, the same numbers.
-constexpr bool test_own() {
+TEST_CASE("a schedule of one's own") {
   costs const cost(stage_cost{2, 3, 1}, 1);
   comparison const entry = compared("1f1b", 4, 8, cost);
   comparison const own = compare(one_f_one_b(4, 8), {.cost = cost, .piece_count = 4});
-  HOLDS(own.makespan == entry.makespan && own.span == entry.span && own.peaks == entry.peaks);
-  HOLDS(own.overhead == entry.overhead && own.transfers == entry.transfers);
+  CHECK((own.makespan == entry.makespan && own.span == entry.span && own.peaks == entry.peaks));
+  CHECK((own.overhead == entry.overhead && own.transfers == entry.transfers));
   // Two devices: stages of half the model.
-  HOLDS(
+  CHECK(
       compare(one_f_one_b(2, 8), {.cost = cost, .piece_count = 4}).makespan
       == compare(one_f_one_b(2, 8), {.cost = costs(stage_cost{4, 6, 2}, 1), .piece_count = 2}).makespan);
-  return true;
 }
-BOTH_TIMES("a schedule of one's own", test_own)
 
 // Two chunks on two devices, one micro-batch: the makespan is a first chunk and two second ones of
 // either pass. Half of a forward and of an input pass is causal: of these the chunks take 3/8 and 5/8.
-constexpr bool test_causal_shares() {
+TEST_CASE("chunks of a sequence with causal attention") {
   catalog::entry const& chunked = *catalog::find("seq1f1b");
   catalog::shape shape{.p = devices{2}, .m = micro_batches{1}};
   divided_model model{.cost = costs(stage_cost{8, 8, 2}), .piece_count = 2};
-  HOLDS(compare(chunked, shape, model).makespan == 12 + 12 + 3);
+  CHECK(compare(chunked, shape, model).makespan == 12 + 12 + 3);
   comparison const whole = compare(*catalog::find("1f1b"), shape, model);
   model.causal = {50, 50};
   comparison const c = compare(chunked, shape, model);
-  HOLDS(c.makespan == 13 + 13 + 3);
-  HOLDS(comparison_bound(c)->makespan <= c.makespan);
+  CHECK(c.makespan == 13 + 13 + 3);
+  CHECK(comparison_bound(c)->makespan <= c.makespan);
   // One's own order of the same, whatever its costs.
   schedule const own = catalog::seq1f1b(devices{2}, 2) | repeat(micro_batches{2}) | squeeze();
-  HOLDS(compare(own, model).makespan == c.makespan && compare(own, model).span == c.span);
+  CHECK((compare(own, model).makespan == c.makespan && compare(own, model).span == c.span));
   // Pieces that differ, and stages of several of them: the same shares of each.
   model.cost = costs({{2, 2, 1}, {6, 6, 1}, {4, 4, 2}, {4, 4, 0}}, 3);
-  HOLDS(compare(chunked, shape, model).makespan == 13 + 13 + 3 + 2 * 3);
+  CHECK(compare(chunked, shape, model).makespan == 13 + 13 + 3 + 2 * 3);
   // Whole sequences take what they took, also where micro-batches are halved.
   model.cost = costs(stage_cost{8, 8, 2});
-  HOLDS(compare(*catalog::find("1f1b"), shape, model).makespan == whole.makespan);
+  CHECK(compare(*catalog::find("1f1b"), shape, model).makespan == whole.makespan);
   catalog::entry const& halved = *catalog::find("chimera-backward-halving");
   shape.m = micro_batches{2};
   comparison const halves = compare(halved, shape, model);
   model.causal = {};
-  HOLDS(compare(halved, shape, model).makespan == halves.makespan);
-  return true;
+  CHECK(compare(halved, shape, model).makespan == halves.makespan);
 }
-BOTH_TIMES("chunks of a sequence with causal attention", test_causal_shares)
 
 // Chunks with costs of their own: as above, from a table. Whole sequences take the sums.
-constexpr bool test_chunks_told_apart() {
+TEST_CASE("chunks of a sequence with costs of their own") {
   catalog::entry const& chunked = *catalog::find("seq1f1b");
   catalog::shape shape{.p = devices{2}, .m = micro_batches{1}};
   costs cost({{3, 3, 1}, {5, 5, 1}});
   cost.sequence_chunks = 2;
-  HOLDS(compare(chunked, shape, {.cost = cost, .piece_count = 2}).makespan == 13 + 13 + 3);
-  HOLDS(compare(*catalog::find("1f1b"), shape, {.cost = cost, .piece_count = 2}).makespan == 2 * 18);
+  CHECK(compare(chunked, shape, {.cost = cost, .piece_count = 2}).makespan == 13 + 13 + 3);
+  CHECK(compare(*catalog::find("1f1b"), shape, {.cost = cost, .piece_count = 2}).makespan == 2 * 18);
   // Two stages of two pieces each, and stages of two thirds of one.
   costs each({{1, 1, 1}, {2, 2, 1}, {2, 2, 0}, {3, 3, 0}, {3, 3, 1}, {5, 5, 1}, {0, 0, 0}, {0, 0, 0}});
   each.sequence_chunks = 2;
   comparison const pieces = compare(chunked, shape, {.cost = each});
-  HOLDS(pieces.makespan == 13 + 13 + 3 && pieces.unit == 1);
+  CHECK((pieces.makespan == 13 + 13 + 3 && pieces.unit == 1));
   shape.p = devices{3};
   comparison const thirds = compare(chunked, shape, {.cost = cost, .piece_count = 2});
-  HOLDS(thirds.unit == 3 && compare(chunked, shape, {.cost = cost, .piece_count = 3}).unit == 1);
-  return true;
+  CHECK((thirds.unit == 3 && compare(chunked, shape, {.cost = cost, .piece_count = 3}).unit == 1));
 }
-BOTH_TIMES("chunks of a sequence with costs of their own", test_chunks_told_apart)
 
 TEST_CASE("costs of another number of chunks are refused") {
   catalog::shape const shape{.p = devices{2}, .m = micro_batches{1}};
   auto const broken = [&](char const* name, costs const& cost) {
-    return static_check::broken_by(
+    return violations::broken_by(
         [&] { compare(*catalog::find(name), shape, {.cost = cost, .piece_count = 2}); });
   };
   costs cost({{3, 3, 1}, {4, 4, 1}, {5, 5, 1}});
@@ -126,25 +116,21 @@ TEST_CASE("costs of another number of chunks are refused") {
 }
 
 // Pieces of 1, 2 and 3 ticks: two stages take one and a half of them each.
-constexpr bool test_pieces() {
+TEST_CASE("pieces that differ") {
   costs const cost({{1, 1, 1}, {2, 2, 2}, {3, 3, 3}});
   comparison const c = compare(one_f_one_b(2, 1), {.cost = cost});
-  HOLDS(c.unit == 2 && c.makespan == 3 * 6);
+  CHECK((c.unit == 2 && c.makespan == 3 * 6));
   comparison const whole = compare(one_f_one_b(3, 1), {.cost = cost});
-  HOLDS(whole.unit == 1 && whole.makespan == 3 * 6);
-  HOLDS(compare(one_f_one_b(1, 4), {.cost = cost}).makespan == 4 * 18);
-  return true;
+  CHECK((whole.unit == 1 && whole.makespan == 3 * 6));
+  CHECK(compare(one_f_one_b(1, 4), {.cost = cost}).makespan == 4 * 18);
 }
-BOTH_TIMES("pieces that differ", test_pieces)
 
-constexpr bool test_memory_of_recompute() {
+TEST_CASE("what is recomputed") {
   schedule const s = recompute(one_f_one_b(2, 4), {0, 1});
   comparison const c = compare(s, {.piece_count = 2, .kept_percent = 10});
-  HOLDS(c.peaks == std::vector<double>{0.55, 0.5} && c.overhead > c.bubble_rate);
-  HOLDS(compare(s, {.piece_count = 2}).peaks == std::vector<double>{1, 0.5});
-  return true;
+  CHECK((c.peaks == std::vector<double>{0.55, 0.5} && c.overhead > c.bubble_rate));
+  CHECK(compare(s, {.piece_count = 2}).peaks == std::vector<double>{1, 0.5});
 }
-BOTH_TIMES("what is recomputed", test_memory_of_recompute)
 
 // In the same ticks, although the schedule's own are smaller: two stages a device.
 TEST_CASE("bounds of what is compared") {

@@ -2,15 +2,16 @@
 // First, so that it needs nothing before it.
 #include "random.hpp"
 #include "shapes.hpp"
-#include "static_check.hpp"
 #include <ashlar/schedule/squeeze.hpp>
+
+#include <doctest/doctest.h>
 
 using namespace shapes;
 
 namespace {
 
 // The passes of a schedule as they are and as another one of the same orders has them.
-constexpr std::vector<paired_pass> paired(schedule const& measured, schedule const& planned) {
+std::vector<paired_pass> paired(schedule const& measured, schedule const& planned) {
   std::vector<paired_pass> all;
   for (std::size_t d = 0; d < measured.order.size(); ++d)
     for (std::size_t i = 0; i < measured.order[d].size(); ++i) {
@@ -21,42 +22,38 @@ constexpr std::vector<paired_pass> paired(schedule const& measured, schedule con
     }
   return all;
 }
-constexpr tick sum_of(std::vector<path_difference> const& path) {
+tick sum_of(std::vector<path_difference> const& path) {
   tick sum = 0;
   for (path_difference const& p : path) sum += p.sum();
   return sum;
 }
 
-constexpr bool test_a_slow_stage() {
+TEST_CASE("what is slower is on the path") {
   // Only stage 1 is slower than planned: all that is explained is explained by it.
   schedule const planned = squeeze(one_f_one_b(3, 4));
   schedule const measured = retime(planned, std::vector<stage_cost>{{1, 1, 1}, {5, 1, 1}, {1, 1, 1}});
   std::vector<path_difference> const path = path_of_difference(paired(measured, planned), 3, 4);
-  HOLDS(sum_of(path) == makespan(measured) - makespan(planned));
+  CHECK(sum_of(path) == makespan(measured) - makespan(planned));
   tick of_stage = 0;
   for (path_difference const& p : path) {
-    HOLDS(p.longer == (p.what.stage == 1 && p.what.kind == F ? 4 : 0));
+    CHECK(p.longer == (p.what.stage == 1 && p.what.kind == F ? 4 : 0));
     if (p.what.stage == 1) of_stage += p.longer;
   }
-  HOLDS(of_stage >= sum_of(path));
-  HOLDS(path.front().what == pass{F, 0, 0});
-  return true;
+  CHECK(of_stage >= sum_of(path));
+  CHECK(path.front().what == pass{F, 0, 0});
 }
-BOTH_TIMES("what is slower is on the path", test_a_slow_stage)
 
-constexpr bool test_a_late_message() {
+TEST_CASE("what waits longer is on the path") {
   // Passes take what was planned, but messages take time.
   schedule const planned = squeeze(one_f_one_b(2, 1));
   schedule const measured = retime(planned, costs(stage_cost{}, 7));
   std::vector<path_difference> const path = path_of_difference(paired(measured, planned), 2, 1);
-  HOLDS(path.size() == 4);
-  HOLDS(path[0].sum() == 0 && path[2].sum() == 0);
-  HOLDS(path[1].what == pass{F, 1, 0} && path[1].device == 1 && path[1].later == 7
-        && path[1].longer == 0);
-  HOLDS(path[3].what == pass{B, 0, 0} && path[3].later == 7);
-  return true;
+  CHECK(path.size() == 4);
+  CHECK((path[0].sum() == 0 && path[2].sum() == 0));
+  CHECK((path[1].what == pass{F, 1, 0} && path[1].device == 1 && path[1].later == 7
+         && path[1].longer == 0));
+  CHECK((path[3].what == pass{B, 0, 0} && path[3].later == 7));
 }
-BOTH_TIMES("what waits longer is on the path", test_a_late_message)
 
 }  // namespace
 

@@ -2,7 +2,7 @@
 // First, so that it needs nothing before it.
 #include "mutate.hpp"
 #include "shapes.hpp"
-#include "static_check.hpp"
+#include "violations.hpp"
 #include <ashlar/catalog/graphs.hpp>
 #include <ashlar/check/check.hpp>
 #include <ashlar/lower/lower.hpp>
@@ -33,16 +33,14 @@ constexpr std::vector<double> shown(schedule const& s, int stage, int counts) {
   return shares;
 }
 
-constexpr bool test_balanced_program() {
+TEST_CASE("a balanced step is proved") {
   schedule const s = one_f_one_b(2, 3) | balance_experts({1});
-  HOLDS(check(s).ok());
-  HOLDS(s.work.job_count() == 1 + 3 + 1 && s.work.part_count(4) == 6);
-  for (int sum = 1; sum <= 3; ++sum) HOLDS(s.work.view().of(sum).over_ranks);
-  HOLDS(check(lower(s, {.data_ranks = 2, .step = optimizer_step::at_end})).ok());
-  HOLDS(shown(s, 1, 0) == coverage(one_f_one_b(2, 3), stage_id{1}));
-  return true;
+  CHECK(check(s).ok());
+  CHECK((s.work.job_count() == 1 + 3 + 1 && s.work.part_count(4) == 6));
+  for (int sum = 1; sum <= 3; ++sum) CHECK(s.work.view().of(sum).over_ranks);
+  CHECK(check(lower(s, {.data_ranks = 2, .step = optimizer_step::at_end})).ok());
+  CHECK(shown(s, 1, 0) == coverage(one_f_one_b(2, 3), stage_id{1}));
 }
-BOTH_TIMES("a balanced step is proved", test_balanced_program)
 
 // The stream of device 1, and what stands in it.
 struct stream_of_balanced {

@@ -2,7 +2,7 @@
 // First, so that it needs nothing before it.
 #include "mutate.hpp"
 #include "shapes.hpp"
-#include "static_check.hpp"
+#include "violations.hpp"
 #include <ashlar/check/check.hpp>
 #include <ashlar/lower/lower.hpp>
 
@@ -27,36 +27,30 @@ constexpr std::vector<int> pending(program const& p) {
   return counts;
 }
 
-constexpr bool test_clipped_program() {
+TEST_CASE("a clipped step is proved") {
   program const p = lower(clip_micro_batches(slow(2, 2)), {.data_ranks = 2});
-  HOLDS(check(p).ok());
-  HOLDS(pending(p) == std::vector<int>{1, 1});
+  CHECK(check(p).ok());
+  CHECK(pending(p) == std::vector<int>{1, 1});
   // take, norm, scale, least norm, give: a job for each stage, and for each micro-batch.
-  HOLDS(p.work.job_count() == 2 + 2 + 2 + 2 + 2);
-  HOLDS(count_slots(p.view(), 0, slot_kind::work_state) == 1);
-  return true;
+  CHECK(p.work.job_count() == 2 + 2 + 2 + 2 + 2);
+  CHECK(count_slots(p.view(), 0, slot_kind::work_state) == 1);
 }
-BOTH_TIMES("a clipped step is proved", test_clipped_program)
 
-constexpr bool test_several_stages_on_a_device() {
+TEST_CASE("stages of a device have one norm") {
   schedule const s = catalog::v_half(devices{2}) | repeat(micro_batches{2}) | clip_micro_batches();
-  HOLDS(check(s).ok());
+  CHECK(check(s).ok());
   // One job more: it adds up what the stages of a device hand on.
-  HOLDS(s.work.job_count() == 4 + 1 + 2 + 4 + 4 + 4 && s.work.part_count(4) == 2 * 2);
-  HOLDS(check(lower(s)).ok());
-  return true;
+  CHECK((s.work.job_count() == 4 + 1 + 2 + 4 + 4 + 4 && s.work.part_count(4) == 2 * 2));
+  CHECK(check(lower(s)).ok());
 }
-BOTH_TIMES("stages of a device have one norm", test_several_stages_on_a_device)
 
 // The work of a schedule with clipping is put after what was there.
-constexpr bool test_beside_other_work() {
+TEST_CASE("clipping stands beside other work") {
   schedule const s = clip_micro_batches(with_work(one_f_one_b(2, 2)));
-  HOLDS(s.work.job_count() == 1 + 10 && s.work.view().of(1).gradient == gradient_use::take);
-  HOLDS(s.work.view().of(9).shares_state_of == 5 && s.work.view().of(10).shares_state_of == 6);
-  HOLDS(check(lower(s)).ok());
-  return true;
+  CHECK((s.work.job_count() == 1 + 10 && s.work.view().of(1).gradient == gradient_use::take));
+  CHECK((s.work.view().of(9).shares_state_of == 5 && s.work.view().of(10).shares_state_of == 6));
+  CHECK(check(lower(s)).ok());
 }
-BOTH_TIMES("clipping stands beside other work", test_beside_other_work)
 
 }  // namespace
 

@@ -1,7 +1,8 @@
 #include <ashlar/values/coverage.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
-#include "static_check.hpp"
+
+#include <doctest/doctest.h>
 
 using namespace shapes;
 
@@ -9,20 +10,18 @@ namespace {
 
 using share_list = std::vector<double>;
 
-constexpr bool test_coverage_of_1f1b() {
+TEST_CASE("the coverage of 1F1B") {
   schedule const s = one_f_one_b(4, 8);
-  HOLDS(coverage(s, stage_id{0}) == share_list{.5, .625, .75, .875, 1, 1, 1, 1});
-  HOLDS(coverage(s, stage_id{3}) == share_list{.125, .25, .375, .5, .625, .75, .875, 1});
-  HOLDS(coverage(s, stage_id{2}, micro_batch_id{1}) == .375);
+  CHECK(coverage(s, stage_id{0}) == share_list{.5, .625, .75, .875, 1, 1, 1, 1});
+  CHECK(coverage(s, stage_id{3}) == share_list{.125, .25, .375, .5, .625, .75, .875, 1});
+  CHECK(coverage(s, stage_id{2}, micro_batch_id{1}) == .375);
   double const means[] = {.84375, .765625, .671875, .5625};
-  for (int stage = 0; stage < 4; ++stage) HOLDS(mean_coverage(s, stage_id{stage}) == means[stage]);
-  HOLDS(mean_coverage(one_f_one_b(8, 32), stage_id{0}) == 0.70703125);
-  HOLDS(mean_coverage(one_f_one_b(8, 32), stage_id{7}) == 0.515625);
-  return true;
+  for (int stage = 0; stage < 4; ++stage) CHECK(mean_coverage(s, stage_id{stage}) == means[stage]);
+  CHECK(mean_coverage(one_f_one_b(8, 32), stage_id{0}) == 0.70703125);
+  CHECK(mean_coverage(one_f_one_b(8, 32), stage_id{7}) == 0.515625);
 }
-BOTH_TIMES("the coverage of 1F1B", test_coverage_of_1f1b)
 
-constexpr bool test_coverage_of_split_backwards() {
+TEST_CASE("split backwards are covered when they begin") {
   // What counts is when the input pass begins, whenever the weight pass does.
   schedule s{.graph = chain(stages{1}),
              .where = linear(devices{1}),
@@ -34,43 +33,35 @@ constexpr bool test_coverage_of_split_backwards() {
                         {{I, 0, 1}, 3},
                         {{W, 0, 0}, 4},
                         {{W, 0, 1}, 5}}}};
-  HOLDS(coverage(s, stage_id{0}) == share_list{.5, 1});
-  return true;
+  CHECK(coverage(s, stage_id{0}) == share_list{.5, 1});
 }
-BOTH_TIMES("split backwards are covered when they begin", test_coverage_of_split_backwards)
 
-constexpr bool test_coverage_of_all_forwards_first() {
+TEST_CASE("the coverage is whole where all forwards come first") {
   schedule const s = catalog::find("gpipe")->make({devices{3}, micro_batches{4}});
-  for (int stage = 0; stage < 3; ++stage) HOLDS(coverage(s, stage_id{stage}) == share_list(4, 1.0));
+  for (int stage = 0; stage < 3; ++stage) CHECK(coverage(s, stage_id{stage}) == share_list(4, 1.0));
   // The last forward ends when the first backward of the last stage starts: not so with an all-reduce.
-  HOLDS(coverage(s, stage_id{2}, tick{1}) == share_list{.75, 1, 1, 1});
-  return true;
+  CHECK(coverage(s, stage_id{2}, tick{1}) == share_list{.75, 1, 1, 1});
 }
-BOTH_TIMES("the coverage is whole where all forwards come first", test_coverage_of_all_forwards_first)
 
-constexpr bool test_coverage_without_backwards() {
+TEST_CASE("nothing is covered where nothing goes back") {
   schedule s = one_f_one_b(2, 3);
   s.mode = execution_mode::inference;
   for (auto& order : s.order) std::erase_if(order, [](timed_pass const& t) { return t.what.kind != F; });
-  HOLDS(coverage(s, stage_id{1}) == share_list(3, 0.0));
-  HOLDS(mean_coverage(schedule{}, stage_id{0}) == 0);
-  return true;
+  CHECK(coverage(s, stage_id{1}) == share_list(3, 0.0));
+  CHECK(mean_coverage(schedule{}, stage_id{0}) == 0);
 }
-BOTH_TIMES("nothing is covered where nothing goes back", test_coverage_without_backwards)
 
-constexpr bool test_coverage_of_larger_micro_batches() {
+TEST_CASE("micro-batches of several units are covered together") {
   // Stage 1 has a pass for two micro-batches, which both need.
   schedule s{.graph = in_micro_batches(chain(stages{2}), {1, 2}),
              .where = linear(devices{2}),
              .route = {0, 0, 0, 0},
              .cost = costs(stage_cost{1, 1, 1}),
              .order = {{}, {{{F, 1, 0}, 0}, {{B, 1, 0}, 2}, {{F, 1, 2}, 6}, {{B, 1, 2}, 8}}}};
-  HOLDS(coverage(s, stage_id{1}) == share_list{.5, .5, 1, 1});
-  return true;
+  CHECK(coverage(s, stage_id{1}) == share_list{.5, .5, 1, 1});
 }
-BOTH_TIMES("micro-batches of several units are covered together", test_coverage_of_larger_micro_batches)
 
-constexpr bool test_coverage_on_routes() {
+TEST_CASE("replicas are covered together") {
   // Stage 0 lives on both devices; the counts of either reach the other.
   schedule const s = two_ways(2) | repeat(micro_batches{2}) | squeeze();
   int before = 0;
@@ -81,10 +72,8 @@ constexpr bool test_coverage_on_routes() {
   for (std::size_t d = 0; d < 2; ++d)
     for (timed_pass const& t : s.order[d])
       before += t.what.kind == F && t.what.stage == 0 && s.end_of(t, static_cast<int>(d)) <= start;
-  HOLDS(before == 2 && coverage(s, stage_id{0}, micro_batch_id{1}) == 1);
-  return true;
+  CHECK((before == 2 && coverage(s, stage_id{0}, micro_batch_id{1}) == 1));
 }
-BOTH_TIMES("replicas are covered together", test_coverage_on_routes)
 
 }  // namespace
 

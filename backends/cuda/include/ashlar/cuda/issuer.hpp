@@ -62,11 +62,10 @@ inline wait_counts count_waits(program_view const& p,
 }
 
 // Issues steps for the devices of this process, in the issue order of all devices.
-template <class Worker>
 class issuer {
  public:
   // `workers` by rank, null for ranks of other processes; `members` by number.
-  issuer(program_view const& p, std::vector<Worker*> workers,
+  issuer(program_view const& p, std::vector<worker_ref<device::queue>> workers,
          std::vector<std::unique_ptr<member>>& members, transport& between)
       : workers_(std::move(workers)), transport_(&between) {
     std::vector<member*> by_number(
@@ -139,14 +138,14 @@ class issuer {
     cudaStream_t const s = m.on->queue_of(m.plan.at(p.index).what.lane).stream;
     wait_before(m.plan, p.index, *m.on);
     if (m.times) begins(m, p.index, s);
-    post(m.plan, p.index, *nth(workers_, p.rank), *m.on);
+    post(m.plan, p.index, nth(workers_, p.rank), *m.on);
   }
   void settle(part const& p) {
     member& m = *p.of;
     on_gpu const here(m.gpu);
     cudaStream_t const s = m.on->queue_of(m.plan.at(p.index).what.lane).stream;
     if (m.times) ends(m, p.index, s);
-    tell(m.plan, p.index, *nth(workers_, p.rank), *m.on);
+    tell(m.plan, p.index, nth(workers_, p.rank), *m.on);
     record(m.plan, p.index, *m.on);
     if (m.marks.is_marked(p.index)) m.marks.tell(s, p.index);
     m.marks.issues(progress_marks::none);
@@ -160,7 +159,7 @@ class issuer {
     if (m.plan.at(index).what.overlaps_next) m.times->ends(index + 1, s);
   }
 
-  std::vector<Worker*> workers_;
+  std::vector<worker_ref<device::queue>> workers_;
   transport* transport_;
   std::vector<part> parts_;
   std::vector<std::size_t> begin_ = {0};  // by rendezvous, and the end

@@ -1,25 +1,9 @@
 // Runs a program on GPUs: one thread puts all instructions of this process's devices on their streams.
 #pragma once
 
-#include <ashlar/check/check.hpp>
-#include <ashlar/core/nth.hpp>
-#include <ashlar/cuda/agreement.hpp>
-#include <ashlar/cuda/issuer.hpp>
-#include <ashlar/cuda/nccl.hpp>
-#include <ashlar/cuda/options.hpp>
-#include <ashlar/cuda/peer.hpp>
-#include <ashlar/cuda/step.hpp>
-#include <ashlar/cuda/watch.hpp>
-#include <ashlar/run/able.hpp>
-#include <ashlar/run/identity.hpp>
+#include <ashlar/cuda/engine.hpp>
 
-#include <chrono>
 #include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <stdexcept>
-#include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -36,249 +20,45 @@ class runtime {
   // out_of_memory when slots do not fit, and error when a call fails.
   runtime(program p, Worker& w, run_options options = {})
       : runtime(std::move(p), std::vector<Worker*>{&w}, std::move(options)) {}
-  runtime(program p, std::vector<Worker*> ranks, run_options options = {})
-      : program_(std::make_unique<program>(proved(std::move(p)))),
-        view_(program_->view()),
-        workers_(std::move(ranks)),
-        options_(std::move(options)) {
-    start();
-  }
+  runtime(program p, std::vector<Worker*> const& ranks, run_options options = {})
+      : engine_(std::move(p), worker_refs<device::queue>(ranks), std::move(options)) {}
   // Refers to the program's memory, which must outlive the runtime: for frozen programs, proved while
   // compiling.
   runtime(program_view const& p, Worker& w, run_options options = {})
       : runtime(p, std::vector<Worker*>{&w}, std::move(options)) {}
-  runtime(program_view const& p, std::vector<Worker*> ranks, run_options options = {})
-      : view_(p), workers_(std::move(ranks)), options_(std::move(options)) {
-    start();
-  }
+  runtime(program_view const& p, std::vector<Worker*> const& ranks, run_options options = {})
+      : engine_(p, worker_refs<device::queue>(ranks), std::move(options)) {}
 
   // The devices of a process group, with NCCL between them: a worker for each rank, null for those that
   // have no device here. Called by all processes. Throws the same, and refused unless all have the same
   // program, version and layouts.
-  runtime(process_group& group, program p, std::vector<Worker*> ranks, run_options options = {})
-      : program_(std::make_unique<program>(proved(std::move(p)))),
-        view_(program_->view()),
-        workers_(std::move(ranks)),
-        options_(std::move(options)) {
-    start(group);
-  }
-  runtime(process_group& group, program_view const& p, std::vector<Worker*> ranks,
+  runtime(process_group& group, program p, std::vector<Worker*> const& ranks, run_options options = {})
+      : engine_(group, std::move(p), worker_refs<device::queue>(ranks), std::move(options)) {}
+  runtime(process_group& group, program_view const& p, std::vector<Worker*> const& ranks,
           run_options options = {})
-      : view_(p), workers_(std::move(ranks)), options_(std::move(options)) {
-    start(group);
-  }
-
-  runtime(runtime const&) = delete;
-  runtime& operator=(runtime const&) = delete;
-
-  // Waits for the steps under way, at most for the deadline.
-  ~runtime() {
-    if (!failed_ && steps_ > 0) {
-      try {
-        finish();
-      } catch (std::exception const&) {  // finish() has left what may never end
-      }
-    }
-  }
+      : engine_(group, p, worker_refs<device::queue>(ranks), std::move(options)) {}
 
   // Runs one step, from begin to end. Throws what the worker throws; error when a call fails, with the
   // device and the instruction; and stalled. After an exception no step can be run any more.
-  void run() {
-    enqueue();
-    finish();
-  }
+  void run() { engine_.run(); }
 
   // Puts a step after those before it, and returns. Throws as run() does: calls that are made for it
   // may wait for other processes.
-  void enqueue() {
-    guarded([&] {
-      watch_->begins();
-      auto const act = [this] { put_on_streams(); };
-      auto const look = [this] { watch_->look(steps_ + 1); };
-      transport_->guarded(act, look);
-      ++steps_;
-    });
-  }
+  void enqueue() { engine_.enqueue(); }
 
-  // Waits for all steps. Throws as run() does.
-  void finish() {
-    guarded([&] {
-      watch_->begins();
-      auto const begin = watch::clock::now();
-      while (!step_->is_over()) {
-        if (watch::clock::now() - begin < std::chrono::microseconds(500)) continue;  // short steps
-        std::this_thread::sleep_for(std::chrono::microseconds(50));
-        watch_->look(steps_);
-      }
-      read_times();
-    });
-  }
+  // Waits for all steps, as the destructor does, at most for the deadline. Throws as run() does.
+  void finish() { engine_.finish(); }
 
   // The times of the last step, by instruction of this process's devices, one device after the other.
   // Empty unless options.record.
-  std::vector<instruction_time> const& times() const { return times_; }
-  program_view const& view() const { return view_; }
+  std::vector<instruction_time> const& times() const { return engine_.times(); }
+  program_view const& view() const { return engine_.view(); }
   // Bytes of slots on this process's devices.
-  std::size_t slot_bytes() const {
-    std::size_t sum = 0;
-    for (auto const& m : members_) sum += m->arena.size();
-    return sum;
-  }
-  wait_counts waits() const { return count_waits(view_, members_); }
+  std::size_t slot_bytes() const { return engine_.slot_bytes(); }
+  wait_counts waits() const { return engine_.waits(); }
 
  private:
-  static program proved(program p) {
-    if (diagnosis const d = check(p); !d.ok()) throw violation{d};
-    return p;
-  }
-
-  static std::vector<int> all_gpus() {
-    int count = 0;
-    ASHLAR_CUDA(cudaGetDeviceCount, &count);
-    if (count == 0) throw std::invalid_argument("there is no GPU");
-    std::vector<int> all;
-    for (int g = 0; g < count; ++g) all.push_back(g);
-    return all;
-  }
-
-  void require_workers(std::vector<local_device> const& here) {
-    if (static_cast<int>(workers_.size()) != view_.data_ranks)
-      throw std::invalid_argument("a program of " + std::to_string(view_.data_ranks)
-                                  + " data-parallel ranks needs as many workers, not "
-                                  + std::to_string(workers_.size()));
-    for (local_device const& d : here)
-      if (int const rank = d.number / view_.device_count; nth(workers_, rank) == nullptr)
-        throw std::invalid_argument("rank " + std::to_string(rank)
-                                    + " has a device here, but no worker");
-    check_able<Worker, device>(view_);
-  }
-
-  Worker& worker_of(int number) { return *nth(workers_, number / view_.device_count); }
-
-  void make_members(std::vector<local_device> const& devices) {
-    std::vector<placed_slots> placed;
-    for (local_device const& d : devices) {
-      Worker& w = worker_of(d.number);
-      placed.push_back({d.number, d.gpu,
-                        slot_layout(view_, d.number / view_.device_count, d.number % view_.device_count,
-                                    [&w](value_key key) -> value_layout { return w.layout(key); })});
-    }
-    require_room(view_, placed);
-    for (placed_slots const& d : placed) {
-      on_gpu const here(d.gpu);
-      device_memory arena = make_arena(d);
-      device_plan plan(view_, d.number / view_.device_count, d.number % view_.device_count,
-                       worker_of(d.number), d.slots, arena.data(), wait_detail::last_of_a_lane);
-      progress_marks marks(plan, d.gpu);
-      instruction_ranges ranges(plan, d.number);
-      members_.push_back(std::make_unique<member>(
-          member{d.number, d.gpu, std::move(arena), std::move(plan), nullptr, std::move(marks),
-                 std::move(ranges), std::nullopt, event::make()}));
-    }
-  }
-
-  void start() {
-    if (options_.gpus.empty()) options_.gpus = all_gpus();
-    std::vector<local_device> all;
-    std::vector<int> gpus;
-    for (int n = 0; n < view_.device_count * view_.data_ranks; ++n) {
-      gpus.push_back(options_.gpus[static_cast<std::size_t>(n) % options_.gpus.size()]);
-      all.push_back({n, gpus.back()});
-    }
-    require_workers(all);
-    make_members(all);
-    transport_ = std::make_unique<peer_transport>(gpus);
-    make_step();
-  }
-
-  void start(process_group& group) {
-    if (group.size() != view_.device_count * view_.data_ranks)
-      throw std::invalid_argument("a program of " + std::to_string(view_.device_count) + " devices and "
-                                  + std::to_string(view_.data_ranks)
-                                  + " data-parallel ranks needs a group of as many, not of "
-                                  + std::to_string(group.size()));
-    require_workers(group.devices());
-    require_same(group, view_, identity_of(view_, worker_of(group.devices().front().number)),
-                 options_.deadline);
-    make_members(group.devices());
-    std::vector<device_plan const*> plans;
-    for (auto& m : members_) plans.push_back(&m->plan);
-    transport_ = std::make_unique<nccl_transport>(group, view_, plans, options_.sums);
-    make_step();
-  }
-
-  void make_step() {
-    std::size_t instructions = 0;
-    for (auto& m : members_) {
-      on_gpu const here(m->gpu);
-      m->on = std::make_unique<device>(m->plan, m->number, m->number % view_.device_count, m->gpu,
-                                       *transport_);
-      auto const count = static_cast<std::size_t>(m->plan.size());
-      if (options_.record) m->times.emplace(count);
-      instructions += count;
-    }
-    if (options_.record) times_.resize(instructions);
-    step_ = std::make_unique<step_streams>(members_);
-    issuer_ = std::make_unique<issuer<Worker>>(view_, workers_, members_, *transport_);
-    watch_ = std::make_unique<watch>(view_, members_, *transport_, options_.deadline);
-  }
-
-  void put_on_streams() {
-    bool const replays = options_.mode == issue_mode::replay && steps_ > 0;
-    if (replays && !step_->is_captured()) step_->capture([&] { issuer_->issue(); });
-    if (replays)
-      step_->replay();
-    else
-      step_->issue([&] { issuer_->issue(); });
-    step_->ends();
-  }
-
-  template <class Act>
-  void guarded(Act act) {
-    if (failed_) throw std::logic_error("a runtime that has failed cannot run another step");
-    try {
-      act();
-    } catch (...) {
-      failed_ = true;
-      give_up();
-      throw;
-    }
-  }
-
-  // Ends what can be ended. Whatever has not ended soon keeps its memory.
-  void give_up() {
-    transport_->abort();
-    auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
-    for (auto& m : members_)
-      if (!have_ended_by(end, m->on->streams())) return leave_all();
-  }
-  void leave_all() {
-    for (auto& m : members_) m->leave();
-    step_->leave();
-    static_cast<void>(transport_.release());
-  }
-
-  void read_times() {
-    std::size_t at = 0;
-    if (options_.record)
-      for (auto const& m : members_) {
-        m->times->read(times_.data() + at);
-        at += static_cast<std::size_t>(m->plan.size());
-      }
-  }
-
-  std::unique_ptr<program> program_;
-  program_view view_;
-  std::vector<Worker*> workers_;  // by rank
-  run_options options_;
-  std::unique_ptr<transport> transport_;
-  std::vector<std::unique_ptr<member>> members_;
-  std::unique_ptr<step_streams> step_;
-  std::unique_ptr<issuer<Worker>> issuer_;
-  std::unique_ptr<watch> watch_;
-  std::vector<instruction_time> times_;
-  std::uint64_t steps_ = 0;
-  bool failed_ = false;
+  engine engine_;
 };
 
 }  // namespace ashlar::cuda

@@ -1,6 +1,7 @@
 // A step on its streams: forked from one stream, joined to it again, issued anew each time or replayed.
 #pragma once
 
+#include <ashlar/core/function_ref.hpp>
 #include <ashlar/cuda/handles.hpp>
 #include <ashlar/cuda/issuer.hpp>
 
@@ -24,8 +25,7 @@ class step_streams {
   int gpu() const { return members_->front()->gpu; }
 
   // Issues a step: all streams start after the step before, and the step has ended when all have.
-  template <class Issue>
-  void issue(Issue act) {
+  void issue(function_ref<void()> act) {
     on_gpu const here(gpu());
     for (auto& m : *members_) m->marks.tell(origin_.get(), progress_marks::none);
     ASHLAR_CUDA(cudaEventRecord, fork_.get(), origin_.get());
@@ -45,8 +45,7 @@ class step_streams {
   }
 
   // The same into a graph. If something fails, the capture that was begun is ended.
-  template <class Issue>
-  void capture(Issue act) {
+  void capture(function_ref<void()> act) {
     on_gpu const here(gpu());
     ASHLAR_CUDA(cudaStreamBeginCapture, origin_.get(), cudaStreamCaptureModeThreadLocal);
     cudaGraph_t made = nullptr;

@@ -12,11 +12,10 @@
 
 namespace ashlar::host {
 
-template <class Worker>
 struct device_end {
-  device_end(int number, device_plan const& plan, rank_fabric& fabric, collectives& all, Worker& w,
-             instruction_time* times)
-      : worker(&w),
+  device_end(int number, device_plan const& plan, rank_fabric& fabric, collectives& all,
+             worker_ref<queue> w, instruction_time* times)
+      : worker(w),
         done(static_cast<std::size_t>(plan.size()), times),
         cursor(plan),
         self(number, plan, fabric, all, done) {}
@@ -37,20 +36,20 @@ struct device_end {
       bool const pair = plan.at(index).what.overlaps_next;
       done.begin(index);
       if (pair) done.begin(index + 1);
-      post(plan, index, *worker, self);
+      post(plan, index, worker, self);
       if (!is_posted_only(plan.at(index).what)) done.finish_quietly(index);
       if (pair) done.finish_quietly(index + 1);
     });
     auto const tell_one = noting([&](int index) {
-      if (!is_told<Worker, device>(plan.at(index))) return;
-      tell(plan, index, *worker, self);
+      if (!is_told(worker, plan.at(index))) return;
+      tell(plan, index, worker, self);
       done.finish_quietly(index);
     });
     try {
       for (;;) {
         std::uint32_t const seen = done.changed.count();
         if (stopping.load(std::memory_order_acquire)) return;
-        if (poll<Worker>(plan, cursor, self, post_one, tell_one)) continue;
+        if (poll<device>(plan, cursor, worker, self, post_one, tell_one)) continue;
         if (cursor.is_at_end(plan, self)) return;
         done.changed.await_change(seen, patience);
       }
@@ -58,7 +57,7 @@ struct device_end {
     }
   }
 
-  Worker* worker;
+  worker_ref<queue> worker;
   progress done;
   poll_cursor cursor;
   device self;

@@ -1,6 +1,8 @@
 // Runs independent tasks on threads.
 #pragma once
 
+#include <ashlar/core/function_ref.hpp>
+
 #include <atomic>
 #include <cstddef>
 #include <exception>
@@ -21,8 +23,7 @@ class task_threads {
 
   // f(0) ... f(n - 1), in any order and several at a time. Returns when all are done; throws what the
   // first of those that threw has thrown.
-  template <class F>
-  void operator()(std::size_t n, F&& f) const {
+  void operator()(std::size_t n, function_ref<void(std::size_t)> f) const {
     std::atomic<std::size_t> next{0};
     std::vector<std::exception_ptr> thrown(n);
     auto const work = [&] {

@@ -1,45 +1,14 @@
 // Runs a program on processes, each of which runs one device of one data-parallel rank.
 #pragma once
 
-#include <ashlar/check/check.hpp>
-#include <ashlar/mpi/device.hpp>
-#include <ashlar/mpi/error.hpp>
-#include <ashlar/mpi/identity.hpp>
-#include <ashlar/mpi/lookout.hpp>
-#include <ashlar/mpi/session.hpp>
-#include <ashlar/run/able.hpp>
-#include <ashlar/run/host_memory.hpp>
-#include <ashlar/run/poll.hpp>
+#include <ashlar/mpi/engine.hpp>
 
 #include <mpi.h>
 
-#include <chrono>
-#include <condition_variable>
-#include <cstddef>
-#include <exception>
-#include <memory>
-#include <mutex>
-#include <stdexcept>
-#include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 namespace ashlar::mpi {
-
-// Who moves transfers on while a pass computes.
-enum class progress_by : unsigned char {
-  thread,  // one that looks after them; needs MPI_THREAD_MULTIPLE
-  nobody,  // they wait until the pass is over
-};
-
-struct run_options {
-  numerics sums = numerics::ordered;
-  progress_by progress = progress_by::thread;
-  std::chrono::microseconds period{500};     // between two looks of the thread
-  std::size_t piece = std::size_t{1} << 30;  // larger messages are sent in pieces
-  std::chrono::milliseconds deadline{30000};
-};
 
 // A step at a time. A step allocates nothing here (the MPI library may).
 //
@@ -57,226 +26,33 @@ class runtime {
   // and std::invalid_argument when processes, verbs or support for threads are lacking. Must be gone
   // before MPI_Finalize.
   runtime(MPI_Comm comm, program p, Worker& w, run_options options = {})
-      : program_(std::make_unique<program>(std::move(p))),
-        view_(program_->view()),
-        process_(agreed(comm, w, options)),
-        worker_(&w),
-        options_(options) {
-    start(comm);
-  }
+      : engine_(comm, std::move(p), w, options) {}
   // Refers to the program's memory, which must outlive the runtime: for frozen programs, proved while
   // compiling.
   runtime(MPI_Comm comm, program_view const& p, Worker& w, run_options options = {})
-      : view_(p), process_(agreed(comm, w, options)), worker_(&w), options_(options) {
-    start(comm);
-  }
-
-  runtime(runtime const&) = delete;
-  runtime& operator=(runtime const&) = delete;
-
-  ~runtime() {
-    {
-      std::lock_guard const lock(mutex_);
-      leaving_ = true;
-    }
-    wake_.notify_all();
-    if (thread_.joinable()) thread_.join();
-    if (!failed_) return;
-    // Requests that never end still refer to all this.
-    static_cast<void>(memory_.release());
-    static_cast<void>(device_.release());
-    static_cast<void>(lookout_.release());
-  }
+      : engine_(comm, p, w, options) {}
 
   // One step of all processes. Throws what the worker throws; stalled, see above; and peer_failed when
   // another process has failed. After an exception no step can be run any more, and since other
   // processes may be gone, MPI should be ended by MPI_Abort, as launch() does.
-  void run() {
-    std::unique_lock lock(mutex_);
-    guarded(lock, [&] {
-      lookout_->step_begins();
-      device_->step_begins();
-      cursor_->reset();
-      drive(lock);
-    });
-  }
+  void run() { engine_.run(); }
 
   // Between two steps: waits for `request`, which the caller has started on a communicator of its own
   // and in which all processes meet. The deadline and exceptions are those of run().
-  void meet(MPI_Request& request) {
-    std::unique_lock lock(mutex_);
-    guarded(lock, [&] {
-      lookout_->stand(activity::meets, -1);
-      for (int over = 0;;) {
-        require(MPI_Test(&request, &over, MPI_STATUS_IGNORE));
-        if (over != 0) return;
-        lookout_->wait(lock);
-      }
-    });
-  }
+  void meet(MPI_Request& request) { engine_.meet(request); }
 
   // Between two steps: act() keeps this process busy for a while, and the others wait as they do for a
   // pass.
-  template <class Act>
-  void work(Act act) {
-    std::unique_lock lock(mutex_);
-    lookout_->stand(activity::computes, -1);
-    lock.unlock();
-    auto const over = [&] {
-      lock.lock();
-      lookout_->stand(activity::between_steps, -1);
-    };
-    try {
-      act();
-    } catch (...) {
-      over();
-      throw;
-    }
-    over();
-  }
+  void work(function_ref<void()> act) { engine_.work(act); }
 
-  int rank() const { return process_ / view_.device_count; }
-  int device_number() const { return process_ % view_.device_count; }
+  int rank() const { return engine_.rank(); }
+  int device_number() const { return engine_.device_number(); }
   // By instruction of this process's device, of the last step.
-  std::vector<instruction_time> const& times() const { return device_->times(); }
-  program_view const& view() const { return view_; }
+  std::vector<instruction_time> const& times() const { return engine_.times(); }
+  program_view const& view() const { return engine_.view(); }
 
  private:
-  int agreed(MPI_Comm comm, Worker const& w, run_options const& o) {
-    require_same(comm, identity_of(view_, w), o.deadline);
-    int size = 0, me = 0, level = 0;
-    require(MPI_Comm_size(comm, &size));
-    require(MPI_Comm_rank(comm, &me));
-    require(MPI_Query_thread(&level));
-    if (size != view_.device_count * view_.data_ranks)
-      throw std::invalid_argument("a program of " + std::to_string(view_.device_count) + " devices and "
-                                  + std::to_string(view_.data_ranks)
-                                  + " data-parallel ranks needs a process for each, not "
-                                  + std::to_string(size));
-    if (o.progress == progress_by::thread && level < MPI_THREAD_MULTIPLE)
-      throw std::invalid_argument("a thread for progress needs MPI_THREAD_MULTIPLE");
-    if (o.piece == 0 || o.piece > std::size_t{1} << 30)
-      throw std::invalid_argument("a piece of a message has 1 to 2^30 bytes");
-    if (program_)
-      if (diagnosis const d = check(*program_); !d.ok()) throw violation{d};
-    check_able<Worker, device>(view_);
-    return me;
-  }
-
-  void start(MPI_Comm comm) {
-    slot_table const slots =
-        slot_layout(view_, rank(), device_number(),
-                    [this](value_key key) -> value_layout { return worker_->layout(key); });
-    memory_ = std::make_unique<aligned_memory>(slots.total, slots.alignment);
-    plan_ = std::make_unique<device_plan>(view_, rank(), device_number(), *worker_, slots,
-                                          memory_->data(), wait_detail::all);
-    cursor_ = std::make_unique<poll_cursor>(*plan_);
-    device_ =
-        std::make_unique<device>(comm, view_, *plan_, process_, options_.sums, options_.piece, mutex_);
-    lookout_ = std::make_unique<lookout>(comm, view_, process_, *device_, options_.deadline);
-    if (options_.progress == progress_by::thread) thread_ = std::jthread([this] { serve(); });
-  }
-
-  // Everything below is called with the lock, which is given up while the worker works and while
-  // waiting.
-  template <class Act>
-  void guarded(std::unique_lock<std::mutex>& lock, Act act) {
-    if (failed_) throw std::logic_error("a runtime that has failed cannot run another step");
-    main_looks_ = true;
-    try {
-      act();
-    } catch (peer_failed const&) {
-      fail(lock, {});
-      throw;
-    } catch (stalled const& e) {
-      fail(lock, e.what());
-      throw;
-    } catch (std::exception const& e) {
-      fail(lock, name_of_process(view_, process_) + " fails: " + e.what());
-      throw;
-    } catch (...) {
-      fail(lock, name_of_process(view_, process_) + " fails");
-      throw;
-    }
-    lookout_->stand(activity::between_steps, -1);
-    main_looks_ = false;
-  }
-
-  void drive(std::unique_lock<std::mutex>& lock) {
-    auto const working = [&](int index, auto act) {
-      lookout_->stand(activity::computes, index);
-      main_looks_ = false;
-      if (!device_->is_idle()) wake_.notify_one();
-      lock.unlock();
-      act();
-      lock.lock();
-      main_looks_ = true;
-      lookout_->stand(activity::waits, -1);
-      device_->ends(index);
-    };
-    auto const post_one = [&](int index) {
-      device_->begins(index);
-      instruction const& what = plan_->at(index).what;
-      if (what.code == opcode::send || what.code == opcode::receive || run_detail::meets_others(what))
-        return post(*plan_, index, *worker_, *device_);
-      if (what.overlaps_next) device_->begins(index + 1);
-      working(index, [&] { post(*plan_, index, *worker_, *device_); });
-      if (what.overlaps_next) device_->ends(index + 1);
-    };
-    auto const tell_one = [&](int index) {
-      if (is_told<Worker, device>(plan_->at(index)))
-        working(index, [&] { tell(*plan_, index, *worker_, *device_); });
-    };
-    lookout_->stand(activity::waits, -1);
-    while (!cursor_->is_at_end(*plan_, *device_)) {
-      bool const posted = poll<Worker>(*plan_, *cursor_, *device_, post_one, tell_one);
-      if (device_->turn() || posted)
-        lookout_->moved();
-      else
-        lookout_->wait(lock);
-    }
-  }
-
-  void fail(std::unique_lock<std::mutex>& lock, std::string const& why) {
-    if (!lock.owns_lock()) lock.lock();
-    failed_ = true;
-    if (!why.empty()) lookout_->announce(why);
-  }
-
-  // The thread that looks after transfers while the main one is with the worker, and answers questions
-  // also between steps.
-  void serve() {
-    std::unique_lock lock(mutex_);
-    while (!leaving_) {
-      bool const acts = !main_looks_ && !failed_;
-      if (acts) {
-        device_->turn();
-        lookout_->answer();
-      }
-      if (acts && !device_->is_idle())
-        wake_.wait_for(lock, options_.period);
-      else
-        wake_.wait_for(lock, std::chrono::milliseconds(10));
-    }
-  }
-
-  std::unique_ptr<program> program_;
-  program_view view_;
-  int process_;
-  Worker* worker_;
-  run_options options_;
-  std::unique_ptr<aligned_memory> memory_;
-  std::unique_ptr<device_plan> plan_;
-  std::unique_ptr<poll_cursor> cursor_;
-  std::unique_ptr<device> device_;
-  std::unique_ptr<lookout> lookout_;
-
-  std::mutex mutex_;  // guards the above and what follows
-  std::condition_variable wake_;
-  bool main_looks_ = false;
-  bool leaving_ = false;
-  bool failed_ = false;
-  std::jthread thread_;  // last: it uses all of the above
+  engine engine_;
 };
 
 }  // namespace ashlar::mpi

@@ -1,0 +1,74 @@
+// Definitions of searched.hpp.
+#pragma once
+
+#include <ashlar/catalog/searched.hpp>
+#include <ashlar/catalog/v_family.hpp>
+#include <ashlar/catalog/zb_h1.hpp>
+#include <ashlar/catalog/zb_h2.hpp>
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/optimize/improve.hpp>
+#include <ashlar/schedule/reorder.hpp>
+#include <ashlar/schedule/repeat.hpp>
+#include <ashlar/schedule/squeeze.hpp>
+
+#include <utility>
+
+namespace ashlar::catalog {
+
+ASHLAR_INLINE std::int64_t effort_of(schedule const& s) {
+  constexpr std::int64_t times = 3'000, most = 12'000'000;
+  std::int64_t size = 0;
+  for (auto const& order : s.order) size += static_cast<std::int64_t>(order.size());
+  return min_of(times * size, most);
+}
+
+ASHLAR_INLINE tick common_tick(costs const& c) {
+  if (!c.speeds.empty() || c.links.inside.bandwidth != 0 || c.links.between.bandwidth != 0) return 1;
+  tick common = greatest_common_divisor(c.links.inside.latency, c.links.between.latency);
+  for (stage_cost const& s : c.per_stage)
+    for (tick t : {s.forward, s.backward_input, s.backward_weight, s.of(pass_kind::recompute)})
+      common = greatest_common_divisor(common, t);
+  return max_of<tick>(common, 1);
+}
+
+ASHLAR_INLINE costs in_units(costs c, tick unit) {
+  for (stage_cost& s : c.per_stage) {
+    for (tick* t : {&s.forward, &s.backward_input, &s.backward_weight}) *t /= unit;
+    if (s.recompute != stage_cost::same_as_forward) s.recompute /= unit;
+  }
+  for (link_speed* l : {&c.links.inside, &c.links.between}) l->latency /= unit;
+  return c;
+}
+
+ASHLAR_INLINE schedule least_idle(schedule start, shape const& s, int limit, tick least) {
+  tick const unit = common_tick(s.cost);
+  costs const cost = in_units(s.cost, unit);
+  least = (least + unit - 1) / unit;
+  if (start.cost != cost) start = retime(std::move(start), cost);
+  if (span(start) > least || peak_of_all(start) > limit)
+    start = improve({start}, chunk_activations(limit),
+                    {.passes = effort_of(start), .aim = objective::span, .goal = least});
+  if (unit == 1) return start;
+  start.cost = s.cost;
+  for (auto& order : start.order)
+    for (timed_pass& t : order) t.start *= unit;
+  return start;
+}
+
+ASHLAR_INLINE schedule zero_bubble_v(shape const& s, int limit) {
+  tick const least = least_span(
+      s, limit, [](uniform_workload const& u) { return max_of(v_shape_bound(u), warm_up_bound(u)); });
+  return least_idle(v_zb(s.p) | repeat(s.m) | reorder(), s, limit, least);
+}
+
+ASHLAR_INLINE schedule zero_bubble(shape const& s, int limit) {
+  tick const least = least_span(s, limit, [](uniform_workload const& u) {
+    return max_of(linear_bound(u), deferred_weights_bound(u));
+  });
+  block start = zb_h1(s.p);
+  if (limit >= 2 * s.p.value - 1) start = zb_h2(s.p);
+  return least_idle(start | repeat(s.m) | squeeze(), s, limit, least);
+}
+
+}  // namespace ashlar::catalog

@@ -1,0 +1,50 @@
+// The published schedules that are named for a limit on memory and searched for, by name; and the whole
+// catalog. It stands apart from entries.hpp, because it brings the optimizer along.
+#pragma once
+
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/catalog/entry.hpp>
+#include <ashlar/catalog/searched.hpp>
+#include <ashlar/core/list_view.hpp>
+
+#include <array>
+#include <cstddef>
+
+namespace ashlar::catalog {
+
+inline constexpr std::array searched_entries{
+    entry{.name = "zb-1p",
+          .summary = "split backward, best schedule found under p micro-batches",
+          .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023",
+          .schedule_of = [](shape const& s) { return zero_bubble(s, s.p.value); },
+          .is_searched = true},
+    entry{.name = "zb-2p",
+          .summary = "split backward, best schedule found under 2p micro-batches",
+          .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023",
+          .schedule_of = [](shape const& s) { return zero_bubble(s, 2 * s.p.value); },
+          .is_searched = true},
+    entry{.name = "zbv",
+          .summary = "V-shaped placement, best schedule found under the memory of 1F1B",
+          .source = "Qi et al., Zero Bubble Pipeline Parallelism, 2023, appendix",
+          .schedule_of = [](shape const& s) { return zero_bubble_v(s, 2 * s.p.value); },
+          .is_searched = true},
+};
+
+// Both lists: entries, then searched_entries.
+inline constexpr auto all_entries = [] {
+  std::array<entry const*, entries.size() + searched_entries.size()> all{};
+  std::size_t n = 0;
+  for (entry const& e : entries) all[n++] = &e;
+  for (entry const& e : searched_entries) all[n++] = &e;
+  return all;
+}();
+
+// As find(), in both lists.
+constexpr entry const* find_any(list_view<char> name) {
+  for (entry const* e : all_entries)
+    if (is_named(*e, name)) return e;
+  return nullptr;
+}
+constexpr entry const* find_any(char const* name) { return find_any(characters(name)); }
+
+}  // namespace ashlar::catalog

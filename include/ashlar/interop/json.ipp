@@ -1,0 +1,89 @@
+// Definitions of json.hpp.
+#pragma once
+
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/interop/json.hpp>
+#include <ashlar/program/names.hpp>
+#include <ashlar/render/known_bound.hpp>
+#include <ashlar/schedule/metrics.hpp>
+
+#include <optional>
+#include <string>
+
+namespace ashlar {
+
+ASHLAR_INLINE nlohmann::ordered_json to_json(schedule const& s, std::string_view name) {
+  using nlohmann::ordered_json;
+  ordered_json routes = ordered_json::array();
+  for (int route = 0; route < s.where.route_count(); ++route) {
+    ordered_json by_stage = ordered_json::array();
+    for (int stage = 0; stage < s.stage_count(); ++stage)
+      by_stage.push_back(s.where.device_of(route, stage));
+    routes.push_back(std::move(by_stage));
+  }
+  ordered_json per_stage = ordered_json::array();
+  for (int stage = 0; stage < s.stage_count(); ++stage)
+    for (int chunk = 0; chunk < s.cost.sequence_chunks; ++chunk) {
+      stage_cost const& c = s.cost.of_stage(stage, chunk);
+      per_stage.push_back({{"forward", c.forward},
+                           {"backward_input", c.backward_input},
+                           {"backward_weight", c.backward_weight},
+                           {"recompute", c.of(pass_kind::recompute)}});
+    }
+  interconnect const& links = s.cost.links;
+  ordered_json cost{{"per_stage", std::move(per_stage)},
+                    {"transfer", links.inside.time_of(s.cost.message)}};
+  if (s.cost.sequence_chunks > 1) cost["sequence_chunks"] = s.cost.sequence_chunks;
+  if (links.node_size > 0) {
+    cost["transfer_between_nodes"] = links.between.time_of(s.cost.message);
+    cost["node_size"] = links.node_size;
+  }
+  if (!s.cost.speeds.empty()) cost["speeds"] = s.cost.speeds;
+  ordered_json orders = ordered_json::array(), starts = ordered_json::array();
+  for (auto const& order : s.order) {
+    ordered_json tokens = ordered_json::array(), ticks = ordered_json::array();
+    for (timed_pass const& t : order) {
+      tokens.push_back(to_string(t.what));
+      ticks.push_back(t.start);
+    }
+    orders.push_back(std::move(tokens));
+    starts.push_back(std::move(ticks));
+  }
+  ordered_json all{{"schedule", std::string(name)},
+                   {"devices", s.device_count()},
+                   {"stages", s.stage_count()},
+                   {"micro_batches", s.micro_batch_count()},
+                   {"placement", std::move(routes)},
+                   {"route", s.route},
+                   {"costs", std::move(cost)},
+                   {"makespan", makespan(s)},
+                   {"span", span(s)}};
+  if (std::optional<bound> const least = known_bound(s)) {
+    all["makespan_bound"] = least->makespan;
+    all["makespan_gap"] = gap(makespan(s), least->makespan);
+    all["span_bound"] = least->span;
+    all["span_gap"] = gap(span(s), least->span);
+  }
+  if (s.graph != in_sequence_chunks(chain(stages{s.stage_count()}), s.graph.sequence_chunks())) {
+    ordered_json edges = ordered_json::array(), sizes = ordered_json::array();
+    for (int stage = 0; stage < s.stage_count(); ++stage) {
+      for (int after : s.graph.successors(stage)) edges.push_back({stage, after});
+      sizes.push_back(s.graph.size_of(stage));
+    }
+    all["stage_edges"] = std::move(edges);
+    if (s.graph.has_sizes()) all["micro_batch_sizes"] = std::move(sizes);
+  }
+  if (s.graph.sequence_chunks() > 1) all["sequence_chunks"] = s.graph.sequence_chunks();
+  if (s.cost.overlapped != costs::one_after_the_other) all["costs"]["overlapped"] = s.cost.overlapped;
+  all["busy"] = busy(s);
+  all["bubble_rate"] = bubble_rate(s);
+  all["bubble_rate_span"] = bubble_rate_span(s);
+  all["overhead"] = overhead(s);
+  all["overhead_span"] = overhead_span(s);
+  all["peak_activations"] = peak_activations(s);
+  all["orders"] = std::move(orders);
+  all["starts"] = std::move(starts);
+  return all;
+}
+
+}  // namespace ashlar

@@ -1,0 +1,94 @@
+// Definitions of improve.hpp.
+#pragma once
+
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/optimize/improve.hpp>
+#include <ashlar/optimize/iterated_local_search.hpp>
+#include <ashlar/optimize/periodic_extension.hpp>
+#include <ashlar/optimize/surrogate.hpp>
+#include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/squeeze.hpp>
+
+#include <cstddef>
+
+namespace ashlar {
+
+ASHLAR_INLINE bool is_within(schedule const& s, memory_limit const& limit) {
+  std::vector<byte_count> const peaks = peak_memory(s, limit.memory);
+  for (std::size_t d = 0; d < peaks.size(); ++d)
+    if (peaks[d] > limit.budget_of(static_cast<int>(d))) return false;
+  return true;
+}
+
+ASHLAR_INLINE bool has_delay_blocks(schedule const& s) {
+  int const q = s.graph.sequence_chunks();
+  return s.graph == in_sequence_chunks(chain(stages{s.stage_count()}), q) && s.where.route_count() == 1
+         && s.mode == execution_mode::training;
+}
+
+ASHLAR_INLINE std::vector<candidate> improve_plans(justifier& search, std::vector<schedule> const& seeds,
+                                                   memory_limit const& limit, search_budget budget,
+                                                   bool is_choosy) {
+  for (schedule const& s : seeds)
+    if (is_within(s, limit)) search.consider(s);
+  for (int tries = 0; tries < 8; ++tries)
+    for (schedule const& s : seeds)
+      if (!search.is_over(8))
+        search.justify(search.passes().planned_like(s),
+                       tries == 0 ? justification_options{} : any_justification(search, tries));
+  schedule const& s = search.of();
+  std::vector<candidate> tops;
+  if (!has_delay_blocks(s)) return tops;
+  at_full_size evaluate(search);
+  evaluate({{one_at_a_time(s)}, justification_options{}});  // fits wherever anything does
+  if (is_long(s)) {
+    surrogate estimate(search, limit, budget);
+    hill_climb(search, limit, estimate, 15, tops);
+    for (candidate& k : tops) {
+      estimate.extend(k);
+      k.reached = evaluate(k);
+    }
+  }
+  at_full_size choosy(search, is_choosy);
+  hill_climb(search, limit, choosy, 50, tops);
+  return tops;
+}
+
+ASHLAR_INLINE bool can_be_improved(schedule const& s) {
+  if (s.mode == execution_mode::inference || !s.work.empty()) return false;
+  for (auto const& order : s.order)
+    for (timed_pass const& t : order)
+      if (t.overlaps >= 0 || t.what.kind == pass_kind::recompute) return false;
+  return true;
+}
+
+ASHLAR_INLINE schedule improve(std::vector<schedule> const& seeds, memory_limit const& limit,
+                               search_budget budget) {
+  schedule first = squeeze(seeds[0]);
+  bool const fits = is_within(first, limit);
+  tick busiest = 0;
+  for (tick work : busy(first)) busiest = max_of(busiest, work);
+  if (budget.aim == objective::span) budget.goal = max_of(budget.goal, busiest);
+  bool const idles =
+      budget.aim == objective::span ? span(first) > budget.goal : makespan(first) > busiest;
+  if (budget.passes <= 0 || (fits && !idles)) return first;
+  justifier search(first, limit, budget);
+  if (fits) search.consider(first);
+  improve_plans(search, seeds, limit, budget);
+  iterated_local_search(search);
+  if (!search.found()) return first;
+  schedule const found = search.result();
+  schedule best = squeeze(found);
+  if (budget.aim == objective::span && span(best) > span(found)) return found;
+  return best;
+}
+
+ASHLAR_INLINE schedule improve(schedule const& s, search_budget budget) {
+  budget.aim = objective::both;
+  schedule found = improve({s}, chunk_activations(peak_of_all(s)), budget);
+  if (makespan(found) + 3 * span(found) >= makespan(s) + 3 * span(s)) return s;
+  return found;
+}
+
+}  // namespace ashlar

@@ -1,0 +1,143 @@
+// Definitions of chrome_trace.hpp.
+#pragma once
+
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/program/names.hpp>
+#include <ashlar/render/activations.hpp>
+#include <ashlar/render/chrome_trace.hpp>
+#include <ashlar/render/json_text.hpp>
+#include <ashlar/render/needs.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <string_view>
+
+namespace ashlar::render_detail {
+
+class trace_writer {
+ public:
+  void name(char const* what, int device, int lane, std::string_view text) {
+    begin(what, "M", device, lane);
+    json_ += ",\"args\":{\"name\":\"" + escape_json(text) + "\"}}";
+  }
+  // `start` and `length` are numbers of microseconds; `arguments` the inside of a JSON object.
+  void complete(std::string_view name, std::string_view category, int device, int lane,
+                std::string const& start, std::string const& length, std::string const& arguments = "");
+  // One end of an arrow: `phase` is s where it starts, f where it finishes; bound to the event that
+  // encloses `at`.
+  void flow(char const* phase, std::string_view name, std::size_t number, int device,
+            std::string const& at);
+  void counter(char const* name, int device, std::string const& at, int value) {
+    begin(name, "C", device, compute_lane);
+    json_ += ",\"ts\":" + at + ",\"args\":{\"held\":" + std::to_string(value) + "}}";
+  }
+  std::string finish() const {
+    return "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[" + json_ + "\n]}\n";
+  }
+
+ private:
+  void begin(std::string_view name, char const* phase, int device, int lane);
+
+  std::string json_;
+};
+
+}  // namespace ashlar::render_detail
+
+namespace ashlar::render_detail {
+
+ASHLAR_INLINE std::string microseconds(std::int64_t ns) {
+  std::uint64_t const size =
+      ns < 0 ? 0 - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
+  std::string fraction = std::to_string(1000 + size % 1000);
+  fraction[0] = '.';
+  return (ns < 0 ? "-" : "") + std::to_string(size / 1000) + fraction;
+}
+
+ASHLAR_INLINE void trace_writer::complete(std::string_view name, std::string_view category, int device,
+                                          int lane, std::string const& start, std::string const& length,
+                                          std::string const& arguments) {
+  begin(name, "X", device, lane);
+  json_ += ",\"cat\":\"" + escape_json(category) + "\",\"ts\":" + start + ",\"dur\":" + length;
+  json_ += arguments.empty() ? "}" : ",\"args\":{" + arguments + "}}";
+}
+
+ASHLAR_INLINE void trace_writer::flow(char const* phase, std::string_view name, std::size_t number,
+                                      int device, std::string const& at) {
+  begin(name, phase, device, compute_lane);
+  json_ += ",\"cat\":\"transfer\",\"id\":" + std::to_string(number) + ",\"ts\":" + at;
+  json_ += *phase == 'f' ? ",\"bp\":\"e\"}" : "}";
+}
+
+ASHLAR_INLINE void trace_writer::begin(std::string_view name, char const* phase, int device, int lane) {
+  json_ += json_.empty() ? "\n" : ",\n";
+  json_ += "{\"name\":\"" + escape_json(name) + "\",\"ph\":\"" + phase
+           + "\",\"pid\":" + std::to_string(device) + ",\"tid\":" + std::to_string(lane);
+}
+
+ASHLAR_INLINE std::string name_of_lane(int lane, int lane_count) {
+  if (lane == compute_lane) return "compute";
+  if (lane == lane_count - 1) return "collectives";
+  if (lane_count == first_transfer_lane + 2) return "transfers";
+  return "transfers " + std::to_string(lane - first_transfer_lane);
+}
+
+}  // namespace ashlar::render_detail
+
+namespace ashlar {
+
+ASHLAR_INLINE std::string chrome_trace(schedule const& s, double tick_ns) {
+  auto const ns = [&](tick t) { return std::llround(static_cast<double>(t) * tick_ns); };
+  using render_detail::instant;
+  render_detail::trace_writer writer;
+  for (std::size_t d = 0; d < s.order.size(); ++d) {
+    int const device = static_cast<int>(d);
+    writer.name("process_name", device, compute_lane, "device " + std::to_string(d));
+    writer.name("thread_name", device, compute_lane, "compute");
+  }
+  std::vector<needing_pass> const passes = needs_of(s);
+  for (needing_pass const& p : passes)
+    writer.complete(to_string(p.what), name_of(p.what.kind), p.device, compute_lane,
+                    instant(ns(p.start)), instant(ns(p.end) - ns(p.start)),
+                    (p.what.kind == pass_kind::work ? "\"job\":" : "\"stage\":")
+                        + std::to_string(p.what.stage)
+                        + (p.what.kind == pass_kind::work ? ",\"part\":" : ",\"micro_batch\":")
+                        + std::to_string(p.what.micro_batch));
+  std::size_t transfers = 0;
+  for (needing_pass const& to : passes)
+    for (std::size_t const number : to.needs) {
+      needing_pass const& from = passes[number];
+      if (from.device == to.device) continue;
+      std::string const what = to_string(from.what);
+      writer.flow("s", what, transfers, from.device, instant(ns(from.end) - 1));
+      writer.flow("f", what, transfers, to.device, instant(ns(to.start) + 1));
+      ++transfers;
+    }
+  auto const held = held_activations(s);
+  for (std::size_t d = 0; d < held.size(); ++d)
+    for (held_step const& step : held[d])
+      writer.counter("chunk activations", static_cast<int>(d), instant(ns(step.time)), step.held);
+  return writer.finish();
+}
+
+ASHLAR_INLINE std::string chrome_trace(std::vector<trace_span> const& spans, int lane_count) {
+  render_detail::trace_writer writer;
+  std::vector<std::vector<bool>> named;  // by device, then lane
+  for (trace_span const& span : spans) {
+    if (span.device >= 0 && span.lane >= 0) {
+      auto const d = static_cast<std::size_t>(span.device), lane = static_cast<std::size_t>(span.lane);
+      if (named.size() <= d) named.resize(d + 1);
+      if (named[d].empty()) writer.name("process_name", span.device, 0, "device " + std::to_string(d));
+      if (named[d].size() <= lane) named[d].resize(lane + 1);
+      if (!named[d][lane])
+        writer.name("thread_name", span.device, span.lane,
+                    render_detail::name_of_lane(span.lane, lane_count));
+      named[d][lane] = true;
+    }
+    writer.complete(span.name, span.category, span.device, span.lane,
+                    render_detail::microseconds(span.start_ns),
+                    render_detail::microseconds(span.end_ns - span.start_ns));
+  }
+  return writer.finish();
+}
+
+}  // namespace ashlar

@@ -1,0 +1,37 @@
+// Definitions of able.hpp.
+#pragma once
+
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/program/names.hpp>
+#include <ashlar/run/able.hpp>
+
+#include <stdexcept>
+#include <string>
+
+namespace ashlar {
+
+ASHLAR_INLINE void run_detail::refuse(instruction const& i, char const* who) {
+  throw std::invalid_argument(std::string(who) + " cannot do the instruction " + to_string(i));
+}
+
+ASHLAR_INLINE void check_names(program_view const& p) {
+  for (instruction const& i : p.instructions) {
+    auto const require = [&](int n, int count, char const* what) {
+      if (n < 0 || n >= count)
+        throw std::invalid_argument("the instruction " + to_string(i) + " names a " + what
+                                    + " that is not there");
+    };
+    require(i.lane, p.lane_count, "lane");
+    if (i.what.kind == pass_kind::work) {
+      require(i.what.stage, p.work.job_count(), "job");
+      require(i.what.micro_batch, p.work.part_count(i.what.stage), "part");
+    } else {
+      require(i.what.stage, p.stage_count, "stage");
+      require(i.what.micro_batch, p.micro_batch_count, "micro-batch");
+    }
+    if (i.code == opcode::send || i.code == opcode::receive) require(i.peer, p.device_count, "peer");
+    if (i.peer < 0 && i.code != opcode::compute) require(i.group, all_reduce_count(p), "group");
+  }
+}
+
+}  // namespace ashlar

@@ -1,0 +1,154 @@
+// Definitions of device_plan.hpp.
+#pragma once
+
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/program/names.hpp>
+#include <ashlar/run/device_plan.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace ashlar {
+
+struct device_plan::filler {
+  device_plan& plan;
+  program_view const& p;
+  layout_function layout_of;
+  slot_table const& slots;
+  std::byte* memory;
+  int rank, device;
+
+  void fill() {
+    list_view<instruction> const stream = p.stream(device);
+    program_shape shape(p);
+    shape.add_all();
+    std::size_t operands = 0;
+    for (instruction const& i : stream) operands += p.operands_of(i).size();
+    plan.ports_.reserve(operands);  // frames point into it
+    plan.work_ports_.reserve(operands);
+    plan.steps_.reserve(stream.size());
+    plan.position_.reserve(stream.size());
+    for (instruction const& i : stream) {
+      step s;
+      s.what = i;
+      s.is_second = !plan.steps_.empty() && plan.steps_.back().what.overlaps_next;
+      bool const works = i.what.kind == pass_kind::work;
+      int const member = works ? 0 : p.groups.member_of(i.group >= 0 ? i.group : i.what.stage, device);
+      work_site const site{device, rank, member < 0 ? 0 : member, i.lane, plan.size()};
+      s.frame.what = i.what;
+      s.frame.site = s.transfer.site = s.collective.site = s.parameters.site = site;
+      s.parameters.group = i.group;
+      s.transfer.peer = i.peer;
+      s.transfer.what = {i.what, i.to};
+      s.collective.group = group_of(i);
+      // Ports of a pass lie one after the other: what it reads, what it writes, what it adds to.
+      port const* const first = plan.ports_.data() + plan.ports_.size();
+      work_port const* const first_work = plan.work_ports_.data() + plan.work_ports_.size();
+      std::size_t count[3] = {0, 0, 0};
+      operand const* next = p.operands_of(i).begin();
+      for_each_operand(shape, device, i, [&](value_key const& v, access how, int) {
+        if (next == p.operands_of(i).end())
+          throw std::invalid_argument("the instruction " + to_string(i) + " lacks an operand");
+        place(s, (next++)->slot, v, how, count);
+      });
+      s.frame.inputs = {first, count[0]};
+      s.frame.outputs = {first + count[0], count[1]};
+      s.frame.shared_gradients = {first + count[0] + count[1], count[2]};
+      s.frame.work_inputs = {first_work, plan.work_ports_.data() + plan.work_ports_.size()};
+      if (i.code == opcode::measure) s.parameters.gradients = {first, count[0]};
+      auto& lane = plan.lanes_.at(static_cast<std::size_t>(i.lane));
+      plan.position_.push_back(static_cast<int>(lane.size()));
+      if (!s.is_second) lane.push_back(plan.size());
+      plan.steps_.push_back(std::move(s));
+    }
+  }
+
+  // Values that are kept whole beside sharded ones are the same on all ranks, so each rank measures its
+  // part.
+  void add_measured(value_key const& v, buffer bytes, element_type element, std::size_t (&count)[3]) {
+    if (p.sharding != sharding_level::none && v.kind == slot_kind::weight_gradient) {
+      byte_range const part = shard_of(bytes.size(), rank, p.data_ranks, element);
+      bytes = bytes.subspan(part.begin, part.size);
+    }
+    plan.ports_.push_back({bytes, v.of, element});
+    ++count[0];
+  }
+
+  void place(step& s, int number, value_key const& v, access how, std::size_t (&count)[3]) {
+    auto const slot = static_cast<std::size_t>(number);
+    value_layout const layout = layout_on(p, rank, v, layout_of);
+    if (layout.bytes > static_cast<std::size_t>(slots.size[slot]))
+      throw std::length_error("device " + std::to_string(device) + ": slot " + std::to_string(number)
+                              + " of " + std::to_string(slots.size[slot])
+                              + " bytes is too small for the " + name_of(v.kind) + " of "
+                              + std::to_string(layout.bytes) + " bytes (" + to_string(s.what) + ")");
+    buffer const bytes{memory + slots.offset[slot], layout.bytes};
+    auto const add_port = [&](int stage, int which) {
+      plan.ports_.push_back({bytes, stage, layout.element, v.micro_batch});
+      ++count[which];
+    };
+    bool const reads = how == access::read;
+    switch (s.what.code) {
+      case opcode::compute:
+        if (s.what.what.kind == pass_kind::work || v.kind == slot_kind::work)
+          return place_work(s, v, reads, bytes, layout.element);
+        break;
+      case opcode::send:
+      case opcode::receive:
+        s.transfer.bytes = bytes;
+        s.transfer.element = layout.element;
+        return;
+      default:
+        if (v.kind == slot_kind::scalar)
+          s.parameters.scalar = bytes;
+        else if (s.what.code == opcode::measure)
+          return add_measured(v, bytes, layout.element, count);
+        else if (v.kind != slot_kind::gradient_shard || s.what.code != opcode::reduce_scatter)
+          s.parameters.gradient = bytes;
+        (v.kind == slot_kind::gradient_shard && s.what.code == opcode::reduce_scatter
+             ? s.collective.shard
+             : s.collective.whole) = bytes;
+        s.collective.element = layout.element;
+        return;
+    }
+    if (v.kind == slot_kind::activation || v.kind == slot_kind::gradient)
+      return add_port(reads ? v.of : v.to, reads ? 0 : 1);
+    if (v.kind == slot_kind::weight_gradient && v.of >= p.stage_count) return add_port(v.of, 2);
+    if (buffer* const own = place_in(s.frame, v.kind, reads)) *own = bytes;
+  }
+
+  // An operand that a pass has because of work; what it reads comes in the order of the edges.
+  void place_work(step& s, value_key const& v, bool reads, buffer bytes, element_type element) {
+    if (buffer* const own = place_in(s.frame, v.kind, reads);
+        own != nullptr && (!reads || v.kind == slot_kind::micro_gradient)) {
+      *own = bytes;
+      return;
+    }
+    for (work_edge const& e : p.work.inputs(s.what.what))
+      if (value_for_work(e.from) == v) plan.work_ports_.push_back({bytes, e.from, element});
+  }
+
+  collective_group group_of(instruction const& i) const {
+    if (i.code == opcode::all_gather || i.code == opcode::reduce_scatter)
+      return {group_scope::ranks, device, rank, p.data_ranks};
+    if (i.code != opcode::all_reduce) return {};
+    auto const holders = static_cast<int>(member_count(p, i.group));
+    int const mine = sums_work(i) ? i.what.micro_batch : p.groups.member_of(i.group, device);
+    if (!p.spans_ranks(i))
+      return {p.data_ranks == 1 ? group_scope::holders : group_scope::holders_of_a_rank, i.group, mine,
+              holders};
+    int const member =
+        i.group == p.groups.everyone() ? rank * holders + mine : mine * p.data_ranks + rank;
+    return {group_scope::holders, i.group, member, holders * p.data_ranks};
+  }
+};
+
+ASHLAR_INLINE device_plan::device_plan(program_view const& p, int rank, int device,
+                                       layout_function layout, slot_table const& slots,
+                                       std::byte* memory, wait_detail detail)
+    : events_(p, device, detail), lanes_(static_cast<std::size_t>(p.lane_count)) {
+  filler{*this, p, layout, slots, memory, rank, device}.fill();
+}
+
+}  // namespace ashlar

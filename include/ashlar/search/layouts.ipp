@@ -1,0 +1,77 @@
+// Definitions of layouts.hpp.
+#pragma once
+
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/core/sort.hpp>
+#include <ashlar/optimize/justification.hpp>
+#include <ashlar/search/layouts.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace ashlar {
+
+ASHLAR_INLINE std::size_t best_of(std::vector<searched_layout> const& all) {
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < all.size(); ++i)
+    if (all[i].in_ticks(all[i].result.reached) < all[best].in_ticks(all[best].result.reached)) best = i;
+  return best;
+}
+
+ASHLAR_INLINE std::vector<searched_layout> search_layouts(std::vector<layout_choice> const& choices,
+                                                          objective aim, layout_search search_one,
+                                                          task_runner for_each_task) {
+  std::vector<searched_layout> all;
+  std::vector<std::size_t> left;
+  for (layout_choice const& c : choices) {
+    left.push_back(all.size());
+    all.push_back({c, {}, aim});
+  }
+  double spent = 0;
+  for (int round = 0; !left.empty(); ++round) {
+    int rounds = 0;  // before the best is alone
+    for (std::size_t n = left.size(); n > 1; n = (n + 1) / 2) ++rounds;
+    double const part = rounds == 0 ? 1 - spent : (0.5 - spent) / rounds;
+    spent += part;
+    for_each_task(left.size(), [&](std::size_t which) {
+      searched_layout& one = all[left[which]];
+      search_result& known = one.result;
+      search_result again = search_one(one.choice, part / static_cast<double>(left.size()), round);
+      again.passes += known.passes;
+      again.evaluations += known.evaluations;
+      if (round > 0 && again.reached >= known.reached) {
+        known.passes = again.passes;
+        known.evaluations = again.evaluations;
+      } else {
+        known = static_cast<search_result&&>(again);
+      }
+    });
+    if (rounds == 0) break;
+    searched_layout const& best = all[best_of(all)];
+    double const reached = best.in_ticks(best.result.reached);
+    auto const hopeless = [&](std::size_t i) { return all[i].in_ticks(all[i].least()) >= reached; };
+    left.erase(std::remove_if(left.begin(), left.end(), hopeless), left.end());
+    auto const length = [&](std::size_t i) {
+      return all[i].in_ticks(all[i].result.reached + (rounds - 1) * all[i].least());
+    };
+    merge_sort(left, [&](std::size_t a, std::size_t b) {
+      return length(a) < length(b) || (length(a) == length(b) && a < b);
+    });
+    left.resize((left.size() + 1) / 2);
+  }
+  return all;
+}
+
+ASHLAR_INLINE std::vector<searched_layout> search_layouts(std::vector<layout_choice> const& choices,
+                                                          search_budget budget,
+                                                          task_runner for_each_task) {
+  auto const search_one = [&](layout_choice const& c, double share, int round) {
+    search_budget part = budget;
+    part.passes = static_cast<std::int64_t>(static_cast<double>(budget.passes) * share);
+    part.seed += static_cast<std::uint64_t>(round);
+    return search(c.problem, part, unwatched, for_each_task);
+  };
+  return search_layouts(choices, budget.aim, search_one, for_each_task);
+}
+
+}  // namespace ashlar

@@ -1,0 +1,76 @@
+// Definitions of tradeoff.hpp.
+#pragma once
+
+#include <ashlar/bounds/lower_bound.hpp>
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/core/nth.hpp>
+#include <ashlar/core/refuse.hpp>
+#include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/squeeze.hpp>
+#include <ashlar/study/tradeoff.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+ASHLAR_INLINE schedule step_schedule(layered_model const& model, pipeline_choice const& choice) {
+  schedule const alike = choice.own != nullptr
+                             ? *choice.own
+                             : choice.entry->make({.p = choice.p, .m = choice.m, .v = choice.loops});
+  int const pieces = alike.stage_count() * (alike.micro_batch_count() / choice.m.value);
+  if (diagnosis const d = catalog::multiple_of(parameter::layer_count, model.layers, pieces); !d.ok())
+    refuse(d);
+  tick const layers = model.layers / pieces;
+  tick const stop = choice.blocks ? model.transfer : 0;
+  tick const backward = layers * model.backward + stop;
+  stage_cost const stage{.forward = layers * model.forward + stop,
+                         .backward_input = backward / 2,
+                         .backward_weight = backward - backward / 2};
+  costs const cost(stage, choice.blocks ? 0 : model.transfer);
+  if (choice.own != nullptr) return retime(alike, cost);
+  return choice.entry->make({.p = choice.p, .m = choice.m, .cost = cost, .v = choice.loops});
+}
+
+ASHLAR_INLINE tick step_time(layered_model const& model, pipeline_choice const& choice) {
+  schedule const s = step_schedule(model, choice);
+  tick const end = makespan(s), reduction = reduction_time(model, s);
+  tick last = end;
+  for (int d = 0; d < s.device_count(); ++d) {
+    auto const& order = nth(s.order, d);
+    // Ready times ascend where a stage's last weight pass is met: backwards over the order, once a
+    // stage.
+    std::vector<tick> ready;
+    std::vector<char> met(static_cast<std::size_t>(s.stage_count()), 0);
+    for (std::size_t i = order.size(); i-- > 0;) {
+      char& seen = nth(met, order[i].what.stage);
+      if (!gives_weight_gradient(order[i].what.kind) || seen != 0) continue;
+      seen = 1;
+      ready.push_back(s.end_of(order[i], d));
+    }
+    tick free = choice.blocks ? end : 0;
+    for (std::size_t i = ready.size(); i-- > 0;) free = (ready[i] > free ? ready[i] : free) + reduction;
+    last = free > last ? free : last;
+  }
+  return last;
+}
+
+ASHLAR_INLINE std::optional<tick> least_step_time(layered_model const& model,
+                                                  pipeline_choice const& choice) {
+  schedule const s = step_schedule(model, choice);
+  std::optional<bound> const least = schedule_bound(s);
+  if (!least) return std::nullopt;
+  int const behind = s.mode == execution_mode::inference ? 0
+                     : choice.blocks                     ? chunk_count(s.where, 0)
+                                                         : 1;
+  return least->makespan + behind * reduction_time(model, s);
+}
+
+ASHLAR_INLINE double utilisation_of(layered_model const& model, pipeline_choice const& choice,
+                                    tick step) {
+  double const work = static_cast<double>(model.forward + model.backward) * model.layers * choice.m.value
+                      / choice.p.value;
+  return work / static_cast<double>(step);
+}
+
+}  // namespace ashlar

@@ -1,0 +1,25 @@
+// Tests of what throws violations.
+#pragma once
+
+#include <ashlar/core/diagnosis.hpp>
+
+#include <doctest/doctest.h>
+
+namespace violations {
+
+// The rule that `call` says is broken, by throwing a violation.
+template <class Call>
+ashlar::rule broken_by(Call call) {
+  try {
+    call();
+  } catch (ashlar::violation const& v) {
+    return v.why.broken;
+  }
+  return ashlar::rule::none;
+}
+
+}  // namespace violations
+
+// That an expression throws a violation of the rule (only its name is written).
+#define CHECK_BREAKS(name, ...) \
+  CHECK(violations::broken_by([&] { (void)(__VA_ARGS__); }) == ashlar::rule::name)
