@@ -22,7 +22,7 @@ endforeach()
 
 add_library(ashlar_compiled STATIC ${sources})
 add_library(ashlar::compiled ALIAS ashlar_compiled)
-set_target_properties(ashlar_compiled PROPERTIES EXPORT_NAME compiled UNITY_BUILD FALSE POSITION_INDEPENDENT_CODE TRUE)
+set_target_properties(ashlar_compiled PROPERTIES EXPORT_NAME compiled UNITY_BUILD FALSE POSITION_INDEPENDENT_CODE TRUE ASHLAR_BRIEF TRUE)
 target_compile_definitions(ashlar_compiled PUBLIC ASHLAR_COMPILED)
 if(NOT ASHLAR_SANITIZE AND NOT ASHLAR_TESTS_BY_ROOM)  # searches run for long in tests
   target_compile_options(ashlar_compiled PRIVATE $<$<CONFIG:Debug>:-O1>)

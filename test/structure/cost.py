@@ -30,7 +30,7 @@ BUDGETS = {
     "program.hpp": 895,
     "prove.hpp": 1020,  # with the comparison of two programs; views are checked before they are read; ends of passes for lowering
     "render.hpp": 1925,  # pictures of schedules, graphs, curves and studies
-    "run.hpp": 950,  # refusals name their rule and table, views are checked before they are read
+    "run.hpp": 960,  # refusals name their rule and table, views are checked before they are read, workers are referred to
     "schedule.hpp": 690,  # with reorder
     "search.hpp": 1685,  # begins with kFkB where stages are a graph, with modulo blocks where they are long; tabu search
     "simulate.hpp": 1440,

@@ -53,6 +53,7 @@ inline tool_result run_tool(std::string const& arguments, int seconds = 20) {
   std::string const out = (scratch() / "out").string(), err = (scratch() / "err").string();
 #if defined(ASHLAR_SANITIZED)
   std::string const limit;  // its shadow memory is larger than any limit
+  seconds *= 10;
 #else
   std::string const limit = "ulimit -v 4000000; ";
 #endif

@@ -32,15 +32,17 @@ ASHLAR_INLINE delay_block start_of_hill_climb(justifier& search, memory_limit co
   if (round % 2 == 0) return b;
   offsets_of_stages const at(b, leg, s, false);
   for (int d = 0; d < s.device_count(); ++d) {
-    tick held = 0;
+    double held = 0;  // bytes times ticks are more than 64 bits have room for
     for (int stage = 0; stage < s.stage_count(); ++stage)
       if (s.where.device_of(0, stage) == d) {
         auto const i = static_cast<std::size_t>(stage);
-        held += (at.weight[i] + mean_length(s, pass_kind::backward_weight, stage, d) - at.forward[i])
-                * limit.memory.of(stage).kept_by_forward();
+        held += static_cast<double>(at.weight[i] + mean_length(s, pass_kind::backward_weight, stage, d)
+                                    - at.forward[i])
+                * static_cast<double>(limit.memory.of(stage).kept_by_forward());
       }
     byte_count const room = limit.free_on(s.where, d);
-    if (room > 0) b.period = max_of(b.period, held / room);
+    if (room > 0)
+      b.period = max_of(b.period, static_cast<tick>(min_of(held / static_cast<double>(room), 0x1p62)));
   }
   return b;
 }

@@ -3,8 +3,9 @@
 
 #include <ashlar/run/contract.hpp>
 
-#include <concepts>
 #include <cstddef>
+#include <stdexcept>
+#include <type_traits>
 #include <vector>
 
 namespace ashlar {
@@ -64,17 +65,24 @@ constexpr verb_table<Q> verbs_of() {
 template <class W, class Q>
 inline constexpr verb_table<Q> verb_table_of = verbs_of<W, Q>();
 
+template <class Verb>
+Verb present(Verb verb) {
+  if (verb == nullptr)
+    throw std::invalid_argument("the worker lacks a verb that the program needs: check_able() names it");
+  return verb;
+}
+
 }  // namespace run_detail
 
-// Refers to a worker, on queues of type Q. Which verbs it has is known at run time; a verb that it lacks
-// must not be called (check_able refuses programs that would). A worker whose verbs are declared in a
-// way that cannot be called does not compile (run/contract.hpp).
+// Refers to a worker, on queues of type Q. Which verbs it has is known at run time; to call one that it
+// lacks throws std::invalid_argument (check_able refuses programs that would). A worker whose verbs are
+// declared in a way that cannot be called does not compile (run/contract.hpp).
 template <class Q>
 class worker_ref {
  public:
   worker_ref() = default;  // to nobody
   template <worker W>
-  requires(!std::same_as<W, worker_ref>)  // a copy refers to the same worker
+  requires(!std::is_same_v<W, worker_ref>)  // a copy refers to the same worker
       worker_ref(W& w)
       : worker_(&w), verbs_(&run_detail::verb_table_of<W, Q>) {
     require_well_declared<W, Q>();
@@ -89,17 +97,25 @@ class worker_ref {
   bool can_shard() const { return verbs_->shard != nullptr; }
   bool is_told() const { return verbs_->reduced != nullptr; }  // of complete gradients
 
-  void compute(Q& q, frame const& f) const { verb(f.what.kind)(worker_, q, f); }
+  void compute(Q& q, frame const& f) const { run_detail::present(verb(f.what.kind))(worker_, q, f); }
   // Both at once, or one after the other.
   void overlapped(Q& q, frame const& forward, frame const& backward) const {
     if (verbs_->overlapped != nullptr) return verbs_->overlapped(worker_, q, forward, backward);
     compute(q, forward);
     compute(q, backward);
   }
-  void reduced(Q& q, parameter_frame const& f) const { verbs_->reduced(worker_, q, f); }
-  void measure(Q& q, parameter_frame const& f) const { verbs_->measure(worker_, q, f); }
-  void optimize(Q& q, parameter_frame const& f) const { verbs_->optimize(worker_, q, f); }
-  buffer shard(int group, int replica) const { return verbs_->shard(worker_, group, replica); }
+  void reduced(Q& q, parameter_frame const& f) const {
+    run_detail::present(verbs_->reduced)(worker_, q, f);
+  }
+  void measure(Q& q, parameter_frame const& f) const {
+    run_detail::present(verbs_->measure)(worker_, q, f);
+  }
+  void optimize(Q& q, parameter_frame const& f) const {
+    run_detail::present(verbs_->optimize)(worker_, q, f);
+  }
+  buffer shard(int group, int replica) const {
+    return run_detail::present(verbs_->shard)(worker_, group, replica);
+  }
 
  private:
   typename run_detail::verb_table<Q>::pass_verb verb(pass_kind kind) const {

@@ -63,6 +63,14 @@ TEST_CASE("a worker without a verb is refused by the first instruction that need
   CHECK(why.find("the worker cannot do the instruction measure") == 0);
 }
 
+TEST_CASE("a copy of a reference to a worker refers to the same worker") {
+  two_verbs_worker w;
+  worker_ref<any_queue> of_w = w;
+  worker_ref<any_queue> copy = of_w;  // not a reference to `of_w`, which has a layout, too
+  CHECK(copy.can(F));
+  CHECK(copy.layout({}).bytes == 64);
+}
+
 TEST_CASE("an instruction that names what is not there is refused") {
   program const good = lower(with_work(one_f_one_b(2, 2)));
   auto const names = [&](char const* what, auto change) {

@@ -304,10 +304,23 @@ TEST_CASE("a gather asks for the shard of this device among the holders") {
   }
 }
 
+struct dividing_worker : listening_worker {
+  void backward_input(summing_device::queue&, frame const&) {}
+  void backward_weight(summing_device::queue&, frame const&) {}
+};
+
+TEST_CASE("a verb that the worker lacks is not called") {
+  summing_setup s(catalog::find("dualpipe")->make({devices{2}, micro_batches{4}}) | lower(), 0);
+  CHECK_THROWS_WITH_AS(issue_stream(s.plan, s.worker, s.device),
+                       "the worker lacks a verb that the program needs: check_able() names it",
+                       std::invalid_argument);
+}
+
 TEST_CASE("each pass of an overlapped pair runs once") {
   program const p = catalog::find("dualpipe")->make({devices{2}, micro_batches{4}}) | lower();
   summing_setup s(p, 0);
-  issue_stream(s.plan, s.worker, s.device);
+  dividing_worker worker{s.worker};
+  issue_stream(s.plan, worker, s.device);
   int passes = 0, pairs = 0;
   for (int i = 0; i < s.plan.size(); ++i) {
     instruction const& each = s.plan.at(i).what;
