@@ -1,237 +1,195 @@
 #!/usr/bin/env python3
-"""Changes one line of a header at a time, and asks whether a test notices.
+"""Changes headers of a room, one small change at a time, and asks whether a test notices.
 
-A mutant is a place in a header and what stands there instead.  It is compiled into the tests that are named for it, one
-test file after the other, until one of them fails: by its verdict, by a crash, by a static_assert, or by not ending in time.
-Mutants that no test can tell from the original are listed as equivalent, with the reason; they must survive.
+The changes are made by universalmutator (`pip install universalmutator`); with --sample, as many of them as that are drawn at random.
+A changed header stands before the real one in the include path, so that nothing in the checkout changes. It is compiled, with clang++
+and without optimisation, into the unit tests that mirror it, then into all unit tests of its room, then into the folders of --also,
+until one of them notices: by a verdict, a crash, a static assertion, or by not ending in time. Changes that do not compile are no
+mutants and are not counted.
 
-The lists are mutants/ROOM.txt.  Blocks are separated by blank lines:
+Those that no test can tell from the original are named in equivalent.txt, each with the reason; blocks are separated by blank lines:
 
-    header schedule/squeeze.hpp         all that follow are changes of this header
-    tests unit/schedule/squeeze.cpp     the tests that have to notice, in order; by default the test that mirrors the header
+    schedule/squeeze.hpp
+    - what the line is
+    + what it is in the mutant
+    ? why nobody can tell
 
-    - started > pending                 what stands there, once (`1- `: the first of several places); more lines may follow
-    + started >= pending                what stands there in the mutant
-    ? why                               only for equivalent ones
-
-Exit status 1 if fewer mutants are killed than `--bar` percent, if an equivalent one is killed, or if a list is out of date.
+Exit status 1 if fewer than --bar percent of the others are noticed.
 """
 import argparse
 import concurrent.futures
 import os
+import random
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TEST = ROOT / "test"
-SEARCHED = [ROOT / "include" / "ashlar", ROOT / "backends" / "host" / "include" / "ashlar"]
+COMPILE = ["clang++", "-std=c++20", "-O0", "-w", "-fconstexpr-steps=33554432", f'-DASHLAR_TEST_DATA="{TEST / "data"}"']
+ASSERTION = re.compile(r"static_assert failed|static assertion failed")
 
 
 @dataclass
 class Mutant:
-    room: str
-    header: str
-    tests: list
-    old: str = ""
-    new: str = ""
-    occurrence: int = 0  # 0: the only one
-    equivalent: str = ""
+    header: str  # room/name.hpp
+    line: int
+    old: str
+    new: str
+    text: str
     verdict: str = ""
-    by: str = ""
-    line: int = 0
-    log: str = field(default="", repr=False)
 
 
-def read_list(path):
-    """The mutants of one list."""
-    header, tests, found = None, [], []
-    for block in re.split(r"\n\s*\n", path.read_text()):
-        current = None
-        for line in block.splitlines():
-            if not line.strip() or line.startswith("#"):
-                continue
-            if line.startswith("header "):
-                header = line.split()[1]
-                mirrored = f"unit/{header.removesuffix('.hpp')}.cpp"
-                tests = [mirrored] if (TEST / mirrored).exists() else []
-            elif line.startswith("tests "):
-                tests = line.split()[1:]
-            elif mark := re.match(r"(\d*)- ?(.*)", line):
-                if current is None:
-                    current = Mutant(path.stem, header, tests, occurrence=int(mark[1] or 0))
-                current.old += ("\n" if current.old else "") + mark[2]
-            elif line.startswith("+"):
-                text = line[2:]
-                current.new += ("\n" if current.new else "") + text
-            elif line.startswith("? "):
-                current.equivalent = line[2:]
-            else:
-                sys.exit(f"{path}: cannot read '{line}'")
-        if current:
-            found.append(current)
+def tidy(line):
+    """A line as a compiler sees it."""
+    return " ".join(re.sub(r"//.*|/\*.*?\*/", "", line).split())
+
+
+def mutants_of(header, folder):
+    """All changes of a header that a compiler could see."""
+    source = ROOT / "include/ashlar" / header
+    copy = folder / "source.hpp"
+    shutil.copy(source, copy)
+    made = folder / "made"
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir()
+    subprocess.run(["mutate", str(copy), "cpp", "--noCheck", "--mutantDir", str(made)], check=True, stdout=subprocess.DEVNULL)
+    before = source.read_text().splitlines()
+    found, seen = [], set()
+    for path in sorted(made.iterdir()):
+        after = path.read_text().splitlines()
+        if len(after) != len(before):
+            continue
+        changed = [i for i, (a, b) in enumerate(zip(before, after)) if tidy(a) != tidy(b)]
+        if len(changed) != 1 or before[changed[0]].lstrip().startswith("#"):
+            continue
+        i = changed[0]
+        if (i, tidy(after[i])) in seen:
+            continue
+        seen.add((i, tidy(after[i])))
+        found.append(Mutant(header, i + 1, tidy(before[i]), tidy(after[i]), "\n".join(after) + "\n"))
     return found
 
 
-def source_of(header):
-    for folder in SEARCHED:
-        if (folder / header).exists():
-            return folder, folder / header
-    return None, None
+def equivalent():
+    """What equivalent.txt names: (header, old, new)."""
+    named = set()
+    path = Path(__file__).with_name("equivalent.txt")
+    for block in re.split(r"\n\s*\n", path.read_text()) if path.exists() else []:
+        lines = [line for line in block.splitlines() if line and not line.startswith("#")]
+        if lines:
+            named.add((lines[0], tidy(lines[1][2:]), tidy(lines[2][2:])))
+    return named
 
 
-def apply(mutant, text):
-    """The text with the mutant in it; None if its place is not there."""
-    # Lines of a mutant stand without their indentation.
-    pattern = r"\s*\n\s*".join(re.escape(line.strip()) for line in mutant.old.split("\n"))
-    places = list(re.finditer(pattern, text))
-    if len(places) < mutant.occurrence or (mutant.occurrence == 0 and len(places) != 1):
-        return None
-    place = places[max(mutant.occurrence, 1) - 1]
-    mutant.line = text.count("\n", 0, place.start()) + 1
-    return text[: place.start()] + mutant.new + text[place.end() :]
+class Tests:
+    """Programs of tests, compiled with a folder of headers before the real ones."""
 
+    def __init__(self, work):
+        self.work = work
+        self.main = work / "main.o"
+        subprocess.run([*COMPILE, "-c", TEST / "main.cpp", "-o", self.main], check=True)
 
-class Runner:
-    def __init__(self, options):
-        self.options = options
-        self.work = Path(tempfile.mkdtemp(prefix="mutants-"))
-        self.flags = ["-std=c++20", "-O0", "-g0", "-w", "-DASHLAR_MUTATION", f'-DASHLAR_TEST_DATA="{TEST}/data"']
-        self.includes = [f"-I{ROOT}/include", f"-I{ROOT}/backends/host/include", f"-I{TEST}", f"-I{ROOT}/examples"]
-        self.main = self.work / "main.o"
-        self.compile(["-c", str(TEST / "main.cpp"), "-o", str(self.main)], check=True)
+    def stages(self, header, also):
+        """The groups of files to try, cheapest first."""
+        room, name = header.split("/", 1)
+        mirror = TEST / "unit" / room / (Path(name).stem + ".cpp")
+        rest = sorted(p for p in (TEST / "unit" / room).glob("*.cpp") if p != mirror)
+        groups = [[mirror]] if mirror.exists() else []
+        groups += [rest] if rest else []
+        return groups + [sorted((TEST / folder).glob("*.cpp")) for folder in also]
 
-    def compile(self, arguments, first=(), check=False):
-        return subprocess.run([self.options.compiler, *self.flags, *first, *self.includes, *arguments], capture_output=True, text=True,
-                              check=check, timeout=self.options.compile_timeout)
-
-    def one_test(self, mutant, overlay, test):
-        """Whether the test fails."""
-        program = overlay / (test.replace("/", "_") + ".out")
-        # Static tests judge without any code made, which takes a third of the time.
-        made = self.compile(["-fsyntax-only", str(TEST / test)], first=[f"-I{overlay}"])
-        if made.returncode == 0:
-            made = self.compile([str(TEST / test), str(self.main), "-pthread", "-o", str(program)], first=[f"-I{overlay}"])
-        if made.returncode != 0:
-            text = made.stderr
-            mutant.log = text
-            # Constant expressions that throw or overflow are verdicts of static tests, too.
-            said = ("static assertion failed", "not a constant expression", "in 'constexpr'", "is not a constant", "constexpr")
-            if any(word in text for word in said):
-                return True
-            errors = [line for line in text.splitlines() if "error" in line]
-            raise ValueError((errors or ["does not compile"])[0])
+    def noticed(self, overlay, files, seconds):
+        """None if these tests pass; how they notice otherwise; "does not compile" for what is no mutant."""
+        source, program = overlay / "all.cpp", overlay / "program"
+        source.write_text("".join(f'#include "{f}"\n' for f in files))
+        folders = [overlay / "include", ROOT / "include", ROOT / "backends/host/include", ROOT / "examples", TEST]
+        line = [*COMPILE, *[f"-I{f}" for f in folders], source, self.main, "-o", program, "-pthread"]
         try:
-            ran = subprocess.run([str(program)], capture_output=True, text=True, timeout=self.options.timeout, cwd=overlay)
+            built = subprocess.run(line, capture_output=True, text=True, timeout=600)
         except subprocess.TimeoutExpired:
-            return True
-        return ran.returncode != 0
-
-    def judge(self, mutant):
-        folder, source = source_of(mutant.header)
-        if source is None:
-            mutant.verdict = "out of date: no such header"
-            return mutant
-        text = apply(mutant, source.read_text())
-        if text is None:
-            mutant.verdict = "out of date: its place is not there, or there more than once"
-            return mutant
-        if not mutant.tests:
-            mutant.verdict = "out of date: no tests are named"
-            return mutant
-        overlay = Path(tempfile.mkdtemp(dir=self.work))
-        try:
-            place = overlay / "ashlar" / mutant.header
-            place.parent.mkdir(parents=True)
-            place.write_text(text)
-            mutant.verdict = "survived"
-            for test in mutant.tests:
-                if self.one_test(mutant, overlay, test):
-                    mutant.verdict, mutant.by = "killed", test
-                    break
-        except ValueError as problem:
-            mutant.verdict = f"out of date: {problem}"
-        except subprocess.TimeoutExpired:
-            mutant.verdict, mutant.by = "killed", "the compiler, which did not end"
-        finally:
-            shutil.rmtree(overlay, ignore_errors=True)
-        return mutant
-
-    def sound(self, tests):
-        """The tests pass without any mutant; else no verdict means anything."""
-        good = True
-        for test in sorted(tests):
-            nothing = Mutant("", "", [])
-            overlay = Path(tempfile.mkdtemp(dir=self.work))
-            try:
-                failed = self.one_test(nothing, overlay, test)
-            except (ValueError, subprocess.TimeoutExpired) as problem:
-                failed, nothing.log = True, str(problem)
-            if failed:
-                print(f"{test} fails without a mutant\n{nothing.log}")
-                good = False
-        return good
+            return "takes too long to compile"
+        if built.returncode != 0:
+            return "static assertion" if ASSERTION.search(built.stderr) else "does not compile"
+        limit = f"ulimit -v 4000000; timeout {seconds} {program} --minimal"
+        ran = subprocess.run(["bash", "-c", limit], capture_output=True, text=True, errors="replace", cwd=overlay)
+        if ran.returncode == 0:
+            return None
+        case = re.search(r"TEST CASE:\s+(.*)", ran.stdout)
+        how = {124: "does not end"}.get(ran.returncode, "crash" if ran.returncode > 128 else "verdict")
+        return f"{how}: {case.group(1)}" if case else how
 
 
-def report(mutants, bar):
-    rooms = sorted({m.room for m in mutants})
-    print(f"\n{'room':14}{'mutants':>8}{'killed':>8}{'survived':>10}{'equivalent':>12}")
-    for room in rooms + ["all"]:
-        mine = [m for m in mutants if room in ("all", m.room)]
-        real = [m for m in mine if not m.equivalent]
-        killed = sum(m.verdict == "killed" for m in real)
-        print(f"{room:14}{len(mine):8}{killed:8}{len(real) - killed:10}{len(mine) - len(real):12}")
-    good = True
-    for m in mutants:
-        place = f"{m.header}:{m.line}: '{m.old.splitlines()[0]}' -> '{(m.new.splitlines() or [''])[0]}'"
-        if m.verdict.startswith("out of date"):
-            good = False
-            print(f"{place}\n    {m.verdict}")
-        elif m.equivalent:
-            if m.verdict == "killed":
-                good = False
-                print(f"{place}\n    is said to be equivalent, yet {m.by} fails")
-        elif m.verdict == "survived":
-            print(f"{place}\n    survived {' '.join(m.tests)}")
-    real = [m for m in mutants if not m.equivalent]
-    killed = sum(m.verdict == "killed" for m in real)
-    share = 100 * killed / len(real) if real else 100
-    print(f"\n{killed} of {len(real)} killed ({share:.1f} %), {len(mutants) - len(real)} equivalent")
-    return good and share >= bar
+def judge(tests, mutant, also, seconds):
+    with tempfile.TemporaryDirectory(dir=tests.work) as folder:
+        overlay = Path(folder)
+        target = overlay / "include/ashlar" / mutant.header
+        target.parent.mkdir(parents=True)
+        target.write_text(mutant.text)
+        for files in tests.stages(mutant.header, also):
+            how = tests.noticed(overlay, files, seconds)
+            if how:
+                return how
+    return "survived"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rooms", nargs="*", help="lists to run; by default all")
-    parser.add_argument("--header", help="only mutants of this header")
-    parser.add_argument("--compiler", default="g++")
+    parser.add_argument("rooms", nargs="*", help="folders of include/ashlar; all that have unit tests by default")
+    parser.add_argument("--header", help="only this one: schedule/squeeze.hpp")
+    parser.add_argument("--sample", type=int, default=0, help="how many changes of a room are drawn; all by default")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--also", nargs="*", default=[], help="further folders of tests: property, oracle, gold")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--timeout", type=int, default=120, help="seconds that a test may run")
-    parser.add_argument("--compile-timeout", type=int, default=300)
-    parser.add_argument("--bar", type=float, default=95, help="percent that have to be killed")
-    parser.add_argument("--no-baseline", action="store_true", help="do not first run the tests without a mutant")
-    options = parser.parse_args()
+    parser.add_argument("--seconds", type=int, default=120, help="after which a test does not end")
+    parser.add_argument("--bar", type=float, default=0, help="percent that must be noticed")
+    args = parser.parse_args()
+    if not shutil.which("mutate"):
+        sys.exit("mutation: universalmutator is not installed: pip install universalmutator")
 
-    lists = sorted((Path(__file__).parent / "mutants").glob("*.txt"))
-    mutants = [m for path in lists if not options.rooms or path.stem in options.rooms for m in read_list(path)]
-    if options.header:
-        mutants = [m for m in mutants if m.header == options.header]
-    if not mutants:
-        sys.exit("no such mutants")
-    runner = Runner(options)
-    try:
-        if not options.no_baseline and not runner.sound({test for m in mutants for test in m.tests}):
-            sys.exit(1)
-        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            for done, m in enumerate(pool.map(runner.judge, mutants), 1):
-                print(f"[{done}/{len(mutants)}] {m.verdict:9} {m.header}:{m.line} {m.by}", flush=True)
-    finally:
-        shutil.rmtree(runner.work, ignore_errors=True)
-    sys.exit(0 if report(mutants, options.bar) else 1)
+    rooms = args.rooms or ([args.header.split("/")[0]] if args.header else sorted(p.name for p in (TEST / "unit").iterdir() if p.is_dir()))
+    named, below = equivalent(), False
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        tests = Tests(work)
+        for room in rooms:
+            headers = [f"{room}/{p.name}" for p in sorted((ROOT / "include/ashlar" / room).glob("*.[hi]pp"))]
+            headers = [h for h in headers if args.header in (None, h)]
+            mutants = [m for h in headers for m in mutants_of(h, work)]
+            random.Random(args.seed).shuffle(mutants)
+            counts = {"noticed": 0, "survived": 0, "equivalent": 0}
+            with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+                # Those that do not compile are replaced by others, until the sample is full.
+                waiting = iter(mutants)
+                running = {}
+                while True:
+                    while len(running) < args.jobs and (not args.sample or sum(counts.values()) + len(running) < args.sample):
+                        mutant = next(waiting, None)
+                        if mutant is None:
+                            break
+                        running[pool.submit(judge, tests, mutant, args.also, args.seconds)] = mutant
+                    if not running:
+                        break
+                    for done in concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED).done:
+                        mutant = running.pop(done)
+                        mutant.verdict = done.result()
+                        if mutant.verdict == "does not compile":
+                            continue
+                        kind = "survived" if mutant.verdict == "survived" else "noticed"
+                        if kind == "survived" and (mutant.header, mutant.old, mutant.new) in named:
+                            kind = "equivalent"
+                        counts[kind] += 1
+                        if kind == "survived":
+                            print(f"{mutant.header}:{mutant.line}\n- {mutant.old}\n+ {mutant.new}\n", flush=True)
+            judged = counts["noticed"] + counts["survived"]
+            share = 100 * counts["noticed"] / judged if judged else 100
+            print(f"{room}: {share:.0f} % of {judged} mutants are noticed, {counts['equivalent']} more are equivalent", flush=True)
+            below |= share < args.bar
+    sys.exit(below)
 
 
 if __name__ == "__main__":
