@@ -2,7 +2,7 @@
 #pragma once
 
 #include "random.hpp"
-#include <ashlar/plan/transformer.hpp>
+#include <ashlar/plan/training/transformer.hpp>
 
 namespace random_case {
 

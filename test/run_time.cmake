@@ -101,7 +101,7 @@ endif()
 if(NOT ASHLAR_SANITIZE)  # what they call has tests of its own
   ashlar_add_tests(gold)
   if(ASHLAR_ALL_TESTS)
-    add_subdirectory(systems)
+    ashlar_add_tests(studies)
   endif()
 endif()
 if(NOT address OR ASHLAR_ALL_TESTS)

@@ -7,9 +7,9 @@
 
 #include "../processor_time.hpp"
 #include "gpt/worker.hpp"
-#include <ashlar/plan/choose.hpp>
-#include <ashlar/plan/divide.hpp>
-#include <ashlar/plan/simulated_step.hpp>
+#include <ashlar/plan/parts/choose.hpp>
+#include <ashlar/plan/parts/divide.hpp>
+#include <ashlar/plan/training/simulated_step.hpp>
 
 #include <algorithm>
 #include <cstddef>

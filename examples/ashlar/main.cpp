@@ -1,8 +1,8 @@
 // ashlar: pipeline schedules at the command line.
 #include "command.hpp"
-#include "kept_memory.hpp"
 #include "manual.hpp"
-#include "memory_cap.hpp"
+#include "options/kept_memory.hpp"
+#include "options/memory_cap.hpp"
 #include <ashlar/render/diagnosis.hpp>
 
 #include <fmt/core.h>

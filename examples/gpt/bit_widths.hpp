@@ -2,8 +2,8 @@
 #pragma once
 
 #include "quantised.hpp"
-#include <ashlar/plan/choose.hpp>
-#include <ashlar/plan/variants.hpp>
+#include <ashlar/plan/parts/choose.hpp>
+#include <ashlar/plan/parts/variants.hpp>
 
 #include <algorithm>
 #include <array>

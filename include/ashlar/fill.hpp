@@ -10,6 +10,5 @@
 #include <ashlar/fill/options.hpp>
 #include <ashlar/fill/part_times.hpp>
 #include <ashlar/fill/placed_memory.hpp>
-#include <ashlar/fill/refresh_model.hpp>
 #include <ashlar/fill/rooms.hpp>
 #include <ashlar/fill/step_bound.hpp>

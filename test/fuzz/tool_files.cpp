@@ -1,15 +1,15 @@
 // Any text as one of the tool's files: costs and sizes by stage, measured costs, schedules and blocks,
 // graphs of operators, models, clusters, timelines, a checkpoint's manifest. What cannot be used is
 // refused as a wrong use of the command or by the rule that it breaks, and by nothing else.
-#include "checkpoint.hpp"
 #include "command.hpp"
-#include "costs_file.hpp"
-#include "operator_files.hpp"
-#include "per_stage.hpp"
-#include "plan_files.hpp"
-#include "schedule_files.hpp"
-#include "trace_file.hpp"
-#include "tradeoff_study.hpp"
+#include "files/costs_file.hpp"
+#include "files/operator_files.hpp"
+#include "files/schedule_files.hpp"
+#include "files/trace_file.hpp"
+#include "options/per_stage.hpp"
+#include "plan/plan_files.hpp"
+#include "report/tradeoff_study.hpp"
+#include "train/checkpoint.hpp"
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/schedule/check.hpp>
 

@@ -2,7 +2,7 @@
 #include <ashlar/conformance/network.hpp>
 #include <ashlar/host/runtime.hpp>
 #include <ashlar/lower/lower.hpp>
-#include <ashlar/plan/two_phase.hpp>
+#include <ashlar/plan/serving/two_phase.hpp>
 #include <ashlar/run/host_memory.hpp>
 #include <ashlar/run/sequential.hpp>
 

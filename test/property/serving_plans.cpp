@@ -1,7 +1,7 @@
 // Serving plans against exhaustive search, on random small cases.
 #include "random.hpp"
 #include "random_cases.hpp"
-#include <ashlar/plan/plan_serving.hpp>
+#include <ashlar/plan/serving/plan_serving.hpp>
 
 #include <doctest/doctest.h>
 

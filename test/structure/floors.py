@@ -55,7 +55,7 @@ def main():
     uses = {}
     for header in sorted([*include.rglob("*.hpp"), *include.rglob("*.ipp")]):
         name = header.relative_to(include).as_posix()
-        room, is_top = header.parent.name, header.parent == include
+        room, is_top = name.split("/")[0], header.parent == include
         if is_top and name not in THIRD_PARTY:
             if header.stem != "ashlar" and header.stem not in rank:
                 wrong.append(f"{name} is the umbrella of no folder")

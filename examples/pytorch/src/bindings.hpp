@@ -9,11 +9,11 @@
 #include <ashlar/render/diagnosis.hpp>
 #include <ashlar/schedule/check.hpp>
 
-#include <limits.hpp>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/variant.h>
+#include <options/limits.hpp>
 
 #include <initializer_list>
 #include <optional>

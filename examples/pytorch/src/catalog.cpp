@@ -5,7 +5,7 @@
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-#include <suggest.hpp>
+#include <options/suggest.hpp>
 
 #include <cstddef>
 #include <optional>

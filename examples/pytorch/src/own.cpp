@@ -10,8 +10,8 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-#include <overlapped_pairs.hpp>
-#include <pass_token.hpp>
+#include <options/overlapped_pairs.hpp>
+#include <options/pass_token.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,6 +3,7 @@
 #include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/interop/json.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
+#include <ashlar/program/names.hpp>
 #include <ashlar/render/chrome_trace.hpp>
 #include <ashlar/render/html.hpp>
 #include <ashlar/render/known_bound.hpp>
@@ -10,6 +11,7 @@
 #include <ashlar/render/svg_schedule.hpp>
 #include <ashlar/render/text.hpp>
 #include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/squeeze.hpp>
 
 #include <nanobind/operators.h>
 #include <nanobind/stl/optional.h>

@@ -1,0 +1,214 @@
+// ashlar check: whether a schedule, or a CSV with all communication, runs to its end.
+#include "command.hpp"
+#include "files/files.hpp"
+#include "files/json_files.hpp"
+#include "files/schedule_files.hpp"
+#include "options/choice.hpp"
+#include "options/dialect_option.hpp"
+#include "options/effects.hpp"
+#include "options/limits.hpp"
+#include "options/lowering_options.hpp"
+#include "options/memory_cap.hpp"
+#include "options/shape_options.hpp"
+#include "report/bound_words.hpp"
+#include "report/counted.hpp"
+#include "report/terminal.hpp"
+#include <ashlar/catalog/searched_entries.hpp>
+#include <ashlar/interop/pytorch_comms.hpp>
+#include <ashlar/interop/pytorch_csv.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/prove/prove.hpp>
+#include <ashlar/render/diagnosis.hpp>
+#include <ashlar/schedule/check.hpp>
+#include <ashlar/schedule/metrics.hpp>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+struct check_options {
+  std::string file;
+  bool for_pytorch = false;
+  std::string dialect = "detect";
+  ashlar::transfer_lanes lanes = ashlar::transfer_lanes::one;
+  shape_options shape;
+};
+
+int tell(std::string const& file, std::vector<ashlar::csv_problem> const& problems) {
+  for (ashlar::csv_problem const& p : problems) fmt::print("{}: {}\n", file, to_string(p));
+  fmt::print("{}: invalid\n", file);
+  return invalid;
+}
+
+void must_be_small(std::string const& file, ashlar::csv_tokens const& tokens) {
+  auto const lines = static_cast<long long>(tokens.lines.size());
+  if (lines > most_devices)
+    throw usage_error(fmt::format("'{}' has {} lines; the limit is {}", file, lines, most_devices));
+  // A pass has up to three other tokens, which its memory counts.
+  must_fit_in_memory(fmt::format("the tokens of '{}'", file),
+                     static_cast<double>(std::max(tokens.count, (tokens.count + tokens.others) / 4)));
+}
+
+// A file that has lost all its backwards looks the same: say what it was taken for.
+char const* purpose(ashlar::execution_mode mode) {
+  return mode == ashlar::execution_mode::training ? "" : " for inference, which has forwards only";
+}
+
+// A proved program that PyTorch has a reason not to run: a warning, or the end.
+int tell(check_options const& o, std::string const& obstacle) {
+  if (obstacle.empty()) return done;
+  if (!o.for_pytorch) {
+    fmt::print(stderr, "ashlar: warning: {}: PyTorch cannot run it: {}\n", o.file, obstacle);
+    return done;
+  }
+  fmt::print("{0}: PyTorch cannot run it: {1}\n{0}: invalid\n", o.file, obstacle);
+  return invalid;
+}
+
+int check_comms(check_options const& o, ashlar::csv_tokens const& tokens,
+                ashlar::csv_problems& problems) {
+  using namespace ashlar;
+  must_be_small(o.file, tokens);
+  csv_program const read = read_pytorch_comms(tokens, problems, o.lanes);
+  if (!read.value) return tell(o.file, read.problems);
+  program const& p = *read.value;
+  if (int const code = tell(o, pytorch_obstacle(tokens, p)); code != done) return code;
+  fmt::print("{}: valid{}: {}, {}, {}, {}, dialect {}\n", o.file, purpose(p.mode),
+             counted(p.device_count(), "device"), counted(p.stage_count(), "stage"),
+             counted(p.micro_batch_count(), "micro-batch"),
+             counted(static_cast<long long>(tokens.count + tokens.others), "token"),
+             name_of(read.dialect));
+  fmt::print("{}: its program of {} is complete, ordered, deadlock-free and memory-safe\n", o.file,
+             counted(static_cast<long long>(p.instructions.size()), "instruction"));
+  return done;
+}
+
+void must_be_small(std::string const& file, ashlar::schedule const& s) {
+  long long passes = 0;
+  for (auto const& order : s.order) passes += static_cast<long long>(order.size());
+  if (s.device_count() > most_devices)
+    throw usage_error(
+        fmt::format("'{}' has {} devices; the limit is {}", file, s.device_count(), most_devices));
+  must_fit_in_memory(fmt::format("the lines of '{}'", file), static_cast<double>(passes));
+}
+
+// A schedule, with the costs that it has.
+int check_schedule(check_options const& o, ashlar::schedule const& s, std::size_t idle_slots,
+                   time_scale const& scale) {
+  using namespace ashlar;
+  must_be_small(o.file, s);
+  if (diagnosis const d = ashlar::check(s); !d.ok()) {
+    fmt::print("{}: {}\n{}: invalid\n", o.file, explain(d, s), o.file);
+    return invalid;
+  }
+  phase_line at;
+  at.say("lowering it");
+  program const lowered = lower(s, {.lanes = o.lanes});
+  at.say("proving its program");
+  diagnosis const d = ashlar::check(lowered);
+  at.end();
+  if (!d.ok()) {
+    fmt::print("{}: {}\n{}: the schedule is valid, its program is not\n", o.file, explain(d, lowered),
+               o.file);
+    return invalid;
+  }
+  if (int const code = tell(o, pytorch_obstacle(lowered)); code != done) return code;
+  fmt::print("{}: valid{}: {}, {}, {}, {}{}, makespan {}, {}\n", o.file, purpose(s.mode),
+             counted(s.device_count(), "device"), counted(s.stage_count(), "stage"),
+             counted(s.micro_batch_count(), "micro-batch"), counted(s.where.route_count(), "route"),
+             idle_slots == 0 ? "" : ", " + counted(static_cast<long long>(idle_slots), "idle slot"),
+             scale.unit.empty() ? scale.number(makespan(s)) : scale.words(makespan(s)),
+             bound_words(makespan(s), ashlar::schedule_bound(s), scale));
+  fmt::print("{}: its program of {} is complete, ordered, deadlock-free and memory-safe\n", o.file,
+             counted(static_cast<long long>(lowered.instructions.size()), "instruction"));
+  return done;
+}
+
+// Of the options that say what is checked, on a file.
+std::vector<effect> effects_on_file(std::string const& what, bool is_block, bool has_times,
+                                    bool has_dialect) {
+  std::vector<effect> all = effects_on(std::vector<ashlar::catalog::entry const*>(), what);
+  all.push_back({"--dialect", has_dialect, "on " + what});
+  all.push_back({"--devices", false, fmt::format("on {}: it has its own", what)});
+  all.push_back({"--micro-batches", is_block, fmt::format("on {}: it has its own", what)});
+  for (char const* flag : cost_flags())
+    all.push_back({flag, has_times, fmt::format("on {}: it says what is done, not when", what)});
+  return all;
+}
+
+int check_named(CLI::App const& command, check_options o) {
+  must_have_effect(command, {{"--dialect", false, "on a schedule of the catalog"}});
+  o.shape.name = o.file;
+  chosen_schedule const chosen = choose(o.shape);
+  return check_schedule(o, chosen.schedule, 0, chosen.scale);
+}
+
+int check(CLI::App const& command, check_options const& o) {
+  using namespace ashlar;
+  if (catalog::find_any(o.file) != nullptr) return check_named(command, o);
+  std::string const text = read_text(o.file);
+  if (holds_json(text)) {
+    schedule_file const read = read_unchecked(text, o.file, o.shape.m, o.shape.cost);
+    must_have_effect(command, effects_on_file("JSON", read.block.has_value(), true, false));
+    must_have_effect(command, effects_on(traits_of({&read.schedule}), "JSON"));
+    return check_schedule(o, read.schedule, 0, read.scale);
+  }
+  csv_options const options{.dialect = dialect_of(o.dialect)};
+  csv_problems problems(options.most_problems);
+  csv_tokens const tokens = read_csv_tokens(text, options, problems);
+  if (!problems.none()) return tell(o.file, problems.take());
+  if (tokens.others > 0) {
+    must_have_effect(command, effects_on_file("a program", false, false, true));
+    return check_comms(o, tokens, problems);
+  }
+  must_have_effect(command, effects_on_file("a CSV", false, true, true));
+  csv_schedule read = read_pytorch_csv(tokens, problems);
+  if (!read.value) return tell(o.file, read.problems);
+  schedule_file file{.schedule = std::move(*read.value)};
+  must_have_effect(command, effects_on(traits_of({&file.schedule}), "a CSV"));
+  put_under(o.shape.cost, file);
+  return check_schedule(o, file.schedule, tokens.idle_slots, file.scale);
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, action& chosen) {
+  auto* const command = app.add_subcommand(
+      "check", "Check a schedule, of a file or by name, and prove the program that it makes or is");
+  auto const options = std::make_shared<check_options>();
+  command
+      ->add_option("file", options->file,
+                   "CSV or JSON of a schedule, JSON of a building block, or a name from `ashlar "
+                   "list`; - is standard input")
+      ->required()
+      ->type_name("FILE");
+  add_choice<bool>(
+      *command, "--for", options->for_pytorch, {{"pytorch", true}},
+      "who must be able to run it: what PyTorch cannot run is then an error, not a warning");
+  add_lanes_option(*command, options->lanes);
+  add_dialect_option(*command, options->dialect);
+  add_size_options(*command, options->shape);
+  command->footer(
+      "The format: one line per device, the device's passes in order, separated by commas without "
+      "blanks;\n"
+      "a pass is stage, kind, micro-batch: 2F0. Kinds: F forward, I backward input, W backward weight,\n"
+      "B fused backward, R recompute. (0F7;3B1)OVERLAP_F_B is a pair that shares its slot of time.\n"
+      "A file with communication has all of it: 2SEND_F0, 3RECV_F0, 3SEND_B0, 2RECV_B0, and where its\n"
+      "dialect has them 2UNSHARD, 2RESHARD, 2REDUCE_GRAD, 2WAIT_REDUCE_GRAD, 2WAIT_SEND_F0.\n"
+      "In a file of passes only an empty cell is an idle slot, as PyTorch writes them.\n"
+      "Exit codes: 0 valid, 1 invalid (with the reasons), 2 the file cannot be used.");
+  command->callback([&chosen, command, options] {
+    chosen = [command, options] { return check(*command, *options); };
+  });
+}
+
+}  // namespace tool

@@ -1,0 +1,286 @@
+// ashlar compare: all schedules, or some, side by side on the same model and devices.
+#include "command.hpp"
+#include "files/files.hpp"
+#include "options/effects.hpp"
+#include "options/layout_options.hpp"
+#include "options/output_options.hpp"
+#include "options/placement_name.hpp"
+#include "options/shape_options.hpp"
+#include "report/counted.hpp"
+#include "report/table.hpp"
+#include "report/terminal.hpp"
+#include <ashlar/catalog/searched_entries.hpp>
+#include <ashlar/render/comparison.hpp>
+#include <ashlar/render/diagnosis.hpp>
+#include <ashlar/study/compare.hpp>
+
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+using ashlar::compared_bound;
+
+struct compare_options {
+  std::vector<std::string> names;
+  shape_options shape;
+  std::string checkpoint = "6%";
+  std::string format = "text";
+  std::string output = "-";
+};
+
+// A schedule that there is not for this size has the reason in place of its numbers.
+struct row {
+  std::string name, source;
+  ashlar::comparison numbers = {};
+  std::optional<ashlar::compared_bound> least = {};
+  std::string refused = {};
+  std::string remark = {};
+};
+
+ashlar::divided_model model_of(compare_options const& o) {
+  return {.cost = costs_of(o.shape.cost, o.shape.p),
+          .piece_count = static_cast<int>(o.shape.p),
+          .kept_percent = percent_kept("--checkpoint", o.checkpoint),
+          .causal = causal_share_of(o.shape.cost.causal)};
+}
+
+std::string placement_word(ashlar::placement const& where) {
+  return where.device_count() == 1 ? "one device" : placement_name(where);
+}
+
+row row_of(ashlar::catalog::entry const& e, compare_options const& o) {
+  row r{e.name, e.source};
+  ashlar::catalog::shape const shape = shape_of(e, o.shape);
+  if (auto const d = e.check(ashlar::fitting(e, shape)); !d.ok())
+    r.refused = ashlar::explain(d);
+  else
+    r.numbers = ashlar::compare(e, shape, model_of(o));
+  return r;
+}
+
+row row_of(chosen_schedule const& own, compare_options const& o) {
+  row r{own.name, own.about};
+  ashlar::divided_model const model = model_of(o);
+  if (int const p = own.schedule.device_count();
+      !model.cost.speeds.empty() && static_cast<int>(model.cost.speeds.size()) != p)
+    r.refused =
+        fmt::format("has {}, but --speeds are of {}", counted(p, "device"), model.cost.speeds.size());
+  else
+    r.numbers = ashlar::compare(own.schedule, model);
+  if (long long const m = micro_batches_of(own.schedule); m != o.shape.m)
+    r.remark = fmt::format("is of {}, not {}", counted(m, "micro-batch"), o.shape.m);
+  return r;
+}
+
+// Of the parameters and costs on the schedules as a whole.
+std::vector<effect> effects_of(CLI::App const& command, compare_options const& o,
+                               std::vector<chosen_schedule> const& own,
+                               std::vector<ashlar::catalog::entry const*> const& known) {
+  std::string const names = fmt::format("{}", fmt::join(o.names, ", "));
+  std::vector<effect> all = effects_on(known, names);
+  auto const asks = [&](char const* option) { return is_given(command, option); };
+  if (o.names.empty() || !(asks("--overlapped") || asks("--checkpoint") || asks("--causal"))) return all;
+  std::vector<ashlar::schedule> made;
+  for (ashlar::catalog::entry const* const e : known) {
+    ashlar::catalog::shape alike = shape_of(*e, o.shape);
+    alike.cost = {};  // what is given is for pieces of the model, however many
+    if (ashlar::catalog::shape const fit = ashlar::fitting(*e, alike); e->check(fit).ok())
+      made.push_back(e->make(fit));
+  }
+  std::vector<ashlar::schedule const*> each;
+  for (chosen_schedule const& s : own) each.push_back(&s.schedule);
+  for (ashlar::schedule const& s : made) each.push_back(&s);
+  std::vector<effect> const more = effects_on(traits_of(each), names);
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+// One's own first. They stand beside all of the catalog unless some of that are named; sizes that are
+// not given are those of the first.
+std::vector<row> rows_of(CLI::App const& command, compare_options& o) {
+  auto [own, known] = find_all(o.names, o.shape.m);
+  adopt_size(command, own, o.shape.p, o.shape.m);
+  if (known.empty())
+    known.assign(ashlar::catalog::all_entries.begin(), ashlar::catalog::all_entries.end());
+  must_have_effect(command, effects_of(command, o, own, known));
+  std::vector<row> rows;
+  phase_line at;
+  auto const add = [&](auto const& schedule) {
+    at.say(schedule.name);
+    row& r = rows.emplace_back(row_of(schedule, o));
+    if (r.refused.empty()) r.least = ashlar::comparison_bound(r.numbers);
+  };
+  for (chosen_schedule const& s : own) add(s);
+  for (ashlar::catalog::entry const* e : known) add(*e);
+  at.end();
+  time_scale const scale = scale_of(o.shape.cost);
+  for (row& r : rows) {
+    for (double* time : {&r.numbers.makespan, &r.numbers.span, &r.numbers.exposed_communication})
+      *time = scale.in_units(*time);
+    if (r.least) r.least = {scale.in_units(r.least->makespan), scale.in_units(r.least->span)};
+  }
+  return rows;
+}
+
+std::string peaks_of(ashlar::comparison const& c) {
+  auto const [least, most] = std::minmax_element(c.peaks.begin(), c.peaks.end());
+  return *least == *most ? percent(*most, 1) : percent(*least, 1) + "-" + percent(*most, 1);
+}
+
+void print_text(std::vector<row> const& rows, std::string const& unit) {
+  std::vector<std::vector<std::string>> cells{
+      {"schedule", "devices", "stages", "makespan", "bound", "gap %", "span", "bound", "gap %",
+       "overhead %", "of span %", "activations %", "weights", "transfers", "exposed"}};
+  for (row const& r : rows) {
+    if (!r.refused.empty()) continue;
+    auto const& c = r.numbers;
+    auto const least = [&](double compared_bound::*which) {
+      return r.least ? readable(*r.least.*which) : "-";
+    };
+    auto const gap_to = [&](double reached, double compared_bound::*which) {
+      return r.least ? percent(ashlar::gap(reached, *r.least.*which), 1) : "-";
+    };
+    cells.push_back({r.name, std::to_string(c.device_count), std::to_string(c.stage_count),
+                     readable(c.makespan), least(&compared_bound::makespan),
+                     gap_to(c.makespan, &compared_bound::makespan), readable(c.span),
+                     least(&compared_bound::span), gap_to(c.span, &compared_bound::span),
+                     percent(c.overhead, 1), percent(c.overhead_span, 1), peaks_of(c),
+                     fmt::format("{:g}", c.weight_copies), std::to_string(c.transfers),
+                     readable(c.exposed_communication)});
+  }
+  fmt::print("{}", table(cells, 1));
+  for (row const& r : rows) {
+    if (!r.refused.empty()) fmt::print("{}: {}\n", r.name, r.refused);
+    if (!r.remark.empty()) fmt::print("{}: {}\n", r.name, r.remark);
+  }
+  fmt::print(
+      "\nTimes are in {}, for costs of a p-th of the model. Bound: no schedule of the same stages on "
+      "the "
+      "same devices\nand with the same memory takes less; gap: by how much of it this one takes more. "
+      "Overhead: the share of the\nmakespan in which the busiest device does not do the model's work: "
+      "it idles or recomputes. Activations: the\nmost that a device holds, as a share of 1F1B's; "
+      "weights: copies of the model; exposed: makespan that\ntransfers add.\n",
+      unit.empty() ? "ticks" : unit);
+}
+
+nlohmann::json json_of(std::vector<row> const& rows, std::string const& unit) {
+  nlohmann::json all = nlohmann::json::array();
+  for (row const& r : rows) {
+    auto const& c = r.numbers;
+    if (!r.refused.empty()) {
+      all.push_back({{"schedule", r.name}, {"refused", r.refused}});
+    } else {
+      auto& object =
+          all.emplace_back(nlohmann::json{{"schedule", r.name},
+                                          {"source", r.source},
+                                          {"devices", c.device_count},
+                                          {"stages", c.stage_count},
+                                          {"micro_batches", c.micro_batch_count},
+                                          {"makespan", c.makespan},
+                                          {"span", c.span},
+                                          {"overhead", c.overhead},
+                                          {"overhead_span", c.overhead_span},
+                                          {"bubble_rate", c.bubble_rate},
+                                          {"bubble_rate_span", c.bubble_rate_span},
+                                          {"peak_activations", c.peaks},
+                                          {"weight_copies", c.weight_copies},
+                                          {"transfers", c.transfers},
+                                          {"exposed_communication", c.exposed_communication}});
+      if (!unit.empty()) object["time_unit"] = unit;
+      if (!r.least) continue;
+      object["makespan_bound"] = r.least->makespan;
+      object["span_bound"] = r.least->span;
+      object["makespan_gap"] = ashlar::gap(c.makespan, r.least->makespan);
+      object["span_gap"] = ashlar::gap(c.span, r.least->span);
+    }
+  }
+  return all;
+}
+
+std::string csv_of(std::vector<row> const& rows) {
+  std::string text =
+      "schedule,devices,stages,micro_batches,makespan,span,bubble_rate,bubble_rate_span,"
+      "least_peak_activations,most_peak_activations,weight_copies,transfers,exposed_communication,"
+      "makespan_bound,makespan_gap,span_bound,span_gap,overhead,overhead_span\n";
+  for (row const& r : rows) {
+    if (!r.refused.empty()) continue;
+    auto const& c = r.numbers;
+    auto const [least, most] = std::minmax_element(c.peaks.begin(), c.peaks.end());
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", r.name, c.device_count, c.stage_count,
+                        c.micro_batch_count, c.makespan, c.span, c.bubble_rate, c.bubble_rate_span,
+                        *least, *most, c.weight_copies, c.transfers, c.exposed_communication);
+    text += r.least ? fmt::format(",{},{},{},{}", r.least->makespan,
+                                  ashlar::gap(c.makespan, r.least->makespan), r.least->span,
+                                  ashlar::gap(c.span, r.least->span))
+                    : ",,,,";
+    text += fmt::format(",{},{}\n", c.overhead, c.overhead_span);
+  }
+  return text;
+}
+
+std::string chart_of(std::vector<row> const& rows, shape_options const& shape) {
+  std::vector<ashlar::compared_schedule> drawn;
+  for (row const& r : rows)
+    if (r.refused.empty())
+      drawn.push_back({r.name, r.numbers, r.least, placement_word(r.numbers.where)});
+  return ashlar::svg(
+      drawn, fmt::format("{} devices, {} micro-batches; {}", shape.p, shape.m, words_of(shape.cost)));
+}
+
+int compare_all(CLI::App const& command, compare_options o) {
+  if (o.format == "text" && o.output != "-")
+    throw usage_error("the table as text goes to standard output; take --as csv for a file");
+  output const to(o.output);
+  std::vector<row> const rows = rows_of(command, o);
+  std::string const unit = scale_of(o.shape.cost).unit;
+  if (o.format == "text")
+    print_text(rows, unit);
+  else
+    to.write(o.format == "csv"    ? csv_of(rows)
+             : o.format == "json" ? json_of(rows, unit).dump(1) + "\n"
+                                  : chart_of(rows, o.shape));
+  return done;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, action& chosen) {
+  auto* const command =
+      app.add_subcommand("compare", "Put schedules side by side: time, bubbles, memory, transfers");
+  auto const o = std::make_shared<compare_options>();
+  command->add_option("names", o->names, "schedules: names from `ashlar list`, or files (default: all)")
+      ->type_name("NAME");
+  add_size_options(*command, o->shape);
+  command
+      ->add_option("--checkpoint", o->checkpoint,
+                   "share of an activation that a recomputing stage keeps, 0.06 or 6%")
+      ->type_name("SHARE")
+      ->capture_default_str();
+  add_format_option(*command, o->format, {"text", "csv", "json", "svg"},
+                    "text, csv, json, or svg: overhead against memory");
+  add_output_option(*command, o->output);
+  command->footer(
+      "Costs are those of a p-th of the model: a schedule with two stages per device has stages of half "
+      "the cost, and\nthe lines of --per-stage are consecutive parts of it. "
+      "A FILE gets these costs, too, whatever its own are.\n"
+      "Files are compared with the whole catalog, or with the schedules that are named.\n"
+      "-p and -m are those of the first file unless they are given.\nExamples:\n"
+      "  ashlar compare -p 8 -m 32\n"
+      "  ashlar compare mine.json zb-h1 v-half\n"
+      "  ashlar compare 1f1b zb-h1 v-half -p 16 -m 64 --forward 10 --backward-input 13 "
+      "--backward-weight 7 --transfer 1\n"
+      "  ashlar compare --as svg -o compare.svg");
+  command->callback(
+      [&chosen, command, o] { chosen = [command, o] { return compare_all(*command, *o); }; });
+}
+
+}  // namespace tool

@@ -1,0 +1,112 @@
+// ashlar emit: a schedule for other programs.
+#include "command.hpp"
+#include "files/data_formats.hpp"
+#include "files/files.hpp"
+#include "options/dialect_option.hpp"
+#include "options/effects.hpp"
+#include "options/lowering_options.hpp"
+#include "options/output_options.hpp"
+#include "options/shape_options.hpp"
+#include "report/pictures.hpp"
+#include "report/terminal.hpp"
+
+#include <fmt/core.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+struct emit_options {
+  shape_options shape;
+  lowering_options lowering;
+  std::string format;
+  std::string output = "-";
+  std::string dialect = "detect";
+  picture_request picture;
+};
+
+std::vector<effect> effects_of(emit_options const& o) {
+  std::vector<effect> all = effects_of(o.picture, o.format);
+  all.push_back(effect_of_dialect(o.format));
+  for (char const* flag : {"--data-ranks", "--sharding", "--weight-buffers", "--reduction", "--prefetch",
+                           "--optimizer-step"})
+    all.push_back({flag, o.format == "pytorch-comms",
+                   fmt::format("with --as {}, which has the schedule without its program: it is for "
+                               "pytorch-comms",
+                               o.format)});
+  all.push_back({"--data-ranks", o.lowering.rest.sharding != ashlar::sharding_level::none,
+                 "on a file for PyTorch without --sharding"});
+  return all;
+}
+
+// Of costs on a file that has an order of passes without times.
+std::vector<effect> effects_on_order(emit_options const& o, std::string const& name) {
+  bool const follows_costs =
+      o.shape.improve > 0 || (!names_file(o.shape.name) && entry_named(o.shape.name).is_searched);
+  std::vector<effect> all;
+  for (char const* flag : cost_flags())
+    all.push_back({flag, o.format != "pytorch" || follows_costs,
+                   fmt::format("with --as pytorch: the order of {} is the same for all costs", name)});
+  return all;
+}
+
+int emit(emit_options const& o) {
+  must_have_effect(*o.shape.command, effects_of(o));
+  output const to(o.output);
+  phase_line at;
+  at.say("making the schedule");
+  chosen_schedule const chosen = choose(o.shape);
+  ashlar::lower_options const lowering = lowering_of(o.lowering, chosen.schedule.stage_count());
+  must_have_effect(*o.shape.command, effects_on(lowering, chosen.schedule, chosen.name));
+  must_have_effect(*o.shape.command, effects_on_order(o, chosen.name));
+  at.say("writing it");
+  std::string text;
+  if (o.format == "html")
+    text = html_of(chosen, o.shape, o.picture);
+  else if (o.format == "svg")
+    text = svg_of(chosen, o.picture);
+  else
+    text =
+        data_of(chosen.schedule, chosen.name, o.format, dialect_of(o.dialect), chosen.scale, lowering);
+  at.end();
+  to.write(text);
+  return done;
+}
+
+}  // namespace
+
+void add_emit(CLI::App& app, action& chosen) {
+  auto* const command = app.add_subcommand("emit", "Write a schedule in a format for other programs");
+  auto const options = std::make_shared<emit_options>();
+  add_shape_options(*command, options->shape);
+  add_format_option(
+      *command, options->format, {"pytorch", "pytorch-comms", "json", "trace", "svg", "html"},
+      "pytorch: compute-only CSV, one line per device; pytorch-comms: with transfers, reductions and "
+      "gathers; json: schedule, times and metrics; trace: for chrome://tracing and Perfetto; svg: a "
+      "picture; html: a page to explore it or to compare it with another")
+      ->required();
+  add_output_option(*command, options->output);
+  add_dialect_option(*command, options->dialect);
+  add_lowering_options(*command, options->lowering);
+  add_picture_options(*command, options->picture);
+  command->footer(
+      "Examples:\n"
+      "  ashlar emit 1f1b -p 4 -m 8 --as pytorch -o 1f1b.csv\n"
+      "  ashlar emit zb-h1 -p 4 -m 8 --as pytorch-comms --dialect i-b\n"
+      "  ashlar emit depth-first --as pytorch-comms --data-ranks 2 --sharding optimizer\n"
+      "  ashlar emit v-half -p 4 -m 8 --as svg --memory --transfers -o v-half.svg\n"
+      "  ashlar emit towers.json --as svg --stages\n"
+      "  ashlar emit v-half --as svg --block --dark -o v-half-block.svg\n"
+      "  ashlar emit 1f1b -p 8 -m 32 --as html --against zb-h1 -o compare.html\n"
+      "  ashlar emit zb-h1 --as json --transfer 1");
+  command->callback([&chosen, options] {
+    if (!options->picture.against.empty()) options->shape.beside = {options->picture.against};
+    chosen = [options] { return emit(*options); };
+  });
+}
+
+}  // namespace tool

@@ -1,0 +1,48 @@
+// ashlar list: what there is.
+#include "command.hpp"
+#include "options/placement_name.hpp"
+#include <ashlar/catalog/searched_entries.hpp>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+namespace tool {
+
+namespace {
+
+// Of a size that most schedules have.
+std::string placement_of(ashlar::catalog::entry const& e) {
+  try {
+    return placement_name(e.make({ashlar::devices{4}, ashlar::micro_batches{8}}).where);
+  } catch (ashlar::violation const&) {
+    return "-";
+  }
+}
+
+int list() {
+  std::size_t name = 4, placement = 9, summary = 7;
+  for (ashlar::catalog::entry const* e : ashlar::catalog::all_entries) {
+    name = std::max(name, std::string_view(e->name).size());
+    placement = std::max(placement, placement_of(*e).size());
+    summary = std::max(summary, std::string_view(e->summary).size());
+  }
+  fmt::print("{:{}}  {:{}}  {:{}}  {}\n", "name", name, "placement", placement, "summary", summary,
+             "source");
+  for (ashlar::catalog::entry const* e : ashlar::catalog::all_entries)
+    fmt::print("{:{}}  {:{}}  {:{}}  {}\n", e->name, name, placement_of(*e), placement, e->summary,
+               summary, e->source);
+  return done;
+}
+
+}  // namespace
+
+void add_list(CLI::App& app, action& chosen) {
+  auto* const command =
+      app.add_subcommand("list", "List the schedules by name, placement, summary and source");
+  command->callback([&chosen] { chosen = list; });
+}
+
+}  // namespace tool

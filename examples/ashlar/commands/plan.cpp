@@ -1,0 +1,229 @@
+// ashlar plan: which division of a training over a cluster makes the shortest step.
+#include "command.hpp"
+#include "files/files.hpp"
+#include "options/cost_options.hpp"
+#include "options/effects.hpp"
+#include "options/number_option.hpp"
+#include "options/output_options.hpp"
+#include "options/shape_options.hpp"
+#include "plan/plan_files.hpp"
+#include "plan/plan_report.hpp"
+#include "report/terminal.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+struct plan_options {
+  std::string model, cluster;
+  int batch = 0, sequence = 0, top = 5;
+  double margin = 10, tokens = 0, search = 2;
+  std::string objective = "time";
+  std::string attention = "flash";
+  std::vector<int> causal;
+  std::string schedules = "1f1b,depth-first,zb-h1,v-half,seq1f1b";
+  bool explains = false;
+  std::string format = "text";
+  std::string schedule, program, output = "-";
+};
+
+constexpr char const* planned_names[] = {"1f1b",   "depth-first", "breadth-first", "zb-h1", "zb-h2",
+                                         "v-half", "v-min",       "v-zb",          "gpipe", "seq1f1b"};
+
+ashlar::catalog::entry const* planned_entry(std::string_view name) {
+  std::string known;
+  for (char const* each : planned_names) {
+    if (name == each) return ashlar::catalog::find(name);
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", each);
+  }
+  throw usage_error(fmt::format("--schedules takes {}, not '{}'", known, name.substr(0, 64)));
+}
+
+plan_study study_of(plan_options const& o) {
+  plan_study s;
+  s.model = read_model(o.model, o.sequence);
+  s.cluster = read_cluster(o.cluster);
+  s.aim = o.objective == "cost"   ? plan_aim::cost
+          : o.objective == "days" ? plan_aim::days
+                                  : plan_aim::time;
+  // As many tokens as are best for the arithmetic that they take (Hoffmann et al., 2022).
+  s.tokens = o.tokens > 0 ? 1e9 * o.tokens : 20 * s.model.parameters();
+  s.question.model = s.model.model;
+  s.question.lists = s.model.lists;
+  s.question.between_kinds = s.cluster.between_kinds;
+  s.question.kinds.clear();
+  for (named_kind const& each : s.cluster.kinds) {
+    s.question.kinds.push_back(each.kind);
+    if (s.model.precision != "fp32") continue;
+    if (!(each.wide_flops > 0))
+      throw usage_error(fmt::format("{} gives no \"flops_fp32\"{}, and the model is of fp32",
+                                    o.cluster.substr(0, 64),
+                                    each.name.empty() ? "" : " of " + each.name));
+    s.question.kinds.back().machine.flops = each.wide_flops;
+  }
+  if (!s.model.lists.empty() && s.cluster.kinds.size() > 1)
+    throw usage_error(
+        "measured layers are those of one kind of device: a cluster of several is planned only for "
+        "models of formulas");
+  for (ashlar::listed_model& each : s.question.lists) each.causal = causal_share_of(o.causal);
+  s.question.widths = s.model.widths;
+  if (o.attention == "scores") {
+    if (!s.model.lists.empty())
+      throw usage_error("--attention does not go with measured layers: they keep what their file says");
+    s.question.widths.scores = ashlar::kept_widths{}.of_values(s.model.model.value_bytes).scores;
+  }
+  s.question.batch = o.batch;
+  s.question.margin = o.margin / 100;
+  if (s.aim == plan_aim::cost) {
+    s.question.objective = ashlar::plan_objective::device_time;
+    s.question.takes_fewer_devices = true;
+  }
+  s.entries = read_list("--schedules", o.schedules, planned_entry);
+  return s;
+}
+
+// Answers the question, and looks for better orders of the best plans.
+void answer(plan_study& s, plan_options const& o) {
+  phase_line line;
+  s.answer = ashlar::answer(
+      s.question, s.entries, static_cast<std::size_t>(o.top),
+      [&](ashlar::plan_phase phase, std::size_t done_so_far, std::size_t of) {
+        if (phase == ashlar::plan_phase::weighing && done_so_far % 64 != 0) return;
+        line.say(fmt::format("{} {} of {} plans",
+                             phase == ashlar::plan_phase::weighing ? "weighed" : "simulated at most",
+                             done_so_far, of)
+                     .c_str());
+      });
+  std::vector<ashlar::planned_step>& best = s.answer.best;
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    line.say(fmt::format("searching for a better order of plan {} of {}", i + 1, best.size()).c_str());
+    improve_step(s.question, best[i], static_cast<std::int64_t>(o.search * 1e6));
+  }
+  std::stable_sort(best.begin(), best.end(), [&](auto const& a, auto const& b) {
+    return worth(s.question, a.plan, a.seconds) < worth(s.question, b.plan, b.seconds);
+  });
+  line.say("asking what would change it");
+}
+
+int plan(CLI::App const& command, plan_options const& o) {
+  must_have_effect(command, {{"--tokens", o.objective != "time" || o.format == "json",
+                              "without --objective cost or days"},
+                             {"--explain", o.format == "text" || o.format == "html",
+                              fmt::format("with --as {}: it is for text and html", o.format)}});
+  output const to(o.output);
+  auto const file = [](std::string const& path) {
+    return path.empty() ? std::nullopt : std::optional<output>(path);
+  };
+  std::optional<output> const schedule = file(o.schedule), program = file(o.program);
+  plan_study s = study_of(o);
+  bool const cuts_sequences = std::any_of(s.entries.begin(), s.entries.end(), [](auto const* e) {
+    return e->uses(ashlar::parameter::sequence_chunk_count);
+  });
+  must_have_effect(
+      command,
+      {{"--causal", !s.model.lists.empty(), "on a model of formulas: they say what attention takes"},
+       {"--causal", cuts_sequences,
+        fmt::format("on schedules {}: sequences are whole there", o.schedules.substr(0, 64))}});
+  answer(s, o);
+  if (s.answer.best.empty() && s.answer.rejected.empty())
+    throw usage_error(fmt::format(
+        "no division of {} devices suits this model and a batch of {}: data ranks must divide the batch",
+        s.cluster.device_count(), o.batch));
+  if (schedule && !s.answer.best.empty())
+    schedule->write(schedule_of(s, std::filesystem::path(o.schedule).extension() == ".json"));
+  to.write(o.format == "json"   ? json_of(s)
+           : o.format == "svg"  ? svg_of(s)
+           : o.format == "html" ? html_of(s, o.explains)
+                                : text_of(s, o.explains));
+  if (program && !s.answer.best.empty()) program->write(program_of(s));
+  return s.answer.best.empty() ? invalid : done;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, action& chosen) {
+  auto* const command = app.add_subcommand(
+      "plan", "Find how to divide a training run over a cluster so that its step is shortest");
+  auto const o = std::make_shared<plan_options>();
+  command
+      ->add_option("--model", o->model,
+                   "8B, 70B, 175B, or a file: a Hugging Face config.json or an object of its own "
+                   "(docs/formats.md)")
+      ->required()
+      ->type_name("MODEL");
+  command
+      ->add_option("--cluster", o->cluster,
+                   "NODESxDEVICESxKIND with A100, H100 or H200, several of them with + between, or a "
+                   "file (docs/formats.md)")
+      ->required()
+      ->type_name("CLUSTER");
+  add_number(*command, "--batch", o->batch, 1, 1'000'000, "sequences of a step")->required();
+  add_number(*command, "--sequence", o->sequence, 1, 10'000'000,
+             "tokens of a sequence; the model's own if not given");
+  add_number(*command, "--memory-margin", o->margin, 0, 99,
+             "percent of each device's memory to leave free");
+  add_number(*command, "--top", o->top, 1, 1000, "how many plans to show");
+  command
+      ->add_option(
+          "--objective", o->objective,
+          "time: the shortest step; cost: the fewest device hours, on as much of the cluster as "
+          "that takes; days: the shortest step, with days and device hours of a training run")
+      ->check(CLI::IsMember({"time", "cost", "days"}))
+      ->type_name("WHAT")
+      ->capture_default_str();
+  add_number(*command, "--tokens", o->tokens, 0.001, 1e9,
+             "billions of tokens of a training run; 20 per parameter if not given");
+  add_number(*command, "--search", o->search, 0, 10'000,
+             "millions of passes to dispatch in search of a better order of each plan shown; 0: none");
+  command->add_option("--schedules", o->schedules, "names of schedules to weigh, with commas between")
+      ->type_name("NAMES")
+      ->capture_default_str();
+  command->add_flag("--explain", o->explains, "also show each term of the first plan's time and memory");
+  command
+      ->add_option("--attention", o->attention,
+                   "flash: scores are not kept; scores: they are kept, and may be recomputed alone")
+      ->check(CLI::IsMember({"flash", "scores"}))
+      ->type_name("KERNEL")
+      ->capture_default_str();
+  add_numbers(*command, "--causal", o->causal, 0, 100,
+              "of measured layers: percentage of a forward and of an input pass, or of each, that is "
+              "causal attention: later pieces of a sequence take longer by it (default: 0)")
+      ->type_name("PERCENT");
+  command
+      ->add_option("--emit", o->schedule,
+                   "also write the first plan's schedule: as JSON if FILE ends in .json, else as "
+                   "PyTorch CSV")
+      ->type_name("FILE");
+  command
+      ->add_option("--emit-program", o->program,
+                   "also write the first plan's program as PyTorch CSV: its passes with transfers, and "
+                   "the reductions and gathers of its data ranks")
+      ->type_name("FILE");
+  add_format_option(*command, o->format, {"text", "json", "svg", "html"},
+                    "text; json; svg: the first plan's schedule, or cost over time where --objective is "
+                    "not time; html: a page with both");
+  add_output_option(*command, o->output);
+  command->footer(
+      "Exit code 1: no plan fits. docs/planning.md says what is measured, fitted and "
+      "assumed.\nExamples:\n"
+      "  ashlar plan --model 70B --sequence 4096 --cluster 64x8xH100 --batch 1024\n"
+      "  ashlar plan --model 70B --sequence 4096 --cluster 4x8xH100+4x8xA100 --batch 128\n"
+      "  ashlar plan --model config.json --cluster cluster.json --batch 512 --explain --emit plan.csv\n"
+      "  ashlar plan --model 8B --cluster 16x8xH100 --batch 512 --objective cost --as html -o "
+      "plan.html");
+  command->callback([&chosen, command, o] { chosen = [command, o] { return plan(*command, *o); }; });
+}
+
+}  // namespace tool

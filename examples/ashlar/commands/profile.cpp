@@ -1,0 +1,40 @@
+// ashlar profile: what a model's passes, messages and sums take here, for --costs.
+#include "command.hpp"
+#include "options/number_option.hpp"
+#include "options/output_options.hpp"
+#include "train/train_options.hpp"
+
+#include <memory>
+#include <string>
+
+namespace tool {
+
+void add_profile(CLI::App& app, action& chosen) {
+  auto* const command = app.add_subcommand(
+      "profile", "Measure what passes, messages and sums take on a backend, for --costs");
+  auto const o = std::make_shared<train_options>();
+  o->repeats = 20;
+  add_training_options(*command, *o);
+  add_backend_option(*command, *o, {"host", "mpi", "cuda"},
+                     "host: a thread for each device; mpi: a process for each, started by mpirun; cuda: "
+                     "GPUs, all in this process");
+  add_gpus_option(*command, *o);
+  add_precision_option(*command, *o, {"float", "double", "bf16"},
+                       "of weights and activations; bf16 on GPUs");
+  add_number(*command, "--repeats", o->repeats, 1, 100'000, "steps to measure");
+  add_output_option(*command, o->costs);
+  command->footer(
+      "The file has medians and quartiles; show, emit, compare, simulate, search, check and train take "
+      "it as --costs FILE.\nIts stages are those of the schedule: on other schedules it fits where they "
+      "have as many.\n"
+      "Examples:\n"
+      "  ashlar profile --schedule zb-h1 -p 2 -m 8 -o costs.json\n"
+      "  ashlar simulate zb-h1 -p 2 -m 8 --costs costs.json\n"
+      "  ashlar train --schedule zb-h1 -p 2 -m 8 --costs costs.json --steps 100\n"
+      "  mpirun -n 4 ashlar profile --backend mpi -p 4 -o costs.json");
+  command->callback([&chosen, o] {
+    chosen = [o] { return o->precision == "double" ? train<double>(*o) : train<float>(*o); };
+  });
+}
+
+}  // namespace tool

@@ -1,0 +1,189 @@
+// ashlar simulate: what running a schedule's program would take.
+#include "command.hpp"
+#include "files/files.hpp"
+#include "options/byte_options.hpp"
+#include "options/choice.hpp"
+#include "options/effects.hpp"
+#include "options/limits.hpp"
+#include "options/lowering_options.hpp"
+#include "options/number_option.hpp"
+#include "options/output_options.hpp"
+#include "options/shape_options.hpp"
+#include "report/simulate_report.hpp"
+#include "report/terminal.hpp"
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/simulate/simulate.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+struct simulate_options {
+  shape_options shape;
+  lowering_options lowering;
+  ashlar::simulation_options run;
+  int node_size = 0;
+  ashlar::stage_memory bytes = {.checkpoint = 0}, tied;
+  // Negative: not given.
+  ashlar::byte_count message = -1;
+  long long bandwidth = -1, between_bandwidth = -1, ring_bandwidth = -1;
+  bool in_flight = false;
+  std::string format = "text";
+  std::string output = "-";
+};
+
+// Of bytes in a unit of time.
+ashlar::byte_count bytes_a_tick(char const* flag, ashlar::byte_count in_unit, time_scale const& scale) {
+  if (in_unit % scale.ticks_per_unit != 0)
+    throw usage_error(fmt::format("{} must be a multiple of {}, because there are so many ticks in 1 {}",
+                                  flag, scale.ticks_per_unit,
+                                  scale.unit.empty() ? "tick given" : scale.unit));
+  return in_unit / scale.ticks_per_unit;
+}
+
+simulated_schedule run(simulate_options const& o) {
+  phase_line at;
+  at.say("making the schedule");
+  chosen_schedule chosen = choose(o.shape);
+  ashlar::simulation_options how = o.run;
+  how.cost = chosen.schedule.cost;
+  time_scale const& scale = chosen.scale;
+  auto const time = [&](char const* flag, ashlar::tick otherwise) {
+    auto const found = o.shape.cost.others.find(flag);
+    return found == o.shape.cost.others.end() ? otherwise : ticks_of(found->second, scale);
+  };
+  ashlar::interconnect const own = how.cost.links;
+  ashlar::interconnect& links = how.cost.links;
+  if (o.node_size > 0) links.node_size = o.node_size;
+  // What is between nodes is known of the schedule, or of what was measured.
+  bool const nodes = o.node_size > 0 && !o.shape.cost.measured;
+  links.inside.latency = time("--latency", own.inside.latency);
+  links.between.latency =
+      time("--inter-latency", nodes || o.shape.cost.others.count("--latency") > 0 ? links.inside.latency
+                                                                                  : own.between.latency);
+  auto const bandwidth = [&](char const* flag, long long given, ashlar::byte_count otherwise) {
+    return given < 0 ? otherwise : bytes_a_tick(flag, given, scale);
+  };
+  links.inside.bandwidth = bandwidth("--bandwidth", o.bandwidth, own.inside.bandwidth);
+  links.between.bandwidth =
+      bandwidth("--inter-bandwidth", o.between_bandwidth,
+                nodes || o.bandwidth >= 0 ? links.inside.bandwidth : own.between.bandwidth);
+  how.optimizer = time("--optimizer-ticks", 0);
+  ashlar::link_speed const ring =
+      o.shape.cost.measured ? o.shape.cost.measured->ring : ashlar::link_speed{};
+  how.collective.latency = time("--ring-latency", ring.latency);
+  how.collective.bandwidth = bandwidth("--ring-bandwidth", o.ring_bandwidth, ring.bandwidth);
+  how.latency_holds_lane = !o.in_flight;
+  how.memory = {.stages = {o.bytes}, .shared = {o.tied}};
+  how.memory.stages[0].activation = how.memory.stages[0].gradient =
+      o.message < 0 ? how.cost.message : o.message;
+  how.memory.stages[0].sequence_gradient = o.bytes.sequence_state;
+  at.say("lowering it");
+  ashlar::lower_options const lowering = lowering_of(o.lowering, chosen.schedule.stage_count());
+  must_have_effect(*o.shape.command, effects_on(lowering, chosen.schedule, chosen.name));
+  ashlar::program low = lower(chosen.schedule, lowering);
+  must_have_effect(*o.shape.command, effects_on(how, low, chosen.name));
+  at.say("simulating its program");
+  ashlar::simulation timed = simulate(low, how);
+  at.say("bounding it");
+  auto const least = program_bound(chosen.schedule, low, how), other = schedule_bound(chosen.schedule);
+  return {std::move(chosen), std::move(low), std::move(timed), least, other};
+}
+
+int simulate_program(simulate_options const& o) {
+  output const to(o.output);
+  simulated_schedule const r = run(o);
+  to.write(o.format == "json"    ? json_of(r).dump() + "\n"
+           : o.format == "trace" ? trace_of(r)
+                                 : text_of(r));
+  return done;
+}
+
+void add_link_options(CLI::App& command, simulate_options& o) {
+  auto const number = [&](char const* flag, auto& value, char const* help) {
+    add_number(command, flag, value, 0, ashlar::max_tick - 1, help)->default_str("");
+  };
+  auto const time = [&](char const* flag, char const* help) {
+    add_duration(command, flag, o.shape.cost.others, 0, help, ashlar::max_tick - 1);
+  };
+  time("--latency", "what a transfer takes before its bytes (default: as --transfer)");
+  number("--bandwidth", o.bandwidth,
+         "bytes per tick, or per unit of time where times have one; 0: bytes take no time");
+  time("--inter-latency", "between nodes (default: as --latency)");
+  number("--inter-bandwidth", o.between_bandwidth, "between nodes (default: as --bandwidth)");
+  add_number(command, "--node-size", o.node_size, 0, most_devices,
+             "devices of a node; 0: all are in one");
+  add_bytes(command, "--bytes", o.message, "a message: an activation or its gradient");
+  add_stage_bytes(command, o.bytes);
+  add_bytes(command, "--weight-stash-bytes", o.bytes.weight_stash,
+            "what an input pass keeps for its weight pass, besides the stash");
+  add_bytes(command, "--sequence-state-bytes", o.bytes.sequence_state,
+            "what a chunk of a sequence leaves for the next; its gradient is as large");
+  time("--optimizer-ticks", "a stage's optimizer step; a shard's is shorter");
+  time("--ring-latency", "latency of each step of a collective's ring");
+  number("--ring-bandwidth", o.ring_bandwidth,
+         "bytes per tick, or per unit of time where times have one; 0: bytes take no time");
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app, action& chosen) {
+  using namespace ashlar;
+  auto* const command =
+      app.add_subcommand("simulate", "Run a schedule's program on simulated devices and links");
+  auto const o = std::make_shared<simulate_options>();
+  add_shape_options(*command, o->shape);
+  add_link_options(*command, *o);
+  add_lowering_options(*command, o->lowering);
+  add_tying_option(*command, o->lowering);
+  for (CLI::Option* const size :
+       {add_bytes(*command, "--tied-weight-bytes", o->tied.weights, "the tied matrix, once per device"),
+        add_bytes(*command, "--tied-optimizer-bytes", o->tied.optimizer_state, "its optimizer state"),
+        add_bytes(*command, "--tied-gradient-bytes", o->tied.weight_gradient, "its gradient")})
+    size->needs("--tie-embeddings");
+  add_choice<transfer_order>(
+      *command, "--transfer-order", o->lowering.rest.transfers,
+      {{"finish-time", transfer_order::finish_time}, {"asap", transfer_order::asap}},
+      "by when the producer of a message ends (finish-time, the default), or as frameworks list them "
+      "(asap)");
+  add_lanes_option(*command, o->lowering.rest.lanes);
+  add_choice<slot_reuse>(*command, "--slots", o->lowering.rest.slots,
+                         {{"fewest", slot_reuse::when_free}, {"one-a-value", slot_reuse::never}},
+                         "whether values share buffers");
+  add_choice<issue_mode>(*command, "--issue", o->run.issue,
+                         {{"by-slots", issue_mode::by_slots}, {"in-stream", issue_mode::in_stream}},
+                         "whether a transfer also waits for all passes before it in its stream");
+  add_choice<transfer_mode>(
+      *command, "--transfers", o->run.mode,
+      {{"rendezvous", transfer_mode::rendezvous}, {"buffered", transfer_mode::buffered}},
+      "whether a send waits for its receive");
+  command->add_flag("--latency-in-flight", o->in_flight,
+                    "the next transfer of a lane need not wait for the latency of the one before");
+  add_format_option(*command, o->format, {"text", "json", "trace"},
+                    "text, json, or trace for chrome://tracing and Perfetto");
+  add_output_option(*command, o->output);
+  command->footer(
+      "Examples:\n"
+      "  ashlar simulate 1f1b -p 8 -m 32 --forward 10 --backward-input 10 --backward-weight 10 "
+      "--latency 1\n"
+      "  ashlar simulate v-half -p 8 -m 16 --transfer-order asap --issue in-stream --latency 1\n"
+      "  ashlar simulate 1f1b --forward 20ms --backward-input 26ms --backward-weight 14ms --latency "
+      "50us\n"
+      "  ashlar simulate breadth-first -v 4 --data-ranks 8 --sharding full --weight-bytes 100 "
+      "--ring-bandwidth 10\n"
+      "  ashlar simulate 1f1b --node-size 2 --bytes 1000 --bandwidth 1000 --inter-bandwidth 100 --as "
+      "json");
+  command->callback([&chosen, o] { chosen = [o] { return simulate_program(*o); }; });
+}
+
+}  // namespace tool

@@ -1,0 +1,77 @@
+#include "options/byte_options.hpp"
+
+#include "command.hpp"
+#include "options/limits.hpp"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <string_view>
+
+namespace tool {
+
+namespace {
+
+constexpr std::string_view units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+
+// False for what is no number of a known unit.
+bool parse_bytes(std::string_view text, double& bytes) {
+  double value = 0;
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{}) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  if (text.empty()) text = units[0];
+  bytes = value;
+  for (std::string_view const unit : units) {
+    if (text == unit) return unit != units[0] || value == std::floor(value);
+    bytes *= 1024;
+  }
+  return false;
+}
+
+}  // namespace
+
+ashlar::byte_count read_bytes(std::string const& option, std::string const& text) {
+  double bytes = 0;
+  if (!parse_bytes(text, bytes) || !(bytes >= 0 && bytes <= static_cast<double>(most_memory)))
+    throw usage_error(
+        fmt::format("{} is a number of bytes from 0 to {}, like 512, 24GiB or 79.5GiB, "
+                    "not '{}'",
+                    option, text_of_bytes(most_memory), text.substr(0, 64)));
+  return std::llround(bytes);
+}
+
+std::string text_of_bytes(ashlar::byte_count bytes) {
+  std::size_t unit = 0;
+  while (bytes != 0 && bytes % 1024 == 0 && unit + 1 < std::size(units)) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return fmt::format("{}{}", bytes, units[unit]);
+}
+
+std::string rounded_bytes(ashlar::byte_count bytes) {
+  auto size = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; size >= 1024 && unit + 1 < std::size(units); ++unit) size /= 1024;
+  return fmt::format("{:.4g}{}", size, units[unit]);
+}
+
+CLI::Option* add_bytes(CLI::App& command, char const* flag, ashlar::byte_count& value,
+                       char const* help) {
+  return command
+      .add_option_function<std::string>(
+          flag, [&value, flag](std::string const& text) { value = read_bytes(flag, text); }, help)
+      ->type_name("BYTES");
+}
+
+std::vector<CLI::Option*> add_stage_bytes(CLI::App& command, ashlar::stage_memory& b) {
+  return {add_bytes(command, "--stash-bytes", b.stash, "what a forward keeps for its backward"),
+          add_bytes(command, "--weight-bytes", b.weights, "a stage's weights"),
+          add_bytes(command, "--optimizer-bytes", b.optimizer_state, "a stage's optimizer state"),
+          add_bytes(command, "--gradient-bytes", b.weight_gradient, "a stage's weight gradient")};
+}
+
+}  // namespace tool

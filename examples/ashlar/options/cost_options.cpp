@@ -1,0 +1,156 @@
+#include "options/cost_options.hpp"
+
+#include "command.hpp"
+#include "options/limits.hpp"
+#include "options/number_option.hpp"
+#include "report/counted.hpp"
+
+#include <fmt/ranges.h>
+
+#include <cstddef>
+#include <utility>
+
+namespace tool {
+
+CLI::Option* add_costs_file(CLI::App& command, cost_options& o) {
+  return command
+      .add_option_function<std::string>(
+          "--costs", [&o](std::string const& path) { o.measured = read_costs(path); },
+          "costs that `ashlar profile` has measured: of each stage, of links, of sums")
+      ->type_name("FILE");
+}
+
+void add_cost_options(CLI::App& command, cost_options& o) {
+  auto* const costs = add_costs_file(command, o);
+  auto* const per_stage =
+      command
+          .add_option_function<std::string>(
+              "--per-stage",
+              [&o](std::string const& path) {
+                o.per_stage = path;
+                o.each_stage = read_per_stage(path);
+              },
+              "costs of each stage, one line per stage: `forward,backward_input,backward_weight`; where "
+              "the chunks of sequences differ, one per stage and chunk, those of a stage one after the "
+              "other; lines that begin with # are comments")
+          ->type_name("FILE")
+          ->excludes(costs);
+  auto const time = [&](char const* flag, long long least, char const* help) {
+    return add_duration(command, flag, o.times, least, help)->excludes(costs);
+  };
+  time("--forward", 1, "a stage's forward: ticks (default: 1), 1.5, or with a unit, 12.5ms, us, ns, s")
+      ->excludes(per_stage);
+  time("--backward-input", 1, "the gradient of a stage's input (default: 1)")->excludes(per_stage);
+  time("--backward-weight", 1, "the gradient of its weights (default: 1); fused: the sum")
+      ->excludes(per_stage);
+  time("--transfer", 0, "a transfer from one device to another (default: 0)");
+  time("--overlapped", 1, "a forward and a backward that run as an overlapped pair (default: the sum)");
+  add_numbers(command, "--speeds", o.speeds, 1, most_percent,
+              "speed of each device, as a percentage of the speed that costs are for: 100,100,50,100")
+      ->type_name("PERCENT");
+  add_numbers(command, "--causal", o.causal, 0, 100,
+              "percentage of a whole sequence's forward and input pass, or of each, that is causal "
+              "attention: later chunks take longer by it (default: 0)")
+      ->type_name("PERCENT");
+}
+
+ashlar::causal_share causal_share_of(std::vector<int> const& causal) {
+  if (causal.empty()) return {};
+  if (causal.size() > 2)
+    throw usage_error(
+        "--causal gives a percentage of forwards and one of input passes, or one for both");
+  return {causal.front(), causal.back()};
+}
+
+namespace {
+
+// Of the costs as they are given.
+time_scale plain_scale_of(cost_options const& o) {
+  if (o.measured) return o.measured->scale;
+  std::vector<duration> all;
+  for (char const* const flag :
+       {"--forward", "--backward-input", "--backward-weight", "--transfer", "--overlapped"})
+    if (auto const found = o.times.find(flag); found != o.times.end()) all.push_back(found->second);
+  for (stage_durations const& stage : o.each_stage)
+    for (duration const& d : stage) all.push_back(d);
+  for (auto const& [flag, d] : o.others) all.push_back(d);
+  return scale_of(all);
+}
+
+ashlar::finer_costs in_chunks(cost_options const& o, ashlar::costs mean, int sequence_chunks) {
+  return with_causal_chunks(std::move(mean), sequence_chunks, causal_share_of(o.causal));
+}
+
+}  // namespace
+
+time_scale scale_of(cost_options const& o, int sequence_chunks) {
+  time_scale scale = plain_scale_of(o);
+  scale.ticks_per_unit *= in_chunks(o, {}, sequence_chunks).unit;
+  return scale;
+}
+
+std::string words_of(cost_options const& o) {
+  time_scale const scale = plain_scale_of(o);
+  cost_options times = o;
+  times.speeds.clear();
+  ashlar::costs const cost = costs_of(times, 1);
+  ashlar::stage_cost const& c = cost.of_stage(0);
+  std::string words =
+      o.stages_from().empty()
+          ? fmt::format("forward {}, backward {} + {}", scale.number(c.forward),
+                        scale.number(c.backward_input), scale.number(c.backward_weight))
+          : fmt::format("costs of {}", counted(static_cast<long long>(cost.per_stage.size()), "part"));
+  words += fmt::format(", transfer {}", scale.number(cost.links.inside.time_of(cost.message)));
+  if (cost.overlapped != ashlar::costs::one_after_the_other)
+    words += fmt::format(", overlapped {}", scale.number(cost.overlapped));
+  if (!scale.unit.empty()) words += " " + scale.unit;
+  if (!o.speeds.empty()) words += fmt::format("; speeds {} %", fmt::join(o.speeds, ", "));
+  if (!o.causal.empty()) words += fmt::format("; {} % causal", fmt::join(o.causal, ", "));
+  return words;
+}
+
+ashlar::costs costs_of(cost_options const& o, long long p, int sequence_chunks) {
+  if (!o.speeds.empty() && static_cast<long long>(o.speeds.size()) != p)
+    throw usage_error(fmt::format("--speeds has speeds of {}, but there are {}",
+                                  counted(static_cast<long long>(o.speeds.size()), "device"), p));
+  if (o.measured) {
+    ashlar::costs cost = o.measured->cost;
+    cost.speeds = o.speeds;
+    return in_chunks(o, std::move(cost), sequence_chunks).cost;
+  }
+  time_scale const scale = plain_scale_of(o);
+  auto const time = [&](char const* flag, ashlar::tick otherwise) {
+    auto const found = o.times.find(flag);
+    return found == o.times.end() ? otherwise : ticks_of(found->second, scale);
+  };
+  ashlar::tick const unit = scale.ticks_per_unit;
+  std::vector<ashlar::stage_cost> stages;
+  for (stage_durations const& stage : o.each_stage)
+    stages.push_back({.forward = ticks_of(stage[0], scale),
+                      .backward_input = ticks_of(stage[1], scale),
+                      .backward_weight = ticks_of(stage[2], scale)});
+  if (stages.empty())
+    stages.push_back({.forward = time("--forward", unit),
+                      .backward_input = time("--backward-input", unit),
+                      .backward_weight = time("--backward-weight", unit)});
+  ashlar::costs cost(std::move(stages), time("--transfer", 0));
+  cost.overlapped = time("--overlapped", ashlar::costs::one_after_the_other);
+  cost.speeds = o.speeds;
+  return in_chunks(o, std::move(cost), sequence_chunks).cost;
+}
+
+void tell_chunks_apart(ashlar::costs& cost, int stage_count, int sequence_chunks) {
+  std::size_t const q = static_cast<std::size_t>(sequence_chunks);
+  if (q > 1 && cost.per_stage.size() == q * static_cast<std::size_t>(stage_count))
+    cost.sequence_chunks = sequence_chunks;
+}
+
+void must_leave_chunks_to_causal(cost_options const& o, int stage_count, int sequence_chunks) {
+  if (o.causal.empty() || o.stages_from().empty()) return;
+  ashlar::costs given;
+  given.per_stage.resize(o.measured ? o.measured->cost.per_stage.size() : o.each_stage.size());
+  tell_chunks_apart(given, stage_count, sequence_chunks);
+  if (given.sequence_chunks > 1) throw usage_error(chunks_have_costs);
+}
+
+}  // namespace tool

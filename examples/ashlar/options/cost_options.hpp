@@ -1,0 +1,63 @@
+// The options that say how long passes and transfers take.
+#pragma once
+
+#include "files/costs_file.hpp"
+#include "options/durations.hpp"
+#include "options/per_stage.hpp"
+#include <ashlar/core/cost.hpp>
+#include <ashlar/core/sequence_costs.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tool {
+
+struct cost_options {
+  std::map<std::string, duration> times = {};    // by flag; those that are given
+  std::map<std::string, duration> others = {};   // times that are no costs, in the same ticks
+  std::string per_stage = {};                    // a file; empty: all stages alike
+  std::vector<stage_durations> each_stage = {};  // what it holds
+  std::vector<int> speeds = {};                  // of each device, in percent; empty: all alike
+  std::optional<costs_file> measured = {};       // of --costs
+  std::vector<int> causal = {};                  // of --causal: a percentage, or one of each pass
+
+  // Whether the command line says anything of costs.
+  bool are_given() const { return !times.empty() || !stages_from().empty() || !speeds.empty(); }
+  // The file with a cost for each stage; empty: all stages alike.
+  std::string const& stages_from() const { return measured ? measured->path : per_stage; }
+};
+
+void add_cost_options(CLI::App& command, cost_options& options);
+
+// --costs alone, a part of the above.
+CLI::Option* add_costs_file(CLI::App& command, cost_options& options);
+
+// Throws usage_error for more numbers than there are shares.
+ashlar::causal_share causal_share_of(std::vector<int> const& causal);
+
+// In which ticks the costs are, if it is them that count. Where sequences are in chunks, costs are of
+// the mean chunk, and those of each chunk may need finer ticks. Throws usage_error for times that do not
+// go together.
+time_scale scale_of(cost_options const& options, int sequence_chunks = 1);
+
+// "forward 12.5, backward 20 + 7.5, transfer 0.5 ms", for a title.
+std::string words_of(cost_options const& options);
+
+// Costs from a file with a line for each stage and sequence chunk, the chunks of a stage one after the
+// other, are of chunks that differ. No others change.
+void tell_chunks_apart(ashlar::costs& cost, int stage_count, int sequence_chunks);
+
+// Throws usage_error if --causal is given and the file has costs of each chunk, which leave nothing for
+// it to say; costs_of() would take them for those of more stages.
+void must_leave_chunks_to_causal(cost_options const& options, int stage_count, int sequence_chunks);
+constexpr char const* chunks_have_costs =
+    "--causal has no effect on costs that are given for each chunk";
+
+// On p devices. Throws usage_error for speeds of another number of devices, and as scale_of().
+ashlar::costs costs_of(cost_options const& options, long long p, int sequence_chunks = 1);
+
+}  // namespace tool

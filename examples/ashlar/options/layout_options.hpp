@@ -1,0 +1,75 @@
+// The options that say which model is laid out on which devices, and how: for what is searched.
+#pragma once
+
+#include "options/cost_options.hpp"
+#include <ashlar/search/portfolio.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tool {
+
+struct layout_options {
+  long long p = 4;
+  long long m = 8;
+  cost_options cost = {};
+  std::string placement = "any";
+  long long v = 0;                                // as many chunks as the placement has by itself
+  std::optional<ashlar::placement> own = {};      // in place of `placement`, `p` and `v`
+  std::optional<ashlar::costs> own_cost = {};     // in place of `cost`, on it
+  std::optional<ashlar::stage_graph> graph = {};  // of the stages of `own`, if they are no chain
+  time_scale own_scale = {};
+  CLI::Option const* devices_option = nullptr;
+  CLI::Option const* placement_option = nullptr;
+  std::string checkpoint = "";  // what of an activation a recompute leaves, of all stages or of each;
+                                // empty: none recomputes
+  std::vector<std::vector<int>> recomputed = {};  // sets of stages to try; empty: the usual ones
+  long long sequence_chunks = 1;
+};
+
+void add_layout_options(CLI::App& command, layout_options& options);
+
+// Reads a placement that is a list; then `p` is its number of devices. Throws usage_error, also for
+// another number given, and for several routes.
+void settle_placement(layout_options& options);
+
+// Of the costs that count.
+time_scale scale_of(layout_options const& options);
+
+// The layouts asked for, each with a limit of 1F1B's activations. Throws usage_error for too many
+// passes and options that do not go together.
+std::vector<ashlar::layout_choice> layouts_of(layout_options const& options);
+
+// In how many ways one of them may be varied. Throws usage_error.
+ashlar::variety variety_of(layout_options const& options, ashlar::layout_choice const& plain);
+
+// A share of an activation, like 0.06 or 6%, in whole percents, rounded up. Throws usage_error, naming
+// the option, for what is none or not below 1.
+int percent_kept(char const* option, std::string const& text);
+
+// Memory is counted in millionths of what 1F1B holds: p micro-batches of a p-th of the model.
+inline constexpr long long whole_memory = 1'000'000;
+
+// A number, or a percentage with its sign, in millionths. Throws usage_error, naming the option.
+long long read_memory(char const* option, std::string const& text);
+
+// What a device of this layout may hold then, in the unit of its memory; chunk activations are rounded
+// down.
+long long part_of(long long memory, long long whole);
+long long limit_of(ashlar::layout_choice const& choice, long long memory);
+
+// The share of 1F1B's activations that so much is, in the unit of the layout's memory.
+double share_of(ashlar::layout_choice const& choice, double memory);
+
+// "looped, 4 chunks, 2 recomputed, sequences in 4", and its first word. Where it is not the first chunks
+// that recompute: "linear, stages 0-2,4 recomputed".
+std::string layout_name(ashlar::layout_choice const& choice);
+char const* shape_name(ashlar::layout shape);
+
+// How layers are dealt: "evenly", "by time", "by bound".
+char const* name_of(ashlar::layer_division division);
+
+}  // namespace tool

@@ -1,0 +1,54 @@
+#include "options/memory_cap.hpp"
+
+#include "command.hpp"
+#include "options/byte_options.hpp"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cstddef>
+
+namespace tool {
+
+namespace {
+
+constexpr double bytes_a_pass =
+    512;  // measured with all that simulate tells: 450 for 1F1B, 370 for V-Half
+// Of text: what is made of it is counted by itself. A CSV of a program has up to 64 characters for each
+// pass, so that what is written within a cap can be read within it.
+constexpr std::size_t bytes_a_byte = 8;
+
+ashlar::byte_count half_of_memory() {
+  return static_cast<ashlar::byte_count>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 2;
+}
+
+ashlar::byte_count cap = half_of_memory();
+
+std::string in_gib(double bytes) { return fmt::format("{:.3g} GiB", bytes / (1 << 30)); }
+
+}  // namespace
+
+void add_memory_cap(CLI::App& command) {
+  add_bytes(command, "--memory-cap", cap,
+            "the most memory to use; sizes that need more are refused (default: half of the machine's)");
+}
+
+void must_fit_in_memory(std::string const& what, double passes) {
+  must_fit_in_memory(what, "passes", passes, bytes_a_pass);
+}
+
+void must_fit_in_memory(std::string const& what, char const* parts, double count, double bytes_each) {
+  double const needed = count * bytes_each;
+  if (needed > static_cast<double>(cap))
+    throw usage_error(fmt::format("{} make {:.0f} {} or more, which take about {} of memory; {}", what,
+                                  count, parts, in_gib(needed), words_of_cap()));
+}
+
+std::size_t most_bytes_of_file() { return static_cast<std::size_t>(cap) / bytes_a_byte; }
+
+std::string words_of_cap() {
+  return fmt::format("--memory-cap is {}{}", in_gib(static_cast<double>(cap)),
+                     cap == half_of_memory() ? ", half of this machine's" : "");
+}
+
+}  // namespace tool

@@ -1,0 +1,33 @@
+// Files with a line a stage, or a layer: what its passes take, or what it takes of its device.
+#pragma once
+
+#include "options/durations.hpp"
+#include <ashlar/model/memory_model.hpp>
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace tool {
+
+// Forward, input pass, weight pass.
+using stage_durations = std::array<duration, 3>;
+
+// The file of --per-stage: `forward,backward_input,backward_weight`. Empty lines and lines that begin
+// with # do not count. Throws usage_error with the line at fault.
+std::vector<stage_durations> read_per_stage(std::string const& path);
+
+// A layer of a model: times, and sizes if the file has them.
+struct layer_line {
+  stage_durations times;
+  std::vector<ashlar::byte_count> sizes = {};  // resident, stash; or none
+};
+
+// The file of --per-layer: `forward,backward_input,backward_weight` or
+// `forward,backward_input,backward_weight,resident,stash`, the same in all lines. Likewise.
+std::vector<layer_line> read_per_layer(std::string const& path);
+
+// The file of --per-stage-bytes: `resident,stash` or `resident,stash,left`. Likewise.
+std::vector<ashlar::stage_memory> read_per_stage_bytes(std::string const& path);
+
+}  // namespace tool

@@ -1,0 +1,219 @@
+#include "options/shape_options.hpp"
+
+#include "command.hpp"
+#include "files/schedule_files.hpp"
+#include "options/choice.hpp"
+#include "options/effects.hpp"
+#include "options/limits.hpp"
+#include "options/memory_cap.hpp"
+#include "options/number_option.hpp"
+#include "options/suggest.hpp"
+#include "report/counted.hpp"
+#include <ashlar/block/check.hpp>
+#include <ashlar/catalog/searched_entries.hpp>
+#include <ashlar/optimize/improve.hpp>
+#include <ashlar/render/diagnosis.hpp>
+
+#include <fmt/ranges.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace tool {
+
+ashlar::catalog::entry const& entry_named(std::string const& name) {
+  if (ashlar::catalog::entry const* const entry = ashlar::catalog::find_any(name)) return *entry;
+  std::string const near = nearest_name(name);
+  throw usage_error(fmt::format("there is no schedule '{}'{}; see `ashlar list`", name.substr(0, 64),
+                                near.empty() ? "" : fmt::format(": did you mean '{}'?", near)));
+}
+
+void add_shape_options(CLI::App& command, shape_options& o) {
+  command.add_option("name", o.name, "schedule: a name from `ashlar list`, or a file")
+      ->required()
+      ->type_name("NAME");
+  add_size_options(command, o);
+  add_number(
+      command, "--improve", o.improve, 0, 1'000'000'000,
+      "search for a better order within the same memory, dispatching this many passes; 0: as published");
+  add_number(command, "--improve-seed", o.improve_seed, 0, UINT64_MAX, "seed of the random numbers");
+}
+
+void add_size_options(CLI::App& command, shape_options& o) {
+  o.command = &command;
+  add_number(command, "-p,--devices", o.p, 1, most_devices, "pipeline devices");
+  add_number(command, "-m,--micro-batches", o.m, 1, most_micro_batches, "micro-batches");
+  add_number(command, "-v,--chunks", o.v, 1, most_devices,
+             "stages on one device, where the schedule leaves the choice");
+  add_number(command, "--waves", o.waves, 1, most_devices,
+             "how often a micro-batch goes down the devices and back up (hanayo)");
+  add_number(command, "--routes", o.routes, 1, most_devices, "routes through the devices (chimera)");
+  add_number(command, "--rounds", o.rounds, 1, most_micro_batches,
+             "depth-first rounds (breadth-first-hybrid)");
+  add_number(command, "--group", o.group, 0, most_micro_batches,
+             "micro-batches that a device runs on one chunk before it turns to the next (depth-first); "
+             "0: whatever is fastest");
+  add_number(command, "--sequence-chunks", o.sequence_chunks, 1, most_micro_batches,
+             "pieces of a micro-batch's sequence (seq1f1b)");
+  using ashlar::catalog::unit_junction;
+  add_choice<unit_junction>(command, "--unit-junction", o.junction,
+                            {{"code", unit_junction::code}, {"figure", unit_junction::figure}},
+                            "how basic units are joined (bitpipe): as in the authors' code (default) or "
+                            "as in the paper's figure");
+  add_cost_options(command, o.cost);
+}
+
+ashlar::catalog::shape shape_of(ashlar::catalog::entry const& entry, shape_options const& o) {
+  using ashlar::parameter;
+  double passes = 2 * static_cast<double>(o.p) * static_cast<double>(o.m);  // of two kinds at least
+  for (auto [which, times] : {std::pair{parameter::chunk_count, o.v},
+                              {parameter::wave_count, 2 * o.waves},
+                              {parameter::sequence_chunk_count, o.sequence_chunks}})
+    if (entry.uses(which)) passes *= static_cast<double>(times);
+  must_fit_in_memory(fmt::format("{} devices with {} micro-batches", o.p, o.m), passes);
+
+  bool const cuts_sequences = entry.uses(parameter::sequence_chunk_count);
+  return {.p = ashlar::devices{static_cast<int>(o.p)},
+          .m = ashlar::micro_batches{static_cast<int>(o.m)},
+          .cost = costs_of(o.cost, o.p, cuts_sequences ? static_cast<int>(o.sequence_chunks) : 1),
+          .v = ashlar::chunks{static_cast<int>(o.v)},
+          .w = ashlar::waves{static_cast<int>(o.waves)},
+          .routes = static_cast<int>(o.routes),
+          .rounds = static_cast<int>(o.rounds),
+          .group = static_cast<int>(o.group),
+          .junction = o.junction,
+          .sequence_chunks = static_cast<int>(o.sequence_chunks)};
+}
+
+bool names_file(std::string const& name) {
+  std::error_code ignored;
+  return ashlar::catalog::find_any(name) == nullptr
+         && (name == "-" || name.find_first_of("./") != std::string::npos
+             || std::filesystem::is_regular_file(name, ignored));
+}
+
+chosen_schedule choose_file(std::string const& path, long long micro_batches, cost_options const& cost) {
+  schedule_file read = read_schedule(path, micro_batches, cost);
+  std::string const name = !read.name.empty() ? read.name
+                           : path == "-"      ? "standard input"
+                                              : std::filesystem::path(path).stem().string();
+  return {name, fmt::format("from '{}'", path), std::move(read.block), std::move(read.schedule),
+          std::move(read.scale)};
+}
+
+named_schedules find_all(std::vector<std::string> const& names, long long micro_batches) {
+  named_schedules all;
+  for (std::string const& name : names)
+    if (names_file(name))
+      all.own.push_back(choose_file(name, micro_batches, {}));
+    else
+      all.known.push_back(&entry_named(name));
+  return all;
+}
+
+long long micro_batches_of(ashlar::schedule const& s) {
+  return s.micro_batch_count() / s.graph.sequence_chunks();
+}
+
+void adopt_size(CLI::App const& command, std::vector<chosen_schedule> const& own, long long& p,
+                long long& m) {
+  if (own.empty()) return;
+  if (command.count("-p") == 0) p = own[0].schedule.device_count();
+  if (command.count("-m") == 0) m = micro_batches_of(own[0].schedule);
+}
+
+namespace {
+
+chosen_schedule from_catalog(shape_options const& o) {
+  ashlar::catalog::entry const& entry = entry_named(o.name);
+  ashlar::catalog::shape shape = shape_of(entry, o);
+  if (auto const d = entry.check(shape); !d.ok())
+    throw usage_error(fmt::format("{}: {}", entry.name, ashlar::explain(d)));
+  std::optional<ashlar::block> block;
+  if (entry.block_of != nullptr) {
+    block = entry.block_of(shape);
+    must_fit_in_memory(fmt::format("{} devices with {} micro-batches", o.p, o.m),
+                       static_cast<double>(block->cells.size()) * static_cast<double>(o.m)
+                           / static_cast<double>(block->micro_batch_count()));
+  }
+  ashlar::catalog::shape alike = shape;  // how many stages there are shows in any costs
+  alike.cost = {};
+  ashlar::schedule const usual = entry.make(alike);
+  int const stage_count = usual.stage_count(), q = usual.graph.sequence_chunks();
+  must_leave_chunks_to_causal(o.cost, stage_count, q);
+  if (!o.cost.stages_from().empty()) {
+    tell_chunks_apart(shape.cost, stage_count, q);
+    if (shape.cost.sequence_chunks == 1 && static_cast<int>(shape.cost.per_stage.size()) != stage_count)
+      throw usage_error(fmt::format("'{}' has costs of {} stages, but {} on {} devices has {} stages",
+                                    o.cost.stages_from(), shape.cost.per_stage.size(), entry.name, o.p,
+                                    stage_count));
+  }
+  if (auto const d = ashlar::check(shape.cost, stage_count, shape.p.value, usual.micro_batch_count(), q);
+      !d.ok())
+    throw usage_error(ashlar::explain(d));
+  ashlar::schedule made = entry.make(shape);
+  std::size_t passes = 0;
+  for (auto const& order : made.order) passes += order.size();
+  must_fit_in_memory(fmt::format("{} devices with {} micro-batches", o.p, o.m),
+                     static_cast<double>(passes));
+  return {entry.name, fmt::format("{} ({})", entry.summary, entry.source), std::move(block),
+          std::move(made), scale_of(o.cost, q)};
+}
+
+// Only the catalog's schedules leave a choice.
+void must_have_parameters(shape_options const& o) {
+  if (o.command == nullptr) return;
+  std::vector<std::string> all = o.beside;
+  all.insert(all.begin(), o.name);
+  std::vector<ashlar::catalog::entry const*> entries;
+  for (std::string const& name : all)
+    if (!names_file(name)) entries.push_back(&entry_named(name));
+  must_have_effect(*o.command, effects_on(entries, fmt::format("{}", fmt::join(all, " and "))));
+}
+
+// A file has sizes of its own, but for a building block's number of micro-batches.
+void must_suit(shape_options const& o, chosen_schedule const& chosen) {
+  if (o.command == nullptr) return;
+  ashlar::schedule const& s = chosen.schedule;
+  bool const own = names_file(o.name);
+  must_have_effect(
+      *o.command,
+      {{"--devices", !own || o.p == s.device_count(),
+        fmt::format("on {}: it is of {}", chosen.name, counted(s.device_count(), "device"))},
+       {"--micro-batches", !own || chosen.block || o.m == micro_batches_of(s),
+        fmt::format("on {}: it is of {}", chosen.name, counted(micro_batches_of(s), "micro-batch"))},
+       {"--improve-seed", o.improve > 0, "without --improve"}});
+  if (o.beside.empty()) must_have_effect(*o.command, effects_on(traits_of({&s}), chosen.name));
+}
+
+// The name says that it is another order than the published one.
+void improve(chosen_schedule& chosen, shape_options const& o) {
+  if (!ashlar::can_be_improved(chosen.schedule))
+    throw usage_error(fmt::format(
+        "{}: --improve is for training schedules without overlapped pairs and recomputes", chosen.name));
+  chosen.schedule = ashlar::improve(chosen.schedule, {.passes = o.improve, .seed = o.improve_seed});
+  chosen.name +=
+      fmt::format(" (order improved by search, {} passes, seed {})", o.improve, o.improve_seed);
+}
+
+}  // namespace
+
+chosen_schedule choose(shape_options const& o) {
+  must_have_parameters(o);
+  chosen_schedule chosen = names_file(o.name) ? choose_file(o.name, o.m, o.cost) : from_catalog(o);
+  must_suit(o, chosen);
+  if (o.improve > 0) improve(chosen, o);
+  return chosen;
+}
+
+ashlar::block const& block_of(chosen_schedule const& chosen) {
+  if (!chosen.block)
+    throw usage_error(fmt::format("{} is not made by repeating a building block", chosen.name));
+  return *chosen.block;
+}
+
+}  // namespace tool

@@ -1,0 +1,79 @@
+// The options that say which schedule is meant: its name, its size, its costs.
+#pragma once
+
+#include "options/cost_options.hpp"
+#include <ashlar/catalog/entries.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tool {
+
+struct shape_options {
+  CLI::App const* command = nullptr;     // that they were given to
+  std::vector<std::string> beside = {};  // names of other schedules that they are for, too
+  std::string name = {};
+  long long p = 4;
+  long long m = 8;
+  cost_options cost = {};
+  long long v = 2;
+  long long waves = 1;
+  long long routes = 2;
+  long long rounds = 1;
+  long long group = 0;
+  ashlar::catalog::unit_junction junction = ashlar::catalog::unit_junction::code;
+  long long sequence_chunks = 2;
+  long long improve = 0;  // passes to dispatch in search of a better order
+  std::uint64_t improve_seed = 1;
+};
+
+void add_shape_options(CLI::App& command, shape_options& options);
+
+// Size, parameters and costs alone.
+void add_size_options(CLI::App& command, shape_options& options);
+
+// Throws usage_error for a name that there is not.
+ashlar::catalog::entry const& entry_named(std::string const& name);
+
+// What the entry is to be built for. Throws usage_error for sizes out of range.
+ashlar::catalog::shape shape_of(ashlar::catalog::entry const& entry, shape_options const& options);
+
+struct chosen_schedule {
+  std::string name, about;             // what it is, its order improved or not, and its source
+  std::optional<ashlar::block> block;  // if the schedule is made from one
+  ashlar::schedule schedule;
+  time_scale scale = {};  // of its costs
+};
+
+// Whether a name is that of a file: what is in the catalog is its own, and all else may be one.
+bool names_file(std::string const& name);
+
+// A schedule of one's own, under the costs of its file or those given. Throws as read_schedule().
+chosen_schedule choose_file(std::string const& path, long long micro_batches, cost_options const& cost);
+
+// Names and files, told apart. Files are under their own costs. Throws as the above.
+struct named_schedules {
+  std::vector<chosen_schedule> own;
+  std::vector<ashlar::catalog::entry const*> known;
+};
+named_schedules find_all(std::vector<std::string> const& names, long long micro_batches);
+
+// As many as a schedule counts, where they are its own: whole sequences.
+long long micro_batches_of(ashlar::schedule const& s);
+
+// Makes -p and -m of `command` those of the first schedule of one's own, unless they are given.
+void adopt_size(CLI::App const& command, std::vector<chosen_schedule> const& own, long long& p,
+                long long& m);
+
+// Of the catalog or of a file. Throws usage_error for an unknown name, sizes out of range, or costs that
+// do not fit.
+chosen_schedule choose(shape_options const& options);
+
+// The building block. Throws usage_error if the schedule is not a repeated one.
+ashlar::block const& block_of(chosen_schedule const& chosen);
+
+}  // namespace tool

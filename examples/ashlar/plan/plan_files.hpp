@@ -1,0 +1,42 @@
+// What `ashlar plan` is asked about: files and names of models and clusters.
+#pragma once
+
+#include <ashlar/plan/training/plan_question.hpp>
+
+#include <string>
+#include <vector>
+
+namespace tool {
+
+struct named_model {
+  std::string name, source;
+  std::string precision = "bf16";  // of weights, activations and products; or fp16, fp32
+  ashlar::transformer model;
+  std::vector<ashlar::listed_model> lists = {};  // measured layers; none: a transformer's formulas
+  ashlar::kept_widths widths;
+
+  double parameters() const { return lists.empty() ? model.parameters() : lists[0].parameters(); }
+};
+
+// A name (70B), or a file: an object of its own keys (docs/formats.md) or a Hugging Face config.json. A
+// `sequence` above 0 takes the place of the file's. Throws usage_error.
+named_model read_model(std::string const& name_or_file, int sequence);
+
+struct named_kind {
+  std::string name;
+  ashlar::device_kind kind;  // with the FLOP/s of 16-bit products
+  double wide_flops = 0;     // of fp32 products; 0: not known
+};
+
+struct named_cluster {
+  std::string name, source;
+  std::vector<named_kind> kinds;
+  double between_kinds = 0;  // bytes a second; 0: as the slower kind's network
+
+  int device_count() const;
+};
+
+// NODESxDEVICESxKIND (64x8xH100), several of them with + between, or a file. Throws usage_error.
+named_cluster read_cluster(std::string const& name_or_file);
+
+}  // namespace tool

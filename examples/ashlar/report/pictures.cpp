@@ -1,0 +1,133 @@
+#include "report/pictures.hpp"
+
+#include "command.hpp"
+#include "options/limits.hpp"
+#include <ashlar/render/html.hpp>
+#include <ashlar/render/svg.hpp>
+
+#include <fmt/core.h>
+
+#include <cstddef>
+#include <string_view>
+
+namespace tool {
+
+namespace {
+
+std::size_t passes_of(ashlar::schedule const& s) {
+  std::size_t passes = 0;
+  for (auto const& order : s.order) passes += order.size();
+  return passes;
+}
+
+void must_be_small(std::size_t passes, std::size_t most) {
+  if (passes > most)
+    throw usage_error(fmt::format("a picture of {} parts is too large; the limit is {}", passes, most));
+}
+
+ashlar::picture_theme theme_of(picture_request const& request) {
+  return request.dark    ? ashlar::picture_theme::dark
+         : request.light ? ashlar::picture_theme::light
+                         : ashlar::picture_theme::follow_reader;
+}
+
+ashlar::time_unit unit_of(time_scale const& scale) {
+  return {scale.ticks_per_unit, scale.unit.empty() ? "ticks" : std::string_view(scale.unit)};
+}
+
+}  // namespace
+
+void add_picture_options(CLI::App& command, picture_request& request) {
+  command.add_flag("--block", request.block,
+                   "svg: draw the building block with its lifespans and its interval");
+  command.add_flag("--stages", request.stages,
+                   "svg: draw the graph of stages, in the colours of their devices");
+  command.add_flag("--transfers", request.transfers, "svg: draw an arrow from device to device");
+  command.add_flag("--memory", request.memory,
+                   "svg: draw the chunk activations that each device holds, below its row");
+  auto* const dark = command.add_flag("--dark", request.dark,
+                                      "svg, html: on a dark page (default: as the reader has it)");
+  command.add_flag("--light", request.light, "svg, html: on a light page")->excludes(dark);
+  command
+      .add_option("--against", request.against, "html: another schedule to compare with, of equal shape")
+      ->type_name("NAME");
+}
+
+std::vector<effect> effects_of(picture_request const& request, std::string const& format) {
+  bool const svg = format == "svg", html = format == "html";
+  std::string const as = fmt::format("with --as {}: it is for ", format);
+  std::vector<effect> all;
+  for (char const* flag : {"--block", "--stages", "--transfers", "--memory"})
+    all.push_back({flag, svg, as + "svg"});
+  for (char const* flag : {"--dark", "--light"}) all.push_back({flag, svg || html, as + "svg and html"});
+  all.push_back({"--against", html, as + "html"});
+  for (char const* flag : {"--transfers", "--memory", "--improve"}) {
+    all.push_back({flag, !request.block, "with --block: building blocks have no such thing"});
+    all.push_back({flag, !request.stages, "with --stages: the graph of stages has no such thing"});
+  }
+  for (char const* flag : cost_flags()) {
+    all.push_back(
+        {flag, !request.block, "with --block: building blocks are drawn in units of one pass"});
+    all.push_back({flag, !request.stages, "with --stages: the graph of stages has no such thing"});
+  }
+  all.push_back({"--stages", !request.block, "with --block: these are two pictures"});
+  return all;
+}
+
+std::string svg_of(chosen_schedule const& chosen, picture_request const& request) {
+  if (request.block) {
+    ashlar::block const& block = block_of(chosen);
+    must_be_small(block.cells.size(), most_drawn);
+    return ashlar::svg(block, {.title = fmt::format("{}, the building block", chosen.name),
+                               .theme = theme_of(request)});
+  }
+  return svg_of(chosen.schedule, chosen.name, chosen.scale, request);
+}
+
+std::string svg_of(ashlar::schedule const& s, std::string const& name, time_scale const& scale,
+                   picture_request const& request) {
+  if (request.stages) {
+    must_be_small(static_cast<std::size_t>(s.graph.count() + s.graph.edge_count()), most_drawn);
+    return ashlar::svg(s.graph, s.where, {.title = name, .theme = theme_of(request)});
+  }
+  must_be_small(passes_of(s), most_drawn);
+  std::string const title =
+      fmt::format("{}, {} devices, {} micro-batches", name, s.device_count(), s.micro_batch_count());
+  return ashlar::svg(s, {.title = title,
+                         .theme = theme_of(request),
+                         .transfers = request.transfers,
+                         .memory = request.memory,
+                         .unit = unit_of(scale)});
+}
+
+std::string html_of(ashlar::schedule const& s, std::string const& name, time_scale const& scale,
+                    picture_request const& request) {
+  must_be_small(passes_of(s), most_explored);
+  return ashlar::html(s,
+                      {.title = name, .name = name, .theme = theme_of(request), .unit = unit_of(scale)});
+}
+
+std::string html_of(chosen_schedule const& chosen, shape_options const& shape,
+                    picture_request const& request) {
+  if (request.against.empty()) return html_of(chosen.schedule, chosen.name, chosen.scale, request);
+  std::size_t const passes = passes_of(chosen.schedule);
+  must_be_small(passes, most_explored);
+  shape_options same = shape;
+  same.name = request.against;
+  same.command = nullptr;  // the options have an effect on the one or the other
+  same.improve = 0;
+  chosen_schedule const other = choose(same);
+  must_be_small(passes + passes_of(other.schedule), most_explored);
+  std::string const both = fmt::format("{} and {}", chosen.name, other.name);
+  must_have_effect(*shape.command, effects_on(traits_of({&chosen.schedule, &other.schedule}), both));
+  if (chosen.scale != other.scale)
+    throw usage_error(fmt::format("{} are not in the same ticks, and no picture has both", both));
+  return ashlar::html(chosen.schedule, other.schedule,
+                      {.title = both,
+                       .name = chosen.name,
+                       .other_name = other.name,
+                       .theme = theme_of(request),
+                       .unit = unit_of(chosen.scale)});
+}
+
+}  // namespace tool

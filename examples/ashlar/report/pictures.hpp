@@ -1,0 +1,42 @@
+// Pictures of schedules, as asked for on the command line.
+#pragma once
+
+#include "options/effects.hpp"
+#include "options/shape_options.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+namespace tool {
+
+struct picture_request {
+  bool block = false;
+  bool stages = false;
+  bool transfers = false;
+  bool memory = false;
+  bool dark = false;
+  bool light = false;
+  std::string against = {};  // the name of another schedule
+};
+
+void add_picture_options(CLI::App& command, picture_request& request);
+
+// Of these options in that format.
+std::vector<effect> effects_of(picture_request const& request, std::string const& format);
+
+// All throw usage_error for schedules too large to be drawn.
+std::string svg_of(chosen_schedule const& chosen, picture_request const& request);
+
+// Of a schedule that is none of the catalog's: neither a block nor another to compare with.
+std::string svg_of(ashlar::schedule const& s, std::string const& name, time_scale const& scale,
+                   picture_request const& request);
+std::string html_of(ashlar::schedule const& s, std::string const& name, time_scale const& scale,
+                    picture_request const& request);
+
+// The other schedule is made for `shape`, too.
+std::string html_of(chosen_schedule const& chosen, shape_options const& shape,
+                    picture_request const& request);
+
+}  // namespace tool

@@ -1,0 +1,43 @@
+// What `ashlar simulate` says of a run, as text, JSON or a trace.
+#pragma once
+
+#include "options/shape_options.hpp"
+#include <ashlar/bounds/lower_bound.hpp>
+#include <ashlar/program/names.hpp>
+#include <ashlar/program/program.hpp>
+#include <ashlar/simulate/simulate.hpp>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace tool {
+
+struct simulated_schedule {
+  chosen_schedule chosen;
+  ashlar::program low;
+  ashlar::simulation run;
+  std::optional<ashlar::bound> least;           // of the run
+  std::optional<ashlar::bound> schedule_least;  // of the schedule, whose transfers are its own
+
+  std::string name_of(int index) const {
+    return index < 0 ? "-" : to_string(low.instructions[static_cast<std::size_t>(index)]);
+  }
+  std::string time(ashlar::tick t) const { return chosen.scale.number(t); }
+  int device_of(int index) const {
+    auto const end = std::upper_bound(low.stream_begin.begin(), low.stream_begin.end(), index);
+    return static_cast<int>(end - low.stream_begin.begin()) - 1;
+  }
+};
+
+std::string text_of(simulated_schedule const& r);
+nlohmann::ordered_json json_of(simulated_schedule const& r);
+
+// In the time of its unit; without one a tick is a microsecond, as in the trace of a schedule. Throws
+// usage_error for times that are too long.
+std::string trace_of(simulated_schedule const& r);
+
+}  // namespace tool

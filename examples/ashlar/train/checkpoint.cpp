@@ -1,0 +1,283 @@
+#include "train/checkpoint.hpp"
+
+#include "command.hpp"
+#include "files/durable_file.hpp"
+
+#include <fmt/core.h>
+#include <gpt/crc32.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdio>
+#include <filesystem>
+#include <stdexcept>
+#include <system_error>
+
+namespace tool {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr char const* manifest_name = "manifest.json";
+constexpr char const* checkpoint_ending = ".checkpoint";  // gpt::read_corpus passes over such folders
+constexpr char const* partial_ending = ".checkpoint.partial";  // and such
+constexpr int kept_checkpoints = 2;
+
+// Removes a checkpoint; what is half removed must not have the name of one.
+void retire(fs::path const& path) {
+  fs::path const away = path.parent_path() / ("removed-" + path.filename().string() + ".partial");
+  std::error_code error;
+  fs::rename(path, away, error);
+  if (error) throw usage_error(fmt::format("cannot remove '{}': {}", path.string(), error.message()));
+  fs::remove_all(away, error);
+}
+
+std::span<std::byte const> bytes_of(std::string const& text) { return std::as_bytes(std::span(text)); }
+
+std::string in(std::string const& folder, std::string const& file) {
+  return (fs::path(folder) / file).string();
+}
+
+json json_of(checkpoint const& c) {
+  json parts = json::array();
+  for (checkpoint_part const& part : c.parts) parts.push_back(json_of(part));
+  return {{"step", c.step},
+          {"updates", c.updates},
+          {"batches", c.batches},
+          {"seed", c.identity.seed},
+          {"model",
+           {{"blocks", c.identity.blocks},
+            {"width", c.identity.width},
+            {"heads", c.identity.heads},
+            {"context", c.identity.context},
+            {"tied", c.identity.tied},
+            {"experts", c.identity.experts},
+            {"precision", c.identity.precision}}},
+          {"text", {{"bytes", c.identity.text_bytes}, {"crc32", c.identity.text_crc32}}},
+          {"losses", {{"counted", c.counted_losses}, {"first", c.first_loss}, {"mean", c.mean_loss}}},
+          {"parts", parts}};
+}
+
+checkpoint checkpoint_from(json const& value) {
+  checkpoint c;
+  value.at("step").get_to(c.step);
+  value.at("updates").get_to(c.updates);
+  value.at("batches").get_to(c.batches);
+  value.at("seed").get_to(c.identity.seed);
+  json const& model = value.at("model");
+  model.at("blocks").get_to(c.identity.blocks);
+  model.at("width").get_to(c.identity.width);
+  model.at("heads").get_to(c.identity.heads);
+  model.at("context").get_to(c.identity.context);
+  model.at("tied").get_to(c.identity.tied);
+  c.identity.experts = model.value("experts", 0);
+  model.at("precision").get_to(c.identity.precision);
+  value.at("text").at("bytes").get_to(c.identity.text_bytes);
+  value.at("text").at("crc32").get_to(c.identity.text_crc32);
+  value.at("losses").at("counted").get_to(c.counted_losses);
+  value.at("losses").at("first").get_to(c.first_loss);
+  value.at("losses").at("mean").get_to(c.mean_loss);
+  for (json const& part : value.at("parts")) c.parts.push_back(part_from(part));
+  return c;
+}
+
+// Complete checkpoints, by step.
+std::vector<fs::path> checkpoints_in(std::string const& folder) {
+  std::vector<fs::path> all;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    fs::path const& path = at->path();
+    if (path.extension() == checkpoint_ending && fs::exists(path / manifest_name, error))
+      all.push_back(path);
+  }
+  std::sort(all.begin(), all.end());  // names have the same length
+  return all;
+}
+
+void must_succeed(std::error_code const& error, char const* verb, std::string const& path) {
+  if (error) throw usage_error(fmt::format("cannot {} '{}': {}", verb, path, error.message()));
+}
+
+}  // namespace
+
+json json_of(checkpoint_part const& part) {
+  json tensors = json::object();
+  for (auto const& [name, t] : part.tensors)
+    tensors[name] = {{"dtype", t.stored.type},
+                     {"shape", t.stored.shape},
+                     {"data_offsets", {t.stored.begin, t.stored.begin + t.stored.size}},
+                     {"crc32", t.crc32}};
+  return {{"file", part.file}, {"bytes", part.bytes}, {"tensors", tensors}};
+}
+
+checkpoint_part part_from(json const& value) {
+  checkpoint_part part{value.at("file"), value.at("bytes"), {}};
+  for (auto const& [name, t] : value.at("tensors").items()) {
+    auto const begin = t.at("data_offsets").at(0).get<std::size_t>();
+    part.tensors[name] = {
+        {t.at("dtype"), t.at("shape"), begin, t.at("data_offsets").at(1).get<std::size_t>() - begin},
+        t.at("crc32")};
+  }
+  return part;
+}
+
+std::string newest_checkpoint(std::string const& folder) {
+  auto const all = checkpoints_in(folder);
+  return all.empty() ? "" : all.back().string();
+}
+
+checkpoint read_checkpoint(std::string const& folder) {
+  std::error_code ignored;
+  std::string found = folder;
+  if (!fs::exists(fs::path(folder) / manifest_name, ignored)) found = newest_checkpoint(folder);
+  if (found.empty()) throw usage_error(fmt::format("there is no complete checkpoint in '{}'", folder));
+  std::string const path = in(found, manifest_name);
+  read_only_file const file(path);
+  std::string text(std::min<std::size_t>(file.size(), std::size_t{64} << 20), '\0');
+  file.read(0, std::as_writable_bytes(std::span(text)));
+  try {
+    json const manifest = json::parse(text);
+    json const& content = manifest.at("checkpoint");
+    if (manifest.at("version") != 1)
+      throw usage_error(fmt::format("'{}' is of a version that this ashlar cannot read", path));
+    if (manifest.at("crc32") != gpt::crc32(bytes_of(content.dump())))
+      throw usage_error(fmt::format("'{}' is damaged: its checksum is another", path));
+    checkpoint c = checkpoint_from(content);
+    c.folder = found;
+    return c;
+  } catch (json::exception const&) {
+    throw usage_error(fmt::format("'{}' is damaged: it is not the manifest of a checkpoint", path));
+  }
+}
+
+void require_same_training(checkpoint const& c, checkpoint_identity const& now) {
+  auto const same = [&](char const* what, auto const& mine, auto const& saved) {
+    if (mine != saved)
+      throw usage_error(fmt::format("{} is {} here, and {} in '{}'", what, mine, saved, c.folder));
+  };
+  same("--blocks", now.blocks, c.identity.blocks);
+  same("--width", now.width, c.identity.width);
+  same("--heads", now.heads, c.identity.heads);
+  same("--context", now.context, c.identity.context);
+  same("--tie-embeddings", now.tied, c.identity.tied);
+  same("--experts", now.experts, c.identity.experts);
+  same("--precision", now.precision, c.identity.precision);
+  same("--seed", now.seed, c.identity.seed);
+  same("the number of bytes of the text", now.text_bytes, c.identity.text_bytes);
+  same("the checksum of the text", now.text_crc32, c.identity.text_crc32);
+}
+
+std::string checkpoint_folder::final_name(int step) const {
+  return in(path_, fmt::format("step-{:08}{}", step, checkpoint_ending));
+}
+
+void checkpoint_folder::begin(int step) const {
+  std::error_code error;
+  std::vector<fs::path> left;  // by a training that was killed
+  for (fs::directory_iterator at(path_, error), end; !error && at != end; at.increment(error))
+    if (at->path().string().ends_with(partial_ending)) left.push_back(at->path());
+  for (fs::path const& path : left) fs::remove_all(path, error);
+  discard(step);
+  fs::create_directories(partial(step), error);
+  must_succeed(error, "make the folder", partial(step));
+}
+
+std::string checkpoint_folder::complete(checkpoint const& c) const {
+  std::string const from = partial(c.step), to = final_name(c.step);
+  json const content = json_of(c);
+  std::string const text = json{{"format", "ashlar checkpoint"},
+                                {"version", 1},
+                                {"crc32", gpt::crc32(bytes_of(content.dump()))},
+                                {"checkpoint", content}}
+                               .dump(1)
+                           + "\n";
+  write_durably(in(from, manifest_name), {bytes_of(text)});
+  sync_folder(from);
+  // One of the same step, of a training that was resumed from before it, makes way.
+  std::error_code error;
+  if (fs::exists(to, error)) retire(to);
+  fs::rename(from, to, error);
+  must_succeed(error, "write", to);
+  sync_folder(path_);
+  auto all = checkpoints_in(path_);
+  for (std::size_t i = 0; i + kept_checkpoints < all.size(); ++i) retire(all[i]);
+  return to;
+}
+
+void checkpoint_folder::discard(int step) const {
+  std::error_code error;
+  fs::remove_all(partial(step), error);
+  must_succeed(error, "remove", partial(step));
+}
+
+checkpoint_part write_part(std::string const& folder, std::string const& file,
+                           std::map<std::string, std::span<std::byte const>> const& data,
+                           gpt::stored_tensors tensors) {
+  checkpoint_part part{file, 0, {}};
+  std::vector<std::span<std::byte const>> all(1);
+  std::size_t begin = 0;
+  for (auto& [name, t] : tensors) {
+    std::span<std::byte const> const bytes = data.at(name);
+    t.begin = begin;
+    t.size = bytes.size();
+    begin += t.size;
+    all.push_back(bytes);
+    part.tensors[name] = {t, gpt::crc32(bytes)};
+  }
+  std::string const header = gpt::safetensors_header(tensors);
+  all[0] = bytes_of(header);
+  part.bytes = header.size() + begin;
+  write_durably(in(folder, file), all);
+  return part;
+}
+
+struct part_reader::state {
+  read_only_file file;
+  std::string path;
+  checkpoint_part const* part;
+  std::size_t data;  // where the tensors begin
+};
+
+part_reader::part_reader(std::string const& folder, checkpoint_part const& part)
+    : state_(new state{read_only_file(in(folder, part.file)), in(folder, part.file), &part, 0}) {
+  read_only_file const& file = state_->file;
+  auto const refuse = [&](std::string const& why) {
+    throw usage_error(fmt::format("'{}' is damaged: {}", state_->path, why));
+  };
+  if (file.size() != part.bytes)
+    refuse(fmt::format("it has {} bytes instead of {}", file.size(), part.bytes));
+  try {
+    std::array<std::byte, 8> first{};
+    if (file.size() >= first.size()) file.read(0, first);
+    std::string header(gpt::safetensors_header_length(first, file.size()), '\0');
+    file.read(first.size(), std::as_writable_bytes(std::span(header)));
+    state_->data = first.size() + header.size();
+    auto const found = gpt::read_safetensors_header(header, file.size() - state_->data);
+    for (auto const& [name, t] : part.tensors)
+      if (auto const at = found.find(name); at == found.end() || at->second != t.stored)
+        refuse(fmt::format("tensor '{}' is not where it was written", name));
+  } catch (usage_error const&) {
+    throw;
+  } catch (std::runtime_error const& e) {
+    refuse(e.what());
+  }
+}
+
+part_reader::~part_reader() = default;
+part_reader::part_reader(part_reader&&) noexcept = default;
+
+void part_reader::read(std::string const& name, std::span<std::byte> bytes) const {
+  auto const at = state_->part->tensors.find(name);
+  auto const refuse = [&](char const* why) {
+    throw usage_error(fmt::format("'{}' is damaged: tensor '{}' {}", state_->path, name, why));
+  };
+  if (at == state_->part->tensors.end()) refuse("is missing");
+  if (at->second.stored.size != bytes.size()) refuse("has another size than in this model");
+  state_->file.read(state_->data + at->second.stored.begin, bytes);
+  if (gpt::crc32(bytes) != at->second.crc32) refuse("has another checksum than when it was written");
+}
+
+}  // namespace tool

@@ -1,0 +1,23 @@
+// What a profile tells, and where it is written.
+#pragma once
+
+#include "files/measured_costs.hpp"
+#include "train/train_team.hpp"
+#include "train/training.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+
+namespace tool {
+
+// What is measured, on what.
+nlohmann::ordered_json about_of(training const& t, processors computing, int processes);
+
+// Before anything is measured, after links are, and in the end: the file, and unless it goes to standard
+// output what is in it.
+void tell_begin(training const& t, std::size_t parameters);
+void tell_links(measured_costs const& m, training const& t);
+void tell_end(measured_costs const& m, training const& t, processors computing);
+
+}  // namespace tool

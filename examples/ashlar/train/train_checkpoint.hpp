@@ -1,0 +1,162 @@
+// A training's state to and from a checkpoint: each process writes and reads the stages of its devices.
+#pragma once
+
+#include "command.hpp"
+#include "train/checkpoint.hpp"
+#include "train/train_team.hpp"
+
+#include <fmt/core.h>
+#include <gpt/worker.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tool {
+
+// Weights and moments, by the names under which they are stored.
+template <class Scalar, class Visit>
+void for_each_stored(gpt::worker<Scalar>& w, int group, Visit visit) {
+  w.visit(group, [&](auto const& what, auto const& weight, auto const&) {
+    auto const offset = static_cast<std::size_t>(weight.data - w.weights(group).data());
+    auto const shape = std::vector<std::size_t>{static_cast<std::size_t>(weight.rows),
+                                                static_cast<std::size_t>(weight.cols)};
+    auto const size = weight.size();
+    visit(what.name, w.weights(group).subspan(offset, size), shape);
+    visit(what.name + ".first_moment", w.first_moment(group).subspan(offset, size), shape);
+    visit(what.name + ".second_moment", w.second_moment(group).subspan(offset, size), shape);
+  });
+}
+
+// All processes call all of this, and all throw the same error when one of them fails.
+template <class Scalar>
+class train_checkpoints {
+ public:
+  using worker = gpt::worker<Scalar>;
+
+  train_checkpoints(training const& t, team<Scalar>& all)
+      : t_(&t), all_(&all), folder_(t.options->save) {}
+
+  // Between two steps; `c` says all but the parts. Returns the folder.
+  std::string save(checkpoint c) {
+    gather_shards();
+    std::string made;
+    try {
+      agreed([&] {
+        if (all_->leads()) folder_.begin(c.step);
+        return std::string();
+      });
+      for (std::string const& text : agreed([&] { return write_own(c.step).dump(); }))
+        for (auto const& part : nlohmann::json::parse(text)) c.parts.push_back(part_from(part));
+      agreed([&] {
+        if (all_->leads()) made = folder_.complete(c);
+        return std::string();
+      });
+    } catch (agreed_error const&) {
+      if (all_->leads()) folder_.discard(c.step);
+      throw;
+    }
+    return made;
+  }
+
+  // What the groups that are held here were.
+  void load(checkpoint const& c) {
+    agreed([&] {
+      std::map<std::string, std::size_t> part_of;
+      std::vector<part_reader> readers;
+      for (checkpoint_part const& part : c.parts) {
+        for (auto const& entry : part.tensors) part_of[entry.first] = readers.size();
+        readers.emplace_back(c.folder, part);
+      }
+      all_->for_each_held([&](worker& w, int group) {
+        for_each_stored(w, group, [&](std::string const& name, auto values, auto const&) {
+          auto const at = part_of.find(name);
+          if (at == part_of.end())
+            throw usage_error(fmt::format("'{}' has no tensor '{}'", c.folder, name));
+          readers[at->second].read(name, std::as_writable_bytes(values));
+        });
+        for (int copy = 1; copy < w.copies(group); ++copy) {
+          copy_values(w.weights(group), w.weights(group, copy));
+          copy_values(w.first_moment(group), w.first_moment(group, copy));
+          copy_values(w.second_moment(group), w.second_moment(group, copy));
+        }
+        w.set_updates(group, c.updates);
+      });
+      return std::string();
+    });
+  }
+
+ private:
+  static void copy_values(std::span<Scalar const> from, std::span<Scalar> to) {
+    std::copy(from.begin(), from.end(), to.begin());
+  }
+  int first_holder(int group) const { return t_->program.groups.holders(group)[0]; }
+
+  // Of rank 0, the first holder of a group writes it. What lies in shards it is told by the others.
+  void gather_shards() {
+    worker const& any = *all_->workers().front();
+    if (!any.is_sharded()) return;
+    for (int g = 0; g < t_->shape.stages; ++g)
+      for (auto const of : {+[](worker&w, int group) { return w.weights(group); },
+                            +[](worker&w, int group) { return w.first_moment(group); },
+                            +[](worker&w, int group) { return w.second_moment(group); }}) {
+        std::vector<Scalar> whole(any.elements(g), Scalar{});
+        for (int rank = 0; rank < t_->shape.data_ranks; ++rank)
+          if (all_->is_here(rank, first_holder(g))) {
+            std::span<Scalar> const values = of(*all_->of(rank), g);
+            std::span<Scalar> const mine = all_->of(rank)->part(g, values);
+            std::copy(mine.begin(), mine.end(), whole.begin() + (mine.data() - values.data()));
+          }
+        all_->unite(whole);
+        if (all_->is_here(0, first_holder(g))) copy_values(whole, of(*all_->of(0), g));
+      }
+  }
+
+  // The parts of the devices that are here.
+  nlohmann::json write_own(int step) {
+    auto parts = nlohmann::json::array();
+    for (int device = 0; device < t_->program.device_count(); ++device) {
+      if (!all_->is_here(0, device)) continue;
+      gpt::stored_tensors tensors;
+      std::map<std::string, std::span<std::byte const>> data;
+      for (int g = 0; g < t_->shape.groups(); ++g)
+        if (first_holder(g) == device)
+          for_each_stored(*all_->of(0), g, [&](std::string const& name, auto values, auto const& shape) {
+            tensors[name] = {sizeof(Scalar) == sizeof(float) ? "F32" : "F64", shape, 0, 0};
+            data[name] = std::as_bytes(values);
+          });
+      parts.push_back(
+          json_of(write_part(folder_.partial(step), fmt::format("device-{}.safetensors", device), data,
+                             std::move(tensors))));
+    }
+    return parts;
+  }
+
+  // What act() returns on each process. Throws agreed_error with what it throws on the first.
+  template <class Act>
+  std::vector<std::string> agreed(Act act) {
+    std::string said, error;
+    all_->work([&] {
+      try {
+        said = act();
+      } catch (std::exception const& e) {
+        error = e.what();
+      }
+    });
+    for (std::string const& one : all_->tell_all(error))
+      if (!one.empty()) throw agreed_error(one);
+    return all_->tell_all(said);
+  }
+
+  training const* t_;
+  team<Scalar>* all_;
+  checkpoint_folder folder_;
+};
+
+}  // namespace tool

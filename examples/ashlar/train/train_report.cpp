@@ -1,0 +1,145 @@
+#include "train/train_report.hpp"
+
+#include "report/counted.hpp"
+#include "report/spread.hpp"
+#include "report/table.hpp"
+#include <ashlar/bounds/lower_bound.hpp>
+#include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/squeeze.hpp>
+#include <ashlar/simulate/simulate.hpp>
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+namespace tool {
+
+namespace {
+
+// By how much of the second the first differs from it: "3.1 % less".
+std::string difference(double value, double from) {
+  return fmt::format("{:.1f} % {}", 100 * std::abs(value / from - 1), value < from ? "less" : "more");
+}
+
+// Of all devices, in ticks.
+double work_of(ashlar::schedule const& s) {
+  ashlar::tick work = 0;
+  for (ashlar::tick const one : busy(s)) work += one;
+  return static_cast<double>(work);
+}
+
+simulated_step simulated(training const& t, ashlar::schedule const& timed_passes,
+                         ashlar::simulation_options const& machine, double tick_ms) {
+  return {tick_ms * static_cast<double>(ashlar::time_program(t.program, machine).makespan),
+          tick_ms * work_of(timed_passes) * t.shape.data_ranks};
+}
+
+std::string times_predicted_with(training const& t, train_report const& r) {
+  if (auto const& costs = t.options->shape.cost.measured) return "the costs of '" + costs->path + "'";
+  if (r.predicted_from == 0) return "the pass times of the steps before";
+  return "the pass times of the first " + counted(static_cast<int>(r.predicted_from), "step");
+}
+
+// How near the prediction is; and apart from that how near the simulation is, had the prediction known
+// what passes would take.
+void tell_prediction(training const& t, train_report const& r, double step_ms) {
+  fmt::print("predicted with {}: {:.2f} ms{}, {}\n", times_predicted_with(t, r), r.predicted.ms,
+             r.least_ms > 0 ? fmt::format(" (no less than {:.2f}, gap {} %)", r.least_ms,
+                                          percent(ashlar::gap(r.predicted.ms, r.least_ms)))
+                            : "",
+             difference(r.predicted.ms, step_ms));
+  bool const same = !t.options->shape.cost.measured && r.predicted_from == r.step_ms.size();
+  if (r.measured.ms > 0 && !same)
+    fmt::print("simulated with the pass times of {}: {:.2f} ms, {}; the passes took {} than predicted\n",
+               r.step_ms.size() == 1 ? "that step" : fmt::format("all {} steps", r.step_ms.size()),
+               r.measured.ms, difference(r.measured.ms, step_ms),
+               difference(r.measured.work_ms, r.predicted.work_ms));
+}
+
+}  // namespace
+
+void train_report::predict(training const& t, ashlar::simulation_options const& machine,
+                           double tick_ns) {
+  double const tick_ms = tick_ns * 1e-6;
+  ashlar::schedule const timed_passes = retime(t.schedule, machine.cost);
+  predicted = simulated(t, timed_passes, machine, tick_ms);
+  least_ms = 0;
+  if (auto const least = schedule_bound(timed_passes))
+    least_ms = tick_ms * static_cast<double>(least->makespan);
+  predicted_from = step_ms.size();
+}
+
+void train_report::simulate_measured(training const& t, ashlar::simulation_options const& machine,
+                                     double tick_ns) {
+  measured = simulated(t, retime(t.schedule, machine.cost), machine, tick_ns * 1e-6);
+}
+
+void train_report::adapt() {
+  before_ms = spread_of(step_ms).median;
+  step_ms.clear();
+}
+
+void tell_adaptation(adaptation const& a, int steps, double tick_ns) {
+  auto const ms = [&](ashlar::tick t) { return 1e-6 * tick_ns * static_cast<double>(t); };
+  if (a.program)
+    fmt::print(
+        "after {}: another program, proved, with the same sums in the same memory: {:.3f} ms simulated "
+        "instead of {:.3f}, {}\n",
+        counted(steps, "step"), ms(a.after), ms(a.before),
+        difference(static_cast<double>(a.after), static_cast<double>(a.before)));
+  else
+    fmt::print("after {}: the program stays, {:.3f} ms simulated: {}\n", counted(steps, "step"),
+               ms(a.before), a.why);
+  std::fflush(stdout);
+}
+
+void introduce(training const& t, std::size_t parameters) {
+  fmt::print(
+      "{} on {}, {} of {}: {} instructions, proved complete, ordered, deadlock-free and memory-safe\n",
+      t.options->shape.name, counted(t.schedule.device_count(), "device"),
+      counted(t.schedule.micro_batch_count(), "micro-batch"), counted(t.shape.rows(), "token"),
+      t.program.instructions.size());
+  if (t.shape.data_ranks > 1)
+    fmt::print("{} side by side, each on its own part of the batch\n",
+               counted(t.shape.data_ranks, "pipeline"));
+  fmt::print("{} parameters in {} on {}; {} bytes of text\n", parameters,
+             counted(t.shape.blocks, "block"), counted(t.shape.stages, "stage"), t.text.all().size());
+  if (t.text.unreadable() > 0)
+    fmt::print("files and folders that could not be read and were passed over: {}\n",
+               t.text.unreadable());
+  std::fflush(stdout);
+}
+
+void conclude(training const& t, train_report const& r, train_end const& end) {
+  fmt::print("{}{} in {:.1f} s, {:.0f} tokens/s\n", end.early ? "interrupted; " : "",
+             counted(end.steps, "step"), end.seconds, t.tokens(end.steps) / end.seconds);
+  if (r.is_predicted() && !r.step_ms.empty()) {
+    spread const steps = spread_of(r.step_ms);
+    fmt::print("a step takes {:.2f} ms, half of them {:.2f} to {:.2f}\n", steps.median, steps.low,
+               steps.high);
+    tell_prediction(t, r, steps.median);
+    if (t.devices() > end.computing.count)
+      fmt::print(
+          "{} share {}, each of which has {:.2f} ms of work; the simulation gives each one of its own\n",
+          counted(t.devices(), "device"), counted(end.computing.count, end.computing.name),
+          (r.measured.ms > 0 ? r.measured : r.predicted).work_ms / end.computing.count);
+    if (r.before_ms > 0)
+      fmt::print("with the program before, a step took {:.2f} ms: it takes {} now\n", r.before_ms,
+                 difference(steps.median, r.before_ms));
+  }
+  if (r.skipped > 0)
+    fmt::print("skipped, as their numbers were not finite: {}\n", counted(r.skipped, "step"));
+  if (r.verified > 0)
+    fmt::print("verified: losses and gradients of {} {} the sequential model's\n",
+               counted(r.verified, "step"),
+               end.tolerance > 0 ? fmt::format("within {} of", end.tolerance) : "bitwise equal to");
+  fmt::print(
+      "loss {:.3f} nats a byte at first, {:.3f} at last, {:.3f} on held-out text; unigram entropy of "
+      "the "
+      "text {:.3f}\n",
+      r.first_loss, r.mean_loss, end.held_out_loss, gpt::unigram_entropy(t.text.all()));
+}
+
+}  // namespace tool

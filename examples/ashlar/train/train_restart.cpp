@@ -1,0 +1,111 @@
+#include "train/train_restart.hpp"
+
+#include "command.hpp"
+#include "train/checkpoint.hpp"
+#include "train/train_signals.hpp"
+#include "train/training.hpp"
+
+#include <fmt/core.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+volatile std::sig_atomic_t child_process = 0;
+volatile std::sig_atomic_t told_to_stop = 0;
+
+// What to run: a launcher where the backend needs one, then this program with the line that it was
+// started with; later options overrule earlier ones. `from`: a checkpoint, or empty.
+std::vector<std::string> line_of(train_options const& o, std::string const& from) {
+  std::vector<std::string> line;
+  if (o.backend == "mpi") {
+    std::istringstream words(o.launcher);
+    for (std::string word; words >> word;) line.push_back(word);
+    line.insert(line.end(), {"-n", std::to_string(processes_of(o))});
+  }
+  line.emplace_back("/proc/self/exe");
+  if (char* const self = realpath("/proc/self/exe", nullptr)) {
+    line.back() = self;
+    std::free(self);
+  }
+  line.insert(line.end(), command_line.begin() + 1, command_line.end());
+  line.insert(line.end(), {"--restart", "0"});
+  if (!from.empty()) line.insert(line.end(), {"--resume", from});
+  return line;
+}
+
+// Returns what waitpid() says.
+int run_to_the_end(std::vector<std::string> line) {
+  std::vector<char*> words;
+  for (std::string& word : line) words.push_back(word.data());
+  words.push_back(nullptr);
+  std::fflush(stdout);
+  pid_t const parent = getpid(), child = fork();
+  if (child < 0) throw usage_error(fmt::format("cannot start a process: {}", std::strerror(errno)));
+  if (child == 0) {
+    // A terminal's Ctrl-C reaches this process, which hands it on; without this process there is none.
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(failed);
+    for (int const signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
+    execvp(words[0], words.data());
+    std::fprintf(stderr, "ashlar: cannot run '%s': %s\n", words[0], std::strerror(errno));
+    _exit(unusable);
+  }
+  child_process = child;
+  if (told_to_stop != 0) kill(child, told_to_stop);  // it came before there was a child
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  child_process = 0;
+  return status;
+}
+
+// Why it may be worth another try; empty: it is not.
+std::string death_of(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("was killed by signal {}", WTERMSIG(status));
+  int const code = WEXITSTATUS(status);
+  bool const by_hand = code == code_of_signal(SIGINT) || code == code_of_signal(SIGTERM);
+  if (code == failed) return "broke off";
+  if (code > 128 && !by_hand) return fmt::format("was killed by signal {}", code - 128);
+  return {};
+}
+
+}  // namespace
+
+int train_again_and_again(train_options const& o) {
+  for (int const signal : {SIGINT, SIGTERM})
+    std::signal(signal, [](int number) {
+      told_to_stop = number;
+      if (child_process != 0) kill(static_cast<pid_t>(child_process), number);
+    });
+  std::string from;
+  for (int restarts = 0;; ++restarts) {
+    int const status = run_to_the_end(line_of(o, from));
+    std::string const death = death_of(status);
+    if (told_to_stop != 0) return code_of_signal(told_to_stop);
+    if (death.empty()) return WEXITSTATUS(status);
+    if (restarts == o.restart)
+      throw run_error(
+          fmt::format("the training {} and is not started again after {} restarts", death, restarts));
+    from = newest_checkpoint(o.save);
+    std::fputs(fmt::format("ashlar: the training {}; restart {} of {} {}\n", death, restarts + 1,
+                           o.restart, from.empty() ? "from the beginning" : "from " + from)
+                   .c_str(),
+               stderr);
+  }
+}
+
+}  // namespace tool

@@ -1,0 +1,13 @@
+// A training that is started again, from its last checkpoint, when it dies.
+#pragma once
+
+#include "train/train_options.hpp"
+
+namespace tool {
+
+// Runs the tool's own command line in a process of its own (with the MPI backend, in a launcher's), up
+// to options.restart times more. Returns the exit_code of the last. Throws run_error when the last has
+// died.
+int train_again_and_again(train_options const& options);
+
+}  // namespace tool

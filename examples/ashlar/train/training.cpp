@@ -1,0 +1,131 @@
+#include "train/training.hpp"
+
+#include "command.hpp"
+#include "options/effects.hpp"
+#include "options/number_option.hpp"
+#include "train/train_values.hpp"
+#include <ashlar/lower/lower.hpp>
+
+#include <fmt/core.h>
+#include <gpt/crc32.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <span>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+namespace tool {
+
+namespace {
+
+constexpr int most_stages = 256;    // a thread or a process is made for each device
+constexpr int most_trainers = 256;  // of all data-parallel ranks
+
+gpt::corpus corpus_of(train_options const& o) {
+  try {
+    gpt::corpus text = gpt::read_corpus(o.corpus);
+    text.require_context(o.model.context);
+    return text;
+  } catch (std::runtime_error const& e) {
+    throw usage_error(fmt::format("--corpus: {}", e.what()));
+  }
+}
+
+gpt::config shape_of(train_options const& o, ashlar::schedule const& schedule) {
+  gpt::config shape = o.model;
+  shape.micro_batches = schedule.micro_batch_count();
+  shape.stages = schedule.stage_count();
+  if (shape.stages > most_stages)
+    throw usage_error(
+        fmt::format("training runs at most {} stages here, not {}", most_stages, shape.stages));
+  must_lie("--data-ranks", o.lowering.data_ranks, 1, most_trainers / schedule.device_count());
+  shape.data_ranks = static_cast<int>(o.lowering.data_ranks);
+  shape.tied = o.lowering.tied;
+  shape.chosen = std::min(shape.chosen, std::max(shape.experts, 1));
+  try {
+    require_valid(shape);
+  } catch (std::invalid_argument const& e) {
+    throw usage_error(e.what());
+  }
+  return shape;
+}
+
+checkpoint_identity identity_of(train_options const& o, gpt::config const& shape,
+                                gpt::corpus const& text) {
+  return {.blocks = shape.blocks,
+          .width = shape.width,
+          .heads = shape.heads,
+          .context = shape.context,
+          .tied = shape.tied,
+          .experts = shape.experts,
+          .precision = o.precision == "bf16" ? "float" : o.precision,  // of the weights
+          .seed = o.seed,
+          .text_bytes = text.all().size(),
+          .text_crc32 = gpt::crc32(std::as_bytes(text.all()))};
+}
+
+// Two trainings in one folder would remove each other's checkpoints.
+void must_be_free(train_options const& o, std::optional<checkpoint> const& resumed) {
+  if (o.save.empty()) return;
+  std::string const there = newest_checkpoint(o.save);
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (there.empty()
+      || (resumed && fs::equivalent(fs::path(resumed->folder).parent_path(), o.save, ignored)))
+    return;
+  throw usage_error(fmt::format(
+      "--save: '{}' is there already; --resume {} goes on with it, another folder begins anew", there,
+      o.save));
+}
+
+}  // namespace
+
+int processes_of(train_options const& o) {
+  ashlar::schedule const schedule = choose(o.shape).schedule;
+  return schedule.device_count() * shape_of(o, schedule).data_ranks;
+}
+
+training training_of(train_options const& o) {
+  ashlar::schedule schedule = choose(o.shape).schedule;
+  gpt::config const shape = shape_of(o, schedule);
+  schedule = with_values(std::move(schedule), o, shape);
+  std::optional<output> trace_to, loads_to;
+  if (!o.trace.empty()) trace_to.emplace(o.trace);
+  if (!o.loads.empty()) loads_to.emplace(o.loads);
+  gpt::corpus text = corpus_of(o);
+  checkpoint_identity const identity = identity_of(o, shape, text);
+  std::optional<checkpoint> resumed;
+  if (!o.resume.empty()) {
+    resumed = read_checkpoint(o.resume);
+    require_same_training(*resumed, identity);
+  }
+  must_be_free(o, resumed);
+  ashlar::program program = program_of(o, schedule);
+  return {&o,
+          std::move(schedule),
+          shape,
+          std::move(program),
+          std::move(trace_to),
+          std::move(loads_to),
+          std::move(text),
+          identity,
+          std::move(resumed)};
+}
+
+ashlar::program program_of(train_options const& o, ashlar::schedule const& schedule) {
+  ashlar::lower_options lowering = lowering_of(o.lowering, schedule.stage_count());
+  must_have_effect(*o.shape.command, effects_on(lowering, schedule, o.shape.name));
+  // On GPUs all of a step is one graph; require_backend_options() refuses another end of it.
+  if (o.backend == "cuda") lowering.step = ashlar::optimizer_step::after_norm;
+  return lower(schedule, lowering);
+}
+
+ashlar::program passes_of(training const& t) {
+  ashlar::lower_options lowering = lowering_of(t.options->lowering, t.shape.stages);
+  lowering.step = ashlar::optimizer_step::none;
+  return lower(t.schedule, lowering);
+}
+
+}  // namespace tool

@@ -1,0 +1,74 @@
+// A model as a graph of operators, and the time and memory of a stage made of some of them.
+#pragma once
+
+#include <ashlar/core/cost.hpp>
+#include <ashlar/core/diagnosis.hpp>
+#include <ashlar/model/stage_graph.hpp>
+
+#include <vector>
+
+namespace ashlar {
+
+// What one operator takes; sums of them are what a stage takes.
+struct operator_cost {
+  tick launch = 0;                                            // of each pass, whatever its size
+  tick forward = 0, backward_input = 0, backward_weight = 0;  // ticks a sample
+  byte_count weights = 0;                                     // with gradients and optimizer state
+  byte_count kept = 0;                                        // from forward to backward, a sample
+  byte_count output = 0;                                      // to each next operator, a sample
+
+  void add(operator_cost const& other);
+
+  friend constexpr bool operator==(operator_cost const&, operator_cost const&) = default;
+};
+
+struct operator_model {
+  stage_graph graph;  // an operator a stage
+  std::vector<operator_cost> cost;
+};
+
+// Devices alike.
+struct operator_machine {
+  int device_count = 1;
+  byte_count memory = max_tick;  // of a device
+  byte_count bandwidth = 0;      // of a link between two stages, bytes a tick; 0: unlimited
+};
+
+// What one step trains on.
+struct operator_batch {
+  int samples = 1;
+  int largest_micro_batch = 1;  // sizes are powers of two that divide the samples
+};
+
+// A stage takes its micro-batch in equal shares on its devices.
+struct stage_choice {
+  int micro_batch = 1;  // samples
+  int devices = 1;
+
+  int share() const { return (micro_batch + devices - 1) / devices; }
+
+  friend constexpr bool operator==(stage_choice const&, stage_choice const&) = default;
+};
+
+// Ticks of a forward or a backward of a stage of these operators.
+stage_cost cost_of_stage(operator_cost const& sum, stage_choice const& how);
+
+// Ticks in which each device of the stage computes in a step.
+inline tick busy_of_stage(operator_cost const& sum, stage_choice const& how, int samples) {
+  stage_cost const c = cost_of_stage(sum, how);
+  return samples / how.micro_batch * (c.forward + c.backward_input + c.backward_weight);
+}
+
+// Bytes on each device of the stage, with so many samples in flight: whole micro-batches, and no more
+// than there are.
+byte_count memory_of_stage(operator_cost const& sum, stage_choice const& how, std::int64_t in_flight,
+                           int samples);
+
+// Counts are positive, one cost an operator, nothing is negative.
+diagnosis check(operator_model const& m, operator_machine const& machine, operator_batch const& batch);
+
+}  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/plan/graphs/operators.ipp>
+#endif

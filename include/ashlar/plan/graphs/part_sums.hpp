@@ -1,0 +1,51 @@
+// The sums over the parts of a tree of operators, and where a series may be cut.
+#pragma once
+
+#include <ashlar/core/nth.hpp>
+#include <ashlar/plan/graphs/operators.hpp>
+#include <ashlar/plan/graphs/series_parallel.hpp>
+
+#include <vector>
+
+namespace ashlar {
+
+// Sums over the parts of a series, from the first on; where it may be cut.
+struct series_table {
+  std::vector<operator_cost> until;
+  std::vector<tick> message;  // before each part, the longest of an edge that crosses there
+  std::vector<int> next_cut;  // the first place from here on where it may be cut
+};
+
+class part_sums {
+ public:
+  constexpr part_sums() = default;
+  part_sums(operator_model const& model, part_tree const& tree, byte_count bandwidth, int samples)
+      : bandwidth_(bandwidth), samples_(samples), sum_(tree.parts.size()), tables_(tree.parts.size()) {
+    prepare(model, tree);
+  }
+
+  operator_cost const& of(int part) const { return nth(sum_, part); }
+  series_table const& series(int part) const { return nth(tables_, part); }
+
+  // Ticks of all messages of a step on one edge.
+  tick message_time(operator_cost const& c) const {
+    return bandwidth_ == 0 ? 0 : (c.output * samples_ + bandwidth_ - 1) / bandwidth_;
+  }
+
+  // Cuts where no edge takes longer.
+  void find_cuts(tick time);
+
+ private:
+  void prepare(operator_model const& model, part_tree const& tree);
+
+  byte_count bandwidth_ = 0;
+  int samples_ = 1;
+  std::vector<operator_cost> sum_;    // by part
+  std::vector<series_table> tables_;  // by part, of series
+};
+
+}  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/plan/graphs/part_sums.ipp>
+#endif

@@ -1,0 +1,70 @@
+// One variant for each of several things, within a limit on their total memory.
+#pragma once
+
+#include <ashlar/core/nth.hpp>
+#include <ashlar/plan/parts/variants.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+struct choice {
+  std::vector<int> of;     // the variant of each thing; empty if none fit
+  variant what = {};       // all together
+  byte_count missing = 0;  // bytes by which the smallest variants together pass the limit
+
+  friend constexpr bool operator==(choice const&, choice const&) = default;
+};
+
+// The cheapest choice whose memory adds up to no more than the limit: the multiple-choice knapsack,
+// solved exactly. Partial choices of which no other takes neither more memory nor more cost are
+// completed thing by thing. Those are left out that cannot become better than a choice found before, by
+// the bound that charges `price` for each byte (Lagrange); the price is the one at which the cheapest
+// variants just fit. Of the pooled workspace of several kernels: the integer programme of μ-cuDNN,
+// section III.C, without a solver.
+class chooser {
+ public:
+  chooser(std::vector<std::vector<variant>> const& things, byte_count limit)
+      : things_(things), limit_(limit), taken_(things.size(), 0) {}
+
+  choice run();
+
+ private:
+  struct label {
+    byte_count memory = 0;
+    tick cost = 0;
+    int before = -1, taken = -1;
+  };
+
+  variant const& at(std::size_t thing, int which) const { return nth(things_[thing], which); }
+  static double priced(variant const& v, double byte, double ticks) {
+    return static_cast<double>(v.memory) * byte + static_cast<double>(v.cost()) * ticks;
+  }
+  // The variant of least memory * byte + cost * ticks; of equal ones that of least memory, then cost.
+  int cheapest_at(std::size_t thing, double byte, double ticks) const;
+  byte_count take_at(double byte, double ticks);
+
+  // The lowest price at which what is taken fits, by halving; free memory if that fits.
+  void find_price();
+
+  // Spends what memory is left, one thing after the other: the choice that has to be improved on.
+  void fill_up();
+
+  std::vector<int> complete() const;
+
+  std::vector<std::vector<variant>> const& things_;
+  byte_count limit_;
+  std::vector<int> taken_;
+  double price_ = 0;
+  byte_count used_ = 0;
+};
+
+// Throws violation{rule::counts_are_positive} for a thing without variants.
+choice choose(std::vector<std::vector<variant>> const& things, byte_count limit);
+
+}  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/plan/parts/choose.ipp>
+#endif

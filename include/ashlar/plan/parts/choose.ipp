@@ -1,0 +1,113 @@
+// Definitions of choose.hpp.
+#pragma once
+
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/refuse.hpp>
+#include <ashlar/plan/parts/choose.hpp>
+
+#include <utility>
+
+namespace ashlar {
+
+ASHLAR_INLINE choice chooser::run() {
+  choice c;
+  byte_count smallest = 0;
+  for (std::size_t i = 0; i < things_.size(); ++i)
+    smallest = saturating_sum(smallest, at(i, cheapest_at(i, 1, 0)).memory);
+  if (smallest > limit_) {
+    c.missing = smallest - limit_;
+    return c;
+  }
+  find_price();
+  fill_up();
+  c.of = complete();
+  for (std::size_t i = 0; i < things_.size(); ++i) c.what = side_by_side(c.what, at(i, c.of[i]));
+  return c;
+}
+
+ASHLAR_INLINE int chooser::cheapest_at(std::size_t thing, double byte, double ticks) const {
+  int found = 0;
+  for (int k = 1; k < static_cast<int>(things_[thing].size()); ++k) {
+    variant const &a = at(thing, k), &b = at(thing, found);
+    double const x = priced(a, byte, ticks), y = priced(b, byte, ticks);
+    if (x < y || (x <= y && (a.memory < b.memory || (a.memory == b.memory && a.cost() < b.cost()))))
+      found = k;
+  }
+  return found;
+}
+
+ASHLAR_INLINE byte_count chooser::take_at(double byte, double ticks) {
+  byte_count sum = 0;
+  for (std::size_t i = 0; i < things_.size(); ++i) {
+    taken_[i] = cheapest_at(i, byte, ticks);
+    sum = saturating_sum(sum, at(i, taken_[i]).memory);
+  }
+  return sum;
+}
+
+ASHLAR_INLINE void chooser::find_price() {
+  used_ = take_at(price_ = 0, 1);
+  if (used_ <= limit_) return;
+  double low = 0, high = 1;
+  while (take_at(high, 1) > limit_ && high < 1e18) low = high, high *= 4;
+  for (int halvings = 0; halvings < 60; ++halvings) {
+    double const middle = (low + high) / 2;
+    (take_at(middle, 1) > limit_ ? low : high) = middle;
+  }
+  used_ = take_at(price_ = high, 1);
+  // Where no finite price does, the smallest ones.
+  if (used_ > limit_) used_ = take_at(1, 0);
+}
+
+ASHLAR_INLINE void chooser::fill_up() {
+  for (std::size_t i = 0; i < things_.size(); ++i)
+    for (int k = 0; k < static_cast<int>(things_[i].size()); ++k) {
+      variant const &now = at(i, taken_[i]), &other = at(i, k);
+      if (other.cost() >= now.cost() || used_ - now.memory + other.memory > limit_) continue;
+      used_ += other.memory - now.memory;
+      taken_[i] = k;
+    }
+}
+
+ASHLAR_INLINE std::vector<int> chooser::complete() const {
+  double known = 0, rest = 0;
+  for (std::size_t i = 0; i < things_.size(); ++i) {
+    known += static_cast<double>(at(i, taken_[i]).cost());
+    rest += priced(at(i, cheapest_at(i, price_, 1)), price_, 1);
+  }
+  double const slack = 1 + 1e-9 * known;  // the bound is rounded
+  std::vector<dynamic_array<label>> layers(things_.size() + 1);
+  layers[0].push_back({});
+  for (std::size_t i = 0; i < things_.size(); ++i) {
+    rest -= priced(at(i, cheapest_at(i, price_, 1)), price_, 1);
+    dynamic_array<label> next;
+    for (std::size_t b = 0; b < layers[i].size(); ++b)
+      for (int k = 0; k < static_cast<int>(things_[i].size()); ++k) {
+        label const l{saturating_sum(layers[i][b].memory, at(i, k).memory),
+                      saturating_sum(layers[i][b].cost, at(i, k).cost()), static_cast<int>(b), k};
+        double const bound = static_cast<double>(l.cost) + rest
+                             + price_ * (static_cast<double>(l.memory) - static_cast<double>(limit_));
+        if (l.memory <= limit_ && bound <= known + slack) next.push_back(l);
+      }
+    layers[i + 1] = pareto_front(std::move(next), [](label const& l) {
+      return variant{l.cost, l.memory, 0};
+    });
+  }
+  std::vector<int> of(things_.size(), 0);
+  int which = static_cast<int>(layers.back().size()) - 1;  // the cheapest
+  for (std::size_t i = things_.size(); i-- > 0;) {
+    label const& l = nth(layers[i + 1], which);
+    of[i] = l.taken;
+    which = l.before;
+  }
+  return of;
+}
+
+ASHLAR_INLINE choice choose(std::vector<std::vector<variant>> const& things, byte_count limit) {
+  for (std::vector<variant> const& each : things)
+    if (each.empty()) refuse({.broken = rule::counts_are_positive});
+  return chooser(things, limit).run();
+}
+
+}  // namespace ashlar

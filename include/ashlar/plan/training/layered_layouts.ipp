@@ -1,0 +1,175 @@
+// Definitions of layered_layouts.hpp.
+#pragma once
+
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/core/function_ref.hpp>
+#include <ashlar/core/nth.hpp>
+#include <ashlar/plan/training/layered_layouts.hpp>
+#include <ashlar/plan/training/partition.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+namespace ashlar::plan_detail {
+
+// What is lacking in memory, then a time.
+using division_value = std::pair<byte_count, tick>;
+
+}  // namespace ashlar::plan_detail
+
+namespace ashlar {
+
+ASHLAR_INLINE layout_choice with_layers(layer_chain const& model, layout_choice plain,
+                                        std::vector<int> sizes, layer_division division) {
+  int const stage_count = plain.problem.where.stage_count();
+  if (static_cast<int>(sizes.size()) != stage_count)
+    refuse(wrong_size(table::stage_costs, sizes.size(), stage_count));
+  std::size_t dealt = 0;
+  for (int const size : sizes) dealt += static_cast<std::size_t>(size);
+  if (dealt != model.layers.size())
+    refuse(wrong_size(table::stage_costs, dealt, static_cast<std::int64_t>(model.layers.size())));
+  plain.unit = 1;
+  plain.memory_unit = 1;
+  plain.problem.m = model.m;
+  plain.problem.cost = model.machine;
+  plain.problem.limit = {.memory = {.stages = {}}, .budget = model.budget};
+  plain.problem.cost.per_stage.clear();
+  std::size_t at = 0;
+  for (int const size : sizes) {
+    stage_cost cost{.forward = 0, .backward_input = 0, .backward_weight = 0, .recompute = 0};
+    stage_memory memory;
+    for (int i = 0; i < size; ++i, ++at) {
+      layer_share const& one = model.layers[at];
+      cost.forward = saturating_sum(cost.forward, one.cost.forward);
+      cost.backward_input = saturating_sum(cost.backward_input, one.cost.backward_input);
+      cost.backward_weight = saturating_sum(cost.backward_weight, one.cost.backward_weight);
+      cost.recompute = saturating_sum(cost.recompute, one.cost.of(pass_kind::recompute));
+      memory.weights = saturating_sum(memory.weights, one.resident);
+      memory.stash = saturating_sum(memory.stash, one.stash);
+    }
+    if (cost.recompute == cost.forward) cost.recompute = stage_cost::same_as_forward;
+    plain.problem.cost.per_stage.push_back(cost);
+    plain.problem.limit.memory.stages.push_back(memory);
+  }
+  plain.layers = static_cast<std::vector<int>&&>(sizes);
+  plain.division = division;
+  return plain;
+}
+
+}  // namespace ashlar
+
+namespace ashlar::plan_detail {
+
+// Goes on from the first division that has a smaller value and differs in one layer, until there is none
+// or so many have been looked at. `reach`: how many stages further the layer may move.
+ASHLAR_INLINE std::vector<int> descended(std::vector<int> sizes, int reach, int most,
+                                         function_ref<division_value(std::vector<int> const&)> value) {
+  int const count = static_cast<int>(sizes.size());
+  auto least = value(sizes);
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (int from = 0; from < count; ++from)
+      for (int to = max_of(0, from - reach); to < min_of(count, from + reach + 1); ++to) {
+        auto const a = static_cast<std::size_t>(from), b = static_cast<std::size_t>(to);
+        if (a == b || sizes[a] == 1) continue;
+        if (--most < 0) return sizes;
+        --sizes[a];
+        ++sizes[b];
+        auto const found = value(sizes);
+        if (found < least) {
+          least = found;
+          moved = true;
+        } else {
+          ++sizes[a];
+          --sizes[b];
+        }
+      }
+  }
+  return sizes;
+}
+
+ASHLAR_INLINE tick busiest_of(search_problem const& problem) {
+  std::vector<tick> load(static_cast<std::size_t>(problem.where.device_count()), 0);
+  tick most = 0;
+  for (int stage = 0; stage < problem.where.stage_count(); ++stage) {
+    int const device = problem.where.device_of(0, stage);
+    tick& sum = nth(load, device);
+    for (pass_kind const kind : {pass_kind::forward, pass_kind::backward})
+      sum = saturating_sum(sum, problem.cost.of({kind, stage, 0}, device));
+    most = max_of(most, sum);
+  }
+  return most;
+}
+
+// What the devices lack to have a schedule at all; then about how long the shortest takes: the bound of
+// a few micro-batches, whose start and end count, and the busiest device's work for the others.
+ASHLAR_INLINE division_value promise_of(search_problem problem) {
+  byte_count lacking = 0;
+  std::vector<byte_count> const least = smallest_budgets(problem);
+  for (int d = 0; d < problem.where.device_count(); ++d)
+    lacking = saturating_sum(lacking, max_of<byte_count>(0, nth(least, d) - problem.limit.budget_of(d)));
+  int const few = min_of(problem.m.value, 2 * problem.where.device_count());
+  tick const others = saturating_product(problem.m.value - few, busiest_of(problem));
+  problem.m = micro_batches{few};
+  return {lacking, lacking > 0 ? others : saturating_sum(others, problem_bound(problem).span)};
+}
+
+}  // namespace ashlar::plan_detail
+
+namespace ashlar {
+
+ASHLAR_INLINE std::vector<layout_choice> divisions_of(layer_chain const& model,
+                                                      layout_choice const& plain, int most_bounds) {
+  int const stage_count = plain.problem.where.stage_count(),
+            layer_count = static_cast<int>(model.layers.size());
+  std::vector<layout_choice> found;
+  auto const add = [&](std::vector<int> sizes, layer_division division) {
+    for (layout_choice const& known : found)
+      if (known.layers == sizes) return;
+    found.push_back(with_layers(model, plain, static_cast<std::vector<int>&&>(sizes), division));
+  };
+  add(uniform_partition(layer_count, stage_count), layer_division::even);
+  cut_costs cuts{.layer = {},
+                 .volume = std::vector<double>(model.layers.size(), 0.0),
+                 .link = std::vector<double>(static_cast<std::size_t>(stage_count), 0.0),
+                 .repeats = 1};
+  for (layer_share const& one : model.layers)
+    cuts.layer.push_back(
+        static_cast<double>(one.cost.of(pass_kind::forward) + one.cost.of(pass_kind::backward)));
+  auto const problem_of = [&](std::vector<int> const& sizes) {
+    return with_layers(model, plain, sizes, layer_division::balanced).problem;
+  };
+  std::vector<int> const balanced = plan_detail::descended(
+      best_partition(cuts, stage_count), stage_count, std::numeric_limits<int>::max(),
+      [&](std::vector<int> const& sizes) {
+        return plan_detail::division_value{0, plan_detail::busiest_of(problem_of(sizes))};
+      });
+  add(balanced, layer_division::balanced);
+  if (most_bounds == 0) return found;
+  // Where memory binds, what is balanced by time may be far from what is good: go on from both.
+  auto const promise = [&](std::vector<int> const& sizes) {
+    return plan_detail::promise_of(problem_of(sizes));
+  };
+  std::vector<int> const from_even =
+      plan_detail::descended(found[0].layers, 1, most_bounds / 2, promise);
+  std::vector<int> const from_balanced = plan_detail::descended(balanced, 1, most_bounds / 2, promise);
+  bool const even_is_better = promise(from_even) < promise(from_balanced);
+  add(even_is_better ? from_even : from_balanced, layer_division::promising);
+  return found;
+}
+
+ASHLAR_INLINE std::vector<layout_choice> layouts_for(layer_chain const& model, devices p,
+                                                     variety const& how) {
+  std::vector<layout_choice> found;
+  for (layout_choice const& plain : plain_layouts({p, model.m, model.machine}, 100))
+    if (plain.problem.where.stage_count() <= static_cast<int>(model.layers.size()))
+      for (layout_choice const& divided : divisions_of(model, plain))
+        for (layout_choice& c : variants_of(divided, how))
+          if (check(c.problem).ok()) found.push_back(static_cast<layout_choice&&>(c));
+  return found;
+}
+
+}  // namespace ashlar

@@ -1,0 +1,57 @@
+// A model as a list of layers whose costs were measured on one of the tensor ranks: seconds and bytes of
+// stages that are cut from it.
+#pragma once
+
+#include <ashlar/core/sequence_costs.hpp>
+#include <ashlar/model/memory_model.hpp>
+#include <ashlar/plan/training/layout.hpp>
+#include <ashlar/plan/training/simulated_step.hpp>
+#include <ashlar/plan/training/step_model.hpp>
+#include <ashlar/plan/training/transformer_memory.hpp>
+
+#include <vector>
+
+namespace ashlar {
+
+// Of one sequence.
+struct listed_layer {
+  double forward = 0;  // seconds
+  double backward = 0;
+  double parameters = 0;
+  double kept = 0;    // bytes from the forward to the backward
+  double output = 0;  // bytes that the next layer gets; what is kept of a layer that is run again
+};
+
+struct listed_model {
+  int tensor = 1;  // ranks that each layer is split over
+  std::vector<listed_layer> layers;
+  causal_share causal = {};  // of the passes of each; an input pass is half of a backward
+
+  double parameters() const;
+  // Seconds of passes of one sequence, on all tensor ranks together.
+  double work() const;
+};
+
+// Seconds of a micro-batch: a multiple of those of a sequence.
+inline pass_seconds layer_seconds(listed_layer const& each, training_layout const& l) {
+  double const again = l.again == recomputation::full ? each.forward : 0;
+  return {l.micro_batch * each.forward, l.micro_batch * (each.backward + again)};
+}
+
+// Of that, causal attention.
+pass_seconds attention_seconds(listed_layer const& each, training_layout const& l, causal_share share);
+
+// Of stages of so many layers each.
+std::vector<stage_seconds> stage_times(listed_model const& t, training_layout const& l,
+                                       sharding_level level, std::vector<int> const& sizes,
+                                       device_machine const& machine);
+
+// Of each stage on one device; with full recomputation the largest layer is whole at a time.
+memory_model stage_bytes(listed_model const& t, training_layout const& l, sharding_level level,
+                         std::vector<int> const& sizes);
+
+}  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/plan/training/listed_layers.ipp>
+#endif

@@ -1,0 +1,46 @@
+// A plan for layers whose times were measured, on nodes of different devices: each stage as fast as its
+// slowest device, its messages over the links that they take.
+#pragma once
+
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/plan/training/amp.hpp>
+#include <ashlar/plan/training/device_grid.hpp>
+#include <ashlar/plan/training/simulated_step.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// Seconds of a forward of one sample, on one device and on each of those that it is split over.
+struct measured_layer {
+  double alone = 0;
+  double split = 0;
+  double exchange =
+      0;  // of what the split ranks tell each other, in units of data that a rank moves a sample
+};
+
+// Of a micro-batch. Compute is shared by the ranks, exchanges take what their link takes; what the
+// measured time of one sample has beyond that is taken to be launches and latencies, which do not grow
+// with the micro-batch.
+inline double micro_batch_time(measured_layer const& l, double link, int tensor, int samples) {
+  double const each = l.alone / tensor + l.exchange / link;
+  return samples * each + max_of(0.0, l.split - each);
+}
+
+// On each node: which of the lists of measured layers holds there.
+struct measured_model {
+  std::vector<std::vector<measured_layer>> kinds;
+  std::vector<std::size_t> kind_of_node;
+  std::vector<amp_layer> layers;  // outputs and parameters, in the links' units of data
+};
+
+// Times of each stage of the plan: a backward takes twice a forward.
+std::vector<stage_seconds> stage_times(node_cluster const& cluster, measured_model const& model,
+                                       amp_plan const& plan);
+
+}  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/plan/training/measured_layers.ipp>
+#endif

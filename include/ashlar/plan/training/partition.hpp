@@ -1,0 +1,49 @@
+// A chain of layers cut into stages, so that the step of a pipeline is shortest.
+#pragma once
+
+#include <vector>
+
+namespace ashlar {
+
+// What cutting a chain costs, in any unit of time.
+struct cut_costs {
+  std::vector<double> layer;   // of each layer and micro-batch
+  std::vector<double> volume;  // of what each layer hands to the next
+  std::vector<double> link;    // by cut, first to last: time of a unit of volume
+  double repeats = 0;  // how often the longest stage counts beside the sum of all: micro-batches - 1
+};
+
+// repeats * longest stage + the cuts + all layers, for stages of so many layers each: the fill of the
+// pipeline, then one micro-batch after another at the pace of the slowest stage. Linear.
+double pipeline_time(cut_costs const& c, std::vector<int> const& sizes);
+
+// Layers dealt out alike, the first stages one more where it does not come out even. `before` layers
+// stay with the first stage and `behind` with the last, beside their share.
+std::vector<int> uniform_partition(int layer_count, int stage_count, int before = 0, int behind = 0);
+
+namespace plan_detail {
+
+// One way to cut the first layers into so many stages, as the last of them sees it.
+struct cut_choice {
+  double longest = 0, cuts = 0;
+  int previous_end = 0;  // layers of the stages before the last
+  int previous = -1;     // their choice there
+};
+
+// Adds a choice to those that none beats in both; they descend in `cuts` as `longest` ascends.
+void add(std::vector<cut_choice>& front, cut_choice const& made);
+
+}  // namespace plan_detail
+
+// The sizes of the stages with the least pipeline_time; of several, any. A dynamic programme over
+// (stages, layers) that keeps, for each, the choices that none beats in both the longest stage and the
+// sum of the cuts: what follows can only add to the one and raise the other, so the best is among them.
+// O(p n^2) times the size of these fronts, which is a few where layers are alike. Throws
+// violation{rule::parameter_is_at_least} unless there is a layer for each stage.
+std::vector<int> best_partition(cut_costs const& c, int stage_count);
+
+}  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/plan/training/partition.ipp>
+#endif

@@ -1,0 +1,104 @@
+// Definitions of partition.hpp.
+#pragma once
+
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/nth.hpp>
+#include <ashlar/core/refuse.hpp>
+#include <ashlar/plan/training/partition.hpp>
+
+#include <cstddef>
+
+namespace ashlar {
+
+ASHLAR_INLINE double pipeline_time(cut_costs const& c, std::vector<int> const& sizes) {
+  double longest = 0, sum = 0;
+  std::size_t at = 0;
+  for (std::size_t stage = 0; stage < sizes.size(); ++stage) {
+    double own = 0;
+    for (int i = 0; i < sizes[stage]; ++i) own += c.layer[at++];
+    longest = max_of(longest, own);
+    sum += own;
+    if (stage + 1 < sizes.size()) sum += c.volume[at - 1] * c.link[stage];
+  }
+  return c.repeats * longest + sum;
+}
+
+ASHLAR_INLINE std::vector<int> uniform_partition(int layer_count, int stage_count, int before,
+                                                 int behind) {
+  int const shared = layer_count - before - behind;
+  if (stage_count < 1 || shared < stage_count)
+    refuse({.broken = rule::parameter_is_at_least,
+            .number = stage_count,
+            .which = parameter::layer_count,
+            .given = shared});
+  std::vector<int> sizes;
+  for (int stage = 0; stage < stage_count; ++stage)
+    sizes.push_back(shared / stage_count + (stage < shared % stage_count ? 1 : 0));
+  sizes.front() += before;
+  sizes.back() += behind;
+  return sizes;
+}
+
+}  // namespace ashlar
+
+namespace ashlar::plan_detail {
+
+ASHLAR_INLINE void add(std::vector<cut_choice>& front, cut_choice const& made) {
+  for (cut_choice const& c : front)
+    if (c.longest <= made.longest && c.cuts <= made.cuts) return;
+  std::size_t kept = 0;
+  for (cut_choice const& c : front)
+    if (c.longest < made.longest || c.cuts < made.cuts) front[kept++] = c;
+  while (front.size() > kept) front.pop_back();
+  front.push_back(made);
+}
+
+}  // namespace ashlar::plan_detail
+
+namespace ashlar {
+
+ASHLAR_INLINE std::vector<int> best_partition(cut_costs const& c, int stage_count) {
+  using plan_detail::cut_choice;
+  int const n = static_cast<int>(c.layer.size());
+  if (stage_count < 1 || n < stage_count)
+    refuse({.broken = rule::parameter_is_at_least,
+            .number = stage_count,
+            .which = parameter::layer_count,
+            .given = n});
+  std::vector<double> until(1, 0.0);
+  for (double each : c.layer) until.push_back(until.back() + each);
+  auto const index = [n](int stage, int end) { return static_cast<std::size_t>(stage * (n + 1) + end); };
+  std::vector<std::vector<cut_choice>> fronts(index(stage_count, 0));
+  for (int end = 1; end <= n; ++end) fronts[index(0, end)].push_back({.longest = nth(until, end)});
+  for (int stage = 1; stage < stage_count; ++stage)
+    for (int end = stage + 1; end <= n; ++end)
+      for (int cut = stage; cut < end; ++cut) {
+        auto const at = static_cast<std::size_t>(cut);
+        double const own = nth(until, end) - until[at];
+        double const more = c.volume[at - 1] * nth(c.link, stage - 1);
+        auto const& before = fronts[index(stage - 1, cut)];
+        for (std::size_t i = 0; i < before.size(); ++i)
+          plan_detail::add(fronts[index(stage, end)], {.longest = max_of(before[i].longest, own),
+                                                       .cuts = before[i].cuts + more,
+                                                       .previous_end = cut,
+                                                       .previous = static_cast<int>(i)});
+      }
+  auto const& last = fronts[index(stage_count - 1, n)];
+  std::size_t best = 0;
+  auto const time = [&](cut_choice const& made) { return c.repeats * made.longest + made.cuts; };
+  for (std::size_t i = 1; i < last.size(); ++i)
+    if (time(last[i]) < time(last[best])) best = i;
+  std::vector<int> sizes;
+  for (int stage = stage_count - 1, end = n; stage >= 0; --stage) {
+    cut_choice const made = fronts[index(stage, end)][best];
+    sizes.push_back(end - made.previous_end);
+    end = made.previous_end;
+    best = static_cast<std::size_t>(made.previous);
+  }
+  reverse(sizes);
+  return sizes;
+}
+
+}  // namespace ashlar

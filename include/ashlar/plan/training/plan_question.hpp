@@ -1,0 +1,80 @@
+// The question to the planner of training, and one possible answer: devices and a schedule.
+#pragma once
+
+#include <ashlar/catalog/entry.hpp>
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/model/placement.hpp>
+#include <ashlar/plan/training/device_kind.hpp>
+#include <ashlar/plan/training/layout.hpp>
+#include <ashlar/plan/training/listed_layers.hpp>
+#include <ashlar/plan/training/transformer.hpp>
+#include <ashlar/plan/training/transformer_memory.hpp>
+
+#include <string_view>
+#include <vector>
+
+namespace ashlar {
+
+// What is made small: seconds of a step, or seconds times devices.
+enum class plan_objective : unsigned char { time, device_time };
+
+// A model, devices of one kind or several, a batch of so many sequences.
+struct plan_question {
+  transformer model;                // of a listed model only layers, heads and tokens count
+  std::vector<listed_model> lists;  // one for each number of tensor ranks; none: a transformer
+  std::vector<device_kind> kinds = std::vector<device_kind>(1);
+  double between_kinds = 0;  // bytes a second in each direction; 0: as fast as the slower kind's network
+  kept_widths widths;
+  bool takes_fewer_devices = false;  // also halves, quarters and so on of each kind
+  plan_objective objective = plan_objective::time;
+  int batch = 1;
+  double margin = 0;  // share of a device's memory to leave free
+  int largest_micro_batch = 8;
+  std::vector<sharding_level> levels = {sharding_level::none, sharding_level::optimizer,
+                                        sharding_level::gradients, sharding_level::full};
+  int kind = -1;                              // only devices of this kind; -1: any
+  bool deals_alike = false;                   // only layers dealt out alike
+  int tensor = 0;                             // only so many tensor ranks; 0: any
+  std::vector<int> chunks = {2, 4};           // stages on a device, where the schedule has the choice
+  std::vector<int> sequence_chunks = {2, 4};  // where it works on pieces of sequences
+
+  // What a device may hold.
+  double budget(device_machine const& machine) const { return machine.memory * (1 - margin); }
+};
+
+// One way to do it.
+struct training_plan {
+  training_layout layout;
+  sharding_level sharding = sharding_level::none;  // of the data ranks
+  int micro_batches = 1;
+  catalog::entry const* entry = nullptr;
+  int chunks = 1;                                   // stages on one device
+  int sequence_chunks = 1;                          // of each micro-batch
+  std::vector<int> layers = {};                     // of each stage
+  std::vector<int> kinds = std::vector<int>(1, 0);  // that it uses, in the order of the pipeline
+
+  int device_count() const { return layout.tensor * layout.pipeline * layout.data; }
+};
+
+inline bool is_v_shaped(catalog::entry const& e) {
+  return std::string_view(e.name).starts_with("v-") || std::string_view(e.name) == "1f1b-v";
+}
+
+placement placement_of(training_plan const& plan);
+
+// Enough micro-batches to show the most that is held: the schedules are in their steady part long
+// before.
+inline int enough_micro_batches(training_plan const& plan) {
+  return min_of(plan.micro_batches, 4 * plan.layout.pipeline);
+}
+
+schedule passes_of(training_plan const& plan, int micro_batch_count);
+
+// The list for so many tensor ranks, or null.
+listed_model const* list_of(plan_question const& q, int tensor);
+
+}  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/plan/training/plan_question.ipp>
+#endif

@@ -1,0 +1,83 @@
+// Which plan of training makes the shortest step. Plans that do not fit a device's memory are rejected.
+// The rest is ranked by simulating the lowered programs, unless a bound rules a plan out. Then a search
+// improves the schedules of the best.
+#pragma once
+
+#include <ashlar/catalog/entry.hpp>
+#include <ashlar/core/function_ref.hpp>
+#include <ashlar/model/parameter_groups.hpp>
+#include <ashlar/plan/training/layout.hpp>
+#include <ashlar/plan/training/plan_question.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ashlar {
+
+struct planned_step {
+  training_plan plan;
+  double bound = 0;    // seconds that no schedule of these stages is below
+  double seconds = 0;  // simulated
+  int fullest = 0;     // the device that holds most of what it may
+  double bytes = 0;    // what it holds
+  double budget = 0;   // and may
+  double catalog = 0;  // seconds before the search, if that found a better order
+  schedule passes{};   // that order; empty: that of the catalog
+};
+
+// What a planner is at: it weighs all plans, then simulates some.
+enum class plan_phase : unsigned char { weighing, simulating };
+
+using plan_progress = function_ref<void(plan_phase, std::size_t done, std::size_t of)>;
+
+struct plan_answer {
+  std::vector<planned_step> best;      // by seconds, or seconds times devices
+  std::vector<planned_step> fitting;   // all that fit, by bounds; not all are simulated
+  std::vector<planned_step> rejected;  // do not fit; by bytes, as a share of what the device may hold
+  int simulated = 0, ruled_out = 0;    // by their bound
+};
+
+// What the fullest device of a plan holds, of a schedule of its passes.
+void weigh(plan_question const& q, schedule const& s, planned_step& step);
+
+// What the question wants small.
+inline double worth(plan_question const& q, training_plan const& plan, double seconds) {
+  return q.objective == plan_objective::time ? seconds : seconds * plan.device_count();
+}
+
+// The `top` plans of least simulated time. Plans are simulated in the order of their bounds until the
+// next bound is no less than the worst of the best so far: none that is left out is better. `tell(phase,
+// done, of)` is called after each. Seconds for hundreds of devices.
+plan_answer answer(plan_question const& q, std::vector<catalog::entry const*> const& entries,
+                   std::size_t top, plan_progress tell);
+
+// Looks for a better order of the plan's passes, with backwards split, within the memory of each device;
+// the step has it where its program is simulated to be shorter. Nothing changes without a budget.
+void improve_step(plan_question const& q, planned_step& step, std::int64_t passes);
+
+// The order of the passes of a step.
+inline schedule passes_of(planned_step const& step) {
+  if (!step.passes.order.empty()) return step.passes;
+  return passes_of(step.plan, step.plan.micro_batches);
+}
+
+// The rule of layout.hpp by which one plan is tried before another. Sequence parallelism decides
+// nothing: all that split layers have it.
+layout_reason comes_before(plan_question const& q, training_plan const& a, training_plan const& b);
+
+// Whether the study behind these rules had it: it shared the optimizer at most.
+inline bool rules_know(training_plan const& plan) {
+  return plan.sharding == sharding_level::none || plan.sharding == sharding_level::optimizer;
+}
+
+// The plan that these rules try first among those that fit and that they know: of the first layout, the
+// one of least simulated time. Without an entry if there is none. O(plans) and the simulations of that
+// layout.
+planned_step tried_first(plan_question const& q, plan_answer const& a);
+
+}  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/plan/training/planner.ipp>
+#endif

@@ -1,0 +1,65 @@
+// Definitions of simulated_step.hpp.
+#pragma once
+
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/core/nth.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/plan/training/simulated_step.hpp>
+#include <ashlar/schedule/squeeze.hpp>
+#include <ashlar/simulate/simulate.hpp>
+
+#include <cstddef>
+
+namespace ashlar {
+
+ASHLAR_INLINE simulation_options step_machine(std::vector<stage_seconds> const& per_stage,
+                                              message_mode messages, int sequence_chunks) {
+  simulation_options options;
+  auto const q = static_cast<std::size_t>(sequence_chunks);
+  options.memory.stages.resize(per_stage.size() / q);
+  options.cost.per_stage.clear();
+  options.cost.sequence_chunks = sequence_chunks;
+  for (std::size_t i = 0; i < per_stage.size(); ++i) {
+    stage_seconds const& s = per_stage[i];
+    bool const blocks = messages == message_mode::blocking;
+    double const back = blocks && i >= q ? per_stage[i - q].send : 0;
+    tick const backward = max_of(tick{2}, nanoseconds(s.backward + back)),
+               weight = s.weight == stage_seconds::half ? backward - backward / 2
+                                                        : min_of(nanoseconds(s.weight), backward - 1);
+    options.cost.per_stage.push_back({.forward = nanoseconds(s.forward + (blocks ? s.send : 0)),
+                                      .backward_input = backward - weight,
+                                      .backward_weight = weight});
+    byte_count const message = blocks ? 0 : static_cast<byte_count>(s.send * 1e9 + 0.5);
+    stage_memory& held = options.memory.stages[i / q];
+    held.activation = held.gradient = message;
+    options.cost.message = max_of(options.cost.message, message);
+  }
+  options.cost.links.inside = {.latency = 0, .bandwidth = 1};  // a tick a byte
+  return options;
+}
+
+ASHLAR_INLINE double simulated_step(schedule const& alike, std::vector<stage_seconds> const& per_stage,
+                                    message_mode messages) {
+  int const q = static_cast<int>(per_stage.size()) / alike.stage_count();
+  simulation_options const options = step_machine(per_stage, messages, q);
+  schedule const s = retime(alike, options.cost);
+  program const p = lower(s);
+  timeline const line = time_program(p, options);
+  program_view const view = p.view();
+  double last = 0;
+  std::size_t at = 0;
+  for (int d = 0; d < view.device_count; ++d) {
+    double reductions = 0;
+    for (int stage = 0; stage < s.stage_count(); ++stage)
+      if (s.where.device_of(0, stage) == d) reductions += nth(per_stage, stage * q).reduction;
+    tick end = 0;
+    for (instruction const& i : view.stream(d)) {
+      if (i.code == opcode::compute) end = max_of(end, line.timed[at].end);
+      ++at;
+    }
+    last = max_of(last, static_cast<double>(end) * 1e-9 + reductions);
+  }
+  return last;
+}
+
+}  // namespace ashlar

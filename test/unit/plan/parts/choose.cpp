@@ -1,0 +1,27 @@
+#include <ashlar/plan/parts/choose.hpp>
+// First, so that it needs nothing before it.
+#include "violations.hpp"
+
+using namespace ashlar;
+
+namespace {
+
+TEST_CASE("a choice is the cheapest within the memory") {
+  // The best for 10 bytes takes neither thing's cheapest, nor the best of each for half of them.
+  std::vector<std::vector<variant>> const things{{{100, 1, 0}, {60, 7, 0}, {50, 9, 0}},
+                                                 {{80, 1, 0}, {70, 3, 0}, {10, 10, 0}}};
+  CHECK(choose(things, 10) == choice{.of = {1, 1}, .what = {130, 10, 0}});
+  CHECK(choose(things, 11) == choice{.of = {0, 2}, .what = {110, 11, 0}});
+  CHECK((choose(things, 19).of == std::vector<int>{2, 2}
+         && choose(things, 1000).of == std::vector<int>{2, 2}));
+  CHECK(choose(things, 2).of == std::vector<int>{0, 0});
+  choice const none = choose(things, -3);
+  CHECK((none.of.empty() && none.missing == 5));
+  // Penalties decide where times do not.
+  CHECK(choose({{{10, 4, 0}, {10, 2, 3}, {10, 1, 9}}}, 3).of == std::vector<int>{1});
+  CHECK(choose({}, 0) == choice{});
+}
+
+TEST_CASE("a thing without variants is refused") { CHECK_BREAKS(counts_are_positive, choose({{}}, 1)); }
+
+}  // namespace

@@ -1,0 +1,104 @@
+#include <ashlar/plan/training/planner.hpp>
+// First, so that it needs nothing before it.
+#include <ashlar/plan/training/training_plan.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+
+using namespace ashlar;
+
+namespace {
+
+// Four layers on four devices; a second is 1e6 operations.
+plan_question small_question() {
+  plan_question q;
+  q.model = {.layers = 4, .hidden = 8, .feed_forward = 32, .heads = 2, .vocabulary = 16, .sequence = 4};
+  q.kinds[0].machine = {.flops = 1e6, .inside = 1e6, .between = 1e6, .memory = 1e5, .node_size = 2};
+  q.kinds[0].count = 4;
+  q.batch = 4;
+  q.largest_micro_batch = 1;
+  q.tensor = 1;
+  q.widths.scores = 0;
+  return q;
+}
+
+constexpr auto no_words = [](plan_phase, std::size_t, std::size_t) {};
+
+TEST_CASE("planner: answer") {
+  plan_question const q = small_question();
+  plan_answer const a = answer(q, {catalog::find("1f1b")}, 2, no_words);
+  CHECK((a.best.size() == 2 && a.rejected.empty()));
+  CHECK((a.best[0].seconds <= a.best[1].seconds && a.best[0].bound <= a.best[0].seconds));
+}
+
+// Without memory all are rejected, the smallest first.
+TEST_CASE("planner: rejected") {
+  plan_question q = small_question();
+  q.kinds[0].machine.memory = 1;
+  plan_answer const none = answer(q, {catalog::find("1f1b")}, 2, no_words);
+  CHECK((none.best.empty() && none.rejected.size() > 1));
+  CHECK((none.rejected[0].bytes <= none.rejected[1].bytes && none.rejected[0].bytes > 1));
+  CHECK(tried_first(q, none).plan.entry == nullptr);
+}
+
+TEST_CASE("planner: first to try") {
+  plan_question const q = small_question();
+  plan_answer const a = answer(q, {catalog::find("1f1b")}, 1, no_words);
+  planned_step const first = tried_first(q, a);
+  // Everything fits: no recomputation, and the fewest devices of a model.
+  CHECK((first.plan.layout.again == recomputation::none && first.plan.layout.devices_of_model() == 1));
+  CHECK((first.seconds > 0 && rules_know(first.plan)));
+  plan_answer only;
+  only.fitting.push_back(first);
+  only.fitting[0].plan.sharding = sharding_level::full;
+  CHECK(tried_first(q, only).plan.entry == nullptr);
+  training_plan other = first.plan;
+  other.layout.pipeline = 2;
+  CHECK(comes_before(q, first.plan, other) == layout_reason::fewer_devices_of_model);
+  other = first.plan;
+  other.layout.sequence_parallel = !other.layout.sequence_parallel;
+  CHECK(comes_before(q, first.plan, other) == layout_reason::none);
+}
+
+}  // namespace
+
+TEST_CASE("planner: fewer device seconds on fewer devices") {
+  plan_question q = small_question();
+  q.takes_fewer_devices = true;
+  q.objective = plan_objective::device_time;
+  plan_answer const a = answer(q, {catalog::find("1f1b")}, 1, no_words);
+  CHECK(a.best[0].plan.device_count() == 1);  // it neither waits nor moves anything
+  CHECK(worth(q, a.best[0].plan, 3) == 3);
+  q.objective = plan_objective::time;
+  CHECK(answer(q, {catalog::find("1f1b")}, 1, no_words).best[0].plan.device_count() == 4);
+}
+
+TEST_CASE("planner: a search shortens a step within the memory of its devices") {
+  plan_question q = small_question();
+  q.batch = 8;
+  training_plan const plan{.layout = {.pipeline = 4},
+                           .micro_batches = 8,
+                           .entry = catalog::find("1f1b"),
+                           .layers = {1, 1, 1, 1}};
+  planned_step step{.plan = plan};
+  weigh(q, passes_of(plan, 8), step);
+  step.bound = least_seconds(q, plan);
+  double const before = step.seconds = simulated_seconds(q, plan);
+  improve_step(q, step, 0);
+  CHECK(step.passes.order.empty());
+  improve_step(q, step, 200'000);
+  CHECK(step.seconds < before);  // weight passes fill the bubble of 1F1B
+  CHECK(step.catalog == before);
+  CHECK(step.seconds >= step.bound);
+  CHECK(step.bytes <= q.budget(q.kinds[0].machine));
+  CHECK(passes_of(step) == step.passes);
+  // No room for more than 1F1B holds: still no longer.
+  q.kinds[0].machine.memory = step.bytes;
+  planned_step tight{.plan = plan};
+  weigh(q, passes_of(plan, 8), tight);
+  tight.seconds = before;
+  improve_step(q, tight, 50'000);
+  CHECK(tight.seconds <= before);
+  CHECK(tight.bytes <= q.budget(q.kinds[0].machine));
+}
