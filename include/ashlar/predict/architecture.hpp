@@ -14,6 +14,7 @@ struct mixer {
 
   double heads = 0, groups = 0, head = 0;  // queries; keys and values; size of a head
   double window = 0;                       // tokens that a query sees; 0: all before it
+  double chunk = 0;                        // tokens that see each other; 0: there are no chunks
   bool has_gate = false;                   // a further matrix as large as that of the queries
 
   double q_rank = 0;  // compressed; 0: queries are not

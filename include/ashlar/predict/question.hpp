@@ -92,7 +92,7 @@ int domain_of(question const& q);
 double expert_data(question const& q);
 
 // Mean number of keys that a query has, with a causal mask.
-double attention_span(question const& q, double window);
+double attention_span(question const& q, mixer const& m);
 
 // Operations of the model's own arithmetic in a step: 6 a parameter that a token meets, without the
 // input table, and three times causal attention. Nothing that is run again.

@@ -19,7 +19,7 @@ inline bool is_size(double x, bool may_be_zero = false) {
 }
 
 inline bool is_whole(architecture const& a, mixer const& m) {
-  for (double each : {m.heads, m.groups, m.head, m.window, m.q_rank, m.kv_rank, m.nope, m.rope,
+  for (double each : {m.heads, m.groups, m.head, m.window, m.chunk, m.q_rank, m.kv_rank, m.nope, m.rope,
                       m.value_head, m.inner, m.keys, m.steps, m.rank, m.beside})
     if (!is_size(each, true)) return false;
   bool const has_heads = m.heads > 0;
@@ -120,8 +120,9 @@ ASHLAR_INLINE double expert_data(question const& q) {
   return max_of(1.0, q.devices / (1.0 * q.pipeline * q.expert * q.expert_tensor));
 }
 
-ASHLAR_INLINE double attention_span(question const& q, double window) {
-  double const s = q.sequence;
+ASHLAR_INLINE double attention_span(question const& q, mixer const& m) {
+  double const s = q.sequence, window = m.window;
+  if (m.chunk > 0 && m.chunk < s) return m.chunk / 2;
   return window > 0 && window < s ? window * (1 - window / (2 * s)) : s / 2;
 }
 
@@ -129,9 +130,9 @@ namespace question_detail {
 
 // Operations a token of scores and their use.
 inline double attention_operations(question const& q, mixer const& m) {
-  if (m.kind == mixer_kind::attention) return 4 * attention_span(q, m.window) * m.heads * m.head;
+  if (m.kind == mixer_kind::attention) return 4 * attention_span(q, m) * m.heads * m.head;
   if (m.kind == mixer_kind::compressed)
-    return 2 * attention_span(q, m.window) * m.heads * (m.nope + m.rope + m.value_head);
+    return 2 * attention_span(q, m) * m.heads * (m.nope + m.rope + m.value_head);
   return 0;
 }
 

@@ -57,7 +57,7 @@ class worker {
 
   void add_scores(mixer const& m, double query_head, double value_head) {
     double const heads = m.heads / tensor_;
-    w_.scores += tokens_ * attention_span(q_, m.window) * heads;
+    w_.scores += tokens_ * attention_span(q_, m) * heads;
     w_.all_scores += tokens_ * q_.sequence * heads;
     w_.head = (query_head + value_head) / 2;
   }
