@@ -151,10 +151,8 @@ class decoder {
     feed_forward f = experts(c_.size({"moe_intermediate_size"}));
     f.shared_width = c_.size_or({"moe_num_shared_experts"}, 0) * f.expert_width;
     f.beside = f.experts;  // a correction that training does not touch, yet a parameter
-    if (bias) {
-      f.beside_expert = 2 * f.expert_width + h_;
-      if (f.shared_width > 0) f.beside += 2 * f.shared_width + h_;
-    }
+    if (bias && f.shared_width > 0) f.beside += 2 * f.shared_width + h_;  // experts have none
+    if (bias) a_.beside += a_.vocabulary;
     mixed(attention(bias, bias), f, 2 * rms_norm, bias);
   }
   // Sinks, a bias everywhere, clamped gates.
@@ -193,9 +191,10 @@ class decoder {
     m.head = m.nope + m.rope;
     m.beside = m.q_rank + m.kv_rank;  // norms
     if (c_.flag({"attention_bias"}, false)) m.beside += m.q_rank + m.kv_rank + m.rope + h_;
-    mixed(m, with_shared(experts(c_.size({"moe_intermediate_size"}))), 2 * rms_norm,
-          c_.flag({"mlp_bias"}, false));
-    a_.predictions = static_cast<int>(c_.size_or({"num_nextn_predict_layers"}, 0));
+    bool const bias = c_.flag({"mlp_bias"}, false);
+    feed_forward f = with_shared(experts(c_.size({"moe_intermediate_size"})));
+    if (bias && f.shared_width > 0) f.beside += 2 * f.shared_width + h_;
+    mixed(m, f, 2 * rms_norm, bias);
   }
 
   // GPT-2 and its time: LayerNorm, a bias everywhere, two matrices.
@@ -240,10 +239,11 @@ class decoder {
     begin_with({"hidden_size"}, {"num_hidden_layers", "n_layer"}, layer_norm);
     mixer m = heads_of({"num_attention_heads", "n_head"});
     bool const is_new = c_.flag({"new_decoder_architecture"}, false);
+    bool const shares_keys = c_.flag({"multi_query"}, true);
     double const groups = c_.size_or({"num_kv_heads", "n_head_kv"}, m.heads);
     if (is_new)
       m.groups = groups;
-    else if (c_.flag({"multi_query"}, true))
+    else if (shares_keys)
       m.groups = 1;
     double norms = is_new ? c_.size_or({"num_ln_in_parallel_attn"}, 2) : 1;
     if (!is_new && !c_.flag({"parallel_attn"}, true)) norms = 2;
@@ -276,25 +276,31 @@ class decoder {
                      c_.size({"ssm_state_size"}), c_.flag({"use_bias", "mamba_proj_bias"}, false));
     c_.flag({"mamba_proj_bias"}, false);
     c_.size_or({"expand"}, 2);  // heads and their size say it
-    bool const bias = c_.flag({"attention_bias"}, false), mlp_bias = c_.flag({"mlp_bias"}, false);
-    mixer const attends = attention(bias, bias);
+    bool const mlp_bias = c_.flag({"mlp_bias"}, false);
+    c_.flag({"attention_bias"}, false);  // no layer has one
+    mixer const attends = attention(false, false);
     feed_forward const dense = plain(c_.size({"intermediate_size"}), mlp_bias);
     feed_forward routed = experts(c_.size({"moe_intermediate_size"}));
     routed.is_gated = false;
     routed.latent = c_.size_or({"moe_latent_size"}, 0);
-    routed.shared_width =
-        c_.size_or({"n_shared_experts"}, 0) * c_.size_or({"moe_shared_expert_intermediate_size"}, 0);
+    routed.shared_width = c_.size_or({"moe_shared_expert_intermediate_size"}, 0);  // of all of them
+    c_.size_or({"n_shared_experts"}, 0);
+    if (mlp_bias) {
+      if (routed.shared_width > 0) routed.beside += routed.shared_width + h_;
+      if (routed.latent > 0) routed.beside += routed.latent + h_;
+    }
     std::string letters = pattern;
     for (std::string const& each : types)
-      letters += each == "mamba"       ? 'M'
-                 : each == "attention" ? '*'
-                 : each == "mlp"       ? '-'
-                 : each == "moe"       ? 'E'
-                                       : '?';
+      letters += each == "mamba" || each == "linear_attention"     ? 'M'
+                 : each == "attention" || each == "full_attention" ? '*'
+                 : each == "mlp"                                   ? '-'
+                 : each == "moe"                                   ? 'E'
+                                                                   : '?';
     if (!pattern.empty() && !types.empty()) letters = pattern;
     if (letters.empty()) c_.fail("lacks \"hybrid_override_pattern\" or \"layers_block_type\"");
     c_.size_or({"num_hidden_layers"}, 0);
     set_tables(rms_norm);
+    a_.is_tied = false;
     for (char kind : letters) {
       layer l;
       if (kind == 'M') l.mix = scan;
@@ -309,16 +315,16 @@ class decoder {
       a_.add(l);
     }
     a_.predictor = {.mix = attends, .feed = letters.find('E') != std::string::npos ? routed : dense};
-    a_.predictions = static_cast<int>(c_.size_or({"num_nextn_predict_layers"}, 0));
     c_.word({"mtp_hybrid_override_pattern"}, "");
+    c_.words({"mtp_layers_block_type"});
   }
   void mamba2() {
     begin();
     double const heads = c_.size({"num_heads"}), inner = c_.size_or({"expand"}, 2) * h_;
+    c_.word({"hidden_act"}, "silu");
     if (std::fabs(heads * c_.size({"head_dim"}) - inner) > 0.5)
       c_.fail("must have \"num_heads\" x \"head_dim\" = \"expand\" x \"hidden_size\"");
-    c_.word({"time_step_rank"}, "auto");
-    layer l{.mix = mamba2_mixer(heads, inner, c_.size_or({"n_groups"}, 1), c_.size({"state_size"}),
+    layer l{.mix = mamba2_mixer(heads, inner, c_.size_or({"n_groups"}, 8), c_.size({"state_size"}),
                                 c_.flag({"use_bias"}, false))};
     l.mix.beside += h_;
     for (int i = 0; i < layers_; ++i) a_.add(l);
@@ -621,6 +627,8 @@ bool read_decoder(std::string const& type, model_config const& config, architect
     if (type != each.name) continue;
     decoder d(config, made, each.one_in);
     (d.*each.read)();
+    made.predictions =
+        static_cast<int>(config.size_or({"num_nextn_predict_layers", "num_mtp_layers"}, 0));
     return true;
   }
   return false;

@@ -21,7 +21,7 @@ namespace {
 using ashlar::predict::generation;
 using ashlar::predict::machine;
 
-constexpr int most_devices = 1'000'000;
+constexpr int most_cluster_size = 1'000'000;
 
 constexpr std::array generation_names{std::pair{"volta", generation::volta},
                                       std::pair{"ampere", generation::ampere},
@@ -70,7 +70,7 @@ class sheet_reader {
 
   int count(char const* key) const {
     nlohmann::json const& found = valued(root_, key);
-    return static_cast<int>(read_.whole(found, key, 1, most_devices));
+    return static_cast<int>(read_.whole(found, key, 1, most_cluster_size));
   }
 
   // A slip of the pen is not passed over.
@@ -135,8 +135,9 @@ machine_cluster cluster_file(std::string const& path) {
   machine_cluster c{.name = sheet.name.empty() ? path : sheet.name,
                     .nodes = reader.count("nodes"),
                     .machine = sheet.machine};
-  if (c.nodes > most_devices / c.machine.per_node)
-    throw usage_error(fmt::format("--cluster: '{}' must have at most {} devices", path, most_devices));
+  if (c.nodes > most_cluster_size / c.machine.per_node)
+    throw usage_error(
+        fmt::format("--cluster: '{}' must have at most {} devices", path, most_cluster_size));
   return c;
 }
 
@@ -180,9 +181,10 @@ machine_cluster read_machine_cluster(std::string const& text) {
   }
   machine_sheet const& sheet = sheet_of(rest);
   machine_cluster c{.name = sheet.name, .machine = sheet.machine};
-  if (parts.size() == 2) c.nodes = number_within<int>("--cluster: nodes", parts[0], 1, most_devices);
+  if (parts.size() == 2)
+    c.nodes = number_within<int>("--cluster: nodes", parts[0], 1, most_cluster_size);
   c.machine.per_node =
-      number_within<int>("--cluster: devices of a node", parts.back(), 1, most_devices / c.nodes);
+      number_within<int>("--cluster: devices of a node", parts.back(), 1, most_cluster_size / c.nodes);
   return c;
 }
 

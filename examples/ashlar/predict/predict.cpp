@@ -60,7 +60,7 @@ int predict(predict_options const& o) {
   try {
     p.answer = predict_run(q, p.constants.values, p.constants.around);
   } catch (ashlar::predict::unpredictable const& e) {
-    throw usage_error(words_of(e, q));
+    throw usage_error(sentence_of(e, q));
   }
   if (o.format == "text") p.better = neighbours_of(p);
   to.write(o.format == "json" ? json_of(p) : text_of(p, o.explains));

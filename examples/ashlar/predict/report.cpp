@@ -166,18 +166,18 @@ std::string text_of(prediction const& p, bool explains) {
 }
 
 std::string json_of(prediction const& p) {
-  using json = nlohmann::ordered_json;
+  using ordered = nlohmann::ordered_json;
   question const& q = p.asked;
   auto const& a = p.answer;
-  json terms, memory = json::array();
+  ordered terms, memory = ordered::array();
   for (named_term const& t : terms_of(p)) terms[t.name] = t.seconds;
   for (memory_parts const& m : a.memory) {
-    json one;
+    ordered one;
     for (auto const& [name, part] : memory_names) one[name] = m.*part;
     memory.push_back(one);
   }
   double const tokens = a.tokens_per_second(q);
-  json root{
+  ordered root{
       {"model", p.model.name},
       {"parameters", parameters(q.model)},
       {"active_parameters", active_parameters(q.model)},

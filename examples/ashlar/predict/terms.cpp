@@ -80,7 +80,8 @@ bool is_usual(question const& q) {
   int const layers = q.model.layer_count();
   if (q.tensor > q.per_node && q.device.domain <= q.per_node) return false;
   if (q.stage_count() > layers) return false;
-  if (q.chunks > 1 && (layers % q.stage_count() != 0 || micro_batches(q) % q.pipeline != 0))
+  if (q.chunks > 1
+      && (layers % q.stage_count() != 0 || ashlar::predict::micro_batches(q) % q.pipeline != 0))
     return false;
   bool const is_sharded = q.shares == sharding::full || q.shares == sharding::gradients;
   return !is_sharded || q.pipeline == 1;

@@ -8,7 +8,7 @@
 
 namespace tool {
 
-std::string words_of(ashlar::predict::unpredictable const& e, ashlar::predict::question const& q) {
+std::string sentence_of(ashlar::predict::unpredictable const& e, ashlar::predict::question const& q) {
   using ashlar::predict::requirement;
   switch (e.broken) {
     case requirement::sizes_are_positive:

@@ -7,6 +7,6 @@
 
 namespace tool {
 
-std::string words_of(ashlar::predict::unpredictable const& e, ashlar::predict::question const& q);
+std::string sentence_of(ashlar::predict::unpredictable const& e, ashlar::predict::question const& q);
 
 }  // namespace tool
