@@ -100,8 +100,8 @@ std::string terms_table(prediction const& p, bool explains) {
   if (explains) rows[0].emplace_back("formula");
   for (named_term const& t : terms_of(p)) {
     if (!(t.seconds > 0)) continue;
-    rows.push_back(
-        {t.name, seconds_words(t.seconds), percent(t.seconds / p.answer.step.seconds, 1), t.meaning});
+    rows.push_back({t.name, seconds_words(t.seconds),
+                    percent(t.seconds / p.answer.step.seconds, 1) + " %", t.meaning});
     if (explains) rows.back().emplace_back(t.formula);
   }
   std::string text;
@@ -140,7 +140,7 @@ std::string text_of(prediction const& p, bool explains) {
                   p.constants.around[static_cast<std::size_t>(a.kind)][a.on_several_nodes ? 1 : 0].runs,
                   stack_words(p));
   double const tokens = a.tokens_per_second(q);
-  text += fmt::format("{} tokens/s, {} a device; {:.0f} TFLOP/s a device, {} of its 16-bit peak\n",
+  text += fmt::format("{} tokens/s, {} a device; {:.0f} TFLOP/s a device, {} % of its 16-bit peak\n",
                       readable(tokens), readable(tokens / q.devices), a.flops_per_device(q) / 1e12,
                       percent(utilisation(p), 1));
   if (!a.every_stage_works)

@@ -18,6 +18,13 @@ using ashlar::predict::sharding;
 constexpr std::array sharding_words{"none", "optimizer", "gradients", "full"};
 constexpr std::array recomputation_words{"none", "attention", "full"};
 
+// The same program: what another would gain is no matter of sizes.
+bool is_same_program(question const& a, question const& b) {
+  ashlar::predict::stack const s = stack_of(a), t = stack_of(b);
+  return s.is_sharded == t.is_sharded && s.is_classic == t.is_classic && s.is_plain == t.is_plain
+         && s.is_tuned == t.is_tuned;
+}
+
 // Divides what is left over data ranks; false where that is no whole number.
 bool spread_data(question& q) {
   long long const below = 1LL * q.tensor * q.pipeline * q.context;
@@ -93,7 +100,7 @@ std::vector<neighbour> neighbours_of(prediction const& p) {
   std::vector<neighbour> found;
   if (!p.layout.empty()) return found;  // of other stages, no layout is known
   auto const weigh = [&](question const& q) {
-    if (!is_usual(q)) return;
+    if (!is_usual(q) || !is_same_program(p.asked, q)) return;
     try {
       auto const a = predict_run(q, p.constants.values, p.constants.around);
       std::string const change = options_that_differ(p.asked, q);

@@ -190,7 +190,8 @@ ASHLAR_INLINE std::vector<stage> stages_of(question const& q) {
     if (!predicts) stages.back().predictions = q.model.predictions;
     return stages;
   }
-  stage_layout_detail::division d{.head_at = count - 1};
+  stage_layout_detail::division d;
+  d.head_at = count - 1;
   if (stack_of(q).is_plain && count > 1)
     d = stage_layout_detail::division_by_cost(q, count);
   else
