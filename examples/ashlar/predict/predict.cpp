@@ -1,13 +1,8 @@
 // ashlar predict: what a given run takes, and whether it fits.
-#include "choice.hpp"
 #include "command.hpp"
 #include "files.hpp"
-#include "number_option.hpp"
 #include "output_options.hpp"
-#include "predict/machines.hpp"
-#include "predict/models.hpp"
-#include "predict/report.hpp"
-#include "predict/words.hpp"
+#include "predict/question_options.hpp"
 
 #include <fmt/core.h>
 
@@ -18,50 +13,17 @@ namespace tool {
 
 namespace {
 
-using ashlar::predict::number_format;
-using ashlar::predict::program_kind;
-using ashlar::predict::question;
-using ashlar::predict::recomputation;
-using ashlar::predict::sharding;
-
-constexpr int most_of_a_size = 1'000'000;
-
 struct predict_options {
-  std::string model, cluster, layout, constants, schedule;
-  question asked;  // its sizes; data 0: what follows from the others
+  question_options run;
+  std::string constants;
   bool explains = false;
   std::string format = "text", output = "-";
 };
 
 int predict(predict_options const& o) {
   output const to(o.output);
-  prediction p;
-  p.model = read_described_model(o.model);
-  machine_cluster const cluster = read_machine_cluster(o.cluster);
-  p.machine = cluster.name;
-  p.nodes = cluster.nodes;
-  p.constants = o.constants.empty() ? own_constants() : read_constants(o.constants);
-  p.layout = o.layout;
-  question& q = p.asked;
-  q = o.asked;
-  q.model = p.model.shape;
-  q.device = cluster.machine;
-  q.devices = cluster.device_count();
-  q.per_node = cluster.machine.per_node;
-  q.layout = p.layout;
-  if (q.data == 0) {
-    long long const below = 1LL * q.tensor * q.pipeline * q.context;
-    if (below > q.devices || q.devices % below != 0)
-      throw usage_error(
-          fmt::format("--tensor {} x --pipeline {} x --context {} = {} must divide the {} devices",
-                      q.tensor, q.pipeline, q.context, below, q.devices));
-    q.data = static_cast<int>(q.devices / below);
-  }
-  try {
-    p.answer = predict_run(q, p.constants.values, p.constants.around);
-  } catch (ashlar::predict::unpredictable const& e) {
-    throw usage_error(sentence_of(e, q));
-  }
+  prediction p = prepare(o.run, o.constants.empty() ? own_constants() : read_constants(o.constants));
+  answer_it(p);
   if (o.format == "text") p.better = neighbours_of(p);
   to.write(o.format == "json" ? json_of(p) : text_of(p, o.explains));
   return done;
@@ -73,65 +35,7 @@ void add_predict(CLI::App& app, action& chosen) {
   auto* const command = app.add_subcommand(
       "predict", "Say what a given training run takes: its step, and the memory of each device");
   auto const o = std::make_shared<predict_options>();
-  o->asked.data = 0;
-  command
-      ->add_option("--model", o->model,
-                   "a name as llama3-70b, or a Hugging Face config.json; see docs/predict.md")
-      ->type_name("NAME|FILE")
-      ->required();
-  command
-      ->add_option("--cluster", o->cluster,
-                   "NODESxDEVICESxKIND as 16x8xH100, DEVICESxKIND for one node, or a file")
-      ->type_name("CLUSTER")
-      ->required();
-  question& q = o->asked;
-  add_number(*command, "--sequence", q.sequence, 1, 1 << 30, "tokens of a sequence")->required();
-  add_number(*command, "--batch", q.batch, 1, 1 << 30, "sequences of a step")->required();
-  add_number(*command, "--micro-batch", q.micro_batch, 1, most_of_a_size, "sequences of a micro-batch");
-  add_number(*command, "--tensor", q.tensor, 1, most_of_a_size, "tensor ranks");
-  add_number(*command, "--pipeline", q.pipeline, 1, most_of_a_size, "pipeline ranks");
-  add_number(*command, "--chunks", q.chunks, 1, most_of_a_size, "virtual stages of a pipeline rank");
-  add_number(*command, "--context", q.context, 1, most_of_a_size, "context ranks");
-  add_number(*command, "--expert", q.expert, 1, most_of_a_size, "expert ranks");
-  add_number(*command, "--expert-tensor", q.expert_tensor, 1, most_of_a_size,
-             "tensor ranks of an expert");
-  add_number(*command, "--data", q.data, 1, most_of_a_size,
-             "data ranks; what the devices leave if not given")
-      ->default_str("");
-  add_choice(*command, "--sharding", q.shares,
-             {{"none", sharding::none},
-              {"optimizer", sharding::optimizer},
-              {"gradients", sharding::gradients},
-              {"full", sharding::full}},
-             "what data ranks share: ZeRO-1, ZeRO-2, ZeRO-3 or FSDP (default: none)");
-  add_choice(*command, "--recompute", q.again,
-             {{"none", recomputation::none},
-              {"attention", recomputation::attention},
-              {"full", recomputation::full}},
-             "what a backward runs again (default: none)");
-  add_choice(*command, "--precision", q.format,
-             {{"bf16", number_format::bf16},
-              {"fp16", number_format::fp16},
-              {"fp32", number_format::fp32},
-              {"fp8", number_format::fp8},
-              {"mxfp8", number_format::mxfp8},
-              {"nvfp4", number_format::nvfp4}},
-             "of products (default: bf16)");
-  add_choice(*command, "--stack", q.program,
-             {{"auto", program_kind::automatic},
-              {"megatron-core", program_kind::tuned},
-              {"megatron-2021", program_kind::classic},
-              {"plain", program_kind::plain}},
-             "the training program: what it fuses and overlaps (default: auto, told by the rest)");
-  command
-      ->add_option("--layout", o->layout,
-                   "layers of each virtual stage: as Megatron, Et*3|(tt|)*29,m|L, or 7,8,8,7")
-      ->type_name("LAYOUT");
-  command
-      ->add_option("--schedule", o->schedule,
-                   "1f1b or interleaved, as --chunks has it; dualpipe and dualpipev are timed as these")
-      ->check(CLI::IsMember({"1f1b", "interleaved", "dualpipe", "dualpipev"}))
-      ->type_name("NAME");
+  add_question_options(*command, o->run);
   command
       ->add_option("--constants", o->constants,
                    "a file of fitted constants in place of the tool's own (docs/predict.md)")

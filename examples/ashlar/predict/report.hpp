@@ -5,6 +5,7 @@
 #include "predict/models.hpp"
 #include <ashlar/predict/answer.hpp>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ struct prediction {
   std::string machine;
   int nodes = 1;
   ashlar::predict::question asked;
-  std::string layout;  // that `asked` looks into
+  std::shared_ptr<std::string const> layout;  // that `asked` looks into
   fitted_constants constants;
   ashlar::predict::answer answer;
   std::vector<neighbour> better;  // that fit, the fastest first

@@ -98,7 +98,7 @@ bool is_usual(question const& q) {
 
 std::vector<neighbour> neighbours_of(prediction const& p) {
   std::vector<neighbour> found;
-  if (!p.layout.empty()) return found;  // of other stages, no layout is known
+  if (!p.layout->empty()) return found;  // of other stages, no layout is known
   auto const weigh = [&](question const& q) {
     if (!is_usual(q) || !is_same_program(p.asked, q)) return;
     try {

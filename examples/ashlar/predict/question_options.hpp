@@ -1,0 +1,32 @@
+// The options that say a run: on the command line, and in each row of a file of runs.
+#pragma once
+
+#include "predict/report.hpp"
+#include <ashlar/predict/question.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+
+namespace tool {
+
+struct question_options {
+  std::string model, cluster, layout, schedule;
+  ashlar::predict::question asked;  // its sizes; data 0: what follows from the others
+
+  question_options() { asked.data = 0; }
+};
+
+// They write to `o`, which must live as long as the command.
+void add_question_options(CLI::App& command, question_options& o);
+
+// Reads the model and the cluster. Throws usage_error.
+prediction prepare(question_options const& o, fitted_constants const& constants);
+
+// The same of a model that was read already.
+prediction prepare(question_options const& o, described_model model, fitted_constants const& constants);
+
+// Throws usage_error.
+void answer_it(prediction& p);
+
+}  // namespace tool
