@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Fits the constants of `ashlar predict` to measured runs.
 
-usage: fit.py EVALUATE RUNS.csv MODELS.json CONSTANTS.json [OUT.json]
+usage: fit.py EVALUATE RUNS.csv MODELS.json CONSTANTS.json [--out CONSTANTS.json] [--page PAGE.md]
+
+--out writes the fitted constants, --page the tables of errors into a page, after the comments that name them.
 
 EVALUATE is bench_predict_evaluate; runs.py says what the table of runs has. Least squares of the logarithms of predicted over measured steps,
 linear beyond 4 %, each source with the same weight over what is expected of it, and drawn weakly to round numbers that others have published.
@@ -9,10 +11,12 @@ CONSTANTS.json has these ("round") and the constants that are not fitted: those 
 Then a third of the configurations is left out, three times, and one family of models, each once: intervals come from these errors alone.
 Needs SciPy.
 """
+import argparse
 import collections
 import hashlib
 import json
 import math
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -108,45 +112,129 @@ def write_constants(path, described, values, around):
     Path(path).write_text('{\n "constants": {\n' + ",\n".join(lines) + '\n },\n "intervals": {\n' + ",\n".join(spreads) + "\n }\n}\n")
 
 
+def percent(share):
+    return f"{100 * share:.1f}"
+
+
+def table_of_steps(rows, columns, within):
+    """A line a source: mean errors of each column, the 90th percentile of the last, what is expected, and rows within their interval."""
+    lines = ["| source | rows | " + " | ".join(columns) + " | p90 | expected | within the interval |", "|---" * (5 + len(columns)) + "|"]
+    last = list(columns)[-1]
+    for source in dict.fromkeys(row["source"] for row in rows):
+        here = np.array([row["source"] == source for row in rows])
+        cells = [source, str(here.sum())]
+        for errors in columns.values():
+            some = np.abs(errors[here])
+            cells.append("–" if np.isnan(some).all() else percent(np.nanmean(some)))
+        tail = columns[last][here]
+        cells.append("–" if np.isnan(tail).all() else percent(np.nanpercentile(np.abs(tail), 90)))
+        expected = EXPECTED.get(source, .2)
+        cells += [percent(expected) if expected < .2 else "–", f"{100 * within[here].mean():.0f} %"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def table_of_memory(rows, said):
+    """Errors of peaks, and whether what ran is said to fit and what did not is not."""
+    lines = ["| source | peaks | mean | median | bias | ran: fits | failed: does not |", "|---|---|---|---|---|---|---|"]
+    for source in dict.fromkeys(row["source"] for row in rows):
+        errors, fits = [], collections.Counter()
+        for row, answer in zip(rows, said):
+            if row["source"] != source or "error" in answer:
+                continue
+            if row["status"] == "ok" and "memory" in row["use"] and row["peak_bytes"]:
+                peak = answer["peak_bytes_last" if source == "golden" else "peak_bytes"]  # golden: the last rank's
+                errors.append(peak / row["peak_bytes"] - 1)
+            if "fit" in row["use"]:
+                fits[row["status"] == "ok", answer["fits"]] += 1
+        share = [f"{fits[ok, ok]} of {fits[ok, True] + fits[ok, False]}" if fits[ok, True] + fits[ok, False] else "–" for ok in (True, False)]
+        size = np.abs(errors)
+        cells = [str(len(errors)), percent(size.mean()), percent(np.median(size)), f"{100 * np.mean(errors):+.1f}"] if errors else ["–"] * 4
+        if errors or share != ["–", "–"]:
+            lines.append("| " + " | ".join([source, *cells, *share]) + " |")
+    return lines
+
+
+def table_of_worst(rows, errors, said):
+    """The worst of each source that is more than 20 % off, a row a configuration."""
+    lines = ["| source | run | measured | predicted | error |", "|---|---|---|---|---|"]
+    seen = set()
+    for i in sorted(range(len(rows)), key=lambda i: -abs(errors[i])):
+        row = rows[i]
+        count = sum(source == row["source"] for source, _ in seen)
+        if abs(errors[i]) < .2 or count >= 3 or (row["source"], row["group"]) in seen:
+            continue
+        seen.add((row["source"], row["group"]))
+        sizes = " ".join(f"{short}{row[size]}" for short, size in [("t", "tensor"), ("p", "pipeline"), ("c", "context"), ("e", "expert"),
+                                                                    ("d", "data")] if (row[size] or 1) > 1)
+        lines.append(f"| {row['source']} | {row['model']}, {row['gpus']} {row['accelerator']}, {row['precision']}, {sizes}"
+                     f"{', ' + row['release'] if row['release'] else ''} | {row['step_s']:.3g} s | {said[i]['step_seconds']:.3g} s "
+                     f"| {100 * errors[i]:+.0f} % |")
+    return lines
+
+
+def write_page(path, tables):
+    text = Path(path).read_text()
+    for name, lines in tables.items():
+        mark = re.compile(rf"(<!-- {name}: by bench/predict/fit.py -->\n)(?:\|.*\n)*")
+        if not mark.search(text):
+            sys.exit(f"{path} has no comment for the table {name}")
+        text = mark.sub(lambda found: found[1] + "\n".join(lines) + "\n", text)
+    Path(path).write_text(text)
+
+
+def leave_out(run, values, round_numbers, thinned, part_of):
+    """Errors of each row by constants that it had no part in."""
+    errors = np.full(len(run.rows), math.nan)
+    for part in sorted({part_of(row) for row in run.rows} - {None}):
+        out = np.array([part_of(row) == part for row in run.rows])
+        found = run.fit(values, round_numbers, thinned & ~out, 5)
+        errors[out] = (run.predicted(found) / run.measured - 1)[out]
+    return errors
+
+
 def main():
-    program, table, models_path, constants_path = sys.argv[1:5]
-    described = json.loads(Path(constants_path).read_text())["constants"]
+    parser = argparse.ArgumentParser()
+    for name in ("evaluate", "runs", "models", "constants"):
+        parser.add_argument(name)
+    parser.add_argument("--out")
+    parser.add_argument("--page")
+    o = parser.parse_args()
+    described = json.loads(Path(o.constants).read_text())["constants"]
     round_numbers = {name: each["round"] for name, each in described.items()}
-    rows, models = read(table, models_path)
-    rows = [row for row in rows if has_step(row)]
+    all_rows, models = read(o.runs, o.models)
+    rows = [row for row in all_rows if has_step(row)]
     with tempfile.TemporaryDirectory() as folder:
         path = write(rows, models, folder)
-        kinds = [each["kind_of_run"] for each in answers(program, path, constants_path)]
-        run = Fit(program, path, rows, constants_path)
-        # Of the source with a thousand rows alike, each twelfth.
-        counted = collections.Counter()
-        thinned = []
-        for row in rows:
+        kinds = [each["kind_of_run"] for each in answers(o.evaluate, path, o.constants)]
+        run = Fit(o.evaluate, path, rows, o.constants)
+        counted, thinned = collections.Counter(), []
+        for row in rows:  # of the source with a thousand rows alike, each twelfth
             counted[row["source"]] += 1
             thinned.append(row["source"] != "vtrain_single" or counted[row["source"]] % 12 == 0)
         thinned = np.array(thinned)
 
-        # Constants of memory are not fitted, and keep their values.
         start = {name: each["value"] if name in FIXED else each["round"] for name, each in described.items()}
         values = run.fit(start, round_numbers, thinned, 20)
-        print("all rows")
-        print_table(rows, run.predicted(values) / run.measured - 1)
-
-        left_out = []
-        for title, part_of, parts in [("a third of the configurations left out", third_of, range(3)),
-                                      ("one family left out", lambda row: row["family"], sorted({row["family"] for row in rows
-                                                                                                 if EXPECTED.get(row["source"], .2) < .5}))]:
-            errors = np.full(len(rows), math.nan)
-            for part in parts:
-                out = np.array([part_of(row) == part for row in rows])
-                found = run.fit(values, round_numbers, thinned & ~out, 5)
-                errors[out] = (run.predicted(found) / run.measured - 1)[out]
+        columns = {"fitted": run.predicted(values) / run.measured - 1,
+                   "a third left out": leave_out(run, values, round_numbers, thinned, third_of),
+                   "family left out": leave_out(run, values, round_numbers, thinned,
+                                                lambda row: row["family"] if EXPECTED.get(row["source"], .2) < .5 else None)}
+        run.evaluate.close()
+        for title, errors in columns.items():
             print(title)
             print_table(rows, errors)
-            left_out += [(kind, 1 / (1 + error)) for kind, error in zip(kinds, errors) if error == error]
-        run.evaluate.close()
-    if len(sys.argv) > 5:
-        write_constants(sys.argv[5], described, values, intervals([kind for kind, _ in left_out], [ratio for _, ratio in left_out]))
+        left_out = [(kind, 1 / (1 + error)) for errors in list(columns.values())[1:] for kind, error in zip(kinds, errors) if error == error]
+        made = Path(o.out or Path(folder) / "constants.json")
+        write_constants(made, described, values, intervals([kind for kind, _ in left_out], [ratio for _, ratio in left_out]))
+        if o.page:
+            path = write(all_rows, models, folder)
+            said = answers(o.evaluate, path, made)
+            steps = [answer for row, answer in zip(all_rows, said) if has_step(row)]
+            within = np.array([answer["interval"]["low"] <= row["step_s"] <= answer["interval"]["high"] for row, answer in zip(rows, steps)])
+            errors = np.array([answer["step_seconds"] / row["step_s"] - 1 for row, answer in zip(rows, steps)])
+            write_page(o.page, {"steps": table_of_steps(rows, columns, within), "memory": table_of_memory(all_rows, said),
+                                "worst": table_of_worst(rows, errors, steps)})
 
 
 if __name__ == "__main__":

@@ -140,9 +140,10 @@ std::string text_of(prediction const& p, bool explains) {
                   p.constants.around[static_cast<std::size_t>(a.kind)][a.on_several_nodes ? 1 : 0].runs,
                   stack_words(p));
   double const tokens = a.tokens_per_second(q);
-  text += fmt::format("{} tokens/s, {} a device; {:.0f} TFLOP/s a device, {} % of its 16-bit peak\n",
+  text += fmt::format("{} tokens/s, {} a device; {:.0f} TFLOP/s a device, {} % of its peak in {}\n",
                       readable(tokens), readable(tokens / q.devices), a.flops_per_device(q) / 1e12,
-                      percent(utilisation(p), 1));
+                      percent(a.flops_per_device(q) / ashlar::predict::peak(q.device, q.format), 1),
+                      format_name(q.format));
   if (!a.every_stage_works)
     text += fmt::format("It does not run: {} layers leave some of the {} stages without work\n",
                         q.model.layer_count(), q.stage_count());
