@@ -164,3 +164,80 @@ TEST_CASE("predict: what is wrong is named, with what is allowed") {
        "chooses 3 of 2 experts"},
   });
 }
+
+TEST_CASE(
+    "predict: arguments of Megatron-LM, as a shell line or a YAML, and what is given beside them") {
+  std::string const shell = scratch_file("run.sh", R"(#!/bin/bash
+# A job
+ARGS="--num-layers 80 --hidden-size 8192 --ffn-hidden-size 28672 --bf16"  # the model
+MORE=(
+  --num-attention-heads 64 --group-query-attention --num-query-groups 8 \
+  --seq-length 8192 --swiglu --untie-embeddings-and-output-weights --vocab-size '128256'
+)
+torchrun pretrain_gpt.py ${ARGS} ${MORE[@]} --micro-batch-size 1 --global-batch-size=256 --log-interval 1 \
+  --tensor-model-parallel-size 4 --pipeline-model-parallel-size=4 --use-distributed-optimizer
+)");
+  std::string const sizes = " --sequence 8192 --batch 256 --pipeline 4 --sharding optimizer";
+  std::string const keys =
+      R"({"num_hidden_layers":80,"hidden_size":8192,"intermediate_size":28672,"num_attention_heads":64,)"
+      R"("num_key_value_heads":8,"vocab_size":128256,"hidden_act":"silu"})";
+  std::string const same = "--cluster 8x8xH100 --model " + scratch_file("same.json", keys) + sizes;
+  CHECK(predicted_run("--cluster 8x8xH100 --megatron " + shell)["step_seconds"]
+        == predicted_run(same + " --tensor 4")["step_seconds"]);
+  CHECK(
+      predicted_run("--cluster 8x8xH100 --tensor 8 --precision fp8 --megatron " + shell)["step_seconds"]
+      == predicted_run(same + " --tensor 8 --precision fp8")["step_seconds"]);
+  CHECK(contains(run_tool("predict --cluster 8x8xH100 --megatron " + shell).out,
+                 "not read: --log-interval"));
+
+  std::string const yaml = scratch_file("run.yaml", R"(MODEL_ARGS:
+  --num-layers: 12
+  --hidden-size: 512
+  --num-attention-heads: 8
+  --seq-length: 1024
+  --global-batch-size: 32
+  --vocab-size: 50304
+  --num-experts: 8
+  --moe-layer-freq: ([0]*2+[1]*10)
+  --use-distributed-optimizer: true
+  --fp16: true
+)");
+  double const attention = 4 * 512 * 512, dense = 2 * 512 * 2048;
+  CHECK(predicted_run("--cluster 8xH100 --megatron " + yaml)["parameters"]
+        == 12 * attention + 2 * dense + 10 * (8 * dense + 8 * 512) + 50304 * 512);
+}
+
+TEST_CASE("predict: a job of torchtitan, a configuration of DeepSpeed") {
+  std::string const job = scratch_file("job.toml", R"([model]
+name = "llama3"
+flavor = "8B"
+[training]
+local_batch_size = 2  # of a rank
+seq_len = 8192
+[parallelism]
+data_parallel_shard_degree = -1
+)");
+  CHECK(predicted_run("--cluster 8xH100 --torchtitan " + job)["step_seconds"]
+        == predicted_run("--model llama3-8b --cluster 8xH100 --sequence 8192 --batch 16 --micro-batch 2 "
+                         "--sharding full")["step_seconds"]);
+  std::string const ds = scratch_file(
+      "ds.json", R"({"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4,)"
+                 R"("zero_optimization": {"stage": 3}, "bf16": {"enabled": true}})");
+  CHECK(predicted_run("--cluster 8xH100 --model 8B --sequence 4096 --deepspeed " + ds)["step_seconds"]
+        == predicted_run(
+            "--model 8B --cluster 8xH100 --sequence 4096 --batch 64 --micro-batch 2 --sharding "
+            "full")["step_seconds"]);
+  std::string const away = scratch_file(
+      "away.json", R"({"zero_optimization":{"stage":3,"offload_optimizer":{"device":"cpu"}}})");
+  all_refused({
+      {"predict --cluster 8xH100 --deepspeed " + ds, "--model is required: the file does not say it"},
+      {"predict --cluster 8xH100 --model 8B --sequence 1 --batch 8 --deepspeed " + away,
+       "offload_optimizer"},
+      {"predict --cluster 8xH100 --megatron " + job, "has no arguments of Megatron-LM"},
+      {"predict --cluster 8xH100 --torchtitan " + ds, "it is no job of torchtitan"},
+      {"predict --cluster 8xH100 --torchtitan " + job + " --deepspeed " + ds, "do not go together"},
+      {"predict --cluster 8xH100 --megatron "
+           + scratch_file("few.sh", "--num-layers 4 --hidden-size 64"),
+       "lacks --num-attention-heads"},
+  });
+}

@@ -11,6 +11,7 @@
 #include <array>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 
 namespace tool {
 
@@ -145,7 +146,7 @@ std::string type_of(nlohmann::json const& decoder, nlohmann::json const& root) {
 
 described_model described(json_text const& text, std::string const& name) {
   if (!text.root.is_object()) json_reader(text).fail(text.root, "is not a JSON object");
-  described_model made{.name = name, .type = {}, .left_out = {}, .shape = {}};
+  described_model made{.name = name, .type = {}, .left_out = {}, .not_read = {}, .shape = {}};
   nlohmann::json const& decoder = decoder_of(text.root, made.left_out);
   made.type = type_of(decoder, text.root);
   if (made.type.empty()) {
@@ -171,6 +172,11 @@ described_model described(json_text const& text, std::string const& name) {
 }
 
 }  // namespace
+
+described_model described_keys(nlohmann::json keys, std::string const& name) {
+  json_text const text{.path = name, .text = keys.dump(1), .root = std::move(keys)};
+  return described(text, name);
+}
 
 described_model read_described_model(std::string const& name_or_file) {
   std::vector<std::string> names;

@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 namespace tool {
 
@@ -26,20 +27,21 @@ constexpr int most_of_a_size = 1'000'000;
 
 }  // namespace
 
-void add_question_options(CLI::App& command, question_options& o) {
+void add_question_options(CLI::App& command, question_options& o, bool has_files) {
   command
       .add_option("--model", o.model,
                   "a name as llama3-70b, or a Hugging Face config.json; see docs/predict.md")
       ->type_name("NAME|FILE")
-      ->required();
+      ->required(!has_files);
   command
       .add_option("--cluster", o.cluster,
                   "NODESxDEVICESxKIND as 16x8xH100, DEVICESxKIND for one node, or a file")
       ->type_name("CLUSTER")
       ->required();
   question& q = o.asked;
-  add_number(command, "--sequence", q.sequence, 1, 1 << 30, "tokens of a sequence")->required();
-  add_number(command, "--batch", q.batch, 1, 1 << 30, "sequences of a step")->required();
+  add_number(command, "--sequence", q.sequence, 1, 1 << 30, "tokens of a sequence")
+      ->required(!has_files);
+  add_number(command, "--batch", q.batch, 1, 1 << 30, "sequences of a step")->required(!has_files);
   add_number(command, "--micro-batch", q.micro_batch, 1, most_of_a_size, "sequences of a micro-batch");
   add_number(command, "--tensor", q.tensor, 1, most_of_a_size, "tensor ranks");
   add_number(command, "--pipeline", q.pipeline, 1, most_of_a_size, "pipeline ranks");
@@ -115,6 +117,16 @@ prediction prepare(question_options const& o, described_model model, fitted_cons
     q.data = static_cast<int>(q.devices / below);
   }
   return p;
+}
+
+question_options options_from(option_words const& words) {
+  CLI::App app;
+  question_options o;
+  add_question_options(app, o, false);
+  std::vector<std::string> line;  // CLI11 takes them from the back
+  for (auto const& [name, value] : words) line.push_back("--" + name + "=" + value);
+  app.parse(std::move(line));
+  return o;
 }
 
 void answer_it(prediction& p) {

@@ -1,6 +1,7 @@
 // The options that say a run: on the command line, and in each row of a file of runs.
 #pragma once
 
+#include "predict/framework_files.hpp"
 #include "predict/report.hpp"
 #include <ashlar/predict/question.hpp>
 
@@ -17,8 +18,12 @@ struct question_options {
   question_options() { asked.data = 0; }
 };
 
-// They write to `o`, which must live as long as the command.
-void add_question_options(CLI::App& command, question_options& o);
+// They write to `o`, which must live as long as the command. With files of frameworks, none but the
+// cluster is required.
+void add_question_options(CLI::App& command, question_options& o, bool has_files = false);
+
+// The same of words. Throws what CLI11 and they throw.
+question_options options_from(option_words const& words);
 
 // Reads the model and the cluster. Throws usage_error.
 prediction prepare(question_options const& o, fitted_constants const& constants);

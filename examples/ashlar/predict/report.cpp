@@ -130,6 +130,7 @@ std::string text_of(prediction const& p, bool explains) {
                         count_words(prediction_parameters(q.model)), q.model.predictions);
   if (!p.model.left_out.empty())
     text += fmt::format("  without {}: the decoder alone\n", p.model.left_out);
+  if (!p.model.not_read.empty()) text += fmt::format("  not read: {}\n", p.model.not_read);
   text += fmt::format("{}x{}x{}, {}\n{}\n\n", p.nodes, q.per_node, p.machine, format_name(q.format),
                       options_of(q));
 

@@ -90,19 +90,15 @@ std::vector<measured_run> read_runs(std::string const& path, fitted_constants co
       if (cells.size() != columns.size())
         throw usage_error(fmt::format("has {} cells, the first row {}", cells.size(), columns.size()));
       if (runs.size() >= most_runs) throw usage_error(fmt::format("is beyond {} runs", most_runs));
-      CLI::App row;
-      question_options o;
-      add_question_options(row, o);
-      std::vector<std::string> words;  // CLI11 takes them from the back
+      option_words words;
       for (std::size_t i = 0; i < cells.size(); ++i) {
         if (cells[i].empty()) continue;
         if (columns[i] == "step_seconds")
           run.seconds = number_within<double>("step_seconds", cells[i], 1e-9, 1e9);
         else
-          words.push_back("--" + columns[i] + "=" + cells[i]);
+          words[columns[i]] = cells[i];
       }
-      std::reverse(words.begin(), words.end());
-      row.parse(std::move(words));
+      question_options const o = options_from(words);
       auto found = models.find(o.model);
       if (found == models.end()) found = models.emplace(o.model, read_described_model(o.model)).first;
       run.asked = prepare(o, found->second, constants);
