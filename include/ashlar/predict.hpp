@@ -3,6 +3,7 @@
 
 #include <ashlar/predict/answer.hpp>
 #include <ashlar/predict/architecture.hpp>
+#include <ashlar/predict/calibrate.hpp>
 #include <ashlar/predict/constants.hpp>
 #include <ashlar/predict/exchanges.hpp>
 #include <ashlar/predict/held_parameters.hpp>

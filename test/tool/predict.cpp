@@ -241,3 +241,55 @@ data_parallel_shard_degree = -1
        "lacks --num-attention-heads"},
   });
 }
+
+TEST_CASE("predict: constants are fitted to a file of runs, and taken from there") {
+  std::string rows = "model,cluster,sequence,batch,sharding,layout,pipeline,step_seconds\n";
+  for (int batch = 8; batch <= 96; batch += 8) {  // a machine that is a fifth slower
+    std::string const size = std::to_string(batch);
+    double const usual = predicted_run(
+        "--model 8B --cluster 8xH200 --sequence 4096 --sharding full --batch " + size)["step_seconds"];
+    rows += "8B,8xH200,4096," + size + ",full,\"\",," + std::to_string(1.2 * usual) + "\n";
+  }
+  std::string const runs = scratch_file("runs.csv", rows), made = (scratch() / "made.json").string();
+  tool_result const r = run_tool("predict --calibrate " + runs + " -o " + made);
+  CHECK(r.code == 0);
+  CHECK(contains(r.out, "12 runs; mean error 16.7 % with the constants as they were"));
+  CHECK(contains(r.out, "of runs that had no part in the fit"));
+  std::string const one = "--model 8B --cluster 8xH200 --sequence 4096 --sharding full --batch 64";
+  double const before = predicted_run(one)["step_seconds"];
+  double const after = predicted_run(one + " --constants " + made)["step_seconds"];
+  CHECK(after > 1.1 * before);
+  CHECK(after < 1.25 * before);
+  auto const refused = [](std::string const& text) {
+    return "predict --calibrate " + scratch_file("bad" + std::to_string(text.size()) + ".csv", text);
+  };
+  all_refused({
+      {refused("model,clster\n"), "did you mean 'cluster'?"},
+      {refused("model,cluster,sequence,batch,step_seconds\n8B,8xH100,2048,63,3\n"),
+       "line 2: --batch 63"},
+      {refused("model,cluster,sequence,batch,step_seconds\n8B,8xH100,2048,64\n"), "has 4 cells"},
+      {refused("model,cluster,sequence,batch,step_seconds\n8B,8xH100,2048,8,nan\n"),
+       "step_seconds must be"},
+      {refused("model,cluster,sequence,batch\n8B,8xH100,2048,8\n"), "lacks step_seconds"},
+      {refused("model\n"), "has no runs"},
+  });
+}
+
+TEST_CASE("predict: the passes of a step as a picture, a page and a trace") {
+  std::string const run =
+      "predict --model 8B --cluster 2x8xH100 --sequence 4096 --batch 32 --pipeline 4 --chunks 2 "
+      "--tensor 2 --as ";
+  CHECK(contains(run_tool(run + "svg").out, "<svg"));
+  std::string const page = run_tool(run + "html").out;
+  CHECK(contains(page, "<svg"));
+  CHECK(contains(page, "nine of ten published runs"));
+  auto const trace = nlohmann::json::parse(run_tool(run + "trace").out);
+  double last = 0, step = predicted_run(
+                       "--model 8B --cluster 2x8xH100 --sequence 4096 --batch 32 --pipeline 4 "
+                       "--chunks 2 --tensor 2")["step_seconds"];
+  for (nlohmann::json const& event : trace["traceEvents"])
+    if (event.value("ph", "") == "X")
+      last = std::fmax(last, event["ts"].get<double>() + event["dur"].get<double>());
+  CHECK(last * 1e-6 < step);  // without what a step has once
+  CHECK(last * 1e-6 > 0.8 * step);
+}

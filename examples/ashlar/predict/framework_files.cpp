@@ -25,7 +25,7 @@ constexpr int largest_size = 1'000'000'000;
 
 bool begins_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_blanks(std::string_view text) {
   while (!text.empty() && std::string_view(" \t\r").find(text.front()) != text.npos)
     text.remove_prefix(1);
   while (!text.empty() && std::string_view(" \t\r,").find(text.back()) != text.npos)
@@ -34,7 +34,7 @@ std::string_view trimmed(std::string_view text) {
 }
 
 std::string_view unquoted(std::string_view text) {
-  text = trimmed(text);
+  text = without_blanks(text);
   bool const is_quoted =
       text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front();
   return is_quoted ? text.substr(1, text.size() - 2) : text;
@@ -151,10 +151,10 @@ class arguments {
  private:
   static bool is_yaml(std::string_view text) {
     for (std::string_view line : lines_of(text)) {
-      line = trimmed(line);
+      line = without_blanks(line);
       auto const colon = line.find(':');
       if (colon == line.npos || line.front() == '#') continue;
-      std::string_view const name = trimmed(line.substr(0, colon));
+      std::string_view const name = without_blanks(line.substr(0, colon));
       bool const is_name = !name.empty() && name.find_first_of(" =$/") == name.npos;
       if (is_name && (colon + 1 == line.size() || line[colon + 1] == ' ')) return true;
     }
@@ -163,7 +163,7 @@ class arguments {
   void read_yaml(std::string_view text) {
     for (std::string_view line : lines_of(text)) {
       if (auto const remark = line.find(" #"); remark != line.npos) line = line.substr(0, remark);
-      line = trimmed(line);
+      line = without_blanks(line);
       auto const colon = line.find(':');
       if (colon == line.npos || line.front() == '#') continue;
       std::string_view const value = unquoted(line.substr(colon + 1));
@@ -343,11 +343,11 @@ framework_run read_torchtitan(std::string const& path, int devices) {
   std::string section;
   for (std::string_view line : lines_of(text)) {
     if (auto const remark = line.find('#'); remark != line.npos) line = line.substr(0, remark);
-    line = trimmed(line);
+    line = without_blanks(line);
     if (line.size() > 2 && line.front() == '[' && line.back() == ']') {
       section = line.substr(1, line.size() - 2);
     } else if (auto const equals = line.find('='); equals != line.npos) {
-      values[section + "." + std::string(trimmed(line.substr(0, equals)))] =
+      values[section + "." + std::string(without_blanks(line.substr(0, equals)))] =
           unquoted(line.substr(equals + 1));
     }
   }

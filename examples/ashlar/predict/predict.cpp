@@ -2,6 +2,7 @@
 #include "command.hpp"
 #include "files.hpp"
 #include "output_options.hpp"
+#include "predict/calibration.hpp"
 #include "predict/framework_files.hpp"
 #include "predict/machines.hpp"
 #include "predict/question_options.hpp"
@@ -18,7 +19,7 @@ namespace {
 struct predict_options {
   question_options run;
   std::string megatron, torchtitan, deepspeed;
-  std::string constants;
+  std::string constants, runs;
   bool explains = false;
   std::string format = "text", output = "-";
 };
@@ -27,6 +28,7 @@ struct predict_options {
 prediction prepare_run(CLI::App const& command, predict_options const& o, fitted_constants const& c) {
   int const files = !o.megatron.empty() + !o.torchtitan.empty() + !o.deepspeed.empty();
   if (files > 1) throw usage_error("--megatron, --torchtitan and --deepspeed do not go together");
+  if (o.run.cluster.empty()) throw usage_error("--cluster is required");
   int const devices = read_machine_cluster(o.run.cluster).device_count();
   framework_run run;
   if (!o.megatron.empty()) run = read_megatron(o.megatron);
@@ -53,10 +55,20 @@ prediction prepare_run(CLI::App const& command, predict_options const& o, fitted
 int predict(CLI::App const& command, predict_options const& o) {
   output const to(o.output);
   fitted_constants const c = o.constants.empty() ? own_constants() : read_constants(o.constants);
+  if (!o.runs.empty()) {
+    calibration_report const report = calibrate_to(o.runs, c);
+    fmt::print("{}", report.text);
+    if (o.output != "-") to.write(report.constants);
+    return done;
+  }
   prediction p = prepare_run(command, o, c);
   answer_it(p);
-  if (o.format == "text") p.better = neighbours_of(p);
-  to.write(o.format == "json" ? json_of(p) : text_of(p, o.explains));
+  if (o.format == "text" || o.format == "html") p.better = neighbours_of(p);
+  to.write(o.format == "json"    ? json_of(p)
+           : o.format == "svg"   ? svg_of(p)
+           : o.format == "html"  ? html_of(p)
+           : o.format == "trace" ? trace_of(p)
+                                 : text_of(p, o.explains));
   return done;
 }
 
@@ -79,7 +91,14 @@ void add_predict(CLI::App& app, action& chosen) {
                    "a file of fitted constants in place of the tool's own (docs/predict.md)")
       ->type_name("FILE");
   command->add_flag("--explain", o->explains, "also show each term's formula");
-  add_format_option(*command, o->format, {"text", "json"}, "text or json");
+  command
+      ->add_option("--calibrate", o->runs,
+                   "a CSV of measured runs, a column an option and step_seconds: fits the machine's "
+                   "constants to them; -o writes these, for --constants")
+      ->type_name("FILE");
+  add_format_option(*command, o->format, {"text", "json", "svg", "html", "trace"},
+                    "text; json; svg: the passes of a step; html: a page with both; trace: for "
+                    "chrome://tracing and Perfetto");
   add_output_option(*command, o->output);
   command->footer(
       "docs/predict.md says how far predictions are from published runs.\nExamples:\n"

@@ -37,7 +37,7 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
       .add_option("--cluster", o.cluster,
                   "NODESxDEVICESxKIND as 16x8xH100, DEVICESxKIND for one node, or a file")
       ->type_name("CLUSTER")
-      ->required();
+      ->required(!has_files);
   question& q = o.asked;
   add_number(command, "--sequence", q.sequence, 1, 1 << 30, "tokens of a sequence")
       ->required(!has_files);

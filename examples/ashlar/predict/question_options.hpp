@@ -18,8 +18,8 @@ struct question_options {
   question_options() { asked.data = 0; }
 };
 
-// They write to `o`, which must live as long as the command. With files of frameworks, none but the
-// cluster is required.
+// They write to `o`, which must live as long as the command. With files of frameworks, none is
+// required.
 void add_question_options(CLI::App& command, question_options& o, bool has_files = false);
 
 // The same of words. Throws what CLI11 and they throw.

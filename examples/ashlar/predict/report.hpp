@@ -34,6 +34,12 @@ std::vector<neighbour> neighbours_of(prediction const& p);
 std::string text_of(prediction const& p, bool explains);
 std::string json_of(prediction const& p);
 
+// The passes of a step in their predicted times; the page has the text, too. Throw usage_error for what
+// is too much to be drawn.
+std::string svg_of(prediction const& p);
+std::string html_of(prediction const& p);
+std::string trace_of(prediction const& p);
+
 // Each term of a step with its name, its seconds and its formula: those of the passes, then what a step
 // has once. They add up to the step.
 struct named_term {
