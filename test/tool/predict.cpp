@@ -135,6 +135,8 @@ TEST_CASE("predict: what is wrong is named, with what is allowed") {
   };
   std::string const llama = R"("model_type":"llama","hidden_size":64,"num_attention_heads":4)";
   all_refused({
+      {go + " --model 8B --explain --as json", "--explain has no effect"},
+      {go + " --model 8B --calibrate x.csv", "--model has no effect with --calibrate"},
       {go + " --model lama3-8b", "did you mean 'llama3-8b'?"},
       {go + " --model no.json", "cannot read 'no.json'"},
       {"predict --model 8B --sequence 1 --batch 1 --cluster 8xH10", "did you mean"},

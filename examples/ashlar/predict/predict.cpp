@@ -1,5 +1,6 @@
 // ashlar predict: what a given run takes, and whether it fits.
 #include "command.hpp"
+#include "effects.hpp"
 #include "files.hpp"
 #include "output_options.hpp"
 #include "predict/calibration.hpp"
@@ -53,6 +54,12 @@ prediction prepare_run(CLI::App const& command, predict_options const& o, fitted
 }
 
 int predict(CLI::App const& command, predict_options const& o) {
+  bool const is_told = o.format == "text" || o.format == "html";
+  must_have_effect(command, {{"--explain", is_told && o.runs.empty(), "here: it is for text and html"},
+                             {"--as", o.runs.empty(), "with --calibrate"}});
+  for (char const* each :
+       {"--model", "--cluster", "--sequence", "--batch", "--megatron", "--torchtitan", "--deepspeed"})
+    must_have_effect(command, {{each, o.runs.empty(), "with --calibrate: the file says it"}});
   output const to(o.output);
   fitted_constants const c = o.constants.empty() ? own_constants() : read_constants(o.constants);
   if (!o.runs.empty()) {
@@ -63,7 +70,7 @@ int predict(CLI::App const& command, predict_options const& o) {
   }
   prediction p = prepare_run(command, o, c);
   answer_it(p);
-  if (o.format == "text" || o.format == "html") p.better = neighbours_of(p);
+  if (is_told) p.better = neighbours_of(p);
   to.write(o.format == "json"    ? json_of(p)
            : o.format == "svg"   ? svg_of(p)
            : o.format == "html"  ? html_of(p)
