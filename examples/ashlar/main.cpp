@@ -24,6 +24,8 @@ constexpr char const* footer =
     "  ashlar search -p 8 -m 32 --memory 0.5 --forward 20 --backward-input 26 --backward-weight 14\n"
     "  ashlar simulate 1f1b -p 8 -m 32 --transfer 1 --node-size 4 --inter-latency 5\n"
     "  ashlar plan --model 70B --sequence 4096 --cluster 64x8xH100 --batch 1024\n"
+    "  ashlar predict --model llama3-70b --cluster 16x8xH100 --sequence 8192 --batch 256 --tensor 4 "
+    "--pipeline 4\n"
     "  ashlar train --schedule v-half -p 4 -m 8 --verify\n"
     "Exit codes: 0 done or valid, 1 invalid, 2 wrong usage or an unusable file.";
 
@@ -67,6 +69,7 @@ int run(int argc, char** argv) {
   tool::add_frontier(app, chosen);
   tool::add_tradeoff(app, chosen);
   tool::add_plan(app, chosen);
+  tool::add_predict(app, chosen);
   tool::add_partition(app, chosen);
   tool::add_check(app, chosen);
   tool::add_simulate(app, chosen);

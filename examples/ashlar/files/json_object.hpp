@@ -18,8 +18,9 @@ namespace tool {
 // A JSON object whose every key has to be asked for: a slip of the pen is not passed over.
 class json_object {
  public:
-  explicit json_object(std::string const& path)
-      : json_object(std::make_shared<json_text const>(read_json_text(path)), nullptr) {}
+  explicit json_object(std::string const& path) : json_object(read_json_text(path)) {}
+  explicit json_object(json_text text)
+      : json_object(std::make_shared<json_text const>(std::move(text)), nullptr) {}
 
   std::string word(char const* key, std::string const& otherwise) {
     nlohmann::json const* const value = find(key);

@@ -1,0 +1,80 @@
+"""Rows of a table of measured runs, as files that `ashlar predict` reads.
+
+The table is a CSV with a row a run: id, source, group (rows of the same configuration), model, accelerator, gpus, gpus_per_node, the sizes
+of the run, sharding, recompute and recompute_modules, precision, layout, schedule, status (ok, or how it failed), step_s, peak_bytes,
+quality (A to C), use (step, memory, fit) and duplicate_of. Models are in a JSON file by name, with the keys of a config.json, and `family`:
+models that are left out together.
+"""
+import csv
+import json
+import subprocess
+from pathlib import Path
+
+SIZES = ["gpus", "gpus_per_node", "sequence", "global_batch", "micro_batch", "tensor", "pipeline", "chunks", "context", "expert",
+         "expert_tensor", "data"]
+COLUMNS = {"sequence": "sequence", "global_batch": "batch", "micro_batch": "micro-batch", "tensor": "tensor", "pipeline": "pipeline",
+           "chunks": "chunks", "context": "context", "expert": "expert", "expert_tensor": "expert-tensor", "data": "data"}
+
+
+def read(path, models_path, quality="AB"):
+    """Rows that may be used, each with its family."""
+    models = json.loads(Path(models_path).read_text())
+    rows = []
+    with open(path, newline="") as file:
+        for row in csv.DictReader(file):
+            if row["quality"] not in quality or row["model"] not in models or row["duplicate_of"]:
+                continue
+            for size in SIZES:
+                row[size] = int(row[size]) if row[size] else None
+            for number in ("step_s", "peak_bytes"):
+                row[number] = float(row[number]) if row[number] else None
+            row["use"] = (row["use"] or "").split()
+            row["family"] = models[row["model"]]["family"]
+            rows.append(row)
+    return rows, models
+
+
+def has_step(row):
+    return row["status"] == "ok" and "step" in row["use"] and row["step_s"]
+
+
+def write(rows, models, folder):
+    """The rows as a file of runs, and its path; models are files beside it."""
+    folder = Path(folder)
+    for name in {row["model"] for row in rows}:
+        keys = {key: value for key, value in models[name].items() if key not in ("note", "family")}
+        (folder / f"{name}.json").write_text(json.dumps(keys))
+    path = folder / "runs.csv"
+    with open(path, "w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["model", "cluster", *COLUMNS.values(), "sharding", "recompute", "layout", "precision", "step_seconds"])
+        for row in rows:
+            per = row["gpus_per_node"] or 8
+            recompute = row["recompute"] or "none"
+            if recompute == "selective":
+                recompute = "attention" if "core_attn" in (row["recompute_modules"] or "") else "none"
+            out.writerow([folder / f"{row['model']}.json", f"{row['gpus'] // per}x{per}x{row['accelerator']}",
+                          *(row[column] or "" for column in COLUMNS), row["sharding"] or "none", recompute, row["layout"],
+                          row["precision"], row["step_s"] or ""])
+    return path
+
+
+def answers(program, path, constants):
+    ran = subprocess.run([program, path, constants, "answers"], capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in ran.stdout.splitlines()]
+
+
+class Evaluator:
+    """Seconds of all rows of a file of runs, for constants by name."""
+
+    def __init__(self, program, path, constants):
+        self.process = subprocess.Popen([program, path, constants, "seconds"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __call__(self, values):
+        self.process.stdin.write(" ".join(repr(float(value)) for value in values.values()) + "\n")
+        self.process.stdin.flush()
+        return [float(word) for word in self.process.stdout.readline().split()]
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()

@@ -1,0 +1,54 @@
+#include "predict/constants_file.hpp"
+
+#include "files/json_files.hpp"
+#include "predict/embedded.hpp"
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+
+namespace tool {
+
+namespace {
+
+constexpr char const* run_kind_names[ashlar::predict::run_kind_count] = {
+    "sharded",       "classic",       "plain",          "experts",
+    "dense, 4 bits", "dense, 8 bits", "dense, 16 bits", "dense, 32 bits"};
+
+fitted_constants constants_of(json_text const& text) {
+  json_reader const read(text);
+  fitted_constants made;
+  nlohmann::json const& values = read.object(read.at(text.root, "constants"), "constants");
+  for (ashlar::predict::named_constant const& each : ashlar::predict::constant_names) {
+    nlohmann::json const& found = read.at(values, each.name);
+    nlohmann::json const& value = found.is_object() ? read.at(found, "value") : found;
+    made.values.*each.value = read.number(value, each.name, 1e-12, each.is_share ? 1.0 : 1e12);
+  }
+  nlohmann::json const& intervals = read.object(read.at(text.root, "intervals"), "intervals");
+  for (std::size_t kind = 0; kind < made.around.size(); ++kind)
+    for (std::size_t many = 0; many < 2; ++many) {
+      std::string const name =
+          fmt::format("{}, {}", run_kind_names[kind], many == 0 ? "one node" : "several nodes");
+      nlohmann::json const& found = read.at(intervals, name.c_str());
+      ashlar::predict::spread& s = made.around[kind][many];
+      s.low = read.number(read.at(found, "low"), "low", 1e-3, 1);
+      s.high = read.number(read.at(found, "high"), "high", 1, 1e3);
+      s.runs = static_cast<int>(read.whole(read.at(found, "from"), "from", 0, 1'000'000));
+    }
+  return made;
+}
+
+}  // namespace
+
+fitted_constants own_constants() {
+  return constants_of(json_text_of(embedded_constants(), "constants.json"));
+}
+
+fitted_constants read_constants(std::string const& path) { return constants_of(read_json_text(path)); }
+
+char const* name_of(ashlar::predict::run_kind kind) {
+  return run_kind_names[static_cast<std::size_t>(kind)];
+}
+
+}  // namespace tool

@@ -1,0 +1,24 @@
+// Constants of `ashlar predict`, and how far published runs were from what they predict.
+#pragma once
+
+#include <ashlar/predict/answer.hpp>
+#include <ashlar/predict/constants.hpp>
+
+#include <string>
+
+namespace tool {
+
+struct fitted_constants {
+  ashlar::predict::constants values;
+  ashlar::predict::spreads around;
+};
+
+// The program's own, or a file's (as `bench/predict/fit.py` and --calibrate write them). Throws
+// usage_error.
+fitted_constants own_constants();
+fitted_constants read_constants(std::string const& path);
+
+// "experts": as files call kinds of runs.
+char const* name_of(ashlar::predict::run_kind kind);
+
+}  // namespace tool

@@ -1,0 +1,19 @@
+// Files that are part of the program: data sheets of machines, models by name, constants, and defaults
+// of models' keys.
+#pragma once
+
+#include <vector>
+
+namespace tool {
+
+struct embedded_file {
+  char const* name;  // without folder and .json
+  char const* text;
+};
+
+std::vector<embedded_file> const& embedded_machines();
+std::vector<embedded_file> const& embedded_models();
+char const* embedded_constants();
+char const* embedded_defaults();
+
+}  // namespace tool

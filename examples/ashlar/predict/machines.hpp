@@ -1,0 +1,32 @@
+// Machines of `ashlar predict`: data sheets by name, and clusters of them.
+#pragma once
+
+#include <ashlar/predict/machine.hpp>
+
+#include <string>
+#include <vector>
+
+namespace tool {
+
+struct machine_sheet {
+  std::string name;
+  std::vector<std::string> names;  // that people also write
+  ashlar::predict::machine machine;
+};
+
+// Of the program's own files.
+std::vector<machine_sheet> const& known_machines();
+
+struct machine_cluster {
+  std::string name;
+  int nodes = 1;
+  ashlar::predict::machine machine;  // with the devices of a node
+
+  int device_count() const { return nodes * machine.per_node; }
+};
+
+// NODESxDEVICESxKIND, DEVICESxKIND for one node, or a file with "nodes" and the keys of a data sheet.
+// Throws usage_error.
+machine_cluster read_machine_cluster(std::string const& text);
+
+}  // namespace tool

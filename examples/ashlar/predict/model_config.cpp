@@ -1,0 +1,229 @@
+#include "predict/model_config.hpp"
+
+#include "predict/names.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+namespace tool {
+
+namespace {
+
+// What says nothing of size and cost: what programs write beside the model, its tokens, how it is
+// initialised, dropout, scales, positions that take no parameters, and losses of routing.
+constexpr std::array silent_keys{"architectures",
+                                 "model_type",
+                                 "dtype",
+                                 "torch_dtype",
+                                 "use_cache",
+                                 "auto_map",
+                                 "transformers_version",
+                                 "return_dict",
+                                 "tokenizer_class",
+                                 "problem_type",
+                                 "_name_or_path",
+                                 "name_or_path",
+                                 "is_decoder",
+                                 "is_encoder_decoder",
+                                 "task_specific_params",
+                                 "pad_vocab_size_multiple",
+                                 "pretraining_tp",
+                                 "seq_length",
+                                 "max_position_embeddings",
+                                 "n_positions",
+                                 "n_ctx",
+                                 "max_sequence_length",
+                                 "max_window_layers",
+                                 "cache_implementation",
+                                 "rotary",
+                                 "rotary_dim",
+                                 "rotary_pct",
+                                 "rotary_emb_base",
+                                 "partial_rotary_factor",
+                                 "sliding_window_size",
+                                 "alibi",
+                                 "position_embedding_type",
+                                 "gradient_checkpointing",
+                                 "chunk_size_feed_forward",
+                                 "chunk_size",
+                                 "attn_implementation",
+                                 "_attn_implementation",
+                                 "attn_config",
+                                 "use_flash_attn",
+                                 "masked_softmax_fusion",
+                                 "attention_softmax_in_fp32",
+                                 "scale_attention_softmax_in_fp32",
+                                 "reorder_and_upcast_attn",
+                                 "scale_attn_weights",
+                                 "scale_attn_by_inverse_layer_idx",
+                                 "slow_but_exact",
+                                 "apply_residual_connection_post_layernorm",
+                                 "query_pre_attn_scalar",
+                                 "clip_qkv",
+                                 "logit_scale",
+                                 "tie_encoder_decoder",
+                                 "router_dtype",
+                                 "scoring_func",
+                                 "topk_method",
+                                 "topk_group",
+                                 "n_group",
+                                 "norm_topk_prob",
+                                 "moe_router_enable_expert_bias",
+                                 "moe_norm_min",
+                                 "moe_capacity",
+                                 "moe_use_aux_free",
+                                 "seq_aux",
+                                 "aux_loss_alpha",
+                                 "ep_size",
+                                 "residual_in_fp32",
+                                 "rescale_prenorm_residual",
+                                 "num_logits_to_keep",
+                                 "use_mamba_kernels",
+                                 "use_mambapy",
+                                 "use_associative_scan",
+                                 "use_parallel_residual",
+                                 "initial_context_length",
+                                 "no_rope_layers",
+                                 "no_rope_layer_interval",
+                                 "nope_layer_interval",
+                                 "attn_temperature_tuning",
+                                 "floor_scale",
+                                 "attn_scale",
+                                 "rope_interleave",
+                                 "for_llm_compressor",
+                                 "swiglu_alpha",
+                                 "quantization_config",
+                                 "use_bidirectional_attention",
+                                 "block_size",
+                                 "moe_shared_expert_overlap",
+                                 "first_attn_layers",
+                                 "mamba_hidden_act",
+                                 "mamba_ssm_cache_dtype",
+                                 "mamba_chunk_size",
+                                 "layerdrop",
+                                 "use_qk_norm_scale",
+                                 "note",
+                                 "family"};
+
+// In any key.
+constexpr std::array silent_parts{
+    "dropout",       "pdrop",           "token_id",    "token_index",
+    "initializer",   "init_std",        "_eps",        "epsilon",
+    "rope_",         "output_",         "id2label",    "label2id",
+    "aux_loss",      "z_loss",          "jitter",      "summary_",
+    "softcapping",   "_multiplier",     "_scaling",    "scaling_factor",
+    "_alpha_factor", "_beta_factor",    "time_step_",  "original_max_position",
+    "classifier_",   "attention_probs", "embed_scale", "mtp_loss"};
+
+bool says_nothing(std::string_view key) {
+  for (char const* each : silent_keys)
+    if (key == each) return true;
+  for (char const* each : silent_parts)
+    if (key.find(each) != std::string_view::npos) return true;
+  return false;
+}
+
+// As absent as null.
+bool is_off(nlohmann::json const& value) {
+  return value.is_null() || value == false || value == 0
+         || ((value.is_array() || value.is_object() || value.is_string()) && value.empty());
+}
+
+}  // namespace
+
+nlohmann::json const* model_config::find(keys any, char const** found) const {
+  for (char const* key : any) asked_.emplace_back(key);
+  for (nlohmann::json const* from : {&object_, defaults_}) {
+    if (from == nullptr) continue;
+    for (char const* key : any)
+      if (auto const at = from->find(key); at != from->end()) {
+        *found = key;
+        return at->is_null() ? nullptr : &*at;  // null takes a default back
+      }
+  }
+  return nullptr;
+}
+
+double model_config::size_or(keys any, double otherwise) const {
+  char const* key = "";
+  nlohmann::json const* const value = find(any, &key);
+  if (value == nullptr || is_off(*value)) return otherwise;
+  return static_cast<double>(read_.whole(*value, key, 1, 1'000'000'000));
+}
+
+double model_config::size(keys any) const {
+  double const found = size_or(any, 0);
+  if (!(found > 0)) fail(fmt::format("lacks \"{}\"", *any.begin()));
+  return found;
+}
+
+long long model_config::whole_or(char const* key, long long otherwise) const {
+  nlohmann::json const* const value = find({key}, &key);
+  return value == nullptr ? otherwise : read_.whole(*value, key, -1, 1'000'000);
+}
+
+bool model_config::is_text(char const* key) const {
+  nlohmann::json const* const value = find({key}, &key);
+  return value != nullptr && value->is_string();
+}
+
+bool model_config::flag(keys any, bool otherwise) const {
+  char const* key = "";
+  nlohmann::json const* const value = find(any, &key);
+  if (value == nullptr) return otherwise;
+  if (!value->is_boolean()) read_.fail(*value, fmt::format("\"{}\" must be true or false", key));
+  return value->get<bool>();
+}
+
+std::string model_config::word(keys any, std::string const& otherwise) const {
+  char const* key = "";
+  nlohmann::json const* const value = find(any, &key);
+  return value == nullptr ? otherwise : read_.text(*value, key);
+}
+
+std::vector<std::string> model_config::words(keys any) const {
+  char const* key = "";
+  nlohmann::json const* const value = find(any, &key);
+  std::vector<std::string> all;
+  if (value == nullptr) return all;
+  for (nlohmann::json const& each : read_.list(*value, key)) all.push_back(read_.text(each, key));
+  return all;
+}
+
+std::vector<long long> model_config::numbers(keys any) const {
+  char const* key = "";
+  nlohmann::json const* const value = find(any, &key);
+  std::vector<long long> all;
+  if (value == nullptr || value->is_boolean()) return all;
+  for (nlohmann::json const& each : read_.list(*value, key))
+    all.push_back(read_.whole(each, key, 0, 1'000'000));
+  return all;
+}
+
+bool model_config::has(keys any) const {
+  char const* key = "";
+  nlohmann::json const* const value = find(any, &key);
+  return value != nullptr && !is_off(*value);
+}
+
+bool model_config::gives(char const* key) const {
+  asked_.emplace_back(key);
+  auto const at = object_.find(key);
+  return at != object_.end() && !is_off(*at);
+}
+
+void model_config::must_be_understood(std::string const& type) const {
+  std::vector<std::string> known(asked_.begin(), asked_.end());
+  for (auto const& [key, value] : object_.items()) {
+    if (says_nothing(key) || is_off(value)) continue;
+    if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
+    read_.fail(value, fmt::format("\"{}\" is not understood for models of type '{}', and may change them"
+                                  "{}; null it to leave it out",
+                                  key.substr(0, 64), type, did_you_mean(key, known)));
+  }
+}
+
+}  // namespace tool

@@ -1,0 +1,53 @@
+// The keys of a model's config.json: null means absent, every key has to be asked for or to be known to
+// change neither size nor cost.
+#pragma once
+
+#include "files/json_files.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tool {
+
+class model_config {
+ public:
+  // `defaults`: of the keys that the file leaves out; may be null.
+  model_config(json_text const& source, nlohmann::json const& object, nlohmann::json const* defaults)
+      : read_(source), object_(object), defaults_(defaults) {}
+
+  // The first of these keys that is there counts; each has been asked for.
+  using keys = std::initializer_list<char const*>;
+
+  // Throws usage_error where it is absent or no whole number from 1 on.
+  double size(keys any) const;
+  // 0 and false say the same as absent.
+  double size_or(keys any, double otherwise) const;
+  long long whole_or(char const* key, long long otherwise) const;  // may be negative
+  bool is_text(char const* key) const;
+  bool flag(keys any, bool otherwise) const;
+  std::string word(keys any, std::string const& otherwise) const;
+  std::vector<std::string> words(keys any) const;  // empty: absent
+  std::vector<long long> numbers(keys any) const;  // likewise
+  bool has(keys any) const;                        // in the file or by default
+  bool gives(char const* key) const;               // in the file
+
+  // Throws usage_error for the first key of the file that was not asked for and is not known to say
+  // nothing of size and cost.
+  void must_be_understood(std::string const& type) const;
+
+  [[noreturn]] void fail(std::string const& what) const { read_.fail(object_, what); }
+
+ private:
+  nlohmann::json const* find(keys any, char const** found) const;
+
+  json_reader read_;
+  nlohmann::json const& object_;
+  nlohmann::json const* defaults_;
+  mutable std::vector<std::string_view> asked_;
+};
+
+}  // namespace tool

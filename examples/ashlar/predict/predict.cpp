@@ -1,0 +1,119 @@
+// ashlar predict: what a given run takes, and whether it fits.
+#include "command.hpp"
+#include "files/files.hpp"
+#include "options/effects.hpp"
+#include "options/output_options.hpp"
+#include "predict/calibration.hpp"
+#include "predict/framework_files.hpp"
+#include "predict/machines.hpp"
+#include "predict/question_options.hpp"
+
+#include <fmt/core.h>
+
+#include <memory>
+#include <string>
+
+namespace tool {
+
+namespace {
+
+struct predict_options {
+  question_options run;
+  std::string megatron, torchtitan, deepspeed;
+  std::string constants, runs;
+  bool explains = false;
+  std::string format = "text", output = "-";
+};
+
+// What a file says, and what the command line says instead.
+prediction prepare_run(CLI::App const& command, predict_options const& o, fitted_constants const& c) {
+  int const files = !o.megatron.empty() + !o.torchtitan.empty() + !o.deepspeed.empty();
+  if (files > 1) throw usage_error("--megatron, --torchtitan and --deepspeed do not go together");
+  if (o.run.cluster.empty()) throw usage_error("--cluster is required");
+  int const devices = read_machine_cluster(o.run.cluster).device_count();
+  framework_run run;
+  if (!o.megatron.empty()) run = read_megatron(o.megatron);
+  if (!o.torchtitan.empty()) run = read_torchtitan(o.torchtitan, devices);
+  if (!o.deepspeed.empty()) run = read_deepspeed(o.deepspeed, devices);
+  CLI::App names;
+  question_options unused;
+  add_question_options(names, unused);
+  for (CLI::Option const* option : names.get_options()) {
+    std::string const name = option->get_lnames().front();
+    if (name == "help") continue;
+    auto const* const given = command.get_option("--" + name);
+    if (given->count() > 0) run.options[name] = given->results().back();
+  }
+  for (std::string const needed : {"model", "sequence", "batch"})
+    if (run.options.count(needed) == 0 && !(run.model && needed == "model"))
+      throw usage_error(
+          fmt::format("--{} is required{}", needed, files > 0 ? ": the file does not say it" : ""));
+  if (run.options.count("model") > 0) return prepare(options_from(run.options), c);
+  run.options["model"] = "-";  // it is there already
+  return prepare(options_from(run.options), *run.model, c);
+}
+
+int predict(CLI::App const& command, predict_options const& o) {
+  bool const is_told = o.format == "text" || o.format == "html";
+  must_have_effect(command, {{"--explain", is_told && o.runs.empty(), "here: it is for text and html"},
+                             {"--as", o.runs.empty(), "with --calibrate"}});
+  for (char const* each :
+       {"--model", "--cluster", "--sequence", "--batch", "--megatron", "--torchtitan", "--deepspeed"})
+    must_have_effect(command, {{each, o.runs.empty(), "with --calibrate: the file says it"}});
+  output const to(o.output);
+  fitted_constants const c = o.constants.empty() ? own_constants() : read_constants(o.constants);
+  if (!o.runs.empty()) {
+    calibration_report const report = calibrate_to(o.runs, c);
+    fmt::print("{}", report.text);
+    if (o.output != "-") to.write(report.constants);
+    return done;
+  }
+  prediction p = prepare_run(command, o, c);
+  answer_it(p);
+  if (is_told) p.better = neighbours_of(p);
+  to.write(o.format == "json"    ? json_of(p)
+           : o.format == "svg"   ? svg_of(p)
+           : o.format == "html"  ? html_of(p)
+           : o.format == "trace" ? trace_of(p)
+                                 : text_of(p, o.explains));
+  return done;
+}
+
+}  // namespace
+
+void add_predict(CLI::App& app, action& chosen) {
+  auto* const command = app.add_subcommand(
+      "predict", "Say what a given training run takes: its step, and the memory of each device");
+  auto const o = std::make_shared<predict_options>();
+  add_question_options(*command, o->run, true);
+  command
+      ->add_option("--megatron", o->megatron,
+                   "arguments of Megatron-LM, as a shell line or a YAML; options given beside it count")
+      ->type_name("FILE");
+  command->add_option("--torchtitan", o->torchtitan, "a job of torchtitan, a TOML")->type_name("FILE");
+  command->add_option("--deepspeed", o->deepspeed, "a configuration of DeepSpeed, beside --model")
+      ->type_name("FILE");
+  command
+      ->add_option("--constants", o->constants,
+                   "a file of fitted constants in place of the tool's own (docs/predict.md)")
+      ->type_name("FILE");
+  command->add_flag("--explain", o->explains, "also show each term's formula");
+  command
+      ->add_option("--calibrate", o->runs,
+                   "a CSV of measured runs, a column an option and step_seconds: fits the machine's "
+                   "constants to them; -o writes these, for --constants")
+      ->type_name("FILE");
+  add_format_option(*command, o->format, {"text", "json", "svg", "html", "trace"},
+                    "text; json; svg: the passes of a step; html: a page with both; trace: for "
+                    "chrome://tracing and Perfetto");
+  add_output_option(*command, o->output);
+  command->footer(
+      "docs/predict.md says how far predictions are from published runs.\nExamples:\n"
+      "  ashlar predict --model llama3-70b --cluster 16x8xH100 --sequence 8192 --batch 256 --tensor 4 "
+      "--pipeline 4 --chunks 5 --sharding optimizer\n"
+      "  ashlar predict --model config.json --cluster 8xH200 --sequence 4096 --batch 64 --sharding full "
+      "--explain");
+  command->callback([&chosen, command, o] { chosen = [command, o] { return predict(*command, *o); }; });
+}
+
+}  // namespace tool

@@ -1,0 +1,140 @@
+// The options that say a run.
+#include "predict/question_options.hpp"
+
+#include "command.hpp"
+#include "options/choice.hpp"
+#include "options/number_option.hpp"
+#include "predict/machines.hpp"
+#include "predict/words.hpp"
+
+#include <fmt/core.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+using ashlar::predict::number_format;
+using ashlar::predict::program_kind;
+using ashlar::predict::question;
+using ashlar::predict::recomputation;
+using ashlar::predict::sharding;
+
+constexpr int most_of_a_size = 1'000'000;
+
+}  // namespace
+
+void add_question_options(CLI::App& command, question_options& o, bool has_files) {
+  command
+      .add_option("--model", o.model,
+                  "a name as llama3-70b, or a Hugging Face config.json; see docs/predict.md")
+      ->type_name("NAME|FILE")
+      ->required(!has_files);
+  command
+      .add_option("--cluster", o.cluster,
+                  "NODESxDEVICESxKIND as 16x8xH100, DEVICESxKIND for one node, or a file")
+      ->type_name("CLUSTER")
+      ->required(!has_files);
+  question& q = o.asked;
+  add_number(command, "--sequence", q.sequence, 1, 1 << 30, "tokens of a sequence")
+      ->required(!has_files);
+  add_number(command, "--batch", q.batch, 1, 1 << 30, "sequences of a step")->required(!has_files);
+  add_number(command, "--micro-batch", q.micro_batch, 1, most_of_a_size, "sequences of a micro-batch");
+  add_number(command, "--tensor", q.tensor, 1, most_of_a_size, "tensor ranks");
+  add_number(command, "--pipeline", q.pipeline, 1, most_of_a_size, "pipeline ranks");
+  add_number(command, "--chunks", q.chunks, 1, most_of_a_size, "virtual stages of a pipeline rank");
+  add_number(command, "--context", q.context, 1, most_of_a_size, "context ranks");
+  add_number(command, "--expert", q.expert, 1, most_of_a_size, "expert ranks");
+  add_number(command, "--expert-tensor", q.expert_tensor, 1, most_of_a_size,
+             "tensor ranks of an expert");
+  add_number(command, "--data", q.data, 1, most_of_a_size,
+             "data ranks; what the devices leave if not given")
+      ->default_str("");
+  add_choice(command, "--sharding", q.shares,
+             {{"none", sharding::none},
+              {"optimizer", sharding::optimizer},
+              {"gradients", sharding::gradients},
+              {"full", sharding::full}},
+             "what data ranks share: ZeRO-1, ZeRO-2, ZeRO-3 or FSDP (default: none)");
+  add_choice(command, "--recompute", q.again,
+             {{"none", recomputation::none},
+              {"attention", recomputation::attention},
+              {"full", recomputation::full}},
+             "what a backward runs again (default: none)");
+  add_choice(command, "--precision", q.format,
+             {{"bf16", number_format::bf16},
+              {"fp16", number_format::fp16},
+              {"fp32", number_format::fp32},
+              {"fp8", number_format::fp8},
+              {"mxfp8", number_format::mxfp8},
+              {"nvfp4", number_format::nvfp4}},
+             "of products (default: bf16)");
+  add_choice(command, "--stack", q.program,
+             {{"auto", program_kind::automatic},
+              {"megatron-core", program_kind::tuned},
+              {"megatron-2021", program_kind::classic},
+              {"plain", program_kind::plain}},
+             "the training program: what it fuses and overlaps (default: auto, told by the rest)");
+  command
+      .add_option("--layout", o.layout,
+                  "layers of each virtual stage: as Megatron, Et*3|(tt|)*29,m|L, or 7,8,8,7")
+      ->type_name("LAYOUT");
+  command
+      .add_option("--schedule", o.schedule,
+                  "1f1b or interleaved, as --chunks has it; dualpipe and dualpipev are timed as these")
+      ->check(CLI::IsMember({"1f1b", "interleaved", "dualpipe", "dualpipev"}))
+      ->type_name("NAME");
+}
+
+prediction prepare(question_options const& o, fitted_constants const& constants) {
+  return prepare(o, read_described_model(o.model), constants);
+}
+
+prediction prepare(question_options const& o, described_model model, fitted_constants const& constants) {
+  prediction p;
+  p.model = std::move(model);
+  machine_cluster const cluster = read_machine_cluster(o.cluster);
+  p.machine = cluster.name;
+  p.nodes = cluster.nodes;
+  p.constants = constants;
+  p.layout = std::make_shared<std::string const>(o.layout);
+  question& q = p.asked;
+  q = o.asked;
+  q.model = p.model.shape;
+  q.device = cluster.machine;
+  q.devices = cluster.device_count();
+  q.per_node = cluster.machine.per_node;
+  q.layout = *p.layout;
+  if (q.data == 0) {
+    long long const below = 1LL * q.tensor * q.pipeline * q.context;
+    if (below > q.devices || q.devices % below != 0)
+      throw usage_error(
+          fmt::format("--tensor {} x --pipeline {} x --context {} = {} must divide the {} devices",
+                      q.tensor, q.pipeline, q.context, below, q.devices));
+    q.data = static_cast<int>(q.devices / below);
+  }
+  return p;
+}
+
+question_options options_from(option_words const& words) {
+  CLI::App app;
+  question_options o;
+  add_question_options(app, o, false);
+  std::vector<std::string> line;  // CLI11 takes them from the back
+  for (auto const& [name, value] : words) line.push_back("--" + name + "=" + value);
+  app.parse(std::move(line));
+  return o;
+}
+
+void answer_it(prediction& p) {
+  try {
+    p.answer = predict_run(p.asked, p.constants.values, p.constants.around);
+  } catch (ashlar::predict::unpredictable const& e) {
+    throw usage_error(sentence_of(e, p.asked));
+  }
+}
+
+}  // namespace tool

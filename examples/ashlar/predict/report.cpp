@@ -1,0 +1,214 @@
+#include "predict/report.hpp"
+
+#include "report/table.hpp"
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cstddef>
+#include <utility>
+
+namespace tool {
+
+namespace {
+
+using ashlar::predict::memory_parts;
+using ashlar::predict::question;
+
+std::string seconds_words(double s) {
+  if (s >= 100) return fmt::format("{:.0f} s", s);
+  if (s >= 10) return fmt::format("{:.1f} s", s);
+  if (s >= 1) return fmt::format("{:.2f} s", s);
+  return fmt::format("{:.1f} ms", 1e3 * s);
+}
+
+std::string count_words(double n) {
+  if (n >= 1e9) return fmt::format("{:.3f} billion", n / 1e9);
+  if (n >= 1e6) return fmt::format("{:.1f} million", n / 1e6);
+  return fmt::format("{:.0f}", n);
+}
+
+std::string gibibytes(double bytes) { return fmt::format("{:.1f}", bytes / (1 << 30)); }
+
+constexpr std::array memory_names{
+    std::pair{"parameters", &memory_parts::parameters},
+    std::pair{"gradients", &memory_parts::gradients},
+    std::pair{"optimizer", &memory_parts::optimizer},
+    std::pair{"activations", &memory_parts::activations},
+    std::pair{"logits", &memory_parts::logits},
+    std::pair{"gathered", &memory_parts::gathered},
+    std::pair{"framework", &memory_parts::framework},
+};
+
+std::string format_name(ashlar::predict::number_format f) {
+  constexpr std::array names{"bf16", "fp16", "fp32", "fp8", "mxfp8", "nvfp4"};
+  return names[static_cast<std::size_t>(f)];
+}
+
+double utilisation(prediction const& p) {
+  return p.answer.flops_per_device(p.asked)
+         / ashlar::predict::peak(p.asked.device, ashlar::predict::number_format::bf16);
+}
+
+char const* stack_words(prediction const& p) {
+  ashlar::predict::stack const s = ashlar::predict::stack_of(p.asked);
+  return s.is_sharded   ? "fully sharded (FSDP)"
+         : s.is_classic ? "Megatron of 2021, attention unfused and nothing overlapped"
+         : s.is_plain   ? "a plain PyTorch program, little fused or overlapped"
+                        : "Megatron-Core with Transformer Engine";
+}
+
+std::string kind_words(prediction const& p) {
+  return fmt::format("{}, {}", name_of(p.answer.kind),
+                     p.answer.on_several_nodes ? "several nodes" : "one node");
+}
+
+// Devices that hold the same share a line: "3-14".
+std::string memory_table(prediction const& p) {
+  std::vector<std::string> head{"device"};
+  std::vector<memory_parts> const& all = p.answer.memory;
+  std::vector<std::size_t> shown;
+  for (std::size_t i = 0; i < memory_names.size(); ++i) {
+    double most = 0;
+    for (memory_parts const& each : all)
+      if (each.*memory_names[i].second > most) most = each.*memory_names[i].second;
+    if (most > 0) shown.push_back(i);
+  }
+  for (std::size_t i : shown) head.emplace_back(memory_names[i].first);
+  head.emplace_back("all, GiB");
+  std::vector<std::vector<std::string>> rows{head};
+  auto const cells = [&](memory_parts const& m) {
+    std::vector<std::string> row;
+    for (std::size_t i : shown) row.push_back(gibibytes(m.*memory_names[i].second));
+    row.push_back(gibibytes(m.all()));
+    return row;
+  };
+  for (std::size_t d = 0; d < all.size();) {
+    std::size_t last = d;
+    while (last + 1 < all.size() && cells(all[last + 1]) == cells(all[d])) ++last;
+    std::vector<std::string> row{last == d ? fmt::format("{}", d) : fmt::format("{}-{}", d, last)};
+    for (std::string const& cell : cells(all[d])) row.push_back(cell);
+    rows.push_back(row);
+    d = last + 1;
+  }
+  return table(rows);
+}
+
+std::string terms_table(prediction const& p, bool explains) {
+  std::vector<std::vector<std::string>> rows{{"where the time goes", "time", "share", "what"}};
+  if (explains) rows[0].emplace_back("formula");
+  for (named_term const& t : terms_of(p)) {
+    if (!(t.seconds > 0)) continue;
+    rows.push_back({t.name, seconds_words(t.seconds),
+                    percent(t.seconds / p.answer.step.seconds, 1) + " %", t.meaning});
+    if (explains) rows.back().emplace_back(t.formula);
+  }
+  std::string text;
+  std::array<std::size_t, 3> width{};
+  for (auto const& row : rows)
+    for (std::size_t i = 0; i < 3; ++i)
+      if (row[i].size() > width[i]) width[i] = row[i].size();
+  for (auto const& row : rows) {
+    text += fmt::format("{:<{}}  {:>{}}  {:>{}}  {}\n", row[0], width[0], row[1], width[1], row[2],
+                        width[2], row[3]);
+    if (explains && &row != &rows[0]) text += fmt::format("{:<{}}    = {}\n", "", width[0], row[4]);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string text_of(prediction const& p, bool explains) {
+  question const& q = p.asked;
+  auto const& a = p.answer;
+  std::string text =
+      fmt::format("{}: {} parameters, {} for a token\n", p.model.name, count_words(parameters(q.model)),
+                  count_words(active_parameters(q.model)));
+  if (q.model.predictions > 0)
+    text += fmt::format("  and {} of {} that predict further tokens\n",
+                        count_words(prediction_parameters(q.model)), q.model.predictions);
+  if (!p.model.left_out.empty())
+    text += fmt::format("  without {}: the decoder alone\n", p.model.left_out);
+  if (!p.model.not_read.empty()) text += fmt::format("  not read: {}\n", p.model.not_read);
+  text += fmt::format("{}x{}x{}, {}\n{}\n\n", p.nodes, q.per_node, p.machine, format_name(q.format),
+                      options_of(q));
+
+  text += fmt::format("{} a step; nine of ten published runs of this kind were within {} to {}\n",
+                      seconds_words(a.step.seconds), seconds_words(a.low), seconds_words(a.high));
+  text +=
+      fmt::format("  of this kind: {} ({} comparisons); taken to be {}\n", kind_words(p),
+                  p.constants.around[static_cast<std::size_t>(a.kind)][a.on_several_nodes ? 1 : 0].runs,
+                  stack_words(p));
+  double const tokens = a.tokens_per_second(q);
+  text += fmt::format("{} tokens/s, {} a device; {:.0f} TFLOP/s a device, {} % of its peak in {}\n",
+                      readable(tokens), readable(tokens / q.devices), a.flops_per_device(q) / 1e12,
+                      percent(a.flops_per_device(q) / ashlar::predict::peak(q.device, q.format), 1),
+                      format_name(q.format));
+  if (!a.every_stage_works)
+    text += fmt::format("It does not run: {} layers leave some of the {} stages without work\n",
+                        q.model.layer_count(), q.stage_count());
+  else
+    text += fmt::format("{}: {} GiB of {} GiB on the fullest device, {} GiB must stay free\n",
+                        a.fits ? "It fits" : "It does not fit", gibibytes(a.peak),
+                        gibibytes(q.device.memory_bytes), gibibytes(p.constants.values.outside_bytes));
+
+  text += fmt::format("\n{}", terms_table(p, explains));
+  text += fmt::format("\n{}", memory_table(p));
+  if (!p.better.empty()) {
+    text += a.fits ? "\nWhat to change first:\n" : "\nWhat fits:\n";
+    for (neighbour const& n : p.better)
+      text += fmt::format("  {}: {} ({:+.0f} %), {} GiB\n", n.change, seconds_words(n.seconds),
+                          100 * (n.seconds / a.step.seconds - 1), gibibytes(n.peak));
+  } else if (p.layout->empty()) {
+    text += a.fits ? "\nNo change of one or two sizes by 2 makes it faster.\n"
+                   : "\nNo change of one or two sizes by 2 makes it fit.\n";
+  }
+  return text;
+}
+
+std::string json_of(prediction const& p) {
+  using ordered = nlohmann::ordered_json;
+  question const& q = p.asked;
+  auto const& a = p.answer;
+  ordered terms, memory = ordered::array();
+  for (named_term const& t : terms_of(p)) terms[t.name] = t.seconds;
+  for (memory_parts const& m : a.memory) {
+    ordered one;
+    for (auto const& [name, part] : memory_names) one[name] = m.*part;
+    memory.push_back(one);
+  }
+  double const tokens = a.tokens_per_second(q);
+  ordered root{
+      {"model", p.model.name},
+      {"parameters", parameters(q.model)},
+      {"active_parameters", active_parameters(q.model)},
+      {"prediction_parameters", prediction_parameters(q.model)},
+      {"machine", p.machine},
+      {"devices", q.devices},
+      {"data", q.data},
+      {"step_seconds", a.step.seconds},
+      {"interval",
+       {{"low", a.low},
+        {"high", a.high},
+        {"share", 0.9},
+        {"runs",
+         p.constants.around[static_cast<std::size_t>(a.kind)][a.on_several_nodes ? 1 : 0].runs}}},
+      {"kind_of_run", kind_words(p)},
+      {"tokens_per_second", tokens},
+      {"tokens_per_second_per_device", tokens / q.devices},
+      {"tflops_per_device", a.flops_per_device(q) / 1e12},
+      {"utilisation", utilisation(p)},
+      {"longest_device", a.step.device},
+      {"terms", terms},
+      {"peak_bytes", a.peak},
+      {"peak_bytes_last", a.peak_of_last},
+      {"device_bytes", q.device.memory_bytes},
+      {"fits", a.fits},
+      {"memory", memory},
+  };
+  if (!a.every_stage_works) root["reason"] = "stages without work";
+  return root.dump(1) + "\n";
+}
+
+}  // namespace tool

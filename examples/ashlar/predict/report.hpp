@@ -1,0 +1,56 @@
+// What `ashlar predict` says, to people and to programs.
+#pragma once
+
+#include "predict/constants_file.hpp"
+#include "predict/models.hpp"
+#include <ashlar/predict/answer.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tool {
+
+// One other way to run the same model and batch on the same devices.
+struct neighbour {
+  std::string change;  // as options: "--tensor 4 --data 32"
+  double seconds = 0, peak = 0;
+};
+
+struct prediction {
+  described_model model;
+  std::string machine;
+  int nodes = 1;
+  ashlar::predict::question asked;
+  std::shared_ptr<std::string const> layout;  // that `asked` looks into
+  fitted_constants constants;
+  ashlar::predict::answer answer;
+  std::vector<neighbour> better;  // that fit, the fastest first
+};
+
+// Changes of one or two sizes at a time that make the run faster, or make it fit where it does not.
+std::vector<neighbour> neighbours_of(prediction const& p);
+
+std::string text_of(prediction const& p, bool explains);
+std::string json_of(prediction const& p);
+
+// The passes of a step in their predicted times; the page has the text, too. Throw usage_error for what
+// is too much to be drawn.
+std::string svg_of(prediction const& p);
+std::string html_of(prediction const& p);
+std::string trace_of(prediction const& p);
+
+// Each term of a step with its name, its seconds and its formula: those of the passes, then what a step
+// has once. They add up to the step.
+struct named_term {
+  char const* name;
+  double seconds;
+  char const* meaning;
+  char const* formula;
+};
+std::vector<named_term> terms_of(prediction const& p);
+
+// The options that say a run's sizes.
+std::string options_of(ashlar::predict::question const& q);
+
+}  // namespace tool

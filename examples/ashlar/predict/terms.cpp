@@ -1,0 +1,172 @@
+// The terms of a step, and ways to a better one.
+#include "predict/report.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+namespace tool {
+
+namespace {
+
+using ashlar::predict::question;
+using ashlar::predict::recomputation;
+using ashlar::predict::sharding;
+
+constexpr std::array sharding_words{"none", "optimizer", "gradients", "full"};
+constexpr std::array recomputation_words{"none", "attention", "full"};
+
+// The same program: what another would gain is no matter of sizes.
+bool is_same_program(question const& a, question const& b) {
+  ashlar::predict::stack const s = stack_of(a), t = stack_of(b);
+  return s.is_sharded == t.is_sharded && s.is_classic == t.is_classic && s.is_plain == t.is_plain
+         && s.is_tuned == t.is_tuned;
+}
+
+// Divides what is left over data ranks; false where that is no whole number.
+bool spread_data(question& q) {
+  long long const below = 1LL * q.tensor * q.pipeline * q.context;
+  if (below > q.devices || q.devices % below != 0) return false;
+  q.data = static_cast<int>(q.devices / below);
+  return true;
+}
+
+// What is different of two questions, as options.
+std::string options_that_differ(question const& from, question const& to) {
+  std::string all;
+  auto const add = [&](char const* option, int a, int b) {
+    if (a != b) all += fmt::format("{}{} {}", all.empty() ? "" : " ", option, b);
+  };
+  add("--micro-batch", from.micro_batch, to.micro_batch);
+  add("--tensor", from.tensor, to.tensor);
+  add("--pipeline", from.pipeline, to.pipeline);
+  add("--chunks", from.chunks, to.chunks);
+  add("--context", from.context, to.context);
+  add("--expert", from.expert, to.expert);
+  add("--expert-tensor", from.expert_tensor, to.expert_tensor);
+  add("--data", from.data, to.data);
+  if (from.shares != to.shares)
+    all += fmt::format("{}--sharding {}", all.empty() ? "" : " ",
+                       sharding_words[static_cast<std::size_t>(to.shares)]);
+  if (from.again != to.again)
+    all += fmt::format("{}--recompute {}", all.empty() ? "" : " ",
+                       recomputation_words[static_cast<std::size_t>(to.again)]);
+  return all;
+}
+
+// One change of each size by 2, of what is shared and of what is run again.
+std::vector<question> changed_once(question const& q) {
+  std::vector<question> all;
+  auto const add = [&](auto change) {
+    question other = q;
+    change(other);
+    if (spread_data(other)) all.push_back(other);
+  };
+  for (int question::*size :
+       {&question::micro_batch, &question::tensor, &question::pipeline, &question::chunks,
+        &question::context, &question::expert, &question::expert_tensor}) {
+    bool const is_of_experts = size == &question::expert || size == &question::expert_tensor;
+    if (is_of_experts && !q.model.has_experts()) continue;
+    if (q.*size % 2 == 0) add([&](question& other) { other.*size /= 2; });
+    if (q.*size < 1 << 16) add([&](question& other) { other.*size *= 2; });
+  }
+  for (int chunks = 2; chunks <= 10; ++chunks)
+    if (chunks != q.chunks && chunks != 2 * q.chunks && 2 * chunks != q.chunks)
+      add([&](question& other) { other.chunks = chunks; });
+  for (sharding s : {sharding::none, sharding::optimizer, sharding::full})
+    if (s != q.shares) add([&](question& other) { other.shares = s; });
+  for (recomputation r : {recomputation::none, recomputation::full})
+    if (r != q.again) add([&](question& other) { other.again = r; });
+  return all;
+}
+
+// A pipeline of chunks takes micro-batches in groups of its stages, each with a layer.
+bool is_usual(question const& q) {
+  int const layers = q.model.layer_count();
+  if (q.tensor > q.per_node && q.device.domain <= q.per_node) return false;
+  if (q.stage_count() > layers) return false;
+  if (q.chunks > 1
+      && (layers % q.stage_count() != 0 || ashlar::predict::micro_batches(q) % q.pipeline != 0))
+    return false;
+  bool const is_sharded = q.shares == sharding::full || q.shares == sharding::gradients;
+  return !is_sharded || q.pipeline == 1;
+}
+
+}  // namespace
+
+std::vector<neighbour> neighbours_of(prediction const& p) {
+  std::vector<neighbour> found;
+  if (!p.layout->empty()) return found;  // of other stages, no layout is known
+  auto const weigh = [&](question const& q) {
+    if (!is_usual(q) || !is_same_program(p.asked, q)) return;
+    try {
+      auto const a = predict_run(q, p.constants.values, p.constants.around);
+      std::string const change = options_that_differ(p.asked, q);
+      bool const is_better = !p.answer.fits || a.step.seconds < 0.99 * p.answer.step.seconds;
+      for (neighbour const& other : found)
+        if (other.change == change) return;
+      if (a.fits && is_better && !change.empty()) found.push_back({change, a.step.seconds, a.peak});
+    } catch (ashlar::predict::unpredictable const&) {  // not every size goes with every other
+    }
+  };
+  for (question const& once : changed_once(p.asked)) {
+    weigh(once);
+    for (question const& twice : changed_once(once)) weigh(twice);
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](auto const& a, auto const& b) { return a.seconds < b.seconds; });
+  if (found.size() > 3) found.resize(3);
+  return found;
+}
+
+std::vector<named_term> terms_of(prediction const& p) {
+  auto const& step = p.answer.step;
+  ashlar::predict::pass_terms const sums = sum_of_passes(p.asked, step);
+  return {
+      {"products", sums.products, "products of matrices",
+       "2 k (m n + wave x tile x units) / (peak x products) + traffic x bytes / (bandwidth x memory)"},
+      {"attention", sums.attention, "scores and their use",
+       "scores (4 head / (peak x attention) + 1 / exponentials), backward 10 head"},
+      {"scan", sums.scan, "state-space layers", "scan_bytes x channels x tokens / (bandwidth x memory)"},
+      {"bytes", sums.bytes, "norms, activations, rotations, casts, loss",
+       "bytes moved / (bandwidth x memory)"},
+      {"tensor", sums.tensor, "tensor exchanges, exposed",
+       "count x (2 T h (t - 1) / t / link + latency) x tensor_exposed"},
+      {"expert", sums.expert, "experts' dispatch and combine",
+       "2 (max(inside, outside) + latency), and gathers between expert-tensor ranks"},
+      {"context", sums.context, "context exchange, exposed",
+       "max(0, ring - attention (c - 1) / c) + c x latency"},
+      {"sharding", sums.sharding, "weight gathers and gradient scatters, exposed",
+       "max(pass, exchange) + contention x min(pass, exchange) - pass"},
+      {"transfer", sums.transfer, "transfers between stages, exposed", "2 T h / t / link + latency"},
+      {"host", sums.host, "waits for the host to launch",
+       "max(0, parts x host + experts x host_each_expert - device)"},
+      {"bubble", step.bubble, "pipeline bubble",
+       "sum over the other devices of their largest chunk's forward and backward"},
+      {"stragglers", step.stragglers, "waits for the slowest of many nodes",
+       "pipeline x straggler x log2(nodes)"},
+      {"data", step.data, "gradient sums and weight gathers, exposed",
+       "max(data_exposed x exchange, exchange - passes beside it)"},
+      {"optimizer", step.optimizer, "optimizer", "30 bytes x parameters held / (bandwidth x memory)"},
+      {"update", step.update, "host loops of the optimizer", "host_update x layers / stages"},
+  };
+}
+
+std::string options_of(question const& q) {
+  std::string all = fmt::format("--sequence {} --batch {} --micro-batch {} --tensor {} --pipeline {}",
+                                q.sequence, q.batch, q.micro_batch, q.tensor, q.pipeline);
+  if (q.chunks > 1) all += fmt::format(" --chunks {}", q.chunks);
+  if (q.context > 1) all += fmt::format(" --context {}", q.context);
+  if (q.expert > 1) all += fmt::format(" --expert {}", q.expert);
+  if (q.expert_tensor > 1) all += fmt::format(" --expert-tensor {}", q.expert_tensor);
+  all += fmt::format(" --data {}", q.data);
+  if (q.shares != sharding::none)
+    all += fmt::format(" --sharding {}", sharding_words[static_cast<std::size_t>(q.shares)]);
+  if (q.again != recomputation::none)
+    all += fmt::format(" --recompute {}", recomputation_words[static_cast<std::size_t>(q.again)]);
+  return all;
+}
+
+}  // namespace tool

@@ -1,0 +1,66 @@
+#include "predict/words.hpp"
+
+#include <ashlar/predict/constants.hpp>
+
+#include <fmt/core.h>
+
+#include <cstddef>
+
+namespace tool {
+
+std::string sentence_of(ashlar::predict::unpredictable const& e, ashlar::predict::question const& q) {
+  using ashlar::predict::requirement;
+  switch (e.broken) {
+    case requirement::sizes_are_positive:
+      return fmt::format("sizes must be at least 1, not {}", e.number);
+    case requirement::sizes_are_small_enough:
+      return fmt::format("{} x {} is more than can be predicted", e.number, e.limit);
+    case requirement::ranks_are_all_devices:
+      return fmt::format(
+          "--tensor {} x --pipeline {} x --context {} x --data {} is {} ranks, and --cluster has {} "
+          "devices",
+          q.tensor, q.pipeline, q.context, q.data, e.number, e.limit);
+    case requirement::nodes_are_full:
+      return fmt::format("{} devices do not fill nodes of {}", e.number, e.limit);
+    case requirement::batch_divides:
+      return fmt::format("--batch {} must be a multiple of --micro-batch {} x --data {} = {}", e.number,
+                         q.micro_batch, q.data, e.limit);
+    case requirement::heads_divide:
+      return fmt::format("--tensor {} must divide the model's {} heads", e.limit, e.number);
+    case requirement::experts_divide:
+      if (e.number == 0) return fmt::format("--expert {}: the model has no experts", e.limit);
+      return fmt::format("--expert {} must divide the model's {} experts", e.limit, e.number);
+    case requirement::expert_ranks_divide_a_stage:
+      return fmt::format(
+          "--expert {} x --expert-tensor {} must divide the {} ranks of a stage (tensor x context x "
+          "data)",
+          q.expert, q.expert_tensor, e.limit);
+    case requirement::context_divides_the_sequence:
+      return fmt::format("--context {} must divide --sequence {}", e.limit, e.number);
+    case requirement::chunks_need_a_pipeline:
+      return fmt::format("--chunks {} needs --pipeline of at least 2", e.number);
+    case requirement::model_is_whole:
+      return "the model has a size that is zero, negative, too large or no number";
+    case requirement::machine_is_whole:
+      return "the machine has a figure that is zero, negative, too large or no number";
+    case requirement::constants_are_positive:
+      return fmt::format("the constant \"{}\" must be positive",
+                         ashlar::predict::constant_names[static_cast<std::size_t>(e.number)].name);
+    case requirement::layout_is_read:
+      return fmt::format(
+          "--layout is not understood at character {}: it takes E, t, m, L, | between stages, (...)*n, "
+          "or "
+          "layers of each stage as 7,8,8,7",
+          e.number);
+    case requirement::layout_has_every_stage:
+      return fmt::format("--layout has {} stages, and --pipeline {} x --chunks {} is {}", e.number,
+                         q.pipeline, q.chunks, e.limit);
+    case requirement::layout_has_every_layer:
+      return fmt::format("--layout has {} layers, and the model has {}", e.number, e.limit);
+    case requirement::layout_is_small_enough:
+      return fmt::format("--layout has more than {} letters when it is written out", e.limit);
+  }
+  return e.what();
+}
+
+}  // namespace tool

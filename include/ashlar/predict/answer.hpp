@@ -1,0 +1,49 @@
+// What a run takes: its step, its memory, and how far measured runs of its kind were from what was
+// predicted of them.
+#pragma once
+
+#include <ashlar/predict/memory.hpp>
+#include <ashlar/predict/stack.hpp>
+#include <ashlar/predict/step.hpp>
+
+#include <array>
+#include <vector>
+
+namespace ashlar::predict {
+
+// Of nine in ten measured runs, measured over predicted: from the 5th to the 95th percentile.
+struct spread {
+  double low = 1, high = 1;
+  int runs = 0;  // it is made from
+};
+
+// By kind of run: on one node, on several.
+using spreads = std::array<std::array<spread, 2>, run_kind_count>;
+
+struct answer {
+  step_terms step;
+  double low = 0, high = 0;  // seconds between which nine of ten runs of this kind were
+  std::vector<memory_parts> memory;
+  double peak = 0, peak_of_last = 0;  // bytes: on any device; on that of the loss
+  bool fits = false;
+  bool every_stage_works = true;
+  double operations = 0;  // of a step
+  run_kind kind = run_kind::dense_16_bits;
+  bool on_several_nodes = false;
+
+  double tokens_per_second(question const& q) const { return 1.0 * q.batch * q.sequence / step.seconds; }
+  double flops_per_device(question const& q) const { return operations / step.seconds / q.devices; }
+};
+
+// Throws unpredictable.
+answer predict_run(question const& q, constants const& c, spreads const& s);
+
+// The terms of all passes of a step on the device that takes longest; `host` is what launching takes
+// more than the device.
+pass_terms sum_of_passes(question const& q, step_terms const& step);
+
+}  // namespace ashlar::predict
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/predict/answer.ipp>
+#endif

@@ -1,0 +1,106 @@
+// A decoder as a list of layers, each with its mixer and its feed-forward part.
+#pragma once
+
+#include <vector>
+
+namespace ashlar::predict {
+
+// attention: grouped heads. compressed: multi-head latent attention. state_space: Mamba and linear
+// attention, whose state has a size of its own.
+enum class mixer_kind : unsigned char { none, attention, compressed, state_space };
+
+struct mixer {
+  mixer_kind kind = mixer_kind::none;
+
+  double heads = 0, groups = 0, head = 0;  // queries; keys and values; size of a head
+  double window = 0;                       // tokens that a query sees; 0: all before it
+  double chunk = 0;                        // tokens that see each other; 0: there are no chunks
+  bool has_gate = false;                   // a further matrix as large as that of the queries
+
+  double q_rank = 0;  // compressed; 0: queries are not
+  double kv_rank = 0, nope = 0, rope = 0, value_head = 0;
+
+  double inner = 0;  // channels of a state-space layer
+  double keys = 0;   // groups x state, of keys as of queries
+  double steps = 0;  // columns for step sizes and decays
+  double rank = 0;   // of Mamba-1, which makes keys and steps from its channels
+
+  double beside = 0;  // parameters of norms, biases and convolutions
+
+  friend constexpr bool operator==(mixer const&, mixer const&) = default;
+};
+
+enum class feed_forward_kind : unsigned char { none, dense, experts };
+
+struct feed_forward {
+  feed_forward_kind kind = feed_forward_kind::none;
+  bool is_gated = false;    // a third matrix
+  bool is_clamped = false;  // gates that are clamped, with biases: no fused kernel
+
+  double width = 0;  // dense
+  double experts = 0, chosen = 0, expert_width = 0;
+  double shared_width = 0;  // of the expert that all tokens take
+  double latent = 0;        // width that routed experts work on; 0: hidden
+
+  double beside = 0;         // parameters of norms, biases and gates
+  double beside_expert = 0;  // biases of one expert
+
+  friend constexpr bool operator==(feed_forward const&, feed_forward const&) = default;
+};
+
+struct layer {
+  mixer mix;
+  feed_forward feed;
+
+  friend constexpr bool operator==(layer const&, layer const&) = default;
+};
+
+struct architecture {
+  double hidden = 0;
+  double vocabulary = 0;
+  double embedding = 0;  // width of the embedding's rows; 0: hidden
+  bool is_tied = false;  // the head has the embedding's weights
+  double beside = 0;     // positions, norms before and after the layers, bias of the head
+
+  std::vector<layer> kinds;  // distinct ones
+  std::vector<int> layers;   // the kind of each
+
+  layer predictor;       // of further tokens
+  int predictions = 0;   // of them
+  bool repeats = false;  // by one predictor, run again
+
+  int layer_count() const { return static_cast<int>(layers.size()); }
+  layer const& at(int number) const {
+    return kinds[static_cast<unsigned>(layers[static_cast<unsigned>(number)])];
+  }
+  double embedding_width() const { return embedding > 0 ? embedding : hidden; }
+  double table_parameters() const { return vocabulary * embedding_width(); }
+
+  // Adds a layer; equal ones share a kind.
+  void add(layer const& l);
+
+  bool has_experts() const;
+  bool has_state_space() const;
+};
+
+// Of one layer's parts, whole. Matrices are what products multiply by.
+double mixer_matrices(architecture const& a, mixer const& m);
+double dense_matrices(architecture const& a, feed_forward const& f, double width);
+double expert_parameters(architecture const& a, feed_forward const& f, double count);
+double beside_expert_matrices(architecture const& a, feed_forward const& f);
+
+// With so many of its routed experts.
+double layer_matrices(architecture const& a, layer const& l, double experts);
+
+// Of the predictors of further tokens, which published counts leave out.
+double prediction_parameters(architecture const& a);
+
+// All, or those that a token meets. Exact: norms and biases count.
+double parameters(architecture const& a);
+double active_parameters(architecture const& a);
+
+}  // namespace ashlar::predict
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/predict/architecture.ipp>
+#endif

@@ -1,0 +1,109 @@
+// Definitions of architecture.hpp.
+#pragma once
+
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/predict/architecture.hpp>
+
+#include <cstddef>
+
+namespace ashlar::predict {
+
+ASHLAR_INLINE void architecture::add(layer const& l) {
+  std::size_t kind = 0;
+  while (kind < kinds.size() && !(kinds[kind] == l)) ++kind;
+  if (kind == kinds.size()) kinds.push_back(l);
+  layers.push_back(static_cast<int>(kind));
+}
+
+ASHLAR_INLINE bool architecture::has_experts() const {
+  for (layer const& l : kinds)
+    if (l.feed.kind == feed_forward_kind::experts) return true;
+  return false;
+}
+
+ASHLAR_INLINE bool architecture::has_state_space() const {
+  for (layer const& l : kinds)
+    if (l.mix.kind == mixer_kind::state_space) return true;
+  return false;
+}
+
+ASHLAR_INLINE double mixer_matrices(architecture const& a, mixer const& m) {
+  double const h = a.hidden;
+  switch (m.kind) {
+    case mixer_kind::attention:
+      return (m.has_gate ? 3 : 2) * h * m.heads * m.head + 2 * h * m.groups * m.head;
+    case mixer_kind::compressed: {
+      double const wide = m.heads * (m.nope + m.rope);
+      double const queries = m.q_rank > 0 ? h * m.q_rank + m.q_rank * wide : h * wide;
+      return queries + h * (m.kv_rank + m.rope) + m.kv_rank * m.heads * (m.nope + m.value_head)
+             + m.heads * m.value_head * h;
+    }
+    case mixer_kind::state_space:
+      if (m.rank > 0) return 3 * h * m.inner + m.inner * (m.rank + 2 * m.keys) + m.rank * m.inner;
+      return h * (2 * m.inner + 2 * m.keys + m.steps) + m.inner * h;
+    case mixer_kind::none:
+      break;
+  }
+  return 0;
+}
+
+ASHLAR_INLINE double dense_matrices(architecture const& a, feed_forward const& f, double width) {
+  return (f.is_gated ? 3 : 2) * a.hidden * width;
+}
+
+ASHLAR_INLINE double expert_parameters(architecture const& a, feed_forward const& f, double count) {
+  double const in = f.latent > 0 ? f.latent : a.hidden;
+  return count * ((f.is_gated ? 3 : 2) * in * f.expert_width + f.beside_expert);
+}
+
+ASHLAR_INLINE double beside_expert_matrices(architecture const& a, feed_forward const& f) {
+  return a.hidden * f.experts + 2 * a.hidden * f.latent + dense_matrices(a, f, f.shared_width);
+}
+
+ASHLAR_INLINE double layer_matrices(architecture const& a, layer const& l, double experts) {
+  double const all = mixer_matrices(a, l.mix);
+  switch (l.feed.kind) {
+    case feed_forward_kind::dense:
+      return all + dense_matrices(a, l.feed, l.feed.width);
+    case feed_forward_kind::experts:
+      return all + expert_parameters(a, l.feed, experts) + beside_expert_matrices(a, l.feed);
+    case feed_forward_kind::none:
+      break;
+  }
+  return all;
+}
+
+namespace architecture_detail {
+
+inline double layer_all(architecture const& a, layer const& l, double experts) {
+  return layer_matrices(a, l, experts) + l.mix.beside + l.feed.beside;
+}
+
+// The layers between the first table and the head.
+inline double body(architecture const& a, bool active) {
+  double sum = a.beside;
+  for (int i = 0; i < a.layer_count(); ++i)
+    sum += layer_all(a, a.at(i), active ? a.at(i).feed.chosen : a.at(i).feed.experts);
+  if (a.embedding_width() < a.hidden || a.embedding_width() > a.hidden)
+    sum += 2 * a.hidden * a.embedding_width();
+  return sum;
+}
+
+}  // namespace architecture_detail
+
+ASHLAR_INLINE double prediction_parameters(architecture const& a) {
+  if (a.predictions == 0) return 0;
+  double const block =
+      architecture_detail::layer_all(a, a.predictor, a.predictor.feed.experts) + 2 * a.hidden * a.hidden;
+  return (a.repeats ? 1 : a.predictions) * block;
+}
+
+ASHLAR_INLINE double parameters(architecture const& a) {
+  return architecture_detail::body(a, false) + (a.is_tied ? 1 : 2) * a.table_parameters();
+}
+
+ASHLAR_INLINE double active_parameters(architecture const& a) {
+  return architecture_detail::body(a, true) + (a.is_tied ? 1 : 2) * a.table_parameters();
+}
+
+}  // namespace ashlar::predict

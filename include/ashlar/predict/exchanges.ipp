@@ -1,0 +1,62 @@
+// Definitions of exchanges.hpp.
+#pragma once
+
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/predict/exchanges.hpp>
+#include <ashlar/predict/stack.hpp>
+
+#include <cmath>
+
+namespace ashlar::predict {
+
+ASHLAR_INLINE double group_rate(question const& q, double size, double stride, constants const& c) {
+  double const here = max_of(1.0, min_of(size, std::floor(domain_of(q) / stride)));
+  double const inside = q.device.inside * c.link_inside;
+  return here >= size ? inside : min_of(inside, q.device.outside * here * c.link_outside);
+}
+
+ASHLAR_INLINE double latency_seconds(double ranks, constants const& c) {
+  return c.latency * (1 + std::log2(max_of(1.0, ranks)));
+}
+
+ASHLAR_INLINE double tensor_seconds(question const& q, layer_work const& w, constants const& c) {
+  if (q.tensor == 1) return 0;
+  double const one = w.tensor_bytes / group_rate(q, q.tensor, 1, c) + latency_seconds(q.tensor, c);
+  return w.tensor_count * one * (stack_of(q).is_tuned ? c.tensor_exposed_tuned : c.tensor_exposed);
+}
+
+ASHLAR_INLINE double expert_seconds(question const& q, layer_work const& w, double chosen,
+                                    constants const& c) {
+  double s = 0;
+  if (w.expert_bytes > 0) {
+    double const here =
+        max_of(1.0, min_of<double>(q.expert, std::floor(domain_of(q) / q.expert_tensor)));
+    double const domains = q.expert / here;
+    double const away = (domains - 1) * (1 - std::pow(1 - 1 / domains, chosen)) / chosen;
+    double const inside = w.expert_bytes * (here - 1) / here / (q.device.inside * c.link_inside);
+    double const outside = w.expert_bytes * away / (q.device.outside * c.link_outside);
+    s += 2 * (max_of(inside, outside) + latency_seconds(q.expert, c));
+  }
+  if (w.gather_bytes > 0)
+    s += 2
+         * (w.gather_bytes / group_rate(q, q.expert_tensor, 1, c) + latency_seconds(q.expert_tensor, c));
+  return s;
+}
+
+ASHLAR_INLINE double context_seconds(question const& q, layer_work const& w, double attention,
+                                     constants const& c) {
+  if (q.context == 1 || !(w.context_bytes > 0)) return 0;
+  double const ranks = q.context;
+  double const ring = (ranks - 1) * (w.context_bytes / group_rate(q, ranks, q.tensor, c) + c.latency);
+  return max_of(0.0, ring - attention * (ranks - 1) / ranks) + c.latency * ranks;
+}
+
+ASHLAR_INLINE double transfer_seconds(question const& q, constants const& c) {
+  double const stage = 1.0 * q.tensor * q.context * q.data;
+  double const rate =
+      stage < domain_of(q) ? q.device.inside * c.link_inside : q.device.outside * c.link_outside;
+  return 2 * micro_batch_tokens(q) * q.model.hidden / q.tensor / rate + c.latency;
+}
+
+}  // namespace ashlar::predict

@@ -1,0 +1,25 @@
+// Parameters that one device holds, before data ranks share them.
+#pragma once
+
+#include <ashlar/predict/question.hpp>
+#include <ashlar/predict/stage_layout.hpp>
+
+#include <vector>
+
+namespace ashlar::predict {
+
+struct held_parameters {
+  double dense = 0;   // summed over data x context ranks
+  double expert = 0;  // summed over the ranks that hold the same experts
+
+  double both() const { return dense + expert; }
+};
+
+held_parameters held_by_stage(question const& q, stage const& s);
+held_parameters held_by_device(question const& q, std::vector<stage> const& stages, int device);
+
+}  // namespace ashlar::predict
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/predict/held_parameters.ipp>
+#endif

@@ -1,0 +1,49 @@
+// Seconds of products, attention, scans and everything else that moves bytes, on one device.
+#pragma once
+
+#include <ashlar/predict/constants.hpp>
+#include <ashlar/predict/work.hpp>
+
+#include <vector>
+
+namespace ashlar::predict {
+
+struct seconds_each_way {
+  double forward = 0, backward = 0;
+};
+
+// Operations a second that large products reach: peak x share x (power / 700 W)^power, the last on
+// Hopper only, where boards of less power are published. A format that no published run shows takes the
+// share of the next that is shown.
+double product_rate(machine const& m, number_format f, constants const& c);
+
+// Bytes a second of kernels that do little else.
+inline double memory_rate(machine const& m, constants const& c) { return m.memory_bandwidth * c.memory; }
+
+// products: count x (2 k (m n + 64 n [experts] + wave x 128 x 256 x units) / rate
+//                    + traffic x (out_bytes m n + 2 k (m + n)) / memory)
+// A wave of tiles does not fill the device, and each expert's last tile of 128 rows is half empty.
+double product_seconds(machine const& m, double rate, product const& p, double out_bytes,
+                       constants const& c);
+
+// A backward has two products for each: of the inputs' and of the weights' gradients.
+seconds_each_way products_seconds(question const& q, std::vector<product> const& all,
+                                  constants const& c);
+
+// attention: scores (1 + 128 / s) (4 head / (peak x attention) + 1 / exponentials), backward 10 head.
+// Tiles of 128 on the diagonal are computed whole. Unfused, all scores, and 11 and 14 bytes of each are
+// moved (softmax, mask, dropout).
+seconds_each_way attention_seconds(question const& q, layer_work const& w, constants const& c);
+
+// bytes: moved / memory, with 8 bytes (4-bit values: 10) of each element that is turned into a low
+// format: read for the largest, for the cast and for the transpose, written twice.
+seconds_each_way bytes_seconds(question const& q, layer_work const& w, constants const& c);
+
+// scan: scan_bytes x channels x tokens / memory, a third of it forward.
+seconds_each_way scan_seconds(question const& q, layer_work const& w, constants const& c);
+
+}  // namespace ashlar::predict
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/predict/kernels.ipp>
+#endif

@@ -1,0 +1,89 @@
+// What a data sheet says of one device and its links.
+#pragma once
+
+namespace ashlar::predict {
+
+enum class generation : unsigned char {
+  volta,
+  ampere,
+  ada,
+  hopper,
+  blackwell,
+  blackwell_ultra,
+  cdna2,
+  cdna3,
+  cdna4
+};
+
+// Generations whose kernels reach like shares of the peak. Runs of these four are published; other
+// generations take the shares of the one that is built most like them.
+enum class family : unsigned char { ampere, hopper, blackwell, blackwell_ultra };
+
+constexpr family family_of(generation g) {
+  switch (g) {
+    case generation::hopper:
+    case generation::cdna3:
+      return family::hopper;
+    case generation::blackwell:
+    case generation::cdna4:
+      return family::blackwell;
+    case generation::blackwell_ultra:
+      return family::blackwell_ultra;
+    default:
+      return family::ampere;
+  }
+}
+
+// Of the values that products take.
+enum class number_format : unsigned char { bf16, fp16, fp32, fp8, mxfp8, nvfp4 };
+
+constexpr int bits_of(number_format f) {
+  switch (f) {
+    case number_format::fp32:
+      return 32;
+    case number_format::fp8:
+    case number_format::mxfp8:
+      return 8;
+    case number_format::nvfp4:
+      return 4;
+    default:
+      return 16;
+  }
+}
+constexpr bool is_low(number_format f) { return bits_of(f) < 16; }
+
+// Dense operations a second; 0: the device has no such products.
+struct peak_rates {
+  double fp32 = 0, tf32 = 0, fp16 = 0, bf16 = 0, fp8 = 0, fp4 = 0;
+
+  friend constexpr bool operator==(peak_rates const&, peak_rates const&) = default;
+};
+
+struct machine {
+  generation built = generation::hopper;
+  peak_rates peak;
+  double memory_bytes = 0;
+  double memory_bandwidth = 0;  // bytes a second, as all bandwidths
+  double inside = 0;            // of one device in each direction, to devices of its domain
+  double outside = 0;           // to other domains
+  int domain = 8;               // devices that the fast link joins
+  int per_node = 8;
+  double units = 0;         // multiprocessors
+  double exponentials = 0;  // a second
+  double power = 0;         // watts
+
+  family like() const { return family_of(built); }
+
+  friend constexpr bool operator==(machine const&, machine const&) = default;
+};
+
+// Of products in this format; in the nearest wider one where the device has none.
+constexpr double peak(machine const& m, number_format f) {
+  peak_rates const& p = m.peak;
+  if (f == number_format::fp32) return p.tf32 > 0 ? p.tf32 : p.fp32;
+  if (f == number_format::nvfp4 && p.fp4 > 0) return p.fp4;
+  if (is_low(f) && p.fp8 > 0) return p.fp8;
+  return p.bf16 > 0 ? p.bf16 : p.fp16;
+}
+
+}  // namespace ashlar::predict

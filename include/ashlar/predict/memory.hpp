@@ -1,0 +1,48 @@
+// Bytes that each device holds at its peak, by what they are for.
+#pragma once
+
+#include <ashlar/predict/constants.hpp>
+#include <ashlar/predict/question.hpp>
+#include <ashlar/predict/stage_layout.hpp>
+
+#include <vector>
+
+namespace ashlar::predict {
+
+struct memory_parts {
+  double parameters = 0, gradients = 0, optimizer = 0;
+  double activations = 0;
+  double logits = 0;     // while the loss is taken
+  double gathered = 0;   // weights and gradients of layers at work, fully sharded
+  double framework = 0;  // workspaces
+
+  double all() const {
+    return parameters + gradients + optimizer + activations + logits + gathered + framework;
+  }
+};
+
+// Micro-batches that each chunk of a device holds at once: one forward, one backward, or interleaved.
+std::vector<int> in_flight(question const& q, int device);
+
+// Bytes a token that a layer keeps from its forward to its backward on one device. `gathered`: a plain
+// program keeps the inputs that it has gathered from tensor ranks.
+double kept_bytes(question const& q, layer const& l, bool gathered, constants const& c);
+
+// One entry a device. A plain program without a pipeline keeps the gathered inputs of tensor ranks where
+// they fit, and gathers them again where they do not.
+std::vector<memory_parts> memory_of(question const& q, std::vector<stage> const& stages,
+                                    constants const& c);
+
+// The most on any device.
+double peak_bytes(std::vector<memory_parts> const& devices);
+
+// What is left must hold the context, NCCL's buffers and fragments.
+inline bool fits(question const& q, double bytes, constants const& c) {
+  return bytes + c.outside_bytes <= q.device.memory_bytes;
+}
+
+}  // namespace ashlar::predict
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/predict/memory.ipp>
+#endif

@@ -1,0 +1,200 @@
+// Definitions of memory.hpp.
+#pragma once
+
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/predict/held_parameters.hpp>
+#include <ashlar/predict/memory.hpp>
+#include <ashlar/predict/stack.hpp>
+
+#include <cstddef>
+
+namespace ashlar::predict {
+
+namespace memory_detail {
+
+// What a layer keeps, a token.
+class keeper {
+ public:
+  explicit keeper(question const& q)
+      : q_(q),
+        stack_(stack_of(q)),
+        value_(q.format == number_format::fp32 ? 4 : 2),
+        input_(is_low(q.format) ? 1 : value_),
+        tensor_(q.tensor) {}
+
+  double value_bytes() const { return value_; }
+
+  // Where the sequence is split, each token of a norm is on one tensor rank.
+  double split() const { return stack_.splits_sequences ? tensor_ : 1; }
+
+  double of(mixer const& m) const {
+    if (m.kind == mixer_kind::none) return 0;
+    double kept = norm();
+    if (m.kind == mixer_kind::attention) {  // queries, keys, values, result, sum of each row
+      double const gate = m.has_gate ? m.heads : 0;
+      kept += value_ * (2 * m.heads + gate + 2 * m.groups) * m.head / tensor_ + 4 * m.heads / tensor_;
+      // Softmax, mask, and what dropout leaves (Korthikanti et al. 2022).
+      if (stack_.is_classic && q_.again == recomputation::none)
+        kept += 5 * m.heads / tensor_ * q_.sequence;
+    } else if (m.kind == mixer_kind::compressed) {
+      kept += (input_ + value_) * (m.q_rank + m.kv_rank) + value_ * m.rope;
+      kept += value_ * m.heads * (2 * (m.nope + m.rope) + 2 * m.value_head) / tensor_;
+    } else {
+      kept += value_ * (5 * m.inner + 4 * m.keys) / tensor_;
+    }
+    return kept;
+  }
+
+  double of(feed_forward const& f) const {
+    if (f.kind == feed_forward_kind::none) return 0;
+    double const kept = norm();
+    if (f.kind == feed_forward_kind::dense) return kept + dense(f, f.width) / tensor_;
+    // Routed copies of the input, and what the experts keep of each.
+    double const copies = f.chosen / tensor_ * q_.expert_tensor;
+    double const in = f.latent > 0 ? f.latent : q_.model.hidden;
+    return kept + copies * (input_ * in + dense(f, f.expert_width / q_.expert_tensor))
+           + dense(f, f.shared_width) / tensor_ + 4 * f.experts / tensor_;
+  }
+
+ private:
+  // A norm's input and its result.
+  double norm() const { return (value_ + input_) * q_.model.hidden / split(); }
+
+  // Results of the first product and of the activation. A compiled sharded program makes the latter
+  // again; a plain one keeps SiLU too.
+  double dense(feed_forward const& f, double width) const {
+    double const first = (f.is_gated ? 2 : 1) * value_ * width;
+    if (f.is_gated && stack_.is_sharded) return first;
+    return first + input_ * width + (f.is_gated && stack_.is_plain ? value_ * width : 0);
+  }
+
+  question const& q_;
+  stack stack_;
+  double value_, input_, tensor_;
+};
+
+// Weights held in 8 bits need a transposed copy on Hopper, none on Blackwell.
+inline double parameter_bytes(question const& q, stack const& s, double value) {
+  return q.format == number_format::fp8 && is_blackwell(q.device) && !s.is_sharded ? 1 : value;
+}
+
+// Sums in 32 bits; in the format of the values where products are in 8 or 4 bits, as in NVIDIA's
+// recipes; a plain program has both.
+inline double gradient_bytes(question const& q, stack const& s, double value) {
+  if (s.is_plain) return value < 4 ? 6 : 4;
+  return is_low(q.format) && s.is_tuned ? 2 : 4;
+}
+
+// A logit: 16 bits and a softmax in 32 in place (Megatron), more copies (plain), fused (recipes of
+// FSDP).
+inline double logit_bytes(question const& q, stack const& s, constants const& c) {
+  if (s.is_plain) return c.logit_bytes_plain;
+  return s.is_sharded && q.again == recomputation::none ? 4 : c.logit_bytes;
+}
+
+inline void add_parameters(question const& q, held_parameters const& held, memory_parts& part) {
+  stack const s = stack_of(q);
+  double const value = keeper(q).value_bytes(), ranks = 1.0 * q.data * q.context;
+  if (!s.is_sharded) {
+    bool const splits = q.shares == sharding::optimizer;
+    double const moments = value < 4 ? 12 : 8;  // with 32-bit weights where the values have fewer
+    part.parameters = parameter_bytes(q, s, value) * held.both();
+    part.gradients = gradient_bytes(q, s, value) * held.both();
+    part.optimizer =
+        moments * (held.dense / (splits ? ranks : 1) + held.expert / (splits ? expert_data(q) : 1));
+    return;
+  }
+  part.parameters = part.gradients = 4 * held.both() / ranks;
+  part.optimizer = 8 * held.both() / ranks;
+  double largest = 0;  // layer
+  for (layer const& l : q.model.kinds)
+    largest = max_of(largest, layer_matrices(q.model, l, l.feed.experts));
+  largest /= q.tensor;
+  // Weights and gradients of two layers.
+  part.gathered = q.shares == sharding::gradients ? 2 * held.both() + 4 * largest : 8 * largest;
+}
+
+// `whole`: the largest layer of a device that is run again, which is whole at a time.
+inline double activations_of(question const& q, stage const& s, std::vector<double> const& of_kind,
+                             double predictor, double& whole) {
+  keeper const keep(q);
+  double const tokens = micro_batch_tokens(q);
+  double const input = keep.value_bytes() * q.model.hidden * tokens / keep.split();
+  double kept = 0;
+  auto const add = [&](double bytes, double times) {
+    bool const again = q.again == recomputation::full;
+    if (again) whole = max_of(whole, bytes);
+    kept += times * (again ? input : bytes);
+  };
+  for (int i = s.first; i < s.first + s.count; ++i)
+    add(of_kind[static_cast<std::size_t>(q.model.layers[static_cast<std::size_t>(i)])] * tokens, 1);
+  if (s.predictions > 0) add(predictor * tokens, s.predictions);
+  return kept;
+}
+
+inline std::vector<memory_parts> memory_with(question const& q, std::vector<stage> const& stages,
+                                             bool gathered, constants const& c) {
+  stack const program = stack_of(q);
+  std::vector<double> of_kind;
+  for (layer const& l : q.model.kinds) of_kind.push_back(kept_bytes(q, l, gathered, c));
+  double const predictor = kept_bytes(q, q.model.predictor, gathered, c);
+  double const logits = logit_bytes(q, program, c) * micro_batch_tokens(q) * padded_vocabulary(q);
+  std::vector<memory_parts> devices;
+  for (int d = 0; d < q.pipeline; ++d) {
+    memory_parts part;
+    add_parameters(q, held_by_device(q, stages, d), part);
+    std::vector<int> const held = in_flight(q, d);
+    double whole = 0;
+    for (int chunk = 0; chunk < q.chunks; ++chunk) {
+      stage const& s = stages[static_cast<std::size_t>(chunk * q.pipeline + d)];
+      part.activations +=
+          held[static_cast<std::size_t>(chunk)] * activations_of(q, s, of_kind, predictor, whole);
+      if (s.has_head) part.logits = logits / q.tensor * (1 + s.predictions);
+    }
+    part.activations += whole;
+    part.framework = c.framework_bytes;
+    devices.push_back(part);
+  }
+  return devices;
+}
+
+}  // namespace memory_detail
+
+ASHLAR_INLINE std::vector<int> in_flight(question const& q, int device) {
+  int const p = q.pipeline, v = q.chunks, n = micro_batches(q);
+  if (v == 1) return std::vector<int>(1, min_of(n, p - device));
+  std::vector<int> held(static_cast<std::size_t>(v));
+  long long left = min_of(1LL * n * v, 2LL * (p - device - 1) + (v - 1LL) * p + 1);
+  for (std::size_t chunk = 0; left > 0; ++chunk, left -= p)
+    held[chunk % held.size()] += static_cast<int>(min_of<long long>(p, left));
+  return held;
+}
+
+ASHLAR_INLINE double kept_bytes(question const& q, layer const& l, bool gathered, constants const& c) {
+  memory_detail::keeper const keep(q);
+  stack const s = stack_of(q);
+  double const h = q.model.hidden, t = q.tensor;
+  double kept = keep.of(l.mix) + keep.of(l.feed);
+  if (s.is_classic) kept += 2 * h / keep.split();  // masks of dropout
+  if (s.is_plain) kept += c.kept_plain * h / t;
+  if (s.is_plain && gathered) kept += 4 * h * (t - 1) / t;  // inputs of two products
+  return kept;
+}
+
+ASHLAR_INLINE std::vector<memory_parts> memory_of(question const& q, std::vector<stage> const& stages,
+                                                  constants const& c) {
+  if (stack_of(q).is_plain && q.tensor > 1 && q.pipeline == 1) {
+    std::vector<memory_parts> devices = memory_detail::memory_with(q, stages, true, c);
+    if (fits(q, peak_bytes(devices), c)) return devices;
+  }
+  return memory_detail::memory_with(q, stages, false, c);
+}
+
+ASHLAR_INLINE double peak_bytes(std::vector<memory_parts> const& devices) {
+  double most = 0;
+  for (memory_parts const& d : devices) most = max_of(most, d.all());
+  return most;
+}
+
+}  // namespace ashlar::predict

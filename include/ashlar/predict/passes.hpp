@@ -1,0 +1,46 @@
+// Seconds of the forward and the backward of each virtual stage, by what takes them.
+#pragma once
+
+#include <ashlar/predict/constants.hpp>
+#include <ashlar/predict/question.hpp>
+#include <ashlar/predict/stage_layout.hpp>
+
+#include <vector>
+
+namespace ashlar::predict {
+
+struct pass_terms {
+  double products = 0, attention = 0, scan = 0, bytes = 0;  // on the device
+  double tensor = 0, expert = 0, context = 0;               // exchanges, exposed
+  double sharding = 0;  // weights and gradients of a fully sharded model, exposed
+  double transfer = 0;  // to the next stage, exposed
+  double host = 0;      // that the host needs to launch it all
+
+  double on_device() const { return products + attention + scan + bytes + tensor + expert + context; }
+  double launched() const { return host > on_device() ? host : on_device(); }
+  double seconds() const { return launched() + sharding + transfer; }
+
+  // Without sharding and transfer, which are those of a whole pass.
+  void add(pass_terms const& other, double times = 1);
+};
+
+struct stage_passes {
+  pass_terms forward, backward;
+
+  double seconds() const { return forward.seconds() + backward.seconds(); }
+};
+
+// Of one layer, with what its backward runs again.
+stage_passes passes_of_layer(question const& q, layer const& l, constants const& c);
+
+// Of the head and the loss: the product in 16 bits, loss_bytes a logit, one exchange of the input.
+stage_passes passes_of_head(question const& q, constants const& c);
+
+std::vector<stage_passes> passes_of(question const& q, std::vector<stage> const& stages,
+                                    constants const& c);
+
+}  // namespace ashlar::predict
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/predict/passes.ipp>
+#endif

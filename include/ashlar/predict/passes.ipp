@@ -1,0 +1,115 @@
+// Definitions of passes.hpp.
+#pragma once
+
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/predict/exchanges.hpp>
+#include <ashlar/predict/held_parameters.hpp>
+#include <ashlar/predict/kernels.hpp>
+#include <ashlar/predict/passes.hpp>
+#include <ashlar/predict/stack.hpp>
+
+#include <cstddef>
+
+namespace ashlar::predict {
+
+ASHLAR_INLINE void pass_terms::add(pass_terms const& other, double times) {
+  products += times * other.products;
+  attention += times * other.attention;
+  scan += times * other.scan;
+  bytes += times * other.bytes;
+  tensor += times * other.tensor;
+  expert += times * other.expert;
+  context += times * other.context;
+  host += times * other.host;
+}
+
+ASHLAR_INLINE stage_passes passes_of_layer(question const& q, layer const& l, constants const& c) {
+  layer_work const w = work_of(q, l);
+  stage_passes s;
+  pass_terms &f = s.forward, &b = s.backward;
+  auto const set = [&](double pass_terms::*term, seconds_each_way const& both) {
+    f.*term = both.forward;
+    b.*term = both.backward;
+  };
+  set(&pass_terms::products, products_seconds(q, w.products, c));
+  set(&pass_terms::attention, attention_seconds(q, w, c));
+  set(&pass_terms::scan, scan_seconds(q, w, c));
+  set(&pass_terms::bytes, bytes_seconds(q, w, c));
+  f.tensor = b.tensor = tensor_seconds(q, w, c);
+  f.expert = b.expert = expert_seconds(q, w, l.feed.chosen, c);
+  f.context = context_seconds(q, w, f.attention, c);
+  b.context = context_seconds(q, w, b.attention, c);
+  f.host = w.parts * (c.host + (q.tensor > 1 && stack_of(q).is_plain ? c.host_tensor : 0));
+  if (w.experts > 0) f.host += c.host_expert + c.host_each_expert * w.experts;
+  b.host = f.host;
+  if (q.again == recomputation::full) b.add(f);
+  if (q.again == recomputation::attention) b.attention += f.attention;
+  return s;
+}
+
+ASHLAR_INLINE stage_passes passes_of_head(question const& q, constants const& c) {
+  product const p = head_product(q);
+  std::vector<product> only;
+  only.push_back(p);
+  seconds_each_way const products = products_seconds(q, only, c);
+  stage_passes s;
+  s.forward.products = products.forward;
+  s.backward.products = products.backward;
+  s.forward.bytes = 0.5 * p.m * p.n * c.loss_bytes / memory_rate(q.device, c);
+  if (q.tensor > 1)
+    s.forward.tensor =
+        2 * p.m * q.model.hidden * (q.tensor - 1.0) / q.tensor / group_rate(q, q.tensor, 1, c);
+  s.forward.host = c.host;
+  s.backward.bytes = s.forward.bytes;
+  s.backward.tensor = s.forward.tensor;
+  s.backward.host = s.forward.host;
+  return s;
+}
+
+namespace passes_detail {
+
+// sharding: weights (2 bytes) are gathered beside each pass, gradients (2 bytes) scattered beside the
+// backward. The longer of the two counts, and `contention` of the shorter.
+inline void share_weights(question const& q, stage_passes& s, double weights, constants const& c) {
+  double const ranks = 1.0 * q.data * q.context;
+  double const one = 2 * weights * (ranks - 1) / ranks / group_rate(q, ranks, q.tensor, c);
+  auto const exposed = [&](pass_terms const& p, double exchange) {
+    double const pass = p.launched();
+    return max_of(pass, exchange) + c.contention * min_of(pass, exchange) - pass;
+  };
+  s.forward.sharding = exposed(s.forward, one);
+  s.backward.sharding = exposed(s.backward, (q.shares == sharding::full ? 3 : 2) * one);
+}
+
+}  // namespace passes_detail
+
+ASHLAR_INLINE std::vector<stage_passes> passes_of(question const& q, std::vector<stage> const& stages,
+                                                  constants const& c) {
+  std::vector<stage_passes> of_kind;
+  for (layer const& l : q.model.kinds) of_kind.push_back(passes_of_layer(q, l, c));
+  stage_passes const head = passes_of_head(q, c);
+  stage_passes predictor;
+  if (q.model.predictions > 0 || !q.layout.empty()) predictor = passes_of_layer(q, q.model.predictor, c);
+  bool const is_sharded = stack_of(q).is_sharded;
+
+  std::vector<stage_passes> all;
+  for (stage const& s : stages) {
+    stage_passes made;
+    auto const add = [&](stage_passes const& part, double times) {
+      made.forward.add(part.forward, times);
+      made.backward.add(part.backward, times);
+    };
+    for (int i = s.first; i < s.first + s.count; ++i)
+      add(of_kind[static_cast<std::size_t>(q.model.layers[static_cast<std::size_t>(i)])], 1);
+    if (s.predictions > 0) add(predictor, s.predictions);
+    if (s.has_head || s.predictions > 0) add(head, (s.has_head ? 1 : 0) + s.predictions);
+    if (is_sharded) passes_detail::share_weights(q, made, held_by_stage(q, s).both(), c);
+    if (q.pipeline > 1 && q.chunks == 1)  // virtual stages send beside passes
+      made.forward.transfer = made.backward.transfer = transfer_seconds(q, c);
+    all.push_back(made);
+  }
+  return all;
+}
+
+}  // namespace ashlar::predict

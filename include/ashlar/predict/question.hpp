@@ -1,0 +1,105 @@
+// A run as it is described: a model, devices, and how the one is divided over the others.
+#pragma once
+
+#include <ashlar/predict/architecture.hpp>
+#include <ashlar/predict/machine.hpp>
+
+#include <exception>
+#include <string_view>
+
+namespace ashlar::predict {
+
+// What data ranks share: ZeRO-1, ZeRO-2, and ZeRO-3 or FSDP.
+enum class sharding : unsigned char { none, optimizer, gradients, full };
+
+// What a backward runs again: nothing, core attention, whole layers.
+enum class recomputation : unsigned char { none, attention, full };
+
+// The training program: what it fuses, overlaps and keeps. `automatic`: told by the rest of the
+// question.
+enum class program_kind : unsigned char { automatic, tuned, plain, classic };
+
+struct question {
+  architecture model;
+  machine device;
+  int devices = 1;
+  int per_node = 8;
+  int sequence = 1;  // tokens
+  int batch = 1;     // sequences
+  int micro_batch = 1;
+  int tensor = 1, pipeline = 1, chunks = 1, context = 1, expert = 1, expert_tensor = 1, data = 1;
+  sharding shares = sharding::none;
+  recomputation again = recomputation::none;
+  number_format format = number_format::bf16;
+  program_kind program = program_kind::automatic;
+  std::string_view layout;  // Megatron's letters, or layers of each stage with commas; empty: even
+
+  int stage_count() const { return pipeline * chunks; }
+};
+
+// What must hold for a run to be predicted.
+enum class requirement : unsigned char {
+  sizes_are_positive,            // number: which is not
+  sizes_are_small_enough,        // number: the product that is too large
+  ranks_are_all_devices,         // number: ranks; limit: devices
+  nodes_are_full,                // number: devices; limit: of a node
+  batch_divides,                 // number: batch; limit: micro-batch x data
+  heads_divide,                  // number: heads; limit: tensor
+  experts_divide,                // number: experts; limit: expert ranks
+  expert_ranks_divide_a_stage,   // number: expert x expert tensor; limit: tensor x context x data
+  context_divides_the_sequence,  // number: sequence; limit: context
+  chunks_need_a_pipeline,        // number: chunks
+  model_is_whole,                // a size of the model is no positive, finite number
+  machine_is_whole,              // likewise of the machine
+  constants_are_positive,        // number: which is not
+  layout_is_read,                // number: the letter, from 1, that is not understood
+  layout_has_every_stage,        // number: its stages; limit: pipeline x chunks
+  layout_has_every_layer,        // number: its layers; limit: of the model
+  layout_is_small_enough,        // limit: letters when it is written out
+};
+
+// Thrown where there is no prediction.
+struct unpredictable : std::exception {
+  requirement broken;
+  long long number, limit;
+
+  unpredictable(requirement what_must_hold, long long it, long long most = 0)
+      : broken(what_must_hold), number(it), limit(most) {}
+  char const* what() const noexcept override { return "the run cannot be predicted"; }
+};
+
+// Throws unpredictable.
+void check(question const& q);
+
+// Of each data rank.
+inline int micro_batches(question const& q) {
+  long long const together = static_cast<long long>(q.micro_batch) * q.data;
+  return static_cast<int>((q.batch + together - 1) / together);
+}
+
+// Of a micro-batch on one context rank.
+inline double micro_batch_tokens(question const& q) {
+  return static_cast<double>(q.micro_batch) * q.sequence / q.context;
+}
+
+// Rows of the table are padded to a multiple of 128 x tensor ranks, as Megatron does.
+double padded_vocabulary(question const& q);
+
+// Devices that the fast link joins, of those in the run.
+int domain_of(question const& q);
+
+// Ranks that hold the same experts.
+double expert_data(question const& q);
+
+// Mean number of keys that a query has, with a causal mask.
+double attention_span(question const& q, mixer const& m);
+
+// Operations of the model's own arithmetic in a step: 6 a parameter that a token meets, without the
+// input table, and three times causal attention. Nothing that is run again.
+double step_operations(question const& q);
+
+}  // namespace ashlar::predict
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/predict/question.ipp>
+#endif

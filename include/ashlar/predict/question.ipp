@@ -1,0 +1,155 @@
+// Definitions of question.hpp.
+#pragma once
+
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/predict/question.hpp>
+
+#include <cmath>
+
+namespace ashlar::predict {
+
+namespace question_detail {
+
+// Beyond this, products of sizes would not be exact.
+inline constexpr double largest = 1e15;
+
+inline bool is_size(double x, bool may_be_zero = false) {
+  return x <= largest && (may_be_zero ? x >= 0 : x > 0);  // false for what is no number
+}
+
+inline bool is_whole(architecture const& a, mixer const& m) {
+  for (double each : {m.heads, m.groups, m.head, m.window, m.chunk, m.q_rank, m.kv_rank, m.nope, m.rope,
+                      m.value_head, m.inner, m.keys, m.steps, m.rank, m.beside})
+    if (!is_size(each, true)) return false;
+  bool const has_heads = m.heads > 0;
+  switch (m.kind) {
+    case mixer_kind::attention:
+      return has_heads && m.groups > 0 && m.head > 0;
+    case mixer_kind::compressed:
+      return has_heads && m.kv_rank > 0 && m.nope + m.rope > 0 && m.value_head > 0;
+    case mixer_kind::state_space:
+      return m.inner > 0;
+    case mixer_kind::none:
+      break;
+  }
+  return is_size(a.hidden);
+}
+
+inline bool is_whole(feed_forward const& f) {
+  for (double each : {f.width, f.experts, f.chosen, f.expert_width, f.shared_width, f.latent, f.beside,
+                      f.beside_expert})
+    if (!is_size(each, true)) return false;
+  if (f.kind == feed_forward_kind::dense) return f.width > 0;
+  if (f.kind == feed_forward_kind::experts)
+    return f.experts > 0 && f.chosen > 0 && f.chosen <= f.experts && f.expert_width > 0;
+  return true;
+}
+
+inline bool is_whole(architecture const& a) {
+  if (!is_size(a.hidden) || !is_size(a.vocabulary) || !is_size(a.embedding, true)
+      || !is_size(a.beside, true) || a.layers.empty() || a.predictions < 0)
+    return false;
+  for (int each : a.layers)
+    if (each < 0 || static_cast<unsigned>(each) >= a.kinds.size()) return false;
+  for (layer const& l : a.kinds)
+    if (!is_whole(a, l.mix) || !is_whole(l.feed)) return false;
+  return a.predictions == 0 || (is_whole(a, a.predictor.mix) && is_whole(a.predictor.feed));
+}
+
+inline bool is_whole(machine const& m) {
+  for (double each : {m.memory_bytes, m.memory_bandwidth, m.inside, m.outside, m.units, m.exponentials,
+                      m.power, peak(m, number_format::bf16), peak(m, number_format::fp32)})
+    if (!(each > 0 && each < 1e30)) return false;
+  return m.domain > 0 && m.per_node > 0;
+}
+
+inline void must(bool holds, requirement what, long long number, long long limit = 0) {
+  if (!holds) throw unpredictable(what, number, limit);
+}
+
+}  // namespace question_detail
+
+ASHLAR_INLINE void check(question const& q) {
+  using question_detail::must;
+  int const sizes[] = {q.devices,  q.per_node, q.sequence, q.batch,  q.micro_batch,   q.tensor,
+                       q.pipeline, q.chunks,   q.context,  q.expert, q.expert_tensor, q.data};
+  for (int each : sizes) must(each >= 1, requirement::sizes_are_positive, each);
+  must(question_detail::is_whole(q.model), requirement::model_is_whole, 0);
+  must(question_detail::is_whole(q.device), requirement::machine_is_whole, 0);
+  double const tokens = 1.0 * q.batch * q.sequence, stages = 1.0 * q.pipeline * q.chunks;
+  must(tokens <= question_detail::largest, requirement::sizes_are_small_enough, q.batch, q.sequence);
+  must(stages <= 1'000'000, requirement::sizes_are_small_enough, q.pipeline, q.chunks);
+
+  double const ranks = 1.0 * q.tensor * q.pipeline * q.context * q.data;
+  must(ranks <= 2e9, requirement::sizes_are_small_enough, q.tensor, q.pipeline);
+  long long const all = static_cast<long long>(ranks);
+  must(all == q.devices, requirement::ranks_are_all_devices, all, q.devices);
+  must(q.devices <= q.per_node || q.devices % q.per_node == 0, requirement::nodes_are_full, q.devices,
+       q.per_node);
+  long long const together = static_cast<long long>(q.micro_batch) * q.data;
+  must(q.batch % together == 0, requirement::batch_divides, q.batch, together);
+  must(q.sequence % q.context == 0, requirement::context_divides_the_sequence, q.sequence, q.context);
+  must(q.chunks == 1 || q.pipeline > 1, requirement::chunks_need_a_pipeline, q.chunks);
+
+  long long const stage = all / q.pipeline;
+  long long const expert_ranks = static_cast<long long>(q.expert) * q.expert_tensor;
+  must(stage % expert_ranks == 0, requirement::expert_ranks_divide_a_stage, expert_ranks, stage);
+  for (layer const& l : q.model.kinds) {
+    double const heads = l.mix.heads, experts = l.feed.experts;
+    must(heads < 1 || !(std::fmod(heads, q.tensor) > 0), requirement::heads_divide,
+         static_cast<long long>(heads), q.tensor);
+    if (l.feed.kind == feed_forward_kind::experts)
+      must(!(std::fmod(experts, q.expert) > 0), requirement::experts_divide,
+           static_cast<long long>(experts), q.expert);
+  }
+  must(q.expert == 1 || q.model.has_experts(), requirement::experts_divide, 0, q.expert);
+}
+
+ASHLAR_INLINE double padded_vocabulary(question const& q) {
+  double const to = 128.0 * q.tensor;
+  return std::ceil(q.model.vocabulary / to) * to;
+}
+
+ASHLAR_INLINE int domain_of(question const& q) {
+  machine const& m = q.device;
+  return min_of(m.domain, m.domain > q.per_node ? q.devices : q.per_node);
+}
+
+ASHLAR_INLINE double expert_data(question const& q) {
+  return max_of(1.0, q.devices / (1.0 * q.pipeline * q.expert * q.expert_tensor));
+}
+
+ASHLAR_INLINE double attention_span(question const& q, mixer const& m) {
+  double const s = q.sequence, window = m.window;
+  if (m.chunk > 0 && m.chunk < s) return m.chunk / 2;
+  return window > 0 && window < s ? window * (1 - window / (2 * s)) : s / 2;
+}
+
+namespace question_detail {
+
+// Operations a token of scores and their use.
+inline double attention_operations(question const& q, mixer const& m) {
+  if (m.kind == mixer_kind::attention) return 4 * attention_span(q, m) * m.heads * m.head;
+  if (m.kind == mixer_kind::compressed)
+    return 2 * attention_span(q, m) * m.heads * (m.nope + m.rope + m.value_head);
+  return 0;
+}
+
+}  // namespace question_detail
+
+ASHLAR_INLINE double step_operations(question const& q) {
+  architecture const& a = q.model;
+  double met = active_parameters(a) - (a.is_tied ? 0 : a.table_parameters()), attention = 0;
+  for (int i = 0; i < a.layer_count(); ++i)
+    attention += question_detail::attention_operations(q, a.at(i).mix);
+  if (a.predictions > 0) {
+    layer const& l = a.predictor;
+    double const block = layer_matrices(a, l, l.feed.chosen) + 2 * a.hidden * a.hidden;
+    met += a.predictions * (block + a.table_parameters());
+    attention += a.predictions * question_detail::attention_operations(q, l.mix);
+  }
+  return (6 * met + 3 * attention) * q.sequence * q.batch;
+}
+
+}  // namespace ashlar::predict

@@ -1,0 +1,49 @@
+// What the training program is taken to do, told by the question alone.
+#pragma once
+
+#include <ashlar/predict/question.hpp>
+
+namespace ashlar::predict {
+
+struct stack {
+  // FSDP of PyTorch or Megatron: weights or gradients of data ranks are shared.
+  bool is_sharded = false;
+  // Megatron before the distributed optimizer (2021-22): unfused attention, sums in 16 bits without
+  // overlap.
+  bool is_classic = false;
+  // A small PyTorch program: products of cuBLAS, FlashAttention 2, little else fused, tensor exchanges
+  // in the way. Taken where the model is Llama's first form (gated, dense, heads not grouped) and
+  // nothing asks for Megatron-Core, on devices of its time.
+  bool is_plain = false;
+  // Megatron-Core with Transformer Engine: fused kernels, tensor exchanges beside products.
+  bool is_tuned = false;
+  // Each token of norms is on one tensor rank: the default since full recomputation went out of use.
+  bool splits_sequences = false;
+};
+
+stack stack_of(question const& q);
+
+inline bool is_blackwell(machine const& m) {
+  return m.like() == family::blackwell || m.like() == family::blackwell_ultra;
+}
+
+// Runs whose errors are alike; each on one node or on several.
+enum class run_kind : unsigned char {
+  sharded,
+  classic,
+  plain,
+  experts,  // or state spaces
+  dense_4_bits,
+  dense_8_bits,
+  dense_16_bits,
+  dense_32_bits
+};
+inline constexpr int run_kind_count = 8;
+
+run_kind run_kind_of(question const& q);
+
+}  // namespace ashlar::predict
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/predict/stack.ipp>
+#endif

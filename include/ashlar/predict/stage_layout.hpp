@@ -1,0 +1,40 @@
+// Which layers each virtual stage has.
+#pragma once
+
+#include <ashlar/predict/question.hpp>
+
+#include <string_view>
+#include <vector>
+
+namespace ashlar::predict {
+
+// Layers from `first` on; stage s is on device s mod pipeline.
+struct stage {
+  int first = 0, count = 0;
+  bool has_embedding = false;
+  bool has_head = false;
+  int predictions = 0;
+
+  friend constexpr bool operator==(stage const&, stage const&) = default;
+};
+
+// A layout as Megatron writes it: E embedding, t layer, m predicted token, L loss, | between stages,
+// (...)*n and t*n repeat, commas and blanks say nothing. Or layers of each stage with commas: 7,8,8,7.
+// Throws unpredictable.
+std::vector<stage> read_layout(std::string_view text);
+
+// The layout of the question, else layers divided evenly, or by cost where a plain program does so.
+// Throws unpredictable.
+std::vector<stage> stages_of(question const& q);
+
+// Whether every stage has something to do: programs stop at one that has nothing.
+bool every_stage_works(question const& q);
+
+// The device of the last stage with a head.
+int last_device(question const& q, std::vector<stage> const& stages);
+
+}  // namespace ashlar::predict
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/predict/stage_layout.ipp>
+#endif

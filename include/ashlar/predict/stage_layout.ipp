@@ -1,0 +1,227 @@
+// Definitions of stage_layout.hpp.
+#pragma once
+
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/predict/stack.hpp>
+#include <ashlar/predict/stage_layout.hpp>
+
+#include <cstddef>
+
+namespace ashlar::predict {
+
+namespace stage_layout_detail {
+
+inline constexpr std::size_t most_letters = 200'000;
+inline constexpr int most_parentheses = 64;
+
+// Writes out what is repeated.
+class layout_reader {
+ public:
+  explicit layout_reader(std::string_view text) : text_(text) {}
+
+  std::vector<char> letters() {
+    read(0);
+    return std::move(out_);
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw unpredictable(requirement::layout_is_read, static_cast<long long>(at_) + 1);
+  }
+
+  // As far as the end, or the parenthesis that closes this level.
+  void read(int depth) {
+    if (depth > most_parentheses) fail();
+    std::size_t last = out_.size();  // where begins what a * repeats
+    bool repeats = false;
+    while (at_ < text_.size()) {
+      char const c = text_[at_];
+      if (c == ',' || c == ' ') {
+        ++at_;
+      } else if (c == '(') {
+        last = out_.size();
+        ++at_;
+        read(depth + 1);
+        if (at_ == text_.size()) fail();
+        ++at_;
+        repeats = true;
+      } else if (c == ')') {
+        if (depth == 0) fail();
+        return;
+      } else if (c == '*') {
+        if (!repeats) fail();
+        ++at_;
+        repeat(last, count());
+        repeats = false;
+      } else if (c == 'E' || c == 't' || c == 'm' || c == 'L' || c == '|') {
+        last = out_.size();
+        add(c);
+        ++at_;
+        repeats = true;
+      } else {
+        fail();
+      }
+    }
+  }
+
+  std::size_t count() {
+    std::size_t n = 0;
+    std::size_t const start = at_;
+    for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_)
+      n = min_of(10 * n + static_cast<std::size_t>(text_[at_] - '0'), most_letters + 1);
+    if (at_ == start) fail();
+    return n;
+  }
+
+  void repeat(std::size_t from, std::size_t times) {
+    std::size_t const end = out_.size();
+    if (times == 0) {
+      while (out_.size() > from) out_.pop_back();
+      return;
+    }
+    for (std::size_t k = 1; k < times && end > from; ++k)
+      for (std::size_t i = from; i < end; ++i) add(out_[i]);
+  }
+
+  void add(char c) {
+    if (out_.size() >= most_letters)
+      throw unpredictable(requirement::layout_is_small_enough, 0, most_letters);
+    out_.push_back(c);
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::vector<char> out_;
+};
+
+inline bool is_list_of_counts(std::string_view text) {
+  for (char c : text)
+    if (c != ',' && c != ' ' && (c < '0' || c > '9')) return false;
+  return !text.empty();
+}
+
+inline std::vector<stage> read_counts(std::string_view text) {
+  std::vector<stage> stages(1);
+  bool has_digit = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    char const c = text[i];
+    if (c == ',') {
+      if (!has_digit) throw unpredictable(requirement::layout_is_read, static_cast<long long>(i) + 1);
+      stage const& done = stages.back();
+      stages.push_back({.first = done.first + done.count});
+      has_digit = false;
+    } else if (c != ' ') {
+      stages.back().count = min_of(10 * stages.back().count + (c - '0'), 1'000'000);
+      has_digit = true;
+    }
+  }
+  if (!has_digit)
+    throw unpredictable(requirement::layout_is_read, static_cast<long long>(text.size()) + 1);
+  stages.front().has_embedding = true;
+  stages.back().has_head = true;
+  return stages;
+}
+
+// Blocks (embedding, layers, norm, head, loss) by their products: a stage ends with the block that
+// passes its share.
+struct division {
+  std::vector<int> layers;
+  int head_at = 0;
+  int working = 0;  // stages that have something
+};
+
+inline division division_by_cost(question const& q, int count) {
+  architecture const& a = q.model;
+  double const head = a.table_parameters();
+  double total = head, so_far = 0;
+  for (int i = 0; i < a.layer_count(); ++i) total += layer_matrices(a, a.at(i), a.at(i).feed.chosen);
+  division d;
+  for (int s = 0; s < count; ++s) d.layers.push_back(0);
+  int at = 0;
+  for (int i = 0; i < a.layer_count() + 4; ++i) {
+    int const beyond = i - a.layer_count();  // norm, head, cast, loss
+    if (beyond < 0) ++d.layers[static_cast<std::size_t>(at)];
+    if (beyond == 1) d.head_at = at;
+    so_far += beyond < 0 ? layer_matrices(a, a.at(i), a.at(i).feed.chosen) : beyond == 1 ? head : 0;
+    d.working = at + 1;
+    if (so_far > total * (at + 1) / count) at = min_of(at + 1, count - 1);
+  }
+  return d;
+}
+
+// As even as can be; the first stage gets none of the rest.
+inline std::vector<int> even_division(int layers, int count) {
+  std::vector<int> sizes;
+  for (int s = 0; s < count; ++s) sizes.push_back(layers / count);
+  for (int i = 0; i < layers % count; ++i) ++sizes[static_cast<std::size_t>((i + 1) % count)];
+  return sizes;
+}
+
+}  // namespace stage_layout_detail
+
+ASHLAR_INLINE std::vector<stage> read_layout(std::string_view text) {
+  if (stage_layout_detail::is_list_of_counts(text)) return stage_layout_detail::read_counts(text);
+  std::vector<stage> stages(1);
+  for (char c : stage_layout_detail::layout_reader(text).letters()) {
+    stage& s = stages.back();
+    if (c == 'E') s.has_embedding = true;
+    if (c == 'L') s.has_head = true;
+    if (c == 't') ++s.count;
+    if (c == 'm') ++s.predictions;
+    if (c == '|') stages.push_back({.first = s.first + s.count});
+  }
+  return stages;
+}
+
+ASHLAR_INLINE std::vector<stage> stages_of(question const& q) {
+  int const count = q.stage_count(), layers = q.model.layer_count();
+  if (!q.layout.empty()) {
+    std::vector<stage> stages = read_layout(q.layout);
+    auto const found = static_cast<long long>(stages.size());
+    if (found != count) throw unpredictable(requirement::layout_has_every_stage, found, count);
+    long long all = 0;
+    bool predicts = false;
+    for (stage const& s : stages) {
+      all += s.count;
+      predicts = predicts || s.predictions > 0;
+    }
+    if (all != layers) throw unpredictable(requirement::layout_has_every_layer, all, layers);
+    if (!predicts) stages.back().predictions = q.model.predictions;
+    return stages;
+  }
+  stage_layout_detail::division d;
+  d.head_at = count - 1;
+  if (stack_of(q).is_plain && count > 1)
+    d = stage_layout_detail::division_by_cost(q, count);
+  else
+    d.layers = stage_layout_detail::even_division(layers, count);
+  std::vector<stage> stages;
+  int first = 0;
+  for (int i = 0; i < count; ++i) {
+    int const here = d.layers[static_cast<std::size_t>(i)];
+    stages.push_back({.first = first,
+                      .count = here,
+                      .has_embedding = i == 0,
+                      .has_head = i == d.head_at,
+                      .predictions = i == count - 1 ? q.model.predictions : 0});
+    first += here;
+  }
+  return stages;
+}
+
+ASHLAR_INLINE bool every_stage_works(question const& q) {
+  int const count = q.stage_count();
+  if (!q.layout.empty() || count == 1) return true;
+  if (stack_of(q).is_plain) return stage_layout_detail::division_by_cost(q, count).working >= count;
+  return q.model.layer_count() + 2 >= count;
+}
+
+ASHLAR_INLINE int last_device(question const& q, std::vector<stage> const& stages) {
+  std::size_t last = stages.size() - 1;
+  for (std::size_t s = 0; s < stages.size(); ++s)
+    if (stages[s].has_head) last = s;
+  return static_cast<int>(last) % q.pipeline;
+}
+
+}  // namespace ashlar::predict

@@ -1,0 +1,35 @@
+// Seconds of a step: the pipeline of passes, and what a step has once.
+#pragma once
+
+#include <ashlar/predict/passes.hpp>
+
+#include <vector>
+
+namespace ashlar::predict {
+
+struct step_terms {
+  double seconds = 0;
+  double passes = 0;  // of the device that takes longest, all micro-batches
+  double bubble = 0;
+  double stragglers = 0;
+  double data = 0;  // gradient sums and weight gathers over the data ranks, exposed
+  double optimizer = 0;
+  double update = 0;  // host loops of plain programs
+  int device = 0;     // that takes longest
+  std::vector<stage_passes> of_stages;
+};
+
+// pipeline: the longest of n W_d + the sum of the other devices' largest chunk. W_d: all passes of a
+// device for one micro-batch. For one forward, one backward, and for virtual stages.
+// stragglers: pipeline x straggler x log2 of the nodes.
+// data: max(data_exposed x, x - the passes beside it) for gradients (2 bytes a parameter; 8 without
+// sharding) and for weights (2). A plain program with ZeRO-1 (6 bytes) and a classic one (4) hide
+// nothing. optimizer: 30 bytes a parameter held / memory. update: host_update x layers / stages of plain
+// programs.
+step_terms step_of(question const& q, std::vector<stage> const& stages, constants const& c);
+
+}  // namespace ashlar::predict
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/predict/step.ipp>
+#endif

@@ -1,0 +1,43 @@
+// What one layer does for one micro-batch on one device: products, scores, bytes, exchanges.
+#pragma once
+
+#include <ashlar/predict/question.hpp>
+
+#include <vector>
+
+namespace ashlar::predict {
+
+// Of an m x k by a k x n matrix, so many at once (the experts held here).
+struct product {
+  double m = 0, n = 0, k = 0;
+  double count = 1;
+  bool is_low = true;  // in the low format where the run has one
+};
+
+struct layer_work {
+  std::vector<product> products;
+  double scores = 0;                             // elements that a causal mask leaves
+  double all_scores = 0;                         // with those that it does not
+  double head = 0;                               // mean size of query and value heads
+  double forward_bytes = 0, backward_bytes = 0;  // of norms, sums, activations, rotations, permutations
+  double quantised_forward = 0, quantised_backward = 0;  // elements that are turned into the low format
+  double scan = 0;                                       // channels x tokens
+  double tensor_bytes = 0;                               // of one exchange between tensor ranks
+  int tensor_count = 0;                                  // of them in a pass
+  double expert_bytes = 0;                               // that one device dispatches; as many come back
+  double gather_bytes = 0;                               // between expert-tensor ranks
+  double context_bytes = 0;                              // keys and values of this rank
+  int parts = 0;       // mixers and feed-forward parts, which the host launches
+  double experts = 0;  // held here
+};
+
+layer_work work_of(question const& q, layer const& l);
+
+// Of the head: the logits of one predicted token.
+product head_product(question const& q);
+
+}  // namespace ashlar::predict
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/predict/work.ipp>
+#endif

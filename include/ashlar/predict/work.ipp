@@ -1,0 +1,187 @@
+// Definitions of work.hpp.
+#pragma once
+
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/predict/stack.hpp>
+#include <ashlar/predict/work.hpp>
+
+namespace ashlar::predict {
+
+namespace work_detail {
+
+// Adds the parts of a layer, in 16-bit values.
+class worker {
+ public:
+  worker(question const& q, layer_work& w)
+      : q_(q),
+        w_(w),
+        stack_(stack_of(q)),
+        tokens_(micro_batch_tokens(q)),
+        hidden_(q.model.hidden),
+        tensor_(q.tensor) {}
+
+  void add(mixer const& m) {
+    if (m.kind == mixer_kind::none) return;
+    if (m.kind == mixer_kind::attention) add_attention(m);
+    if (m.kind == mixer_kind::compressed) add_compressed(m);
+    if (m.kind == mixer_kind::state_space) add_state_space(m);
+    add_residual();
+    w_.tensor_count += 2;
+    ++w_.parts;
+  }
+
+  void add(feed_forward const& f) {
+    if (f.kind == feed_forward_kind::none) return;
+    add_residual();
+    ++w_.parts;
+    if (f.kind == feed_forward_kind::dense) {
+      add_dense(f, f.width / tensor_, tokens_);
+      w_.tensor_count += 2;
+    } else {
+      add_experts(f);
+    }
+  }
+
+ private:
+  void add_product(double m, double n, double k, double count = 1, bool is_low = true) {
+    w_.products.push_back({.m = m, .n = n, .k = k, .count = count, .is_low = is_low});
+    if (!is_low) return;
+    w_.quantised_forward += count * m * k;
+    w_.quantised_backward += count * m * n;
+  }
+
+  void move(double forward, double backward) {
+    w_.forward_bytes += 2 * forward;
+    w_.backward_bytes += 2 * backward;
+  }
+
+  void add_scores(mixer const& m, double query_head, double value_head) {
+    double const heads = m.heads / tensor_;
+    w_.scores += tokens_ * attention_span(q_, m) * heads;
+    w_.all_scores += tokens_ * q_.sequence * heads;
+    w_.head = (query_head + value_head) / 2;
+  }
+
+  void add_attention(mixer const& m) {
+    double const d = m.head, n = m.heads, g = m.groups;
+    add_product(tokens_, ((m.has_gate ? 2 : 1) * n + 2 * g) * d / tensor_, hidden_);
+    add_product(tokens_, hidden_, n * d / tensor_);
+    add_scores(m, d, d);
+    double const rotated = 4 * tokens_ * (n + g) * d / tensor_;  // and one copy
+    move(rotated, rotated);
+    w_.context_bytes = 2 * 2 * tokens_ * g * d / tensor_;
+  }
+
+  // The projections down are not split over heads.
+  void add_compressed(mixer const& m) {
+    double const n = m.heads, wide = m.nope + m.rope;
+    double const rows = stack_.splits_sequences ? tokens_ / tensor_ : tokens_;
+    if (m.q_rank > 0) {
+      add_product(rows, m.q_rank, hidden_);
+      add_product(tokens_, n * wide / tensor_, m.q_rank);
+    } else {
+      add_product(tokens_, n * wide / tensor_, hidden_);
+    }
+    add_product(rows, m.kv_rank + m.rope, hidden_);
+    add_product(tokens_, n * (m.nope + m.value_head) / tensor_, m.kv_rank);
+    add_product(tokens_, hidden_, n * m.value_head / tensor_);
+    add_scores(m, wide, m.value_head);
+    double const moved = tokens_ * n * (4 * wide + 2 * m.value_head) / tensor_;
+    move(moved, moved);
+    w_.context_bytes = 2 * tokens_ * n * (wide + m.value_head) / tensor_;
+  }
+
+  void add_state_space(mixer const& m) {
+    if (m.rank > 0) {  // Mamba-1
+      add_product(tokens_, 2 * m.inner / tensor_, hidden_);
+      add_product(tokens_, m.rank + 2 * m.keys, m.inner / tensor_);
+      add_product(tokens_, m.inner / tensor_, m.rank);
+    } else {
+      add_product(tokens_, (2 * m.inner + 2 * m.keys + m.steps) / tensor_, hidden_);
+    }
+    add_product(tokens_, hidden_, m.inner / tensor_);
+    w_.scan += tokens_ * m.inner / tensor_;
+    double const moved = tokens_ * (8 * m.inner + 8 * m.keys) / tensor_;  // convolution, gate, norm
+    move(moved, 2 * moved);
+  }
+
+  // A norm and a sum: 5 reads and writes of a token's values forward, 6 backward. A tensor exchange
+  // moves (t - 1) / t of the tokens.
+  void add_residual() {
+    double const rows = stack_.splits_sequences ? tokens_ / tensor_ : tokens_;
+    move(5 * rows * hidden_, 6 * rows * hidden_);
+    w_.tensor_bytes = 2 * tokens_ * hidden_ * (tensor_ - 1) / tensor_;
+  }
+
+  // Reads and writes of each element of the hidden layer. One kernel each way; where it is not fused,
+  // SiLU, the product and the gradients of both halves are kernels of their own. Clamped gates with
+  // biases run as some twenty. Programs in 8 bits are compiled.
+  void add_activation(feed_forward const& f, double rows, double width) {
+    double const elements = rows * width;
+    if (f.is_clamped)
+      move(24 * elements, 40 * elements);
+    else if (!f.is_gated)
+      move(2 * elements, 3 * elements);
+    else if (stack_.is_tuned || is_low(q_.format))
+      move(3 * elements, 5 * elements);
+    else
+      move(5 * elements, 12 * elements);
+  }
+
+  void add_dense(feed_forward const& f, double width, double rows) {
+    add_product(rows, (f.is_gated ? 2 : 1) * width, hidden_);
+    add_product(rows, hidden_, width);
+    add_activation(f, rows, width);
+  }
+
+  // Balanced routing: as many copies of tokens come as go.
+  void add_experts(feed_forward const& f) {
+    double const in = f.latent > 0 ? f.latent : hidden_;
+    double const here = tokens_ / tensor_;  // tokens that this rank routes
+    double const copies = here * f.chosen;
+    double const received = copies * q_.expert_tensor;  // gathered from the expert-tensor ranks
+    w_.experts = f.experts / q_.expert;
+    double const width = f.expert_width / q_.expert_tensor, rows = received / w_.experts;
+    add_product(here, f.experts, hidden_, 1, false);  // the router
+    if (f.latent > 0) {
+      add_product(here, in, hidden_);
+      add_product(here, hidden_, in);
+    }
+    add_product(rows, (f.is_gated ? 2 : 1) * width, in, w_.experts);
+    add_product(rows, in, width, w_.experts);
+    add_activation(f, received, width);
+    double const permuted = 4 * in * (copies + received);  // before and after the exchange, and back
+    move(permuted, permuted);
+    if (f.shared_width > 0) {
+      add_dense(f, f.shared_width / tensor_, tokens_);
+      w_.tensor_count += 2;
+    }
+    if (q_.expert > 1) w_.expert_bytes = 2 * copies * in;
+    // Shares are unequal: gathered at half the rate.
+    if (q_.expert_tensor > 1) w_.gather_bytes = 2 * 2 * copies * in * (q_.expert_tensor - 1);
+  }
+
+  question const& q_;
+  layer_work& w_;
+  stack stack_;
+  double tokens_, hidden_, tensor_;
+};
+
+}  // namespace work_detail
+
+ASHLAR_INLINE layer_work work_of(question const& q, layer const& l) {
+  layer_work w;
+  work_detail::worker worker(q, w);
+  worker.add(l.mix);
+  worker.add(l.feed);
+  return w;
+}
+
+ASHLAR_INLINE product head_product(question const& q) {
+  return {.m = micro_batch_tokens(q),
+          .n = padded_vocabulary(q) / q.tensor,
+          .k = q.model.embedding_width(),
+          .is_low = false};
+}
+
+}  // namespace ashlar::predict

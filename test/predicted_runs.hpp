@@ -1,0 +1,142 @@
+// Runs to predict: a machine and constants of round figures, small models, and random questions.
+#pragma once
+
+#include "random.hpp"
+#include <ashlar/predict/answer.hpp>
+
+namespace ashlar::predict::testing {
+
+// Figures like those of an H100.
+inline machine hopper() {
+  return {.built = generation::hopper,
+          .peak = {.fp32 = 60e12, .tf32 = 500e12, .fp16 = 1000e12, .bf16 = 1000e12, .fp8 = 2000e12},
+          .memory_bytes = 80e9,
+          .memory_bandwidth = 3e12,
+          .inside = 400e9,
+          .outside = 50e9,
+          .domain = 8,
+          .per_node = 8,
+          .units = 132,
+          .exponentials = 4e12,
+          .power = 700};
+}
+
+inline constants round_constants() {
+  constants c;
+  for (named_constant const& each : constant_names) c.*each.value = 0.5;
+  c.power = 0.6;
+  c.wave = 0.4;
+  c.scan_bytes = 60;
+  c.loss_bytes = 36;
+  c.latency = 3e-5;
+  c.straggler = 0.005;
+  c.host = 6e-4;
+  c.host_tensor = 5e-4;
+  c.host_expert = 2e-3;
+  c.host_each_expert = 1e-4;
+  c.host_update = 4e-3;
+  c.kept_plain = 10;
+  c.logit_bytes = 6.5;
+  c.logit_bytes_plain = 9;
+  c.framework_bytes = 2e8;
+  c.outside_bytes = 3e9;
+  return c;
+}
+
+inline mixer attends(double heads, double groups, double head) {
+  return {.kind = mixer_kind::attention, .heads = heads, .groups = groups, .head = head};
+}
+
+inline architecture dense_model(int layers, double hidden = 1024) {
+  architecture a;
+  a.hidden = hidden;
+  a.vocabulary = 32000;
+  layer const l{.mix = attends(hidden / 64, hidden / 128, 64),
+                .feed = {.kind = feed_forward_kind::dense, .is_gated = true, .width = 4 * hidden}};
+  for (int i = 0; i < layers; ++i) a.add(l);
+  a.predictor = l;
+  return a;
+}
+
+inline architecture routed_model(int layers) {
+  architecture a = dense_model(1, 1024);
+  layer l = a.kinds[0];
+  l.feed = {.kind = feed_forward_kind::experts,
+            .is_gated = true,
+            .experts = 16,
+            .chosen = 2,
+            .expert_width = 512,
+            .shared_width = 512};
+  for (int i = 1; i < layers; ++i) a.add(l);
+  a.predictor = l;
+  return a;
+}
+
+inline architecture scanned_model(int layers) {
+  architecture a = dense_model(1, 1024);
+  layer l;
+  l.mix = {.kind = mixer_kind::state_space, .inner = 2048, .keys = 256, .steps = 32};
+  l.feed = a.kinds[0].feed;
+  for (int i = 1; i < layers; ++i) a.add(l);
+  return a;
+}
+
+// On `nodes` nodes of eight.
+inline question asked(architecture model, int nodes = 1) {
+  question q;
+  q.model = std::move(model);
+  q.device = hopper();
+  q.devices = 8 * nodes;
+  q.sequence = 2048;
+  q.batch = 64;
+  q.data = q.devices;
+  return q;
+}
+
+// A question that check() has nothing against.
+inline question random_question(random_case::dice& roll) {
+  for (;;) {
+    int const kind = roll.between(0, 3), layers = roll.between(1, 24);
+    question q;
+    q.model = kind == 0   ? routed_model(layers)
+              : kind == 1 ? scanned_model(layers)
+                          : dense_model(layers, kind == 2 ? 1024 : 4096);
+    q.device = hopper();
+    constexpr generation built[] = {generation::ampere, generation::hopper, generation::blackwell,
+                                    generation::blackwell_ultra, generation::cdna3};
+    q.device.built = built[roll.between(0, 4)];
+    q.device.power = roll.percent(50) ? 500 : 700;
+    q.device.domain = roll.percent(25) ? 72 : 8;
+    q.tensor = 1 << roll.between(0, 4);
+    q.pipeline = 1 << roll.between(0, 3);
+    if (q.pipeline > 1) q.chunks = roll.between(1, 3);
+    q.context = 1 << roll.between(0, 1);
+    q.data = 1 << roll.between(0, 6);
+    q.devices = q.tensor * q.pipeline * q.context * q.data;
+    q.per_node = roll.percent(50) ? 8 : 4;
+    if (q.model.has_experts()) {
+      q.expert = 1 << roll.between(0, 4);
+      q.expert_tensor = roll.between(1, 2);
+    }
+    q.sequence = 512 << roll.between(0, 6);
+    q.micro_batch = 1 << roll.between(0, 2);
+    q.batch = q.micro_batch * q.data * q.pipeline * roll.between(1, 16);
+    if (q.pipeline == 1 && roll.percent(40))
+      q.shares = roll.percent(70) ? sharding::full : sharding::gradients;
+    else if (roll.percent(70))
+      q.shares = sharding::optimizer;
+    q.again = static_cast<recomputation>(roll.between(0, 2));
+    q.format = static_cast<number_format>(roll.between(0, 5));
+    try {
+      check(q);
+      return q;
+    } catch (unpredictable const&) {  // sizes that do not go together
+    }
+  }
+}
+
+inline double step_seconds(question const& q, constants const& c) {
+  return step_of(q, stages_of(q), c).seconds;
+}
+
+}  // namespace ashlar::predict::testing

@@ -1,0 +1,297 @@
+// `ashlar predict` from end to end.
+#include "tool/refusals.hpp"
+#include "tool/run_tool.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <string>
+
+namespace {
+
+std::string const some_run = " --cluster 2x8xH100 --sequence 4096 --batch 64";
+
+nlohmann::json predicted_run(std::string const& arguments) {
+  tool_result const r = run_tool("predict --as json " + arguments);
+  CAPTURE(arguments);
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  return nlohmann::json::parse(r.out);
+}
+
+nlohmann::json counted(std::string const& config) {
+  return predicted_run("--model " + scratch_file("config.json", config) + some_run);
+}
+
+bool is_near(nlohmann::json const& a, nlohmann::json const& b) {
+  return std::fabs(a.get<double>() - b.get<double>()) <= 1e-9 * std::fabs(b.get<double>());
+}
+
+}  // namespace
+
+TEST_CASE("predict: figures of another program of the same formulas") {
+  std::string const folder = std::string(ASHLAR_TEST_DATA) + "/predict/";
+  auto const all = nlohmann::json::parse(content(folder + "reference.json"));
+  for (nlohmann::json const& each : all) {
+    std::string line = "--constants " + folder + "constants.json --model "
+                       + scratch_file("model.json", each["model"].dump()) + " --cluster "
+                       + each["cluster"].get<std::string>();
+    for (auto const& [option, value] : each["options"].items())
+      line += " --" + option + " " + (value.is_string() ? value.get<std::string>() : value.dump());
+    nlohmann::json const found = predicted_run(line);
+    CHECK(is_near(found["step_seconds"], each["step_seconds"]));
+    CHECK(is_near(found["peak_bytes"], each["peak_bytes"]));
+    CHECK(is_near(found["peak_bytes_last"], each["peak_bytes_last"]));
+    CHECK(is_near(found["interval"]["low"], each["low"]));
+    CHECK(is_near(found["interval"]["high"], each["high"]));
+    CHECK(found["fits"] == each["fits"]);
+    CHECK(found["kind_of_run"] == each["kind"]);
+  }
+}
+
+TEST_CASE("predict: terms add up to the step, parts to the peak") {
+  auto const found = predicted_run(
+      "--model llama3-8b --tensor 2 --pipeline 2 --chunks 4 --sharding optimizer" + some_run);
+  double sum = 0, most = 0;
+  for (auto const& [name, seconds] : found["terms"].items()) sum += seconds.get<double>();
+  CHECK(sum == doctest::Approx(found["step_seconds"].get<double>()));
+  for (nlohmann::json const& device : found["memory"]) {
+    double all = 0;
+    for (auto const& [name, bytes] : device.items()) all += bytes.get<double>();
+    most = std::fmax(most, all);
+  }
+  CHECK(most == doctest::Approx(found["peak_bytes"].get<double>()));
+  CHECK(found["parameters"] == 8030261248.0);
+  CHECK(found["interval"]["low"] <= found["step_seconds"]);
+  CHECK(found["interval"]["high"] >= found["step_seconds"]);
+}
+
+TEST_CASE("predict: keys of a model are read, null and 0 are absent") {
+  std::string const plain =
+      R"("num_hidden_layers":1,"hidden_size":1024,"intermediate_size":1024,"num_attention_heads":8,"vocab_size":1024)";
+  double const matrices = 4 * 1024 * 1024 + 3 * 1024 * 1024 + 2 * 1024 * 1024;
+  CHECK(counted("{" + plain + "}")["parameters"] == matrices);
+  CHECK(counted("{" + plain + R"(,"num_key_value_heads":null,"num_experts":0,"kv_lora_rank":null,)"
+                + R"("tie_word_embeddings":null,"shared_expert_intermediate_size":0})")["parameters"]
+        == matrices);
+  CHECK(counted("{" + plain + R"(,"head_dim":256})")["parameters"] == matrices + 4 * 1024 * 1024);
+  CHECK(counted("{" + plain
+                + R"(,"num_experts":4,"num_experts_per_tok":2,"mlp_only_layers":[0]})")["parameters"]
+        == matrices);
+  // A decoder inside a larger model, without the rest.
+  auto const inside = counted(R"({"model_type":"gemma3","text_config":{"model_type":"gemma3_text",)"
+                              R"("hidden_size":5376,"intermediate_size":21504,"num_attention_heads":32,)"
+                              R"("num_hidden_layers":62,"num_key_value_heads":16,"head_dim":128,)"
+                              R"("sliding_window":1024},"vision_config":{"hidden_size":1152}})");
+  CHECK(inside["parameters"] == 27009002240.0 + 344064);
+}
+
+TEST_CASE("predict: a window makes long sequences faster") {
+  std::string const keys =
+      R"({"model_type":"mistral","hidden_size":4096,"intermediate_size":14336,"num_attention_heads":32,)"
+      R"("num_hidden_layers":32,"num_key_value_heads":8,"vocab_size":32000,"sliding_window":)";
+  std::string const run = " --cluster 8xH100 --sequence 32768 --batch 8 --sharding full";
+  auto const seconds = [&](std::string const& window) {
+    return predicted_run("--model " + scratch_file("m.json", keys + window + "}") + run)["step_seconds"]
+        .get<double>();
+  };
+  CHECK(seconds("4096") < 0.8 * seconds("null"));
+  CHECK(seconds("131072") == seconds("null"));
+}
+
+TEST_CASE("predict: names are found regardless of case, and a cluster may be a file") {
+  auto const named = predicted_run("--model llama3-8b" + some_run);
+  CHECK(predicted_run(
+            "--model Llama3-8B --cluster 2x8xh100-sxm --sequence 4096 --batch 64")["step_seconds"]
+        == named["step_seconds"]);
+  CHECK(predicted_run("--model 8B" + some_run)["parameters"] == named["parameters"]);
+  auto const mine = scratch_file(
+      "mine.json",
+      R"({"nodes":2,"generation":"hopper","devices_per_node":8,"domain":8,"peak_flops":{"fp32":67e12,"bf16":989e12},)"
+      R"("memory_bytes":80e9,"memory_bandwidth":3.35e12,"link_inside":450e9,"link_outside":50e9,"units":132,)"
+      R"("exponentials":3.9e12,"power_watts":700})");
+  CHECK(predicted_run("--model 8B --sequence 4096 --batch 64 --cluster " + mine)["step_seconds"]
+        == doctest::Approx(named["step_seconds"].get<double>()).epsilon(0.01));
+}
+
+TEST_CASE("predict: text says what people ask") {
+  tool_result const r = run_tool("predict --model llama3-8b --sharding full" + some_run);
+  CHECK(r.code == 0);
+  for (char const* each : {"8.030 billion parameters", "nine of ten published runs of this kind",
+                           "tokens/s", "TFLOP/s a device", "It fits", "where the time goes", "products",
+                           "activations", "What to change first"})
+    CHECK(contains(r.out, each));
+  CHECK(contains(run_tool("predict --model llama3-8b --explain" + some_run).out, "= 2 k (m n"));
+  CHECK(contains(run_tool("predict --model llama3-70b" + some_run).out, "It does not fit"));
+}
+
+TEST_CASE("predict: what is wrong is named, with what is allowed") {
+  std::string const go = "predict" + some_run;
+  int files = 0;
+  auto const model = [&](std::string const& config) {
+    std::string const name = "wrong" + std::to_string(++files) + ".json";
+    return "predict" + some_run + " --model " + scratch_file(name, config);
+  };
+  std::string const llama = R"("model_type":"llama","hidden_size":64,"num_attention_heads":4)";
+  all_refused({
+      {go + " --model 8B --explain --as json", "--explain has no effect"},
+      {go + " --model 8B --calibrate x.csv", "--model has no effect with --calibrate"},
+      {go + " --model lama3-8b", "did you mean 'llama3-8b'?"},
+      {go + " --model no.json", "cannot read 'no.json'"},
+      {"predict --model 8B --sequence 1 --batch 1 --cluster 8xH10", "did you mean"},
+      {"predict --model 8B --sequence 1 --batch 1 --cluster H100", "NODESxDEVICESxKIND"},
+      {"predict --model 8B --sequence 1 --batch 1 --cluster 0x8xH100", "nodes must be from 1"},
+      {go + " --model 8B --batch nan", "--batch"},
+      {go + " --model 8B --tensor -2", "--tensor must be from 1"},
+      {go + " --model 8B --tensor 99999999999999999999", "--tensor must be from 1"},
+      {go + " --model 8B --tensor 3", "must divide the 16 devices"},
+      {go + " --model 8B --data 8", "is 8 ranks, and --cluster has 16 devices"},
+      {go + " --model 8B --micro-batch 3", "--batch 64 must be a multiple of --micro-batch 3"},
+      {go + " --model 8B --chunks 2", "needs --pipeline of at least 2"},
+      {go + " --model 8B --expert 2", "the model has no experts"},
+      {go + " --model 8B --pipeline 2 --layout 16,15", "has 31 layers, and the model has 32"},
+      {go + " --model 8B --pipeline 2 --layout 'Et*16|t*16L|'", "has 3 stages"},
+      {go + " --model 8B --pipeline 2 --layout 'Et*16|x'", "not understood at character 7"},
+      {model("{" + llama + R"(,"moe_latent":5})"), "\"moe_latent\" is not understood"},
+      {model("{" + llama + R"(,"atention_bias":true})"), "did you mean 'attention_bias'?"},
+      {model(R"({"model_type":"lama"})"), "did you mean 'llama'?"},
+      {model("{" + llama + R"(,"num_hidden_layers":-1})"),
+       "\"num_hidden_layers\" must be a whole number"},
+      {model("{" + llama + R"(,"num_hidden_layers":1e400})"), ".json'"},
+      {model("{" + llama + R"(,"vocab_size":"many"})"), "\"vocab_size\" must be a whole number"},
+      {model(R"({"hidden_size":64})"), "lacks \"vocab_size\""},
+      {model("[]"), "is not a JSON object"},
+      {model(R"({"model_type":"mixtral","num_local_experts":2,"num_experts_per_tok":3})"),
+       "chooses 3 of 2 experts"},
+  });
+}
+
+TEST_CASE(
+    "predict: arguments of Megatron-LM, as a shell line or a YAML, and what is given beside them") {
+  std::string const shell = scratch_file("run.sh", R"(#!/bin/bash
+# A job
+ARGS="--num-layers 80 --hidden-size 8192 --ffn-hidden-size 28672 --bf16"  # the model
+MORE=(
+  --num-attention-heads 64 --group-query-attention --num-query-groups 8 \
+  --seq-length 8192 --swiglu --untie-embeddings-and-output-weights --vocab-size '128256'
+)
+torchrun pretrain_gpt.py ${ARGS} ${MORE[@]} --micro-batch-size 1 --global-batch-size=256 --log-interval 1 \
+  --tensor-model-parallel-size 4 --pipeline-model-parallel-size=4 --use-distributed-optimizer
+)");
+  std::string const sizes = " --sequence 8192 --batch 256 --pipeline 4 --sharding optimizer";
+  std::string const keys =
+      R"({"num_hidden_layers":80,"hidden_size":8192,"intermediate_size":28672,"num_attention_heads":64,)"
+      R"("num_key_value_heads":8,"vocab_size":128256,"hidden_act":"silu"})";
+  std::string const same = "--cluster 8x8xH100 --model " + scratch_file("same.json", keys) + sizes;
+  CHECK(predicted_run("--cluster 8x8xH100 --megatron " + shell)["step_seconds"]
+        == predicted_run(same + " --tensor 4")["step_seconds"]);
+  CHECK(
+      predicted_run("--cluster 8x8xH100 --tensor 8 --precision fp8 --megatron " + shell)["step_seconds"]
+      == predicted_run(same + " --tensor 8 --precision fp8")["step_seconds"]);
+  CHECK(contains(run_tool("predict --cluster 8x8xH100 --megatron " + shell).out,
+                 "not read: --log-interval"));
+
+  std::string const yaml = scratch_file("run.yaml", R"(MODEL_ARGS:
+  --num-layers: 12
+  --hidden-size: 512
+  --num-attention-heads: 8
+  --seq-length: 1024
+  --global-batch-size: 32
+  --vocab-size: 50304
+  --num-experts: 8
+  --moe-layer-freq: ([0]*2+[1]*10)
+  --use-distributed-optimizer: true
+  --fp16: true
+)");
+  double const attention = 4 * 512 * 512, dense = 2 * 512 * 2048;
+  CHECK(predicted_run("--cluster 8xH100 --megatron " + yaml)["parameters"]
+        == 12 * attention + 2 * dense + 10 * (8 * dense + 8 * 512) + 50304 * 512);
+}
+
+TEST_CASE("predict: a job of torchtitan, a configuration of DeepSpeed") {
+  std::string const job = scratch_file("job.toml", R"([model]
+name = "llama3"
+flavor = "8B"
+[training]
+local_batch_size = 2  # of a rank
+seq_len = 8192
+[parallelism]
+data_parallel_shard_degree = -1
+)");
+  CHECK(predicted_run("--cluster 8xH100 --torchtitan " + job)["step_seconds"]
+        == predicted_run("--model llama3-8b --cluster 8xH100 --sequence 8192 --batch 16 --micro-batch 2 "
+                         "--sharding full")["step_seconds"]);
+  std::string const ds = scratch_file(
+      "ds.json", R"({"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4,)"
+                 R"("zero_optimization": {"stage": 3}, "bf16": {"enabled": true}})");
+  CHECK(predicted_run("--cluster 8xH100 --model 8B --sequence 4096 --deepspeed " + ds)["step_seconds"]
+        == predicted_run(
+            "--model 8B --cluster 8xH100 --sequence 4096 --batch 64 --micro-batch 2 --sharding "
+            "full")["step_seconds"]);
+  std::string const away = scratch_file(
+      "away.json", R"({"zero_optimization":{"stage":3,"offload_optimizer":{"device":"cpu"}}})");
+  all_refused({
+      {"predict --cluster 8xH100 --deepspeed " + ds, "--model is required: the file does not say it"},
+      {"predict --cluster 8xH100 --model 8B --sequence 1 --batch 8 --deepspeed " + away,
+       "offload_optimizer"},
+      {"predict --cluster 8xH100 --megatron " + job, "has no arguments of Megatron-LM"},
+      {"predict --cluster 8xH100 --torchtitan " + ds, "it is no job of torchtitan"},
+      {"predict --cluster 8xH100 --torchtitan " + job + " --deepspeed " + ds, "do not go together"},
+      {"predict --cluster 8xH100 --megatron "
+           + scratch_file("few.sh", "--num-layers 4 --hidden-size 64"),
+       "lacks --num-attention-heads"},
+  });
+}
+
+TEST_CASE("predict: constants are fitted to a file of runs, and taken from there") {
+  std::string rows = "model,cluster,sequence,batch,sharding,layout,pipeline,step_seconds\n";
+  for (int batch = 8; batch <= 96; batch += 8) {  // a machine that is a fifth slower
+    std::string const size = std::to_string(batch);
+    double const usual = predicted_run(
+        "--model 8B --cluster 8xH200 --sequence 4096 --sharding full --batch " + size)["step_seconds"];
+    rows += "8B,8xH200,4096," + size + ",full,\"\",," + std::to_string(1.2 * usual) + "\n";
+  }
+  std::string const runs = scratch_file("runs.csv", rows), made = (scratch() / "made.json").string();
+  tool_result const r = run_tool("predict --calibrate " + runs + " -o " + made);
+  CHECK(r.code == 0);
+  CHECK(contains(r.out, "12 runs; mean error 16.7 % with the constants as they were"));
+  CHECK(contains(r.out, "of runs that had no part in the fit"));
+  std::string const one = "--model 8B --cluster 8xH200 --sequence 4096 --sharding full --batch 64";
+  double const before = predicted_run(one)["step_seconds"];
+  double const after = predicted_run(one + " --constants " + made)["step_seconds"];
+  CHECK(after > 1.1 * before);
+  CHECK(after < 1.25 * before);
+  auto const refused = [](std::string const& text) {
+    return "predict --calibrate " + scratch_file("bad" + std::to_string(text.size()) + ".csv", text);
+  };
+  all_refused({
+      {refused("model,clster\n"), "did you mean 'cluster'?"},
+      {refused("model,cluster,sequence,batch,step_seconds\n8B,8xH100,2048,63,3\n"),
+       "line 2: --batch 63"},
+      {refused("model,cluster,sequence,batch,step_seconds\n8B,8xH100,2048,64\n"), "has 4 cells"},
+      {refused("model,cluster,sequence,batch,step_seconds\n8B,8xH100,2048,8,nan\n"),
+       "step_seconds must be"},
+      {refused("model,cluster,sequence,batch\n8B,8xH100,2048,8\n"), "lacks step_seconds"},
+      {refused("model\n"), "has no runs"},
+  });
+}
+
+TEST_CASE("predict: the passes of a step as a picture, a page and a trace") {
+  std::string const run =
+      "predict --model 8B --cluster 2x8xH100 --sequence 4096 --batch 32 --pipeline 4 --chunks 2 "
+      "--tensor 2 --as ";
+  CHECK(contains(run_tool(run + "svg").out, "<svg"));
+  std::string const page = run_tool(run + "html").out;
+  CHECK(contains(page, "<svg"));
+  CHECK(contains(page, "nine of ten published runs"));
+  auto const trace = nlohmann::json::parse(run_tool(run + "trace").out);
+  double last = 0, step = predicted_run(
+                       "--model 8B --cluster 2x8xH100 --sequence 4096 --batch 32 --pipeline 4 "
+                       "--chunks 2 --tensor 2")["step_seconds"];
+  for (nlohmann::json const& event : trace["traceEvents"])
+    if (event.value("ph", "") == "X")
+      last = std::fmax(last, event["ts"].get<double>() + event["dur"].get<double>());
+  CHECK(last * 1e-6 < step);  // without what a step has once
+  CHECK(last * 1e-6 > 0.8 * step);
+}

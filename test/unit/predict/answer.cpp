@@ -1,0 +1,82 @@
+#include <ashlar/predict/answer.hpp>
+// First, so that it needs nothing before it.
+
+#include "predicted_runs.hpp"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+
+// The names of predict/ are those of other rooms, too: tests are among them.
+namespace ashlar::predict::testing {
+
+namespace {
+
+spreads tenth_around() {
+  spreads s;
+  for (auto& kind : s)
+    for (spread& each : kind) each = {.low = 0.9, .high = 1.1, .runs = 100};
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("answer: the interval is around the step") {
+  question const q = asked(dense_model(8), 2);
+  answer const a = predict_run(q, round_constants(), tenth_around());
+  CHECK(a.low == 0.9 * a.step.seconds);
+  CHECK(a.high == 1.1 * a.step.seconds);
+  CHECK(a.on_several_nodes);
+  CHECK(a.kind == run_kind::dense_16_bits);
+  CHECK(a.tokens_per_second(q) == doctest::Approx(64 * 2048 / a.step.seconds));
+  CHECK(a.fits);
+}
+
+TEST_CASE("answer: it fits if enough is left, and each stage has work") {
+  question q = asked(dense_model(8));
+  constants const c = round_constants();
+  answer const a = predict_run(q, c, {});
+  q.device.memory_bytes = a.peak + c.outside_bytes;
+  CHECK(predict_run(q, c, {}).fits);
+  q.device.memory_bytes *= 0.999;
+  CHECK(!predict_run(q, c, {}).fits);
+  q = asked(dense_model(2));
+  q.pipeline = 8;
+  q.data = 1;
+  CHECK(!predict_run(q, c, {}).every_stage_works);
+  CHECK(!predict_run(q, c, {}).fits);
+}
+
+TEST_CASE("answer: kinds of runs") {
+  question q = asked(dense_model(4));
+  CHECK(run_kind_of(q) == run_kind::dense_16_bits);
+  q.format = number_format::fp8;
+  CHECK(run_kind_of(q) == run_kind::dense_8_bits);
+  q.shares = sharding::full;
+  CHECK(run_kind_of(q) == run_kind::sharded);
+  q = asked(routed_model(4));
+  CHECK(run_kind_of(q) == run_kind::experts);
+  q = asked(scanned_model(4));
+  CHECK(run_kind_of(q) == run_kind::experts);
+  q = asked(dense_model(4));
+  q.format = number_format::fp16;
+  CHECK(run_kind_of(q) == run_kind::classic);
+  q.program = program_kind::tuned;
+  CHECK(run_kind_of(q) == run_kind::dense_16_bits);
+  q.format = number_format::bf16;
+  q.model.kinds[0].mix.groups = q.model.kinds[0].mix.heads;  // Llama's first form
+  q.program = program_kind::automatic;
+  CHECK(run_kind_of(q) == run_kind::plain);
+}
+
+TEST_CASE("answer: constants must be positive numbers") {
+  question const q = asked(dense_model(4));
+  for (named_constant const& each : constant_names)
+    for (double wrong : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
+      constants c = round_constants();
+      c.*each.value = wrong;
+      CHECK_THROWS_AS(predict_run(q, c, {}), unpredictable);
+    }
+}
+
+}  // namespace ashlar::predict::testing

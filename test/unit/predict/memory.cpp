@@ -1,0 +1,73 @@
+#include <ashlar/predict/memory.hpp>
+// First, so that it needs nothing before it.
+
+#include "predicted_runs.hpp"
+#include "random_cases.hpp"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+// The names of predict/ are those of other rooms, too: tests are among them.
+namespace ashlar::predict::testing {
+
+TEST_CASE("memory: parameters of each sharding, by hand") {
+  constants const c = round_constants();
+  question q = asked(dense_model(4));
+  double const held = 4 * (3 * 1024 * 1024 + 3 * 1024 * 4096.0) + 2 * 1024 * 32000;
+  auto const only = [&] { return memory_of(q, stages_of(q), c)[0]; };
+  CHECK(only().parameters == 2 * held);
+  CHECK(only().gradients == 4 * held);
+  CHECK(only().optimizer == 12 * held);
+  q.shares = sharding::optimizer;
+  CHECK(only().optimizer == 12 * held / 8);
+  q.shares = sharding::full;
+  CHECK(only().parameters + only().gradients + only().optimizer == 16 * held / 8);
+  CHECK(only().gathered == 8 * (3 * 1024 * 1024 + 3 * 1024 * 4096.0));
+}
+
+TEST_CASE("memory: what a layer keeps of a token, by hand") {
+  constants const c = round_constants();
+  question q = asked(dense_model(4));
+  q.context = 2;  // Megatron-Core
+  q.data = 4;
+  double const norms = 2 * 4 * 1024, attention = 2 * (2 * 16 + 2 * 8) * 64 + 4 * 16;
+  double const gated = 3 * 2 * 4096;
+  CHECK(kept_bytes(q, q.model.kinds[0], false, c) == norms + attention + gated);
+  q.tensor = 2;
+  q.data = 2;
+  CHECK(kept_bytes(q, q.model.kinds[0], false, c) == (norms + attention + gated) / 2);
+}
+
+TEST_CASE("memory: micro-batches in flight") {
+  question q = asked(dense_model(32));
+  q.pipeline = 4;
+  q.data = 2;
+  q.batch = 64;  // 32 micro-batches
+  for (int d = 0; d < 4; ++d) CHECK(in_flight(q, d) == std::vector<int>{4 - d});
+  q.chunks = 2;
+  CHECK(in_flight(q, 0) == std::vector<int>{7, 4});
+  CHECK(in_flight(q, 3) == std::vector<int>{4, 1});
+  q.batch = 4;
+  CHECK(in_flight(q, 0) == std::vector<int>{4, 0});
+}
+
+TEST_CASE("memory: it grows with the micro-batch, and recomputation takes less") {
+  random_case::dice roll(5);
+  constants const c = round_constants();
+  for (int i = 0; i < random_cases(400); ++i) {
+    question q = random_question(roll);
+    if (stack_of(q).is_plain) continue;  // decides by what fits
+    double const before = peak_bytes(memory_of(q, stages_of(q), c));
+    CHECK(before > 0);
+    question larger = q;
+    larger.micro_batch *= 2;
+    larger.batch *= 2;
+    CHECK(peak_bytes(memory_of(larger, stages_of(larger), c)) >= before);
+    question more = q;
+    more.model.vocabulary *= 2;
+    CHECK(peak_bytes(memory_of(more, stages_of(more), c)) >= before);
+  }
+}
+
+}  // namespace ashlar::predict::testing

@@ -1,0 +1,91 @@
+#include <ashlar/predict/stage_layout.hpp>
+// First, so that it needs nothing before it.
+
+#include "predicted_runs.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+// The names of predict/ are those of other rooms, too: tests are among them.
+namespace ashlar::predict::testing {
+
+namespace {
+
+std::vector<int> counts(std::string_view text) {
+  std::vector<int> all;
+  for (stage const& s : read_layout(text)) all.push_back(s.count);
+  return all;
+}
+
+requirement broken_by(std::string_view text) {
+  try {
+    read_layout(text);
+  } catch (unpredictable const& e) {
+    return e.broken;
+  }
+  return requirement::sizes_are_positive;
+}
+
+}  // namespace
+
+TEST_CASE("stage layout: Megatron's letters") {
+  CHECK(counts("Et*3|(tt|)*29,m|L").size() == 32);
+  std::vector<stage> const all = read_layout("Et*3|(tt|)*29,m|L");
+  CHECK((all[0] == stage{.first = 0, .count = 3, .has_embedding = true}));
+  CHECK((all[1] == stage{.first = 3, .count = 2}));
+  CHECK((all[30] == stage{.first = 61, .predictions = 1}));
+  CHECK((all[31] == stage{.first = 61, .has_head = true}));
+  CHECK(counts("E(t(t|)*2)*2tL") == std::vector<int>{2, 1, 2, 1, 1});
+  CHECK(counts("t*0|t") == std::vector<int>{0, 1});
+}
+
+TEST_CASE("stage layout: layers of each stage") {
+  std::vector<stage> const all = read_layout("7, 8,8,6");
+  CHECK((all[0] == stage{.first = 0, .count = 7, .has_embedding = true}));
+  CHECK((all[3] == stage{.first = 23, .count = 6, .has_head = true}));
+}
+
+TEST_CASE("stage layout: what is not understood is refused, and nothing grows without end") {
+  for (char const* each : {"x", "(tt", "tt)", "*3", "t*", "t**2", "1,,2", ",1", "1,", "Et|3", "(((t*"})
+    CHECK(broken_by(each) == requirement::layout_is_read);
+  CHECK(broken_by("(((t*9999)*9999)*9999)*9999") == requirement::layout_is_small_enough);
+  CHECK(broken_by(std::string(100'000, '(')) == requirement::layout_is_read);
+  CHECK(broken_by("t*99999999999999999999999999") == requirement::layout_is_small_enough);
+}
+
+TEST_CASE("stage layout: it must be that of the model and the pipeline") {
+  question q = asked(dense_model(8));
+  q.pipeline = 4;
+  q.data = 2;
+  auto const broken = [&](std::string_view text) {
+    q.layout = text;
+    try {
+      stages_of(q);
+    } catch (unpredictable const& e) {
+      return e.broken;
+    }
+    return requirement::sizes_are_positive;
+  };
+  CHECK(broken("2,2,4") == requirement::layout_has_every_stage);
+  CHECK(broken("2,2,2,3") == requirement::layout_has_every_layer);
+  CHECK(broken("1,2,2,3") == requirement::sizes_are_positive);
+}
+
+TEST_CASE("stage layout: without one, layers are divided evenly") {
+  question q = asked(dense_model(10));
+  q.pipeline = 4;
+  q.data = 2;
+  std::vector<int> all;
+  for (stage const& s : stages_of(q)) all.push_back(s.count);
+  CHECK(all == std::vector<int>{2, 3, 3, 2});
+  q.pipeline = 8;
+  q.data = 1;
+  q.chunks = 2;
+  CHECK(stages_of(q).size() == 16);
+  CHECK(!every_stage_works(q));
+  CHECK(last_device(q, stages_of(q)) == 7);
+}
+
+}  // namespace ashlar::predict::testing

@@ -1,0 +1,104 @@
+#include <ashlar/predict/step.hpp>
+// First, so that it needs nothing before it.
+
+#include "predicted_runs.hpp"
+#include "random_cases.hpp"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+// The names of predict/ are those of other rooms, too: tests are among them.
+namespace ashlar::predict::testing {
+
+namespace {
+
+constexpr double rounding = 1 + 1e-9;
+
+double with_machine(question q, double machine::*figure, double factor, constants const& c) {
+  q.device.*figure *= factor;
+  return step_seconds(q, c);
+}
+
+}  // namespace
+
+TEST_CASE("step: its terms add up") {
+  random_case::dice roll(1);
+  constants const c = round_constants();
+  for (int i = 0; i < random_cases(300); ++i) {
+    question const q = random_question(roll);
+    step_terms const s = step_of(q, stages_of(q), c);
+    CHECK(s.seconds > 0);
+    double const sum = s.passes + s.bubble + s.stragglers + s.data + s.optimizer + s.update;
+    CHECK(s.seconds == doctest::Approx(sum));
+    pass_terms const passes = sum_of_passes(q, s);
+    double const parts = passes.on_device() + passes.host + passes.sharding + passes.transfer;
+    CHECK(parts == doctest::Approx(s.passes));
+  }
+}
+
+TEST_CASE("step: more of anything is never slower") {
+  random_case::dice roll(2);
+  constants const c = round_constants();
+  for (int i = 0; i < random_cases(600); ++i) {
+    question const q = random_question(roll);
+    double const before = step_seconds(q, c) * rounding;
+    double const factor = 1 + roll.between(1, 100) / 10.0;
+    for (double machine::*figure :
+         {&machine::memory_bandwidth, &machine::inside, &machine::outside, &machine::exponentials})
+      CHECK(with_machine(q, figure, factor, c) <= before);
+    question faster = q;
+    for (double peak_rates::*rate :
+         {&peak_rates::fp32, &peak_rates::tf32, &peak_rates::fp16, &peak_rates::bf16, &peak_rates::fp8})
+      faster.device.peak.*rate *= factor;
+    CHECK(step_seconds(faster, c) <= before);
+    // Less of what is exposed, lost or launched.
+    for (double constants::*each :
+         {&constants::tensor_exposed, &constants::tensor_exposed_tuned, &constants::data_exposed,
+          &constants::contention, &constants::latency, &constants::host, &constants::host_expert,
+          &constants::straggler, &constants::wave, &constants::traffic}) {
+      constants less = c;
+      less.*each /= factor;
+      CHECK(step_seconds(q, less) <= before);
+    }
+  }
+}
+
+TEST_CASE("step: a larger batch never takes less, and halves at most a constant more") {
+  random_case::dice roll(3);
+  constants const c = round_constants();
+  for (int i = 0; i < random_cases(600); ++i) {
+    question q = random_question(roll);
+    step_terms const whole = step_of(q, stages_of(q), c);
+    question larger = q;
+    larger.batch += q.micro_batch * q.data;
+    CHECK(step_seconds(larger, c) * rounding >= whole.seconds);
+    if (micro_batches(q) % 2 != 0) continue;
+    q.batch /= 2;
+    step_terms const half = step_of(q, stages_of(q), c);
+    CHECK(2 * half.seconds * rounding >= whole.seconds);
+    CHECK(2 * half.seconds <= (whole.seconds + half.seconds - half.passes) * rounding);
+  }
+}
+
+TEST_CASE("step: a pipeline of equal stages waits for (p - 1) passes each way") {
+  question q = asked(dense_model(8));
+  q.pipeline = 4;
+  q.data = 2;
+  q.batch = 32;
+  q.model.vocabulary = 1;  // the head is next to nothing
+  constants const c = round_constants();
+  step_terms const s = step_of(q, stages_of(q), c);
+  CHECK(s.bubble == doctest::Approx(3.0 / 16 * s.passes).epsilon(0.05));
+}
+
+TEST_CASE("step: stragglers are of several nodes alone") {
+  constants const c = round_constants();
+  question q = asked(dense_model(4), 1);
+  CHECK(step_of(q, stages_of(q), c).stragglers == 0);
+  q = asked(dense_model(4), 4);
+  step_terms const s = step_of(q, stages_of(q), c);
+  CHECK(s.stragglers == doctest::Approx(2 * c.straggler * s.passes));
+}
+
+}  // namespace ashlar::predict::testing
