@@ -8,6 +8,11 @@
 #include "files/trace_file.hpp"
 #include "options/per_stage.hpp"
 #include "plan/plan_files.hpp"
+#include "predict/constants_file.hpp"
+#include "predict/framework_files.hpp"
+#include "predict/machines.hpp"
+#include "predict/models.hpp"
+#include "predict/runs_file.hpp"
 #include "report/tradeoff_study.hpp"
 #include "train/checkpoint.hpp"
 #include <ashlar/core/diagnosis.hpp>
@@ -59,6 +64,13 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   try_to([&] { tool::read_operators(path); });
   try_to([&] { tool::read_model(path, 0); });
   try_to([&] { tool::read_cluster(path); });
+  try_to([&] { tool::read_described_model(path); });
+  try_to([&] { tool::read_machine_cluster(path); });
+  try_to([&] { tool::read_megatron(path); });
+  try_to([&] { tool::read_torchtitan(path, 8); });
+  try_to([&] { tool::read_deepspeed(path, 8); });
+  try_to([&] { tool::read_constants(path); });
+  try_to([&] { tool::read_runs(path, tool::own_constants()); });
   try_to([&] { tool::read_trace(path); });
   std::string const manifest = file_with("manifest.json", data, size);
   try_to([&] { tool::read_checkpoint(std::filesystem::path(manifest).parent_path()); });

@@ -324,8 +324,9 @@ class decoder {
     c_.word({"hidden_act"}, "silu");
     if (std::fabs(heads * c_.size({"head_dim"}) - inner) > 0.5)
       c_.fail("must have \"num_heads\" x \"head_dim\" = \"expand\" x \"hidden_size\"");
-    layer l{.mix = mamba2_mixer(heads, inner, c_.size_or({"n_groups"}, 8), c_.size({"state_size"}),
-                                c_.flag({"use_bias"}, false))};
+    layer l;
+    l.mix = mamba2_mixer(heads, inner, c_.size_or({"n_groups"}, 8), c_.size({"state_size"}),
+                         c_.flag({"use_bias"}, false));
     l.mix.beside += h_;
     for (int i = 0; i < layers_; ++i) a_.add(l);
     a_.predictor = l;
