@@ -6,6 +6,7 @@
 #include "layout_options.hpp"
 #include "output_options.hpp"
 #include "placement_name.hpp"
+#include "proved_gap.hpp"
 #include "shape_options.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
@@ -147,7 +148,7 @@ void print_text(std::vector<row> const& rows, std::string const& unit) {
       return r.least ? readable(*r.least.*which) : "-";
     };
     auto const gap_to = [&](double reached, double compared_bound::*which) {
-      return r.least ? percent(ashlar::gap(reached, *r.least.*which), 1) : "-";
+      return r.least ? percent(proved_gap(reached, *r.least.*which), 1) : "-";
     };
     cells.push_back({r.name, std::to_string(c.device_count), std::to_string(c.stage_count),
                      readable(c.makespan), least(&compared_bound::makespan),
@@ -199,8 +200,8 @@ nlohmann::json json_of(std::vector<row> const& rows, std::string const& unit) {
       if (!r.least) continue;
       object["makespan_bound"] = r.least->makespan;
       object["span_bound"] = r.least->span;
-      object["makespan_gap"] = ashlar::gap(c.makespan, r.least->makespan);
-      object["span_gap"] = ashlar::gap(c.span, r.least->span);
+      object["makespan_gap"] = proved_gap(c.makespan, r.least->makespan);
+      object["span_gap"] = proved_gap(c.span, r.least->span);
     }
   }
   return all;
@@ -219,8 +220,8 @@ std::string csv_of(std::vector<row> const& rows) {
                         c.micro_batch_count, c.makespan, c.span, c.bubble_rate, c.bubble_rate_span,
                         *least, *most, c.weight_copies, c.transfers, c.exposed_communication);
     text += r.least ? fmt::format(",{},{},{},{}", r.least->makespan,
-                                  ashlar::gap(c.makespan, r.least->makespan), r.least->span,
-                                  ashlar::gap(c.span, r.least->span))
+                                  proved_gap(c.makespan, r.least->makespan), r.least->span,
+                                  proved_gap(c.span, r.least->span))
                     : ",,,,";
     text += fmt::format(",{},{}\n", c.overhead, c.overhead_span);
   }

@@ -197,6 +197,13 @@ class schedule_reader : json_reader {
     return read;
   }
 
+  // What a file says of its size beside the lists that have it.
+  void must_count(char const* key, int count) const {
+    if (!file_.contains(key)) return;
+    if (json const& given = file_[key]; given != count)
+      fail(given, fmt::format("\"{}\" is {}, but there are {}", key, given.dump(), count));
+  }
+
   // 2F0; of a building block also 2F, of its first micro-batch.
   ashlar::pass pass(json const& place, std::string_view token, bool of_block) const {
     if (auto const what = read_pass(token, of_block)) return *what;
@@ -227,6 +234,9 @@ class schedule_reader : json_reader {
       }
     }
     s.mode = mode_of(trains);
+    must_count("devices", s.device_count());
+    must_count("stages", stage_count);
+    must_count("micro_batches", s.micro_batch_count());
     if (!file_.contains("starts")) return ashlar::squeeze(std::move(s));
     json const& starts = list(file_["starts"], "starts");
     if (starts.size() != s.order.size())
@@ -236,7 +246,7 @@ class schedule_reader : json_reader {
       if (list(starts[d], "starts").size() != s.order[d].size())
         fail(starts[d], fmt::format("lacks starts of device {}", d));
       for (std::size_t i = 0; i < s.order[d].size(); ++i)
-        s.order[d][i].start = ticks(starts[d][i], "starts", -ashlar::max_tick);
+        s.order[d][i].start = ticks(starts[d][i], "starts", 0);  // a makespan counts from 0
       find_pairs(s.order[d]);
     }
     return s;

@@ -1,6 +1,7 @@
 // The study behind `ashlar tradeoff`: which schedules, on which batches and clusters.
 #pragma once
 
+#include "proved_gap.hpp"
 #include "shape_options.hpp"
 #include <ashlar/study/tradeoff.hpp>
 
@@ -22,7 +23,7 @@ struct operating_point {
   double time = 0;
 
   // By what share the step is longer than it has to be, and so are cost and time.
-  double gap() const { return ashlar::gap(*most, utilisation); }
+  double gap() const { return proved_gap(*most, utilisation); }
 };
 
 // Of the catalog, or of a file: a building block for any number of micro-batches, or a schedule for its

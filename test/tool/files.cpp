@@ -259,6 +259,26 @@ TEST_CASE("stage graphs in files") {
        {"show " + scratch_file("g5.json", R"({"micro_batch_sizes": [2, 3])" + rest), "divide"}});
 }
 
+// A makespan counts from 0: with earlier starts it would be below its bound.
+TEST_CASE("check: starts before 0 and counts that contradict the orders are refused, with their place") {
+  std::string const whole = R"({"placement": [[0]], "route": [0, 0], )";
+  std::string const orders = R"("orders": [["0F0", "0F1", "0B0", "0B1"]])";
+  auto const file = [&](std::string const& name, std::string const& more) {
+    return "check " + scratch_file(name, whole + orders + more + "}");
+  };
+  CHECK(
+      run_tool(file("right.json", R"(, "starts": [[0, 1, 2, 4]], "micro_batches": 2, "stages": 1)")).code
+      == 0);
+  all_refused(
+      {{file("early.json", R"(, "starts": [[-5, -4, 2, 4]])"),
+        "line 1, column 93: \"starts\" must be a whole number from 0"},
+       {file("early_ms.json", R"(, "starts": [["-5ms", "0ms", "2ms", "4ms"]])"), "\"starts\" must be"},
+       {file("many.json", R"(, "micro_batches": 1e9)"),
+        "\"micro_batches\" is 1000000000.0, but there are 2"},
+       {file("devices.json", R"(, "devices": 2)"), "\"devices\" is 2, but there are 1"},
+       {file("stages.json", R"(, "stages": "one")"), "\"stages\" is \"one\", but there are 1"}});
+}
+
 TEST_CASE("files that hold no schedule are refused, with what is wrong") {
   auto const refused = [](std::string const& text, std::string const& why) {
     all_refused({{"show " + scratch_file("wrong.json", text) + " -m 2", why}});
