@@ -17,6 +17,7 @@ namespace ashlar {
 enum class parameter : unsigned char {
   device_count,
   micro_batch_count,
+  stage_count,
   chunk_count,
   wave_count,
   route_count,

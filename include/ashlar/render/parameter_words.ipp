@@ -12,6 +12,8 @@ ASHLAR_INLINE char const* name_of(parameter which) {
       return "devices";
     case parameter::micro_batch_count:
       return "micro-batches";
+    case parameter::stage_count:
+      return "stages";
     case parameter::chunk_count:
       return "chunks";
     case parameter::wave_count:
