@@ -6,6 +6,7 @@
 #include "layout_options.hpp"
 #include "output_options.hpp"
 #include "placement_name.hpp"
+#include "printed.hpp"
 #include "proved_gap.hpp"
 #include "shape_options.hpp"
 #include "table.hpp"
@@ -216,9 +217,10 @@ std::string csv_of(std::vector<row> const& rows) {
     if (!r.refused.empty()) continue;
     auto const& c = r.numbers;
     auto const [least, most] = std::minmax_element(c.peaks.begin(), c.peaks.end());
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", r.name, c.device_count, c.stage_count,
-                        c.micro_batch_count, c.makespan, c.span, c.bubble_rate, c.bubble_rate_span,
-                        *least, *most, c.weight_copies, c.transfers, c.exposed_communication);
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_field(r.name), c.device_count,
+                        c.stage_count, c.micro_batch_count, c.makespan, c.span, c.bubble_rate,
+                        c.bubble_rate_span, *least, *most, c.weight_copies, c.transfers,
+                        c.exposed_communication);
     text += r.least ? fmt::format(",{},{},{},{}", r.least->makespan,
                                   proved_gap(c.makespan, r.least->makespan), r.least->span,
                                   proved_gap(c.span, r.least->span))
@@ -247,7 +249,7 @@ int compare_all(CLI::App const& command, compare_options o) {
     print_text(rows, unit);
   else
     to.write(o.format == "csv"    ? csv_of(rows)
-             : o.format == "json" ? json_of(rows, unit).dump(1) + "\n"
+             : o.format == "json" ? dumped(json_of(rows, unit), 1) + "\n"
                                   : chart_of(rows, o.shape));
   return done;
 }

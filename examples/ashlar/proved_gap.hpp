@@ -14,6 +14,13 @@ double proved_gap(Time reached, Time least) {
   return ashlar::gap(reached, least);
 }
 
+// The bound itself.
+template <class Time>
+Time proved_bound(Time reached, Time least) {
+  assert(least >= 0 && reached >= least);
+  return least;
+}
+
 // A share that is used, idle or spent otherwise.
 inline double proved_share(double share) {
   assert(share >= 0 && share <= 1);

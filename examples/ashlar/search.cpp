@@ -10,6 +10,7 @@
 #include "number_option.hpp"
 #include "output_options.hpp"
 #include "pictures.hpp"
+#include "printed.hpp"
 #include "proved_gap.hpp"
 #include "search_run.hpp"
 #include "shape_options.hpp"
@@ -214,7 +215,7 @@ std::string json_of(std::vector<ashlar::searched_layout> const& all,
   for (ashlar::searched_layout const& s : all) out["layouts"].push_back(facts_of(s));
   for (infeasible_layout const& i : infeasible)
     out["layouts"].emplace_back(asked(i.choice, "infeasible"))["needs"] = i.lacks.needed;
-  return out.dump() + "\n";
+  return dumped(out) + "\n";
 }
 
 int search(CLI::App const& command, search_options o) {

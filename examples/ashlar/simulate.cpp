@@ -8,6 +8,7 @@
 #include "lowering_options.hpp"
 #include "number_option.hpp"
 #include "output_options.hpp"
+#include "printed.hpp"
 #include "shape_options.hpp"
 #include "simulate_report.hpp"
 #include "terminal.hpp"
@@ -103,7 +104,7 @@ simulated_schedule run(simulate_options const& o) {
 int simulate_program(simulate_options const& o) {
   output const to(o.output);
   simulated_schedule const r = run(o);
-  to.write(o.format == "json"    ? json_of(r).dump() + "\n"
+  to.write(o.format == "json"    ? dumped(json_of(r)) + "\n"
            : o.format == "trace" ? trace_of(r)
                                  : text_of(r));
   return done;

@@ -284,6 +284,8 @@ TEST_CASE("files that hold no schedule are refused, with what is wrong") {
     all_refused({{"show " + scratch_file("wrong.json", text) + " -m 2", why}});
   };
   refused("{\"placement\": [0]", "wrong.json', line 1, column 18: ");
+  refused("{\"placement\": " + std::string(10'000'000, '['),
+          "line 1, column 79: lists and objects must not be within each other 65 times");
   refused("{}", "wrong.json', line 1, column 1: lacks \"placement\"");
   refused("{\n \"placement\": [0, 1,\n  -1], \"cells\": {}}",
           "wrong.json', line 3, column 3: \"placement\" must be a whole number from 0 to 1023");
