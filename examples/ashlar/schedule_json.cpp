@@ -145,7 +145,8 @@ class schedule_reader : json_reader {
       for (json const& route : given) add(route);
     else
       add(given);
-    return {ashlar::devices{most + 1}, routes};
+    return made_of(given, "placement",
+                   [&] { return ashlar::placement(ashlar::devices{most + 1}, routes); });
   }
 
   ashlar::stage_cost stage_cost(json const& object) const {
@@ -194,6 +195,13 @@ class schedule_reader : json_reader {
              fmt::format("has speeds of {} devices, but {} devices", read.speeds.size(), device_count));
     }
     read.overlapped = time_of("overlapped", 1, ashlar::costs::one_after_the_other);
+    if (file_.contains("costs"))
+      made_of(given, "costs", [&] {
+        if (auto const d = check(read, stage_count, device_count, read.sequence_chunks,
+                                 read.sequence_chunks);
+            !d.ok())
+          throw ashlar::violation(d);
+      });
     return read;
   }
 
@@ -216,9 +224,11 @@ class schedule_reader : json_reader {
     int const stage_count = s.where.stage_count();
     s.graph = graph_of_json(source_, stage_count);
     if (file_.contains("sequence_chunks"))
-      s.graph = in_sequence_chunks(
-          s.graph,
-          static_cast<int>(whole(file_["sequence_chunks"], "sequence_chunks", 1, most_sequence_chunks)));
+      s.graph = made_of(file_["sequence_chunks"], "sequence_chunks", [&] {
+        return in_sequence_chunks(
+            s.graph, static_cast<int>(
+                         whole(file_["sequence_chunks"], "sequence_chunks", 1, most_sequence_chunks)));
+      });
     s.route = integers(at("route"), "route", s.where.route_count() - 1);
     s.cost = costs(stage_count, s.device_count());
     json const& orders = list(at("orders"), "orders");
@@ -237,7 +247,8 @@ class schedule_reader : json_reader {
     must_count("devices", s.device_count());
     must_count("stages", stage_count);
     must_count("micro_batches", s.micro_batch_count());
-    if (!file_.contains("starts")) return ashlar::squeeze(std::move(s));
+    if (!file_.contains("starts"))
+      return made_of(orders, "orders", [&] { return ashlar::squeeze(s); });
     json const& starts = list(file_["starts"], "starts");
     if (starts.size() != s.order.size())
       fail(starts,
