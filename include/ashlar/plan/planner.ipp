@@ -13,6 +13,7 @@
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/metrics.hpp>
 
+#include <optional>
 #include <utility>
 
 namespace ashlar::plan_detail {
@@ -121,13 +122,14 @@ ASHLAR_INLINE void improve_step(plan_question const& q, planned_step& step, std:
   if (!can_be_improved(s)) return;
   memory_limit limit{.memory = bytes_of(q, step.plan), .budget = {}};
   for (double each : budgets_of(q, step.plan)) limit.budget.push_back(whole_bytes(each));
-  schedule found = improve({retime(s, costs_of(q, step.plan))}, limit,
-                           {.passes = passes, .aim = objective::makespan});
-  double const seconds = simulated_step(found, times, message_mode::beside);
-  if (!is_within(found, limit) || seconds >= step.seconds) return;
+  std::optional<schedule> found = improved_within({retime(s, costs_of(q, step.plan))}, limit,
+                                                  {.passes = passes, .aim = objective::makespan});
+  if (!found || !is_within(*found, limit)) return;
+  double const seconds = simulated_step(*found, times, message_mode::beside);
+  if (seconds >= step.seconds) return;
   step.catalog = step.seconds;
   step.seconds = seconds;
-  step.passes = static_cast<schedule&&>(found);
+  step.passes = static_cast<schedule&&>(*found);
   weigh(q, step.passes, step);
 }
 
