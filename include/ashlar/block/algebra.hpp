@@ -13,7 +13,6 @@
 #include <ashlar/core/sort.hpp>
 
 #include <cstddef>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -45,7 +44,8 @@ constexpr block with_interval(block b, tick interval) {
 constexpr block unroll(block b, int times) {
   if (times < 1) refuse({.broken = rule::counts_are_positive, .number = times});
   must_have_form(b);
-  int const group = b.micro_batch_count(), most = std::numeric_limits<int>::max() / group;
+  int const group = b.micro_batch_count();
+  int const most = most_passes / max_of(group, static_cast<int>(b.cells.size()));
   if (times > most)
     refuse({.broken = rule::parameter_is_at_most,
             .number = most,

@@ -27,7 +27,7 @@ using waves = strong_int<struct waves_tag>;                  // times a route go
 using stages = strong_int<struct stages_tag>;                // pieces of the model
 
 // What does not fit into memory is refused before it is made.
-inline constexpr int most_stages = 1 << 24;
+inline constexpr int most_stages = 1 << 24, most_passes = 1 << 28;
 
 // Ids, each from 0 to its count - 1.
 using device_id = strong_int<struct device_id_tag>;

@@ -109,7 +109,7 @@ constexpr placement looped(devices p, chunks v) {
 
 // w waves, each down the devices and up again: 2w chunks a device (Liu et al., Hanayo, 2023).
 constexpr placement wave(devices p, waves w) {
-  int const each = w.value > most_stages / 2 ? most_stages : 2 * w.value;
+  int const each = w.value < 1 || w.value > most_stages / 2 ? w.value : 2 * w.value;
   return make_placement(p, stages_of(p, each), [=](int s) {
     int const turn = s / p.value, step = s % p.value;
     return turn % 2 == 0 ? step : p.value - 1 - step;

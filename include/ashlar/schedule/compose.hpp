@@ -37,9 +37,11 @@ constexpr schedule shift(schedule s, tick by) {
 }
 
 // The routes, micro-batches and jobs of `b` are numbered after those of `a`. A placement that both share
-// stays one. Throws violation: rule::tables_agree for different numbers of devices or stages;
-// rule::parts_are_alike.
+// stays one. Throws violation: check_form(); rule::tables_agree for different numbers of devices or
+// stages; rule::parts_are_alike.
 constexpr schedule renumber_behind(schedule const& a, schedule b) {
+  must_have_form(a);
+  must_have_form(b);
   if (a.device_count() != b.device_count())
     refuse(wrong_size(table::devices_of_placement, b.device_count(), a.device_count()));
   if (a.stage_count() != b.stage_count())
@@ -87,7 +89,7 @@ constexpr schedule merge(schedule const& a, schedule const& b) {
 // One after another, with a flush between: `b` starts when the last pass of `a` has ended. Squeeze to
 // let them interlock. Throws violation{check_form(a)}, and as merge() and shift() do.
 constexpr schedule then(schedule const& a, schedule const& b) {
-  must_have_form(a);
+  must_have_form(a);  // before its makespan is asked for
   return merge(a, shift(b, makespan(a)));
 }
 

@@ -82,7 +82,8 @@ class gap_filler {
     for (timed_pass const *t = order.data(), *const last = t + order.size(); t != last; ++t, ++to) {
       pass const what = t->what;
       bool const known = what.stage >= 0 && what.stage < stage_count && what.micro_batch >= 0
-                         && what.micro_batch < m && what.kind < pass_kind::work;
+                         && what.micro_batch < m && what.kind < pass_kind::work
+                         && s_.graph.runs(what.stage, what.micro_batch);
       if (!known || t->overlaps >= 0)
         refuse({.broken = known ? rule::overlapped_passes_are_a_pair : rule::every_pass_is_known,
                 .first = {.device = static_cast<int>(device), .what = what}});

@@ -12,6 +12,7 @@
 #include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace ashlar {
@@ -80,12 +81,19 @@ constexpr std::vector<timed_pass> repeat_cells(block const& b, list_view<modulo_
 // group + k. A block without collisions modulo its interval gives a schedule without overlaps, for every
 // count. Passes that start together (in a colliding block) keep the order of the block's cells. Throws
 // violation: check_form(b); rule::counts_are_positive; rule::micro_batches_fill_blocks unless the
-// block's group divides the count; rule::ticks_fit for starts out of range. Linear in the passes.
+// block's group divides the count; rule::parameter_is_at_most for more than most_passes; rule::ticks_fit
+// for starts out of range. Linear in the passes.
 constexpr schedule repeat(block const& b, micro_batches count) {
   int const group = b.micro_batch_count();
   if (count.value < 1 || group < 1) refuse({.broken = rule::counts_are_positive, .number = count.value});
   must_have_form(b);
   if (count.value % group != 0) refuse({.broken = rule::micro_batches_fill_blocks, .number = group});
+  if (int const most = most_passes / max_of(1, static_cast<int>(b.cells.size()));
+      count.value / group > most)
+    refuse({.broken = rule::parameter_is_at_most,
+            .number = std::int64_t{most} * group,
+            .which = parameter::micro_batch_count,
+            .given = count.value});
   tick const instances = count.value / group, last = stretched(b.interval, instances);
   for (cell const& c : b.cells) static_cast<void>(shifted(c.offset, last));
 

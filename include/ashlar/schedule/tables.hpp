@@ -36,7 +36,8 @@ constexpr diagnosis check_form(schedule const& s) {
                                 ? work.knows(what)
                                 : what.stage >= 0 && what.stage < s.stage_count()
                                       && what.micro_batch >= 0
-                                      && what.micro_batch < s.micro_batch_count();
+                                      && what.micro_batch < s.micro_batch_count()
+                                      && s.graph.runs(what.stage, what.micro_batch);
       if (!is_known) return {.broken = rule::every_pass_is_known, .first = at};
       if (t.overlaps >= s.stage_count())
         return {.broken = rule::overlapped_passes_are_a_pair, .first = at};
