@@ -176,7 +176,7 @@ inline void of_searches(dice& d) {
   });
 }
 
-inline void change(dice& d, plan_question& q) {
+inline void change_question(dice& d, plan_question& q) {
   device_kind& kind = q.kinds[0];
   double* const reals[] = {&kind.machine.flops,      &kind.machine.inside,     &kind.machine.between,
                            &kind.machine.memory,     &kind.constants.products, &kind.constants.exchange,
@@ -210,7 +210,7 @@ inline void of_plans(dice& d) {
   q.batch = 4;
   q.largest_micro_batch = 1;
   q.tensor = 1;
-  for (int changes = d.between(0, 2); changes > 0; --changes) change(d, q);
+  for (int changes = d.between(0, 2); changes > 0; --changes) change_question(d, q);
   knock([&] {
     plan_answer const a = answer(q, {catalog::find("1f1b")}, static_cast<std::size_t>(d.between(0, 3)),
                                  [](plan_phase, std::size_t, std::size_t) {});

@@ -4,6 +4,7 @@
 #include "adaptation.hpp"
 #include "command.hpp"
 #include "counted.hpp"
+#include "train_agreement.hpp"
 #include "train_checkpoint.hpp"
 #include "train_numbers.hpp"
 #include "train_progress.hpp"
@@ -55,6 +56,8 @@ class train_session {
 
   // All processes return the same exit_code.
   int run() {
+    must_be_told_alike(t_, all_);
+    checkpoints_.claim();
     introduce(t_, all_.workers().front()->parameters());
     resume();
     int const first = done_;

@@ -30,7 +30,7 @@ TEST_CASE("a schedule whose fields hold anything") {
       schedule s = seed % 4 == 0 ? conformance::with_random_work(good, seed, 3) : good;
       if (d.percent(50))
         s.cost.per_stage.resize(static_cast<std::size_t>(s.stage_count()), s.cost.per_stage[0]);
-      for (int changes = seed % 3 == 0 ? 2 : 1; changes > 0; --changes) change(d, s);
+      for (int changes = seed % 3 == 0 ? 2 : 1; changes > 0; --changes) extreme_fields::change(d, s);
       CHECK(!explain(check_passes(s), s).empty());
       CHECK(!explain(check(s), s).empty());
       try {
@@ -51,7 +51,7 @@ TEST_CASE("a block whose fields hold anything") {
       CAPTURE(e.name);
       CAPTURE(seed);
       block b = good;
-      for (int changes = seed % 3 == 0 ? 2 : 1; changes > 0; --changes) change(d, b);
+      for (int changes = seed % 3 == 0 ? 2 : 1; changes > 0; --changes) extreme_fields::change(d, b);
       CHECK(!explain(check(b), b).empty());
     }
   }
@@ -62,7 +62,7 @@ TEST_CASE("a workload whose fields hold anything") {
     CAPTURE(seed);
     workload w{.where = random_placement(d, devices{d.between(1, 3)}, stages{d.between(1, 5)}),
                .micro_batch_count = d.between(1, 4)};
-    for (int changes = d.between(1, 3); changes > 0; --changes) change(d, w);
+    for (int changes = d.between(1, 3); changes > 0; --changes) extreme_fields::change(d, w);
     diagnosis const found = check(w);
     CHECK(!explain(found).empty());
     if (!found.ok()) continue;
