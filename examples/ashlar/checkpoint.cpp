@@ -62,7 +62,7 @@ json json_of(checkpoint const& c) {
 }
 
 // A whole number from 0 to `most`. Throws json::exception.
-std::uint64_t counted(json const& value, char const* key, std::uint64_t most) {
+std::uint64_t whole_of(json const& value, char const* key, std::uint64_t most) {
   json const& number = value.at(key);
   if (!number.is_number_unsigned() || number.get<std::uint64_t>() > most)
     throw json::other_error::create(500, std::string(key) + " is out of range", &value);
@@ -72,9 +72,9 @@ std::uint64_t counted(json const& value, char const* key, std::uint64_t most) {
 checkpoint checkpoint_from(json const& value) {
   constexpr std::uint64_t most_steps = 1'000'000'000, most_batches = std::uint64_t{1} << 62U;
   checkpoint c;
-  c.step = static_cast<int>(counted(value, "step", most_steps));
-  c.updates = static_cast<int>(counted(value, "updates", static_cast<std::uint64_t>(c.step)));
-  c.batches = counted(value, "batches", most_batches);
+  c.step = static_cast<int>(whole_of(value, "step", most_steps));
+  c.updates = static_cast<int>(whole_of(value, "updates", static_cast<std::uint64_t>(c.step)));
+  c.batches = whole_of(value, "batches", most_batches);
   value.at("seed").get_to(c.identity.seed);
   json const& model = value.at("model");
   model.at("blocks").get_to(c.identity.blocks);
@@ -86,8 +86,8 @@ checkpoint checkpoint_from(json const& value) {
   model.at("precision").get_to(c.identity.precision);
   value.at("text").at("bytes").get_to(c.identity.text_bytes);
   value.at("text").at("crc32").get_to(c.identity.text_crc32);
-  c.counted_losses = static_cast<int>(
-      counted(value.at("losses"), "counted", static_cast<std::uint64_t>(c.step)));
+  c.counted_losses =
+      static_cast<int>(whole_of(value.at("losses"), "counted", static_cast<std::uint64_t>(c.step)));
   value.at("losses").at("first").get_to(c.first_loss);
   value.at("losses").at("mean").get_to(c.mean_loss);
   for (json const& part : value.at("parts")) c.parts.push_back(part_from(part));
@@ -154,7 +154,11 @@ checkpoint read_checkpoint(std::string const& folder) {
   std::string text(std::min<std::size_t>(file.size(), std::size_t{64} << 20), '\0');
   file.read(0, std::as_writable_bytes(std::span(text)));
   try {
-    json const manifest = json::parse(text);
+    json const manifest = json::parse(text, [](int level, json::parse_event_t, json&) {
+      constexpr int most_levels = 16;
+      if (level > most_levels) throw json::other_error::create(500, "it is too deep", nullptr);
+      return true;
+    });
     json const& content = manifest.at("checkpoint");
     if (manifest.at("version") != 1)
       throw usage_error(fmt::format("'{}' is of a version that this ashlar cannot read", path));

@@ -71,14 +71,13 @@ folder_lock::folder_lock(std::string const& folder, std::chrono::milliseconds pa
     std::string const holder = holder_in(descriptor);
     close(descriptor);
     if (clock::now() >= end)
-      throw usage_error(
-          fmt::format("--save: '{}' is written by another training, {}", folder, holder));
+      throw usage_error(fmt::format("--save: '{}' is written by another training, {}", folder, holder));
     std::this_thread::sleep_for(pause);
   }
   std::string const own = fmt::format("process {} on {}", getpid(), host_name());
-  bool const told = ftruncate(descriptor_, 0) == 0
-                    && pwrite(descriptor_, own.data(), own.size(), 0)
-                           == static_cast<ssize_t>(own.size());
+  bool const told =
+      ftruncate(descriptor_, 0) == 0
+      && pwrite(descriptor_, own.data(), own.size(), 0) == static_cast<ssize_t>(own.size());
   try {
     if (!told) refuse_file("write", path_);
     must_be_writable(folder);

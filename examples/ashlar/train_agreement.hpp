@@ -52,10 +52,10 @@ void must_be_told_alike(training const& t, team<Scalar>& all) {
     for (std::string a, b; std::getline(first, a) && std::getline(other, b);)
       if (a != b) {
         std::size_t const cut = a.find(' ');
-        throw agreed_error(fmt::format("{} is {} in process {} and {} in process 0: all processes of a "
-                                       "training need the same",
-                                       a.substr(0, cut), b.substr(b.find(' ') + 1), process,
-                                       a.substr(cut + 1)));
+        throw agreed_error(
+            fmt::format("{} is {} in process {} and {} in process 0: all processes of a "
+                        "training need the same",
+                        a.substr(0, cut), b.substr(b.find(' ') + 1), process, a.substr(cut + 1)));
       }
   }
 }
