@@ -4,7 +4,6 @@
 #include <ashlar/optimize/hill_climb.hpp>
 #include <ashlar/optimize/justification.hpp>
 
-#include <optional>
 #include <vector>
 
 namespace ashlar {
@@ -28,13 +27,13 @@ std::vector<candidate> improve_plans(justifier& search, std::vector<schedule> co
 // early) and inference, which has nothing to reorder.
 bool can_be_improved(schedule const& s);
 
-// The best schedule found within `limit`, no worse than those of `seeds` squeezed that are within it.
-// Just the first of them squeezed, if it is within the limit, without a budget, or where it has no idle
-// time, reaches the goal or is as good as what is found. Nothing where none was found within the limit.
-// Throws as squeeze(), is_within() and the list scheduler do, and violation{rule::counts_are_positive}
-// without seeds.
-std::optional<schedule> improved_within(std::vector<schedule> const& seeds, memory_limit const& limit,
-                                        search_budget budget);
+// The best schedule found within `limit`, one or none; no worse than those of `seeds` squeezed that are
+// within it. Just the first of them squeezed, if it is within the limit, without a budget, or where it
+// has no idle time, reaches the goal or is as good as what is found. None where nothing was found within
+// the limit. Throws as squeeze(), is_within() and the list scheduler do, and
+// violation{rule::counts_are_positive} without seeds.
+std::vector<schedule> improved_within(std::vector<schedule> const& seeds, memory_limit const& limit,
+                                      search_budget budget);
 
 // The same. Throws violation{rule::memory_is_within_budget}, too, with the device of the first seed that
 // holds more than it may, where nothing was found.

@@ -71,8 +71,8 @@ ASHLAR_INLINE bool can_be_improved(schedule const& s) {
   return true;
 }
 
-ASHLAR_INLINE std::optional<schedule> improved_within(std::vector<schedule> const& seeds,
-                                                      memory_limit const& limit, search_budget budget) {
+ASHLAR_INLINE std::vector<schedule> improved_within(std::vector<schedule> const& seeds,
+                                                    memory_limit const& limit, search_budget budget) {
   if (seeds.empty()) refuse({.broken = rule::counts_are_positive});
   schedule first = squeeze(seeds[0]);
   bool const fits = is_within(first, limit);
@@ -81,21 +81,22 @@ ASHLAR_INLINE std::optional<schedule> improved_within(std::vector<schedule> cons
   if (budget.aim == objective::span) budget.goal = max_of(budget.goal, busiest);
   bool const idles =
       budget.aim == objective::span ? span(first) > budget.goal : makespan(first) > busiest;
-  if (fits && (budget.passes <= 0 || !idles)) return first;
+  if (fits && (budget.passes <= 0 || !idles)) return {first};
   justifier search(first, limit, budget);
   if (fits) search.consider(first);
   improve_plans(search, seeds, limit, budget);
   iterated_local_search(search);
-  if (!search.found()) return std::nullopt;
+  if (!search.found()) return {};
   schedule const found = search.result();
   schedule best = squeeze(found);
-  if (budget.aim == objective::span && span(best) > span(found)) return found;
-  return best;
+  if (budget.aim == objective::span && span(best) > span(found)) return {found};
+  return {best};
 }
 
 ASHLAR_INLINE schedule improve(std::vector<schedule> const& seeds, memory_limit const& limit,
                                search_budget budget) {
-  if (std::optional<schedule> found = improved_within(seeds, limit, budget)) return std::move(*found);
+  if (std::vector<schedule> found = improved_within(seeds, limit, budget); !found.empty())
+    return std::move(found[0]);
   std::vector<byte_count> const peaks = peak_memory(seeds[0], limit.memory);
   diagnosis d{.broken = rule::memory_is_within_budget};
   for (int device = 0; device < seeds[0].device_count() && d.first.device < 0; ++device)

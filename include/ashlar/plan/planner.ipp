@@ -13,7 +13,6 @@
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/metrics.hpp>
 
-#include <optional>
 #include <utility>
 
 namespace ashlar::plan_detail {
@@ -122,14 +121,14 @@ ASHLAR_INLINE void improve_step(plan_question const& q, planned_step& step, std:
   if (!can_be_improved(s)) return;
   memory_limit limit{.memory = bytes_of(q, step.plan), .budget = {}};
   for (double each : budgets_of(q, step.plan)) limit.budget.push_back(whole_bytes(each));
-  std::optional<schedule> found = improved_within({retime(s, costs_of(q, step.plan))}, limit,
-                                                  {.passes = passes, .aim = objective::makespan});
-  if (!found || !is_within(*found, limit)) return;
-  double const seconds = simulated_step(*found, times, message_mode::beside);
+  std::vector<schedule> const found = improved_within({retime(s, costs_of(q, step.plan))}, limit,
+                                                      {.passes = passes, .aim = objective::makespan});
+  if (found.empty() || !is_within(found[0], limit)) return;
+  double const seconds = simulated_step(found[0], times, message_mode::beside);
   if (seconds >= step.seconds) return;
   step.catalog = step.seconds;
   step.seconds = seconds;
-  step.passes = static_cast<schedule&&>(*found);
+  step.passes = found[0];
   weigh(q, step.passes, step);
 }
 

@@ -10,10 +10,10 @@
 #include <ashlar/render/needs.hpp>
 #include <ashlar/schedule/tables.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -134,15 +134,25 @@ ASHLAR_INLINE std::string chrome_trace(schedule const& s, double tick_ns) {
 
 ASHLAR_INLINE std::string chrome_trace(std::vector<trace_span> const& spans, int lane_count) {
   render_detail::trace_writer writer;
-  std::set<int> known;                        // devices
-  std::set<std::pair<int, int>> known_lanes;  // of devices
+  std::vector<std::pair<int, int>> named;  // device and lane; -1: the device itself
+  for (trace_span const& span : spans)
+    if (span.device >= 0 && span.lane >= 0)
+      named.insert(named.end(), {{span.device, -1}, {span.device, span.lane}});
+  std::sort(named.begin(), named.end());
+  named.erase(std::unique(named.begin(), named.end()), named.end());
+  std::vector<char> is_told(named.size(), 0);
+  auto const is_new = [&](int device, int lane) {
+    auto const at =
+        std::lower_bound(named.begin(), named.end(), std::pair{device, lane}) - named.begin();
+    return std::exchange(is_told[static_cast<std::size_t>(at)], char{1}) == 0;
+  };
   for (trace_span const& span : spans) {
     for (std::int64_t const at : {span.start_ns, span.end_ns})
       if (at <= -max_tick || at >= max_tick) refuse({.broken = rule::ticks_fit, .number = at});
     if (span.device >= 0 && span.lane >= 0) {
-      if (known.insert(span.device).second)
+      if (is_new(span.device, -1))
         writer.name("process_name", span.device, 0, "device " + std::to_string(span.device));
-      if (known_lanes.insert({span.device, span.lane}).second)
+      if (is_new(span.device, span.lane))
         writer.name("thread_name", span.device, span.lane,
                     render_detail::name_of_lane(span.lane, lane_count));
     }
