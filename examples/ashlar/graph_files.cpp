@@ -23,9 +23,8 @@ ashlar::stage_graph graph_of_json(json_text const& source, int stage_count, char
         read.fail(edge, fmt::format("\"{}\" must have two stages for each edge", edges_key));
       edges.push_back({stage(edge[0]), stage(edge[1])});
     }
-    graph = read.made_of(file[edges_key], edges_key, [&] {
-      return ashlar::stage_graph(ashlar::stages{stage_count}, edges);
-    });
+    graph = read.made_of(file[edges_key], edges_key,
+                         [&] { return ashlar::stage_graph(ashlar::stages{stage_count}, edges); });
   }
   if (!file.contains("micro_batch_sizes")) return graph;
   std::vector<int> sizes;

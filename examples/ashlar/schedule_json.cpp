@@ -197,8 +197,8 @@ class schedule_reader : json_reader {
     read.overlapped = time_of("overlapped", 1, ashlar::costs::one_after_the_other);
     if (file_.contains("costs"))
       made_of(given, "costs", [&] {
-        if (auto const d = check(read, stage_count, device_count, read.sequence_chunks,
-                                 read.sequence_chunks);
+        if (auto const d =
+                check(read, stage_count, device_count, read.sequence_chunks, read.sequence_chunks);
             !d.ok())
           throw ashlar::violation(d);
       });
@@ -247,8 +247,7 @@ class schedule_reader : json_reader {
     must_count("devices", s.device_count());
     must_count("stages", stage_count);
     must_count("micro_batches", s.micro_batch_count());
-    if (!file_.contains("starts"))
-      return made_of(orders, "orders", [&] { return ashlar::squeeze(s); });
+    if (!file_.contains("starts")) return made_of(orders, "orders", [&] { return ashlar::squeeze(s); });
     json const& starts = list(file_["starts"], "starts");
     if (starts.size() != s.order.size())
       fail(starts,
