@@ -323,7 +323,7 @@ TEST_CASE("files that hold no schedule are refused, with what is wrong") {
       R"({"placement": [0], "costs": {"forward": 1.5, "ticks_per_unit": 2}, "interval": 3, "cells": {}})",
       "\"forward\" must be a whole number from 1");
   refused(R"({"placement": [[0]], "route": [0], "orders": [["0F0", "0B0", "5F9"]]})",
-          "line 1, column 45: \"orders\": a pass must name an existing device");
+          "line 1, column 46: \"orders\": a pass must name an existing device");
   refused(R"({"placement": [[]], "route": [0], "orders": [[]]})",
           "line 1, column 15: \"placement\": counts must be at least 1");
   refused(R"({"placement": [[0, 1], [1]], "interval": 3, "cells": {}})",
@@ -336,7 +336,7 @@ TEST_CASE("files that hold no schedule are refused, with what is wrong") {
   refused(two + R"("costs": {"speeds": [0, 5]}})",
           "line 1, column 60: \"costs\": the speed in percent on device 0 must be at least 1");
   refused(R"({"placement": [[0]], "route": [0], "orders": [["0B0", "0F0"]]})",
-          "line 1, column 45: \"orders\": the devices' orders must not wait for each other in a cycle");
+          "line 1, column 46: \"orders\": the devices' orders must not wait for each other in a cycle");
   refused(R"({"placement": [[0]], "route": [0], "orders": [["0F0", "0B0"]], "starts": [[0, 0]]})", "0");
   all_refused({{"show " + scratch_file("wrong.csv", "0F0,0Q0\n"), "line 1, column 5"},
                {"show /no/such.csv", "cannot read '/no/such.csv'"},
