@@ -6,6 +6,7 @@
 #include <ashlar/schedule/schedule.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <ostream>
 #include <random>
@@ -21,15 +22,27 @@ using namespace ashlar;
 class dice {
  public:
   explicit dice(std::uint64_t seed) : engine_(seed) {}
+  // What a fuzzer chose, two bytes a throw; where they end, always the lowest.
+  dice(std::uint8_t const* bytes, std::size_t size) : bytes_(bytes), left_(size), thrown_(false) {}
 
   // From low to high, both included.
   int between(int low, int high) {
-    return low + static_cast<int>(engine_() % static_cast<std::uint64_t>(high - low + 1));
+    return low + static_cast<int>(next() % static_cast<std::uint64_t>(high - low + 1));
   }
   bool percent(int chance) { return between(1, 100) <= chance; }
 
  private:
+  std::uint64_t next() {
+    if (thrown_) return engine_();
+    std::uint64_t number = 0;
+    for (int i = 0; i < 2 && left_ > 0; ++i, --left_) number = number << 8U | *bytes_++;
+    return number;
+  }
+
   std::mt19937_64 engine_;
+  std::uint8_t const* bytes_ = nullptr;
+  std::size_t left_ = 0;
+  bool thrown_ = true;
 };
 
 // What several blocks must have in common to be laid over each other.

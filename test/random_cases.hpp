@@ -23,6 +23,15 @@ constexpr int long_cases(int all) {
 #endif
 }
 
+// Some every day, very many with ASHLAR_ALL_TESTS.
+constexpr int many_cases([[maybe_unused]] int some, [[maybe_unused]] int all) {
+#if defined(ASHLAR_ALL_CASES)
+  return random_cases(all);
+#else
+  return random_cases(some);
+#endif
+}
+
 // Of cases that are counted: whether this one is run.
 constexpr bool is_run([[maybe_unused]] int number) {
 #if defined(ASHLAR_SANITIZED)

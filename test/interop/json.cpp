@@ -86,3 +86,10 @@ TEST_CASE("costs of devices and links that differ") {
   CHECK(costs_of()["transfer_between_nodes"] == 8);
   CHECK(costs_of()["node_size"] == 2);
 }
+
+TEST_CASE("no bound is claimed of a schedule that starts before 0, and any name is written") {
+  schedule const s = catalog::find("1f1b")->make({devices{2}, micro_batches{3}});
+  REQUIRE(to_json(s, "").contains("makespan_gap"));
+  CHECK_FALSE(to_json(shift(s, -5), "").contains("makespan_gap"));
+  CHECK(to_json(s, "a\xFF").dump().find("a\xEF\xBF\xBD") != std::string::npos);
+}

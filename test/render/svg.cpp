@@ -190,8 +190,6 @@ TEST_CASE("blocks that hold nothing have no bars, and colliding ones are drawn")
   std::erase_if(b.cells, [](cell const& c) { return c.what.kind == shapes::B; });
   CHECK(well_formed(svg(b)));
   CHECK(count(svg(b), "lifespan") == 0);
-  b.interval = 0;
-  CHECK(well_formed(svg(b)));
   CHECK(well_formed(svg(with_interval(shapes::fork_join(), 1))));
 }
 

@@ -1,4 +1,4 @@
-#include "studies/layouts/least_squares.hpp"
+#include "studies/least_squares.hpp"
 // First, so that it needs nothing before it.
 
 #include <doctest/doctest.h>

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 #include <gpt/crc32.hpp>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <cstdint>
@@ -160,6 +162,77 @@ TEST_CASE("a checkpoint that is damaged or not this training's is refused, with 
   refused(two_devices + " --precision double", "--precision is double here, and float in");
   refused(two_devices + " --tie-embeddings", "--tie-embeddings is true here, and false in");
   refused(two_devices + " --seed 2", "--seed is 2 here, and 1 in");
+}
+
+// A manifest that somebody wrote, with the checksum that belongs to it.
+TEST_CASE("a manifest names files of its folder alone, and counts within their ranges") {
+  std::string const good = trained("signed", two_devices), folder = fresh_folder("forged");
+  auto const forged = [&](auto change) {
+    fs::remove_all(folder);
+    fs::copy(checkpoint_path(good, 4), folder, fs::copy_options::recursive);
+    auto all = nlohmann::json::parse(content(folder + "/manifest.json"));
+    change(all["checkpoint"]);
+    std::string const text = all["checkpoint"].dump();
+    all["crc32"] = gpt::crc32(std::as_bytes(std::span(text)));
+    std::ofstream(folder + "/manifest.json") << all;
+    return run_tool(two_devices + " --steps 8 --resume " + folder + corpus());
+  };
+  CHECK(forged([](auto&) {}).code == 0);
+  std::string const damaged = "'" + folder + "/manifest.json' is damaged";
+  for (std::string const file : {"../device-0.safetensors", "/etc/passwd", "..", ".", "", "a/b"}) {
+    CAPTURE(file);
+    tool_result const r = forged([&](auto& c) { c["parts"][0]["file"] = file; });
+    CHECK((r.code == 2 && contains(r.err, damaged)));
+  }
+  for (nlohmann::json const& wrong :
+       {nlohmann::json(-1), nlohmann::json(1e300), nlohmann::json(UINT64_MAX),
+        nlohmann::json(1'000'000'001), nlohmann::json("4")})
+    for (char const* key : {"step", "updates", "batches"}) {
+      if (std::string(key) == "batches" && wrong == 1'000'000'001) continue;
+      CAPTURE(key);
+      CAPTURE(wrong.dump());
+      tool_result const r = forged([&](auto& c) { c[key] = wrong; });
+      CHECK((r.code == 2 && contains(r.err, damaged)));
+    }
+  std::string const part = folder + "/device-0.safetensors";
+  tool_result const fifo = forged([&](auto&) {
+    fs::remove(part);
+    mkfifo(part.c_str(), 0600);
+  });
+  CHECK((fifo.code == 2 && contains(fifo.err, "'" + part + "' is not a file")));
+  std::ofstream(folder + "/manifest.json") << std::string(1'000'000, '[');
+  CHECK(contains(run_tool(two_devices + " --resume " + folder + corpus()).err, damaged));
+}
+
+TEST_CASE("a folder that cannot be written to is found before the first step") {
+  std::string const file = scratch_file("no_folder", "a file");
+  tool_result const r = run_tool(two_devices + " --steps 1 --save " + file + "/below" + corpus());
+  CHECK(r.code == 2);
+  CHECK(contains(r.err, "cannot make the folder '" + file + "/below'"));
+  CHECK_FALSE(contains(r.out, "step"));
+  std::string const folder = fresh_folder("no_room"), err = (scratch() / "no_room_err").string();
+  std::string const limited = "ulimit -f 2; '" ASHLAR_TOOL "' " + two_devices + " --steps 1 --save "
+                              + folder + corpus() + " >/dev/null 2>'" + err + "'";
+  int const status = std::system(limited.c_str());
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 2));
+  CHECK(contains(content(err), "cannot write '" + folder + "/.probe'"));
+}
+
+TEST_CASE("a folder that a training writes into is not given to another one") {
+  std::string const folder = fresh_folder("locked");
+  running_program const run("'" ASHLAR_TOOL "' " + two_devices + " --steps 1000000 --save-every 5"
+                            + corpus() + " --save " + folder);
+  run.wait_for("saved " + checkpoint_path(folder, 5));
+  tool_result const r =
+      run_tool(two_devices + " --steps 1000000 --save " + folder + " --resume " + folder + corpus());
+  CHECK(r.code == 2);
+  CHECK(contains(r.err, "--save: '" + folder + "' is written by another training, process "));
+  CHECK(kill_those_with({folder}) == 1);
+  CHECK(run.end().code == 137);
+  // What was killed holds it no more.
+  CHECK(run_tool(two_devices + " --steps 1 --save " + folder + " --resume " + folder + corpus()).code
+        == 0);
+  CHECK_FALSE(fs::exists(folder + "/.lock"));
 }
 
 TEST_CASE("what says how to save needs a folder") {

@@ -103,6 +103,22 @@ TEST_CASE("a schedule of one's own beside the catalog") {
                  "v-half: is of 12 micro-batches, not 8"));
 }
 
+// RFC 4180 has quotes around commas; JSON, HTML and SVG have UTF-8 alone.
+TEST_CASE("names of files with commas, quotes and bytes that are no UTF-8") {
+  std::string const block = R"({"placement": [0, 1], "interval": 3,
+    "cells": {"0F": 0, "1F": 1, "1B": 2, "0B": 4}})";
+  std::string const odd = "'" + scratch_file("a,\"b\xFF.json", block) + "'";
+  std::string const csv = run_tool("compare " + odd + " 1f1b -p 2 -m 4 --as csv").out;
+  CHECK(contains(csv, "\n\"a,\"\"b\xFF\",2,2,4,"));
+  auto const all = nlohmann::json::parse(run_tool("compare " + odd + " 1f1b -p 2 -m 4 --as json").out);
+  CHECK(all[0]["schedule"] == "a,\"b\xEF\xBF\xBD");
+  for (std::string const as : {"json", "svg", "html", "trace"}) {
+    tool_result const r = run_tool("emit " + odd + " -m 4 --as " + as);
+    CHECK(r.code == 0);
+    CHECK_FALSE(contains(r.out, "\xFF"));
+  }
+}
+
 // Eight parts of a model, of which the last is twice as dear: schedules of four and of eight stages do
 // the same work on their last devices.
 TEST_CASE("costs of consecutive parts of the model") {

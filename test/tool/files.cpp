@@ -259,11 +259,33 @@ TEST_CASE("stage graphs in files") {
        {"show " + scratch_file("g5.json", R"({"micro_batch_sizes": [2, 3])" + rest), "divide"}});
 }
 
+// A makespan counts from 0: with earlier starts it would be below its bound.
+TEST_CASE("check: starts before 0 and counts that contradict the orders are refused, with their place") {
+  std::string const whole = R"({"placement": [[0]], "route": [0, 0], )";
+  std::string const orders = R"("orders": [["0F0", "0F1", "0B0", "0B1"]])";
+  auto const file = [&](std::string const& name, std::string const& more) {
+    return "check " + scratch_file(name, whole + orders + more + "}");
+  };
+  CHECK(
+      run_tool(file("right.json", R"(, "starts": [[0, 1, 2, 4]], "micro_batches": 2, "stages": 1)")).code
+      == 0);
+  all_refused(
+      {{file("early.json", R"(, "starts": [[-5, -4, 2, 4]])"),
+        "line 1, column 93: \"starts\" must be a whole number from 0"},
+       {file("early_ms.json", R"(, "starts": [["-5ms", "0ms", "2ms", "4ms"]])"), "\"starts\" must be"},
+       {file("many.json", R"(, "micro_batches": 1e9)"),
+        "\"micro_batches\" is 1000000000.0, but there are 2"},
+       {file("devices.json", R"(, "devices": 2)"), "\"devices\" is 2, but there are 1"},
+       {file("stages.json", R"(, "stages": "one")"), "\"stages\" is \"one\", but there are 1"}});
+}
+
 TEST_CASE("files that hold no schedule are refused, with what is wrong") {
   auto const refused = [](std::string const& text, std::string const& why) {
     all_refused({{"show " + scratch_file("wrong.json", text) + " -m 2", why}});
   };
   refused("{\"placement\": [0]", "wrong.json', line 1, column 18: ");
+  refused("{\"placement\": " + std::string(10'000'000, '['),
+          "line 1, column 79: lists and objects must not be within each other 65 times");
   refused("{}", "wrong.json', line 1, column 1: lacks \"placement\"");
   refused("{\n \"placement\": [0, 1,\n  -1], \"cells\": {}}",
           "wrong.json', line 3, column 3: \"placement\" must be a whole number from 0 to 1023");
@@ -300,7 +322,21 @@ TEST_CASE("files that hold no schedule are refused, with what is wrong") {
   refused(
       R"({"placement": [0], "costs": {"forward": 1.5, "ticks_per_unit": 2}, "interval": 3, "cells": {}})",
       "\"forward\" must be a whole number from 1");
-  refused(R"({"placement": [[0]], "route": [0], "orders": [["0F0", "0B0", "5F9"]]})", "5F9");
+  refused(R"({"placement": [[0]], "route": [0], "orders": [["0F0", "0B0", "5F9"]]})",
+          "line 1, column 46: \"orders\": a pass must name an existing device");
+  refused(R"({"placement": [[]], "route": [0], "orders": [[]]})",
+          "line 1, column 15: \"placement\": counts must be at least 1");
+  refused(R"({"placement": [[0, 1], [1]], "interval": 3, "cells": {}})",
+          "line 1, column 15: \"placement\": tables must have an entry for each");
+  std::string const two = R"({"placement": [0, 1], "interval": 3, "cells": {}, )";
+  refused(two + R"("micro_batch_sizes": [0, 1]})",
+          "line 1, column 72: \"micro_batch_sizes\": counts must be at least 1");
+  refused(two + R"("stage_edges": [[0, 1], [1, 0]]})",
+          "line 1, column 66: \"stage_edges\": every edge of the stage graph must lead to a higher");
+  refused(two + R"("costs": {"speeds": [0, 5]}})",
+          "line 1, column 60: \"costs\": the speed in percent on device 0 must be at least 1");
+  refused(R"({"placement": [[0]], "route": [0], "orders": [["0B0", "0F0"]]})",
+          "line 1, column 46: \"orders\": the devices' orders must not wait for each other in a cycle");
   refused(R"({"placement": [[0]], "route": [0], "orders": [["0F0", "0B0"]], "starts": [[0, 0]]})", "0");
   all_refused({{"show " + scratch_file("wrong.csv", "0F0,0Q0\n"), "line 1, column 5"},
                {"show /no/such.csv", "cannot read '/no/such.csv'"},

@@ -170,3 +170,28 @@ TEST_CASE("mpi: a training one of whose processes is killed goes on from its las
   CHECK(contains(r.out, "restart 1 of 1 from " + folder));
   CHECK(learned_after(folder, 150) == learned_after(whole, 150));
 }
+
+// Each process has its own line: the last word of it is another one.
+TEST_CASE("mpi: processes that were told otherwise end before the first step, with the option") {
+  std::string const other = scratch_file("other.txt", std::string(20'000, 'x'));
+  auto const ends = [&](std::string const& option, std::string const& first, std::string const& second,
+                        std::string const& words) {
+    CAPTURE(option);
+    std::string const script = scratch_file(
+        "each.sh", "[ \"${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\" = 0 ] && own='" + first + "' || own='"
+                       + second + "'\nexec " + train_mpi + "\"$@\" " + option + " $own\n");
+    tool_result const r =
+        run_line(keeping + ASHLAR_MPI_LAUNCH " 2 sh " + script + " --schedule 1f1b -p 2 -m 2 --steps 3"
+                 + tiny + (option == "--corpus" ? "" : corpus()));
+    CHECK(r.code != 0);
+    CAPTURE(r.err);
+    CHECK(contains(r.err, words));
+    CHECK_FALSE(contains(r.out, "3/3"));
+  };
+  ends("--seed", "1", "2", "--seed is 2 in process 1 and 1 in process 0");
+  ends("--learning-rate", "0.01", "0.02", "--learning-rate is 0.02 in process 1 and 0.01 in process 0");
+  ends("--clip-norm", "1", "2", "--clip-norm is 2 in process 1 and 1 in process 0");
+  corpus();
+  ends("--corpus", (scratch() / "corpus.txt").string(), other,
+       "--corpus is a text of 20000 bytes with checksum ");
+}

@@ -1,5 +1,5 @@
 // `ashlar plan` from end to end.
-#include "tool/run_tool.hpp"
+#include "tool/refusals.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -55,6 +55,23 @@ TEST_CASE("plan: a file says the same as a name") {
       sum += plan["holds"][what].get<double>();
     CHECK(sum == plan["bytes"].get<double>());
   }
+}
+
+// Ticks and bytes that overflow would make a step shorter than its bound.
+TEST_CASE("plan: times and sizes beyond their range are refused") {
+  std::string const slow = scratch_file("slow.json", R"({"nodes": 2, "devices_per_node": 8, "flops": 312,
+    "node_bytes_per_s": 450e9, "network_bytes_per_s": 50e9, "memory_bytes": 80e9})");
+  std::string const huge = scratch_file("huge.json", R"({"layers": 2, "hidden": 1e12, "heads": 1,
+    "vocabulary": 1e12, "sequence": 128})");
+  std::string const long_layers =
+      scratch_file("long.json", R"({"sequence": 128, "measured": [{"tensor": 1,
+    "layers": [{"forward_ms": 1e18, "backward_ms": 1, "parameters": 1, "kept_bytes": 1,
+                "output_bytes": 1, "count": 4}]}]})");
+  all_refused(
+      {{"plan --model 8B --batch 64 --cluster " + slow, "times must stay within the range of ticks"},
+       {"plan --cluster 2x8xH100 --batch 64 --model " + huge, "beyond the range of bytes"},
+       {"plan --cluster 2x8xH100 --batch 64 --model " + long_layers,
+        "times must stay within the range of ticks"}});
 }
 
 TEST_CASE("plan: reasons as text, and the first plan's schedule as a file that checks") {

@@ -80,6 +80,31 @@ TEST_CASE("search: of all placements the best") {
   CHECK(s["stages"] == 4 * s["chunks"].get<int>());
 }
 
+// The looped layout's bound is lower, and a longer search finds a schedule between the two.
+TEST_CASE("search: what is optimal on its layout is not said to be the best of all") {
+  std::string const model = "-p 2 -m 4 --forward 8 --backward-input 8 --backward-weight 8 --transfer 2";
+  nlohmann::json const s = found(model + " --memory 0.5 --budget 100");
+  double least = 1e300;
+  for (auto const& l : s["layouts"])
+    if (l["status"] == "searched")
+      least = std::min(least, l["bound"].get<double>() / l["unit"].get<double>());
+  double const unit = s["unit"], reached = s["reached"];
+  CHECK(s["optimal"] == (reached / unit == least));
+  CHECK(s["bound"].get<double>() / unit <= least);
+  CHECK(s["gap"].get<double>() == doctest::Approx(reached / unit / least - 1));
+  CHECK(least < 152);
+  std::string const text = run_tool("search " + model + " --memory 0.5 --budget 100").out;
+  CHECK(contains(text, "% longer than the shortest of these layouts within this limit"));
+  CHECK_FALSE(contains(text, "optimal"));
+}
+
+// Of six layers on four devices, 1, 2, 2, 1 are never dealt, and take 16.
+TEST_CASE("search: of layers, only the divisions that were searched are claimed") {
+  std::string const file = scratch_file("six.csv", "1,1,1\n1,1,1\n1,1,1\n1,1,1\n1,1,1\n1,1,1\n");
+  std::string const text = run_tool("search -p 4 -m 2 --placement linear --per-layer " + file).out;
+  CHECK(contains(text, "of these divisions of the layers within this limit"));
+}
+
 TEST_CASE("search: the same seed gives the same bytes") {
   std::string const options = "search -p 4 -m 8 --memory 0.5 --budget 300 --as json" + uneven;
   std::string const first = run_tool(options + " --seed 7").out;

@@ -7,6 +7,8 @@
 #include "options/placement_name.hpp"
 #include "options/shape_options.hpp"
 #include "report/counted.hpp"
+#include "report/printed.hpp"
+#include "report/proved_gap.hpp"
 #include "report/table.hpp"
 #include "report/terminal.hpp"
 #include <ashlar/catalog/searched_entries.hpp>
@@ -147,7 +149,7 @@ void print_text(std::vector<row> const& rows, std::string const& unit) {
       return r.least ? readable(*r.least.*which) : "-";
     };
     auto const gap_to = [&](double reached, double compared_bound::*which) {
-      return r.least ? percent(ashlar::gap(reached, *r.least.*which), 1) : "-";
+      return r.least ? percent(proved_gap(reached, *r.least.*which), 1) : "-";
     };
     cells.push_back({r.name, std::to_string(c.device_count), std::to_string(c.stage_count),
                      readable(c.makespan), least(&compared_bound::makespan),
@@ -199,8 +201,8 @@ nlohmann::json json_of(std::vector<row> const& rows, std::string const& unit) {
       if (!r.least) continue;
       object["makespan_bound"] = r.least->makespan;
       object["span_bound"] = r.least->span;
-      object["makespan_gap"] = ashlar::gap(c.makespan, r.least->makespan);
-      object["span_gap"] = ashlar::gap(c.span, r.least->span);
+      object["makespan_gap"] = proved_gap(c.makespan, r.least->makespan);
+      object["span_gap"] = proved_gap(c.span, r.least->span);
     }
   }
   return all;
@@ -215,12 +217,13 @@ std::string csv_of(std::vector<row> const& rows) {
     if (!r.refused.empty()) continue;
     auto const& c = r.numbers;
     auto const [least, most] = std::minmax_element(c.peaks.begin(), c.peaks.end());
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", r.name, c.device_count, c.stage_count,
-                        c.micro_batch_count, c.makespan, c.span, c.bubble_rate, c.bubble_rate_span,
-                        *least, *most, c.weight_copies, c.transfers, c.exposed_communication);
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_field(r.name), c.device_count,
+                        c.stage_count, c.micro_batch_count, c.makespan, c.span, c.bubble_rate,
+                        c.bubble_rate_span, *least, *most, c.weight_copies, c.transfers,
+                        c.exposed_communication);
     text += r.least ? fmt::format(",{},{},{},{}", r.least->makespan,
-                                  ashlar::gap(c.makespan, r.least->makespan), r.least->span,
-                                  ashlar::gap(c.span, r.least->span))
+                                  proved_gap(c.makespan, r.least->makespan), r.least->span,
+                                  proved_gap(c.span, r.least->span))
                     : ",,,,";
     text += fmt::format(",{},{}\n", c.overhead, c.overhead_span);
   }
@@ -246,7 +249,7 @@ int compare_all(CLI::App const& command, compare_options o) {
     print_text(rows, unit);
   else
     to.write(o.format == "csv"    ? csv_of(rows)
-             : o.format == "json" ? json_of(rows, unit).dump(1) + "\n"
+             : o.format == "json" ? dumped(json_of(rows, unit), 1) + "\n"
                                   : chart_of(rows, o.shape));
   return done;
 }

@@ -11,6 +11,8 @@
 #include "options/output_options.hpp"
 #include "options/shape_options.hpp"
 #include "report/pictures.hpp"
+#include "report/printed.hpp"
+#include "report/proved_gap.hpp"
 #include "report/search_run.hpp"
 #include "report/table.hpp"
 #include "report/terminal.hpp"
@@ -127,9 +129,22 @@ choices choices_of(search_options const& o) {
   return all;
 }
 
+// What is proved of the best, and of which schedules: those that were searched, no others.
+std::string words_of_proof(ashlar::proved_layouts const& proof,
+                           std::vector<ashlar::searched_layout> const& all, std::string const& what) {
+  bool const deals = !all[proof.best].choice.layers.empty(), several = all.size() > 1;
+  std::string const whose = deals     ? " of these divisions of the layers"
+                            : several ? " of these layouts"
+                                      : "";
+  if (proof.is_optimal) return fmt::format("optimal, no {}{} within this limit is shorter", what, whose);
+  return fmt::format("at most {} % longer than the shortest{} within this limit", percent(proof.gap),
+                     whose);
+}
+
 std::string text_of(std::vector<ashlar::searched_layout> const& all,
                     std::vector<infeasible_layout> const& infeasible, search_options const& o) {
-  ashlar::searched_layout const& best = all[ashlar::best_of(all)];
+  ashlar::proved_layouts const proof = ashlar::proved_of(all);
+  ashlar::searched_layout const& best = all[proof.best];
   std::string const what = o.aim == "span" ? "span" : "makespan", unit = scale_of(o.model).unit;
   std::vector<std::vector<std::string>> cells{{"placement", "limit", "memory %", "no less than",
                                                unit.empty() ? what : what + ", " + unit, "overhead %",
@@ -137,16 +152,13 @@ std::string text_of(std::vector<ashlar::searched_layout> const& all,
   for (ashlar::searched_layout const& s : all)
     cells.push_back({layout_name(s.choice), words_of_limit(s.choice, o.limit),
                      percent(share_of_limit(s.choice)), readable(s.in_ticks(s.least())),
-                     readable(s.in_ticks(s.result.reached)), percent(s.overhead()), percent(s.gap()),
+                     readable(s.in_ticks(s.result.reached)), percent(proved_share(s.overhead())),
+                     percent(proved_gap(s.result.reached, s.least())),
                      std::to_string(s.result.evaluations)});
   std::string text = table(cells, 1);
   for (infeasible_layout const& i : infeasible)
     text += fmt::format("{}: infeasible: needs at least {}\n", layout_name(i.choice), i.lacks.words);
-  text += fmt::format(
-      "\n{}: {}\n", layout_name(best.choice),
-      best.is_optimal()
-          ? fmt::format("optimal, no {} within this limit is shorter", what)
-          : fmt::format("at most {} % longer than the shortest within this limit", percent(best.gap())));
+  text += fmt::format("\n{}: {}\n", layout_name(best.choice), words_of_proof(proof, all, what));
   if (!best.choice.layers.empty())
     text += fmt::format("layers of each stage: {}\n", words_of_layers(best.choice.layers));
   std::size_t longest = 0;
@@ -186,22 +198,24 @@ std::string json_of(std::vector<ashlar::searched_layout> const& all,
     ordered_json found = asked(s.choice, "searched");
     found.update({{"reached", s.result.reached},
                   {"bound", s.least()},
-                  {"gap", s.gap()},
+                  {"gap", proved_gap(s.result.reached, s.least())},
                   {"optimal", s.is_optimal()},
                   {"evaluations", s.result.evaluations}});
     return found;
   };
-  ashlar::searched_layout const& best = all[ashlar::best_of(all)];
+  ashlar::proved_layouts const proof = ashlar::proved_of(all);
+  ashlar::searched_layout const& best = all[proof.best];
   ordered_json out = ashlar::to_json(best.result.best, "searched");
   if (time_scale const given = scale_of(o.model); !given.is_plain())
     add_scale(out, {best.choice.unit, given.unit});
   out["objective"] = o.aim;
   out.update(facts_of(best));
+  out.update({{"bound", proof.least}, {"gap", proof.gap}, {"optimal", proof.is_optimal}});
   out["layouts"] = ordered_json::array();
   for (ashlar::searched_layout const& s : all) out["layouts"].push_back(facts_of(s));
   for (infeasible_layout const& i : infeasible)
     out["layouts"].emplace_back(asked(i.choice, "infeasible"))["needs"] = i.lacks.needed;
-  return out.dump() + "\n";
+  return dumped(out) + "\n";
 }
 
 int search(CLI::App const& command, search_options o) {

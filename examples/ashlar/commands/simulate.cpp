@@ -9,6 +9,7 @@
 #include "options/number_option.hpp"
 #include "options/output_options.hpp"
 #include "options/shape_options.hpp"
+#include "report/printed.hpp"
 #include "report/simulate_report.hpp"
 #include "report/terminal.hpp"
 #include <ashlar/lower/lower.hpp>
@@ -103,7 +104,7 @@ simulated_schedule run(simulate_options const& o) {
 int simulate_program(simulate_options const& o) {
   output const to(o.output);
   simulated_schedule const r = run(o);
-  to.write(o.format == "json"    ? json_of(r).dump() + "\n"
+  to.write(o.format == "json"    ? dumped(json_of(r)) + "\n"
            : o.format == "trace" ? trace_of(r)
                                  : text_of(r));
   return done;

@@ -3,6 +3,7 @@
 #include "files/files.hpp"
 #include "options/limits.hpp"
 #include "options/output_options.hpp"
+#include "report/printed.hpp"
 #include "report/table.hpp"
 #include "report/tradeoff_study.hpp"
 #include <ashlar/render/tradeoff.hpp>
@@ -97,7 +98,7 @@ int tradeoff(tradeoff_options const& o) {
   if (o.format == "text")
     print_text(all);
   else
-    to.write(o.format == "json" ? json_of(all).dump(1) + "\n" : chart_of(all, study.title));
+    to.write(o.format == "json" ? dumped(json_of(all), 1) + "\n" : chart_of(all, study.title));
   return done;
 }
 

@@ -1,6 +1,7 @@
 #include "files/data_formats.hpp"
 
 #include "command.hpp"
+#include "report/printed.hpp"
 #include <ashlar/interop/json.hpp>
 #include <ashlar/interop/pytorch_comms.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
@@ -41,7 +42,7 @@ std::string data_of(ashlar::schedule const& s, std::string const& name, std::str
   if (format == "trace") return ashlar::chrome_trace(s, tick_ns_of_trace(scale, makespan(s)));
   nlohmann::ordered_json out = ashlar::to_json(s, name);
   add_scale(out, scale);
-  return out.dump() + "\n";
+  return dumped(out) + "\n";
 }
 
 double tick_ns_of_trace(time_scale const& scale, ashlar::tick longest) {

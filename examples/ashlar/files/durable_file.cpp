@@ -49,12 +49,16 @@ void sync_folder(std::string const& path) {
 }
 
 read_only_file::read_only_file(std::string path)
-    : path_(std::move(path)), descriptor_(open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
+    : path_(std::move(path)), descriptor_(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
   struct stat there {};
   if (descriptor_ < 0) refuse_file("read", path_);
   if (fstat(descriptor_, &there) != 0) {
     close(descriptor_);
     refuse_file("read", path_);
+  }
+  if (!S_ISREG(there.st_mode)) {  // a fifo would have no end
+    close(descriptor_);
+    throw usage_error(fmt::format("'{}' is not a file", path_));
   }
   size_ = static_cast<std::size_t>(there.st_size);
 }

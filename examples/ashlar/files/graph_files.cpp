@@ -23,13 +23,15 @@ ashlar::stage_graph graph_of_json(json_text const& source, int stage_count, char
         read.fail(edge, fmt::format("\"{}\" must have two stages for each edge", edges_key));
       edges.push_back({stage(edge[0]), stage(edge[1])});
     }
-    graph = ashlar::stage_graph(ashlar::stages{stage_count}, std::move(edges));
+    graph = read.made_of(file[edges_key], edges_key,
+                         [&] { return ashlar::stage_graph(ashlar::stages{stage_count}, edges); });
   }
   if (!file.contains("micro_batch_sizes")) return graph;
   std::vector<int> sizes;
   for (nlohmann::json const& size : read.list(file["micro_batch_sizes"], "micro_batch_sizes"))
     sizes.push_back(static_cast<int>(read.whole(size, "micro_batch_sizes", 0, most_micro_batches)));
-  return in_micro_batches(std::move(graph), std::move(sizes));
+  return read.made_of(file["micro_batch_sizes"], "micro_batch_sizes",
+                      [&] { return in_micro_batches(graph, sizes); });
 }
 
 }  // namespace tool

@@ -172,7 +172,12 @@ namespace {
 json parse_json(std::string const& text, std::string const& path) {
   char const* at = text.data();
   std::vector<std::set<std::string, std::less<>>> keys;  // of each object that is open
-  auto const refuse_twice = [&](int, json::parse_event_t event, json& value) {
+  constexpr int most_levels = 64;                        // of what is read, none has more than a few
+  auto const refuse_twice = [&](int level, json::parse_event_t event, json& value) {
+    if (level > most_levels)
+      throw usage_error(
+          fmt::format("'{}', {}: lists and objects must not be within each other {} times", path,
+                      place_of_offset(text, static_cast<std::size_t>(at - text.data()) - 1), level));
     if (event == json::parse_event_t::object_start) keys.emplace_back();
     if (event == json::parse_event_t::object_end) keys.pop_back();
     if (event != json::parse_event_t::key) return true;

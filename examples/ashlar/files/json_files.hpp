@@ -1,6 +1,8 @@
 // Files of JSON.
 #pragma once
 
+#include <ashlar/render/diagnosis.hpp>
+
 #include <nlohmann/json.hpp>
 
 #include <string>
@@ -34,6 +36,15 @@ class json_reader {
 
   [[noreturn]] void fail(nlohmann::json const& value, std::string const& what) const;
   nlohmann::json const& at(nlohmann::json const& object, char const* key) const;
+  // What `make` makes of a value; of a rule that it breaks, the place and key, too.
+  template <class Make>
+  auto made_of(nlohmann::json const& value, char const* key, Make make) const {
+    try {
+      return make();
+    } catch (ashlar::violation const& v) {
+      fail(value, "\"" + std::string(key) + "\": " + ashlar::explain(v.why));
+    }
+  }
   // Of a value that is known by its key.
   double number(nlohmann::json const& value, char const* key, double least, double most) const;
   long long whole(nlohmann::json const& value, char const* key, long long least, long long most) const;

@@ -145,7 +145,8 @@ class schedule_reader : json_reader {
       for (json const& route : given) add(route);
     else
       add(given);
-    return {ashlar::devices{most + 1}, routes};
+    return made_of(given, "placement",
+                   [&] { return ashlar::placement(ashlar::devices{most + 1}, routes); });
   }
 
   ashlar::stage_cost stage_cost(json const& object) const {
@@ -194,7 +195,21 @@ class schedule_reader : json_reader {
              fmt::format("has speeds of {} devices, but {} devices", read.speeds.size(), device_count));
     }
     read.overlapped = time_of("overlapped", 1, ashlar::costs::one_after_the_other);
+    if (file_.contains("costs"))
+      made_of(given, "costs", [&] {
+        if (auto const d =
+                check(read, stage_count, device_count, read.sequence_chunks, read.sequence_chunks);
+            !d.ok())
+          throw ashlar::violation(d);
+      });
     return read;
+  }
+
+  // What a file says of its size beside the lists that have it.
+  void must_count(char const* key, int count) const {
+    if (!file_.contains(key)) return;
+    if (json const& given = file_[key]; given != count)
+      fail(given, fmt::format("\"{}\" is {}, but there are {}", key, given.dump(), count));
   }
 
   // 2F0; of a building block also 2F, of its first micro-batch.
@@ -209,9 +224,11 @@ class schedule_reader : json_reader {
     int const stage_count = s.where.stage_count();
     s.graph = graph_of_json(source_, stage_count);
     if (file_.contains("sequence_chunks"))
-      s.graph = in_sequence_chunks(
-          s.graph,
-          static_cast<int>(whole(file_["sequence_chunks"], "sequence_chunks", 1, most_sequence_chunks)));
+      s.graph = made_of(file_["sequence_chunks"], "sequence_chunks", [&] {
+        return in_sequence_chunks(
+            s.graph, static_cast<int>(
+                         whole(file_["sequence_chunks"], "sequence_chunks", 1, most_sequence_chunks)));
+      });
     s.route = integers(at("route"), "route", s.where.route_count() - 1);
     s.cost = costs(stage_count, s.device_count());
     json const& orders = list(at("orders"), "orders");
@@ -227,7 +244,10 @@ class schedule_reader : json_reader {
       }
     }
     s.mode = mode_of(trains);
-    if (!file_.contains("starts")) return ashlar::squeeze(std::move(s));
+    must_count("devices", s.device_count());
+    must_count("stages", stage_count);
+    must_count("micro_batches", s.micro_batch_count());
+    if (!file_.contains("starts")) return made_of(orders, "orders", [&] { return ashlar::squeeze(s); });
     json const& starts = list(file_["starts"], "starts");
     if (starts.size() != s.order.size())
       fail(starts,
@@ -236,7 +256,7 @@ class schedule_reader : json_reader {
       if (list(starts[d], "starts").size() != s.order[d].size())
         fail(starts[d], fmt::format("lacks starts of device {}", d));
       for (std::size_t i = 0; i < s.order[d].size(); ++i)
-        s.order[d][i].start = ticks(starts[d][i], "starts", -ashlar::max_tick);
+        s.order[d][i].start = ticks(starts[d][i], "starts", 0);  // a makespan counts from 0
       find_pairs(s.order[d]);
     }
     return s;

@@ -2,6 +2,8 @@
 #include "files/data_formats.hpp"
 #include "plan/plan_report.hpp"
 #include "report/pictures.hpp"
+#include "report/printed.hpp"
+#include "report/proved_gap.hpp"
 #include <ashlar/plan/training/training_plan.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/render/svg.hpp>
@@ -75,7 +77,7 @@ std::string json_of(plan_study const& s) {
   for (planned_step const& step : s.answer.best) {
     nlohmann::json& object = best.emplace_back(object_of(s, step));
     object["seconds"] = step.seconds;
-    object["bound"] = step.bound;
+    object["bound"] = proved_bound(step.seconds, step.bound);
     object["busy"] = busiest_seconds(s.question, step.plan);
     if (step.catalog > 0) object["seconds_in_catalog_order"] = step.catalog;
     object["utilisation"] = s.utilisation(step.plan, step.seconds);
@@ -96,7 +98,7 @@ std::string json_of(plan_study const& s) {
       all["memory_budgets"][s.cluster.kinds[k].name] = s.question.budget(s.question.kinds[k].machine);
   else
     all["memory_budget"] = s.question.budget(s.question.kinds[0].machine);
-  return all.dump(1) + "\n";
+  return dumped(all, 1) + "\n";
 }
 
 std::string schedule_of(plan_study const& s, bool as_json) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "options/durations.hpp"
+#include "report/proved_gap.hpp"
 #include "report/table.hpp"
 #include <ashlar/bounds/lower_bound.hpp>
 
@@ -17,7 +18,7 @@ inline std::string bound_words(ashlar::tick makespan, std::optional<ashlar::boun
                                time_scale const& scale) {
   if (!least) return "without a bound";
   return fmt::format("no less than {}, gap {} %", scale.number(least->makespan),
-                     percent(ashlar::gap(makespan, least->makespan)));
+                     percent(proved_gap(makespan, least->makespan)));
 }
 
 }  // namespace tool

@@ -1,5 +1,6 @@
 #include "report/frontier_report.hpp"
 
+#include "report/printed.hpp"
 #include "report/table.hpp"
 #include <ashlar/render/frontier.hpp>
 
@@ -32,10 +33,10 @@ std::string text_of(std::vector<frontier_part> const& parts) {
 std::string csv_of(std::vector<frontier_part> const& parts) {
   std::string text = "placement,schedule,activations,memory,overhead_span,least_overhead_span\n";
   auto const add = [&](frontier_part const& part, frontier_row const& r) {
-    text += fmt::format("\"{}\",{},{},{},{},{}\n", part.name, r.needed ? "infeasible" : r.schedule,
-                        r.activations > 0 ? fmt::format("{:g}", r.activations) : "", r.memory,
-                        r.needed ? "" : fmt::format("{}", r.overhead),
-                        r.least ? fmt::format("{}", *r.least) : "");
+    text += fmt::format(
+        "{},{},{},{},{},{}\n", csv_quoted(part.name), r.needed ? "infeasible" : csv_field(r.schedule),
+        r.activations > 0 ? fmt::format("{:g}", r.activations) : "", r.memory,
+        r.needed ? "" : fmt::format("{}", r.overhead), r.least ? fmt::format("{}", *r.least) : "");
   };
   for (frontier_part const& part : parts) {
     for (frontier_row const& r : part.searched) add(part, r);
@@ -66,7 +67,7 @@ std::string json_of(std::vector<frontier_part> const& parts) {
     for (frontier_row const& r : part.published) published.push_back(row("schedule", r.schedule, r));
     out.push_back({{"placement", part.name}, {"searched", searched}, {"published", published}});
   }
-  return out.dump(1) + "\n";
+  return dumped(out, 1) + "\n";
 }
 
 std::string chart_of(std::vector<frontier_part> const& parts, std::string const& title) {

@@ -5,6 +5,7 @@
 #include "options/byte_options.hpp"
 #include "report/bound_words.hpp"
 #include "report/counted.hpp"
+#include "report/proved_gap.hpp"
 #include "report/table.hpp"
 #include <ashlar/render/chrome_trace.hpp>
 #include <ashlar/schedule/metrics.hpp>
@@ -109,7 +110,7 @@ nlohmann::ordered_json json_of(simulated_schedule const& r) {
     out[key] = reached;
     if (!least) return;
     out[key + "_bound"] = least->makespan;
-    out[key + "_gap"] = ashlar::gap(reached, least->makespan);
+    out[key + "_gap"] = proved_gap(reached, least->makespan);
   };
   add("makespan", r.run.makespan(), r.least);
   add("schedule_makespan", makespan(r.chosen.schedule), r.schedule_least);

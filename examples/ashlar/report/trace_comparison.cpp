@@ -2,6 +2,7 @@
 
 #include "command.hpp"
 #include "report/counted.hpp"
+#include "report/printed.hpp"
 #include "report/table.hpp"
 #include <ashlar/program/names.hpp>
 #include <ashlar/render/chrome_trace.hpp>
@@ -148,7 +149,7 @@ std::string overlay_of(trace_comparison const& c) {
   };
   add(c.measured, 0, "measured");
   add(c.planned, 1, "planned");
-  return ordered_json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}}.dump() + "\n";
+  return dumped(ordered_json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}}) + "\n";
 }
 
 }  // namespace tool

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "options/shape_options.hpp"
+#include "report/proved_gap.hpp"
 #include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/study/tradeoff.hpp>
 
@@ -23,7 +24,7 @@ struct operating_point {
   double time = 0;
 
   // By what share the step is longer than it has to be, and so are cost and time.
-  double gap() const { return ashlar::gap(*most, utilisation); }
+  double gap() const { return proved_gap(*most, utilisation); }
 };
 
 // Of the catalog, or of a file: a building block for any number of micro-batches, or a schedule for its

@@ -61,11 +61,20 @@ json json_of(checkpoint const& c) {
           {"parts", parts}};
 }
 
+// A whole number from 0 to `most`. Throws json::exception.
+std::uint64_t whole_of(json const& value, char const* key, std::uint64_t most) {
+  json const& number = value.at(key);
+  if (!number.is_number_unsigned() || number.get<std::uint64_t>() > most)
+    throw json::other_error::create(500, std::string(key) + " is out of range", &value);
+  return number.get<std::uint64_t>();
+}
+
 checkpoint checkpoint_from(json const& value) {
+  constexpr std::uint64_t most_steps = 1'000'000'000, most_batches = std::uint64_t{1} << 62U;
   checkpoint c;
-  value.at("step").get_to(c.step);
-  value.at("updates").get_to(c.updates);
-  value.at("batches").get_to(c.batches);
+  c.step = static_cast<int>(whole_of(value, "step", most_steps));
+  c.updates = static_cast<int>(whole_of(value, "updates", static_cast<std::uint64_t>(c.step)));
+  c.batches = whole_of(value, "batches", most_batches);
   value.at("seed").get_to(c.identity.seed);
   json const& model = value.at("model");
   model.at("blocks").get_to(c.identity.blocks);
@@ -77,7 +86,8 @@ checkpoint checkpoint_from(json const& value) {
   model.at("precision").get_to(c.identity.precision);
   value.at("text").at("bytes").get_to(c.identity.text_bytes);
   value.at("text").at("crc32").get_to(c.identity.text_crc32);
-  value.at("losses").at("counted").get_to(c.counted_losses);
+  c.counted_losses =
+      static_cast<int>(whole_of(value.at("losses"), "counted", static_cast<std::uint64_t>(c.step)));
   value.at("losses").at("first").get_to(c.first_loss);
   value.at("losses").at("mean").get_to(c.mean_loss);
   for (json const& part : value.at("parts")) c.parts.push_back(part_from(part));
@@ -115,11 +125,16 @@ json json_of(checkpoint_part const& part) {
 
 checkpoint_part part_from(json const& value) {
   checkpoint_part part{value.at("file"), value.at("bytes"), {}};
+  // A part lies in the folder of its checkpoint, and nowhere else.
+  if (fs::path const file = part.file; file.empty() || file.has_root_path() || file.has_parent_path()
+                                       || file == "." || file == ".."
+                                       || part.file.find('\0') != std::string::npos)
+    throw json::other_error::create(500, "the file is no name", &value);
   for (auto const& [name, t] : value.at("tensors").items()) {
-    auto const begin = t.at("data_offsets").at(0).get<std::size_t>();
-    part.tensors[name] = {
-        {t.at("dtype"), t.at("shape"), begin, t.at("data_offsets").at(1).get<std::size_t>() - begin},
-        t.at("crc32")};
+    auto const begin = t.at("data_offsets").at(0).get<std::size_t>(),
+               end = t.at("data_offsets").at(1).get<std::size_t>();
+    if (end < begin) throw json::other_error::create(500, "a tensor ends before it begins", &value);
+    part.tensors[name] = {{t.at("dtype"), t.at("shape"), begin, end - begin}, t.at("crc32")};
   }
   return part;
 }
@@ -139,7 +154,11 @@ checkpoint read_checkpoint(std::string const& folder) {
   std::string text(std::min<std::size_t>(file.size(), std::size_t{64} << 20), '\0');
   file.read(0, std::as_writable_bytes(std::span(text)));
   try {
-    json const manifest = json::parse(text);
+    json const manifest = json::parse(text, [](int level, json::parse_event_t, json&) {
+      constexpr int most_levels = 16;
+      if (level > most_levels) throw json::other_error::create(500, "it is too deep", nullptr);
+      return true;
+    });
     json const& content = manifest.at("checkpoint");
     if (manifest.at("version") != 1)
       throw usage_error(fmt::format("'{}' is of a version that this ashlar cannot read", path));

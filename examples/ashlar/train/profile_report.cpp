@@ -2,6 +2,7 @@
 
 #include "files/files.hpp"
 #include "report/counted.hpp"
+#include "report/printed.hpp"
 #include "report/table.hpp"
 #include "train/train_report.hpp"
 
@@ -61,7 +62,7 @@ void tell_links(measured_costs const& m, training const& t) {
 }
 
 void tell_end(measured_costs const& m, training const& t, processors computing) {
-  output(t.options->costs).write(json_of(m).dump(1) + "\n");
+  output(t.options->costs).write(dumped(json_of(m), 1) + "\n");
   if (goes_to_output(t)) return;
   std::vector<std::vector<std::string>> rows{{"stage", "pass", "median, us", "quartiles", "samples"}};
   for (std::size_t stage = 0; stage < m.stages.size(); ++stage)

@@ -3,16 +3,19 @@
 
 #include "command.hpp"
 #include "train/checkpoint.hpp"
+#include "train/folder_lock.hpp"
 #include "train/train_team.hpp"
 
 #include <fmt/core.h>
 #include <gpt/worker.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -42,6 +45,15 @@ class train_checkpoints {
 
   train_checkpoints(training const& t, team<Scalar>& all)
       : t_(&t), all_(&all), folder_(t.options->save) {}
+
+  // Before the first step: nobody else writes into the folder from here on, and it can be written to.
+  void claim() {
+    if (t_->options->save.empty()) return;
+    agreed([&] {
+      if (all_->leads()) lock_.emplace(t_->options->save, patience);
+      return std::string();
+    });
+  }
 
   // Between two steps; `c` says all but the parts. Returns the folder.
   std::string save(checkpoint c) {
@@ -93,6 +105,8 @@ class train_checkpoints {
   }
 
  private:
+  static constexpr std::chrono::seconds patience{5};  // processes of a launcher that was killed end in 2
+
   static void copy_values(std::span<Scalar const> from, std::span<Scalar> to) {
     std::copy(from.begin(), from.end(), to.begin());
   }
@@ -157,6 +171,7 @@ class train_checkpoints {
   training const* t_;
   team<Scalar>* all_;
   checkpoint_folder folder_;
+  std::optional<folder_lock> lock_;
 };
 
 }  // namespace tool

@@ -1,6 +1,7 @@
 #include "train/train_report.hpp"
 
 #include "report/counted.hpp"
+#include "report/proved_gap.hpp"
 #include "report/spread.hpp"
 #include "report/table.hpp"
 #include <ashlar/bounds/lower_bound.hpp>
@@ -47,7 +48,7 @@ std::string times_predicted_with(training const& t, train_report const& r) {
 void tell_prediction(training const& t, train_report const& r, double step_ms) {
   fmt::print("predicted with {}: {:.2f} ms{}, {}\n", times_predicted_with(t, r), r.predicted.ms,
              r.least_ms > 0 ? fmt::format(" (no less than {:.2f}, gap {} %)", r.least_ms,
-                                          percent(ashlar::gap(r.predicted.ms, r.least_ms)))
+                                          percent(proved_gap(r.predicted.ms, r.least_ms)))
                             : "",
              difference(r.predicted.ms, step_ms));
   bool const same = !t.options->shape.cost.measured && r.predicted_from == r.step_ms.size();

@@ -42,7 +42,8 @@ std::vector<std::string> line_of(train_options const& o, std::string const& from
   }
   line.insert(line.end(), command_line.begin() + 1, command_line.end());
   line.insert(line.end(), {"--restart", "0"});
-  if (!from.empty()) line.insert(line.end(), {"--resume", from});
+  // The folder, not what is newest now: processes of a launcher that was killed may save once more.
+  if (!from.empty()) line.insert(line.end(), {"--resume", o.save});
   return line;
 }
 

@@ -4,6 +4,7 @@
 #include "command.hpp"
 #include "files/adaptation.hpp"
 #include "report/counted.hpp"
+#include "train/train_agreement.hpp"
 #include "train/train_checkpoint.hpp"
 #include "train/train_numbers.hpp"
 #include "train/train_progress.hpp"
@@ -55,6 +56,8 @@ class train_session {
 
   // All processes return the same exit_code.
   int run() {
+    must_be_told_alike(t_, all_);
+    checkpoints_.claim();
     introduce(t_, all_.workers().front()->parameters());
     resume();
     int const first = done_;

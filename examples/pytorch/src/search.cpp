@@ -205,7 +205,7 @@ void bind_search(nb::module_& m) {
           "bound", [](searched_layout const& s) { return s.in_ticks(s.least()); },
           "No schedule on this placement within the memory takes fewer.")
       .def_prop_ro("gap", &searched_layout::gap, "By which share of the bound it takes more.")
-      .def_prop_ro("is_optimal", &searched_layout::is_optimal)
+      .def_prop_ro("is_optimal", &searched_layout::is_optimal, "On this placement.")
       .def_prop_ro("overhead", [](searched_layout const& s) { return s.overhead(); })
       .def_prop_ro("evaluations", [](searched_layout const& s) { return s.result.evaluations; })
       .def("__repr__", [](searched_layout const& s) {

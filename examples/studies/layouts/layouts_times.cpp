@@ -1,7 +1,7 @@
 // Step times of layouts that are linear in constants fitted to other trials.
+#include "../least_squares.hpp"
 #include "../rank.hpp"
 #include "layouts.hpp"
-#include "least_squares.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -3,6 +3,7 @@
 // memory by the published formulas, activations in flight counted in the schedule. DATA_DIR has runs.csv
 // and memory.csv; GOLD.json says how near.
 #include "../csv.hpp"
+#include "../least_squares.hpp"
 #include "../report.hpp"
 #include <ashlar/catalog/depth_first.hpp>
 #include <ashlar/catalog/one_f_one_b.hpp>

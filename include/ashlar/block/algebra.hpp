@@ -2,9 +2,11 @@
 #pragma once
 
 #include <ashlar/block/block.hpp>
+#include <ashlar/block/form.hpp>
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/lists.hpp>
+#include <ashlar/core/moved_times.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/core/refuse.hpp>
@@ -23,9 +25,9 @@ constexpr block mirror(block b) {
   return b;
 }
 
-// Every pass `by` ticks later.
+// Every pass `by` ticks later. Throws violation as shifted() does.
 constexpr block shift(block b, tick by) {
-  for (cell& c : b.cells) c.offset += by;
+  for (cell& c : b.cells) c.offset = shifted(c.offset, by);
   return b;
 }
 
@@ -36,21 +38,31 @@ constexpr block with_interval(block b, tick interval) {
 }
 
 // The first `times` repetitions as one block, to be repeated as a whole. repeat(unroll(b, n), m) ==
-// repeat(b, m) for blocks without collisions. Throws violation{rule::counts_are_positive}.
+// repeat(b, m) for blocks without collisions. Throws violation: check_form(b),
+// rule::counts_are_positive, rule::ticks_fit, rule::parameter_is_at_most for more micro-batches than an
+// int can count.
 constexpr block unroll(block b, int times) {
   if (times < 1) refuse({.broken = rule::counts_are_positive, .number = times});
+  must_have_form(b);
   int const group = b.micro_batch_count();
+  int const most = most_passes / max_of(group, static_cast<int>(b.cells.size()));
+  if (times > most)
+    refuse({.broken = rule::parameter_is_at_most,
+            .number = most,
+            .which = parameter::micro_batch_count,
+            .given = times});
+  tick const last = stretched(b.interval, times);
   std::size_t const cells = b.cells.size();
   for (int i = 1; i < times; ++i) {
     for (int k = 0; k < group; ++k) b.route.push_back(nth(b.route, k));
     for (std::size_t at = 0; at < cells; ++at) {
       cell c = b.cells[at];
       c.what.micro_batch += i * group;
-      c.offset += i * b.interval;
+      c.offset = shifted(c.offset, i * b.interval);
       b.cells.push_back(c);
     }
   }
-  b.interval *= times;
+  b.interval = last;
   return b;
 }
 
@@ -82,43 +94,45 @@ constexpr block overlay(block a, block const& b) {
   return a;
 }
 
-// Moves one pass `by` ticks later. Throws violation{rule::every_pass_is_present} if the block has no
-// such pass.
+// Moves one pass `by` ticks later. Throws violation: rule::every_pass_is_present if the block has no
+// such pass, and as shifted() does.
 constexpr block delay(block b, pass what, tick by) {
   for (cell& c : b.cells)
     if (c.what == what) {
-      c.offset += by;
+      c.offset = shifted(c.offset, by);
       return b;
     }
   refuse({.broken = rule::every_pass_is_present, .first = {.what = what}});
 }
 
+// Only the starts `factor` times further apart: each pass keeps its length and gains (factor - 1)
+// lengths of free time after it, so that what is put there meets no other pass. Throws violation as
+// stretched() does.
+constexpr block spread(block b, tick factor) {
+  b.interval = stretched(b.interval, factor);
+  for (cell& c : b.cells) c.offset = stretched(c.offset, factor);
+  return b;
+}
+
 // Makes time itself `factor` times slower: durations, transfers, offsets and interval. Device speeds and
-// bandwidths round up only after that, so a pass may take slightly less.
+// bandwidths round up only after that, so a pass may take slightly less. Throws violation as stretched()
+// does.
 constexpr block scale(block b, tick factor) {
   for (stage_cost& c : b.cost.per_stage) {
-    c.recompute = c.of(pass_kind::recompute) * factor;
-    c.forward *= factor;
-    c.backward_input *= factor;
-    c.backward_weight *= factor;
+    c.recompute = c.of(pass_kind::recompute);
+    for (tick* each : {&c.forward, &c.backward_input, &c.backward_weight, &c.recompute})
+      *each = stretched(*each, factor);
   }
   stretch_transfers(b.cost, factor);
-  if (b.cost.overlapped != costs::one_after_the_other) b.cost.overlapped *= factor;
-  b.interval *= factor;
-  for (cell& c : b.cells) c.offset *= factor;
-  return b;
+  if (b.cost.overlapped != costs::one_after_the_other)
+    b.cost.overlapped = stretched(b.cost.overlapped, factor);
+  return spread(std::move(b), factor);
 }
 
-// Only the starts `factor` times further apart: each pass keeps its length and gains (factor - 1)
-// lengths of free time after it, so that what is put there meets no other pass.
-constexpr block spread(block b, tick factor) {
-  b.interval *= factor;
-  for (cell& c : b.cells) c.offset *= factor;
-  return b;
-}
-
-// Every fused backward becomes a backward_input and, right after it, a backward_weight.
+// Every fused backward becomes a backward_input and, right after it, a backward_weight. Throws
+// violation{check_form(b)}.
 constexpr block split_backward(block b) {
+  must_have_form(b);
   std::vector<cell> cells;
   for (cell c : b.cells) {
     bool const fused = c.what.kind == pass_kind::backward;
@@ -134,8 +148,10 @@ constexpr block split_backward(block b) {
 
 // Fuses every backward_input with its backward_weight, at the place of the input pass. If a weight pass
 // stood anywhere but right after its input pass, or a previous stage did not wait for it, the block is
-// first spread so that the longer passes fit. fuse_backward(split_backward(b)) == b.
+// first spread so that the longer passes fit. fuse_backward(split_backward(b)) == b. Throws
+// violation{check_form(b)}.
 constexpr block fuse_backward(block b) {
+  must_have_form(b);
   result_table<tick> start(b.where.stage_count(), b.micro_batch_count(), 0);
   for (cell const& c : b.cells)
     if (gives_input_gradient(c.what.kind))
@@ -172,8 +188,10 @@ constexpr block fuse_backward(block b) {
 
 // Puts a recompute pass before every backward, which is spread over the block first so that both fit
 // where the backward stood. Activations are then kept only from the recompute on (Chen et al., sublinear
-// memory, 2016). Throws violation{rule::no_pass_is_doubled} for a block that recomputes already.
+// memory, 2016). Throws violation: check_form(b), rule::no_pass_is_doubled for a block that recomputes
+// already.
 constexpr block recompute(block b) {
+  must_have_form(b);
   for (cell const& c : b.cells)
     if (c.what.kind == pass_kind::recompute)
       refuse({.broken = rule::no_pass_is_doubled,
@@ -210,9 +228,10 @@ constexpr bool collide(block const& b, cell const& x, cell const& y) {
 
 // Gives every backward_input its backward_weight, in the first gap of the repeating pattern that is long
 // enough, in order of the backward_inputs. (Controllable Memory, appendix: weight passes fill the
-// remaining holes.) Throws violation{rule::passes_do_not_collide} when no gap is left. O(cells^2) a
-// device.
+// remaining holes.) Throws violation: check_form(b), rule::passes_do_not_collide when no gap is left.
+// O(cells^2) a device.
 constexpr block weights_in_first_gaps(block b) {
+  must_have_form(b);
   lists<cell> const all(static_cast<std::size_t>(b.where.device_count()), [&](auto add) {
     for (cell const& c : b.cells) add(b.device_of(c.what), c);
   });

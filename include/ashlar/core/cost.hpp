@@ -1,6 +1,7 @@
 // How long passes and transfers take.
 #pragma once
 
+#include <ashlar/core/moved_times.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/pass.hpp>
 #include <ashlar/core/ticks.hpp>
@@ -136,11 +137,10 @@ struct costs {
   }
 };
 
-// Makes transfers take `factor` times as long, for the same bytes.
+// Makes transfers take `factor` times as long, for the same bytes. Throws violation as stretched() does.
 constexpr void stretch_transfers(costs& c, tick factor) {
-  c.links.inside.latency *= factor;
-  c.links.between.latency *= factor;
-  c.message *= factor;
+  for (std::int64_t* each : {&c.links.inside.latency, &c.links.between.latency, &c.message})
+    *each = stretched(*each, factor);
 }
 
 }  // namespace ashlar

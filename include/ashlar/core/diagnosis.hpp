@@ -17,6 +17,7 @@ namespace ashlar {
 enum class parameter : unsigned char {
   device_count,
   micro_batch_count,
+  stage_count,
   chunk_count,
   wave_count,
   route_count,
@@ -34,6 +35,19 @@ enum class parameter : unsigned char {
   work_period,
   work_part_count,
   work_sum_count,
+  batch_size,
+  device_kind_count,
+  node_size,
+  tensor_rank_count,
+  plan_count,
+  // of rule::figures_are_in_range
+  model_size,
+  device_figure,
+  step_constant,
+  layer_figure,
+  kept_width,
+  memory_margin,
+  cut_figure,
 };
 
 // One place in a block, schedule or program.

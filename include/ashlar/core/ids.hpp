@@ -26,6 +26,9 @@ using chunks = strong_int<struct chunks_tag>;                // stages on one de
 using waves = strong_int<struct waves_tag>;                  // times a route goes down and up again
 using stages = strong_int<struct stages_tag>;                // pieces of the model
 
+// What does not fit into memory is refused before it is made.
+inline constexpr int most_stages = 1 << 24, most_passes = 1 << 28;
+
 // Ids, each from 0 to its count - 1.
 using device_id = strong_int<struct device_id_tag>;
 using stage_id = strong_int<struct stage_id_tag>;

@@ -15,6 +15,7 @@ enum class rule : unsigned char {
   parameter_is_at_most,
   parameter_is_a_multiple,
   sizes_fit,
+  figures_are_in_range,
   stage_edges_ascend,
   micro_batch_sizes_divide,
   stages_are_convex,
@@ -107,6 +108,9 @@ constexpr char const* sentence(rule broken) {
       return "a schedule's parameter must be a multiple";
     case rule::sizes_fit:
       return "sizes must not be negative, larger than the whole or beyond the range of bytes";
+    case rule::figures_are_in_range:
+      return "figures of models, devices and plans must be finite, and above zero unless zero has a "
+             "meaning";
     case rule::stage_edges_ascend:
       return "every edge of the stage graph must lead to a higher stage, once";
     case rule::micro_batch_sizes_divide:

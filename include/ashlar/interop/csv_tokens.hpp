@@ -69,7 +69,6 @@ struct csv_tokens {
            + std::to_string(t.column);
   }
   std::string place_of(site const& s) const {
-    if (s.device < 0 || s.index < 0) return "itself";
     return place_of(static_cast<std::size_t>(s.device), token(s));
   }
 };

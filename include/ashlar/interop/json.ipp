@@ -5,7 +5,9 @@
 #include <ashlar/interop/json.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/render/known_bound.hpp>
+#include <ashlar/render/utf8.hpp>
 #include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/tables.hpp>
 
 #include <optional>
 #include <string>
@@ -14,6 +16,7 @@ namespace ashlar {
 
 ASHLAR_INLINE nlohmann::ordered_json to_json(schedule const& s, std::string_view name) {
   using nlohmann::ordered_json;
+  must_have_form(s);
   ordered_json routes = ordered_json::array();
   for (int route = 0; route < s.where.route_count(); ++route) {
     ordered_json by_stage = ordered_json::array();
@@ -49,7 +52,7 @@ ASHLAR_INLINE nlohmann::ordered_json to_json(schedule const& s, std::string_view
     orders.push_back(std::move(tokens));
     starts.push_back(std::move(ticks));
   }
-  ordered_json all{{"schedule", std::string(name)},
+  ordered_json all{{"schedule", render_detail::valid_utf8(name)},
                    {"devices", s.device_count()},
                    {"stages", s.stage_count()},
                    {"micro_batches", s.micro_batch_count()},

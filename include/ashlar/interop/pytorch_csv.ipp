@@ -5,6 +5,7 @@
 #include <ashlar/interop/csv_routes.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
 #include <ashlar/program/names.hpp>
+#include <ashlar/render/diagnosis.hpp>
 #include <ashlar/schedule/from_orders.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
@@ -16,6 +17,18 @@ namespace ashlar::csv_detail {
 ASHLAR_INLINE void make_pair(timed_pass& forward, timed_pass& backward) {
   forward.overlaps = backward.what.stage;
   backward.overlaps = forward.what.stage;
+}
+
+// Why the passes cannot be timed in their order.
+ASHLAR_INLINE void add_untimed(csv_tokens const& tokens, diagnosis const& d, csv_problems& problems) {
+  auto const has_place = [](site const& s) { return s.device >= 0 && s.index >= 0; };
+  csv_problem at = has_place(d.first) ? tokens.at(d.first) : csv_problem{};
+  if (d.broken == rule::order_has_no_cycle && has_place(d.first) && has_place(d.second))
+    return problems.add(at, d.broken,
+                        at.token + " and " + tokens.place_of(d.second)
+                            + " wait for each other in a cycle, so that none of them can start");
+  at.broken = d.broken;
+  problems.add(at, explain(d));
 }
 
 }  // namespace ashlar::csv_detail
@@ -72,9 +85,7 @@ ASHLAR_INLINE csv_schedule read_pytorch_csv(csv_tokens const& tokens, csv_proble
           if (tokens.lines[d][i].overlaps_next) csv_detail::make_pair(s.order[d][i], s.order[d][i + 1]);
       s.mode = tokens.mode;
       if (diagnosis const d = order_walk(s).run(); !d.ok())
-        problems.add(tokens.at(d.first), rule::order_has_no_cycle,
-                     "this pass and " + tokens.place_of(d.second)
-                         + " wait for each other in a cycle, so that none of them can start");
+        csv_detail::add_untimed(tokens, d, problems);
       else
         out.value = std::move(s);
     }

@@ -76,6 +76,19 @@ class placement {
   std::vector<int> table_;  // by route, then stage
 };
 
+// So many stages a device. Throws violation: rule::counts_are_positive, rule::parameter_is_at_most for
+// more than a placement can have.
+constexpr stages stages_of(devices p, int each) {
+  if (p.value < 1 || each < 1)
+    refuse({.broken = rule::counts_are_positive, .number = p.value < 1 ? p.value : each});
+  if (each > most_stages / p.value)
+    refuse({.broken = rule::parameter_is_at_most,
+            .number = most_stages / p.value,
+            .which = parameter::chunk_count,
+            .given = each});
+  return stages{p.value * each};
+}
+
 // One route whose stage s lives on device_of(s).
 template <class DeviceOf>
 constexpr placement make_placement(devices p, stages count, DeviceOf device_of) {
@@ -86,17 +99,18 @@ constexpr placement make_placement(devices p, stages count, DeviceOf device_of) 
 
 // Stage s on device s.
 constexpr placement linear(devices p) {
-  return make_placement(p, stages{p.value}, [](int s) { return s; });
+  return make_placement(p, stages_of(p, 1), [](int s) { return s; });
 }
 
 // v chunks a device, round and round: stage s on device s mod p (Narayanan et al., Megatron-LM, 2021).
 constexpr placement looped(devices p, chunks v) {
-  return make_placement(p, stages{p.value * v.value}, [=](int s) { return s % p.value; });
+  return make_placement(p, stages_of(p, v.value), [=](int s) { return s % p.value; });
 }
 
 // w waves, each down the devices and up again: 2w chunks a device (Liu et al., Hanayo, 2023).
 constexpr placement wave(devices p, waves w) {
-  return make_placement(p, stages{2 * p.value * w.value}, [=](int s) {
+  int const each = w.value < 1 || w.value > most_stages / 2 ? w.value : 2 * w.value;
+  return make_placement(p, stages_of(p, each), [=](int s) {
     int const turn = s / p.value, step = s % p.value;
     return turn % 2 == 0 ? step : p.value - 1 - step;
   });

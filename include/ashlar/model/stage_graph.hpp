@@ -76,6 +76,7 @@ class stage_graph {
 
   // Stage s feeds stage s + 1.
   friend constexpr stage_graph chain(stages count) {
+    must_be_few(count.value);
     dynamic_array<stage_edge> edges;
     for (int s = 0; s + 1 < count.value; ++s) edges.push_back({s, s + 1});
     stage_graph graph;
@@ -174,8 +175,17 @@ class stage_graph {
     return a.from < b.from || (a.from == b.from && a.to < b.to);
   }
 
+  static constexpr void must_be_few(int count) {
+    if (count < 1) refuse({.broken = rule::counts_are_positive, .number = count});
+    if (count > most_stages)
+      refuse({.broken = rule::parameter_is_at_most,
+              .number = most_stages,
+              .which = parameter::stage_count,
+              .given = count});
+  }
+
   constexpr void set_edges(dynamic_array<stage_edge> edges) {
-    if (count_ < 1) refuse({.broken = rule::counts_are_positive, .number = count_});
+    must_be_few(count_);
     merge_sort(edges, precedes);
     for (std::size_t i = 0; i < edges.size(); ++i) {
       stage_edge const e = edges[i];

@@ -8,7 +8,9 @@
 
 namespace ashlar {
 
-// Whether no device ever holds more than it may. O(passes).
+// Whether no device ever holds more than it may. O(passes). Throws violation: check_form(s),
+// rule::tables_agree unless there is one budget for all devices or one each, those of
+// check(memory_model).
 bool is_within(schedule const& s, memory_limit const& limit);
 
 // Whether delay blocks can make plans for a schedule: a chain of stages with one route, in training.
@@ -25,9 +27,16 @@ std::vector<candidate> improve_plans(justifier& search, std::vector<schedule> co
 // early) and inference, which has nothing to reorder.
 bool can_be_improved(schedule const& s);
 
-// The best schedule found within `limit`, no worse than those of `seeds` squeezed that are within it.
-// Just the first of them squeezed without a budget, or where it has no idle time, reaches the goal or
-// is as good as what is found. Throws as squeeze() and the list scheduler do.
+// The best schedule found within `limit`, one or none; no worse than those of `seeds` squeezed that are
+// within it. Just the first of them squeezed, if it is within the limit, without a budget, or where it
+// has no idle time, reaches the goal or is as good as what is found. None where nothing was found within
+// the limit. Throws as squeeze(), is_within() and the list scheduler do, and
+// violation{rule::counts_are_positive} without seeds.
+std::vector<schedule> improved_within(std::vector<schedule> const& seeds, memory_limit const& limit,
+                                      search_budget budget);
+
+// The same. Throws violation{rule::memory_is_within_budget}, too, with the device of the first seed that
+// holds more than it may, where nothing was found.
 schedule improve(std::vector<schedule> const& seeds, memory_limit const& limit, search_budget budget);
 
 // The same passes in an order for which a search finds makespan + 3 span to be less, if it does, within

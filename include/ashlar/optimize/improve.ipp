@@ -3,18 +3,26 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/compiled.hpp>
+#include <ashlar/core/nth.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/optimize/improve.hpp>
 #include <ashlar/optimize/iterated_local_search.hpp>
 #include <ashlar/optimize/periodic_extension.hpp>
 #include <ashlar/optimize/surrogate.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/squeeze.hpp>
+#include <ashlar/schedule/tables.hpp>
 
 #include <cstddef>
+#include <utility>
 
 namespace ashlar {
 
 ASHLAR_INLINE bool is_within(schedule const& s, memory_limit const& limit) {
+  must_have_form(s);
+  if (diagnosis const d = check(limit.memory, s.stage_count()); !d.ok()) refuse(d);
+  if (limit.budget.size() != 1 && static_cast<int>(limit.budget.size()) != s.device_count())
+    refuse(wrong_size(table::device_budgets, limit.budget.size(), s.device_count()));
   std::vector<byte_count> const peaks = peak_memory(s, limit.memory);
   for (std::size_t d = 0; d < peaks.size(); ++d)
     if (peaks[d] > limit.budget_of(static_cast<int>(d))) return false;
@@ -63,8 +71,9 @@ ASHLAR_INLINE bool can_be_improved(schedule const& s) {
   return true;
 }
 
-ASHLAR_INLINE schedule improve(std::vector<schedule> const& seeds, memory_limit const& limit,
-                               search_budget budget) {
+ASHLAR_INLINE std::vector<schedule> improved_within(std::vector<schedule> const& seeds,
+                                                    memory_limit const& limit, search_budget budget) {
+  if (seeds.empty()) refuse({.broken = rule::counts_are_positive});
   schedule first = squeeze(seeds[0]);
   bool const fits = is_within(first, limit);
   tick busiest = 0;
@@ -72,16 +81,30 @@ ASHLAR_INLINE schedule improve(std::vector<schedule> const& seeds, memory_limit 
   if (budget.aim == objective::span) budget.goal = max_of(budget.goal, busiest);
   bool const idles =
       budget.aim == objective::span ? span(first) > budget.goal : makespan(first) > busiest;
-  if (budget.passes <= 0 || (fits && !idles)) return first;
+  if (fits && (budget.passes <= 0 || !idles)) return {first};
   justifier search(first, limit, budget);
   if (fits) search.consider(first);
   improve_plans(search, seeds, limit, budget);
   iterated_local_search(search);
-  if (!search.found()) return first;
+  if (!search.found()) return {};
   schedule const found = search.result();
   schedule best = squeeze(found);
-  if (budget.aim == objective::span && span(best) > span(found)) return found;
-  return best;
+  if (budget.aim == objective::span && span(best) > span(found)) return {found};
+  return {best};
+}
+
+ASHLAR_INLINE schedule improve(std::vector<schedule> const& seeds, memory_limit const& limit,
+                               search_budget budget) {
+  if (std::vector<schedule> found = improved_within(seeds, limit, budget); !found.empty())
+    return std::move(found[0]);
+  std::vector<byte_count> const peaks = peak_memory(seeds[0], limit.memory);
+  diagnosis d{.broken = rule::memory_is_within_budget};
+  for (int device = 0; device < seeds[0].device_count() && d.first.device < 0; ++device)
+    if (nth(peaks, device) > limit.budget_of(device))
+      d = {.broken = rule::memory_is_within_budget,
+           .first = {.device = device},
+           .number = nth(peaks, device)};
+  refuse(d);
 }
 
 ASHLAR_INLINE schedule improve(schedule const& s, search_budget budget) {

@@ -6,6 +6,7 @@
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/model/dependencies.hpp>
 #include <ashlar/optimize/precedence_graph.hpp>
+#include <ashlar/schedule/tables.hpp>
 
 #include <cstddef>
 
@@ -13,6 +14,8 @@ namespace ashlar {
 
 ASHLAR_INLINE precedence_graph::precedence_graph(schedule const& s, memory_model const& memory)
     : stage_count_(s.stage_count()), micro_batch_count_(s.micro_batch_count()) {
+  must_have_form(s);
+  if (diagnosis const d = check(memory, s.stage_count()); !d.ok()) refuse(d);
   result_table<int> giver(s.stage_count(), s.micro_batch_count(), nobody);
   orders.resize(s.order.size());
   for (std::size_t d = 0; d < s.order.size(); ++d) {

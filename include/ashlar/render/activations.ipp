@@ -5,6 +5,7 @@
 #include <ashlar/model/memory_model.hpp>
 #include <ashlar/render/activations.hpp>
 #include <ashlar/schedule/held_memory.hpp>
+#include <ashlar/schedule/tables.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -12,6 +13,7 @@
 namespace ashlar {
 
 ASHLAR_INLINE std::vector<std::vector<held_step>> held_activations(schedule const& s) {
+  must_have_form(s);
   bool trains = false;
   for (auto const& order : s.order)
     for (timed_pass const& t : order) trains = trains || gives_weight_gradient(t.what.kind);

@@ -1,16 +1,21 @@
 // Definitions of chrome_trace.hpp.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/render/activations.hpp>
 #include <ashlar/render/chrome_trace.hpp>
 #include <ashlar/render/json_text.hpp>
 #include <ashlar/render/needs.hpp>
+#include <ashlar/schedule/tables.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
+#include <utility>
 
 namespace ashlar::render_detail {
 
@@ -76,7 +81,7 @@ ASHLAR_INLINE void trace_writer::begin(std::string_view name, char const* phase,
 
 ASHLAR_INLINE std::string name_of_lane(int lane, int lane_count) {
   if (lane == compute_lane) return "compute";
-  if (lane == lane_count - 1) return "collectives";
+  if (std::int64_t{lane} + 1 == lane_count) return "collectives";
   if (lane_count == first_transfer_lane + 2) return "transfers";
   return "transfers " + std::to_string(lane - first_transfer_lane);
 }
@@ -86,6 +91,14 @@ ASHLAR_INLINE std::string name_of_lane(int lane, int lane_count) {
 namespace ashlar {
 
 ASHLAR_INLINE std::string chrome_trace(schedule const& s, double tick_ns) {
+  must_have_form(s);
+  tick furthest = 1;
+  for (std::size_t d = 0; d < s.order.size(); ++d)
+    for (timed_pass const& t : s.order[d])
+      for (tick const at : {t.start, s.end_of(t, static_cast<int>(d))})
+        furthest = max_of(furthest, at < 0 ? -at : at);
+  if (!(tick_ns > 0 && static_cast<double>(furthest) * tick_ns < static_cast<double>(max_tick)))
+    refuse({.broken = rule::ticks_fit, .number = furthest});
   auto const ns = [&](tick t) { return std::llround(static_cast<double>(t) * tick_ns); };
   using render_detail::instant;
   render_detail::trace_writer writer;
@@ -121,17 +134,27 @@ ASHLAR_INLINE std::string chrome_trace(schedule const& s, double tick_ns) {
 
 ASHLAR_INLINE std::string chrome_trace(std::vector<trace_span> const& spans, int lane_count) {
   render_detail::trace_writer writer;
-  std::vector<std::vector<bool>> named;  // by device, then lane
+  std::vector<std::pair<int, int>> named;  // device and lane; -1: the device itself
+  for (trace_span const& span : spans)
+    if (span.device >= 0 && span.lane >= 0)
+      named.insert(named.end(), {{span.device, -1}, {span.device, span.lane}});
+  std::sort(named.begin(), named.end());
+  named.erase(std::unique(named.begin(), named.end()), named.end());
+  std::vector<char> is_told(named.size(), 0);
+  auto const is_new = [&](int device, int lane) {
+    auto const at =
+        std::lower_bound(named.begin(), named.end(), std::pair{device, lane}) - named.begin();
+    return std::exchange(is_told[static_cast<std::size_t>(at)], char{1}) == 0;
+  };
   for (trace_span const& span : spans) {
+    for (std::int64_t const at : {span.start_ns, span.end_ns})
+      if (at <= -max_tick || at >= max_tick) refuse({.broken = rule::ticks_fit, .number = at});
     if (span.device >= 0 && span.lane >= 0) {
-      auto const d = static_cast<std::size_t>(span.device), lane = static_cast<std::size_t>(span.lane);
-      if (named.size() <= d) named.resize(d + 1);
-      if (named[d].empty()) writer.name("process_name", span.device, 0, "device " + std::to_string(d));
-      if (named[d].size() <= lane) named[d].resize(lane + 1);
-      if (!named[d][lane])
+      if (is_new(span.device, -1))
+        writer.name("process_name", span.device, 0, "device " + std::to_string(span.device));
+      if (is_new(span.device, span.lane))
         writer.name("thread_name", span.device, span.lane,
                     render_detail::name_of_lane(span.lane, lane_count));
-      named[d][lane] = true;
     }
     writer.complete(span.name, span.category, span.device, span.lane,
                     render_detail::microseconds(span.start_ns),

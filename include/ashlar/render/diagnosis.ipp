@@ -67,6 +67,8 @@ ASHLAR_INLINE std::string quantities(diagnosis const& d) {
     case rule::ticks_fit:
       if (d.first.device >= 0) return first + " would end beyond it";
       return "a stage takes " + n + " ticks, too many to add up";
+    case rule::figures_are_in_range:
+      return std::string("a ") + name_of(d.which) + " is not";
     case rule::sizes_fit:
     case rule::micro_batch_sizes_divide:
       return "one is " + n;

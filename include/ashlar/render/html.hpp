@@ -26,7 +26,8 @@ std::string html_page(std::string const& schedules, html_options const& options)
 
 }  // namespace render_detail
 
-// One schedule. All its passes must be known.
+// One schedule. Throws violation: check_form(s), rule::counts_are_positive for a unit of less than a
+// tick.
 inline std::string html(schedule const& s, html_options const& options = {}) {
   return render_detail::html_page(render_detail::html_data(s, options.name), options);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/compiled.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/model/pass_table.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/render/activations.hpp>
@@ -130,6 +131,8 @@ ASHLAR_INLINE std::string html_data(schedule const& s, std::string_view name) {
 }
 
 ASHLAR_INLINE std::string html_page(std::string const& schedules, html_options const& options) {
+  if (options.unit.ticks < 1)
+    refuse({.broken = rule::counts_are_positive, .number = options.unit.ticks});
   std::string kinds;
   for (int k = 0; k < pass_kinds; ++k) {
     auto const kind = static_cast<pass_kind>(k);

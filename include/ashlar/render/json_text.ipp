@@ -3,12 +3,13 @@
 
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/render/json_text.hpp>
+#include <ashlar/render/utf8.hpp>
 
 namespace ashlar::render_detail {
 
 ASHLAR_INLINE std::string escape_json(std::string_view raw) {
   std::string safe;
-  for (char c : raw) {
+  for (char c : valid_utf8(raw)) {
     auto const byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
       safe += '\\';

@@ -15,7 +15,8 @@ struct named_curve {
   std::vector<std::pair<double, double>> points;  // (x, y), by x
 };
 
-// Where it is logarithmic all values must be above zero; else it begins at zero.
+// Where it is logarithmic all values must be above zero; else it begins at zero. Values that are no such
+// numbers stand at the beginning and do not set the scale.
 struct curve_axis {
   std::string name;
   bool logarithmic = false;

@@ -6,6 +6,7 @@
 #include <ashlar/render/svg_chart.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 namespace ashlar {
@@ -17,6 +18,7 @@ ASHLAR_INLINE std::string svg(std::vector<named_curve> const& curves, curve_axis
     chart_scale scale{.least = 1e300, .most = 0, .logarithmic = axis.logarithmic};
     for (named_curve const& c : curves)
       for (auto const& point : c.points) {
+        if (!std::isfinite(of(point)) || (axis.logarithmic && of(point) <= 0)) continue;
         scale.least = std::min(scale.least, of(point));
         scale.most = std::max(scale.most, of(point));
       }

@@ -18,8 +18,8 @@ struct needing_pass {
 };
 
 // The passes of the schedule, numbered device by device in their order, each with its inputs. An input
-// that no pass gives is left out; for what a collective sums stand the passes that gave it. All passes
-// must be known. Linear.
+// that no pass gives is left out; for what a collective sums stand the passes that gave it. Throws
+// violation{check_form(s)}. Linear.
 std::vector<needing_pass> needs_of(schedule const& s);
 
 }  // namespace ashlar

@@ -4,10 +4,12 @@
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/model/pass_table.hpp>
 #include <ashlar/render/needs.hpp>
+#include <ashlar/schedule/tables.hpp>
 
 namespace ashlar {
 
 ASHLAR_INLINE std::vector<needing_pass> needs_of(schedule const& s) {
+  must_have_form(s);
   constexpr auto nobody = static_cast<std::size_t>(-1);
   std::vector<needing_pass> all;
   pass_table<std::size_t> giver(s.stage_count(), s.micro_batch_count(), s.work.view(), nobody);

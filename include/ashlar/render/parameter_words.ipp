@@ -12,6 +12,8 @@ ASHLAR_INLINE char const* name_of(parameter which) {
       return "devices";
     case parameter::micro_batch_count:
       return "micro-batches";
+    case parameter::stage_count:
+      return "stages";
     case parameter::chunk_count:
       return "chunks";
     case parameter::wave_count:
@@ -46,6 +48,30 @@ ASHLAR_INLINE char const* name_of(parameter which) {
       return "parts of work";
     case parameter::work_sum_count:
       return "sums of work over devices";
+    case parameter::batch_size:
+      return "sequences of a batch";
+    case parameter::device_kind_count:
+      return "kinds of devices";
+    case parameter::node_size:
+      return "devices of a node";
+    case parameter::tensor_rank_count:
+      return "tensor ranks";
+    case parameter::plan_count:
+      return "plans to show";
+    case parameter::model_size:
+      return "size of the model";
+    case parameter::device_figure:
+      return "figure of a device";
+    case parameter::step_constant:
+      return "factor over the data sheet";
+    case parameter::layer_figure:
+      return "figure of a layer";
+    case parameter::kept_width:
+      return "width of what is kept";
+    case parameter::memory_margin:
+      return "share of memory to leave free";
+    case parameter::cut_figure:
+      return "cost of a cut";
   }
   return "parameters";
 }

@@ -6,6 +6,7 @@
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/render/picture.hpp>
+#include <ashlar/schedule/tables.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -83,6 +84,7 @@ ASHLAR_INLINE void finish(picture& drawn) {
 namespace ashlar {
 
 ASHLAR_INLINE picture picture_of(schedule const& s) {
+  must_have_form(s);
   picture drawn;
   auto const chunk = render_detail::chunk_numbers(s.where, drawn);
   auto const shade = render_detail::shades_of(s.where, drawn);
@@ -105,6 +107,7 @@ ASHLAR_INLINE picture picture_of(schedule const& s) {
 }
 
 ASHLAR_INLINE picture picture_of(block const& b) {
+  must_have_form(b);
   picture drawn;
   auto const chunk = render_detail::chunk_numbers(b.where, drawn);
   auto const shade = render_detail::shades_of(b.where, drawn);

@@ -11,6 +11,7 @@ namespace ashlar {
 // The cells at their offsets, each with its offset below its letter; below each device a bar a stage
 // from the start of its forward to the end of the pass that frees its activations, and beside it how
 // many activations the device holds at most when the block is repeated; the interval as brackets above.
+// Throws violation as svg(schedule) does, of check_form(b).
 std::string svg(block const& b, svg_options const& options = {});
 
 }  // namespace ashlar

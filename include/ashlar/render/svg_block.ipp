@@ -63,11 +63,12 @@ namespace ashlar {
 
 ASHLAR_INLINE std::string svg(block const& b, svg_options const& options) {
   using namespace render_detail;
+  must_be_drawable(options);
   picture const drawn = picture_of(b);
   auto const bars = held_bars(b, drawn);
   std::size_t most_bars = 0;
   for (auto const& row : bars) most_bars = std::max(most_bars, row.size());
-  tick const interval = std::max<tick>(b.interval, 1);
+  tick const interval = b.interval;
   bool const group = b.micro_batch_count() > 1;
   std::string const longest =
       std::max(std::to_string(drawn.last), "F" + std::to_string(b.micro_batch_count() - 1),
@@ -93,7 +94,7 @@ ASHLAR_INLINE std::string svg(block const& b, svg_options const& options) {
       canvas.box(f.x(held.forward.start), y, f.x(held.end) - f.x(held.forward.start), bar - 2.5,
                  look_of(pass_kind::forward, held.forward.shade),
                  to_string(held.forward.what) + ": lifespan " + std::to_string(life));
-      bound += (life + interval - 1) / interval;
+      bound = saturating_sum(bound, (life + interval - 1) / interval);
       y += bar;
     }
     if (bars[d].empty()) continue;

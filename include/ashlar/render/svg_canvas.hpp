@@ -9,18 +9,21 @@
 
 namespace ashlar::render_detail {
 
-// For character data and attribute values alike. Control characters have no place in XML.
+// For character data and attribute values alike. Control characters and bytes that are no UTF-8 have no
+// place in XML.
 std::string escape_xml(std::string_view raw);
 
-// Hundredths of a pixel, so that a picture is the same on every machine: 1234 is written 12.34.
+// Hundredths of a pixel, so that a picture is the same on every machine: 1234 is written 12.34. What is
+// no number is 0, what no picture can be as large as is 1e15.
 class pixels {
  public:
-  explicit pixels(double value)
-      : hundredths_(static_cast<std::int64_t>(value * 100 + (value < 0 ? -0.5 : 0.5))) {}
+  explicit pixels(double value) : hundredths_(hundredths_of(value)) {}
 
   std::string text() const;
 
  private:
+  static std::int64_t hundredths_of(double value);
+
   std::int64_t hundredths_;
 };
 

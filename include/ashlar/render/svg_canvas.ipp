@@ -3,12 +3,13 @@
 
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/render/svg_canvas.hpp>
+#include <ashlar/render/utf8.hpp>
 
 namespace ashlar::render_detail {
 
 ASHLAR_INLINE std::string escape_xml(std::string_view raw) {
   std::string safe;
-  for (char c : raw) switch (c) {
+  for (char c : valid_utf8(raw)) switch (c) {
       case '&':
         safe += "&amp;";
         break;
@@ -28,6 +29,13 @@ ASHLAR_INLINE std::string escape_xml(std::string_view raw) {
         safe += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
     }
   return safe;
+}
+
+ASHLAR_INLINE std::int64_t pixels::hundredths_of(double value) {
+  constexpr double most = 1e15;
+  if (!(value > -most)) return value <= -most ? static_cast<std::int64_t>(-most) * 100 : 0;
+  if (value > most) return static_cast<std::int64_t>(most) * 100;
+  return static_cast<std::int64_t>(value * 100 + (value < 0 ? -0.5 : 0.5));
 }
 
 ASHLAR_INLINE std::string pixels::text() const {

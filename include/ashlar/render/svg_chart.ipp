@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 namespace ashlar::render_detail {
 
@@ -13,15 +14,17 @@ ASHLAR_INLINE double chart_scale::operator()(double value) const {
   double const v = value < least ? least : value > most ? most : value;
   double const share =
       logarithmic ? std::log(v / least) / std::log(most / least) : (v - least) / (most - least);
-  return from + share * (to - from);
+  return share >= 0 ? from + share * (to - from) : from;  // what is no number is at the beginning
 }
 
 ASHLAR_INLINE std::vector<double> chart_scale::marks() const {
+  constexpr std::size_t many = 64;  // where rounding leaves no step, there is an end
   std::vector<double> all;
   if (logarithmic) {
     double factor = 2;
     while (std::log(most / least) / std::log(factor) > 12) factor *= 2;
-    for (double v = std::exp2(std::ceil(std::log2(least))); v <= most; v *= factor) all.push_back(v);
+    for (double v = std::exp2(std::ceil(std::log2(least))); v <= most && all.size() < many; v *= factor)
+      all.push_back(v);
     return all;
   }
   double step = std::pow(10, std::floor(std::log10((most - least) / 4)));
@@ -30,7 +33,9 @@ ASHLAR_INLINE std::vector<double> chart_scale::marks() const {
       step *= times;
       break;
     }
-  for (double v = std::ceil(least / step) * step; v <= most + step / 1000; v += step) all.push_back(v);
+  for (double v = std::ceil(least / step) * step; v <= most + step / 1000 && all.size() < many;
+       v += step)
+    all.push_back(v);
   return all;
 }
 

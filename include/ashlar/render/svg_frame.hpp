@@ -27,6 +27,10 @@ struct svg_frame {
   std::string number(tick t) const;
 };
 
+// Throws violation: rule::counts_are_positive for a unit of less than a tick, rule::sizes_fit unless the
+// widest is from 1 to 1e6 pixels.
+void must_be_drawable(svg_options const& options);
+
 // Boxes wide enough for their text, unless the whole becomes too wide.
 svg_frame frame_of(picture const& drawn, double box_width, double widest);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/compiled.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/render/svg_frame.hpp>
 
 #include <algorithm>
@@ -19,9 +20,25 @@ ASHLAR_INLINE double text_width(std::string_view words) {
 }
 
 ASHLAR_INLINE std::string svg_frame::number(tick t) const {
-  if (t % unit.ticks == 0) return std::to_string(t / unit.ticks);
-  std::string text = std::to_string(static_cast<double>(t) / static_cast<double>(unit.ticks));
-  return text.erase(text.find_last_not_of('0') + 1);
+  constexpr tick millionths = 1'000'000;
+  tick const size = t < 0 ? -t : t;
+  double const rest = static_cast<double>(size % unit.ticks) / static_cast<double>(unit.ticks);
+  tick const part = static_cast<tick>(rest * static_cast<double>(millionths) + 0.5);
+  tick const whole = size / unit.ticks + part / millionths;
+  std::string text = std::to_string(whole);
+  if (part % millionths != 0) {
+    std::string digits = std::to_string(millionths + part % millionths);
+    digits[0] = '.';
+    text += digits.erase(digits.find_last_not_of('0') + 1);
+  }
+  return t < 0 && text != "0" ? "-" + text : text;
+}
+
+ASHLAR_INLINE void must_be_drawable(svg_options const& options) {
+  if (options.unit.ticks < 1)
+    refuse({.broken = rule::counts_are_positive, .number = options.unit.ticks});
+  if (!(options.widest >= 1 && options.widest <= 1e6))
+    refuse({.broken = rule::sizes_fit, .number = options.widest > 1 ? max_tick : -1});
 }
 
 ASHLAR_INLINE svg_frame frame_of(picture const& drawn, double box_width, double widest) {
@@ -42,11 +59,11 @@ ASHLAR_INLINE void draw_rows(svg_canvas& canvas, picture const& drawn, svg_frame
 }
 
 ASHLAR_INLINE double draw_axis(svg_canvas& canvas, svg_frame const& f, double y) {
-  tick const least = f.last >= 4 * f.unit.ticks ? f.unit.ticks : 1;
+  tick const least = f.last / 4 >= f.unit.ticks ? f.unit.ticks : 1;
   std::string const longest = f.number(least == 1 && f.last > 0 ? f.last - 1 : f.last);
-  tick const step = least
-                    * round_step(std::max(12.0, text_width(longest) + 8)
-                                 / (f.pixels_a_tick * static_cast<double>(least)));
+  tick const step =
+      saturating_product(least, round_step(std::max(12.0, text_width(longest) + 8)
+                                           / (f.pixels_a_tick * static_cast<double>(least))));
   std::string marks;
   for (tick t = 0; t <= f.last; t += step) {
     marks += "M" + px(f.x(t)) + " " + px(y) + "v4";

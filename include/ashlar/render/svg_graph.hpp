@@ -10,7 +10,8 @@
 namespace ashlar {
 
 // A box for each stage: its number, the size of its micro-batches where sizes differ, and its devices,
-// by route; the colour is that of the first. Titles of boxes say the same in words.
+// by route; the colour is that of the first. Titles of boxes say the same in words. Throws violation:
+// rule::tables_agree for a stage that has no place, rule::counts_are_positive for no stages.
 std::string svg(stage_graph const& graph, placement const& where, svg_options const& o = {});
 
 }  // namespace ashlar

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/compiled.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/render/graph_layout.hpp>
 #include <ashlar/render/svg_canvas.hpp>
 #include <ashlar/render/svg_graph.hpp>
@@ -30,6 +31,9 @@ namespace ashlar {
 
 ASHLAR_INLINE std::string svg(stage_graph const& graph, placement const& where, svg_options const& o) {
   using namespace render_detail;
+  if (graph.count() < 1) refuse({.broken = rule::counts_are_positive, .number = graph.count()});
+  if (graph.count() > where.stage_count())
+    refuse(wrong_size(table::stages_of_graph, graph.count(), where.stage_count()));
   constexpr double width = 86, height = 34, across = 136, down = 48, left = 20, top = 44;
   graph_layout const layout(graph);
   double const middle = top + down * static_cast<double>(layout.row_count()) / 2;

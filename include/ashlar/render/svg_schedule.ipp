@@ -15,6 +15,7 @@ namespace ashlar {
 
 ASHLAR_INLINE std::string svg(schedule const& s, svg_options const& options) {
   using namespace render_detail;
+  must_be_drawable(options);
   picture drawn = picture_of(s);
   bool const dense = count_boxes(drawn) > crowded;
   if (dense) drawn.route_count = 1;

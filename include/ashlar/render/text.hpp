@@ -10,7 +10,7 @@ namespace ashlar {
 
 struct text_options {
   bool colour = false;
-  int width = 100;  // columns of the terminal; 0: as wide as it takes
+  int width = 100;  // columns of the terminal, at most 65536; 0: as wide as it takes
   tick unit = 1;    // so many ticks are 1 on the ruler
 };
 
@@ -50,12 +50,13 @@ std::string text_of(picture const& drawn, text_options options);
 }  // namespace render_detail
 
 // A row a device, time to the right, a letter and the micro-batch in each box. What does not fit is cut
-// or scaled, and the last line says so.
+// or scaled, and the last line says so. Throws violation{check_form(s)}.
 inline std::string text(schedule const& s, text_options options = {}) {
   return render_detail::text_of(picture_of(s), options);
 }
 
-// The block's cells at their offsets, its interval, and each stage's lifespan.
+// The block's cells at their offsets, its interval, and each stage's lifespan. Throws violation:
+// check_form(b), and as lifespan() does.
 std::string text(block const& b, text_options options = {});
 
 }  // namespace ashlar

@@ -1,11 +1,14 @@
 // Definitions of text.hpp.
 #pragma once
 
+#include <ashlar/block/form.hpp>
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/render/text.hpp>
+
+#include <algorithm>
 
 namespace ashlar::render_detail {
 
@@ -108,9 +111,9 @@ ASHLAR_INLINE text_picture draw_rows(picture const& drawn, text_scale const& sca
 ASHLAR_INLINE std::string ruler(picture const& drawn, text_scale const& scale, std::size_t margin,
                                 std::size_t room, tick unit) {
   std::size_t const digits = std::to_string(drawn.last / unit).size() + 2;
-  tick const step =
-      unit
-      * round_step(static_cast<double>(digits) / (scale.columns_a_tick * static_cast<double>(unit)));
+  tick const step = saturating_product(
+      unit,
+      round_step(static_cast<double>(digits) / (scale.columns_a_tick * static_cast<double>(unit))));
   std::string line;
   for (tick t = -floor_quotient(-drawn.first, unit) * unit; t <= drawn.last; t += step) {
     std::size_t const column = scale.column(t, drawn.first);
@@ -144,12 +147,13 @@ ASHLAR_INLINE std::string text_of(picture const& drawn, text_options options) {
   for (auto const& row : drawn.rows)
     for (picture_box const& box : row) label = max_of(label, label_of(box, drawn.chunk_count).size());
   std::size_t const margin = std::to_string(drawn.rows.size() - 1).size() + 9;
-  std::size_t const width = options.width > 0 ? static_cast<std::size_t>(options.width) : 0;
+  constexpr int widest = 1 << 16;  // lines of a schedule of any length stay lines
+  auto const width = static_cast<std::size_t>(std::clamp(options.width, 0, widest));
   std::size_t const room = width == 0 ? 0 : max_of<std::size_t>(width > margin ? width - margin : 0, 10);
   text_scale const scale = scale_of(drawn, label, room);
   text_picture const out = draw_rows(drawn, scale, room, options.colour);
-  std::string text = ruler(drawn, scale, margin, room, max_of<tick>(options.unit, 1)) + out.rows
-                     + legend(drawn, options.colour);
+  std::string text = ruler(drawn, scale, margin, room, std::clamp<tick>(options.unit, 1, max_tick))
+                     + out.rows + legend(drawn, options.colour);
   if (!scale.numbers)
     text += "micro-batch numbers are left out to fit " + std::to_string(width) + " columns\n";
   if (scale.cut)
@@ -165,6 +169,7 @@ ASHLAR_INLINE std::string text_of(picture const& drawn, text_options options) {
 namespace ashlar {
 
 ASHLAR_INLINE std::string text(block const& b, text_options options) {
+  must_have_form(b);
   std::string drawn = render_detail::text_of(picture_of(b), options);
   drawn += "interval " + std::to_string(b.interval) + " ticks\n";
   for (int k = 0; k < b.micro_batch_count(); ++k) {

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <ashlar/core/compiled.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/render/text_graph.hpp>
 
 namespace ashlar {
 
 ASHLAR_INLINE std::string text(stage_graph const& graph, placement const& where) {
+  if (graph.count() > where.stage_count())
+    refuse(wrong_size(table::stages_of_graph, graph.count(), where.stage_count()));
   std::string all;
   for (int stage = 0; stage < graph.count(); ++stage) {
     all += "stage " + std::to_string(stage);

@@ -6,6 +6,7 @@
 #include <ashlar/core/nth.hpp>
 #include <ashlar/model/taken_gradients.hpp>
 #include <ashlar/schedule/schedule.hpp>
+#include <ashlar/schedule/tables.hpp>
 
 #include <cstddef>
 
@@ -38,13 +39,7 @@ constexpr diagnosis check_taken_gradients(schedule const& s) {
 constexpr diagnosis check_passes(schedule const& s, pass_ends& ends) {
   int const stage_count = s.stage_count(), m = s.micro_batch_count();
   if (m < 1 || stage_count < 1) return {.broken = rule::counts_are_positive, .number = m};
-  if (s.graph.count() != stage_count)
-    return wrong_size(table::stages_of_graph, s.graph.count(), stage_count);
-  if (static_cast<int>(s.order.size()) != s.device_count())
-    return wrong_size(table::device_orders, s.order.size(), s.device_count());
-  if (diagnosis const d = check_routes(s.graph, s.where, s.route); !d.ok()) return d;
-  int const q = s.graph.sequence_chunks();
-  if (diagnosis const d = check(s.cost, stage_count, s.device_count(), m, q); !d.ok()) return d;
+  if (diagnosis const d = check_tables(s); !d.ok()) return d;
 
   for (std::size_t device = 0; device < s.order.size(); ++device) {
     std::vector<timed_pass> const& order = s.order[device];

@@ -4,11 +4,13 @@
 #include <ashlar/block/algebra.hpp>
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/moved_times.hpp>
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>
+#include <ashlar/schedule/tables.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -26,17 +28,20 @@ constexpr schedule mirror(schedule s) {
   return s;
 }
 
-// Every pass `by` ticks later.
+// Every pass `by` ticks later. Throws violation{rule::ticks_fit} for a start that is out of range before
+// or after.
 constexpr schedule shift(schedule s, tick by) {
   for (auto& order : s.order)
-    for (timed_pass& t : order) t.start += by;
+    for (timed_pass& t : order) t.start = shifted(t.start, by);
   return s;
 }
 
 // The routes, micro-batches and jobs of `b` are numbered after those of `a`. A placement that both share
-// stays one. Throws violation: rule::tables_agree for different numbers of devices or stages;
-// rule::parts_are_alike.
+// stays one. Throws violation: check_form(); rule::tables_agree for different numbers of devices or
+// stages; rule::parts_are_alike.
 constexpr schedule renumber_behind(schedule const& a, schedule b) {
+  must_have_form(a);
+  must_have_form(b);
   if (a.device_count() != b.device_count())
     refuse(wrong_size(table::devices_of_placement, b.device_count(), a.device_count()));
   if (a.stage_count() != b.stage_count())
@@ -82,8 +87,11 @@ constexpr schedule merge(schedule const& a, schedule const& b) {
 }
 
 // One after another, with a flush between: `b` starts when the last pass of `a` has ended. Squeeze to
-// let them interlock.
-constexpr schedule then(schedule const& a, schedule const& b) { return merge(a, shift(b, makespan(a))); }
+// let them interlock. Throws violation{check_form(a)}, and as merge() and shift() do.
+constexpr schedule then(schedule const& a, schedule const& b) {
+  must_have_form(a);  // before its makespan is asked for
+  return merge(a, shift(b, makespan(a)));
+}
 
 // Only the first `count` micro-batches and all work, at their old times; of an overlapped pair one pass
 // may be left, which is then alone. Throws violation: rule::counts_are_positive unless 1 <= count <= m;
@@ -112,8 +120,9 @@ constexpr schedule take(schedule s, micro_batches count) {
 
 // Splits each fused backward into an input and a weight pass, one right after the other; pairs stay
 // whole. Work that read the output of the backward reads that of the input pass, and the input pass
-// reads what the backward read.
+// reads what the backward read. Throws violation{check_form(s)}.
 constexpr schedule split_backward(schedule s) {
+  must_have_form(s);
   if (!s.work.empty()) {
     auto const stage_count = static_cast<std::size_t>(s.stage_count());
     dynamic_array<char> splits(stage_count * s.route.size(), 0);

@@ -26,15 +26,18 @@ enum class reordering : unsigned char { at_ends, throughout };
 // Moves passes of a timeline up into gaps, in the order of their starts.
 class gap_filler {
  public:
-  // Refers to the schedule. Throws violation: rule::every_pass_is_known for a pass out of range or of
-  // work, rule::overlapped_passes_are_a_pair for a pair.
+  // Refers to the schedule. Throws violation{check_tables(s)}, and violation: rule::every_pass_is_known
+  // for a pass out of range or of work, rule::overlapped_passes_are_a_pair for a pair, rule::ticks_fit
+  // for a start out of range.
   constexpr explicit gap_filler(schedule& s)
       : s_(s),
         p_(static_cast<std::size_t>(s.device_count())),
         ends_(s.stage_count(), s.micro_batch_count(), absent),
         along_(p_),
         next_(p_, 0),
+        lifted_(p_, 0),
         due_(p_) {
+    if (diagnosis const d = check_tables(s); !d.ok()) refuse(d);
     for (std::size_t d = 0; d < p_; ++d) enter(d);
   }
 
@@ -79,10 +82,15 @@ class gap_filler {
     for (timed_pass const *t = order.data(), *const last = t + order.size(); t != last; ++t, ++to) {
       pass const what = t->what;
       bool const known = what.stage >= 0 && what.stage < stage_count && what.micro_batch >= 0
-                         && what.micro_batch < m && what.kind < pass_kind::work;
+                         && what.micro_batch < m && what.kind < pass_kind::work
+                         && s_.graph.runs(what.stage, what.micro_batch);
       if (!known || t->overlaps >= 0)
         refuse({.broken = known ? rule::overlapped_passes_are_a_pair : rule::every_pass_is_known,
                 .first = {.device = static_cast<int>(device), .what = what}});
+      if (t->start <= -max_tick || t->start >= max_tick)
+        refuse({.broken = rule::ticks_fit,
+                .first = {.device = static_cast<int>(device), .what = what},
+                .number = t->start});
       held += taken_by(what);
       *to = {t->start + length_of(what, device), held};
       end_of(what) = to->end;
@@ -174,6 +182,7 @@ class gap_filler {
     for (std::size_t i = kept; i < order.size(); ++i)
       if (order[i].what.kind == pass_kind::backward_weight) {
         end_of(order[i].what) = lifted;
+        ++lifted_[device];
       } else {
         along[kept] = along[i];
         order[kept++] = order[i];
@@ -213,6 +222,9 @@ class gap_filler {
       gaps.push_back({static_cast<tick>(gap), weights.size()});
       weights.push_back({weight, start});
     }
+    if (weights.size() != lifted_[device])
+      refuse({.broken = rule::every_pass_is_present,
+              .first = {.device = static_cast<int>(device), .what = {pass_kind::backward_input, 0, 0}}});
     sort_by_key(gaps);
     order.resize(n + weights.size());
     timed_pass *from = order.data() + n, *to = order.data() + order.size();
@@ -227,6 +239,7 @@ class gap_filler {
   result_table<tick> ends_;
   std::vector<dynamic_array<companion>> along_;  // by device, beside its order
   dynamic_array<std::size_t> next_;              // place of the next pass to move, by device
+  dynamic_array<std::size_t> lifted_;            // weight passes, by device
   tournament due_;                               // its start
   int most_ = 0;                                 // held at once by any device
   tick through_ = max_tick, last_in_ = -max_tick;
@@ -237,8 +250,8 @@ class gap_filler {
 // comes to hold more than the one that held most. The result is squeezed, and is no longer than `s` as
 // it is timed, in makespan and span; if that is impossible, `s` is only squeezed. (A schedule that is
 // repeated and not yet squeezed may come out longer than by squeezing alone.) O(passes (log devices +
-// passes overtaken)). Throws as squeeze() does, and violation: rule::every_pass_is_known if there is
-// work, rule::overlapped_passes_are_a_pair for overlapped pairs.
+// passes overtaken)). Throws as squeeze() and gap_filler do, and violation{rule::every_pass_is_present}
+// for a weight pass without its input pass.
 constexpr schedule reorder(schedule const& s, reordering which = reordering::at_ends) {
   schedule moved = s;
   gap_filler(moved).run(which);

@@ -1,15 +1,18 @@
 // block -> schedule: one block per interval.
 #pragma once
 
+#include <ashlar/block/form.hpp>
 #include <ashlar/block/modulo_order.hpp>
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/core/moved_times.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace ashlar {
@@ -77,14 +80,22 @@ constexpr std::vector<timed_pass> repeat_cells(block const& b, list_view<modulo_
 // Repeats the block until `count` micro-batches have passed; micro-batch k of instance i becomes i *
 // group + k. A block without collisions modulo its interval gives a schedule without overlaps, for every
 // count. Passes that start together (in a colliding block) keep the order of the block's cells. Throws
-// violation: rule::counts_are_positive; rule::micro_batches_fill_blocks unless the block's group divides
-// the count. Linear in the passes.
+// violation: check_form(b); rule::counts_are_positive; rule::micro_batches_fill_blocks unless the
+// block's group divides the count; rule::parameter_is_at_most for more than most_passes; rule::ticks_fit
+// for starts out of range. Linear in the passes.
 constexpr schedule repeat(block const& b, micro_batches count) {
   int const group = b.micro_batch_count();
-  if (count.value < 1 || group < 1 || b.interval < 1)
-    refuse({.broken = rule::counts_are_positive, .number = count.value});
+  if (count.value < 1 || group < 1) refuse({.broken = rule::counts_are_positive, .number = count.value});
+  must_have_form(b);
   if (count.value % group != 0) refuse({.broken = rule::micro_batches_fill_blocks, .number = group});
-  tick const instances = count.value / group;
+  if (int const most = most_passes / max_of(1, static_cast<int>(b.cells.size()));
+      count.value / group > most)
+    refuse({.broken = rule::parameter_is_at_most,
+            .number = std::int64_t{most} * group,
+            .which = parameter::micro_batch_count,
+            .given = count.value});
+  tick const instances = count.value / group, last = stretched(b.interval, instances);
+  for (cell const& c : b.cells) static_cast<void>(shifted(c.offset, last));
 
   schedule s{
       .graph = b.graph, .where = b.where, .route = {}, .cost = b.cost, .order = {}, .mode = b.mode};

@@ -1,13 +1,13 @@
 // schedule -> schedule: every pass as early as the order and its inputs allow.
 #pragma once
 
-#include <ashlar/core/cost_sizes.hpp>
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/model/pass_table.hpp>
 #include <ashlar/schedule/schedule.hpp>
+#include <ashlar/schedule/tables.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -30,11 +30,11 @@ class order_walk {
         next_waiter_(p_, nobody) {}
 
   // Sets every start to the earliest possible time. The order of each device is kept; inputs that no
-  // pass of the schedule gives count as present. Linear in passes and dependencies. Breaks
-  // rule::every_pass_is_known or rule::order_has_no_cycle; starts are then of no use.
+  // pass of the schedule gives count as present. Linear in passes and dependencies. Breaks the rules of
+  // check_tables(), rule::every_pass_is_known, rule::no_pass_is_doubled,
+  // rule::overlapped_passes_are_a_pair or rule::order_has_no_cycle; starts are then of no use.
   constexpr diagnosis run() {
-    if (s_.micro_batch_count() % s_.graph.together() != 0)
-      return {.broken = rule::micro_batches_fill_blocks, .number = s_.graph.together()};
+    if (diagnosis const d = check_tables(s_); !d.ok()) return d;
     for (std::size_t d = 0; d < p_; ++d) {
       std::vector<timed_pass> const& order = s_.order[d];
       for (timed_pass const *t = order.data(), *const last = t + order.size(); t != last; ++t) {
@@ -43,7 +43,9 @@ class order_walk {
           return {.broken = rule::every_pass_is_known, .first = at(d, index())};
         if (t->overlaps >= 0 && !is_paired_right(order, index()))
           return {.broken = rule::overlapped_passes_are_a_pair, .first = at(d, index())};
-        ends_.at(t->what).end = pending;
+        entry& own = ends_.at(t->what);
+        if (own.end == pending) return {.broken = rule::no_pass_is_doubled, .first = at(d, index())};
+        own.end = pending;
       }
     }
     for (work_edge const& e : work_.into)
@@ -173,8 +175,8 @@ class order_walk {
 };
 
 // Starts every pass as early as order and dependencies allow, the first at tick 0. Keeps every device's
-// order; idempotent; never longer, never more activations at once. Linear. Throws violation:
-// rule::every_pass_is_known, rule::order_has_no_cycle. (Controllable Memory, section 2: squeezing
+// order; idempotent; never longer, never more activations at once. Linear. Throws violation as
+// order_walk::run() breaks rules. (Controllable Memory, section 2: squeezing
 // removes the redundant bubbles of warm-up and cool-down.)
 constexpr schedule squeeze(schedule s) {
   if (diagnosis const d = order_walk(s).run(); !d.ok()) refuse(d);
@@ -182,13 +184,8 @@ constexpr schedule squeeze(schedule s) {
 }
 
 // The same orders under other costs, squeezed. retime(squeeze(s), s.cost) == squeeze(s).
-// Throws as squeeze does, and violation{rule::tables_agree} for costs of other stages, devices or
-// chunks of sequences.
+// Throws as squeeze does.
 constexpr schedule retime(schedule s, costs cost) {
-  if (diagnosis const d =
-          check_sizes(cost, s.stage_count(), s.device_count(), s.graph.sequence_chunks());
-      !d.ok())
-    refuse(d);
   s.cost = std::move(cost);
   return squeeze(std::move(s));
 }

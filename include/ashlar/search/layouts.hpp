@@ -19,6 +19,7 @@ struct searched_layout {
   search_result result;
   objective aim = objective::span;
 
+  // Of this layout alone: another may have a lower bound (proved_of()).
   tick least() const { return result.bound_of(aim); }
   bool is_optimal() const { return result.reached == least(); }
   double gap() const { return ashlar::gap(result.reached, least()); }
@@ -33,6 +34,18 @@ struct searched_layout {
 
 // Index of the shortest one; the first of several.
 std::size_t best_of(std::vector<searched_layout> const& all);
+
+// What a search of several layouts proves of the best: no schedule on any of them takes less than
+// `least`.
+struct proved_layouts {
+  std::size_t best = 0;  // index
+  tick least = 0;        // in ticks of the best, rounded down
+  double gap = 0;        // by what share of that bound, not rounded, the best exceeds it
+  bool is_optimal = false;
+};
+
+// Of at least one layout.
+proved_layouts proved_of(std::vector<searched_layout> const& all);
 
 // Searches one layout with a share (0 .. 1) of the budget, in a round that is counted from 0.
 using layout_search = function_ref<search_result(layout_choice const&, double share, int round)>;

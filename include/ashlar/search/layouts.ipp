@@ -3,19 +3,57 @@
 
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/core/sort.hpp>
+#include <ashlar/core/ticks.hpp>
 #include <ashlar/optimize/justification.hpp>
 #include <ashlar/search/layouts.hpp>
 
 #include <algorithm>
 #include <cstdint>
 
+namespace ashlar::search_detail {
+
+// a / b < c / d for b, d > 0, without rounding: the whole parts decide, else the reciprocals of the
+// rests.
+ASHLAR_INLINE bool is_less(tick a, tick b, tick c, tick d) {
+  for (bool answer = true;; answer = !answer) {
+    tick const first = floor_quotient(a, b), second = floor_quotient(c, d);
+    if (first != second) return (first < second) == answer;
+    tick const rest = a - first * b, other = c - second * d;
+    if (rest == 0 || other == 0) return answer ? rest == 0 && other != 0 : other == 0 && rest != 0;
+    a = b;
+    b = rest;
+    c = d;
+    d = other;
+  }
+}
+
+}  // namespace ashlar::search_detail
+
 namespace ashlar {
 
 ASHLAR_INLINE std::size_t best_of(std::vector<searched_layout> const& all) {
   std::size_t best = 0;
   for (std::size_t i = 1; i < all.size(); ++i)
-    if (all[i].in_ticks(all[i].result.reached) < all[best].in_ticks(all[best].result.reached)) best = i;
+    if (search_detail::is_less(all[i].result.reached, all[i].choice.unit, all[best].result.reached,
+                               all[best].choice.unit))
+      best = i;
   return best;
+}
+
+ASHLAR_INLINE proved_layouts proved_of(std::vector<searched_layout> const& all) {
+  proved_layouts found{.best = best_of(all)};
+  searched_layout const& best = all[found.best];
+  searched_layout const* lowest = &all[0];
+  for (searched_layout const& one : all)
+    if (search_detail::is_less(one.least(), one.choice.unit, lowest->least(), lowest->choice.unit))
+      lowest = &one;
+  tick const bound = lowest->least(), unit = lowest->choice.unit, finer = best.choice.unit;
+  found.least = saturating_sum(saturating_product(bound / unit, finer),
+                               saturating_product(bound % unit, finer) / unit);
+  found.is_optimal = !search_detail::is_less(bound, unit, best.result.reached, finer);
+  if (!found.is_optimal)
+    found.gap = ashlar::gap(best.in_ticks(best.result.reached), lowest->in_ticks(bound));
+  return found;
 }
 
 ASHLAR_INLINE std::vector<searched_layout> search_layouts(std::vector<layout_choice> const& choices,

@@ -51,7 +51,7 @@ ASHLAR_INLINE void racer::go_on(std::int64_t passes, std::uint64_t seed) {
 ASHLAR_INLINE std::size_t racer_count(std::int64_t passes, std::int64_t size, bool is_long) {
   constexpr std::size_t most = 4;
   constexpr std::int64_t enough_if_long = 5'000'000;
-  std::int64_t enough = saturating_product(enough_evaluations, size);
+  std::int64_t enough = saturating_product(enough_evaluations, max_of<std::int64_t>(size, 1));
   if (is_long) enough = min_of(enough, enough_if_long);
   std::size_t count = 1;
   while (count < most && passes / enough >= static_cast<std::int64_t>(4 * count)) count *= 2;

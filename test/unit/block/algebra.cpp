@@ -178,4 +178,48 @@ TEST_CASE("scale stretches overlapped pairs") {
   CHECK(scale(b, 3).cost.overlapped == costs::one_after_the_other);
 }
 
+TEST_CASE("blocks made by hand and times out of range are refused") {
+  block const b = catalog::zb_h1(devices{3});
+  CHECK_BREAKS(ticks_fit, shift(b, max_tick));
+  CHECK_BREAKS(ticks_fit, delay(b, b.cells[0].what, INT64_MIN));
+  CHECK_BREAKS(ticks_fit, scale(b, max_tick / 2));
+  CHECK_BREAKS(counts_are_positive, scale(b, -1));
+  CHECK_BREAKS(counts_are_positive, spread(b, 0));
+  constexpr int huge = std::numeric_limits<int>::max();
+  CHECK_BREAKS(parameter_is_at_most, unroll(unroll(b, 2), huge));
+  block long_one = b;
+  long_one.interval = max_tick / 4;
+  CHECK_BREAKS(ticks_fit, unroll(long_one, 8));
+  CHECK_BREAKS(ticks_fit, repeat(long_one, micro_batches{8}));
+  auto const each_refuses = [](block const& wrong, rule expected) {
+    CHECK(violations::broken_by([&] { split_backward(wrong); }) == expected);
+    CHECK(violations::broken_by([&] { fuse_backward(wrong); }) == expected);
+    CHECK(violations::broken_by([&] { recompute(wrong); }) == expected);
+    CHECK(violations::broken_by([&] { weights_in_first_gaps(wrong); }) == expected);
+    CHECK(violations::broken_by([&] { unroll(wrong, 2); }) == expected);
+    CHECK(violations::broken_by([&] { repeat(wrong, micro_batches{2}); }) == expected);
+  };
+  block wrong = b;
+  wrong.cells[1].what.stage = 3;
+  each_refuses(wrong, rule::every_pass_is_known);
+  wrong = b;
+  wrong.cells[1].what.micro_batch = -1;
+  each_refuses(wrong, rule::every_pass_is_known);
+  wrong = b;
+  wrong.route = {7};
+  each_refuses(wrong, rule::micro_batches_take_a_route);
+  wrong = b;
+  wrong.cost.per_stage.clear();
+  each_refuses(wrong, rule::tables_agree);
+  wrong = b;
+  wrong.graph = chain(stages{2});
+  each_refuses(wrong, rule::tables_agree);
+  wrong = b;
+  wrong.interval = 0;
+  each_refuses(wrong, rule::counts_are_positive);
+  wrong = b;
+  wrong.cells[0].offset = INT64_MIN;
+  each_refuses(wrong, rule::ticks_fit);
+}
+
 }  // namespace

@@ -1,6 +1,8 @@
 #include <ashlar/core/cost.hpp>
 // First, so that it needs nothing before it.
 
+#include "violations.hpp"
+
 #include <doctest/doctest.h>
 
 using namespace ashlar;
@@ -93,6 +95,14 @@ TEST_CASE("each pair of devices has its own link") {
   link_speed const l{.latency = 7, .bandwidth = 3};
   CHECK((l.byte_time(0) == 0 && l.byte_time(3) == 1 && l.byte_time(4) == 2 && l.time_of(4) == 9));
   CHECK(link_speed{.latency = max_tick, .bandwidth = 1}.time_of(5) == max_tick);
+}
+
+TEST_CASE("transfers are stretched, or refused") {
+  costs c(stage_cost{}, 7);
+  stretch_transfers(c, 3);
+  CHECK((c.transfer(0, 1) == 21 && c.message == 0));
+  CHECK_BREAKS(counts_are_positive, stretch_transfers(c, 0));
+  CHECK_BREAKS(ticks_fit, stretch_transfers(c, max_tick));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // First, so that it needs nothing before it.
 #include "violations.hpp"
 
+#include <limits>
 #include <vector>
 
 using namespace ashlar;
@@ -55,6 +56,15 @@ TEST_CASE("absurd placements") {
   CHECK_BREAKS(tables_agree, overlay(linear(devices{2}), linear(devices{3})));
   CHECK_BREAKS(tables_agree, overlay(linear(devices{2}), v_shape(devices{2})));
   CHECK_BREAKS(tables_agree, overlay(linear(devices{2}), placement(devices{3}, routes{{0, 1}})));
+}
+
+TEST_CASE("more stages than there is memory for are refused") {
+  constexpr int huge = std::numeric_limits<int>::max();
+  CHECK_BREAKS(parameter_is_at_most, looped(devices{70'000}, chunks{70'000}));
+  CHECK_BREAKS(parameter_is_at_most, looped(devices{2}, chunks{huge}));
+  CHECK_BREAKS(parameter_is_at_most, wave(devices{2}, waves{huge}));
+  CHECK_BREAKS(parameter_is_at_most, linear(devices{huge}));
+  CHECK_BREAKS(counts_are_positive, looped(devices{-3}, chunks{-3}));
 }
 
 TEST_CASE("a placement without anything") {

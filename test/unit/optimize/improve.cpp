@@ -117,4 +117,26 @@ TEST_CASE("what cannot be searched is refused") {
                  improve({one_f_one_b(2, 3), one_f_one_b(2, m)}, chunk_activations(2), {.passes = 500}));
 }
 
+// A schedule that holds more than it may is no answer.
+TEST_CASE("limits that are none, or that nothing keeps, are refused") {
+  schedule const s = one_f_one_b(3, 5);
+  CHECK_BREAKS(tables_agree, is_within(s, memory_limit{}));
+  CHECK_BREAKS(tables_agree, improve({s}, memory_limit{}, {.passes = 100}));
+  CHECK_BREAKS(tables_agree, improve({s}, chunk_activations({3, 3}), {.passes = 100}));
+  CHECK_BREAKS(counts_are_positive, improve(std::vector<schedule>{}, chunk_activations(3), {}));
+  CHECK_BREAKS(memory_is_within_budget, improve({s}, chunk_activations(0), {.passes = 500}));
+  CHECK(improved_within({s}, chunk_activations(0), {.passes = 500}).empty());
+  CHECK_BREAKS(memory_is_within_budget, improve({s}, chunk_activations(1), {}));  // without a budget
+  memory_limit wrong = chunk_activations(3);
+  wrong.memory.stages.resize(2);
+  CHECK_BREAKS(tables_agree, is_within(s, wrong));
+  wrong = chunk_activations(3);
+  wrong.memory.stages[0].stash = -1;
+  CHECK_BREAKS(sizes_fit, improve({s}, wrong, {.passes = 100}));
+  schedule unknown = s;
+  unknown.order[1][0].what.stage = 9;
+  CHECK_BREAKS(every_pass_is_known, is_within(unknown, chunk_activations(3)));
+  CHECK_BREAKS(every_pass_is_known, improve({s, unknown}, chunk_activations(2), {.passes = 100}));
+}
+
 }  // namespace

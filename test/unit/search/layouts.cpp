@@ -83,6 +83,42 @@ TEST_CASE("what its bound says cannot win gets no more") {
   CHECK(asked.size() == 5);
 }
 
+// Half a tick of the model is one of the second layout's ticks, a third one of the third's.
+TEST_CASE("the best of several layouts is optimal only if no layout has a lower bound") {
+  auto const searched = [](int unit, tick reached, tick least) {
+    searched_layout s{.choice = some_layout(unit), .result = {}};
+    s.result.reached = reached;
+    s.result.least.span = least;
+    return s;
+  };
+  std::vector<searched_layout> all = {searched(1, 12, 8), searched(2, 20, 20), searched(3, 31, 27)};
+  proved_layouts p = proved_of(all);
+  CHECK((p.best == 1 && all[1].is_optimal() && !p.is_optimal));
+  CHECK((p.least == 16 && p.gap == 0.25));
+  all[0].result.least.span = 12;
+  p = proved_of(all);
+  CHECK((p.least == 18 && !p.is_optimal));
+  all[2].result.least.span = 29;
+  p = proved_of(all);
+  CHECK((p.least == 19 && !p.is_optimal));  // 19 1/3, rounded down
+  CHECK(p.gap == gap(10.0, 29.0 / 3));
+  all[2].result.least.span = 30;
+  p = proved_of(all);
+  CHECK((p.best == 1 && p.least == 20 && p.gap == 0 && p.is_optimal));
+}
+
+// As floating-point numbers, these are one.
+TEST_CASE("lengths of layouts are compared without rounding") {
+  std::vector<searched_layout> all;
+  tick const large = tick{1} << 60;
+  for (tick const reached : {large + 1, large, large - 1}) {
+    all.push_back({.choice = some_layout(1), .result = {}});
+    all.back().result.reached = reached;
+    all.back().result.least.span = large - 2;
+  }
+  CHECK((best_of(all) == 2 && !proved_of(all).is_optimal));
+}
+
 TEST_CASE("what is recomputed is not the model's own work") {
   schedule s = recompute(one_f_one_b(1, 4), {0});
   searched_layout found{.choice = some_layout(1), .result = {.best = s, .reached = 16}};

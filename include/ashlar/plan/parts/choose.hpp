@@ -60,7 +60,8 @@ class chooser {
   byte_count used_ = 0;
 };
 
-// Throws violation{rule::counts_are_positive} for a thing without variants.
+// Throws violation: rule::counts_are_positive for a thing without variants; rule::sizes_fit and
+// rule::ticks_fit for memory and times that are negative or out of range, and for such a limit.
 choice choose(std::vector<std::vector<variant>> const& things, byte_count limit);
 
 }  // namespace ashlar

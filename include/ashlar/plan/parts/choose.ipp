@@ -105,8 +105,15 @@ ASHLAR_INLINE std::vector<int> chooser::complete() const {
 }
 
 ASHLAR_INLINE choice choose(std::vector<std::vector<variant>> const& things, byte_count limit) {
-  for (std::vector<variant> const& each : things)
+  for (std::vector<variant> const& each : things) {
     if (each.empty()) refuse({.broken = rule::counts_are_positive});
+    for (variant const& v : each) {
+      if (v.memory < 0 || v.memory >= max_tick) refuse({.broken = rule::sizes_fit, .number = v.memory});
+      for (tick const t : {v.time, v.penalty})
+        if (t < 0 || t >= max_tick) refuse({.broken = rule::ticks_fit, .number = t});
+    }
+  }
+  if (limit <= -max_tick || limit >= max_tick) refuse({.broken = rule::sizes_fit, .number = limit});
   return chooser(things, limit).run();
 }
 

@@ -4,6 +4,7 @@
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/core/cost.hpp>
 #include <ashlar/plan/training/layout.hpp>
+#include <ashlar/plan/training/quantities.hpp>
 
 namespace ashlar {
 
@@ -23,11 +24,11 @@ ASHLAR_INLINE memory_model layout_memory(transformer const& t, training_layout c
   double const kept = layers * kept_bytes(layer, l.micro_batch, l.again, widths_of(l));
   double const logits = l.pipeline == 1 ? 6 * t.vocabulary * l.micro_batch * t.sequence / l.tensor : 0;
   stage_memory m;
-  m.weights = static_cast<byte_count>(2 * parameters + logits);
-  m.weight_gradient = static_cast<byte_count>(2 * parameters);
-  m.optimizer_state = static_cast<byte_count>(12 * parameters / l.data);
-  m.stash = static_cast<byte_count>(kept);
-  if (l.again == recomputation::full) m.weights += static_cast<byte_count>(whole);
+  m.weights = whole_bytes(2 * parameters + logits);
+  m.weight_gradient = whole_bytes(2 * parameters);
+  m.optimizer_state = whole_bytes(12 * parameters / l.data);
+  m.stash = whole_bytes(kept);
+  if (l.again == recomputation::full) m.weights += whole_bytes(whole);
   memory_model made;
   made.stages[0] = m;
   return made;

@@ -73,8 +73,8 @@ ASHLAR_INLINE memory_model stage_bytes(listed_model const& t, training_layout co
     }
     stage_memory& m = made.stages[i];
     m = kept_parameters(parameters, largest, {}, {level, l.data});
-    m.weights += static_cast<byte_count>(whole);
-    m.stash = static_cast<byte_count>(kept);
+    m.weights += whole_bytes(whole);
+    m.stash = whole_bytes(kept);
   }
   return made;
 }

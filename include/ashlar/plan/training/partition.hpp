@@ -14,11 +14,16 @@ struct cut_costs {
 };
 
 // repeats * longest stage + the cuts + all layers, for stages of so many layers each: the fill of the
-// pipeline, then one micro-batch after another at the pace of the slowest stage. Linear.
+// pipeline, then one micro-batch after another at the pace of the slowest stage. Linear. Throws
+// violation: rule::counts_are_positive for a stage without layers, rule::tables_agree for stages of
+// other layers, or costs that do not have every layer and cut, rule::figures_are_in_range for costs that
+// are negative or no numbers.
 double pipeline_time(cut_costs const& c, std::vector<int> const& sizes);
 
 // Layers dealt out alike, the first stages one more where it does not come out even. `before` layers
-// stay with the first stage and `behind` with the last, beside their share.
+// stay with the first stage and `behind` with the last, beside their share. Throws violation:
+// rule::sizes_fit if one of these is negative, rule::parameter_is_at_least unless there is a layer for
+// each stage, rule::parameter_is_at_most for more stages than most_stages.
 std::vector<int> uniform_partition(int layer_count, int stage_count, int before = 0, int behind = 0);
 
 namespace plan_detail {
@@ -30,6 +35,9 @@ struct cut_choice {
   int previous = -1;     // their choice there
 };
 
+// Of stages times layers: what fits into memory.
+inline constexpr int most_cells = 1 << 24;
+
 // Adds a choice to those that none beats in both; they descend in `cuts` as `longest` ascends.
 void add(std::vector<cut_choice>& front, cut_choice const& made);
 
@@ -38,8 +46,9 @@ void add(std::vector<cut_choice>& front, cut_choice const& made);
 // The sizes of the stages with the least pipeline_time; of several, any. A dynamic programme over
 // (stages, layers) that keeps, for each, the choices that none beats in both the longest stage and the
 // sum of the cuts: what follows can only add to the one and raise the other, so the best is among them.
-// O(p n^2) times the size of these fronts, which is a few where layers are alike. Throws
-// violation{rule::parameter_is_at_least} unless there is a layer for each stage.
+// O(p n^2) times the size of these fronts, which is a few where layers are alike. Throws violation:
+// rule::parameter_is_at_least unless there is a layer for each stage, rule::parameter_is_at_most for
+// more than most_cells of stages times layers, and for costs as pipeline_time() does.
 std::vector<int> best_partition(cut_costs const& c, int stage_count);
 
 }  // namespace ashlar

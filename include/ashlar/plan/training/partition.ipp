@@ -4,15 +4,45 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/ids.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/plan/training/partition.hpp>
 
 #include <cstddef>
+#include <cstdint>
+
+namespace ashlar::plan_detail {
+
+// All costs are numbers, none of them negative, that add up; a cut after every layer that may be the
+// last of a stage has a volume and a link.
+ASHLAR_INLINE void must_be_costs(cut_costs const& c, std::size_t cut_count) {
+  if (c.volume.size() + 1 < c.layer.size() || c.link.size() < cut_count)
+    refuse({.broken = rule::tables_agree,
+            .number = static_cast<std::int64_t>(c.volume.size() + 1 < c.layer.size() ? c.volume.size()
+                                                                                     : c.link.size())});
+  double volumes = 0, links = 0, sum = c.repeats;
+  bool fits = c.repeats >= 0;
+  for (double const each : c.volume) fits = fits && each >= 0, volumes += each;
+  for (double const each : c.link) fits = fits && each >= 0, links += each;
+  for (double const each : c.layer) fits = fits && each >= 0, sum += each;
+  if (!fits || !(volumes <= 1e100 && links <= 1e100 && sum <= 1e100))
+    refuse({.broken = rule::figures_are_in_range, .which = parameter::cut_figure});
+}
+
+}  // namespace ashlar::plan_detail
 
 namespace ashlar {
 
 ASHLAR_INLINE double pipeline_time(cut_costs const& c, std::vector<int> const& sizes) {
+  std::int64_t layers = 0;
+  for (int const each : sizes) {
+    if (each < 1) refuse({.broken = rule::counts_are_positive, .number = each});
+    layers += each;
+  }
+  if (layers != static_cast<std::int64_t>(c.layer.size()))
+    refuse({.broken = rule::tables_agree, .number = layers});
+  plan_detail::must_be_costs(c, sizes.empty() ? 0 : sizes.size() - 1);
   double longest = 0, sum = 0;
   std::size_t at = 0;
   for (std::size_t stage = 0; stage < sizes.size(); ++stage) {
@@ -27,12 +57,20 @@ ASHLAR_INLINE double pipeline_time(cut_costs const& c, std::vector<int> const& s
 
 ASHLAR_INLINE std::vector<int> uniform_partition(int layer_count, int stage_count, int before,
                                                  int behind) {
-  int const shared = layer_count - before - behind;
-  if (stage_count < 1 || shared < stage_count)
+  for (int const own : {before, behind})
+    if (own < 0) refuse({.broken = rule::sizes_fit, .number = own});
+  std::int64_t const rest = std::int64_t{layer_count} - before - behind;
+  if (stage_count < 1 || rest < stage_count)
     refuse({.broken = rule::parameter_is_at_least,
             .number = stage_count,
             .which = parameter::layer_count,
-            .given = shared});
+            .given = rest});
+  if (stage_count > most_stages)
+    refuse({.broken = rule::parameter_is_at_most,
+            .number = most_stages,
+            .which = parameter::stage_count,
+            .given = stage_count});
+  int const shared = static_cast<int>(rest);
   std::vector<int> sizes;
   for (int stage = 0; stage < stage_count; ++stage)
     sizes.push_back(shared / stage_count + (stage < shared % stage_count ? 1 : 0));
@@ -67,9 +105,18 @@ ASHLAR_INLINE std::vector<int> best_partition(cut_costs const& c, int stage_coun
             .number = stage_count,
             .which = parameter::layer_count,
             .given = n});
+  if (std::int64_t{n} * stage_count > plan_detail::most_cells)
+    refuse({.broken = rule::parameter_is_at_most,
+            .number = plan_detail::most_cells / stage_count,
+            .which = parameter::layer_count,
+            .given = n});
+  plan_detail::must_be_costs(c, static_cast<std::size_t>(stage_count - 1));
   std::vector<double> until(1, 0.0);
   for (double each : c.layer) until.push_back(until.back() + each);
-  auto const index = [n](int stage, int end) { return static_cast<std::size_t>(stage * (n + 1) + end); };
+  auto const index = [n](int stage, int end) {
+    return static_cast<std::size_t>(stage) * static_cast<std::size_t>(n + 1)
+           + static_cast<std::size_t>(end);
+  };
   std::vector<std::vector<cut_choice>> fronts(index(stage_count, 0));
   for (int end = 1; end <= n; ++end) fronts[index(0, end)].push_back({.longest = nth(until, end)});
   for (int stage = 1; stage < stage_count; ++stage)

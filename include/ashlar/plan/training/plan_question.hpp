@@ -3,6 +3,7 @@
 
 #include <ashlar/catalog/entry.hpp>
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/diagnosis.hpp>
 #include <ashlar/model/placement.hpp>
 #include <ashlar/plan/training/device_kind.hpp>
 #include <ashlar/plan/training/layout.hpp>
@@ -41,6 +42,12 @@ struct plan_question {
   // What a device may hold.
   double budget(device_machine const& machine) const { return machine.memory * (1 - margin); }
 };
+
+// Whether it can be answered at all: rule::counts_are_positive, rule::parameter_is_at_most (of counts so
+// large that plans could not be listed), rule::figures_are_in_range, rule::tables_agree (a list of other
+// layers), rule::sizes_fit for a margin that is no share. That times and bytes are within range, who
+// computes them says.
+diagnosis check(plan_question const& q);
 
 // One way to do it.
 struct training_plan {

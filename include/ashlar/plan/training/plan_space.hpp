@@ -11,6 +11,7 @@ namespace ashlar {
 // ranks within a node that divide the heads, pipelines of at most one device a layer, micro-batches in
 // powers of two, recomputation, sharing of parameters, schedules, chunks, pieces of sequences, divisions
 // of layers. None where layers were measured and devices are of several kinds: it is not known on which.
+// Throws violation{check(q)}.
 std::vector<training_plan> all_plans(plan_question const& q,
                                      std::vector<catalog::entry const*> const& entries);
 

@@ -5,6 +5,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/core/nth.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/plan/training/device_kind.hpp>
 #include <ashlar/plan/training/layer_division.hpp>
 #include <ashlar/plan/training/partition.hpp>
@@ -154,6 +155,7 @@ namespace ashlar {
 
 ASHLAR_INLINE std::vector<training_plan> all_plans(plan_question const& q,
                                                    std::vector<catalog::entry const*> const& entries) {
+  if (diagnosis const d = check(q); !d.ok()) refuse(d);
   std::vector<training_plan> made;
   if (!q.lists.empty() && q.kinds.size() > 1) return made;
   for (std::vector<int> const& kinds : orders_of_kinds(static_cast<int>(q.kinds.size()))) {

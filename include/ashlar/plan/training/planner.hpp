@@ -48,7 +48,9 @@ inline double worth(plan_question const& q, training_plan const& plan, double se
 
 // The `top` plans of least simulated time. Plans are simulated in the order of their bounds until the
 // next bound is no less than the worst of the best so far: none that is left out is better. `tell(phase,
-// done, of)` is called after each. Seconds for hundreds of devices.
+// done, of)` is called after each. Seconds for hundreds of devices. Throws violation{check(q)},
+// rule::parameter_is_at_least unless `top` is at least 1, rule::ticks_fit and rule::sizes_fit for a plan
+// whose times or bytes are out of range, so that nothing true can be said about it.
 plan_answer answer(plan_question const& q, std::vector<catalog::entry const*> const& entries,
                    std::size_t top, plan_progress tell);
 

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <ashlar/core/compiled.hpp>
+#include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/optimize/improve.hpp>
 #include <ashlar/plan/training/plan_sites.hpp>
 #include <ashlar/plan/training/plan_space.hpp>
 #include <ashlar/plan/training/planner.hpp>
+#include <ashlar/plan/training/quantities.hpp>
 #include <ashlar/plan/training/training_plan.hpp>
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/metrics.hpp>
@@ -78,6 +80,8 @@ namespace ashlar {
 ASHLAR_INLINE plan_answer answer(plan_question const& q,
                                  std::vector<catalog::entry const*> const& entries, std::size_t top,
                                  plan_progress tell) {
+  if (top < 1)
+    refuse({.broken = rule::parameter_is_at_least, .number = 1, .which = parameter::plan_count});
   plan_answer made;
   plan_detail::known_schedules known;
   std::vector<training_plan> const all = all_plans(q, entries);
@@ -116,14 +120,15 @@ ASHLAR_INLINE void improve_step(plan_question const& q, planned_step& step, std:
   schedule const s = split_backward(passes_of(step.plan, step.plan.micro_batches));
   if (!can_be_improved(s)) return;
   memory_limit limit{.memory = bytes_of(q, step.plan), .budget = {}};
-  for (double each : budgets_of(q, step.plan)) limit.budget.push_back(static_cast<byte_count>(each));
-  schedule found = improve({retime(s, costs_of(q, step.plan))}, limit,
-                           {.passes = passes, .aim = objective::makespan});
-  double const seconds = simulated_step(found, times, message_mode::beside);
-  if (!is_within(found, limit) || seconds >= step.seconds) return;
+  for (double each : budgets_of(q, step.plan)) limit.budget.push_back(whole_bytes(each));
+  std::vector<schedule> const found = improved_within({retime(s, costs_of(q, step.plan))}, limit,
+                                                      {.passes = passes, .aim = objective::makespan});
+  if (found.empty() || !is_within(found[0], limit)) return;
+  double const seconds = simulated_step(found[0], times, message_mode::beside);
+  if (seconds >= step.seconds) return;
   step.catalog = step.seconds;
   step.seconds = seconds;
-  step.passes = static_cast<schedule&&>(found);
+  step.passes = found[0];
   weigh(q, step.passes, step);
 }
 

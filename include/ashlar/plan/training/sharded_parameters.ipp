@@ -4,6 +4,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/core/cost.hpp>
+#include <ashlar/plan/training/quantities.hpp>
 #include <ashlar/plan/training/sharded_parameters.hpp>
 
 namespace ashlar {
@@ -15,10 +16,10 @@ ASHLAR_INLINE stage_memory kept_parameters(double parameters, double largest,
   double const weights = sharing.has_weights() ? min_of(parameters, shard + 2 * largest) : parameters,
                gradients = sharing.has_gradients() ? min_of(parameters, shard + largest) : parameters;
   stage_memory m;
-  m.weights = static_cast<byte_count>(each.weight * weights);
-  m.weight_gradient = static_cast<byte_count>(each.gradient * gradients);
-  m.optimizer_state = static_cast<byte_count>(
-      each.optimizer * (sharing.level == sharding_level::none ? parameters : shard));
+  m.weights = whole_bytes(each.weight * weights);
+  m.weight_gradient = whole_bytes(each.gradient * gradients);
+  m.optimizer_state =
+      whole_bytes(each.optimizer * (sharing.level == sharding_level::none ? parameters : shard));
   return m;
 }
 

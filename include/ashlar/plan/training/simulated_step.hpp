@@ -1,7 +1,7 @@
 // The time of a step by simulation of the lowered program.
 #pragma once
 
-#include <ashlar/core/algorithm.hpp>
+#include <ashlar/plan/training/quantities.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/simulate/options.hpp>
 
@@ -29,11 +29,6 @@ enum class message_mode : unsigned char {
   blocking,  // a device computes nothing while it sends forward or back
 };
 
-// Ticks are nanoseconds: a pass is at least one.
-inline tick nanoseconds(double seconds) {
-  return max_of(tick{1}, static_cast<tick>(seconds * 1e9 + 0.5));
-}
-
 // The machine on which a tick is a nanosecond and a message has a byte for each that it takes. Where the
 // chunks of sequences are told apart, there is an entry for each stage and chunk, as in `costs`; those
 // of a stage have messages alike. Schedules know the longest message, so that its slot is free by the
@@ -42,7 +37,7 @@ simulation_options step_machine(std::vector<stage_seconds> const& per_stage, mes
                                 int sequence_chunks = 1);
 
 // Seconds of a step of these passes in their order, under the stages' own times, or those of each of
-// their chunks. Throws violation as retime and lower do. Linear in the passes.
+// their chunks. Throws violation as nanoseconds, retime and lower do. Linear in the passes.
 double simulated_step(schedule const& alike, std::vector<stage_seconds> const& per_stage,
                       message_mode messages);
 

@@ -1,6 +1,7 @@
 // Definitions of simulated_step.hpp.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/lower/lower.hpp>
@@ -29,7 +30,7 @@ ASHLAR_INLINE simulation_options step_machine(std::vector<stage_seconds> const& 
     options.cost.per_stage.push_back({.forward = nanoseconds(s.forward + (blocks ? s.send : 0)),
                                       .backward_input = backward - weight,
                                       .backward_weight = weight});
-    byte_count const message = blocks ? 0 : static_cast<byte_count>(s.send * 1e9 + 0.5);
+    byte_count const message = blocks ? 0 : whole_bytes(s.send * 1e9 + 0.5);
     stage_memory& held = options.memory.stages[i / q];
     held.activation = held.gradient = message;
     options.cost.message = max_of(options.cost.message, message);

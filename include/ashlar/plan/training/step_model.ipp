@@ -4,6 +4,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/core/cost.hpp>
+#include <ashlar/plan/training/quantities.hpp>
 #include <ashlar/plan/training/step_model.hpp>
 
 #include <cstddef>
@@ -117,8 +118,8 @@ ASHLAR_INLINE memory_model stage_bytes(transformer const& t, training_layout con
     stage_parameters_here const here = parameters_of(t, l, division.layers[i], embeddings);
     stage_memory& m = made.stages[i];
     m = kept_parameters(here.all, here.largest, bytes_of_parameter(t.value_bytes), {level, l.data});
-    m.weights += static_cast<byte_count>(logits + whole);
-    m.stash = static_cast<byte_count>(layers * kept);
+    m.weights += whole_bytes(logits + whole);
+    m.stash = whole_bytes(layers * kept);
   }
   return made;
 }

@@ -26,7 +26,7 @@ ASHLAR_INLINE stage_seconds of_piece(stage_seconds s, int piece, int q) {
   s.backward = max_of(s.backward / q + s.backward_attention * more, shards);
   s.forward_attention *= attends;
   s.backward_attention *= attends;
-  s.weight = min_of(mean / 2, s.backward - s.backward_attention);
+  s.weight = max_of(0.0, min_of(mean / 2, s.backward - s.backward_attention));
   s.send /= q;
   return s;
 }

@@ -2,6 +2,8 @@
 // First, so that it needs nothing before it.
 #include "violations.hpp"
 
+#include <cstdint>
+
 using namespace ashlar;
 
 namespace {
@@ -20,6 +22,15 @@ TEST_CASE("a choice is the cheapest within the memory") {
   // Penalties decide where times do not.
   CHECK(choose({{{10, 4, 0}, {10, 2, 3}, {10, 1, 9}}}, 3).of == std::vector<int>{1});
   CHECK(choose({}, 0) == choice{});
+}
+
+TEST_CASE("times and memory that are negative or out of range are refused") {
+  for (tick const wrong : {tick{-1}, INT64_MIN, max_tick, INT64_MAX}) {
+    CHECK_BREAKS(ticks_fit, choose({{{wrong, 1, 0}}}, 3));
+    CHECK_BREAKS(ticks_fit, choose({{{1, 1, wrong}}}, 3));
+    CHECK_BREAKS(sizes_fit, choose({{{1, wrong, 0}}}, 3));
+    if (wrong != -1) CHECK_BREAKS(sizes_fit, choose({{{1, 1, 0}}}, wrong));
+  }
 }
 
 TEST_CASE("a thing without variants is refused") { CHECK_BREAKS(counts_are_positive, choose({{}}, 1)); }

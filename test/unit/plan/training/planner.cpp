@@ -1,10 +1,14 @@
 #include <ashlar/plan/training/planner.hpp>
 // First, so that it needs nothing before it.
+#include "violations.hpp"
 #include <ashlar/plan/training/training_plan.hpp>
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstddef>
+#include <limits>
+#include <vector>
 
 using namespace ashlar;
 
@@ -40,6 +44,66 @@ TEST_CASE("planner: rejected") {
   CHECK((none.best.empty() && none.rejected.size() > 1));
   CHECK((none.rejected[0].bytes <= none.rejected[1].bytes && none.rejected[0].bytes > 1));
   CHECK(tried_first(q, none).plan.entry == nullptr);
+}
+
+rule refused(plan_question const& q, std::size_t top = 1) {
+  return violations::broken_by([&] { answer(q, {catalog::find("1f1b")}, top, no_words); });
+}
+
+// Whatever a question holds, it is answered or refused.
+TEST_CASE("planner: figures that are no figures are refused") {
+  auto const with = [](auto change) {
+    plan_question q = small_question();
+    change(q);
+    return refused(q);
+  };
+  CHECK(refused(small_question()) == rule::none);
+  CHECK(refused(small_question(), 0) == rule::parameter_is_at_least);
+  constexpr int huge = std::numeric_limits<int>::max();
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  for (double const wrong : {0.0, -1.0, -inf, inf, std::nan(""), 1e300}) {
+    CAPTURE(wrong);
+    CHECK(with([=](auto& q) { q.kinds[0].machine.flops = wrong; }) == rule::figures_are_in_range);
+    CHECK(with([=](auto& q) { q.kinds[0].machine.inside = wrong; }) == rule::figures_are_in_range);
+    CHECK(with([=](auto& q) { q.kinds[0].machine.between = wrong; }) == rule::figures_are_in_range);
+    CHECK(with([=](auto& q) { q.kinds[0].machine.memory = wrong; }) == rule::figures_are_in_range);
+    CHECK(with([=](auto& q) { q.kinds[0].constants.products = wrong; }) == rule::figures_are_in_range);
+    CHECK(with([=](auto& q) { q.model.hidden = wrong; }) == rule::figures_are_in_range);
+    CHECK(with([=](auto& q) { q.model.heads = wrong; }) == rule::figures_are_in_range);
+    CHECK(with([=](auto& q) { q.model.sequence = wrong; }) == rule::figures_are_in_range);
+    if (wrong == 0) continue;
+    CHECK(with([=](auto& q) { q.between_kinds = wrong; }) == rule::figures_are_in_range);
+    CHECK(with([=](auto& q) { q.kinds[0].constants.exchange = wrong; }) == rule::figures_are_in_range);
+    CHECK(with([=](auto& q) { q.widths.input = wrong; }) == rule::figures_are_in_range);
+    CHECK(with([=](auto& q) { q.margin = wrong; }) == rule::figures_are_in_range);
+  }
+  for (int const wrong : {0, -1, -huge, huge}) {
+    CAPTURE(wrong);
+    rule const expected = wrong == huge ? rule::parameter_is_at_most : rule::parameter_is_at_least;
+    CHECK(with([=](auto& q) { q.batch = wrong; }) == expected);
+    CHECK(with([=](auto& q) { q.model.layers = wrong; }) == expected);
+    CHECK(with([=](auto& q) { q.kinds[0].count = wrong; }) == expected);
+    CHECK(with([=](auto& q) { q.kinds[0].machine.node_size = wrong; }) == expected);
+    CHECK(with([=](auto& q) { q.largest_micro_batch = wrong; }) == expected);
+    CHECK(with([=](auto& q) { q.chunks = {wrong}; }) == expected);
+    CHECK(with([=](auto& q) { q.sequence_chunks = {wrong}; }) == expected);
+  }
+  CHECK(with([](auto& q) { q.kinds.clear(); }) == rule::parameter_is_at_least);
+  CHECK(with([](auto& q) { q.kind = 1; }) == rule::parameter_is_at_most);
+  CHECK(with([](auto& q) { q.lists.resize(1); }) == rule::tables_agree);
+}
+
+// A makespan that does not fit into ticks would be said to be shorter than its bound.
+TEST_CASE("planner: times and bytes beyond their range are refused") {
+  plan_question q = small_question();
+  q.kinds[0].machine.flops = 1e-6;
+  CHECK(refused(q) == rule::ticks_fit);
+  q = small_question();
+  q.model.hidden = q.model.vocabulary = 1e12;
+  CHECK((refused(q) == rule::sizes_fit || refused(q) == rule::ticks_fit));
+  q = small_question();
+  q.lists = {{.layers = std::vector<listed_layer>(4, {.forward = 1e15, .backward = 1})}};
+  CHECK(refused(q) == rule::ticks_fit);
 }
 
 TEST_CASE("planner: first to try") {

@@ -1,0 +1,30 @@
+// Gaps and shares as the tool prints them: debug builds stop at one that its proof rules out.
+#pragma once
+
+#include <ashlar/bounds/lower_bound.hpp>
+
+#include <cassert>
+
+namespace tool {
+
+// By what share a time exceeds its bound, which it is never below.
+template <class Time>
+double proved_gap(Time reached, Time least) {
+  assert(least >= 0 && reached >= least);
+  return ashlar::gap(reached, least);
+}
+
+// The bound itself.
+template <class Time>
+Time proved_bound([[maybe_unused]] Time reached, Time least) {
+  assert(least >= 0 && reached >= least);
+  return least;
+}
+
+// A share that is used, idle or spent otherwise.
+inline double proved_share(double share) {
+  assert(share >= 0 && share <= 1);
+  return share;
+}
+
+}  // namespace tool

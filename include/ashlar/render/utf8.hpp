@@ -1,0 +1,17 @@
+// Names from outside, as text that JSON, XML and HTML may hold.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ashlar::render_detail {
+
+// The same text; each byte that is no part of UTF-8 (RFC 3629: no surrogates, no overlong forms) becomes
+// U+FFFD, and so do U+FFFE and U+FFFF, which XML does not have.
+std::string valid_utf8(std::string_view raw);
+
+}  // namespace ashlar::render_detail
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/render/utf8.ipp>
+#endif

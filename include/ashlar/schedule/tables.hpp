@@ -1,0 +1,55 @@
+// Whether the parts of a schedule go together, whatever its passes are.
+#pragma once
+
+#include <ashlar/block/form.hpp>
+#include <ashlar/core/refuse.hpp>
+#include <ashlar/schedule/schedule.hpp>
+
+#include <cstddef>
+
+namespace ashlar {
+
+// There is an order for each device, a stage of the graph for each of the placement, an existing route
+// for each micro-batch, and costs for all of them, with sums within the range of ticks. Nothing is said
+// about passes. O(devices + stages + micro-batches).
+constexpr diagnosis check_tables(schedule const& s) {
+  int const stage_count = s.stage_count(), m = s.micro_batch_count();
+  if (s.graph.count() != stage_count)
+    return wrong_size(table::stages_of_graph, s.graph.count(), stage_count);
+  if (static_cast<int>(s.order.size()) != s.device_count())
+    return wrong_size(table::device_orders, s.order.size(), s.device_count());
+  if (diagnosis const d = check_routes(s.graph, s.where, s.route); !d.ok()) return d;
+  return check(s.cost, stage_count, s.device_count(), m, s.graph.sequence_chunks());
+}
+
+// check_tables, and every pass is one of a stage, micro-batch or job that exists, at a start within the
+// range of ticks: what it costs can be looked up. O(passes).
+constexpr diagnosis check_form(schedule const& s) {
+  if (diagnosis const d = check_tables(s); !d.ok()) return d;
+  work_view const work = s.work.view();
+  for (std::size_t device = 0; device < s.order.size(); ++device)
+    for (std::size_t i = 0; i < s.order[device].size(); ++i) {
+      timed_pass const& t = s.order[device][i];
+      pass const what = t.what;
+      site const at{.device = static_cast<int>(device), .index = static_cast<int>(i), .what = what};
+      bool const is_known = what.kind >= pass_kind::work
+                                ? work.knows(what)
+                                : what.stage >= 0 && what.stage < s.stage_count()
+                                      && what.micro_batch >= 0
+                                      && what.micro_batch < s.micro_batch_count()
+                                      && s.graph.runs(what.stage, what.micro_batch);
+      if (!is_known) return {.broken = rule::every_pass_is_known, .first = at};
+      if (t.overlaps >= s.stage_count())
+        return {.broken = rule::overlapped_passes_are_a_pair, .first = at};
+      if (t.start <= -max_tick || t.start >= max_tick)
+        return {.broken = rule::ticks_fit, .first = at, .number = t.start};
+    }
+  return {};
+}
+
+// Throws violation{check_form(s)}.
+constexpr void must_have_form(schedule const& s) {
+  if (diagnosis const d = check_form(s); !d.ok()) refuse(d);
+}
+
+}  // namespace ashlar
