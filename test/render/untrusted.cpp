@@ -69,8 +69,8 @@ TEST_CASE("the options of a picture have ranges") {
     for (tick const unit : {INT64_MIN, tick{0}, INT64_MAX})
       CHECK(text(s, {.width = width, .unit = unit}).size() < 4'000);
   CHECK_FALSE(svg(s, {.unit = {INT64_MAX, "years"}}).empty());
-  CHECK_BREAKS(ticks_fit, chrome_trace({{.start_ns = INT64_MIN, .end_ns = INT64_MAX}}, 2));
-  CHECK(chrome_trace({{.device = INT32_MAX, .lane = INT32_MAX}}, INT32_MIN).size() < 1'000);
+  CHECK_BREAKS(ticks_fit, chrome_trace({{.name = {}, .start_ns = INT64_MIN, .end_ns = INT64_MAX}}, 2));
+  CHECK(chrome_trace({{.device = INT32_MAX, .lane = INT32_MAX, .name = {}}}, INT32_MIN).size() < 1'000);
 }
 
 TEST_CASE("numbers of an axis have no point without digits, and no zero has a sign") {

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """The documentation tells the truth: its code is what stands in the tree, compiles and runs, and its links lead somewhere.
 
-usage: docs.py links|catalog|code|commands ROOT [COMPILER LIBRARY|TOOL [--write]]
+usage: docs.py links|catalog|code|commands ROOT [COMPILER LIBRARY [PAGE]|TOOL [--write]]
 
 links  every relative link of a Markdown file leads to a file of the tree.
 catalog  docs/catalog.md has a row for each schedule of the catalog, and for no other.
 code   a fenced block after `<!-- example: PATH -->` stands word for word in the file PATH (from the top);
        a ```cpp block with an `int main` is a whole program: it compiles without warnings with COMPILER and LIBRARY (ashlar::compiled),
        runs, and returns 0;
-       a fenced block after `<!-- prints -->` is what the program before it prints.
+       a fenced block after `<!-- prints -->` is what the program before it prints. With PAGE, of this page alone.
 commands  a ```console block is one command after `$ ` and what it prints. A page's commands run one after the other in one
        new folder, where TOOL is `ashlar`, Ashlar is installed in `$HOME/ashlar`, and a fenced block after `<!-- file: NAME -->`
        stands in the file NAME. With --write the pages are brought up to date.
@@ -87,9 +87,9 @@ def run_program(job):
     return None
 
 
-def code(root, compiler, library):
+def code(root, compiler, library, only=None):
     complaints, programs, quotes = [], [], 0
-    for page in pages(root):
+    for page in [root / only] if only else pages(root):
         last = None
         text = page.read_text()
         for match in BLOCK.finditer(text):
@@ -151,7 +151,7 @@ def main():
     what, root = sys.argv[1], Path(sys.argv[2]).resolve()
     if what == "commands":
         return commands(root, sys.argv[3], "--write" in sys.argv[4:])
-    return links(root) if what == "links" else catalog(root) if what == "catalog" else code(root, *sys.argv[3:5])
+    return links(root) if what == "links" else catalog(root) if what == "catalog" else code(root, *sys.argv[3:6])
 
 
 if __name__ == "__main__":

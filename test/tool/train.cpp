@@ -1,7 +1,7 @@
 // `ashlar train` from end to end, on models small enough to train in a moment.
 #include "tool/training.hpp"
-#include <ashlar/train_signals.hpp>
-#include <ashlar/value_sample.hpp>
+#include <ashlar/train/train_signals.hpp>
+#include <ashlar/train/value_sample.hpp>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

@@ -68,25 +68,32 @@ constexpr diagnosis check(costs const& cost, int stage_count, int device_count, 
 }
 
 // Every micro-batch takes an existing route; those that belong together take the same one.
-constexpr diagnosis check_routes(stage_graph const& graph, placement const& where,
-                                 std::vector<int> const& route) {
+constexpr diagnosis check_each_route(stage_graph const& graph, placement const& where,
+                                     std::vector<int> const& route) {
   auto const q = static_cast<std::size_t>(graph.together());
-  if (route.size() % q != 0)
-    return {.broken = rule::micro_batches_fill_blocks, .number = graph.together()};
   for (std::size_t k = 0; k < route.size(); ++k)
     if (route[k] < 0 || route[k] >= where.route_count() || (q > 1 && route[k] != route[k - k % q]))
       return {.broken = rule::micro_batches_take_a_route, .number = route[k]};
   return {};
 }
 
-// Of a block: its graph, routes, interval and costs are right, and its cells are passes of stages and
-// micro-batches that exist, at offsets within the range of ticks. Whether it has the passes that it
-// needs, in time, is for check(block) to say. O(cells + stages).
+// The same, and all that belong together are there.
+constexpr diagnosis check_routes(stage_graph const& graph, placement const& where,
+                                 std::vector<int> const& route) {
+  if (route.size() % static_cast<std::size_t>(graph.together()) != 0)
+    return {.broken = rule::micro_batches_fill_blocks, .number = graph.together()};
+  return check_each_route(graph, where, route);
+}
+
+// Of a block, which may have only some of the micro-batches that belong together: its graph, routes,
+// interval and costs are right, and its cells are passes of stages and micro-batches that exist, at
+// offsets within the range of ticks. Whether it has the passes that it needs, in time, is for
+// check(block) to say. O(cells + stages).
 constexpr diagnosis check_form(block const& b) {
   int const stage_count = b.where.stage_count(), m = b.micro_batch_count();
   if (b.graph.count() != stage_count)
     return wrong_size(table::stages_of_graph, b.graph.count(), stage_count);
-  if (diagnosis const d = check_routes(b.graph, b.where, b.route); !d.ok()) return d;
+  if (diagnosis const d = check_each_route(b.graph, b.where, b.route); !d.ok()) return d;
   if (b.interval < 1 || m < 1 || stage_count < 1)
     return {.broken = rule::counts_are_positive, .number = b.interval < 1 ? b.interval : m};
   if (b.interval >= max_tick) return {.broken = rule::ticks_fit, .number = b.interval};

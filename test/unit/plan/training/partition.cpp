@@ -60,7 +60,7 @@ TEST_CASE("partitions: costs that are no numbers, and counts without end, are re
   CHECK_BREAKS(tables_agree, pipeline_time(dear_in_the_middle(2), {2, 3}));
   CHECK_BREAKS(counts_are_positive, pipeline_time(dear_in_the_middle(2), {0, 4}));
   CHECK_BREAKS(counts_are_positive, pipeline_time(dear_in_the_middle(2), {huge, huge, -huge}));
-  CHECK_BREAKS(parameter_is_at_most, best_partition({.layer = std::vector<double>(6'000, 1)}, 5'000));
+  CHECK_BREAKS(parameter_is_at_most, best_partition({std::vector<double>(6'000, 1), {}, {}}, 5'000));
   CHECK_BREAKS(parameter_is_at_most, uniform_partition(huge, huge));
   CHECK_BREAKS(sizes_fit, uniform_partition(7, 3, -huge, 0));
   CHECK_BREAKS(parameter_is_at_least, uniform_partition(-huge, 3, huge, huge));
