@@ -63,18 +63,19 @@ function(ashlar_add_tests folder)
   ashlar_add_test_program(${folder} ${folder} ${ARGN})
 endfunction()
 
-# The unit tests: one program, or one for each room.
+# The unit tests: one program, or one for each room, which the target check_unit_ROOM runs; check_unit runs all.
 function(ashlar_add_unit_tests)
   if(NOT ASHLAR_TESTS_BY_ROOM)
     ashlar_add_test_program(unit unit)
     return()
   endif()
-  add_custom_target(test_unit)
+  add_custom_target(check_unit)
   file(GLOB rooms LIST_DIRECTORIES TRUE CONFIGURE_DEPENDS unit/*)
   foreach(folder IN LISTS rooms)
     cmake_path(GET folder FILENAME room)
     ashlar_add_test_program(unit_${room} unit/${room})
-    add_dependencies(test_unit test_unit_${room})
+    add_custom_target(check_unit_${room} COMMAND test_unit_${room} --minimal)
+    add_dependencies(check_unit check_unit_${room})
   endforeach()
 endfunction()
 

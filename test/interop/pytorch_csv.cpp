@@ -12,6 +12,15 @@
 
 using namespace ashlar;
 
+TEST_CASE("PyTorch's CSV: blanks and quotes around cells, as Python's csv module has them") {
+  schedule const plain = *read_pytorch_csv("0F0,0F1,,0B0,0B1\n1F0,1B0,1F1,1B1\n").value;
+  for (char const* first : {"0F0, 0F1,\"\",0B0 ,\t0B1", "\"0F0\",\" 0F1\", ,\"0B0\",0B1"}) {
+    csv_schedule const wrapped = read_pytorch_csv(std::string(first) + "\n1F0,1B0,1F1,1B1\n");
+    REQUIRE(wrapped.value);
+    CHECK(*wrapped.value == plain);
+  }
+}
+
 TEST_CASE("written and read again, a schedule is the same") {
   for (auto const& entry : catalog::entries)
     for (int p = 1; p <= 6; ++p)
@@ -93,9 +102,11 @@ std::vector<bad_file> bad_files() {
       {"first micro-batch out of range", "0F0,0F2,0B0,0B1\n", 1, 5, "0F2", "should be 1"},
       {"semicolons", "0F0;0B0\n", 1, 1, "0F0;0B0", "separated by commas"},
       {"tabs", "0F0\t0B0\n", 1, 1, "0F0?0B0", "blanks"},
-      {"leading blank", " 0F0,0B0\n", 1, 1, " 0F0", "blanks"},
-      {"trailing blank", "0F0,0B0 \n", 1, 5, "0B0 ", "blanks"},
-      {"blank after the comma", "0F0, 0B0\n", 1, 5, " 0B0", "blanks"},
+      {"blank in a token", "0F0, 0 B0\n", 1, 6, "0 B0", "blanks"},
+      {"quotes inside blanks", "0F0, \"0B0\"\n", 1, 6, "\"0B0\"", "unknown token"},
+      {"half a quotation", "\"0F0,0B0\"\n", 1, 1, "\"0F0", "unknown token"},
+      {"a pass that is not there, after blanks and a quote", "0F0,\"  0X0\"\n", 1, 8, "0X0",
+       "unknown token"},
       {"only empty cells", ",,\n,\n", 1, 0, "", "at least one pass"},
       {"empty line between", "0F0,0B0\n\n1F0,1B0\n", 2, 0, "", "this one is empty"},
       {"empty line at the end", "0F0,0B0\n1F0,1B0\n\n", 3, 0, "", "this one is empty"},

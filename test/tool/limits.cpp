@@ -94,6 +94,7 @@ TEST_CASE("limits: sizes of each stage") {
       "-p 4 -m 8 --placement linear --budget 100 --per-stage-bytes " + file + uneven;
   json const s = found(line + " --limit-bytes 20,20,20,1064");
   CHECK(s["limit"] == json({20, 20, 20, 1064}));
+  CHECK(found(line + " --limit-bytes 20B,0.02KB,20,1064") == s);
   std::vector<int> const peaks = s["peak_activations"];
   for (int device : {0, 1, 3}) CHECK(peaks[static_cast<std::size_t>(device)] <= 2);
   all_refused({{"search " + line + " --limit-bytes 1043", "device 3 needs 1044B (1KiB of weights"}}, 1);

@@ -241,6 +241,15 @@ TEST_CASE("plan: models with experts, and layers as measured") {
   CHECK(is_uneven);
 }
 
+TEST_CASE("plan: a node alone, and any kind with a data sheet, in any case") {
+  std::string const asked = "plan --model 8B --sequence 4096 --batch 32 --top 1 --as json --cluster ";
+  CHECK(nlohmann::json::parse(run_tool(asked + "8xh100").out)["plans"]
+        == nlohmann::json::parse(run_tool(asked + "1x8xH100").out)["plans"]);
+  tool_result const r = run_tool(asked + "8xb200");
+  REQUIRE(r.code == 0);
+  CHECK(nlohmann::json::parse(r.out)["plans"][0]["seconds"].get<double>() > 0);
+}
+
 TEST_CASE("plan: what a training costs, as text, as a picture and as a page") {
   std::string const asked =
       "plan --model 8B --sequence 4096 --cluster 2x8xH100 --batch 32 --top 2 --search 0.1 ";
@@ -300,7 +309,7 @@ TEST_CASE("plan: what it cannot read or do") {
       "sequence": 4, "precision": "fp32"})")
               + " --cluster " + scratch_file("narrow.json", two_nodes) + " --batch 32",
           "\"flops_fp32\"");
-  refused("--model 8B --cluster 1x8xH1 --batch 8", "names no known device");
+  refused("--model 8B --cluster 1x8xH1 --batch 8", "no machine 'H1' is known, did you mean");
   refused("--model 8B --cluster 0x8xH100 --batch 8", "must be of 1 to");
   refused("--model 8B --cluster 1x8xH100 --batch 0", "--batch must be from 1");
   refused("--model 8B --cluster 3x7xH100 --batch 8 --schedules hanayo", "not 'hanayo'");

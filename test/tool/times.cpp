@@ -82,6 +82,38 @@ TEST_CASE("ticks are as long as they can be, and JSON says how long") {
   CHECK(costs_of("--forward 2.5ms")["per_stage"][0]["backward_input"] == 2);
 }
 
+TEST_CASE("numbers as programs print them") {
+  auto const forward = [](std::string const& given) {
+    return printed("emit 1f1b -p 2 -m 2 --as json --forward "
+                   + given)["costs"]["per_stage"][0]["forward"];
+  };
+  CHECK(forward("1.4e-02") == forward("0.014"));
+  CHECK(forward("1.25E+1ms") == forward("12.5ms"));
+  CHECK(forward("3e2") == 300);
+  CHECK(forward("1.0000000000000") == 1);
+  // What is finer than is counted is rounded, and that is said, once.
+  std::string const line =
+      "show 1f1b -p 2 -m 2 --backward-input 1ms --backward-weight 1.99999999999ms --forward ";
+  tool_result const fine = run_tool(line + "18.021643038418027ms");
+  CHECK(fine.code == 0);
+  CHECK(contains(fine.err, "note: times have 9 decimals"));
+  CHECK(fine.err.find("note:") == fine.err.rfind("note:"));
+  CHECK(fine.out == run_tool(line + "18.021643038ms").out);
+  CHECK(run_tool("show 1f1b -p 2 -m 2 --forward 1.50000000000000").err.empty());
+}
+
+TEST_CASE("a header names the columns, in their order") {
+  auto const costs_of = [](std::string const& text) {
+    return "emit 1f1b -p 2 -m 2 --as json --per-stage " + scratch_file("header.csv", text);
+  };
+  std::string const lines = "3,2,1\n4,2,1\n";
+  CHECK(printed(costs_of("# measured\nforward, backward_input, backward_weight\n" + lines))
+        == printed(costs_of(lines)));
+  all_refused({{costs_of("backward_input,forward,backward_weight\n" + lines),
+                "the columns are `forward,backward_input,backward_weight`, in this order"},
+               {costs_of(lines + "forward,backward_input,backward_weight\n"), "line 3"}});
+}
+
 TEST_CASE("a file keeps its unit") {
   std::string const file = (scratch() / "in_ms.json").string();
   CHECK(run_tool("emit zb-h1 -p 2 -m 4 --as json -o " + file + in_ms).code == 0);
@@ -122,7 +154,11 @@ TEST_CASE("times that are none") {
                {"show 1f1b --forward 1.", "--forward"},
                {"show 1f1b --forward 0.0", "--forward"},
                {"show 1f1b --forward -1.5", "--forward"},
-               {"show 1f1b --forward 1.0000000001", "--forward"},
+               {"show 1f1b --forward 0.00000000001", "--forward"},
+               {"show 1f1b --forward 1e", "--forward"},
+               {"show 1f1b --forward 1e-5000", "--forward"},
+               {"show 1f1b --forward 1e99999", "--forward"},
+               {"show 1f1b --forward 1.5e+3q", "--forward"},
                {"show 1f1b --forward ms", "--forward"},
                {"show 1f1b --forward 1.5,2", "--forward"},
                {"show 1f1b --forward 99999999999999999999.5", "--forward"},

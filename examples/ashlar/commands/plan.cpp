@@ -165,8 +165,8 @@ void add_plan(CLI::App& app, action& chosen) {
       ->type_name("MODEL");
   command
       ->add_option("--cluster", o->cluster,
-                   "NODESxDEVICESxKIND with A100, H100 or H200, several of them with + between, or a "
-                   "file (docs/formats.md)")
+                   "NODESxDEVICESxKIND or DEVICESxKIND, as in 4x8xH100; kinds are those of `ashlar "
+                   "predict`, several with + between; or a file (docs/formats.md)")
       ->required()
       ->type_name("CLUSTER");
   add_number(*command, "--batch", o->batch, 1, 1'000'000, "sequences of a step")->required();

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <string_view>
 
 namespace tool {
@@ -15,6 +16,7 @@ namespace tool {
 namespace {
 
 constexpr std::string_view units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+constexpr std::string_view decimal_units[] = {"B", "KB", "MB", "GB", "TB"};
 
 // False for what is no number of a known unit.
 bool parse_bytes(std::string_view text, double& bytes) {
@@ -23,10 +25,16 @@ bool parse_bytes(std::string_view text, double& bytes) {
   if (error != std::errc{}) return false;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   if (text.empty()) text = units[0];
-  bytes = value;
-  for (std::string_view const unit : units) {
-    if (text == unit) return unit != units[0] || value == std::floor(value);
-    bytes *= 1024;
+  if (text == units[0]) {
+    bytes = value;
+    return value == std::floor(value);
+  }
+  double binary = 1, decimal = 1;
+  for (std::size_t i = 1; i < std::size(units); ++i) {
+    binary *= 1024;
+    decimal *= 1000;
+    bytes = value * (text == units[i] ? binary : decimal);
+    if (text == units[i] || text == decimal_units[i]) return true;
   }
   return false;
 }
@@ -37,7 +45,7 @@ ashlar::byte_count read_bytes(std::string const& option, std::string const& text
   double bytes = 0;
   if (!parse_bytes(text, bytes) || !(bytes >= 0 && bytes <= static_cast<double>(most_memory)))
     throw usage_error(
-        fmt::format("{} is a number of bytes from 0 to {}, like 512, 24GiB or 79.5GiB, "
+        fmt::format("{} is a number of bytes from 0 to {}, like 512, 24GiB, 79.5GiB or 80GB, "
                     "not '{}'",
                     option, text_of_bytes(most_memory), text.substr(0, 64)));
   return std::llround(bytes);

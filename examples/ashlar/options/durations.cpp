@@ -9,8 +9,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
 #include <iterator>
 #include <numeric>
+#include <string>
+#include <utility>
 
 namespace tool {
 
@@ -38,6 +41,65 @@ long long product(duration const& d, long long a, long long b) {
   long long result = 0;
   if (__builtin_mul_overflow(a, b, &result) || result > ashlar::max_tick) cannot_count(d);
   return result;
+}
+
+// A number as programs print them: 1.4e-02 has the digits 0014, of which three are after the point.
+struct decimal {
+  std::string digits = {};
+  int decimals = 0;
+};
+
+// What follows the number; all of the text if it begins with none.
+std::string_view read_decimal(std::string_view text, decimal& number) {
+  std::string_view rest = text;
+  auto const take_digits = [&] {
+    auto const end = std::min(rest.find_first_not_of("0123456789"), rest.size());
+    std::string_view const taken = rest.substr(0, end);
+    rest.remove_prefix(end);
+    return taken;
+  };
+  number.digits = take_digits();
+  if (number.digits.empty()) return text;
+  if (!rest.empty() && rest[0] == '.') {
+    rest.remove_prefix(1);
+    std::string_view const after = take_digits();
+    if (after.empty()) return text;
+    number.digits += after;
+    number.decimals = static_cast<int>(after.size());
+  }
+  if (rest.empty() || (rest[0] != 'e' && rest[0] != 'E')) return rest;
+  rest.remove_prefix(1);
+  bool const is_small = !rest.empty() && rest[0] == '-';
+  if (!rest.empty() && (rest[0] == '-' || rest[0] == '+')) rest.remove_prefix(1);
+  int exponent = 0;
+  std::string_view const power = take_digits();
+  if (power.size() > 4 || !read_number(power, exponent)) return text;
+  number.decimals += is_small ? exponent : -exponent;
+  if (number.decimals < 0) {  // as many digits as fit into no number are refused later
+    number.digits.append(static_cast<std::size_t>(std::min(-number.decimals, 40)), '0');
+    number.decimals = 0;
+  }
+  return rest;
+}
+
+// To the nearest number with as many decimals as are counted; the first time in a run, that is said.
+void round(decimal& number, std::string_view text) {
+  auto const extra = static_cast<std::size_t>(number.decimals - most_decimals);
+  std::string& digits = number.digits;
+  if (digits.size() < extra + 1) digits.insert(0, extra + 1 - digits.size(), '0');
+  bool const is_exact = digits.find_first_not_of('0', digits.size() - extra) == std::string::npos;
+  bool carry = digits[digits.size() - extra] >= '5';
+  digits.resize(digits.size() - extra);
+  for (auto at = digits.size(); carry && at-- > 0;) {
+    carry = digits[at] == '9';
+    digits[at] = carry ? '0' : static_cast<char>(digits[at] + 1);
+  }
+  if (carry) digits.insert(0, 1, '1');
+  number.decimals = most_decimals;
+  static bool is_said = false;
+  if (is_exact || std::exchange(is_said, true)) return;
+  fmt::print(stderr, "note: times have {} decimals; '{}' and others with more are rounded\n",
+             most_decimals, text.substr(0, 64));
 }
 
 // In lowest terms.
@@ -68,28 +130,22 @@ double time_scale::tick_ns() const {
 
 duration read_duration(std::string const& given_by, std::string_view text, long long least,
                        long long most) {
-  auto const digits_end = std::min(text.find_first_not_of("0123456789"), text.size());
-  if (digits_end == text.size() || text[0] == '-')
+  if (text.empty() || text[0] == '-' || text.find_first_not_of("0123456789") == std::string_view::npos)
     return {given_by, number_within<long long>(given_by, text, least, most), 0, {}};
-  duration d{given_by, 0, 0, {}};
-  std::string digits(text.substr(0, digits_end));
-  std::string_view rest = text.substr(digits_end);
-  if (!rest.empty() && rest[0] == '.') {
-    rest.remove_prefix(1);
-    auto const end = std::min(rest.find_first_not_of("0123456789"), rest.size());
-    d.decimals = static_cast<int>(std::min<std::size_t>(end, most_decimals + 1));
-    digits += rest.substr(0, end);
-    rest.remove_prefix(end);
-    if (end == 0) digits.clear();
-  }
+  auto const no_time = [&] {
+    return usage_error(fmt::format("{} must be a {}time like 3, 1.5, 12.5ms, 800us or 2s, not '{}'",
+                                   given_by, least > 0 ? "positive " : "", text.substr(0, 64)));
+  };
+  decimal number;
+  std::string_view const unit = read_decimal(text, number);
   bool const known =
-      rest.empty()
-      || std::find(std::begin(time_units), std::end(time_units), rest) != std::end(time_units);
-  if (digits_end == 0 || d.decimals > most_decimals || !known || !read_number(digits, d.digits)
-      || (d.digits == 0 && least > 0))
-    throw usage_error(fmt::format("{} must be a {}time like 3, 1.5, 12.5ms, 800us or 2s, not '{}'",
-                                  given_by, least > 0 ? "positive " : "", text.substr(0, 64)));
-  d.unit = rest;
+      unit.empty()
+      || std::find(std::begin(time_units), std::end(time_units), unit) != std::end(time_units);
+  if (unit.size() == text.size() || !known) throw no_time();
+  if (number.decimals > most_decimals) round(number, text);
+  duration d{given_by, 0, number.decimals, std::string(unit)};
+  if (number.digits.size() > 30 || !read_number(number.digits, d.digits) || (d.digits == 0 && least > 0))
+    throw no_time();
   return d;
 }
 

@@ -39,7 +39,9 @@ struct time_scale {
   friend bool operator==(time_scale const&, time_scale const&) = default;
 };
 
-// Throws usage_error for what is no time, or as a plain whole number not from `least` to `most`.
+// Reads 3, 1.5, 1.4e-02 and 18.021643038418027ms; what has more than nine decimals is rounded, and that
+// is said on standard error. Throws usage_error for what is no time, or as a plain whole number not from
+// `least` to `most`.
 duration read_duration(std::string const& given_by, std::string_view text, long long least,
                        long long most = ashlar::max_tick);
 

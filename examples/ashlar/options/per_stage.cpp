@@ -7,23 +7,41 @@
 #include "report/table_lines.hpp"
 #include <ashlar/core/ticks.hpp>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 namespace tool {
 
 namespace {
 
-// One entry for each line of the file: entry_of(where, cells), `where` for messages.
+// Whether a first line names columns. Throws usage_error if they are not these, in this order.
+bool is_header(std::string const& where, std::vector<std::string_view> const& cells,
+               std::vector<std::string_view> const& columns) {
+  for (std::string_view const cell : cells)
+    if (cell.empty() || !std::isalpha(static_cast<unsigned char>(cell[0]))) return false;
+  if (cells.size() > columns.size() || !std::equal(cells.begin(), cells.end(), columns.begin()))
+    throw usage_error(
+        fmt::format("{}: the columns are `{}`, in this order", where, fmt::join(columns, ",")));
+  return true;
+}
+
+// One entry for each line of the file but a header: entry_of(where, cells), `where` for messages.
 template <class EntryOf>
-auto read_stages(std::string const& path, char const* what, EntryOf entry_of) {
+auto read_stages(std::string const& path, char const* what, std::vector<std::string_view> columns,
+                 EntryOf entry_of) {
   std::string const text = read_text(path);
   std::vector<decltype(entry_of(std::string(), {}))> entries;
+  bool is_first = true;
   for_each_line(text, [&](int number, std::vector<std::string_view> const& cells) {
-    entries.push_back(entry_of(fmt::format("'{}', line {}", path, number), cells));
+    std::string const where = fmt::format("'{}', line {}", path, number);
+    if (std::exchange(is_first, false) && is_header(where, cells, columns)) return;
+    entries.push_back(entry_of(where, cells));
     if (static_cast<long long>(entries.size()) > most_passes)
       throw usage_error(fmt::format("'{}' has more than {} stages", path, most_passes));
   });
@@ -41,7 +59,7 @@ stage_durations times_of(std::string const& where, std::vector<std::string_view>
 }  // namespace
 
 std::vector<stage_durations> read_per_stage(std::string const& path) {
-  return read_stages(path, "costs",
+  return read_stages(path, "costs", {"forward", "backward_input", "backward_weight"},
                      [](std::string const& where, std::vector<std::string_view> const& cells) {
                        if (cells.size() != stage_durations().size())
                          throw usage_error(
@@ -55,7 +73,8 @@ std::vector<stage_durations> read_per_stage(std::string const& path) {
 std::vector<layer_line> read_per_layer(std::string const& path) {
   std::size_t columns = 0;
   return read_stages(
-      path, "layers", [&](std::string const& where, std::vector<std::string_view> const& cells) {
+      path, "layers", {"forward", "backward_input", "backward_weight", "resident", "stash"},
+      [&](std::string const& where, std::vector<std::string_view> const& cells) {
         constexpr std::size_t times = std::tuple_size_v<stage_durations>, all = times + 2;
         if (cells.size() != times && cells.size() != all)
           throw usage_error(
@@ -74,7 +93,8 @@ std::vector<layer_line> read_per_layer(std::string const& path) {
 
 std::vector<ashlar::stage_memory> read_per_stage_bytes(std::string const& path) {
   return read_stages(
-      path, "sizes", [](std::string const& where, std::vector<std::string_view> const& cells) {
+      path, "sizes", {"resident", "stash", "left"},
+      [](std::string const& where, std::vector<std::string_view> const& cells) {
         if (cells.size() != 2 && cells.size() != 3)
           throw usage_error(
               fmt::format("{}: a stage's sizes are two or three, `resident,stash,left`", where));

@@ -3,11 +3,13 @@
 #include "files/json_object.hpp"
 #include "options/number_option.hpp"
 #include "plan/plan_files.hpp"
+#include "predict/machines.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -32,33 +34,50 @@ constexpr std::array device_presets{
     device_preset{"H200", 67e12, {.flops = 989e12, .inside = 450e9, .between = 50e9, .memory = 141e9}},
 };
 
-// Fitted to eight published steps of Megatron on A100s (test/systems/megatron.cpp).
+// Fitted to eight published steps of Megatron on A100s (examples/studies/megatron).
 constexpr ashlar::step_constants megatron_constants{.products = 1.346, .exchange = 3.85};
 
 constexpr int most_cluster_devices = 16384;
 constexpr std::size_t most_kinds = 4;  // their orders are 64
 
-// Of one NODESxDEVICESxKIND; false if the text has another form.
+bool equal_names(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](unsigned char x, unsigned char y) { return std::toupper(x) == std::toupper(y); });
+}
+
+// One of the presets, or a data sheet. Throws usage_error where there is none.
+device_preset device_named(std::string_view name) {
+  for (device_preset const& device : device_presets)
+    if (equal_names(name, device.name)) return device;
+  machine_sheet const& sheet = sheet_named(name);
+  ashlar::predict::machine const& m = sheet.machine;
+  return {sheet.name.c_str(),
+          m.peak.fp32,
+          {.flops = m.peak.bf16 > 0 ? m.peak.bf16 : m.peak.fp16,
+           .inside = m.inside,
+           .between = m.outside,
+           .memory = m.memory_bytes}};
+}
+
+// Of one NODESxDEVICESxKIND, or DEVICESxKIND for one node; false if the text has another form.
 bool is_preset(std::string_view text, named_kind& found) {
-  auto const first = text.find('x'),
-             second = first == std::string_view::npos ? first : text.find('x', first + 1);
-  int nodes = 0, node_size = 0;
-  if (second == std::string_view::npos || !read_number(text.substr(0, first), nodes)
-      || !read_number(text.substr(first + 1, second - first - 1), node_size))
-    return false;
-  std::string known;
-  for (device_preset const& device : device_presets) {
-    known += fmt::format(" {}", device.name);
-    if (text.substr(second + 1) != device.name) continue;
-    if (nodes < 1 || node_size < 1 || nodes > most_cluster_devices / node_size)
-      throw usage_error(fmt::format("--cluster '{}' must be of 1 to {} devices", text.substr(0, 64),
-                                    most_cluster_devices));
-    found = {device.name, {device.machine, megatron_constants, nodes * node_size}, device.wide_flops};
-    found.kind.machine.node_size = node_size;
-    return true;
+  int nodes = 1, node_size = 0;
+  std::size_t x = text.find('x');
+  if (x == std::string_view::npos || !read_number(text.substr(0, x), node_size)) return false;
+  std::string_view kind = text.substr(x + 1);
+  x = kind.find('x');
+  if (int second = 0; x != std::string_view::npos && read_number(kind.substr(0, x), second)) {
+    nodes = std::exchange(node_size, second);
+    kind.remove_prefix(x + 1);
   }
-  throw usage_error(
-      fmt::format("--cluster '{}' names no known device; there are:{}", text.substr(0, 64), known));
+  if (kind.find_first_of("./") != std::string_view::npos) return false;
+  device_preset const device = device_named(kind);
+  if (nodes < 1 || node_size < 1 || nodes > most_cluster_devices / node_size)
+    throw usage_error(fmt::format("--cluster '{}' must be of 1 to {} devices", text.substr(0, 64),
+                                  most_cluster_devices));
+  found = {device.name, {device.machine, megatron_constants, nodes * node_size}, device.wide_flops};
+  found.kind.machine.node_size = node_size;
+  return true;
 }
 
 // Of several with + between.

@@ -36,7 +36,8 @@ struct named_cluster {
   int device_count() const;
 };
 
-// NODESxDEVICESxKIND (64x8xH100), several of them with + between, or a file. Throws usage_error.
+// NODESxDEVICESxKIND (64x8xH100), DEVICESxKIND for one node, several of them with + between, or a file.
+// Throws usage_error.
 named_cluster read_cluster(std::string const& name_or_file);
 
 }  // namespace tool

@@ -110,23 +110,6 @@ class sheet_reader {
   nlohmann::json const& root_;
 };
 
-// Throws usage_error where no such kind is known.
-machine_sheet const& sheet_of(std::string_view kind) {
-  std::string const small = in_small_letters(kind);
-  std::vector<std::string> names;
-  std::string list;
-  for (machine_sheet const& s : known_machines()) {
-    for (std::string const& each : s.names) names.push_back(each);
-    names.push_back(s.name);
-    list += fmt::format(" {}", s.name);
-    if (in_small_letters(s.name) == small) return s;
-    for (std::string const& each : s.names)
-      if (in_small_letters(each) == small) return s;
-  }
-  throw usage_error(fmt::format("--cluster: no machine '{}' is known{}; there are:{}",
-                                kind.substr(0, 64), did_you_mean(kind, names), list));
-}
-
 machine_cluster cluster_file(std::string const& path) {
   json_text const text = read_json_text(path);
   sheet_reader const reader(text);
@@ -163,6 +146,22 @@ std::vector<machine_sheet> const& known_machines() {
   return all;
 }
 
+machine_sheet const& sheet_named(std::string_view kind) {
+  std::string const small = in_small_letters(kind);
+  std::vector<std::string> names;
+  std::string list;
+  for (machine_sheet const& s : known_machines()) {
+    for (std::string const& each : s.names) names.push_back(each);
+    names.push_back(s.name);
+    list += fmt::format(" {}", s.name);
+    if (in_small_letters(s.name) == small) return s;
+    for (std::string const& each : s.names)
+      if (in_small_letters(each) == small) return s;
+  }
+  throw usage_error(fmt::format("--cluster: no machine '{}' is known{}; there are:{}",
+                                kind.substr(0, 64), did_you_mean(kind, names), list));
+}
+
 machine_cluster read_machine_cluster(std::string const& text) {
   std::vector<std::string_view> parts;
   std::string_view rest = text;
@@ -175,11 +174,11 @@ machine_cluster read_machine_cluster(std::string const& text) {
   if (parts.empty()) {
     if (text.find('.') != std::string::npos || text.find('/') != std::string::npos || text == "-")
       return cluster_file(text);
-    sheet_of(text);  // a near miss is told
+    sheet_named(text);  // a near miss is told
     throw usage_error(
         fmt::format("--cluster is NODESxDEVICESxKIND as 16x8x{0}, or a file, not '{0}'", text));
   }
-  machine_sheet const& sheet = sheet_of(rest);
+  machine_sheet const& sheet = sheet_named(rest);
   machine_cluster c{.name = sheet.name, .machine = sheet.machine};
   if (parts.size() == 2)
     c.nodes = number_within<int>("--cluster: nodes", parts[0], 1, most_cluster_size);

@@ -1,9 +1,10 @@
-// Machines of `ashlar predict`: data sheets by name, and clusters of them.
+// Data sheets of machines by name, and clusters of them.
 #pragma once
 
 #include <ashlar/predict/machine.hpp>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tool {
@@ -16,6 +17,9 @@ struct machine_sheet {
 
 // Of the program's own files.
 std::vector<machine_sheet> const& known_machines();
+
+// By any of its names, in any case. Throws usage_error where no such kind is known.
+machine_sheet const& sheet_named(std::string_view kind);
 
 struct machine_cluster {
   std::string name;

@@ -72,11 +72,23 @@ ASHLAR_INLINE std::string read_token(std::string_view cell, csv_token& token) {
   return "";
 }
 
+// Quotes around a cell, then blanks around what it holds: Python's csv module takes the first away,
+// PyTorch's runtime the others. `column` moves along.
+ASHLAR_INLINE std::string_view unwrapped(std::string_view cell, int& column) {
+  std::string_view inside = cell;
+  if (inside.size() >= 2 && inside.front() == '"' && inside.back() == '"')
+    inside = inside.substr(1, inside.size() - 2);
+  auto const begin = inside.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  inside = inside.substr(begin, inside.find_last_not_of(" \t") - begin + 1);
+  column += static_cast<int>(inside.data() - cell.data());
+  return inside;
+}
+
 // One token, or the two of an overlapped pair. Columns are relative to the cell.
 ASHLAR_INLINE std::string read_cell(std::string_view cell, std::vector<csv_token>& tokens) {
   constexpr std::string_view overlap = ")OVERLAP_F_B";
-  if (cell.find_first_of(" \t") != std::string_view::npos)
-    return "tokens must not have blanks in or around them";
+  if (cell.find_first_of(" \t") != std::string_view::npos) return "tokens must not have blanks in them";
   tokens.emplace_back();
   if (cell[0] != '(') {
     if (cell.find_first_of(";|:") != std::string_view::npos && is_digit(cell[0]))
@@ -171,8 +183,8 @@ ASHLAR_INLINE csv_tokens read_csv_tokens(std::string_view text, csv_options cons
     }
     for (std::size_t begin = 0; begin <= line.size() && !problems.full();) {
       std::size_t const comma = std::min(line.find(',', begin), line.size());
-      std::string_view const cell = line.substr(begin, comma - begin);
-      int const column = static_cast<int>(begin) + 1;
+      int column = static_cast<int>(begin) + 1;
+      std::string_view const cell = csv_detail::unwrapped(line.substr(begin, comma - begin), column);
       begin = comma + 1;
       if (cell.empty()) {
         if (out.idle_slots++ == 0) idle = {number, column, "", ""};

@@ -2,9 +2,10 @@
 // commas: 0F0,0F1,0B0,...
 //
 // What is read must be exactly that: tokens of digits, one of F I W B R (or BW in the oldest dialect),
-// digits, or a pair of them as in (0F7;3B1)OVERLAP_F_B; no blanks, no quotes, no comments, no empty
-// line. An empty cell is an idle slot, as PyTorch writes them, and says nothing. Lines may end in LF or
-// CRLF; the last may lack its end.
+// digits, or a pair of them as in (0F7;3B1)OVERLAP_F_B; no comments, no empty line. Cells may have
+// quotes around them, as Python's csv module has it, and blanks around what they hold. An empty cell is
+// an idle slot, as PyTorch writes them, and says nothing. Lines may end in LF or CRLF; the last may lack
+// its end.
 #pragma once
 
 #include <ashlar/interop/csv_tokens.hpp>
