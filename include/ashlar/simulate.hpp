@@ -9,6 +9,7 @@
 #include <ashlar/simulate/memory.hpp>
 #include <ashlar/simulate/options.hpp>
 #include <ashlar/simulate/simulate.hpp>
+#include <ashlar/simulate/slack.hpp>
 #include <ashlar/simulate/timeline.hpp>
 #include <ashlar/simulate/transfer_pairs.hpp>
 #include <ashlar/simulate/usage.hpp>

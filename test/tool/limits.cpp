@@ -129,7 +129,7 @@ TEST_CASE("limits and speeds: wrong usage") {
        {bytes + "100,200", "--limit-bytes gives 2 limits"},
        {bytes + "100 --limit 4", "excludes"},
        {bytes + "100 --memory 50%", "excludes"},
-       {bytes + "100GB", "--limit-bytes is a number of bytes from 0 to 4TiB, like 512, 24GiB"},
+       {bytes + "100gB", "--limit-bytes is a number of bytes from 0 to 4TiB, like 512, 24GiB"},
        {bytes + "-1", "not '-1'"},
        {bytes + "1e30", "not '1e30'"},
        {bytes + "1.5", "not '1.5'"},
@@ -149,5 +149,5 @@ TEST_CASE("limits and speeds: wrong usage") {
        {each + scratch_file("none.csv", "#\n"), "has no sizes"},
        {"search --placement v --stash-bytes 10", "--limit-bytes"},
        {"search --placement v --limit 4 --weight-bytes 10", "--limit-bytes"},
-       {"simulate 1f1b --weight-bytes 10GB", "--weight-bytes is a number of bytes"}});
+       {"simulate 1f1b --weight-bytes 10Gb", "--weight-bytes is a number of bytes"}});
 }

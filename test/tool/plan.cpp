@@ -309,7 +309,7 @@ TEST_CASE("plan: what it cannot read or do") {
       "sequence": 4, "precision": "fp32"})")
               + " --cluster " + scratch_file("narrow.json", two_nodes) + " --batch 32",
           "\"flops_fp32\"");
-  refused("--model 8B --cluster 1x8xH1 --batch 8", "no machine 'H1' is known, did you mean");
+  refused("--model 8B --cluster 1x8xH1 --batch 8", "no machine 'H1' is known; there are:");
   refused("--model 8B --cluster 0x8xH100 --batch 8", "must be of 1 to");
   refused("--model 8B --cluster 1x8xH100 --batch 0", "--batch must be from 1");
   refused("--model 8B --cluster 3x7xH100 --batch 8 --schedules hanayo", "not 'hanayo'");

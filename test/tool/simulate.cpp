@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <string>
+#include <utility>
 
 namespace {
 
@@ -74,6 +75,34 @@ TEST_CASE("simulate counts what chunks of a sequence hand to each other") {
   CHECK(run.at("by_device")[0].at("memory").at("peak") == 3 * 1'024);
   CHECK(run.at("by_device")[0].at("memory").at("reserved") == 4 * 1'024);
   CHECK(run_tool("simulate 1f1b --sequence-state-bytes 1KiB").code == 2);
+}
+
+TEST_CASE("simulate delays a link, and says how late each may be") {
+  std::string const line = "1f1b -p 4 -m 8 --forward 20ms --backward-input 26ms --backward-weight 14ms ";
+  auto const plain = simulated(line + "--slack");
+  CHECK(plain["slack"].size() == 6);
+  for (auto const& link : plain["slack"]) {
+    CHECK(link["transfers"] == 8);
+    auto const late = [&](long long by) {
+      std::string const name = link["from"].dump() + "-" + link["to"].dump();
+      return simulated(line + "--link " + name + ":" + std::to_string(by) + "ms").at("makespan");
+    };
+    CHECK(late(link["slack"]) == plain["makespan"]);
+    CHECK(late(link["slack"].get<long long>() + 1) > plain["makespan"]);
+  }
+  CHECK(contains(run_tool("simulate " + line + "--slack").out, "may be later by"));
+  // Finer than the other times, and two directions.
+  CHECK(simulated(line + "--link 2-3:0.5ms --link 3-2:60ms").at("ticks_per_unit") == 2);
+  for (auto const& [wrong, why] :
+       {std::pair{"--link 0-2:1ms", "no transfer goes from device 0 to device 2"},
+        {"--link 0-9:1ms", "no transfer goes from device 0 to device 9"},
+        {"--link 0-1", "FROM-TO:TIME"},
+        {"--link 0-1:1ms --link 0-1:2ms", "--link 0-1 is given twice"},
+        {"--link 0-1:-1ms", "--link 0-1"}}) {
+    tool_result const r = run_tool("simulate " + line + wrong);
+    CHECK(r.code == 2);
+    CHECK(contains(r.err, why));
+  }
 }
 
 TEST_CASE("simulate has the order of transfers as an option") {

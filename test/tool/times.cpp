@@ -110,8 +110,8 @@ TEST_CASE("a header names the columns, in their order") {
   CHECK(printed(costs_of("# measured\nforward, backward_input, backward_weight\n" + lines))
         == printed(costs_of(lines)));
   all_refused({{costs_of("backward_input,forward,backward_weight\n" + lines),
-                "the columns are `forward,backward_input,backward_weight`, in this order"},
-               {costs_of(lines + "forward,backward_input,backward_weight\n"), "line 3"}});
+                "the columns are `forward,backward_input,backward_weight`, in this order"}});
+  all_refused({{costs_of(lines + "forward,backward_input,backward_weight\n"), "line 3"}});
 }
 
 TEST_CASE("a file keeps its unit") {

@@ -14,14 +14,17 @@
 #include "report/terminal.hpp"
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/simulate/simulate.hpp>
+#include <ashlar/simulate/slack.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,10 +41,41 @@ struct simulate_options {
   // Negative: not given.
   ashlar::byte_count message = -1;
   long long bandwidth = -1, between_bandwidth = -1, ring_bandwidth = -1;
-  bool in_flight = false;
+  bool in_flight = false, slack = false;
+  std::vector<std::pair<int, int>> late;  // links; their delays are among the times, by flag
   std::string format = "text";
   std::string output = "-";
 };
+
+// The flag of a link's delay, as messages name it.
+std::string flag_of_link(int from, int to) { return fmt::format("--link {}-{}", from, to); }
+
+// FROM-TO:TIME.
+void read_link(std::string const& text, simulate_options& o) {
+  auto const dash = text.find('-'), colon = text.find(':');
+  int from = 0, to = 0;
+  if (colon == std::string::npos || dash > colon
+      || !read_number(std::string_view(text).substr(0, dash), from)
+      || !read_number(std::string_view(text).substr(dash + 1, colon - dash - 1), to))
+    throw usage_error(
+        fmt::format("--link is FROM-TO:TIME, as in 2-3:60ms, not '{}'", text.substr(0, 64)));
+  std::string const flag = flag_of_link(from, to);
+  if (o.shape.cost.others.count(flag) > 0) throw usage_error(flag + " is given twice");
+  o.shape.cost.others[flag] =
+      read_duration(flag, std::string_view(text).substr(colon + 1), 0, ashlar::max_tick - 1);
+  o.late.emplace_back(from, to);
+}
+
+// Throws usage_error for a link that no transfer takes.
+void must_be_taken(int from, int to, ashlar::program const& p) {
+  for (std::size_t d = 0; d + 1 < p.stream_begin.size(); ++d)
+    for (int i = p.stream_begin[d]; i < p.stream_begin[d + 1]; ++i)
+      if (ashlar::instruction const& each = p.instructions[static_cast<std::size_t>(i)];
+          each.code == ashlar::opcode::send && static_cast<int>(d) == from && each.peer == to)
+        return;
+  throw usage_error(fmt::format("{} has no effect: no transfer goes from device {} to device {}",
+                                flag_of_link(from, to), from, to));
+}
 
 // Of bytes in a unit of time.
 ashlar::byte_count bytes_a_tick(char const* flag, ashlar::byte_count in_unit, time_scale const& scale) {
@@ -94,11 +128,20 @@ simulated_schedule run(simulate_options const& o) {
   must_have_effect(*o.shape.command, effects_on(lowering, chosen.schedule, chosen.name));
   ashlar::program low = lower(chosen.schedule, lowering);
   must_have_effect(*o.shape.command, effects_on(how, low, chosen.name));
+  for (auto const& [from, to] : o.late) {
+    must_be_taken(from, to, low);
+    how.delays.push_back({from, to, time(flag_of_link(from, to).c_str(), 0)});
+  }
   at.say("simulating its program");
   ashlar::simulation timed = simulate(low, how);
   at.say("bounding it");
   auto const least = program_bound(chosen.schedule, low, how), other = schedule_bound(chosen.schedule);
-  return {std::move(chosen), std::move(low), std::move(timed), least, other};
+  simulated_schedule r{std::move(chosen), std::move(low), std::move(timed), least, other};
+  if (o.slack) {
+    at.say("delaying its links");
+    r.slacks = link_slacks(r.low, how);
+  }
+  return r;
 }
 
 int simulate_program(simulate_options const& o) {
@@ -122,6 +165,15 @@ void add_link_options(CLI::App& command, simulate_options& o) {
          "bytes per tick, or per unit of time where times have one; 0: bytes take no time");
   time("--inter-latency", "between nodes (default: as --latency)");
   number("--inter-bandwidth", o.between_bandwidth, "between nodes (default: as --bandwidth)");
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--link",
+          [&o](std::vector<std::string> const& all) {
+            for (std::string const& each : all) read_link(each, o);
+          },
+          "FROM-TO:TIME: each transfer from one device to another takes so much longer; may be given "
+          "for several links")
+      ->type_name("LINK");
   add_number(command, "--node-size", o.node_size, 0, most_devices,
              "devices of a node; 0: all are in one");
   add_bytes(command, "--bytes", o.message, "a message: an activation or its gradient");
@@ -170,6 +222,8 @@ void add_simulate(CLI::App& app, action& chosen) {
       "whether a send waits for its receive");
   command->add_flag("--latency-in-flight", o->in_flight,
                     "the next transfer of a lane need not wait for the latency of the one before");
+  command->add_flag("--slack", o->slack,
+                    "how much longer the transfers of each link may take before the step does");
   add_format_option(*command, o->format, {"text", "json", "trace"},
                     "text, json, or trace for chrome://tracing and Perfetto");
   add_output_option(*command, o->output);
@@ -178,6 +232,8 @@ void add_simulate(CLI::App& app, action& chosen) {
       "  ashlar simulate 1f1b -p 8 -m 32 --forward 10 --backward-input 10 --backward-weight 10 "
       "--latency 1\n"
       "  ashlar simulate v-half -p 8 -m 16 --transfer-order asap --issue in-stream --latency 1\n"
+      "  ashlar simulate 1f1b -p 4 -m 8 --forward 20ms --backward-input 26ms --backward-weight 14ms "
+      "--link 2-3:60ms --slack\n"
       "  ashlar simulate 1f1b --forward 20ms --backward-input 26ms --backward-weight 14ms --latency "
       "50us\n"
       "  ashlar simulate breadth-first -v 4 --data-ranks 8 --sharding full --weight-bytes 100 "

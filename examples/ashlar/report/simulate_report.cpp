@@ -38,6 +38,14 @@ std::string text_of_path(simulated_schedule const& r) {
   return text;
 }
 
+std::string text_of_slacks(simulated_schedule const& r) {
+  std::vector<std::vector<std::string>> rows{{"from", "to", "transfers", "may be later by"}};
+  for (ashlar::link_slack const& l : *r.slacks)
+    rows.push_back({std::to_string(l.from), std::to_string(l.to), std::to_string(l.transfers),
+                    r.chosen.scale.words(l.slack)});
+  return "\n" + table(rows);
+}
+
 }  // namespace
 
 std::string text_of(simulated_schedule const& r) {
@@ -59,7 +67,7 @@ std::string text_of(simulated_schedule const& r) {
   text += fmt::format(
       "schedule  {}, {}, with every transfer taking its own time and none in another's way\n\n",
       scale.words(ideal), bound_words(ideal, r.schedule_least, scale));
-  return text + table(rows) + "\n" + text_of_path(r);
+  return text + table(rows) + "\n" + text_of_path(r) + (r.slacks ? text_of_slacks(r) : "");
 }
 
 nlohmann::ordered_json json_of(simulated_schedule const& r) {
@@ -114,6 +122,11 @@ nlohmann::ordered_json json_of(simulated_schedule const& r) {
   };
   add("makespan", r.run.makespan(), r.least);
   add("schedule_makespan", makespan(r.chosen.schedule), r.schedule_least);
+  if (r.slacks) {
+    ordered_json& links = out["slack"] = ordered_json::array();
+    for (ashlar::link_slack const& l : *r.slacks)
+      links.push_back({{"from", l.from}, {"to", l.to}, {"transfers", l.transfers}, {"slack", l.slack}});
+  }
   out["critical_path"] = std::move(path);
   out["by_device"] = std::move(all);
   return out;

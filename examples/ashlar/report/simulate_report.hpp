@@ -6,6 +6,7 @@
 #include <ashlar/program/names.hpp>
 #include <ashlar/program/program.hpp>
 #include <ashlar/simulate/simulate.hpp>
+#include <ashlar/simulate/slack.hpp>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -13,6 +14,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tool {
 
@@ -22,6 +24,7 @@ struct simulated_schedule {
   ashlar::simulation run;
   std::optional<ashlar::bound> least;           // of the run
   std::optional<ashlar::bound> schedule_least;  // of the schedule, whose transfers are its own
+  std::optional<std::vector<ashlar::link_slack>> slacks = {};
 
   std::string name_of(int index) const {
     return index < 0 ? "-" : to_string(low.instructions[static_cast<std::size_t>(index)]);

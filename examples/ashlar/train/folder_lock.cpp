@@ -55,12 +55,12 @@ void must_be_writable(std::string const& folder) {
 
 folder_lock::folder_lock(std::string const& folder, std::chrono::milliseconds patience)
     : path_(folder + "/.lock") {
-  using clock = std::chrono::steady_clock;
+  using steady = std::chrono::steady_clock;
   constexpr auto pause = std::chrono::milliseconds(50);
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw usage_error(fmt::format("cannot make the folder '{}': {}", folder, error.message()));
-  for (auto const end = clock::now() + patience;;) {
+  for (auto const end = steady::now() + patience;;) {
     int const descriptor =
         open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
     if (descriptor < 0) refuse_file("write", path_);
@@ -70,7 +70,7 @@ folder_lock::folder_lock(std::string const& folder, std::chrono::milliseconds pa
     }
     std::string const holder = holder_in(descriptor);
     close(descriptor);
-    if (clock::now() >= end)
+    if (steady::now() >= end)
       throw usage_error(fmt::format("--save: '{}' is written by another training, {}", folder, holder));
     std::this_thread::sleep_for(pause);
   }

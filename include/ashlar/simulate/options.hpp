@@ -28,6 +28,16 @@ enum class issue_mode : unsigned char {
   in_stream,  // and also for every compute that stands before it in its device's stream
 };
 
+// What every transfer from one device to another takes beside what its link says: a link that is slow,
+// in one direction.
+struct link_delay {
+  int from = 0;
+  int to = 0;
+  tick extra = 0;
+
+  friend constexpr bool operator==(link_delay const&, link_delay const&) = default;
+};
+
 struct simulation_options {
   costs cost;                              // of passes, and the links; its `message` does not count
   memory_model memory = {};                // whose messages do
@@ -40,6 +50,14 @@ struct simulation_options {
   bool latency_holds_lane = true;  // false: the next transfer of the lane may start when the bytes have
                                    // left, while they are still on their way
   issue_mode issue = issue_mode::by_slots;
+  std::vector<link_delay> delays = {};  // those of one link add up
+
+  constexpr tick delay_of(int from, int to) const {
+    tick sum = 0;
+    for (link_delay const& d : delays)
+      if (d.from == from && d.to == to) sum = saturating_sum(sum, d.extra);
+    return sum;
+  }
 
   // The size of a value that an instruction reads or writes. A gradient has the size of the stage that
   // it is for, and a scattered one counts as whole. 0 for stages and jobs that do not exist.
@@ -129,6 +147,16 @@ constexpr diagnosis check(simulation_options const& o, int stage_count, int devi
     return {.broken = rule::durations_are_positive, .number = o.optimizer};
   for (tick number : {o.collective.latency, o.collective.bandwidth})
     if (number < 0) return {.broken = rule::durations_are_positive, .number = number};
+  for (link_delay const& l : o.delays) {
+    for (int device : {l.from, l.to})
+      if (device < 0 || device >= device_count || l.from == l.to)
+        return {.broken = rule::transfers_lead_to_another_device,
+                .first = {.device = device, .code = opcode::send}};
+    if (l.extra < 0 || l.extra >= max_tick)
+      return {.broken = rule::durations_are_positive,
+              .first = {.device = l.from, .code = opcode::send},
+              .number = l.extra};
+  }
   return check_work_bytes(o.work_bytes);
 }
 

@@ -1,0 +1,53 @@
+// How late the transfers of a link may be before the step grows.
+#pragma once
+
+#include <ashlar/simulate/simulate.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// Of all transfers from one device to another.
+struct link_slack {
+  int from = 0;
+  int to = 0;
+  int transfers = 0;
+  tick slack = 0;  // each of them may take so much longer, and the makespan is the same
+
+  friend constexpr bool operator==(link_slack const&, link_slack const&) = default;
+};
+
+// Every link that a transfer takes, by sender and receiver. A delay of one more than its slack makes the
+// step longer, if all other links are as they are. The orders of lanes are fixed, so a longer transfer
+// never makes anything start sooner, and bisection finds the delay: O(links x log(makespan)) times
+// time_program(). Throws as time_program() does.
+constexpr std::vector<link_slack> link_slacks(program const& p, simulation_options o) {
+  std::vector<link_slack> all;
+  for (std::size_t d = 0; d + 1 < p.stream_begin.size(); ++d) {
+    std::size_t const own = all.size();
+    for (int i = p.stream_begin[d]; i < p.stream_begin[d + 1]; ++i) {
+      instruction const& sent = nth(p.instructions, i);
+      if (sent.code != opcode::send) continue;
+      std::size_t at = own;
+      while (at < all.size() && all[at].to < sent.peer) ++at;
+      if (at == all.size() || all[at].to != sent.peer)
+        all.insert(all.begin() + static_cast<std::ptrdiff_t>(at), {static_cast<int>(d), sent.peer});
+      ++all[at].transfers;
+    }
+  }
+  tick const makespan = time_program(p, o).makespan;
+  for (link_slack& link : all) {
+    o.delays.push_back({.from = link.from, .to = link.to});
+    tick too_much = makespan + 1;  // the step would be longer than this transfer alone
+    while (link.slack + 1 < too_much) {
+      tick const middle = link.slack + (too_much - link.slack) / 2;
+      o.delays.back().extra = middle;
+      (time_program(p, o).makespan > makespan ? too_much : link.slack) = middle;
+    }
+    o.delays.pop_back();
+  }
+  return all;
+}
+
+}  // namespace ashlar

@@ -1,0 +1,81 @@
+#include <ashlar/simulate/slack.hpp>
+// First, so that it needs nothing before it.
+#include "options_of.hpp"
+#include "shapes.hpp"
+#include "violations.hpp"
+#include <ashlar/catalog/entries.hpp>
+#include <ashlar/lower/lower.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+using namespace shapes;
+
+namespace {
+
+tick makespan_with(program const& p, simulation_options o, link_delay const& late) {
+  o.delays.push_back(late);
+  return time_program(p, o).makespan;
+}
+
+TEST_CASE("slack: where each pass waits for the one before, there is none") {
+  program const p = one_f_one_b(2, 1) | lower();
+  simulation_options const o = options_of(one_f_one_b(2, 1));
+  std::vector<link_slack> const links = link_slacks(p, o);
+  REQUIRE(links.size() == 2);
+  CHECK(links[0] == link_slack{0, 1, 1, 0});
+  CHECK(links[1] == link_slack{1, 0, 1, 0});
+}
+
+TEST_CASE("slack: so much later changes nothing, and one more does, for every schedule and link") {
+  for (schedule const& s :
+       {one_f_one_b(2, 4), one_f_one_b(3, 5), two_ways(2) | repeat(micro_batches{4}) | squeeze(),
+        catalog::find("zb-h1")->make({devices{4}, micro_batches{6}})}) {
+    program const p = lower(s);
+    for (tick const latency : {0, 1, 3}) {
+      simulation_options o = options_of(s);
+      o.cost.links.inside.latency = latency;
+      o.latency_holds_lane = latency != 3;
+      tick const makespan = time_program(p, o).makespan;
+      int transfers = 0;
+      for (link_slack const& l : link_slacks(p, o)) {
+        CHECK(makespan_with(p, o, {l.from, l.to, l.slack}) == makespan);
+        CHECK(makespan_with(p, o, {l.from, l.to, l.slack + 1}) > makespan);
+        transfers += l.transfers;
+      }
+      CHECK(transfers
+            == std::count_if(p.instructions.begin(), p.instructions.end(),
+                             [](instruction const& i) { return i.code == opcode::send; }));
+    }
+  }
+}
+
+TEST_CASE("delays: those of one link add up, the other direction has its own") {
+  schedule const s = one_f_one_b(2, 2);
+  program const p = lower(s);
+  simulation_options o = options_of(s);
+  tick const none = time_program(p, o).makespan;
+  o.delays = {{0, 1, 2}, {0, 1, 3}};
+  CHECK(o.delay_of(0, 1) == 5);
+  CHECK(o.delay_of(1, 0) == 0);
+  tick const there = time_program(p, o).makespan;
+  CHECK(there > none);
+  o.delays.push_back({1, 0, 5});
+  CHECK(time_program(p, o).makespan > there);
+}
+
+TEST_CASE("delays: what cannot be is refused") {
+  schedule const s = one_f_one_b(2, 2);
+  program const p = lower(s);
+  auto const with = [&](link_delay const& late) { return makespan_with(p, options_of(s), late); };
+  CHECK_BREAKS(transfers_lead_to_another_device, with({0, 2, 1}));
+  CHECK_BREAKS(transfers_lead_to_another_device, with({-1, 1, 1}));
+  CHECK_BREAKS(transfers_lead_to_another_device, with({1, 1, 1}));
+  CHECK_BREAKS(durations_are_positive, with({0, 1, -1}));
+  CHECK_BREAKS(durations_are_positive, with({0, 1, INT64_MAX}));
+}
+
+}  // namespace
