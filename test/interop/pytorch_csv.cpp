@@ -159,7 +159,7 @@ TEST_CASE("a wrong file is refused with line, column, token and rule") {
 }
 
 TEST_CASE("the first five problems are told, in the order of the file") {
-  std::string const text = "0F0,0Q0, 0B0\n\n1F0;1B0\nx,y,z\n";
+  std::string const text = "0F0,0Q0, 0 B0\n\n1F0;1B0\nx,y,z\n";
   csv_schedule const read = read_pytorch_csv(text);
   REQUIRE(read.problems.size() == 5);
   std::vector<int> lines;

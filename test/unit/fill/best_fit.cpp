@@ -4,6 +4,7 @@
 #include "violations.hpp"
 #include <ashlar/fill/early_work.hpp>
 #include <ashlar/fill/fill.hpp>
+#include <ashlar/schedule/check.hpp>
 
 using namespace shapes;
 

@@ -4,6 +4,7 @@
 #include "violations.hpp"
 #include <ashlar/fill/fill.hpp>
 #include <ashlar/render/diagnosis.hpp>
+#include <ashlar/schedule/check.hpp>
 
 #include <string>
 

@@ -2,6 +2,7 @@
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
 #include <ashlar/fill/fill.hpp>
+#include <ashlar/schedule/check.hpp>
 
 #include <doctest/doctest.h>
 
