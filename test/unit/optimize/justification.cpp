@@ -2,6 +2,7 @@
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
 #include <ashlar/optimize/improve.hpp>
+#include <ashlar/optimize/iterated_local_search.hpp>
 #include <ashlar/schedule/check.hpp>
 
 #include <doctest/doctest.h>

@@ -1,6 +1,7 @@
 #include <ashlar/optimize/modulo_block.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
+#include <ashlar/optimize/improve.hpp>
 #include <ashlar/optimize/modulo_search.hpp>
 #include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/metrics.hpp>

@@ -1,6 +1,7 @@
 #include "random.hpp"
 #include "random_cases.hpp"
 #include "violations.hpp"
+#include <ashlar/model/operator_partition.hpp>
 #include <ashlar/plan/graphs/graph_plan.hpp>
 #include <ashlar/schedule/check.hpp>
 

@@ -1,5 +1,6 @@
 #include "random.hpp"
 #include <ashlar/plan/graphs/graph_plan.hpp>
+#include <ashlar/schedule/metrics.hpp>
 
 #include <doctest/doctest.h>
 
