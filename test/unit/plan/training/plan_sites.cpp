@@ -1,3 +1,4 @@
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/plan/training/plan_sites.hpp>
 // First, so that it needs nothing before it.
 

@@ -1,6 +1,7 @@
 #include <ashlar/plan/training/planner.hpp>
 // First, so that it needs nothing before it.
 #include "violations.hpp"
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/plan/training/training_plan.hpp>
 
 #include <doctest/doctest.h>

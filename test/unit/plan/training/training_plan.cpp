@@ -1,5 +1,6 @@
 #include <ashlar/plan/training/training_plan.hpp>
 // First, so that it needs nothing before it.
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/core/sequence_costs.hpp>
 
 #include <doctest/doctest.h>
