@@ -96,9 +96,8 @@ class Tests:
 
     def stages(self, header, also):
         """The groups of files to try, cheapest first."""
-        room, name = header.split("/", 1)
-        mirror = TEST / "unit" / room / (Path(name).stem + ".cpp")
-        rest = sorted(p for p in (TEST / "unit" / room).glob("*.cpp") if p != mirror)
+        mirror = (TEST / "unit" / header).with_suffix(".cpp")
+        rest = sorted(p for p in (TEST / "unit" / header.split("/")[0]).rglob("*.cpp") if p != mirror)
         groups = [[mirror]] if mirror.exists() else []
         groups += [rest] if rest else []
         return groups + [sorted((TEST / folder).glob("*.cpp")) for folder in also]
@@ -157,7 +156,8 @@ def main():
         work = Path(folder)
         tests = Tests(work)
         for room in rooms:
-            headers = [f"{room}/{p.name}" for p in sorted((ROOT / "include/ashlar" / room).glob("*.[hi]pp"))]
+            include = ROOT / "include/ashlar"
+            headers = [p.relative_to(include).as_posix() for p in sorted((include / room).rglob("*.[hi]pp"))]
             headers = [h for h in headers if args.header in (None, h)]
             mutants = [m for h in headers for m in mutants_of(h, work)]
             random.Random(args.seed).shuffle(mutants)

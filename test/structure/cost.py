@@ -66,11 +66,12 @@ ALSO = {
 
 
 def forbidden(include):
-    for header in sorted([*include.glob("*/*.hpp"), *include.glob("*/*.ipp")]):
-        allowed = EVERYWHERE | ALSO.get(header.parent.name, set())
+    for header in sorted([*include.glob("*/**/*.hpp"), *include.glob("*/**/*.ipp")]):
+        room = header.relative_to(include).parts[0]
+        allowed = EVERYWHERE | ALSO.get(room, set())
         for name in re.findall(r"^\s*#\s*include\s*<(\w+)>", header.read_text(), re.M):
             if name not in allowed:
-                yield (f"{header.relative_to(include)} includes <{name}>, which {header.parent.name}/ may not: write the little "
+                yield (f"{header.relative_to(include)} includes <{name}>, which {room}/ may not: write the little "
                        "that it needs (core/algorithm.hpp, core/sort.hpp), or add it to the list in test/structure/cost.py")
 
 

@@ -43,7 +43,7 @@ def core_headers(root):
     """The headers that need neither strings nor streams, and so compile in a .cu file."""
     include = root / "include" / "ashlar"
     _, plain = read_floors(root)
-    return sorted(header.relative_to(include).as_posix() for room in plain for header in (include / room).glob("*.hpp"))
+    return sorted(header.relative_to(include).as_posix() for room in plain for header in (include / room).rglob("*.hpp"))
 
 
 def main():
