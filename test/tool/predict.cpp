@@ -207,6 +207,45 @@ torchrun pretrain_gpt.py ${ARGS} ${MORE[@]} --micro-batch-size 1 --global-batch-
   double const attention = 4 * 512 * 512, dense = 2 * 512 * 2048;
   CHECK(predicted_run("--cluster 8xH100 --megatron " + yaml)["parameters"]
         == 12 * attention + 2 * dense + 10 * (8 * dense + 8 * 512) + 50304 * 512);
+  auto const with_frequency = [&](std::string const& list) {
+    std::string text = content(yaml);
+    text.replace(text.find("([0]*2+[1]*10)"), 14, list);
+    return "--cluster 8xH100 --megatron " + scratch_file("frequency.yaml", text);
+  };
+  // Dense layers anywhere, and a list that repeats.
+  CHECK(predicted_run(with_frequency("([1]*4+[0]*3+[1]*5)"))["parameters"]
+        == 12 * attention + 3 * dense + 9 * (8 * dense + 8 * 512) + 50304 * 512);
+  CHECK(predicted_run(with_frequency("[0,1,1]*4"))["parameters"]
+        == 12 * attention + 4 * dense + 8 * (8 * dense + 8 * 512) + 50304 * 512);
+  CHECK(predicted_run(with_frequency("5"))["parameters"]  // layers 0, 5 and 10
+        == 12 * attention + 9 * dense + 3 * (8 * dense + 8 * 512) + 50304 * 512);
+  for (char const* wrong : {"([0]*3+[1]*58)", "[0]*2", "[2]*12", "0.5", "[0]*12*1", "[1]*99999999999"}) {
+    tool_result const r = run_tool("predict " + with_frequency(wrong));
+    CHECK(r.code == 2);
+    CHECK(contains(r.err, "--moe-layer-freq"));
+  }
+}
+
+TEST_CASE("predict: what is not read, or taken for something else, is said") {
+  std::string const sizes = "--cluster 8xH100 --model 8B --sequence 4096 --batch 8 --pipeline 4 ";
+  CHECK(predicted_run(sizes)["notes"].empty());
+  CHECK(predicted_run(sizes + "--schedule 1f1b")["notes"].empty());
+  CHECK(predicted_run(sizes + "--chunks 2 --schedule interleaved")["notes"].empty());
+  CHECK(predicted_run(sizes + "--schedule dualpipe")["notes"][0] == "dualpipe is timed as 1f1b");
+  CHECK(contains(run_tool("predict " + sizes + "--chunks 2 --schedule 1f1b").out,
+                 "1f1b is timed as interleaved"));
+  std::string const job = scratch_file("notes.toml", R"([training]
+seq_len = 4096
+dataset = "c4"
+[metrics]
+log_freq = 10
+)");
+  CHECK(predicted_run("--cluster 8xH100 --model 8B --torchtitan " + job)["notes"][0]
+        == "not read: training.dataset");
+  std::string const ds =
+      scratch_file("notes.json", R"({"train_batch_size": 8, "gradient_clipping": 1.0})");
+  CHECK(predicted_run("--cluster 8xH100 --model 8B --sequence 4096 --deepspeed " + ds)["notes"][0]
+        == "not read: gradient_clipping");
 }
 
 TEST_CASE("predict: a job of torchtitan, a configuration of DeepSpeed") {

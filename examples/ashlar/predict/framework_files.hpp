@@ -16,7 +16,10 @@ using option_words = std::map<std::string, std::string>;
 struct framework_run {
   option_words options;
   std::optional<described_model> model;  // where the file says it
+  std::string not_read;                  // what says nothing here, or is not known, apart by blanks
 };
+
+inline constexpr int largest_framework_size = 1'000'000'000;
 
 // A shell line, or a YAML of arguments. Throws usage_error.
 framework_run read_megatron(std::string const& path);

@@ -146,7 +146,7 @@ std::string type_of(nlohmann::json const& decoder, nlohmann::json const& root) {
 
 described_model described(json_text const& text, std::string const& name) {
   if (!text.root.is_object()) json_reader(text).fail(text.root, "is not a JSON object");
-  described_model made{.name = name, .type = {}, .left_out = {}, .not_read = {}, .shape = {}};
+  described_model made{.name = name, .type = {}, .left_out = {}, .shape = {}};
   nlohmann::json const& decoder = decoder_of(text.root, made.left_out);
   made.type = type_of(decoder, text.root);
   if (made.type.empty()) {

@@ -13,7 +13,6 @@ struct described_model {
   std::string name;
   std::string type;      // its model_type; empty: general keys
   std::string left_out;  // a part of the file that is no decoder: "vision_config"
-  std::string not_read;  // arguments of a framework that say nothing here, or are not known
   ashlar::predict::architecture shape;
 };
 

@@ -48,9 +48,12 @@ prediction prepare_run(CLI::App const& command, predict_options const& o, fitted
     if (run.options.count(needed) == 0 && !(run.model && needed == "model"))
       throw usage_error(
           fmt::format("--{} is required{}", needed, files > 0 ? ": the file does not say it" : ""));
-  if (run.options.count("model") > 0) return prepare(options_from(run.options), c);
-  run.options["model"] = "-";  // it is there already
-  return prepare(options_from(run.options), *run.model, c);
+  bool const is_named = run.options.count("model") > 0;
+  if (!is_named) run.options["model"] = "-";  // the file has said it
+  question_options const asked = options_from(run.options);
+  prediction p = is_named ? prepare(asked, c) : prepare(asked, *run.model, c);
+  if (!run.not_read.empty()) p.notes.push_back("not read: " + run.not_read);
+  return p;
 }
 
 int predict(CLI::App const& command, predict_options const& o) {

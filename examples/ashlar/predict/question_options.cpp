@@ -103,6 +103,11 @@ prediction prepare(question_options const& o, described_model model, fitted_cons
   p.layout = std::make_shared<std::string const>(o.layout);
   question& q = p.asked;
   q = o.asked;
+  if (!p.model.left_out.empty())
+    p.notes.push_back(fmt::format("without {}: the decoder alone", p.model.left_out));
+  if (std::string const timed = q.chunks > 1 ? "interleaved" : "1f1b";
+      !o.schedule.empty() && o.schedule != timed)
+    p.notes.push_back(fmt::format("{} is timed as {}", o.schedule, timed));
   q.model = p.model.shape;
   q.device = cluster.machine;
   q.devices = cluster.device_count();

@@ -128,9 +128,7 @@ std::string text_of(prediction const& p, bool explains) {
   if (q.model.predictions > 0)
     text += fmt::format("  and {} of {} that predict further tokens\n",
                         count_words(prediction_parameters(q.model)), q.model.predictions);
-  if (!p.model.left_out.empty())
-    text += fmt::format("  without {}: the decoder alone\n", p.model.left_out);
-  if (!p.model.not_read.empty()) text += fmt::format("  not read: {}\n", p.model.not_read);
+  for (std::string const& note : p.notes) text += fmt::format("  {}\n", note);
   text += fmt::format("{}x{}x{}, {}\n{}\n\n", p.nodes, q.per_node, p.machine, format_name(q.format),
                       options_of(q));
 
@@ -206,6 +204,7 @@ std::string json_of(prediction const& p) {
       {"device_bytes", q.device.memory_bytes},
       {"fits", a.fits},
       {"memory", memory},
+      {"notes", p.notes},
   };
   if (!a.every_stage_works) root["reason"] = "stages without work";
   return root.dump(1) + "\n";

@@ -24,6 +24,8 @@ struct prediction {
   ashlar::predict::question asked;
   std::shared_ptr<std::string const> layout;  // that `asked` looks into
   fitted_constants constants;
+  std::vector<std::string>
+      notes;  // what was left out of the question, and what was taken for something else
   ashlar::predict::answer answer;
   std::vector<neighbour> better;  // that fit, the fastest first
 };

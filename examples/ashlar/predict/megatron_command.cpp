@@ -1,0 +1,155 @@
+#include "predict/megatron_command.hpp"
+
+#include "command.hpp"
+#include "files/files.hpp"
+#include "options/number_option.hpp"
+#include "predict/text_lines.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace tool {
+
+namespace {
+
+bool begins_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+// "num-layers" and "num_layers" are the same.
+std::string with_underscores(std::string_view name) {
+  while (!name.empty() && name.front() == '-') name.remove_prefix(1);
+  std::string made(name);
+  std::replace(made.begin(), made.end(), '-', '_');
+  return made;
+}
+
+// Words as a shell has them: quotes hold them together, a backslash goes on in the next line, # is a
+// remark.
+std::vector<std::string> shell_words(std::string_view text) {
+  std::vector<std::string> words;
+  std::string word;
+  char quote = 0, around = 0;  // around: of a variable's value, whose words are words, too
+  bool has_word = false;
+  auto const end_word = [&] {
+    if (has_word) words.push_back(word);
+    word.clear();
+    has_word = false;
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    char const c = text[i];
+    if (quote != 0) {
+      if (c == quote)
+        quote = 0;
+      else
+        word += c;
+    } else if (c == '"' || c == '\'') {
+      bool const is_variable = has_word && word.back() == '=' && word.front() != '-';
+      if (c == around || is_variable) {
+        around = is_variable ? c : char{};
+        end_word();
+      } else {
+        quote = c;
+        has_word = true;
+      }
+    } else if (c == '#' && !has_word) {
+      while (i < text.size() && text[i] != '\n') ++i;
+    } else if (std::string_view(" \t\r\n()\\").find(c) != std::string_view::npos) {
+      end_word();
+    } else {
+      word += c;
+      has_word = true;
+    }
+  }
+  end_word();
+  return words;
+}
+
+bool is_yaml(std::string_view text) {
+  for (std::string_view line : lines_of(text)) {
+    line = trimmed(line);
+    auto const colon = line.find(':');
+    if (colon == line.npos || line.front() == '#') continue;
+    std::string_view const name = trimmed(line.substr(0, colon));
+    bool const is_name = !name.empty() && name.find_first_of(" =$/") == name.npos;
+    if (is_name && (colon + 1 == line.size() || line[colon + 1] == ' ')) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string with_hyphens(std::string_view name) {
+  std::string made = "--" + std::string(name);
+  std::replace(made.begin(), made.end(), '_', '-');
+  return made;
+}
+
+megatron_command::megatron_command(std::string const& path) : path_(path) {
+  std::string const text = read_text(path);
+  if (is_yaml(text))
+    read_yaml(text);
+  else
+    read_shell(text);
+  if (all_.empty()) fail("has no arguments of Megatron-LM, as --num-layers 32");
+}
+
+bool megatron_command::has(char const* name) {
+  asked_.insert(name);
+  auto const at = all_.find(name);
+  return at != all_.end() && at->second != "false" && at->second != "False" && at->second != "null"
+         && at->second != "None";
+}
+
+std::string megatron_command::word(char const* name, std::string const& otherwise) {
+  return has(name) ? all_.at(name) : otherwise;
+}
+
+long long megatron_command::number(char const* name, long long otherwise) {
+  if (!has(name)) return otherwise;
+  return number_within<long long>(fmt::format("'{}': {}", path_, with_hyphens(name)), all_.at(name), 0,
+                                  largest_framework_size);
+}
+
+long long megatron_command::number(char const* name) {
+  if (!has(name)) fail(fmt::format("lacks {}", with_hyphens(name)));
+  return number(name, 0);
+}
+
+std::string megatron_command::not_asked() const {
+  std::string list;
+  for (auto const& [name, value] : all_)
+    if (asked_.find(name) == asked_.end()) list += (list.empty() ? "" : " ") + with_hyphens(name);
+  return list;
+}
+
+void megatron_command::fail(std::string const& what) const {
+  throw usage_error(fmt::format("'{}' {}", path_, what));
+}
+
+void megatron_command::read_yaml(std::string_view text) {
+  for (std::string_view line : lines_of(text)) {
+    if (auto const remark = line.find(" #"); remark != line.npos) line = line.substr(0, remark);
+    line = trimmed(line);
+    auto const colon = line.find(':');
+    if (colon == line.npos || line.front() == '#') continue;
+    std::string_view const value = unquoted(line.substr(colon + 1));
+    if (!value.empty()) all_[with_underscores(unquoted(line.substr(0, colon)))] = value;
+  }
+}
+
+void megatron_command::read_shell(std::string_view text) {
+  std::vector<std::string> const words = shell_words(text);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i].size() < 3 || words[i].compare(0, 2, "--") != 0 || !begins_name(words[i][2])) continue;
+    auto const equals = words[i].find('=');
+    std::string const name = with_underscores(words[i].substr(0, equals));
+    std::string& value = all_[name];
+    value = equals == std::string::npos ? "" : words[i].substr(equals + 1);
+    if (equals == std::string::npos && i + 1 < words.size() && words[i + 1].compare(0, 2, "--") != 0)
+      value = words[i + 1];
+  }
+}
+
+}  // namespace tool
