@@ -1,4 +1,5 @@
 // The CSV with communication: what is written is read again and proved.
+#include "catalog_cases.hpp"
 #include "looped_file.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/catalog/searched_entries.hpp>
@@ -40,27 +41,24 @@ std::vector<std::string> words_of(program const& p, std::vector<opcode> const& u
 }  // namespace
 
 TEST_CASE("written and read again, every catalog entry's program is the same in every dialect") {
-  for (auto const& entry : catalog::entries)
-    for (csv_dialect dialect : dialects)
-      for (int p : {1, 2, 4}) {
-        CAPTURE(entry.name);
-        catalog::shape const shape{.p = devices{p}, .m = micro_batches{8}};
-        if (!entry.check(shape).ok()) continue;
-        program const lowered = lower(entry.make(shape));
-        if (!pytorch_obstacle(lowered).empty()) continue;
-        csv_program const back =
-            read_pytorch_comms(pytorch_comms_csv(lowered, dialect), {.dialect = dialect});
-        REQUIRE(back.problems.empty());
-        REQUIRE(back.value);
-        CHECK(check(*back.value).ok());
-        for (int stage = 0; stage < lowered.stage_count(); ++stage)  // as PyTorch has no other routes
-          CHECK(back.value->where.device_of(back.value->route[0], stage)
-                == lowered.where.device_of(lowered.route[0], stage));
-        bool const reduces = dialect == csv_dialect::reduce_grad || dialect == csv_dialect::waits;
-        std::vector<opcode> unsaid;
-        if (!reduces) unsaid = {opcode::all_reduce};
-        CHECK(words_of(*back.value, unsaid) == words_of(lowered, unsaid));
-      }
+  for (catalog_case const& c : catalog_cases({1, 2, 4}, {8}))
+    for (csv_dialect dialect : dialects) {
+      CAPTURE(c);
+      program const lowered = lower(c.schedule());
+      if (!pytorch_obstacle(lowered).empty()) continue;
+      csv_program const back =
+          read_pytorch_comms(pytorch_comms_csv(lowered, dialect), {.dialect = dialect});
+      REQUIRE(back.problems.empty());
+      REQUIRE(back.value);
+      CHECK(check(*back.value).ok());
+      for (int stage = 0; stage < lowered.stage_count(); ++stage)  // as PyTorch has no other routes
+        CHECK(back.value->where.device_of(back.value->route[0], stage)
+              == lowered.where.device_of(lowered.route[0], stage));
+      bool const reduces = dialect == csv_dialect::reduce_grad || dialect == csv_dialect::waits;
+      std::vector<opcode> unsaid;
+      if (!reduces) unsaid = {opcode::all_reduce};
+      CHECK(words_of(*back.value, unsaid) == words_of(lowered, unsaid));
+    }
 }
 
 TEST_CASE("the dialect is told by its words") {
@@ -80,13 +78,11 @@ TEST_CASE("the dialect is told by its words") {
 }
 
 TEST_CASE("programs whose ranks share: gathers, releases, one reduction a stage, without optimizer") {
-  for (auto const& entry : catalog::entries)
+  for (catalog_case const& c : catalog_cases({2}, {4}))
     for (csv_dialect dialect : dialects)
       for (auto level : {sharding_level::optimizer, sharding_level::weights, sharding_level::full}) {
-        CAPTURE(entry.name);
-        catalog::shape const shape{.p = devices{2}, .m = micro_batches{4}};
-        if (!entry.check(shape).ok()) continue;
-        program const p = lower(entry.make(shape), {.data_ranks = 2, .sharding = level});
+        CAPTURE(c);
+        program const p = lower(c.schedule(), {.data_ranks = 2, .sharding = level});
         if (!pytorch_obstacle(p).empty()) continue;
         std::string const text = pytorch_comms_csv(p, dialect);
         csv_program const back = read_pytorch_comms(text, {.dialect = dialect});

@@ -1,4 +1,5 @@
 // Where sends are waited for: no wait stalls a rank, and buffers go early.
+#include "catalog_cases.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/interop/pytorch_comms.hpp>
 #include <ashlar/lower/lower.hpp>
@@ -79,22 +80,18 @@ class reluctant_ranks {
 }  // namespace
 
 TEST_CASE("no wait for a send stalls a rank, however far behind the others are") {
-  for (auto const& entry : catalog::entries)
-    for (int p : {2, 3, 4}) {
-      CAPTURE(entry.name);
-      CAPTURE(p);
-      catalog::shape const shape{.p = devices{p}, .m = micro_batches{8}};
-      if (!entry.check(shape).ok()) continue;
-      program const lowered = lower(entry.make(shape));
-      if (!pytorch_obstacle(lowered).empty()) continue;
-      csv_tokens const tokens = tokens_of(pytorch_comms_csv(lowered));
-      CHECK(tokens.dialect == csv_dialect::waits);
-      csv_problems problems(1);
-      csv_program const read = read_pytorch_comms(tokens, problems);
-      REQUIRE(read.value);
-      CHECK(pytorch_obstacle(tokens, *read.value) == "");
-      for (std::size_t d = 0; d < tokens.lines.size(); ++d) CHECK(reluctant_ranks(tokens).runs(d));
-    }
+  for (catalog_case const& c : catalog_cases({2, 3, 4}, {8})) {
+    CAPTURE(c);
+    program const lowered = lower(c.schedule());
+    if (!pytorch_obstacle(lowered).empty()) continue;
+    csv_tokens const tokens = tokens_of(pytorch_comms_csv(lowered));
+    CHECK(tokens.dialect == csv_dialect::waits);
+    csv_problems problems(1);
+    csv_program const read = read_pytorch_comms(tokens, problems);
+    REQUIRE(read.value);
+    CHECK(pytorch_obstacle(tokens, *read.value) == "");
+    for (std::size_t d = 0; d < tokens.lines.size(); ++d) CHECK(reluctant_ranks(tokens).runs(d));
+  }
 }
 
 TEST_CASE("few sends are open at a time") {

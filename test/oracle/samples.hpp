@@ -2,6 +2,7 @@
 // uneven costs; each with both sorts of transfer lanes.
 #pragma once
 
+#include "catalog_cases.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/conformance/programs.hpp>
 #include <ashlar/conformance/random_schedule.hpp>
@@ -48,17 +49,16 @@ class samples {
 
   void add_shape(int p, int m) {
     using namespace ashlar;
-    for (catalog::entry const& e : catalog::entries) {
-      catalog::shape const shape{devices{p}, micro_batches{m}};
-      if (!e.check(shape).ok()) continue;
-      add(e.name, p, m, e.make(shape));
-      if (e.block_of == nullptr) continue;
-      block const b = e.block_of(shape);
+    for (catalog_case const& c : catalog_cases({p}, {m})) {
+      std::string const name = c.entry->name;
+      add(name, p, m, c.schedule());
+      if (!c.has_block()) continue;
+      block const b = c.block();
       if (m % b.micro_batch_count() != 0) continue;
-      add(e.name + std::string(", slow transfers"), p, m,
-          b | repeat(shape.m) | retime(costs({.forward = 2, .backward_input = 3}, 2)));
-      if (e.name == std::string("1f1b-recompute") || b.mode == execution_mode::inference) continue;
-      add(e.name + std::string(", recompute"), p, m, recompute(b) | repeat(shape.m) | squeeze());
+      add(name + ", slow transfers", p, m,
+          b | repeat(c.shape.m) | retime(costs({.forward = 2, .backward_input = 3}, 2)));
+      if (c.is("1f1b-recompute") || b.mode == execution_mode::inference) continue;
+      add(name + ", recompute", p, m, recompute(b) | repeat(c.shape.m) | squeeze());
     }
   }
 

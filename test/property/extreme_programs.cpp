@@ -1,5 +1,6 @@
 // Whatever the fields of a program hold, a check reads nothing that is not there and comes to an end.
 // The sanitizers are the judges here.
+#include "catalog_cases.hpp"
 #include "extreme_fields.hpp"
 #include "mutate.hpp"
 #include "random_cases.hpp"
@@ -195,10 +196,8 @@ void look_at(dice& d, program const& p, program const& base) {
 std::vector<program> programs() {
   std::vector<program> all;
   auto const add = [&](schedule const& s, lower_options const& o) { all.push_back(lower(s, o)); };
-  for (catalog::entry const& e : catalog::entries) {
-    catalog::shape shape{devices{2}, micro_batches{4}};
-    if (!e.check(shape).ok()) continue;
-    schedule const s = e.make(shape);
+  for (catalog_case const& c : catalog_cases({2}, {4})) {
+    schedule const s = c.schedule();
     auto const n = static_cast<int>(all.size());
     add(s, {});
     add(s, {.lanes = transfer_lanes::one_a_peer,

@@ -1,10 +1,10 @@
 // Whatever the fields of a schedule, a block or a workload hold, a check reads nothing that is not there
 // and comes to an end. The sanitizers are the judges here.
+#include "catalog_cases.hpp"
 #include "extreme_values.hpp"
 #include "random_cases.hpp"
 #include <ashlar/block/check.hpp>
 #include <ashlar/bounds/lower_bound.hpp>
-#include <ashlar/catalog/entries.hpp>
 #include <ashlar/conformance/random_work.hpp>
 #include <ashlar/render/diagnosis.hpp>
 #include <ashlar/schedule/check.hpp>
@@ -20,12 +20,10 @@ using namespace extreme_fields;
 namespace {
 
 TEST_CASE("a schedule whose fields hold anything") {
-  for (catalog::entry const& e : catalog::entries) {
-    catalog::shape const shape{devices{2}, micro_batches{4}};
-    if (!e.check(shape).ok()) continue;
-    schedule const good = e.make(shape);
+  for (catalog_case const& c : catalog_cases({2}, {4})) {
+    schedule const good = c.schedule();
     FOR_SEEDS(static_cast<std::uint64_t>(random_cases(1000))) {
-      CAPTURE(e.name);
+      CAPTURE(c);
       CAPTURE(seed);
       schedule s = seed % 4 == 0 ? conformance::with_random_work(good, seed, 3) : good;
       if (d.percent(50))
@@ -43,12 +41,11 @@ TEST_CASE("a schedule whose fields hold anything") {
 }
 
 TEST_CASE("a block whose fields hold anything") {
-  for (catalog::entry const& e : catalog::entries) {
-    catalog::shape const shape{devices{2}, micro_batches{4}};
-    if (!e.check(shape).ok() || e.block_of == nullptr) continue;
-    block const good = e.block_of(shape);
+  for (catalog_case const& c : catalog_cases({2}, {4})) {
+    if (!c.has_block()) continue;
+    block const good = c.block();
     FOR_SEEDS(static_cast<std::uint64_t>(random_cases(1000))) {
-      CAPTURE(e.name);
+      CAPTURE(c);
       CAPTURE(seed);
       block b = good;
       for (int changes = seed % 3 == 0 ? 2 : 1; changes > 0; --changes) extreme_fields::change(d, b);

@@ -1,4 +1,5 @@
 // Chrome traces are JSON, and hold what they are given.
+#include "catalog_cases.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/render/chrome_trace.hpp>
 #include <ashlar/render/needs.hpp>
@@ -36,9 +37,9 @@ TEST_CASE("a schedule's trace has an event a pass") {
 }
 
 TEST_CASE("every transfer is a flow from within its producer to within its consumer") {
-  for (auto const& entry : catalog::entries) {
-    CAPTURE(entry.name);
-    schedule const s = entry.make({devices{4}, micro_batches{8}, costs(stage_cost{2, 3, 4}, 1)});
+  for (catalog_case const& c : catalog_cases({4}, {8}, costs(stage_cost{2, 3, 4}, 1))) {
+    CAPTURE(c);
+    schedule const s = c.schedule();
     auto const trace = nlohmann::json::parse(chrome_trace(s));
     struct span {
       int device;

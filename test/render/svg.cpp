@@ -1,4 +1,5 @@
 // SVG pictures: well-formed, complete, and safe with any title.
+#include "catalog_cases.hpp"
 #include "shapes.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/render/picture.hpp>
@@ -84,9 +85,9 @@ TEST_CASE("thousands of passes are small and without numbers") {
 }  // namespace
 
 TEST_CASE("pictures of the whole catalog are well-formed and show every pass") {
-  for (auto const& entry : catalog::entries) {
-    catalog::shape const shape{devices{4}, micro_batches{8}};
-    schedule const s = entry.make(shape);
+  for (catalog_case const& c : catalog_cases({4}, {8})) {
+    CAPTURE(c);
+    schedule const s = c.schedule();
     std::size_t passes = 0;
     for (auto const& order : s.order) passes += order.size();
     for (svg_options const& options :
@@ -96,11 +97,11 @@ TEST_CASE("pictures of the whole catalog are well-formed and show every pass") {
       CHECK(count(drawn, ", ticks ") == passes);
     }
 
-    if (entry.block_of == nullptr) continue;
-    block const b = entry.block_of(shape);
+    if (!c.has_block()) continue;
+    block const b = c.block();
     std::string const small = svg(b);
     CHECK(well_formed(small));
-    bool const lives = entry.name != std::string_view("inference");  // else nothing is kept
+    bool const lives = !c.is("inference");  // else nothing is kept
     CHECK(count(small, ": lifespan ")
           == (lives ? static_cast<std::size_t>(s.stage_count() * b.micro_batch_count()) : 0));
     CHECK(count(small, "holds ") == (lives ? static_cast<std::size_t>(b.where.device_count()) : 0));

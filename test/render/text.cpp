@@ -1,4 +1,5 @@
 // Text pictures: equal to the committed ones, within their width, each pass in its place.
+#include "catalog_cases.hpp"
 #include "render/pictures.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/render/text.hpp>
@@ -38,9 +39,10 @@ TEST_CASE("pictures are as committed") {
 }
 
 TEST_CASE("no line is wider than asked for") {
-  for (auto const& entry : catalog::entries)
+  for (catalog_case const& c : catalog_cases({4}, {16}))
     for (int width : {40, 60, 100, 160}) {
-      std::istringstream lines(text(entry.make(shape(4, 16)), {.width = width}));
+      CAPTURE(c);
+      std::istringstream lines(text(c.schedule(), {.width = width}));
       for (std::string line; std::getline(lines, line);)
         if (line.starts_with("device") || line.starts_with(" "))
           CHECK(line.size() <= static_cast<std::size_t>(width));

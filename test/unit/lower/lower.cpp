@@ -1,5 +1,6 @@
 #include <ashlar/lower/lower.hpp>
 // First, so that it needs nothing before it.
+#include "catalog_cases.hpp"
 #include "live_values.hpp"
 #include "mutate.hpp"
 #include "shapes.hpp"
@@ -128,16 +129,14 @@ TEST_CASE("slots are as many as values are alive at once") {
   for (int p = 1; p <= 5; ++p)
     for (int m : {1, 2, 6}) {
       catalog::shape const shape{devices{p}, micro_batches{m}};
-      for (catalog::entry const& e : catalog::entries) {
-        if (!e.check(shape).ok()) continue;
-        all.push_back(e.make(shape));
-        if (e.block_of == nullptr) continue;
-        block const b = e.block_of(shape);
+      for (catalog_case const& c : catalog_cases({p}, {m})) {
+        all.push_back(c.schedule());
+        if (!c.has_block()) continue;
+        block const b = c.block();
         if (m % b.micro_batch_count() != 0) continue;
         all.push_back(b | repeat(shape.m));
         all.push_back(retime(all.back(), costs({.forward = 3, .backward_input = 2}, 2)));
-        if (e.name == std::string_view("1f1b-recompute") || b.mode == execution_mode::inference)
-          continue;
+        if (c.is("1f1b-recompute") || b.mode == execution_mode::inference) continue;
         all.push_back(recompute(b) | repeat(shape.m) | squeeze());
       }
       all.push_back(recomputed(p) | repeat(shape.m));

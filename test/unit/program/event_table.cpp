@@ -1,5 +1,6 @@
 #include <ashlar/program/event_table.hpp>
 // First, so that it needs nothing before it.
+#include "catalog_cases.hpp"
 #include "random_cases.hpp"
 #include "shapes.hpp"
 #include <ashlar/catalog/entries.hpp>
@@ -113,10 +114,8 @@ void events_of(program const& p) {
 TEST_CASE("events order what hazards order, and none is one too many") {
   for (transfer_lanes lanes :
        {transfer_lanes::one, transfer_lanes::one_a_peer, transfer_lanes::one_a_direction})
-    for (catalog::entry const& e : catalog::entries)
-      for (int p : listed_cases(std::vector<int>{2, 3}))
-        if (catalog::shape const shape{devices{p}, micro_batches{4}}; e.check(shape).ok())
-          events_of(e.make(shape) | lower({.lanes = lanes}));
+    for (catalog_case const& c : catalog_cases(listed_cases(std::vector<int>{2, 3}), {4}))
+      events_of(c.schedule() | lower({.lanes = lanes}));
   for (sharding_level level : {sharding_level::optimizer, sharding_level::full})
     events_of(lower(catalog::find("v-half")->make({devices{2}, micro_batches{3}}),
                     {.data_ranks = 2, .sharding = level, .step = optimizer_step::after_norm}));

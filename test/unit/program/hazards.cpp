@@ -1,5 +1,6 @@
 #include <ashlar/program/hazards.hpp>
 // First, so that it needs nothing before it.
+#include "catalog_cases.hpp"
 #include "shapes.hpp"
 #include <ashlar/lower/lower.hpp>
 
@@ -94,14 +95,12 @@ TEST_CASE("lanes and waits order every conflict") {
   for (transfer_lanes lanes :
        {transfer_lanes::one, transfer_lanes::one_a_peer, transfer_lanes::one_a_direction})
     for (int p = 1; p <= 4; ++p) {
-      for (catalog::entry const& e : catalog::entries) {
-        catalog::shape const shape{devices{p}, micro_batches{4}, costs(stage_cost{}, 1)};
-        if (!e.check(shape).ok()) continue;
-        look_at(e.make(shape) | lower({.lanes = lanes}));
-        if (e.block_of == nullptr || e.name == std::string_view("1f1b-recompute")) continue;
-        block const b = e.block_of(shape);
-        if (shape.m.value % b.micro_batch_count() != 0) continue;
-        look_at(recompute(b) | repeat(shape.m) | squeeze() | lower({.lanes = lanes}));
+      for (catalog_case const& c : catalog_cases({p}, {4}, costs(stage_cost{}, 1))) {
+        look_at(c.schedule() | lower({.lanes = lanes}));
+        if (!c.has_block() || c.is("1f1b-recompute")) continue;
+        block const b = c.block();
+        if (c.shape.m.value % b.micro_batch_count() != 0) continue;
+        look_at(recompute(b) | repeat(c.shape.m) | squeeze() | lower({.lanes = lanes}));
       }
       look_at(two_ways(p) | repeat(micro_batches{4}) | squeeze() | lower({.lanes = lanes}));
       look_at(fork_join() | repeat(micro_batches{p}) | lower({.lanes = lanes}));

@@ -1,8 +1,8 @@
 #include <ashlar/program/issue_order.hpp>
 // First, so that it needs nothing before it.
+#include "catalog_cases.hpp"
 #include "shapes.hpp"
 #include "violations.hpp"
-#include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
 
 #include <algorithm>
@@ -86,10 +86,8 @@ void order_of(program const& p) {
 TEST_CASE("an issue order keeps lanes and waits, and what belongs together is adjacent") {
   for (transfer_lanes lanes :
        {transfer_lanes::one, transfer_lanes::one_a_peer, transfer_lanes::one_a_direction})
-    for (catalog::entry const& e : catalog::entries)
-      for (int p : {1, 2, 4})
-        if (catalog::shape const shape{devices{p}, micro_batches{8}}; e.check(shape).ok())
-          order_of(e.make(shape) | lower({.lanes = lanes}));
+    for (catalog_case const& c : catalog_cases({1, 2, 4}, {8}))
+      order_of(c.schedule() | lower({.lanes = lanes}));
   for (sharding_level level : {sharding_level::none, sharding_level::full})
     order_of(lower(two_ways(3) | repeat(micro_batches{4}) | squeeze(),
                    {.data_ranks = 2, .sharding = level, .step = optimizer_step::after_norm}));

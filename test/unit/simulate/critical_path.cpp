@@ -1,5 +1,6 @@
 #include <ashlar/simulate/critical_path.hpp>
 // First, so that it needs nothing before it.
+#include "catalog_cases.hpp"
 #include "options_of.hpp"
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
@@ -15,9 +16,10 @@ using namespace shapes;
 namespace {
 
 TEST_CASE("every instruction of the critical path lets the next one start") {
-  for (auto const& e : catalog::entries)
-    for (tick latency : {0, 1, 5}) {
-      schedule const s = e.make({devices{4}, micro_batches{8}, costs(stage_cost{3, 2, 4}, latency)});
+  for (tick latency : {0, 1, 5})
+    for (catalog_case const& c : catalog_cases({4}, {8}, costs(stage_cost{3, 2, 4}, latency))) {
+      CAPTURE(c);
+      schedule const s = c.schedule();
       program const p = lower(s);
       simulation const run = simulate(p, options_of(s));
       REQUIRE(!run.critical.empty());

@@ -1,5 +1,6 @@
 #include <ashlar/simulate/memory.hpp>
 // First, so that it needs nothing before it.
+#include "catalog_cases.hpp"
 #include "mutate.hpp"
 #include "options_of.hpp"
 #include "random.hpp"
@@ -26,10 +27,10 @@ using namespace shapes;
 namespace {
 
 TEST_CASE("memory: as many bytes as activations, gradients and slots") {
-  for (auto const& e : catalog::entries) {
-    CAPTURE(std::string(e.name));
-    if (e.name == std::string_view("1f1b-recompute")) continue;  // keeps checkpoints for stashes
-    schedule const s = e.make({devices{4}, micro_batches{8}});
+  for (catalog_case const& c : catalog_cases({4}, {8})) {
+    CAPTURE(c);
+    if (c.is("1f1b-recompute")) continue;  // keeps checkpoints for stashes
+    schedule const s = c.schedule();
     if (s.mode == execution_mode::inference) continue;  // keeps nothing
     program const p = lower(s);
     simulation_options o = options_of(s);
@@ -54,7 +55,7 @@ TEST_CASE("memory: as many bytes as activations, gradients and slots") {
         // several together. A message that takes no time may be gone in the tick in which its slot is
         // taken.
         bool const kept = kind == slot_kind::stash || kind == slot_kind::weight_stash;
-        if (kept && !std::string_view(e.name).starts_with("dualpipe"))
+        if (kept && !std::string_view(c.entry->name).starts_with("dualpipe"))
           CHECK(m.peak == m.reserved);
         else
           CHECK(m.peak <= m.reserved);
@@ -176,10 +177,10 @@ TEST_CASE("what a program holds is what its schedule's memory model says") {
                                {.stash = 10, .weight_stash = 4},
                                {.optimizer_state = 3, .stash = 10, .stash_left = 3},
                                {.stash = 10, .stash_left = 0, .weight_stash = 2}};
-  for (auto const& e : catalog::entries) {
-    CAPTURE(std::string(e.name));
-    if (e.name == std::string_view("1f1b-recompute")) continue;  // a checkpoint has a slot of its own
-    schedule const s = e.make({devices{4}, micro_batches{8}});
+  for (catalog_case const& c : catalog_cases({4}, {8})) {
+    CAPTURE(c);
+    if (c.is("1f1b-recompute")) continue;  // a checkpoint has a slot of its own
+    schedule const s = c.schedule();
     bool pairs = false;  // of which a slot may be free before the other pass takes it
     for (auto const& order : s.order)
       for (timed_pass const& t : order) pairs = pairs || t.overlaps >= 0;

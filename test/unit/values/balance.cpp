@@ -1,5 +1,6 @@
 #include <ashlar/values/balance.hpp>
 // First, so that it needs nothing before it.
+#include "catalog_cases.hpp"
 #include "mutate.hpp"
 #include "shapes.hpp"
 #include "violations.hpp"
@@ -53,11 +54,9 @@ struct stream_of_balanced {
 }  // namespace
 
 TEST_CASE("balance: a backward is shown what coverage says, on every schedule of one route") {
-  for (catalog::entry const& e : catalog::entries) {
-    catalog::shape const shape{devices{4}, micro_batches{8}, costs(stage_cost{100, 100, 100})};
-    if (e.is_searched || !e.check(shape).ok()) continue;
-    CAPTURE(e.name);
-    schedule const s = e.make(shape);
+  for (catalog_case const& c : catalog_cases({4}, {8}, costs(stage_cost{100, 100, 100}))) {
+    CAPTURE(c);
+    schedule const s = c.schedule();
     std::vector<int> all;
     for (int stage = 0; stage < s.stage_count(); ++stage) all.push_back(stage);
     if (s.mode == execution_mode::inference) {

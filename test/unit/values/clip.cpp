@@ -1,5 +1,6 @@
 #include <ashlar/values/clip.hpp>
 // First, so that it needs nothing before it.
+#include "catalog_cases.hpp"
 #include "mutate.hpp"
 #include "shapes.hpp"
 #include "violations.hpp"
@@ -60,11 +61,9 @@ TEST_CASE("clip: as many gradients wait as the colouring has slots for") {
 }
 
 TEST_CASE("clip: every schedule on one route, with split backwards, too, is proved") {
-  for (catalog::entry const& e : catalog::entries) {
-    catalog::shape const shape{devices{4}, micro_batches{8}};
-    if (e.is_searched || !e.check(shape).ok()) continue;
-    CAPTURE(e.name);
-    schedule const s = e.make(shape);
+  for (catalog_case const& c : catalog_cases({4}, {8})) {
+    CAPTURE(c);
+    schedule const s = c.schedule();
     if (s.mode == execution_mode::inference) {
       CHECK_BREAKS(every_pass_is_present, clip_micro_batches(s));
     } else if (s.where.route_count() > 1) {

@@ -1,5 +1,6 @@
 #include <ashlar/values/coverage.hpp>
 // First, so that it needs nothing before it.
+#include "catalog_cases.hpp"
 #include "shapes.hpp"
 
 #include <doctest/doctest.h>
@@ -78,12 +79,10 @@ TEST_CASE("replicas are covered together") {
 }  // namespace
 
 TEST_CASE("coverage: no delay covers more, and squeezed work goes on counting") {
-  for (catalog::entry const& e : catalog::entries) {
-    catalog::shape const shape{devices{4}, micro_batches{8}};
-    if (!e.check(shape).ok()) continue;
-    schedule const s = e.make(shape);
+  for (catalog_case const& c : catalog_cases({4}, {8})) {
+    CAPTURE(c);
+    schedule const s = c.schedule();
     if (s.mode == execution_mode::inference) continue;
-    CAPTURE(e.name);
     for (int stage = 0; stage < s.stage_count(); ++stage) {
       share_list const now = coverage(s, stage_id{stage}), later = coverage(s, stage_id{stage}, tick{3});
       for (std::size_t k = 0; k < now.size(); ++k) {
