@@ -85,6 +85,7 @@ TEST_CASE("choices are the best of all") {
     choice const c = choose(things, limit);
     CHECK_MESSAGE(c.missing == std::max<byte_count>(0, smallest - limit), "seed ", seed);
     CHECK_MESSAGE((c.of.empty() ? max_tick : c.what.cost()) == least, "seed ", seed);
+    CHECK_MESSAGE((c.of.empty() || c.is_optimal()), "seed ", seed);
     variant sum;
     for (std::size_t i = 0; i < c.of.size(); ++i)
       sum = side_by_side(sum, things[i][static_cast<std::size_t>(c.of[i])]);

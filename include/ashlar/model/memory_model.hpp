@@ -162,9 +162,9 @@ struct memory_limit {
   constexpr byte_count budget_of(int device) const {
     return budget[budget.size() == 1 ? 0 : static_cast<std::size_t>(device)];
   }
-  // What is left for what passes keep.
+  // What is left for what passes keep. A budget may be anything.
   constexpr byte_count free_on(placement const& where, int device) const {
-    return budget_of(device) - memory.resident_on(where, device);
+    return max_of(budget_of(device), -max_tick) - memory.resident_on(where, device);
   }
 
   friend constexpr bool operator==(memory_limit const&, memory_limit const&) = default;

@@ -127,6 +127,12 @@ TEST_CASE("limits that are none, or that nothing keeps, are refused") {
   CHECK_BREAKS(memory_is_within_budget, improve({s}, chunk_activations(0), {.passes = 500}));
   CHECK(improved_within({s}, chunk_activations(0), {.passes = 500}).empty());
   CHECK_BREAKS(memory_is_within_budget, improve({s}, chunk_activations(1), {}));  // without a budget
+  for (byte_count const none : {byte_count{-1}, -INT64_MAX, INT64_MIN}) {
+    CHECK(improved_within({s}, chunk_activations(none), {.passes = 500}).empty());
+    memory_limit keeps_nothing = chunk_activations({3, 3, none});
+    keeps_nothing.memory.stages = {{.stash = 1}, {.stash = 1}, {.stash = 0}};
+    CHECK(improved_within({s}, keeps_nothing, {.passes = 500}).empty());
+  }
   memory_limit wrong = chunk_activations(3);
   wrong.memory.stages.resize(2);
   CHECK_BREAKS(tables_agree, is_within(s, wrong));

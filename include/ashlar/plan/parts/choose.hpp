@@ -1,10 +1,12 @@
 // One variant for each of several things, within a limit on their total memory.
 #pragma once
 
+#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/plan/parts/variants.hpp>
 
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 namespace ashlar {
@@ -12,17 +14,22 @@ namespace ashlar {
 struct choice {
   std::vector<int> of;     // the variant of each thing; empty if none fit
   variant what = {};       // all together
+  tick at_least = 0;       // no choice within the limit costs less
   byte_count missing = 0;  // bytes by which the smallest variants together pass the limit
+
+  bool is_optimal() const { return what.cost() == at_least; }
 
   friend constexpr bool operator==(choice const&, choice const&) = default;
 };
 
 // The cheapest choice whose memory adds up to no more than the limit: the multiple-choice knapsack,
-// solved exactly. Partial choices of which no other takes neither more memory nor more cost are
-// completed thing by thing. Those are left out that cannot become better than a choice found before, by
-// the bound that charges `price` for each byte (Lagrange); the price is the one at which the cheapest
-// variants just fit. Of the pooled workspace of several kernels: the integer programme of μ-cuDNN,
-// section III.C, without a solver.
+// solved exactly unless it is very large. Partial choices of which no other takes neither more memory
+// nor more cost are completed thing by thing. Those are left out that cannot become better than a choice
+// found before, by the bound that charges `price` for each byte (Lagrange); the price is the one at
+// which the cheapest variants just fit. Of more than `most_labels` partial choices of the first i
+// things, those with the lowest bounds are kept, and what is left out counts in `at_least`. So n things
+// of v variants take O(n v most_labels log most_labels) at most. Of the pooled workspace of several
+// kernels: the integer programme of μ-cuDNN, section III.C, without a solver.
 class chooser {
  public:
   chooser(std::vector<std::vector<variant>> const& things, byte_count limit)
@@ -31,10 +38,14 @@ class chooser {
   choice run();
 
  private:
+  static constexpr std::size_t most_labels = std::size_t{1} << 16;
+
+  // A choice of the first things.
   struct label {
     byte_count memory = 0;
     tick cost = 0;
     int before = -1, taken = -1;
+    double bound = 0;  // on the cost of any completion
   };
 
   variant const& at(std::size_t thing, int which) const { return nth(things_[thing], which); }
@@ -51,13 +62,16 @@ class chooser {
   // Spends what memory is left, one thing after the other: the choice that has to be improved on.
   void fill_up();
 
-  std::vector<int> complete() const;
+  // The best that is found; lowers at_least_ by what is left out.
+  std::vector<int> complete();
+  void leave_out(dynamic_array<label>& front);
 
   std::vector<std::vector<variant>> const& things_;
   byte_count limit_;
   std::vector<int> taken_;
   double price_ = 0;
   byte_count used_ = 0;
+  double at_least_ = std::numeric_limits<double>::infinity();
 };
 
 // Throws violation: rule::counts_are_positive for a thing without variants; rule::sizes_fit and

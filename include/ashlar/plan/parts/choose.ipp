@@ -2,10 +2,11 @@
 #pragma once
 
 #include <ashlar/core/compiled.hpp>
-#include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/plan/parts/choose.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace ashlar {
@@ -23,6 +24,9 @@ ASHLAR_INLINE choice chooser::run() {
   fill_up();
   c.of = complete();
   for (std::size_t i = 0; i < things_.size(); ++i) c.what = side_by_side(c.what, at(i, c.of[i]));
+  // The bound is rounded, and costs are whole.
+  double const bound = std::floor(at_least_ * (1 - 1e-9));
+  c.at_least = bound >= static_cast<double>(c.what.cost()) ? c.what.cost() : static_cast<tick>(bound);
   return c;
 }
 
@@ -70,7 +74,24 @@ ASHLAR_INLINE void chooser::fill_up() {
     }
 }
 
-ASHLAR_INLINE std::vector<int> chooser::complete() const {
+ASHLAR_INLINE void chooser::leave_out(dynamic_array<label>& front) {
+  if (front.size() <= most_labels) return;
+  dynamic_array<double> bounds;
+  for (label const& l : front) bounds.push_back(l.bound);
+  std::nth_element(bounds.begin(), bounds.begin() + most_labels, bounds.end());
+  double const most = bounds[most_labels];
+  auto ties = most_labels;  // of those that have just this bound, as many as there is room for
+  for (label const& l : front) ties -= l.bound < most;
+  dynamic_array<label> kept;
+  for (label const& l : front)
+    if (l.bound < most || (l.bound <= most && ties > 0 && ties-- > 0))
+      kept.push_back(l);
+    else
+      at_least_ = std::min(at_least_, l.bound);
+  front = std::move(kept);
+}
+
+ASHLAR_INLINE std::vector<int> chooser::complete() {
   double known = 0, rest = 0;
   for (std::size_t i = 0; i < things_.size(); ++i) {
     known += static_cast<double>(at(i, taken_[i]).cost());
@@ -84,16 +105,18 @@ ASHLAR_INLINE std::vector<int> chooser::complete() const {
     dynamic_array<label> next;
     for (std::size_t b = 0; b < layers[i].size(); ++b)
       for (int k = 0; k < static_cast<int>(things_[i].size()); ++k) {
-        label const l{saturating_sum(layers[i][b].memory, at(i, k).memory),
-                      saturating_sum(layers[i][b].cost, at(i, k).cost()), static_cast<int>(b), k};
-        double const bound = static_cast<double>(l.cost) + rest
-                             + price_ * (static_cast<double>(l.memory) - static_cast<double>(limit_));
-        if (l.memory <= limit_ && bound <= known + slack) next.push_back(l);
+        label l{saturating_sum(layers[i][b].memory, at(i, k).memory),
+                saturating_sum(layers[i][b].cost, at(i, k).cost()), static_cast<int>(b), k};
+        l.bound = static_cast<double>(l.cost) + rest
+                  + price_ * (static_cast<double>(l.memory) - static_cast<double>(limit_));
+        if (l.memory <= limit_ && l.bound <= known + slack) next.push_back(l);
       }
     layers[i + 1] = pareto_front(std::move(next), [](label const& l) {
       return variant{l.cost, l.memory, 0};
     });
+    leave_out(layers[i + 1]);
   }
+  if (layers.back().empty() || static_cast<double>(layers.back().back().cost) > known) return taken_;
   std::vector<int> of(things_.size(), 0);
   int which = static_cast<int>(layers.back().size()) - 1;  // the cheapest
   for (std::size_t i = things_.size(); i-- > 0;) {
