@@ -7,7 +7,7 @@
 #include <gpt/batch.hpp>
 #include <gpt/config.hpp>
 #include <gpt_cuda/worker.hpp>
-#include <train_timing.hpp>
+#include <train/train_timing.hpp>
 
 #include <cstdint>
 #include <memory>
