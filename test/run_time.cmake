@@ -138,6 +138,13 @@ if(TARGET ashlar_tool AND Python3_Interpreter_FOUND)
                                                    $<TARGET_FILE:ashlar_tool>)
   add_test(NAME interop/checkpoint_in_torch COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/interop/checkpoint_in_torch.py
                                                     $<TARGET_FILE:ashlar_tool>)
+  if(TARGET ashlar::mpi AND NOT ASHLAR_SANITIZE)
+    list(REMOVE_AT ashlar_mpi_launch -1)  # the number of processes
+    list(JOIN ashlar_mpi_launch " " launcher)
+    add_test(NAME tool/kill_trainings COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/kill_trainings.py $<TARGET_FILE:ashlar_tool>
+                                              --launcher ${launcher})
+    set_tests_properties(tool/kill_trainings PROPERTIES LABELS tool TIMEOUT 600)
+  endif()
   if(ASHLAR_ALL_TESTS)
     add_test(NAME tool/parameter_counts COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/parameter_counts.py
                                                 $<TARGET_FILE:ashlar_tool>)

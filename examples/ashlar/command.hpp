@@ -18,18 +18,22 @@ struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The same on all processes of a run: one of them tells it.
-struct agreed_error : usage_error {
-  using usage_error::usage_error;
-};
-
 // A run broke off, though nothing is wrong with what was asked for: `failed`.
 struct run_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Another process has told the error: `unusable`, without a word.
-struct told_elsewhere {};
+// The same on all processes of a run: one of them tells it.
+struct agreed_error : std::runtime_error {
+  explicit agreed_error(std::string const& what, exit_code ends_with = unusable)
+      : std::runtime_error(what), code(ends_with) {}
+  exit_code code;
+};
+
+// Another process has told the error.
+struct told_elsewhere {
+  exit_code code = unusable;
+};
 
 // The words that the tool was started with.
 inline std::vector<std::string> command_line;

@@ -108,8 +108,10 @@ int main(int argc, char** argv) {
     return run(argc, argv);
   } catch (ashlar::violation const& e) {
     return complain(ashlar::explain(e.why));
-  } catch (tool::told_elsewhere) {
-    return tool::unusable;
+  } catch (tool::told_elsewhere const& e) {
+    return e.code;
+  } catch (tool::agreed_error const& e) {
+    return complain(e.what(), e.code);
   } catch (tool::run_error const& e) {
     return complain(e.what(), tool::failed);
   } catch (std::bad_alloc const&) {

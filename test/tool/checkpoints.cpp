@@ -225,7 +225,7 @@ TEST_CASE("a folder that a training writes into is not given to another one") {
   run.wait_for("saved " + checkpoint_path(folder, 5));
   tool_result const r =
       run_tool(two_devices + " --steps 1000000 --save " + folder + " --resume " + folder + corpus());
-  CHECK(r.code == 2);
+  CHECK(r.code == 3);  // it may work later
   CHECK(contains(r.err, "--save: '" + folder + "' is written by another training, process "));
   CHECK(kill_those_with({folder}) == 1);
   CHECK(run.end().code == 137);

@@ -171,6 +171,15 @@ TEST_CASE("mpi: a training one of whose processes is killed goes on from its las
   CHECK(learned_after(folder, 150) == learned_after(whole, 150));
 }
 
+TEST_CASE("mpi: a process that never comes ends the others after the deadline") {
+  tool_result const r = run_line(keeping + ASHLAR_MPI_LAUNCH " 1 " + train_mpi
+                                 + "--schedule 1f1b -p 2 -m 4 --steps 3 --deadline 2" + tiny + corpus()
+                                 + " : -n 1 sleep 60");
+  INFO(r.err);
+  CHECK(r.code == 3);
+  CHECK(contains(r.err, "MPI has not started within 2000 ms: not all processes have come"));
+}
+
 // Each process has its own line: the last word of it is another one.
 TEST_CASE("mpi: processes that were told otherwise end before the first step, with the option") {
   std::string const other = scratch_file("other.txt", std::string(20'000, 'x'));

@@ -71,7 +71,7 @@ folder_lock::folder_lock(std::string const& folder, std::chrono::milliseconds pa
     std::string const holder = holder_in(descriptor);
     close(descriptor);
     if (steady::now() >= end)
-      throw usage_error(fmt::format("--save: '{}' is written by another training, {}", folder, holder));
+      throw run_error(fmt::format("--save: '{}' is written by another training, {}", folder, holder));
     std::this_thread::sleep_for(pause);
   }
   std::string const own = fmt::format("process {} on {}", getpid(), host_name());

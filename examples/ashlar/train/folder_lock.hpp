@@ -11,8 +11,8 @@ namespace tool {
 class folder_lock {
  public:
   // Makes the folder where there is none. Waits so long for a holder to end: one whose launcher was
-  // killed needs a moment. Throws usage_error, naming the folder and its holder, or why nothing can be
-  // written there.
+  // killed needs a moment. Throws run_error, naming the folder and its holder; usage_error, saying why
+  // nothing can be written there.
   folder_lock(std::string const& folder, std::chrono::milliseconds patience);
   folder_lock(folder_lock const&) = delete;
   folder_lock& operator=(folder_lock const&) = delete;

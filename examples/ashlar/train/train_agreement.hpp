@@ -39,14 +39,14 @@ inline std::string told_options(training const& t) {
   add("--skip-nonfinite", o.skip_nonfinite);
   add("--adapt", o.adapt);
   add("--save", o.save.empty() ? "nothing" : fmt::format("every {} steps", o.save_every));
-  add("--resume", t.resumed ? fmt::format("step {}", t.resumed->step) : "nothing");
   return all;
 }
 
-// Throws agreed_error, on all processes, with the first option that is not alike on all.
+// `mine`: lines as those of told_options(). Throws agreed_error, on all processes, with the first option
+// that is not alike on all.
 template <class Scalar>
-void must_be_told_alike(training const& t, team<Scalar>& all) {
-  std::vector<std::string> const told = all.tell_all(told_options(t));
+void must_be_alike(std::string const& mine, team<Scalar>& all) {
+  std::vector<std::string> const told = all.tell_all(mine);
   for (std::size_t process = 1; process < told.size(); ++process) {
     std::istringstream first(told[0]), other(told[process]);
     for (std::string a, b; std::getline(first, a) && std::getline(other, b);)

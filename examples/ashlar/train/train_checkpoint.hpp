@@ -47,12 +47,20 @@ class train_checkpoints {
       : t_(&t), all_(&all), folder_(t.options->save) {}
 
   // Before the first step: nobody else writes into the folder from here on, and it can be written to.
-  void claim() {
-    if (t_->options->save.empty()) return;
+  // Returns what to go on from, which is looked for after that: processes of a training that was killed
+  // may have gone on for a while.
+  std::optional<checkpoint> claim() {
+    if (!t_->options->save.empty())
+      agreed([&] {
+        if (all_->leads()) lock_.emplace(t_->options->save, patience);
+        return std::string();
+      });
+    std::optional<checkpoint> resumed;
     agreed([&] {
-      if (all_->leads()) lock_.emplace(t_->options->save, patience);
+      resumed = resumed_of(*t_);
       return std::string();
     });
+    return resumed;
   }
 
   // Between two steps; `c` says all but the parts. Returns the folder.
@@ -155,16 +163,20 @@ class train_checkpoints {
   // What act() returns on each process. Throws agreed_error with what it throws on the first.
   template <class Act>
   std::vector<std::string> agreed(Act act) {
-    std::string said, error;
+    std::string said, error, temporary;
     all_->work([&] {
       try {
         said = act();
+      } catch (run_error const& e) {
+        temporary = e.what();
       } catch (std::exception const& e) {
         error = e.what();
       }
     });
     for (std::string const& one : all_->tell_all(error))
       if (!one.empty()) throw agreed_error(one);
+    for (std::string const& one : all_->tell_all(temporary))
+      if (!one.empty()) throw agreed_error(one, failed);
     return all_->tell_all(said);
   }
 

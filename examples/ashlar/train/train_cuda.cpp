@@ -163,7 +163,7 @@ int train_in_job(train_options const& o, train_job& job) {
     return code;
   } catch (agreed_error const& e) {
     job.finish();
-    if (job.rank() != 0) throw told_elsewhere{};
+    if (job.rank() != 0) throw told_elsewhere{e.code};
     throw;
   } catch (usage_error const& e) {
     throw usage_error(self + e.what());

@@ -1,4 +1,5 @@
 #include "command.hpp"
+#include "train/launch_watch.hpp"
 #include "train/mpi_wait.hpp"
 #include "train/train_job.hpp"
 
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace tool {
@@ -21,11 +23,11 @@ struct mpi_place {
   int rank = 0, size = 1, local_rank = 0;
 };
 
-// Begins MPI.
-mpi_place begin_mpi() {
+mpi_place begin_mpi(launch_watch& watch) {
   mpi_place place;
   int level = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level);
+  watch.mpi_has_started();
   MPI_Comm_rank(MPI_COMM_WORLD, &place.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &place.size);
   MPI_Comm here = MPI_COMM_NULL;
@@ -38,7 +40,9 @@ mpi_place begin_mpi() {
 // A process that ends without finish() takes the others with it: their launcher notices.
 class mpi_job : public train_job {
  public:
-  explicit mpi_job(std::chrono::milliseconds deadline) : mpi_job(begin_mpi(), deadline) {}
+  // Begins MPI.
+  explicit mpi_job(std::chrono::milliseconds deadline)
+      : mpi_job(std::make_unique<launch_watch>(deadline), deadline) {}
 
   void unite(std::span<std::byte> bytes) override {
     constexpr std::size_t most = std::size_t{1} << 28;
@@ -57,23 +61,22 @@ class mpi_job : public train_job {
   void finish() override { MPI_Finalize(); }
 
  private:
+  mpi_job(std::unique_ptr<launch_watch> watch, std::chrono::milliseconds deadline)
+      : mpi_job(begin_mpi(*watch), deadline) {
+    watch_ = std::move(watch);
+  }
   mpi_job(mpi_place const& place, std::chrono::milliseconds deadline)
       : train_job(place.rank, place.size, place.local_rank), deadline_(deadline) {}
 
+  std::unique_ptr<launch_watch> watch_;
   std::chrono::milliseconds deadline_;
   std::vector<std::byte> united_;
 };
 
-bool started_by_mpi() {
-  for (char const* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"})
-    if (std::getenv(variable) != nullptr) return true;
-  return false;
-}
-
 }  // namespace
 
 std::unique_ptr<train_job> job_over_mpi(std::chrono::milliseconds deadline) {
-  if (!started_by_mpi() || std::getenv("MASTER_ADDR") != nullptr) return nullptr;
+  if (!is_launched() || std::getenv("MASTER_ADDR") != nullptr) return nullptr;
   auto job = std::make_unique<mpi_job>(deadline);
   if (job->size() > 1) return job;
   job->finish();

@@ -2,8 +2,10 @@
 
 #include "command.hpp"
 #include "report/counted.hpp"
+#include "train/launch_watch.hpp"
 #include "train/mpi_wait.hpp"
 #include "train/session_of.hpp"
+#include "train/train_restart.hpp"
 #include "train/train_signals.hpp"
 #include "train/train_team.hpp"
 #include "train/training.hpp"
@@ -203,11 +205,13 @@ training agreed_training(train_options const& o, int process, int processes) {
 
 // Ends MPI with its scope.
 struct mpi_frame {
+  launch_watch watch;
   int process = 0, processes = 0;
 
-  mpi_frame() {
+  explicit mpi_frame(std::chrono::milliseconds deadline) : watch(deadline) {
     int level = 0;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
+    watch.mpi_has_started();
     MPI_Comm_rank(MPI_COMM_WORLD, &process);
     MPI_Comm_size(MPI_COMM_WORLD, &processes);
   }
@@ -230,7 +234,7 @@ struct mpi_frame {
 
 template <class Scalar>
 int train_on_mpi(train_options const& o) {
-  mpi_frame const mpi;
+  mpi_frame const mpi(o.deadline_ms());
   if (mpi.process != 0) {  // process 0 prints
     tells_of_signals = 0;
     if (std::freopen("/dev/null", "w", stdout) == nullptr)
@@ -239,13 +243,15 @@ int train_on_mpi(train_options const& o) {
   also_told = &ashlar::mpi::told_to_end;
   stop_on_signals();
   training t = agreed_training(o, mpi.process, mpi.processes);
-  std::string agreed;
+  std::optional<agreed_error> agreed;
   try {
     mpi_team<Scalar> all(t, mpi.process);
     try {
-      return session_of<Scalar>(t, all);
+      int const code = session_of<Scalar>(t, all);
+      if (mpi.process == 0) tell_restarting(o, code);
+      return code;
     } catch (agreed_error const& e) {
-      agreed = e.what();
+      agreed = e;
     } catch (usage_error const& e) {
       mpi.end_all(unusable, mpi.named(e.what()));
     } catch (ashlar::mpi::stalled const& e) {  // while what MPI refers to is still there
@@ -258,8 +264,8 @@ int train_on_mpi(train_options const& o) {
   } catch (std::exception const& e) {
     mpi.end_all(failed, mpi.named(e.what()));
   }
-  if (mpi.process != 0) throw told_elsewhere{};
-  throw usage_error(agreed);
+  if (mpi.process != 0) throw told_elsewhere{agreed->code};
+  throw agreed_error(*agreed);
 }
 
 template int train_on_mpi<float>(train_options const&);

@@ -1,6 +1,7 @@
 #include "train/train_restart.hpp"
 
 #include "command.hpp"
+#include "options/effects.hpp"
 #include "train/checkpoint.hpp"
 #include "train/train_signals.hpp"
 #include "train/training.hpp"
@@ -15,13 +16,20 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace tool {
 
 namespace {
+
+// In the folder of --save: how the training has ended. Hidden, so that no corpus has it.
+std::string ended_file(train_options const& o) { return o.save + "/.ended"; }
 
 volatile std::sig_atomic_t child_process = 0;
 volatile std::sig_atomic_t told_to_stop = 0;
@@ -74,12 +82,21 @@ int run_to_the_end(std::vector<std::string> line) {
   return status;
 }
 
-// Why it may be worth another try; empty: it is not.
-std::string death_of(int status) {
+// What the training itself says; nothing where it could not.
+std::optional<int> told_code(train_options const& o) {
+  int code = 0;
+  std::ifstream file(ended_file(o));
+  return file >> code ? std::optional(code) : std::nullopt;
+}
+
+// Why it may be worth another try; empty: it is not. `launched`: of a launcher, without a word of the
+// training.
+std::string death_of(int status, bool launched) {
   if (WIFSIGNALED(status)) return fmt::format("was killed by signal {}", WTERMSIG(status));
   int const code = WEXITSTATUS(status);
   bool const by_hand = code == code_of_signal(SIGINT) || code == code_of_signal(SIGTERM);
   if (code == failed) return "broke off";
+  if (launched && code == invalid) return "was ended by its launcher";
   if (code > 128 && !by_hand) return fmt::format("was killed by signal {}", code - 128);
   return {};
 }
@@ -94,9 +111,15 @@ int train_again_and_again(train_options const& o) {
     });
   std::string from;
   for (int restarts = 0;; ++restarts) {
+    std::error_code ignored;
+    std::filesystem::remove(ended_file(o), ignored);
     int const status = run_to_the_end(line_of(o, from));
-    std::string const death = death_of(status);
     if (told_to_stop != 0) return code_of_signal(told_to_stop);
+    if (std::optional<int> const told = told_code(o)) {
+      std::filesystem::remove(ended_file(o), ignored);
+      return *told;
+    }
+    std::string const death = death_of(status, o.backend == "mpi");
     if (death.empty()) return WEXITSTATUS(status);
     if (restarts == o.restart)
       throw run_error(
@@ -107,6 +130,11 @@ int train_again_and_again(train_options const& o) {
                    .c_str(),
                stderr);
   }
+}
+
+void tell_restarting(train_options const& o, int code) {
+  if (o.restart == 0 && !o.save.empty() && is_given(*o.shape.command, "--restart"))
+    std::ofstream(ended_file(o)) << code << '\n';
 }
 
 }  // namespace tool

@@ -56,10 +56,11 @@ class train_session {
 
   // All processes return the same exit_code.
   int run() {
-    must_be_told_alike(t_, all_);
-    checkpoints_.claim();
+    must_be_alike(told_options(t_), all_);
+    std::optional<checkpoint> const resumed = checkpoints_.claim();
+    must_be_alike(resumed ? fmt::format("--resume step {}", resumed->step) : "--resume nothing", all_);
     introduce(t_, all_.workers().front()->parameters());
-    resume();
+    if (resumed) resume(*resumed);
     int const first = done_;
     progress bar(o_.steps, isatty(STDOUT_FILENO) != 0);
     auto const start = clock::now();
@@ -116,9 +117,7 @@ class train_session {
 
   gpt::adam_options optimizer() const { return {.rate = rate_at(done_), .clip = o_.clip_norm}; }
 
-  void resume() {
-    if (!t_.resumed) return;
-    checkpoint const& c = *t_.resumed;
+  void resume(checkpoint const& c) {
     checkpoints_.load(c);
     all_.deliver();
     done_ = c.step;

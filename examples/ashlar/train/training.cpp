@@ -96,12 +96,6 @@ training training_of(train_options const& o) {
   if (!o.loads.empty()) loads_to.emplace(o.loads);
   gpt::corpus text = corpus_of(o);
   checkpoint_identity const identity = identity_of(o, shape, text);
-  std::optional<checkpoint> resumed;
-  if (!o.resume.empty()) {
-    resumed = read_checkpoint(o.resume);
-    require_same_training(*resumed, identity);
-  }
-  must_be_free(o, resumed);
   ashlar::program program = program_of(o, schedule);
   return {&o,
           std::move(schedule),
@@ -110,8 +104,17 @@ training training_of(train_options const& o) {
           std::move(trace_to),
           std::move(loads_to),
           std::move(text),
-          identity,
-          std::move(resumed)};
+          identity};
+}
+
+std::optional<checkpoint> resumed_of(training const& t) {
+  std::optional<checkpoint> resumed;
+  if (!t.options->resume.empty()) {
+    resumed = read_checkpoint(t.options->resume);
+    require_same_training(*resumed, t.identity);
+  }
+  must_be_free(*t.options, resumed);
+  return resumed;
 }
 
 ashlar::program program_of(train_options const& o, ashlar::schedule const& schedule) {

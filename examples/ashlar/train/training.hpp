@@ -26,7 +26,6 @@ struct training {
   std::optional<output> trace_to, loads_to;
   gpt::corpus text;
   checkpoint_identity identity;
-  std::optional<checkpoint> resumed;
 
   int devices() const { return program.device_count() * program.data_ranks; }
   // What workers do of the work beside the passes.
@@ -41,6 +40,11 @@ struct training {
 
 // Throws usage_error for what cannot be trained.
 training training_of(train_options const& options);
+
+// What the training goes on from. To be asked while nobody else writes into the folder of --save. Throws
+// usage_error for a checkpoint of another training, and where the folder has one that is not gone on
+// from.
+std::optional<checkpoint> resumed_of(training const& t);
 
 // A schedule's program for the training's backend.
 ashlar::program program_of(train_options const& options, ashlar::schedule const& schedule);
