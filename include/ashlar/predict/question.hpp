@@ -32,6 +32,8 @@ struct question {
   recomputation again = recomputation::none;
   number_format format = number_format::bf16;
   program_kind program = program_kind::automatic;
+  // Embedding and loss count as a layer each when layers are dealt to stages.
+  bool counts_ends = false;
   std::string_view layout;  // Megatron's letters, or layers of each stage with commas; empty: even
 
   int stage_count() const { return pipeline * chunks; }

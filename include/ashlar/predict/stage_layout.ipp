@@ -192,10 +192,16 @@ ASHLAR_INLINE std::vector<stage> stages_of(question const& q) {
   }
   stage_layout_detail::division d;
   d.head_at = count - 1;
-  if (stack_of(q).is_plain && count > 1)
+  bool const by_cost = stack_of(q).is_plain && count > 1;
+  bool const counts_ends = q.counts_ends && count > 1 && !by_cost;
+  if (by_cost)
     d = stage_layout_detail::division_by_cost(q, count);
   else
-    d.layers = stage_layout_detail::even_division(layers, count);
+    d.layers = stage_layout_detail::even_division(layers + (counts_ends ? 2 : 0), count);
+  if (counts_ends) {
+    --d.layers.front();
+    --d.layers.back();
+  }
   std::vector<stage> stages;
   int first = 0;
   for (int i = 0; i < count; ++i) {
