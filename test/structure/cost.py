@@ -61,7 +61,8 @@ ALSO = {
     "render": {"algorithm", "array", "cmath", "optional", "string", "string_view"},
     "conformance": {"algorithm", "array", "chrono", "cmath", "cstring", "exception", "functional", "memory", "mutex", "numeric",
                     "random", "span", "stdexcept", "string", "thread", "type_traits"},
-    "interop": {"algorithm", "array", "map", "optional", "set", "string", "string_view"},
+    "interop": {"algorithm", "array", "bit", "charconv", "cmath", "functional", "iterator", "map", "numeric", "optional", "set",
+                "stdexcept", "string", "string_view", "system_error", "type_traits"},
 }
 
 

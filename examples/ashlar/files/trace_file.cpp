@@ -3,7 +3,7 @@
 #include "files/json_files.hpp"
 #include "options/limits.hpp"
 #include "options/memory_cap.hpp"
-#include "options/pass_token.hpp"
+#include <ashlar/interop/pass_token.hpp>
 
 #include <fmt/core.h>
 
@@ -56,7 +56,7 @@ class trace_reader : json_reader {
                   .start = std::llround(1e3 * start),
                   .end = std::llround(1e3 * (start + length)),
                   .what = std::nullopt};
-    e.what = read_pass(e.name);
+    e.what = ashlar::read_pass(e.name);
     return e;
   }
 };
