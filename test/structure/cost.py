@@ -56,7 +56,7 @@ ALSO = {
     "search": {"algorithm"},
     "plan": {"string_view"},
     "predict": {"array", "cmath", "exception", "string_view"},
-    "run": {"algorithm", "concepts", "cstring", "map", "memory", "new", "span", "stdexcept", "string", "tuple",
+    "run": {"algorithm", "array", "concepts", "cstring", "map", "memory", "new", "optional", "span", "stdexcept", "string", "tuple",
             "type_traits"},
     "render": {"algorithm", "array", "cmath", "optional", "string", "string_view"},
     "conformance": {"algorithm", "array", "chrono", "cmath", "cstring", "exception", "functional", "memory", "mutex", "numeric",

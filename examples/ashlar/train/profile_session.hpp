@@ -3,13 +3,12 @@
 
 #include "command.hpp"
 #include "files/files.hpp"
-#include "files/measured_costs.hpp"
-#include "report/spread.hpp"
 #include "train/profile_report.hpp"
 #include "train/train_numbers.hpp"
 #include "train/train_team.hpp"
 #include "train/train_timing.hpp"
 #include "train/training.hpp"
+#include <ashlar/run/measured_costs.hpp>
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
@@ -30,7 +29,8 @@ class profile_session {
 
   // All processes return the same exit_code.
   int run() {
-    measured_costs m{.about = about_of(t_, all_.computing(), all_.processes())};
+    auto const about = about_of(t_, all_.computing(), all_.processes());
+    ashlar::measured_costs m;
     if (all_.leads()) tell_begin(t_, all_.workers().front()->parameters());
     m.inside = link([&](probe what) { return all_.time_transfers(link_class::inside, what); }, 1, 1);
     m.between = link([&](probe what) { return all_.time_transfers(link_class::between, what); }, 1, 1);
@@ -45,7 +45,7 @@ class profile_session {
       m.stages.push_back(stage_of(own, parts, stage));
     m.message = static_cast<ashlar::byte_count>(all_.layout({ashlar::slot_kind::activation, 0}).bytes);
     m.node_size = all_.node_size();
-    if (all_.leads()) tell_end(m, t_, all_.computing());
+    if (all_.leads()) tell_end(m, about, t_, all_.computing());
     return done;
   }
 
@@ -83,10 +83,11 @@ class profile_session {
   }
 
   // A fused backward takes what it takes; how it is shared the parts say.
-  static std::array<spread, 4> stage_of(pass_times const& own, pass_times const& parts, int stage) {
+  static std::array<ashlar::measured_time, 4> stage_of(pass_times const& own, pass_times const& parts,
+                                                       int stage) {
     using enum ashlar::pass_kind;
-    spread const fused = own.of(backward, stage), input = parts.of(backward_input, stage),
-                 weight = parts.of(backward_weight, stage);
+    ashlar::measured_time const fused = own.of(backward, stage), input = parts.of(backward_input, stage),
+                                weight = parts.of(backward_weight, stage);
     double const factor = fused.samples > 0 ? fused.median / (input.median + weight.median) : 1;
     return {own.of(forward, stage), input.scaled(factor), weight.scaled(factor),
             own.of(recompute, stage)};
@@ -95,14 +96,14 @@ class profile_session {
   // A message takes the latency `steps` times, and its bytes `passes` times; from a short one and a long
   // one.
   template <class Measure>
-  std::optional<measured_link> link(Measure measure, double steps, double passes) {
+  std::optional<ashlar::measured_link> link(Measure measure, double steps, double passes) {
     int const repeats = std::min(5 * t_.options->repeats, most_messages);
     std::vector<double> const few = measure(probe{small, repeats}),
                               many = measure(probe{large, repeats});
     if (few.empty()) return std::nullopt;
-    spread const latency = spread_of(few);
-    double const longer = spread_of(many).median - latency.median;
-    return measured_link{
+    ashlar::measured_time const latency = ashlar::measured_time_of(few);
+    double const longer = ashlar::measured_time_of(many).median - latency.median;
+    return ashlar::measured_link{
         .latency = latency.scaled(1 / steps),
         .bytes_per_second =
             longer > 0 ? 1e9 * static_cast<double>(large - small) * passes / longer : 0.0};

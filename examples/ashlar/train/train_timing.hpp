@@ -1,12 +1,12 @@
 // What passes take on the devices that run them.
 #pragma once
 
-#include "report/spread.hpp"
 #include "train/train_team.hpp"
 #include "train/value_sample.hpp"
 #include <ashlar/core/cost.hpp>
 #include <ashlar/program/program.hpp>
 #include <ashlar/run/instruction_time.hpp>
+#include <ashlar/run/measured_time.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -31,8 +31,8 @@ class pass_times {
   bool any() const {
     return std::any_of(samples_.begin(), samples_.end(), [](auto const& one) { return !one.empty(); });
   }
-  spread of(ashlar::pass_kind kind, int stage) const {
-    return spread_of(samples_[index_of(kind, stage)]);
+  ashlar::measured_time of(ashlar::pass_kind kind, int stage) const {
+    return ashlar::measured_time_of(samples_[index_of(kind, stage)]);
   }
 
   // In ticks that are so long. A fused backward is given half to each part: only the sum counts.
