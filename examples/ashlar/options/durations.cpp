@@ -16,9 +16,7 @@ duration read_duration(std::string const& given_by, std::string_view text, long 
 
 void tell_rounded(std::string_view text) {
   static bool is_said = false;
-  if (!std::exchange(is_said, true))
-    fmt::print(stderr, "note: times have {} decimals; '{}' and others with more are rounded\n",
-               ashlar::most_decimals, text.substr(0, 64));
+  if (!std::exchange(is_said, true)) fmt::print(stderr, "note: {}\n", ashlar::rounding_words(text));
 }
 
 CLI::Option* add_duration(CLI::App& command, char const* flag, std::map<std::string, duration>& values,

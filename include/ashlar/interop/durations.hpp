@@ -38,6 +38,8 @@ struct time_scale {
 };
 
 inline constexpr int most_decimals = 9;  // of a duration: what has more is rounded
+// Says so of the first such time, as it is written.
+std::string rounding_words(std::string_view time);
 
 // Reads 3, 1.5, 1.4e-02 and 18.021643038418027ms. Throws input_error for what is no time, or as a plain
 // whole number not from `least` to `most`.

@@ -129,6 +129,11 @@ ASHLAR_INLINE double time_scale::tick_ns() const {
          / static_cast<double>(ticks_per_unit);
 }
 
+ASHLAR_INLINE std::string rounding_words(std::string_view time) {
+  return "times have " + std::to_string(most_decimals) + " decimals; '" + std::string(time.substr(0, 64))
+         + "' and others with more are rounded";
+}
+
 ASHLAR_INLINE duration read_duration(std::string const& given_by, std::string_view text, long long least,
                                      long long most) {
   if (text.empty() || text[0] == '-' || text.find_first_not_of("0123456789") == std::string_view::npos)
