@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/core/ticks.hpp>
+#include <ashlar/interop/input_error.hpp>
 
 #include <string>
 #include <string_view>

@@ -1,6 +1,8 @@
 // A text of JSON with what it holds, to say where in it something is.
 #pragma once
 
+#include <ashlar/interop/input_error.hpp>
+
 #include <nlohmann/json.hpp>
 
 #include <string>

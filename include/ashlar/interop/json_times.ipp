@@ -2,7 +2,6 @@
 #pragma once
 
 #include <ashlar/core/compiled.hpp>
-#include <ashlar/interop/input_error.hpp>
 #include <ashlar/interop/json_times.hpp>
 
 #include <utility>
