@@ -1,8 +1,9 @@
-// Any text as JSON of a schedule or a block, of measured costs, or of a timeline. What is read can be
-// checked and written; what cannot be used is refused as such, and by nothing else.
+// Any text as JSON of a schedule or a block, of measured costs, of a timeline, or of a data sheet. What
+// is read can be checked and written; what cannot be used is refused as such, and by nothing else.
 #include <ashlar/block/check.hpp>
 #include <ashlar/interop/json.hpp>
 #include <ashlar/interop/json_costs.hpp>
+#include <ashlar/interop/json_machine.hpp>
 #include <ashlar/interop/json_schedule.hpp>
 #include <ashlar/interop/json_trace.hpp>
 #include <ashlar/schedule/check.hpp>
@@ -49,5 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     for (ashlar::trace_event const& e : read.events)
       must(e.start <= e.end && e.device >= 0 && e.device < read.device_count);
   });
+  try_to([&] { must(ashlar::read_json_machine(text).machine.per_node >= 1); });
+  try_to([&] { must(ashlar::read_json_cluster(text).nodes >= 1); });
   return 0;
 }

@@ -5,6 +5,7 @@
 namespace ashlar::input_limits {
 
 inline constexpr long long devices = 1'024;
+inline constexpr int cluster_devices = 1'000'000;
 inline constexpr long long micro_batches = 100'000;
 inline constexpr long long sequence_chunks = 1'000;
 inline constexpr int percent = 1'000'000;      // of a device's speed
