@@ -1,7 +1,7 @@
 # ashlar::compiled: the same headers, with what .ipp files define in a static library: a file to compile for each folder.
 file(GLOB_RECURSE definitions CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/ashlar/*.ipp)
 if(NOT TARGET ashlar::json)
-  list(FILTER definitions EXCLUDE REGEX "/json\\.ipp$")
+  list(FILTER definitions EXCLUDE REGEX "/interop/json[^/]*\\.ipp$")
 endif()
 find_package(Threads QUIET)
 

@@ -1,6 +1,8 @@
 // What all subcommands of the tool share: how they are registered, how they end.
 #pragma once
 
+#include <ashlar/interop/input_error.hpp>
+
 #include <CLI/CLI.hpp>
 
 #include <functional>
@@ -13,10 +15,8 @@ namespace tool {
 enum exit_code : int { done = 0, invalid = 1, unusable = 2, failed = 3 };
 
 // The command line asks for what cannot be done, or names a file that cannot be used: `unusable`, with
-// this message.
-struct usage_error : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+// this message. It is what the library's readers throw, too.
+using usage_error = ashlar::input_error;
 
 // A run broke off, though nothing is wrong with what was asked for: `failed`.
 struct run_error : std::runtime_error {

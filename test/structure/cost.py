@@ -56,12 +56,13 @@ ALSO = {
     "search": {"algorithm"},
     "plan": {"string_view"},
     "predict": {"array", "cmath", "exception", "string_view"},
-    "run": {"algorithm", "concepts", "cstring", "map", "memory", "new", "span", "stdexcept", "string", "tuple",
-            "type_traits"},
+    "run": {"algorithm", "array", "cmath", "concepts", "cstring", "map", "memory", "new", "optional", "random", "span", "stdexcept",
+            "string", "tuple", "type_traits"},
     "render": {"algorithm", "array", "cmath", "optional", "string", "string_view"},
     "conformance": {"algorithm", "array", "chrono", "cmath", "cstring", "exception", "functional", "memory", "mutex", "numeric",
                     "random", "span", "stdexcept", "string", "thread", "type_traits"},
-    "interop": {"algorithm", "array", "map", "optional", "set", "string", "string_view"},
+    "interop": {"algorithm", "array", "bit", "charconv", "cmath", "functional", "iterator", "map", "numeric", "optional", "set",
+                "stdexcept", "string", "string_view", "system_error", "type_traits"},
 }
 
 

@@ -18,7 +18,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from floors import TEXT, THIRD_PARTY, core_headers
+from floors import TEXT, core_headers, third_party
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 
@@ -48,7 +48,7 @@ def main():
         groups = [[name for name in core_headers(options.root) if name not in TEXT]]
     else:
         names = [header.relative_to(include).as_posix() for header in include.rglob("*.hpp")]
-        names = [name for name in names if name not in THIRD_PARTY or name in options.also]
+        names = [name for name in names if not third_party(name) or name.startswith(tuple(options.also))]
         names += [header.relative_to(backend).as_posix() for backend in backends for header in backend.rglob("*.hpp")]
         groups = [sorted(names)] if options.kind == "together" else [[name] for name in sorted(names)]
 

@@ -1,7 +1,6 @@
 // `ashlar train` from end to end, on models small enough to train in a moment.
 #include "tool/training.hpp"
 #include <ashlar/train/train_signals.hpp>
-#include <ashlar/train/value_sample.hpp>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -12,10 +11,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <random>
 #include <set>
 #include <string>
-#include <vector>
 
 using namespace training_test;
 
@@ -110,23 +107,6 @@ TEST_CASE("a step is simulated with what all passes took, apart from its predict
   tool_result const few = run_tool(line + " --steps 3");
   CHECK(contains(few.out, "\npredicted with the pass times of the first 3 steps: "));
   CHECK(!contains(few.out, "\nsimulated with "));
-}
-
-TEST_CASE("a sample of many values is bounded, and no part of them has more of it than its share") {
-  std::mt19937_64 random(7);
-  tool::value_sample sample;
-  int const most = static_cast<int>(tool::value_sample::most), all = 10 * most;
-  for (int i = 0; i < most; ++i) sample.add(i, random);
-  REQUIRE(sample.kept().size() == tool::value_sample::most);
-  CHECK(sample.kept().front() == 0);
-  CHECK(sample.kept().back() == most - 1);
-  for (int i = most; i < all; ++i) sample.add(i, random);
-  CHECK(sample.kept().size() == tool::value_sample::most);
-  CHECK(std::set<double>(sample.kept().begin(), sample.kept().end()).size() == tool::value_sample::most);
-  std::vector<int> of_tenth(10, 0);
-  for (double const value : sample.kept())
-    ++of_tenth[static_cast<std::size_t>(value) / tool::value_sample::most];
-  for (int const count : of_tenth) CHECK(std::abs(count - most / 10) < 80);  // four standard deviations
 }
 
 TEST_CASE("train writes the measured timeline") {

@@ -1,9 +1,9 @@
 #include "files/operator_files.hpp"
 
 #include "command.hpp"
-#include "files/graph_files.hpp"
 #include "files/json_files.hpp"
 #include "options/limits.hpp"
+#include <ashlar/interop/json_graph.hpp>
 
 #include <fmt/core.h>
 
@@ -39,7 +39,7 @@ class operator_reader : json_reader {
                                  .kept = size(one, "kept", true),
                                  .output = size(one, "output", true)});
     }
-    read.model.graph = graph_of_json(source_, static_cast<int>(all.size()), "edges");
+    read.model.graph = ashlar::read_json_graph(source_, static_cast<int>(all.size()), "edges");
     return read;
   }
 

@@ -3,6 +3,7 @@
 #include "command.hpp"
 #include "files/files.hpp"
 #include "files/json_files.hpp"
+#include "options/durations.hpp"
 #include "options/memory_cap.hpp"
 #include <ashlar/block/algebra.hpp>
 #include <ashlar/interop/pytorch_csv.hpp>
@@ -70,7 +71,8 @@ schedule_file read_unchecked(std::string const& text, std::string const& path, l
   if (!holds_json(text)) {
     out.schedule = schedule_of_csv(text, path);
   } else {
-    out = schedule_of_json(json_text_of(text, path));
+    out = ashlar::read_json_schedule(json_text_of(text, path));
+    if (!out.rounded.empty()) tell_rounded(out.rounded);
     if (out.block) {
       int const group = out.block->micro_batch_count();
       if (micro_batches == 0) micro_batches = group;

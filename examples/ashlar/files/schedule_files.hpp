@@ -1,13 +1,15 @@
 // Schedules of one's own, from files.
 #pragma once
 
-#include "files/schedule_json.hpp"
 #include "options/cost_options.hpp"
+#include <ashlar/interop/json_schedule.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
 #include <string>
 
 namespace tool {
+
+using schedule_file = ashlar::json_schedule;  // of a CSV, the schedule alone
 
 // A CSV of PyTorch's, with communication or without; JSON as `emit` and `search` write it; or JSON of a
 // building block, which is repeated for `micro_batches` (0: those of one block) and squeezed. Costs,

@@ -1,57 +1,28 @@
-// Times as they are given and shown: whole or decimal numbers, plain or with a unit. Inside they are
-// ticks.
+// Times as the command line has them.
 #pragma once
 
 #include <ashlar/core/ticks.hpp>
+#include <ashlar/interop/durations.hpp>
 
 #include <CLI/CLI.hpp>
 
 #include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace tool {
 
-// 12.5ms: the digits 125, of which one is after the point.
-struct duration {
-  std::string given_by = {};  // for messages: an option, or a line of a file
-  long long digits = 0;
-  int decimals = 0;
-  std::string unit = {};  // ns, us, ms or s; empty: none
+using ashlar::duration;
+using ashlar::scale_of;
+using ashlar::ticks_of;
+using ashlar::time_scale;
 
-  friend bool operator==(duration const&, duration const&) = default;
-};
-
-// So many ticks are one of a unit; without a name it is what plain numbers are of.
-struct time_scale {
-  long long ticks_per_unit = 1;
-  std::string unit = {};
-
-  double in_units(double ticks) const { return ticks / static_cast<double>(ticks_per_unit); }
-  // "337.5"; and "337.5 ms" or "337.5 ticks".
-  std::string number(ashlar::tick t) const;
-  std::string words(ashlar::tick t) const;
-  // How long a tick is; a microsecond for 1 of what has no unit.
-  double tick_ns() const;
-  bool is_plain() const { return ticks_per_unit == 1 && unit.empty(); }
-
-  friend bool operator==(time_scale const&, time_scale const&) = default;
-};
-
-// Reads 3, 1.5, 1.4e-02 and 18.021643038418027ms; what has more than nine decimals is rounded, and that
-// is said on standard error. Throws usage_error for what is no time, or as a plain whole number not from
-// `least` to `most`.
+// ashlar::read_duration(); what is rounded is said on standard error, the first time in a run.
 duration read_duration(std::string const& given_by, std::string_view text, long long least,
                        long long most = ashlar::max_tick);
 
-// The unit of the first that has one, in ticks so short that all are whole numbers of them, and no
-// shorter. Throws usage_error where some have units and some (but 0) have none, and for times too fine
-// to count.
-time_scale scale_of(std::vector<duration> const& all);
-
-// Throws usage_error for what is no whole number of ticks, or more than can be counted.
-ashlar::tick ticks_of(duration const& d, time_scale const& scale);
+// Says that a time, as it was written, is rounded, unless that was said before.
+void tell_rounded(std::string_view text);
 
 // The option stores into `values`, under its flag.
 CLI::Option* add_duration(CLI::App& command, char const* flag, std::map<std::string, duration>& values,

@@ -2,50 +2,22 @@
 #pragma once
 
 #include "command.hpp"
+#include <ashlar/interop/numbers.hpp>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <bit>
-#include <charconv>
-#include <limits>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <type_traits>
 #include <vector>
 
 namespace tool {
 
-// A whole text that is one finite number; false for all else, and for what the type does not hold.
-template <class Number>
-bool read_number(std::string_view text, Number& value) {
-  char const* const last = text.data() + text.size();
-  auto const [end, error] = std::from_chars(text.data(), last, value);
-  return error == std::errc{} && end == last && value - value == Number{};
-}
-
-// "from 1 to 1024"; of what is only so large that the type holds it, "at least 1 and below 2^61".
-template <class Number>
-std::string range_words(Number least, Number most) {
-  if constexpr (std::is_integral_v<Number>)
-    if (constexpr Number large = std::numeric_limits<Number>::max() / 8; most > large)
-      return fmt::format("at least {} and below 2^{}", least,
-                         std::bit_width(static_cast<std::make_unsigned_t<Number>>(most)));
-  return fmt::format("from {} to {}", least, most);
-}
-
-template <class Number>
-Number number_within(std::string const& option, std::string_view text,
-                     std::type_identity_t<Number> least, std::type_identity_t<Number> most) {
-  Number value{};
-  if (!read_number(text, value) || value < least || value > most)
-    throw usage_error(
-        fmt::format("{} must be {}{}, not {}", option, std::is_integral_v<Number> ? "" : "a number ",
-                    range_words<Number>(least, most), text.empty() ? "''" : text.substr(0, 64)));
-  return value;
-}
+using ashlar::number_within;
+using ashlar::range_words;
+using ashlar::read_number;
 
 // As a message calls it: -p/--devices.
 inline std::string option_name(std::string flags) {

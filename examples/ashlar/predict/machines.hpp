@@ -1,6 +1,7 @@
 // Data sheets of machines by name, and clusters of them.
 #pragma once
 
+#include <ashlar/interop/json_machine.hpp>
 #include <ashlar/predict/machine.hpp>
 
 #include <string>
@@ -9,11 +10,7 @@
 
 namespace tool {
 
-struct machine_sheet {
-  std::string name;
-  std::vector<std::string> names;  // that people also write
-  ashlar::predict::machine machine;
-};
+using machine_sheet = ashlar::json_machine;
 
 // Of the program's own files.
 std::vector<machine_sheet> const& known_machines();

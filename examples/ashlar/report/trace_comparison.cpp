@@ -24,9 +24,9 @@ namespace {
 using ashlar::tick;
 using pass_key = std::tuple<int, int, int, int>;  // device, stage, kind, micro-batch
 
-std::map<pass_key, trace_event const*> passes_of(trace_file const& file, int device_count) {
-  std::map<pass_key, trace_event const*> all;
-  for (trace_event const& e : file.events) {
+std::map<pass_key, ashlar::trace_event const*> passes_of(trace_file const& file, int device_count) {
+  std::map<pass_key, ashlar::trace_event const*> all;
+  for (ashlar::trace_event const& e : file.events) {
     if (!e.what || e.device >= device_count) continue;
     pass_key const key{e.device, e.what->stage, static_cast<int>(e.what->kind), e.what->micro_batch};
     if (!all.emplace(key, &e).second)
@@ -37,8 +37,8 @@ std::map<pass_key, trace_event const*> passes_of(trace_file const& file, int dev
 }
 
 // Throws usage_error for the first that `other` lacks.
-void must_have(std::map<pass_key, trace_event const*> const& some, trace_file const& file,
-               std::map<pass_key, trace_event const*> const& others, trace_file const& other) {
+void must_have(std::map<pass_key, ashlar::trace_event const*> const& some, trace_file const& file,
+               std::map<pass_key, ashlar::trace_event const*> const& others, trace_file const& other) {
   for (auto const& [key, e] : some)
     if (others.count(key) == 0)
       throw usage_error(fmt::format("'{}' has {} on device {}, which '{}' lacks", file.path, e->name,
@@ -73,7 +73,7 @@ trace_comparison compared(trace_file measured, trace_file planned, int most) {
   must_have(are, c.planned, were, c.measured);
   int stages = 0, micro_batches = 0;
   for (auto const& [key, m] : were) {
-    trace_event const& p = *are.at(key);
+    ashlar::trace_event const& p = *are.at(key);
     stages = std::max(stages, m->what->stage + 1);
     micro_batches = std::max(micro_batches, m->what->micro_batch + 1);
     c.passes.push_back({*m->what, m->device, m->start, m->end, p.start, p.end});
@@ -138,7 +138,7 @@ std::string overlay_of(trace_comparison const& c) {
                         {"pid", 2 * d + which},
                         {"tid", 0},
                         {"args", {{"name", fmt::format("device {}, {}", d, name)}}}});
-    for (trace_event const& e : file.events)
+    for (ashlar::trace_event const& e : file.events)
       events.push_back({{"name", e.name},
                         {"ph", "X"},
                         {"pid", 2 * e.device + which},

@@ -5,6 +5,7 @@
 #include "report/printed.hpp"
 #include "report/table.hpp"
 #include "train/train_report.hpp"
+#include <ashlar/interop/json_costs.hpp>
 
 #include <fmt/core.h>
 
@@ -18,9 +19,9 @@ namespace tool {
 namespace {
 
 std::string us(double ns) { return fmt::format("{:.1f}", ns * 1e-3); }
-std::string quartiles(spread const& s) { return us(s.low) + " - " + us(s.high); }
+std::string quartiles(ashlar::measured_time const& s) { return us(s.low) + " - " + us(s.high); }
 
-std::string line_of(char const* what, measured_link const& l) {
+std::string line_of(char const* what, ashlar::measured_link const& l) {
   return fmt::format("{}: {} us ({}){}\n", what, us(l.latency.median), quartiles(l.latency),
                      l.bytes_per_second > 0 ? fmt::format(", {:.3f} GB/s", l.bytes_per_second * 1e-9)
                                             : ", and no more for its bytes");
@@ -53,7 +54,7 @@ void tell_begin(training const& t, std::size_t parameters) {
   if (!goes_to_output(t)) introduce(t, parameters);
 }
 
-void tell_links(measured_costs const& m, training const& t) {
+void tell_links(ashlar::measured_costs const& m, training const& t) {
   if (goes_to_output(t)) return;
   if (m.inside) fmt::print("{}", line_of("a message", *m.inside));
   if (m.between) fmt::print("{}", line_of("a message to another node", *m.between));
@@ -61,14 +62,15 @@ void tell_links(measured_costs const& m, training const& t) {
   std::fflush(stdout);
 }
 
-void tell_end(measured_costs const& m, training const& t, processors computing) {
-  output(t.options->costs).write(dumped(json_of(m), 1) + "\n");
+void tell_end(ashlar::measured_costs const& m, nlohmann::ordered_json const& about, training const& t,
+              processors computing) {
+  output(t.options->costs).write(dumped(to_json(m, about), 1) + "\n");
   if (goes_to_output(t)) return;
   std::vector<std::vector<std::string>> rows{{"stage", "pass", "median, us", "quartiles", "samples"}};
   for (std::size_t stage = 0; stage < m.stages.size(); ++stage)
     for (std::size_t kind = 0; kind < m.stages[stage].size(); ++kind)
-      if (spread const& s = m.stages[stage][kind]; s.samples > 0)
-        rows.push_back({std::to_string(stage), measured_passes[kind], us(s.median), quartiles(s),
+      if (ashlar::measured_time const& s = m.stages[stage][kind]; s.samples > 0)
+        rows.push_back({std::to_string(stage), ashlar::measured_passes[kind], us(s.median), quartiles(s),
                         std::to_string(s.samples)});
   fmt::print("{}", table(rows, 2));
   if (t.devices() > computing.count)

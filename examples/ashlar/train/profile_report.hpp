@@ -1,9 +1,9 @@
 // What a profile tells, and where it is written.
 #pragma once
 
-#include "files/measured_costs.hpp"
 #include "train/train_team.hpp"
 #include "train/training.hpp"
+#include <ashlar/run/measured_costs.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -17,7 +17,8 @@ nlohmann::ordered_json about_of(training const& t, processors computing, int pro
 // Before anything is measured, after links are, and in the end: the file, and unless it goes to standard
 // output what is in it.
 void tell_begin(training const& t, std::size_t parameters);
-void tell_links(measured_costs const& m, training const& t);
-void tell_end(measured_costs const& m, training const& t, processors computing);
+void tell_links(ashlar::measured_costs const& m, training const& t);
+void tell_end(ashlar::measured_costs const& m, nlohmann::ordered_json const& about, training const& t,
+              processors computing);
 
 }  // namespace tool

@@ -3,23 +3,19 @@
 
 #include "command.hpp"
 #include "files/files.hpp"
-#include "files/measured_costs.hpp"
-#include "report/spread.hpp"
 #include "train/profile_report.hpp"
 #include "train/train_numbers.hpp"
 #include "train/train_team.hpp"
 #include "train/train_timing.hpp"
 #include "train/training.hpp"
+#include <ashlar/run/measure_transfers.hpp>
+#include <ashlar/run/measured_costs.hpp>
 #include <ashlar/schedule/compose.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <utility>
-#include <vector>
 
 namespace tool {
 
@@ -30,41 +26,45 @@ class profile_session {
 
   // All processes return the same exit_code.
   int run() {
-    measured_costs m{.about = about_of(t_, all_.computing(), all_.processes())};
+    auto const about = about_of(t_, all_.computing(), all_.processes());
+    ashlar::measured_costs m;
     if (all_.leads()) tell_begin(t_, all_.workers().front()->parameters());
-    m.inside = link([&](probe what) { return all_.time_transfers(link_class::inside, what); }, 1, 1);
-    m.between = link([&](probe what) { return all_.time_transfers(link_class::between, what); }, 1, 1);
-    double const ranks = t_.devices();
-    m.ring =
-        link([&](probe what) { return all_.time_sums(what); }, 2 * (ranks - 1), 2 * (ranks - 1) / ranks);
+    int const repeats = std::min(5 * t_.options->repeats, most_messages);
+    auto const link = [&](link_class which) {
+      return ashlar::measure::link_of([&](probe what) { return all_.time_transfers(which, what); },
+                                      repeats);
+    };
+    m.inside = link(link_class::inside);
+    m.between = link(link_class::between);
+    m.ring = ashlar::measure::ring_of([&](probe what) { return all_.time_sums(what); }, repeats,
+                                      t_.devices());
     if (all_.leads()) tell_links(m, t_);
-    pass_times const own = passes();
+    ashlar::pass_times const own = passes();
     bool const split = split_backwards();
-    pass_times const parts = split ? passes() : own;
+    ashlar::pass_times const parts = split ? passes() : own;
     for (int stage = 0; stage < t_.shape.stages; ++stage)
-      m.stages.push_back(stage_of(own, parts, stage));
+      m.stages.push_back(stage_times(own, parts, stage));
     m.message = static_cast<ashlar::byte_count>(all_.layout({ashlar::slot_kind::activation, 0}).bytes);
     m.node_size = all_.node_size();
-    if (all_.leads()) tell_end(m, t_, all_.computing());
+    if (all_.leads()) tell_end(m, about, t_, all_.computing());
     return done;
   }
 
  private:
   static constexpr int warm_up_steps = 2;
   static constexpr int most_messages = 500;
-  static constexpr std::size_t small = 64, large = std::size_t{1} << 20;  // bytes of a message
 
   // Of several steps of the program, the first ones not counted.
-  pass_times passes() {
-    pass_timing timing(t_.shape.stages);
+  ashlar::pass_times passes() {
+    ashlar::pass_timing timing(t_.shape.stages);
     for (int i = 0; i < warm_up_steps + t_.options->repeats; ++i) {
       for (int rank = 0; rank < t_.shape.data_ranks; ++rank)
         if (all_.of(rank) != nullptr) all_.set_batch(rank, batch_at(t_, t_.text.training(), batches_));
       ++batches_;
       all_.run({});
-      if (i >= warm_up_steps) timing.add(all_, t_.program.view());
+      if (i >= warm_up_steps) add_step(timing, all_, t_.program.view());
     }
-    return timing.of_all(all_);
+    return times_of_all(timing, all_);
   }
 
   // Fused backwards of the program become two passes; false: there are none.
@@ -80,32 +80,6 @@ class profile_session {
     t_.program = program_of(*t_.options, t_.schedule);
     all_.adopt();
     return true;
-  }
-
-  // A fused backward takes what it takes; how it is shared the parts say.
-  static std::array<spread, 4> stage_of(pass_times const& own, pass_times const& parts, int stage) {
-    using enum ashlar::pass_kind;
-    spread const fused = own.of(backward, stage), input = parts.of(backward_input, stage),
-                 weight = parts.of(backward_weight, stage);
-    double const factor = fused.samples > 0 ? fused.median / (input.median + weight.median) : 1;
-    return {own.of(forward, stage), input.scaled(factor), weight.scaled(factor),
-            own.of(recompute, stage)};
-  }
-
-  // A message takes the latency `steps` times, and its bytes `passes` times; from a short one and a long
-  // one.
-  template <class Measure>
-  std::optional<measured_link> link(Measure measure, double steps, double passes) {
-    int const repeats = std::min(5 * t_.options->repeats, most_messages);
-    std::vector<double> const few = measure(probe{small, repeats}),
-                              many = measure(probe{large, repeats});
-    if (few.empty()) return std::nullopt;
-    spread const latency = spread_of(few);
-    double const longer = spread_of(many).median - latency.median;
-    return measured_link{
-        .latency = latency.scaled(1 / steps),
-        .bytes_per_second =
-            longer > 0 ? 1e9 * static_cast<double>(large - small) * passes / longer : 0.0};
   }
 
   training& t_;

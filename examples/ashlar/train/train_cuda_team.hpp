@@ -3,7 +3,6 @@
 
 #include "train/train_job.hpp"
 #include "train/train_team.hpp"
-#include "train/transfer_probe.hpp"
 #include <ashlar/cuda/runtime.hpp>
 
 #include <fmt/core.h>
@@ -94,10 +93,10 @@ class cuda_team : public team<float> {
   double tolerance() const override { return 1e-4; }
   std::vector<double> time_transfers(link_class which, probe what) override {
     if (which == link_class::between || t_->program.device_count() < 2) return {};
-    return transfers_ns<ashlar::cuda::runtime>(what, options_);
+    return ashlar::measure::transfers_ns<ashlar::cuda::runtime>(what, options_);
   }
   std::vector<double> time_sums(probe what) override {
-    return sums_ns<ashlar::cuda::runtime>(what, t_->devices(), options_);
+    return ashlar::measure::sums_ns<ashlar::cuda::runtime>(what, t_->devices(), options_);
   }
   processors computing() const override { return {gpu_count_, "GPU"}; }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "train/train_team.hpp"
-#include "train/transfer_probe.hpp"
 #include <ashlar/host/runtime.hpp>
 
 #include <cstddef>
@@ -32,10 +31,10 @@ class host_team : public team<Scalar> {
   }
   std::vector<double> time_transfers(link_class which, probe what) override {
     if (which == link_class::between || t_->program.device_count() < 2) return {};
-    return transfers_ns<ashlar::host::runtime>(what, options());
+    return ashlar::measure::transfers_ns<ashlar::host::runtime>(what, options());
   }
   std::vector<double> time_sums(probe what) override {
-    return sums_ns<ashlar::host::runtime>(what, t_->devices(), options());
+    return ashlar::measure::sums_ns<ashlar::host::runtime>(what, t_->devices(), options());
   }
 
  private:

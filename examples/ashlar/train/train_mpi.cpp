@@ -9,7 +9,6 @@
 #include "train/train_signals.hpp"
 #include "train/train_team.hpp"
 #include "train/training.hpp"
-#include "train/transfer_probe.hpp"
 #include <ashlar/mpi/runtime.hpp>
 
 #include <fmt/core.h>
@@ -113,12 +112,13 @@ class mpi_team : public team<Scalar> {
     this->work([&] {
       if (this->process() != 0 && this->process() != other) return;
       communicator const pair = communicator::of_members(MPI_COMM_WORLD, {0, other}, 0);
-      probe_worker w{what.bytes};
+      ashlar::measure::idle_worker w{what.bytes};
       try {
-        ashlar::mpi::runtime<probe_worker> two(pair, round_trip(), w, options());
+        ashlar::mpi::runtime<ashlar::measure::idle_worker> two(pair, ashlar::measure::round_trip(), w,
+                                                               options());
         for (double& one : all) {
           two.run();
-          if (this->process() == 0) one = one_way_ns(two.view(), two.times());
+          if (this->process() == 0) one = ashlar::measure::one_way_ns(two.view(), two.times());
         }
       } catch (ashlar::mpi::stalled const& e) {
         throw ashlar::mpi::stalled(
@@ -135,12 +135,13 @@ class mpi_team : public team<Scalar> {
     std::vector<double> each(repeats * static_cast<std::size_t>(ranks), 0.0);  // process after process
     meet();
     this->work([&] {
-      probe_worker w{what.bytes};
-      ashlar::mpi::runtime<probe_worker> together(own_, sum_over(ranks), w, options());
+      ashlar::measure::idle_worker w{what.bytes};
+      ashlar::mpi::runtime<ashlar::measure::idle_worker> together(own_, ashlar::measure::sum_over(ranks),
+                                                                  w, options());
       double* own = each.data() + repeats * static_cast<std::size_t>(this->process());
       for (int i = 0; i < what.repeats; ++i) {
         together.run();
-        *own++ = sum_ns(together.view(), together.times(), 0);
+        *own++ = ashlar::measure::sum_ns(together.view(), together.times(), 0);
       }
     });
     team<Scalar>::unite(each);

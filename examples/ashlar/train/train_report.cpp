@@ -2,9 +2,9 @@
 
 #include "report/counted.hpp"
 #include "report/proved_gap.hpp"
-#include "report/spread.hpp"
 #include "report/table.hpp"
 #include <ashlar/bounds/lower_bound.hpp>
+#include <ashlar/run/measured_time.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 #include <ashlar/simulate/simulate.hpp>
@@ -78,7 +78,7 @@ void train_report::simulate_measured(training const& t, ashlar::simulation_optio
 }
 
 void train_report::adapt() {
-  before_ms = spread_of(step_ms).median;
+  before_ms = ashlar::measured_time_of(step_ms).median;
   step_ms.clear();
 }
 
@@ -117,7 +117,7 @@ void conclude(training const& t, train_report const& r, train_end const& end) {
   fmt::print("{}{} in {:.1f} s, {:.0f} tokens/s\n", end.early ? "interrupted; " : "",
              counted(end.steps, "step"), end.seconds, t.tokens(end.steps) / end.seconds);
   if (r.is_predicted() && !r.step_ms.empty()) {
-    spread const steps = spread_of(r.step_ms);
+    ashlar::measured_time const steps = ashlar::measured_time_of(r.step_ms);
     fmt::print("a step takes {:.2f} ms, half of them {:.2f} to {:.2f}\n", steps.median, steps.low,
                steps.high);
     tell_prediction(t, r, steps.median);

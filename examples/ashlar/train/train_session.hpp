@@ -79,7 +79,7 @@ class train_session {
       batches_ += static_cast<std::uint64_t>(t_.shape.data_ranks);
       signal_ = numbers.signal;
       if (numbers.is_finite()) report_.count_loss(numbers.loss);
-      timing_.add(all_, t_.program.view());
+      add_step(timing_, all_, t_.program.view());
       if (done_ + 1 - first == std::min(first_steps, o_.steps - first) && !report_.is_predicted())
         predict(machine());
       if (looked_at && !verify(batch, numbers, bar)) return invalid;
@@ -192,7 +192,7 @@ class train_session {
   }
   // What passes took so far; links and sums by --costs.
   std::optional<ashlar::simulation_options> machine_so_far() {
-    pass_times const own = timing_.of_all(all_);
+    ashlar::pass_times const own = times_of_all(timing_, all_);
     if (!own.any()) return std::nullopt;
     auto const& given = o_.shape.cost.measured;
     ashlar::costs cost = given ? given->cost : ashlar::costs{};
@@ -236,7 +236,7 @@ class train_session {
     all_.adopt();
     reference_.adopt();
     report_.adapt();
-    timing_ = pass_timing(t_.shape.stages);
+    timing_ = ashlar::pass_timing(t_.shape.stages);
     predict(with);
   }
 
@@ -290,7 +290,7 @@ class train_session {
   team<Scalar>& all_;
   train_reference<Scalar> reference_;
   train_checkpoints<Scalar> checkpoints_;
-  pass_timing timing_;
+  ashlar::pass_timing timing_;
   train_report report_;
   gpt::loss_scale loss_scale_;
   std::optional<expert_loads> loads_;

@@ -6,6 +6,7 @@
 #include "train/training.hpp"
 #include <ashlar/program/program.hpp>
 #include <ashlar/run/instruction_time.hpp>
+#include <ashlar/run/measure_transfers.hpp>
 
 #include <gpt/adam.hpp>
 #include <gpt/batch.hpp>
@@ -38,10 +39,7 @@ struct processors {
 
 // What a backend that measures itself is asked for.
 enum class link_class : unsigned char { inside, between };  // nodes
-struct probe {
-  std::size_t bytes = 0;
-  int repeats = 0;
-};
+using ashlar::measure::probe;
 
 // What differs from backend to backend. A process has a run of devices, numbered rank after rank, and a
 // worker for each data-parallel rank that has one of them. All processes call the same functions in the

@@ -89,6 +89,7 @@ void bind_costs(nb::module_& m);
 void bind_schedules(nb::module_& m);
 void bind_algebra(nb::module_& m);
 void bind_own(nb::module_& m);
+void bind_reading(nb::module_& m);
 void bind_catalog(nb::module_& m);
 void bind_programs(nb::module_& m);
 void bind_search(nb::module_& m);

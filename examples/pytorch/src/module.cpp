@@ -1,6 +1,7 @@
 // The module, and how violations become exceptions of Python's.
 #include "bindings.hpp"
 #include <ashlar/core/version.hpp>
+#include <ashlar/interop/input_error.hpp>
 
 #include <exception>
 #include <string>
@@ -42,9 +43,17 @@ NB_MODULE(_core, m) {
         }
       },
       violation.ptr());
+  nb::register_exception_translator([](std::exception_ptr const& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (ashlar::input_error const& e) {
+      PyErr_SetString(PyExc_ValueError, e.what());
+    }
+  });
   bind_costs(m);
   bind_schedules(m);
   bind_own(m);
+  bind_reading(m);
   bind_algebra(m);
   bind_catalog(m);
   bind_programs(m);

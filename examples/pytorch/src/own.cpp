@@ -1,6 +1,7 @@
 // Blocks and schedules of one's own: from passes as they are written, 2F0.
 #include "bindings.hpp"
 #include <ashlar/block/block.hpp>
+#include <ashlar/interop/pass_token.hpp>
 #include <ashlar/model/stage_graph.hpp>
 #include <ashlar/schedule/from_orders.hpp>
 #include <ashlar/schedule/squeeze.hpp>
@@ -10,8 +11,6 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-#include <options/overlapped_pairs.hpp>
-#include <options/pass_token.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -32,7 +31,7 @@ using stage_pairs = std::vector<std::pair<int, int>>;
 
 // Of a block the micro-batch may be left out: it is 0 then.
 ashlar::pass pass_of(std::string const& token, bool of_block, int stage_count) {
-  auto const what = tool::read_pass(token, of_block);
+  auto const what = ashlar::read_pass(token, of_block);
   if (!what)
     throw nb::value_error(("a pass is written like 2F0, not '" + token.substr(0, 64) + "'").c_str());
   within(("the stage of " + token).c_str(), what->stage, 0, stage_count - 1);
@@ -108,7 +107,7 @@ schedule own_schedule(ashlar::placement const& where,
         throw nb::value_error(
             ("starts must be one for each pass of device " + std::to_string(d)).c_str());
       for (std::size_t i = 0; i < s.order[d].size(); ++i) s.order[d][i].start = (*starts)[d][i];
-      tool::find_pairs(s.order[d]);
+      ashlar::find_pairs(s.order[d]);
     }
   }
   must_hold(s);

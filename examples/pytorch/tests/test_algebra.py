@@ -285,7 +285,25 @@ def test_json_is_read_again():
         assert ashlar.emit(ashlar.read_json(text), "json") == text, name
     block = '{"placement": [0, 1], "interval": 3, "cells": {"0F": 0, "1F": 1, "1B": 2, "0B": 4}}'
     assert ashlar.read_json(block) == ashlar.block(ashlar.linear(2), {"0F": 0, "1F": 1, "1B": 2, "0B": 4}, 3)
-    with pytest.raises(ValueError, match="the file lacks 'orders'"):
+    with pytest.raises(ValueError, match='^line 1, column 1: lacks "route"$'):
         ashlar.read_json('{"placement": [0, 1]}')
-    with pytest.raises(ValueError, match="line 1 column 2"):
-        ashlar.read_json("{")
+    with pytest.raises(ValueError, match="^'mine.json', line 1, column 2: syntax error"):
+        ashlar.read_json("{", name="mine.json")
+    with pytest.raises(ashlar.Violation):
+        ashlar.read_json(block.replace('"1B": 2', '"1B": 1'))
+
+
+def test_times_in_json_may_have_units():
+    text = '{"placement": [0], "interval": "3ms", "costs": {"forward": "%s"}, "cells": {"0F": "0ms", "0B": "1ms"}}'
+    assert ashlar.read_json(text % "0.5ms") == ashlar.block(ashlar.linear(1), {"0F": 0, "0B": 2}, 6, Costs(1, 2, 2))
+    with pytest.warns(UserWarning, match="'1.00000000001ms' and others with more are rounded"):
+        assert ashlar.read_json(text % "1.00000000001ms").interval == 3
+
+
+def test_measured_costs_are_read():
+    text = """{"costs": {"unit": "us", "stages": [{"forward": 2, "backward_input": {"median": 3}, "backward_weight": 1}],
+                         "links": {"inside": {"latency": 0.5}}}}"""
+    costs, tick_ns = ashlar.read_costs(text)
+    assert costs == Costs(2000, 3000, 1000, transfer=500) and tick_ns == 1
+    with pytest.raises(ValueError, match='^\'costs.json\', line 1, column 11: lacks "unit"$'):
+        ashlar.read_costs('{"costs": {}}', "costs.json")

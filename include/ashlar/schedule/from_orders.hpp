@@ -23,4 +23,14 @@ constexpr schedule schedule_from_orders(placement where, std::vector<int> route,
   return s;
 }
 
+// Says which passes of a device run as pairs, where only their starts are known: a forward and a
+// backward that start together. Nothing else can.
+constexpr void find_pairs(std::vector<timed_pass>& order) {
+  for (std::size_t i = 1; i < order.size(); ++i)
+    if (order[i - 1].start == order[i].start) {
+      order[i - 1].overlaps = order[i].what.stage;
+      order[i].overlaps = order[i - 1].what.stage;
+    }
+}
+
 }  // namespace ashlar

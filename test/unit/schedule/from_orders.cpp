@@ -15,6 +15,13 @@ TEST_CASE("a schedule of which only the orders are known") {
   CHECK((s.order[0].size() == 2 && s.order[0][0] == timed_pass{{F, 0, 0}, 0}));
 }
 
+TEST_CASE("passes that start together are a pair") {
+  std::vector<timed_pass> order{{{F, 0, 0}, 0}, {{F, 1, 1}, 3}, {{B, 0, 0}, 3}, {{B, 1, 1}, 6}};
+  find_pairs(order);
+  CHECK((order[1].opens_pair() && order[1].overlaps == 0 && order[2].overlaps == 1));
+  CHECK((order[0].overlaps == timed_pass{}.overlaps && order[3].overlaps == timed_pass{}.overlaps));
+}
+
 TEST_CASE("there must be an order for each device") {
   CHECK_BREAKS(tables_agree, schedule_from_orders(linear(devices{2}), {0}, {}, {{}}));
   CHECK_BREAKS(tables_agree, schedule_from_orders(linear(devices{2}), {0}, {}, {}));

@@ -29,6 +29,8 @@ from ._core import (
     looped,
     mirror_placement,
     overlay_placements,
+    read_costs,
+    read_json,
     read_pytorch,
     read_pytorch_program,
     schedule,
@@ -66,7 +68,6 @@ from .algebra import (
 from .comparing import Table, compare
 from .emitting import emit
 from .fusing import fuse_where_free
-from .reading import read_json
 from .searching import search, search_layouts
 
 __all__ = [
@@ -105,6 +106,7 @@ __all__ = [
     "mirror_placement",
     "overlay",
     "overlay_placements",
+    "read_costs",
     "read_json",
     "read_pytorch",
     "read_pytorch_program",

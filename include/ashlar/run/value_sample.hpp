@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace tool {
+namespace ashlar {
 
 // A fair sample of however many values: each that came is as likely to be in it as any other.
 class value_sample {
@@ -27,4 +27,4 @@ class value_sample {
   std::uint64_t came_ = 0;
 };
 
-}  // namespace tool
+}  // namespace ashlar

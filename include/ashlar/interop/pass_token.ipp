@@ -1,21 +1,24 @@
-#include "options/pass_token.hpp"
+// Definitions of pass_token.hpp.
+#pragma once
 
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/interop/pass_token.hpp>
 #include <ashlar/program/names.hpp>
 
 #include <charconv>
 #include <system_error>
 
-namespace tool {
+namespace ashlar {
 
-std::optional<ashlar::pass> read_pass(std::string_view token, bool may_lack_number) {
-  ashlar::pass what{.stage = -1};
+ASHLAR_INLINE std::optional<pass> read_pass(std::string_view token, bool may_lack_number) {
+  pass what{.stage = -1};
   char const* const last = token.data() + token.size();
   auto number = std::from_chars(token.data(), last, what.stage);
   if (number.ec != std::errc{} || what.stage < 0 || number.ptr == last) return std::nullopt;
-  using enum ashlar::pass_kind;
+  using enum pass_kind;
   bool known = false;
-  for (ashlar::pass_kind const kind : {forward, recompute, backward, backward_input, backward_weight})
-    if (*number.ptr == ashlar::letter_of(kind)) {
+  for (pass_kind const kind : {forward, recompute, backward, backward_input, backward_weight})
+    if (*number.ptr == letter_of(kind)) {
       what.kind = kind;
       known = true;
     }
@@ -26,4 +29,4 @@ std::optional<ashlar::pass> read_pass(std::string_view token, bool may_lack_numb
   return what;
 }
 
-}  // namespace tool
+}  // namespace ashlar

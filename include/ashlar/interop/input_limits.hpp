@@ -1,0 +1,14 @@
+// How large the values of a file may be: whatever is larger is refused at once rather than tried for
+// minutes.
+#pragma once
+
+namespace ashlar::input_limits {
+
+inline constexpr long long devices = 1'024;
+inline constexpr int cluster_devices = 1'000'000;
+inline constexpr long long micro_batches = 100'000;
+inline constexpr long long sequence_chunks = 1'000;
+inline constexpr int percent = 1'000'000;      // of a device's speed
+inline constexpr long long bytes = 1LL << 42;  // of a value or a device: sums do not overflow
+
+}  // namespace ashlar::input_limits

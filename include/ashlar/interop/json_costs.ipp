@@ -1,0 +1,157 @@
+// Definitions of json_costs.hpp.
+#pragma once
+
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/interop/input_limits.hpp>
+#include <ashlar/interop/json_costs.hpp>
+#include <ashlar/interop/json_reader.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+namespace ashlar::json_detail {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+struct unit_length {
+  char const* name;
+  double ns;
+};
+inline constexpr unit_length unit_lengths[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+inline constexpr double shortest_ns = 1e-3;
+inline constexpr double longest_ns = 1e15;  // eleven days: sums of ticks do not overflow
+inline constexpr double least_ticks = 1000;
+
+class costs_reader : json_reader {
+ public:
+  explicit costs_reader(json_text const& source)
+      : json_reader(source), costs_(at(source.root, "costs")) {
+    auto const unit =
+        std::find_if(std::begin(unit_lengths), std::end(unit_lengths),
+                     [&](unit_length const& u) { return at(costs_, "unit") == json(u.name); });
+    if (unit == std::end(unit_lengths)) fail(costs_["unit"], "\"unit\" must be ns, us, ms or s");
+    unit_ns_ = unit->ns;
+  }
+
+  json_costs read() {
+    json const& stages = list(at(costs_, "stages"), "stages");
+    if (stages.empty()) fail(stages, "\"stages\" must have a stage");
+    double shortest = longest_ns;
+    for (json const& stage : stages)
+      for (char const* const kind : measured_passes)
+        if (kind != measured_passes[3] || stage.contains(kind))
+          shortest = std::min(shortest, time(stage, kind, shortest_ns));
+    choose_tick(shortest);
+    json_costs all{.cost = read_costs(stages), .scale = scale_};
+    if (costs_.contains("collective")) all.ring = link(costs_, "collective");
+    return all;
+  }
+
+ private:
+  costs read_costs(json const& stages) const {
+    costs made;
+    made.per_stage.clear();
+    for (json const& stage : stages) made.per_stage.push_back(passes(stage));
+    if (costs_.contains("message_bytes"))
+      made.message = whole(costs_["message_bytes"], "message_bytes", 0, input_limits::bytes);
+    if (costs_.contains("links")) made.links = read_links(object(costs_["links"], "links"));
+    return made;
+  }
+  interconnect read_links(json const& given) const {
+    interconnect links{.inside = link(given, "inside")};
+    links.between = given.contains("between") ? link(given, "between") : links.inside;
+    if (given.contains("node_size"))
+      links.node_size =
+          static_cast<int>(whole(given["node_size"], "node_size", 0, input_limits::devices));
+    return links;
+  }
+
+  // In nanoseconds: a number, or an object with the median.
+  double time(json const& object, char const* key, double least) const {
+    json const& given = at(object, key);
+    json const& value = given.is_object() ? at(given, "median") : given;
+    return unit_ns_ * number(value, key, least / unit_ns_, longest_ns / unit_ns_);
+  }
+  void choose_tick(double shortest) {
+    while (10 * tick_ns_ * least_ticks <= shortest) tick_ns_ *= 10;
+    unit_length const* unit = unit_lengths;
+    while (std::next(unit) != std::end(unit_lengths) && std::next(unit)->ns <= shortest)
+      unit = std::next(unit);
+    scale_ = {.ticks_per_unit = std::llround(std::max(1.0, unit->ns / tick_ns_)), .unit = unit->name};
+  }
+  tick ticks(double ns) const { return std::llround(ns / tick_ns_); }
+  tick ticks_of_pass(json const& stage, char const* kind) const {
+    return std::max<tick>(1, ticks(time(stage, kind, shortest_ns)));
+  }
+  stage_cost passes(json const& stage) const {
+    stage_cost c{.forward = ticks_of_pass(stage, measured_passes[0]),
+                 .backward_input = ticks_of_pass(stage, measured_passes[1]),
+                 .backward_weight = ticks_of_pass(stage, measured_passes[2])};
+    if (stage.contains(measured_passes[3])) c.recompute = ticks_of_pass(stage, measured_passes[3]);
+    return c;
+  }
+  link_speed link(json const& object, char const* key) const {
+    json const& given = at(object, key);
+    link_speed speed{.latency = ticks(time(given, "latency", 0)), .bandwidth = 0};
+    if (!given.contains("bytes_per_second")) return speed;
+    double const bytes = number(given["bytes_per_second"], "bytes_per_second", 0, 1e18);
+    if (bytes > 0) speed.bandwidth = std::max<byte_count>(1, std::llround(bytes * tick_ns_ * 1e-9));
+    return speed;
+  }
+
+  json const& costs_;
+  double unit_ns_ = 1, tick_ns_ = 1;
+  time_scale scale_;
+};
+
+ASHLAR_INLINE double rounded(double ns) { return std::round(ns * 10) / 10; }
+
+ASHLAR_INLINE ordered_json json_of(measured_time const& s) {
+  return {{"median", rounded(s.median)},
+          {"lower_quartile", rounded(s.low)},
+          {"upper_quartile", rounded(s.high)},
+          {"samples", s.samples}};
+}
+
+ASHLAR_INLINE ordered_json json_of(measured_link const& l) {
+  return {{"latency", json_of(l.latency)}, {"bytes_per_second", std::round(l.bytes_per_second)}};
+}
+
+}  // namespace ashlar::json_detail
+
+namespace ashlar {
+
+ASHLAR_INLINE nlohmann::ordered_json to_json(measured_costs const& m, nlohmann::ordered_json about) {
+  using json_detail::json_of;
+  using nlohmann::ordered_json;
+  ordered_json each_stage = ordered_json::array();
+  for (auto const& measured : m.stages) {
+    ordered_json& stage = each_stage.emplace_back(ordered_json::object());
+    for (std::size_t kind = 0; kind < measured.size(); ++kind)
+      if (measured[kind].samples > 0) stage[measured_passes[kind]] = json_of(measured[kind]);
+  }
+  ordered_json all{{"unit", "ns"},
+                   {"measured", std::move(about)},
+                   {"stages", std::move(each_stage)},
+                   {"message_bytes", m.message}};
+  if (m.inside) all["links"]["inside"] = json_of(*m.inside);
+  if (m.between) all["links"]["between"] = json_of(*m.between);
+  if (m.inside) all["links"]["node_size"] = m.node_size;
+  if (m.ring) all["collective"] = json_of(*m.ring);
+  return {{"costs", std::move(all)}};
+}
+
+ASHLAR_INLINE json_costs read_json_costs(json_text const& source) {
+  return json_detail::costs_reader(source).read();
+}
+
+ASHLAR_INLINE json_costs read_json_costs(std::string text, std::string path) {
+  return read_json_costs(parse_json(std::move(text), std::move(path)));
+}
+
+}  // namespace ashlar

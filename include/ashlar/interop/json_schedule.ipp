@@ -1,0 +1,242 @@
+// Definitions of json_schedule.hpp.
+#pragma once
+
+#include <ashlar/block/check.hpp>
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/interop/input_limits.hpp>
+#include <ashlar/interop/json_graph.hpp>
+#include <ashlar/interop/json_reader.hpp>
+#include <ashlar/interop/json_schedule.hpp>
+#include <ashlar/interop/json_times.hpp>
+#include <ashlar/interop/pass_token.hpp>
+#include <ashlar/schedule/from_orders.hpp>
+#include <ashlar/schedule/squeeze.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ashlar::json_detail {
+
+using nlohmann::json;
+
+ASHLAR_INLINE execution_mode mode_of(bool trains) {
+  return trains ? execution_mode::training : execution_mode::inference;
+}
+
+class schedule_reader : json_reader {
+ public:
+  explicit schedule_reader(json_text const& source)
+      : json_reader(source), file_(source.root), times_(source) {}
+
+  json_schedule read() const {
+    json_schedule all{.scale = times_.scale(), .rounded = times_.rounded()};
+    if (file_.contains("schedule")) all.name = text(file_["schedule"], "schedule");
+    if (file_.contains("cells"))
+      all.block = read_block();
+    else
+      all.schedule = read_schedule();
+    return all;
+  }
+
+ private:
+  json const& at(char const* key) const { return json_reader::at(file_, key); }
+
+  std::vector<int> integers(json const& values, char const* key, long long most) const {
+    std::vector<int> all;
+    for (json const& value : list(values, key))
+      all.push_back(static_cast<int>(whole(value, key, 0, most)));
+    return all;
+  }
+  int sequence_chunks(json const& given) const {
+    return static_cast<int>(whole(given, "sequence_chunks", 1, input_limits::sequence_chunks));
+  }
+
+  // Devices by stage, of one route or of several.
+  placement read_placement() const {
+    json const& given = list(at("placement"), "placement");
+    std::vector<std::vector<int>> routes;
+    int most = 0;
+    if (given.empty()) fail(given, "\"placement\" must have the device of a stage");
+    auto const add = [&](json const& route) {
+      routes.push_back(integers(route, "placement", input_limits::devices - 1));
+      for (int const device : routes.back()) most = std::max(most, device);
+    };
+    if (given[0].is_array())
+      for (json const& route : given) add(route);
+    else
+      add(given);
+    return made_of(given, "placement", [&] { return placement(devices{most + 1}, routes); });
+  }
+
+  stage_cost read_stage_cost(json const& object) const {
+    auto const time_of = [&](char const* key, tick otherwise) {
+      return object.contains(key) ? times_.ticks(object[key], key, 1) : otherwise;
+    };
+    tick const one = times_.one();
+    return {.forward = time_of("forward", one),
+            .backward_input = time_of("backward_input", one),
+            .backward_weight = time_of("backward_weight", one),
+            .recompute = time_of("recompute", stage_cost::same_as_forward)};
+  }
+
+  // By stage, and by chunk where there is more than one.
+  std::vector<stage_cost> read_stage_costs(json const& given, int stage_count, int chunks) const {
+    std::vector<stage_cost> each;
+    for (json const& one : list(given["per_stage"], "per_stage"))
+      each.push_back(read_stage_cost(object(one, "per_stage")));
+    if (static_cast<std::int64_t>(each.size()) == std::int64_t{stage_count} * chunks) return each;
+    std::string const read = std::to_string(each.size()), stages = std::to_string(stage_count);
+    fail(given["per_stage"], chunks == 1 ? "has costs of " + read + " stages, but " + stages + " stages"
+                                         : "has " + read + " costs, but " + stages + " stages with "
+                                               + std::to_string(chunks) + " sequence chunks each");
+  }
+
+  interconnect read_links(json const& given) const {
+    interconnect links;
+    if (given.contains("transfer"))
+      links.inside.latency = times_.ticks(given["transfer"], "transfer", 0);
+    links.between = links.inside;
+    char const* const between = "transfer_between_nodes";
+    if (given.contains(between)) links.between.latency = times_.ticks(given[between], between, 0);
+    if (given.contains("node_size"))
+      links.node_size =
+          static_cast<int>(whole(given["node_size"], "node_size", 0, input_limits::devices));
+    return links;
+  }
+
+  std::vector<int> read_speeds(json const& given, int device_count) const {
+    std::vector<int> all = integers(given, "speeds", input_limits::percent);
+    if (static_cast<int>(all.size()) != device_count)
+      fail(given, "has speeds of " + std::to_string(all.size()) + " devices, but "
+                      + std::to_string(device_count) + " devices");
+    return all;
+  }
+
+  costs read_costs(int stage_count, int device_count) const {
+    costs made;
+    static json const none = json::object();
+    json const& given = file_.contains("costs") ? file_["costs"] : none;
+    made.per_stage = {read_stage_cost(given)};
+    if (given.contains("per_stage")) {
+      if (given.contains("sequence_chunks"))
+        made.sequence_chunks = sequence_chunks(given["sequence_chunks"]);
+      made.per_stage = read_stage_costs(given, stage_count, made.sequence_chunks);
+    }
+    made.links = read_links(given);
+    if (given.contains("speeds")) made.speeds = read_speeds(given["speeds"], device_count);
+    if (given.contains("overlapped"))
+      made.overlapped = times_.ticks(given["overlapped"], "overlapped", 1);
+    if (file_.contains("costs"))
+      made_of(given, "costs", [&] {
+        if (auto const d =
+                check(made, stage_count, device_count, made.sequence_chunks, made.sequence_chunks);
+            !d.ok())
+          throw violation(d);
+      });
+    return made;
+  }
+
+  // What a file says of its size beside the lists that have it.
+  void must_count(char const* key, int count) const {
+    if (!file_.contains(key)) return;
+    if (json const& given = file_[key]; given != count)
+      fail(given, "\"" + std::string(key) + "\" is " + given.dump() + ", but there are "
+                      + std::to_string(count));
+  }
+
+  // 2F0; of a building block also 2F, of its first micro-batch.
+  pass read_pass_at(json const& place, std::string_view token, bool of_block) const {
+    if (auto const what = read_pass(token, of_block)) return *what;
+    fail(place,
+         "has \"" + std::string(token.substr(0, 64)) + "\" for a pass, which is written like 2F0");
+  }
+
+  schedule read_schedule() const {
+    schedule s;
+    s.where = read_placement();
+    int const stage_count = s.where.stage_count();
+    s.graph = read_json_graph(source_, stage_count);
+    if (file_.contains("sequence_chunks")) {
+      json const& given = file_["sequence_chunks"];
+      s.graph = made_of(given, "sequence_chunks",
+                        [&] { return in_sequence_chunks(s.graph, sequence_chunks(given)); });
+    }
+    s.route = integers(at("route"), "route", s.where.route_count() - 1);
+    s.cost = read_costs(stage_count, s.device_count());
+    json const& orders = list(at("orders"), "orders");
+    if (static_cast<int>(orders.size()) != s.device_count())
+      fail(orders, "has orders of " + std::to_string(orders.size()) + " devices, but "
+                       + std::to_string(s.device_count()) + " devices");
+    bool trains = false;
+    for (json const& tokens : orders) {
+      auto& order = s.order.emplace_back();
+      for (json const& token : list(tokens, "orders")) {
+        order.push_back({read_pass_at(token, text(token, "orders"), false), 0});
+        trains = trains || order.back().what.kind != pass_kind::forward;
+      }
+    }
+    s.mode = mode_of(trains);
+    must_count("devices", s.device_count());
+    must_count("stages", stage_count);
+    must_count("micro_batches", s.micro_batch_count());
+    if (!file_.contains("starts")) return made_of(orders, "orders", [&] { return squeeze(s); });
+    read_starts(s);
+    return s;
+  }
+
+  void read_starts(schedule& s) const {
+    json const& starts = list(file_["starts"], "starts");
+    if (starts.size() != s.order.size())
+      fail(starts, "has starts of " + std::to_string(starts.size()) + " devices, but "
+                       + std::to_string(s.order.size()) + " devices");
+    for (std::size_t d = 0; d < s.order.size(); ++d) {
+      if (list(starts[d], "starts").size() != s.order[d].size())
+        fail(starts[d], "lacks starts of device " + std::to_string(d));
+      for (std::size_t i = 0; i < s.order[d].size(); ++i)
+        s.order[d][i].start = times_.ticks(starts[d][i], "starts", 0);  // a makespan counts from 0
+      find_pairs(s.order[d]);
+    }
+  }
+
+  block read_block() const {
+    block b;
+    b.where = read_placement();
+    b.graph = read_json_graph(source_, b.where.stage_count());
+    b.cost = read_costs(b.where.stage_count(), b.where.device_count());
+    b.interval = times_.ticks(at("interval"), "interval", 1);
+    b.route = file_.contains("route") ? integers(file_["route"], "route", b.where.route_count() - 1)
+                                      : std::vector<int>{0};
+    bool trains = false;
+    for (auto const& [token, offset] : object(at("cells"), "cells").items()) {
+      b.cells.push_back({read_pass_at(offset, token, true), times_.ticks(offset, "cells", -max_tick)});
+      pass const what = b.cells.back().what;
+      if (what.stage >= b.where.stage_count() || what.micro_batch >= b.micro_batch_count())
+        fail(offset, "has a cell \"" + token + "\", but " + std::to_string(b.where.stage_count())
+                         + " stages and " + std::to_string(b.micro_batch_count()) + " micro-batches");
+      trains = trains || what.kind != pass_kind::forward;
+    }
+    b.mode = mode_of(trains);
+    return b;
+  }
+
+  json const& file_;
+  json_times times_;
+};
+
+}  // namespace ashlar::json_detail
+
+namespace ashlar {
+
+ASHLAR_INLINE json_schedule read_json_schedule(json_text const& source) {
+  return json_detail::schedule_reader(source).read();
+}
+
+ASHLAR_INLINE json_schedule read_json_schedule(std::string text, std::string path) {
+  return read_json_schedule(parse_json(std::move(text), std::move(path)));
+}
+
+}  // namespace ashlar

@@ -1,0 +1,39 @@
+// Timelines in the Trace Event Format, as chrome_trace() (render/) and the trainers write them.
+#pragma once
+
+#include <ashlar/core/pass.hpp>
+#include <ashlar/interop/json_text.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ashlar {
+
+// Something that lasted, in nanoseconds since the timeline's first pass began.
+struct trace_event {
+  int device = 0, lane = 0;
+  std::string name = {};
+  std::int64_t start = 0, end = 0;
+  std::optional<pass> what = {};  // of a pass
+
+  friend bool operator==(trace_event const&, trace_event const&) = default;
+};
+
+struct json_trace {
+  std::vector<trace_event> events = {};
+  int device_count = 0;
+};
+
+// Throws input_error, with line, column and key, for what is no such file, and for one without a pass.
+json_trace read_json_trace(json_text const& source);
+
+// `path`, of the file or whatever the text shall be called, is for messages.
+json_trace read_json_trace(std::string text, std::string path = {});
+
+}  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/interop/json_trace.ipp>
+#endif

@@ -1,0 +1,18 @@
+// Passes as files and traces name them.
+#pragma once
+
+#include <ashlar/core/pass.hpp>
+
+#include <optional>
+#include <string_view>
+
+namespace ashlar {
+
+// 2F0; where `may_lack_number`, also 2F, of micro-batch 0.
+std::optional<pass> read_pass(std::string_view token, bool may_lack_number = false);
+
+}  // namespace ashlar
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/interop/pass_token.ipp>
+#endif

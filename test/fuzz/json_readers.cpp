@@ -1,0 +1,56 @@
+// Any text as JSON of a schedule or a block, of measured costs, of a timeline, or of a data sheet. What
+// is read can be checked and written; what cannot be used is refused as such, and by nothing else.
+#include <ashlar/block/check.hpp>
+#include <ashlar/interop/json.hpp>
+#include <ashlar/interop/json_costs.hpp>
+#include <ashlar/interop/json_machine.hpp>
+#include <ashlar/interop/json_schedule.hpp>
+#include <ashlar/interop/json_trace.hpp>
+#include <ashlar/schedule/check.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+namespace {
+
+template <class Read>
+void try_to(Read read) {
+  try {
+    read();
+  } catch (ashlar::input_error const&) {
+  }
+}
+
+void must(bool holds) {
+  if (!holds) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+  std::string const text(reinterpret_cast<char const*>(data), size);
+  try_to([&] {
+    ashlar::json_schedule const read = ashlar::read_json_schedule(text, "any.json");
+    must(read.scale.ticks_per_unit >= 1);
+    if (read.block) {
+      check(*read.block);
+    } else if (check(read.schedule).ok()) {
+      std::string const written = to_json(read.schedule, "").dump();
+      must(ashlar::read_json_schedule(written).schedule.order == read.schedule.order);
+    }
+  });
+  try_to([&] {
+    for (ashlar::stage_cost const& c : ashlar::read_json_costs(text).cost.per_stage)
+      must(c.forward >= 1 && c.backward_input >= 1 && c.backward_weight >= 1);
+  });
+  try_to([&] {
+    ashlar::json_trace const read = ashlar::read_json_trace(text);
+    for (ashlar::trace_event const& e : read.events)
+      must(e.start <= e.end && e.device >= 0 && e.device < read.device_count);
+  });
+  try_to([&] { must(ashlar::read_json_machine(text).machine.per_node >= 1); });
+  try_to([&] { must(ashlar::read_json_cluster(text).nodes >= 1); });
+  return 0;
+}

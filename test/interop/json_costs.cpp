@@ -1,0 +1,75 @@
+// Measured costs out of JSON, and as JSON.
+#include <ashlar/interop/json_costs.hpp>
+// First, so that it needs nothing before it.
+#include "refused_text.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace ashlar;
+
+namespace {
+
+measured_time taking(double ns) {
+  return {.median = ns, .low = ns - 100, .high = ns + 100, .samples = 7};
+}
+
+}  // namespace
+
+TEST_CASE("what was measured comes back, in ticks") {
+  measured_costs const measured{
+      .stages = {{taking(2'000'000), taking(3'000'000.04), taking(1'000'000), measured_time{}},
+                 {taking(4'000'000), taking(6'000'000), taking(2'000'000), taking(4'000'000)}},
+      .message = 1000,
+      .node_size = 2,
+      .inside = measured_link{taking(5000), 1e9},
+      .between = measured_link{taking(9000), 0},
+      .ring = measured_link{taking(7000), 2e9}};
+  nlohmann::ordered_json const text = to_json(measured, {{"backend", "host"}});
+  CHECK(text["costs"]["measured"]["backend"] == "host");
+  CHECK(text["costs"]["stages"][0]["forward"]["lower_quartile"] == 1'999'900);
+  CHECK(text["costs"]["stages"][0]["backward_input"]["median"] == 3'000'000);
+  CHECK_FALSE(text["costs"]["stages"][0].contains("recompute"));
+  json_costs const read = read_json_costs(text.dump());
+  CHECK(read.scale == time_scale{.ticks_per_unit = 1000, .unit = "ms"});
+  REQUIRE(read.cost.per_stage.size() == 2);
+  CHECK(read.cost.per_stage[0] == stage_cost{2000, 3000, 1000});
+  CHECK(read.cost.per_stage[1] == stage_cost{4000, 6000, 2000, 4000});
+  CHECK(read.cost.message == 1000);
+  CHECK(read.cost.links
+        == interconnect{
+            .inside = {.latency = 5, .bandwidth = 1000}, .between = {.latency = 9}, .node_size = 2});
+  CHECK(read.ring == link_speed{.latency = 7, .bandwidth = 2000});
+}
+
+TEST_CASE("a file by hand has numbers, in any unit, and the passes alone") {
+  json_costs const read = read_json_costs(R"({"costs": {"unit": "s", "stages": [
+    {"forward": 2e-9, "backward_input": {"median": 1e-9}, "backward_weight": 1e-12}]}})");
+  CHECK(read.cost.per_stage == std::vector{stage_cost{2, 1, 1}});
+  CHECK(read.scale == time_scale{.ticks_per_unit = 1, .unit = "ns"});
+  CHECK((read.cost.links == interconnect{} && read.ring == link_speed{} && read.cost.message == 0));
+  json_costs const alike =
+      read_json_costs(R"({"costs": {"unit": "us", "links": {"inside": {"latency": 3}},
+    "stages": [{"forward": 1, "backward_input": 1, "backward_weight": 1}]}})");
+  CHECK(alike.cost.links.inside == link_speed{.latency = 3000});
+  CHECK(alike.cost.links.between == alike.cost.links.inside);
+}
+
+TEST_CASE("costs that are none are refused, with the place and the key") {
+  auto const refused = [](std::string const& costs, std::string const& why) {
+    refused_text([&] { read_json_costs("{\"costs\": " + costs + "}", "mine.json"); }, why);
+  };
+  std::string const stage = R"({"forward": 1, "backward_input": 1, "backward_weight": 1})";
+  refused("{}", "'mine.json', line 1, column 11: lacks \"unit\"");
+  refused(R"({"unit": "h"})", "line 1, column 20: \"unit\" must be ns, us, ms or s");
+  refused(R"({"unit": "s"})", "lacks \"stages\"");
+  refused(R"({"unit": "s", "stages": []})", "\"stages\" must have a stage");
+  refused(R"({"unit": "s", "stages": [{"forward": 1}]})", "lacks \"backward_input\"");
+  refused(R"({"unit": "s", "stages": [{"forward": 0}]})",
+          "\"forward\" must be a number from 1e-12 to 1000000");
+  refused(R"({"unit": "s", "message_bytes": -1, "stages": [)" + stage + "]}",
+          "\"message_bytes\" must be a whole number from 0 to 4398046511104");
+  refused(R"({"unit": "s", "links": {}, "stages": [)" + stage + "]}", "lacks \"inside\"");
+  refused_text([] { read_json_costs("[]"); }, "line 1, column 1: lacks \"costs\"");
+}

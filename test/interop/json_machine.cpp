@@ -1,0 +1,65 @@
+// Data sheets of machines out of JSON.
+#include <ashlar/interop/json_machine.hpp>
+// First, so that it needs nothing before it.
+#include "refused_text.hpp"
+#include <ashlar/interop/near_names.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace ashlar;
+
+namespace {
+
+std::string const figures = R"("generation": "ampere", "devices_per_node": 4, "domain": 4,
+  "peak_flops": {"fp32": 19.5e12, "bf16": {"value": 312e12, "source": "a data sheet"}}, "memory_bytes": 80e9,
+  "memory_bandwidth": 2e12, "link_inside": 300e9, "link_outside": 25e9, "units": 108, "exponentials": 2e12,
+  "power_watts": 400)";
+
+}  // namespace
+
+TEST_CASE("a data sheet has figures, with a source or without") {
+  json_machine const read =
+      read_json_machine("{\"name\": \"A100\", \"names\": [\"a100-80g\"], " + figures + "}");
+  CHECK((read.name == "A100" && read.names == std::vector<std::string>{"a100-80g"}));
+  CHECK(read.machine
+        == predict::machine{.built = predict::generation::ampere,
+                            .peak = {.fp32 = 19.5e12, .bf16 = 312e12},
+                            .memory_bytes = 80e9,
+                            .memory_bandwidth = 2e12,
+                            .inside = 300e9,
+                            .outside = 25e9,
+                            .domain = 4,
+                            .per_node = 4,
+                            .units = 108,
+                            .exponentials = 2e12,
+                            .power = 400});
+  json_cluster const cluster = read_json_cluster("{\"nodes\": 3, " + figures + "}");
+  CHECK((cluster.nodes == 3 && cluster.sheet.name.empty() && cluster.sheet.machine == read.machine));
+}
+
+TEST_CASE("what is no data sheet is refused, with the place and the key") {
+  auto const refused = [](std::string const& text, std::string const& why) {
+    refused_text([&] { read_json_machine(text, "mine.json"); }, "'mine.json', line 1, column " + why);
+  };
+  refused("[]", "1: a data sheet must be a JSON object");
+  refused("{}", "1: lacks \"generation\"");
+  refused("{\"nodes\": 3, " + figures + "}", "11: \"nodes\" means nothing here; did you mean 'names'?");
+  refused(R"({"generation": "kepler"})",
+          "16: \"generation\" must be one of: volta ampere ada hopper blackwell");
+  refused(R"({"generation": "ada", "peak_flops": {"fp32": 1}})",
+          "37: \"peak_flops\" must have fp32, and fp16 or bf16");
+  refused(R"({"generation": "ada", "peak_flops": {"fp32": 0}})",
+          "46: \"fp32\" must be a number from 0.001 to 1e+21");
+  refused_text([] { read_json_cluster("{" + figures + "}"); }, "line 1, column 1: lacks \"nodes\"");
+}
+
+TEST_CASE("a wrong name may be near a known one") {
+  CHECK(edits("kitten", "sitting") == 3);
+  CHECK(edits("", "abc") == 3);
+  CHECK(nearest_of("h10O", {"A100", "H100"}) == "H100");
+  CHECK(nearest_of("V1", {"A100", "H100"}).empty());
+  CHECK(did_you_mean("a10", {"A100"}) == "; did you mean 'A100'?");
+  CHECK(did_you_mean("something", {"A100"}).empty());
+}
