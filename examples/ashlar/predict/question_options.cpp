@@ -5,7 +5,9 @@
 #include "options/choice.hpp"
 #include "options/number_option.hpp"
 #include "predict/machines.hpp"
+#include "predict/schedule_choice.hpp"
 #include "predict/words.hpp"
+#include <ashlar/render/diagnosis.hpp>
 
 #include <fmt/core.h>
 
@@ -83,10 +85,11 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
                   "layers of each virtual stage: as Megatron, Et*3|(tt|)*29,m|L, or 7,8,8,7")
       ->type_name("LAYOUT");
   command
-      .add_option("--schedule", o.schedule,
-                  "1f1b or interleaved, as --chunks has it; dualpipe and dualpipev are timed as these")
-      ->check(CLI::IsMember({"1f1b", "interleaved", "dualpipe", "dualpipev"}))
-      ->type_name("NAME");
+      .add_option(
+          "--schedule", o.schedule,
+          "any that `ashlar list` names, or a file as `ashlar emit --as json` writes it (default: "
+          "1f1b, or interleaved where there are chunks)")
+      ->type_name("NAME|FILE");
 }
 
 prediction prepare(question_options const& o, fitted_constants const& constants) {
@@ -105,9 +108,6 @@ prediction prepare(question_options const& o, described_model model, fitted_cons
   q = o.asked;
   if (!p.model.left_out.empty())
     p.notes.push_back(fmt::format("without {}: the decoder alone", p.model.left_out));
-  if (std::string const timed = q.chunks > 1 ? "interleaved" : "1f1b";
-      !o.schedule.empty() && o.schedule != timed)
-    p.notes.push_back(fmt::format("{} is timed as {}", o.schedule, timed));
   q.model = p.model.shape;
   q.device = cluster.machine;
   q.devices = cluster.device_count();
@@ -121,6 +121,7 @@ prediction prepare(question_options const& o, described_model model, fitted_cons
                       q.tensor, q.pipeline, q.context, below, q.devices));
     q.data = static_cast<int>(q.devices / below);
   }
+  choose_schedule(o.schedule, p);
   return p;
 }
 
@@ -139,6 +140,8 @@ void answer_it(prediction& p) {
     p.answer = predict_run(p.asked, p.constants.values, p.constants.around);
   } catch (ashlar::predict::unpredictable const& e) {
     throw usage_error(sentence_of(e, p.asked));
+  } catch (ashlar::violation const& v) {
+    throw usage_error(fmt::format("--schedule {}: {}", p.schedule, ashlar::explain(v.why)));
   }
 }
 

@@ -22,7 +22,9 @@ struct prediction {
   std::string machine;
   int nodes = 1;
   ashlar::predict::question asked;
-  std::shared_ptr<std::string const> layout;  // that `asked` looks into
+  std::shared_ptr<std::string const> layout;          // that `asked` looks into
+  std::string schedule;                               // as it was asked for; empty: as the chunks say
+  std::shared_ptr<ashlar::schedule const> own_order;  // that `asked` looks into
   fitted_constants constants;
   std::vector<std::string>
       notes;  // what was left out of the question, and what was taken for something else

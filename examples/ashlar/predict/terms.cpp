@@ -1,5 +1,8 @@
 // The terms of a step, and ways to a better one.
 #include "predict/report.hpp"
+#include <ashlar/catalog/entry.hpp>
+#include <ashlar/core/refuse.hpp>
+#include <ashlar/predict/stage_devices.hpp>
 
 #include <fmt/core.h>
 
@@ -64,15 +67,18 @@ std::vector<question> changed_once(question const& q) {
     change(other);
     if (spread_data(other)) all.push_back(other);
   };
+  bool const has_chunks = q.published == nullptr || q.published->uses(ashlar::parameter::chunk_count)
+                          || q.published->uses(ashlar::parameter::wave_count);
   for (int question::*size :
        {&question::micro_batch, &question::tensor, &question::pipeline, &question::chunks,
         &question::context, &question::expert, &question::expert_tensor}) {
     bool const is_of_experts = size == &question::expert || size == &question::expert_tensor;
     if (is_of_experts && !q.model.has_experts()) continue;
+    if (size == &question::chunks && !has_chunks) continue;
     if (q.*size % 2 == 0) add([&](question& other) { other.*size /= 2; });
     if (q.*size < 1 << 16) add([&](question& other) { other.*size *= 2; });
   }
-  for (int chunks = 2; chunks <= 10; ++chunks)
+  for (int chunks = 2; has_chunks && chunks <= 10; ++chunks)
     if (chunks != q.chunks && chunks != 2 * q.chunks && 2 * chunks != q.chunks)
       add([&](question& other) { other.chunks = chunks; });
   for (sharding s : {sharding::none, sharding::optimizer, sharding::full})
@@ -86,9 +92,9 @@ std::vector<question> changed_once(question const& q) {
 bool is_usual(question const& q) {
   int const layers = q.model.layer_count();
   if (q.tensor > q.per_node && q.device.domain <= q.per_node) return false;
-  if (q.stage_count() > layers) return false;
-  if (q.chunks > 1
-      && (layers % q.stage_count() != 0 || ashlar::predict::micro_batches(q) % q.pipeline != 0))
+  int const stages = stage_count(q);
+  if (stages > layers) return false;
+  if (q.chunks > 1 && (layers % stages != 0 || ashlar::predict::micro_batches(q) % q.pipeline != 0))
     return false;
   bool const is_sharded = q.shares == sharding::full || q.shares == sharding::gradients;
   return !is_sharded || q.pipeline == 1;
@@ -109,10 +115,12 @@ std::vector<neighbour> neighbours_of(prediction const& p) {
         if (other.change == change) return;
       if (a.fits && is_better && !change.empty()) found.push_back({change, a.step.seconds, a.peak});
     } catch (ashlar::predict::unpredictable const&) {  // not every size goes with every other
+    } catch (ashlar::violation const&) {               // or with the schedule
     }
   };
   for (question const& once : changed_once(p.asked)) {
     weigh(once);
+    if (p.asked.is_executed()) continue;  // twice would take seconds
     for (question const& twice : changed_once(once)) weigh(twice);
   }
   std::stable_sort(found.begin(), found.end(),
@@ -123,7 +131,7 @@ std::vector<neighbour> neighbours_of(prediction const& p) {
 
 std::vector<named_term> terms_of(prediction const& p) {
   auto const& step = p.answer.step;
-  ashlar::predict::pass_terms const sums = sum_of_passes(p.asked, step);
+  ashlar::predict::pass_terms const sums = sum_of_passes(step);
   return {
       {"products", sums.products, "products of matrices",
        "2 k (m n + wave x tile x units) / (peak x products) + traffic x bytes / (bandwidth x memory)"},
@@ -144,7 +152,9 @@ std::vector<named_term> terms_of(prediction const& p) {
       {"host", sums.host, "waits for the host to launch",
        "max(0, parts x host + experts x host_each_expert - device)"},
       {"bubble", step.bubble, "pipeline bubble",
-       "sum over the other devices of their largest chunk's forward and backward"},
+       p.asked.is_executed()
+           ? "the step as it is executed, without the passes"
+           : "sum over the other devices of their largest chunk's forward and backward"},
       {"stragglers", step.stragglers, "waits for the slowest of many nodes",
        "pipeline x straggler x log2(nodes)"},
       {"data", step.data, "gradient sums and weight gathers, exposed",

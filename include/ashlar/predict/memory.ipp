@@ -6,6 +6,7 @@
 #include <ashlar/predict/held_parameters.hpp>
 #include <ashlar/predict/memory.hpp>
 #include <ashlar/predict/stack.hpp>
+#include <ashlar/predict/stage_devices.hpp>
 
 #include <cstddef>
 
@@ -93,16 +94,19 @@ inline double logit_bytes(question const& q, stack const& s, constants const& c)
   return s.is_sharded && q.again == recomputation::none ? 4 : c.logit_bytes;
 }
 
-inline void add_parameters(question const& q, held_parameters const& held, memory_parts& part) {
+// `copies` of a stage are on different devices of a pipeline, and share what data ranks do.
+inline void add_parameters(question const& q, held_parameters const& held, int copies,
+                           memory_parts& part) {
   stack const s = stack_of(q);
-  double const value = keeper(q).value_bytes(), ranks = 1.0 * q.data * q.context;
+  double const value = keeper(q).value_bytes(), ranks = 1.0 * q.data * q.context * copies;
   if (!s.is_sharded) {
     bool const splits = q.shares == sharding::optimizer;
     double const moments = value < 4 ? 12 : 8;  // with 32-bit weights where the values have fewer
     part.parameters = parameter_bytes(q, s, value) * held.both();
     part.gradients = gradient_bytes(q, s, value) * held.both();
     part.optimizer =
-        moments * (held.dense / (splits ? ranks : 1) + held.expert / (splits ? expert_data(q) : 1));
+        moments
+        * (held.dense / (splits ? ranks : 1) + held.expert / (splits ? expert_data(q) * copies : 1));
     return;
   }
   part.parameters = part.gradients = 4 * held.both() / ranks;
@@ -115,17 +119,21 @@ inline void add_parameters(question const& q, held_parameters const& held, memor
   part.gathered = q.shares == sharding::gradients ? 2 * held.both() + 4 * largest : 8 * largest;
 }
 
-// `whole`: the largest layer of a device that is run again, which is whole at a time.
-inline double activations_of(question const& q, stage const& s, std::vector<double> const& of_kind,
-                             double predictor, double& whole) {
+struct kept_by_stage {
+  double bytes = 0;  // of a micro-batch
+  double whole = 0;  // of the largest layer that is run again, which is whole at a time
+};
+
+inline kept_by_stage activations_of(question const& q, stage const& s,
+                                    std::vector<double> const& of_kind, double predictor) {
   keeper const keep(q);
   double const tokens = micro_batch_tokens(q);
   double const input = keep.value_bytes() * q.model.hidden * tokens / keep.split();
-  double kept = 0;
+  kept_by_stage kept;
   auto const add = [&](double bytes, double times) {
     bool const again = q.again == recomputation::full;
-    if (again) whole = max_of(whole, bytes);
-    kept += times * (again ? input : bytes);
+    if (again) kept.whole = max_of(kept.whole, bytes);
+    kept.bytes += times * (again ? input : bytes);
   };
   for (int i = s.first; i < s.first + s.count; ++i)
     add(of_kind[static_cast<std::size_t>(q.model.layers[static_cast<std::size_t>(i)])] * tokens, 1);
@@ -134,23 +142,37 @@ inline double activations_of(question const& q, stage const& s, std::vector<doub
 }
 
 inline std::vector<memory_parts> memory_with(question const& q, std::vector<stage> const& stages,
-                                             bool gathered, constants const& c) {
+                                             execution const& run, bool gathered, constants const& c) {
   stack const program = stack_of(q);
   std::vector<double> of_kind;
   for (layer const& l : q.model.kinds) of_kind.push_back(kept_bytes(q, l, gathered, c));
   double const predictor = kept_bytes(q, q.model.predictor, gathered, c);
   double const logits = logit_bytes(q, program, c) * micro_batch_tokens(q) * padded_vocabulary(q);
+  std::vector<kept_by_stage> kept;
+  std::vector<double> bytes;
+  for (stage const& s : stages) {
+    kept.push_back(activations_of(q, s, of_kind, predictor));
+    bytes.push_back(kept.back().bytes);
+  }
+  placement const where = placement_of(q);
+  std::vector<std::vector<int>> const here = stages_by_device(where);
+  std::vector<double> const held = run.is_empty() ? std::vector<double>() : run.held(bytes);
   std::vector<memory_parts> devices;
-  for (int d = 0; d < q.pipeline; ++d) {
+  for (std::size_t d = 0; d < here.size(); ++d) {
     memory_parts part;
-    add_parameters(q, held_by_device(q, stages, d), part);
-    std::vector<int> const held = in_flight(q, d);
+    add_parameters(q, held_by_stages(q, stages, here[d]), where.route_count(), part);
     double whole = 0;
-    for (int chunk = 0; chunk < q.chunks; ++chunk) {
-      stage const& s = stages[static_cast<std::size_t>(chunk * q.pipeline + d)];
-      part.activations +=
-          held[static_cast<std::size_t>(chunk)] * activations_of(q, s, of_kind, predictor, whole);
-      if (s.has_head) part.logits = logits / q.tensor * (1 + s.predictions);
+    for (int number : here[d]) {
+      auto const i = static_cast<std::size_t>(number);
+      whole = max_of(whole, kept[i].whole);
+      if (stages[i].has_head) part.logits = logits / q.tensor * (1 + stages[i].predictions);
+    }
+    if (run.is_empty()) {
+      std::vector<int> const times = in_flight(q, static_cast<int>(d));
+      for (std::size_t chunk = 0; chunk < times.size(); ++chunk)
+        part.activations += times[chunk] * bytes[static_cast<std::size_t>(here[d][chunk])];
+    } else {
+      part.activations += held[d];
     }
     part.activations += whole;
     part.framework = c.framework_bytes;
@@ -183,12 +205,17 @@ ASHLAR_INLINE double kept_bytes(question const& q, layer const& l, bool gathered
 }
 
 ASHLAR_INLINE std::vector<memory_parts> memory_of(question const& q, std::vector<stage> const& stages,
-                                                  constants const& c) {
+                                                  constants const& c, execution const& run) {
   if (stack_of(q).is_plain && q.tensor > 1 && q.pipeline == 1) {
-    std::vector<memory_parts> devices = memory_detail::memory_with(q, stages, true, c);
+    std::vector<memory_parts> devices = memory_detail::memory_with(q, stages, run, true, c);
     if (fits(q, peak_bytes(devices), c)) return devices;
   }
-  return memory_detail::memory_with(q, stages, false, c);
+  return memory_detail::memory_with(q, stages, run, false, c);
+}
+
+ASHLAR_INLINE std::vector<memory_parts> memory_of(question const& q, std::vector<stage> const& stages,
+                                                  constants const& c) {
+  return memory_of(q, stages, c, execute(q, passes_of(q, stages, c), c));
 }
 
 ASHLAR_INLINE double peak_bytes(std::vector<memory_parts> const& devices) {

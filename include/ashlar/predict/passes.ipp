@@ -22,6 +22,7 @@ ASHLAR_INLINE void pass_terms::add(pass_terms const& other, double times) {
   expert += times * other.expert;
   context += times * other.context;
   host += times * other.host;
+  weights += times * other.weights;
 }
 
 ASHLAR_INLINE stage_passes passes_of_layer(question const& q, layer const& l, constants const& c) {
@@ -32,7 +33,9 @@ ASHLAR_INLINE stage_passes passes_of_layer(question const& q, layer const& l, co
     f.*term = both.forward;
     b.*term = both.backward;
   };
-  set(&pass_terms::products, products_seconds(q, w.products, c));
+  seconds_each_way const products = products_seconds(q, w.products, c);
+  set(&pass_terms::products, products);
+  b.weights = products.weights;
   set(&pass_terms::attention, attention_seconds(q, w, c));
   set(&pass_terms::scan, scan_seconds(q, w, c));
   set(&pass_terms::bytes, bytes_seconds(q, w, c));
@@ -56,6 +59,7 @@ ASHLAR_INLINE stage_passes passes_of_head(question const& q, constants const& c)
   stage_passes s;
   s.forward.products = products.forward;
   s.backward.products = products.backward;
+  s.backward.weights = products.weights;
   s.forward.bytes = 0.5 * p.m * p.n * c.loss_bytes / memory_rate(q.device, c);
   if (q.tensor > 1)
     s.forward.tensor =
@@ -105,7 +109,7 @@ ASHLAR_INLINE std::vector<stage_passes> passes_of(question const& q, std::vector
     if (s.predictions > 0) add(predictor, s.predictions);
     if (s.has_head || s.predictions > 0) add(head, (s.has_head ? 1 : 0) + s.predictions);
     if (is_sharded) passes_detail::share_weights(q, made, held_by_stage(q, s).both(), c);
-    if (q.pipeline > 1 && q.chunks == 1)  // virtual stages send beside passes
+    if (q.pipeline > 1 && q.chunks == 1 && !q.is_executed())  // virtual stages send beside passes
       made.forward.transfer = made.backward.transfer = transfer_seconds(q, c);
     all.push_back(made);
   }

@@ -23,7 +23,7 @@ inline bool looks_classic(question const& q) {
 
 inline bool looks_plain(question const& q) {
   return q.device.like() == family::hopper && !is_low(q.format) && q.context == 1 && q.chunks == 1
-         && is_first_llama(q.model);
+         && !q.is_executed() && is_first_llama(q.model);
 }
 
 }  // namespace stack_detail
