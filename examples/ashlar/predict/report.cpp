@@ -168,7 +168,7 @@ std::string text_of(prediction const& p, bool explains) {
     for (neighbour const& n : p.better)
       text += fmt::format("  {}: {} ({:+.0f} %), {} GiB\n", n.change, seconds_words(n.seconds),
                           100 * (n.seconds / a.step.seconds - 1), gibibytes(n.peak));
-  } else if (p.layout->empty()) {
+  } else if (has_neighbours(p)) {
     text += a.fits ? "\nNo change of one or two sizes by 2 makes it faster.\n"
                    : "\nNo change of one or two sizes by 2 makes it fit.\n";
   }

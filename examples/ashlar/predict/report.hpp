@@ -34,6 +34,7 @@ struct prediction {
 
 // Changes of one or two sizes at a time that make the run faster, or make it fit where it does not.
 std::vector<neighbour> neighbours_of(prediction const& p);
+bool has_neighbours(prediction const& p);  // whether they are tried at all
 
 std::string text_of(prediction const& p, bool explains);
 std::string json_of(prediction const& p);

@@ -102,9 +102,14 @@ bool is_usual(question const& q) {
 
 }  // namespace
 
+// Of other stages, no layout is known; and searches take seconds.
+bool has_neighbours(prediction const& p) {
+  return p.layout->empty() && !(p.asked.published != nullptr && p.asked.published->is_searched);
+}
+
 std::vector<neighbour> neighbours_of(prediction const& p) {
   std::vector<neighbour> found;
-  if (!p.layout->empty()) return found;  // of other stages, no layout is known
+  if (!has_neighbours(p)) return found;
   auto const weigh = [&](question const& q) {
     if (!is_usual(q) || !is_same_program(p.asked, q)) return;
     try {

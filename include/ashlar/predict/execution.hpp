@@ -11,8 +11,8 @@
 namespace ashlar::predict {
 
 // A schedule of the catalog with very many micro-batches is executed with 16 for each stage, and again
-// with half as many. All further ones take as much more as those between: in the middle of a step,
-// devices do the same again and again.
+// with half as many; where its order is searched for, with 4 and 2. All further ones take as much more
+// as those between: in the middle of a step, devices do the same again and again.
 struct execution {
   std::vector<schedule> timed;  // none: the step has a closed form; the second has fewer micro-batches
   double further = 0;           // times that the difference of the two comes on top

@@ -29,7 +29,9 @@ struct sample {
 
 inline sample sample_of(question const& q, bool is_whole) {
   int const all = micro_batches(q);
-  long long const period = 2LL * q.pipeline, enough = max_of(16LL * q.pipeline, 64LL);
+  bool const is_searched = q.published->is_searched;
+  long long const period = 2LL * q.pipeline,
+                  enough = is_searched ? 4LL * q.pipeline : max_of(16LL * q.pipeline, 64LL);
   if (is_whole || all < enough + period) return {all, 0};
   long long const many = all - (all - enough) / period * period;
   long long const apart = max_of(1LL, many / 2 / period) * period;

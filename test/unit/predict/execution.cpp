@@ -124,6 +124,14 @@ TEST_CASE("execution: with very many micro-batches, some are enough") {
   }
 }
 
+TEST_CASE("execution: an order that is searched for is searched for few micro-batches") {
+  for (catalog::entry const& e : catalog::searched_entries) {
+    CAPTURE(e.name);
+    question const q = asked_in_a_pipeline(4, 40, e.name);
+    CHECK(run_of(q).seconds() == doctest::Approx(run_of(q, true).seconds()).epsilon(0.01));
+  }
+}
+
 TEST_CASE("execution: every micro-batch goes through every stage once, whatever its route") {
   for (char const* name : {"dualpipe", "dualpipev", "v-zb", "chimera", "seq1f1b"}) {
     CAPTURE(name);
