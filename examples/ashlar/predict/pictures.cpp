@@ -13,14 +13,14 @@ namespace tool {
 
 namespace {
 
-constexpr double nanosecond = 1e-9;  // what a tick of the picture is
+constexpr double drawn_tick = 1e-9;  // seconds: what a tick of the picture is
 
 // What has a closed form is drawn as the catalog has it.
 ashlar::schedule passes_of(prediction const& p) {
   ashlar::predict::question q = p.asked;
   if (!q.is_executed()) q.published = ashlar::catalog::find(q.chunks == 1 ? "1f1b" : "depth-first");
   ashlar::predict::execution const run = execute(q, p.answer.step.of_stages, p.constants.values, true);
-  if (run.tick > nanosecond) throw usage_error("a pass is too long to be drawn");
+  if (run.tick > drawn_tick) throw usage_error("a pass is too long to be drawn");
   return run.timed[0];
 }
 

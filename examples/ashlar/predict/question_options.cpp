@@ -5,6 +5,7 @@
 #include "options/choice.hpp"
 #include "options/number_option.hpp"
 #include "predict/machines.hpp"
+#include "predict/measured_stages.hpp"
 #include "predict/schedule_choice.hpp"
 #include "predict/words.hpp"
 #include <ashlar/render/diagnosis.hpp>
@@ -90,6 +91,12 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
           "any that `ashlar list` names, or a file as `ashlar emit --as json` writes it (default: "
           "1f1b, or interleaved where there are chunks)")
       ->type_name("NAME|FILE");
+  command
+      .add_option(
+          "--costs", o.costs,
+          "times of each stage's passes in place of the formulas: what `ashlar profile` writes, or "
+          "a trace of a step")
+      ->type_name("FILE");
 }
 
 prediction prepare(question_options const& o, fitted_constants const& constants) {
@@ -122,6 +129,7 @@ prediction prepare(question_options const& o, described_model model, fitted_cons
     q.data = static_cast<int>(q.devices / below);
   }
   choose_schedule(o.schedule, p);
+  if (!o.costs.empty()) read_measured_stages(o.costs, q);
   return p;
 }
 

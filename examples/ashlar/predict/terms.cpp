@@ -102,9 +102,10 @@ bool is_usual(question const& q) {
 
 }  // namespace
 
-// Of other stages, no layout is known; and searches take seconds.
+// Of other stages, no layout is known, and nothing was measured; and searches take seconds.
 bool has_neighbours(prediction const& p) {
-  return p.layout->empty() && !(p.asked.published != nullptr && p.asked.published->is_searched);
+  return p.layout->empty() && p.asked.measured.empty()
+         && !(p.asked.published != nullptr && p.asked.published->is_searched);
 }
 
 std::vector<neighbour> neighbours_of(prediction const& p) {
@@ -138,6 +139,7 @@ std::vector<named_term> terms_of(prediction const& p) {
   auto const& step = p.answer.step;
   ashlar::predict::pass_terms const sums = sum_of_passes(step);
   return {
+      {"measured", sums.measured, "passes, as they were measured", "the median of each stage's passes"},
       {"products", sums.products, "products of matrices",
        "2 k (m n + wave x tile x units) / (peak x products) + traffic x bytes / (bandwidth x memory)"},
       {"attention", sums.attention, "scores and their use",

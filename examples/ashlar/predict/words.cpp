@@ -59,6 +59,10 @@ std::string sentence_of(ashlar::predict::unpredictable const& e, ashlar::predict
                          q.pipeline, q.chunks, e.limit);
     case requirement::layout_has_every_layer:
       return fmt::format("--layout has {} layers, and the model has {}", e.number, e.limit);
+    case requirement::measured_has_every_stage:
+      return fmt::format("--costs has times of {} stages, and the run {}", e.number, e.limit);
+    case requirement::measured_is_positive:
+      return fmt::format("--costs: the passes of stage {} must take some time, and no weeks", e.number);
     case requirement::schedule_has_every_device:
       return fmt::format("the schedule has {} devices, and --pipeline is {}", e.number, e.limit);
     case requirement::schedule_has_every_micro_batch:

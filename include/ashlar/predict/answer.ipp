@@ -10,7 +10,9 @@
 
 namespace ashlar::predict {
 
-ASHLAR_INLINE bool is_measured_alike(question const& q) { return !q.is_executed(); }
+ASHLAR_INLINE bool is_measured_alike(question const& q) {
+  return !q.is_executed() && q.measured.empty();
+}
 
 ASHLAR_INLINE answer predict_run(question const& q, constants const& c, spreads const& s) {
   check(q);

@@ -16,8 +16,11 @@ struct pass_terms {
   double transfer = 0;  // to the next stage, exposed
   double host = 0;      // that the host needs to launch it all
   double weights = 0;   // of products: of weights' gradients
+  double measured = 0;  // in place of all but the transfer
 
-  double on_device() const { return products + attention + scan + bytes + tensor + expert + context; }
+  double on_device() const {
+    return products + attention + scan + bytes + tensor + expert + context + measured;
+  }
   double launched() const { return host > on_device() ? host : on_device(); }
   double seconds() const { return launched() + sharding + transfer; }
 

@@ -23,6 +23,7 @@ ASHLAR_INLINE void pass_terms::add(pass_terms const& other, double times) {
   context += times * other.context;
   host += times * other.host;
   weights += times * other.weights;
+  measured += times * other.measured;
 }
 
 ASHLAR_INLINE stage_passes passes_of_layer(question const& q, layer const& l, constants const& c) {
@@ -86,6 +87,31 @@ inline void share_weights(question const& q, stage_passes& s, double weights, co
   s.backward.sharding = exposed(s.backward, (q.shares == sharding::full ? 3 : 2) * one);
 }
 
+// What is not measured of a backward, its division, is as counted.
+inline stage_passes as_measured(stage_passes const& counted, measured_stage const& m) {
+  stage_passes s;
+  s.forward.measured = m.forward;
+  s.backward.measured = m.backward;
+  double const whole = counted.backward.seconds();
+  s.backward.weights = m.weights >= 0 ? m.weights
+                       : whole > 0    ? m.backward * counted.weight_seconds() / whole
+                                      : 0;
+  return s;
+}
+
+inline void check_measured(question const& q, std::size_t stages) {
+  std::size_t const n = q.measured.size();
+  if (n != 1 && n != stages)
+    throw unpredictable(requirement::measured_has_every_stage, static_cast<long long>(n),
+                        static_cast<long long>(stages));
+  for (std::size_t i = 0; i < n; ++i) {
+    measured_stage const& m = q.measured[i];
+    bool const is_time = m.forward > 0 && m.forward < 1e9 && m.backward > 0 && m.backward < 1e9;
+    if (!is_time || !(m.weights <= m.backward))
+      throw unpredictable(requirement::measured_is_positive, static_cast<long long>(i));
+  }
+}
+
 }  // namespace passes_detail
 
 ASHLAR_INLINE std::vector<stage_passes> passes_of(question const& q, std::vector<stage> const& stages,
@@ -96,6 +122,7 @@ ASHLAR_INLINE std::vector<stage_passes> passes_of(question const& q, std::vector
   stage_passes predictor;
   if (q.model.predictions > 0 || !q.layout.empty()) predictor = passes_of_layer(q, q.model.predictor, c);
   bool const is_sharded = stack_of(q).is_sharded;
+  if (!q.measured.empty()) passes_detail::check_measured(q, stages.size());
 
   std::vector<stage_passes> all;
   for (stage const& s : stages) {
@@ -109,6 +136,8 @@ ASHLAR_INLINE std::vector<stage_passes> passes_of(question const& q, std::vector
     if (s.predictions > 0) add(predictor, s.predictions);
     if (s.has_head || s.predictions > 0) add(head, (s.has_head ? 1 : 0) + s.predictions);
     if (is_sharded) passes_detail::share_weights(q, made, held_by_stage(q, s).both(), c);
+    if (!q.measured.empty())
+      made = passes_detail::as_measured(made, q.measured[q.measured.size() == 1 ? 0 : all.size()]);
     if (q.pipeline > 1 && q.chunks == 1 && !q.is_executed())  // virtual stages send beside passes
       made.forward.transfer = made.backward.transfer = transfer_seconds(q, c);
     all.push_back(made);

@@ -6,6 +6,7 @@
 
 #include <exception>
 #include <string_view>
+#include <vector>
 
 namespace ashlar {
 struct schedule;
@@ -26,6 +27,14 @@ enum class recomputation : unsigned char { none, attention, full };
 // question.
 enum class program_kind : unsigned char { automatic, tuned, plain, classic };
 
+// Seconds of a stage's passes that were measured, all that they wait for included.
+struct measured_stage {
+  static constexpr double not_measured = -1;
+
+  double forward = 0, backward = 0;
+  double weights = not_measured;  // of the backward: of weights' gradients
+};
+
 struct question {
   architecture model;
   machine device;
@@ -45,6 +54,10 @@ struct question {
   // with virtual stages interleaved, whose time has a closed form.
   catalog::entry const* published = nullptr;
   schedule const* own_order = nullptr;
+
+  // In place of what the formulas say of passes: one for all stages, or one each; empty: none.
+  std::vector<measured_stage> measured;
+  double measured_transfer = measured_stage::not_measured;  // seconds, between neighbouring stages
 
   bool is_executed() const { return published != nullptr || own_order != nullptr; }
 };
@@ -68,6 +81,8 @@ enum class requirement : unsigned char {
   layout_has_every_stage,          // number: its stages; limit: those of the run
   layout_has_every_layer,          // number: its layers; limit: of the model
   layout_is_small_enough,          // limit: letters when it is written out
+  measured_has_every_stage,        // number: stages that were measured; limit: those of the run
+  measured_is_positive,            // number: the stage
   schedule_has_every_device,       // number: its devices; limit: pipeline
   schedule_has_every_micro_batch,  // number: its micro-batches; limit: those of a data rank
   schedule_has_these_chunks,       // number: chunks; limit: its stages; of a device, if they divide
