@@ -13,6 +13,7 @@
 #include <ashlar/predict/memory.hpp>
 #include <ashlar/predict/passes.hpp>
 #include <ashlar/predict/question.hpp>
+#include <ashlar/predict/recomputation.hpp>
 #include <ashlar/predict/stack.hpp>
 #include <ashlar/predict/stage_devices.hpp>
 #include <ashlar/predict/stage_layout.hpp>

@@ -6,6 +6,7 @@
 #include "options/number_option.hpp"
 #include "predict/machines.hpp"
 #include "predict/measured_stages.hpp"
+#include "predict/recomputation_choice.hpp"
 #include "predict/schedule_choice.hpp"
 #include "predict/words.hpp"
 #include <ashlar/render/diagnosis.hpp>
@@ -23,7 +24,6 @@ namespace {
 using ashlar::predict::number_format;
 using ashlar::predict::program_kind;
 using ashlar::predict::question;
-using ashlar::predict::recomputation;
 using ashlar::predict::sharding;
 
 constexpr int most_of_a_size = 1'000'000;
@@ -62,11 +62,12 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
               {"gradients", sharding::gradients},
               {"full", sharding::full}},
              "what data ranks share: ZeRO-1, ZeRO-2, ZeRO-3 or FSDP (default: none)");
-  add_choice(command, "--recompute", q.again,
-             {{"none", recomputation::none},
-              {"attention", recomputation::attention},
-              {"full", recomputation::full}},
-             "what a backward runs again (default: none)");
+  command
+      .add_option("--recompute", o.recompute,
+                  "what a backward runs again: none, attention, full; parts of layers as Megatron names "
+                  "them, mlp,layernorm; full:4 in the first 4 layers of each stage; or a file that says "
+                  "it (default: none)")
+      ->type_name("PARTS|FILE");
   add_choice(command, "--precision", q.format,
              {{"bf16", number_format::bf16},
               {"fp16", number_format::fp16},
@@ -120,6 +121,7 @@ prediction prepare(question_options const& o, described_model model, fitted_cons
   q.devices = cluster.device_count();
   q.per_node = cluster.machine.per_node;
   q.layout = *p.layout;
+  choose_recomputation(o.recompute, p);
   if (q.data == 0) {
     long long const below = 1LL * q.tensor * q.pipeline * q.context;
     if (below > q.devices || q.devices % below != 0)

@@ -135,8 +135,8 @@ std::string text_of(prediction const& p, bool explains) {
     text += fmt::format("  and {} of {} that predict further tokens\n",
                         count_words(prediction_parameters(q.model)), q.model.predictions);
   for (std::string const& note : p.notes) text += fmt::format("  {}\n", note);
-  text += fmt::format("{}x{}x{}, {}\n{}{}\n\n", p.nodes, q.per_node, p.machine, format_name(q.format),
-                      options_of(q), p.schedule.empty() ? "" : " --schedule " + p.schedule);
+  text += fmt::format("{}x{}x{}, {}\n{}\n\n", p.nodes, q.per_node, p.machine, format_name(q.format),
+                      options_of(p));
 
   if (a.has_interval) {
     text += fmt::format("{} a step; nine of ten published runs of this kind were within {} to {}\n",

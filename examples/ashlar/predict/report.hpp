@@ -24,6 +24,7 @@ struct prediction {
   ashlar::predict::question asked;
   std::shared_ptr<std::string const> layout;          // that `asked` looks into
   std::string schedule;                               // as it was asked for; empty: as the chunks say
+  std::string recompute;                              // as it was asked for
   std::shared_ptr<ashlar::schedule const> own_order;  // that `asked` looks into
   fitted_constants constants;
   std::vector<std::string>
@@ -55,7 +56,7 @@ struct named_term {
 };
 std::vector<named_term> terms_of(prediction const& p);
 
-// The options that say a run's sizes.
-std::string options_of(ashlar::predict::question const& q);
+// The options that say a run's sizes and order.
+std::string options_of(prediction const& p);
 
 }  // namespace tool

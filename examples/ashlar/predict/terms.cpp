@@ -19,7 +19,6 @@ using ashlar::predict::recomputation;
 using ashlar::predict::sharding;
 
 constexpr std::array sharding_words{"none", "optimizer", "gradients", "full"};
-constexpr std::array recomputation_words{"none", "attention", "full"};
 
 // The same program: what another would gain is no matter of sizes.
 bool is_same_program(question const& a, question const& b) {
@@ -53,9 +52,9 @@ std::string options_that_differ(question const& from, question const& to) {
   if (from.shares != to.shares)
     all += fmt::format("{}--sharding {}", all.empty() ? "" : " ",
                        sharding_words[static_cast<std::size_t>(to.shares)]);
-  if (from.again != to.again)
+  if (from.again != to.again || !(from.again_in == to.again_in))
     all += fmt::format("{}--recompute {}", all.empty() ? "" : " ",
-                       recomputation_words[static_cast<std::size_t>(to.again)]);
+                       to.again == recomputation::full ? "full" : "none");
   return all;
 }
 
@@ -84,7 +83,11 @@ std::vector<question> changed_once(question const& q) {
   for (sharding s : {sharding::none, sharding::optimizer, sharding::full})
     if (s != q.shares) add([&](question& other) { other.shares = s; });
   for (recomputation r : {recomputation::none, recomputation::full})
-    if (r != q.again) add([&](question& other) { other.again = r; });
+    if (r != q.again || !q.again_in.are_all())
+      add([&](question& other) {
+        other.again = r;
+        other.again_in = {};
+      });
   return all;
 }
 
@@ -171,18 +174,21 @@ std::vector<named_term> terms_of(prediction const& p) {
   };
 }
 
-std::string options_of(question const& q) {
+std::string options_of(prediction const& p) {
+  question const& q = p.asked;
   std::string all = fmt::format("--sequence {} --batch {} --micro-batch {} --tensor {} --pipeline {}",
                                 q.sequence, q.batch, q.micro_batch, q.tensor, q.pipeline);
-  if (q.chunks > 1) all += fmt::format(" --chunks {}", q.chunks);
-  if (q.context > 1) all += fmt::format(" --context {}", q.context);
-  if (q.expert > 1) all += fmt::format(" --expert {}", q.expert);
-  if (q.expert_tensor > 1) all += fmt::format(" --expert-tensor {}", q.expert_tensor);
-  all += fmt::format(" --data {}", q.data);
-  if (q.shares != sharding::none)
-    all += fmt::format(" --sharding {}", sharding_words[static_cast<std::size_t>(q.shares)]);
-  if (q.again != recomputation::none)
-    all += fmt::format(" --recompute {}", recomputation_words[static_cast<std::size_t>(q.again)]);
+  auto const add = [&](char const* option, auto const& value) {
+    all += fmt::format(" {} {}", option, value);
+  };
+  if (q.chunks > 1) add("--chunks", q.chunks);
+  if (q.context > 1) add("--context", q.context);
+  if (q.expert > 1) add("--expert", q.expert);
+  if (q.expert_tensor > 1) add("--expert-tensor", q.expert_tensor);
+  add("--data", q.data);
+  if (q.shares != sharding::none) add("--sharding", sharding_words[static_cast<std::size_t>(q.shares)]);
+  if (q.again != recomputation::none) add("--recompute", p.recompute);
+  if (!p.schedule.empty()) add("--schedule", p.schedule);
   return all;
 }
 

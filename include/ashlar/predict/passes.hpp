@@ -42,8 +42,8 @@ struct stage_passes {
   double input_seconds() const { return backward.seconds() - weight_seconds(); }
 };
 
-// Of one layer, with what its backward runs again.
-stage_passes passes_of_layer(question const& q, layer const& l, constants const& c);
+// Of one layer, whose backward runs so much of its forward again.
+stage_passes passes_of_layer(question const& q, layer const& l, recomputation again, constants const& c);
 
 // Of the head and the loss: the product in 16 bits, loss_bytes a logit, one exchange of the input.
 stage_passes passes_of_head(question const& q, constants const& c);

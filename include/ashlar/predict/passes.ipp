@@ -26,8 +26,10 @@ ASHLAR_INLINE void pass_terms::add(pass_terms const& other, double times) {
   measured += times * other.measured;
 }
 
-ASHLAR_INLINE stage_passes passes_of_layer(question const& q, layer const& l, constants const& c) {
-  layer_work const w = work_of(q, l);
+namespace passes_detail {
+
+inline stage_passes passes_of_work(question const& q, layer const& l, layer_work const& w,
+                                   constants const& c) {
   stage_passes s;
   pass_terms &f = s.forward, &b = s.backward;
   auto const set = [&](double pass_terms::*term, seconds_each_way const& both) {
@@ -47,8 +49,16 @@ ASHLAR_INLINE stage_passes passes_of_layer(question const& q, layer const& l, co
   f.host = w.parts * (c.host + (q.tensor > 1 && stack_of(q).is_plain ? c.host_tensor : 0));
   if (w.experts > 0) f.host += c.host_expert + c.host_each_expert * w.experts;
   b.host = f.host;
-  if (q.again == recomputation::full) b.add(f);
-  if (q.again == recomputation::attention) b.attention += f.attention;
+  return s;
+}
+
+}  // namespace passes_detail
+
+ASHLAR_INLINE stage_passes passes_of_layer(question const& q, layer const& l, recomputation again,
+                                           constants const& c) {
+  stage_passes s = passes_detail::passes_of_work(q, l, work_of(q, l), c);
+  if (again != recomputation::none)
+    s.backward.add(passes_detail::passes_of_work(q, l, work_again(q, l, again), c).forward);
   return s;
 }
 
@@ -116,11 +126,15 @@ inline void check_measured(question const& q, std::size_t stages) {
 
 ASHLAR_INLINE std::vector<stage_passes> passes_of(question const& q, std::vector<stage> const& stages,
                                                   constants const& c) {
-  std::vector<stage_passes> of_kind;
-  for (layer const& l : q.model.kinds) of_kind.push_back(passes_of_layer(q, l, c));
+  std::vector<stage_passes> once, again;  // by kind
+  for (layer const& l : q.model.kinds) {
+    once.push_back(passes_of_layer(q, l, recomputation::none, c));
+    again.push_back(passes_of_layer(q, l, q.again, c));
+  }
   stage_passes const head = passes_of_head(q, c);
   stage_passes predictor;
-  if (q.model.predictions > 0 || !q.layout.empty()) predictor = passes_of_layer(q, q.model.predictor, c);
+  if (q.model.predictions > 0 || !q.layout.empty())
+    predictor = passes_of_layer(q, q.model.predictor, q.again_of_predictor(), c);
   bool const is_sharded = stack_of(q).is_sharded;
   if (!q.measured.empty()) passes_detail::check_measured(q, stages.size());
 
@@ -131,8 +145,10 @@ ASHLAR_INLINE std::vector<stage_passes> passes_of(question const& q, std::vector
       made.forward.add(part.forward, times);
       made.backward.add(part.backward, times);
     };
-    for (int i = s.first; i < s.first + s.count; ++i)
-      add(of_kind[static_cast<std::size_t>(q.model.layers[static_cast<std::size_t>(i)])], 1);
+    for (int i = s.first; i < s.first + s.count; ++i) {
+      auto const kind = static_cast<std::size_t>(q.model.layers[static_cast<std::size_t>(i)]);
+      add(q.again_in.have(i, s.first) ? again[kind] : once[kind], 1);
+    }
     if (s.predictions > 0) add(predictor, s.predictions);
     if (s.has_head || s.predictions > 0) add(head, (s.has_head ? 1 : 0) + s.predictions);
     if (is_sharded) passes_detail::share_weights(q, made, held_by_stage(q, s).both(), c);

@@ -3,6 +3,7 @@
 
 #include <ashlar/predict/architecture.hpp>
 #include <ashlar/predict/machine.hpp>
+#include <ashlar/predict/recomputation.hpp>
 
 #include <exception>
 #include <string_view>
@@ -19,9 +20,6 @@ namespace ashlar::predict {
 
 // What data ranks share: ZeRO-1, ZeRO-2, and ZeRO-3 or FSDP.
 enum class sharding : unsigned char { none, optimizer, gradients, full };
-
-// What a backward runs again: nothing, core attention, whole layers.
-enum class recomputation : unsigned char { none, attention, full };
 
 // The training program: what it fuses, overlaps and keeps. `automatic`: told by the rest of the
 // question.
@@ -46,6 +44,7 @@ struct question {
   int tensor = 1, pipeline = 1, chunks = 1, context = 1, expert = 1, expert_tensor = 1, data = 1;
   sharding shares = sharding::none;
   recomputation again = recomputation::none;
+  chosen_layers again_in;
   number_format format = number_format::bf16;
   program_kind program = program_kind::automatic;
   std::string_view layout;  // Megatron's letters, or layers of each stage with commas; empty: even
@@ -58,6 +57,9 @@ struct question {
   // In place of what the formulas say of passes: one for all stages, or one each; empty: none.
   std::vector<measured_stage> measured;
   double measured_transfer = measured_stage::not_measured;  // seconds, between neighbouring stages
+
+  // Of the layers that predict further tokens.
+  recomputation again_of_predictor() const { return again_in.are_all() ? again : recomputation::none; }
 
   bool is_executed() const { return published != nullptr || own_order != nullptr; }
 };

@@ -17,7 +17,8 @@ inline bool is_first_llama(architecture const& a) {
 }
 
 inline bool looks_classic(question const& q) {
-  bool const is_old = q.device.like() == family::ampere && q.again != recomputation::none;
+  bool const is_old = q.device.like() == family::ampere
+                      && (q.again == recomputation::attention || q.again == recomputation::full);
   return q.shares == sharding::none && (q.format == number_format::fp16 || is_old);
 }
 
