@@ -125,7 +125,9 @@ inline question random_question(random_case::dice& roll) {
       q.shares = roll.percent(70) ? sharding::full : sharding::gradients;
     else if (roll.percent(70))
       q.shares = sharding::optimizer;
-    q.again = static_cast<recomputation>(roll.between(0, 2));
+    constexpr recomputation usual[] = {recomputation::none, recomputation::attention,
+                                       recomputation::full};
+    q.again = usual[roll.between(0, 2)];
     q.format = static_cast<number_format>(roll.between(0, 5));
     try {
       check(q);

@@ -6,13 +6,16 @@
 #include <ashlar/predict/calibrate.hpp>
 #include <ashlar/predict/constants.hpp>
 #include <ashlar/predict/exchanges.hpp>
+#include <ashlar/predict/execution.hpp>
 #include <ashlar/predict/held_parameters.hpp>
 #include <ashlar/predict/kernels.hpp>
 #include <ashlar/predict/machine.hpp>
 #include <ashlar/predict/memory.hpp>
 #include <ashlar/predict/passes.hpp>
 #include <ashlar/predict/question.hpp>
+#include <ashlar/predict/recomputation.hpp>
 #include <ashlar/predict/stack.hpp>
+#include <ashlar/predict/stage_devices.hpp>
 #include <ashlar/predict/stage_layout.hpp>
 #include <ashlar/predict/step.hpp>
 #include <ashlar/predict/work.hpp>

@@ -1,4 +1,5 @@
 // `ashlar predict` from end to end.
+#include "tool/predicting.hpp"
 #include "tool/refusals.hpp"
 #include "tool/run_tool.hpp"
 
@@ -11,14 +12,6 @@
 namespace {
 
 std::string const some_run = " --cluster 2x8xH100 --sequence 4096 --batch 64";
-
-nlohmann::json predicted_run(std::string const& arguments) {
-  tool_result const r = run_tool("predict --as json " + arguments);
-  CAPTURE(arguments);
-  CAPTURE(r.err);
-  REQUIRE(r.code == 0);
-  return nlohmann::json::parse(r.out);
-}
 
 nlohmann::json counted(std::string const& config) {
   return predicted_run("--model " + scratch_file("config.json", config) + some_run);
@@ -231,9 +224,6 @@ TEST_CASE("predict: what is not read, or taken for something else, is said") {
   CHECK(predicted_run(sizes)["notes"].empty());
   CHECK(predicted_run(sizes + "--schedule 1f1b")["notes"].empty());
   CHECK(predicted_run(sizes + "--chunks 2 --schedule interleaved")["notes"].empty());
-  CHECK(predicted_run(sizes + "--schedule dualpipe")["notes"][0] == "dualpipe is timed as 1f1b");
-  CHECK(contains(run_tool("predict " + sizes + "--chunks 2 --schedule 1f1b").out,
-                 "1f1b is timed as interleaved"));
   std::string const job = scratch_file("notes.toml", R"([training]
 seq_len = 4096
 dataset = "c4"

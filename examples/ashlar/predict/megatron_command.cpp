@@ -78,6 +78,9 @@ bool is_yaml(std::string_view text) {
   return false;
 }
 
+// Arguments with several words; what stands behind others is none of theirs.
+bool takes_many(std::string_view name) { return name == "recompute_modules"; }
+
 }  // namespace
 
 std::string with_hyphens(std::string_view name) {
@@ -149,6 +152,8 @@ void megatron_command::read_shell(std::string_view text) {
     value = equals == std::string::npos ? "" : words[i].substr(equals + 1);
     if (equals == std::string::npos && i + 1 < words.size() && words[i + 1].compare(0, 2, "--") != 0)
       value = words[i + 1];
+    for (std::size_t j = i + 2; takes_many(name) && j < words.size() && words[j].front() != '-'; ++j)
+      value += " " + words[j];
   }
 }
 

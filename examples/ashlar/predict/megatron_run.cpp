@@ -130,12 +130,21 @@ std::string megatron_precision(megatron_command& a) {
   return a.has("fp16") ? "fp16" : a.has("bf16") ? "bf16" : "fp32";
 }
 
+// `block` runs the first layers of each stage again, as many as are said; `uniform` all.
 std::string megatron_recomputation(megatron_command& a) {
   std::string const how = a.word("recompute_granularity");
-  if (how == "full") return "full";
-  std::string const modules = a.word("recompute_modules", "core_attn");
-  bool const has_attention = modules.find("core_attn") != std::string::npos;
-  return (how == "selective" || a.has("recompute_activations")) && has_attention ? "attention" : "none";
+  long long const layers = a.number("recompute_num_layers", 0);
+  if (how == "full")
+    return a.word("recompute_method") == "block" ? fmt::format("full:{}", layers) : "full";
+  std::string modules = a.word("recompute_modules", "core_attn");
+  if (how != "selective" && !a.has("recompute_activations")) return "none";
+  std::string parts;
+  for (std::size_t at = 0; at < modules.size();) {
+    std::size_t const end = std::min(modules.find_first_of(" ,[]'\"", at), modules.size());
+    if (end > at) parts += (parts.empty() ? "" : ",") + modules.substr(at, end - at);
+    at = end + 1;
+  }
+  return parts;
 }
 
 // Stages whose first or last is not as the others.

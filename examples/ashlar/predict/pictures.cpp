@@ -9,32 +9,19 @@
 
 #include <fmt/core.h>
 
-#include <vector>
-
 namespace tool {
 
 namespace {
 
-constexpr double longest_pass = 1e6;  // seconds
+constexpr double drawn_tick = 1e-9;  // seconds: what a tick of the picture is
 
-// One forward, one backward, or interleaved where devices have several chunks; a tick is a nanosecond.
+// What has a closed form is drawn as the catalog has it.
 ashlar::schedule passes_of(prediction const& p) {
-  ashlar::predict::question const& q = p.asked;
-  std::vector<ashlar::stage_cost> each;
-  for (ashlar::predict::stage_passes const& s : p.answer.step.of_stages) {
-    double const forward = s.forward.seconds(), backward = s.backward.seconds();
-    if (forward + backward > longest_pass) throw usage_error("a pass is too long to be drawn");
-    auto const ticks = [](double seconds) { return static_cast<ashlar::tick>(seconds * 1e9 + 0.5) + 1; };
-    each.push_back({.forward = ticks(forward),
-                    .backward_input = ticks(backward / 2),
-                    .backward_weight = ticks(backward / 2)});
-  }
-  ashlar::catalog::entry const* const entry =
-      ashlar::catalog::find(q.chunks == 1 ? "1f1b" : "depth-first");
-  return entry->make({.p = ashlar::devices{q.pipeline},
-                      .m = ashlar::micro_batches{ashlar::predict::micro_batches(q)},
-                      .cost = ashlar::costs(each),
-                      .v = ashlar::chunks{q.chunks}});
+  ashlar::predict::question q = p.asked;
+  if (!q.is_executed()) q.published = ashlar::catalog::find(q.chunks == 1 ? "1f1b" : "depth-first");
+  ashlar::predict::execution const run = execute(q, p.answer.step.of_stages, p.constants.values, true);
+  if (run.tick > drawn_tick) throw usage_error("a pass is too long to be drawn");
+  return run.timed[0];
 }
 
 std::string title_of(prediction const& p) {

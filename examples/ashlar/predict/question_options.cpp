@@ -5,7 +5,11 @@
 #include "options/choice.hpp"
 #include "options/number_option.hpp"
 #include "predict/machines.hpp"
+#include "predict/measured_stages.hpp"
+#include "predict/recomputation_choice.hpp"
+#include "predict/schedule_choice.hpp"
 #include "predict/words.hpp"
+#include <ashlar/render/diagnosis.hpp>
 
 #include <fmt/core.h>
 
@@ -20,7 +24,6 @@ namespace {
 using ashlar::predict::number_format;
 using ashlar::predict::program_kind;
 using ashlar::predict::question;
-using ashlar::predict::recomputation;
 using ashlar::predict::sharding;
 
 constexpr int most_of_a_size = 1'000'000;
@@ -59,11 +62,12 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
               {"gradients", sharding::gradients},
               {"full", sharding::full}},
              "what data ranks share: ZeRO-1, ZeRO-2, ZeRO-3 or FSDP (default: none)");
-  add_choice(command, "--recompute", q.again,
-             {{"none", recomputation::none},
-              {"attention", recomputation::attention},
-              {"full", recomputation::full}},
-             "what a backward runs again (default: none)");
+  command
+      .add_option("--recompute", o.recompute,
+                  "what a backward runs again: none, attention, full; parts of layers as Megatron names "
+                  "them, mlp,layernorm; full:4 in the first 4 layers of each stage; or a file that says "
+                  "it (default: none)")
+      ->type_name("PARTS|FILE");
   add_choice(command, "--precision", q.format,
              {{"bf16", number_format::bf16},
               {"fp16", number_format::fp16},
@@ -83,10 +87,17 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
                   "layers of each virtual stage: as Megatron, Et*3|(tt|)*29,m|L, or 7,8,8,7")
       ->type_name("LAYOUT");
   command
-      .add_option("--schedule", o.schedule,
-                  "1f1b or interleaved, as --chunks has it; dualpipe and dualpipev are timed as these")
-      ->check(CLI::IsMember({"1f1b", "interleaved", "dualpipe", "dualpipev"}))
-      ->type_name("NAME");
+      .add_option(
+          "--schedule", o.schedule,
+          "any that `ashlar list` names, or a file as `ashlar emit --as json` writes it (default: "
+          "1f1b, or interleaved where there are chunks)")
+      ->type_name("NAME|FILE");
+  command
+      .add_option(
+          "--costs", o.costs,
+          "times of each stage's passes in place of the formulas: what `ashlar profile` writes, or "
+          "a trace of a step")
+      ->type_name("FILE");
 }
 
 prediction prepare(question_options const& o, fitted_constants const& constants) {
@@ -105,14 +116,12 @@ prediction prepare(question_options const& o, described_model model, fitted_cons
   q = o.asked;
   if (!p.model.left_out.empty())
     p.notes.push_back(fmt::format("without {}: the decoder alone", p.model.left_out));
-  if (std::string const timed = q.chunks > 1 ? "interleaved" : "1f1b";
-      !o.schedule.empty() && o.schedule != timed)
-    p.notes.push_back(fmt::format("{} is timed as {}", o.schedule, timed));
   q.model = p.model.shape;
   q.device = cluster.machine;
   q.devices = cluster.device_count();
   q.per_node = cluster.machine.per_node;
   q.layout = *p.layout;
+  choose_recomputation(o.recompute, p);
   if (q.data == 0) {
     long long const below = 1LL * q.tensor * q.pipeline * q.context;
     if (below > q.devices || q.devices % below != 0)
@@ -121,6 +130,8 @@ prediction prepare(question_options const& o, described_model model, fitted_cons
                       q.tensor, q.pipeline, q.context, below, q.devices));
     q.data = static_cast<int>(q.devices / below);
   }
+  choose_schedule(o.schedule, p);
+  if (!o.costs.empty()) read_measured_stages(o.costs, q);
   return p;
 }
 
@@ -139,6 +150,8 @@ void answer_it(prediction& p) {
     p.answer = predict_run(p.asked, p.constants.values, p.constants.around);
   } catch (ashlar::predict::unpredictable const& e) {
     throw usage_error(sentence_of(e, p.asked));
+  } catch (ashlar::violation const& v) {
+    throw usage_error(fmt::format("--schedule {}: {}", p.schedule, ashlar::explain(v.why)));
   }
 }
 

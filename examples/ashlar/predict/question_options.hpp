@@ -12,7 +12,7 @@
 namespace tool {
 
 struct question_options {
-  std::string model, cluster, layout, schedule;
+  std::string model, cluster, layout, recompute, schedule, costs;
   ashlar::predict::question asked;  // its sizes; data 0: what follows from the others
 
   question_options() { asked.data = 0; }

@@ -1,6 +1,7 @@
 #include "predict/report.hpp"
 
 #include "report/table.hpp"
+#include <ashlar/predict/stage_devices.hpp>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -62,6 +63,11 @@ char const* stack_words(prediction const& p) {
 std::string kind_words(prediction const& p) {
   return fmt::format("{}, {}", name_of(p.answer.kind),
                      p.answer.on_several_nodes ? "several nodes" : "one node");
+}
+
+int runs_around(prediction const& p) {
+  auto const kind = static_cast<std::size_t>(p.answer.kind);
+  return p.constants.around[kind][p.answer.on_several_nodes ? 1 : 0].runs;
 }
 
 // Devices that hold the same share a line: "3-14".
@@ -130,14 +136,18 @@ std::string text_of(prediction const& p, bool explains) {
                         count_words(prediction_parameters(q.model)), q.model.predictions);
   for (std::string const& note : p.notes) text += fmt::format("  {}\n", note);
   text += fmt::format("{}x{}x{}, {}\n{}\n\n", p.nodes, q.per_node, p.machine, format_name(q.format),
-                      options_of(q));
+                      options_of(p));
 
-  text += fmt::format("{} a step; nine of ten published runs of this kind were within {} to {}\n",
-                      seconds_words(a.step.seconds), seconds_words(a.low), seconds_words(a.high));
-  text +=
-      fmt::format("  of this kind: {} ({} comparisons); taken to be {}\n", kind_words(p),
-                  p.constants.around[static_cast<std::size_t>(a.kind)][a.on_several_nodes ? 1 : 0].runs,
-                  stack_words(p));
+  if (a.has_interval) {
+    text += fmt::format("{} a step; nine of ten published runs of this kind were within {} to {}\n",
+                        seconds_words(a.step.seconds), seconds_words(a.low), seconds_words(a.high));
+    text += fmt::format("  of this kind: {} ({} comparisons); taken to be {}\n", kind_words(p),
+                        runs_around(p), stack_words(p));
+  } else {
+    text += fmt::format("{} a step; no published run tells how far off this is\n",
+                        seconds_words(a.step.seconds));
+    text += fmt::format("  taken to be {}\n", stack_words(p));
+  }
   double const tokens = a.tokens_per_second(q);
   text += fmt::format("{} tokens/s, {} a device; {:.0f} TFLOP/s a device, {} % of its peak in {}\n",
                       readable(tokens), readable(tokens / q.devices), a.flops_per_device(q) / 1e12,
@@ -145,7 +155,7 @@ std::string text_of(prediction const& p, bool explains) {
                       format_name(q.format));
   if (!a.every_stage_works)
     text += fmt::format("It does not run: {} layers leave some of the {} stages without work\n",
-                        q.model.layer_count(), q.stage_count());
+                        q.model.layer_count(), stage_count(q));
   else
     text += fmt::format("{}: {} GiB of {} GiB on the fullest device, {} GiB must stay free\n",
                         a.fits ? "It fits" : "It does not fit", gibibytes(a.peak),
@@ -158,7 +168,7 @@ std::string text_of(prediction const& p, bool explains) {
     for (neighbour const& n : p.better)
       text += fmt::format("  {}: {} ({:+.0f} %), {} GiB\n", n.change, seconds_words(n.seconds),
                           100 * (n.seconds / a.step.seconds - 1), gibibytes(n.peak));
-  } else if (p.layout->empty()) {
+  } else if (has_neighbours(p)) {
     text += a.fits ? "\nNo change of one or two sizes by 2 makes it faster.\n"
                    : "\nNo change of one or two sizes by 2 makes it fit.\n";
   }
@@ -186,12 +196,7 @@ std::string json_of(prediction const& p) {
       {"devices", q.devices},
       {"data", q.data},
       {"step_seconds", a.step.seconds},
-      {"interval",
-       {{"low", a.low},
-        {"high", a.high},
-        {"share", 0.9},
-        {"runs",
-         p.constants.around[static_cast<std::size_t>(a.kind)][a.on_several_nodes ? 1 : 0].runs}}},
+      {"interval", nullptr},
       {"kind_of_run", kind_words(p)},
       {"tokens_per_second", tokens},
       {"tokens_per_second_per_device", tokens / q.devices},
@@ -206,6 +211,8 @@ std::string json_of(prediction const& p) {
       {"memory", memory},
       {"notes", p.notes},
   };
+  if (a.has_interval)
+    root["interval"] = {{"low", a.low}, {"high", a.high}, {"share", 0.9}, {"runs", runs_around(p)}};
   if (!a.every_stage_works) root["reason"] = "stages without work";
   return root.dump(1) + "\n";
 }

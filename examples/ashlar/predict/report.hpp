@@ -22,7 +22,10 @@ struct prediction {
   std::string machine;
   int nodes = 1;
   ashlar::predict::question asked;
-  std::shared_ptr<std::string const> layout;  // that `asked` looks into
+  std::shared_ptr<std::string const> layout;          // that `asked` looks into
+  std::string schedule;                               // as it was asked for; empty: as the chunks say
+  std::string recompute;                              // as it was asked for
+  std::shared_ptr<ashlar::schedule const> own_order;  // that `asked` looks into
   fitted_constants constants;
   std::vector<std::string>
       notes;  // what was left out of the question, and what was taken for something else
@@ -32,6 +35,7 @@ struct prediction {
 
 // Changes of one or two sizes at a time that make the run faster, or make it fit where it does not.
 std::vector<neighbour> neighbours_of(prediction const& p);
+bool has_neighbours(prediction const& p);  // whether they are tried at all
 
 std::string text_of(prediction const& p, bool explains);
 std::string json_of(prediction const& p);
@@ -52,7 +56,7 @@ struct named_term {
 };
 std::vector<named_term> terms_of(prediction const& p);
 
-// The options that say a run's sizes.
-std::string options_of(ashlar::predict::question const& q);
+// The options that say a run's sizes and order.
+std::string options_of(prediction const& p);
 
 }  // namespace tool

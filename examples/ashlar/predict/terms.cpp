@@ -1,5 +1,8 @@
 // The terms of a step, and ways to a better one.
 #include "predict/report.hpp"
+#include <ashlar/catalog/entry.hpp>
+#include <ashlar/core/refuse.hpp>
+#include <ashlar/predict/stage_devices.hpp>
 
 #include <fmt/core.h>
 
@@ -16,7 +19,6 @@ using ashlar::predict::recomputation;
 using ashlar::predict::sharding;
 
 constexpr std::array sharding_words{"none", "optimizer", "gradients", "full"};
-constexpr std::array recomputation_words{"none", "attention", "full"};
 
 // The same program: what another would gain is no matter of sizes.
 bool is_same_program(question const& a, question const& b) {
@@ -50,9 +52,9 @@ std::string options_that_differ(question const& from, question const& to) {
   if (from.shares != to.shares)
     all += fmt::format("{}--sharding {}", all.empty() ? "" : " ",
                        sharding_words[static_cast<std::size_t>(to.shares)]);
-  if (from.again != to.again)
+  if (from.again != to.again || !(from.again_in == to.again_in))
     all += fmt::format("{}--recompute {}", all.empty() ? "" : " ",
-                       recomputation_words[static_cast<std::size_t>(to.again)]);
+                       to.again == recomputation::full ? "full" : "none");
   return all;
 }
 
@@ -64,21 +66,28 @@ std::vector<question> changed_once(question const& q) {
     change(other);
     if (spread_data(other)) all.push_back(other);
   };
+  bool const has_chunks = q.published == nullptr || q.published->uses(ashlar::parameter::chunk_count)
+                          || q.published->uses(ashlar::parameter::wave_count);
   for (int question::*size :
        {&question::micro_batch, &question::tensor, &question::pipeline, &question::chunks,
         &question::context, &question::expert, &question::expert_tensor}) {
     bool const is_of_experts = size == &question::expert || size == &question::expert_tensor;
     if (is_of_experts && !q.model.has_experts()) continue;
+    if (size == &question::chunks && !has_chunks) continue;
     if (q.*size % 2 == 0) add([&](question& other) { other.*size /= 2; });
     if (q.*size < 1 << 16) add([&](question& other) { other.*size *= 2; });
   }
-  for (int chunks = 2; chunks <= 10; ++chunks)
+  for (int chunks = 2; has_chunks && chunks <= 10; ++chunks)
     if (chunks != q.chunks && chunks != 2 * q.chunks && 2 * chunks != q.chunks)
       add([&](question& other) { other.chunks = chunks; });
   for (sharding s : {sharding::none, sharding::optimizer, sharding::full})
     if (s != q.shares) add([&](question& other) { other.shares = s; });
   for (recomputation r : {recomputation::none, recomputation::full})
-    if (r != q.again) add([&](question& other) { other.again = r; });
+    if (r != q.again || !q.again_in.are_all())
+      add([&](question& other) {
+        other.again = r;
+        other.again_in = {};
+      });
   return all;
 }
 
@@ -86,9 +95,9 @@ std::vector<question> changed_once(question const& q) {
 bool is_usual(question const& q) {
   int const layers = q.model.layer_count();
   if (q.tensor > q.per_node && q.device.domain <= q.per_node) return false;
-  if (q.stage_count() > layers) return false;
-  if (q.chunks > 1
-      && (layers % q.stage_count() != 0 || ashlar::predict::micro_batches(q) % q.pipeline != 0))
+  int const stages = stage_count(q);
+  if (stages > layers) return false;
+  if (q.chunks > 1 && (layers % stages != 0 || ashlar::predict::micro_batches(q) % q.pipeline != 0))
     return false;
   bool const is_sharded = q.shares == sharding::full || q.shares == sharding::gradients;
   return !is_sharded || q.pipeline == 1;
@@ -96,9 +105,15 @@ bool is_usual(question const& q) {
 
 }  // namespace
 
+// Of other stages, no layout is known, and nothing was measured; and searches take seconds.
+bool has_neighbours(prediction const& p) {
+  return p.layout->empty() && p.asked.measured.empty()
+         && !(p.asked.published != nullptr && p.asked.published->is_searched);
+}
+
 std::vector<neighbour> neighbours_of(prediction const& p) {
   std::vector<neighbour> found;
-  if (!p.layout->empty()) return found;  // of other stages, no layout is known
+  if (!has_neighbours(p)) return found;
   auto const weigh = [&](question const& q) {
     if (!is_usual(q) || !is_same_program(p.asked, q)) return;
     try {
@@ -109,10 +124,12 @@ std::vector<neighbour> neighbours_of(prediction const& p) {
         if (other.change == change) return;
       if (a.fits && is_better && !change.empty()) found.push_back({change, a.step.seconds, a.peak});
     } catch (ashlar::predict::unpredictable const&) {  // not every size goes with every other
+    } catch (ashlar::violation const&) {               // or with the schedule
     }
   };
   for (question const& once : changed_once(p.asked)) {
     weigh(once);
+    if (p.asked.is_executed()) continue;  // twice would take seconds
     for (question const& twice : changed_once(once)) weigh(twice);
   }
   std::stable_sort(found.begin(), found.end(),
@@ -123,8 +140,9 @@ std::vector<neighbour> neighbours_of(prediction const& p) {
 
 std::vector<named_term> terms_of(prediction const& p) {
   auto const& step = p.answer.step;
-  ashlar::predict::pass_terms const sums = sum_of_passes(p.asked, step);
+  ashlar::predict::pass_terms const sums = sum_of_passes(step);
   return {
+      {"measured", sums.measured, "passes, as they were measured", "the median of each stage's passes"},
       {"products", sums.products, "products of matrices",
        "2 k (m n + wave x tile x units) / (peak x products) + traffic x bytes / (bandwidth x memory)"},
       {"attention", sums.attention, "scores and their use",
@@ -144,7 +162,9 @@ std::vector<named_term> terms_of(prediction const& p) {
       {"host", sums.host, "waits for the host to launch",
        "max(0, parts x host + experts x host_each_expert - device)"},
       {"bubble", step.bubble, "pipeline bubble",
-       "sum over the other devices of their largest chunk's forward and backward"},
+       p.asked.is_executed()
+           ? "the step as it is executed, without the passes"
+           : "sum over the other devices of their largest chunk's forward and backward"},
       {"stragglers", step.stragglers, "waits for the slowest of many nodes",
        "pipeline x straggler x log2(nodes)"},
       {"data", step.data, "gradient sums and weight gathers, exposed",
@@ -154,18 +174,21 @@ std::vector<named_term> terms_of(prediction const& p) {
   };
 }
 
-std::string options_of(question const& q) {
+std::string options_of(prediction const& p) {
+  question const& q = p.asked;
   std::string all = fmt::format("--sequence {} --batch {} --micro-batch {} --tensor {} --pipeline {}",
                                 q.sequence, q.batch, q.micro_batch, q.tensor, q.pipeline);
-  if (q.chunks > 1) all += fmt::format(" --chunks {}", q.chunks);
-  if (q.context > 1) all += fmt::format(" --context {}", q.context);
-  if (q.expert > 1) all += fmt::format(" --expert {}", q.expert);
-  if (q.expert_tensor > 1) all += fmt::format(" --expert-tensor {}", q.expert_tensor);
-  all += fmt::format(" --data {}", q.data);
-  if (q.shares != sharding::none)
-    all += fmt::format(" --sharding {}", sharding_words[static_cast<std::size_t>(q.shares)]);
-  if (q.again != recomputation::none)
-    all += fmt::format(" --recompute {}", recomputation_words[static_cast<std::size_t>(q.again)]);
+  auto const add = [&](char const* option, auto const& value) {
+    all += fmt::format(" {} {}", option, value);
+  };
+  if (q.chunks > 1) add("--chunks", q.chunks);
+  if (q.context > 1) add("--context", q.context);
+  if (q.expert > 1) add("--expert", q.expert);
+  if (q.expert_tensor > 1) add("--expert-tensor", q.expert_tensor);
+  add("--data", q.data);
+  if (q.shares != sharding::none) add("--sharding", sharding_words[static_cast<std::size_t>(q.shares)]);
+  if (q.again != recomputation::none) add("--recompute", p.recompute);
+  if (!p.schedule.empty()) add("--schedule", p.schedule);
   return all;
 }
 

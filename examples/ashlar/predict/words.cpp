@@ -53,10 +53,32 @@ std::string sentence_of(ashlar::predict::unpredictable const& e, ashlar::predict
           "layers of each stage as 7,8,8,7",
           e.number);
     case requirement::layout_has_every_stage:
+      if (q.is_executed())
+        return fmt::format("--layout has {} stages, and the schedule {}", e.number, e.limit);
       return fmt::format("--layout has {} stages, and --pipeline {} x --chunks {} is {}", e.number,
                          q.pipeline, q.chunks, e.limit);
     case requirement::layout_has_every_layer:
       return fmt::format("--layout has {} layers, and the model has {}", e.number, e.limit);
+    case requirement::measured_has_every_stage:
+      return fmt::format("--costs has times of {} stages, and the run {}", e.number, e.limit);
+    case requirement::measured_is_positive:
+      return fmt::format("--costs: the passes of stage {} must take some time, and no weeks", e.number);
+    case requirement::schedule_has_every_device:
+      return fmt::format("the schedule has {} devices, and --pipeline is {}", e.number, e.limit);
+    case requirement::schedule_has_every_micro_batch:
+      return fmt::format(
+          "the schedule has {} micro-batches, and --batch {} is {} of --micro-batch {} on each data "
+          "rank",
+          e.number, q.batch, e.limit, q.micro_batch);
+    case requirement::schedule_has_these_chunks:
+      return fmt::format("the schedule has {} stages on {} devices, which are not --chunks {}", e.limit,
+                         q.pipeline, e.number);
+    case requirement::schedule_is_small_enough:
+      return fmt::format("the schedule has too many passes: {} micro-batches of {} stages", e.number,
+                         e.limit);
+    case requirement::schedule_trains_alone:
+      return "the schedule must have forwards and backwards alone, each once: what is run again, "
+             "--recompute says";
     case requirement::layout_is_small_enough:
       return fmt::format("--layout has more than {} letters when it is written out", e.limit);
   }

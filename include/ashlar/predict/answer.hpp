@@ -22,6 +22,8 @@ using spreads = std::array<std::array<spread, 2>, run_kind_count>;
 
 struct answer {
   step_terms step;
+  // Whether runs like this one were measured: intervals are made of those.
+  bool has_interval = false;
   double low = 0, high = 0;  // seconds between which nine of ten runs of this kind were
   std::vector<memory_parts> memory;
   double peak = 0, peak_of_last = 0;  // bytes: on any device; on that of the loss
@@ -35,12 +37,15 @@ struct answer {
   double flops_per_device(question const& q) const { return operations / step.seconds / q.devices; }
 };
 
-// Throws unpredictable.
+// Whether all that a question asks for has been compared with measured runs.
+bool is_measured_alike(question const& q);
+
+// Throws unpredictable, and violation where the catalog has no such schedule.
 answer predict_run(question const& q, constants const& c, spreads const& s);
 
 // The terms of all passes of a step on the device that takes longest; `host` is what launching takes
 // more than the device.
-pass_terms sum_of_passes(question const& q, step_terms const& step);
+pass_terms sum_of_passes(step_terms const& step);
 
 }  // namespace ashlar::predict
 

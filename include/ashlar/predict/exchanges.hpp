@@ -25,7 +25,8 @@ double expert_seconds(question const& q, layer_work const& w, double chosen, con
 // step's latency.
 double context_seconds(question const& q, layer_work const& w, double attention, constants const& c);
 
-// transfer: between neighbouring stages; inside the domain where that holds more than one stage.
+// transfer: between neighbouring stages, as it was measured, else inside the domain where that holds
+// more than one stage.
 double transfer_seconds(question const& q, constants const& c);
 
 }  // namespace ashlar::predict

@@ -53,6 +53,7 @@ ASHLAR_INLINE double context_seconds(question const& q, layer_work const& w, dou
 }
 
 ASHLAR_INLINE double transfer_seconds(question const& q, constants const& c) {
+  if (q.measured_transfer >= 0) return q.measured_transfer;
   double const stage = 1.0 * q.tensor * q.context * q.data;
   double const rate =
       stage < domain_of(q) ? q.device.inside * c.link_inside : q.device.outside * c.link_outside;

@@ -16,7 +16,9 @@ struct held_parameters {
 };
 
 held_parameters held_by_stage(question const& q, stage const& s);
-held_parameters held_by_device(question const& q, std::vector<stage> const& stages, int device);
+// Of the stages with these numbers.
+held_parameters held_by_stages(question const& q, std::vector<stage> const& stages,
+                               std::vector<int> const& numbers);
 
 }  // namespace ashlar::predict
 

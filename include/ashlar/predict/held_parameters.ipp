@@ -39,12 +39,11 @@ ASHLAR_INLINE held_parameters held_by_stage(question const& q, stage const& s) {
   return held;
 }
 
-ASHLAR_INLINE held_parameters held_by_device(question const& q, std::vector<stage> const& stages,
-                                             int device) {
+ASHLAR_INLINE held_parameters held_by_stages(question const& q, std::vector<stage> const& stages,
+                                             std::vector<int> const& numbers) {
   held_parameters held;
-  for (std::size_t s = static_cast<std::size_t>(device); s < stages.size();
-       s += static_cast<std::size_t>(q.pipeline)) {
-    held_parameters const here = held_by_stage(q, stages[s]);
+  for (int s : numbers) {
+    held_parameters const here = held_by_stage(q, stages[static_cast<std::size_t>(s)]);
     held.dense += here.dense;
     held.expert += here.expert;
   }

@@ -10,6 +10,7 @@ namespace ashlar::predict {
 
 struct seconds_each_way {
   double forward = 0, backward = 0;
+  double weights = 0;  // of the backward: of weights' gradients
 };
 
 // Operations a second that large products reach: peak x share x (power / 700 W)^power, the last on

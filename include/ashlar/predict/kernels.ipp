@@ -81,7 +81,9 @@ ASHLAR_INLINE seconds_each_way products_seconds(question const& q, std::vector<p
     product const weights{.m = p.n, .n = p.k, .k = p.m, .count = p.count};
     s.forward += product_seconds(m, rate, p, 2, c);
     s.backward += product_seconds(m, rate, inputs, 2, c);
-    s.backward += product_seconds(m, rate, weights, gradient, c);
+    double const of_weights = product_seconds(m, rate, weights, gradient, c);
+    s.backward += of_weights;
+    s.weights += of_weights;
   }
   return s;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/predict/constants.hpp>
+#include <ashlar/predict/execution.hpp>
 #include <ashlar/predict/question.hpp>
 #include <ashlar/predict/stage_layout.hpp>
 
@@ -21,15 +22,20 @@ struct memory_parts {
   }
 };
 
-// Micro-batches that each chunk of a device holds at once: one forward, one backward, or interleaved.
+// Micro-batches that each chunk of a device holds at once: one forward, one backward, or interleaved. Of
+// another schedule, execution::held says it.
 std::vector<int> in_flight(question const& q, int device);
 
-// Bytes a token that a layer keeps from its forward to its backward on one device. `gathered`: a plain
-// program keeps the inputs that it has gathered from tensor ranks.
-double kept_bytes(question const& q, layer const& l, bool gathered, constants const& c);
+// Bytes a token that a layer keeps from its forward to its backward on one device, without what is made
+// again; of a whole layer that is, what it has while it is. `gathered`: a plain program keeps the inputs
+// that it has gathered from tensor ranks.
+double kept_bytes(question const& q, layer const& l, recomputation again, bool gathered,
+                  constants const& c);
 
 // One entry a device. A plain program without a pipeline keeps the gathered inputs of tensor ranks where
 // they fit, and gathers them again where they do not.
+std::vector<memory_parts> memory_of(question const& q, std::vector<stage> const& stages,
+                                    constants const& c, execution const& run);
 std::vector<memory_parts> memory_of(question const& q, std::vector<stage> const& stages,
                                     constants const& c);
 

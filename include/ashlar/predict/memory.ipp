@@ -6,6 +6,7 @@
 #include <ashlar/predict/held_parameters.hpp>
 #include <ashlar/predict/memory.hpp>
 #include <ashlar/predict/stack.hpp>
+#include <ashlar/predict/stage_devices.hpp>
 
 #include <cstddef>
 
@@ -28,44 +29,54 @@ class keeper {
   // Where the sequence is split, each token of a norm is on one tensor rank.
   double split() const { return stack_.splits_sequences ? tensor_ : 1; }
 
-  double of(mixer const& m) const {
+  double of(mixer const& m, recomputation again) const {
     if (m.kind == mixer_kind::none) return 0;
-    double kept = norm();
+    double kept = norm(again);
     if (m.kind == mixer_kind::attention) {  // queries, keys, values, result, sum of each row
       double const gate = m.has_gate ? m.heads : 0;
       kept += value_ * (2 * m.heads + gate + 2 * m.groups) * m.head / tensor_ + 4 * m.heads / tensor_;
       // Softmax, mask, and what dropout leaves (Korthikanti et al. 2022).
-      if (stack_.is_classic && q_.again == recomputation::none)
+      if (stack_.is_classic && !has(again, recomputation::attention | recomputation::full))
         kept += 5 * m.heads / tensor_ * q_.sequence;
     } else if (m.kind == mixer_kind::compressed) {
       kept += (input_ + value_) * (m.q_rank + m.kv_rank) + value_ * m.rope;
-      kept += value_ * m.heads * (2 * (m.nope + m.rope) + 2 * m.value_head) / tensor_;
+      // Queries, keys, values; the result.
+      double const made = 2 * (m.nope + m.rope) + m.value_head;
+      kept += value_ * m.heads * (m.value_head + (has(again, recomputation::up_projections) ? 0 : made))
+              / tensor_;
     } else {
       kept += value_ * (5 * m.inner + 4 * m.keys) / tensor_;
     }
     return kept;
   }
 
-  double of(feed_forward const& f) const {
+  double of(feed_forward const& f, recomputation again) const {
     if (f.kind == feed_forward_kind::none) return 0;
-    double const kept = norm();
-    if (f.kind == feed_forward_kind::dense) return kept + dense(f, f.width) / tensor_;
+    double const kept = norm(again);
+    if (f.kind == feed_forward_kind::dense)
+      return kept + (has(again, recomputation::dense) ? 0 : dense(f, f.width, true) / tensor_);
+    if (has(again, recomputation::experts)) return kept;
     // Routed copies of the input, and what the experts keep of each.
     double const copies = f.chosen / tensor_ * q_.expert_tensor;
     double const in = f.latent > 0 ? f.latent : q_.model.hidden;
-    return kept + copies * (input_ * in + dense(f, f.expert_width / q_.expert_tensor))
-           + dense(f, f.shared_width) / tensor_ + 4 * f.experts / tensor_;
+    double const routed =
+        dense(f, f.expert_width / q_.expert_tensor, !has(again, recomputation::activation));
+    double const shared = has(again, recomputation::shared_expert) ? 0 : dense(f, f.shared_width, true);
+    return kept + copies * (input_ * in + routed) + shared / tensor_ + 4 * f.experts / tensor_;
   }
 
  private:
   // A norm's input and its result.
-  double norm() const { return (value_ + input_) * q_.model.hidden / split(); }
+  double norm(recomputation again) const {
+    double const result = has(again, recomputation::norms) ? 0 : input_;
+    return (value_ + result) * q_.model.hidden / split();
+  }
 
   // Results of the first product and of the activation. A compiled sharded program makes the latter
   // again; a plain one keeps SiLU too.
-  double dense(feed_forward const& f, double width) const {
+  double dense(feed_forward const& f, double width, bool keeps_activation) const {
     double const first = (f.is_gated ? 2 : 1) * value_ * width;
-    if (f.is_gated && stack_.is_sharded) return first;
+    if (!keeps_activation || (f.is_gated && stack_.is_sharded)) return first;
     return first + input_ * width + (f.is_gated && stack_.is_plain ? value_ * width : 0);
   }
 
@@ -93,16 +104,19 @@ inline double logit_bytes(question const& q, stack const& s, constants const& c)
   return s.is_sharded && q.again == recomputation::none ? 4 : c.logit_bytes;
 }
 
-inline void add_parameters(question const& q, held_parameters const& held, memory_parts& part) {
+// `copies` of a stage are on different devices of a pipeline, and share what data ranks do.
+inline void add_parameters(question const& q, held_parameters const& held, int copies,
+                           memory_parts& part) {
   stack const s = stack_of(q);
-  double const value = keeper(q).value_bytes(), ranks = 1.0 * q.data * q.context;
+  double const value = keeper(q).value_bytes(), ranks = 1.0 * q.data * q.context * copies;
   if (!s.is_sharded) {
     bool const splits = q.shares == sharding::optimizer;
     double const moments = value < 4 ? 12 : 8;  // with 32-bit weights where the values have fewer
     part.parameters = parameter_bytes(q, s, value) * held.both();
     part.gradients = gradient_bytes(q, s, value) * held.both();
     part.optimizer =
-        moments * (held.dense / (splits ? ranks : 1) + held.expert / (splits ? expert_data(q) : 1));
+        moments
+        * (held.dense / (splits ? ranks : 1) + held.expert / (splits ? expert_data(q) * copies : 1));
     return;
   }
   part.parameters = part.gradients = 4 * held.both() / ranks;
@@ -115,42 +129,71 @@ inline void add_parameters(question const& q, held_parameters const& held, memor
   part.gathered = q.shares == sharding::gradients ? 2 * held.both() + 4 * largest : 8 * largest;
 }
 
-// `whole`: the largest layer of a device that is run again, which is whole at a time.
-inline double activations_of(question const& q, stage const& s, std::vector<double> const& of_kind,
-                             double predictor, double& whole) {
+// Of a micro-batch.
+struct kept_activations {
+  double bytes = 0;
+  double whole = 0;  // of the largest part that is run again, which is whole at a time
+
+  void add(kept_activations const& layer, double times = 1) {
+    bytes += times * layer.bytes;
+    whole = max_of(whole, layer.whole);
+  }
+};
+
+inline kept_activations kept_by_layer(question const& q, layer const& l, recomputation again,
+                                      bool gathered, constants const& c) {
   keeper const keep(q);
-  double const tokens = micro_batch_tokens(q);
-  double const input = keep.value_bytes() * q.model.hidden * tokens / keep.split();
-  double kept = 0;
-  auto const add = [&](double bytes, double times) {
-    bool const again = q.again == recomputation::full;
-    if (again) whole = max_of(whole, bytes);
-    kept += times * (again ? input : bytes);
-  };
-  for (int i = s.first; i < s.first + s.count; ++i)
-    add(of_kind[static_cast<std::size_t>(q.model.layers[static_cast<std::size_t>(i)])] * tokens, 1);
-  if (s.predictions > 0) add(predictor * tokens, s.predictions);
-  return kept;
+  double const tokens = micro_batch_tokens(q), bytes = kept_bytes(q, l, again, gathered, c) * tokens;
+  if (has(again, recomputation::full))
+    return {keep.value_bytes() * q.model.hidden * tokens / keep.split(), bytes};
+  // Scores of one layer are next to nothing.
+  recomputation const scores =
+      has(again, recomputation::attention) ? recomputation::attention : recomputation::none;
+  return {bytes, kept_bytes(q, l, scores, gathered, c) * tokens - bytes};
 }
 
 inline std::vector<memory_parts> memory_with(question const& q, std::vector<stage> const& stages,
-                                             bool gathered, constants const& c) {
+                                             execution const& run, bool gathered, constants const& c) {
   stack const program = stack_of(q);
-  std::vector<double> of_kind;
-  for (layer const& l : q.model.kinds) of_kind.push_back(kept_bytes(q, l, gathered, c));
-  double const predictor = kept_bytes(q, q.model.predictor, gathered, c);
+  std::vector<kept_activations> once, again;  // by kind
+  for (layer const& l : q.model.kinds) {
+    once.push_back(kept_by_layer(q, l, recomputation::none, gathered, c));
+    again.push_back(kept_by_layer(q, l, q.again, gathered, c));
+  }
+  kept_activations const predictor =
+      kept_by_layer(q, q.model.predictor, q.again_of_predictor(), gathered, c);
   double const logits = logit_bytes(q, program, c) * micro_batch_tokens(q) * padded_vocabulary(q);
+  std::vector<kept_activations> kept;
+  std::vector<double> bytes;
+  for (stage const& s : stages) {
+    kept_activations here;
+    for (int i = s.first; i < s.first + s.count; ++i) {
+      auto const kind = static_cast<std::size_t>(q.model.layers[static_cast<std::size_t>(i)]);
+      here.add(q.again_in.have(i, s.first) ? again[kind] : once[kind]);
+    }
+    if (s.predictions > 0) here.add(predictor, s.predictions);
+    kept.push_back(here);
+    bytes.push_back(here.bytes);
+  }
+  placement const where = placement_of(q);
+  std::vector<std::vector<int>> const here = stages_by_device(where);
+  std::vector<double> const held = run.is_empty() ? std::vector<double>() : run.held(bytes);
   std::vector<memory_parts> devices;
-  for (int d = 0; d < q.pipeline; ++d) {
+  for (std::size_t d = 0; d < here.size(); ++d) {
     memory_parts part;
-    add_parameters(q, held_by_device(q, stages, d), part);
-    std::vector<int> const held = in_flight(q, d);
+    add_parameters(q, held_by_stages(q, stages, here[d]), where.route_count(), part);
     double whole = 0;
-    for (int chunk = 0; chunk < q.chunks; ++chunk) {
-      stage const& s = stages[static_cast<std::size_t>(chunk * q.pipeline + d)];
-      part.activations +=
-          held[static_cast<std::size_t>(chunk)] * activations_of(q, s, of_kind, predictor, whole);
-      if (s.has_head) part.logits = logits / q.tensor * (1 + s.predictions);
+    for (int number : here[d]) {
+      auto const i = static_cast<std::size_t>(number);
+      whole = max_of(whole, kept[i].whole);
+      if (stages[i].has_head) part.logits = logits / q.tensor * (1 + stages[i].predictions);
+    }
+    if (run.is_empty()) {
+      std::vector<int> const times = in_flight(q, static_cast<int>(d));
+      for (std::size_t chunk = 0; chunk < times.size(); ++chunk)
+        part.activations += times[chunk] * bytes[static_cast<std::size_t>(here[d][chunk])];
+    } else {
+      part.activations += held[d];
     }
     part.activations += whole;
     part.framework = c.framework_bytes;
@@ -171,11 +214,12 @@ ASHLAR_INLINE std::vector<int> in_flight(question const& q, int device) {
   return held;
 }
 
-ASHLAR_INLINE double kept_bytes(question const& q, layer const& l, bool gathered, constants const& c) {
+ASHLAR_INLINE double kept_bytes(question const& q, layer const& l, recomputation again, bool gathered,
+                                constants const& c) {
   memory_detail::keeper const keep(q);
   stack const s = stack_of(q);
   double const h = q.model.hidden, t = q.tensor;
-  double kept = keep.of(l.mix) + keep.of(l.feed);
+  double kept = keep.of(l.mix, again) + keep.of(l.feed, again);
   if (s.is_classic) kept += 2 * h / keep.split();  // masks of dropout
   if (s.is_plain) kept += c.kept_plain * h / t;
   if (s.is_plain && gathered) kept += 4 * h * (t - 1) / t;  // inputs of two products
@@ -183,12 +227,17 @@ ASHLAR_INLINE double kept_bytes(question const& q, layer const& l, bool gathered
 }
 
 ASHLAR_INLINE std::vector<memory_parts> memory_of(question const& q, std::vector<stage> const& stages,
-                                                  constants const& c) {
+                                                  constants const& c, execution const& run) {
   if (stack_of(q).is_plain && q.tensor > 1 && q.pipeline == 1) {
-    std::vector<memory_parts> devices = memory_detail::memory_with(q, stages, true, c);
+    std::vector<memory_parts> devices = memory_detail::memory_with(q, stages, run, true, c);
     if (fits(q, peak_bytes(devices), c)) return devices;
   }
-  return memory_detail::memory_with(q, stages, false, c);
+  return memory_detail::memory_with(q, stages, run, false, c);
+}
+
+ASHLAR_INLINE std::vector<memory_parts> memory_of(question const& q, std::vector<stage> const& stages,
+                                                  constants const& c) {
+  return memory_of(q, stages, c, execute(q, passes_of(q, stages, c), c));
 }
 
 ASHLAR_INLINE double peak_bytes(std::vector<memory_parts> const& devices) {

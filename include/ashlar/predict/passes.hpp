@@ -15,8 +15,12 @@ struct pass_terms {
   double sharding = 0;  // weights and gradients of a fully sharded model, exposed
   double transfer = 0;  // to the next stage, exposed
   double host = 0;      // that the host needs to launch it all
+  double weights = 0;   // of products: of weights' gradients
+  double measured = 0;  // in place of all but the transfer
 
-  double on_device() const { return products + attention + scan + bytes + tensor + expert + context; }
+  double on_device() const {
+    return products + attention + scan + bytes + tensor + expert + context + measured;
+  }
   double launched() const { return host > on_device() ? host : on_device(); }
   double seconds() const { return launched() + sharding + transfer; }
 
@@ -28,10 +32,18 @@ struct stage_passes {
   pass_terms forward, backward;
 
   double seconds() const { return forward.seconds() + backward.seconds(); }
+
+  // Of a backward in two passes: of weights' gradients, a share by the device's time; of inputs'
+  // gradients the rest.
+  double weight_seconds() const {
+    double const all = backward.on_device();
+    return all > 0 ? backward.launched() * backward.weights / all : 0;
+  }
+  double input_seconds() const { return backward.seconds() - weight_seconds(); }
 };
 
-// Of one layer, with what its backward runs again.
-stage_passes passes_of_layer(question const& q, layer const& l, constants const& c);
+// Of one layer, whose backward runs so much of its forward again.
+stage_passes passes_of_layer(question const& q, layer const& l, recomputation again, constants const& c);
 
 // Of the head and the loss: the product in 16 bits, loss_bytes a logit, one exchange of the input.
 stage_passes passes_of_head(question const& q, constants const& c);

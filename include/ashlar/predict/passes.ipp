@@ -22,17 +22,23 @@ ASHLAR_INLINE void pass_terms::add(pass_terms const& other, double times) {
   expert += times * other.expert;
   context += times * other.context;
   host += times * other.host;
+  weights += times * other.weights;
+  measured += times * other.measured;
 }
 
-ASHLAR_INLINE stage_passes passes_of_layer(question const& q, layer const& l, constants const& c) {
-  layer_work const w = work_of(q, l);
+namespace passes_detail {
+
+inline stage_passes passes_of_work(question const& q, layer const& l, layer_work const& w,
+                                   constants const& c) {
   stage_passes s;
   pass_terms &f = s.forward, &b = s.backward;
   auto const set = [&](double pass_terms::*term, seconds_each_way const& both) {
     f.*term = both.forward;
     b.*term = both.backward;
   };
-  set(&pass_terms::products, products_seconds(q, w.products, c));
+  seconds_each_way const products = products_seconds(q, w.products, c);
+  set(&pass_terms::products, products);
+  b.weights = products.weights;
   set(&pass_terms::attention, attention_seconds(q, w, c));
   set(&pass_terms::scan, scan_seconds(q, w, c));
   set(&pass_terms::bytes, bytes_seconds(q, w, c));
@@ -43,8 +49,16 @@ ASHLAR_INLINE stage_passes passes_of_layer(question const& q, layer const& l, co
   f.host = w.parts * (c.host + (q.tensor > 1 && stack_of(q).is_plain ? c.host_tensor : 0));
   if (w.experts > 0) f.host += c.host_expert + c.host_each_expert * w.experts;
   b.host = f.host;
-  if (q.again == recomputation::full) b.add(f);
-  if (q.again == recomputation::attention) b.attention += f.attention;
+  return s;
+}
+
+}  // namespace passes_detail
+
+ASHLAR_INLINE stage_passes passes_of_layer(question const& q, layer const& l, recomputation again,
+                                           constants const& c) {
+  stage_passes s = passes_detail::passes_of_work(q, l, work_of(q, l), c);
+  if (again != recomputation::none)
+    s.backward.add(passes_detail::passes_of_work(q, l, work_again(q, l, again), c).forward);
   return s;
 }
 
@@ -56,6 +70,7 @@ ASHLAR_INLINE stage_passes passes_of_head(question const& q, constants const& c)
   stage_passes s;
   s.forward.products = products.forward;
   s.backward.products = products.backward;
+  s.backward.weights = products.weights;
   s.forward.bytes = 0.5 * p.m * p.n * c.loss_bytes / memory_rate(q.device, c);
   if (q.tensor > 1)
     s.forward.tensor =
@@ -82,16 +97,46 @@ inline void share_weights(question const& q, stage_passes& s, double weights, co
   s.backward.sharding = exposed(s.backward, (q.shares == sharding::full ? 3 : 2) * one);
 }
 
+// What is not measured of a backward, its division, is as counted.
+inline stage_passes as_measured(stage_passes const& counted, measured_stage const& m) {
+  stage_passes s;
+  s.forward.measured = m.forward;
+  s.backward.measured = m.backward;
+  double const whole = counted.backward.seconds();
+  s.backward.weights = m.weights >= 0 ? m.weights
+                       : whole > 0    ? m.backward * counted.weight_seconds() / whole
+                                      : 0;
+  return s;
+}
+
+inline void check_measured(question const& q, std::size_t stages) {
+  std::size_t const n = q.measured.size();
+  if (n != 1 && n != stages)
+    throw unpredictable(requirement::measured_has_every_stage, static_cast<long long>(n),
+                        static_cast<long long>(stages));
+  for (std::size_t i = 0; i < n; ++i) {
+    measured_stage const& m = q.measured[i];
+    bool const is_time = m.forward > 0 && m.forward < 1e9 && m.backward > 0 && m.backward < 1e9;
+    if (!is_time || !(m.weights <= m.backward))
+      throw unpredictable(requirement::measured_is_positive, static_cast<long long>(i));
+  }
+}
+
 }  // namespace passes_detail
 
 ASHLAR_INLINE std::vector<stage_passes> passes_of(question const& q, std::vector<stage> const& stages,
                                                   constants const& c) {
-  std::vector<stage_passes> of_kind;
-  for (layer const& l : q.model.kinds) of_kind.push_back(passes_of_layer(q, l, c));
+  std::vector<stage_passes> once, again;  // by kind
+  for (layer const& l : q.model.kinds) {
+    once.push_back(passes_of_layer(q, l, recomputation::none, c));
+    again.push_back(passes_of_layer(q, l, q.again, c));
+  }
   stage_passes const head = passes_of_head(q, c);
   stage_passes predictor;
-  if (q.model.predictions > 0 || !q.layout.empty()) predictor = passes_of_layer(q, q.model.predictor, c);
+  if (q.model.predictions > 0 || !q.layout.empty())
+    predictor = passes_of_layer(q, q.model.predictor, q.again_of_predictor(), c);
   bool const is_sharded = stack_of(q).is_sharded;
+  if (!q.measured.empty()) passes_detail::check_measured(q, stages.size());
 
   std::vector<stage_passes> all;
   for (stage const& s : stages) {
@@ -100,12 +145,16 @@ ASHLAR_INLINE std::vector<stage_passes> passes_of(question const& q, std::vector
       made.forward.add(part.forward, times);
       made.backward.add(part.backward, times);
     };
-    for (int i = s.first; i < s.first + s.count; ++i)
-      add(of_kind[static_cast<std::size_t>(q.model.layers[static_cast<std::size_t>(i)])], 1);
+    for (int i = s.first; i < s.first + s.count; ++i) {
+      auto const kind = static_cast<std::size_t>(q.model.layers[static_cast<std::size_t>(i)]);
+      add(q.again_in.have(i, s.first) ? again[kind] : once[kind], 1);
+    }
     if (s.predictions > 0) add(predictor, s.predictions);
     if (s.has_head || s.predictions > 0) add(head, (s.has_head ? 1 : 0) + s.predictions);
     if (is_sharded) passes_detail::share_weights(q, made, held_by_stage(q, s).both(), c);
-    if (q.pipeline > 1 && q.chunks == 1)  // virtual stages send beside passes
+    if (!q.measured.empty())
+      made = passes_detail::as_measured(made, q.measured[q.measured.size() == 1 ? 0 : all.size()]);
+    if (q.pipeline > 1 && q.chunks == 1 && !q.is_executed())  // virtual stages send beside passes
       made.forward.transfer = made.backward.transfer = transfer_seconds(q, c);
     all.push_back(made);
   }

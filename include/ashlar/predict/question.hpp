@@ -3,21 +3,35 @@
 
 #include <ashlar/predict/architecture.hpp>
 #include <ashlar/predict/machine.hpp>
+#include <ashlar/predict/recomputation.hpp>
 
 #include <exception>
 #include <string_view>
+#include <vector>
+
+namespace ashlar {
+struct schedule;
+}
+namespace ashlar::catalog {
+struct entry;
+}
 
 namespace ashlar::predict {
 
 // What data ranks share: ZeRO-1, ZeRO-2, and ZeRO-3 or FSDP.
 enum class sharding : unsigned char { none, optimizer, gradients, full };
 
-// What a backward runs again: nothing, core attention, whole layers.
-enum class recomputation : unsigned char { none, attention, full };
-
 // The training program: what it fuses, overlaps and keeps. `automatic`: told by the rest of the
 // question.
 enum class program_kind : unsigned char { automatic, tuned, plain, classic };
+
+// Seconds of a stage's passes that were measured, all that they wait for included.
+struct measured_stage {
+  static constexpr double not_measured = -1;
+
+  double forward = 0, backward = 0;
+  double weights = not_measured;  // of the backward: of weights' gradients
+};
 
 struct question {
   architecture model;
@@ -30,34 +44,54 @@ struct question {
   int tensor = 1, pipeline = 1, chunks = 1, context = 1, expert = 1, expert_tensor = 1, data = 1;
   sharding shares = sharding::none;
   recomputation again = recomputation::none;
+  chosen_layers again_in;
   number_format format = number_format::bf16;
   program_kind program = program_kind::automatic;
   // Embedding and loss count as a layer each when layers are dealt to stages.
   bool counts_ends = false;
   std::string_view layout;  // Megatron's letters, or layers of each stage with commas; empty: even
 
-  int stage_count() const { return pipeline * chunks; }
+  // The order of passes: a schedule of the catalog, or one's own. Neither: one forward, one backward,
+  // with virtual stages interleaved, whose time has a closed form.
+  catalog::entry const* published = nullptr;
+  schedule const* own_order = nullptr;
+
+  // In place of what the formulas say of passes: one for all stages, or one each; empty: none.
+  std::vector<measured_stage> measured;
+  double measured_transfer = measured_stage::not_measured;  // seconds, between neighbouring stages
+
+  // Of the layers that predict further tokens.
+  recomputation again_of_predictor() const { return again_in.are_all() ? again : recomputation::none; }
+
+  bool is_executed() const { return published != nullptr || own_order != nullptr; }
 };
 
 // What must hold for a run to be predicted.
 enum class requirement : unsigned char {
-  sizes_are_positive,            // number: which is not
-  sizes_are_small_enough,        // number: the product that is too large
-  ranks_are_all_devices,         // number: ranks; limit: devices
-  nodes_are_full,                // number: devices; limit: of a node
-  batch_divides,                 // number: batch; limit: micro-batch x data
-  heads_divide,                  // number: heads; limit: tensor
-  experts_divide,                // number: experts; limit: expert ranks
-  expert_ranks_divide_a_stage,   // number: expert x expert tensor; limit: tensor x context x data
-  context_divides_the_sequence,  // number: sequence; limit: context
-  chunks_need_a_pipeline,        // number: chunks
-  model_is_whole,                // a size of the model is no positive, finite number
-  machine_is_whole,              // likewise of the machine
-  constants_are_positive,        // number: which is not
-  layout_is_read,                // number: the letter, from 1, that is not understood
-  layout_has_every_stage,        // number: its stages; limit: pipeline x chunks
-  layout_has_every_layer,        // number: its layers; limit: of the model
-  layout_is_small_enough,        // limit: letters when it is written out
+  sizes_are_positive,              // number: which is not
+  sizes_are_small_enough,          // number: the product that is too large
+  ranks_are_all_devices,           // number: ranks; limit: devices
+  nodes_are_full,                  // number: devices; limit: of a node
+  batch_divides,                   // number: batch; limit: micro-batch x data
+  heads_divide,                    // number: heads; limit: tensor
+  experts_divide,                  // number: experts; limit: expert ranks
+  expert_ranks_divide_a_stage,     // number: expert x expert tensor; limit: tensor x context x data
+  context_divides_the_sequence,    // number: sequence; limit: context
+  chunks_need_a_pipeline,          // number: chunks
+  model_is_whole,                  // a size of the model is no positive, finite number
+  machine_is_whole,                // likewise of the machine
+  constants_are_positive,          // number: which is not
+  layout_is_read,                  // number: the letter, from 1, that is not understood
+  layout_has_every_stage,          // number: its stages; limit: those of the run
+  layout_has_every_layer,          // number: its layers; limit: of the model
+  layout_is_small_enough,          // limit: letters when it is written out
+  measured_has_every_stage,        // number: stages that were measured; limit: those of the run
+  measured_is_positive,            // number: the stage
+  schedule_has_every_device,       // number: its devices; limit: pipeline
+  schedule_has_every_micro_batch,  // number: its micro-batches; limit: those of a data rank
+  schedule_has_these_chunks,       // number: chunks; limit: its stages; of a device, if they divide
+  schedule_is_small_enough,        // number: micro-batches that would be executed; limit: stages
+  schedule_trains_alone,           // it has no backward, runs forwards again, or does other work
 };
 
 // Thrown where there is no prediction.

@@ -17,13 +17,14 @@ inline bool is_first_llama(architecture const& a) {
 }
 
 inline bool looks_classic(question const& q) {
-  bool const is_old = q.device.like() == family::ampere && q.again != recomputation::none;
+  bool const is_old = q.device.like() == family::ampere
+                      && (q.again == recomputation::attention || q.again == recomputation::full);
   return q.shares == sharding::none && (q.format == number_format::fp16 || is_old);
 }
 
 inline bool looks_plain(question const& q) {
   return q.device.like() == family::hopper && !is_low(q.format) && q.context == 1 && q.chunks == 1
-         && is_first_llama(q.model);
+         && !q.is_executed() && is_first_llama(q.model);
 }
 
 }  // namespace stack_detail

@@ -8,7 +8,7 @@
 
 namespace ashlar::predict {
 
-// Layers from `first` on; stage s is on device s mod pipeline.
+// Layers from `first` on.
 struct stage {
   int first = 0, count = 0;
   bool has_embedding = false;
@@ -30,8 +30,8 @@ std::vector<stage> stages_of(question const& q);
 // Whether every stage has something to do: programs stop at one that has nothing.
 bool every_stage_works(question const& q);
 
-// The device of the last stage with a head.
-int last_device(question const& q, std::vector<stage> const& stages);
+// The last stage with a head.
+int last_with_head(std::vector<stage> const& stages);
 
 }  // namespace ashlar::predict
 

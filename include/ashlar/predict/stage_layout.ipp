@@ -4,6 +4,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/predict/stack.hpp>
+#include <ashlar/predict/stage_devices.hpp>
 #include <ashlar/predict/stage_layout.hpp>
 
 #include <cstddef>
@@ -175,7 +176,7 @@ ASHLAR_INLINE std::vector<stage> read_layout(std::string_view text) {
 }
 
 ASHLAR_INLINE std::vector<stage> stages_of(question const& q) {
-  int const count = q.stage_count(), layers = q.model.layer_count();
+  int const count = stage_count(q), layers = q.model.layer_count();
   if (!q.layout.empty()) {
     std::vector<stage> stages = read_layout(q.layout);
     auto const found = static_cast<long long>(stages.size());
@@ -217,17 +218,17 @@ ASHLAR_INLINE std::vector<stage> stages_of(question const& q) {
 }
 
 ASHLAR_INLINE bool every_stage_works(question const& q) {
-  int const count = q.stage_count();
+  int const count = stage_count(q);
   if (!q.layout.empty() || count == 1) return true;
   if (stack_of(q).is_plain) return stage_layout_detail::division_by_cost(q, count).working >= count;
   return q.model.layer_count() + 2 >= count;
 }
 
-ASHLAR_INLINE int last_device(question const& q, std::vector<stage> const& stages) {
+ASHLAR_INLINE int last_with_head(std::vector<stage> const& stages) {
   std::size_t last = stages.size() - 1;
   for (std::size_t s = 0; s < stages.size(); ++s)
     if (stages[s].has_head) last = s;
-  return static_cast<int>(last) % q.pipeline;
+  return static_cast<int>(last);
 }
 
 }  // namespace ashlar::predict

@@ -1,7 +1,9 @@
 // Seconds of a step: the pipeline of passes, and what a step has once.
 #pragma once
 
+#include <ashlar/predict/execution.hpp>
 #include <ashlar/predict/passes.hpp>
+#include <ashlar/predict/stage_layout.hpp>
 
 #include <vector>
 
@@ -15,12 +17,15 @@ struct step_terms {
   double data = 0;  // gradient sums and weight gathers over the data ranks, exposed
   double optimizer = 0;
   double update = 0;  // host loops of plain programs
-  int device = 0;     // that takes longest
+  int device = 0;     // that takes longest; of an executed step, that is busiest
   std::vector<stage_passes> of_stages;
+  std::vector<double> micro_batches;  // by stage, that this device works on
+  execution run;                      // empty: a closed form
 };
 
 // pipeline: the longest of n W_d + the sum of the other devices' largest chunk. W_d: all passes of a
-// device for one micro-batch. For one forward, one backward, and for virtual stages.
+// device for one micro-batch. For one forward, one backward, and for virtual stages. Another schedule is
+// executed; its bubble is what is not passes.
 // stragglers: pipeline x straggler x log2 of the nodes.
 // data: max(data_exposed x, x - the passes beside it) for gradients (2 bytes a parameter; 8 without
 // sharding) and for weights (2). A plain program with ZeRO-1 (6 bytes) and a classic one (4) hide

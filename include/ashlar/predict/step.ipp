@@ -7,6 +7,7 @@
 #include <ashlar/predict/held_parameters.hpp>
 #include <ashlar/predict/kernels.hpp>
 #include <ashlar/predict/stack.hpp>
+#include <ashlar/predict/stage_devices.hpp>
 #include <ashlar/predict/step.hpp>
 
 #include <cmath>
@@ -16,29 +17,31 @@ namespace ashlar::predict {
 
 namespace step_detail {
 
-// Of one micro-batch on one device.
+// On one device.
 struct device_seconds {
-  double forward = 0, backward = 0;
-  double largest = 0;  // chunk, both ways
-
-  double both() const { return forward + backward; }
+  double all = 0;                    // of all micro-batches
+  double forward = 0, backward = 0;  // of one
+  double largest = 0;                // chunk, both ways
 };
 
-inline std::vector<device_seconds> by_device(question const& q,
-                                             std::vector<stage_passes> const& passes) {
-  std::vector<device_seconds> all(static_cast<std::size_t>(q.pipeline));
-  for (std::size_t s = 0; s < passes.size(); ++s) {
-    device_seconds& d = all[s % all.size()];
+inline device_seconds seconds_on(std::vector<int> const& stages,
+                                 std::vector<double> const& micro_batches,
+                                 std::vector<stage_passes> const& passes) {
+  device_seconds d;
+  for (int number : stages) {
+    auto const s = static_cast<std::size_t>(number);
+    d.all += micro_batches[s] * passes[s].seconds();
     d.forward += passes[s].forward.seconds();
     d.backward += passes[s].backward.seconds();
     d.largest = max_of(d.largest, passes[s].seconds());
   }
-  return all;
+  return d;
 }
 
+// `copies` of a stage are on different devices of a pipeline.
 inline double data_seconds(question const& q, held_parameters const& held, device_seconds const& beside,
-                           constants const& c) {
-  double const ranks = 1.0 * q.data * q.context, groups = expert_data(q);
+                           int copies, constants const& c) {
+  double const ranks = 1.0 * q.data * q.context * copies, groups = expert_data(q) * copies;
   double moved = held.dense * (ranks - 1) / ranks / group_rate(q, ranks, q.tensor, c);
   if (held.expert > 0 && groups > 1)
     moved +=
@@ -53,41 +56,74 @@ inline double data_seconds(question const& q, held_parameters const& held, devic
          + max_of(c.data_exposed * gathered, gathered - beside.forward);
 }
 
+struct once_a_step {
+  double data = 0, optimizer = 0;
+};
+
+inline once_a_step once_on(question const& q, held_parameters const& held, device_seconds const& beside,
+                           int copies, constants const& c) {
+  once_a_step once;
+  double const ranks = 1.0 * q.data * q.context * copies;
+  if (!stack_of(q).is_sharded && ranks > 1)
+    once.data = latency_seconds(ranks, c) + data_seconds(q, held, beside, copies, c);
+  double const updated = q.shares == sharding::none
+                             ? held.both()
+                             : held.dense / ranks + held.expert / (expert_data(q) * copies);
+  // Adam: the gradient, the 32-bit weight and two moments are read; those three and the weight written.
+  once.optimizer = 30 * updated / memory_rate(q.device, c);
+  return once;
+}
+
 }  // namespace step_detail
 
 ASHLAR_INLINE step_terms step_of(question const& q, std::vector<stage> const& stages,
                                  constants const& c) {
   step_terms r;
   r.of_stages = passes_of(q, stages, c);
-  auto const devices = step_detail::by_device(q, r.of_stages);
+  r.run = execute(q, r.of_stages, c);
+  placement const where = placement_of(q);
+  int const copies = where.route_count();
+  std::vector<std::vector<int>> const here = stages_by_device(where);
+  std::vector<double> const all_of_them(stages.size(), micro_batches(q));
+  std::vector<step_detail::device_seconds> devices;
   double all_largest = 0;
-  for (auto const& d : devices) all_largest += d.largest;
-  double const lost = c.straggler * std::log2(max_of(1.0, 1.0 * q.devices / q.per_node));
-  double const ranks = 1.0 * q.data * q.context;
-  stack const s = stack_of(q);
-  double most = -1;
-  for (int d = 0; d < q.pipeline; ++d) {
-    auto const& here = devices[static_cast<std::size_t>(d)];
-    double const passes = micro_batches(q) * here.both(), bubble = all_largest - here.largest;
-    held_parameters const held = held_by_device(q, stages, d);
-    double data = 0;
-    if (!s.is_sharded && ranks > 1)
-      data = latency_seconds(ranks, c) + step_detail::data_seconds(q, held, here, c);
-    double const updated =
-        q.shares == sharding::none ? held.both() : held.dense / ranks + held.expert / expert_data(q);
-    // Adam: the gradient, the 32-bit weight and two moments are read; those three and the weight
-    // written.
-    double const optimizer = 30 * updated / memory_rate(q.device, c);
-    double const total = (passes + bubble) * (1 + lost) + data + optimizer;
-    if (total <= most) continue;
-    most = total;
-    r.device = d;
-    r.passes = passes;
-    r.bubble = bubble;
-    r.stragglers = lost * (passes + bubble);
-    r.data = data;
-    r.optimizer = optimizer;
+  for (std::size_t d = 0; d < here.size(); ++d) {
+    devices.push_back(r.run.is_empty()
+                          ? step_detail::seconds_on(here[d], all_of_them, r.of_stages)
+                          : step_detail::seconds_on(here[d], r.run.micro_batches_on(static_cast<int>(d)),
+                                                    r.of_stages));
+    all_largest += devices[d].largest;
   }
+  double const lost = c.straggler * std::log2(max_of(1.0, 1.0 * q.devices / q.per_node));
+  double most = -1, longest_once = -1;
+  for (std::size_t d = 0; d < here.size(); ++d) {
+    double const passes = devices[d].all, bubble = all_largest - devices[d].largest;
+    step_detail::once_a_step const once =
+        step_detail::once_on(q, held_by_stages(q, stages, here[d]), devices[d], copies, c);
+    double const after = once.data + once.optimizer;
+    // An executed step ends for all devices at once; the busiest has the least bubble.
+    double const total = r.run.is_empty() ? (passes + bubble) * (1 + lost) + after : passes;
+    if (total > most) {
+      most = total;
+      r.device = static_cast<int>(d);
+      r.passes = passes;
+      r.bubble = r.run.is_empty() ? bubble : max_of(0.0, r.run.seconds() - passes);
+    }
+    if (r.run.is_empty() ? r.device == static_cast<int>(d) : after > longest_once) {
+      longest_once = after;
+      r.data = once.data;
+      r.optimizer = once.optimizer;
+    }
+  }
+  r.stragglers = lost * (r.passes + r.bubble);
+  if (r.run.is_empty()) {
+    r.micro_batches.assign(stages.size(), 0);
+    for (int number : here[static_cast<std::size_t>(r.device)])
+      r.micro_batches[static_cast<std::size_t>(number)] = micro_batches(q);
+  } else {
+    r.micro_batches = r.run.micro_batches_on(r.device);
+  }
+  stack const s = stack_of(q);
   if (s.is_plain) r.update = c.host_update * q.model.layer_count() / q.pipeline;
   r.seconds = r.passes + r.bubble + r.stragglers + r.data + r.optimizer + r.update;
   return r;

@@ -22,16 +22,19 @@ struct layer_work {
   double forward_bytes = 0, backward_bytes = 0;  // of norms, sums, activations, rotations, permutations
   double quantised_forward = 0, quantised_backward = 0;  // elements that are turned into the low format
   double scan = 0;                                       // channels x tokens
-  double tensor_bytes = 0;                               // of one exchange between tensor ranks
-  int tensor_count = 0;                                  // of them in a pass
-  double expert_bytes = 0;                               // that one device dispatches; as many come back
-  double gather_bytes = 0;                               // between expert-tensor ranks
-  double context_bytes = 0;                              // keys and values of this rank
-  int parts = 0;       // mixers and feed-forward parts, which the host launches
-  double experts = 0;  // held here
+  double tensor_bytes = 0;   // of one exchange between tensor ranks: (t - 1) / t of the tokens
+  int tensor_count = 0;      // of them in a pass
+  double expert_bytes = 0;   // that one device dispatches; as many come back
+  double gather_bytes = 0;   // between expert-tensor ranks
+  double context_bytes = 0;  // keys and values of this rank
+  int parts = 0;             // mixers and feed-forward parts, which the host launches
+  double experts = 0;        // held here
 };
 
 layer_work work_of(question const& q, layer const& l);
+
+// Of what a backward runs again.
+layer_work work_again(question const& q, layer const& l, recomputation parts);
 
 // Of the head: the logits of one predicted token.
 product head_product(question const& q);

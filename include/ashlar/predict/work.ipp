@@ -18,7 +18,9 @@ class worker {
         stack_(stack_of(q)),
         tokens_(micro_batch_tokens(q)),
         hidden_(q.model.hidden),
-        tensor_(q.tensor) {}
+        tensor_(q.tensor) {
+    w_.tensor_bytes = 2 * tokens_ * hidden_ * (tensor_ - 1) / tensor_;
+  }
 
   void add(mixer const& m) {
     if (m.kind == mixer_kind::none) return;
@@ -34,11 +36,39 @@ class worker {
     if (f.kind == feed_forward_kind::none) return;
     add_residual();
     ++w_.parts;
-    if (f.kind == feed_forward_kind::dense) {
-      add_dense(f, f.width / tensor_, tokens_);
-      w_.tensor_count += 2;
-    } else {
+    if (f.kind == feed_forward_kind::dense)
+      add_split(f, f.width);
+    else
       add_experts(f);
+  }
+
+  void add_again(mixer const& m, recomputation parts) {
+    if (m.kind == mixer_kind::none) return;
+    bool const is_compressed = m.kind == mixer_kind::compressed;
+    if (has(parts, recomputation::norms)) add_norm();
+    if (has(parts, recomputation::up_projections) && is_compressed) add_up_projections(m);
+    if (!has(parts, recomputation::attention) || m.kind == mixer_kind::state_space) return;
+    if (is_compressed)
+      add_scores(m, m.nope + m.rope, m.value_head);
+    else
+      add_scores(m, m.head, m.head);
+  }
+
+  void add_again(feed_forward const& f, recomputation parts) {
+    if (f.kind == feed_forward_kind::none) return;
+    if (has(parts, recomputation::norms)) add_norm();
+    if (f.kind == feed_forward_kind::dense) {
+      if (!has(parts, recomputation::dense)) return;
+      add_split(f, f.width);
+      ++w_.parts;
+    } else if (has(parts, recomputation::experts)) {
+      add_experts(f);
+      ++w_.parts;
+    } else {
+      if (has(parts, recomputation::activation))
+        add_activation(f, tokens_ / tensor_ * f.chosen * q_.expert_tensor,
+                       f.expert_width / q_.expert_tensor);
+      if (has(parts, recomputation::shared_expert) && f.shared_width > 0) add_split(f, f.shared_width);
     }
   }
 
@@ -72,23 +102,26 @@ class worker {
     w_.context_bytes = 2 * 2 * tokens_ * g * d / tensor_;
   }
 
+  double rows() const { return stack_.splits_sequences ? tokens_ / tensor_ : tokens_; }
+
   // The projections down are not split over heads.
   void add_compressed(mixer const& m) {
     double const n = m.heads, wide = m.nope + m.rope;
-    double const rows = stack_.splits_sequences ? tokens_ / tensor_ : tokens_;
-    if (m.q_rank > 0) {
-      add_product(rows, m.q_rank, hidden_);
-      add_product(tokens_, n * wide / tensor_, m.q_rank);
-    } else {
-      add_product(tokens_, n * wide / tensor_, hidden_);
-    }
-    add_product(rows, m.kv_rank + m.rope, hidden_);
-    add_product(tokens_, n * (m.nope + m.value_head) / tensor_, m.kv_rank);
+    if (m.q_rank > 0) add_product(rows(), m.q_rank, hidden_);
+    add_product(rows(), m.kv_rank + m.rope, hidden_);
+    add_up_projections(m);
     add_product(tokens_, hidden_, n * m.value_head / tensor_);
     add_scores(m, wide, m.value_head);
+    w_.context_bytes = 2 * tokens_ * n * (wide + m.value_head) / tensor_;
+  }
+
+  // And rotations.
+  void add_up_projections(mixer const& m) {
+    double const n = m.heads, wide = m.nope + m.rope;
+    add_product(tokens_, n * wide / tensor_, m.q_rank > 0 ? m.q_rank : hidden_);
+    add_product(tokens_, n * (m.nope + m.value_head) / tensor_, m.kv_rank);
     double const moved = tokens_ * n * (4 * wide + 2 * m.value_head) / tensor_;
     move(moved, moved);
-    w_.context_bytes = 2 * tokens_ * n * (wide + m.value_head) / tensor_;
   }
 
   void add_state_space(mixer const& m) {
@@ -105,13 +138,11 @@ class worker {
     move(moved, 2 * moved);
   }
 
-  // A norm and a sum: 5 reads and writes of a token's values forward, 6 backward. A tensor exchange
-  // moves (t - 1) / t of the tokens.
-  void add_residual() {
-    double const rows = stack_.splits_sequences ? tokens_ / tensor_ : tokens_;
-    move(5 * rows * hidden_, 6 * rows * hidden_);
-    w_.tensor_bytes = 2 * tokens_ * hidden_ * (tensor_ - 1) / tensor_;
-  }
+  // A norm and a sum: 5 reads and writes of a token's values forward, 6 backward.
+  void add_residual() { move(5 * rows() * hidden_, 6 * rows() * hidden_); }
+
+  // A norm alone, forward.
+  void add_norm() { move(2 * rows() * hidden_, 0); }
 
   // Reads and writes of each element of the hidden layer. One kernel each way; where it is not fused,
   // SiLU, the product and the gradients of both halves are kernels of their own. Clamped gates with
@@ -128,10 +159,13 @@ class worker {
       move(5 * elements, 12 * elements);
   }
 
-  void add_dense(feed_forward const& f, double width, double rows) {
-    add_product(rows, (f.is_gated ? 2 : 1) * width, hidden_);
-    add_product(rows, hidden_, width);
-    add_activation(f, rows, width);
+  // Over tensor ranks.
+  void add_split(feed_forward const& f, double whole_width) {
+    double const width = whole_width / tensor_;
+    add_product(tokens_, (f.is_gated ? 2 : 1) * width, hidden_);
+    add_product(tokens_, hidden_, width);
+    add_activation(f, tokens_, width);
+    w_.tensor_count += 2;
   }
 
   // Balanced routing: as many copies of tokens come as go.
@@ -152,10 +186,7 @@ class worker {
     add_activation(f, received, width);
     double const permuted = 4 * in * (copies + received);  // before and after the exchange, and back
     move(permuted, permuted);
-    if (f.shared_width > 0) {
-      add_dense(f, f.shared_width / tensor_, tokens_);
-      w_.tensor_count += 2;
-    }
+    if (f.shared_width > 0) add_split(f, f.shared_width);
     if (q_.expert > 1) w_.expert_bytes = 2 * copies * in;
     // Shares are unequal: gathered at half the rate.
     if (q_.expert_tensor > 1) w_.gather_bytes = 2 * 2 * copies * in * (q_.expert_tensor - 1);
@@ -174,6 +205,16 @@ ASHLAR_INLINE layer_work work_of(question const& q, layer const& l) {
   work_detail::worker worker(q, w);
   worker.add(l.mix);
   worker.add(l.feed);
+  return w;
+}
+
+ASHLAR_INLINE layer_work work_again(question const& q, layer const& l, recomputation parts) {
+  if (parts == recomputation::none) return {};
+  if (has(parts, recomputation::full)) return work_of(q, l);
+  layer_work w;
+  work_detail::worker worker(q, w);
+  worker.add_again(l.mix, parts);
+  worker.add_again(l.feed, parts);
   return w;
 }
 

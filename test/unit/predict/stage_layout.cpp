@@ -85,7 +85,7 @@ TEST_CASE("stage layout: without one, layers are divided evenly") {
   q.chunks = 2;
   CHECK(stages_of(q).size() == 16);
   CHECK(!every_stage_works(q));
-  CHECK(last_device(q, stages_of(q)) == 7);
+  CHECK(last_with_head(stages_of(q)) == 15);
 }
 
 }  // namespace ashlar::predict::testing

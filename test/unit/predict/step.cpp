@@ -31,7 +31,7 @@ TEST_CASE("step: its terms add up") {
     CHECK(s.seconds > 0);
     double const sum = s.passes + s.bubble + s.stragglers + s.data + s.optimizer + s.update;
     CHECK(s.seconds == doctest::Approx(sum));
-    pass_terms const passes = sum_of_passes(q, s);
+    pass_terms const passes = sum_of_passes(s);
     double const parts = passes.on_device() + passes.host + passes.sharding + passes.transfer;
     CHECK(parts == doctest::Approx(s.passes));
   }

@@ -1,0 +1,44 @@
+// The passes of a step in the order of a schedule, each as early as the order and its inputs allow.
+#pragma once
+
+#include <ashlar/predict/constants.hpp>
+#include <ashlar/predict/passes.hpp>
+#include <ashlar/predict/question.hpp>
+#include <ashlar/schedule/schedule.hpp>
+
+#include <vector>
+
+namespace ashlar::predict {
+
+// A schedule of the catalog with very many micro-batches is executed with 16 for each stage, and again
+// with half as many; where its order is searched for, with 4 and 2. All further ones take as much more
+// as those between: in the middle of a step, devices do the same again and again.
+struct execution {
+  std::vector<schedule> timed;  // none: the step has a closed form; the second has fewer micro-batches
+  double further = 0;           // times that the difference of the two comes on top
+  double tick = 0;              // seconds: a nanosecond, more where passes take minutes
+
+  bool is_empty() const { return timed.empty(); }
+
+  // Until the last pass has ended.
+  double seconds() const;
+  // Micro-batches that a device works on, by stage.
+  std::vector<double> micro_batches_on(int device) const;
+  // Bytes at the peak of each device, of what a stage keeps of a micro-batch until its backward has
+  // ended. Between the two passes of a backward nothing goes: what the second needs, inputs and the
+  // gradients of results, is as much as what the first needed (Qi et al. 2023, table 1: 32 of 34 parts).
+  std::vector<double> held(std::vector<double> const& kept_by_stage) const;
+};
+
+// Forwards take what `passes` say, and so do backwards, fused or in two. A transfer delays what waits
+// for it, unless passes have it in them. Chunks of a sequence have equal parts of its passes, but later
+// ones attend to more. Empty where the question has a closed form. `is_whole`: with all micro-batches,
+// however many. Throws unpredictable, and violation where the catalog has no such schedule.
+execution execute(question const& q, std::vector<stage_passes> const& passes, constants const& c,
+                  bool is_whole = false);
+
+}  // namespace ashlar::predict
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/predict/execution.ipp>
+#endif

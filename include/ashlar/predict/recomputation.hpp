@@ -1,0 +1,48 @@
+// What a backward runs again, and in which layers.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar::predict {
+
+// Parts of a layer, each a bit; Megatron-LM's names of them beside it. What they keep is then made again
+// from their inputs.
+enum class recomputation : unsigned char {
+  none = 0,
+  attention = 1,       // core_attn: scores and their use
+  up_projections = 2,  // mla_up_proj: of compressed attention, with rotations
+  norms = 4,           // layernorm
+  activation = 8,      // moe_act: of routed experts
+  dense = 16,          // mlp
+  experts = 32,        // moe: router, exchanges, routed and shared experts
+  shared_expert = 64,  // shared_experts
+  full = 128           // the layer
+};
+
+constexpr recomputation operator|(recomputation a, recomputation b) {
+  return static_cast<recomputation>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+constexpr bool has(recomputation all, recomputation part) {
+  return (static_cast<unsigned>(all) & static_cast<unsigned>(part)) != 0;
+}
+
+struct chosen_layers {
+  static constexpr int all = -1;
+
+  int first = all;          // so many of each stage, from its first on
+  std::vector<bool> these;  // or those of the model that it is true for; empty: `first` says it
+
+  bool are_all() const { return first == all && these.empty(); }
+
+  // A layer of the model, in the stage that begins with that.
+  bool have(int layer, int first_of_stage) const {
+    if (these.empty()) return first == all || layer - first_of_stage < first;
+    auto const number = static_cast<std::size_t>(layer);
+    return number < these.size() && these[number];
+  }
+
+  friend bool operator==(chosen_layers const&, chosen_layers const&) = default;
+};
+
+}  // namespace ashlar::predict

@@ -1,0 +1,29 @@
+// On which devices stages are.
+#pragma once
+
+#include <ashlar/catalog/shape.hpp>
+#include <ashlar/model/placement.hpp>
+#include <ashlar/predict/question.hpp>
+
+#include <vector>
+
+namespace ashlar::predict {
+
+// What the catalog is asked for: --chunks are chunks, or both ways of a wave.
+catalog::shape shape_of(question const& q, int micro_batches, costs cost = {});
+
+// Of the schedule that is executed; else stage s is on device s mod pipeline. Throws unpredictable, and
+// violation where the catalog has no such schedule of the question's sizes.
+placement placement_of(question const& q);
+
+// Virtual stages of the whole pipeline. Throws the same.
+int stage_count(question const& q);
+
+// The stages of each device, ascending. Where micro-batches take several routes, it has one of each.
+std::vector<std::vector<int>> stages_by_device(placement const& where);
+
+}  // namespace ashlar::predict
+
+#ifndef ASHLAR_COMPILED
+#include <ashlar/predict/stage_devices.ipp>
+#endif

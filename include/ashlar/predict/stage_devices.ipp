@@ -1,0 +1,67 @@
+// Definitions of stage_devices.hpp.
+#pragma once
+
+#include <ashlar/catalog/entry.hpp>
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/compiled.hpp>
+#include <ashlar/predict/stage_devices.hpp>
+#include <ashlar/schedule/schedule.hpp>
+
+#include <cstddef>
+#include <utility>
+
+namespace ashlar::predict {
+
+ASHLAR_INLINE catalog::shape shape_of(question const& q, int micro_batches, costs cost) {
+  catalog::shape s;
+  s.p = devices{q.pipeline};
+  s.m = ashlar::micro_batches{micro_batches};
+  s.cost = std::move(cost);
+  s.v = chunks{q.chunks};
+  s.w = waves{max_of(1, q.chunks / 2)};
+  return s;
+}
+
+namespace stage_devices_detail {
+
+// A schedule's placement is that of as few micro-batches as it can have.
+inline placement published_placement(question const& q) {
+  for (int m : {1, 2, q.pipeline, 2 * q.pipeline}) {
+    catalog::shape const few = shape_of(q, m);
+    if (q.published->check(few).ok()) return q.published->make(few).where;
+  }
+  return q.published->make(shape_of(q, micro_batches(q))).where;
+}
+
+}  // namespace stage_devices_detail
+
+ASHLAR_INLINE placement placement_of(question const& q) {
+  if (!q.is_executed()) {
+    std::vector<int> route;
+    for (int s = 0; s < q.pipeline * q.chunks; ++s) route.push_back(s % q.pipeline);
+    return {devices{q.pipeline}, {route}};
+  }
+  placement where =
+      q.published != nullptr ? stage_devices_detail::published_placement(q) : q.own_order->where;
+  if (where.device_count() != q.pipeline)
+    throw unpredictable(requirement::schedule_has_every_device, where.device_count(), q.pipeline);
+  if (q.chunks > 1 && where.stage_count() != static_cast<long long>(q.chunks) * q.pipeline)
+    throw unpredictable(requirement::schedule_has_these_chunks, q.chunks, where.stage_count());
+  return where;
+}
+
+ASHLAR_INLINE int stage_count(question const& q) {
+  return q.is_executed() ? placement_of(q).stage_count() : q.pipeline * q.chunks;
+}
+
+ASHLAR_INLINE std::vector<std::vector<int>> stages_by_device(placement const& where) {
+  std::vector<std::vector<int>> all(static_cast<std::size_t>(where.device_count()));
+  for (int s = 0; s < where.stage_count(); ++s)
+    for (int route = 0; route < where.route_count(); ++route) {
+      std::vector<int>& here = all[static_cast<std::size_t>(where.device_of(route, s))];
+      if (here.empty() || here.back() != s) here.push_back(s);
+    }
+  return all;
+}
+
+}  // namespace ashlar::predict

@@ -1,0 +1,94 @@
+// `ashlar predict --recompute` from end to end.
+#include "tool/predicting.hpp"
+#include "tool/refusals.hpp"
+#include "tool/run_tool.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace {
+
+std::string const routed_run =
+    "--model deepseek-v3 --cluster 64x8xH100 --sequence 4096 --batch 1024 --tensor 2 --pipeline 8 "
+    "--expert 32 --sharding optimizer ";
+std::string const dense_run =
+    "--model 8B --cluster 2x8xH100 --sequence 4096 --batch 64 --pipeline 4 --stack megatron-core ";
+
+}  // namespace
+
+TEST_CASE("predict --recompute: parts as Megatron names them take time and free memory") {
+  auto const none = predicted_run(routed_run);
+  double last_peak = none["peak_bytes"];
+  for (char const* parts : {"layernorm", "layernorm,moe_act", "layernorm,moe_act,mla_up_proj",
+                            "layernorm,moe_act,mla_up_proj,moe,mlp", "full"}) {
+    CAPTURE(parts);
+    auto const run = predicted_run(routed_run + "--recompute " + parts);
+    CHECK(run["peak_bytes"].get<double>() < last_peak);
+    CHECK(run["step_seconds"].get<double>() > none["step_seconds"].get<double>());
+    CHECK(run["interval"].is_null() == (parts != std::string("full")));
+    last_peak = run["peak_bytes"];
+  }
+  CHECK(predicted_run(routed_run + "--recompute core_attn")
+        == predicted_run(routed_run + "--recompute attention"));
+  CHECK(contains(run_tool("predict " + routed_run + "--recompute layernorm,moe_act").out,
+                 "--recompute layernorm,moe_act"));
+}
+
+TEST_CASE("predict --recompute: a file, and the first layers of each stage") {
+  auto const file = [](char const* name, std::string const& text) { return scratch_file(name, text); };
+  auto const run = [&](std::string const& what) {
+    return predicted_run(dense_run + "--recompute " + what);
+  };
+  auto const full = run("full"), two = run("full:2");
+  CHECK(run(file("all.json", R"({"modules": ["full"]})")) == full);
+  CHECK(run("full:8")["step_seconds"] == full["step_seconds"]);
+  CHECK(run(file("two.json", R"({"modules": ["full"], "layers": 2})")) == two);
+  // The first two of eight, four times.
+  CHECK(run(file("listed.json", R"({"modules": ["full"], "layers": [0, 1, 8, 9, 16, 17, 24, 25]})"))
+        == two);
+  CHECK(run("full:0") == predicted_run(dense_run));
+  double const none = predicted_run(dense_run)["terms"]["products"];
+  CHECK(two["terms"]["products"].get<double>() - none
+        == doctest::Approx((full["terms"]["products"].get<double>() - none) / 4));
+}
+
+TEST_CASE("predict --recompute: Megatron's arguments say it, too") {
+  std::string const model =
+      "--num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 --num-attention-heads 32 --bf16 "
+      "--seq-length 4096 --swiglu --vocab-size 128256 --micro-batch-size 1 --global-batch-size 64 "
+      "--pipeline-model-parallel-size 4 ";
+  auto const run = [&](std::string const& how) {
+    return predicted_run("--cluster 2x8xH100 --stack megatron-core --megatron "
+                         + scratch_file("again.sh", model + how))["step_seconds"];
+  };
+  auto const same = [&](std::string const& parts) {
+    return predicted_run("--cluster 2x8xH100 --stack megatron-core --recompute " + parts + " --megatron "
+                         + scratch_file("once.sh", model))["step_seconds"];
+  };
+  CHECK(run("--recompute-granularity selective") == same("attention"));
+  CHECK(run("--recompute-granularity selective --recompute-modules layernorm mlp --lr 1e-4")
+        == same("mlp,layernorm"));
+  CHECK(run("--recompute-granularity full --recompute-method uniform --recompute-num-layers 1")
+        == same("full"));
+  CHECK(run("--recompute-granularity full --recompute-method block --recompute-num-layers 3")
+        == same("full:3"));
+}
+
+TEST_CASE("predict --recompute: what it cannot be is said") {
+  std::string const go = "predict " + dense_run + "--recompute ";
+  all_refused({
+      {go + "ful", "did you mean 'full'?"},
+      {go + "moe_act", "no layer of the model has a part 'moe_act'"},
+      {go + "mlp,", "no part '' is known"},
+      {go + "full:x", "layers of each stage must be from 0 to 32"},
+      {go + "full:33", "layers of each stage must be from 0 to 32"},
+      {go + "no.json", "cannot read 'no.json'"},
+      {go + scratch_file("key.json", R"({"modules": ["mlp"], "layer": 3})"), "\"layer\" is not known"},
+      {go + scratch_file("word.json", R"({"modules": ["layernrm"]})"), "did you mean 'layernorm'?"},
+      {go + scratch_file("far.json", R"({"modules": ["mlp"], "layers": [32]})"),
+       "\"layers\" must be a whole number from 0 to 31"},
+      {go + scratch_file("none.json", R"({"layers": 3})"), "lacks \"modules\""},
+  });
+}

@@ -1,0 +1,104 @@
+// `ashlar predict --schedule` from end to end.
+#include "tool/predicting.hpp"
+#include "tool/refusals.hpp"
+#include "tool/run_tool.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <string>
+
+namespace {
+
+std::string const piped_run =
+    "--model 8B --cluster 2x8xH100 --sequence 4096 --batch 64 --tensor 2 --pipeline 4 --stack "
+    "megatron-core ";
+
+double last_end_in(std::string const& trace) {
+  auto const read = nlohmann::json::parse(trace);
+  double last = 0;
+  for (nlohmann::json const& event : read["traceEvents"])
+    if (event.value("ph", "") == "X")
+      last = std::fmax(last, event["ts"].get<double>() + event["dur"].get<double>());
+  return last * 1e-6;
+}
+
+}  // namespace
+
+TEST_CASE("predict --schedule: what has a closed form keeps its interval, the rest has none") {
+  auto const usual = predicted_run(piped_run);
+  for (char const* same : {"1f1b", "interleaved", "depth-first"})
+    CHECK(predicted_run(piped_run + "--schedule " + same) == usual);
+  CHECK(predicted_run(piped_run + "--chunks 2 --schedule interleaved")
+        == predicted_run(piped_run + "--chunks 2"));
+  auto const other = predicted_run(piped_run + "--schedule zb_h1");
+  CHECK(!usual["interval"].is_null());
+  CHECK(other["interval"].is_null());
+  CHECK(contains(run_tool("predict " + piped_run + "--schedule zb-h1").out,
+                 "no published run tells how far off this is"));
+}
+
+TEST_CASE("predict --schedule: zero bubble has less bubble, half V less memory, DualPipe two copies") {
+  auto const usual = predicted_run(piped_run), zb = predicted_run(piped_run + "--schedule zb-h1"),
+             half = predicted_run(piped_run + "--schedule V_Half"),
+             two = predicted_run(piped_run + "--schedule dualpipe"),
+             all_first = predicted_run(piped_run + "--schedule gpipe");
+  auto const most = [](nlohmann::json const& run, char const* part) {
+    double largest = 0;
+    for (nlohmann::json const& device : run["memory"])
+      largest = std::fmax(largest, device[part].get<double>());
+    return largest;
+  };
+  CHECK(zb["terms"]["bubble"].get<double>() < 0.6 * usual["terms"]["bubble"].get<double>());
+  CHECK(zb["terms"]["products"] == usual["terms"]["products"]);
+  CHECK(most(half, "activations") == doctest::Approx(0.75 * most(usual, "activations")));  // 6 of 8
+  CHECK(most(all_first, "activations") == doctest::Approx(8 * most(usual, "activations")).epsilon(0.02));
+  CHECK(most(two, "parameters") > 1.7 * most(usual, "parameters"));
+  for (auto const& run : {zb, half, two}) {
+    double sum = 0;
+    for (auto const& [name, seconds] : run["terms"].items()) sum += seconds.get<double>();
+    CHECK(sum == doctest::Approx(run["step_seconds"].get<double>()));
+  }
+}
+
+TEST_CASE("predict --schedule: a file that emit writes is as the schedule that it was made from") {
+  std::string const file = (scratch() / "order.json").string();
+  REQUIRE(run_tool("emit v-half -p 4 -m 32 --as json -o " + file).code == 0);
+  auto const named = predicted_run(piped_run + "--schedule v-half"),
+             read = predicted_run(piped_run + "--schedule " + file);
+  CHECK(read["step_seconds"].get<double>()
+        == doctest::Approx(named["step_seconds"].get<double>()).epsilon(0.01));
+  CHECK(read["peak_bytes"] == named["peak_bytes"]);
+  std::string const trace = run_tool("predict " + piped_run + "--as trace --schedule " + file).out;
+  CHECK(last_end_in(trace) < read["step_seconds"].get<double>());
+  CHECK(last_end_in(trace) > 0.8 * read["step_seconds"].get<double>());
+  CHECK(contains(run_tool("predict " + piped_run + "--as svg --schedule zb-h1").out, "<svg"));
+}
+
+TEST_CASE("predict --schedule: very many micro-batches take no longer to predict") {
+  std::string const large =
+      "--model llama3.1-405b --cluster 2048x8xH100 --sequence 8192 --batch 131072 --tensor 8 --pipeline "
+      "16 --sharding optimizer --stack megatron-core --schedule ";
+  auto const closed = predicted_run(large + "1f1b"), executed = predicted_run(large + "eager-1f1b");
+  CHECK(executed["step_seconds"].get<double>()
+        == doctest::Approx(closed["step_seconds"].get<double>()).epsilon(0.02));
+}
+
+TEST_CASE("predict --schedule: what it cannot be is said") {
+  std::string const go = "predict " + piped_run, file = (scratch() / "few.json").string();
+  REQUIRE(run_tool("emit 1f1b -p 4 -m 8 --as json -o " + file).code == 0);
+  all_refused({
+      {go + "--schedule zb-h3", "did you mean 'zb-h1'?"},
+      {go + "--schedule no.json", "cannot read 'no.json'"},
+      {go + "--schedule " + file, "the schedule has 8 micro-batches, and --batch 64 is 32"},
+      {go + "--chunks 2 --schedule 1f1b", "one stage a device, not --chunks 2"},
+      {go + "--chunks 3 --schedule v-half", "8 stages on 4 devices, which are not --chunks 3"},
+      {go + "--schedule inference", "forwards and backwards alone"},
+      {go + "--schedule 1f1b-recompute", "--recompute says"},
+      {"predict --model 8B --cluster 8xH100 --sequence 4096 --batch 9 --pipeline 8 --schedule dualpipe",
+       "--schedule dualpipe: "},
+      {go + "--schedule v-half --layout 8,8,8,8", "--layout has 4 stages, and the schedule 8"},
+      {go + "--schedule " + scratch_file("no_order.json", "{}"), "no_order.json"},
+  });
+}
