@@ -45,22 +45,23 @@ class costs_reader : json_reader {
           shortest = std::min(shortest, time(stage, kind, 1e-3));
     choose_tick(shortest);
     costs_file file{.path = source_.path, .cost = {}, .ring = {}, .scale = scale_};
-    file.cost.per_stage.clear();
+    std::vector<ashlar::stage_cost> each;
     for (json const& stage : stages) {
       ashlar::stage_cost c{.forward = pass(stage, measured_passes[0]),
                            .backward_input = pass(stage, measured_passes[1]),
                            .backward_weight = pass(stage, measured_passes[2])};
       if (stage.contains(measured_passes[3])) c.recompute = pass(stage, measured_passes[3]);
-      file.cost.per_stage.push_back(c);
+      each.push_back(c);
     }
+    file.cost.passes = std::move(each);
     if (costs_.contains("message_bytes"))
       file.cost.message = whole(costs_["message_bytes"], "message_bytes", 0, most_memory);
     if (costs_.contains("links")) {
       json const& links = object(costs_["links"], "links");
-      file.cost.links.inside = file.cost.links.between = link(links, "inside");
-      if (links.contains("between")) file.cost.links.between = link(links, "between");
+      file.cost.on.links.inside = file.cost.on.links.between = link(links, "inside");
+      if (links.contains("between")) file.cost.on.links.between = link(links, "between");
       if (links.contains("node_size"))
-        file.cost.links.node_size =
+        file.cost.on.links.node_size =
             static_cast<int>(whole(links["node_size"], "node_size", 0, most_devices));
     }
     if (costs_.contains("collective")) file.ring = link(costs_, "collective");

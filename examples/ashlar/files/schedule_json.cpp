@@ -164,42 +164,41 @@ class schedule_reader : json_reader {
     ashlar::costs read;
     static json const none = json::object();
     json const& given = file_.contains("costs") ? file_["costs"] : none;
-    read.per_stage = {stage_cost(given)};
+    int q = 1;
+    read.passes = stage_cost(given);
     if (given.contains("per_stage")) {
-      read.per_stage.clear();
+      std::vector<ashlar::stage_cost> each;
       for (json const& one : list(given["per_stage"], "per_stage"))
-        read.per_stage.push_back(stage_cost(object(one, "per_stage")));
+        each.push_back(stage_cost(object(one, "per_stage")));
       if (given.contains("sequence_chunks"))
-        read.sequence_chunks = static_cast<int>(
+        q = static_cast<int>(
             whole(given["sequence_chunks"], "sequence_chunks", 1, most_sequence_chunks));
-      int const q = read.sequence_chunks;
-      if (static_cast<std::int64_t>(read.per_stage.size()) != std::int64_t{stage_count} * q)
+      if (static_cast<std::int64_t>(each.size()) != std::int64_t{stage_count} * q)
         fail(given["per_stage"],
-             q == 1 ? fmt::format("has costs of {} stages, but {} stages", read.per_stage.size(),
-                                  stage_count)
+             q == 1 ? fmt::format("has costs of {} stages, but {} stages", each.size(), stage_count)
                     : fmt::format("has {} costs, but {} stages with {} sequence chunks each",
-                                  read.per_stage.size(), stage_count, q));
+                                  each.size(), stage_count, q));
+      read.passes = ashlar::pass_costs::by_stage_and_chunk(std::move(each), q);
     }
     auto const time_of = [&](char const* key, tick least, tick otherwise) {
       return given.contains(key) ? ticks(given[key], key, least) : otherwise;
     };
     tick const transfer = time_of("transfer", 0, 0);
-    read.links.inside.latency = transfer;
-    read.links.between.latency = time_of("transfer_between_nodes", 0, transfer);
+    read.on.links.inside.latency = transfer;
+    read.on.links.between.latency = time_of("transfer_between_nodes", 0, transfer);
     if (given.contains("node_size"))
-      read.links.node_size = static_cast<int>(whole(given["node_size"], "node_size", 0, most_devices));
+      read.on.links.node_size =
+          static_cast<int>(whole(given["node_size"], "node_size", 0, most_devices));
     if (given.contains("speeds")) {
-      read.speeds = integers(given["speeds"], "speeds", most_percent);
-      if (static_cast<int>(read.speeds.size()) != device_count)
-        fail(given["speeds"],
-             fmt::format("has speeds of {} devices, but {} devices", read.speeds.size(), device_count));
+      read.on.speeds = integers(given["speeds"], "speeds", most_percent);
+      if (static_cast<int>(read.on.speeds.size()) != device_count)
+        fail(given["speeds"], fmt::format("has speeds of {} devices, but {} devices",
+                                          read.on.speeds.size(), device_count));
     }
-    read.overlapped = time_of("overlapped", 1, ashlar::costs::one_after_the_other);
+    read.passes.overlapped = time_of("overlapped", 1, ashlar::pass_costs::one_after_the_other);
     if (file_.contains("costs"))
       made_of(given, "costs", [&] {
-        if (auto const d =
-                check(read, stage_count, device_count, read.sequence_chunks, read.sequence_chunks);
-            !d.ok())
+        if (auto const d = check(read, stage_count, device_count, q, q); !d.ok())
           throw ashlar::violation(d);
       });
     return read;
