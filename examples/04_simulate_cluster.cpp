@@ -18,10 +18,10 @@ simulation_options cluster(costs const& cost, int pieces) {
   byte_count const megabyte = 1 << 20;
   simulation_options o;
   o.cost = cost;
-  o.cost.links.inside = {.latency = 3, .bandwidth = 200'000};
-  o.cost.links.between = {.latency = 8, .bandwidth = 25'000};
-  o.cost.links.node_size = 4;
-  o.collective = o.cost.links.between;
+  o.cost.on.links.inside = {.latency = 3, .bandwidth = 200'000};
+  o.cost.on.links.between = {.latency = 8, .bandwidth = 25'000};
+  o.cost.on.links.node_size = 4;
+  o.collective = o.cost.on.links.between;
   o.memory.stages = {{.weights = 256 * megabyte / pieces,
                       .optimizer_state = 768 * megabyte / pieces,
                       .weight_gradient = 256 * megabyte / pieces,

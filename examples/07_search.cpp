@@ -23,7 +23,7 @@ constexpr std::int64_t MiB = 1 << 20;
 // The third device runs at 80 %.
 model_share measured() {
   model_share model{.p = p, .m = micro_batches{16}, .cost = costs({200, 260, 140}, 10)};
-  model.cost.speeds = {100, 100, 80, 100};
+  model.cost.on.speeds = {100, 100, 80, 100};
   return model;
 }
 constexpr std::int64_t activations = 4096 * MiB, weights_and_optimizer = 9216 * MiB;

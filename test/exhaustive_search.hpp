@@ -117,19 +117,20 @@ class search {
 
   static tick slowed(tick time, int percent) { return (100 * time + percent - 1) / percent; }
   tick length_of(pass what, int device) const {
-    // By stage; of sequences in chunks that differ, by stage and chunk.
-    auto const q = static_cast<std::size_t>(w_.cost.sequence_chunks);
-    std::vector<stage_cost> const& all = w_.cost.per_stage;
-    std::size_t const row = all.size() == q ? 0 : static_cast<std::size_t>(what.stage);
-    stage_cost const& c = all[row * q + static_cast<std::size_t>(what.micro_batch) % q];
-    int const percent = w_.cost.speeds.empty() ? 100 : w_.cost.speeds[static_cast<std::size_t>(device)];
+    stage_cost const& c = w_.cost.passes.of(what.stage, what.micro_batch);
+    int const percent =
+        w_.cost.on.speeds.empty() ? 100 : w_.cost.on.speeds[static_cast<std::size_t>(device)];
     if (what.kind == pass_kind::backward)
       return slowed(c.backward_input, percent) + slowed(c.backward_weight, percent);
     return slowed(c.of(what.kind), percent);
   }
   tick hop(int from, int to) const {
     if (from == to) return 0;
-    interconnect const& n = w_.cost.links;
+    interconnect const& n = w_.cost.on.links;
+    for (link_exception const& e : n.exceptions)
+      if (e.from == from && e.to == to) return e.speed.latency;
+    for (auto level = n.wider.rbegin(); level != n.wider.rend(); ++level)
+      if (from / level->size != to / level->size) return level->between.latency;
     bool const near = n.node_size == 0 || from / n.node_size == to / n.node_size;
     return near ? n.inside.latency : n.between.latency;  // bytes take no time here
   }
@@ -190,7 +191,8 @@ class search {
     return true;
   }
 
-  // Orders are built in the order of starts, ties by device, so that each comes up once.
+  // Orders are built in the order of starts, ties by device, so that each comes up once. What takes no
+  // time may be what a device with a lower number waits for.
   void append(std::size_t count, tick now, int from_device) {
     if (--steps_left_ < 0 || best_ <= enough_) return;
     if (count == jobs_.size()) {
@@ -202,8 +204,8 @@ class search {
     for (std::size_t x = 0; x < jobs_.size(); ++x)
       if (may_run(jobs_[x])) {
         place(jobs_[x]);
-        if (jobs_[x].start > now || (jobs_[x].start == now && jobs_[x].device >= from_device))
-          ready.push_back(x);
+        bool const was_met = jobs_[x].device < from_device && !w_.cost.passes.has_instants();
+        if (jobs_[x].start > now || (jobs_[x].start == now && !was_met)) ready.push_back(x);
       }
     std::stable_sort(ready.begin(), ready.end(),
                      [&](std::size_t x, std::size_t y) { return jobs_[x].start < jobs_[y].start; });

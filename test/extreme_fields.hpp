@@ -91,40 +91,50 @@ inline void change_list(dice& d, std::vector<Int>& list) {
   }
 }
 
-inline void change_cost(dice& d, costs& cost) {
+inline void change_cost(dice& d, execution_costs& cost) {
+  auto const any_count = [&] { return static_cast<std::size_t>(d.between(1, 5)); };
   switch (d.between(0, 9)) {
     case 0:
-      cost.links.inside.latency = extreme(d, cost.links.inside.latency);
+      cost.on.links.inside.latency = extreme(d, cost.on.links.inside.latency);
       return;
     case 5:
-      change_list(d, cost.speeds);
+      change_list(d, cost.on.speeds);
       return;
     case 6:
-      cost.speeds.assign(static_cast<std::size_t>(d.between(1, 4)), d.between(1, 300));
+      cost.on.speeds.assign(static_cast<std::size_t>(d.between(1, 4)), d.between(1, 300));
       return;
     case 7:
-      cost.links.node_size = extreme(d, cost.links.node_size);
-      cost.links.between = {extreme(d, tick{3}), extreme(d, tick{2})};
+      cost.on.links.node_size = extreme(d, cost.on.links.node_size);
+      cost.on.links.between = {extreme(d, tick{3}), extreme(d, tick{2})};
       return;
     case 8:
-      cost.message = extreme(d, cost.message);
-      cost.links.inside.bandwidth = extreme(d, cost.links.inside.bandwidth);
+      cost.on.links.inside.bandwidth = extreme(d, cost.on.links.inside.bandwidth);
       return;
     case 9:
-      cost.sequence_chunks = extreme(d, cost.sequence_chunks);
+      cost.on.links.exceptions = {{extreme(d, 0), extreme(d, 1), {extreme(d, tick{3})}}};
+      cost.on.links.wider = {{extreme(d, 2), {extreme(d, tick{3})}}};
       return;
     case 1:
-      cost.overlapped = extreme(d, cost.overlapped);
+      cost.passes.overlapped = extreme(d, cost.passes.overlapped);
       return;
     case 2:
-      cost.per_stage.resize(static_cast<std::size_t>(d.between(0, 5)));
+      cost.passes = d.percent(50)
+                        ? pass_costs(std::vector<stage_cost>(any_count()))
+                        : pass_costs::by_stage_and_micro_batch(std::vector<stage_cost>(any_count()), 1);
       return;
     default:
-      if (cost.per_stage.empty()) return;
       tick stage_cost::*const fields[] = {&stage_cost::forward, &stage_cost::backward_input,
                                           &stage_cost::backward_weight, &stage_cost::recompute};
-      put(d, cost.per_stage, fields[d.between(0, 3)]);
+      tick& one = cost.passes.at(0).*fields[d.between(0, 3)];
+      one = extreme(d, one);
   }
+}
+
+inline void change_cost(dice& d, costs& cost) {
+  if (d.percent(10))
+    cost.message = extreme(d, cost.message);
+  else
+    change_cost(d, static_cast<execution_costs&>(cost));
 }
 
 inline void change_memory(dice& d, memory_model& memory) {

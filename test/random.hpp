@@ -69,7 +69,7 @@ inline stage_graph random_graph(dice& d, int count) {
 // Every chunk of a sequence gets costs of its own, often those of the stage, else more.
 inline void differ_by_chunk(dice& d, costs& cost, int q) {
   std::vector<stage_cost> each;
-  for (stage_cost const& alike : cost.per_stage)
+  cost.passes.for_each([&](int, int, stage_cost const& alike) {
     for (int chunk = 0; chunk < q; ++chunk) {
       stage_cost c = alike;
       for (tick stage_cost::*kind :
@@ -78,15 +78,17 @@ inline void differ_by_chunk(dice& d, costs& cost, int q) {
       if (d.percent(20)) c.recompute = d.between(1, 6);
       each.push_back(c);
     }
-  cost.per_stage = each;
-  cost.sequence_chunks = q;
+  });
+  cost.passes = pass_costs::by_stage_and_chunk(each, q);
 }
 
 inline costs random_costs(dice& d, int count) {
   std::vector<stage_cost> each(d.percent(50) ? std::size_t{1} : static_cast<std::size_t>(count));
+  bool const has_instants = d.percent(25);
+  auto const time = [&]() -> tick { return has_instants && d.percent(40) ? 0 : d.between(1, 4); };
   for (stage_cost& c : each) {
-    c = {d.between(1, 4), d.between(1, 4), d.between(1, 4)};
-    if (d.percent(50)) c.recompute = d.between(1, 4);
+    c = {time(), time(), time()};
+    if (d.percent(50)) c.recompute = time();
   }
   return costs(each, d.percent(40) ? 0 : d.between(1, 4));
 }
@@ -95,16 +97,22 @@ inline costs random_costs(dice& d, int count) {
 // devices and links alike.
 inline void vary_machine(dice& d, costs& cost, int p, bool symmetric) {
   if (d.percent(30)) {
-    cost.speeds.clear();
+    cost.on.speeds.clear();
     for (int device = 0; device < p; ++device)
-      cost.speeds.push_back(symmetric && 2 * device >= p
-                                ? cost.speeds[static_cast<std::size_t>(p - 1 - device)]
-                                : 10 * d.between(4, 20));
+      cost.on.speeds.push_back(symmetric && 2 * device >= p
+                                   ? cost.on.speeds[static_cast<std::size_t>(p - 1 - device)]
+                                   : 10 * d.between(4, 20));
   }
   if (d.percent(30)) {
-    cost.links.node_size = d.between(1, p);
-    if (symmetric && p % cost.links.node_size != 0) cost.links.node_size = 1;
-    cost.links.between.latency = d.between(0, 6);
+    cost.on.links.node_size = d.between(1, p);
+    if (symmetric && p % cost.on.links.node_size != 0) cost.on.links.node_size = 1;
+    cost.on.links.between.latency = d.between(0, 6);
+  }
+  if (symmetric || p < 2) return;
+  if (d.percent(15)) cost.on.links.wider = {{d.between(1, p), {d.between(0, 8)}}};
+  if (d.percent(25)) {
+    int const from = d.between(0, p - 1);
+    cost.on.links.exceptions = {{from, (from + d.between(1, p - 1)) % p, {d.between(0, 9)}}};
   }
 }
 
@@ -156,7 +164,7 @@ class block_writer {
     std::vector<tick> busy(static_cast<std::size_t>(b_.where.device_count()), 0);
     for (pass what : passes_) busy[static_cast<std::size_t>(b_.device_of(what))] += b_.length_of(what);
     tick const least = *std::max_element(busy.begin(), busy.end());
-    b_.interval = least + d_.between(0, static_cast<int>(least / 2));
+    b_.interval = std::max<tick>(1, least + d_.between(0, static_cast<int>(least / 2)));
     while (!fits()) b_.interval += 1 + least / 4;
     tick const by = d_.between(-20, 20);
     for (cell& c : b_.cells) c.offset += by;
@@ -183,11 +191,10 @@ class block_writer {
   bool fits() {
     b_.cells.clear();
     result_table<tick> ends(b_.where.stage_count(), b_.micro_batch_count(), -1);
-    std::vector<std::vector<bool>> taken(
-        static_cast<std::size_t>(b_.where.device_count()),
-        std::vector<bool>(static_cast<std::size_t>(b_.interval), false));
+    std::vector<row> rows(static_cast<std::size_t>(b_.where.device_count()),
+                          row(static_cast<std::size_t>(b_.interval)));
     for (pass what : passes_) {
-      auto& row = taken[static_cast<std::size_t>(b_.device_of(what))];
+      row& own = rows[static_cast<std::size_t>(b_.device_of(what))];
       tick start = d_.percent(70) ? 0 : d_.between(0, static_cast<int>(b_.interval));
       for_each_input(b_.graph, what, [&](result r, int stage, int) {
         tick const end = ends.at(what.micro_batch, stage, r);
@@ -196,10 +203,10 @@ class block_writer {
       });
       if (d_.percent(30)) start += d_.between(0, 5);
       tick const last = start + b_.interval;
-      while (start < last && !free(row, start, b_.length_of(what))) ++start;
+      while (start < last && !free(own, start, b_.length_of(what))) ++start;
       if (start == last) return false;
-      for (tick t = start; t < start + b_.length_of(what); ++t)
-        row[static_cast<std::size_t>(t % b_.interval)] = true;
+      if (b_.length_of(what) == 0) own[place(start)].begins_here = true;
+      for (tick t = start; t < start + b_.length_of(what); ++t) own[place(t)].taken = true;
       ends.at(what.micro_batch, what.stage, result_of(what.kind)) = start + b_.length_of(what);
       b_.cells.insert(b_.cells.begin() + d_.between(0, static_cast<int>(b_.cells.size())),
                       {what, start});
@@ -207,9 +214,20 @@ class block_writer {
     return true;
   }
 
-  bool free(std::vector<bool> const& row, tick start, tick length) const {
+  // A tick of a device's interval: whether a pass takes it, and whether one that takes none stands
+  // there.
+  struct moment {
+    bool taken = false, begins_here = false;
+  };
+  using row = std::vector<moment>;
+
+  std::size_t place(tick t) const { return static_cast<std::size_t>(t % b_.interval); }
+
+  // What takes no time goes where some pass may have just ended or is about to begin.
+  bool free(row const& of, tick start, tick length) const {
+    if (length == 0) return !of[place(start)].taken || !of[place(start + b_.interval - 1)].taken;
     for (tick t = start; t < start + length; ++t)
-      if (row[static_cast<std::size_t>(t % b_.interval)]) return false;
+      if (of[place(t)].taken || (t > start && of[place(t)].begins_here)) return false;
     return length <= b_.interval;
   }
 
@@ -237,9 +255,10 @@ inline std::ostream& operator<<(std::ostream& out, pass const& what) {
 
 inline std::string words(block const& b) {
   std::ostringstream out;
-  out << "interval " << b.interval << ", transfer " << b.cost.links.inside.latency << " and "
-      << b.cost.links.between.latency << " between nodes of " << b.cost.links.node_size << ", speeds";
-  for (int percent : b.cost.speeds) out << ' ' << percent;
+  out << "interval " << b.interval << ", transfer " << b.cost.on.links.inside.latency << " and "
+      << b.cost.on.links.between.latency << " between nodes of " << b.cost.on.links.node_size
+      << ", speeds";
+  for (int percent : b.cost.on.speeds) out << ' ' << percent;
   out << ", edges";
   for (int s = 0; s < b.graph.count(); ++s)
     for (int to : b.graph.successors(s)) out << ' ' << s << '>' << to;

@@ -22,9 +22,9 @@ void measure(benchmark::State& state, char const* name, bool all) {
   program const low = lower(catalog::find(name)->make({p, m}));
   simulation_options o;
   o.cost = costs(stage_cost{100, 100, 100});
-  o.cost.links.inside = {.latency = 3, .bandwidth = 10};
-  o.cost.links.between = {.latency = 10, .bandwidth = 1};
-  o.cost.links.node_size = 8;
+  o.cost.on.links.inside = {.latency = 3, .bandwidth = 10};
+  o.cost.on.links.between = {.latency = 10, .bandwidth = 1};
+  o.cost.on.links.node_size = 8;
   o.memory.stages = {
       {.weights = 1'000, .activation = 100, .gradient = 100, .stash = 700, .weight_stash = 90}};
   for (auto _ : state) {

@@ -7,8 +7,10 @@
 #include <ashlar/core/ids.hpp>
 #include <ashlar/core/list_view.hpp>
 #include <ashlar/core/literal_optional.hpp>
+#include <ashlar/core/machine.hpp>
 #include <ashlar/core/opcode.hpp>
 #include <ashlar/core/pass.hpp>
+#include <ashlar/core/pass_costs.hpp>
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/core/sequence_costs.hpp>

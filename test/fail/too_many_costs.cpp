@@ -12,6 +12,6 @@ constexpr int count = 3;
 
 static_assert(valid<[] {
   block b = catalog::one_f_one_b(devices{2});
-  b.cost.per_stage.resize(count);
+  b.cost.passes = std::vector<stage_cost>(count);
   return b;
 }>());

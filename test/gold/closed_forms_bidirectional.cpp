@@ -157,7 +157,7 @@ TEST_CASE("DualPipe and DualPipeV: the middle is idle for (H-1)(FB+B-3w), 2H+1 h
       for (tick more : {tick{0}, tick{1}, f, 2 * f, 2 * f + w}) {
         costs cost(stage_cost{f, f, w});
         tick const B = f + w, FB = std::max(f, B) + more;
-        cost.overlapped = FB;
+        cost.passes.overlapped = FB;
         for (int half = 1; half <= 5; ++half)
           for (int count : {2 * half, 2 * half + 1, 3 * half, 5 * half}) {
             CAPTURE(f);

@@ -166,7 +166,7 @@ TEST_CASE("Hanayo, m >= p: bubble 2(p-1) max(f, b), 2 w m - (p-1-d) held") {
 TEST_CASE("1F1B with recomputation: each forward twice, still a bubble of (p-1)(f+b)") {
   for (tick again : {1, 2, 5})
     sweep_chunks({0}, [&](looped_setting x) {
-      x.s.cost.per_stage[0].recompute = again;
+      x.s.cost.passes.at(0).recompute = again;
       schedule const s = x("1f1b-recompute");
       CHECK(makespan(s) == x.m * (x.f + again + x.b) + (x.p - 1) * (x.f + x.b));
       peaks_are(s, [&](int d) { return std::min(x.m, x.p - d); });

@@ -125,8 +125,8 @@ TEST_CASE("orders and times of published implementations") {
       for (auto const& [name, expect] : g["expect"].items()) {
         costs cost(stage_cost{1, 1, 1});
         if (name == "f1_b1") cost = costs(stage_cost{2, 1, 1});
-        if (name == "f1_i1_w1_fb3") cost.overlapped = 3;
-        if (name == "f1_i1_w1_fb2") cost.overlapped = 2;
+        if (name == "f1_i1_w1_fb3") cost.passes.overlapped = 3;
+        if (name == "f1_i1_w1_fb2") cost.passes.overlapped = 2;
         compare_times(retime(s, cost), expect, name == "f1_b1" ? 2 : 1);
       }
     }

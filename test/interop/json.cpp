@@ -60,8 +60,7 @@ TEST_CASE("bounds and gaps, of schedules that have them") {
 TEST_CASE("costs of chunks that differ") {
   catalog::shape shape{.p = devices{2}, .m = micro_batches{2}, .sequence_chunks = 2};
   CHECK_FALSE(to_json(catalog::find("seq1f1b")->make(shape), "")["costs"].contains("sequence_chunks"));
-  shape.cost.per_stage = {{1, 2, 3}, {4, 5, 6}};
-  shape.cost.sequence_chunks = 2;
+  shape.cost.passes = pass_costs::by_stage_and_chunk({{1, 2, 3}, {4, 5, 6}}, 2);
   auto const costs = to_json(catalog::find("seq1f1b")->make(shape), "")["costs"];
   CHECK(costs["sequence_chunks"] == 2);
   REQUIRE(costs["per_stage"].size() == 4);
@@ -77,8 +76,8 @@ TEST_CASE("costs of devices and links that differ") {
     return to_json(catalog::find("dualpipe")->make(shape), "dualpipe")["costs"];
   };
   CHECK(costs_of().size() == 2);  // what is alike is not said
-  shape.cost.speeds = {100, 50, 100, 80};
-  shape.cost.links = {
+  shape.cost.on.speeds = {100, 50, 100, 80};
+  shape.cost.on.links = {
       .inside = {.latency = 2}, .between = {.latency = 5, .bandwidth = 3}, .node_size = 2};
   shape.cost.message = 7;
   CHECK(costs_of()["speeds"] == nlohmann::ordered_json::parse("[100,50,100,80]"));

@@ -33,11 +33,11 @@ TEST_CASE("what was measured comes back, in ticks") {
   CHECK_FALSE(text["costs"]["stages"][0].contains("recompute"));
   json_costs const read = read_json_costs(text.dump());
   CHECK(read.scale == time_scale{.ticks_per_unit = 1000, .unit = "ms"});
-  REQUIRE(read.cost.per_stage.size() == 2);
-  CHECK(read.cost.per_stage[0] == stage_cost{2000, 3000, 1000});
-  CHECK(read.cost.per_stage[1] == stage_cost{4000, 6000, 2000, 4000});
+  REQUIRE(read.cost.passes.stages() == 2);
+  CHECK(read.cost.passes.of(0) == stage_cost{2000, 3000, 1000});
+  CHECK(read.cost.passes.of(1) == stage_cost{4000, 6000, 2000, 4000});
   CHECK(read.cost.message == 1000);
-  CHECK(read.cost.links
+  CHECK(read.cost.on.links
         == interconnect{
             .inside = {.latency = 5, .bandwidth = 1000}, .between = {.latency = 9}, .node_size = 2});
   CHECK(read.ring == link_speed{.latency = 7, .bandwidth = 2000});
@@ -46,14 +46,14 @@ TEST_CASE("what was measured comes back, in ticks") {
 TEST_CASE("a file by hand has numbers, in any unit, and the passes alone") {
   json_costs const read = read_json_costs(R"({"costs": {"unit": "s", "stages": [
     {"forward": 2e-9, "backward_input": {"median": 1e-9}, "backward_weight": 1e-12}]}})");
-  CHECK(read.cost.per_stage == std::vector{stage_cost{2, 1, 1}});
+  CHECK(read.cost.passes == pass_costs(stage_cost{2, 1, 1}));
   CHECK(read.scale == time_scale{.ticks_per_unit = 1, .unit = "ns"});
-  CHECK((read.cost.links == interconnect{} && read.ring == link_speed{} && read.cost.message == 0));
+  CHECK((read.cost.on.links == interconnect{} && read.ring == link_speed{} && read.cost.message == 0));
   json_costs const alike =
       read_json_costs(R"({"costs": {"unit": "us", "links": {"inside": {"latency": 3}},
     "stages": [{"forward": 1, "backward_input": 1, "backward_weight": 1}]}})");
-  CHECK(alike.cost.links.inside == link_speed{.latency = 3000});
-  CHECK(alike.cost.links.between == alike.cost.links.inside);
+  CHECK(alike.cost.on.links.inside == link_speed{.latency = 3000});
+  CHECK(alike.cost.on.links.between == alike.cost.on.links.inside);
 }
 
 TEST_CASE("costs that are none are refused, with the place and the key") {

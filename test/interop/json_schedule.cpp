@@ -45,12 +45,11 @@ TEST_CASE("what to_json() writes comes back") {
 TEST_CASE("so do graphs, chunks that differ, and devices and links that differ") {
   comes_back(fork_join() | repeat(micro_batches{2}), "fork and join");
   catalog::shape chunks{.p = devices{2}, .m = micro_batches{2}, .sequence_chunks = 2};
-  chunks.cost.per_stage = {{1, 2, 3}, {4, 5, 6}, {1, 1, 1}, {2, 2, 2}};
-  chunks.cost.sequence_chunks = 2;
+  chunks.cost.passes = pass_costs::by_stage_and_chunk({{1, 2, 3}, {4, 5, 6}, {1, 1, 1}, {2, 2, 2}}, 2);
   comes_back(catalog::find("seq1f1b")->make(chunks), "seq1f1b");
   catalog::shape uneven{.p = devices{4}, .m = micro_batches{8}};
-  uneven.cost.speeds = {100, 50, 100, 80};
-  uneven.cost.links = {.inside = {.latency = 2}, .between = {.latency = 5}, .node_size = 2};
+  uneven.cost.on.speeds = {100, 50, 100, 80};
+  uneven.cost.on.links = {.inside = {.latency = 2}, .between = {.latency = 5}, .node_size = 2};
   comes_back(catalog::find("dualpipe")->make(uneven), "dualpipe");
 }
 
@@ -60,7 +59,7 @@ TEST_CASE("orders without starts are squeezed, and starts without a duration tel
   CHECK(read(orders + "}").schedule.order[0][3] == timed_pass{{B, 0, 1}, 4});
   json_schedule const pair = read(orders + R"(, "starts": [[0, 1, 1, 3]], "costs": {"overlapped": 2}})");
   CHECK((pair.schedule.order[0][1].overlaps == 0 && pair.schedule.order[0][2].overlaps == 0));
-  CHECK(pair.schedule.cost.overlapped == 2);
+  CHECK(pair.schedule.cost.passes.overlapped == 2);
   CHECK(pair.schedule.mode == execution_mode::training);
   CHECK(read(R"({"placement": [0], "route": [0], "orders": [["0F0"]]})").schedule.mode
         == execution_mode::inference);
@@ -81,7 +80,7 @@ TEST_CASE("times may be decimal and have a unit: ticks are so short that all are
   json_schedule const plain = read(R"({"placement": [0], "interval": 6, "costs": {"forward": 1.5,
     "backward_weight": 0.25}, "cells": {"0F0": 0, "0B0": 1.5}})");
   CHECK(plain.scale == time_scale{.ticks_per_unit = 4});
-  CHECK(plain.block->cost.per_stage == std::vector{stage_cost{6, 4, 1}});
+  CHECK(plain.block->cost.passes == pass_costs(stage_cost{6, 4, 1}));
   CHECK(plain.block->interval == 24);
   json_schedule const in_ms =
       read(R"({"placement": [0], "costs": {"forward": "1500us"}, "interval": "6ms",

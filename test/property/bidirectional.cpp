@@ -20,7 +20,7 @@ catalog::shape random_shape(dice& d, int stages_a_device) {
   int const p = 2 * d.between(1, 4);
   catalog::shape s{devices{p}, micro_batches{2 * p * d.between(1, 3)},
                    random_costs(d, p * stages_a_device)};
-  if (d.percent(50)) s.cost.overlapped = 12;
+  if (d.percent(50)) s.cost.passes.overlapped = 12;
   if (d.percent(50)) s.junction = catalog::unit_junction::figure;
   return s;
 }
@@ -76,7 +76,7 @@ TEST_CASE("folded DualPipe is DualPipeV") {
     CAPTURE(seed);
     int const p = d.between(1, 5), m = d.between(2 * p, 4 * p);
     costs cost = random_costs(d, 2 * p);
-    if (d.percent(50)) cost.overlapped = 12;
+    if (d.percent(50)) cost.passes.overlapped = 12;
     schedule const two = catalog::find("dualpipe")->make({devices{2 * p}, micro_batches{2 * m}, cost});
     schedule const v = catalog::find("dualpipev")->make({devices{p}, micro_batches{m}, cost});
     schedule const folded = fold_in_half(two);
@@ -127,7 +127,7 @@ TEST_CASE("overlapped pairs, anywhere: squeezed or refused") {
     char const* const name = d.percent(50) ? "chimera" : "1f1b";
     int const chance = d.between(1, 20);
     schedule s = catalog::find(name)->make(random_shape(d, 1));
-    s.cost.overlapped = d.percent(50) ? costs::one_after_the_other : 12;
+    s.cost.passes.overlapped = d.percent(50) ? pass_costs::one_after_the_other : 12;
     for (auto& order : s.order)
       for (std::size_t i = 0; i + 1 < order.size(); ++i)
         if (order[i].what.kind == pass_kind::forward && order[i + 1].what.kind == pass_kind::backward

@@ -128,25 +128,43 @@ TEST_CASE("fusing undoes splitting") {
 }
 
 TEST_CASE("what is fused or split is valid") {
+  int made = 0;
   FOR_SEEDS(400) {
     block const b = random_block(d);
     CASE(b);
     CHECK(check(split_backward(b)).ok());
     CHECK(split_backward(split_backward(b)) == split_backward(b));
-    block const fused = fuse_backward(b);
+    block fused = b;
+    try {
+      fused = fuse_backward(b);
+    } catch (violation const& v) {
+      CHECK((v.why.broken == rule::spread_passes_take_time && b.length_of(v.why.first.what) == 0));
+      continue;
+    }
+    ++made;
     CHECK(check(fused).ok());
     CHECK(fuse_backward(fused) == fused);
     for (cell const& c : fused.cells) CHECK(c.what.kind != pass_kind::backward_weight);
   }
+  CHECK(made > 300);
 }
 
 TEST_CASE("what is recomputed is valid") {
+  int made = 0;
   FOR_SEEDS(300) {
     block const b = random_block(d, {.again = false});
     CASE(b);
-    CHECK(check(recompute(b)).ok());
-    CHECK(recompute(mirror(b)) == mirror(recompute(b)));
+    try {
+      block const again = recompute(b);
+      CHECK(check(again).ok());
+      CHECK(recompute(mirror(b)) == mirror(again));
+      ++made;
+    } catch (violation const& v) {
+      CHECK(v.why.broken == rule::spread_passes_take_time);
+      CHECK((v.why.first.what.kind != pass_kind::backward_weight && b.length_of(v.why.first.what) == 0));
+    }
   }
+  CHECK(made > 200);
 }
 
 TEST_CASE("weight passes find gaps or none is there") {
@@ -159,11 +177,13 @@ TEST_CASE("weight passes find gaps or none is there") {
           return c.what.kind == pass_kind::backward_input;
         }));
     try {
-      CHECK(check(weights_in_first_gaps(b)).ok());
+      block const full = weights_in_first_gaps(b);
+      CHECK(check(full).ok());
     } catch (violation const& v) {
       CHECK(v.why.broken == rule::passes_do_not_collide);
     }
     // With enough time after every pass there is room for all.
+    if (b.cost.passes.has_instants()) continue;  // which spreading makes no room for
     block const roomy = weights_in_first_gaps(spread(b, 9));
     CHECK(check(roomy).ok());
     CHECK(roomy.cells.size() == b.cells.size() + inputs);
@@ -174,7 +194,7 @@ TEST_CASE("weight passes find gaps or none is there") {
 TEST_CASE("scale commutes with check, repeat, squeeze and lower") {
   FOR_SEEDS(250) {
     block const b = random_block(d);
-    if (!b.cost.speeds.empty()) continue;  // which round up
+    if (!b.cost.on.speeds.empty()) continue;  // which round up
     CASE(b);
     tick const factor = 1'000'003;
     micro_batches const m = random_count(d, b);

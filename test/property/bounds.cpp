@@ -91,11 +91,11 @@ TEST_CASE("a longer list, more memory and dearer passes") {
     more.splits_backward = false;
     is_no_less(more);
     more = w;
-    ++more.cost.links.inside.latency;
+    ++more.cost.on.links.inside.latency;
     is_no_less(more);
     more = w;
-    more.cost.speeds.resize(static_cast<std::size_t>(p), 100);
-    more.cost.speeds[static_cast<std::size_t>(d.between(0, p - 1))] -= 30;
+    more.cost.on.speeds.resize(static_cast<std::size_t>(p), 100);
+    more.cost.on.speeds[static_cast<std::size_t>(d.between(0, p - 1))] -= 30;
     is_no_less(more);
   }
 }
@@ -221,17 +221,16 @@ TEST_CASE("the bound is no more than the best of all orders where chunks of sequ
     }
     CHECK(b.span >= busiest_work(w));
     workload alike = w;  // as if all chunks were as short as the shortest
-    for (std::size_t i = 0; i < w.cost.per_stage.size(); ++i) {
-      std::size_t const q = static_cast<std::size_t>(w.sequence_chunks), first = i / q * q;
-      for (std::size_t other = first; other < first + q; ++other) {
-        stage_cost& c = alike.cost.per_stage[i];
-        stage_cost const& o = w.cost.per_stage[other];
+    w.cost.passes.for_each([&](int stage, int chunk, stage_cost const&) {
+      for (int other = 0; other < w.cost.passes.period(); ++other) {
+        stage_cost& c = alike.cost.passes.at(stage, chunk);
+        stage_cost const& o = w.cost.passes.of(stage, other);
         c.recompute = std::min(c.of(pass_kind::recompute), o.of(pass_kind::recompute));
         c.forward = std::min(c.forward, o.forward);
         c.backward_input = std::min(c.backward_input, o.backward_input);
         c.backward_weight = std::min(c.backward_weight, o.backward_weight);
       }
-    }
+    });
     bound const lower = workload_bound(alike);
     CHECK(lower.span <= b.span);
     CHECK(lower.makespan <= b.makespan);

@@ -175,13 +175,14 @@ void look_at(dice& d, program const& p, program const& base) {
                         .stash = 1,
                         .weight_stash = 1};
   if (d.percent(50)) {
-    o.cost.per_stage.assign(static_cast<std::size_t>(std::max(p.stage_count(), 1)), {});
-    o.memory.stages.assign(o.cost.per_stage.size(), o.memory.stages[0]);
+    auto const count = static_cast<std::size_t>(std::max(p.stage_count(), 1));
+    o.cost.passes = std::vector<stage_cost>(count);
+    o.memory.stages.assign(count, o.memory.stages[0]);
   }
   o.mode = d.percent(50) ? transfer_mode::buffered : transfer_mode::rendezvous;
   o.issue = d.percent(50) ? issue_mode::in_stream : issue_mode::by_slots;
-  o.cost.links.node_size = d.between(0, 2);
-  o.cost.links.inside = o.collective = {d.between(0, 2), d.between(0, 2)};
+  o.cost.on.links.node_size = d.between(0, 2);
+  o.cost.on.links.inside = o.collective = {d.between(0, 2), d.between(0, 2)};
   if (d.percent(5)) o.data_ranks = extreme(d, 1);
   if (d.percent(5)) change_cost(d, o.cost);
   if (d.percent(5)) change_memory(d, o.memory);

@@ -27,7 +27,8 @@ TEST_CASE("a schedule whose fields hold anything") {
       CAPTURE(seed);
       schedule s = seed % 4 == 0 ? conformance::with_random_work(good, seed, 3) : good;
       if (d.percent(50))
-        s.cost.per_stage.resize(static_cast<std::size_t>(s.stage_count()), s.cost.per_stage[0]);
+        s.cost.passes =
+            std::vector<stage_cost>(static_cast<std::size_t>(s.stage_count()), s.cost.passes.of(0));
       for (int changes = seed % 3 == 0 ? 2 : 1; changes > 0; --changes) extreme_fields::change(d, s);
       CHECK(!explain(check_passes(s), s).empty());
       CHECK(!explain(check(s), s).empty());

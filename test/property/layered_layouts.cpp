@@ -17,7 +17,7 @@ using namespace random_case;
 namespace {
 
 layer_chain random_model(dice& d, int layer_count, int p) {
-  layer_chain model{.m = micro_batches{d.between(2, 5)}, .layers = {}, .machine = {}, .budget = {}};
+  layer_chain model{.m = micro_batches{d.between(2, 5)}, .layers = {}, .budget = {}};
   byte_count stashes = 0, residents = 0;
   for (int i = 0; i < layer_count; ++i) {
     model.layers.push_back({.cost = {d.between(1, 6), d.between(1, 6), d.between(1, 6)},
@@ -26,9 +26,10 @@ layer_chain random_model(dice& d, int layer_count, int p) {
     stashes += model.layers.back().stash;
     residents += model.layers.back().resident;
   }
-  model.machine = costs(stage_cost{}, d.between(0, 2));
+  tick const latency = d.between(0, 2);
+  model.on.links = {.inside = {latency}, .between = {latency}};
   if (d.percent(40))
-    for (int device = 0; device < p; ++device) model.machine.speeds.push_back(d.between(40, 100));
+    for (int device = 0; device < p; ++device) model.on.speeds.push_back(d.between(40, 100));
   model.budget = {residents + stashes * d.between(1, 3)};
   return model;
 }
@@ -59,9 +60,8 @@ tick time_of(layer_chain const& model, layout_choice const& c, int stage, pass_k
            : kind == pass_kind::backward_input ? one.backward_input
                                                : one.backward_weight;
   }
-  if (model.machine.speeds.empty()) return sum;
-  int const percent =
-      model.machine.speeds[static_cast<std::size_t>(c.problem.where.device_of(0, stage))];
+  if (model.on.speeds.empty()) return sum;
+  int const percent = model.on.speeds[static_cast<std::size_t>(c.problem.where.device_of(0, stage))];
   return (sum * 100 + percent - 1) / percent;
 }
 

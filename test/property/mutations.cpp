@@ -97,7 +97,8 @@ TEST_CASE("a forward and its backward exchanged") {
     CHECK(check_passes(s).ok());
     diagnosis const found = check(s);
     bool const fits = found.broken == rule::passes_do_not_collide
-                      || found.broken == rule::no_pass_starts_before_its_input;
+                      || found.broken == rule::no_pass_starts_before_its_input
+                      || (found.broken == rule::order_has_no_cycle && s.cost.passes.has_instants());
     CHECK(fits);
     CHECK_BREAKS(order_has_no_cycle, squeeze(s));
     bool const refused = violations::broken_by([&] { lower(s); }) == found.broken;

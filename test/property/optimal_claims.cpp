@@ -39,13 +39,14 @@ std::vector<layout_choice> tiny_layouts(dice& d) {
 // Some divisions of the layers of one model, also such as nobody would deal.
 std::vector<layout_choice> tiny_divisions(dice& d) {
   int const p = d.between(1, 3), layer_count = p + d.between(0, 3);
+  link_speed const link{.latency = d.between(0, 2)};
   layer_chain model{.m = micro_batches{d.between(1, 2)},
                     .layers = {},
-                    .machine = costs(stage_cost{}, d.between(0, 2)),
+                    .on = {.links = {.inside = link, .between = link}},
                     .budget = {d.between(layer_count, 3 * layer_count)}};
   for (int i = 0; i < layer_count; ++i) model.layers.push_back({.cost = tiny_cost(d)});
   layout_choice const plain =
-      choose_layout({devices{p}, model.m, model.machine}, layout::linear, 1, 100);
+      choose_layout({devices{p}, model.m, {pass_costs(), model.on}}, layout::linear, 1, 100);
   std::vector<layout_choice> all;
   for (int i = d.between(1, 3); i > 0; --i) {
     std::vector<int> sizes(static_cast<std::size_t>(p), 1);

@@ -33,7 +33,7 @@ constexpr schedule one_pair(tick overlapped) {
   schedule s = two_devices();
   std::swap(s.order[1][1], s.order[1][2]);
   pair_up(s, 1, 1);
-  s.cost.overlapped = overlapped;
+  s.cost.passes.overlapped = overlapped;
   return squeeze(s);
 }
 
@@ -46,11 +46,11 @@ TEST_CASE("a pair starts when both can and ends as one") {
   CHECK(s.order[0][2].start == 4);  // 0B0 gets its gradient when the pair ends
   CHECK(s.order[1][3].start == 4);
   CHECK((squeeze(s) == s && makespan(s) == 8));
-  schedule const in_turn = one_pair(costs::one_after_the_other);
+  schedule const in_turn = one_pair(pass_costs::one_after_the_other);
   CHECK(in_turn.end_of(in_turn.order[1][1], 1) == 5);
   CHECK(makespan(in_turn) == 9);
   costs slow = s.cost;
-  slow.links.inside.latency = 10;
+  slow.on.links.inside.latency = 10;
   schedule const far = retime(s, slow);
   CHECK(far.order[1][1].start == 12);  // both wait for what the later of the two needs
   CHECK(check(far).ok());
@@ -215,7 +215,7 @@ TEST_CASE("DualPipe's pairs on every floor") {
       for (transfer_lanes lanes :
            {transfer_lanes::one, transfer_lanes::one_a_peer, transfer_lanes::one_a_direction}) {
         costs cost(stage_cost{}, 1);
-        cost.overlapped = overlapped;
+        cost.passes.overlapped = overlapped;
         schedule const s = catalog::find(name)->make({devices{4}, micro_batches{10}, cost});
         program const p = lower(s, {.lanes = lanes});
         CHECK(check(p).ok());

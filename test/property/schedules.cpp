@@ -104,9 +104,9 @@ TEST_CASE("other costs keep the order, dearer ones are never shorter") {
     INFO(words(b));
     schedule const q = squeeze(random_loose_schedule(d, b));
     costs dearer = q.cost;
-    for (stage_cost& c : dearer.per_stage) c.forward += d.between(0, 3);
-    for (link_speed* l : {&dearer.links.inside, &dearer.links.between}) l->latency += d.between(0, 3);
-    for (int& percent : dearer.speeds) percent -= d.between(0, 30);
+    dearer.passes.change_each([&](stage_cost& c) { c.forward += d.between(0, 3); });
+    for_each_link(dearer.on.links, [&](link_speed& l) { l.latency += d.between(0, 3); });
+    for (int& percent : dearer.on.speeds) percent -= d.between(0, 30);
     schedule const r = retime(q, dearer);
     CHECK(check(r).ok());
     CHECK(passes_of(r) == passes_of(q));

@@ -1,4 +1,5 @@
 // Costs that differ by chunk of a sequence.
+#include "cost_table.hpp"
 #include "random.hpp"
 #include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/catalog/seq1f1b.hpp>
@@ -39,9 +40,8 @@ schedule random_pieces(dice& d) {
 costs said_of_each(costs c, int stage_count, int q) {
   std::vector<stage_cost> each;
   for (int stage = 0; stage < stage_count; ++stage)
-    for (int chunk = 0; chunk < q; ++chunk) each.push_back(c.of_stage(stage));
-  c.per_stage = each;
-  c.sequence_chunks = q;
+    for (int chunk = 0; chunk < q; ++chunk) each.push_back(c.passes.of(stage));
+  c.passes = pass_costs::by_stage_and_chunk(each, q);
   return c;
 }
 
@@ -68,9 +68,10 @@ TEST_CASE("chunks said to be alike are as if nothing was said") {
 tick ticks_of(costs const& c, pass what, int device, int q) {
   auto const k = static_cast<std::size_t>(what.micro_batch % q);
   std::size_t const stage = static_cast<std::size_t>(what.stage);
-  std::size_t const row = c.per_stage.size() == static_cast<std::size_t>(q) ? 0 : stage;
-  stage_cost const& own = c.per_stage[row * static_cast<std::size_t>(q) + k];
-  int const percent = c.speeds.empty() ? 100 : c.speeds[static_cast<std::size_t>(device)];
+  std::vector<stage_cost> const all = entries_of(c.passes);
+  std::size_t const row = all.size() == static_cast<std::size_t>(q) ? 0 : stage;
+  stage_cost const& own = all[row * static_cast<std::size_t>(q) + k];
+  int const percent = c.on.speeds.empty() ? 100 : c.on.speeds[static_cast<std::size_t>(device)];
   auto const slowed = [&](tick t) { return (100 * t + percent - 1) / percent; };
   switch (what.kind) {
     case pass_kind::forward:
@@ -145,7 +146,7 @@ TEST_CASE("chunks that differ: legal, all work done, bounded, as simulated") {
     }
     // Without transfers a device waits for nothing but its passes.
     costs at_once = c;
-    at_once.links = {};
+    at_once.on.links = {};
     schedule const unmoved = retime(s, at_once);
     CHECK(time_program(lower(unmoved), {.cost = at_once}).makespan == makespan(unmoved));
     if (!has_workload(s)) continue;
@@ -160,9 +161,7 @@ TEST_CASE("chunks that differ: legal, all work done, bounded, as simulated") {
 
 TEST_CASE("costs of chunks are of the graph's") {
   auto const s = catalog::seq1f1b(devices{2}, 2) | repeat(micro_batches{4}) | squeeze();
-  costs c(std::vector<stage_cost>{{1, 2, 1}, {2, 3, 1}});
-  c.sequence_chunks = 2;
-  schedule slower = retime(s, c);
+  schedule slower = retime(s, pass_costs::by_stage_and_chunk({{1, 2, 1}, {2, 3, 1}}, 2));
   CHECK(check(slower).ok());
   CHECK(makespan(slower) > makespan(s));
   slower.graph = chain(stages{2});

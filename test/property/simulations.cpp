@@ -24,7 +24,7 @@ struct run_case {
 
 run_case random_case_of(dice& d, block const& b, bool free_transfers = false) {
   schedule s = repeat(b, random_count(d, b, 3));
-  if (free_transfers) s.cost.links = {};
+  if (free_transfers) s.cost.on.links = {};
   s = squeeze(s);
   lower_options o;
   o.lanes = static_cast<transfer_lanes>(d.between(0, 2));
@@ -35,15 +35,15 @@ run_case random_case_of(dice& d, block const& b, bool free_transfers = false) {
 simulation_options random_links(dice& d, schedule const& s) {
   simulation_options o;
   o.cost = s.cost;
-  o.cost.speeds.clear();
+  o.cost.on.speeds.clear();
   if (d.percent(50))
     for (int device = 0; device < s.device_count(); ++device)
-      o.cost.speeds.push_back(10 * d.between(4, 20));
+      o.cost.on.speeds.push_back(10 * d.between(4, 20));
   auto const speed = [&] { return link_speed{d.between(0, 5), d.between(0, 3)}; };
-  o.cost.links.inside = speed();
-  o.cost.links.between = speed();
+  o.cost.on.links.inside = speed();
+  o.cost.on.links.between = speed();
   o.collective = speed();
-  o.cost.links.node_size = d.between(0, 3);
+  o.cost.on.links.node_size = d.between(0, 3);
   o.data_ranks = d.between(1, 4);
   int const stash = d.between(0, 9);
   o.memory.stages = {{.weights = d.between(0, 9),
@@ -231,7 +231,7 @@ TEST_CASE("every tick is counted once, and every path leads from the start to th
     if (d.percent(50)) o.issue = issue_mode::in_stream;
     simulation const run = simulate(c.p, o);
     schedule elsewhere = c.s;
-    elsewhere.cost = o.cost;
+    elsewhere.cost = schedule_costs(o);
     std::vector<tick> const work = busy(elsewhere);
     for (std::size_t device = 0; device < work.size(); ++device) {
       device_usage const& u = run.usage[device];
@@ -264,10 +264,10 @@ TEST_CASE("what takes longer ends no earlier") {
     run_case const c = random_case_of(d, b);
     simulation_options o = random_links(d, c.s);
     timeline const before = time_program(c.p, o);
-    o.cost.links.inside.latency += d.between(0, 3);
+    o.cost.on.links.inside.latency += d.between(0, 3);
     o.collective.latency += d.between(0, 3);
     o.latency_holds_lane = true;
-    o.cost.per_stage[0].forward += d.between(0, 3);
+    o.cost.passes.at(0).forward += d.between(0, 3);
     timeline const after = time_program(c.p, o);
     for (std::size_t i = 0; i < before.timed.size(); ++i) {
       CHECK(after.timed[i].start >= before.timed[i].start);
@@ -292,7 +292,7 @@ TEST_CASE("programs in the order of listing are proved too") {
     in_stream.cost = s.cost;
     in_stream.issue = issue_mode::in_stream;
     schedule without = s;
-    without.cost.links = {};
+    without.cost.on.links = {};
     CHECK(time_program(p, in_stream).makespan >= makespan(squeeze(without)));
   }
 }

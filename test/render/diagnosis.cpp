@@ -100,12 +100,12 @@ TEST_CASE("what chunks of a sequence hand over has a name") {
 TEST_CASE("negative costs say whose they are") {
   auto const said = [](costs const& c) { return explain(check(c, 2, 2, 3, 1)); };
   std::string const rule =
-      "a pass must take at least one tick, and a transfer must not take less than zero, but ";
+      "a pass or a transfer must not take less than no time, and work at least one tick, but ";
   CHECK(said(costs(stage_cost{}, -2)) == rule + "a transfer takes -2");
   CHECK(said(costs(stage_cost{.forward = -1})) == rule + "the forward of stage 0 takes -1");
   costs overlapped;
-  overlapped.overlapped = 0;
-  CHECK(said(overlapped) == rule + "an overlapped pair takes 0");
+  overlapped.passes.overlapped = -2;
+  CHECK(said(overlapped) == rule + "an overlapped pair takes -2");
 }
 
 TEST_CASE("a parameter out of bounds is named with the nearest that are not") {
@@ -203,7 +203,7 @@ TEST_CASE("what is shared has names, and its rules have sentences") {
 
 TEST_CASE("a device without speed is refused in words") {
   costs c;
-  c.speeds = {100, 0};
+  c.on.speeds = {100, 0};
   CHECK(explain(check(c, 2, 2, 3, 1)) == "the speed in percent on device 1 must be at least 1, not 0");
 }
 

@@ -53,7 +53,7 @@ bool well_formed(std::string_view xml) {
 schedule overlapped() {
   schedule s = catalog::find("1f1b")->make(
       {devices{1}, micro_batches{6}, costs(stage_cost{.forward = 2, .backward_input = 1})});
-  s.cost.overlapped = 2;
+  s.cost.passes.overlapped = 2;
   for (std::size_t i = 0; i < s.order[0].size(); ++i) {
     s.order[0][i].start = 2 * (tick(i) / 2);
     s.order[0][i].overlaps = 0;

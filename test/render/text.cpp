@@ -79,7 +79,7 @@ TEST_CASE("more than two chunks a device: boxes carry the stage") {
 
 TEST_CASE("an overlapped pair shares its columns") {
   schedule s = made("1f1b", {devices{1}, micro_batches{2}, costs(stage_cost{.forward = 2})});
-  s.cost.overlapped = 2;
+  s.cost.passes.overlapped = 2;
   for (timed_pass& t : s.order[0]) t.overlaps = 0;
   s.order[0][1].start = 0;
   s.order[0][2].start = s.order[0][3].start = 2;

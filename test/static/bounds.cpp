@@ -28,7 +28,7 @@ static_assert(schedule_bound(one_by_one(), 2)->makespan == 40);
 // A device of half the speed, and one of which weights leave half of the memory.
 constexpr schedule on_a_slow_device() {
   schedule s = one_by_one();
-  s.cost.speeds = {100, 50};
+  s.cost.on.speeds = {100, 50};
   return squeeze(s);
 }
 static_assert(makespan(on_a_slow_device()) == 60 + 3 * (3 + 4));  // weight passes have time

@@ -89,8 +89,8 @@ TEST_CASE("a schedule beside searches with costs of each chunk has these costs")
                "--budget 20 --sequence-chunks 2 --as json --per-stage "
                + file)
           .out)[1]["published"];
-  ashlar::costs each({{4, 6, 3}, {6, 9, 3}, {4, 6, 3}, {6, 8, 3}});
-  each.sequence_chunks = 2;
+  ashlar::costs const each(
+      ashlar::pass_costs::by_stage_and_chunk({{4, 6, 3}, {6, 9, 3}, {4, 6, 3}, {6, 8, 3}}, 2));
   auto const overhead = [](char const* name, ashlar::costs const& cost) {
     return ashlar::overhead_span(ashlar::catalog::find(name)->make(
         {.p = ashlar::devices{2}, .m = ashlar::micro_batches{4}, .cost = cost}));

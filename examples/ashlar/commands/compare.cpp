@@ -73,9 +73,9 @@ row row_of(chosen_schedule const& own, compare_options const& o) {
   row r{own.name, own.about};
   ashlar::divided_model const model = model_of(o);
   if (int const p = own.schedule.device_count();
-      !model.cost.speeds.empty() && static_cast<int>(model.cost.speeds.size()) != p)
+      !model.cost.on.speeds.empty() && static_cast<int>(model.cost.on.speeds.size()) != p)
     r.refused =
-        fmt::format("has {}, but --speeds are of {}", counted(p, "device"), model.cost.speeds.size());
+        fmt::format("has {}, but --speeds are of {}", counted(p, "device"), model.cost.on.speeds.size());
   else
     r.numbers = ashlar::compare(own.schedule, model);
   if (long long const m = micro_batches_of(own.schedule); m != o.shape.m)

@@ -97,8 +97,8 @@ simulated_schedule run(simulate_options const& o) {
     auto const found = o.shape.cost.others.find(flag);
     return found == o.shape.cost.others.end() ? otherwise : ticks_of(found->second, scale);
   };
-  ashlar::interconnect const own = how.cost.links;
-  ashlar::interconnect& links = how.cost.links;
+  ashlar::interconnect const own = how.cost.on.links;
+  ashlar::interconnect& links = how.cost.on.links;
   if (o.node_size > 0) links.node_size = o.node_size;
   // What is between nodes is known of the schedule, or of what was measured.
   bool const nodes = o.node_size > 0 && !o.shape.cost.measured;
@@ -121,7 +121,7 @@ simulated_schedule run(simulate_options const& o) {
   how.latency_holds_lane = !o.in_flight;
   how.memory = {.stages = {o.bytes}, .shared = {o.tied}};
   how.memory.stages[0].activation = how.memory.stages[0].gradient =
-      o.message < 0 ? how.cost.message : o.message;
+      o.message < 0 ? chosen.schedule.cost.message : o.message;
   how.memory.stages[0].sequence_gradient = o.bytes.sequence_state;
   at.say("lowering it");
   ashlar::lower_options const lowering = lowering_of(o.lowering, chosen.schedule.stage_count());
@@ -130,7 +130,7 @@ simulated_schedule run(simulate_options const& o) {
   must_have_effect(*o.shape.command, effects_on(how, low, chosen.name));
   for (auto const& [from, to] : o.late) {
     must_be_taken(from, to, low);
-    how.delays.push_back({from, to, time(flag_of_link(from, to).c_str(), 0)});
+    delay_link(links, from, to, time(flag_of_link(from, to).c_str(), 0));
   }
   at.say("simulating its program");
   ashlar::simulation timed = simulate(low, how);

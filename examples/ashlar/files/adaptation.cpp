@@ -49,7 +49,7 @@ adaptation adapted(training const& t, ashlar::simulation_options const& machine,
                    value_bytes const& layout) {
   adaptation a{.before = ashlar::time_program(t.program, machine).makespan};
   a.after = a.before;
-  ashlar::schedule const now = retime(t.schedule, machine.cost);
+  ashlar::schedule const now = retime(t.schedule, schedule_costs(machine));
   if (!ashlar::can_be_improved(now)) {
     a.why = "no search changes recomputes, overlapped pairs and work";
     return a;

@@ -50,12 +50,12 @@ void put_under(cost_options const& cost, schedule_file& file) {
     given = costs_of(cost, s.device_count(), q);
     file.scale = scale_of(cost, q);
     if (!cost.stages_from().empty()) tell_chunks_apart(given, s.stage_count(), q);
-    if (given.sequence_chunks == 1 && given.per_stage.size() != 1
-        && static_cast<int>(given.per_stage.size()) != s.stage_count())
+    if (int const stages = given.passes.stages();
+        given.passes.chunks() == 1 && stages != 0 && stages != s.stage_count())
       throw usage_error(fmt::format("'{}' has costs of {} stages, but there are {} stages",
-                                    cost.stages_from(), given.per_stage.size(), s.stage_count()));
+                                    cost.stages_from(), stages, s.stage_count()));
   } else if (!cost.causal.empty()) {
-    if (s.cost.sequence_chunks != 1) throw usage_error(chunks_have_costs);
+    if (s.cost.passes.chunks() != 1) throw usage_error(chunks_have_costs);
     ashlar::finer_costs each = with_causal_chunks(s.cost, q, causal_share_of(cost.causal));
     given = std::move(each.cost);
     file.scale.ticks_per_unit *= each.unit;

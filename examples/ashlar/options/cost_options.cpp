@@ -94,15 +94,14 @@ std::string words_of(cost_options const& o) {
   cost_options times = o;
   times.speeds.clear();
   ashlar::costs const cost = costs_of(times, 1);
-  ashlar::stage_cost const& c = cost.of_stage(0);
-  std::string words =
-      o.stages_from().empty()
-          ? fmt::format("forward {}, backward {} + {}", scale.number(c.forward),
-                        scale.number(c.backward_input), scale.number(c.backward_weight))
-          : fmt::format("costs of {}", counted(static_cast<long long>(cost.per_stage.size()), "part"));
-  words += fmt::format(", transfer {}", scale.number(cost.links.inside.time_of(cost.message)));
-  if (cost.overlapped != ashlar::costs::one_after_the_other)
-    words += fmt::format(", overlapped {}", scale.number(cost.overlapped));
+  ashlar::stage_cost const& c = cost.passes.of(0);
+  std::string words = o.stages_from().empty()
+                          ? fmt::format("forward {}, backward {} + {}", scale.number(c.forward),
+                                        scale.number(c.backward_input), scale.number(c.backward_weight))
+                          : fmt::format("costs of {}", counted(stages_in(cost), "part"));
+  words += fmt::format(", transfer {}", scale.number(cost.on.links.inside.time_of(cost.message)));
+  if (cost.passes.overlapped != ashlar::pass_costs::one_after_the_other)
+    words += fmt::format(", overlapped {}", scale.number(cost.passes.overlapped));
   if (!scale.unit.empty()) words += " " + scale.unit;
   if (!o.speeds.empty()) words += fmt::format("; speeds {} %", fmt::join(o.speeds, ", "));
   if (!o.causal.empty()) words += fmt::format("; {} % causal", fmt::join(o.causal, ", "));
@@ -115,7 +114,7 @@ ashlar::costs costs_of(cost_options const& o, long long p, int sequence_chunks) 
                                   counted(static_cast<long long>(o.speeds.size()), "device"), p));
   if (o.measured) {
     ashlar::costs cost = o.measured->cost;
-    cost.speeds = o.speeds;
+    cost.on.speeds = o.speeds;
     return in_chunks(o, std::move(cost), sequence_chunks).cost;
   }
   time_scale const scale = plain_scale_of(o);
@@ -134,23 +133,28 @@ ashlar::costs costs_of(cost_options const& o, long long p, int sequence_chunks) 
                       .backward_input = time("--backward-input", unit),
                       .backward_weight = time("--backward-weight", unit)});
   ashlar::costs cost(std::move(stages), time("--transfer", 0));
-  cost.overlapped = time("--overlapped", ashlar::costs::one_after_the_other);
-  cost.speeds = o.speeds;
+  cost.passes.overlapped = time("--overlapped", ashlar::pass_costs::one_after_the_other);
+  cost.on.speeds = o.speeds;
   return in_chunks(o, std::move(cost), sequence_chunks).cost;
 }
 
 void tell_chunks_apart(ashlar::costs& cost, int stage_count, int sequence_chunks) {
-  std::size_t const q = static_cast<std::size_t>(sequence_chunks);
-  if (q > 1 && cost.per_stage.size() == q * static_cast<std::size_t>(stage_count))
-    cost.sequence_chunks = sequence_chunks;
+  int const q = sequence_chunks;
+  if (q == 1 || cost.passes.period() != 1 || cost.passes.stages() != q * stage_count) return;
+  std::vector<ashlar::stage_cost> each;
+  cost.passes.for_each([&](int, int, ashlar::stage_cost const& c) { each.push_back(c); });
+  ashlar::tick const overlapped = cost.passes.overlapped;
+  cost.passes = ashlar::pass_costs::by_stage_and_chunk(std::move(each), q);
+  cost.passes.overlapped = overlapped;
 }
+
+int stages_in(ashlar::costs const& cost) { return std::max(1, cost.passes.stages()); }
 
 void must_leave_chunks_to_causal(cost_options const& o, int stage_count, int sequence_chunks) {
   if (o.causal.empty() || o.stages_from().empty()) return;
-  ashlar::costs given;
-  given.per_stage.resize(o.measured ? o.measured->cost.per_stage.size() : o.each_stage.size());
-  tell_chunks_apart(given, stage_count, sequence_chunks);
-  if (given.sequence_chunks > 1) throw usage_error(chunks_have_costs);
+  int const given = o.measured ? stages_in(o.measured->cost) : static_cast<int>(o.each_stage.size());
+  if (sequence_chunks > 1 && given == sequence_chunks * stage_count)
+    throw usage_error(chunks_have_costs);
 }
 
 }  // namespace tool

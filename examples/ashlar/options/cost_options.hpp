@@ -51,6 +51,9 @@ std::string words_of(cost_options const& options);
 // other, are of chunks that differ. No others change.
 void tell_chunks_apart(ashlar::costs& cost, int stage_count, int sequence_chunks);
 
+// Of how many stages the costs are; 1 if all are alike.
+int stages_in(ashlar::costs const& cost);
+
 // Throws usage_error if --causal is given and the file has costs of each chunk, which leave nothing for
 // it to say; costs_of() would take them for those of more stages.
 void must_leave_chunks_to_causal(cost_options const& options, int stage_count, int sequence_chunks);

@@ -118,7 +118,7 @@ std::vector<effect> effects_on(ashlar::lower_options const& lowering, ashlar::sc
 
 std::vector<effect> effects_on(ashlar::simulation_options const& how, ashlar::program const& low,
                                std::string const& name) {
-  ashlar::interconnect const& links = how.cost.links;
+  ashlar::interconnect const& links = how.cost.on.links;
   bool const nodes = links.node_size > 0 && links.node_size < low.device_count();
   ashlar::stage_memory const& bytes = how.memory.stages[0];
   std::string const forwards = forwards_only(name);

@@ -63,9 +63,11 @@ std::vector<ashlar::layout_choice> layered_layouts_of(layer_options const& layer
                                                       layout_options const& model,
                                                       limit_options const& limit) {
   time_scale const scale = scale_of(model);
+  ashlar::costs const cost = costs_of(model.cost, model.p);
   ashlar::layer_chain dealt{.m = ashlar::micro_batches{static_cast<int>(model.m)},
                             .layers = {},
-                            .machine = costs_of(model.cost, model.p),
+                            .on = cost.on,
+                            .message = cost.message,
                             .budget = limit.bytes};
   ashlar::byte_count stashes = 0;
   for (layer_line const& line : layers.lines) {

@@ -56,7 +56,7 @@ std::optional<ashlar::costs> by_chunk_of(layout_options const& o, int stage_coun
   if (!o.own_cost && o.cost.stages_from().empty()) return std::nullopt;
   ashlar::costs cost = o.own_cost ? *o.own_cost : costs_of(o.cost, o.p);
   tell_chunks_apart(cost, stage_count, static_cast<int>(o.sequence_chunks));
-  if (cost.sequence_chunks == 1) return std::nullopt;
+  if (cost.passes.chunks() == 1) return std::nullopt;
   return cost;
 }
 
@@ -66,8 +66,8 @@ ashlar::costs costs_on(layout_options const& o, ashlar::placement const& where) 
 }
 
 void must_have_costs(layout_options const& o, ashlar::search_problem const& problem) {
-  std::size_t const given = problem.cost.per_stage.size();
-  if (!o.cost.stages_from().empty() && static_cast<int>(given) != problem.where.stage_count())
+  int const given = stages_in(problem.cost);
+  if (!o.cost.stages_from().empty() && given != problem.where.stage_count())
     throw usage_error(fmt::format("'{}' has costs of {} stages, but {} on {} devices has {} stages",
                                   o.cost.stages_from(), given, o.placement, o.p,
                                   problem.where.stage_count()));

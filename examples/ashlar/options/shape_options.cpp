@@ -147,9 +147,9 @@ chosen_schedule from_catalog(shape_options const& o) {
   must_leave_chunks_to_causal(o.cost, stage_count, q);
   if (!o.cost.stages_from().empty()) {
     tell_chunks_apart(shape.cost, stage_count, q);
-    if (shape.cost.sequence_chunks == 1 && static_cast<int>(shape.cost.per_stage.size()) != stage_count)
+    if (shape.cost.passes.chunks() == 1 && stages_in(shape.cost) != stage_count)
       throw usage_error(fmt::format("'{}' has costs of {} stages, but {} on {} devices has {} stages",
-                                    o.cost.stages_from(), shape.cost.per_stage.size(), entry.name, o.p,
+                                    o.cost.stages_from(), stages_in(shape.cost), entry.name, o.p,
                                     stage_count));
   }
   if (auto const d = ashlar::check(shape.cost, stage_count, shape.p.value, usual.micro_batch_count(), q);

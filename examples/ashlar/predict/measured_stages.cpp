@@ -35,11 +35,12 @@ bool is_trace(std::string const& path) {
 void read_profile(std::string const& path, question& q) {
   costs_file const file = read_costs(path);
   double const tick = file.scale.tick_ns() * seconds_a_ns;
-  for (ashlar::stage_cost const& c : file.cost.per_stage)
+  file.cost.passes.for_each([&](int, int, ashlar::stage_cost const& c) {
     q.measured.push_back({.forward = tick * static_cast<double>(c.forward),
                           .backward = tick * static_cast<double>(c.backward_input + c.backward_weight),
                           .weights = tick * static_cast<double>(c.backward_weight)});
-  ashlar::interconnect const& links = file.cost.links;
+  });
+  ashlar::interconnect const& links = file.cost.on.links;
   ashlar::tick const longest =
       std::max(links.inside.time_of(file.cost.message), links.between.time_of(file.cost.message));
   if (longest > 0) q.measured_transfer = tick * static_cast<double>(longest);
@@ -59,7 +60,7 @@ void read_events(std::string const& path, question& q) {
     double at(std::size_t kind) { return of[kind].empty() ? 0 : median(of[kind]); }
   };
   std::vector<stage_times> stages;
-  for (trace_event const& e : file.events) {
+  for (ashlar::trace_event const& e : file.events) {
     if (!e.what) continue;
     std::size_t const kind = e.what->kind == pass_kind::forward           ? 0
                              : e.what->kind == pass_kind::backward        ? 1

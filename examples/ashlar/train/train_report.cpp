@@ -64,7 +64,7 @@ void tell_prediction(training const& t, train_report const& r, double step_ms) {
 void train_report::predict(training const& t, ashlar::simulation_options const& machine,
                            double tick_ns) {
   double const tick_ms = tick_ns * 1e-6;
-  ashlar::schedule const timed_passes = retime(t.schedule, machine.cost);
+  ashlar::schedule const timed_passes = retime(t.schedule, schedule_costs(machine));
   predicted = simulated(t, timed_passes, machine, tick_ms);
   least_ms = 0;
   if (auto const least = schedule_bound(timed_passes))
@@ -74,7 +74,7 @@ void train_report::predict(training const& t, ashlar::simulation_options const& 
 
 void train_report::simulate_measured(training const& t, ashlar::simulation_options const& machine,
                                      double tick_ns) {
-  measured = simulated(t, retime(t.schedule, machine.cost), machine, tick_ns * 1e-6);
+  measured = simulated(t, retime(t.schedule, schedule_costs(machine)), machine, tick_ns * 1e-6);
 }
 
 void train_report::adapt() {

@@ -195,11 +195,11 @@ class train_session {
     ashlar::pass_times const own = times_of_all(timing_, all_);
     if (!own.any()) return std::nullopt;
     auto const& given = o_.shape.cost.measured;
-    ashlar::costs cost = given ? given->cost : ashlar::costs{};
-    cost.per_stage = own.costs(tick_ns());
+    ashlar::execution_costs cost{.passes = own.costs(tick_ns())};
+    if (given) cost.on = given->cost.on;
     return machine_of(std::move(cost));
   }
-  ashlar::simulation_options machine_of(ashlar::costs cost) const {
+  ashlar::simulation_options machine_of(ashlar::execution_costs cost) const {
     ashlar::simulation_options m{.cost = std::move(cost)};
     if (auto const& given = o_.shape.cost.measured) m.collective = given->ring;
     using kind = ashlar::slot_kind;

@@ -36,41 +36,44 @@ ashlar::costs make_costs(tick forward, tick backward_input, tick backward_weight
   tick const again = recompute.value_or(ashlar::stage_cost::same_as_forward);
   ashlar::costs made(ashlar::stage_cost{forward, backward_input, backward_weight, again}, transfer);
   if (per_stage) {
-    made.per_stage.clear();
+    std::vector<ashlar::stage_cost> each;
     for (given_ticks const& given : *per_stage)
       if (auto const* alike = std::get_if<stage_ticks>(&given)) {
         auto const& [f, i, w] = *alike;
-        made.per_stage.push_back({f, i, w, again});
+        each.push_back({f, i, w, again});
       } else {
         auto const& [f, i, w, r] = std::get<1>(given);
-        made.per_stage.push_back({f, i, w, r});
+        each.push_back({f, i, w, r});
       }
+    made.passes = ashlar::pass_costs::by_stage_and_chunk(
+        std::move(each), within("sequence_chunks", sequence_chunks, 1, tool::most_sequence_chunks));
   }
-  made.links.inside.bandwidth = made.links.between.bandwidth = bandwidth;
-  if (transfer_between_nodes) made.links.between.latency = *transfer_between_nodes;
-  made.links.node_size = node_size;
+  made.on.links.inside.bandwidth = made.on.links.between.bandwidth = bandwidth;
+  if (transfer_between_nodes) made.on.links.between.latency = *transfer_between_nodes;
+  made.on.links.node_size = node_size;
   made.message = message;
-  made.overlapped = overlapped.value_or(ashlar::costs::one_after_the_other);
-  made.speeds = std::move(speeds);
-  made.sequence_chunks = within("sequence_chunks", sequence_chunks, 1, tool::most_sequence_chunks);
+  made.passes.overlapped = overlapped.value_or(ashlar::pass_costs::one_after_the_other);
+  made.on.speeds = std::move(speeds);
   return made;
 }
 
 std::vector<stage_ticks> ticks_of_stages(ashlar::costs const& c) {
   std::vector<stage_ticks> all;
-  for (ashlar::stage_cost const& s : c.per_stage)
+  c.passes.for_each([&](int, int, ashlar::stage_cost const& s) {
     all.emplace_back(s.forward, s.backward_input, s.backward_weight);
+  });
   return all;
 }
 
 std::string words_of(ashlar::costs const& c) {
   std::string text;
-  for (ashlar::stage_cost const& s : c.per_stage)
+  c.passes.for_each([&](int, int, ashlar::stage_cost const& s) {
     text += (text.empty() ? "(" : ", (") + std::to_string(s.forward) + ", "
             + std::to_string(s.backward_input) + ", " + std::to_string(s.backward_weight) + ")";
+  });
   std::string const chunks =
-      c.sequence_chunks == 1 ? "" : ", sequence_chunks=" + std::to_string(c.sequence_chunks);
-  return "Costs(per_stage=[" + text + "], transfer=" + std::to_string(c.links.inside.latency) + chunks
+      c.passes.chunks() == 1 ? "" : ", sequence_chunks=" + std::to_string(c.passes.chunks());
+  return "Costs(per_stage=[" + text + "], transfer=" + std::to_string(c.on.links.inside.latency) + chunks
          + ")";
 }
 
@@ -179,8 +182,8 @@ void bind_costs(nb::module_& m) {
           "apart "
           "already.")
       .def_prop_ro("per_stage", &ticks_of_stages)
-      .def_ro("sequence_chunks", &costs::sequence_chunks)
-      .def_prop_ro("transfer", [](costs const& c) { return c.links.inside.latency; })
+      .def_prop_ro("sequence_chunks", [](costs const& c) { return c.passes.chunks(); })
+      .def_prop_ro("transfer", [](costs const& c) { return c.on.links.inside.latency; })
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__repr__", [](costs const& c) { return words_of(c); });
 

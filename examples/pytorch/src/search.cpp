@@ -131,7 +131,7 @@ ashlar::searched_layout search_placement(ashlar::placement const& where, long lo
       .m = micro_batch_count(m),
       .cost = cost,
       .limit = limit_of(limit, memory, where),
-      .sequence_chunks = within("sequence_chunks", sequence_chunks.value_or(cost.sequence_chunks), 1,
+      .sequence_chunks = within("sequence_chunks", sequence_chunks.value_or(cost.passes.chunks()), 1,
                                 tool::most_sequence_chunks)};
   search_options const o{budget, seed, aim_of(aim)};
   watch seen(progress, o.aim);
@@ -146,8 +146,8 @@ std::vector<ashlar::searched_layout> search_shapes(long long p, long long m, ash
                                                    std::optional<causal_percent> const& causal,
                                                    std::int64_t budget, std::uint64_t seed,
                                                    std::string const& aim, nb::object const& progress) {
-  int const told_apart = cost.sequence_chunks;
-  if (cost.per_stage.size() != static_cast<std::size_t>(told_apart))
+  int const told_apart = cost.passes.chunks();
+  if (cost.passes.stages() != 0)
     throw nb::value_error(
         "costs of a device's share of the model are one for all, or one for each chunk of a sequence; "
         "give a placement for costs of each stage");

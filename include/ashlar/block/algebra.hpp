@@ -18,10 +18,10 @@
 
 namespace ashlar {
 
-// Device d becomes p - 1 - d, with its speed; offsets stay. mirror(mirror(b)) == b.
+// Device d becomes p - 1 - d, with its speed and its links; offsets stay. mirror(mirror(b)) == b.
 constexpr block mirror(block b) {
   b.where = mirror(std::move(b.where));
-  reverse(b.cost.speeds);
+  b.cost.on = mirrored(std::move(b.cost.on), b.where.device_count());
   return b;
 }
 
@@ -118,14 +118,14 @@ constexpr block spread(block b, tick factor) {
 // bandwidths round up only after that, so a pass may take slightly less. Throws violation as stretched()
 // does.
 constexpr block scale(block b, tick factor) {
-  for (stage_cost& c : b.cost.per_stage) {
+  b.cost.passes.change_each([&](stage_cost& c) {
     c.recompute = c.of(pass_kind::recompute);
     for (tick* each : {&c.forward, &c.backward_input, &c.backward_weight, &c.recompute})
       *each = stretched(*each, factor);
-  }
+  });
   stretch_transfers(b.cost, factor);
-  if (b.cost.overlapped != costs::one_after_the_other)
-    b.cost.overlapped = stretched(b.cost.overlapped, factor);
+  if (b.cost.passes.overlapped != pass_costs::one_after_the_other)
+    b.cost.passes.overlapped = stretched(b.cost.passes.overlapped, factor);
   return spread(std::move(b), factor);
 }
 
@@ -148,8 +148,9 @@ constexpr block split_backward(block b) {
 
 // Fuses every backward_input with its backward_weight, at the place of the input pass. If a weight pass
 // stood anywhere but right after its input pass, or a previous stage did not wait for it, the block is
-// first spread so that the longer passes fit. fuse_backward(split_backward(b)) == b. Throws
-// violation{check_form(b)}.
+// first spread so that the longer passes fit. fuse_backward(split_backward(b)) == b. Throws violation:
+// check_form(b), rule::spread_passes_take_time for an input pass that would have to be spread and takes
+// no time.
 constexpr block fuse_backward(block b) {
   must_have_form(b);
   result_table<tick> start(b.where.stage_count(), b.micro_batch_count(), 0);
@@ -170,7 +171,16 @@ constexpr block fuse_backward(block b) {
       fits = fits
              && start.at(k, before, result::input_gradient)
                     >= input + fused + b.cost.transfer(device, b.device_of({c.what.kind, before, k}));
+    if (b.cost.passes.has_instants() && 0 < alone && alone < fused)  // none stands between the two
+      for (cell const& z : b.cells)
+        fits = fits
+               && (z.what == c.what || b.device_of(z.what) != device || b.length_of(z.what) > 0
+                   || floor_remainder(z.offset - c.offset, b.interval) != 0);
     if (!fits) {
+      pass const short_one{pass_kind::backward_input, c.what.stage, k};
+      if (alone == 0)
+        refuse(
+            {.broken = rule::spread_passes_take_time, .first = {.device = device, .what = short_one}});
       tick const needed = (fused - 1) / alone + 1;
       factor = needed > factor ? needed : factor;
     }
@@ -189,7 +199,8 @@ constexpr block fuse_backward(block b) {
 // Puts a recompute pass before every backward, which is spread over the block first so that both fit
 // where the backward stood. Activations are then kept only from the recompute on (Chen et al., sublinear
 // memory, 2016). Throws violation: check_form(b), rule::no_pass_is_doubled for a block that recomputes
-// already.
+// already, rule::spread_passes_take_time for an input pass that takes no time before a recompute that
+// does.
 constexpr block recompute(block b) {
   must_have_form(b);
   for (cell const& c : b.cells)
@@ -202,8 +213,14 @@ constexpr block recompute(block b) {
     auto const ticks = [&](pass_kind kind) {
       return b.length_of({kind, c.what.stage, c.what.micro_batch});
     };
-    tick const input = ticks(pass_kind::backward_input);
-    tick const needed = (ticks(pass_kind::recompute) + input - 1) / input + 1;
+    tick input = ticks(pass_kind::backward_input);
+    if (input == 0) input = ticks(c.what.kind);
+    tick const extra = ticks(pass_kind::recompute);
+    if (extra == 0) continue;
+    if (input == 0)
+      refuse({.broken = rule::spread_passes_take_time,
+              .first = {.device = b.device_of(c.what), .what = c.what}});
+    tick const needed = (extra + input - 1) / input + 1;
     factor = needed > factor ? needed : factor;
   }
   b = spread(std::move(b), factor);
@@ -220,10 +237,12 @@ constexpr block recompute(block b) {
   return b;
 }
 
-// Whether two cells of one device meet when the block repeats for ever.
+// Whether two cells of one device meet when the block repeats for ever. A cell that takes no time may
+// stand where another begins.
 constexpr bool collide(block const& b, cell const& x, cell const& y) {
   tick const gap = floor_remainder(y.offset - x.offset, b.interval);
-  return gap < b.length_of(x.what) || gap + b.length_of(y.what) > b.interval;
+  tick const later = b.length_of(y.what);
+  return (gap < b.length_of(x.what) && (gap > 0 || later > 0)) || gap + later > b.interval;
 }
 
 // Gives every backward_input its backward_weight, in the first gap of the repeating pattern that is long

@@ -86,6 +86,12 @@ constexpr tick lifespan(block const& b, stage_id stage, micro_batch_id micro_bat
   return end - begin;
 }
 
+// How many repetitions hold an activation with this lifespan at most. One that is freed at the moment at
+// which it is made counts as well.
+constexpr tick most_held(tick lifespan, tick interval) {
+  return lifespan == 0 ? 1 : (lifespan + interval - 1) / interval;
+}
+
 // The most chunk activations that a device can hold once the block is repeated: the sum over its stages
 // of lifespan / interval, rounded up (Controllable Memory, section 2.2).
 constexpr int activation_bound(block const& b, device_id device) {
@@ -93,13 +99,14 @@ constexpr int activation_bound(block const& b, device_id device) {
   for (cell const& c : b.cells)
     if (c.what.kind == pass_kind::forward && b.device_of(c.what) == device.value) {
       tick const life = lifespan(b, stage_id{c.what.stage}, micro_batch_id{c.what.micro_batch});
-      bound += (life + b.interval - 1) / b.interval;
+      bound += most_held(life, b.interval);
     }
   return static_cast<int>(bound);
 }
 
 // The most chunk activations that a device holds at once when the block is repeated for ever: the
-// largest number of live intervals over the phases of its forwards, because only a forward adds one.
+// largest number of live intervals over the phases of its forwards, because only a forward adds one. Of
+// those that live for a moment alone, all of one moment count.
 // Never above activation_bound(), and below it if the stages do not all reach their most in the same
 // phase. Quadratic in the device's stages. Throws as lifespan() does.
 constexpr int repeated_peak(block const& b, device_id device) {
@@ -116,8 +123,9 @@ constexpr int repeated_peak(block const& b, device_id device) {
   for (life const& phase : lives) {
     tick held = 0;
     for (life const& l : lives)
-      held += floor_quotient(phase.begin - l.begin, b.interval)
-              - floor_quotient(phase.begin - l.end, b.interval);
+      held += l.begin == l.end ? (floor_remainder(phase.begin - l.begin, b.interval) == 0 ? 1 : 0)
+                               : floor_quotient(phase.begin - l.begin, b.interval)
+                                     - floor_quotient(phase.begin - l.end, b.interval);
     most = held > most ? held : most;
   }
   return static_cast<int>(most);

@@ -118,7 +118,7 @@ constexpr diagnosis check_inputs(stage_graph const& graph, costs const& cost, si
 
 // Every stage has its passes; dependencies respect the offsets; nothing collides modulo the interval.
 // The rules, in the order in which they are looked at: counts_are_positive, tables_agree,
-// durations_are_positive, ticks_fit, every_pass_is_known, no_pass_is_doubled,
+// no_duration_is_negative, ticks_fit, every_pass_is_known, no_pass_is_doubled,
 // backward_is_fused_or_split, every_pass_is_present, no_pass_starts_before_its_input,
 // passes_do_not_collide. Linear in cells (O(n log n) for long intervals).
 constexpr diagnosis check(block const& b) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/block/block.hpp>
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/cost_sizes.hpp>
 #include <ashlar/core/nth.hpp>
 
@@ -11,18 +12,19 @@
 namespace ashlar {
 
 // Checks the costs of that many stages on that many devices, with sequences in that many chunks: sizes
-// as check_sizes() has them; passes of at least one tick; transfers of zero or more; speeds of at least
-// 1 % (rule::parameter_is_at_least, with the device); and sums over m micro-batches that stay within the
-// range of ticks.
-constexpr diagnosis check(costs const& cost, int stage_count, int device_count, int m,
-                          int sequence_chunks) {
-  if (diagnosis const d = check_sizes(cost, stage_count, device_count, sequence_chunks); !d.ok())
+// as check_sizes() has them; passes and transfers of zero ticks or more; speeds of at least 1 %
+// (rule::parameter_is_at_least, with the device); links that are between two devices and groups of at
+// least one; and sums over m micro-batches, with messages that take up to `transfer`, that stay within
+// the range of ticks.
+constexpr diagnosis check(execution_costs const& cost, int stage_count, int device_count, int m,
+                          int sequence_chunks, tick transfer = 0) {
+  if (diagnosis const d = check_sizes(cost, stage_count, device_count, m, sequence_chunks); !d.ok())
     return d;
-  if (cost.overlapped < 1 && cost.overlapped != costs::one_after_the_other)
-    return {.broken = rule::durations_are_positive, .first = {.index = 0}, .number = cost.overlapped};
+  if (tick const pair = cost.passes.overlapped; pair < 0 && pair != pass_costs::one_after_the_other)
+    return {.broken = rule::no_duration_is_negative, .first = {.index = 0}, .number = pair};
   int slowest = full_speed;
-  for (std::size_t d = 0; d < cost.speeds.size(); ++d) {
-    int const given = cost.speeds[d];
+  for (std::size_t d = 0; d < cost.on.speeds.size(); ++d) {
+    int const given = cost.on.speeds[d];
     if (given < 1)
       return {.broken = rule::parameter_is_at_least,
               .first = {.device = static_cast<int>(d)},
@@ -31,40 +33,56 @@ constexpr diagnosis check(costs const& cost, int stage_count, int device_count, 
               .given = given};
     slowest = given < slowest ? given : slowest;
   }
-  if (cost.links.node_size < 0)
-    return {.broken = rule::counts_are_positive, .number = cost.links.node_size};
-  if (cost.message < 0 || cost.message >= max_tick)
-    return {.broken = rule::sizes_fit, .number = cost.message};
-  tick transfer = 0;
-  for (link_speed const& l : {cost.links.inside, cost.links.between}) {
-    for (tick number : {l.latency, l.bandwidth})
-      if (number < 0)
-        return {
-            .broken = rule::durations_are_positive, .first = {.code = opcode::send}, .number = number};
-    tick const time = l.time_of(cost.message);
-    transfer = time > transfer ? time : transfer;
-  }
-  tick longest = transfer > cost.overlapped ? transfer : cost.overlapped;
-  for (std::size_t i = 0; i < cost.per_stage.size(); ++i) {
-    stage_cost const& c = cost.per_stage[i];
-    int const at = static_cast<int>(i), q = cost.sequence_chunks;
+  interconnect const& links = cost.on.links;
+  if (links.node_size < 0) return {.broken = rule::counts_are_positive, .number = links.node_size};
+  for (link_level const& l : links.wider)
+    if (l.size < 1) return {.broken = rule::counts_are_positive, .number = l.size};
+  for (link_exception const& e : links.exceptions)
+    for (int const device : {e.from, e.to})
+      if (device < 0 || device >= device_count || e.from == e.to)
+        return {.broken = rule::transfers_lead_to_another_device,
+                .first = {.device = device, .code = opcode::send}};
+  tick least = 0;
+  for_each_link(links, [&](link_speed const& l) {
+    least = min_of(least, min_of(l.latency, l.bandwidth));
+    transfer = max_of(transfer, l.latency);
+  });
+  if (least < 0)
+    return {.broken = rule::no_duration_is_negative, .first = {.code = opcode::send}, .number = least};
+  diagnosis found;
+  tick longest = max_of(transfer, cost.passes.overlapped);
+  cost.passes.for_each([&](int stage, int micro_batch, stage_cost const& c) {
     tick sum = 0;
     for (pass_kind kind : {pass_kind::forward, pass_kind::backward_input, pass_kind::backward_weight,
                            pass_kind::recompute}) {
-      if (c.of(kind) < 1)
-        return {.broken = rule::durations_are_positive,
-                .first = {.what = {kind, at / q, at % q}},
-                .number = c.of(kind)};
+      if (c.of(kind) < 0 && found.ok())
+        found = {.broken = rule::no_duration_is_negative,
+                 .first = {.what = {kind, stage, micro_batch}},
+                 .number = c.of(kind)};
       sum = saturating_sum(sum, c.of(kind));
     }
-    longest = sum > longest ? sum : longest;
-  }
+    longest = max_of(longest, sum);
+  });
+  if (!found.ok()) return found;
   if (slowest < full_speed) longest = at_speed(longest, slowest);
   // The sum if every pass waited for every other.
   tick const all =
       saturating_product(saturating_product(saturating_sum(longest, transfer), stage_count), m);
   if (all >= max_tick) return {.broken = rule::ticks_fit, .number = longest};
   return {};
+}
+
+// The same, and messages of a size within the range of ticks.
+constexpr diagnosis check(costs const& cost, int stage_count, int device_count, int m,
+                          int sequence_chunks) {
+  if (cost.message < 0 || cost.message >= max_tick)
+    return {.broken = rule::sizes_fit, .number = cost.message};
+  tick transfer = 0;
+  for_each_link(cost.on.links, [&](link_speed const& l) {
+    if (l.latency >= 0 && l.bandwidth >= 0) transfer = max_of(transfer, l.time_of(cost.message));
+  });
+  return check(static_cast<execution_costs const&>(cost), stage_count, device_count, m, sequence_chunks,
+               transfer);
 }
 
 // Every micro-batch takes an existing route; those that belong together take the same one.

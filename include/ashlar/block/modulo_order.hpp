@@ -6,6 +6,7 @@
 #include <ashlar/core/lists.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/sort.hpp>
+#include <ashlar/model/dependencies.hpp>
 
 #include <cstddef>
 
@@ -20,7 +21,8 @@ struct modulo_cell {
   friend constexpr bool operator==(modulo_cell const&, modulo_cell const&) = default;
 };
 
-// For each device its cells by remainder, ties in the order of the block. Linear in cells + interval for
+// For each device its cells by remainder, ties in the order of the block; those that take no time before
+// those that do, and after what they need. Linear in cells + interval for
 // intervals of the size of the block (unit costs), O(n log n) for longer ones (costs in nanoseconds).
 constexpr lists<modulo_cell> modulo_order(block const& b) {
   auto const n = b.cells.size();
@@ -45,6 +47,15 @@ constexpr lists<modulo_cell> modulo_order(block const& b) {
     sort_by_key(by_remainder);
     for (std::size_t i = 0; i < n; ++i) sorted[i] = reduced[by_remainder[i].index];
   }
+
+  if (b.cost.passes.has_instants())
+    merge_sort(sorted, [&](modulo_cell const& x, modulo_cell const& y) {
+      if (x.remainder != y.remainder) return x.remainder < y.remainder;
+      pass const a = cells[x.cell].what, c = cells[y.cell].what;
+      bool const takes_time = b.length_of(a) > 0;
+      if (takes_time != (b.length_of(c) > 0) || takes_time) return !takes_time && b.length_of(c) > 0;
+      return x.quotient != y.quotient ? x.quotient > y.quotient : precedes(b.graph, a, c);
+    });
 
   return {static_cast<std::size_t>(b.where.device_count()), [&](auto add) {
             for (modulo_cell const& f : sorted) add(b.device_of(cells[f.cell].what), f);

@@ -105,7 +105,8 @@ class offset_repair {
       std::size_t const other = order_[i];
       if (device(other) != device(c)) continue;
       tick const gap = floor_remainder(at_[other] - start, b_.interval);
-      if (gap < own || gap + length(other) > b_.interval) return other;
+      bool const begins_within = gap < own && (gap > 0 || length(other) > 0);
+      if (begins_within || gap + length(other) > b_.interval) return other;
     }
     return n_;
   }
@@ -213,8 +214,9 @@ constexpr block without_collisions(block b, int most_steps = 4000) {
   std::vector<tick> work(static_cast<std::size_t>(b.where.device_count()), 0);
   tick latest = 0;  // an offset far apart, and all cells a period and a message after each other
   for (cell const& c : b.cells) latest = max_of(latest, c.offset < 0 ? -c.offset : c.offset);
-  tick const transfer =
-      max_of(b.cost.links.inside.time_of(b.cost.message), b.cost.links.between.time_of(b.cost.message));
+  tick transfer = 0;
+  for_each_link(b.cost.on.links,
+                [&](link_speed const& l) { transfer = max_of(transfer, l.time_of(b.cost.message)); });
   latest = saturating_sum(latest, saturating_product(saturating_sum(2 * b.interval, transfer),
                                                      static_cast<tick>(b.cells.size())));
   if (latest >= max_tick) refuse({.broken = rule::ticks_fit, .number = b.interval});

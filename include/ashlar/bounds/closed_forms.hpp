@@ -14,10 +14,10 @@ namespace ashlar {
 constexpr tick busiest_work(workload const& w) {
   std::vector<tick> work(static_cast<std::size_t>(w.where.device_count()), 0);
   tick most = 0;
-  int const q = w.cost.sequence_chunks;
+  int const q = w.cost.passes.period();
   for (int route = 0; route < w.route_count(); ++route)
     for (int stage = 0; stage < w.where.stage_count(); ++stage) {
-      tick once = 0;  // for a micro-batch, or all chunks of a sequence
+      tick once = 0;  // for a micro-batch, or all that differ
       for (int chunk = 0; chunk < q; ++chunk) {
         auto const add = [&](pass_kind kind) {
           once += w.length(kind, stage, route) + w.extra(kind, stage, chunk, route);
@@ -42,10 +42,32 @@ constexpr tick shortest_lifespan(workload const& w, int stage, int route = 0) {
   tick const again = w.recomputes(stage) ? w.length(pass_kind::recompute, stage, route) : 0;
   tick others = 0;
   for (int next = stage + 1; next < w.where.stage_count(); ++next) {
-    others += w.length(pass_kind::forward, next, route) + 2 * w.hop(next - 1, next, route);
+    others += w.length(pass_kind::forward, next, route);
+    others += w.hop(next - 1, next, route) + w.hop(next, next - 1, route);
     others += w.length(w.splits_backward ? pass_kind::backward_input : pass_kind::backward, next, route);
   }
   return forward + (others > again ? others : again) + backward;
+}
+
+// From the first forward of a micro-batch to its last input pass, of those that differ the longest. In
+// training also the first stage's device takes so long.
+constexpr tick longest_way(workload const& w) {
+  tick most = 0;
+  for (int k = 0; k < w.cost.passes.period(); ++k) {
+    tick way = 0;
+    auto const add = [&](pass_kind kind, int stage) {
+      way += w.length(kind, stage) + w.extra(kind, stage, k);
+    };
+    for (int stage = 0; stage < w.where.stage_count(); ++stage) {
+      if (stage > 0) way += w.hop(stage - 1, stage);
+      add(pass_kind::forward, stage);
+      if (w.mode == execution_mode::inference) continue;
+      if (stage > 0) way += w.hop(stage, stage - 1);
+      add(w.splits_backward ? pass_kind::backward_input : pass_kind::backward, stage);
+    }
+    most = way > most ? way : most;
+  }
+  return most;
 }
 
 // Little's law: activations times lifespans is an area of a device's memory over time.

@@ -89,7 +89,8 @@ class earliest_starts {
     if (k == f_.takes && j >= limit) t = later(t, end(f_.gives, stage, j - limit));
     if (f_.sequence_chunks > 1) t = later(t, turn(k, stage, j));
     int const before = f_.before(k, stage);
-    if (before >= 0) t = later(t, after(end(k, before, j), nth(f_.hop, max_of(stage, before))));
+    if (before >= 0)
+      t = later(t, after(end(k, before, j), nth(nth(f_.steps, k).hop, max_of(stage, before))));
     std::vector<tick> const& known = places_[place_index(k, d)];
     if (known.empty()) return t;
     // Behind all that comes before it on its own stage and on those that it comes through.

@@ -16,9 +16,11 @@ namespace ashlar::bounding {
 // the same holds the other way round, so that a flow and its reverse are of one kind.
 struct flow {
   struct step {
-    int direction = 0;         // +1: after this step of the stage before it, -1: of the stage after it
-    std::vector<tick> length;  // by stage; of sequences in chunks, of the shortest
-    std::vector<tick> extra = {};  // by stage and chunk: beyond that; empty where chunks are alike
+    int direction = 0;           // +1: after this step of the stage before it, -1: of the stage after it
+    std::vector<tick> length;    // by stage; of the shortest micro-batch
+    std::vector<tick> hop = {};  // by stage: of a message between it and the one before it
+    std::vector<tick> extra = {};  // by stage and chunk: beyond the length; empty where chunks are alike
+    std::vector<tick> more = {};   // by stage: of all micro-batches, if these differ; else empty
   };
 
   std::vector<step> steps;
@@ -27,7 +29,6 @@ struct flow {
   std::vector<int> chunks;  // by stage: how many of its route are on its device
   std::vector<std::vector<int>> stages_of;  // by device, ascending
   std::vector<int> limit;                   // by device
-  std::vector<tick> hop;                    // by stage: of a message between it and the one before it
   std::vector<int> micro_batches;           // by stage
   int route_length = 0;                     // stages of a route
   int most_micro_batches = 0;               // of a route
@@ -42,7 +43,11 @@ struct flow {
   constexpr int micro_batches_of(int stage) const { return nth(micro_batches, stage); }
   constexpr int direction(int k) const { return nth(steps, k).direction; }
   constexpr tick length(int k, int stage) const { return nth(nth(steps, k).length, stage); }
-  // What the step takes beyond that on a chunk of a sequence; where all are alike, nothing.
+  // What the step takes beyond that on all micro-batches, if they differ, and on a chunk of a sequence.
+  constexpr tick more(int k, int stage) const {
+    std::vector<tick> const& all = nth(steps, k).more;
+    return all.empty() ? 0 : nth(all, stage);
+  }
   constexpr tick extra(int k, int stage, int piece) const {
     std::vector<tick> const& all = nth(steps, k).extra;
     return all.empty() ? 0 : nth(all, stage * sequence_chunks + piece);
@@ -85,7 +90,6 @@ constexpr flow flow_of(workload const& w, counted_span counted) {
       int const device = w.where.device_of(route, stage);
       f.device.push_back(device);
       f.micro_batches.push_back(w.micro_batches_on(route));
-      f.hop.push_back(stage == 0 ? 0 : w.hop(stage - 1, stage, route));
       f.chunk.push_back(nth(met, device)++);
       nth(f.stages_of, device).push_back(route * S + stage);
     }
@@ -99,13 +103,22 @@ constexpr flow flow_of(workload const& w, counted_span counted) {
   auto const add = [&](int direction, pass_kind kind) {
     f.gives = f.step_count();
     f.steps.push_back({.direction = direction, .length = {}});
+    flow::step& step = f.steps.back();
     for (int route = 0; route < w.route_count(); ++route)
       for (int stage = 0; stage < S; ++stage) {
         bool const taken = kind != pass_kind::recompute || w.recomputes(stage);
-        f.steps.back().length.push_back(taken ? w.length(kind, stage, route) : 0);
-        if (w.cost.sequence_chunks == 1) continue;
-        for (int chunk = 0; chunk < w.sequence_chunks; ++chunk)
-          f.steps.back().extra.push_back(taken ? w.extra(kind, stage, chunk, route) : 0);
+        step.length.push_back(taken ? w.length(kind, stage, route) : 0);
+        step.hop.push_back(stage == 0      ? 0
+                           : direction > 0 ? w.hop(stage - 1, stage, route)
+                                           : w.hop(stage, stage - 1, route));
+        if (w.cost.passes.period() == 1) continue;
+        tick all = 0;
+        for (int chunk = 0; chunk < w.cost.passes.period(); ++chunk) {
+          tick const extra = taken ? w.extra(kind, stage, chunk, route) : 0;
+          all += extra;
+          if (w.cost.passes.chunks() > 1) step.extra.push_back(extra);
+        }
+        if (w.cost.passes.chunks() == 1) step.more.push_back(all);
       }
   };
   add(+1, pass_kind::forward);

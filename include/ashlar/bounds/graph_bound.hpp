@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/bounds/earliest_starts.hpp>
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/schedule/check.hpp>
@@ -13,7 +14,8 @@
 
 namespace ashlar {
 
-// What must lie before, within and after the passes of a micro-batch on each stage, on one route.
+// What must lie before, within and after the passes of a micro-batch on each stage, on one route. Of
+// those that differ, the shortest on each stage counts.
 class graph_paths {
  public:
   // `splits`: by stage, whether its gradient of the input comes without that of the weights.
@@ -26,14 +28,15 @@ class graph_paths {
     within_.assign(count, 0);
     for (int stage = 0; stage < s.stage_count(); ++stage)
       for (int before : s.graph.predecessors(stage)) {
-        tick const hop = transfer(before, stage), all = meetings_of(stage, before);
-        raise(head_, stage, head(before) + all * forward(before) + hop);
-        if (trains) raise(tail_, stage, hop + all * backward(before) + tail(before));
+        tick const all = meetings_of(stage, before);
+        raise(head_, stage, head(before) + all * forward(before) + transfer(before, stage));
+        if (trains) raise(tail_, stage, transfer(stage, before) + all * backward(before) + tail(before));
       }
     for (int stage = s.stage_count(); stage-- > 0;) {
       tick deeper = 0;
       for (int after : s.graph.successors(stage))
-        deeper = bounding::later(deeper, transfer(stage, after) * (trains ? 2 : 1) + within(after));
+        deeper = bounding::later(
+            deeper, transfer(stage, after) + (trains ? transfer(after, stage) : 0) + within(after));
       nth(within_, stage) = forward(stage) + deeper + (trains ? backward(stage) : 0);
     }
   }
@@ -46,13 +49,17 @@ class graph_paths {
 
  private:
   constexpr int device(int stage) const { return s_.where.device_of(route_, stage); }
-  constexpr tick forward(int stage) const {
-    return s_.cost.of({pass_kind::forward, stage, 0}, device(stage));
-  }
+  constexpr tick forward(int stage) const { return shortest(pass_kind::forward, stage); }
   constexpr tick backward(int stage) const {
     bool const splits = nth(splits_, stage) != 0;
-    return s_.cost.of({splits ? pass_kind::backward_input : pass_kind::backward, stage, 0},
-                      device(stage));
+    return shortest(splits ? pass_kind::backward_input : pass_kind::backward, stage);
+  }
+  // Of all micro-batches.
+  constexpr tick shortest(pass_kind kind, int stage) const {
+    tick least = s_.cost.of({kind, stage, 0}, device(stage));
+    for (int k = 1; k < s_.cost.passes.period(); ++k)
+      if (s_.graph.runs(stage, k)) least = min_of(least, s_.cost.of({kind, stage, k}, device(stage)));
+    return least;
   }
   constexpr tick transfer(int a, int b) const { return s_.cost.transfer(device(a), device(b)); }
   constexpr tick meetings_of(int stage, int other) const {

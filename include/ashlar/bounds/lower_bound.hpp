@@ -50,7 +50,7 @@ constexpr std::vector<int> origins(flow const& f) {
     tick work = 0;
     for (int stage : f.on(d))
       for (int k = 0; k < f.step_count(); ++k) {
-        work += f.sequence_chunks * f.length(k, stage);
+        work += f.sequence_chunks * f.length(k, stage) + f.more(k, stage);
         for (int chunk = 0; chunk < f.sequence_chunks; ++chunk) work += f.extra(k, stage, chunk);
       }
     if (work > most) busiest = d;
@@ -92,11 +92,20 @@ constexpr bound workload_bound(workload const& w) {
     b.makespan = bounding::later(b.makespan, b.span);
   }
 
+  auto const raise_to_longest_way = [&](bound& to) {
+    if (w.cost.passes.micro_batches() == 0) return;
+    tick const way = longest_way(w);
+    if (w.mode == execution_mode::training) to.span = bounding::later(to.span, way);
+    to.makespan = bounding::later(to.makespan, way);
+  };
+  raise_to_longest_way(b);
+
   tick const work = busiest_work(w);
   if (b.makespan == work) return b;
   bounding::flow f = bounding::flow_of(w, {});
   for (int d = 0; d < f.device_count(); ++d) nth(f.limit, d) = f.count_on(d);
-  bound const unlimited = bounding::machine_bound(f);
+  bound unlimited = bounding::machine_bound(f);
+  raise_to_longest_way(unlimited);
   auto const why = [&](tick limited, tick free) {
     return limited == work   ? binding_constraint::work
            : limited == free ? binding_constraint::dependencies

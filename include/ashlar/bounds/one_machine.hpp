@@ -114,6 +114,11 @@ constexpr std::vector<job_list> jobs_of(flow const& f, int device, earliest_star
                      .length = least});
     for (int stage : f.on(device)) {
       add_longer_chunks(lists, f, k, stage, forth, back);
+      // Which micro-batches are the longer ones is unknown: any may be the first or the last.
+      if (tick const more = f.more(k, stage); more > 0)
+        lists.push_back({.head = {forth.start(k, stage, 0)},
+                         .tail = {back.start(mirrored, stage, 0)},
+                         .length = more});
       if (f.length(k, stage) == least) continue;
       job_list excess{.head = {}, .tail = {}, .length = f.length(k, stage) - least};
       int const m = f.micro_batches_of(stage);

@@ -20,7 +20,8 @@
 
 namespace ashlar {
 
-// A chain of stages, micro-batches that differ only in their routes, and what each device may hold.
+// A chain of stages, micro-batches, and what each device may hold. Micro-batches differ in their routes
+// or in their times, but not in both.
 // Stages that have a checkpoint in the limit run their forwards again before the backward. If sequences
 // are in q chunks, each chunk counts as a micro-batch.
 struct workload {
@@ -32,7 +33,7 @@ struct workload {
   bool splits_backward = true;  // the weight pass may wait; else backwards are fused
   execution_mode mode = execution_mode::training;
   int sequence_chunks = 1;
-  bool overlaps = false;  // a forward and a fused backward may run as a pair, in cost.overlapped
+  bool overlaps = false;  // a forward and a fused backward may run as a pair, in cost.passes.overlapped
 
   static constexpr int no_limit = std::numeric_limits<int>::max();
 
@@ -44,8 +45,8 @@ struct workload {
   constexpr int micro_batches_on(int route) const {
     return on_route.empty() ? micro_batch_count : nth(on_route, route);
   }
-  // Ticks of a stage's pass on its device, at least. Of sequences in chunks, of the shortest chunk; what
-  // the others take more, extra() says. What pairs save is taken off the weight pass, for
+  // Ticks of a stage's pass on its device, at least: of the shortest chunk or micro-batch. What the
+  // others take more, extra() says. What pairs save is taken off the weight pass, for
   // which nothing waits, and only then off the others. So no pair takes less than its passes.
   constexpr tick length(pass_kind kind, int stage, int route = 0) const {
     int const device = where.device_of(route, stage);
@@ -55,10 +56,10 @@ struct workload {
       return length(backward_input, stage, route) + length(backward_weight, stage, route);
     tick longest[] = {0, 0, 0};
     pass_kind const parts[] = {backward_weight, backward_input, forward};
-    int const q = cost.sequence_chunks, entries = static_cast<int>(cost.per_stage.size());
-    for (int at = 0; at < entries; ++at)
+    cost.passes.for_each([&](int, int, stage_cost const& each) {
       for (std::size_t i = 0; i < 3; ++i)
-        longest[i] = max_of(longest[i], cost.of({parts[i], at / q, at % q}, device));
+        longest[i] = max_of(longest[i], cost.on.time_of(each, parts[i], device));
+    });
     tick saved = longest[0] + longest[1] + longest[2] - cost.of_pair({}, {}, device);
     for (std::size_t i = 0; i < 3; ++i) {
       tick const off = min_of(max_of<tick>(saved, 0), longest[i]);
@@ -67,7 +68,8 @@ struct workload {
     }
     return 0;
   }
-  // Ticks that the pass of a chunk takes beyond length(); of pairs, whose partners differ, none counts.
+  // Ticks that the pass of a chunk or micro-batch takes beyond length(); of pairs, whose partners
+  // differ, none counts.
   constexpr tick extra(pass_kind kind, int stage, int chunk, int route = 0) const {
     int const device = where.device_of(route, stage);
     return overlaps ? 0 : cost.of({kind, stage, chunk}, device) - shortest(kind, stage, device);
@@ -82,7 +84,7 @@ struct workload {
  private:
   constexpr tick shortest(pass_kind kind, int stage, int device) const {
     tick least = cost.of({kind, stage, 0}, device);
-    for (int chunk = 1; chunk < cost.sequence_chunks; ++chunk)
+    for (int chunk = 1; chunk < cost.passes.period(); ++chunk)
       least = min_of(least, cost.of({kind, stage, chunk}, device));
     return least;
   }
@@ -159,6 +161,8 @@ constexpr diagnosis check(workload const& w) {
     if (sum != w.micro_batch_count)
       return wrong_size(table::micro_batches_of_schedule, sum, w.micro_batch_count);
   }
+  if (w.cost.passes.micro_batches() != 0 && w.route_count() > 1)
+    return {.broken = rule::bound_is_for_a_chain};
   // Passes are counted by int.
   std::int64_t const most = std::numeric_limits<int>::max() / results;
   if (w.where.stage_count() > most / w.micro_batch_count)
@@ -168,14 +172,17 @@ constexpr diagnosis check(workload const& w) {
                w.sequence_chunks);
 }
 
-// Whether there is a workload of the schedule: known stages form a chain, and routes are known. Work is
+// Whether there is a workload of the schedule: known stages form a chain, and routes are known, of which
+// micro-batches that take different times take one. Work is
 // left out: without it no schedule would take longer or hold more.
 constexpr bool has_workload(schedule const& s) {
   if (s.route.empty() || s.graph.count() != s.stage_count() || s.graph.has_sizes()) return false;
   for (int stage = 0; stage + 1 < s.stage_count(); ++stage)
     if (s.graph.successors(stage).size() != 1 || s.graph.successors(stage)[0] != stage + 1) return false;
   for (int route : s.route)
-    if (route < 0 || route >= s.where.route_count()) return false;
+    if (route < 0 || route >= s.where.route_count()
+        || (route != s.route[0] && s.cost.passes.micro_batches() != 0))
+      return false;
   for (auto const& order : s.order)
     for (timed_pass const& t : order)
       if (t.what.kind != pass_kind::work && (t.what.stage < 0 || t.what.stage >= s.stage_count()))
@@ -217,7 +224,7 @@ constexpr workload workload_of(schedule const& s, std::vector<int> const& limits
                   .splits_backward = split,
                   .mode = s.mode,
                   .sequence_chunks = s.graph.sequence_chunks(),
-                  .overlaps = pairs && s.cost.overlapped != costs::one_after_the_other};
+                  .overlaps = pairs && s.cost.passes.overlapped != pass_costs::one_after_the_other};
 }
 
 // Under what the device of the schedule that holds most holds, on every device.

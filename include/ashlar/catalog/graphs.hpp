@@ -34,13 +34,16 @@ constexpr schedule k_f_k_b(stage_graph const& graph, placement const& where, mic
   if (graph.count() != where.stage_count())
     refuse(wrong_size(table::stages_of_placement, where.stage_count(), graph.count()));
   if (diagnosis const d =
-          check_sizes(cost, graph.count(), where.device_count(), graph.sequence_chunks());
+          check_sizes(cost, graph.count(), where.device_count(), m.value, graph.sequence_chunks());
       !d.ok())
     refuse(d);
   if (m.value < 1) refuse({.broken = rule::counts_are_positive, .number = m.value});
   placement const each = linear(devices{graph.count()});
   costs alike = cost;
-  if (where != each) alike.speeds.clear();
+  if (where != each) {
+    alike.on.speeds.clear();
+    alike.on.links.exceptions.clear();
+  }
   schedule s = schedule_without_passes(each, std::vector<int>(static_cast<std::size_t>(m.value), 0),
                                        std::move(alike));
   s.graph = graph;

@@ -24,12 +24,13 @@ costs in_units(costs c, tick unit);
 // A span that no schedule of this shape is below, where a closed form says so; else 0.
 template <class ClosedForms>
 tick least_span(shape const& s, int limit, ClosedForms closed_forms) {
-  interconnect const& links = s.cost.links;
-  bool const alike = s.cost.per_stage.size() == 1 && s.cost.speeds.empty()
-                     && (links.node_size == 0 || links.inside == links.between);
+  interconnect links = s.cost.on.links;
+  if (links.node_size == 0) links.between = links.inside;
+  bool const alike = s.cost.passes.are_alike() && s.cost.on.speeds.empty()
+                     && links == interconnect{links.inside, links.inside, links.node_size};
   if (!alike) return 0;
   return closed_forms(
-      uniform_workload{s.p, s.m, s.cost.per_stage[0], links.inside.time_of(s.cost.message), limit});
+      uniform_workload{s.p, s.m, s.cost.passes.of(0), links.inside.time_of(s.cost.message), limit});
 }
 
 // The least span found under `limit` chunk activations a device, beginning with `start`; of those, the

@@ -24,20 +24,27 @@ ASHLAR_INLINE std::int64_t effort_of(schedule const& s) {
 }
 
 ASHLAR_INLINE tick common_tick(costs const& c) {
-  if (!c.speeds.empty() || c.links.inside.bandwidth != 0 || c.links.between.bandwidth != 0) return 1;
-  tick common = greatest_common_divisor(c.links.inside.latency, c.links.between.latency);
-  for (stage_cost const& s : c.per_stage)
+  if (!c.on.speeds.empty()) return 1;
+  tick common = 0;
+  bool rounds = false;
+  for_each_link(c.on.links, [&](link_speed const& l) {
+    rounds = rounds || l.bandwidth != 0;
+    common = greatest_common_divisor(common, l.latency);
+  });
+  if (rounds) return 1;
+  c.passes.for_each([&](int, int, stage_cost const& s) {
     for (tick t : {s.forward, s.backward_input, s.backward_weight, s.of(pass_kind::recompute)})
       common = greatest_common_divisor(common, t);
+  });
   return max_of<tick>(common, 1);
 }
 
 ASHLAR_INLINE costs in_units(costs c, tick unit) {
-  for (stage_cost& s : c.per_stage) {
+  c.passes.change_each([&](stage_cost& s) {
     for (tick* t : {&s.forward, &s.backward_input, &s.backward_weight}) *t /= unit;
     if (s.recompute != stage_cost::same_as_forward) s.recompute /= unit;
-  }
-  for (link_speed* l : {&c.links.inside, &c.links.between}) l->latency /= unit;
+  });
+  for_each_link(c.on.links, [&](link_speed& l) { l.latency /= unit; });
   return c;
 }
 

@@ -6,6 +6,7 @@
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/sort.hpp>
 #include <ashlar/schedule/squeeze.hpp>
+#include <ashlar/schedule/turns.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -15,10 +16,16 @@ namespace ashlar::conformance {
 
 ASHLAR_INLINE random_work::random_work(schedule s, std::uint64_t seed, bool with_state)
     : s_(std::move(s)), engine_(seed), with_state_(with_state) {
-  for (std::size_t d = 0; d < s_.order.size(); ++d)
-    for (timed_pass const& t : s_.order[d]) all_.push_back({t, static_cast<int>(d), {}});
-  merge_sort(all_, [](item const& a, item const& b) {
-    return a.what.start != b.what.start ? a.what.start < b.what.start : a.device < b.device;
+  auto const add = [&](std::size_t d, std::size_t index, std::size_t together) {
+    for (std::size_t i = index; i < index + together; ++i)
+      all_.push_back({s_.order[d][i], static_cast<int>(d), {}});
+  };
+  // What takes no time comes after what it needs.
+  bool const in_turns = s_.cost.passes.has_instants() && take_turns(s_, add).ok();
+  if (!in_turns) all_.clear();
+  for (std::size_t d = 0; d < s_.order.size() && !in_turns; ++d) add(d, 0, s_.order[d].size());
+  merge_sort(all_, [&](item const& a, item const& b) {
+    return a.what.start != b.what.start ? a.what.start < b.what.start : !in_turns && a.device < b.device;
   });
 }
 

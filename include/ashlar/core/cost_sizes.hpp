@@ -1,4 +1,5 @@
-// Whether the tables of costs have the right number of stages, devices and sequence chunks.
+// Whether the tables of costs have the right number of stages, devices, micro-batches and sequence
+// chunks.
 #pragma once
 
 #include <ashlar/core/cost.hpp>
@@ -8,16 +9,19 @@
 
 namespace ashlar {
 
-// Costs are of chunks that are all alike, or of as many chunks as a sequence has. There is one entry for
-// all stages or one for each, and a speed for each device or none. Otherwise: rule::tables_agree.
-constexpr diagnosis check_sizes(costs const& cost, int stage_count, int device_count,
+// Costs are of stages that are all alike, or of as many as there are; the same goes for the chunks of a
+// sequence and for micro-batches. There is a speed for each device or none. Otherwise:
+// rule::tables_agree.
+constexpr diagnosis check_sizes(execution_costs const& cost, int stage_count, int device_count, int m,
                                 int sequence_chunks) {
-  std::int64_t const q = cost.sequence_chunks, size = static_cast<std::int64_t>(cost.per_stage.size());
+  std::int64_t const rows = cost.passes.stages(), q = cost.passes.chunks();
   if (q != 1 && q != sequence_chunks) return wrong_size(table::costs_of_chunks, q, sequence_chunks);
-  if (size != q && size != q * stage_count)
-    return wrong_size(q == 1 ? table::stage_costs : table::stage_chunk_costs, size, q * stage_count);
-  if (!cost.speeds.empty() && static_cast<int>(cost.speeds.size()) != device_count)
-    return wrong_size(table::device_speeds, cost.speeds.size(), device_count);
+  if (int const given = cost.passes.micro_batches(); given != 0 && given != m)
+    return wrong_size(table::micro_batch_costs, given, m);
+  if (rows != 0 && rows != stage_count)
+    return wrong_size(q == 1 ? table::stage_costs : table::stage_chunk_costs, rows * q, q * stage_count);
+  if (!cost.on.speeds.empty() && static_cast<int>(cost.on.speeds.size()) != device_count)
+    return wrong_size(table::device_speeds, cost.on.speeds.size(), device_count);
   return {};
 }
 

@@ -9,7 +9,7 @@ enum class rule : unsigned char {
   // sizes and costs
   counts_are_positive,
   tables_agree,
-  durations_are_positive,
+  no_duration_is_negative,
   ticks_fit,
   parameter_is_at_least,
   parameter_is_at_most,
@@ -29,6 +29,7 @@ enum class rule : unsigned char {
   pass_is_on_its_device,
   no_pass_starts_before_its_input,
   passes_do_not_collide,
+  spread_passes_take_time,
   intervals_agree,
   parts_are_alike,
   halves_mirror_each_other,
@@ -96,8 +97,8 @@ constexpr char const* sentence(rule broken) {
       return "counts must be at least 1";
     case rule::tables_agree:
       return "tables must have an entry for each thing that they are about";
-    case rule::durations_are_positive:
-      return "a pass must take at least one tick, and a transfer must not take less than zero";
+    case rule::no_duration_is_negative:
+      return "a pass or a transfer must not take less than no time, and work at least one tick";
     case rule::ticks_fit:
       return "times must stay within the range of ticks";
     case rule::parameter_is_at_least:
@@ -136,6 +137,8 @@ constexpr char const* sentence(rule broken) {
       return "no pass may start before its inputs have arrived";
     case rule::passes_do_not_collide:
       return "passes of one device must not overlap in time";
+    case rule::spread_passes_take_time:
+      return "where a block has to make room for a longer pass, the pass in its place must take time";
     case rule::parts_are_alike:
       return "what is put together must have the same stage graph, costs and mode";
     case rule::halves_mirror_each_other:

@@ -3,9 +3,10 @@
 
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/cost.hpp>
+#include <ashlar/core/pass_costs.hpp>
 #include <ashlar/core/refuse.hpp>
+#include <ashlar/core/ticks.hpp>
 
-#include <cstddef>
 #include <vector>
 
 namespace ashlar {
@@ -30,11 +31,11 @@ struct finer_costs {
 // From costs of the mean chunk of a sequence in q chunks. The result has whole numbers, in the longest
 // ticks that allow that: chunk i takes (100 - a) q + a (2 i + 1) of 100 q parts. A message takes the
 // same time for each chunk. Throws violation: rule::counts_are_positive for q < 1, rule::sizes_fit for a
-// share that is not a percentage from 0 to 100, rule::tables_agree for costs that tell chunks apart
-// already.
+// share that is not a percentage from 0 to 100, rule::tables_agree for costs that tell chunks or
+// micro-batches apart already, where chunks differ.
 constexpr finer_costs with_causal_chunks(costs mean, int q, causal_share share) {
   if (q < 1) refuse({.broken = rule::counts_are_positive, .number = q});
-  if (mean.sequence_chunks != 1) refuse(wrong_size(table::costs_of_chunks, mean.sequence_chunks, 1));
+  if (mean.passes.chunks() != 1) refuse(wrong_size(table::costs_of_chunks, mean.passes.chunks(), 1));
   for (int const percent : {share.forward, share.backward_input})
     if (percent < 0 || percent > 100) refuse({.broken = rule::sizes_fit, .number = percent});
   auto const parts = [q](tick percent, tick chunk) {
@@ -46,9 +47,12 @@ constexpr finer_costs with_causal_chunks(costs mean, int q, causal_share share) 
     for (int chunk = 0; chunk < q; ++chunk)
       common = greatest_common_divisor(common, parts(percent, chunk));
   if (common == all) return {static_cast<costs&&>(mean)};
+  if (int const m = mean.passes.micro_batches(); m != 0)
+    refuse(wrong_size(table::costs_of_chunks, m, 1));
   finer_costs made{static_cast<costs&&>(mean), all / common};
+  tick const overlapped = made.cost.passes.overlapped;
   std::vector<stage_cost> each;
-  for (stage_cost const& c : made.cost.per_stage)
+  made.cost.passes.for_each([&](int, int, stage_cost const& c) {
     for (int chunk = 0; chunk < q; ++chunk) {
       tick const forward = parts(share.forward, chunk) / common,
                  input = parts(share.backward_input, chunk) / common;
@@ -59,32 +63,30 @@ constexpr finer_costs with_causal_chunks(costs mean, int q, causal_share share) 
         own.recompute = saturating_product(c.recompute, forward);
       each.push_back(own);
     }
-  made.cost.per_stage = static_cast<std::vector<stage_cost>&&>(each);
-  made.cost.sequence_chunks = q;
+  });
+  made.cost.passes = pass_costs::by_stage_and_chunk(static_cast<std::vector<stage_cost>&&>(each), q);
   stretch_transfers(made.cost, made.unit);
-  if (made.cost.overlapped != costs::one_after_the_other)
-    made.cost.overlapped = saturating_product(made.cost.overlapped, made.unit);
+  if (overlapped != pass_costs::one_after_the_other)
+    made.cost.passes.overlapped = saturating_product(overlapped, made.unit);
   return made;
 }
 
 // The costs of passes over whole sequences: each is the sum over its chunks.
 constexpr costs of_whole_sequences(costs c) {
-  auto const q = static_cast<std::size_t>(c.sequence_chunks);
+  int const q = c.passes.chunks();
   if (q == 1) return c;
   std::vector<stage_cost> whole;
-  for (std::size_t i = 0; i < c.per_stage.size(); i += q) {
-    stage_cost sum{0, 0, 0, 0};
-    for (std::size_t chunk = i; chunk < i + q; ++chunk) {
-      stage_cost const& one = c.per_stage[chunk];
-      sum.forward = saturating_sum(sum.forward, one.forward);
-      sum.backward_input = saturating_sum(sum.backward_input, one.backward_input);
-      sum.backward_weight = saturating_sum(sum.backward_weight, one.backward_weight);
-      sum.recompute = saturating_sum(sum.recompute, one.of(pass_kind::recompute));
-    }
-    whole.push_back(sum);
-  }
-  c.per_stage = static_cast<std::vector<stage_cost>&&>(whole);
-  c.sequence_chunks = 1;
+  c.passes.for_each([&](int, int chunk, stage_cost const& one) {
+    if (chunk == 0) whole.push_back({0, 0, 0, 0});
+    stage_cost& sum = whole.back();
+    sum.forward = saturating_sum(sum.forward, one.forward);
+    sum.backward_input = saturating_sum(sum.backward_input, one.backward_input);
+    sum.backward_weight = saturating_sum(sum.backward_weight, one.backward_weight);
+    sum.recompute = saturating_sum(sum.recompute, one.of(pass_kind::recompute));
+  });
+  tick const overlapped = c.passes.overlapped;
+  c.passes = static_cast<std::vector<stage_cost>&&>(whole);
+  c.passes.overlapped = overlapped;
   return c;
 }
 

@@ -14,6 +14,7 @@ enum class table : unsigned char {
   stage_costs,        // or one entry for all
   stage_chunk_costs,  // or one entry for all stages
   costs_of_chunks,    // chunks of a sequence that costs tell apart, or 1
+  micro_batch_costs,  // of all micro-batches, or one entry for all
   device_speeds,      // or none
   stage_memory,       // or one entry for all
   device_budgets,     // or one entry for all

@@ -37,7 +37,7 @@ ASHLAR_INLINE schedule with_parts(schedule s, work_graph const& work, part_times
     std::vector<timed_pass> order;
     std::size_t next = 0;
     for (keyed_index const& part : parts[d]) {
-      while (next < s.order[d].size() && s.order[d][next].start < part.key)
+      while (next < s.order[d].size() && s.end_of(s.order[d][next], static_cast<int>(d)) <= part.key)
         order.push_back(s.order[d][next++]);
       pass what = times.what(static_cast<int>(part.index));
       what.stage += jobs;

@@ -26,22 +26,22 @@ ASHLAR_INLINE nlohmann::ordered_json to_json(schedule const& s, std::string_view
   }
   ordered_json per_stage = ordered_json::array();
   for (int stage = 0; stage < s.stage_count(); ++stage)
-    for (int chunk = 0; chunk < s.cost.sequence_chunks; ++chunk) {
-      stage_cost const& c = s.cost.of_stage(stage, chunk);
+    for (int chunk = 0; chunk < s.cost.passes.period(); ++chunk) {
+      stage_cost const& c = s.cost.passes.of(stage, chunk);
       per_stage.push_back({{"forward", c.forward},
                            {"backward_input", c.backward_input},
                            {"backward_weight", c.backward_weight},
                            {"recompute", c.of(pass_kind::recompute)}});
     }
-  interconnect const& links = s.cost.links;
+  interconnect const& links = s.cost.on.links;
   ordered_json cost{{"per_stage", std::move(per_stage)},
                     {"transfer", links.inside.time_of(s.cost.message)}};
-  if (s.cost.sequence_chunks > 1) cost["sequence_chunks"] = s.cost.sequence_chunks;
+  if (s.cost.passes.chunks() > 1) cost["sequence_chunks"] = s.cost.passes.chunks();
   if (links.node_size > 0) {
     cost["transfer_between_nodes"] = links.between.time_of(s.cost.message);
     cost["node_size"] = links.node_size;
   }
-  if (!s.cost.speeds.empty()) cost["speeds"] = s.cost.speeds;
+  if (!s.cost.on.speeds.empty()) cost["speeds"] = s.cost.on.speeds;
   ordered_json orders = ordered_json::array(), starts = ordered_json::array();
   for (auto const& order : s.order) {
     ordered_json tokens = ordered_json::array(), ticks = ordered_json::array();
@@ -77,7 +77,8 @@ ASHLAR_INLINE nlohmann::ordered_json to_json(schedule const& s, std::string_view
     if (s.graph.has_sizes()) all["micro_batch_sizes"] = std::move(sizes);
   }
   if (s.graph.sequence_chunks() > 1) all["sequence_chunks"] = s.graph.sequence_chunks();
-  if (s.cost.overlapped != costs::one_after_the_other) all["costs"]["overlapped"] = s.cost.overlapped;
+  if (s.cost.passes.overlapped != pass_costs::one_after_the_other)
+    all["costs"]["overlapped"] = s.cost.passes.overlapped;
   all["busy"] = busy(s);
   all["bubble_rate"] = bubble_rate(s);
   all["bubble_rate_span"] = bubble_rate_span(s);

@@ -55,11 +55,12 @@ class costs_reader : json_reader {
  private:
   costs read_costs(json const& stages) const {
     costs made;
-    made.per_stage.clear();
-    for (json const& stage : stages) made.per_stage.push_back(passes(stage));
+    std::vector<stage_cost> each;
+    for (json const& stage : stages) each.push_back(passes(stage));
+    made.passes = std::move(each);
     if (costs_.contains("message_bytes"))
       made.message = whole(costs_["message_bytes"], "message_bytes", 0, input_limits::bytes);
-    if (costs_.contains("links")) made.links = read_links(object(costs_["links"], "links"));
+    if (costs_.contains("links")) made.on.links = read_links(object(costs_["links"], "links"));
     return made;
   }
   interconnect read_links(json const& given) const {

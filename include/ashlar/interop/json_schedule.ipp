@@ -120,21 +120,19 @@ class schedule_reader : json_reader {
     costs made;
     static json const none = json::object();
     json const& given = file_.contains("costs") ? file_["costs"] : none;
-    made.per_stage = {read_stage_cost(given)};
+    int chunks = 1;
+    made.passes = read_stage_cost(given);
     if (given.contains("per_stage")) {
-      if (given.contains("sequence_chunks"))
-        made.sequence_chunks = sequence_chunks(given["sequence_chunks"]);
-      made.per_stage = read_stage_costs(given, stage_count, made.sequence_chunks);
+      if (given.contains("sequence_chunks")) chunks = sequence_chunks(given["sequence_chunks"]);
+      made.passes = pass_costs::by_stage_and_chunk(read_stage_costs(given, stage_count, chunks), chunks);
     }
-    made.links = read_links(given);
-    if (given.contains("speeds")) made.speeds = read_speeds(given["speeds"], device_count);
+    made.on.links = read_links(given);
+    if (given.contains("speeds")) made.on.speeds = read_speeds(given["speeds"], device_count);
     if (given.contains("overlapped"))
-      made.overlapped = times_.ticks(given["overlapped"], "overlapped", 1);
+      made.passes.overlapped = times_.ticks(given["overlapped"], "overlapped", 1);
     if (file_.contains("costs"))
       made_of(given, "costs", [&] {
-        if (auto const d =
-                check(made, stage_count, device_count, made.sequence_chunks, made.sequence_chunks);
-            !d.ok())
+        if (auto const d = check(made, stage_count, device_count, chunks, chunks); !d.ok())
           throw violation(d);
       });
     return made;

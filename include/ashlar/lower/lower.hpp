@@ -7,6 +7,7 @@
 #include <ashlar/core/pipe.hpp>
 #include <ashlar/core/prefetch.hpp>
 #include <ashlar/core/refuse.hpp>
+#include <ashlar/lower/instants.hpp>
 #include <ashlar/lower/options.hpp>
 #include <ashlar/lower/sharing_writer.hpp>
 #include <ashlar/lower/stream_writer.hpp>
@@ -191,11 +192,14 @@ constexpr program lower(schedule const& s, lower_options options = {}) {
                                                   parameter_groups(s.where, options.shared_parameters));
         !d.ok())
       refuse(d);
-  if (options.transfers == transfer_order::finish_time) return lowering(s, options, ends).run();
-  schedule const by_turns = one_by_one(s);
-  pass_ends ends_by_turns = no_ends(by_turns);
-  if (diagnosis const d = check_passes(by_turns, ends_by_turns); !d.ok()) refuse(d);
-  return lowering(by_turns, options, ends_by_turns).run();
+  bool const by_finish_time = options.transfers == transfer_order::finish_time;
+  if (by_finish_time && !s.cost.passes.has_instants()) return lowering(s, options, ends).run();
+  schedule const retimed = by_finish_time ? without_instants(s) : one_by_one(s);
+  pass_ends ends_there = no_ends(retimed);
+  if (diagnosis const d = check_passes(retimed, ends_there); !d.ok()) refuse(d);
+  program low = lowering(retimed, options, ends_there).run();
+  low.work = s.work;  // in its own ticks
+  return low;
 }
 
 constexpr auto lower(lower_options options = {}) {

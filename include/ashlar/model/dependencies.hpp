@@ -7,6 +7,7 @@
 #include <ashlar/model/stage_graph.hpp>
 
 #include <cstddef>
+#include <utility>
 
 namespace ashlar {
 
@@ -39,6 +40,23 @@ constexpr void for_each_input(stage_graph const& graph, pass const& what, Visit&
     if (int const q = graph.sequence_chunks(); q > 1 && what.micro_batch % q != q - 1)
       visit(result::input_gradient, what.stage, what.micro_batch + 1);
   }
+}
+
+// An order of passes in which each comes after all that it needs: micro-batch by micro-batch, or
+// sequence by sequence; there forwards from the first stage on, recomputes, backwards from the last
+// stage on, weight passes.
+constexpr bool precedes(stage_graph const& graph, pass a, pass b) {
+  auto const phase = [](pass_kind kind) {
+    return kind == pass_kind::forward           ? 0
+           : kind == pass_kind::recompute       ? 1
+           : kind == pass_kind::backward_weight ? 3
+                                                : 2;
+  };
+  int const together = graph.together();
+  if (int const x = a.micro_batch / together, y = b.micro_batch / together; x != y) return x < y;
+  if (int const x = phase(a.kind), y = phase(b.kind); x != y) return x < y;
+  if (phase(a.kind) == 2) std::swap(a, b);
+  return a.stage != b.stage ? a.stage < b.stage : a.micro_batch < b.micro_batch;
 }
 
 // One entry for each (micro-batch, stage, result).

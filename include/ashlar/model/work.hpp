@@ -22,7 +22,7 @@ class work_graph {
   // Throws violation:
   //   rule::counts_are_positive for a job without parts;
   //   rule::every_pass_is_known for a part on no device, and for an edge of a part that there is not;
-  //   rule::durations_are_positive for a part of less than a tick, of a collective of less than none;
+  //   rule::no_duration_is_negative for a part of less than a tick, of a collective of less than none;
   //   rule::ticks_fit for durations too long to be added up;
   //   rule::work_edges_ascend for an edge between two passes of the pipeline, one that is there twice,
   //     and one from work to work that does not come after it, by (job, part);
@@ -111,7 +111,7 @@ class work_graph {
         where.device = p.device;
         if (p.device < 0) refuse({.broken = rule::every_pass_is_known, .first = where});
         if (p.duration < (j.kind == job_kind::compute ? 1 : 0))
-          refuse({.broken = rule::durations_are_positive, .first = where, .number = p.duration});
+          refuse({.broken = rule::no_duration_is_negative, .first = where, .number = p.duration});
         sum = saturating_sum(sum, min_of(p.duration, max_tick));
       }
     }

@@ -20,10 +20,10 @@ ASHLAR_INLINE tick& delay_block::operator[](std::size_t i) {
 }
 
 ASHLAR_INLINE tick mean_length(schedule const& s, pass_kind kind, int stage, int device) {
-  int const q = s.cost.sequence_chunks;
+  int const count = s.cost.passes.period();
   tick sum = 0;
-  for (int chunk = 0; chunk < q; ++chunk) sum += s.cost.of({kind, stage, chunk}, device);
-  return (sum + q - 1) / q;
+  for (int k = 0; k < count; ++k) sum += s.cost.of({kind, stage, k}, device);
+  return (sum + count - 1) / count;
 }
 
 ASHLAR_INLINE dynamic_array<std::size_t> legs_of(placement const& where) {

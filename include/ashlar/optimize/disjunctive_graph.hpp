@@ -72,7 +72,8 @@ class disjunctive_graph {
  private:
   static constexpr std::size_t word = 64, unranked = static_cast<std::size_t>(-1);
 
-  static lists<arc> arcs_of(precedence_graph const& passes, lists<int> const& others, costs const& cost);
+  static lists<arc> arcs_of(precedence_graph const& passes, lists<int> const& others, costs const& cost,
+                            bool come_before);
 
   tick time_of(std::size_t d) const {
     return orders_[d].empty() ? 0 : nth(end_, orders_[d].back()) - released_[d];

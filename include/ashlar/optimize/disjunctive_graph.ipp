@@ -11,8 +11,8 @@ namespace ashlar {
 
 ASHLAR_INLINE disjunctive_graph::disjunctive_graph(precedence_graph const& passes, schedule const& s)
     : passes_(&passes),
-      needs_(arcs_of(passes, passes.needs, s.cost)),
-      feeds_(arcs_of(passes, passes.feeds, s.cost)),
+      needs_(arcs_of(passes, passes.needs, s.cost, true)),
+      feeds_(arcs_of(passes, passes.feeds, s.cost, false)),
       position_(passes.what.size(), 0),
       rank_(passes.what.size(), 0),
       sorted_(passes.what.size(), 0),
@@ -97,11 +97,14 @@ ASHLAR_INLINE tick disjunctive_graph::output_time(int x) const {
 
 ASHLAR_INLINE lists<disjunctive_graph::arc> disjunctive_graph::arcs_of(precedence_graph const& passes,
                                                                        lists<int> const& others,
-                                                                       costs const& cost) {
+                                                                       costs const& cost,
+                                                                       bool come_before) {
   return {others.size(), [&](auto add) {
             for (std::size_t x = 0; x < others.size(); ++x)
-              for (int const other : others[x])
-                add(x, {other, cost.transfer(passes.device[x], nth(passes.device, other))});
+              for (int const other : others[x]) {
+                int const here = passes.device[x], there = nth(passes.device, other);
+                add(x, {other, come_before ? cost.transfer(there, here) : cost.transfer(here, there)});
+              }
           }};
 }
 

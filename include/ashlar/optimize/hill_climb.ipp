@@ -25,7 +25,7 @@ ASHLAR_INLINE delay_block start_of_hill_climb(justifier& search, memory_limit co
   tick const work = work_of_one(s);
   dynamic_array<std::size_t> const leg = legs_of(s.where);
   constexpr std::array<tick, 3> sixths{3, 1, 0};
-  delay_block b(static_cast<int>(leg.back()) + 1, work);
+  delay_block b(static_cast<int>(leg.back()) + 1, max_of<tick>(work, 1));
   for (std::size_t l = 0; l < b.weight.size(); ++l)
     b.forward_hop[l] = b.backward_hop[l] =
         sixths[round % 3] * work / (l + 1 < b.weight.size() || l == 0 ? 6 : 18);

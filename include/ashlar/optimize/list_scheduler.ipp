@@ -81,8 +81,8 @@ ASHLAR_INLINE bool list_scheduler::walk(plan const& planned, dispatch_rule rule,
     for (int const fed : feeds[x]) {
       auto const y = static_cast<std::size_t>(fed);
       auto const other = static_cast<std::size_t>(graph_.device[y]);
-      tick const arrival = at.free + transfer_[device * p_ + other];
-      ready_[y] = arrival > ready_[y] ? arrival : ready_[y];
+      tick const hop = reversed ? transfer_[other * p_ + device] : transfer_[device * p_ + other];
+      ready_[y] = max_of(ready_[y], at.free + hop);
       if (--missing_[y] == 0) state_[other].stale = true;
     }
   }

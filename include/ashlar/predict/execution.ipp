@@ -54,9 +54,8 @@ inline costs costs_of(question const& q, std::vector<stage_passes> const& passes
     }
   bool const is_apart = q.pipeline > 1 && !(passes.front().forward.transfer > 0);
   double const transfer = is_apart ? transfer_seconds(q, c) / chunks : 0;
-  costs made(std::move(each), static_cast<tick>(transfer / one_tick + 0.5));
-  made.sequence_chunks = chunks;
-  return made;
+  return {pass_costs::by_stage_and_chunk(std::move(each), chunks),
+          static_cast<tick>(transfer / one_tick + 0.5)};
 }
 
 inline void must_train_alone(schedule const& s) {

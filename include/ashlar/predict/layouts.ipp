@@ -4,6 +4,7 @@
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/predict/layouts.hpp>
 #include <ashlar/predict/memory.hpp>
+#include <ashlar/predict/stage_devices.hpp>
 #include <ashlar/predict/stage_layout.hpp>
 #include <ashlar/predict/step.hpp>
 
@@ -175,9 +176,9 @@ class layout_search {
 ASHLAR_INLINE bool is_usual(question const& q) {
   int const layers = q.model.layer_count() + (q.counts_ends ? 2 : 0);
   if (q.tensor > q.per_node && q.device.domain <= q.per_node) return false;
-  if (q.layout.empty() && q.stage_count() > layers) return false;
+  if (q.layout.empty() && stage_count(q) > layers) return false;
   if (q.chunks > 1
-      && ((q.layout.empty() && layers % q.stage_count() != 0) || micro_batches(q) % q.pipeline != 0))
+      && ((q.layout.empty() && layers % stage_count(q) != 0) || micro_batches(q) % q.pipeline != 0))
     return false;
   bool const is_sharded = q.shares == sharding::full || q.shares == sharding::gradients;
   return !is_sharded || q.pipeline == 1;

@@ -58,7 +58,7 @@ ASHLAR_INLINE std::string quantities(diagnosis const& d) {
       return "one of them is " + n;
     case rule::tables_agree:
       return d.of == table::none ? "one of them gives " + n : size_of_table(d);
-    case rule::durations_are_positive:
+    case rule::no_duration_is_negative:
       if (d.first.code == opcode::send) return "a transfer takes " + n;
       if (d.first.index >= 0) return "an overlapped pair takes " + n;
       if (d.first.what.kind == pass_kind::work) return first + " takes " + n;
@@ -120,6 +120,8 @@ ASHLAR_INLINE std::string quantities(diagnosis const& d) {
              + " is there";
     case rule::passes_do_not_collide:
       return first + " overlaps " + second;
+    case rule::spread_passes_take_time:
+      return first + " takes none";
     case rule::parts_are_alike:
     case rule::programs_share_alike:
       return "theirs differ";

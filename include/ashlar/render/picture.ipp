@@ -72,7 +72,8 @@ ASHLAR_INLINE void finish(picture& drawn) {
     for (picture_box const& box : row) {
       drawn.first = any ? min_of(drawn.first, box.start) : box.start;
       drawn.last = any ? max_of(drawn.last, box.end) : box.end;
-      drawn.shortest = any ? min_of(drawn.shortest, box.end - box.start) : box.end - box.start;
+      if (tick const time = box.end - box.start; time > 0)
+        drawn.shortest = drawn.shortest > 0 ? min_of(drawn.shortest, time) : time;
       nth(drawn.shows, box.what.kind) = true;
       any = true;
     }

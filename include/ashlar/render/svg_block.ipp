@@ -94,7 +94,7 @@ ASHLAR_INLINE std::string svg(block const& b, svg_options const& options) {
       canvas.box(f.x(held.forward.start), y, f.x(held.end) - f.x(held.forward.start), bar - 2.5,
                  look_of(pass_kind::forward, held.forward.shade),
                  to_string(held.forward.what) + ": lifespan " + std::to_string(life));
-      bound = saturating_sum(bound, (life + interval - 1) / interval);
+      bound = saturating_sum(bound, most_held(life, interval));
       y += bar;
     }
     if (bars[d].empty()) continue;

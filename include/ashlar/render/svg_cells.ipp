@@ -67,7 +67,8 @@ ASHLAR_INLINE void svg_cells::add(picture_box const& box, std::size_t device, st
                                   std::string const& lower) {
   rgb const colour = colour_of_box(box.what.kind, box.shade, drawn_.shade_count);
   bool const white = wants_white_ink(colour);
-  double const x = f_.x(box.start), width = f_.x(box.end) - x;
+  bool const is_instant = box.end == box.start;  // a line between its neighbours
+  double const x = f_.x(box.start) - (is_instant ? 0.5 : 0), width = is_instant ? 1 : f_.x(box.end) - x;
   double const hair = width > 4 ? 0.5 : 0;  // between neighbours
   double const height = box.part == cell_part::whole ? f_.row : f_.row / 2;
   double const y = f_.y(device) + (box.part == cell_part::lower ? height : 0);

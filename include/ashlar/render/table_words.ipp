@@ -8,7 +8,8 @@ namespace ashlar::render_detail {
 
 ASHLAR_INLINE std::string size_of_table(diagnosis const& d) {
   bool const one_for_all = d.of == table::stage_costs || d.of == table::costs_of_chunks
-                           || d.of == table::stage_memory || d.of == table::device_budgets;
+                           || d.of == table::micro_batch_costs || d.of == table::stage_memory
+                           || d.of == table::device_budgets;
   std::string const sizes =
       std::to_string(d.number) + ", not " + (one_for_all ? "1 or " : "") + std::to_string(d.needed);
   switch (d.of) {
@@ -30,6 +31,8 @@ ASHLAR_INLINE std::string size_of_table(diagnosis const& d) {
       return "costs of chunks of sequences on all stages are " + sizes;
     case table::costs_of_chunks:
       return "chunks of a sequence that have costs of their own are " + sizes;
+    case table::micro_batch_costs:
+      return "micro-batches that have costs of their own are " + sizes;
     case table::device_speeds:
       return "speeds of devices are " + sizes;
     case table::stage_memory:

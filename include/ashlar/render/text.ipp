@@ -17,7 +17,7 @@ ASHLAR_INLINE text_scale scale_of(picture const& drawn, std::size_t label, std::
   double shortest = static_cast<double>(drawn.shortest);
   for (auto const& row : drawn.rows)  // in one line a pair has two halves
     for (picture_box const& box : row)
-      if (box.part != cell_part::whole)
+      if (box.part != cell_part::whole && box.end > box.start)
         shortest = min_of(shortest, static_cast<double>(box.end - box.start) / 2);
   double const columns =
       static_cast<double>(drawn.last - drawn.first) / shortest;  // one for the shortest pass
@@ -179,7 +179,7 @@ ASHLAR_INLINE std::string text(block const& b, text_options options) {
       if (b.micro_batch_count() > 1) drawn += ", micro-batch " + std::to_string(k);
       drawn += " on device " + std::to_string(b.device_of({pass_kind::forward, stage, k}))
                + ": lifespan " + std::to_string(life) + ", at most "
-               + std::to_string((life + b.interval - 1) / b.interval) + " activations held\n";
+               + std::to_string(most_held(life, b.interval)) + " activations held\n";
     }
   }
   return drawn;

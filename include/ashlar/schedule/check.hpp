@@ -7,6 +7,7 @@
 #include <ashlar/model/taken_gradients.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/tables.hpp>
+#include <ashlar/schedule/turns.hpp>
 
 #include <cstddef>
 
@@ -72,8 +73,11 @@ constexpr diagnosis check_passes(schedule const& s, pass_ends& ends) {
           return {.broken = rule::overlapped_passes_are_a_pair, .first = where};
         // A pass does not name its partner's chunk: unless pairs have a cost of their own, all are
         // alike.
-        if (s.cost.sequence_chunks != 1 && s.cost.overlapped == costs::one_after_the_other)
-          return wrong_size(table::costs_of_chunks, s.cost.sequence_chunks, 1);
+        if (int const q = s.cost.passes.period();
+            q != 1 && s.cost.passes.overlapped == pass_costs::one_after_the_other)
+          return wrong_size(
+              s.cost.passes.micro_batches() != 0 ? table::micro_batch_costs : table::costs_of_chunks, q,
+              1);
       }
       if (!ends.passes.enter(t.what, s.end_of(t, where.device))) return ends.passes.clash(where);
     }
@@ -91,8 +95,8 @@ constexpr diagnosis check_passes(schedule const& s) {
 }
 
 // check_passes, and: passes of a device do not overlap, and nothing starts before its inputs have
-// arrived. As every pass takes time, there can be no cycle then. Fills `ends` with the end of every
-// pass. Linear.
+// arrived. If every pass takes time, there can be no cycle then; else the orders of what starts together
+// must have none. Fills `ends` with the end of every pass. Linear.
 constexpr diagnosis check(schedule const& s, pass_ends& ends) {
   if (diagnosis const d = check_passes(s, ends); !d.ok()) return d;
   for (std::size_t device = 0; device < s.order.size(); ++device) {
@@ -118,7 +122,8 @@ constexpr diagnosis check(schedule const& s, pass_ends& ends) {
       if (!d.ok()) return d;
     }
   }
-  return {};
+  if (!s.cost.passes.has_instants()) return {};
+  return take_turns(s, [](std::size_t, std::size_t, std::size_t) {});
 }
 
 constexpr diagnosis check(schedule const& s) {

@@ -24,7 +24,7 @@ constexpr schedule mirror(schedule s) {
   s.work = mirror(s.work, s.device_count());
   s.where = mirror(std::move(s.where));
   reverse(s.order);
-  reverse(s.cost.speeds);
+  s.cost.on = mirrored(std::move(s.cost.on), s.where.device_count());
   return s;
 }
 
@@ -66,18 +66,25 @@ constexpr schedule renumber_behind(schedule const& a, schedule b) {
 }
 
 // Side by side on the same devices: the micro-batches of `a`, then those of `b`, every pass at its own
-// start; passes that start together come in the order a, b. Whether they overlap is for check() to say,
-// and for squeeze() to mend. repeat(x, n + k) == merge(repeat(x, n), shift(repeat(x, k), n / group *
-// interval)). Linear.
+// start; passes that start together come in the order a, b, those that take no time before others.
+// Whether they overlap is for check() to say, and for squeeze() to mend. repeat(x, n + k) ==
+// merge(repeat(x, n), shift(repeat(x, k), n / group * interval)). Linear.
 constexpr schedule merge(schedule const& a, schedule const& b) {
   schedule behind = renumber_behind(a, b);
+  bool const has_instants = a.cost.passes.has_instants();
+  auto const takes_time = [&](schedule const& s, std::size_t d, timed_pass const& t) {
+    return s.end_of(t, static_cast<int>(d)) > t.start;
+  };
   for (std::size_t d = 0; d < a.order.size(); ++d) {
     std::vector<timed_pass> const &first = a.order[d], &second = behind.order[d];
     std::vector<timed_pass> merged;
     merged.reserve(first.size() + second.size());
     std::size_t next = 0;  // of the first
     for (timed_pass const& t : second) {
-      while (next < first.size() && first[next].start <= t.start) merged.push_back(first[next++]);
+      bool const goes_first = has_instants && !takes_time(behind, d, t);
+      while (next < first.size() && first[next].start <= t.start
+             && (!goes_first || first[next].start < t.start || !takes_time(a, d, first[next])))
+        merged.push_back(first[next++]);
       merged.push_back(t);
     }
     while (next < first.size()) merged.push_back(first[next++]);

@@ -59,11 +59,11 @@ constexpr bool is_mirror_symmetric(schedule const& s) {
 // second half is what the first half did for the other route, at the same speed. A linear placement
 // becomes a V, a V a wave that goes down and up twice. Keeps all starts. Throws
 // violation{rule::halves_mirror_each_other} unless the schedule is mirror symmetric on an even number of
-// devices. Linear.
+// devices, none of whose links is an exception, with micro-batches that are alike. Linear.
 constexpr schedule fold_in_half(schedule s) {
-  std::vector<int> speeds = s.cost.speeds;
-  reverse(speeds);
-  if (!is_mirror_symmetric(s) || s.device_count() % 2 != 0 || speeds != s.cost.speeds)
+  machine const& on = s.cost.on;
+  if (!is_mirror_symmetric(s) || s.device_count() % 2 != 0 || s.cost.passes.micro_batches() != 0
+      || !on.links.exceptions.empty() || mirrored(on, s.device_count()).speeds != on.speeds)
     refuse({.broken = rule::halves_mirror_each_other, .number = s.device_count()});
   std::vector<int> rank;
   int ranks[2] = {0, 0};
@@ -75,7 +75,7 @@ constexpr schedule fold_in_half(schedule s) {
   });
   s.route = std::vector<int>(s.route.size() / 2, 0);
   while (s.order.size() > static_cast<std::size_t>(half)) s.order.pop_back();
-  s.cost.speeds.resize(speeds.size() / 2);
+  s.cost.on.speeds.resize(on.speeds.size() / 2);
   for (auto& order : s.order)
     for (timed_pass& t : order) t.what.micro_batch = nth(rank, t.what.micro_batch);
   return s;

@@ -8,6 +8,7 @@
 #include <ashlar/model/placement.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/squeeze.hpp>
+#include <ashlar/schedule/turns.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -17,30 +18,52 @@ namespace ashlar {
 
 // The same passes on other devices. Each device takes the passes that fall to it in the order of their
 // starts, and the result is squeezed. Micro-batches (those that belong together) take the routes in
-// turn; pairs are undone. As passes take time, what a pass needs starts before it, so any placement of
-// the stages will do. O(n log n). Throws violation: rule::tables_agree for another number of stages,
-// speeds of another number of devices, or work of other systems, which has devices of its own; and as
-// squeeze does.
+// turn; pairs are undone. What a pass needs ends before it starts or, where that takes no time, comes
+// before it in `s`, so any placement of the stages will do. O(n log n). Throws violation:
+// rule::tables_agree for another number of stages, speeds of another number of devices, or work of other
+// systems, which has devices of its own; and as squeeze does.
 constexpr schedule relocate(schedule s, placement where) {
   if (where.stage_count() != s.stage_count())
     refuse(wrong_size(table::stages_of_placement, where.stage_count(), s.stage_count()));
-  if (diagnosis const d =
-          check_sizes(s.cost, where.stage_count(), where.device_count(), s.graph.sequence_chunks());
+  if (diagnosis const d = check_sizes(s.cost, where.stage_count(), where.device_count(),
+                                      s.micro_batch_count(), s.graph.sequence_chunks());
       !d.ok())
     refuse(d);
   if (!s.work.view().empty()) refuse({.broken = rule::tables_agree, .number = where.stage_count()});
   int const q = s.graph.together(), routes = where.route_count();
   for (std::size_t k = 0; k < s.route.size(); ++k) s.route[k] = static_cast<int>(k) / q % routes;
-  std::vector<std::vector<timed_pass>> orders(static_cast<std::size_t>(where.device_count()));
-  for (auto const& order : s.order)
-    for (timed_pass t : order) {
+  // What a device takes, by start, end, and turn among all that start and end together.
+  struct moved {
+    timed_pass pass;
+    tick end;
+    std::size_t turn;
+  };
+  std::vector<std::vector<moved>> orders(static_cast<std::size_t>(where.device_count()));
+  std::size_t turn = 0;
+  auto const take = [&](std::size_t d, std::size_t index, std::size_t together) {
+    for (std::size_t i = index; i < index + together; ++i) {
+      timed_pass t = s.order[d][i];
+      tick const end = s.end_of(t, static_cast<int>(d));
       t.overlaps = timed_pass{}.overlaps;
       int const route = nth(s.route, t.what.micro_batch);
-      nth(orders, where.device_of(route, t.what.stage)).push_back(t);
+      nth(orders, where.device_of(route, t.what.stage)).push_back({t, end, turn++});
     }
-  for (auto& order : orders)
-    merge_sort(order, [](timed_pass const& a, timed_pass const& b) { return a.start < b.start; });
-  s.order = std::move(orders);
+  };
+  bool const has_instants = s.cost.passes.has_instants();
+  if (has_instants) {
+    if (diagnosis const d = take_turns(s, take); !d.ok()) refuse(d);
+  } else {
+    for (std::size_t d = 0; d < s.order.size(); ++d) take(d, 0, s.order[d].size());
+  }
+  auto const is_earlier = [&](moved const& a, moved const& b) {
+    if (a.pass.start != b.pass.start || !has_instants) return a.pass.start < b.pass.start;
+    return a.end != b.end ? a.end < b.end : a.turn < b.turn;
+  };
+  s.order.assign(orders.size(), {});
+  for (std::size_t d = 0; d < orders.size(); ++d) {
+    merge_sort(orders[d], is_earlier);
+    for (moved const& each : orders[d]) s.order[d].push_back(each.pass);
+  }
   s.where = std::move(where);
   return squeeze(std::move(s));
 }

@@ -159,6 +159,8 @@ class gap_filler {
         x.start = begin;
       }
       if (at == 0 || along[at - 1].held + more > most_) break;
+      if (along[at - 1].end <= ready)
+        break;  // x may need it: with no time of its own, it may start then
       timed_pass const& other = order[at - 1];
       if (other.what.stage == stage && other.what.kind == kind) break;
       before = other.start;

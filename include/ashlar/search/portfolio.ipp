@@ -58,9 +58,10 @@ ASHLAR_INLINE layout_choice vary(layout_choice c, std::vector<int> const& recomp
   while (c.recomputed_chunks >= 0 && first_chunks(where, c.recomputed_chunks) != recomputed)
     --c.recomputed_chunks;  // to other_stages
   c.sequence_chunks = c.problem.sequence_chunks = sequence_chunks;
-  if (how.by_chunk && how.by_chunk->sequence_chunks == sequence_chunks) {
-    c.problem.cost.per_stage = how.by_chunk->per_stage;
-    c.problem.cost.sequence_chunks = sequence_chunks;
+  if (how.by_chunk && how.by_chunk->passes.chunks() == sequence_chunks) {
+    tick const overlapped = c.problem.cost.passes.overlapped;
+    c.problem.cost.passes = how.by_chunk->passes;
+    c.problem.cost.passes.overlapped = overlapped;
   } else {
     c.unit *= sequence_chunks;
     stretch_transfers(c.problem.cost, sequence_chunks);
@@ -141,7 +142,7 @@ ASHLAR_INLINE std::vector<layout_choice> variants_of(layout_choice const& plain,
   std::vector<layout_choice> found;
   std::vector<int> pieces = {1};
   if (how.by_chunk)
-    pieces.push_back(how.by_chunk->sequence_chunks);
+    pieces.push_back(how.by_chunk->passes.chunks());
   else
     for (int q = 2; q <= how.most_sequence_chunks; q *= 2) pieces.push_back(q);
   for (int const q : pieces)

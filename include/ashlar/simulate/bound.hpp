@@ -32,8 +32,7 @@ constexpr byte_count smallest_message(program const& p, simulation_options const
 // Reductions and optimizer steps do not count. There is no bound for schedules without a workload, or
 // with times too long to be added up.
 constexpr std::optional<bound> program_bound(schedule s, program const& p, simulation_options const& o) {
-  s.cost = o.cost;
-  s.cost.message = smallest_message(p, o);
+  s.cost = {o.cost.passes, o.cost.on, smallest_message(p, o)};
   if (!has_workload(s)
       || !check(s.cost, s.stage_count(), s.device_count(), s.micro_batch_count(),
                 s.graph.sequence_chunks())

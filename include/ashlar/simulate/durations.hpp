@@ -27,9 +27,9 @@ constexpr byte_count message_size(simulation_options const& o, instruction const
 // Of a send on this device.
 constexpr transfer_time time_of_transfer(simulation_options const& o, instruction const& i, int device,
                                          stage_graph const& graph) {
-  link_speed const& link = o.cost.links.link(device, i.peer);
+  link_speed const& link = o.cost.on.links.link(device, i.peer);
   tick const moving = link.byte_time(message_size(o, i, graph));
-  tick const all = saturating_sum(saturating_sum(link.latency, moving), o.delay_of(device, i.peer));
+  tick const all = saturating_sum(link.latency, moving);
   return {all, o.latency_holds_lane ? all : moving};
 }
 

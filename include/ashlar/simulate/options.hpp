@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/block/check.hpp>
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/cost.hpp>
 #include <ashlar/core/diagnosis.hpp>
 #include <ashlar/core/nth.hpp>
@@ -28,19 +29,9 @@ enum class issue_mode : unsigned char {
   in_stream,  // and also for every compute that stands before it in its device's stream
 };
 
-// What every transfer from one device to another takes beside what its link says: a link that is slow,
-// in one direction.
-struct link_delay {
-  int from = 0;
-  int to = 0;
-  tick extra = 0;
-
-  friend constexpr bool operator==(link_delay const&, link_delay const&) = default;
-};
-
 struct simulation_options {
-  costs cost;                              // of passes, and the links; its `message` does not count
-  memory_model memory = {};                // whose messages do
+  execution_costs cost = {};
+  memory_model memory = {};                // also the sizes of messages
   std::vector<job_bytes> work_bytes = {};  // one for each job, or none of any size
   link_speed collective = {};              // the slowest link of a ring that reduces gradients
   int data_ranks = 1;  // r, the pipelines side by side that reduce their gradients together; of a
@@ -50,14 +41,6 @@ struct simulation_options {
   bool latency_holds_lane = true;  // false: the next transfer of the lane may start when the bytes have
                                    // left, while they are still on their way
   issue_mode issue = issue_mode::by_slots;
-  std::vector<link_delay> delays = {};  // those of one link add up
-
-  constexpr tick delay_of(int from, int to) const {
-    tick sum = 0;
-    for (link_delay const& d : delays)
-      if (d.from == from && d.to == to) sum = saturating_sum(sum, d.extra);
-    return sum;
-  }
 
   // The size of a value that an instruction reads or writes. A gradient has the size of the stage that
   // it is for, and a scattered one counts as whole. 0 for stages and jobs that do not exist.
@@ -110,6 +93,15 @@ struct simulation_options {
   }
 };
 
+// What a schedule for the same machine knows. Of messages it knows one size: the largest, so that slots
+// are free by the time that a message may begin.
+constexpr costs schedule_costs(simulation_options const& o) {
+  byte_count message = 0;
+  for (stage_memory const& held : o.memory.stages)
+    message = max_of(message, max_of(held.activation, held.gradient));
+  return {o.cost.passes, o.cost.on, message};
+}
+
 // All-gather or reduce-scatter of `size` bytes over `ranks` ranks in a ring: ranks - 1 steps, each with
 // a latency and size / ranks bytes.
 constexpr tick half_ring_time(link_speed const& l, byte_count size, tick ranks) {
@@ -144,19 +136,9 @@ constexpr diagnosis check(simulation_options const& o, int stage_count, int devi
   if (diagnosis const d = check(o.memory, stage_count); !d.ok()) return d;
   if (o.data_ranks < 1) return {.broken = rule::counts_are_positive, .number = o.data_ranks};
   if (o.optimizer < 0 || o.optimizer >= max_tick)
-    return {.broken = rule::durations_are_positive, .number = o.optimizer};
+    return {.broken = rule::no_duration_is_negative, .number = o.optimizer};
   for (tick number : {o.collective.latency, o.collective.bandwidth})
-    if (number < 0) return {.broken = rule::durations_are_positive, .number = number};
-  for (link_delay const& l : o.delays) {
-    for (int device : {l.from, l.to})
-      if (device < 0 || device >= device_count || l.from == l.to)
-        return {.broken = rule::transfers_lead_to_another_device,
-                .first = {.device = device, .code = opcode::send}};
-    if (l.extra < 0 || l.extra >= max_tick)
-      return {.broken = rule::durations_are_positive,
-              .first = {.device = l.from, .code = opcode::send},
-              .number = l.extra};
-  }
+    if (number < 0) return {.broken = rule::no_duration_is_negative, .number = number};
   return check_work_bytes(o.work_bytes);
 }
 

@@ -38,14 +38,15 @@ constexpr std::vector<link_slack> link_slacks(program const& p, simulation_optio
   }
   tick const makespan = time_program(p, o).makespan;
   for (link_slack& link : all) {
-    o.delays.push_back({.from = link.from, .to = link.to});
+    interconnect const usual = o.cost.on.links;
     tick too_much = makespan + 1;  // the step would be longer than this transfer alone
     while (link.slack + 1 < too_much) {
       tick const middle = link.slack + (too_much - link.slack) / 2;
-      o.delays.back().extra = middle;
+      o.cost.on.links = usual;
+      delay_link(o.cost.on.links, link.from, link.to, middle);
       (time_program(p, o).makespan > makespan ? too_much : link.slack) = middle;
     }
-    o.delays.pop_back();
+    o.cost.on.links = usual;
   }
   return all;
 }

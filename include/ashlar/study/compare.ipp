@@ -51,12 +51,11 @@ ASHLAR_INLINE catalog::shape fitting(catalog::entry const& e, catalog::shape s) 
 
 namespace ashlar::study_detail {
 
-ASHLAR_INLINE diagnosis check_chunks(costs const& cost, int sequence_chunks) {
-  int const q = cost.sequence_chunks;
-  if (q < 1 || (q != 1 && sequence_chunks != 1 && q != sequence_chunks))
+ASHLAR_INLINE diagnosis check_chunks(costs const& cost, int parts, int sequence_chunks) {
+  int const q = cost.passes.chunks(), m = cost.passes.micro_batches();
+  if (q != 1 && sequence_chunks != 1 && q != sequence_chunks)
     return wrong_size(table::costs_of_chunks, q, sequence_chunks);
-  if (std::size_t const size = cost.per_stage.size(); size % static_cast<std::size_t>(q) != 0)
-    return wrong_size(table::stage_chunk_costs, size, q);
+  if (m != 0 && parts != 1) return wrong_size(table::costs_of_chunks, m, parts);
   return {};
 }
 
@@ -65,24 +64,23 @@ ASHLAR_INLINE diagnosis check_chunks(costs const& cost, int sequence_chunks) {
 // piece.
 ASHLAR_INLINE stage_costs costs_of_stages(divided_model const& model, int stage_count, int parts,
                                           int sequence_chunks, int device_count) {
-  if (diagnosis const d = check_chunks(model.cost, sequence_chunks); !d.ok()) refuse(d);
+  if (diagnosis const d = check_chunks(model.cost, parts, sequence_chunks); !d.ok()) refuse(d);
   costs cost = model.cost;
   if (sequence_chunks == 1) cost = of_whole_sequences(std::move(cost));
-  int const q = cost.sequence_chunks;  // told apart; 1: costs are of whole sequences
-  int const entries = static_cast<int>(cost.per_stage.size()) / q;
-  bool const alike = entries == 1;
-  int const piece_count = alike ? model.piece_count : entries;
+  int const q = cost.passes.chunks();  // told apart; 1: costs are of whole sequences
+  bool const alike = cost.passes.stages() == 0;
+  int const piece_count = alike ? model.piece_count : cost.passes.stages();
   // Each piece in so many slivers that a stage has whole ones.
   int const common = std::gcd(stage_count, piece_count);
   int const slivers = stage_count / common, in_stage = piece_count / common;
   int const shared = alike ? std::gcd(in_stage, parts / q) : 1;
   stage_costs made{cost, slivers * (parts / q / shared)};
-  made.cost.per_stage.clear();
+  std::vector<stage_cost> each;
   for (int stage = 0; stage < (alike ? 1 : stage_count); ++stage)
-    for (int chunk = 0; chunk < q; ++chunk) {
+    for (int k = 0; k < cost.passes.period(); ++k) {
       stage_cost sum{0, 0, 0, 0};
       for (int i = stage * in_stage; i < (stage + 1) * in_stage; ++i) {
-        stage_cost const& piece = cost.of_stage(i / slivers, chunk);
+        stage_cost const& piece = cost.passes.of(i / slivers, k);
         sum.forward += piece.forward;
         sum.backward_input += piece.backward_input;
         sum.backward_weight += piece.backward_weight;
@@ -90,16 +88,20 @@ ASHLAR_INLINE stage_costs costs_of_stages(divided_model const& model, int stage_
       }
       for (tick* part : {&sum.forward, &sum.backward_input, &sum.backward_weight, &sum.recompute})
         *part /= shared;
-      made.cost.per_stage.push_back(sum);
+      each.push_back(sum);
     }
-  if (made.cost.overlapped != costs::one_after_the_other) made.cost.overlapped *= in_stage / shared;
+  int const m = cost.passes.micro_batches();
+  made.cost.passes = m == 0 ? pass_costs::by_stage_and_chunk(std::move(each), q)
+                            : pass_costs::by_stage_and_micro_batch(std::move(each), m);
+  if (tick const pair = cost.passes.overlapped; pair != pass_costs::one_after_the_other)
+    made.cost.passes.overlapped = pair * (in_stage / shared);
   stretch_transfers(made.cost, made.unit);
   if (q == 1) {
-    finer_costs each = with_causal_chunks(std::move(made.cost), sequence_chunks, model.causal);
-    made = {std::move(each.cost), saturating_product(made.unit, each.unit)};
+    finer_costs finer = with_causal_chunks(std::move(made.cost), sequence_chunks, model.causal);
+    made = {std::move(finer.cost), saturating_product(made.unit, finer.unit)};
   }
-  if (auto const count = static_cast<std::size_t>(device_count); made.cost.speeds.size() > count)
-    made.cost.speeds.resize(count);
+  if (auto const count = static_cast<std::size_t>(device_count); made.cost.on.speeds.size() > count)
+    made.cost.on.speeds.resize(count);
   return made;
 }
 
@@ -141,7 +143,7 @@ ASHLAR_INLINE comparison compare_made(schedule const& s, stage_costs const& give
                .unit = given.unit};
   if (c.has_task) c.task = workload_of(s);
   costs at_once = given.cost;
-  at_once.links = {};
+  at_once.on.links = {};
   c.exposed_communication = c.makespan - in_ticks(makespan(retime(s, at_once)));
   return c;
 }

@@ -172,10 +172,10 @@ TEST_CASE("no repetitions are no block") {
 
 TEST_CASE("scale stretches overlapped pairs") {
   block b = catalog::zb_h1(devices{2});
-  b.cost.overlapped = 5;
-  CHECK(scale(b, 3).cost.overlapped == 15);
-  b.cost.overlapped = costs::one_after_the_other;
-  CHECK(scale(b, 3).cost.overlapped == costs::one_after_the_other);
+  b.cost.passes.overlapped = 5;
+  CHECK(scale(b, 3).cost.passes.overlapped == 15);
+  b.cost.passes.overlapped = pass_costs::one_after_the_other;
+  CHECK(scale(b, 3).cost.passes.overlapped == pass_costs::one_after_the_other);
 }
 
 TEST_CASE("blocks made by hand and times out of range are refused") {
@@ -209,7 +209,7 @@ TEST_CASE("blocks made by hand and times out of range are refused") {
   wrong.route = {7};
   each_refuses(wrong, rule::micro_batches_take_a_route);
   wrong = b;
-  wrong.cost.per_stage.clear();
+  wrong.cost.passes = std::vector<stage_cost>(7);
   each_refuses(wrong, rule::tables_agree);
   wrong = b;
   wrong.graph = chain(stages{2});

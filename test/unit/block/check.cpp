@@ -33,13 +33,13 @@ TEST_CASE("costs") {
   CHECK(with({}).ok());
   CHECK(with(costs(std::vector<stage_cost>(3))).ok());
   CHECK(with(costs(std::vector<stage_cost>(2))).broken == rule::tables_agree);
-  CHECK(with(costs(std::vector<stage_cost>{})).broken == rule::tables_agree);
-  CHECK(with(costs(stage_cost{}, -1)).broken == rule::durations_are_positive);
-  CHECK(with(costs(stage_cost{0, 1, 1})).broken == rule::durations_are_positive);
-  CHECK(with(costs(stage_cost{1, 0, 1})).broken == rule::durations_are_positive);
-  CHECK(with(costs(stage_cost{1, 1, -7})).broken == rule::durations_are_positive);
-  CHECK(with(costs(stage_cost{1, 1, 1, 0})).broken == rule::durations_are_positive);
-  CHECK(with(costs({{1, 1, 1}, {1, 1, 1}, {1, 1, 0}})).first.what == pass{W, 2, 0});
+  CHECK(with(costs(stage_cost{}, -1)).broken == rule::no_duration_is_negative);
+  CHECK(with(costs(stage_cost{0, 0, 0, 0})).ok());
+  CHECK(with(costs(stage_cost{-1, 1, 1})).broken == rule::no_duration_is_negative);
+  CHECK(with(costs(stage_cost{1, -2, 1})).broken == rule::no_duration_is_negative);
+  CHECK(with(costs(stage_cost{1, 1, -7})).broken == rule::no_duration_is_negative);
+  CHECK(with(costs(stage_cost{1, 1, 1, -2})).broken == rule::no_duration_is_negative);
+  CHECK(with(costs({{1, 1, 1}, {1, 1, 1}, {1, 1, -1}})).first.what == pass{W, 2, 0});
   CHECK(with(costs(stage_cost{max_tick, 1, 1})).broken == rule::ticks_fit);
   CHECK(with(costs(stage_cost{max_tick / 8, 1, 1})).broken == rule::ticks_fit);
   CHECK(with(costs(stage_cost{}, max_tick)).broken == rule::ticks_fit);
@@ -101,7 +101,7 @@ TEST_CASE("inputs before their readers") {
   CHECK((d.broken == rule::no_pass_starts_before_its_input && d.second.what == pass{I, 1, 0}));
   CHECK(broken(good() | delay({W, 0, 0}, -6)) == rule::no_pass_starts_before_its_input);
   block b = good();
-  b.cost.links.inside.latency = 1;
+  b.cost.on.links.inside.latency = 1;
   CHECK(broken(b) == rule::no_pass_starts_before_its_input);
   CHECK(check(recomputed(4)).ok());
   CHECK(broken(recomputed(4) | delay({R, 2, 0}, 1)) == rule::no_pass_starts_before_its_input);
@@ -142,9 +142,9 @@ TEST_CASE("long intervals are looked at as short ones are") {
 
 TEST_CASE("pairs that take too long for ticks") {
   costs c;
-  c.overlapped = max_tick / 12 + 1;
+  c.passes.overlapped = max_tick / 12 + 1;
   CHECK(check(c, 3, 2, 4, 1).broken == rule::ticks_fit);
-  c.overlapped = max_tick / 12 - 1;
+  c.passes.overlapped = max_tick / 12 - 1;
   CHECK(check(c, 3, 2, 4, 1).ok());
 }
 
@@ -162,26 +162,26 @@ TEST_CASE("chunks of a sequence take one route") {
 TEST_CASE("speeds and links that are none") {
   auto const with = [](costs const& c) { return check(c, 3, 2, 4, 1); };
   costs c;
-  c.speeds = {100};
+  c.on.speeds = {100};
   CHECK((with(c).broken == rule::tables_agree && with(c).number == 1));
-  c.speeds = {100, 100, 100};
+  c.on.speeds = {100, 100, 100};
   CHECK((with(c).broken == rule::tables_agree && with(c).number == 3));
-  c.speeds = {100, 0};
+  c.on.speeds = {100, 0};
   CHECK((with(c).broken == rule::parameter_is_at_least && with(c).which == parameter::device_speed));
   CHECK((with(c).first.device == 1 && with(c).given == 0));
-  c.speeds = {1, 1};
-  c.per_stage[0].forward = max_tick / 50;  // so slow that nothing can be summed up
+  c.on.speeds = {1, 1};
+  c.passes.at(0).forward = max_tick / 50;  // so slow that nothing can be summed up
   CHECK(with(c).broken == rule::ticks_fit);
-  c.per_stage[0].forward = 7;
+  c.passes.at(0).forward = 7;
   CHECK(with(c).ok());
-  c.links.node_size = -1;
+  c.on.links.node_size = -1;
   CHECK((with(c).broken == rule::counts_are_positive && with(c).number == -1));
-  c.links.node_size = 1;
-  c.links.between = {.latency = -3};
-  CHECK((with(c).broken == rule::durations_are_positive && with(c).first.code == opcode::send));
-  c.links.between = {.latency = 3, .bandwidth = -2};
-  CHECK((with(c).broken == rule::durations_are_positive && with(c).number == -2));
-  c.links.between = {.latency = 3, .bandwidth = 1};
+  c.on.links.node_size = 1;
+  c.on.links.between = {.latency = -3};
+  CHECK((with(c).broken == rule::no_duration_is_negative && with(c).first.code == opcode::send));
+  c.on.links.between = {.latency = 3, .bandwidth = -2};
+  CHECK((with(c).broken == rule::no_duration_is_negative && with(c).number == -2));
+  c.on.links.between = {.latency = 3, .bandwidth = 1};
   c.message = max_tick / 2;
   CHECK(with(c).broken == rule::ticks_fit);
   c.message = -1;

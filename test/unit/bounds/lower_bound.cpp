@@ -96,13 +96,13 @@ TEST_CASE("sequences turn when all of their chunks have come") {
 // between.
 TEST_CASE("chunks of a sequence that differ") {
   workload w = on_chain(2, 2, 9);
-  w.sequence_chunks = w.cost.sequence_chunks = 2;
+  w.sequence_chunks = 2;
   w.splits_backward = false;
-  w.cost.per_stage = {{1, 1, 1}, {1, 4, 1}, {1, 4, 1}, {1, 4, 1}};
-  CHECK(workload_bound(w).makespan == 15);  // F F F, B1 and B0 of device 1, then B0
-  w.cost.per_stage[0].backward_input = 6;   // then of B0, which is last, all counts
+  w.cost.passes = pass_costs::by_stage_and_chunk({{1, 1, 1}, {1, 4, 1}, {1, 4, 1}, {1, 4, 1}}, 2);
+  CHECK(workload_bound(w).makespan == 15);    // F F F, B1 and B0 of device 1, then B0
+  w.cost.passes.at(0, 0).backward_input = 6;  // then of B0, which is last, all counts
   CHECK(workload_bound(w).makespan == 20);
-  w.cost.per_stage = {{5, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}};
+  w.cost.passes = pass_costs::by_stage_and_chunk({{5, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}}, 2);
   CHECK(workload_bound(w).makespan == 5 + 1 + 1 + 2 * 2 + 2);  // chunk 0 is in everybody's way
   CHECK(busiest_work(w) == 10);
 }
@@ -111,9 +111,9 @@ TEST_CASE("chunks of a sequence that differ") {
 // each sequence before asks for 103.
 TEST_CASE("long chunks of later sequences") {
   workload w = on_chain(2, 8, 2);
-  w.cost.links.inside.latency = 3;
-  w.sequence_chunks = w.cost.sequence_chunks = 2;
-  w.cost.per_stage = {{2, 2, 3}, {2, 2, 3}, {3, 7, 5}, {2, 2, 3}};
+  w.cost.on.links.inside.latency = 3;
+  w.sequence_chunks = 2;
+  w.cost.passes = pass_costs::by_stage_and_chunk({{2, 2, 3}, {2, 2, 3}, {3, 7, 5}, {2, 2, 3}}, 2);
   CHECK(workload_bound(w).span <= 99);
 }
 
@@ -173,7 +173,7 @@ TEST_CASE("memory for three micro-batches") {
 TEST_CASE("workloads that there are no schedules for") {
   CHECK_BREAKS(parameter_is_at_least, workload_bound(on_v(3, 4, 1)));
   CHECK_BREAKS(counts_are_positive, workload_bound(on_chain(3, 0, 1)));
-  CHECK_BREAKS(durations_are_positive, workload_bound(on_chain(3, 1, 1, {0, 1, 1})));
+  CHECK_BREAKS(no_duration_is_negative, workload_bound(on_chain(3, 1, 1, {-1, 1, 1})));
   workload w = on_chain(3, 2, 1);
   w.limit = chunk_activations({1, 1});
   CHECK_BREAKS(tables_agree, workload_bound(w));
@@ -194,7 +194,7 @@ TEST_CASE("workloads that there are no schedules for") {
 TEST_CASE("pairs that take less than their passes") {
   auto const bound_with = [](tick overlapped) {
     costs cost(stage_cost{2, 2, 3});
-    cost.overlapped = overlapped;
+    cost.passes.overlapped = overlapped;
     schedule const s =
         catalog::find("dualpipev")->make({.p = devices{2}, .m = micro_batches{4}, .cost = cost});
     workload const w = workload_of(s);
@@ -203,7 +203,7 @@ TEST_CASE("pairs that take less than their passes") {
     return std::pair{w.length(pass_kind::backward, 0), busiest_work(w)};
   };
   // Each device has 8 forwards and 8 backwards of 5 ticks, whose weight parts are what is saved first.
-  CHECK(bound_with(costs::one_after_the_other) == std::pair<tick, tick>{5, 8 * 7});
+  CHECK(bound_with(pass_costs::one_after_the_other) == std::pair<tick, tick>{5, 8 * 7});
   CHECK(bound_with(7) == std::pair<tick, tick>{5, 8 * 7});
   CHECK(bound_with(5) == std::pair<tick, tick>{3, 8 * 5});
   CHECK(bound_with(3) == std::pair<tick, tick>{1, 8 * 3});
@@ -266,15 +266,15 @@ TEST_CASE("each stage of a device waits for memory of its own") {
 // Down 4 devices and up again, of which one is slow and one link is long.
 TEST_CASE("devices and links that differ") {
   workload w = on_chain(4, 1, 1, {5, 4, 3}, 2);
-  w.cost.speeds = {100, 100, 50, 100};
-  w.cost.links.between.latency = 7;
-  w.cost.links.node_size = 2;
+  w.cost.on.speeds = {100, 100, 50, 100};
+  w.cost.on.links.between.latency = 7;
+  w.cost.on.links.node_size = 2;
   CHECK(workload_bound(w).span == 5 * 9 + 2 * (2 + 7 + 2) + 3);
   CHECK((busiest_work(w) == 24 && shortest_lifespan(w, 2) == 10 + (9 + 2 * 2) + 14));
   w.micro_batch_count = 40;
   w.limit = chunk_activations(40);
   CHECK(workload_bound(w).span == 40 * 24);  // the slow device never rests
-  w.cost.speeds = {100, 100, 0, 100};
+  w.cost.on.speeds = {100, 100, 0, 100};
   CHECK((check(w).broken == rule::parameter_is_at_least && check(w).first.device == 2));
 }
 

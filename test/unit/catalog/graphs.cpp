@@ -36,12 +36,12 @@ TEST_CASE("k forwards and k backwards in turn") {
 TEST_CASE("stages on other devices keep their turns") {
   stage_graph const graph = two_branches();
   costs cost(stage_cost{1, 1, 1});
-  cost.speeds = {100, 50};
+  cost.on.speeds = {100, 50};
   schedule const s =
       catalog::one_f_one_b(graph, placement(devices{2}, {{0, 0, 1, 1}}), micro_batches{4}, cost);
   CHECK(check(s).ok());
   CHECK(s.cost == cost);
-  cost.speeds = {100, 50, 100, 100};
+  cost.on.speeds = {100, 50, 100, 100};
   schedule const turned =
       catalog::one_f_one_b(graph, placement(devices{4}, {{3, 2, 1, 0}}), micro_batches{4}, cost);
   CHECK(check(turned).ok());

@@ -36,7 +36,7 @@ work_job on(std::vector<work_part> parts, job_kind kind = job_kind::compute) {
 TEST_CASE("jobs that cannot be") {
   CHECK_BREAKS(counts_are_positive, work_graph({on({})}, {}));
   CHECK_BREAKS(every_pass_is_known, work_graph({on({{-1, 1}})}, {}));
-  CHECK_BREAKS(durations_are_positive, work_graph({on({{0, 0}})}, {}));
+  CHECK_BREAKS(no_duration_is_negative, work_graph({on({{0, 0}})}, {}));
   CHECK_BREAKS(ticks_fit, work_graph({on({{0, max_tick / 2}, {1, max_tick / 2}, {0, 2}})}, {}));
   CHECK_BREAKS(ticks_fit, work_graph({on({{0, std::numeric_limits<tick>::max()}})}, {}));
 }
@@ -68,7 +68,7 @@ TEST_CASE("sums that cannot be") {
   };
   with([](auto&, auto&) {});
   with([](auto& j, auto&) { j[1].parts[0].duration = 0; });
-  CHECK_BREAKS(durations_are_positive, with([](auto& j, auto&) { j[1].parts[0].duration = -1; }));
+  CHECK_BREAKS(no_duration_is_negative, with([](auto& j, auto&) { j[1].parts[0].duration = -1; }));
   // Of nothing, of two values, of what another reads too, of a stash, of a sum, with state.
   CHECK_BREAKS(collective_work_sums_one_value, with([](auto&, auto& e) {
                  std::erase(e, work_edge{{X, 0, 1}, {X, 1, 1}});

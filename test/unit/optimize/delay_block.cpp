@@ -102,8 +102,7 @@ TEST_CASE("the work of the busiest device") {
 TEST_CASE("the work of a sequence whose chunks differ") {
   schedule s = one_f_one_b(2, 4);
   s.graph = in_sequence_chunks(s.graph, 2);
-  s.cost.per_stage = {{1, 1, 1}, {2, 3, 1}, {1, 2, 2}, {4, 5, 1}};
-  s.cost.sequence_chunks = 2;
+  s.cost.passes = pass_costs::by_stage_and_chunk({{1, 1, 1}, {2, 3, 1}, {1, 2, 2}, {4, 5, 1}}, 2);
   CHECK((work_of_sequence(s) == 15 && work_of_one(s) == 8));
   CHECK((mean_length(s, F, 0, 0) == 2 && mean_length(s, B, 1, 1) == 5 && mean_length(s, I, 0, 0) == 2));
   s.cost = costs(stage_cost{2, 3, 4});

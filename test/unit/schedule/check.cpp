@@ -34,8 +34,8 @@ TEST_CASE("sizes of a schedule") {
   s.route.clear();
   CHECK(check(s).broken == rule::counts_are_positive);
   s = one_f_one_b(3, 2);
-  s.cost = costs(stage_cost{1, 1, 0});
-  CHECK(check(s).broken == rule::durations_are_positive);
+  s.cost = costs(stage_cost{1, 1, -1});
+  CHECK(check(s).broken == rule::no_duration_is_negative);
 }
 
 TEST_CASE("each pass of a schedule once, where it belongs") {
@@ -68,7 +68,7 @@ TEST_CASE("times of a schedule") {
   CHECK((d.broken == rule::no_pass_starts_before_its_input && d.first.what == pass{B, 0, 0}));
   CHECK((d.second.what == pass{B, 1, 0} && d.second.device == 1));
   s = one_f_one_b(2, 2);
-  s.cost.links.inside.latency = 1;
+  s.cost.on.links.inside.latency = 1;
   CHECK(check(s).broken == rule::no_pass_starts_before_its_input);
   s = with_work(one_f_one_b(2, 2));
   s.order[0].back().start -= 1;
@@ -78,7 +78,7 @@ TEST_CASE("times of a schedule") {
 // Whatever the fields hold: with a cost for each stage, an unknown one has none.
 TEST_CASE("stages that there are not") {
   schedule good = with_work(one_f_one_b(2, 2));
-  good.cost.per_stage.resize(2);
+  good.cost.passes = std::vector<stage_cost>(2);
   CHECK(check(good).ok());
   schedule s = good;
   s.order[0].back().what = {X, 77, 0};
@@ -105,14 +105,13 @@ TEST_CASE("pairs of chunks that differ have a cost of their own") {
   schedule s = schedule_from_orders(linear(devices{1}), std::vector<int>(4, 0), {}, {order});
   for (std::size_t i = 2; i < 6; ++i) s.order[0][i].overlaps = 0;
   s.graph = in_sequence_chunks(s.graph, 2);
-  costs c(std::vector<stage_cost>{{1, 2, 1}, {4, 5, 1}});
-  c.sequence_chunks = 2;
-  c.overlapped = 5;
+  costs c(pass_costs::by_stage_and_chunk({{1, 2, 1}, {4, 5, 1}}, 2));
+  c.passes.overlapped = 5;
   s = retime(s, c);
   CHECK(check(s).ok());
   CHECK(s.end_of(s.order[0].back(), 0) == 1 + 4 + 5 + 5 + 6 + 3);
   CHECK((s.order[0][4].start == 10 && s.order[0][5].start == 10));
-  s.cost.overlapped = costs::one_after_the_other;  // of which chunks?
+  s.cost.passes.overlapped = pass_costs::one_after_the_other;  // of which chunks?
   CHECK(check(s) == wrong_size(table::costs_of_chunks, 2, 1));
 }
 

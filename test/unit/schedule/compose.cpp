@@ -123,12 +123,12 @@ TEST_CASE("passes that start together keep the order of what is merged") {
 
 TEST_CASE("a device takes its speed with it") {
   schedule s = one_f_one_b(3, 2);
-  s.cost.speeds = {100, 50, 80};
+  s.cost.on.speeds = {100, 50, 80};
   s = squeeze(s);
-  CHECK((mirror(s).cost.speeds == std::vector<int>{80, 50, 100} && check(mirror(s)).ok()));
+  CHECK((mirror(s).cost.on.speeds == std::vector<int>{80, 50, 100} && check(mirror(s)).ok()));
   CHECK((mirror(mirror(s)) == s && makespan(mirror(s)) == makespan(s)));
   block b = spread(catalog::one_f_one_b(devices{3}), 4);
-  b.cost.speeds = {100, 50, 80};
+  b.cost.on.speeds = {100, 50, 80};
   CHECK(repeat(mirror(b), micro_batches{2}) == mirror(repeat(b, micro_batches{2})));
 }
 

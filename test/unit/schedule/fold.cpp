@@ -59,15 +59,15 @@ TEST_CASE("what cannot be folded") {
 
 TEST_CASE("a device and its mirror image have one speed") {
   schedule s = both_ways(4);
-  s.cost.speeds = {100, 50, 50, 100};
+  s.cost.on.speeds = {100, 50, 50, 100};
   s = squeeze(s);
   schedule const folded = fold_in_half(s);
-  CHECK((folded.cost.speeds == std::vector<int>{100, 50} && check(folded).ok()));
+  CHECK((folded.cost.on.speeds == std::vector<int>{100, 50} && check(folded).ok()));
 }
 
 TEST_CASE("devices of different speeds do not fold into one") {
   schedule s = both_ways(4);
-  s.cost.speeds = {100, 100, 100, 90};
+  s.cost.on.speeds = {100, 100, 100, 90};
   CHECK_BREAKS(halves_mirror_each_other, fold_in_half(s));
 }
 

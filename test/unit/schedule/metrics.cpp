@@ -43,7 +43,7 @@ TEST_CASE("the busiest device counts") {
 TEST_CASE("a pair keeps its device busy once") {
   for (tick together : {tick{-1}, tick{2}}) {
     schedule s = catalog::dualpipev(devices{2}, micro_batches{8});
-    if (together > 0) s.cost.overlapped = together;
+    if (together > 0) s.cost.passes.overlapped = together;
     s = squeeze(s);
     tick const alone = s.cost.of({F, 0, 0}, 0) + s.cost.of({B, 0, 0}, 0);
     for (std::size_t d = 0; d < 2; ++d) {

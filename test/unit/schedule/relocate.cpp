@@ -29,7 +29,7 @@ TEST_CASE("pairs, sequences and what cannot move") {
   CHECK(moved.route == std::vector<int>{0, 0, 1, 1, 0, 0, 1, 1});
   CHECK_BREAKS(tables_agree, relocate(pairs, linear(devices{3})));
   schedule slow = one_f_one_b(2, 2);
-  slow.cost.speeds = {100, 50};
+  slow.cost.on.speeds = {100, 50};
   CHECK_BREAKS(tables_agree, relocate(slow, placement(devices{1}, {{0, 0}})));
 }
 

@@ -145,8 +145,8 @@ TEST_CASE("a schedule is moved through pipes that compose") {
 
 TEST_CASE("each device takes its own time, each link its own") {
   schedule s = one_f_one_b(3, 1);
-  s.cost.speeds = {100, 50, 25};
-  s.cost.links = {.inside = {.latency = 1}, .between = {.latency = 10}, .node_size = 2};
+  s.cost.on.speeds = {100, 50, 25};
+  s.cost.on.links = {.inside = {.latency = 1}, .between = {.latency = 10}, .node_size = 2};
   s = squeeze(s);
   // Passes of 1, 2 and 4 ticks, messages of 1 and 10.
   CHECK((s.order[0][0].start == 0 && s.order[1][0].start == 1 + 1 && s.order[2][0].start == 4 + 10));
@@ -159,13 +159,13 @@ TEST_CASE("each device takes its own time, each link its own") {
   s.order[2][0].start = 13;
   CHECK((check(s).broken == rule::no_pass_starts_before_its_input && check(s).number == 1));
   s = squeeze(s);
-  s.cost.speeds = {100, 50};
+  s.cost.on.speeds = {100, 50};
   CHECK((check(s).broken == rule::tables_agree && check(s).number == 2));
 }
 
 TEST_CASE("costs of other devices are refused") {
   costs c;
-  c.speeds = {100, 100, 100};
+  c.on.speeds = {100, 100, 100};
   CHECK_BREAKS(tables_agree, retime(one_f_one_b(2, 2), c));
 }
 
@@ -175,7 +175,7 @@ TEST_CASE("both directions on devices of different speeds") {
     CAPTURE(name);
     catalog::shape shape{.p = devices{4}, .m = micro_batches{8}};
     schedule const alike = catalog::find(name)->make(shape);
-    shape.cost.speeds = {100, 100, 40, 100};
+    shape.cost.on.speeds = {100, 100, 40, 100};
     schedule const s = catalog::find(name)->make(shape);
     CHECK(check(s).ok());
     std::vector<tick> own = busy(alike), slow = busy(s);
@@ -191,7 +191,7 @@ TEST_CASE("both directions on devices of different speeds") {
     CHECK(makespan(s) < 3 * makespan(alike));
     CHECK(check(lower(s)).ok());
     // With all alike nothing changes.
-    shape.cost.speeds = {100, 100, 100, 100};
+    shape.cost.on.speeds = {100, 100, 100, 100};
     CHECK(catalog::find(name)->make(shape).order == alike.order);
   }
 }

@@ -33,9 +33,11 @@ TEST_CASE("tables that do not go together are refused") {
   each_refuses(rule::tables_agree, [](schedule& s) { s.order.pop_back(); });
   each_refuses(rule::tables_agree, [](schedule& s) { s.order.clear(); });
   each_refuses(rule::tables_agree, [](schedule& s) { s.order.resize(3); });
-  each_refuses(rule::tables_agree, [](schedule& s) { s.cost.per_stage.clear(); });
-  each_refuses(rule::tables_agree, [](schedule& s) { s.cost.speeds = {100}; });
-  each_refuses(rule::tables_agree, [](schedule& s) { s.cost.sequence_chunks = 0; });
+  each_refuses(rule::tables_agree, [](schedule& s) { s.cost.passes = std::vector<stage_cost>(7); });
+  each_refuses(rule::tables_agree, [](schedule& s) { s.cost.on.speeds = {100}; });
+  each_refuses(rule::tables_agree, [](schedule& s) {
+    s.cost.passes = pass_costs::by_stage_and_chunk({{}, {}}, 2);
+  });
   each_refuses(rule::tables_agree, [](schedule& s) { s.graph = chain(stages{3}); });
   each_refuses(rule::tables_agree, [](schedule& s) { s.where = linear(devices{3}); });
   each_refuses(rule::micro_batches_take_a_route, [](schedule& s) { s.route[1] = 7; });
@@ -43,11 +45,12 @@ TEST_CASE("tables that do not go together are refused") {
   each_refuses(rule::micro_batches_fill_blocks,
                [](schedule& s) { s.graph = in_sequence_chunks(s.graph, 2); });
   for (int const speed : {0, -5, -huge})
-    each_refuses(rule::parameter_is_at_least, [=](schedule& s) { s.cost.speeds = {100, speed}; });
-  each_refuses(rule::durations_are_positive, [](schedule& s) { s.cost.links.inside.latency = -3; });
-  each_refuses(rule::durations_are_positive, [](schedule& s) { s.cost.links.between.bandwidth = -1; });
-  each_refuses(rule::durations_are_positive, [](schedule& s) { s.cost.per_stage[0].forward = -1; });
-  each_refuses(rule::ticks_fit, [](schedule& s) { s.cost.per_stage[0].forward = max_tick / 2; });
+    each_refuses(rule::parameter_is_at_least, [=](schedule& s) { s.cost.on.speeds = {100, speed}; });
+  each_refuses(rule::no_duration_is_negative, [](schedule& s) { s.cost.on.links.inside.latency = -3; });
+  each_refuses(rule::no_duration_is_negative,
+               [](schedule& s) { s.cost.on.links.between.bandwidth = -1; });
+  each_refuses(rule::no_duration_is_negative, [](schedule& s) { s.cost.passes.at(0).forward = -1; });
+  each_refuses(rule::ticks_fit, [](schedule& s) { s.cost.passes.at(0).forward = max_tick / 2; });
   each_refuses(rule::sizes_fit, [](schedule& s) { s.cost.message = -1; });
 }
 

@@ -2,6 +2,7 @@
 // First, so that it needs nothing before it.
 #include <ashlar/schedule/check.hpp>
 #include <ashlar/schedule/metrics.hpp>
+#include <ashlar/schedule/squeeze.hpp>
 
 #include <doctest/doctest.h>
 

@@ -3,6 +3,7 @@
 #include "limits.hpp"
 #include "shapes.hpp"
 #include "violations.hpp"
+#include <ashlar/optimize/improve.hpp>
 #include <ashlar/schedule/check.hpp>
 
 #include <algorithm>
@@ -78,7 +79,7 @@ TEST_CASE("sequences in chunks that differ") {
       variants_of(plain, {.most_sequence_chunks = 4, .causal = {.forward = 50}});
   CHECK((all.size() == 3 && all[0].problem.cost == plain.problem.cost));
   for (layout_choice const& c : all) {
-    CHECK((c.problem.cost.sequence_chunks == c.sequence_chunks && check(c.problem).ok()));
+    CHECK((c.problem.cost.passes.chunks() == c.sequence_chunks && check(c.problem).ok()));
     tick forwards = 0;
     for (int chunk = 0; chunk < c.sequence_chunks; ++chunk)
       forwards += c.problem.cost.of({F, 3, chunk}, 0);
@@ -87,11 +88,10 @@ TEST_CASE("sequences in chunks that differ") {
   }
   CHECK((all[1].unit == 2 * 2 * 4 && all[1].problem.cost.of({F, 0, 0}, 0) == 3 * 20));
   // As they were measured.
-  costs by_chunk(std::vector<stage_cost>{{6, 8, 5}, {6, 9, 5}, {8, 9, 4}}, 5);
-  by_chunk.sequence_chunks = 3;
+  costs const by_chunk(pass_costs::by_stage_and_chunk({{6, 8, 5}, {6, 9, 5}, {8, 9, 4}}, 3), 5);
   all = variants_of(plain, {.most_sequence_chunks = 4, .by_chunk = by_chunk});
   CHECK((all.size() == 2 && all[0].sequence_chunks == 1 && all[1].sequence_chunks == 3));
-  CHECK((all[1].unit == plain.unit && all[1].problem.cost.per_stage == by_chunk.per_stage));
+  CHECK((all[1].unit == plain.unit && all[1].problem.cost.passes == by_chunk.passes));
   CHECK(all[1].problem.cost.transfer(0, 1) == plain.problem.cost.transfer(0, 1));
   CHECK((check(all[1].problem).ok() && all[1].problem.limit == chunk_activations(12)));
 }

@@ -62,7 +62,7 @@ TEST_CASE("problems without a solution") {
   CHECK(check(on_v_with(3, 4, chunk_activations(2))).ok());
   CHECK(check(on_v_with(3, 0, chunk_activations(2))).broken == rule::counts_are_positive);
   CHECK(check(on_v_with(3, 4, chunk_activations({2, 2}))).broken == rule::tables_agree);
-  CHECK(check(on_v_with(3, 4, chunk_activations(2), -1)).broken == rule::durations_are_positive);
+  CHECK(check(on_v_with(3, 4, chunk_activations(2), -1)).broken == rule::no_duration_is_negative);
 }
 
 // Two branches of a fork on a device.

@@ -1,6 +1,7 @@
 #include <ashlar/search/race.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
+#include <ashlar/optimize/improve.hpp>
 #include <ashlar/schedule/check.hpp>
 
 #include <doctest/doctest.h>

@@ -5,6 +5,10 @@
 #include "shapes.hpp"
 #include "violations.hpp"
 #include <ashlar/check/check.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/optimize/improve.hpp>
+#include <ashlar/search/seeds.hpp>
+#include <ashlar/simulate/simulate.hpp>
 
 #include <algorithm>
 #include <cstddef>

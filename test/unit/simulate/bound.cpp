@@ -29,11 +29,11 @@ TEST_CASE("links faster and slower than the schedule was made for") {
   program const p = lower(s);
   for (tick latency : {0, 1, 4}) {
     simulation_options o{.cost = s.cost, .latency_holds_lane = false};
-    o.cost.links.inside.latency = latency;
+    o.cost.on.links.inside.latency = latency;
     CHECK(program_bound(s, p, o)->makespan <= time_program(p, o).makespan);
     CHECK(program_bound(s, p, o)->makespan >= 21 + 4 * latency);  // down the devices and up again
-    o.cost.links.between = {.latency = 9};
-    o.cost.links.node_size = 1;  // all links are slow ones now
+    o.cost.on.links.between = {.latency = 9};
+    o.cost.on.links.node_size = 1;  // all links are slow ones now
     CHECK(program_bound(s, p, o)->makespan >= 21 + 4 * 9);
     CHECK(program_bound(s, p, o)->makespan <= time_program(p, o).makespan);
   }
@@ -46,7 +46,7 @@ TEST_CASE("a bound for several routes") {
   program const p = lower(both);
   simulation_options o{.cost = both.cost, .latency_holds_lane = false};
   for (tick latency : {0, 1, 4}) {
-    o.cost.links.inside.latency = latency;
+    o.cost.on.links.inside.latency = latency;
     CHECK(program_bound(both, p, o)->makespan <= time_program(p, o).makespan);
     CHECK(program_bound(both, p, o)->makespan >= 9 + 4 * latency);  // one way down and up again
   }
@@ -55,7 +55,7 @@ TEST_CASE("a bound for several routes") {
 TEST_CASE("no bound for times too long") {
   schedule const s = one_f_one_b(2, 2);
   simulation_options slow{.cost = s.cost};
-  slow.cost.links.inside.latency = max_tick / 2;
+  slow.cost.on.links.inside.latency = max_tick / 2;
   CHECK_FALSE(program_bound(s, lower(s), slow).has_value());
 }
 

@@ -27,7 +27,7 @@ constexpr schedule fan_in() {
 
 constexpr simulation_options wide_and_narrow() {
   simulation_options o{.cost = {}, .memory = {.stages = std::vector<stage_memory>(3)}};
-  o.cost.links.inside = {.latency = 5, .bandwidth = 1};
+  o.cost.on.links.inside = {.latency = 5, .bandwidth = 1};
   o.memory.stages[0] = {.activation = 100, .gradient = 200};
   o.memory.stages[1] = {.activation = 3, .gradient = 7};
   o.memory.stages[2] = {.activation = 1'000'000, .gradient = 1'000'000};  // nobody is given that
@@ -70,18 +70,17 @@ TEST_CASE("a transfer for a stage that there is not is refused") {
 TEST_CASE("links by pair: each message takes what its own link takes") {
   schedule const s = one_f_one_b(4, 1);
   simulation_options o{.cost = s.cost, .memory = {.stages = {{.activation = 60, .gradient = 60}}}};
-  o.cost.links = {.inside = {.latency = 1, .bandwidth = 60},
-                  .between = {.latency = 9, .bandwidth = 6},
-                  .node_size = 2};
+  o.cost.on.links = {.inside = {.latency = 1, .bandwidth = 60},
+                     .between = {.latency = 9, .bandwidth = 6},
+                     .node_size = 2};
   CHECK(simulate(lower(s), o).makespan() == 12 + 2 * (2 + 19 + 2));
   // The schedule of the same costs knows one size of messages.
-  o.cost.message = 60;
-  CHECK(makespan(retime(s, o.cost)) == 12 + 2 * (2 + 19 + 2));
+  CHECK(makespan(retime(s, {o.cost.passes, o.cost.on, 60})) == 12 + 2 * (2 + 19 + 2));
 }
 
 TEST_CASE("a device at half the speed takes twice as long when simulated, too") {
   schedule s = one_f_one_b(3, 4);
-  s.cost.speeds = {100, 50, 200};
+  s.cost.on.speeds = {100, 50, 200};
   s = squeeze(s);
   simulation const run = simulate(lower(s), {.cost = s.cost});
   CHECK(run.makespan() == makespan(s));
@@ -94,7 +93,7 @@ TEST_CASE("a device at half the speed takes twice as long when simulated, too") 
 TEST_CASE("a transfer takes its latency and a tick for every bandwidth bytes begun") {
   schedule const s = one_f_one_b(2, 1);
   simulation_options o{.cost = s.cost, .memory = {.stages = {{.activation = 100, .gradient = 101}}}};
-  o.cost.links.inside = {.latency = 3, .bandwidth = 10};
+  o.cost.on.links.inside = {.latency = 3, .bandwidth = 10};
   program const p = lower(s);
   simulation const run = simulate(p, o);
   // F 1, transfer 13, F 1, B 2, transfer 3 + 11, B 2.
@@ -134,13 +133,13 @@ TEST_CASE("gradients are reduced over data-parallel ranks and replicas") {
 TEST_CASE("links between nodes have a class of their own") {
   schedule const s = one_f_one_b(4, 1);
   simulation_options o = options_of(s);
-  o.cost.links.inside.latency = 1;
-  o.cost.links.between.latency = 100;
-  o.cost.links.node_size = 2;
+  o.cost.on.links.inside.latency = 1;
+  o.cost.on.links.between.latency = 100;
+  o.cost.on.links.node_size = 2;
   CHECK(simulate(lower(s), o).makespan() == 12 + 2 * (1 + 100 + 1));
-  o.cost.links.node_size = 1;
+  o.cost.on.links.node_size = 1;
   CHECK(simulate(lower(s), o).makespan() == 12 + 2 * 300);
-  o.cost.links.node_size = 0;
+  o.cost.on.links.node_size = 0;
   CHECK(simulate(lower(s), o).makespan() == 12 + 2 * 3);
 }
 

@@ -50,7 +50,7 @@ TEST_CASE("a buffered message does not hold the lane that it will arrive on") {
   move(p, 1, receive, send);
   simulation_options o;
   o.cost = c;
-  o.cost.links.inside.latency = 10;
+  o.cost.on.links.inside.latency = 10;
   o.latency_holds_lane = false;
   o.mode = transfer_mode::buffered;
   timeline const line = time_program(p, o);

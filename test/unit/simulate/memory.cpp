@@ -97,7 +97,7 @@ TEST_CASE("memory: the peak is what lies there between two moments") {
         d.between(0, static_cast<int>(catalog::entries.size()) - 1))];
     schedule const s = e.make({devices{4}, micro_batches{8}});
     simulation_options o = options_of(s);
-    o.cost.links.inside = {.latency = d.between(0, 3), .bandwidth = d.between(1, 3)};
+    o.cost.on.links.inside = {.latency = d.between(0, 3), .bandwidth = d.between(1, 3)};
     o.memory.stages = {{.activation = d.between(0, 9),
                         .gradient = d.between(0, 9),
                         .stash = d.between(0, 9),

@@ -25,11 +25,11 @@ TEST_CASE("what cannot be simulated is refused") {
   CHECK_BREAKS(sizes_fit, with([](auto& x) { x.memory.stages[0].stash = max_tick - 1; })());
   CHECK_BREAKS(tables_agree, with([](auto& x) { x.memory.stages.resize(3); })());
   CHECK_BREAKS(counts_are_positive, with([](auto& x) { x.data_ranks = 0; })());
-  CHECK_BREAKS(counts_are_positive, with([](auto& x) { x.cost.links.node_size = -1; })());
-  CHECK_BREAKS(durations_are_positive, with([](auto& x) { x.cost.links.inside.latency = -1; })());
-  CHECK_BREAKS(durations_are_positive, with([](auto& x) { x.collective.bandwidth = -1; })());
-  CHECK_BREAKS(ticks_fit, with([](auto& x) { x.cost.links.inside.latency = INT64_MAX; })());
-  CHECK_BREAKS(durations_are_positive, with([](auto& x) { x.cost.per_stage[0].forward = 0; })());
+  CHECK_BREAKS(counts_are_positive, with([](auto& x) { x.cost.on.links.node_size = -1; })());
+  CHECK_BREAKS(no_duration_is_negative, with([](auto& x) { x.cost.on.links.inside.latency = -1; })());
+  CHECK_BREAKS(no_duration_is_negative, with([](auto& x) { x.collective.bandwidth = -1; })());
+  CHECK_BREAKS(ticks_fit, with([](auto& x) { x.cost.on.links.inside.latency = INT64_MAX; })());
+  CHECK_BREAKS(no_duration_is_negative, with([](auto& x) { x.cost.passes.at(0).forward = -1; })());
 
   auto const changed = [&](int device, opcode code, pass what, auto change) {
     program p = good;

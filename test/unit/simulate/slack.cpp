@@ -16,8 +16,8 @@ using namespace shapes;
 
 namespace {
 
-tick makespan_with(program const& p, simulation_options o, link_delay const& late) {
-  o.delays.push_back(late);
+tick makespan_with(program const& p, simulation_options o, int from, int to, tick by) {
+  delay_link(o.cost.on.links, from, to, by);
   return time_program(p, o).makespan;
 }
 
@@ -37,13 +37,13 @@ TEST_CASE("slack: so much later changes nothing, and one more does, for every sc
     program const p = lower(s);
     for (tick const latency : {0, 1, 3}) {
       simulation_options o = options_of(s);
-      o.cost.links.inside.latency = latency;
+      o.cost.on.links.inside.latency = latency;
       o.latency_holds_lane = latency != 3;
       tick const makespan = time_program(p, o).makespan;
       int transfers = 0;
       for (link_slack const& l : link_slacks(p, o)) {
-        CHECK(makespan_with(p, o, {l.from, l.to, l.slack}) == makespan);
-        CHECK(makespan_with(p, o, {l.from, l.to, l.slack + 1}) > makespan);
+        CHECK(makespan_with(p, o, l.from, l.to, l.slack) == makespan);
+        CHECK(makespan_with(p, o, l.from, l.to, l.slack + 1) > makespan);
         transfers += l.transfers;
       }
       CHECK(transfers
@@ -58,24 +58,30 @@ TEST_CASE("delays: those of one link add up, the other direction has its own") {
   program const p = lower(s);
   simulation_options o = options_of(s);
   tick const none = time_program(p, o).makespan;
-  o.delays = {{0, 1, 2}, {0, 1, 3}};
-  CHECK(o.delay_of(0, 1) == 5);
-  CHECK(o.delay_of(1, 0) == 0);
+  interconnect& links = o.cost.on.links;
+  delay_link(links, 0, 1, 2);
+  delay_link(links, 0, 1, 3);
+  CHECK((links.link(0, 1).latency == 5 && links.exceptions.size() == 1));
+  CHECK(links.link(1, 0).latency == 0);
   tick const there = time_program(p, o).makespan;
   CHECK(there > none);
-  o.delays.push_back({1, 0, 5});
+  delay_link(links, 1, 0, 5);
   CHECK(time_program(p, o).makespan > there);
 }
 
 TEST_CASE("delays: what cannot be is refused") {
   schedule const s = one_f_one_b(2, 2);
   program const p = lower(s);
-  auto const with = [&](link_delay const& late) { return makespan_with(p, options_of(s), late); };
-  CHECK_BREAKS(transfers_lead_to_another_device, with({0, 2, 1}));
-  CHECK_BREAKS(transfers_lead_to_another_device, with({-1, 1, 1}));
-  CHECK_BREAKS(transfers_lead_to_another_device, with({1, 1, 1}));
-  CHECK_BREAKS(durations_are_positive, with({0, 1, -1}));
-  CHECK_BREAKS(durations_are_positive, with({0, 1, INT64_MAX}));
+  auto const with = [&](link_exception const& one) {
+    simulation_options o = options_of(s);
+    o.cost.on.links.exceptions = {one};
+    return time_program(p, o).makespan;
+  };
+  CHECK_BREAKS(transfers_lead_to_another_device, with({0, 2, {1}}));
+  CHECK_BREAKS(transfers_lead_to_another_device, with({-1, 1, {1}}));
+  CHECK_BREAKS(transfers_lead_to_another_device, with({1, 1, {1}}));
+  CHECK_BREAKS(no_duration_is_negative, with({0, 1, {-1}}));
+  CHECK_BREAKS(ticks_fit, with({0, 1, {INT64_MAX}}));
 }
 
 }  // namespace

@@ -132,7 +132,7 @@ ASHLAR_INLINE tick simulated_step(operator_model const& model, operator_machine 
     for (int o : plan.stages[n].operators) nth(stage_of, o) = static_cast<int>(n);
   simulation_options o;
   o.cost = s.cost;
-  o.cost.links.inside.bandwidth = machine.bandwidth;
+  o.cost.on.links.inside.bandwidth = machine.bandwidth;
   o.memory.stages.clear();
   for (planned_stage const& stage : plan.stages) {
     byte_count bytes = 0;

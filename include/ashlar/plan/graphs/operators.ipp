@@ -47,7 +47,7 @@ ASHLAR_INLINE diagnosis check(operator_model const& m, operator_machine const& m
     site const where{.index = static_cast<int>(o), .what = {.stage = static_cast<int>(o)}};
     for (tick time : {c.launch, c.forward, c.backward_input, c.backward_weight})
       if (time < 0 || time >= max_tick / batch.samples / 8 / m.graph.count())
-        return {.broken = rule::durations_are_positive, .first = where, .number = time};
+        return {.broken = rule::no_duration_is_negative, .first = where, .number = time};
     for (byte_count size : {c.weights, c.kept, c.output})
       if (size < 0 || size >= max_tick / batch.samples / m.graph.count())
         return {.broken = rule::sizes_fit, .first = where, .number = size};

@@ -40,7 +40,7 @@ struct division {
 // Ben-Nun, Hoefler, Matsuoka: Accelerating Deep Learning Frameworks with Micro-batches, 2018, section
 // III, whose recurrence T(n) = min(t(n), min t(b) + T(n - b)) is the same for a single limit.)
 // O(options * n), and the parts of each point. Throws violation: rule::counts_are_positive for n < 1 or
-// rule::durations_are_positive for negative times, workspaces or penalties.
+// rule::no_duration_is_negative for negative times, workspaces or penalties.
 std::vector<division> divide(int n, std::vector<division_option> const& options,
                              part_sizes sizes = part_sizes::all, byte_count limit = max_tick);
 

@@ -26,7 +26,7 @@ ASHLAR_INLINE std::vector<division> divide(int n, std::vector<division_option> c
   for (std::size_t i = 0; i < options.size(); ++i) {
     variant const& v = options[i].what;
     for (std::int64_t number : {v.time, v.memory, v.penalty})
-      if (number < 0) refuse({.broken = rule::durations_are_positive, .number = number});
+      if (number < 0) refuse({.broken = rule::no_duration_is_negative, .number = number});
     if (v.memory <= limit && may_be_a_part(sizes, options[i].samples, n))
       by_memory.push_back({v.memory, i});
   }

@@ -61,7 +61,7 @@ ASHLAR_INLINE diagnosis check(serving_problem const& problem) {
       for (layer_variant const& v : widths)
         for (std::int64_t number : {v.times.prefill, v.times.decode, v.memory, v.penalty})
           if (number < 0)
-            return {.broken = rule::durations_are_positive, .first = {.device = d}, .number = number};
+            return {.broken = rule::no_duration_is_negative, .first = {.device = d}, .number = number};
     }
   }
   return {};

@@ -60,7 +60,7 @@ stage_graph two_phase_graph(two_phase const& shape, int p);
 //
 // The times are of a device's stage, by device; `transfer` is the time of a message. Linear in passes.
 // (Zhao et al., LLM-PQ, 2024, section 4, whose formula for this is `two_phase_formula`.) Throws
-// violation: rule::counts_are_positive, rule::durations_are_positive.
+// violation: rule::counts_are_positive, rule::no_duration_is_negative.
 schedule two_phase_schedule(two_phase const& shape, std::vector<phase_times> const& by_device,
                             tick transfer = 0);
 

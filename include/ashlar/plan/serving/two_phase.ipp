@@ -41,7 +41,7 @@ ASHLAR_INLINE schedule two_phase_schedule(two_phase const& shape,
   if (shape.tokens < 0) refuse({.broken = rule::counts_are_positive, .number = shape.tokens});
   for (phase_times const& each : by_device)
     for (tick time : {each.prefill, each.decode})
-      if (time < 1) refuse({.broken = rule::durations_are_positive, .number = time});
+      if (time < 1) refuse({.broken = rule::no_duration_is_negative, .number = time});
   int const p = static_cast<int>(by_device.size());
   std::vector<stage_cost> each;
   for (int s = 0; s < shape.stage_count(p); ++s) {

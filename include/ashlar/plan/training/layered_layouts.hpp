@@ -22,7 +22,8 @@ struct layer_share {
 struct layer_chain {
   micro_batches m;
   std::vector<layer_share> layers;
-  costs machine;                   // links and speeds; what it says of stages does not count
+  machine on = {};
+  byte_count message = 0;
   std::vector<byte_count> budget;  // of a device, one for all or one each
 };
 

@@ -34,9 +34,8 @@ ASHLAR_INLINE layout_choice with_layers(layer_chain const& model, layout_choice 
   plain.unit = 1;
   plain.memory_unit = 1;
   plain.problem.m = model.m;
-  plain.problem.cost = model.machine;
   plain.problem.limit = {.memory = {.stages = {}}, .budget = model.budget};
-  plain.problem.cost.per_stage.clear();
+  std::vector<stage_cost> each;
   std::size_t at = 0;
   for (int const size : sizes) {
     stage_cost cost{.forward = 0, .backward_input = 0, .backward_weight = 0, .recompute = 0};
@@ -51,9 +50,10 @@ ASHLAR_INLINE layout_choice with_layers(layer_chain const& model, layout_choice 
       memory.stash = saturating_sum(memory.stash, one.stash);
     }
     if (cost.recompute == cost.forward) cost.recompute = stage_cost::same_as_forward;
-    plain.problem.cost.per_stage.push_back(cost);
+    each.push_back(cost);
     plain.problem.limit.memory.stages.push_back(memory);
   }
+  plain.problem.cost = {std::move(each), model.on, model.message};
   plain.layers = static_cast<std::vector<int>&&>(sizes);
   plain.division = division;
   return plain;
@@ -164,7 +164,8 @@ ASHLAR_INLINE std::vector<layout_choice> divisions_of(layer_chain const& model,
 ASHLAR_INLINE std::vector<layout_choice> layouts_for(layer_chain const& model, devices p,
                                                      variety const& how) {
   std::vector<layout_choice> found;
-  for (layout_choice const& plain : plain_layouts({p, model.m, model.machine}, 100))
+  for (layout_choice const& plain :
+       plain_layouts({p, model.m, {pass_costs(), model.on, model.message}}, 100))
     if (plain.problem.where.stage_count() <= static_cast<int>(model.layers.size()))
       for (layout_choice const& divided : divisions_of(model, plain))
         for (layout_choice& c : variants_of(divided, how))

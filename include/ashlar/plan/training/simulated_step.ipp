@@ -10,6 +10,7 @@
 #include <ashlar/simulate/simulate.hpp>
 
 #include <cstddef>
+#include <utility>
 
 namespace ashlar {
 
@@ -18,8 +19,7 @@ ASHLAR_INLINE simulation_options step_machine(std::vector<stage_seconds> const& 
   simulation_options options;
   auto const q = static_cast<std::size_t>(sequence_chunks);
   options.memory.stages.resize(per_stage.size() / q);
-  options.cost.per_stage.clear();
-  options.cost.sequence_chunks = sequence_chunks;
+  std::vector<stage_cost> each;
   for (std::size_t i = 0; i < per_stage.size(); ++i) {
     stage_seconds const& s = per_stage[i];
     bool const blocks = messages == message_mode::blocking;
@@ -27,15 +27,15 @@ ASHLAR_INLINE simulation_options step_machine(std::vector<stage_seconds> const& 
     tick const backward = max_of(tick{2}, nanoseconds(s.backward + back)),
                weight = s.weight == stage_seconds::half ? backward - backward / 2
                                                         : min_of(nanoseconds(s.weight), backward - 1);
-    options.cost.per_stage.push_back({.forward = nanoseconds(s.forward + (blocks ? s.send : 0)),
-                                      .backward_input = backward - weight,
-                                      .backward_weight = weight});
+    each.push_back({.forward = nanoseconds(s.forward + (blocks ? s.send : 0)),
+                    .backward_input = backward - weight,
+                    .backward_weight = weight});
     byte_count const message = blocks ? 0 : whole_bytes(s.send * 1e9 + 0.5);
     stage_memory& held = options.memory.stages[i / q];
     held.activation = held.gradient = message;
-    options.cost.message = max_of(options.cost.message, message);
   }
-  options.cost.links.inside = {.latency = 0, .bandwidth = 1};  // a tick a byte
+  options.cost.passes = pass_costs::by_stage_and_chunk(std::move(each), sequence_chunks);
+  options.cost.on.links.inside = {.latency = 0, .bandwidth = 1};  // a tick a byte
   return options;
 }
 
@@ -43,7 +43,7 @@ ASHLAR_INLINE double simulated_step(schedule const& alike, std::vector<stage_sec
                                     message_mode messages) {
   int const q = static_cast<int>(per_stage.size()) / alike.stage_count();
   simulation_options const options = step_machine(per_stage, messages, q);
-  schedule const s = retime(alike, options.cost);
+  schedule const s = retime(alike, schedule_costs(options));
   program const p = lower(s);
   timeline const line = time_program(p, options);
   program_view const view = p.view();

@@ -14,7 +14,7 @@ std::vector<stage_seconds> times_of(plan_question const& q, training_plan const&
 
 // The same in nanoseconds, with messages.
 inline costs costs_of(plan_question const& q, training_plan const& plan) {
-  return step_machine(times_of(q, plan), message_mode::beside, plan.sequence_chunks).cost;
+  return schedule_costs(step_machine(times_of(q, plan), message_mode::beside, plan.sequence_chunks));
 }
 
 // Bytes of each stage on one device: what is kept of a micro-batch, or of a piece of its sequences.

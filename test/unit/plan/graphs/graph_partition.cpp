@@ -1,9 +1,11 @@
 #include "random.hpp"
 #include "random_cases.hpp"
 #include "violations.hpp"
+#include <ashlar/model/in_flight.hpp>
 #include <ashlar/model/operator_partition.hpp>
 #include <ashlar/plan/graphs/graph_plan.hpp>
 #include <ashlar/schedule/check.hpp>
+#include <ashlar/schedule/metrics.hpp>
 
 #include <algorithm>
 #include <functional>
@@ -258,7 +260,7 @@ TEST_CASE("what cannot be planned is refused") {
   m.cost[1].kept = -1;
   CHECK_BREAKS(sizes_fit, best_graph_plan(m, {}, {}));
   m.cost[1] = {.launch = -1};
-  CHECK_BREAKS(durations_are_positive, best_graph_plan(m, {}, {}));
+  CHECK_BREAKS(no_duration_is_negative, best_graph_plan(m, {}, {}));
   m.cost.pop_back();
   CHECK_BREAKS(tables_agree, best_graph_plan(m, {}, {}));
   m = {chain(stages{2}), {{.weights = 3}, {.weights = 9}}};

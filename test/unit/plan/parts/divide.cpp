@@ -48,8 +48,8 @@ TEST_CASE("parts have the sizes that they may have") {
 
 TEST_CASE("divisions of nothing, and of times below zero, are refused") {
   CHECK_BREAKS(counts_are_positive, divide(0, {}));
-  CHECK_BREAKS(durations_are_positive, divide(1, {{1, {-1, 0, 0}}}));
-  CHECK_BREAKS(durations_are_positive, divide(1, {{1, {1, 0, -1}}}));
+  CHECK_BREAKS(no_duration_is_negative, divide(1, {{1, {-1, 0, 0}}}));
+  CHECK_BREAKS(no_duration_is_negative, divide(1, {{1, {1, 0, -1}}}));
   CHECK(divide(1, {}).empty());
 }
 

@@ -47,7 +47,7 @@ TEST_CASE("serving problems that say different things are refused") {
   CHECK(broken([](serving_problem& p) { p.variants[1].pop_back(); }) == rule::tables_agree);
   CHECK(broken([](serving_problem& p) { p.variants[1][2].clear(); }) == rule::counts_are_positive);
   CHECK(broken([](serving_problem& p) { p.variants[1][2][0].memory = -1; })
-        == rule::durations_are_positive);
+        == rule::no_duration_is_negative);
   CHECK(broken([](serving_problem& p) {
           p.variants = {{{{}}}, {{{}}}};
         })

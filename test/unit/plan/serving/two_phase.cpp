@@ -87,7 +87,7 @@ TEST_CASE("two phases of nothing are refused") {
   CHECK_BREAKS(counts_are_positive, two_phase_schedule({.groups = 0}, {{1, 1}}));
   CHECK_BREAKS(counts_are_positive, two_phase_schedule({.tokens = -1}, {{1, 1}}));
   CHECK_BREAKS(counts_are_positive, two_phase_schedule({}, {}));
-  CHECK_BREAKS(durations_are_positive, two_phase_schedule({}, {{1, 0}}));
+  CHECK_BREAKS(no_duration_is_negative, two_phase_schedule({}, {{1, 0}}));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ layer_share layer_of(tick time, byte_count stash = 1, byte_count resident = 0) {
   return {.cost = {time, time, time}, .resident = resident, .stash = stash};
 }
 layer_chain of_times(std::vector<tick> const& times, std::vector<byte_count> budget) {
-  layer_chain model{.m = micro_batches{1}, .layers = {}, .machine = {}, .budget = budget};
+  layer_chain model{.m = micro_batches{1}, .layers = {}, .budget = budget};
   for (tick const time : times) model.layers.push_back(layer_of(time));
   return model;
 }
@@ -29,14 +29,14 @@ std::vector<std::vector<int>> sizes_of(std::vector<layout_choice> const& all) {
 TEST_CASE("layers dealt to stages add up") {
   layer_chain model{.m = micro_batches{5},
                     .layers = {{{1, 2, 3}, 10, 4}, {{4, 5, 6}, 20, 5}, {{7, 8, 9, 1}, 30, 6}},
-                    .machine = costs(stage_cost{}, 2),
+                    .on = {.links = {.inside = {2}, .between = {2}}},
                     .budget = {100, 200}};
   layout_choice const c =
       with_layers(model, choose_layout({devices{2}, micro_batches{1}, {}}, layout::linear, 1, 50),
                   {2, 1}, layer_division::balanced);
   CHECK((c.unit == 1 && c.memory_unit == 1 && c.layers == std::vector<int>{2, 1}));
-  CHECK(c.problem.cost.per_stage == std::vector<stage_cost>{{5, 7, 9}, {7, 8, 9, 1}});
-  CHECK((c.problem.cost.links.inside.latency == 2 && c.problem.m.value == 5));
+  CHECK(c.problem.cost.passes == pass_costs::by_stage({{5, 7, 9}, {7, 8, 9, 1}}));
+  CHECK((c.problem.cost.on.links.inside.latency == 2 && c.problem.m.value == 5));
   CHECK((c.problem.limit.memory.of(0).resident() == 30 && c.problem.limit.memory.of(0).stash == 9));
   CHECK((c.problem.limit.memory.of(1).resident() == 30 && c.problem.limit.memory.of(1).stash == 6));
   CHECK(c.problem.limit.budget == std::vector<byte_count>{100, 200});
@@ -59,7 +59,7 @@ TEST_CASE("layers dealt evenly and by time") {
 // A device of a V has a stage of each half: what is heavy at one end is made up for at the other.
 TEST_CASE("the busiest device, not the longest stage") {
   layer_chain model = of_times({6, 1, 1, 1, 1, 1, 1, 6}, {100});
-  model.machine.speeds = {100, 50};
+  model.on.speeds = {100, 50};
   layout_choice const v = choose_layout({devices{2}, micro_batches{1}, {}}, layout::v, 2, 100);
   tick even = 0, least = max_tick;
   for (layout_choice const& c : divisions_of(model, v, 0)) {
@@ -71,7 +71,7 @@ TEST_CASE("the busiest device, not the longest stage") {
 
 // By time one layer each; but the first device has room for no more than one of the stashes.
 TEST_CASE("layers go where there is room") {
-  layer_chain model{.m = micro_batches{1}, .layers = {}, .machine = {}, .budget = {12, 40}};
+  layer_chain model{.m = micro_batches{1}, .layers = {}, .budget = {12, 40}};
   for (byte_count const stash : {6, 6, 1, 1}) model.layers.push_back(layer_of(2, stash, 2));
   model.layers[0].resident = 4;
   auto const found = divisions_of(model, on_line(2));

@@ -30,7 +30,7 @@ TEST_CASE("simulated steps: chunks of sequences") {
       second{.forward = 2, .backward = 4, .reduction = 5, .weight = 1};
   CHECK(is_about(simulated_step(s, {first, second}, message_mode::beside), 2 * (1 + 3 + 2 + 4) + 5));
   CHECK(is_about(simulated_step(s, {first}, message_mode::beside), 4 * (1 + 3) + 5));
-  costs const cost = step_machine({first, second}, message_mode::beside, 2).cost;
+  execution_costs const cost = step_machine({first, second}, message_mode::beside, 2).cost;
   CHECK(cost.of({pass_kind::backward_input, 0, 3}, 0) == 3'000'000'000);
   CHECK(cost.of({pass_kind::backward_weight, 0, 3}, 0) == 1'000'000'000);
   // The reduction of a stage is once, a message that blocks as often as there are chunks.
@@ -39,12 +39,13 @@ TEST_CASE("simulated steps: chunks of sequences") {
       sums{.forward = 1, .backward = 2, .reduction = 100};
   double const step = simulated_step(two, {sends, sends, sums, sums}, message_mode::beside);
   CHECK((step > 100 && step < 200));
-  for (stage_cost const& each :
-       step_machine({sends, sends, sums, sums}, message_mode::blocking, 2).cost.per_stage)
-    CHECK(each.forward + each.backward_input + each.backward_weight == 4'000'000'000);
+  step_machine({sends, sends, sums, sums}, message_mode::blocking, 2)
+      .cost.passes.for_each([](int, int, stage_cost const& each) {
+        CHECK(each.forward + each.backward_input + each.backward_weight == 4'000'000'000);
+      });
   // Some of a backward is always left for the input pass.
   CHECK(
-      step_machine({{.backward = 3, .weight = 3}}, message_mode::beside).cost.per_stage[0].backward_input
+      step_machine({{.backward = 3, .weight = 3}}, message_mode::beside).cost.passes.of(0).backward_input
       == 1);
 }
 

@@ -121,14 +121,13 @@ TEST_CASE("training plans: attention of a list") {
   costs const made = costs_of(q, plan);
   finer_costs const known =
       with_causal_chunks(std::vector<stage_cost>{{3, 6, 6}, {1, 2, 2}}, 2, q.lists[0].causal);
-  CHECK((made.sequence_chunks == 2 && made.per_stage.size() == 4));
-  for (std::size_t i = 0; i < 4; ++i) {
-    CHECK(made.per_stage[i].forward * known.unit == known.cost.per_stage[i].forward * 1'000'000'000);
-    CHECK(made.per_stage[i].backward_input * known.unit
-          == known.cost.per_stage[i].backward_input * 1'000'000'000);
-    CHECK(made.per_stage[i].backward_weight * known.unit
-          == known.cost.per_stage[i].backward_weight * 1'000'000'000);
-  }
+  CHECK((made.passes.chunks() == 2 && made.passes.stages() == 2));
+  made.passes.for_each([&](int stage, int chunk, stage_cost const& c) {
+    stage_cost const& other = known.cost.passes.of(stage, chunk);
+    CHECK(c.forward * known.unit == other.forward * 1'000'000'000);
+    CHECK(c.backward_input * known.unit == other.backward_input * 1'000'000'000);
+    CHECK(c.backward_weight * known.unit == other.backward_weight * 1'000'000'000);
+  });
   q.lists[0].causal = {};
   CHECK((times_of(q, plan)[0].forward == 3 && times_of(q, plan)[1].forward == 3));
   CHECK(times_of(q, plan)[3].backward == 4);

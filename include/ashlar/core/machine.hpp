@@ -1,0 +1,139 @@
+// What passes and messages run on: devices and links.
+#pragma once
+
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/pass_costs.hpp>
+#include <ashlar/core/ticks.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ashlar {
+
+// What costs are for, in percent.
+inline constexpr int full_speed = 100;
+
+// Ticks at a speed of that many percent (at least 1) of the speed that they are given for. Rounded up,
+// so no pass is said to be shorter than it is. Times out of range become max_tick.
+constexpr tick at_speed(tick time, int percent) {
+  tick const rest = time % percent * 100;
+  return saturating_sum(saturating_product(time / percent, 100),
+                        rest / percent + (rest % percent != 0 ? 1 : 0));
+}
+
+using byte_count = std::int64_t;
+
+// A link: each message takes `latency` ticks, and one more for every `bandwidth` bytes begun. Bandwidth
+// is in bytes per tick; with 0, the bytes take no time.
+struct link_speed {
+  tick latency = 0;
+  byte_count bandwidth = 0;
+
+  // The time that the bytes take, without the latency.
+  constexpr tick byte_time(byte_count size) const {
+    return bandwidth == 0 ? 0 : size / bandwidth + (size % bandwidth != 0);
+  }
+  constexpr tick time_of(byte_count size) const {
+    return bandwidth == 0 ? latency : saturating_sum(latency, byte_time(size));
+  }
+
+  friend constexpr bool operator==(link_speed const&, link_speed const&) = default;
+};
+
+// Groups of `size` devices, by number, and the links between them.
+struct link_level {
+  int size = 0;
+  link_speed between = {};
+
+  friend constexpr bool operator==(link_level const&, link_level const&) = default;
+};
+
+// One direction of one link, which is not as its level says: slow, or broken and led around.
+struct link_exception {
+  int from = 0;
+  int to = 0;
+  link_speed speed = {};
+
+  friend constexpr bool operator==(link_exception const&, link_exception const&) = default;
+};
+
+// The links between the devices of a pipeline.
+struct interconnect {
+  link_speed inside = {};              // between devices of one node
+  link_speed between = {};             // between devices of different nodes
+  int node_size = 0;                   // devices of a node, by number; 0: all devices are in one node
+  std::vector<link_level> wider = {};  // groups of nodes, then groups of these, and so on
+  std::vector<link_exception> exceptions = {};  // few: each is looked at
+
+  // Sizes are asked for, because empty() takes more steps of constant evaluation.
+  constexpr link_speed const& link(int from, int to) const {
+    for (std::size_t i = 0; i < exceptions.size(); ++i)
+      if (exceptions[i].from == from && exceptions[i].to == to) return exceptions[i].speed;
+    for (std::size_t i = wider.size(); i > 0; --i)
+      if (from / wider[i - 1].size != to / wider[i - 1].size) return wider[i - 1].between;
+    return node_size == 0 || from / node_size == to / node_size ? inside : between;
+  }
+
+  friend constexpr bool operator==(interconnect const&, interconnect const&) = default;
+};
+
+// visit(link) of the speed of each kind of link. Of an interconnect, const or not.
+template <class Links, class Visit>
+constexpr void for_each_link(Links& links, Visit&& visit) {
+  visit(links.inside);
+  visit(links.between);
+  for (auto& level : links.wider) visit(level.between);
+  for (auto& one : links.exceptions) visit(one.speed);
+}
+
+// Whatever goes from one device to another takes so many ticks longer.
+constexpr void delay_link(interconnect& links, int from, int to, tick by) {
+  link_speed late = links.link(from, to);
+  late.latency = saturating_sum(late.latency, by);
+  for (link_exception& e : links.exceptions)
+    if (e.from == from && e.to == to) {
+      e.speed = late;
+      return;
+    }
+  links.exceptions.push_back({from, to, late});
+}
+
+struct machine {
+  interconnect links = {};
+  // One for each device, in percent of the speed that costs are for: at 50, passes take twice as long.
+  // Empty: all devices have that speed.
+  std::vector<int> speeds = {};
+
+  // Of a pass on a device. Each kind of pass is rounded up by itself; a fused backward is the sum of its
+  // parts.
+  constexpr tick time_of(stage_cost const& c, pass_kind kind, int device) const {
+    auto const number = static_cast<std::size_t>(device);
+    return number >= speeds.size() ? c.of(kind) : slowed(c, kind, speeds[number]);
+  }
+  // Of what takes so long at full speed.
+  constexpr tick time_of(tick time, int device) const {
+    auto const number = static_cast<std::size_t>(device);
+    return number >= speeds.size() ? time : at_speed(time, speeds[number]);
+  }
+
+  friend constexpr bool operator==(machine const&, machine const&) = default;
+
+ private:
+  static constexpr tick slowed(stage_cost const& c, pass_kind kind, int percent) {
+    if (kind != pass_kind::backward) return at_speed(c.of(kind), percent);
+    return saturating_sum(at_speed(c.backward_input, percent), at_speed(c.backward_weight, percent));
+  }
+};
+
+// Device d becomes device_count - 1 - d, with its speed and its links.
+constexpr machine mirrored(machine on, int device_count) {
+  reverse(on.speeds);
+  for (link_exception& e : on.links.exceptions) {
+    e.from = device_count - 1 - e.from;
+    e.to = device_count - 1 - e.to;
+  }
+  return on;
+}
+
+}  // namespace ashlar

@@ -1,0 +1,150 @@
+// How long each pass takes.
+#pragma once
+
+#include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/pass.hpp>
+#include <ashlar/core/refuse.hpp>
+#include <ashlar/core/ticks.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ashlar {
+
+// Ticks of each kind of pass of one stage; 0 for a pass that takes no time, as the weight pass of frozen
+// weights. A fused backward takes the sum of its two parts; a recompute takes as long as a forward
+// unless told otherwise. What work takes, its job says (model/work.hpp).
+struct stage_cost {
+  tick forward = 1;
+  tick backward_input = 1;
+  tick backward_weight = 1;
+  tick recompute = same_as_forward;
+
+  static constexpr tick same_as_forward = -1;
+
+  // One expression, because finding a case of a switch is expensive in constant evaluation.
+  constexpr tick of(pass_kind kind) const {
+    return kind == pass_kind::forward           ? forward
+           : kind == pass_kind::backward_input  ? backward_input
+           : kind == pass_kind::backward_weight ? backward_weight
+           : kind == pass_kind::backward        ? backward_input + backward_weight
+           : kind != pass_kind::recompute       ? 0
+           : recompute == same_as_forward       ? forward
+                                                : recompute;
+  }
+
+  friend constexpr bool operator==(stage_cost const&, stage_cost const&) = default;
+};
+
+// The ticks of passes by stage, kind and micro-batch, at full speed. How they are told apart is for the
+// constructors and factories to say; whoever reads asks of(stage, micro_batch) and need not know. A
+// table without entries, or that does not consist of whole rows, cannot be made.
+class pass_costs {
+ public:
+  static constexpr tick one_after_the_other = -1;
+
+  // Of a forward and a backward that run as a pair.
+  tick overlapped = one_after_the_other;
+
+  // All stages and micro-batches alike.
+  constexpr pass_costs() : each_(1) {}
+  constexpr pass_costs(stage_cost alike) : each_(1, alike) {}
+  // One for each stage; a single one is of all stages. Throws violation{rule::tables_agree} for none.
+  constexpr pass_costs(std::vector<stage_cost> by_stage)
+      : pass_costs(static_cast<std::vector<stage_cost>&&>(by_stage), 1, table::stage_costs) {}
+
+  static constexpr pass_costs by_stage(std::vector<stage_cost> each) {
+    return static_cast<std::vector<stage_cost>&&>(each);
+  }
+
+  // The chunks of sequences differ: with causal attention, later chunks take longer. The entries of the
+  // q chunks of a stage follow each other; only q entries are of all stages. Throws violation:
+  // rule::counts_are_positive, rule::tables_agree.
+  static constexpr pass_costs by_stage_and_chunk(std::vector<stage_cost> each, int q) {
+    return {static_cast<std::vector<stage_cost>&&>(each), q, table::stage_chunk_costs};
+  }
+  // Micro-batches differ, as sequences of different lengths do. The entries of the m micro-batches of a
+  // stage follow each other; only m entries are of all stages. Throws as by_stage_and_chunk().
+  static constexpr pass_costs by_stage_and_micro_batch(std::vector<stage_cost> each, int m) {
+    pass_costs made(static_cast<std::vector<stage_cost>&&>(each), m, table::micro_batch_costs);
+    made.by_micro_batch_ = true;
+    return made;
+  }
+  // The same for micro-batches of a few classes, of each of which a stage has an entry: class_of[k] is
+  // that of micro-batch k. Throws as by_stage_and_chunk(), and rule::tables_agree for a class without
+  // entries.
+  static constexpr pass_costs by_class(std::vector<stage_cost> const& each, int class_count,
+                                       std::vector<int> const& class_of) {
+    static_cast<void>(pass_costs(each, class_count, table::micro_batch_costs));
+    std::vector<stage_cost> all;
+    for (std::size_t first = 0; first < each.size(); first += static_cast<std::size_t>(class_count))
+      for (int const own : class_of) {
+        if (own < 0 || own >= class_count)
+          refuse(wrong_size(table::micro_batch_costs, own, class_count));
+        all.push_back(each[first + static_cast<std::size_t>(own)]);
+      }
+    return by_stage_and_micro_batch(static_cast<std::vector<stage_cost>&&>(all),
+                                    static_cast<int>(class_of.size()));
+  }
+
+  constexpr stage_cost const& of(int stage, int micro_batch = 0) const {
+    return each_.data()[stage * stride_ + (period_ == 1 ? 0 : micro_batch % period_)];
+  }
+
+  // The same, to change it: where others are alike, theirs as well.
+  constexpr stage_cost& at(int stage, int micro_batch = 0) {
+    return each_.data()[stage * stride_ + (period_ == 1 ? 0 : micro_batch % period_)];
+  }
+
+  // What is told apart: so many stages, 0 if all are alike; chunks of a sequence, 1 if they are alike;
+  // and micro-batches, 0 if they are alike.
+  constexpr int stages() const { return stride_ == 0 ? 0 : static_cast<int>(each_.size()) / period_; }
+  constexpr int chunks() const { return by_micro_batch_ ? 1 : period_; }
+  constexpr int micro_batches() const { return by_micro_batch_ ? period_ : 0; }
+  constexpr bool are_alike() const { return each_.size() == 1; }
+  // Micro-batches that are this many apart are alike. A multiple of them, or none more, is told apart.
+  constexpr int period() const { return period_; }
+
+  // Whether some pass takes no time. Where such passes start together, the order of their device says
+  // which comes first.
+  constexpr bool has_instants() const {
+    if (overlapped == 0) return true;
+    for (std::size_t i = 0; i < each_.size(); ++i) {
+      stage_cost const& c = each_[i];
+      if (c.forward == 0 || c.backward_input == 0 || c.backward_weight == 0 || c.recompute == 0)
+        return true;
+    }
+    return false;
+  }
+
+  // visit(stage, micro_batch, cost) of all that are told apart.
+  template <class Visit>
+  constexpr void for_each(Visit&& visit) const {
+    for (std::size_t i = 0; i < each_.size(); ++i)
+      visit(static_cast<int>(i) / period_, static_cast<int>(i) % period_, each_[i]);
+  }
+  // change(stage_cost&) for each of them.
+  template <class Change>
+  constexpr void change_each(Change&& change) {
+    for (stage_cost& c : each_) change(c);
+  }
+
+  friend constexpr bool operator==(pass_costs const&, pass_costs const&) = default;
+
+ private:
+  constexpr pass_costs(std::vector<stage_cost> each, int period, table of)
+      : each_(static_cast<std::vector<stage_cost>&&>(each)), period_(period) {
+    if (period < 1) refuse({.broken = rule::counts_are_positive, .number = period});
+    auto const size = static_cast<std::int64_t>(each_.size());
+    if (size == 0 || size % period != 0) refuse(wrong_size(of, size, period));
+    if (size != period) stride_ = period;
+  }
+
+  std::vector<stage_cost> each_;  // rows of `period_` micro-batches, one for each stage or one for all
+  int stride_ = 0;                // from one stage to the next
+  int period_ = 1;
+  bool by_micro_batch_ = false;  // a row is of all micro-batches, not of the chunks of a sequence
+};
+
+}  // namespace ashlar

@@ -1,0 +1,54 @@
+// Passes that take no time, on a timeline on which all do.
+#pragma once
+
+#include <ashlar/core/algorithm.hpp>
+#include <ashlar/core/moved_times.hpp>
+#include <ashlar/core/nth.hpp>
+#include <ashlar/core/refuse.hpp>
+#include <ashlar/model/work_lists.hpp>
+#include <ashlar/schedule/schedule.hpp>
+#include <ashlar/schedule/turns.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar {
+
+// The same orders in ticks so fine that passes which take no time can take one, each after those that it
+// waits for: what starts and ends at one time is then told apart by the orders. Of a valid schedule,
+// whose result is one. Throws violation{rule::ticks_fit} where so fine times are out of range.
+constexpr schedule without_instants(schedule s) {
+  tick slowest = 1;  // what a tick becomes on the slowest device
+  for (int const percent : s.cost.on.speeds) slowest = max_of(slowest, at_speed(1, percent));
+  tick const turn = 3 * slowest;  // a pair of a forward and both parts of a backward
+  std::size_t count = 1;
+  for (auto const& order : s.order) count += order.size();
+  tick const unit = saturating_product(turn, static_cast<tick>(count));
+
+  tick now = 0;
+  std::vector<std::vector<timed_pass>> order = s.order;
+  diagnosis const cycle = take_turns(s, [&](std::size_t d, std::size_t index, std::size_t together) {
+    for (std::size_t i = index; i < index + together; ++i)
+      order[d][i].start = shifted(stretched(order[d][i].start, unit), now);
+    now += turn;
+  });
+  if (!cycle.ok()) refuse(cycle);
+  s.order = static_cast<std::vector<std::vector<timed_pass>>&&>(order);
+
+  auto const finer = [unit](tick time) { return time == 0 ? 1 : stretched(time, unit); };
+  s.cost.passes.change_each([&](stage_cost& c) {
+    for (tick* each : {&c.forward, &c.backward_input, &c.backward_weight}) *each = finer(*each);
+    if (c.recompute != stage_cost::same_as_forward) c.recompute = finer(c.recompute);
+  });
+  if (tick& pair = s.cost.passes.overlapped; pair != pass_costs::one_after_the_other) pair = finer(pair);
+  for_each_link(s.cost.on.links,
+                [&](link_speed& l) { l = {.latency = stretched(l.time_of(s.cost.message), unit)}; });
+  if (s.work.empty()) return s;
+  std::vector<work_job> jobs = jobs_of(s.work);
+  for (work_job& job : jobs)
+    for (work_part& part : job.parts) part.duration = stretched(part.duration, unit);
+  s.work = work_graph(static_cast<std::vector<work_job>&&>(jobs), edges_of(s.work));
+  return s;
+}
+
+}  // namespace ashlar

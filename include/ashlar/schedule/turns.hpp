@@ -1,0 +1,64 @@
+// The passes of all devices one after another.
+#pragma once
+
+#include <ashlar/core/dynamic_array.hpp>
+#include <ashlar/model/dependencies.hpp>
+#include <ashlar/model/pass_table.hpp>
+#include <ashlar/model/work_view.hpp>
+#include <ashlar/schedule/schedule.hpp>
+
+#include <cstddef>
+
+namespace ashlar {
+
+// In sweep after sweep over the devices, each runs its next pass, or pair, if the inputs are there.
+// Calls run(device, index, passes) for each: no pass is run before what it waits for, whatever their
+// times say. Inputs that no pass of the schedule gives count as present. Of a schedule whose passes are
+// known and whose pairs stand right. Says where the orders wait for each other in a cycle
+// (rule::order_has_no_cycle, with the first pass that waits). Linear in the passes, and in sweeps times
+// devices.
+template <class Run>
+constexpr diagnosis take_turns(schedule const& s, Run run) {
+  work_view const work = s.work.view();
+  pass_table<char> pending(s.stage_count(), s.micro_batch_count(), work, 0);
+  std::size_t left = 0;
+  for (auto const& order : s.order)
+    for (timed_pass const& t : order) {
+      ++left;
+      pending.at(t.what) = 1;
+    }
+  dynamic_array<std::size_t> next(s.order.size(), 0);
+  while (left > 0) {
+    std::size_t const before = left;
+    diagnosis stuck;
+    for (std::size_t d = 0; d < s.order.size(); ++d) {
+      if (next[d] == s.order[d].size()) continue;
+      timed_pass const* const t = &s.order[d][next[d]];
+      std::size_t const together = t->opens_pair() ? 2 : 1;
+      bool ready = true;
+      for (std::size_t i = 0; i < together; ++i) {
+        for_each_input(s.graph, t[i].what, [&](result r, int stage, int micro_batch) {
+          ready = ready && pending.at(micro_batch, stage, r) == 0;
+        });
+        for_each_work_input(work, t[i].what,
+                            [&](pass from, tick) { ready = ready && pending.at(from) == 0; });
+      }
+      if (!ready) {
+        if (stuck.ok())
+          stuck = {
+              .broken = rule::order_has_no_cycle,
+              .first = {
+                  .device = static_cast<int>(d), .index = static_cast<int>(next[d]), .what = t->what}};
+        continue;
+      }
+      run(d, next[d], together);
+      for (std::size_t i = 0; i < together; ++i) pending.at(t[i].what) = 0;
+      next[d] += together;
+      left -= together;
+    }
+    if (left == before) return stuck;
+  }
+  return {};
+}
+
+}  // namespace ashlar

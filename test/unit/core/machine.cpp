@@ -1,0 +1,66 @@
+#include <ashlar/core/machine.hpp>
+// First, so that it needs nothing before it.
+
+#include <doctest/doctest.h>
+
+using namespace ashlar;
+
+namespace {
+
+TEST_CASE("times at a speed are rounded up") {
+  CHECK((at_speed(10, 100) == 10 && at_speed(10, 50) == 20 && at_speed(10, 200) == 5));
+  CHECK((at_speed(10, 30) == 34 && at_speed(9, 30) == 30));  // 33.3 ticks take 34
+  CHECK((at_speed(1, 1000) == 1 && at_speed(0, 3) == 0));
+  CHECK((at_speed(max_tick, 100) == max_tick && at_speed(max_tick, 200) == max_tick / 2 + 1));
+  CHECK((at_speed(max_tick, 99) == max_tick && at_speed(max_tick / 100, 1) == max_tick / 100 * 100));
+  CHECK(at_speed(max_tick, 1) == max_tick);
+}
+
+TEST_CASE("passes on devices of different speeds") {
+  machine const m{.speeds = {100, 50}};
+  stage_cost const c{.forward = 3, .backward_input = 4, .backward_weight = 5};
+  CHECK((m.time_of(c, pass_kind::forward, 0) == 3 && m.time_of(c, pass_kind::backward, 1) == 18));
+  CHECK((m.time_of(7, 0) == 7 && m.time_of(7, 1) == 14 && machine{}.time_of(7, 5) == 7));
+}
+
+TEST_CASE("links of nodes, of groups of nodes, and of two devices") {
+  interconnect const links{.inside = {1},
+                           .between = {2},
+                           .node_size = 2,
+                           .wider = {{4, {3}}, {8, {4}}},
+                           .exceptions = {{0, 1, {9}}}};
+  auto const latency = [&](int from, int to) { return links.link(from, to).latency; };
+  CHECK((latency(1, 0) == 1 && latency(6, 7) == 1));
+  CHECK((latency(1, 2) == 2 && latency(7, 5) == 2));
+  CHECK((latency(3, 4) == 3 && latency(0, 7) == 3));
+  CHECK((latency(7, 8) == 4 && latency(15, 0) == 4));
+  CHECK(latency(0, 1) == 9);  // in this direction alone
+}
+
+TEST_CASE("a link that is late") {
+  interconnect links{.inside = {5, 3}, .between = {5, 3}};
+  delay_link(links, 1, 0, 2);
+  CHECK((links.link(1, 0) == link_speed{7, 3} && links.link(0, 1) == link_speed{5, 3}));
+  delay_link(links, 1, 0, max_tick);
+  CHECK((links.link(1, 0).latency == max_tick && links.exceptions.size() == 1));
+}
+
+TEST_CASE("a machine from its other end") {
+  machine const m{.links = {.inside = {1}, .exceptions = {{0, 2, {9}}}}, .speeds = {100, 50, 25}};
+  machine const turned = mirrored(m, 3);
+  CHECK((turned.speeds == std::vector<int>{25, 50, 100} && turned.links.link(2, 0).latency == 9));
+  CHECK((turned.links.link(0, 2).latency == 1 && mirrored(turned, 3) == m));
+}
+
+TEST_CASE("each kind of link is visited once") {
+  interconnect links{.wider = {{4, {}}, {8, {}}}, .exceptions = {{0, 1, {}}}};
+  tick latency = 0;
+  for_each_link(links, [&](link_speed& l) { l.latency = ++latency; });
+  CHECK(latency == 5);
+  interconnect const& same = links;
+  tick sum = 0;
+  for_each_link(same, [&](link_speed const& l) { sum += l.latency; });
+  CHECK((sum == 15 && links.inside.latency == 1 && links.exceptions[0].speed.latency == 5));
+}
+
+}  // namespace
