@@ -87,6 +87,9 @@ TEST_CASE("times may be decimal and have a unit: ticks are so short that all are
     "cells": {"0F0": 0, "0B0": "1.5ms"}})");
   CHECK(in_ms.scale == time_scale{.ticks_per_unit = 1, .unit = "us"});
   CHECK(in_ms.block->interval == 6000);
+  auto const again =
+      read(to_json(squeeze(*plain.block | repeat(micro_batches{2})), "", plain.scale).dump());
+  CHECK((again.scale == plain.scale && again.schedule.cost.passes.of(0).forward == 6));
   json_schedule const counted = read(R"({"placement": [0], "interval": 6, "costs": {"ticks_per_unit": 2,
     "time_unit": "ms"}, "cells": {"0F0": 0, "0B0": 3}})");
   CHECK(counted.scale == time_scale{.ticks_per_unit = 2, .unit = "ms"});

@@ -207,9 +207,9 @@ std::string json_of(std::vector<ashlar::searched_layout> const& all,
   };
   ashlar::proved_layouts const proof = ashlar::proved_of(all);
   ashlar::searched_layout const& best = all[proof.best];
-  ordered_json out = ashlar::to_json(best.result.best, "searched");
-  if (time_scale const given = scale_of(o.model); !given.is_plain())
-    add_scale(out, {best.choice.unit, given.unit});
+  time_scale scale = scale_of(o.model);
+  if (!scale.is_plain()) scale.ticks_per_unit = best.choice.unit;
+  ordered_json out = ashlar::to_json(best.result.best, "searched", scale);
   out["objective"] = o.aim;
   out.update(facts_of(best));
   out.update({{"bound", proof.least}, {"gap", proof.gap}, {"optimal", proof.is_optimal}});

@@ -40,9 +40,7 @@ std::string data_of(ashlar::schedule const& s, std::string const& name, std::str
   if (format == "pytorch") return passes_of(s, name, dialect);
   if (format == "pytorch-comms") return comms_of(s, name, dialect, lowering);
   if (format == "trace") return ashlar::chrome_trace(s, tick_ns_of_trace(scale, makespan(s)));
-  nlohmann::ordered_json out = ashlar::to_json(s, name);
-  add_scale(out, scale);
-  return dumped(out) + "\n";
+  return dumped(ashlar::to_json(s, name, scale)) + "\n";
 }
 
 double tick_ns_of_trace(time_scale const& scale, ashlar::tick longest) {
@@ -50,12 +48,6 @@ double tick_ns_of_trace(time_scale const& scale, ashlar::tick longest) {
   if (static_cast<double>(longest) > static_cast<double>(INT64_MAX) / (2 * tick_ns))
     throw usage_error("times are too long for a trace");
   return tick_ns;
-}
-
-void add_scale(nlohmann::ordered_json& schedule, time_scale const& scale) {
-  if (scale.is_plain()) return;
-  if (!scale.unit.empty()) schedule["costs"]["time_unit"] = scale.unit;
-  schedule["costs"]["ticks_per_unit"] = scale.ticks_per_unit;
 }
 
 }  // namespace tool

@@ -6,8 +6,6 @@
 #include <ashlar/lower/options.hpp>
 #include <ashlar/schedule/schedule.hpp>
 
-#include <nlohmann/json.hpp>
-
 #include <string>
 
 namespace tool {
@@ -20,8 +18,5 @@ std::string data_of(ashlar::schedule const& s, std::string const& name, std::str
 
 // How long a tick is in a trace. Throws usage_error for times too long to be counted so.
 double tick_ns_of_trace(time_scale const& scale, ashlar::tick longest);
-
-// Says in JSON of a schedule in which ticks its costs are, unless these are plain.
-void add_scale(nlohmann::ordered_json& schedule, time_scale const& scale);
 
 }  // namespace tool

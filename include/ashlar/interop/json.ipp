@@ -14,7 +14,8 @@
 
 namespace ashlar {
 
-ASHLAR_INLINE nlohmann::ordered_json to_json(schedule const& s, std::string_view name) {
+ASHLAR_INLINE nlohmann::ordered_json to_json(schedule const& s, std::string_view name,
+                                             time_scale const& scale) {
   using nlohmann::ordered_json;
   must_have_form(s);
   ordered_json routes = ordered_json::array();
@@ -79,6 +80,8 @@ ASHLAR_INLINE nlohmann::ordered_json to_json(schedule const& s, std::string_view
   if (s.graph.sequence_chunks() > 1) all["sequence_chunks"] = s.graph.sequence_chunks();
   if (s.cost.passes.overlapped != pass_costs::one_after_the_other)
     all["costs"]["overlapped"] = s.cost.passes.overlapped;
+  if (!scale.unit.empty()) all["costs"]["time_unit"] = scale.unit;
+  if (!scale.is_plain()) all["costs"]["ticks_per_unit"] = scale.ticks_per_unit;
   all["busy"] = busy(s);
   all["bubble_rate"] = bubble_rate(s);
   all["bubble_rate_span"] = bubble_rate_span(s);

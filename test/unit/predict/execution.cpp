@@ -76,7 +76,7 @@ TEST_CASE("execution: what takes long is as the simulated program takes it") {
     execution const e = run_of(q);
     REQUIRE(e.timed.size() == 1);
     schedule free = e.timed[0];
-    free.cost.links = {};
+    free.cost.on.links = {};
     free = squeeze(free);
     simulation_options o;
     o.cost = free.cost;
