@@ -4,6 +4,7 @@
 #include "command.hpp"
 #include "options/choice.hpp"
 #include "options/number_option.hpp"
+#include "predict/frozen_choice.hpp"
 #include "predict/machines.hpp"
 #include "predict/measured_stages.hpp"
 #include "predict/recomputation_choice.hpp"
@@ -93,6 +94,11 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
           "1f1b, or interleaved where there are chunks)")
       ->type_name("NAME|FILE");
   command
+      .add_option("--freeze", o.freeze,
+                  "parts whose parameters do not train: embedding, head, layers=0-15, with commas; in "
+                  "place of the model's own \"freeze\"")
+      ->type_name("PARTS");
+  command
       .add_option(
           "--costs", o.costs,
           "times of each stage's passes in place of the formulas: what `ashlar profile` writes, or "
@@ -121,6 +127,14 @@ prediction prepare(question_options const& o, described_model model, fitted_cons
   q.devices = cluster.device_count();
   q.per_node = cluster.machine.per_node;
   q.layout = *p.layout;
+  p.freeze = o.freeze;
+  if (!o.freeze.empty()) {
+    try {
+      q.model.frozen = frozen_parts_of(o.freeze, q.model);
+    } catch (usage_error const& e) {
+      throw usage_error(fmt::format("--freeze: {}", e.what()));
+    }
+  }
   choose_recomputation(o.recompute, p);
   if (q.data == 0) {
     long long const below = 1LL * q.tensor * q.pipeline * q.context;

@@ -188,6 +188,7 @@ std::string options_of(prediction const& p) {
   add("--data", q.data);
   if (q.shares != sharding::none) add("--sharding", sharding_words[static_cast<std::size_t>(q.shares)]);
   if (q.again != recomputation::none) add("--recompute", p.recompute);
+  if (!p.freeze.empty()) add("--freeze", p.freeze);
   if (!p.schedule.empty()) add("--schedule", p.schedule);
   return all;
 }

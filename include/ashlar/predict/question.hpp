@@ -83,6 +83,7 @@ enum class requirement : unsigned char {
   layout_has_every_stage,          // number: its stages; limit: those of the run
   layout_has_every_layer,          // number: its layers; limit: of the model
   layout_is_small_enough,          // limit: letters when it is written out
+  something_trains,                // the model is frozen
   measured_has_every_stage,        // number: stages that were measured; limit: those of the run
   measured_is_positive,            // number: the stage
   schedule_has_every_device,       // number: its devices; limit: pipeline
@@ -129,7 +130,7 @@ double expert_data(question const& q);
 double attention_span(question const& q, mixer const& m);
 
 // Operations of the model's own arithmetic in a step: 6 a parameter that a token meets, without the
-// input table, and three times causal attention. Nothing that is run again.
+// input table, and three times causal attention; less where parts are frozen. Nothing that is run again.
 double step_operations(question const& q);
 
 }  // namespace ashlar::predict

@@ -33,10 +33,11 @@ TEST_CASE("memory: what a layer keeps of a token, by hand") {
   q.data = 4;
   double const norms = 2 * 4 * 1024, attention = 2 * (2 * 16 + 2 * 8) * 64 + 4 * 16;
   double const gated = 3 * 2 * 4096;
-  CHECK(kept_bytes(q, q.model.kinds[0], recomputation::none, false, c) == norms + attention + gated);
+  CHECK(kept_bytes(q, q.model.kinds[0], recomputation::none, true, false, c)
+        == norms + attention + gated);
   q.tensor = 2;
   q.data = 2;
-  CHECK(kept_bytes(q, q.model.kinds[0], recomputation::none, false, c)
+  CHECK(kept_bytes(q, q.model.kinds[0], recomputation::none, true, false, c)
         == (norms + attention + gated) / 2);
 }
 
