@@ -22,6 +22,7 @@ namespace tool {
 
 namespace {
 
+using ashlar::predict::attention_kernel;
 using ashlar::predict::number_format;
 using ashlar::predict::program_kind;
 using ashlar::predict::question;
@@ -83,6 +84,13 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
               {"megatron-2021", program_kind::classic},
               {"plain", program_kind::plain}},
              "the training program: what it fuses and overlaps (default: auto, told by the rest)");
+  add_choice(
+      command, "--attention", q.attention,
+      {{"auto", attention_kernel::automatic},
+       {"fused", attention_kernel::fused},
+       {"unfused", attention_kernel::unfused}},
+      "whether attention is one kernel, or writes its scores to memory and keeps them (default: auto, "
+      "as the program does)");
   command
       .add_option("--layout", o.layout,
                   "layers of each virtual stage: as Megatron, Et*3|(tt|)*29,m|L, or 7,8,8,7")

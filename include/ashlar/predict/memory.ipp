@@ -37,7 +37,7 @@ class keeper {
       double const gate = m.has_gate ? m.heads : 0;
       kept += value_ * (2 * m.heads + gate + 2 * m.groups) * m.head / tensor_ + 4 * m.heads / tensor_;
       // Softmax, mask, and what dropout leaves (Korthikanti et al. 2022).
-      if (stack_.is_classic && !has(again, recomputation::attention | recomputation::full))
+      if (stack_.writes_scores && !has(again, recomputation::attention | recomputation::full))
         kept += 5 * m.heads / tensor_ * q_.sequence;
     } else if (m.kind == mixer_kind::compressed) {
       kept += ((trains ? input_ : 0) + value_) * (m.q_rank + m.kv_rank) + value_ * m.rope;

@@ -25,6 +25,10 @@ enum class sharding : unsigned char { none, optimizer, gradients, full };
 // question.
 enum class program_kind : unsigned char { automatic, tuned, plain, classic };
 
+// Whether scores are written to memory between the products of attention. `automatic`: as the program
+// does.
+enum class attention_kernel : unsigned char { automatic, fused, unfused };
+
 // Seconds of a stage's passes that were measured, all that they wait for included.
 struct measured_stage {
   static constexpr double not_measured = -1;
@@ -47,6 +51,7 @@ struct question {
   chosen_layers again_in;
   number_format format = number_format::bf16;
   program_kind program = program_kind::automatic;
+  attention_kernel attention = attention_kernel::automatic;
   std::string_view layout;  // Megatron's letters, or layers of each stage with commas; empty: even
 
   // The order of passes: a schedule of the catalog, or one's own. Neither: one forward, one backward,
