@@ -76,6 +76,27 @@ TEST_CASE("predict --recompute: Megatron's arguments say it, too") {
         == same("full:3"));
 }
 
+TEST_CASE("predict --attention: unfused, scores are kept; Megatron's arguments say it, too") {
+  std::string const run = "--model gpt2 --cluster 8xA100-80 --sequence 1024 --batch 64 --micro-batch 4 ";
+  auto const fused = predicted_run(run), unfused = predicted_run(run + "--attention unfused");
+  // 12 layers of 12 heads, 5 bytes a score.
+  CHECK(unfused["peak_bytes"].get<double>() - fused["peak_bytes"].get<double>()
+        == doctest::Approx(12 * 12.0 * 5 * 4 * 1024 * 1024));
+  CHECK(unfused["interval"].is_null());
+  CHECK(predicted_run(run + "--attention fused")["step_seconds"] == fused["step_seconds"]);
+  std::string const model =
+      "--num-layers 12 --hidden-size 768 --num-attention-heads 12 --bf16 --seq-length 1024 --vocab-size "
+      "50257 --micro-batch-size 4 --global-batch-size 64 ";
+  auto const peak = [&](std::string const& how) {
+    return predicted_run("--cluster 8xA100-80 --megatron "
+                         + scratch_file("heads.sh", model + how))["peak_bytes"]
+        .get<double>();
+  };
+  CHECK(peak("--attention-backend flash") == peak(""));
+  CHECK(peak("--attention-backend unfused") > peak(""));
+  CHECK(peak("--transformer-impl local") == peak("--attention-backend unfused"));
+}
+
 TEST_CASE("predict --recompute: what it cannot be is said") {
   std::string const go = "predict " + dense_run + "--recompute ";
   all_refused({

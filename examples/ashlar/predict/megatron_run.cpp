@@ -147,6 +147,14 @@ std::string megatron_recomputation(megatron_command& a) {
   return parts;
 }
 
+// `local` is Megatron's own attention, of single kernels.
+std::string megatron_attention(megatron_command& a) {
+  std::string const backend = a.word("attention_backend", "auto");
+  bool const is_local = a.word("transformer_impl") == "local";
+  if (backend == "flash" || backend == "fused" || a.has("use_flash_attn")) return "fused";
+  return backend == "unfused" || backend == "local" || is_local ? "unfused" : "auto";
+}
+
 // Stages whose first or last is not as the others.
 std::string megatron_layout(megatron_command& a, long long pipeline) {
   if (a.has("pipeline_model_parallel_layout")) return a.word("pipeline_model_parallel_layout");
@@ -201,6 +209,7 @@ framework_run read_megatron(std::string const& path) {
                   : a.has("use_distributed_optimizer") ? "optimizer"
                                                        : "none";
   o["recompute"] = megatron_recomputation(a);
+  o["attention"] = megatron_attention(a);
   o["precision"] = megatron_precision(a);
   a.ignore({"fp8_recipe", "fp8_format", "fp8", "fp16", "bf16", "recompute_modules",
             "recompute_granularity", "use_distributed_optimizer", "expert_tensor_parallel_size",

@@ -3,6 +3,7 @@
 #include "command.hpp"
 #include "files/json_files.hpp"
 #include "predict/embedded.hpp"
+#include "predict/frozen_choice.hpp"
 #include "predict/names.hpp"
 
 #include <fmt/core.h>
@@ -144,6 +145,16 @@ std::string type_of(nlohmann::json const& decoder, nlohmann::json const& root) {
   return type;
 }
 
+void read_frozen(model_config const& config, ashlar::predict::architecture& model) {
+  std::string const parts = config.word({"freeze"}, "");
+  if (parts.empty()) return;
+  try {
+    model.frozen = frozen_parts_of(parts, model);
+  } catch (usage_error const& e) {
+    config.fail(fmt::format("\"freeze\": {}", e.what()));
+  }
+}
+
 described_model described(json_text const& text, std::string const& name) {
   if (!text.root.is_object()) json_reader(text).fail(text.root, "is not a JSON object");
   described_model made{.name = name, .type = {}, .left_out = {}, .shape = {}};
@@ -152,6 +163,7 @@ described_model described(json_text const& text, std::string const& name) {
   if (made.type.empty()) {
     model_config const config(text, decoder, nullptr);
     made.shape = general_model(config);
+    read_frozen(config, made.shape);
     config.must_be_understood("without a model_type");
     return made;
   }
@@ -165,6 +177,7 @@ described_model described(json_text const& text, std::string const& name) {
                     "keys are read",
                     made.type.substr(0, 64), did_you_mean(made.type, known_model_types()), all));
   }
+  read_frozen(config, made.shape);
   config.must_be_understood(made.type);
   if (static_cast<double>(made.shape.layers.size()) > most_described_layers)
     config.fail("has too many layers");

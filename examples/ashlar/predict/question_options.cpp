@@ -4,6 +4,7 @@
 #include "command.hpp"
 #include "options/choice.hpp"
 #include "options/number_option.hpp"
+#include "predict/frozen_choice.hpp"
 #include "predict/machines.hpp"
 #include "predict/measured_stages.hpp"
 #include "predict/recomputation_choice.hpp"
@@ -21,6 +22,7 @@ namespace tool {
 
 namespace {
 
+using ashlar::predict::attention_kernel;
 using ashlar::predict::number_format;
 using ashlar::predict::program_kind;
 using ashlar::predict::question;
@@ -82,6 +84,13 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
               {"megatron-2021", program_kind::classic},
               {"plain", program_kind::plain}},
              "the training program: what it fuses and overlaps (default: auto, told by the rest)");
+  add_choice(
+      command, "--attention", q.attention,
+      {{"auto", attention_kernel::automatic},
+       {"fused", attention_kernel::fused},
+       {"unfused", attention_kernel::unfused}},
+      "whether attention is one kernel, or writes its scores to memory and keeps them (default: auto, "
+      "as the program does)");
   command
       .add_option("--layout", o.layout,
                   "layers of each virtual stage: as Megatron, Et*3|(tt|)*29,m|L, or 7,8,8,7")
@@ -92,6 +101,11 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
           "any that `ashlar list` names, or a file as `ashlar emit --as json` writes it (default: "
           "1f1b, or interleaved where there are chunks)")
       ->type_name("NAME|FILE");
+  command
+      .add_option("--freeze", o.freeze,
+                  "parts whose parameters do not train: embedding, head, layers=0-15, with commas; in "
+                  "place of the model's own \"freeze\"")
+      ->type_name("PARTS");
   command
       .add_option(
           "--costs", o.costs,
@@ -121,6 +135,14 @@ prediction prepare(question_options const& o, described_model model, fitted_cons
   q.devices = cluster.device_count();
   q.per_node = cluster.machine.per_node;
   q.layout = *p.layout;
+  p.freeze = o.freeze;
+  if (!o.freeze.empty()) {
+    try {
+      q.model.frozen = frozen_parts_of(o.freeze, q.model);
+    } catch (usage_error const& e) {
+      throw usage_error(fmt::format("--freeze: {}", e.what()));
+    }
+  }
   choose_recomputation(o.recompute, p);
   if (q.data == 0) {
     long long const below = 1LL * q.tensor * q.pipeline * q.context;

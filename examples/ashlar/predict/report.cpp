@@ -131,6 +131,8 @@ std::string text_of(prediction const& p, bool explains) {
   std::string text =
       fmt::format("{}: {} parameters, {} for a token\n", p.model.name, count_words(parameters(q.model)),
                   count_words(active_parameters(q.model)));
+  if (q.model.freezes_any())
+    text += fmt::format("  {} of them train\n", count_words(trained_parameters(q.model)));
   if (q.model.predictions > 0)
     text += fmt::format("  and {} of {} that predict further tokens\n",
                         count_words(prediction_parameters(q.model)), q.model.predictions);
@@ -191,6 +193,7 @@ std::string json_of(prediction const& p) {
       {"model", p.model.name},
       {"parameters", parameters(q.model)},
       {"active_parameters", active_parameters(q.model)},
+      {"trained_parameters", trained_parameters(q.model)},
       {"prediction_parameters", prediction_parameters(q.model)},
       {"machine", p.machine},
       {"devices", q.devices},

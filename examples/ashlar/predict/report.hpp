@@ -24,7 +24,7 @@ struct prediction {
   ashlar::predict::question asked;
   std::shared_ptr<std::string const> layout;          // that `asked` looks into
   std::string schedule;                               // as it was asked for; empty: as the chunks say
-  std::string recompute;                              // as it was asked for
+  std::string recompute, freeze;                      // likewise
   std::shared_ptr<ashlar::schedule const> own_order;  // that `asked` looks into
   fitted_constants constants;
   std::vector<std::string>

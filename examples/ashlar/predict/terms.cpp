@@ -187,7 +187,10 @@ std::string options_of(prediction const& p) {
   if (q.expert_tensor > 1) add("--expert-tensor", q.expert_tensor);
   add("--data", q.data);
   if (q.shares != sharding::none) add("--sharding", sharding_words[static_cast<std::size_t>(q.shares)]);
+  if (q.attention != ashlar::predict::attention_kernel::automatic)
+    add("--attention", q.attention == ashlar::predict::attention_kernel::fused ? "fused" : "unfused");
   if (q.again != recomputation::none) add("--recompute", p.recompute);
+  if (!p.freeze.empty()) add("--freeze", p.freeze);
   if (!p.schedule.empty()) add("--schedule", p.schedule);
   return all;
 }

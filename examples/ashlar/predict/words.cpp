@@ -59,6 +59,8 @@ std::string sentence_of(ashlar::predict::unpredictable const& e, ashlar::predict
                          q.pipeline, q.chunks, e.limit);
     case requirement::layout_has_every_layer:
       return fmt::format("--layout has {} layers, and the model has {}", e.number, e.limit);
+    case requirement::something_trains:
+      return "the embedding, the head and all layers are frozen: nothing trains";
     case requirement::measured_has_every_stage:
       return fmt::format("--costs has times of {} stages, and the run {}", e.number, e.limit);
     case requirement::measured_is_positive:

@@ -1,6 +1,7 @@
 // A decoder as a list of layers, each with its mixer and its feed-forward part.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 namespace ashlar::predict {
@@ -55,6 +56,23 @@ struct layer {
   friend constexpr bool operator==(layer const&, layer const&) = default;
 };
 
+// Parts whose parameters stay as they are.
+struct frozen_parts {
+  bool embedding = false, head = false;
+  std::vector<bool> layers;  // by number; others are not
+
+  bool has_layer(int number) const {
+    auto const n = static_cast<std::size_t>(number);
+    return n < layers.size() && layers[n];
+  }
+
+  friend bool operator==(frozen_parts const&, frozen_parts const&) = default;
+};
+
+// What a backward does in a layer: all, or gradients of inputs alone because its parameters are frozen;
+// or nothing, because those before it are, too.
+enum class gradient_kind : unsigned char { all, inputs, none };
+
 struct architecture {
   double hidden = 0;
   double vocabulary = 0;
@@ -69,6 +87,8 @@ struct architecture {
   int predictions = 0;   // of them
   bool repeats = false;  // by one predictor, run again
 
+  frozen_parts frozen;
+
   int layer_count() const { return static_cast<int>(layers.size()); }
   layer const& at(int number) const {
     return kinds[static_cast<unsigned>(layers[static_cast<unsigned>(number)])];
@@ -78,6 +98,13 @@ struct architecture {
 
   // Adds a layer; equal ones share a kind.
   void add(layer const& l);
+
+  bool trains_embedding() const { return !frozen.embedding && !(is_tied && frozen.head); }
+  bool trains_head() const { return !frozen.head && !(is_tied && frozen.embedding); }
+  bool freezes_any() const { return !(frozen == frozen_parts{}); }
+  // The first layer that trains; 0: the embedding does; one behind the last: none of both.
+  int first_trained() const;
+  gradient_kind gradients_of(int layer, int first_trained) const;
 
   bool has_experts() const;
   bool has_state_space() const;
@@ -98,6 +125,9 @@ double prediction_parameters(architecture const& a);
 // All, or those that a token meets. Exact: norms and biases count.
 double parameters(architecture const& a);
 double active_parameters(architecture const& a);
+
+// That are not frozen. What stands beside the layers goes with the head.
+double trained_parameters(architecture const& a);
 
 }  // namespace ashlar::predict
 

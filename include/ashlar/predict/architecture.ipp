@@ -15,6 +15,18 @@ ASHLAR_INLINE void architecture::add(layer const& l) {
   layers.push_back(static_cast<int>(kind));
 }
 
+ASHLAR_INLINE int architecture::first_trained() const {
+  if (trains_embedding()) return 0;
+  int first = 0;
+  while (first < layer_count() && frozen.has_layer(first)) ++first;
+  return first;
+}
+
+ASHLAR_INLINE gradient_kind architecture::gradients_of(int layer, int first_trained) const {
+  if (!frozen.has_layer(layer)) return gradient_kind::all;
+  return first_trained <= layer ? gradient_kind::inputs : gradient_kind::none;
+}
+
 ASHLAR_INLINE bool architecture::has_experts() const {
   for (layer const& l : kinds)
     if (l.feed.kind == feed_forward_kind::experts) return true;
@@ -104,6 +116,16 @@ ASHLAR_INLINE double parameters(architecture const& a) {
 
 ASHLAR_INLINE double active_parameters(architecture const& a) {
   return architecture_detail::body(a, true) + (a.is_tied ? 1 : 2) * a.table_parameters();
+}
+
+ASHLAR_INLINE double trained_parameters(architecture const& a) {
+  double frozen = 0;
+  for (int i = 0; i < a.layer_count(); ++i)
+    if (a.frozen.has_layer(i))
+      frozen += architecture_detail::layer_all(a, a.at(i), a.at(i).feed.experts);
+  if (!a.trains_embedding()) frozen += a.table_parameters();
+  if (!a.trains_head()) frozen += a.beside + (a.is_tied ? 0 : a.table_parameters());
+  return parameters(a) - frozen;
 }
 
 }  // namespace ashlar::predict

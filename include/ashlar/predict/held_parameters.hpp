@@ -8,11 +8,21 @@
 
 namespace ashlar::predict {
 
-struct held_parameters {
+struct parameter_counts {
   double dense = 0;   // summed over data x context ranks
   double expert = 0;  // summed over the ranks that hold the same experts
 
   double both() const { return dense + expert; }
+  void add(parameter_counts const& other) {
+    dense += other.dense;
+    expert += other.expert;
+  }
+};
+
+struct held_parameters {
+  parameter_counts all;
+  parameter_counts trained;   // not frozen
+  parameter_counts backward;  // that a backward uses
 };
 
 held_parameters held_by_stage(question const& q, stage const& s);

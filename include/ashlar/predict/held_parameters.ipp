@@ -11,31 +11,45 @@ namespace ashlar::predict {
 namespace held_parameters_detail {
 
 // Norms and biases are on every tensor rank.
-inline void add(question const& q, layer const& l, double times, held_parameters& held) {
+inline parameter_counts counts_of(question const& q, layer const& l) {
   architecture const& a = q.model;
+  parameter_counts made;
   double split = mixer_matrices(a, l.mix);
   if (l.feed.kind == feed_forward_kind::dense) split += dense_matrices(a, l.feed, l.feed.width);
   if (l.feed.kind == feed_forward_kind::experts) {
     split += beside_expert_matrices(a, l.feed);
-    held.expert += times * expert_parameters(a, l.feed, l.feed.experts) / q.expert / q.expert_tensor;
+    made.expert = expert_parameters(a, l.feed, l.feed.experts) / q.expert / q.expert_tensor;
   }
-  held.dense += times * (split / q.tensor + l.mix.beside + l.feed.beside);
+  made.dense = split / q.tensor + l.mix.beside + l.feed.beside;
+  return made;
+}
+
+inline void add(parameter_counts const& counts, gradient_kind takes, held_parameters& held) {
+  held.all.add(counts);
+  if (takes == gradient_kind::all) held.trained.add(counts);
+  if (takes != gradient_kind::none) held.backward.add(counts);
 }
 
 }  // namespace held_parameters_detail
 
 ASHLAR_INLINE held_parameters held_by_stage(question const& q, stage const& s) {
+  using held_parameters_detail::add;
   architecture const& a = q.model;
   held_parameters held;
-  for (int i = s.first; i < s.first + s.count; ++i) held_parameters_detail::add(q, a.at(i), 1, held);
+  int const first_trained = a.first_trained();
+  for (int i = s.first; i < s.first + s.count; ++i)
+    add(held_parameters_detail::counts_of(q, a.at(i)), a.gradients_of(i, first_trained), held);
   if (s.predictions > 0) {
     double const own = a.repeats ? 1 : s.predictions;
-    held_parameters_detail::add(q, a.predictor, own, held);
-    held.dense += 2 * a.hidden * a.hidden * own / q.tensor;
+    parameter_counts one = held_parameters_detail::counts_of(q, a.predictor);
+    one.dense = own * (one.dense + 2 * a.hidden * a.hidden / q.tensor);
+    one.expert *= own;
+    add(one, gradient_kind::all, held);
   }
-  double const table = padded_vocabulary(q) * a.embedding_width() / q.tensor;
-  if (s.has_embedding) held.dense += table;
-  if (s.has_head && !(a.is_tied && s.has_embedding)) held.dense += table;
+  parameter_counts const table{.dense = padded_vocabulary(q) * a.embedding_width() / q.tensor};
+  if (s.has_embedding) add(table, a.trains_embedding() ? gradient_kind::all : gradient_kind::none, held);
+  if (s.has_head && !(a.is_tied && s.has_embedding))
+    add(table, a.trains_head() ? gradient_kind::all : gradient_kind::inputs, held);
   return held;
 }
 
@@ -44,8 +58,9 @@ ASHLAR_INLINE held_parameters held_by_stages(question const& q, std::vector<stag
   held_parameters held;
   for (int s : numbers) {
     held_parameters const here = held_by_stage(q, stages[static_cast<std::size_t>(s)]);
-    held.dense += here.dense;
-    held.expert += here.expert;
+    held.all.add(here.all);
+    held.trained.add(here.trained);
+    held.backward.add(here.backward);
   }
   return held;
 }

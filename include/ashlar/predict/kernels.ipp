@@ -92,7 +92,7 @@ ASHLAR_INLINE seconds_each_way attention_seconds(question const& q, layer_work c
                                                  constants const& c) {
   if (!(w.scores > 0)) return {};
   machine const& m = q.device;
-  if (stack_of(q).is_classic) {
+  if (stack_of(q).writes_scores) {
     double const rate = product_rate(m, q.format, c), memory = memory_rate(m, c);
     return {4 * w.all_scores * w.head / rate + w.all_scores * 11 / memory,
             8 * w.all_scores * w.head / rate + w.all_scores * 14 / memory};

@@ -27,9 +27,10 @@ struct memory_parts {
 std::vector<int> in_flight(question const& q, int device);
 
 // Bytes a token that a layer keeps from its forward to its backward on one device, without what is made
-// again; of a whole layer that is, what it has while it is. `gathered`: a plain program keeps the inputs
-// that it has gathered from tensor ranks.
-double kept_bytes(question const& q, layer const& l, recomputation again, bool gathered,
+// again; of a whole layer that is, what it has while it is. Where its weights do not train, inputs of
+// products are not kept. `gathered`: a plain program keeps the inputs that it has gathered from tensor
+// ranks.
+double kept_bytes(question const& q, layer const& l, recomputation again, bool trains, bool gathered,
                   constants const& c);
 
 // One entry a device. A plain program without a pipeline keeps the gathered inputs of tensor ranks where

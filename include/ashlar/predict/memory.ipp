@@ -29,17 +29,18 @@ class keeper {
   // Where the sequence is split, each token of a norm is on one tensor rank.
   double split() const { return stack_.splits_sequences ? tensor_ : 1; }
 
-  double of(mixer const& m, recomputation again) const {
+  // Where weights are frozen, inputs of products are not kept (`trains`).
+  double of(mixer const& m, recomputation again, bool trains) const {
     if (m.kind == mixer_kind::none) return 0;
-    double kept = norm(again);
+    double kept = norm(again, trains);
     if (m.kind == mixer_kind::attention) {  // queries, keys, values, result, sum of each row
       double const gate = m.has_gate ? m.heads : 0;
       kept += value_ * (2 * m.heads + gate + 2 * m.groups) * m.head / tensor_ + 4 * m.heads / tensor_;
       // Softmax, mask, and what dropout leaves (Korthikanti et al. 2022).
-      if (stack_.is_classic && !has(again, recomputation::attention | recomputation::full))
+      if (stack_.writes_scores && !has(again, recomputation::attention | recomputation::full))
         kept += 5 * m.heads / tensor_ * q_.sequence;
     } else if (m.kind == mixer_kind::compressed) {
-      kept += (input_ + value_) * (m.q_rank + m.kv_rank) + value_ * m.rope;
+      kept += ((trains ? input_ : 0) + value_) * (m.q_rank + m.kv_rank) + value_ * m.rope;
       // Queries, keys, values; the result.
       double const made = 2 * (m.nope + m.rope) + m.value_head;
       kept += value_ * m.heads * (m.value_head + (has(again, recomputation::up_projections) ? 0 : made))
@@ -50,25 +51,27 @@ class keeper {
     return kept;
   }
 
-  double of(feed_forward const& f, recomputation again) const {
+  double of(feed_forward const& f, recomputation again, bool trains) const {
     if (f.kind == feed_forward_kind::none) return 0;
-    double const kept = norm(again);
+    double const kept = norm(again, trains);
     if (f.kind == feed_forward_kind::dense)
-      return kept + (has(again, recomputation::dense) ? 0 : dense(f, f.width, true) / tensor_);
+      return kept + (has(again, recomputation::dense) ? 0 : dense(f, f.width, trains) / tensor_);
     if (has(again, recomputation::experts)) return kept;
     // Routed copies of the input, and what the experts keep of each.
     double const copies = f.chosen / tensor_ * q_.expert_tensor;
     double const in = f.latent > 0 ? f.latent : q_.model.hidden;
     double const routed =
-        dense(f, f.expert_width / q_.expert_tensor, !has(again, recomputation::activation));
-    double const shared = has(again, recomputation::shared_expert) ? 0 : dense(f, f.shared_width, true);
-    return kept + copies * (input_ * in + routed) + shared / tensor_ + 4 * f.experts / tensor_;
+        dense(f, f.expert_width / q_.expert_tensor, trains && !has(again, recomputation::activation));
+    double const shared =
+        has(again, recomputation::shared_expert) ? 0 : dense(f, f.shared_width, trains);
+    return kept + copies * ((trains ? input_ * in : 0) + routed) + shared / tensor_
+           + 4 * f.experts / tensor_;
   }
 
  private:
   // A norm's input and its result.
-  double norm(recomputation again) const {
-    double const result = has(again, recomputation::norms) ? 0 : input_;
+  double norm(recomputation again, bool trains) const {
+    double const result = !trains || has(again, recomputation::norms) ? 0 : input_;
     return (value_ + result) * q_.model.hidden / split();
   }
 
@@ -112,21 +115,22 @@ inline void add_parameters(question const& q, held_parameters const& held, int c
   if (!s.is_sharded) {
     bool const splits = q.shares == sharding::optimizer;
     double const moments = value < 4 ? 12 : 8;  // with 32-bit weights where the values have fewer
-    part.parameters = parameter_bytes(q, s, value) * held.both();
-    part.gradients = gradient_bytes(q, s, value) * held.both();
-    part.optimizer =
-        moments
-        * (held.dense / (splits ? ranks : 1) + held.expert / (splits ? expert_data(q) * copies : 1));
+    part.parameters = parameter_bytes(q, s, value) * held.all.both();
+    part.gradients = gradient_bytes(q, s, value) * held.trained.both();
+    part.optimizer = moments
+                     * (held.trained.dense / (splits ? ranks : 1)
+                        + held.trained.expert / (splits ? expert_data(q) * copies : 1));
     return;
   }
-  part.parameters = part.gradients = 4 * held.both() / ranks;
-  part.optimizer = 8 * held.both() / ranks;
+  part.parameters = 4 * held.all.both() / ranks;
+  part.gradients = 4 * held.trained.both() / ranks;
+  part.optimizer = 8 * held.trained.both() / ranks;
   double largest = 0;  // layer
   for (layer const& l : q.model.kinds)
     largest = max_of(largest, layer_matrices(q.model, l, l.feed.experts));
   largest /= q.tensor;
   // Weights and gradients of two layers.
-  part.gathered = q.shares == sharding::gradients ? 2 * held.both() + 4 * largest : 8 * largest;
+  part.gathered = q.shares == sharding::gradients ? 2 * held.all.both() + 4 * largest : 8 * largest;
 }
 
 // Of a micro-batch.
@@ -141,27 +145,31 @@ struct kept_activations {
 };
 
 inline kept_activations kept_by_layer(question const& q, layer const& l, recomputation again,
-                                      bool gathered, constants const& c) {
+                                      gradient_kind takes, bool gathered, constants const& c) {
+  if (takes == gradient_kind::none) return {};
+  bool const trains = takes == gradient_kind::all;
   keeper const keep(q);
-  double const tokens = micro_batch_tokens(q), bytes = kept_bytes(q, l, again, gathered, c) * tokens;
+  double const tokens = micro_batch_tokens(q),
+               bytes = kept_bytes(q, l, again, trains, gathered, c) * tokens;
   if (has(again, recomputation::full))
     return {keep.value_bytes() * q.model.hidden * tokens / keep.split(), bytes};
   // Scores of one layer are next to nothing.
   recomputation const scores =
       has(again, recomputation::attention) ? recomputation::attention : recomputation::none;
-  return {bytes, kept_bytes(q, l, scores, gathered, c) * tokens - bytes};
+  return {bytes, kept_bytes(q, l, scores, trains, gathered, c) * tokens - bytes};
 }
 
 inline std::vector<memory_parts> memory_with(question const& q, std::vector<stage> const& stages,
                                              execution const& run, bool gathered, constants const& c) {
   stack const program = stack_of(q);
-  std::vector<kept_activations> once, again;  // by kind
-  for (layer const& l : q.model.kinds) {
-    once.push_back(kept_by_layer(q, l, recomputation::none, gathered, c));
-    again.push_back(kept_by_layer(q, l, q.again, gathered, c));
-  }
+  int const first_trained = q.model.first_trained();
+  std::vector<kept_activations> of_kind;  // for each, whether it runs again and what gradients it takes
+  for (layer const& l : q.model.kinds)
+    for (recomputation again : {recomputation::none, q.again})
+      for (gradient_kind takes : {gradient_kind::all, gradient_kind::inputs, gradient_kind::none})
+        of_kind.push_back(kept_by_layer(q, l, again, takes, gathered, c));
   kept_activations const predictor =
-      kept_by_layer(q, q.model.predictor, q.again_of_predictor(), gathered, c);
+      kept_by_layer(q, q.model.predictor, q.again_of_predictor(), gradient_kind::all, gathered, c);
   double const logits = logit_bytes(q, program, c) * micro_batch_tokens(q) * padded_vocabulary(q);
   std::vector<kept_activations> kept;
   std::vector<double> bytes;
@@ -169,7 +177,8 @@ inline std::vector<memory_parts> memory_with(question const& q, std::vector<stag
     kept_activations here;
     for (int i = s.first; i < s.first + s.count; ++i) {
       auto const kind = static_cast<std::size_t>(q.model.layers[static_cast<std::size_t>(i)]);
-      here.add(q.again_in.have(i, s.first) ? again[kind] : once[kind]);
+      auto const takes = static_cast<std::size_t>(q.model.gradients_of(i, first_trained));
+      here.add(of_kind[6 * kind + (q.again_in.have(i, s.first) ? 3 : 0) + takes]);
     }
     if (s.predictions > 0) here.add(predictor, s.predictions);
     kept.push_back(here);
@@ -214,15 +223,15 @@ ASHLAR_INLINE std::vector<int> in_flight(question const& q, int device) {
   return held;
 }
 
-ASHLAR_INLINE double kept_bytes(question const& q, layer const& l, recomputation again, bool gathered,
-                                constants const& c) {
+ASHLAR_INLINE double kept_bytes(question const& q, layer const& l, recomputation again, bool trains,
+                                bool gathered, constants const& c) {
   memory_detail::keeper const keep(q);
   stack const s = stack_of(q);
   double const h = q.model.hidden, t = q.tensor;
-  double kept = keep.of(l.mix, again) + keep.of(l.feed, again);
+  double kept = keep.of(l.mix, again, trains) + keep.of(l.feed, again, trains);
   if (s.is_classic) kept += 2 * h / keep.split();  // masks of dropout
   if (s.is_plain) kept += c.kept_plain * h / t;
-  if (s.is_plain && gathered) kept += 4 * h * (t - 1) / t;  // inputs of two products
+  if (s.is_plain && gathered && trains) kept += 4 * h * (t - 1) / t;  // inputs of two products
   return kept;
 }
 

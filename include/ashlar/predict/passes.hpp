@@ -26,6 +26,7 @@ struct pass_terms {
 
   // Without sharding and transfer, which are those of a whole pass.
   void add(pass_terms const& other, double times = 1);
+  void leave_out_weights();
 };
 
 struct stage_passes {
@@ -42,8 +43,9 @@ struct stage_passes {
   double input_seconds() const { return backward.seconds() - weight_seconds(); }
 };
 
-// Of one layer, whose backward runs so much of its forward again.
-stage_passes passes_of_layer(question const& q, layer const& l, recomputation again, constants const& c);
+// Of one layer, whose backward runs so much of its forward again and takes these gradients.
+stage_passes passes_of_layer(question const& q, layer const& l, recomputation again, gradient_kind takes,
+                             constants const& c);
 
 // Of the head and the loss: the product in 16 bits, loss_bytes a logit, one exchange of the input.
 stage_passes passes_of_head(question const& q, constants const& c);

@@ -54,9 +54,19 @@ inline stage_passes passes_of_work(question const& q, layer const& l, layer_work
 
 }  // namespace passes_detail
 
+ASHLAR_INLINE void pass_terms::leave_out_weights() {
+  products -= weights;
+  weights = 0;
+}
+
 ASHLAR_INLINE stage_passes passes_of_layer(question const& q, layer const& l, recomputation again,
-                                           constants const& c) {
+                                           gradient_kind takes, constants const& c) {
   stage_passes s = passes_detail::passes_of_work(q, l, work_of(q, l), c);
+  if (takes == gradient_kind::none) {
+    s.backward = {};
+    return s;
+  }
+  if (takes == gradient_kind::inputs) s.backward.leave_out_weights();
   if (again != recomputation::none)
     s.backward.add(passes_detail::passes_of_work(q, l, work_again(q, l, again), c).forward);
   return s;
@@ -71,6 +81,7 @@ ASHLAR_INLINE stage_passes passes_of_head(question const& q, constants const& c)
   s.forward.products = products.forward;
   s.backward.products = products.backward;
   s.backward.weights = products.weights;
+  if (!q.model.trains_head()) s.backward.leave_out_weights();
   s.forward.bytes = 0.5 * p.m * p.n * c.loss_bytes / memory_rate(q.device, c);
   if (q.tensor > 1)
     s.forward.tensor =
@@ -86,15 +97,19 @@ namespace passes_detail {
 
 // sharding: weights (2 bytes) are gathered beside each pass, gradients (2 bytes) scattered beside the
 // backward. The longer of the two counts, and `contention` of the shorter.
-inline void share_weights(question const& q, stage_passes& s, double weights, constants const& c) {
+inline void share_weights(question const& q, stage_passes& s, held_parameters const& held,
+                          constants const& c) {
   double const ranks = 1.0 * q.data * q.context;
-  double const one = 2 * weights * (ranks - 1) / ranks / group_rate(q, ranks, q.tensor, c);
+  auto const seconds = [&](parameter_counts const& counts) {
+    return 2 * counts.both() * (ranks - 1) / ranks / group_rate(q, ranks, q.tensor, c);
+  };
   auto const exposed = [&](pass_terms const& p, double exchange) {
     double const pass = p.launched();
     return max_of(pass, exchange) + c.contention * min_of(pass, exchange) - pass;
   };
-  s.forward.sharding = exposed(s.forward, one);
-  s.backward.sharding = exposed(s.backward, (q.shares == sharding::full ? 3 : 2) * one);
+  double const gathered = q.shares == sharding::full ? seconds(held.backward) : 0;
+  s.forward.sharding = exposed(s.forward, seconds(held.all));
+  s.backward.sharding = exposed(s.backward, gathered + 2 * seconds(held.trained));
 }
 
 // What is not measured of a backward, its division, is as counted.
@@ -126,15 +141,16 @@ inline void check_measured(question const& q, std::size_t stages) {
 
 ASHLAR_INLINE std::vector<stage_passes> passes_of(question const& q, std::vector<stage> const& stages,
                                                   constants const& c) {
-  std::vector<stage_passes> once, again;  // by kind
-  for (layer const& l : q.model.kinds) {
-    once.push_back(passes_of_layer(q, l, recomputation::none, c));
-    again.push_back(passes_of_layer(q, l, q.again, c));
-  }
+  int const first_trained = q.model.first_trained();
+  std::vector<stage_passes> of_kind;  // for each, whether it runs again and what gradients it takes
+  for (layer const& l : q.model.kinds)
+    for (recomputation again : {recomputation::none, q.again})
+      for (gradient_kind takes : {gradient_kind::all, gradient_kind::inputs, gradient_kind::none})
+        of_kind.push_back(passes_of_layer(q, l, again, takes, c));
   stage_passes const head = passes_of_head(q, c);
   stage_passes predictor;
   if (q.model.predictions > 0 || !q.layout.empty())
-    predictor = passes_of_layer(q, q.model.predictor, q.again_of_predictor(), c);
+    predictor = passes_of_layer(q, q.model.predictor, q.again_of_predictor(), gradient_kind::all, c);
   bool const is_sharded = stack_of(q).is_sharded;
   if (!q.measured.empty()) passes_detail::check_measured(q, stages.size());
 
@@ -147,11 +163,12 @@ ASHLAR_INLINE std::vector<stage_passes> passes_of(question const& q, std::vector
     };
     for (int i = s.first; i < s.first + s.count; ++i) {
       auto const kind = static_cast<std::size_t>(q.model.layers[static_cast<std::size_t>(i)]);
-      add(q.again_in.have(i, s.first) ? again[kind] : once[kind], 1);
+      auto const takes = static_cast<std::size_t>(q.model.gradients_of(i, first_trained));
+      add(of_kind[6 * kind + (q.again_in.have(i, s.first) ? 3 : 0) + takes], 1);
     }
     if (s.predictions > 0) add(predictor, s.predictions);
     if (s.has_head || s.predictions > 0) add(head, (s.has_head ? 1 : 0) + s.predictions);
-    if (is_sharded) passes_detail::share_weights(q, made, held_by_stage(q, s).both(), c);
+    if (is_sharded) passes_detail::share_weights(q, made, held_by_stage(q, s), c);
     if (!q.measured.empty())
       made = passes_detail::as_measured(made, q.measured[q.measured.size() == 1 ? 0 : all.size()]);
     if (q.pipeline > 1 && q.chunks == 1 && !q.is_executed())  // virtual stages send beside passes

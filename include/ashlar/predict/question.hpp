@@ -25,6 +25,10 @@ enum class sharding : unsigned char { none, optimizer, gradients, full };
 // question.
 enum class program_kind : unsigned char { automatic, tuned, plain, classic };
 
+// Whether scores are written to memory between the products of attention. `automatic`: as the program
+// does.
+enum class attention_kernel : unsigned char { automatic, fused, unfused };
+
 // Seconds of a stage's passes that were measured, all that they wait for included.
 struct measured_stage {
   static constexpr double not_measured = -1;
@@ -47,6 +51,7 @@ struct question {
   chosen_layers again_in;
   number_format format = number_format::bf16;
   program_kind program = program_kind::automatic;
+  attention_kernel attention = attention_kernel::automatic;
   // Embedding and loss count as a layer each when layers are dealt to stages.
   bool counts_ends = false;
   std::string_view layout;  // Megatron's letters, or layers of each stage with commas; empty: even
@@ -85,6 +90,7 @@ enum class requirement : unsigned char {
   layout_has_every_stage,          // number: its stages; limit: those of the run
   layout_has_every_layer,          // number: its layers; limit: of the model
   layout_is_small_enough,          // limit: letters when it is written out
+  something_trains,                // the model is frozen
   measured_has_every_stage,        // number: stages that were measured; limit: those of the run
   measured_is_positive,            // number: the stage
   schedule_has_every_device,       // number: its devices; limit: pipeline
@@ -131,7 +137,7 @@ double expert_data(question const& q);
 double attention_span(question const& q, mixer const& m);
 
 // Operations of the model's own arithmetic in a step: 6 a parameter that a token meets, without the
-// input table, and three times causal attention. Nothing that is run again.
+// input table, and three times causal attention; less where parts are frozen. Nothing that is run again.
 double step_operations(question const& q);
 
 }  // namespace ashlar::predict

@@ -77,6 +77,8 @@ ASHLAR_INLINE void check(question const& q) {
   for (int each : sizes) must(each >= 1, requirement::sizes_are_positive, each);
   must(question_detail::is_whole(q.model), requirement::model_is_whole, 0);
   must(question_detail::is_whole(q.device), requirement::machine_is_whole, 0);
+  must(q.model.first_trained() < q.model.layer_count() || q.model.trains_head(),
+       requirement::something_trains, 0);
   double const tokens = 1.0 * q.batch * q.sequence, stages = 1.0 * q.pipeline * q.chunks;
   must(tokens <= question_detail::largest, requirement::sizes_are_small_enough, q.batch, q.sequence);
   must(stages <= 1'000'000, requirement::sizes_are_small_enough, q.pipeline, q.chunks);
@@ -149,7 +151,18 @@ ASHLAR_INLINE double step_operations(question const& q) {
     met += a.predictions * (block + a.table_parameters());
     attention += a.predictions * question_detail::attention_operations(q, l.mix);
   }
-  return (6 * met + 3 * attention) * q.sequence * q.batch;
+  // Of what is frozen, gradients of weights are not taken, and of inputs where nothing before trains.
+  int const first_trained = a.first_trained();
+  double less = a.trains_head() ? 0 : 2 * a.table_parameters();
+  for (int i = 0; i < a.layer_count() && a.freezes_any(); ++i) {
+    layer const& l = a.at(i);
+    gradient_kind const takes = a.gradients_of(i, first_trained);
+    double const own = layer_matrices(a, l, l.feed.chosen) + l.mix.beside + l.feed.beside;
+    if (takes != gradient_kind::all) less += 2 * own;
+    if (takes == gradient_kind::none)
+      less += 2 * own + 2 * question_detail::attention_operations(q, l.mix);
+  }
+  return (6 * met + 3 * attention - less) * q.sequence * q.batch;
 }
 
 }  // namespace ashlar::predict

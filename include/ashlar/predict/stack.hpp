@@ -17,6 +17,8 @@ struct stack {
   bool is_plain = false;
   // Megatron-Core with Transformer Engine: fused kernels, tensor exchanges beside products.
   bool is_tuned = false;
+  // Scores are written to memory, and kept from the forward to the backward.
+  bool writes_scores = false;
   // Each token of norms is on one tensor rank: the default since full recomputation went out of use.
   bool splits_sequences = false;
 };

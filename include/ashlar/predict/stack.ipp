@@ -48,6 +48,9 @@ ASHLAR_INLINE stack stack_of(question const& q) {
       s.is_classic = !s.is_sharded;
       break;
   }
+  s.writes_scores = q.attention == attention_kernel::automatic
+                        ? s.is_classic
+                        : q.attention == attention_kernel::unfused;
   s.splits_sequences = q.tensor > 1 && !(q.again == recomputation::full && !s.is_sharded);
   return s;
 }

@@ -39,7 +39,7 @@ inline device_seconds seconds_on(std::vector<int> const& stages,
 }
 
 // `copies` of a stage are on different devices of a pipeline.
-inline double data_seconds(question const& q, held_parameters const& held, device_seconds const& beside,
+inline double data_seconds(question const& q, parameter_counts const& held, device_seconds const& beside,
                            int copies, constants const& c) {
   double const ranks = 1.0 * q.data * q.context * copies, groups = expert_data(q) * copies;
   double moved = held.dense * (ranks - 1) / ranks / group_rate(q, ranks, q.tensor, c);
@@ -60,11 +60,12 @@ struct once_a_step {
   double data = 0, optimizer = 0;
 };
 
-inline once_a_step once_on(question const& q, held_parameters const& held, device_seconds const& beside,
+// `held`: that are trained.
+inline once_a_step once_on(question const& q, parameter_counts const& held, device_seconds const& beside,
                            int copies, constants const& c) {
   once_a_step once;
   double const ranks = 1.0 * q.data * q.context * copies;
-  if (!stack_of(q).is_sharded && ranks > 1)
+  if (!stack_of(q).is_sharded && ranks > 1 && held.both() > 0)
     once.data = latency_seconds(ranks, c) + data_seconds(q, held, beside, copies, c);
   double const updated = q.shares == sharding::none
                              ? held.both()
@@ -99,7 +100,7 @@ ASHLAR_INLINE step_terms step_of(question const& q, std::vector<stage> const& st
   for (std::size_t d = 0; d < here.size(); ++d) {
     double const passes = devices[d].all, bubble = all_largest - devices[d].largest;
     step_detail::once_a_step const once =
-        step_detail::once_on(q, held_by_stages(q, stages, here[d]), devices[d], copies, c);
+        step_detail::once_on(q, held_by_stages(q, stages, here[d]).trained, devices[d], copies, c);
     double const after = once.data + once.optimizer;
     // An executed step ends for all devices at once; the busiest has the least bubble.
     double const total = r.run.is_empty() ? (passes + bubble) * (1 + lost) + after : passes;
@@ -124,7 +125,11 @@ ASHLAR_INLINE step_terms step_of(question const& q, std::vector<stage> const& st
     r.micro_batches = r.run.micro_batches_on(r.device);
   }
   stack const s = stack_of(q);
-  if (s.is_plain) r.update = c.host_update * q.model.layer_count() / q.pipeline;
+  if (s.is_plain) {
+    int trained = 0;
+    for (int i = 0; i < q.model.layer_count(); ++i) trained += q.model.frozen.has_layer(i) ? 0 : 1;
+    r.update = c.host_update * trained / q.pipeline;
+  }
   r.seconds = r.passes + r.bubble + r.stragglers + r.data + r.optimizer + r.update;
   return r;
 }

@@ -33,11 +33,37 @@ TEST_CASE("memory: what a layer keeps of a token, by hand") {
   q.data = 4;
   double const norms = 2 * 4 * 1024, attention = 2 * (2 * 16 + 2 * 8) * 64 + 4 * 16;
   double const gated = 3 * 2 * 4096;
-  CHECK(kept_bytes(q, q.model.kinds[0], recomputation::none, false, c) == norms + attention + gated);
+  CHECK(kept_bytes(q, q.model.kinds[0], recomputation::none, true, false, c)
+        == norms + attention + gated);
   q.tensor = 2;
   q.data = 2;
-  CHECK(kept_bytes(q, q.model.kinds[0], recomputation::none, false, c)
+  CHECK(kept_bytes(q, q.model.kinds[0], recomputation::none, true, false, c)
         == (norms + attention + gated) / 2);
+}
+
+TEST_CASE("memory: unfused attention keeps scores, unless they are made again") {
+  constants const c = round_constants();
+  question q = asked(dense_model(4));
+  q.context = 2;  // Megatron-Core
+  q.data = 4;
+  auto const kept = [&](recomputation again) {
+    return kept_bytes(q, q.model.kinds[0], again, true, false, c);
+  };
+  double const fused = kept(recomputation::none);
+  auto const seconds = [&] {
+    return passes_of_layer(q, q.model.kinds[0], recomputation::none, gradient_kind::all, c)
+        .forward.attention;
+  };
+  double const fused_seconds = seconds();
+  CHECK(is_measured_alike(q));
+  q.attention = attention_kernel::unfused;
+  CHECK(kept(recomputation::none) == fused + 5 * 16 * 2048);
+  CHECK(kept(recomputation::attention) == fused);
+  CHECK(seconds() > fused_seconds);
+  CHECK(!is_measured_alike(q));
+  q.attention = attention_kernel::fused;
+  CHECK(kept(recomputation::none) == fused);
+  CHECK(is_measured_alike(q));
 }
 
 TEST_CASE("memory: micro-batches in flight") {

@@ -43,11 +43,12 @@ question asked_of_experts() {
 }
 
 double kept(question const& q, recomputation again) {
-  return kept_bytes(q, q.model.kinds[0], again, false, round_constants());
+  return kept_bytes(q, q.model.kinds[0], again, true, false, round_constants());
 }
 
 double backward(question const& q, recomputation again) {
-  return passes_of_layer(q, q.model.kinds[0], again, round_constants()).backward.on_device();
+  return passes_of_layer(q, q.model.kinds[0], again, gradient_kind::all, round_constants())
+      .backward.on_device();
 }
 
 }  // namespace
@@ -71,7 +72,7 @@ TEST_CASE("recomputation: a backward takes as much more as what it runs again") 
   question const q = asked_of_experts();
   constants const c = round_constants();
   layer const& l = q.model.kinds[0];
-  pass_terms const forward = passes_of_layer(q, l, recomputation::none, c).forward;
+  pass_terms const forward = passes_of_layer(q, l, recomputation::none, gradient_kind::all, c).forward;
   double const once = backward(q, recomputation::none);
   CHECK(backward(q, recomputation::full) == doctest::Approx(once + forward.on_device()));
   CHECK(backward(q, recomputation::attention) == doctest::Approx(once + forward.attention));
