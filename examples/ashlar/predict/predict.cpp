@@ -2,7 +2,9 @@
 #include "command.hpp"
 #include "files/files.hpp"
 #include "options/effects.hpp"
+#include "options/number_option.hpp"
 #include "options/output_options.hpp"
+#include "predict/best_layouts.hpp"
 #include "predict/calibration.hpp"
 #include "predict/framework_files.hpp"
 #include "predict/machines.hpp"
@@ -22,6 +24,7 @@ struct predict_options {
   std::string megatron, torchtitan, deepspeed;
   std::string constants, runs;
   bool explains = false;
+  int best = 0;  // layouts to be shown; 0: the one that is asked for
   std::string format = "text", output = "-";
 };
 
@@ -53,6 +56,7 @@ prediction prepare_run(CLI::App const& command, predict_options const& o, fitted
   question_options const asked = options_from(run.options);
   prediction p = is_named ? prepare(asked, c) : prepare(asked, *run.model, c);
   if (!run.not_read.empty()) p.notes.push_back("not read: " + run.not_read);
+  if (o.best > 0) choose_layout(p, run.options, static_cast<std::size_t>(o.best));
   return p;
 }
 
@@ -60,8 +64,10 @@ int predict(CLI::App const& command, predict_options const& o) {
   bool const is_told = o.format == "text" || o.format == "html";
   must_have_effect(command, {{"--explain", is_told && o.runs.empty(), "here: it is for text and html"},
                              {"--as", o.runs.empty(), "with --calibrate"}});
-  for (char const* each :
-       {"--model", "--cluster", "--sequence", "--batch", "--megatron", "--torchtitan", "--deepspeed"})
+  for (char const* each : {"--schedule", "--costs"})
+    must_have_effect(command, {{each, o.best == 0, "with --best, which goes by formulas"}});
+  for (char const* each : {"--best", "--model", "--cluster", "--sequence", "--batch", "--megatron",
+                           "--torchtitan", "--deepspeed"})
     must_have_effect(command, {{each, o.runs.empty(), "with --calibrate: the file says it"}});
   output const to(o.output);
   fitted_constants const c = o.constants.empty() ? own_constants() : read_constants(o.constants);
@@ -73,13 +79,13 @@ int predict(CLI::App const& command, predict_options const& o) {
   }
   prediction p = prepare_run(command, o, c);
   answer_it(p);
-  if (is_told) p.better = neighbours_of(p);
+  if (is_told && o.best == 0) p.better = neighbours_of(p);
   to.write(o.format == "json"    ? json_of(p)
            : o.format == "svg"   ? svg_of(p)
            : o.format == "html"  ? html_of(p)
            : o.format == "trace" ? trace_of(p)
                                  : text_of(p, o.explains));
-  return done;
+  return o.best > 0 && p.layouts.best.empty() ? invalid : done;
 }
 
 }  // namespace
@@ -100,6 +106,10 @@ void add_predict(CLI::App& app, action& chosen) {
       ->add_option("--constants", o->constants,
                    "a file of fitted constants in place of the tool's own (docs/predict.md)")
       ->type_name("FILE");
+  add_number(*command, "--best", o->best, 1, 1000,
+             "tries the sizes that are not given, shows so many of the fastest layouts that fit, and "
+             "predicts the first")
+      ->default_str("");
   command->add_flag("--explain", o->explains, "also show each term's formula");
   command
       ->add_option("--calibrate", o->runs,
@@ -115,7 +125,9 @@ void add_predict(CLI::App& app, action& chosen) {
       "  ashlar predict --model llama3-70b --cluster 16x8xH100 --sequence 8192 --batch 256 --tensor 4 "
       "--pipeline 4 --chunks 5 --sharding optimizer\n"
       "  ashlar predict --model config.json --cluster 8xH200 --sequence 4096 --batch 64 --sharding full "
-      "--explain");
+      "--explain\n"
+      "  ashlar predict --model deepseek-v3 --cluster 256x8xH800 --sequence 4096 --batch 15360 --best "
+      "5");
   command->callback([&chosen, command, o] { chosen = [command, o] { return predict(*command, *o); }; });
 }
 

@@ -95,6 +95,8 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
       .add_option("--layout", o.layout,
                   "layers of each virtual stage: as Megatron, Et*3|(tt|)*29,m|L, or 7,8,8,7")
       ->type_name("LAYOUT");
+  command.add_flag("--ends-as-layers", q.counts_ends,
+                   "embedding and loss count as a layer each when layers are dealt to stages");
   command
       .add_option(
           "--schedule", o.schedule,

@@ -125,12 +125,26 @@ std::string terms_table(prediction const& p, bool explains) {
 
 }  // namespace
 
+namespace {
+
+// What was tried, and the best of it.
+std::string layouts_table(tried_layouts const& l) {
+  std::string text = fmt::format("{} layouts were tried; {} of them do not fit\n", l.tried, l.too_large);
+  std::vector<std::vector<std::string>> rows{{"step", "peak, GiB", "layout"}};
+  for (neighbour const& n : l.best)
+    rows.push_back({seconds_words(n.seconds), gibibytes(n.peak), n.change});
+  return l.best.empty() ? text + "None fits; the smallest:\n\n"
+                        : text + table(rows) + "\nThe first:\n\n";
+}
+
+}  // namespace
+
 std::string text_of(prediction const& p, bool explains) {
   question const& q = p.asked;
   auto const& a = p.answer;
-  std::string text =
-      fmt::format("{}: {} parameters, {} for a token\n", p.model.name, count_words(parameters(q.model)),
-                  count_words(active_parameters(q.model)));
+  std::string text = p.layouts.tried > 0 ? layouts_table(p.layouts) : "";
+  text += fmt::format("{}: {} parameters, {} for a token\n", p.model.name,
+                      count_words(parameters(q.model)), count_words(active_parameters(q.model)));
   if (q.model.freezes_any())
     text += fmt::format("  {} of them train\n", count_words(trained_parameters(q.model)));
   if (q.model.predictions > 0)
@@ -170,7 +184,7 @@ std::string text_of(prediction const& p, bool explains) {
     for (neighbour const& n : p.better)
       text += fmt::format("  {}: {} ({:+.0f} %), {} GiB\n", n.change, seconds_words(n.seconds),
                           100 * (n.seconds / a.step.seconds - 1), gibibytes(n.peak));
-  } else if (has_neighbours(p)) {
+  } else if (has_neighbours(p) && p.layouts.tried == 0) {
     text += a.fits ? "\nNo change of one or two sizes by 2 makes it faster.\n"
                    : "\nNo change of one or two sizes by 2 makes it fit.\n";
   }
@@ -197,6 +211,7 @@ std::string json_of(prediction const& p) {
       {"prediction_parameters", prediction_parameters(q.model)},
       {"machine", p.machine},
       {"devices", q.devices},
+      {"options", options_of(p)},
       {"data", q.data},
       {"step_seconds", a.step.seconds},
       {"interval", nullptr},
@@ -216,6 +231,12 @@ std::string json_of(prediction const& p) {
   };
   if (a.has_interval)
     root["interval"] = {{"low", a.low}, {"high", a.high}, {"share", 0.9}, {"runs", runs_around(p)}};
+  if (p.layouts.tried > 0) {
+    ordered best = ordered::array();
+    for (neighbour const& n : p.layouts.best)
+      best.push_back({{"options", n.change}, {"step_seconds", n.seconds}, {"peak_bytes", n.peak}});
+    root["layouts"] = {{"tried", p.layouts.tried}, {"too_large", p.layouts.too_large}, {"best", best}};
+  }
   if (!a.every_stage_works) root["reason"] = "stages without work";
   return root.dump(1) + "\n";
 }

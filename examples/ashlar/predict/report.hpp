@@ -17,6 +17,12 @@ struct neighbour {
   double seconds = 0, peak = 0;
 };
 
+// What was tried where the question left sizes open.
+struct tried_layouts {
+  long long tried = 0, too_large = 0;  // 0: nothing was left open
+  std::vector<neighbour> best = {};    // the fastest first
+};
+
 struct prediction {
   described_model model;
   std::string machine;
@@ -31,6 +37,7 @@ struct prediction {
       notes;  // what was left out of the question, and what was taken for something else
   ashlar::predict::answer answer;
   std::vector<neighbour> better;  // that fit, the fastest first
+  tried_layouts layouts;
 };
 
 // Changes of one or two sizes at a time that make the run faster, or make it fit where it does not.
@@ -55,6 +62,10 @@ struct named_term {
   char const* formula;
 };
 std::vector<named_term> terms_of(prediction const& p);
+
+// The options that say how a model lies on devices.
+std::string rank_options(ashlar::predict::question const& q);
+std::string recomputation_word(ashlar::predict::recomputation again);
 
 // The options that say a run's sizes and order.
 std::string options_of(prediction const& p);

@@ -2,7 +2,7 @@
 #include "predict/report.hpp"
 #include <ashlar/catalog/entry.hpp>
 #include <ashlar/core/refuse.hpp>
-#include <ashlar/predict/stage_devices.hpp>
+#include <ashlar/predict/layouts.hpp>
 
 #include <fmt/core.h>
 
@@ -91,18 +91,6 @@ std::vector<question> changed_once(question const& q) {
   return all;
 }
 
-// A pipeline of chunks takes micro-batches in groups of its stages, each with a layer.
-bool is_usual(question const& q) {
-  int const layers = q.model.layer_count();
-  if (q.tensor > q.per_node && q.device.domain <= q.per_node) return false;
-  int const stages = stage_count(q);
-  if (stages > layers) return false;
-  if (q.chunks > 1 && (layers % stages != 0 || ashlar::predict::micro_batches(q) % q.pipeline != 0))
-    return false;
-  bool const is_sharded = q.shares == sharding::full || q.shares == sharding::gradients;
-  return !is_sharded || q.pipeline == 1;
-}
-
 }  // namespace
 
 // Of other stages, no layout is known, and nothing was measured; and searches take seconds.
@@ -174,22 +162,41 @@ std::vector<named_term> terms_of(prediction const& p) {
   };
 }
 
-std::string options_of(prediction const& p) {
-  question const& q = p.asked;
-  std::string all = fmt::format("--sequence {} --batch {} --micro-batch {} --tensor {} --pipeline {}",
-                                q.sequence, q.batch, q.micro_batch, q.tensor, q.pipeline);
+std::string recomputation_word(recomputation again) {
+  return again == recomputation::none        ? "none"
+         : again == recomputation::attention ? "attention"
+         : again == recomputation::full      ? "full"
+                                             : "parts";
+}
+
+std::string rank_options(question const& q) {
+  std::string all =
+      fmt::format("--micro-batch {} --tensor {} --pipeline {}", q.micro_batch, q.tensor, q.pipeline);
   auto const add = [&](char const* option, auto const& value) {
     all += fmt::format(" {} {}", option, value);
   };
   if (q.chunks > 1) add("--chunks", q.chunks);
+  if (q.counts_ends) all += " --ends-as-layers";
   if (q.context > 1) add("--context", q.context);
   if (q.expert > 1) add("--expert", q.expert);
   if (q.expert_tensor > 1) add("--expert-tensor", q.expert_tensor);
   add("--data", q.data);
   if (q.shares != sharding::none) add("--sharding", sharding_words[static_cast<std::size_t>(q.shares)]);
+  if (q.again == recomputation::attention || q.again == recomputation::full)
+    add("--recompute", recomputation_word(q.again));
+  return all;
+}
+
+std::string options_of(prediction const& p) {
+  question const& q = p.asked;
+  std::string all = fmt::format("--sequence {} --batch {} {}", q.sequence, q.batch, rank_options(q));
+  auto const add = [&](char const* option, auto const& value) {
+    all += fmt::format(" {} {}", option, value);
+  };
+  if (q.again != recomputation::none && all.find("--recompute") == std::string::npos)
+    add("--recompute", p.recompute);
   if (q.attention != ashlar::predict::attention_kernel::automatic)
     add("--attention", q.attention == ashlar::predict::attention_kernel::fused ? "fused" : "unfused");
-  if (q.again != recomputation::none) add("--recompute", p.recompute);
   if (!p.freeze.empty()) add("--freeze", p.freeze);
   if (!p.schedule.empty()) add("--schedule", p.schedule);
   return all;

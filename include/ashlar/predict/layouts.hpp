@@ -10,10 +10,11 @@
 
 namespace ashlar::predict {
 
-// The sizes that are to be chosen. The others stay as the question has them, and data ranks follow.
+// The sizes that are to be chosen. The others stay as the question has them. Open data ranks are what
+// the others leave; if they are not, the others leave as many.
 struct open_sizes {
   bool micro_batch = true, tensor = true, pipeline = true, chunks = true, context = true, expert = true,
-       expert_tensor = true, shares = true, again = true, ends = true;
+       expert_tensor = true, data = true, shares = true, again = true, ends = true;
 };
 
 struct ranked_layout {

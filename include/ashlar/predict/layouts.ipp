@@ -52,6 +52,7 @@ class layout_search {
         c_(c),
         most_(most),
         watch_(watch),
+        asked_data_(q.data),
         asked_ends_(q.counts_ends),
         shares_{q.shares},
         again_{q.again} {
@@ -82,7 +83,9 @@ class layout_search {
       for (int c : choices(open_.context, rest / t, q.context)) {
         q.context = c;
         long long const below = 1LL * q.pipeline * t * c;
-        q.data = below > q.devices ? 1 : static_cast<int>(q.devices / below);
+        int const left = below > q.devices ? 1 : static_cast<int>(q.devices / below);
+        if (!open_.data && left != asked_data_) continue;
+        q.data = left;
         try_experts(q);
       }
     }
@@ -163,6 +166,7 @@ class layout_search {
   constants const& c_;
   std::size_t most_;
   layouts_watch watch_;
+  int asked_data_;
   bool asked_ends_;
   std::vector<sharding> shares_;
   std::vector<recomputation> again_;
