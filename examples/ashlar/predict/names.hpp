@@ -4,8 +4,10 @@
 #include "options/suggest.hpp"
 
 #include <cstddef>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace tool {
@@ -28,6 +30,13 @@ inline std::string nearest_of(std::string_view wrong, std::vector<std::string> c
     fewest = n;
   }
   return best;
+}
+
+// Whether an option that takes a name or a file is meant as a file.
+inline bool is_path(std::string const& text) {
+  std::error_code ignored;  // as of a name that is too long
+  return text == "-" || text.find('/') != std::string::npos || text.ends_with(".json")
+         || text.ends_with(".csv") || std::filesystem::exists(text, ignored);
 }
 
 // "; did you mean 'H100'?", or nothing.
