@@ -11,7 +11,9 @@
 #include "predict/constants_file.hpp"
 #include "predict/framework_files.hpp"
 #include "predict/machines.hpp"
+#include "predict/measured_stages.hpp"
 #include "predict/models.hpp"
+#include "predict/recomputation_choice.hpp"
 #include "predict/runs_file.hpp"
 #include "report/tradeoff_study.hpp"
 #include "train/checkpoint.hpp"
@@ -72,6 +74,15 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   try_to([&] { tool::read_constants(path); });
   try_to([&] { tool::read_runs(path, tool::own_constants()); });
   try_to([&] { tool::read_trace(path); });
+  try_to([&] {
+    ashlar::predict::question asked;
+    tool::read_measured_stages(path, asked);
+  });
+  try_to([&] {
+    tool::prediction asked;
+    asked.asked.model = tool::read_described_model("deepseek-v3").shape;
+    tool::choose_recomputation(path, asked);
+  });
   std::string const manifest = file_with("manifest.json", data, size);
   try_to([&] { tool::read_checkpoint(std::filesystem::path(manifest).parent_path()); });
   // Two objects, apart by a line of one dash.

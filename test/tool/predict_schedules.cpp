@@ -91,6 +91,7 @@ TEST_CASE("predict --schedule: what it cannot be is said") {
   all_refused({
       {go + "--schedule zb-h3", "did you mean 'zb-h1'?"},
       {go + "--schedule no.json", "cannot read 'no.json'"},
+      {go + "--schedule " + std::string(300, 'x'), "no schedule 'xxx"},
       {go + "--schedule " + file, "the schedule has 8 micro-batches, and --batch 64 is 32"},
       {go + "--chunks 2 --schedule 1f1b", "one stage a device, not --chunks 2"},
       {go + "--chunks 3 --schedule v-half", "8 stages on 4 devices, which are not --chunks 3"},

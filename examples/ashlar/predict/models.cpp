@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include <array>
-#include <filesystem>
 #include <string_view>
 #include <utility>
 
@@ -204,9 +203,7 @@ described_model read_described_model(std::string const& name_or_file) {
     names.emplace_back(each.name);
     list += fmt::format(" {}", each.name);
   }
-  bool const is_path = name_or_file == "-" || name_or_file.find('/') != std::string::npos
-                       || name_or_file.ends_with(".json") || std::filesystem::exists(name_or_file);
-  if (!is_path)
+  if (!is_path(name_or_file))
     throw usage_error(
         fmt::format("--model: no model '{}' is known{}; there are:{}; or give the path of a "
                     "config.json",

@@ -10,7 +10,6 @@
 
 #include <array>
 #include <cstddef>
-#include <filesystem>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -129,9 +128,7 @@ void choose_recomputation(std::string const& parts_or_file, prediction& p) {
   p.recompute = parts_or_file;
   if (parts_or_file.empty()) return;
   question& q = p.asked;
-  bool const is_path = parts_or_file == "-" || parts_or_file.find('/') != std::string::npos
-                       || parts_or_file.ends_with(".json") || std::filesystem::exists(parts_or_file);
-  if (is_path) {
+  if (is_path(parts_or_file)) {
     json_text const text = read_json_text(parts_or_file);
     recomputation_file(text, q).read();
   } else {

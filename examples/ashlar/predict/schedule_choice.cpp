@@ -10,7 +10,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <string_view>
 #include <vector>
 
@@ -43,10 +42,7 @@ void choose_schedule(std::string const& name_or_file, prediction& p) {
     q.published = e;
     return;
   }
-  bool const is_path = name_or_file == "-" || name_or_file.find('/') != std::string::npos
-                       || name_or_file.ends_with(".json") || name_or_file.ends_with(".csv")
-                       || std::filesystem::exists(name_or_file);
-  if (!is_path) {
+  if (!is_path(name_or_file)) {
     std::vector<std::string> names{"interleaved"};
     for (ashlar::catalog::entry const* each : ashlar::catalog::all_entries)
       names.emplace_back(each->name);

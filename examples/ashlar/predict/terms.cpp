@@ -139,7 +139,8 @@ std::vector<named_term> terms_of(prediction const& p) {
       {"bytes", sums.bytes, "norms, activations, rotations, casts, loss",
        "bytes moved / (bandwidth x memory)"},
       {"tensor", sums.tensor, "tensor exchanges, exposed",
-       "count x (2 T h (t - 1) / t / link + latency) x tensor_exposed"},
+       "count x (2 T h (t - 1) / t / link, over several domains also / ports, + latency) x "
+       "tensor_exposed"},
       {"expert", sums.expert, "experts' dispatch and combine",
        "2 (max(inside, outside) + latency), and gathers between expert-tensor ranks"},
       {"context", sums.context, "context exchange, exposed",

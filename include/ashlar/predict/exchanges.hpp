@@ -13,6 +13,10 @@ double group_rate(question const& q, double size, double stride, constants const
 // latency x (1 + log2 ranks)
 double latency_seconds(double ranks, constants const& c);
 
+// The bytes of an exchange between tensor ranks. Where these sit in several domains, it goes through one
+// and then over the ports: it is too small to be cut into pieces that overlap.
+double tensor_bytes_seconds(question const& q, double bytes, constants const& c);
+
 // tensor: count x (bytes / rate + latency) x exposed
 double tensor_seconds(question const& q, layer_work const& w, constants const& c);
 

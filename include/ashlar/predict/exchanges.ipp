@@ -20,9 +20,15 @@ ASHLAR_INLINE double latency_seconds(double ranks, constants const& c) {
   return c.latency * (1 + std::log2(max_of(1.0, ranks)));
 }
 
+ASHLAR_INLINE double tensor_bytes_seconds(question const& q, double bytes, constants const& c) {
+  double const inside = bytes / (q.device.inside * c.link_inside);
+  double const here = domain_of(q);
+  return q.tensor <= here ? inside : inside + bytes / (q.device.outside * here * c.link_outside);
+}
+
 ASHLAR_INLINE double tensor_seconds(question const& q, layer_work const& w, constants const& c) {
   if (q.tensor == 1) return 0;
-  double const one = w.tensor_bytes / group_rate(q, q.tensor, 1, c) + latency_seconds(q.tensor, c);
+  double const one = tensor_bytes_seconds(q, w.tensor_bytes, c) + latency_seconds(q.tensor, c);
   return w.tensor_count * one * (stack_of(q).is_tuned ? c.tensor_exposed_tuned : c.tensor_exposed);
 }
 

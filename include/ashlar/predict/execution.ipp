@@ -18,7 +18,6 @@ namespace ashlar::predict {
 
 namespace execution_detail {
 
-inline constexpr double most_passes = 2e7;
 inline constexpr double most_ticks = 1e11;  // of a pass: those of all passes can be added
 
 // Micro-batches that are executed; those of the second time differ by a multiple of twice the stages, so
@@ -133,9 +132,7 @@ ASHLAR_INLINE execution execute(question const& q, std::vector<stage_passes> con
   bool const has_chunks = q.published->uses(parameter::sequence_chunk_count);
   auto const make = [&](int m) {
     int const chunks = has_chunks ? shape_of(q, m).sequence_chunks : 1;
-    if (3.0 * m * chunks * static_cast<double>(passes.size()) > execution_detail::most_passes)
-      throw unpredictable(requirement::schedule_is_small_enough, m,
-                          static_cast<long long>(passes.size()));
+    must_be_small(1.0 * m * chunks, static_cast<double>(passes.size()));
     e.timed.push_back(
         q.published->make(shape_of(q, m, execution_detail::costs_of(q, passes, chunks, e.tick, c))));
     schedule const& made = e.timed.back();

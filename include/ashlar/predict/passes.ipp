@@ -85,7 +85,7 @@ ASHLAR_INLINE stage_passes passes_of_head(question const& q, constants const& c)
   s.forward.bytes = 0.5 * p.m * p.n * c.loss_bytes / memory_rate(q.device, c);
   if (q.tensor > 1)
     s.forward.tensor =
-        2 * p.m * q.model.hidden * (q.tensor - 1.0) / q.tensor / group_rate(q, q.tensor, 1, c);
+        tensor_bytes_seconds(q, 2 * p.m * q.model.hidden * (q.tensor - 1.0) / q.tensor, c);
   s.forward.host = c.host;
   s.backward.bytes = s.forward.bytes;
   s.backward.tensor = s.forward.tensor;

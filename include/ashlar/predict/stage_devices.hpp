@@ -12,6 +12,9 @@ namespace ashlar::predict {
 // What the catalog is asked for: --chunks are chunks, or both ways of a wave.
 catalog::shape shape_of(question const& q, int micro_batches, costs cost = {});
 
+// Throws unpredictable for more passes than can be executed.
+void must_be_small(double micro_batches, double stages);
+
 // Of the schedule that is executed; else stage s is on device s mod pipeline. Throws unpredictable, and
 // violation where the catalog has no such schedule of the question's sizes.
 placement placement_of(question const& q);

@@ -22,14 +22,25 @@ ASHLAR_INLINE catalog::shape shape_of(question const& q, int micro_batches, cost
   return s;
 }
 
+ASHLAR_INLINE void must_be_small(double micro_batches, double stages) {
+  constexpr double most_passes = 2e7;
+  if (3 * micro_batches * stages > most_passes)
+    throw unpredictable(requirement::schedule_is_small_enough, static_cast<long long>(micro_batches),
+                        static_cast<long long>(stages));
+}
+
 namespace stage_devices_detail {
 
 // A schedule's placement is that of as few micro-batches as it can have.
 inline placement published_placement(question const& q) {
+  double const stages = 1.0 * q.pipeline * max_of(2, q.chunks);
   for (int m : {1, 2, q.pipeline, 2 * q.pipeline}) {
     catalog::shape const few = shape_of(q, m);
-    if (q.published->check(few).ok()) return q.published->make(few).where;
+    if (!q.published->check(few).ok()) continue;
+    must_be_small(m, stages);
+    return q.published->make(few).where;
   }
+  must_be_small(micro_batches(q), stages);
   return q.published->make(shape_of(q, micro_batches(q))).where;
 }
 

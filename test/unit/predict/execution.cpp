@@ -193,6 +193,11 @@ TEST_CASE("execution: what cannot be executed is refused") {
   q.model = dense_model(1000, 1024);
   q.devices = q.per_node = 1000;
   CHECK(broken(q) == requirement::schedule_is_small_enough);
+  for (char const* name : {"dualpipe", "zb-h1", "hanayo"}) {
+    q = asked_in_a_pipeline(500'000, 1'000'000, name);
+    q.chunks = 2;
+    CHECK(broken(q) != requirement::sizes_are_positive);
+  }
 }
 
 }  // namespace ashlar::predict::testing
