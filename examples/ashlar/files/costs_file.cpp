@@ -42,7 +42,7 @@ class costs_reader : json_reader {
     for (json const& stage : stages)
       for (char const* const kind : measured_passes)
         if (kind != measured_passes[3] || stage.contains(kind))
-          shortest = std::min(shortest, time(stage, kind, 1e-3));
+          if (double const each = time(stage, kind, 0); each > 0) shortest = std::min(shortest, each);
     choose_tick(shortest);
     costs_file file{.path = source_.path, .cost = {}, .ring = {}, .scale = scale_};
     std::vector<ashlar::stage_cost> each;
@@ -84,7 +84,8 @@ class costs_reader : json_reader {
   }
   ashlar::tick ticks(double ns) const { return std::llround(ns / tick_ns_); }
   ashlar::tick pass(json const& stage, char const* kind) const {
-    return std::max<ashlar::tick>(1, ticks(time(stage, kind, 1e-3)));
+    double const ns = time(stage, kind, 0);
+    return ns == 0 ? 0 : std::max<ashlar::tick>(1, ticks(ns));
   }
   ashlar::link_speed link(json const& object, char const* key) const {
     json const& given = at(object, key);

@@ -151,7 +151,7 @@ class schedule_reader : json_reader {
 
   ashlar::stage_cost stage_cost(json const& object) const {
     auto const time_of = [&](char const* key, tick otherwise) {
-      return object.contains(key) ? ticks(object[key], key, 1) : otherwise;
+      return object.contains(key) ? ticks(object[key], key, 0) : otherwise;
     };
     tick const unit = in_ticks_ ? 1 : scale_.ticks_per_unit;
     return {.forward = time_of("forward", unit),
@@ -160,7 +160,7 @@ class schedule_reader : json_reader {
             .recompute = time_of("recompute", ashlar::stage_cost::same_as_forward)};
   }
 
-  ashlar::costs costs(int stage_count, int device_count) const {
+  ashlar::costs costs(int stage_count, int device_count, int m) const {
     ashlar::costs read;
     static json const none = json::object();
     json const& given = file_.contains("costs") ? file_["costs"] : none;
@@ -173,12 +173,24 @@ class schedule_reader : json_reader {
       if (given.contains("sequence_chunks"))
         q = static_cast<int>(
             whole(given["sequence_chunks"], "sequence_chunks", 1, most_sequence_chunks));
-      if (static_cast<std::int64_t>(each.size()) != std::int64_t{stage_count} * q)
+      if (given.contains("micro_batches")) {
+        int const own =
+            static_cast<int>(whole(given["micro_batches"], "micro_batches", 1, most_micro_batches));
+        if (own != m || given.contains("sequence_chunks"))
+          fail(given["micro_batches"],
+               fmt::format("tells {} micro-batches apart, but there are {}{}", own, m,
+                           given.contains("sequence_chunks") ? " and \"sequence_chunks\"" : ""));
+        if (static_cast<std::int64_t>(each.size()) != std::int64_t{stage_count} * m)
+          fail(given["per_stage"], fmt::format("has {} costs, but {} stages with {} micro-batches each",
+                                               each.size(), stage_count, m));
+        read.passes = ashlar::pass_costs::by_stage_and_micro_batch(std::move(each), m);
+      } else if (static_cast<std::int64_t>(each.size()) != std::int64_t{stage_count} * q)
         fail(given["per_stage"],
              q == 1 ? fmt::format("has costs of {} stages, but {} stages", each.size(), stage_count)
                     : fmt::format("has {} costs, but {} stages with {} sequence chunks each",
                                   each.size(), stage_count, q));
-      read.passes = ashlar::pass_costs::by_stage_and_chunk(std::move(each), q);
+      else
+        read.passes = ashlar::pass_costs::by_stage_and_chunk(std::move(each), q);
     }
     auto const time_of = [&](char const* key, tick least, tick otherwise) {
       return given.contains(key) ? ticks(given[key], key, least) : otherwise;
@@ -189,16 +201,32 @@ class schedule_reader : json_reader {
     if (given.contains("node_size"))
       read.on.links.node_size =
           static_cast<int>(whole(given["node_size"], "node_size", 0, most_devices));
+    auto const device = [&](json const& one, char const* key) {
+      return static_cast<int>(whole(json_reader::at(one, key), key, 0, device_count - 1));
+    };
+    if (given.contains("levels"))
+      for (json const& one : list(given["levels"], "levels"))
+        read.on.links.wider.push_back(
+            {static_cast<int>(whole(json_reader::at(one, "devices"), "devices", 1, most_devices)),
+             {.latency = ticks(json_reader::at(one, "transfer"), "transfer", 0)}});
+    if (given.contains("links"))
+      for (json const& one : list(given["links"], "links"))
+        read.on.links.exceptions.push_back(
+            {device(one, "from"),
+             device(one, "to"),
+             {.latency = ticks(json_reader::at(one, "transfer"), "transfer", 0)}});
     if (given.contains("speeds")) {
       read.on.speeds = integers(given["speeds"], "speeds", most_percent);
       if (static_cast<int>(read.on.speeds.size()) != device_count)
         fail(given["speeds"], fmt::format("has speeds of {} devices, but {} devices",
                                           read.on.speeds.size(), device_count));
     }
-    read.passes.overlapped = time_of("overlapped", 1, ashlar::pass_costs::one_after_the_other);
+    read.passes.overlapped = time_of("overlapped", 0, ashlar::pass_costs::one_after_the_other);
     if (file_.contains("costs"))
       made_of(given, "costs", [&] {
-        if (auto const d = check(read, stage_count, device_count, q, q); !d.ok())
+        if (auto const d =
+                check(read, stage_count, device_count, std::max(q, read.passes.micro_batches()), q);
+            !d.ok())
           throw ashlar::violation(d);
       });
     return read;
@@ -229,7 +257,7 @@ class schedule_reader : json_reader {
                          whole(file_["sequence_chunks"], "sequence_chunks", 1, most_sequence_chunks)));
       });
     s.route = integers(at("route"), "route", s.where.route_count() - 1);
-    s.cost = costs(stage_count, s.device_count());
+    s.cost = costs(stage_count, s.device_count(), s.micro_batch_count());
     json const& orders = list(at("orders"), "orders");
     if (static_cast<int>(orders.size()) != s.device_count())
       fail(orders,
@@ -256,8 +284,8 @@ class schedule_reader : json_reader {
         fail(starts[d], fmt::format("lacks starts of device {}", d));
       for (std::size_t i = 0; i < s.order[d].size(); ++i)
         s.order[d][i].start = ticks(starts[d][i], "starts", 0);  // a makespan counts from 0
-      find_pairs(s.order[d]);
     }
+    find_pairs(s);
     return s;
   }
 
@@ -265,10 +293,10 @@ class schedule_reader : json_reader {
     ashlar::block b;
     b.where = placement();
     b.graph = graph_of_json(source_, b.where.stage_count());
-    b.cost = costs(b.where.stage_count(), b.where.device_count());
     b.interval = ticks(at("interval"), "interval", 1);
     b.route = file_.contains("route") ? integers(file_["route"], "route", b.where.route_count() - 1)
                                       : std::vector<int>{0};
+    b.cost = costs(b.where.stage_count(), b.where.device_count(), b.micro_batch_count());
     bool trains = false;
     for (auto const& [token, offset] : object(at("cells"), "cells").items()) {
       b.cells.push_back({pass(offset, token, true), ticks(offset, "cells", -ashlar::max_tick)});

@@ -41,6 +41,8 @@ def _costs_of(given: dict[str, Any]) -> Costs:
         given = [stage.get(key, 1) for key in ("forward", "backward_input", "backward_weight")]
         return (*given, stage["recompute"]) if "recompute" in stage else tuple(given)
 
-    keys = ("transfer", "transfer_between_nodes", "node_size", "overlapped", "speeds", "sequence_chunks")
+    keys = ("transfer", "transfer_between_nodes", "node_size", "overlapped", "speeds", "sequence_chunks", "micro_batches")
     others = {key: given[key] for key in keys if key in given}
+    others["levels"] = [(level["devices"], level["transfer"]) for level in given.get("levels", [])]
+    others["links"] = [(link["from"], link["to"], link["transfer"]) for link in given.get("links", [])]
     return Costs(per_stage=[ticks(stage) for stage in given.get("per_stage", [given])], **others)
