@@ -82,6 +82,23 @@ inline void differ_by_chunk(dice& d, costs& cost, int q) {
   cost.passes = pass_costs::by_stage_and_chunk(each, q);
 }
 
+// The same for micro-batches: sequences of different lengths.
+inline void differ_by_micro_batch(dice& d, costs& cost, int m) {
+  tick const overlapped = cost.passes.overlapped;
+  std::vector<stage_cost> each;
+  cost.passes.for_each([&](int, int, stage_cost const& alike) {
+    for (int k = 0; k < m; ++k) {
+      stage_cost c = alike;
+      if (d.percent(60)) c.forward += d.between(1, 9);
+      if (d.percent(60)) c.backward_input += d.between(1, 9);
+      if (d.percent(60)) c.backward_weight += d.between(1, 9);
+      each.push_back(c);
+    }
+  });
+  cost.passes = pass_costs::by_stage_and_micro_batch(each, m);
+  cost.passes.overlapped = overlapped;
+}
+
 inline costs random_costs(dice& d, int count) {
   std::vector<stage_cost> each(d.percent(50) ? std::size_t{1} : static_cast<std::size_t>(count));
   bool const has_instants = d.percent(25);

@@ -102,7 +102,8 @@ TEST_CASE("a program of any graph is proved, has as few slots as can be, and is 
     CHECK(check(s).ok());
     program const p = lower(s);
     CHECK(check(p).ok());
-    live_values const values(s.cost.passes.has_instants() ? without_instants(s) : s);
+    schedule const timed = s.cost.passes.has_instants() ? without_instants(s) : s;
+    live_values const values(timed);
     for (int device = 0; device < s.device_count(); ++device)
       for (int kind = 0; kind < slot_kinds; ++kind) {
         CAPTURE(kind);

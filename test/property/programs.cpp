@@ -57,7 +57,8 @@ TEST_CASE("a program has as few slots as its values can share") {
     INFO(words(b));
     schedule const s = random_schedule(d, b);
     program const p = lower(s, {.lanes = random_lanes(d)});
-    live_values const values(s.cost.passes.has_instants() ? without_instants(s) : s);
+    schedule const timed = s.cost.passes.has_instants() ? without_instants(s) : s;
+    live_values const values(timed);
     for (int device = 0; device < s.device_count(); ++device)
       for (int kind = 0; kind < slot_kinds; ++kind) {
         CAPTURE(device);
@@ -77,7 +78,8 @@ TEST_CASE("a program in chunks is proved and has as few slots as its values can 
     if (d.percent(30)) s = conformance::with_random_work(s, number, d.between(1, 4));
     program const p = lower(s, {.lanes = random_lanes(d)});
     CHECK(check(p).ok());
-    live_values const values(s.cost.passes.has_instants() ? without_instants(s) : s);
+    schedule const timed = s.cost.passes.has_instants() ? without_instants(s) : s;
+    live_values const values(timed);
     for (int device = 0; device < s.device_count(); ++device)
       for (int kind = 0; kind < slot_kinds; ++kind) {
         CAPTURE(kind);

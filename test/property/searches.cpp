@@ -72,6 +72,8 @@ search_problem random_problem(dice& d) {
     problem.sequence_chunks = d.between(2, 3);
     problem.m = micro_batches{d.between(1, 4)};
     if (d.percent(60)) differ_by_chunk(d, problem.cost, problem.sequence_chunks);
+  } else if (d.percent(20)) {
+    differ_by_micro_batch(d, problem.cost, problem.m.value);
   }
   problem.limit.budget.clear();
   for (int device = 0; device < p; ++device) {

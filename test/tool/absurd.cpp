@@ -71,11 +71,11 @@ TEST_CASE("numbers that are none, or out of range, are told the range") {
 
 TEST_CASE("absurd costs") {
   all_refused(
-      {{"show 1f1b --forward 0", "--forward must be at least 1 and below 2^61, not 0"},
+      {{"show 1f1b --forward -2", "--forward must be at least 0 and below 2^61, not -2"},
        {"show 1f1b --forward nan",
-        "--forward must be a positive time like 3, 1.5, 12.5ms, 800us or 2s, not 'nan'"},
-       {"show 1f1b --backward-input -1", "--backward-input must be at least 1"},
-       {"show 1f1b --backward-weight 0", "--backward-weight"},
+        "--forward must be a time like 3, 1.5, 12.5ms, 800us or 2s, not 'nan'"},
+       {"show 1f1b --backward-input -1", "--backward-input must be at least 0"},
+       {"show 1f1b --backward-weight -1", "--backward-weight"},
        {"show 1f1b --transfer -1", "--transfer must be at least 0"},
        {"show 1f1b --forward 2305843009213693951", "range of ticks"},
        {"show 1f1b --forward 9223372036854775807", "--forward must be"},
@@ -84,7 +84,7 @@ TEST_CASE("absurd costs") {
        {"show 1f1b --per-stage " + scratch_file("few.csv", "1,1,1\n"),
         "costs of 1 stages, but 1f1b on 4"},
        {"show 1f1b --per-stage " + scratch_file("word.csv", "1,1,1\n1,one,1\n"), "line 2"},
-       {"show 1f1b --per-stage " + scratch_file("zero.csv", "1,0,1\n"), "line 1"},
+       {"show 1f1b --per-stage " + scratch_file("negative.csv", "1,-1,1\n"), "line 1"},
        {"show 1f1b --per-stage " + scratch_file("more.csv", "1,1,1,1\n"), "line 1"},
        {"show 1f1b --per-stage " + scratch_file("none.csv", "# nothing\n"), "has no costs"},
        {"show 1f1b --per-stage /no/such/file", "cannot read '/no/such/file'"},

@@ -204,7 +204,7 @@ TEST_CASE("check takes costs") {
   std::string const file = saved("order.csv", "emit 1f1b -p 2 -m 1 --as pytorch");
   CHECK(contains(run_tool("check " + file).out, "makespan 6,"));
   CHECK(contains(run_tool("check " + file + " --transfer 10").out, "makespan 26,"));
-  CHECK(run_tool("check " + file + " --forward 0").code == 2);
+  CHECK(run_tool("check " + file + " --forward -1").code == 2);
 }
 
 TEST_CASE("what search finds comes back") {
@@ -321,7 +321,7 @@ TEST_CASE("files that hold no schedule are refused, with what is wrong") {
           "\"interval\" has no unit, but other times are in ms");
   refused(
       R"({"placement": [0], "costs": {"forward": 1.5, "ticks_per_unit": 2}, "interval": 3, "cells": {}})",
-      "\"forward\" must be a whole number from 1");
+      "\"forward\" must be a whole number from 0");
   refused(R"({"placement": [[0]], "route": [0], "orders": [["0F0", "0B0", "5F9"]]})",
           "line 1, column 46: \"orders\": a pass must name an existing device");
   refused(R"({"placement": [[]], "route": [0], "orders": [[]]})",

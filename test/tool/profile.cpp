@@ -114,7 +114,7 @@ TEST_CASE("a file of costs that is none is refused, with the place") {
        {with(R"({"unit": "s"})"), "lacks \"stages\""},
        {with(R"({"unit": "s", "stages": []})"), "must have a stage"},
        {with(R"({"unit": "s", "stages": [{"forward": 1}]})"), "lacks \"backward_input\""},
-       {with(R"({"unit": "s", "stages": [{"forward": 0}]})"), "\"forward\" must be a number from"},
+       {with(R"({"unit": "s", "stages": [{"forward": -1}]})"), "\"forward\" must be a number from"},
        {with(R"({"unit": "s", "stages": [{"forward": "1"}]})"), "line 1, column "},
        {with(R"({"unit": "s", "message_bytes": -1, "stages": [)" + stage + "]}"), "whole number"},
        {with(R"({"unit": "s", "links": {}, "stages": [)" + stage + "]}"), "lacks \"inside\""},

@@ -188,7 +188,7 @@ TEST_CASE("search and frontier: wrong usage") {
                {"search --threads 0", "--threads must be from 1 to 4096, not 0"},
                {"search --objective speed", "speed"},
                {"search --per-stage " + file, "one placement"},
-               {"search --forward 0", "--forward must be at least 1 and below 2^61, not 0"},
+               {"search --forward -1", "--forward must be at least 0 and below 2^61, not -1"},
                {"search --forward 2000000000000000000 -m 1000", "too many to add up"},
                {"search -p 0", "-p/--devices must be from 1 to 1024, not 0"},
                {"search -p 1024 -m 100000", "the limit is 1000000"},

@@ -149,14 +149,11 @@ TEST_CASE("pictures count times in the unit that they were given in") {
 
 TEST_CASE("times that are none") {
   all_refused({{"show 1f1b --forward 1.5m",
-                "--forward must be a positive time like 3, 1.5, 12.5ms, 800us or 2s, not '1.5m'"},
+                "--forward must be a time like 3, 1.5, 12.5ms, 800us or 2s, not '1.5m'"},
                {"show 1f1b --forward .5", "--forward"},
                {"show 1f1b --forward 1.", "--forward"},
-               {"show 1f1b --forward 0.0", "--forward"},
                {"show 1f1b --forward -1.5", "--forward"},
-               {"show 1f1b --forward 0.00000000001", "--forward"},
                {"show 1f1b --forward 1e", "--forward"},
-               {"show 1f1b --forward 1e-5000", "--forward"},
                {"show 1f1b --forward 1e99999", "--forward"},
                {"show 1f1b --forward 1.5e+3q", "--forward"},
                {"show 1f1b --forward ms", "--forward"},

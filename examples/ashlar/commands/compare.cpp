@@ -49,7 +49,7 @@ struct row {
 };
 
 ashlar::divided_model model_of(compare_options const& o) {
-  return {.cost = costs_of(o.shape.cost, o.shape.p),
+  return {.cost = costs_of(o.shape.cost, o.shape.p, o.shape.m),
           .piece_count = static_cast<int>(o.shape.p),
           .kept_percent = percent_kept("--checkpoint", o.checkpoint),
           .causal = causal_share_of(o.shape.cost.causal)};
@@ -76,6 +76,10 @@ row row_of(chosen_schedule const& own, compare_options const& o) {
       !model.cost.on.speeds.empty() && static_cast<int>(model.cost.on.speeds.size()) != p)
     r.refused =
         fmt::format("has {}, but --speeds are of {}", counted(p, "device"), model.cost.on.speeds.size());
+  else if (int const m = own.schedule.micro_batch_count();
+           model.cost.passes.micro_batches() != 0 && model.cost.passes.micro_batches() != m)
+    r.refused = fmt::format("has {}, but --per-micro-batch has costs of {}", counted(m, "micro-batch"),
+                            model.cost.passes.micro_batches());
   else
     r.numbers = ashlar::compare(own.schedule, model);
   if (long long const m = micro_batches_of(own.schedule); m != o.shape.m)

@@ -47,7 +47,8 @@ void put_under(cost_options const& cost, schedule_file& file) {
   ashlar::costs given;
   if (cost.are_given()) {
     must_leave_chunks_to_causal(cost, s.stage_count(), q);
-    given = costs_of(cost, s.device_count(), q);
+    given = costs_of(cost, s.device_count(), s.micro_batch_count(), q);
+    must_be_of_stages(cost, given, s.stage_count());
     file.scale = scale_of(cost, q);
     if (!cost.stages_from().empty()) tell_chunks_apart(given, s.stage_count(), q);
     if (int const stages = given.passes.stages();

@@ -28,23 +28,41 @@ void add_cost_options(CLI::App& command, cost_options& o) {
               "--per-stage",
               [&o](std::string const& path) {
                 o.per_stage = path;
-                o.each_stage = read_per_stage(path);
+                o.each = read_passes(path);
               },
               "costs of each stage, one line per stage: `forward,backward_input,backward_weight`; where "
               "the chunks of sequences differ, one per stage and chunk, those of a stage one after the "
               "other; lines that begin with # are comments")
           ->type_name("FILE")
           ->excludes(costs);
+  auto* const per_micro_batch =
+      command
+          .add_option_function<std::string>(
+              "--per-micro-batch",
+              [&o](std::string const& path) {
+                o.per_micro_batch = path;
+                o.each = read_passes(path);
+              },
+              "costs of each micro-batch, one line per micro-batch, the same for all stages; or one per "
+              "stage and micro-batch, those of a stage one after the other: "
+              "`forward,backward_input,backward_weight`")
+          ->type_name("FILE")
+          ->excludes(costs)
+          ->excludes(per_stage);
   auto const time = [&](char const* flag, long long least, char const* help) {
     return add_duration(command, flag, o.times, least, help)->excludes(costs);
   };
-  time("--forward", 1, "a stage's forward: ticks (default: 1), 1.5, or with a unit, 12.5ms, us, ns, s")
-      ->excludes(per_stage);
-  time("--backward-input", 1, "the gradient of a stage's input (default: 1)")->excludes(per_stage);
-  time("--backward-weight", 1, "the gradient of its weights (default: 1); fused: the sum")
-      ->excludes(per_stage);
+  time("--forward", 0, "a stage's forward: ticks (default: 1), 1.5, or with a unit, 12.5ms, us, ns, s")
+      ->excludes(per_stage)
+      ->excludes(per_micro_batch);
+  time("--backward-input", 0, "the gradient of a stage's input (default: 1)")
+      ->excludes(per_stage)
+      ->excludes(per_micro_batch);
+  time("--backward-weight", 0, "the gradient of its weights (default: 1); fused: the sum")
+      ->excludes(per_stage)
+      ->excludes(per_micro_batch);
   time("--transfer", 0, "a transfer from one device to another (default: 0)");
-  time("--overlapped", 1, "a forward and a backward that run as an overlapped pair (default: the sum)");
+  time("--overlapped", 0, "a forward and a backward that run as an overlapped pair (default: the sum)");
   add_numbers(command, "--speeds", o.speeds, 1, most_percent,
               "speed of each device, as a percentage of the speed that costs are for: 100,100,50,100")
       ->type_name("PERCENT");
@@ -71,10 +89,24 @@ time_scale plain_scale_of(cost_options const& o) {
   for (char const* const flag :
        {"--forward", "--backward-input", "--backward-weight", "--transfer", "--overlapped"})
     if (auto const found = o.times.find(flag); found != o.times.end()) all.push_back(found->second);
-  for (stage_durations const& stage : o.each_stage)
+  for (stage_durations const& stage : o.each)
     for (duration const& d : stage) all.push_back(d);
   for (auto const& [flag, d] : o.others) all.push_back(d);
   return scale_of(all);
+}
+
+ashlar::pass_costs passes_of(cost_options const& o, std::vector<ashlar::stage_cost> each, long long m,
+                             int sequence_chunks) {
+  if (o.per_micro_batch.empty()) return each;
+  if (sequence_chunks > 1)
+    throw usage_error("--per-micro-batch has no effect on sequences in chunks, which have passes each");
+  auto const lines = static_cast<long long>(each.size());
+  if (lines % m != 0)
+    throw usage_error(
+        fmt::format("'{}' has {} lines, but there are {}: give one for each, or one for "
+                    "each on each stage",
+                    o.per_micro_batch, lines, counted(m, "micro-batch")));
+  return ashlar::pass_costs::by_stage_and_micro_batch(std::move(each), static_cast<int>(m));
 }
 
 ashlar::finer_costs in_chunks(cost_options const& o, ashlar::costs mean, int sequence_chunks) {
@@ -93,9 +125,11 @@ std::string words_of(cost_options const& o) {
   time_scale const scale = plain_scale_of(o);
   cost_options times = o;
   times.speeds.clear();
-  ashlar::costs const cost = costs_of(times, 1);
+  times.per_micro_batch.clear();
+  ashlar::costs const cost = costs_of(times, 1, 1);
   ashlar::stage_cost const& c = cost.passes.of(0);
-  std::string words = o.stages_from().empty()
+  std::string words = !o.per_micro_batch.empty() ? "costs of each micro-batch"
+                      : o.stages_from().empty()
                           ? fmt::format("forward {}, backward {} + {}", scale.number(c.forward),
                                         scale.number(c.backward_input), scale.number(c.backward_weight))
                           : fmt::format("costs of {}", counted(stages_in(cost), "part"));
@@ -108,7 +142,7 @@ std::string words_of(cost_options const& o) {
   return words;
 }
 
-ashlar::costs costs_of(cost_options const& o, long long p, int sequence_chunks) {
+ashlar::costs costs_of(cost_options const& o, long long p, long long m, int sequence_chunks) {
   if (!o.speeds.empty() && static_cast<long long>(o.speeds.size()) != p)
     throw usage_error(fmt::format("--speeds has speeds of {}, but there are {}",
                                   counted(static_cast<long long>(o.speeds.size()), "device"), p));
@@ -124,7 +158,7 @@ ashlar::costs costs_of(cost_options const& o, long long p, int sequence_chunks) 
   };
   ashlar::tick const unit = scale.ticks_per_unit;
   std::vector<ashlar::stage_cost> stages;
-  for (stage_durations const& stage : o.each_stage)
+  for (stage_durations const& stage : o.each)
     stages.push_back({.forward = ticks_of(stage[0], scale),
                       .backward_input = ticks_of(stage[1], scale),
                       .backward_weight = ticks_of(stage[2], scale)});
@@ -132,7 +166,7 @@ ashlar::costs costs_of(cost_options const& o, long long p, int sequence_chunks) 
     stages.push_back({.forward = time("--forward", unit),
                       .backward_input = time("--backward-input", unit),
                       .backward_weight = time("--backward-weight", unit)});
-  ashlar::costs cost(std::move(stages), time("--transfer", 0));
+  ashlar::costs cost(passes_of(o, std::move(stages), m, sequence_chunks), time("--transfer", 0));
   cost.passes.overlapped = time("--overlapped", ashlar::pass_costs::one_after_the_other);
   cost.on.speeds = o.speeds;
   return in_chunks(o, std::move(cost), sequence_chunks).cost;
@@ -148,11 +182,19 @@ void tell_chunks_apart(ashlar::costs& cost, int stage_count, int sequence_chunks
   cost.passes.overlapped = overlapped;
 }
 
+void must_be_of_stages(cost_options const& o, ashlar::costs const& cost, int stage_count) {
+  int const given = cost.passes.stages();
+  if (!o.per_micro_batch.empty() && given != 0 && given != stage_count)
+    throw usage_error(fmt::format("'{}' has costs of {} on {}, but there are {} stages",
+                                  o.per_micro_batch, counted(cost.passes.micro_batches(), "micro-batch"),
+                                  counted(given, "stage"), stage_count));
+}
+
 int stages_in(ashlar::costs const& cost) { return std::max(1, cost.passes.stages()); }
 
 void must_leave_chunks_to_causal(cost_options const& o, int stage_count, int sequence_chunks) {
   if (o.causal.empty() || o.stages_from().empty()) return;
-  int const given = o.measured ? stages_in(o.measured->cost) : static_cast<int>(o.each_stage.size());
+  int const given = o.measured ? stages_in(o.measured->cost) : static_cast<int>(o.each.size());
   if (sequence_chunks > 1 && given == sequence_chunks * stage_count)
     throw usage_error(chunks_have_costs);
 }

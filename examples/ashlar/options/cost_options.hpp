@@ -17,16 +17,19 @@
 namespace tool {
 
 struct cost_options {
-  std::map<std::string, duration> times = {};    // by flag; those that are given
-  std::map<std::string, duration> others = {};   // times that are no costs, in the same ticks
-  std::string per_stage = {};                    // a file; empty: all stages alike
-  std::vector<stage_durations> each_stage = {};  // what it holds
-  std::vector<int> speeds = {};                  // of each device, in percent; empty: all alike
-  std::optional<costs_file> measured = {};       // of --costs
-  std::vector<int> causal = {};                  // of --causal: a percentage, or one of each pass
+  std::map<std::string, duration> times = {};   // by flag; those that are given
+  std::map<std::string, duration> others = {};  // times that are no costs, in the same ticks
+  std::string per_stage = {};                   // a file; empty: all stages alike
+  std::string per_micro_batch = {};             // a file; empty: all micro-batches alike
+  std::vector<stage_durations> each = {};       // what the file of either holds
+  std::vector<int> speeds = {};                 // of each device, in percent; empty: all alike
+  std::optional<costs_file> measured = {};      // of --costs
+  std::vector<int> causal = {};                 // of --causal: a percentage, or one of each pass
 
   // Whether the command line says anything of costs.
-  bool are_given() const { return !times.empty() || !stages_from().empty() || !speeds.empty(); }
+  bool are_given() const {
+    return !times.empty() || !stages_from().empty() || !per_micro_batch.empty() || !speeds.empty();
+  }
   // The file with a cost for each stage; empty: all stages alike.
   std::string const& stages_from() const { return measured ? measured->path : per_stage; }
 };
@@ -60,7 +63,12 @@ void must_leave_chunks_to_causal(cost_options const& options, int stage_count, i
 constexpr char const* chunks_have_costs =
     "--causal has no effect on costs that are given for each chunk";
 
-// On p devices. Throws usage_error for speeds of another number of devices, and as scale_of().
-ashlar::costs costs_of(cost_options const& options, long long p, int sequence_chunks = 1);
+// Of m micro-batches on p devices. Throws usage_error for speeds of another number of devices, for a
+// file with costs of other micro-batches, or of micro-batches where sequences are in chunks, and as
+// scale_of().
+ashlar::costs costs_of(cost_options const& options, long long p, long long m, int sequence_chunks = 1);
+
+// Throws usage_error if --per-micro-batch gives costs of another number of stages.
+void must_be_of_stages(cost_options const& options, ashlar::costs const& cost, int stage_count);
 
 }  // namespace tool

@@ -145,9 +145,9 @@ std::vector<effect> effects_on(ashlar::simulation_options const& how, ashlar::pr
 }
 
 std::vector<char const*> const& cost_flags() {
-  static std::vector<char const*> const all = {"--costs",          "--per-stage",       "--forward",
-                                               "--backward-input", "--backward-weight", "--transfer",
-                                               "--overlapped",     "--speeds",          "--causal"};
+  static std::vector<char const*> const all = {
+      "--costs",           "--per-stage", "--per-micro-batch", "--forward", "--backward-input",
+      "--backward-weight", "--transfer",  "--overlapped",      "--speeds",  "--causal"};
   return all;
 }
 

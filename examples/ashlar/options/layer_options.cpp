@@ -27,9 +27,9 @@ void add_layer_options(CLI::App& command, layer_options& o, cost_options& cost) 
               "--limit-bytes with `,resident,stash`; the search also looks for which layers a stage has")
           ->type_name("FILE");
   for (char const* const flag :
-       {"--costs", "--per-stage", "--forward", "--backward-input", "--backward-weight", "--limit",
-        "--stash-bytes", "--stash-left-bytes", "--weight-bytes", "--gradient-bytes", "--optimizer-bytes",
-        "--per-stage-bytes", "--start"})
+       {"--costs", "--per-stage", "--per-micro-batch", "--forward", "--backward-input",
+        "--backward-weight", "--limit", "--stash-bytes", "--stash-left-bytes", "--weight-bytes",
+        "--gradient-bytes", "--optimizer-bytes", "--per-stage-bytes", "--start"})
     file->excludes(command.get_option(flag));
 }
 
@@ -63,7 +63,7 @@ std::vector<ashlar::layout_choice> layered_layouts_of(layer_options const& layer
                                                       layout_options const& model,
                                                       limit_options const& limit) {
   time_scale const scale = scale_of(model);
-  ashlar::costs const cost = costs_of(model.cost, model.p);
+  ashlar::costs const cost = costs_of(model.cost, model.p, model.m);
   ashlar::layer_chain dealt{.m = ashlar::micro_batches{static_cast<int>(model.m)},
                             .layers = {},
                             .on = cost.on,

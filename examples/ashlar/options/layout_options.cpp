@@ -54,7 +54,7 @@ void must_fit(ashlar::layout_choice const& choice) {
 // Costs that are given for each chunk of a sequence; none where they are of whole ones.
 std::optional<ashlar::costs> by_chunk_of(layout_options const& o, int stage_count) {
   if (!o.own_cost && o.cost.stages_from().empty()) return std::nullopt;
-  ashlar::costs cost = o.own_cost ? *o.own_cost : costs_of(o.cost, o.p);
+  ashlar::costs cost = o.own_cost ? *o.own_cost : costs_of(o.cost, o.p, o.m);
   tell_chunks_apart(cost, stage_count, static_cast<int>(o.sequence_chunks));
   if (cost.passes.chunks() == 1) return std::nullopt;
   return cost;
@@ -62,10 +62,11 @@ std::optional<ashlar::costs> by_chunk_of(layout_options const& o, int stage_coun
 
 ashlar::costs costs_on(layout_options const& o, ashlar::placement const& where) {
   if (auto const each = by_chunk_of(o, where.stage_count())) return of_whole_sequences(*each);
-  return o.own_cost ? *o.own_cost : costs_of(o.cost, o.p);
+  return o.own_cost ? *o.own_cost : costs_of(o.cost, o.p, o.m);
 }
 
 void must_have_costs(layout_options const& o, ashlar::search_problem const& problem) {
+  must_be_of_stages(o.cost, problem.cost, problem.where.stage_count());
   int const given = stages_in(problem.cost);
   if (!o.cost.stages_from().empty() && given != problem.where.stage_count())
     throw usage_error(fmt::format("'{}' has costs of {} stages, but {} on {} devices has {} stages",
@@ -172,6 +173,8 @@ ashlar::layout_choice own_layout(layout_options const& o) {
 std::vector<ashlar::layout_choice> plain_layouts(layout_options const& o) {
   ashlar::devices const p{static_cast<int>(o.p)};
   ashlar::micro_batches const m{static_cast<int>(o.m)};
+  if (!o.cost.per_micro_batch.empty() && o.sequence_chunks > 1)
+    throw usage_error("--per-micro-batch has costs of whole sequences; --sequence-chunks cuts them");
   if (o.placement == "any") {
     if (o.v != 0) throw usage_error("-v/--chunks goes with --placement looped or wave, not any");
     if (!o.cost.stages_from().empty())
@@ -179,7 +182,7 @@ std::vector<ashlar::layout_choice> plain_layouts(layout_options const& o) {
                                     o.cost.measured ? "--costs" : "--per-stage"));
     constexpr int most_chunks = 4;
     must_be_few(o, most_chunks);
-    ashlar::costs const cost = costs_of(o.cost, o.p);
+    ashlar::costs const cost = costs_of(o.cost, o.p, o.m);
     ashlar::model_share const model{p, m, cost};
     must_fit(ashlar::choose_layout(model, layout::wave, most_chunks, 100));
     return ashlar::layouts_for(model, 100);

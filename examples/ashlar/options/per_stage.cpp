@@ -52,18 +52,18 @@ auto read_stages(std::string const& path, char const* what, std::vector<std::str
 stage_durations times_of(std::string const& where, std::vector<std::string_view> const& cells) {
   stage_durations times;
   for (std::size_t i = 0; i < times.size(); ++i)
-    times[i] = read_duration(where + ": a cost", cells[i], 1);
+    times[i] = read_duration(where + ": a cost", cells[i], 0);
   return times;
 }
 
 }  // namespace
 
-std::vector<stage_durations> read_per_stage(std::string const& path) {
+std::vector<stage_durations> read_passes(std::string const& path) {
   return read_stages(path, "costs", {"forward", "backward_input", "backward_weight"},
                      [](std::string const& where, std::vector<std::string_view> const& cells) {
                        if (cells.size() != stage_durations().size())
                          throw usage_error(
-                             fmt::format("{}: a stage's costs are three times from 1 to {}, "
+                             fmt::format("{}: costs are three times from 0 to {}, "
                                          "`forward,backward_input,backward_weight`",
                                          where, ashlar::max_tick));
                        return times_of(where, cells);

@@ -1,4 +1,5 @@
-// Files with a line a stage, or a layer: what its passes take, or what it takes of its device.
+// Files with a line a stage, a micro-batch or a layer: what its passes take, or what it takes of its
+// device.
 #pragma once
 
 #include "options/durations.hpp"
@@ -13,9 +14,9 @@ namespace tool {
 // Forward, input pass, weight pass.
 using stage_durations = std::array<duration, 3>;
 
-// The file of --per-stage: `forward,backward_input,backward_weight`. Empty lines and lines that begin
-// with # do not count. Throws usage_error with the line at fault.
-std::vector<stage_durations> read_per_stage(std::string const& path);
+// The files of --per-stage and --per-micro-batch: `forward,backward_input,backward_weight`. Empty lines
+// and lines that begin with # do not count. Throws usage_error with the line at fault.
+std::vector<stage_durations> read_passes(std::string const& path);
 
 // A layer of a model: times, and sizes if the file has them.
 struct layer_line {

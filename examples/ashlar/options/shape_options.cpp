@@ -79,7 +79,7 @@ ashlar::catalog::shape shape_of(ashlar::catalog::entry const& entry, shape_optio
   bool const cuts_sequences = entry.uses(parameter::sequence_chunk_count);
   return {.p = ashlar::devices{static_cast<int>(o.p)},
           .m = ashlar::micro_batches{static_cast<int>(o.m)},
-          .cost = costs_of(o.cost, o.p, cuts_sequences ? static_cast<int>(o.sequence_chunks) : 1),
+          .cost = costs_of(o.cost, o.p, o.m, cuts_sequences ? static_cast<int>(o.sequence_chunks) : 1),
           .v = ashlar::chunks{static_cast<int>(o.v)},
           .w = ashlar::waves{static_cast<int>(o.waves)},
           .routes = static_cast<int>(o.routes),
@@ -145,6 +145,7 @@ chosen_schedule from_catalog(shape_options const& o) {
   ashlar::schedule const usual = entry.make(alike);
   int const stage_count = usual.stage_count(), q = usual.graph.sequence_chunks();
   must_leave_chunks_to_causal(o.cost, stage_count, q);
+  must_be_of_stages(o.cost, shape.cost, stage_count);
   if (!o.cost.stages_from().empty()) {
     tell_chunks_apart(shape.cost, stage_count, q);
     if (shape.cost.passes.chunks() == 1 && stages_in(shape.cost) != stage_count)

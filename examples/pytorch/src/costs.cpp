@@ -5,6 +5,7 @@
 #include <ashlar/model/memory_model.hpp>
 
 #include <nanobind/operators.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -24,6 +25,8 @@ namespace {
 
 using ashlar::tick;
 using stage_ticks = std::tuple<tick, tick, tick>;
+using given_level = std::pair<int, tick>;       // devices, ticks between groups of so many
+using given_link = std::tuple<int, int, tick>;  // from, to, ticks
 using given_ticks = std::variant<stage_ticks, std::tuple<tick, tick, tick, tick>>;  // with a recompute
 
 ashlar::costs make_costs(tick forward, tick backward_input, tick backward_weight,
@@ -32,7 +35,8 @@ ashlar::costs make_costs(tick forward, tick backward_input, tick backward_weight
                          std::optional<tick> transfer_between_nodes, int node_size,
                          ashlar::byte_count bandwidth, ashlar::byte_count message,
                          std::optional<tick> overlapped, std::vector<int> speeds,
-                         long long sequence_chunks) {
+                         long long sequence_chunks, std::optional<long long> micro_batches,
+                         std::vector<given_level> const& levels, std::vector<given_link> const& links) {
   tick const again = recompute.value_or(ashlar::stage_cost::same_as_forward);
   ashlar::costs made(ashlar::stage_cost{forward, backward_input, backward_weight, again}, transfer);
   if (per_stage) {
@@ -45,12 +49,20 @@ ashlar::costs make_costs(tick forward, tick backward_input, tick backward_weight
         auto const& [f, i, w, r] = std::get<1>(given);
         each.push_back({f, i, w, r});
       }
-    made.passes = ashlar::pass_costs::by_stage_and_chunk(
-        std::move(each), within("sequence_chunks", sequence_chunks, 1, tool::most_sequence_chunks));
+    int const q = within("sequence_chunks", sequence_chunks, 1, tool::most_sequence_chunks);
+    if (micro_batches && q > 1)
+      throw nb::value_error("either the chunks of sequences differ or micro-batches do");
+    made.passes =
+        micro_batches ? ashlar::pass_costs::by_stage_and_micro_batch(
+            std::move(each), within("micro_batches", *micro_batches, 1, tool::most_micro_batches))
+                      : ashlar::pass_costs::by_stage_and_chunk(std::move(each), q);
   }
   made.on.links.inside.bandwidth = made.on.links.between.bandwidth = bandwidth;
   if (transfer_between_nodes) made.on.links.between.latency = *transfer_between_nodes;
   made.on.links.node_size = node_size;
+  for (auto const& [size, ticks] : levels) made.on.links.wider.push_back({size, {.latency = ticks}});
+  for (auto const& [from, to, ticks] : links)
+    made.on.links.exceptions.push_back({from, to, {.latency = ticks}});
   made.message = message;
   made.passes.overlapped = overlapped.value_or(ashlar::pass_costs::one_after_the_other);
   made.on.speeds = std::move(speeds);
@@ -71,8 +83,9 @@ std::string words_of(ashlar::costs const& c) {
     text += (text.empty() ? "(" : ", (") + std::to_string(s.forward) + ", "
             + std::to_string(s.backward_input) + ", " + std::to_string(s.backward_weight) + ")";
   });
-  std::string const chunks =
+  std::string chunks =
       c.passes.chunks() == 1 ? "" : ", sequence_chunks=" + std::to_string(c.passes.chunks());
+  if (int const m = c.passes.micro_batches(); m != 0) chunks += ", micro_batches=" + std::to_string(m);
   return "Costs(per_stage=[" + text + "], transfer=" + std::to_string(c.on.links.inside.latency) + chunks
          + ")";
 }
@@ -149,15 +162,18 @@ void bind_costs(nb::module_& m) {
              std::optional<std::vector<given_ticks>> const& per_stage, tick transfer,
              std::optional<tick> between, int node_size, ashlar::byte_count bandwidth,
              ashlar::byte_count message, std::optional<tick> overlapped, std::vector<int> speeds,
-             long long sequence_chunks) {
-            new (made)
-                costs(make_costs(f, i, w, recompute, per_stage, transfer, between, node_size, bandwidth,
-                                 message, overlapped, std::move(speeds), sequence_chunks));
+             long long sequence_chunks, std::optional<long long> micro_batches,
+             std::vector<given_level> const& levels, std::vector<given_link> const& links) {
+            new (made) costs(make_costs(f, i, w, recompute, per_stage, transfer, between, node_size,
+                                        bandwidth, message, overlapped, std::move(speeds),
+                                        sequence_chunks, micro_batches, levels, links));
           },
           "forward"_a = 1, "backward_input"_a = 1, "backward_weight"_a = 1, nb::kw_only(),
           "recompute"_a = nb::none(), "per_stage"_a = nb::none(), "transfer"_a = 0,
           "transfer_between_nodes"_a = nb::none(), "node_size"_a = 0, "bandwidth"_a = 0, "message"_a = 0,
           "overlapped"_a = nb::none(), "speeds"_a = std::vector<int>{}, "sequence_chunks"_a = 1,
+          "micro_batches"_a = nb::none(), "levels"_a = std::vector<given_level>{},
+          "links"_a = std::vector<given_link>{},
           "Ticks of a stage's passes, the same for all stages or, in per_stage, a tuple (forward, "
           "backward_input, backward_weight) for each, or of four with the recompute. transfer: the "
           "latency of a link; bandwidth: its "
@@ -165,7 +181,10 @@ void bind_costs(nb::module_& m) {
           "forward and a backward together (one after the other). speeds: of the devices, in percent. "
           "sequence_chunks: where the chunks of sequences differ, how many there are; per_stage then "
           "has "
-          "so many for each stage, one after the other.")
+          "so many for each stage, one after the other. micro_batches: the same where micro-batches "
+          "differ. levels: beyond nodes, how many devices a group has and the latency between groups, "
+          "from small to large. links: the latency from one device to another where it is not as its "
+          "level says.")
       .def(
           "with_causal_chunks",
           [](costs const& mean, long long sequence_chunks, causal_percent const& share) {
@@ -183,6 +202,11 @@ void bind_costs(nb::module_& m) {
           "already.")
       .def_prop_ro("per_stage", &ticks_of_stages)
       .def_prop_ro("sequence_chunks", [](costs const& c) { return c.passes.chunks(); })
+      .def_prop_ro("micro_batches",
+                   [](costs const& c) {
+                     int const m = c.passes.micro_batches();
+                     return m == 0 ? std::nullopt : std::optional(m);
+                   })
       .def_prop_ro("transfer", [](costs const& c) { return c.on.links.inside.latency; })
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"))
       .def("__repr__", [](costs const& c) { return words_of(c); });

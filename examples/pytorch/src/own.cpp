@@ -107,8 +107,8 @@ schedule own_schedule(ashlar::placement const& where,
         throw nb::value_error(
             ("starts must be one for each pass of device " + std::to_string(d)).c_str());
       for (std::size_t i = 0; i < s.order[d].size(); ++i) s.order[d][i].start = (*starts)[d][i];
-      ashlar::find_pairs(s.order[d]);
     }
+    ashlar::find_pairs(s);
   }
   must_hold(s);
   return s;

@@ -63,6 +63,7 @@ constexpr block unroll(block b, int times) {
     }
   }
   b.interval = last;
+  b.cost.passes = of_micro_batches(std::move(b.cost.passes), b.micro_batch_count());
   return b;
 }
 
@@ -82,8 +83,8 @@ constexpr block overlay(block a, block const& b) {
   if (a.interval != b.interval) refuse({.broken = rule::intervals_agree, .number = b.interval});
   if (a.graph.count() != b.graph.count())
     refuse(wrong_size(table::stages_of_graph, b.graph.count(), a.graph.count()));
-  if (a.graph != b.graph || a.cost != b.cost || a.mode != b.mode)
-    refuse({.broken = rule::parts_are_alike});
+  if (a.graph != b.graph || a.mode != b.mode) refuse({.broken = rule::parts_are_alike});
+  a.cost = joined(std::move(a.cost), a.micro_batch_count(), b.cost, b.micro_batch_count());
   int const group = a.micro_batch_count(), routes = a.where.route_count();
   a.where = overlay(std::move(a.where), b.where);
   for (int route : b.route) a.route.push_back(routes + route);

@@ -88,6 +88,26 @@ class pass_costs {
                                     static_cast<int>(class_of.size()));
   }
 
+  // Those of the first m micro-batches, if they are told apart; after the last comes the first again.
+  friend constexpr pass_costs of_micro_batches(pass_costs c, int m) {
+    if (c.by_micro_batch_ && c.period_ != m) return joined(c, m, c, 0);
+    return c;
+  }
+  // Those of the first micro-batches of `a`, then of `b`, told apart if either tells them apart; else
+  // those of `a`.
+  friend constexpr pass_costs joined(pass_costs const& a, int of_a, pass_costs const& b, int of_b) {
+    if (!a.by_micro_batch_ && !b.by_micro_batch_) return a;
+    int const rows = a.stages() > b.stages() ? a.stages() : b.stages();
+    std::vector<stage_cost> all;
+    for (int stage = 0; stage == 0 || stage < rows; ++stage) {
+      for (int k = 0; k < of_a; ++k) all.push_back(a.of(stage, k));
+      for (int k = 0; k < of_b; ++k) all.push_back(b.of(stage, k));
+    }
+    pass_costs made = by_stage_and_micro_batch(static_cast<std::vector<stage_cost>&&>(all), of_a + of_b);
+    made.overlapped = a.overlapped;
+    return made;
+  }
+
   constexpr stage_cost const& of(int stage, int micro_batch = 0) const {
     return each_.data()[stage * stride_ + (period_ == 1 ? 0 : micro_batch % period_)];
   }

@@ -37,11 +37,17 @@ ASHLAR_INLINE nlohmann::ordered_json to_json(schedule const& s, std::string_view
   interconnect const& links = s.cost.on.links;
   ordered_json cost{{"per_stage", std::move(per_stage)},
                     {"transfer", links.inside.time_of(s.cost.message)}};
+  if (s.cost.passes.micro_batches() != 0) cost["micro_batches"] = s.cost.passes.micro_batches();
   if (s.cost.passes.chunks() > 1) cost["sequence_chunks"] = s.cost.passes.chunks();
   if (links.node_size > 0) {
     cost["transfer_between_nodes"] = links.between.time_of(s.cost.message);
     cost["node_size"] = links.node_size;
   }
+  for (link_level const& l : links.wider)
+    cost["levels"].push_back({{"devices", l.size}, {"transfer", l.between.time_of(s.cost.message)}});
+  for (link_exception const& e : links.exceptions)
+    cost["links"].push_back(
+        {{"from", e.from}, {"to", e.to}, {"transfer", e.speed.time_of(s.cost.message)}});
   if (!s.cost.on.speeds.empty()) cost["speeds"] = s.cost.on.speeds;
   ordered_json orders = ordered_json::array(), starts = ordered_json::array();
   for (auto const& order : s.order) {

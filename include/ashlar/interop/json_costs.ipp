@@ -23,7 +23,6 @@ struct unit_length {
   double ns;
 };
 inline constexpr unit_length unit_lengths[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-inline constexpr double shortest_ns = 1e-3;
 inline constexpr double longest_ns = 1e15;  // eleven days: sums of ticks do not overflow
 inline constexpr double least_ticks = 1000;
 
@@ -45,7 +44,7 @@ class costs_reader : json_reader {
     for (json const& stage : stages)
       for (char const* const kind : measured_passes)
         if (kind != measured_passes[3] || stage.contains(kind))
-          shortest = std::min(shortest, time(stage, kind, shortest_ns));
+          if (double const each = time(stage, kind, 0); each > 0) shortest = std::min(shortest, each);
     choose_tick(shortest);
     json_costs all{.cost = read_costs(stages), .scale = scale_};
     if (costs_.contains("collective")) all.ring = link(costs_, "collective");
@@ -87,7 +86,8 @@ class costs_reader : json_reader {
   }
   tick ticks(double ns) const { return std::llround(ns / tick_ns_); }
   tick ticks_of_pass(json const& stage, char const* kind) const {
-    return std::max<tick>(1, ticks(time(stage, kind, shortest_ns)));
+    double const ns = time(stage, kind, 0);
+    return ns == 0 ? 0 : std::max<tick>(1, ticks(ns));
   }
   stage_cost passes(json const& stage) const {
     stage_cost c{.forward = ticks_of_pass(stage, measured_passes[0]),

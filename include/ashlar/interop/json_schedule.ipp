@@ -74,7 +74,7 @@ class schedule_reader : json_reader {
 
   stage_cost read_stage_cost(json const& object) const {
     auto const time_of = [&](char const* key, tick otherwise) {
-      return object.contains(key) ? times_.ticks(object[key], key, 1) : otherwise;
+      return object.contains(key) ? times_.ticks(object[key], key, 0) : otherwise;
     };
     tick const one = times_.one();
     return {.forward = time_of("forward", one),
@@ -83,19 +83,20 @@ class schedule_reader : json_reader {
             .recompute = time_of("recompute", stage_cost::same_as_forward)};
   }
 
-  // By stage, and by chunk where there is more than one.
-  std::vector<stage_cost> read_stage_costs(json const& given, int stage_count, int chunks) const {
+  // By stage, and by what is told apart of each where that is more than one.
+  std::vector<stage_cost> read_stage_costs(json const& given, int stage_count, int told,
+                                           char const* what) const {
     std::vector<stage_cost> each;
     for (json const& one : list(given["per_stage"], "per_stage"))
       each.push_back(read_stage_cost(object(one, "per_stage")));
-    if (static_cast<std::int64_t>(each.size()) == std::int64_t{stage_count} * chunks) return each;
+    if (static_cast<std::int64_t>(each.size()) == std::int64_t{stage_count} * told) return each;
     std::string const read = std::to_string(each.size()), stages = std::to_string(stage_count);
-    fail(given["per_stage"], chunks == 1 ? "has costs of " + read + " stages, but " + stages + " stages"
-                                         : "has " + read + " costs, but " + stages + " stages with "
-                                               + std::to_string(chunks) + " sequence chunks each");
+    fail(given["per_stage"], told == 1 ? "has costs of " + read + " stages, but " + stages + " stages"
+                                       : "has " + read + " costs, but " + stages + " stages with "
+                                             + std::to_string(told) + " " + what + " each");
   }
 
-  interconnect read_links(json const& given) const {
+  interconnect read_links(json const& given, int device_count) const {
     interconnect links;
     if (given.contains("transfer"))
       links.inside.latency = times_.ticks(given["transfer"], "transfer", 0);
@@ -105,6 +106,21 @@ class schedule_reader : json_reader {
     if (given.contains("node_size"))
       links.node_size =
           static_cast<int>(whole(given["node_size"], "node_size", 0, input_limits::devices));
+    auto const transfer = [&](json const& one) {
+      return link_speed{.latency = times_.ticks(json_reader::at(one, "transfer"), "transfer", 0)};
+    };
+    auto const device = [&](json const& one, char const* key) {
+      return static_cast<int>(whole(json_reader::at(one, key), key, 0, device_count - 1));
+    };
+    if (given.contains("levels"))
+      for (json const& one : list(given["levels"], "levels")) {
+        json const& size = json_reader::at(one, "devices");
+        links.wider.push_back(
+            {static_cast<int>(whole(size, "devices", 1, input_limits::devices)), transfer(one)});
+      }
+    if (given.contains("links"))
+      for (json const& one : list(given["links"], "links"))
+        links.exceptions.push_back({device(one, "from"), device(one, "to"), transfer(one)});
     return links;
   }
 
@@ -116,23 +132,38 @@ class schedule_reader : json_reader {
     return all;
   }
 
-  costs read_costs(int stage_count, int device_count) const {
+  // The costs of each stage, and of each of its chunks or micro-batches where these are told apart.
+  pass_costs read_pass_costs(json const& given, int stage_count, int m) const {
+    if (!given.contains("per_stage")) return read_stage_cost(given);
+    bool const has_chunks = given.contains("sequence_chunks");
+    if (!given.contains("micro_batches")) {
+      int const chunks = has_chunks ? sequence_chunks(given["sequence_chunks"]) : 1;
+      return pass_costs::by_stage_and_chunk(
+          read_stage_costs(given, stage_count, chunks, "sequence chunks"), chunks);
+    }
+    json const& count = given["micro_batches"];
+    if (whole(count, "micro_batches", 1, input_limits::micro_batches) != m || has_chunks)
+      fail(count, "tells " + count.dump() + " micro-batches apart, but there are " + std::to_string(m)
+                      + (has_chunks ? " and \"sequence_chunks\"" : ""));
+    return pass_costs::by_stage_and_micro_batch(read_stage_costs(given, stage_count, m, "micro-batches"),
+                                                m);
+  }
+
+  // `m`: micro-batches that costs may tell apart.
+  costs read_costs(int stage_count, int device_count, int m) const {
     costs made;
     static json const none = json::object();
     json const& given = file_.contains("costs") ? file_["costs"] : none;
-    int chunks = 1;
-    made.passes = read_stage_cost(given);
-    if (given.contains("per_stage")) {
-      if (given.contains("sequence_chunks")) chunks = sequence_chunks(given["sequence_chunks"]);
-      made.passes = pass_costs::by_stage_and_chunk(read_stage_costs(given, stage_count, chunks), chunks);
-    }
-    made.on.links = read_links(given);
+    made.passes = read_pass_costs(given, stage_count, m);
+    made.on.links = read_links(given, device_count);
     if (given.contains("speeds")) made.on.speeds = read_speeds(given["speeds"], device_count);
     if (given.contains("overlapped"))
-      made.passes.overlapped = times_.ticks(given["overlapped"], "overlapped", 1);
+      made.passes.overlapped = times_.ticks(given["overlapped"], "overlapped", 0);
     if (file_.contains("costs"))
       made_of(given, "costs", [&] {
-        if (auto const d = check(made, stage_count, device_count, chunks, chunks); !d.ok())
+        int const chunks = made.passes.chunks(), told = made.passes.micro_batches();
+        if (auto const d = check(made, stage_count, device_count, std::max(chunks, told), chunks);
+            !d.ok())
           throw violation(d);
       });
     return made;
@@ -164,7 +195,7 @@ class schedule_reader : json_reader {
                         [&] { return in_sequence_chunks(s.graph, sequence_chunks(given)); });
     }
     s.route = integers(at("route"), "route", s.where.route_count() - 1);
-    s.cost = read_costs(stage_count, s.device_count());
+    s.cost = read_costs(stage_count, s.device_count(), s.micro_batch_count());
     json const& orders = list(at("orders"), "orders");
     if (static_cast<int>(orders.size()) != s.device_count())
       fail(orders, "has orders of " + std::to_string(orders.size()) + " devices, but "
@@ -196,18 +227,18 @@ class schedule_reader : json_reader {
         fail(starts[d], "lacks starts of device " + std::to_string(d));
       for (std::size_t i = 0; i < s.order[d].size(); ++i)
         s.order[d][i].start = times_.ticks(starts[d][i], "starts", 0);  // a makespan counts from 0
-      find_pairs(s.order[d]);
     }
+    find_pairs(s);
   }
 
   block read_block() const {
     block b;
     b.where = read_placement();
     b.graph = read_json_graph(source_, b.where.stage_count());
-    b.cost = read_costs(b.where.stage_count(), b.where.device_count());
     b.interval = times_.ticks(at("interval"), "interval", 1);
     b.route = file_.contains("route") ? integers(file_["route"], "route", b.where.route_count() - 1)
                                       : std::vector<int>{0};
+    b.cost = read_costs(b.where.stage_count(), b.where.device_count(), b.micro_batch_count());
     bool trains = false;
     for (auto const& [token, offset] : object(at("cells"), "cells").items()) {
       b.cells.push_back({read_pass_at(offset, token, true), times_.ticks(offset, "cells", -max_tick)});

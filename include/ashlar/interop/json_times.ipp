@@ -35,8 +35,9 @@ ASHLAR_INLINE json_times::json_times(json_text const& source) : json_reader(sour
       return;
     }
     collect_costs(cost, all);
-    if (cost.contains("per_stage"))
-      for (nlohmann::json const& one : list(cost["per_stage"], "per_stage")) collect_costs(one, all);
+    for (char const* const key : {"per_stage", "levels", "links"})
+      if (cost.contains(key))
+        for (nlohmann::json const& one : list(cost[key], key)) collect_costs(one, all);
   }
   for (char const* const key : {"interval", "cells", "starts"})
     if (file.contains(key)) collect(file[key], key, all);

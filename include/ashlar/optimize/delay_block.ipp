@@ -122,14 +122,18 @@ ASHLAR_INLINE precedence_graph::plan plan_of(std::vector<delay_block> const& tra
 }
 
 ASHLAR_INLINE tick work_of_sequence(schedule const& s) {
+  // Of those that differ, the mean.
+  int const q = s.graph.sequence_chunks(),
+            count = s.cost.passes.micro_batches() == 0 ? q : s.micro_batch_count();
   tick most = 0;
   for (int d = 0; d < s.device_count(); ++d) {
     tick work = 0;
     for (timed_pass const& t : nth(s.order, d))
-      work += t.what.micro_batch < s.graph.sequence_chunks() ? s.cost.of(t.what, d) : 0;
+      work += t.what.micro_batch < count ? s.cost.of(t.what, d) : 0;
     most = max_of(most, work);
   }
-  return most;
+  tick const sequences = count / q;
+  return (most + sequences - 1) / sequences;
 }
 
 }  // namespace ashlar

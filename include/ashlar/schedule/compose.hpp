@@ -46,8 +46,8 @@ constexpr schedule renumber_behind(schedule const& a, schedule b) {
     refuse(wrong_size(table::devices_of_placement, b.device_count(), a.device_count()));
   if (a.stage_count() != b.stage_count())
     refuse(wrong_size(table::stages_of_placement, b.stage_count(), a.stage_count()));
-  if (a.graph != b.graph || a.cost != b.cost || a.mode != b.mode)
-    refuse({.broken = rule::parts_are_alike});
+  if (a.graph != b.graph || a.mode != b.mode) refuse({.broken = rule::parts_are_alike});
+  b.cost = joined(a.cost, a.micro_batch_count(), b.cost, b.micro_batch_count());
   if (a.where != b.where) {
     for (int& route : b.route) route += a.where.route_count();
     b.where = overlay(a.where, b.where);
@@ -114,6 +114,7 @@ constexpr schedule take(schedule s, micro_batches count) {
       if (what.kind != pass_kind::work && what.micro_batch >= count.value)
         refuse({.broken = rule::every_pass_is_present, .first = {.what = what}});
   while (s.micro_batch_count() > count.value) s.route.pop_back();
+  s.cost.passes = of_micro_batches(std::move(s.cost.passes), count.value);
   for (auto& order : s.order) {
     std::vector<timed_pass> kept;
     for (timed_pass const& t : order)

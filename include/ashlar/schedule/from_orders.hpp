@@ -3,6 +3,7 @@
 
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/schedule/schedule.hpp>
+#include <ashlar/schedule/tables.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -23,14 +24,23 @@ constexpr schedule schedule_from_orders(placement where, std::vector<int> route,
   return s;
 }
 
-// Says which passes of a device run as pairs, where only their starts are known: a forward and a
-// backward that start together. Nothing else can.
-constexpr void find_pairs(std::vector<timed_pass>& order) {
-  for (std::size_t i = 1; i < order.size(); ++i)
-    if (order[i - 1].start == order[i].start) {
-      order[i - 1].overlaps = order[i].what.stage;
-      order[i].overlaps = order[i - 1].what.stage;
+// Says which passes run as pairs, where only their starts are known: a forward and a backward of one
+// device that start together, if the first takes time of its own. Nothing else can. What goes with no
+// costs is for checks to refuse.
+constexpr void find_pairs(schedule& s) {
+  bool const has_instants = s.cost.passes.has_instants();
+  if (has_instants && !check_form(s).ok()) return;
+  for (std::size_t d = 0; d < s.order.size(); ++d) {
+    std::vector<timed_pass>& order = s.order[d];
+    for (std::size_t i = 1; i < order.size(); ++i) {
+      timed_pass &first = order[i - 1], &second = order[i];
+      if (first.start != second.start
+          || (has_instants && s.cost.of(first.what, static_cast<int>(d)) == 0))
+        continue;
+      first.overlaps = second.what.stage;
+      second.overlaps = first.what.stage;
     }
+  }
 }
 
 }  // namespace ashlar

@@ -100,6 +100,7 @@ constexpr schedule repeat(block const& b, micro_batches count) {
   schedule s{
       .graph = b.graph, .where = b.where, .route = {}, .cost = b.cost, .order = {}, .mode = b.mode};
   for (int i = 0; i < instances; ++i) append(s.route, b.route);
+  s.cost.passes = of_micro_batches(std::move(s.cost.passes), count.value);
   lists<modulo_cell> const cells = modulo_order(b);
   for (std::size_t d = 0; d < cells.size(); ++d) s.order.push_back(repeat_cells(b, cells[d], instances));
   return s;

@@ -64,6 +64,20 @@ TEST_CASE("each pair of devices has its own link") {
   CHECK(link_speed{.latency = max_tick, .bandwidth = 1}.time_of(5) == max_tick);
 }
 
+TEST_CASE("costs of schedules that are joined") {
+  costs const plain(stage_cost{4, 5, 6}, 7);
+  CHECK(joined(plain, 2, plain, 3) == plain);
+  costs told = plain;
+  told.passes = pass_costs::by_stage_and_micro_batch({{1}, {2}}, 2);
+  costs const both = joined(plain, 1, told, 2);
+  CHECK(both.passes == pass_costs::by_stage_and_micro_batch({{4, 5, 6}, {1}, {2}}, 3));
+  CHECK(joined(told, 2, told, 2).passes.micro_batches() == 4);
+  CHECK(of_micro_batches(both.passes, 2) == pass_costs::by_stage_and_micro_batch({{4, 5, 6}, {1}}, 2));
+  CHECK(of_micro_batches(plain.passes, 2) == plain.passes);
+  CHECK_BREAKS(parts_are_alike, joined(plain, 1, costs(stage_cost{4, 5, 7}, 7), 1));
+  CHECK_BREAKS(parts_are_alike, joined(told, 2, costs(stage_cost{}, 1), 1));
+}
+
 TEST_CASE("transfers are stretched, or refused") {
   costs c(stage_cost{}, 7);
   stretch_transfers(c, 3);

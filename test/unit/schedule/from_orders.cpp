@@ -16,10 +16,19 @@ TEST_CASE("a schedule of which only the orders are known") {
 }
 
 TEST_CASE("passes that start together are a pair") {
-  std::vector<timed_pass> order{{{F, 0, 0}, 0}, {{F, 1, 1}, 3}, {{B, 0, 0}, 3}, {{B, 1, 1}, 6}};
-  find_pairs(order);
+  schedule s = schedule_from_orders(placement(devices{1}, {{0, 0}}), {0, 0}, costs(stage_cost{3, 2, 1}),
+                                    {{{F, 0, 0}, {F, 1, 1}, {B, 0, 0}, {B, 1, 1}}});
+  std::vector<timed_pass>& order = s.order[0];
+  for (auto const i : {1, 2}) order[static_cast<std::size_t>(i)].start = 3;
+  order[3].start = 6;
+  find_pairs(s);
   CHECK((order[1].opens_pair() && order[1].overlaps == 0 && order[2].overlaps == 1));
   CHECK((order[0].overlaps == timed_pass{}.overlaps && order[3].overlaps == timed_pass{}.overlaps));
+  // A pass that takes no time may start where the next does.
+  for (timed_pass& t : order) t.overlaps = timed_pass{}.overlaps;
+  s.cost.passes = stage_cost{0, 2, 1};
+  find_pairs(s);
+  for (timed_pass const& t : order) CHECK(t.overlaps == timed_pass{}.overlaps);
 }
 
 TEST_CASE("there must be an order for each device") {

@@ -1,0 +1,14 @@
+// expect: has_wrong_size.*table::stage_chunk_costs
+// A table of costs with a row for which entries are missing cannot be made.
+#include <ashlar/ashlar.hpp>
+
+using namespace ashlar;
+
+#ifdef OK
+constexpr int count = 4;
+#else
+constexpr int count = 3;
+#endif
+
+static_assert(pass_costs::by_stage_and_chunk(std::vector<stage_cost>(count, stage_cost{}), 2).chunks()
+              == 2);

@@ -1,0 +1,88 @@
+// Costs of each micro-batch, and passes that take no time.
+#include "tool/refusals.hpp"
+#include "tool/run_tool.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace {
+
+nlohmann::json json_of(std::string const& arguments) {
+  tool_result const made = run_tool(arguments + " --as json");
+  INFO(made.err);
+  REQUIRE(made.code == 0);
+  return nlohmann::json::parse(made.out);
+}
+
+std::string emitted(std::string const& name, std::string const& line) {
+  std::string const file = (scratch() / name).string();
+  CHECK(run_tool(line + " -o " + file).code == 0);
+  return file;
+}
+
+std::string const short_and_long = "1,1,1\n1,1,1\n4,4,4\n2,2,2\n";
+
+TEST_CASE("costs of each micro-batch: schedules, files, simulations") {
+  std::string const each = scratch_file("micro.csv", short_and_long);
+  std::string const size = " -p 2 -m 4 --per-micro-batch " + each;
+  nlohmann::json const made = json_of("emit zb-h1" + size);
+  CHECK(made["costs"]["micro_batches"] == 4);
+  REQUIRE(made["costs"]["per_stage"].size() == 2 * 4);
+  CHECK(made["costs"]["per_stage"][6]["backward_input"] == 4);
+  CHECK(made["busy"] == nlohmann::json({3 * 8, 3 * 8}));
+  std::string const file = emitted("micro.json", "emit zb-h1" + size + " --as json");
+  CHECK(run_tool("emit " + file + " --as json").out == content(file));
+  CHECK(run_tool("check " + file).code == 0);
+  CHECK(json_of("simulate " + file)["makespan"] == made["makespan"]);
+  CHECK(json_of("simulate zb-h1" + size)["makespan"] == made["makespan"]);
+  // A schedule of a file, under other costs.
+  std::string const plain = emitted("plain.json", "emit zb-h1 -p 2 -m 4 --as json");
+  CHECK(json_of("emit " + plain + " --per-micro-batch " + each)["starts"] == made["starts"]);
+  // One line for each stage and micro-batch: the second stage takes three times as long.
+  std::string const both = scratch_file("both.csv", short_and_long + "3,3,3\n3,3,3\n12,12,12\n6,6,6\n");
+  CHECK(json_of("emit 1f1b -p 2 -m 4 --per-micro-batch " + both)["busy"]
+        == nlohmann::json({3 * 8, 9 * 8}));
+}
+
+TEST_CASE("costs of each micro-batch: search and compare") {
+  std::string const size = " -p 2 -m 4 --per-micro-batch " + scratch_file("micro.csv", short_and_long);
+  nlohmann::json const found = json_of("search --placement linear --budget 200" + size);
+  long long const makespan = found["makespan"], bound = found["makespan_bound"];
+  CHECK(makespan >= bound);
+  CHECK(makespan <= json_of("emit 1f1b" + size)["makespan"]);
+  CHECK(found["costs"]["micro_batches"] == 4);
+  nlohmann::json const compared = json_of("compare 1f1b zb-h1" + size);
+  CHECK(compared[0]["makespan"] == json_of("emit 1f1b" + size)["makespan"]);
+  CHECK(compared[1]["makespan"] == json_of("emit zb-h1" + size)["makespan"]);
+}
+
+TEST_CASE("costs of micro-batches that there are not") {
+  std::string const each = scratch_file("micro.csv", short_and_long);
+  all_refused(
+      {{"show 1f1b -p 2 -m 3 --per-micro-batch " + each, "has 4 lines, but there are 3 micro-batches"},
+       {"show 1f1b -p 4 -m 2 --per-micro-batch " + each, "on 2 stages, but there are 4 stages"},
+       {"show seq1f1b -p 2 -m 4 --per-micro-batch " + each, "sequences in chunks"},
+       {"search -p 2 -m 4 --sequence-chunks 2 --per-micro-batch " + each, "--sequence-chunks"},
+       {"show 1f1b --forward 2 --per-micro-batch " + each, "excludes"},
+       {"show 1f1b --per-micro-batch /no/such/file", "cannot read '/no/such/file'"}});
+}
+
+TEST_CASE("passes that take no time") {
+  nlohmann::json const frozen = json_of("emit 1f1b -p 2 -m 4 --backward-weight 0");
+  CHECK(frozen["costs"]["per_stage"][0]["backward_weight"] == 0);
+  CHECK(frozen["makespan"] == 4 * 2 + 2);
+  std::string const embedding = scratch_file("embedding.csv", "0,0,0\n1,1,1\n");
+  std::string const file =
+      emitted("embedding.json", "emit zb-h1 -p 2 -m 4 --as json --per-stage " + embedding);
+  CHECK(run_tool("check " + file).code == 0);
+  CHECK(run_tool("emit " + file + " --as json").out == content(file));
+  CHECK(json_of("simulate " + file)["makespan"] == 4 * 3);
+  CHECK(run_tool("show " + file).code == 0);
+  CHECK(contains(run_tool("emit " + file + " --as svg").out, "<svg"));
+  CHECK(json_of("search --placement linear -p 2 -m 4 --budget 20 --per-stage " + embedding)["makespan"]
+        == 4 * 3);
+}
+
+}  // namespace
