@@ -62,18 +62,18 @@ class layout_search {
 
   layouts_found run(question const& q) {
     try_pipelines(q);
-    if (found_.tried == 0 && broken_) throw *broken_;
+    if (found_.tried == 0 && broken_ && !stopped_) throw *broken_;
     return std::move(found_);
   }
 
  private:
-  static constexpr long long between_calls = 4096;
+  static constexpr long long between_calls = 1024;
 
   // Each chooses one size and passes the question on; what is not open stays as it is.
   void try_pipelines(question q) {
     for (int p : choices(open_.pipeline, q.devices, q.pipeline)) {
       q.pipeline = p;
-      if (p <= q.model.layer_count() || !open_.pipeline) try_tensors(q);
+      try_tensors(q);
     }
   }
   void try_tensors(question q) {
@@ -149,7 +149,7 @@ class layout_search {
     } catch (unpredictable const& e) {
       broken_ = e;
     }
-    if (found_.tried % between_calls == 0) stopped_ = !watch_(found_);
+    if (++asked_ % between_calls == 0) stopped_ = !watch_(found_);
   }
   void keep(ranked_layout const& made) {
     auto& best = found_.best;
@@ -172,6 +172,7 @@ class layout_search {
   std::vector<recomputation> again_;
   layouts_found found_;
   std::optional<unpredictable> broken_;
+  long long asked_ = 0;  // possible or not
   bool stopped_ = false;
 };
 

@@ -1,0 +1,57 @@
+// `ashlar predict --best` from end to end.
+#include "tool/predicting.hpp"
+#include "tool/refusals.hpp"
+#include "tool/run_tool.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace {
+
+std::string const eight_nodes = "--model llama3-70b --cluster 8x8xH100 --sequence 8192 --batch 512 ";
+
+}  // namespace
+
+TEST_CASE("predict --best: the fastest layouts, and the first of them predicted") {
+  auto const p = predicted_run(eight_nodes + "--best 4");
+  auto const& all = p["layouts"];
+  REQUIRE(all["best"].size() == 4);
+  CHECK((all["tried"] > 1000 && all["too_large"] < all["tried"]));
+  CHECK(p["fits"] == true);
+  CHECK(p["step_seconds"] == all["best"][0]["step_seconds"]);
+  CHECK(p["peak_bytes"] == all["best"][0]["peak_bytes"]);
+  for (auto const& one : all["best"]) {  // as one asks for it alone
+    auto const alone =
+        predicted_run(eight_nodes + "--stack megatron-core " + one["options"].get<std::string>());
+    CHECK(alone["step_seconds"] == one["step_seconds"]);
+    CHECK(alone["peak_bytes"] == one["peak_bytes"]);
+    CHECK(alone["step_seconds"] >= p["step_seconds"]);
+  }
+}
+
+TEST_CASE("predict --best: what is given stays") {
+  auto const p =
+      predicted_run(eight_nodes + "--best 3 --tensor 4 --sharding optimizer --recompute none");
+  for (auto const& one : p["layouts"]["best"]) {
+    std::string const options = one["options"];
+    CHECK((contains(options, "--tensor 4 ") && contains(options, "--sharding optimizer")
+           && !contains(options, "--recompute")));
+  }
+  auto const published = predicted_run(
+      "--model llama3.1-405b --cluster 2048x8xH100 --sequence 8192 --batch 2048 --best 1 --tensor 8 "
+      "--pipeline 16 --data 128 --sharding optimizer");
+  CHECK(contains(published["options"].get<std::string>(), "--ends-as-layers"));
+}
+
+TEST_CASE("predict --best: none fits, and what is not tried is said") {
+  tool_result const r =
+      run_tool("predict --model llama3.1-405b --cluster 8xH100 --sequence 8192 --batch 64 --best 3");
+  CHECK(r.code == 1);
+  CHECK(contains(r.out, "None fits; the smallest:"));
+  CHECK(contains(r.out, "It does not fit"));
+  CHECK(contains(run_tool("predict --best 3 --schedule zb-h1 " + eight_nodes).err,
+                 "--schedule has no effect with --best, which goes by formulas"));
+  CHECK(run_tool("predict --best 0 " + eight_nodes).code == 2);
+}

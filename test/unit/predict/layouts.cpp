@@ -1,0 +1,146 @@
+#include <ashlar/predict/layouts.hpp>
+// First, so that it needs nothing before it.
+
+#include "predicted_runs.hpp"
+#include <ashlar/predict/answer.hpp>
+
+#include <doctest/doctest.h>
+
+#include <optional>
+#include <vector>
+
+namespace ashlar::predict::testing {
+
+namespace {
+
+constexpr auto go_on = [](layouts_found const&) { return true; };
+
+question asked_of_16() {
+  question q = asked(dense_model(8), 2);
+  q.batch = 24;
+  return q;
+}
+
+// Every size up to the devices, whatever divides what.
+std::optional<double> fastest_of_all(question q, constants const& c) {
+  std::optional<double> fastest;
+  for (q.tensor = 1; q.tensor <= q.devices; ++q.tensor)
+    for (q.pipeline = 1; q.pipeline <= q.devices; ++q.pipeline)
+      for (q.context = 1; q.context <= q.devices; ++q.context) {
+        if (q.devices % (q.tensor * q.pipeline * q.context) != 0) continue;
+        q.data = q.devices / (q.tensor * q.pipeline * q.context);
+        for (q.micro_batch = 1; q.micro_batch <= q.batch; q.micro_batch *= 2)
+          for (q.chunks = 1; q.chunks <= 16; ++q.chunks)
+            for (bool ends : {false, true})
+              for (sharding s : {sharding::none, sharding::optimizer, sharding::full})
+                for (recomputation r :
+                     {recomputation::none, recomputation::attention, recomputation::full}) {
+                  q.counts_ends = ends;
+                  q.shares = s;
+                  q.again = r;
+                  q.program = s == sharding::full ? program_kind::automatic : program_kind::tuned;
+                  int const layers = q.model.layer_count() + (ends ? 2 : 0);
+                  if ((ends && (q.pipeline == 1 || layers % q.pipeline != 0)) || !is_usual(q)) continue;
+                  try {
+                    answer const a = predict_run(q, c, {});
+                    if (a.fits && (!fastest || a.step.seconds < *fastest)) fastest = a.step.seconds;
+                  } catch (unpredictable const&) {
+                  }
+                }
+      }
+  return fastest;
+}
+
+TEST_CASE("layouts: the fastest that fits is the fastest of all") {
+  question q = asked_of_16();
+  for (double const memory : {4e9, 8e9, 80e9}) {
+    CAPTURE(memory);
+    q.device.memory_bytes = memory;
+    layouts_found const found = best_layouts(q, {}, round_constants(), 5, go_on);
+    std::optional<double> const fastest = fastest_of_all(q, round_constants());
+    REQUIRE(found.best.empty() == !fastest);
+    CHECK(found.tried > 100);
+    if (fastest) CHECK(found.best[0].seconds == *fastest);
+    for (std::size_t i = 0; i < found.best.size(); ++i) {
+      ranked_layout const& l = found.best[i];
+      answer const a = predict_run(l.asked, round_constants(), {});
+      CHECK((a.fits && a.step.seconds == l.seconds && a.peak == l.peak));
+      if (i > 0) CHECK(found.best[i - 1].seconds <= l.seconds);
+    }
+  }
+}
+
+TEST_CASE("layouts: what is not open stays, and more freedom is never slower") {
+  question q = asked_of_16();
+  q.tensor = 2;
+  q.pipeline = 4;
+  q.data = 2;
+  q.shares = sharding::optimizer;
+  open_sizes open;
+  open.tensor = open.pipeline = open.shares = open.data = false;
+  layouts_found const some = best_layouts(q, open, round_constants(), 100, go_on);
+  REQUIRE(!some.best.empty());
+  for (ranked_layout const& l : some.best)
+    CHECK((l.asked.tensor == 2 && l.asked.pipeline == 4 && l.asked.data == 2 && l.asked.context == 1
+           && l.asked.shares == sharding::optimizer));
+  CHECK(best_layouts(q, {}, round_constants(), 1, go_on).best[0].seconds <= some.best[0].seconds);
+}
+
+TEST_CASE("layouts: none fits, and the one that holds least is told") {
+  question q = asked_of_16();
+  q.device.memory_bytes = 1e6;
+  layouts_found const found = best_layouts(q, {}, round_constants(), 5, go_on);
+  CHECK((found.best.empty() && found.too_large == found.tried));
+  REQUIRE(found.smallest.size() == 1);
+  CHECK(found.smallest[0].peak > 1e6);
+}
+
+TEST_CASE("layouts: a watch ends it, and what cannot be says why") {
+  question q = asked_of_16();
+  int calls = 0;
+  layouts_found const found = best_layouts(q, {}, round_constants(), 5, [&](layouts_found const&) {
+    ++calls;
+    return false;
+  });
+  CHECK(calls == 1);
+  CHECK(found.tried <= 1024);
+  q.batch = 7;  // nobody can share it
+  q.data = 4;
+  q.tensor = 2;
+  q.pipeline = 2;
+  open_sizes open;
+  open.data = open.tensor = open.pipeline = false;
+  CHECK_THROWS_AS(best_layouts(q, open, round_constants(), 5, go_on), unpredictable);
+}
+
+TEST_CASE("layouts: experts' ranks are divisors of their number") {
+  question q = asked_of_16();
+  q.model = routed_model(8);
+  layouts_found const found = best_layouts(q, {}, round_constants(), 1000, go_on);
+  REQUIRE(!found.best.empty());
+  bool apart = false;
+  for (ranked_layout const& l : found.best) {
+    CHECK(16 % l.asked.expert == 0);
+    CHECK((l.asked.expert_tensor == 1 || l.asked.expert_tensor == l.asked.tensor));
+    apart = apart || l.asked.expert > 1;
+  }
+  CHECK(apart);
+}
+
+TEST_CASE("layouts: embedding and loss as a layer each") {
+  question q = asked(dense_model(6));
+  q.pipeline = 2;
+  q.counts_ends = true;
+  q.program = program_kind::tuned;
+  std::vector<stage> const stages = stages_of(q);
+  REQUIRE(stages.size() == 2);
+  CHECK(stages[0].count == stages[1].count);
+  CHECK(stages[0].count + stages[1].count == q.model.layer_count());
+  q.pipeline = 4;
+  std::vector<stage> const many = stages_of(q);
+  CHECK((many.front().count == 1 && many[1].count == 2 && many.back().count == 1));
+}
+
+}  // namespace
+
+}  // namespace ashlar::predict::testing
