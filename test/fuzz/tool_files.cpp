@@ -54,7 +54,7 @@ void try_to(Read read) {
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   std::string const path = file_with("whole", data, size);
-  try_to([&] { tool::read_per_stage(path); });
+  try_to([&] { tool::read_passes(path); });
   try_to([&] {
     for (ashlar::stage_memory const& m : tool::read_per_stage_bytes(path))
       if (m.stash < 1 || m.stash_left > m.stash || m.resident() < 0) std::abort();

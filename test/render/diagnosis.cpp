@@ -108,6 +108,18 @@ TEST_CASE("negative costs say whose they are") {
   CHECK(said(overlapped) == rule + "an overlapped pair takes -2");
 }
 
+TEST_CASE("costs of other micro-batches and blocks without room say so") {
+  costs const each(pass_costs::by_stage_and_micro_batch({{1}, {2}, {3}}, 3));
+  CHECK(explain(check(each, 2, 2, 4, 1))
+        == "tables must have an entry for each thing that they are about, but micro-batches that have "
+           "costs of their own are 3, not 1 or 4");
+  diagnosis const d{.broken = rule::spread_passes_take_time,
+                    .first = {.device = 1, .what = {pass_kind::backward_input, 1, 0}}};
+  CHECK(explain(d)
+        == "where a block has to make room for a longer pass, the pass in its place must take time, but "
+           "1I0 on device 1 takes none");
+}
+
 TEST_CASE("a parameter out of bounds is named with the nearest that are not") {
   using namespace catalog;
   CHECK(explain(at_least(parameter::chunk_count, 1, 2))

@@ -29,3 +29,13 @@ static_assert(valid<[] { return my_block() | mirror(); }>());
 static_assert(lifespan(my_block(), stage_id{0}) == 9);
 static_assert(activation_bound(my_block(), device_id{2}) == 3);
 static_assert(makespan(my_schedule()) == 3 * 8 + 2);
+
+// Micro-batches of different lengths, of which some passes take no time.
+constexpr schedule uneven() {
+  return my_schedule()
+         | retime(costs(pass_costs::by_class({{1, 1, 0}, {3, 4, 0}}, 2, {0, 1, 0, 0, 1, 0, 0, 1}), 1));
+}
+constexpr program uneven_program() { return uneven() | take(micro_batches{3}) | squeeze() | lower(); }
+static_assert(valid<uneven>());
+static_assert(valid<uneven_program>());
+static_assert(uneven().cost.of({pass_kind::backward, 2, 4}, 2) == 4);

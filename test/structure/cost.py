@@ -16,25 +16,25 @@ from pathlib import Path
 BUDGETS = {
     "ashlar.hpp": 885,  # no text
     "block.hpp": 660,  # lists by device
-    "bounds.hpp": 1170,  # one_machine.hpp keeps heaps
+    "bounds.hpp": 1185,  # one_machine.hpp keeps heaps
     "catalog.hpp": 840,  # searched entries end at closed-form bounds
-    "check.hpp": 755,  # with parameter groups, for gradients that work takes
+    "check.hpp": 760,  # with parameter groups, for gradients that work takes
     "conformance.hpp": 3200,  # a test kit: threads, random numbers
     "core.hpp": 610,
     "fill.hpp": 760,
-    "interop.hpp": 1655,
-    "lower.hpp": 1040,
-    "model.hpp": 600,
-    "optimize.hpp": 790,  # with tabu search
+    "interop.hpp": 1665,
+    "lower.hpp": 1055,  # with a timeline without passes that take no time
+    "model.hpp": 610,
+    "optimize.hpp": 800,  # with tabu search
     "plan.hpp": 1690,  # with the simulator, the catalog and the layouts of searches
     "predict.hpp": 1215,  # <cmath>, <string_view>; it executes schedules of the catalog
     "program.hpp": 895,
-    "prove.hpp": 1020,  # with the comparison of two programs; views are checked before they are read; ends of passes for lowering
+    "prove.hpp": 1035,  # with the comparison of two programs; views are checked before they are read; ends of passes for lowering
     "render.hpp": 1925,  # pictures of schedules, graphs, curves and studies
     "run.hpp": 970,  # refusals name their rule and table, views are checked before they are read, workers are referred to
-    "schedule.hpp": 700,  # with reorder; what is moved or looked up is checked before
-    "search.hpp": 1695,  # begins with kFkB where stages are a graph, with modulo blocks where they are long; tabu search
-    "simulate.hpp": 1450,
+    "schedule.hpp": 710,  # costs by micro-batch; with reorder; what is moved or looked up is checked before
+    "search.hpp": 1710,  # begins with kFkB where stages are a graph, with modulo blocks where they are long; tabu search
+    "simulate.hpp": 1465,
     "study.hpp": 1395,  # with bounds
     "values.hpp": 680,
 }

@@ -206,6 +206,32 @@ def test_costs_of_each_chunk_reach_everything():
         catalog.seq1f1b(4, 8, each, sequence_chunks=4)
 
 
+def test_costs_of_each_micro_batch_reach_everything():
+    each = Costs(per_stage=[(1, 1, 1), (1, 1, 1), (4, 4, 4), (2, 2, 2)], micro_batches=4)
+    assert each.micro_batches == 4 and Costs().micro_batches is None
+    schedule = catalog.zb_h1(2, 4, each)
+    assert schedule.busy == [3 * 8] * 2
+    assert (schedule | lower() | simulate(each)).makespan == schedule.makespan
+    text = ashlar.emit(schedule, "json")
+    assert ashlar.emit(ashlar.read_json(text), "json") == text
+    found = ashlar.search(ashlar.linear(2), 4, each, budget=50)
+    assert found.bound <= found.reached <= schedule.makespan
+    with pytest.raises(ashlar.Violation, match="costs of their own are 4, not 1 or 3"):
+        catalog.zb_h1(2, 3, each)
+    with pytest.raises(ValueError, match="either the chunks of sequences differ or micro-batches do"):
+        Costs(per_stage=[(1, 1, 1)] * 4, micro_batches=4, sequence_chunks=2)
+
+
+def test_passes_may_take_no_time_and_links_may_be_exceptions():
+    frozen = catalog.one_f_one_b(2, 4, Costs(1, 1, 0))
+    assert frozen.makespan == 4 * 2 + 2
+    slow = Costs(transfer=1, levels=[(2, 3)], links=[(0, 1, 5)])
+    schedule = catalog.zb_h1(4, 2, slow)
+    text = ashlar.emit(schedule, "json")
+    again = ashlar.read_json(text)
+    assert again.makespan == schedule.makespan and ashlar.emit(again, "json") == text
+
+
 def test_comparisons_with_causal_attention():
     # As `ashlar compare seq1f1b 1f1b -p 4 -m 8 --sequence-chunks 4 --causal 30,46` has them.
     whole = Costs(20, 26, 14)

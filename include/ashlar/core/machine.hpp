@@ -68,14 +68,21 @@ struct interconnect {
 
   // Sizes are asked for, because empty() takes more steps of constant evaluation.
   constexpr link_speed const& link(int from, int to) const {
-    for (std::size_t i = 0; i < exceptions.size(); ++i)
-      if (exceptions[i].from == from && exceptions[i].to == to) return exceptions[i].speed;
-    for (std::size_t i = wider.size(); i > 0; --i)
-      if (from / wider[i - 1].size != to / wider[i - 1].size) return wider[i - 1].between;
+    if (exceptions.size() + wider.size() != 0)
+      if (link_speed const* const other = unusual(from, to); other != nullptr) return *other;
     return node_size == 0 || from / node_size == to / node_size ? inside : between;
   }
 
   friend constexpr bool operator==(interconnect const&, interconnect const&) = default;
+
+  // Of an exception, or of a wider level; a function of its own, so that compilers inline the rest.
+  constexpr link_speed const* unusual(int from, int to) const {
+    for (link_exception const& e : exceptions)
+      if (e.from == from && e.to == to) return &e.speed;
+    for (std::size_t i = wider.size(); i > 0; --i)
+      if (from / wider[i - 1].size != to / wider[i - 1].size) return &wider[i - 1].between;
+    return nullptr;
+  }
 };
 
 // visit(link) of the speed of each kind of link. Of an interconnect, const or not.

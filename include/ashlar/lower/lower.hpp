@@ -194,7 +194,8 @@ constexpr program lower(schedule const& s, lower_options options = {}) {
       refuse(d);
   bool const by_finish_time = options.transfers == transfer_order::finish_time;
   if (by_finish_time && !s.cost.passes.has_instants()) return lowering(s, options, ends).run();
-  schedule const retimed = by_finish_time ? without_instants(s) : one_by_one(s);
+  auto const retime_one = by_finish_time ? without_instants : one_by_one;
+  schedule const retimed = retime_one(s);
   pass_ends ends_there = no_ends(retimed);
   if (diagnosis const d = check_passes(retimed, ends_there); !d.ok()) refuse(d);
   program low = lowering(retimed, options, ends_there).run();

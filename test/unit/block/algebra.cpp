@@ -3,6 +3,7 @@
 #include "shapes.hpp"
 #include "violations.hpp"
 #include <ashlar/block/check.hpp>
+#include <ashlar/schedule/check.hpp>
 
 using namespace shapes;
 
@@ -112,6 +113,38 @@ TEST_CASE("collisions are modulo the interval") {
   CHECK(collide(b, f, {{B, 0, 0}, 3}));  // its second tick is the next forward's
   CHECK((collide(b, f, {{B, 0, 0}, -1}) && collide(b, f, {{B, 0, 0}, 400})));
   CHECK((!collide(b, f, {{B, 0, 0}, -2}) && !collide(b, f, {{B, 0, 0}, 401})));
+}
+
+TEST_CASE("what takes no time stands where another begins, and not within it") {
+  block b = make_block(linear(devices{1}), costs(stage_cost{2, 0, 1}), 4, {F, I, W},
+                       [](pass_kind kind, int) { return kind == F ? tick{0} : tick{2}; });
+  CHECK(check(b).ok());
+  CHECK_FALSE(collide(b, {{F, 0, 0}, 0}, {{I, 0, 0}, 2}));
+  CHECK(collide(b, {{F, 0, 0}, 0}, {{I, 0, 0}, 1}));
+  CHECK(collide(b, {{I, 0, 0}, 1}, {{F, 0, 0}, 0}));
+  CHECK_FALSE(collide(b, {{W, 0, 0}, 2}, {{I, 0, 0}, 2}));
+  // However the cells are listed, what takes no time comes first in the repetitions.
+  std::swap(b.cells[1], b.cells[2]);
+  schedule const s = repeat(b, micro_batches{2});
+  CHECK((check(s).ok() && s.order[0][1].what.kind == I && s.order[0][2].what.kind == W));
+  // Cells of one moment come as they need each other.
+  block const at_once = make_block(looped(devices{1}, chunks{2}), costs(stage_cost{0, 0, 0}), 1,
+                                   {W, I, F}, [](pass_kind, int) { return tick{5}; });
+  CHECK((check(at_once).ok() && check(repeat(at_once, micro_batches{3})).ok()));
+  CHECK(activation_bound(at_once, device_id{0}) == 2);
+  CHECK(repeated_peak(at_once, device_id{0}) == 2);
+}
+
+TEST_CASE("what takes no time cannot be spread") {
+  block const b = make_block(linear(devices{1}), costs(stage_cost{1, 0, 2}), 3, {F, I, W},
+                             [](pass_kind kind, int) { return kind == F ? tick{0} : tick{1}; });
+  CHECK(check(b).ok());
+  CHECK_BREAKS(spread_passes_take_time, recompute(b));
+  block late = b;
+  late.cells[2].offset = 4;  // a weight pass that leaves room for others
+  late.interval = 6;
+  CHECK_BREAKS(spread_passes_take_time, fuse_backward(late));
+  CHECK(check(fuse_backward(b)).ok());  // where it stands right behind
 }
 
 TEST_CASE("over another stage graph") {

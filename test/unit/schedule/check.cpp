@@ -115,6 +115,18 @@ TEST_CASE("pairs of chunks that differ have a cost of their own") {
   CHECK(check(s) == wrong_size(table::costs_of_chunks, 2, 1));
 }
 
+TEST_CASE("passes that take no time stand in an order that has no cycle") {
+  schedule const good = retime(one_f_one_b(2, 2), costs(stage_cost{0, 0, 0}));
+  CHECK((check(good).ok() && good.order[1].back().start == 0));
+  schedule s = good;
+  std::swap(s.order[1][0], s.order[1][1]);  // at the same time, but the backward first
+  CHECK(check(s).broken == rule::order_has_no_cycle);
+  // Where passes take time, times say that already.
+  s = one_f_one_b(2, 2);
+  std::swap(s.order[1][0].what, s.order[1][1].what);
+  CHECK(check(s).broken == rule::no_pass_starts_before_its_input);
+}
+
 TEST_CASE("work once, on its device, after what it reads") {
   schedule const good = with_norm(one_f_one_b(2, 2));
   CHECK(check(good).ok());

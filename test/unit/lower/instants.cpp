@@ -1,0 +1,57 @@
+#include <ashlar/lower/instants.hpp>
+// First, so that it needs nothing before it.
+
+#include "options_of.hpp"
+#include "shapes.hpp"
+#include "violations.hpp"
+#include <ashlar/check/check.hpp>
+#include <ashlar/lower/lower.hpp>
+#include <ashlar/schedule/metrics.hpp>
+#include <ashlar/simulate/simulate.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+
+using namespace shapes;
+
+namespace {
+
+bool has_same_orders(schedule const& a, schedule const& b) {
+  for (std::size_t d = 0; d < a.order.size(); ++d)
+    for (std::size_t i = 0; i < a.order[d].size(); ++i)
+      if (a.order[d][i].what != b.order[d][i].what) return false;
+  return true;
+}
+
+TEST_CASE("instants: on a finer timeline every pass takes time, in the same orders") {
+  for (stage_cost const c : {stage_cost{0, 0, 0}, stage_cost{1, 0, 2}, stage_cost{0, 3, 0, 0}}) {
+    costs cost(c, 2);
+    cost.on.speeds = {100, 30, 100};
+    schedule const s = retime(one_f_one_b(3, 4), cost);
+    schedule const finer = without_instants(s);
+    CHECK(check(finer).ok());
+    CHECK(has_same_orders(s, finer));
+    CHECK_FALSE(finer.cost.passes.has_instants());
+    for (auto const& order : finer.order)
+      for (std::size_t i = 1; i < order.size(); ++i) CHECK(order[i].start > order[i - 1].start);
+  }
+}
+
+TEST_CASE(
+    "instants: a program of passes that take no time is proved and takes what its schedule takes") {
+  for (stage_cost const c : {stage_cost{0, 0, 0}, stage_cost{1, 2, 0}, stage_cost{0, 1, 0}}) {
+    schedule const s = retime(one_f_one_b(3, 4), costs(c));
+    CHECK(check(s).ok());
+    program const p = lower(s);
+    CHECK(check(p).ok());
+    CHECK(time_program(p, options_of(s)).makespan == makespan(s));
+  }
+}
+
+TEST_CASE("instants: times that would be too fine are refused") {
+  schedule const s = retime(one_f_one_b(3, 4), costs(stage_cost{max_tick / 100, 1, 0}));
+  CHECK_BREAKS(ticks_fit, without_instants(s));
+}
+
+}  // namespace
