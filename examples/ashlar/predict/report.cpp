@@ -130,11 +130,11 @@ namespace {
 // What was tried, and the best of it.
 std::string layouts_table(tried_layouts const& l) {
   std::string text = fmt::format("{} layouts were tried; {} of them do not fit\n", l.tried, l.too_large);
-  std::vector<std::vector<std::string>> rows{{"step", "peak, GiB", "layout"}};
+  if (l.best.empty()) return text + "None fits; the smallest:\n\n";
+  text += fmt::format("{:>8}  {:>9}  {}\n", "step", "peak, GiB", "layout");
   for (neighbour const& n : l.best)
-    rows.push_back({seconds_words(n.seconds), gibibytes(n.peak), n.change});
-  return l.best.empty() ? text + "None fits; the smallest:\n\n"
-                        : text + table(rows) + "\nThe first:\n\n";
+    text += fmt::format("{:>8}  {:>9}  {}\n", seconds_words(n.seconds), gibibytes(n.peak), n.change);
+  return text + "\nThe first:\n\n";
 }
 
 }  // namespace
