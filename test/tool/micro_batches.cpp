@@ -55,6 +55,7 @@ TEST_CASE("costs of each micro-batch: search and compare") {
   CHECK(found["costs"]["micro_batches"] == 4);
   nlohmann::json const compared = json_of("compare 1f1b zb-h1" + size);
   CHECK(compared[0]["makespan"] == json_of("emit 1f1b" + size)["makespan"]);
+  CHECK(contains(run_tool("compare" + size).out, "takes micro-batches in parts"));
   CHECK(compared[1]["makespan"] == json_of("emit zb-h1" + size)["makespan"]);
 }
 
@@ -65,6 +66,7 @@ TEST_CASE("costs of micro-batches that there are not") {
        {"show 1f1b -p 4 -m 2 --per-micro-batch " + each, "on 2 stages, but there are 4 stages"},
        {"show seq1f1b -p 2 -m 4 --per-micro-batch " + each, "sequences in chunks"},
        {"search -p 2 -m 4 --sequence-chunks 2 --per-micro-batch " + each, "--sequence-chunks"},
+       {"frontier -p 2 -m 4 --per-micro-batch " + each, "may take micro-batches in parts"},
        {"show 1f1b --forward 2 --per-micro-batch " + each, "excludes"},
        {"show 1f1b --per-micro-batch /no/such/file", "cannot read '/no/such/file'"}});
 }

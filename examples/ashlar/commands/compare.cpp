@@ -61,11 +61,21 @@ std::string placement_word(ashlar::placement const& where) {
 
 row row_of(ashlar::catalog::entry const& e, compare_options const& o) {
   row r{e.name, e.source};
+  if (!o.shape.cost.per_micro_batch.empty() && e.uses(ashlar::parameter::sequence_chunk_count)) {
+    r.refused = "takes micro-batches in parts, and --per-micro-batch has costs of whole ones";
+    return r;
+  }
   ashlar::catalog::shape const shape = shape_of(e, o.shape);
   if (auto const d = e.check(ashlar::fitting(e, shape)); !d.ok())
     r.refused = ashlar::explain(d);
+  else if (ashlar::divided_model const model = model_of(o); model.cost.passes.micro_batches() == 0)
+    r.numbers = ashlar::compare(e, shape, model);
   else
-    r.numbers = ashlar::compare(e, shape, model_of(o));
+    try {
+      r.numbers = ashlar::compare(e, shape, model);
+    } catch (ashlar::violation const&) {
+      r.refused = "takes micro-batches in parts, and --per-micro-batch has costs of whole ones";
+    }
   return r;
 }
 

@@ -209,6 +209,10 @@ int frontier(CLI::App const& command, frontier_options o) {
   adopt_size(command, o.shown.own, o.model.p, o.model.m);
   must_have_effect(command, {{"--to", o.steps > 1, "with --steps 1, which is the limit --from alone"},
                              {"--causal", cuts_sequences(o), "without --sequence-chunks"}});
+  if (!o.model.cost.per_micro_batch.empty())
+    throw usage_error(
+        "--per-micro-batch has no effect on a frontier, whose schedules may take micro-batches in "
+        "parts");
   settle_placement(o.model);
   std::vector<frontier_part> const parts = parts_of(o);
   auto const is_feasible = [](frontier_part const& part) {

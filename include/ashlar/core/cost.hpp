@@ -35,9 +35,8 @@ struct costs : execution_costs {
   byte_count message = 0;
 
   constexpr costs() = default;
-  constexpr costs(pass_costs each, machine on_which, byte_count size = 0)
-      : execution_costs{static_cast<pass_costs&&>(each), static_cast<machine&&>(on_which)},
-        message(size) {}
+  constexpr costs(pass_costs each, machine where, byte_count size = 0)
+      : execution_costs{static_cast<pass_costs&&>(each), static_cast<machine&&>(where)}, message(size) {}
   // Every transfer takes `transfer_time`.
   constexpr costs(pass_costs each, tick transfer_time = 0)
       : costs(static_cast<pass_costs&&>(each),
