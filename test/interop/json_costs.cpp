@@ -66,8 +66,8 @@ TEST_CASE("costs that are none are refused, with the place and the key") {
   refused(R"({"unit": "s"})", "lacks \"stages\"");
   refused(R"({"unit": "s", "stages": []})", "\"stages\" must have a stage");
   refused(R"({"unit": "s", "stages": [{"forward": 1}]})", "lacks \"backward_input\"");
-  refused(R"({"unit": "s", "stages": [{"forward": 0}]})",
-          "\"forward\" must be a number from 1e-12 to 1000000");
+  refused(R"({"unit": "s", "stages": [{"forward": -1}]})",
+          "\"forward\" must be a number from 0 to 1000000");
   refused(R"({"unit": "s", "message_bytes": -1, "stages": [)" + stage + "]}",
           "\"message_bytes\" must be a whole number from 0 to 4398046511104");
   refused(R"({"unit": "s", "links": {}, "stages": [)" + stage + "]}", "lacks \"inside\"");
