@@ -27,11 +27,16 @@ double last_end_in(std::string const& trace) {
 }  // namespace
 
 TEST_CASE("predict --schedule: what has a closed form keeps its interval, the rest has none") {
-  auto const usual = predicted_run(piped_run);
+  auto const without_options = [](std::string const& arguments) {
+    auto run = predicted_run(arguments);
+    run.erase("options");
+    return run;
+  };
+  auto const usual = without_options(piped_run);
   for (char const* same : {"1f1b", "interleaved", "depth-first"})
-    CHECK(predicted_run(piped_run + "--schedule " + same) == usual);
-  CHECK(predicted_run(piped_run + "--chunks 2 --schedule interleaved")
-        == predicted_run(piped_run + "--chunks 2"));
+    CHECK(without_options(piped_run + "--schedule " + same) == usual);
+  CHECK(without_options(piped_run + "--chunks 2 --schedule interleaved")
+        == without_options(piped_run + "--chunks 2"));
   auto const other = predicted_run(piped_run + "--schedule zb_h1");
   CHECK(!usual["interval"].is_null());
   CHECK(other["interval"].is_null());
