@@ -1,16 +1,16 @@
 // Definitions of layouts.hpp.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/compiled.hpp>
+#include <ashlar/core/sort.hpp>
 #include <ashlar/predict/layouts.hpp>
 #include <ashlar/predict/memory.hpp>
 #include <ashlar/predict/stage_devices.hpp>
 #include <ashlar/predict/stage_layout.hpp>
 #include <ashlar/predict/step.hpp>
 
-#include <algorithm>
 #include <cmath>
-#include <optional>
 
 namespace ashlar::predict {
 
@@ -23,7 +23,7 @@ inline std::vector<int> divisors_of(int n) {
       all.push_back(d);
       if (d != n / d) all.push_back(n / d);
     }
-  std::sort(all.begin(), all.end());
+  merge_sort(all, [](int a, int b) { return a < b; });
   return all;
 }
 
@@ -32,11 +32,7 @@ inline int common_experts(architecture const& a) {
   int common = 0;
   for (layer const& l : a.kinds)
     if (l.feed.kind == feed_forward_kind::experts)
-      for (int rest = static_cast<int>(l.feed.experts); rest != 0;) {
-        int const next = common % rest;
-        common = rest;
-        rest = next;
-      }
+      common = greatest_common_divisor(common, static_cast<int>(l.feed.experts));
   return common == 0 ? 1 : common;
 }
 
@@ -62,7 +58,7 @@ class layout_search {
 
   layouts_found run(question const& q) {
     try_pipelines(q);
-    if (found_.tried == 0 && broken_ && !stopped_) throw *broken_;
+    if (found_.tried == 0 && has_broken_ && !stopped_) throw broken_;
     return std::move(found_);
   }
 
@@ -148,13 +144,16 @@ class layout_search {
       }
     } catch (unpredictable const& e) {
       broken_ = e;
+      has_broken_ = true;
     }
     if (++asked_ % between_calls == 0) stopped_ = !watch_(found_);
   }
   void keep(ranked_layout const& made) {
     auto& best = found_.best;
     if (best.size() == most_ && !is_before(made, best.back())) return;
-    best.insert(std::upper_bound(best.begin(), best.end(), made, is_before), made);
+    auto at = best.end();
+    while (at != best.begin() && is_before(made, at[-1])) --at;
+    best.insert(at, made);
     if (best.size() > most_) best.pop_back();
   }
 
@@ -171,7 +170,8 @@ class layout_search {
   std::vector<sharding> shares_;
   std::vector<recomputation> again_;
   layouts_found found_;
-  std::optional<unpredictable> broken_;
+  unpredictable broken_{requirement::sizes_are_positive, 0};
+  bool has_broken_ = false;
   long long asked_ = 0;  // possible or not
   bool stopped_ = false;
 };

@@ -1,12 +1,12 @@
 // Definitions of choose.hpp.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/core/refuse.hpp>
+#include <ashlar/core/sort.hpp>
 #include <ashlar/plan/parts/choose.hpp>
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace ashlar {
@@ -25,7 +25,7 @@ ASHLAR_INLINE choice chooser::run() {
   c.of = complete();
   for (std::size_t i = 0; i < things_.size(); ++i) c.what = side_by_side(c.what, at(i, c.of[i]));
   // The bound is rounded, and costs are whole.
-  double const bound = std::floor(at_least_ * (1 - 1e-9));
+  double const bound = at_least_ * (1 - 1e-9);
   c.at_least = bound >= static_cast<double>(c.what.cost()) ? c.what.cost() : static_cast<tick>(bound);
   return c;
 }
@@ -78,7 +78,7 @@ ASHLAR_INLINE void chooser::leave_out(dynamic_array<label>& front) {
   if (front.size() <= most_labels) return;
   dynamic_array<double> bounds;
   for (label const& l : front) bounds.push_back(l.bound);
-  std::nth_element(bounds.begin(), bounds.begin() + most_labels, bounds.end());
+  merge_sort(bounds, [](double a, double b) { return a < b; });
   double const most = bounds[most_labels];
   auto ties = most_labels;  // of those that have just this bound, as many as there is room for
   for (label const& l : front) ties -= l.bound < most;
@@ -87,7 +87,7 @@ ASHLAR_INLINE void chooser::leave_out(dynamic_array<label>& front) {
     if (l.bound < most || (l.bound <= most && ties > 0 && ties-- > 0))
       kept.push_back(l);
     else
-      at_least_ = std::min(at_least_, l.bound);
+      at_least_ = min_of(at_least_, l.bound);
   front = std::move(kept);
 }
 
