@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <climits>
 #include <optional>
 #include <vector>
 
@@ -111,6 +112,22 @@ TEST_CASE("layouts: a watch ends it, and what cannot be says why") {
   open_sizes open;
   open.data = open.tensor = open.pipeline = false;
   CHECK_THROWS_AS(best_layouts(q, open, round_constants(), 5, go_on), unpredictable);
+}
+
+TEST_CASE("layouts: sizes that are none are refused, and none may be wanted") {
+  for (int question::*size : {&question::devices, &question::batch, &question::micro_batch,
+                              &question::tensor, &question::pipeline, &question::context,
+                              &question::expert, &question::expert_tensor, &question::data})
+    for (int const wrong : {0, -1, INT_MIN}) {
+      question q = asked_of_16();
+      q.*size = wrong;
+      open_sizes none;
+      none = {false, false, false, false, false, false, false, false, false, false, false};
+      for (open_sizes const& open : {none, open_sizes{}})
+        CHECK_THROWS_AS(best_layouts(q, open, round_constants(), 5, go_on), unpredictable);
+    }
+  layouts_found const found = best_layouts(asked_of_16(), {}, round_constants(), 0, go_on);
+  CHECK((found.best.empty() && found.too_large < found.tried));
 }
 
 TEST_CASE("layouts: experts' ranks are divisors of their number") {
