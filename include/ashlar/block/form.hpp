@@ -59,7 +59,7 @@ constexpr diagnosis check(execution_costs const& cost, int stage_count, int devi
         found = {.broken = rule::no_duration_is_negative,
                  .first = {.what = {kind, stage, micro_batch}},
                  .number = c.of(kind)};
-      sum = saturating_sum(sum, c.of(kind));
+      sum = saturating_sum(sum, max_of<tick>(0, c.of(kind)));
     }
     longest = max_of(longest, sum);
   });

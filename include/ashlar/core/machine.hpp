@@ -133,13 +133,12 @@ struct machine {
   }
 };
 
-// Device d becomes device_count - 1 - d, with its speed and its links.
+// Device d becomes device_count - 1 - d, with its speed and its links. What is no device stays.
 constexpr machine mirrored(machine on, int device_count) {
   reverse(on.speeds);
-  for (link_exception& e : on.links.exceptions) {
-    e.from = device_count - 1 - e.from;
-    e.to = device_count - 1 - e.to;
-  }
+  for (link_exception& e : on.links.exceptions)
+    for (int* const d : {&e.from, &e.to})
+      if (*d >= 0 && *d < device_count) *d = device_count - 1 - *d;
   return on;
 }
 

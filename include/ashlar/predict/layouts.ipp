@@ -31,7 +31,7 @@ inline std::vector<int> divisors_of(int n) {
 inline int common_experts(architecture const& a) {
   int common = 0;
   for (layer const& l : a.kinds)
-    if (l.feed.kind == feed_forward_kind::experts && l.feed.experts < 1e9)
+    if (l.feed.kind == feed_forward_kind::experts && l.feed.experts >= 1 && l.feed.experts < 1e9)
       common = greatest_common_divisor(common, static_cast<int>(l.feed.experts));
   return common == 0 ? 1 : common;
 }
@@ -61,7 +61,6 @@ class layout_search {
                          q.chunks,  q.context, q.expert,      q.expert_tensor, q.data};
     for (int each : sizes)
       if (each < 1) throw unpredictable(requirement::sizes_are_positive, each);
-    question_detail::must(question_detail::is_whole(q.model), requirement::model_is_whole, 0);
     try_pipelines(q);
     if (found_.tried == 0 && has_broken_ && !stopped_) throw broken_;
     return std::move(found_);
