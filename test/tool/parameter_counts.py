@@ -29,7 +29,6 @@ PUBLISHED = {
         {"hidden_size": 5120, "num_hidden_layers": 40, "head_dim": 128, "vocab_size": 131072},
         {"hidden_size": 12288, "intermediate_size": 28672, "num_hidden_layers": 88, "num_attention_heads": 96, "vocab_size": 32768}],
     "mixtral": [
-        {},
         {"hidden_size": 6144, "intermediate_size": 16384, "num_hidden_layers": 56, "num_attention_heads": 48, "vocab_size": 32768},
         {"hidden_size": 7168, "intermediate_size": 20480, "num_hidden_layers": 60, "num_attention_heads": 56, "num_local_experts": 2,
          "vocab_size": 64000}],
@@ -103,8 +102,7 @@ PUBLISHED = {
         {"hidden_size": 6144, "intermediate_size": 24576, "num_hidden_layers": 40, "num_attention_heads": 48, "num_key_value_heads":
          4},
         {"hidden_size": 4608, "intermediate_size": 18432, "num_hidden_layers": 32, "num_attention_heads": 36, "num_key_value_heads":
-         4},
-        {}],
+         4}],
     "gpt_bigcode": [
         {"n_embd": 6144, "n_layer": 40, "n_head": 48, "n_inner": 24576, "n_positions": 8192, "vocab_size": 49152},
         {"n_embd": 2048, "n_layer": 24, "n_head": 16, "n_inner": 8192, "n_positions": 8192, "vocab_size": 49152},

@@ -39,16 +39,24 @@ TEST_CASE("predict --recompute: parts as Megatron names them take time and free 
 TEST_CASE("predict --recompute: a file, and the first layers of each stage") {
   auto const file = [](char const* name, std::string const& text) { return scratch_file(name, text); };
   auto const run = [&](std::string const& what) {
-    return predicted_run(dense_run + "--recompute " + what);
+    auto said = predicted_run(dense_run + "--recompute " + what);
+    std::string const options = said["options"];
+    CHECK((what == "full:0" || contains(options, "--recompute full") || contains(options, what)));
+    said.erase("options");  // they name the file
+    return said;
   };
   auto const full = run("full"), two = run("full:2");
+  CHECK(contains(predicted_run(dense_run + "--recompute full:2")["options"].get<std::string>(),
+                 "--recompute full:2"));
   CHECK(run(file("all.json", R"({"modules": ["full"]})")) == full);
   CHECK(run("full:8")["step_seconds"] == full["step_seconds"]);
   CHECK(run(file("two.json", R"({"modules": ["full"], "layers": 2})")) == two);
   // The first two of eight, four times.
   CHECK(run(file("listed.json", R"({"modules": ["full"], "layers": [0, 1, 8, 9, 16, 17, 24, 25]})"))
         == two);
-  CHECK(run("full:0") == predicted_run(dense_run));
+  auto plain = predicted_run(dense_run);
+  plain.erase("options");
+  CHECK(run("full:0") == plain);
   double const none = predicted_run(dense_run)["terms"]["products"];
   CHECK(two["terms"]["products"].get<double>() - none
         == doctest::Approx((full["terms"]["products"].get<double>() - none) / 4));

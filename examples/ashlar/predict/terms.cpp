@@ -14,11 +14,13 @@ namespace tool {
 
 namespace {
 
+using ashlar::predict::program_kind;
 using ashlar::predict::question;
 using ashlar::predict::recomputation;
 using ashlar::predict::sharding;
 
 constexpr std::array sharding_words{"none", "optimizer", "gradients", "full"};
+constexpr std::array program_words{"auto", "megatron-core", "plain", "megatron-2021"};
 
 // The same program: what another would gain is no matter of sizes.
 bool is_same_program(question const& a, question const& b) {
@@ -183,8 +185,10 @@ std::string rank_options(question const& q) {
   if (q.expert_tensor > 1) add("--expert-tensor", q.expert_tensor);
   add("--data", q.data);
   if (q.shares != sharding::none) add("--sharding", sharding_words[static_cast<std::size_t>(q.shares)]);
-  if (q.again == recomputation::attention || q.again == recomputation::full)
+  if ((q.again == recomputation::attention || q.again == recomputation::full) && q.again_in.are_all())
     add("--recompute", recomputation_word(q.again));
+  if (q.program != program_kind::automatic)
+    add("--stack", program_words[static_cast<std::size_t>(q.program)]);
   return all;
 }
 

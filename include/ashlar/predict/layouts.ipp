@@ -6,6 +6,7 @@
 #include <ashlar/core/sort.hpp>
 #include <ashlar/predict/layouts.hpp>
 #include <ashlar/predict/memory.hpp>
+#include <ashlar/predict/stack.hpp>
 #include <ashlar/predict/stage_devices.hpp>
 #include <ashlar/predict/stage_layout.hpp>
 #include <ashlar/predict/step.hpp>
@@ -130,7 +131,8 @@ class layout_search {
   void try_one(question q) {
     if (stopped_ || !is_usual(q)) return;
     bool const is_sharded = q.shares == sharding::full || q.shares == sharding::gradients;
-    if (q.program == program_kind::automatic && !is_sharded) q.program = program_kind::tuned;
+    if (q.program == program_kind::automatic && !is_sharded && !stack_of(q).is_tuned)
+      q.program = program_kind::tuned;
     try {
       check(q);
       std::vector<stage> const stages = stages_of(q);
