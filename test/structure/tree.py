@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 TOP = {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md",
-       "backends", "bench", "cmake", "docs", "examples", "include", "test"}
+       "backends", "bench", "cmake", "docs", "examples", "include", "python", "test"}
 DOTFILES = {".ci", ".clang-format", ".clang-tidy", ".editorconfig", ".gitignore", ".gitattributes"}
 # Spelt in two halves, so that this file does not find itself.
 WORDS = ["TO" "DO", "FIX" "ME", "XX" "X:", "#if" " 0", "../" "shared", "/work" "/", "<<<" "<<<<", ">>>" ">>>>"]

@@ -9,8 +9,8 @@ import trainers
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
-import ashlar
-import ashlar.torch
+import ashlar_pp
+import ashlar_pp.torch
 
 
 def shapes_of(published, devices):
@@ -18,7 +18,7 @@ def shapes_of(published, devices):
     for micro_batches in (devices, 2 * devices, 2 * devices + 1):
         try:
             yield micro_batches, published(devices, micro_batches)
-        except ashlar.Violation:
+        except ashlar_pp.Violation:
             continue
 
 
@@ -32,9 +32,9 @@ def run_case(schedule, runtime):
     """A step in one runtime beside the whole model: how far losses and gradients are off, and what autograd kept."""
     rank, q = dist.get_rank(), schedule.sequence_chunks
     count, micro_batches, sequences = schedule.stages, schedule.micro_batches // q, q > 1
-    mine = ashlar.torch.stages_of(schedule, rank)
+    mine = ashlar_pp.torch.stages_of(schedule, rank)
     modules = {s: trainers.stage(s, sequences) for s in mine}
-    pipe = ashlar.torch.pipeline(
+    pipe = ashlar_pp.torch.pipeline(
         modules, schedule, trainers.loss_of, scale_grads=False, runtime=runtime
     )
     trains = any(one.kind != "forward" for line in schedule.order for one in line)
@@ -67,7 +67,7 @@ def predicted_bytes(schedule):
     memory = []
     for stage in range(schedule.stages):
         stash, left = trainers.kept_bytes(schedule.stages, stage)
-        memory.append(ashlar.StageMemory(stash=stash, stash_left=left, checkpoint=0 if stage in recomputed else None))
+        memory.append(ashlar_pp.StageMemory(stash=stash, stash_left=left, checkpoint=0 if stage in recomputed else None))
     return schedule.peak_memory(memory)
 
 
@@ -75,10 +75,10 @@ def all_entries(_):
     """Every entry of the catalog in both runtimes."""
     devices = dist.get_world_size()
     results = {}
-    for name, published in ashlar.catalog.entries.items():
+    for name, published in ashlar_pp.catalog.entries.items():
         for micro_batches, schedule in shapes_of(published, devices):
             runtimes = ["ashlar"]
-            if schedule.devices == devices and not (schedule | ashlar.lower()).pytorch_obstacle():
+            if schedule.devices == devices and not (schedule | ashlar_pp.lower()).pytorch_obstacle():
                 runtimes.append("pytorch")
             for runtime in runtimes:
                 dist.barrier()
@@ -104,10 +104,10 @@ def fully_sharded(cases):
     copy = dist.get_rank(data_group)
     results = {}
     for name, sharding in cases:
-        schedule = ashlar.catalog.find(name)(2, 4)
-        mine = ashlar.torch.stages_of(schedule, dist.get_rank(pipe_group))
+        schedule = ashlar_pp.catalog.find(name)(2, 4)
+        mine = ashlar_pp.torch.stages_of(schedule, dist.get_rank(pipe_group))
         modules = {s: fully_shard(trainers.stage(s, False), mesh=mesh["data"]) for s in mine}
-        pipe = ashlar.torch.pipeline(
+        pipe = ashlar_pp.torch.pipeline(
             modules,
             schedule,
             trainers.loss_of,
@@ -137,10 +137,10 @@ def copies_of_pipelines(names):
     copy = dist.get_rank(data_group)
     results = {}
     for name in names:
-        schedule = ashlar.catalog.find(name)(2, 4)
-        mine = ashlar.torch.stages_of(schedule, dist.get_rank(pipe_group))
+        schedule = ashlar_pp.catalog.find(name)(2, 4)
+        mine = ashlar_pp.torch.stages_of(schedule, dist.get_rank(pipe_group))
         modules = {s: trainers.stage(s + 10 * copy, False) for s in mine}  # made equal to those of the first
-        pipe = ashlar.torch.pipeline(
+        pipe = ashlar_pp.torch.pipeline(
             modules,
             schedule,
             trainers.loss_of,
@@ -163,31 +163,31 @@ def copies_of_pipelines(names):
 
 def profiled(_):
     """Costs of a real run, a search with them, and a step of what it found."""
-    placement = ashlar.v_shape(2)
-    first = ashlar.catalog.v_zb(2, 4)
-    mine = ashlar.torch.stages_of(first, dist.get_rank())
+    placement = ashlar_pp.v_shape(2)
+    first = ashlar_pp.catalog.v_zb(2, 4)
+    mine = ashlar_pp.torch.stages_of(first, dist.get_rank())
     modules = {s: trainers.stage(s, False) for s in mine}
     inputs, targets = trainers.batch(4, False)
     args = (inputs,) if 0 in mine else ()
     last = {"target": targets} if first.stages - 1 in mine else {}
-    measured = ashlar.torch.pipeline(modules, first, trainers.loss_of, runtime="ashlar")
-    costs = ashlar.torch.profile(measured, *args, **last, steps=2)
+    measured = ashlar_pp.torch.pipeline(modules, first, trainers.loss_of, runtime="ashlar")
+    costs = ashlar_pp.torch.profile(measured, *args, **last, steps=2)
     untouched = all(p.grad is None for m in modules.values() for p in m.parameters())
-    found = ashlar.search(placement, 4, costs, budget=500)
+    found = ashlar_pp.search(placement, 4, costs, budget=500)
     return {
         "per_stage": costs.per_stage,
         "transfer": costs.transfer,
         "untouched": untouched,
-        "csv": ashlar.emit(found.schedule, "pytorch"),
+        "csv": ashlar_pp.emit(found.schedule, "pytorch"),
         "reached": found.reached,
-        "published": (first | ashlar.retime(costs)).span,
+        "published": (first | ashlar_pp.retime(costs)).span,
         "step": run_case(found.schedule, "pytorch"),
     }
 
 
 def refused(_):
     """What is said about inputs that cannot be run."""
-    schedule = ashlar.catalog.chimera(2, 4)
+    schedule = ashlar_pp.catalog.chimera(2, 4)
     modules = {s: trainers.stage(s, False) for s in (0, 1)}
 
     def words_of(call):
@@ -197,17 +197,17 @@ def refused(_):
             return str(error)
         return ""
 
-    fused = ashlar.torch.pipeline(modules, schedule, trainers.loss_of)
+    fused = ashlar_pp.torch.pipeline(modules, schedule, trainers.loss_of)
     inputs, targets = trainers.batch(4, False)
     return [
-        words_of(lambda: ashlar.torch.pipeline(modules, schedule, runtime="pytorch")),
-        words_of(lambda: ashlar.torch.pipeline(modules, schedule, sharding="full", data_ranks=2)),
-        words_of(lambda: ashlar.torch.pipeline({5: modules[0]}, schedule)),
-        words_of(lambda: ashlar.torch.pipeline(modules, schedule, runtime="other")),
-        words_of(lambda: ashlar.torch.pipeline(lambda s: trainers.stage(s, False), ashlar.catalog.gpipe(3, 4))),
+        words_of(lambda: ashlar_pp.torch.pipeline(modules, schedule, runtime="pytorch")),
+        words_of(lambda: ashlar_pp.torch.pipeline(modules, schedule, sharding="full", data_ranks=2)),
+        words_of(lambda: ashlar_pp.torch.pipeline({5: modules[0]}, schedule)),
+        words_of(lambda: ashlar_pp.torch.pipeline(modules, schedule, runtime="other")),
+        words_of(lambda: ashlar_pp.torch.pipeline(lambda s: trainers.stage(s, False), ashlar_pp.catalog.gpipe(3, 4))),
         words_of(lambda: fused.step(target=targets)),
         words_of(lambda: fused.step(inputs[:3], target=targets)),
-        words_of(lambda: ashlar.torch.profile(fused, inputs, target=targets, steps=1)),
+        words_of(lambda: ashlar_pp.torch.profile(fused, inputs, target=targets, steps=1)),
     ]
 
 

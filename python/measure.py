@@ -17,8 +17,8 @@ import torch.distributed as dist
 from torch import nn
 from torch.distributed.pipelining import PipelineStage, schedules
 
-import ashlar
-import ashlar.torch
+import ashlar_pp
+import ashlar_pp.torch
 
 STAGES_A_RANK = 2
 
@@ -77,23 +77,23 @@ def theirs(options, ranks):
 def searched(options, ranks, batch):
     """The best found for measured costs on the placements that PyTorch's schedules have, in both runtimes."""
     rank, count = dist.get_rank(), STAGES_A_RANK * ranks
-    first = ashlar.catalog.v_zb(ranks, options.micro_batches)
-    mine = ashlar.torch.stages_of(first, rank)
+    first = ashlar_pp.catalog.v_zb(ranks, options.micro_batches)
+    mine = ashlar_pp.torch.stages_of(first, rank)
     build = lambda number: stage(number, count, options)  # noqa: E731
     args, last = for_stages(mine, count, batch)
-    costs = ashlar.torch.profile(
-        ashlar.torch.pipeline(build, first, loss_of, runtime="ashlar"), *args, **last, steps=3
+    costs = ashlar_pp.torch.profile(
+        ashlar_pp.torch.pipeline(build, first, loss_of, runtime="ashlar"), *args, **last, steps=3
     )
     if rank == 0:
         print("us of (forward, input pass, weight pass) by stage:", costs.per_stage, "transfer:", costs.transfer, flush=True)
-    for name, placement in [("V", ashlar.v_shape(ranks)), ("looped", ashlar.looped(ranks, STAGES_A_RANK))]:
-        found = ashlar.search(placement, options.micro_batches, costs, aim="makespan", budget=options.budget)
-        schedule = found.schedule | ashlar.fuse_where_free()
-        mine = ashlar.torch.stages_of(schedule, rank)
+    for name, placement in [("V", ashlar_pp.v_shape(ranks)), ("looped", ashlar_pp.looped(ranks, STAGES_A_RANK))]:
+        found = ashlar_pp.search(placement, options.micro_batches, costs, aim="makespan", budget=options.budget)
+        schedule = found.schedule | ashlar_pp.fuse_where_free()
+        mine = ashlar_pp.torch.stages_of(schedule, rank)
         if rank == 0:
             print(f"{name}: {found}", flush=True)
         for runtime in ("pytorch", "ashlar"):
-            pipe = ashlar.torch.pipeline(build, schedule, loss_of, runtime=runtime)
+            pipe = ashlar_pp.torch.pipeline(build, schedule, loss_of, runtime=runtime)
             yield f"searched, {name}, runtime {runtime}", pipe, mine, count
 
 

@@ -1,6 +1,6 @@
 """What PyTorch's own checks let pass, and ours do not."""
 
-import ashlar
+import ashlar_pp
 import pytest
 from torch.distributed.pipelining import schedules
 from torch.distributed.pipelining.stage import _PipelineStageBase
@@ -29,11 +29,11 @@ def test_deferred_receives_wait_in_a_cycle():
     made = schedules.ScheduleInterleaved1F1B([Stage()], 2, loss_fn=print, defer_pp_recv=True)
     text = text_of(made.pipeline_order_with_comms)
     with pytest.raises(ValueError, match="must not wait for each other in a cycle"):
-        ashlar.read_pytorch_program(text)
-    ashlar.read_pytorch_program(text, lanes="one_a_direction")
+        ashlar_pp.read_pytorch_program(text)
+    ashlar_pp.read_pytorch_program(text, lanes="one_a_direction")
 
 
 def test_the_raw_order_of_1f1b_begins_with_the_wrong_micro_batch():
     text = text_of(schedules.Schedule1F1B(Stage(), 2, loss_fn=print)._get_pipeline_order())
     with pytest.raises(ValueError, match="line 2.*1F2"):
-        ashlar.read_pytorch_program(text)
+        ashlar_pp.read_pytorch_program(text)

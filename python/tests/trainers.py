@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from ashlar.torch.passes import StagePasses
+from ashlar_pp.torch.passes import StagePasses
 
 WIDTH = 6
 ROWS = 2  # of a micro-batch

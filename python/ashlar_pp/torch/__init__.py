@@ -1,6 +1,6 @@
 """Schedules in PyTorch: in its own pipeline runtime where that can run them, else in one of our own.
 
-    pipe = ashlar.torch.pipeline(modules, schedule, loss_fn)
+    pipe = ashlar_pp.torch.pipeline(modules, schedule, loss_fn)
     pipe.step(inputs, target=targets, losses=losses)
 """
 

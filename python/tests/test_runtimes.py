@@ -1,6 +1,6 @@
 """Every schedule of the catalog in our runtime, and in PyTorch's where that can run it, beside the whole model."""
 
-import ashlar
+import ashlar_pp
 import pytest
 from launching import on_ranks
 
@@ -33,7 +33,7 @@ def results(request):
 
 def test_each_schedule_runs_wherever_it_can(results):
     ours, theirs = ({name for name, _, where in results if where == runtime} for runtime in ("ashlar", "pytorch"))
-    assert ours == set(ashlar.catalog.entries)
+    assert ours == set(ashlar_pp.catalog.entries)
     assert theirs == ours - OURS_ALONE
 
 

@@ -4,8 +4,8 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-import ashlar
-import ashlar.torch
+import ashlar_pp
+import ashlar_pp.torch
 
 RANKS, MICRO_BATCHES, STEPS, WIDTH = 2, 8, 3, 64
 
@@ -29,18 +29,18 @@ def loss_of(output, target):
 def searched(stages, known, first, last):
     """Runs a published schedule to measure passes, and searches one for what they take."""
     inputs, targets = batch(0)
-    measured = ashlar.torch.pipeline(stages, known, loss_of, runtime="ashlar")
-    costs = ashlar.torch.profile(measured, *([inputs] if first else []), target=targets if last else None)
-    found = ashlar.search(known.placement, MICRO_BATCHES, costs, limit=known.peak_activations)
-    return ashlar.torch.pipeline(stages, found.schedule | ashlar.fuse_where_free(), loss_of)
+    measured = ashlar_pp.torch.pipeline(stages, known, loss_of, runtime="ashlar")
+    costs = ashlar_pp.torch.profile(measured, *([inputs] if first else []), target=targets if last else None)
+    found = ashlar_pp.search(known.placement, MICRO_BATCHES, costs, limit=known.peak_activations)
+    return ashlar_pp.torch.pipeline(stages, found.schedule | ashlar_pp.fuse_where_free(), loss_of)
 
 
 def main():
     dist.init_process_group("gloo")
     torch.set_num_threads(1)
     rank = dist.get_rank()
-    known = ashlar.catalog.v_zb(RANKS, MICRO_BATCHES)
-    module = nn.ModuleDict({str(s): part(s) for s in ashlar.torch.stages_of(known, rank)})
+    known = ashlar_pp.catalog.v_zb(RANKS, MICRO_BATCHES)
+    module = nn.ModuleDict({str(s): part(s) for s in ashlar_pp.torch.stages_of(known, rank)})
     stages = {int(s): one for s, one in module.items()}
     first, last = 0 in stages, known.stages - 1 in stages
     schedule = searched(stages, known, first, last)

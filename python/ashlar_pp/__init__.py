@@ -1,10 +1,10 @@
 """Pipeline schedules as values: an algebra, proofs, bounds and searches.
 
-    from ashlar import catalog
+    from ashlar_pp import catalog
     schedule = catalog.v_half(devices=4, micro_batches=8)
     schedule.makespan, schedule.bubble_rate, schedule.bound()
 
-A notebook shows a schedule as a picture. `ashlar.torch` runs schedules in PyTorch.
+A notebook shows a schedule as a picture. `ashlar_pp.torch` runs schedules in PyTorch.
 """
 
 from . import catalog

@@ -1,0 +1,68 @@
+// The words of predict's options that choose: as they are read, and as they are told.
+#pragma once
+
+#include "options/choice.hpp"
+#include <ashlar/predict/question.hpp>
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace tool {
+
+inline constexpr std::array sharding_choices{
+    std::pair{"none", ashlar::predict::sharding::none},
+    std::pair{"optimizer", ashlar::predict::sharding::optimizer},
+    std::pair{"gradients", ashlar::predict::sharding::gradients},
+    std::pair{"full", ashlar::predict::sharding::full}};
+
+inline constexpr std::array format_choices{std::pair{"bf16", ashlar::predict::number_format::bf16},
+                                           std::pair{"fp16", ashlar::predict::number_format::fp16},
+                                           std::pair{"fp32", ashlar::predict::number_format::fp32},
+                                           std::pair{"fp8", ashlar::predict::number_format::fp8},
+                                           std::pair{"mxfp8", ashlar::predict::number_format::mxfp8},
+                                           std::pair{"nvfp4", ashlar::predict::number_format::nvfp4}};
+
+inline constexpr std::array stack_choices{
+    std::pair{"auto", ashlar::predict::program_kind::automatic},
+    std::pair{"megatron-core", ashlar::predict::program_kind::tuned},
+    std::pair{"megatron-2021", ashlar::predict::program_kind::classic},
+    std::pair{"plain", ashlar::predict::program_kind::plain}};
+
+inline constexpr std::array attention_choices{
+    std::pair{"auto", ashlar::predict::attention_kernel::automatic},
+    std::pair{"fused", ashlar::predict::attention_kernel::fused},
+    std::pair{"unfused", ashlar::predict::attention_kernel::unfused}};
+
+// Parts of a layer, alone or with commas between them.
+inline constexpr std::array recomputation_choices{
+    std::pair{"none", ashlar::predict::recomputation::none},
+    std::pair{"full", ashlar::predict::recomputation::full},
+    std::pair{"attention", ashlar::predict::recomputation::attention},
+    std::pair{"core_attn", ashlar::predict::recomputation::attention},
+    std::pair{"mla_up_proj", ashlar::predict::recomputation::up_projections},
+    std::pair{"layernorm", ashlar::predict::recomputation::norms},
+    std::pair{"moe_act", ashlar::predict::recomputation::activation},
+    std::pair{"mlp", ashlar::predict::recomputation::dense},
+    std::pair{"moe", ashlar::predict::recomputation::experts},
+    std::pair{"shared_experts", ashlar::predict::recomputation::shared_expert}};
+
+// The first word for a value; empty for one that has none.
+template <class Choices, class Value>
+std::string word_for(Choices const& choices, Value value) {
+  for (auto const& [word, meaning] : choices)
+    if (meaning == value) return word;
+  return {};
+}
+
+template <class Enum, std::size_t Count>
+CLI::Option* add_choice(CLI::App& command, char const* name, Enum& value,
+                        std::array<std::pair<char const*, Enum>, Count> const& choices,
+                        char const* help) {
+  return add_choice(command, name, value, std::map<std::string, Enum>(choices.begin(), choices.end()),
+                    help);
+}
+
+}  // namespace tool
