@@ -68,4 +68,10 @@ TEST_CASE("predict --best: none fits, and what is not tried is said") {
   CHECK(contains(run_tool("predict --best 3 --schedule zb-h1 " + eight_nodes).err,
                  "--schedule has no effect with --best, which goes by formulas"));
   CHECK(run_tool("predict --best 0 " + eight_nodes).code == 2);
+  tool_result const none = run_tool(
+      "predict --best 3 --model llama3-70b --cluster 8x8xH100 --sequence 8192 --batch 12 --tensor 8 "
+      "--data 8");
+  CHECK(none.code == 2);
+  CHECK(contains(none.err, "no layout is possible; with --micro-batch 1 --tensor 8 --pipeline 1"));
+  CHECK(contains(none.err, "--batch 12 must be a multiple of --micro-batch 1 x --data 8 = 8"));
 }

@@ -1,6 +1,7 @@
 #include "predict/best_layouts.hpp"
 
 #include "command.hpp"
+#include "predict/choices.hpp"
 #include "predict/words.hpp"
 #include <ashlar/predict/layouts.hpp>
 
@@ -55,24 +56,31 @@ open_sizes sizes_left_open(option_words const& given) {
           .ends = is_open("ends-as-layers") && deals};
 }
 
+[[noreturn]] void refuse_all(layouts_found const& found, fitted_constants const& c) {
+  for (ashlar::predict::question const& q : found.refused) {
+    try {
+      predict_run(q, c.values, c.around);
+    } catch (ashlar::predict::unpredictable const& e) {
+      throw usage_error(
+          fmt::format("no layout is possible; with {}, {}", rank_options(q), sentence_of(e, q)));
+    }
+  }
+  throw usage_error("no layout that training programs run is possible");
+}
+
 }  // namespace
 
 void choose_layout(prediction& p, option_words const& given, std::size_t most) {
   tried_line line;
-  layouts_found found;
-  try {
-    found = best_layouts(p.asked, sizes_left_open(given), p.constants.values, most,
-                         [&](layouts_found const& so_far) { return line.show(so_far); });
-  } catch (ashlar::predict::unpredictable const& e) {
-    throw usage_error(
-        fmt::format("no layout is possible; of the last one, {}", sentence_of(e, p.asked)));
-  }
-  if (found.tried == 0) throw usage_error("no layout that training programs run is possible");
+  layouts_found const found =
+      best_layouts(p.asked, sizes_left_open(given), p.constants.values, most,
+                   [&](layouts_found const& so_far) { return line.show(so_far); });
+  if (found.tried == 0) refuse_all(found, p.constants);
   p.layouts = {.tried = found.tried, .too_large = found.too_large, .best = {}};
   for (ranked_layout const& each : found.best)
     p.layouts.best.push_back({rank_options(each.asked), each.seconds, each.peak});
   p.asked = (found.best.empty() ? found.smallest : found.best).front().asked;
-  if (given.count("recompute") == 0) p.recompute = recomputation_word(p.asked.again);
+  if (given.count("recompute") == 0) p.recompute = word_for(recomputation_choices, p.asked.again);
 }
 
 }  // namespace tool

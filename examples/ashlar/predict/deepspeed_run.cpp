@@ -1,5 +1,6 @@
 // A configuration of DeepSpeed as a run.
 #include "files/json_files.hpp"
+#include "predict/choices.hpp"
 #include "predict/framework_files.hpp"
 
 #include <fmt/core.h>
@@ -43,8 +44,7 @@ framework_run read_deepspeed(std::string const& path, int devices) {
         read.fail(*at,
                   fmt::format("\"{}\": nothing here says what it takes to move values to a host", away));
   }
-  constexpr char const* shares[] = {"none", "optimizer", "gradients", "full"};
-  o["sharding"] = shares[stage];
+  o["sharding"] = word_for(sharding_choices, static_cast<ashlar::predict::sharding>(stage));
   o["precision"] = is_on("bf16") ? "bf16" : is_on("fp16") ? "fp16" : "fp32";
   for (auto const& [key, value] : root.items()) {
     constexpr std::array read_keys{"train_micro_batch_size_per_gpu", "train_batch_size", "bf16", "fp16",

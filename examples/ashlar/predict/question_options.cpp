@@ -2,8 +2,8 @@
 #include "predict/question_options.hpp"
 
 #include "command.hpp"
-#include "options/choice.hpp"
 #include "options/number_option.hpp"
+#include "predict/choices.hpp"
 #include "predict/frozen_choice.hpp"
 #include "predict/machines.hpp"
 #include "predict/measured_stages.hpp"
@@ -22,9 +22,6 @@ namespace tool {
 
 namespace {
 
-using ashlar::predict::attention_kernel;
-using ashlar::predict::number_format;
-using ashlar::predict::program_kind;
 using ashlar::predict::question;
 using ashlar::predict::sharding;
 
@@ -58,11 +55,7 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
   add_number(command, "--data", q.data, 1, most_of_a_size,
              "data ranks; what the devices leave if not given")
       ->default_str("");
-  add_choice(command, "--sharding", q.shares,
-             {{"none", sharding::none},
-              {"optimizer", sharding::optimizer},
-              {"gradients", sharding::gradients},
-              {"full", sharding::full}},
+  add_choice(command, "--sharding", q.shares, sharding_choices,
              "what data ranks share: ZeRO-1, ZeRO-2, ZeRO-3 or FSDP (default: none)");
   command
       .add_option("--recompute", o.recompute,
@@ -70,25 +63,11 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
                   "them, mlp,layernorm; full:4 in the first 4 layers of each stage; or a file that says "
                   "it (default: none)")
       ->type_name("PARTS|FILE");
-  add_choice(command, "--precision", q.format,
-             {{"bf16", number_format::bf16},
-              {"fp16", number_format::fp16},
-              {"fp32", number_format::fp32},
-              {"fp8", number_format::fp8},
-              {"mxfp8", number_format::mxfp8},
-              {"nvfp4", number_format::nvfp4}},
-             "of products (default: bf16)");
-  add_choice(command, "--stack", q.program,
-             {{"auto", program_kind::automatic},
-              {"megatron-core", program_kind::tuned},
-              {"megatron-2021", program_kind::classic},
-              {"plain", program_kind::plain}},
+  add_choice(command, "--precision", q.format, format_choices, "of products (default: bf16)");
+  add_choice(command, "--stack", q.program, stack_choices,
              "the training program: what it fuses and overlaps (default: auto, told by the rest)");
   add_choice(
-      command, "--attention", q.attention,
-      {{"auto", attention_kernel::automatic},
-       {"fused", attention_kernel::fused},
-       {"unfused", attention_kernel::unfused}},
+      command, "--attention", q.attention, attention_choices,
       "whether attention is one kernel, or writes its scores to memory and keeps them (default: auto, "
       "as the program does)");
   command

@@ -3,15 +3,14 @@
 #include "command.hpp"
 #include "files/json_files.hpp"
 #include "options/number_option.hpp"
+#include "predict/choices.hpp"
 #include "predict/names.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include <array>
 #include <cstddef>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace tool {
@@ -23,17 +22,6 @@ using ashlar::predict::layer;
 using ashlar::predict::mixer_kind;
 using ashlar::predict::question;
 using ashlar::predict::recomputation;
-
-constexpr std::array part_names{std::pair{"none", recomputation::none},
-                                std::pair{"full", recomputation::full},
-                                std::pair{"attention", recomputation::attention},
-                                std::pair{"core_attn", recomputation::attention},
-                                std::pair{"mla_up_proj", recomputation::up_projections},
-                                std::pair{"layernorm", recomputation::norms},
-                                std::pair{"moe_act", recomputation::activation},
-                                std::pair{"mlp", recomputation::dense},
-                                std::pair{"moe", recomputation::experts},
-                                std::pair{"shared_experts", recomputation::shared_expert}};
 
 // Whether a layer has such a part; what all have is never wrong.
 bool has_part(layer const& l, recomputation part) {
@@ -58,7 +46,7 @@ void add_part(std::string_view given, question& q) {
   std::string const name = in_small_letters(given);
   std::vector<std::string> names;
   std::string all;
-  for (auto const& [known, part] : part_names) {
+  for (auto const& [known, part] : recomputation_choices) {
     names.emplace_back(known);
     all += fmt::format(" {}", known);
     if (name != known) continue;

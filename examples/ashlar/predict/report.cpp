@@ -1,5 +1,6 @@
 #include "predict/report.hpp"
 
+#include "predict/choices.hpp"
 #include "report/table.hpp"
 #include <ashlar/predict/stage_devices.hpp>
 
@@ -41,11 +42,6 @@ constexpr std::array memory_names{
     std::pair{"gathered", &memory_parts::gathered},
     std::pair{"framework", &memory_parts::framework},
 };
-
-std::string format_name(ashlar::predict::number_format f) {
-  constexpr std::array names{"bf16", "fp16", "fp32", "fp8", "mxfp8", "nvfp4"};
-  return names[static_cast<std::size_t>(f)];
-}
 
 double utilisation(prediction const& p) {
   return p.answer.flops_per_device(p.asked)
@@ -151,8 +147,8 @@ std::string text_of(prediction const& p, bool explains) {
     text += fmt::format("  and {} of {} that predict further tokens\n",
                         count_words(prediction_parameters(q.model)), q.model.predictions);
   for (std::string const& note : p.notes) text += fmt::format("  {}\n", note);
-  text += fmt::format("{}x{}x{}, {}\n{}\n\n", p.nodes, q.per_node, p.machine, format_name(q.format),
-                      options_of(p));
+  text += fmt::format("{}x{}x{}, {}\n{}\n\n", p.nodes, q.per_node, p.machine,
+                      word_for(format_choices, q.format), options_of(p));
 
   if (a.has_interval) {
     text += fmt::format("{} a step; nine of ten published runs of this kind were within {} to {}\n",
@@ -168,7 +164,7 @@ std::string text_of(prediction const& p, bool explains) {
   text += fmt::format("{} tokens/s, {} a device; {:.0f} TFLOP/s a device, {} % of its peak in {}\n",
                       readable(tokens), readable(tokens / q.devices), a.flops_per_device(q) / 1e12,
                       percent(a.flops_per_device(q) / ashlar::predict::peak(q.device, q.format), 1),
-                      format_name(q.format));
+                      word_for(format_choices, q.format));
   if (!a.every_stage_works)
     text += fmt::format("It does not run: {} layers leave some of the {} stages without work\n",
                         q.model.layer_count(), stage_count(q));

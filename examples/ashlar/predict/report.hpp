@@ -65,7 +65,6 @@ std::vector<named_term> terms_of(prediction const& p);
 
 // The options that say how a model lies on devices.
 std::string rank_options(ashlar::predict::question const& q);
-std::string recomputation_word(ashlar::predict::recomputation again);
 
 // The options that say a run's sizes and order.
 std::string options_of(prediction const& p);

@@ -1,4 +1,5 @@
 // The terms of a step, and ways to a better one.
+#include "predict/choices.hpp"
 #include "predict/report.hpp"
 #include <ashlar/catalog/entry.hpp>
 #include <ashlar/core/refuse.hpp>
@@ -7,8 +8,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 
 namespace tool {
 
@@ -18,9 +17,6 @@ using ashlar::predict::program_kind;
 using ashlar::predict::question;
 using ashlar::predict::recomputation;
 using ashlar::predict::sharding;
-
-constexpr std::array sharding_words{"none", "optimizer", "gradients", "full"};
-constexpr std::array program_words{"auto", "megatron-core", "plain", "megatron-2021"};
 
 // The same program: what another would gain is no matter of sizes.
 bool is_same_program(question const& a, question const& b) {
@@ -52,8 +48,7 @@ std::string options_that_differ(question const& from, question const& to) {
   add("--expert-tensor", from.expert_tensor, to.expert_tensor);
   add("--data", from.data, to.data);
   if (from.shares != to.shares)
-    all += fmt::format("{}--sharding {}", all.empty() ? "" : " ",
-                       sharding_words[static_cast<std::size_t>(to.shares)]);
+    all += fmt::format("{}--sharding {}", all.empty() ? "" : " ", word_for(sharding_choices, to.shares));
   if (from.again != to.again || !(from.again_in == to.again_in))
     all += fmt::format("{}--recompute {}", all.empty() ? "" : " ",
                        to.again == recomputation::full ? "full" : "none");
@@ -165,13 +160,6 @@ std::vector<named_term> terms_of(prediction const& p) {
   };
 }
 
-std::string recomputation_word(recomputation again) {
-  return again == recomputation::none        ? "none"
-         : again == recomputation::attention ? "attention"
-         : again == recomputation::full      ? "full"
-                                             : "parts";
-}
-
 std::string rank_options(question const& q) {
   std::string all =
       fmt::format("--micro-batch {} --tensor {} --pipeline {}", q.micro_batch, q.tensor, q.pipeline);
@@ -184,11 +172,10 @@ std::string rank_options(question const& q) {
   if (q.expert > 1) add("--expert", q.expert);
   if (q.expert_tensor > 1) add("--expert-tensor", q.expert_tensor);
   add("--data", q.data);
-  if (q.shares != sharding::none) add("--sharding", sharding_words[static_cast<std::size_t>(q.shares)]);
+  if (q.shares != sharding::none) add("--sharding", word_for(sharding_choices, q.shares));
   if ((q.again == recomputation::attention || q.again == recomputation::full) && q.again_in.are_all())
-    add("--recompute", recomputation_word(q.again));
-  if (q.program != program_kind::automatic)
-    add("--stack", program_words[static_cast<std::size_t>(q.program)]);
+    add("--recompute", word_for(recomputation_choices, q.again));
+  if (q.program != program_kind::automatic) add("--stack", word_for(stack_choices, q.program));
   return all;
 }
 
@@ -201,7 +188,7 @@ std::string options_of(prediction const& p) {
   if (q.again != recomputation::none && all.find("--recompute") == std::string::npos)
     add("--recompute", p.recompute);
   if (q.attention != ashlar::predict::attention_kernel::automatic)
-    add("--attention", q.attention == ashlar::predict::attention_kernel::fused ? "fused" : "unfused");
+    add("--attention", word_for(attention_choices, q.attention));
   if (!p.freeze.empty()) add("--freeze", p.freeze);
   if (!p.schedule.empty()) add("--schedule", p.schedule);
   return all;

@@ -28,6 +28,7 @@ struct layouts_found {
   std::vector<ranked_layout> smallest;  // the one that holds least, whether it fits or not
   long long tried = 0;                  // that devices, batch and model allow
   long long too_large = 0;              // of these
+  std::vector<question> refused;        // nothing tried: one that predict_run() refuses, with the reason
 };
 
 // Whether training programs run it: tensor ranks within a fast link's domain; virtual stages that are
@@ -45,7 +46,7 @@ using layouts_watch = function_ref<bool(layouts_found const&)>;
 // what is run again nothing, attention, or whole layers. A layout that the question names stays, with
 // its stages. Where the question leaves the program open, what is not sharded runs as Megatron-Core
 // does, and says so if its sizes would not. Linear in what is tried, some 10 microseconds each. Throws
-// unpredictable if no layout is possible, with what the last one broke.
+// unpredictable for a size that is not positive.
 layouts_found best_layouts(question const& q, open_sizes const& open, constants const& c,
                            std::size_t most, layouts_watch watch);
 

@@ -63,7 +63,7 @@ class layout_search {
     for (int each : sizes)
       if (each < 1) throw unpredictable(requirement::sizes_are_positive, each);
     try_pipelines(q);
-    if (found_.tried == 0 && has_broken_ && !stopped_) throw broken_;
+    if (found_.tried > 0) found_.refused.clear();
     return std::move(found_);
   }
 
@@ -148,9 +148,8 @@ class layout_search {
         made.seconds = step_of(q, stages, c_).seconds;
         if (std::isfinite(made.seconds)) keep(made);
       }
-    } catch (unpredictable const& e) {
-      broken_ = e;
-      has_broken_ = true;
+    } catch (unpredictable const&) {
+      if (found_.refused.empty()) found_.refused.push_back(q);
     }
     if (++asked_ % between_calls == 0) stopped_ = !watch_(found_);
   }
@@ -176,8 +175,6 @@ class layout_search {
   std::vector<sharding> shares_;
   std::vector<recomputation> again_;
   layouts_found found_;
-  unpredictable broken_{requirement::sizes_are_positive, 0};
-  bool has_broken_ = false;
   long long asked_ = 0;  // possible or not
   bool stopped_ = false;
 };

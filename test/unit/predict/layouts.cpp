@@ -111,7 +111,10 @@ TEST_CASE("layouts: a watch ends it, and what cannot be says why") {
   q.pipeline = 2;
   open_sizes open;
   open.data = open.tensor = open.pipeline = false;
-  CHECK_THROWS_AS(best_layouts(q, open, round_constants(), 5, go_on), unpredictable);
+  layouts_found const none = best_layouts(q, open, round_constants(), 5, go_on);
+  CHECK((none.tried == 0 && none.best.empty() && none.smallest.empty()));
+  REQUIRE(none.refused.size() == 1);
+  CHECK_THROWS_AS(predict_run(none.refused[0], round_constants(), {}), unpredictable);
 }
 
 TEST_CASE("layouts: sizes that are none are refused, and none may be wanted") {
