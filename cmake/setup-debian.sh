@@ -3,7 +3,7 @@
 set -eu
 packages="g++ clang libclang-rt-14-dev clang-format-14 cmake ninja-build pkg-config python3 python3-pip
   libopenmpi-dev openmpi-bin doctest-dev libeigen3-dev librange-v3-dev nlohmann-json3-dev libcli11-dev libfmt-dev libbenchmark-dev
-  iproute2"
+  iproute2 doxygen"
 
 if ! command -v apt-get >/dev/null; then
   echo "no apt-get here: please install the like of $packages"
@@ -23,10 +23,12 @@ if [ -n "$missing" ]; then
   $root apt-get install -y -qq --no-install-recommends $missing >/dev/null
 fi
 
-# The reader of our checkpoints that others have, which Debian 12 has not: in a folder of its own, beside nobody's Python.
+# What Debian 12 has not, in a folder of its own, beside nobody's Python: the reader of our checkpoints that others have, and
+# what makes the documentation's site.
 cd "$(dirname "$0")/.."
-if ! PYTHONPATH=build/python python3 -c "import safetensors, numpy" 2>/dev/null; then
-  echo "installing into build/python: safetensors numpy"
-  python3 -m pip install --quiet --no-compile --target build/python safetensors numpy >/dev/null 2>&1 ||
-    echo "that did not work: the test interop/safetensors_reader will be skipped"
+if ! PYTHONPATH=build/python python3 -c "import safetensors, numpy, material, mkdocstrings" 2>/dev/null; then
+  echo "installing into build/python: safetensors numpy and docs/site/requirements.txt"
+  python3 -m pip install --quiet --no-compile --upgrade --target build/python \
+    safetensors numpy -r docs/site/requirements.txt >/dev/null 2>&1 ||
+    echo "that did not work: the tests interop/safetensors_reader and docs/site will be skipped"
 fi
