@@ -289,37 +289,38 @@ constexpr block weights_in_first_gaps(block b) {
 }
 
 constexpr auto mirror() {
-  return closure([](auto value) { return mirror(std::move(value)); });
+  return closure([](auto&& value) { return mirror(std::forward<decltype(value)>(value)); });
 }
 constexpr auto shift(tick by) {
-  return closure([=](auto value) { return shift(std::move(value), by); });
+  return closure([=](auto&& value) { return shift(std::forward<decltype(value)>(value), by); });
 }
 constexpr auto with_interval(tick interval) {
-  return closure([=](block b) { return with_interval(std::move(b), interval); });
+  return closure([=](auto&& b) { return with_interval(std::forward<decltype(b)>(b), interval); });
 }
 constexpr auto unroll(int times) {
-  return closure([=](block b) { return unroll(std::move(b), times); });
+  return closure([=](auto&& b) { return unroll(std::forward<decltype(b)>(b), times); });
 }
 constexpr auto with_graph(stage_graph graph) {
-  return closure([graph = std::move(graph)](block b) { return with_graph(std::move(b), graph); });
+  return closure(
+      [graph = std::move(graph)](auto&& b) { return with_graph(std::forward<decltype(b)>(b), graph); });
 }
 constexpr auto delay(pass what, tick by) {
-  return closure([=](block b) { return delay(std::move(b), what, by); });
+  return closure([=](auto&& b) { return delay(std::forward<decltype(b)>(b), what, by); });
 }
 constexpr auto scale(tick factor) {
-  return closure([=](block b) { return scale(std::move(b), factor); });
+  return closure([=](auto&& b) { return scale(std::forward<decltype(b)>(b), factor); });
 }
 constexpr auto split_backward() {
-  return closure([](block b) { return split_backward(std::move(b)); });
+  return closure([](auto&& b) { return split_backward(std::forward<decltype(b)>(b)); });
 }
 constexpr auto fuse_backward() {
-  return closure([](block b) { return fuse_backward(std::move(b)); });
+  return closure([](auto&& b) { return fuse_backward(std::forward<decltype(b)>(b)); });
 }
 constexpr auto recompute() {
-  return closure([](block b) { return recompute(std::move(b)); });
+  return closure([](auto&& b) { return recompute(std::forward<decltype(b)>(b)); });
 }
 constexpr auto weights_in_first_gaps() {
-  return closure([](block b) { return weights_in_first_gaps(std::move(b)); });
+  return closure([](auto&& b) { return weights_in_first_gaps(std::forward<decltype(b)>(b)); });
 }
 
 }  // namespace ashlar

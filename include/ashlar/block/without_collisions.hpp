@@ -234,7 +234,7 @@ constexpr block without_collisions(block b, int most_steps = 4000) {
 }
 
 constexpr auto without_collisions() {
-  return closure([](block b) { return without_collisions(std::move(b)); });
+  return closure([](auto&& b) { return without_collisions(std::forward<decltype(b)>(b)); });
 }
 
 }  // namespace ashlar

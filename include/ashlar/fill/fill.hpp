@@ -44,7 +44,9 @@ inline schedule fill(schedule step, work_graph const& work, fill_options const& 
   return fill_steps(std::move(step), work, o).filled;
 }
 inline auto fill(work_graph work, fill_options o = {}) {
-  return closure([work = std::move(work), o](schedule step) { return fill(std::move(step), work, o); });
+  return closure([work = std::move(work), o](auto&& step) {
+    return fill(std::forward<decltype(step)>(step), work, o);
+  });
 }
 
 // Busy share of a device in the steps that it takes.

@@ -200,7 +200,7 @@ constexpr auto merge(schedule other) {
   return closure([other = std::move(other)](schedule const& s) { return merge(s, other); });
 }
 constexpr auto take(micro_batches count) {
-  return closure([=](schedule s) { return take(std::move(s), count); });
+  return closure([=](auto&& s) { return take(std::forward<decltype(s)>(s), count); });
 }
 
 }  // namespace ashlar

@@ -82,7 +82,7 @@ constexpr schedule fold_in_half(schedule s) {
 }
 
 constexpr auto fold_in_half() {
-  return closure([](schedule s) { return fold_in_half(std::move(s)); });
+  return closure([](auto&& s) { return fold_in_half(std::forward<decltype(s)>(s)); });
 }
 
 }  // namespace ashlar

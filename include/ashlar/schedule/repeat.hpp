@@ -77,6 +77,15 @@ constexpr std::vector<timed_pass> repeat_cells(block const& b, list_view<modulo_
   return order;
 }
 
+// The orders of all devices. A function of its own, because nvcc's front end forgets to destroy what
+// stands beside a schedule that is returned.
+constexpr std::vector<std::vector<timed_pass>> repeat_devices(block const& b, tick instances) {
+  std::vector<std::vector<timed_pass>> orders;
+  lists<modulo_cell> const cells = modulo_order(b);
+  for (std::size_t d = 0; d < cells.size(); ++d) orders.push_back(repeat_cells(b, cells[d], instances));
+  return orders;
+}
+
 // Repeats the block until `count` micro-batches have passed; micro-batch k of instance i becomes i *
 // group + k. A block without collisions modulo its interval gives a schedule without overlaps, for every
 // count. Passes that start together (in a colliding block) keep the order of the block's cells. Throws
@@ -97,12 +106,14 @@ constexpr schedule repeat(block const& b, micro_batches count) {
   tick const instances = count.value / group, last = stretched(b.interval, instances);
   for (cell const& c : b.cells) static_cast<void>(shifted(c.offset, last));
 
-  schedule s{
-      .graph = b.graph, .where = b.where, .route = {}, .cost = b.cost, .order = {}, .mode = b.mode};
+  schedule s{.graph = b.graph,
+             .where = b.where,
+             .route = {},
+             .cost = b.cost,
+             .order = repeat_devices(b, instances),
+             .mode = b.mode};
   for (int i = 0; i < instances; ++i) append(s.route, b.route);
   s.cost.passes = of_micro_batches(std::move(s.cost.passes), count.value);
-  lists<modulo_cell> const cells = modulo_order(b);
-  for (std::size_t d = 0; d < cells.size(); ++d) s.order.push_back(repeat_cells(b, cells[d], instances));
   return s;
 }
 

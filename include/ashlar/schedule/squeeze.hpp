@@ -191,10 +191,11 @@ constexpr schedule retime(schedule s, costs cost) {
 }
 
 constexpr auto squeeze() {
-  return closure([](schedule s) { return squeeze(std::move(s)); });
+  return closure([](auto&& s) { return squeeze(std::forward<decltype(s)>(s)); });
 }
 constexpr auto retime(costs cost) {
-  return closure([cost = std::move(cost)](schedule s) { return retime(std::move(s), cost); });
+  return closure(
+      [cost = std::move(cost)](auto&& s) { return retime(std::forward<decltype(s)>(s), cost); });
 }
 
 }  // namespace ashlar
