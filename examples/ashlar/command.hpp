@@ -23,15 +23,15 @@ struct run_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The same on all processes of a run: one of them tells it.
+// The same on all processes of a run: one of them reports it.
 struct agreed_error : std::runtime_error {
   explicit agreed_error(std::string const& what, exit_code ends_with = unusable)
       : std::runtime_error(what), code(ends_with) {}
   exit_code code;
 };
 
-// Another process has told the error.
-struct told_elsewhere {
+// Another process has reported the error.
+struct reported_elsewhere {
   exit_code code = unusable;
 };
 

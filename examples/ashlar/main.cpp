@@ -108,7 +108,7 @@ int main(int argc, char** argv) {
     return run(argc, argv);
   } catch (ashlar::violation const& e) {
     return complain(ashlar::explain(e.why));
-  } catch (tool::told_elsewhere const& e) {
+  } catch (tool::reported_elsewhere const& e) {
     return e.code;
   } catch (tool::agreed_error const& e) {
     return complain(e.what(), e.code);

@@ -8,10 +8,10 @@
 #include <ashlar/run/contract.hpp>
 #include <ashlar/run/contributions.hpp>
 #include <ashlar/run/device_plan.hpp>
+#include <ashlar/run/device_status.hpp>
 #include <ashlar/run/drive.hpp>
 #include <ashlar/run/failures.hpp>
 #include <ashlar/run/frame.hpp>
 #include <ashlar/run/instruction_time.hpp>
 #include <ashlar/run/members.hpp>
 #include <ashlar/run/poll.hpp>
-#include <ashlar/run/standing.hpp>

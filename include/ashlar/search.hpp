@@ -7,7 +7,7 @@
 #include <ashlar/search/layouts.hpp>
 #include <ashlar/search/portfolio.hpp>
 #include <ashlar/search/problem.hpp>
-#include <ashlar/search/race.hpp>
 #include <ashlar/search/search.hpp>
 #include <ashlar/search/seeds.hpp>
+#include <ashlar/search/successive_halving.hpp>
 #include <ashlar/simulate.hpp>

@@ -146,24 +146,24 @@ std::vector<ashlar::searched_layout> search_shapes(long long p, long long m, ash
                                                    std::optional<causal_percent> const& causal,
                                                    std::int64_t budget, std::uint64_t seed,
                                                    std::string const& aim, nb::object const& progress) {
-  int const told_apart = cost.passes.chunks();
+  int const chunk_classes = cost.passes.chunks();
   if (cost.passes.stages() != 0)
     throw nb::value_error(
         "costs of a device's share of the model are one for all, or one for each chunk of a sequence; "
         "give a placement for costs of each stage");
   ashlar::variety how{
       .kept_percent = {within("kept_percent", kept_percent, 0, 100)},
-      .most_sequence_chunks =
-          within("sequence_chunks", sequence_chunks.value_or(told_apart), 1, tool::most_sequence_chunks),
+      .most_sequence_chunks = within("sequence_chunks", sequence_chunks.value_or(chunk_classes), 1,
+                                     tool::most_sequence_chunks),
       .causal = causal_share_of(causal, cost)};
   if (causal && how.most_sequence_chunks == 1)
     throw nb::value_error("causal has no effect without sequence_chunks");
-  if (told_apart > 1 && how.most_sequence_chunks != told_apart)
-    throw nb::value_error(("costs are those of " + std::to_string(told_apart)
+  if (chunk_classes > 1 && how.most_sequence_chunks != chunk_classes)
+    throw nb::value_error(("costs are those of " + std::to_string(chunk_classes)
                            + " chunks of a sequence, but sequence_chunks is "
                            + std::to_string(how.most_sequence_chunks))
                               .c_str());
-  if (told_apart > 1) how.by_chunk = cost;
+  if (chunk_classes > 1) how.by_chunk = cost;
   ashlar::model_share const model{device_count(p), micro_batch_count(m),
                                   ashlar::of_whole_sequences(cost)};
   auto const choices =

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-PATIENCE = 1200  # seconds
+TIMEOUT = 1200  # seconds
 
 
 def on_ranks(function, world, arguments=None, prefix=()):
@@ -27,7 +27,7 @@ def on_ranks(function, world, arguments=None, prefix=()):
         try:
             results = []
             for rank, run in enumerate(runs):
-                output, errors = run.communicate(timeout=PATIENCE)
+                output, errors = run.communicate(timeout=TIMEOUT)
                 assert run.returncode == 0, f"rank {rank}: {errors[-3000:]}"
                 results.append(json.loads(output.splitlines()[-1]))
             return results

@@ -82,7 +82,7 @@ TEST_CASE("nccl: a GPU has one rank of a communicator, unless its hosts are said
 
 TEST_CASE("nccl: ranks that never come, come twice or count differently") {
   new_machine(3);
-  nccl_substitute::reset({.patience = std::chrono::milliseconds(300)});
+  nccl_substitute::reset({.timeout = std::chrono::milliseconds(300)});
   // Each as (rank, size).
   auto const made_with = [](std::vector<std::array<int, 2>> const& who) {
     ncclUniqueId id;

@@ -20,7 +20,7 @@ LEVELS = ["compute_only", "compute_comms"]  # PyTorch's lowering, and ours
 LONG = ("1f1b", 2, 32)  # whose memory is measured
 SMALL = {"width": 6, "rows": 2}  # of a micro-batch
 LARGE = {"width": 512, "rows": 1024}  # 2 MiB
-PATIENCE = 180  # seconds per case
+TIMEOUT = 180  # seconds per case
 
 
 def owners(path):
@@ -138,7 +138,7 @@ def run_case(path, level, ranks, micro_batches, folder, size):
     taken = []
     try:
         for rank, run in enumerate(runs):
-            output, errors = run.communicate(timeout=PATIENCE)
+            output, errors = run.communicate(timeout=TIMEOUT)
             if run.returncode != 0:
                 good = False
                 print(f"  rank {rank}: {errors.decode(errors='replace')[-2000:]}")
@@ -146,7 +146,7 @@ def run_case(path, level, ranks, micro_batches, folder, size):
                 taken.append(int(output))
     except subprocess.TimeoutExpired:
         good = False
-        print(f"  not done after {PATIENCE} seconds")
+        print(f"  not done after {TIMEOUT} seconds")
     finally:
         for run in runs:
             run.kill()
@@ -158,7 +158,7 @@ def emit(tool, case, level, dialect, folder):
     path = os.path.join(folder, f"{name}-{level}.csv")
     form = "pytorch" if level == "compute_only" else "pytorch-comms"
     line = [tool, "emit", name, "-p", str(ranks), "-m", str(micro_batches), "--as", form]
-    subprocess.run(line + ["--dialect", dialect, "-o", path], check=True, timeout=PATIENCE)
+    subprocess.run(line + ["--dialect", dialect, "-o", path], check=True, timeout=TIMEOUT)
     return path
 
 

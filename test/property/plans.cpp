@@ -168,7 +168,7 @@ TEST_CASE("divisions of layers alike load no device more than they have to") {
     double const layer = d.between(1, 9), head = d.between(0, 30);
     std::vector<int> sizes;
     double const least = least_load(n, layer, head, where, sizes);
-    sizes = weighed_division(n, layer, head, where);
+    sizes = balanced_division(n, layer, head, where);
     std::vector<double> load(static_cast<std::size_t>(p.value), 0.0);
     load[static_cast<std::size_t>(where.device_of(0, where.stage_count() - 1))] += head;
     int sum = 0;
@@ -215,7 +215,7 @@ TEST_CASE("no training plan is better than the answer, and none that is left out
     std::vector<planned_step> all;
     for (training_plan const& plan : all_plans(q, entries)) {
       planned_step step{.plan = plan};
-      weigh(q, passes_of(plan, plan.micro_batches), step);
+      find_fullest_device(q, passes_of(plan, plan.micro_batches), step);
       step.seconds = simulated_seconds(q, plan);
       CHECK(least_seconds(q, plan) <= step.seconds);
       all.push_back(step);
@@ -225,7 +225,8 @@ TEST_CASE("no training plan is better than the answer, and none that is left out
         all[static_cast<std::size_t>(d.between(0, static_cast<int>(all.size()) - 1))].bytes;
     std::vector<double> fitting;
     for (planned_step const& step : all)
-      if (step.bytes <= q.kinds[0].machine.memory) fitting.push_back(worth(q, step.plan, step.seconds));
+      if (step.bytes <= q.kinds[0].machine.memory)
+        fitting.push_back(objective_of(q, step.plan, step.seconds));
     std::sort(fitting.begin(), fitting.end());
     auto const top = static_cast<std::size_t>(d.between(1, 4));
     plan_answer const a = answer(q, entries, top, [](plan_phase, std::size_t, std::size_t) {});
@@ -233,7 +234,7 @@ TEST_CASE("no training plan is better than the answer, and none that is left out
     CHECK(a.rejected.size() == all.size() - fitting.size());
     CHECK(a.simulated + a.ruled_out == static_cast<int>(fitting.size()));
     for (std::size_t i = 0; i < a.best.size(); ++i) {
-      CHECK(worth(q, a.best[i].plan, a.best[i].seconds) == fitting[i]);
+      CHECK(objective_of(q, a.best[i].plan, a.best[i].seconds) == fitting[i]);
       CHECK(a.best[i].bound <= a.best[i].seconds);
     }
   }

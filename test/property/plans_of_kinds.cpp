@@ -47,7 +47,7 @@ plan_question mixed_question(dice& d) {
   return q;
 }
 
-auto const untold = [](plan_phase, std::size_t, std::size_t) {};
+auto const no_progress = [](plan_phase, std::size_t, std::size_t) {};
 
 // What a device may hold: the least of its members' memory, each counted for itself.
 double allowed_by_members(plan_question const& q, training_plan const& plan, int device) {
@@ -90,14 +90,14 @@ TEST_CASE(
     for (training_plan const& plan : all) {
       double const seconds = simulated_seconds(q, plan);
       CHECK_MESSAGE(least_seconds(q, plan) <= seconds, "seed ", seed);
-      if (fits_each(q, plan)) fitting.push_back(worth(q, plan, seconds));
+      if (fits_each(q, plan)) fitting.push_back(objective_of(q, plan, seconds));
     }
     std::sort(fitting.begin(), fitting.end());
-    plan_answer const a = answer(q, mixed_entries(), 3, untold);
+    plan_answer const a = answer(q, mixed_entries(), 3, no_progress);
     REQUIRE(a.best.size() == std::min<std::size_t>(3, fitting.size()));
     CHECK_MESSAGE(a.rejected.size() == all.size() - fitting.size(), "seed ", seed);
     for (std::size_t i = 0; i < a.best.size(); ++i)
-      CHECK_MESSAGE(worth(q, a.best[i].plan, a.best[i].seconds) == fitting[i], "seed ", seed);
+      CHECK_MESSAGE(objective_of(q, a.best[i].plan, a.best[i].seconds) == fitting[i], "seed ", seed);
     for (planned_step const& each : a.rejected)
       CHECK(each.budget == allowed_by_members(q, each.plan, each.fullest));
 
@@ -105,12 +105,12 @@ TEST_CASE(
     plan_question more = q;
     more.kinds[static_cast<std::size_t>(d.between(0, static_cast<int>(q.kinds.size()) - 1))]
         .machine.memory *= 2;
-    plan_answer const b = answer(more, mixed_entries(), 1, untold);
+    plan_answer const b = answer(more, mixed_entries(), 1, no_progress);
     if (a.best.empty()) continue;
     REQUIRE(!b.best.empty());
-    CHECK_MESSAGE(
-        worth(more, b.best[0].plan, b.best[0].seconds) <= worth(q, a.best[0].plan, a.best[0].seconds),
-        "seed ", seed);
+    CHECK_MESSAGE(objective_of(more, b.best[0].plan, b.best[0].seconds)
+                      <= objective_of(q, a.best[0].plan, a.best[0].seconds),
+                  "seed ", seed);
   }
 }
 
@@ -147,14 +147,14 @@ TEST_CASE("plans of kinds: two kinds alike take and hold what one kind does") {
       CHECK_MESSAGE(simulated_seconds(two, plan) == simulated_seconds(one, alike), "seed ", seed);
       CHECK(least_seconds(two, plan) == least_seconds(one, alike));
       planned_step mixed{.plan = plan}, plain{.plan = alike};
-      weigh(two, passes_of(plan, plan.micro_batches), mixed);
-      weigh(one, passes_of(alike, plan.micro_batches), plain);
+      find_fullest_device(two, passes_of(plan, plan.micro_batches), mixed);
+      find_fullest_device(one, passes_of(alike, plan.micro_batches), plain);
       CHECK(mixed.bytes == plain.bytes);
       CHECK(mixed.fullest == plain.fullest);
       CHECK(mixed.budget == plain.budget);
     }
-    plan_answer const a = answer(one, mixed_entries(), 1, untold),
-                      b = answer(two, mixed_entries(), 1, untold);
+    plan_answer const a = answer(one, mixed_entries(), 1, no_progress),
+                      b = answer(two, mixed_entries(), 1, no_progress);
     REQUIRE(a.best.empty() == b.best.empty());
     if (!a.best.empty()) CHECK_MESSAGE(b.best[0].seconds <= a.best[0].seconds, "seed ", seed);
   }
@@ -265,7 +265,7 @@ TEST_CASE("plans of kinds: divisions load no device more than they have to, and 
     };
     double least = 1e300;
     for (small_pipeline const& each : all) least = std::min(least, busiest(each.layers));
-    std::vector<int> const sizes = weighed_division(n, layer, head, where);
+    std::vector<int> const sizes = balanced_division(n, layer, head, where);
     int sum = 0;
     for (int size : sizes) sum += size;
     CHECK(sum == n);

@@ -103,11 +103,11 @@ def trial(line: list[str], folder: Path, longest: float, expected: object) -> st
             killed.append(f"{target} by {number.name}")
     code = training.end()
     training.wait_for_orphans()
-    told_to_end = any("SIGTERM" in one for one in killed)
+    termination_requested = any("SIGTERM" in one for one in killed)
     alone = any("who starts" in one for one in killed)
     if killed == ["the launcher by SIGTERM"] and code not in (0, 128 + signal.SIGTERM):
         raise SystemExit(f"{folder}: exit code {code} after {killed}: {training.words()}")
-    if code != 0 and not told_to_end and not alone:
+    if code != 0 and not termination_requested and not alone:
         raise SystemExit(f"{folder}: exit code {code} after {killed}: {training.words()}")
     if code != 0:
         training = Training(line, folder)

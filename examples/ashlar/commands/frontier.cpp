@@ -213,7 +213,7 @@ int frontier(CLI::App const& command, frontier_options o) {
     throw usage_error(
         "--per-micro-batch has no effect on a frontier, whose schedules may take micro-batches in "
         "parts");
-  settle_placement(o.model);
+  complete_placement(o.model);
   std::vector<frontier_part> const parts = parts_of(o);
   auto const is_feasible = [](frontier_part const& part) {
     return std::any_of(part.searched.begin(), part.searched.end(),

@@ -100,9 +100,9 @@ void answer(plan_study& s, plan_options const& o) {
   s.answer = ashlar::answer(
       s.question, s.entries, static_cast<std::size_t>(o.top),
       [&](ashlar::plan_phase phase, std::size_t done_so_far, std::size_t of) {
-        if (phase == ashlar::plan_phase::weighing && done_so_far % 64 != 0) return;
+        if (phase == ashlar::plan_phase::checking && done_so_far % 64 != 0) return;
         line.say(fmt::format("{} {} of {} plans",
-                             phase == ashlar::plan_phase::weighing ? "weighed" : "simulated at most",
+                             phase == ashlar::plan_phase::checking ? "checked" : "simulated at most",
                              done_so_far, of)
                      .c_str());
       });
@@ -112,7 +112,7 @@ void answer(plan_study& s, plan_options const& o) {
     improve_step(s.question, best[i], static_cast<std::int64_t>(o.search * 1e6));
   }
   std::stable_sort(best.begin(), best.end(), [&](auto const& a, auto const& b) {
-    return worth(s.question, a.plan, a.seconds) < worth(s.question, b.plan, b.seconds);
+    return objective_of(s.question, a.plan, a.seconds) < objective_of(s.question, b.plan, b.seconds);
   });
   line.say("asking what would change it");
 }
@@ -187,7 +187,7 @@ void add_plan(CLI::App& app, action& chosen) {
              "billions of tokens of a training run; 20 per parameter if not given");
   add_number(*command, "--search", o->search, 0, 10'000,
              "millions of passes to dispatch in search of a better order of each plan shown; 0: none");
-  command->add_option("--schedules", o->schedules, "names of schedules to weigh, with commas between")
+  command->add_option("--schedules", o->schedules, "names of schedules to consider, with commas between")
       ->type_name("NAMES")
       ->capture_default_str();
   command->add_flag("--explain", o->explains, "also show each term of the first plan's time and memory");

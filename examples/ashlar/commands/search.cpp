@@ -224,7 +224,7 @@ int search(CLI::App const& command, search_options o) {
   std::vector<chosen_schedule> const starts = starts_of(command, o);
   must_have_effect(command, {effect_of_dialect(o.format),
                              {"--causal", o.model.sequence_chunks > 1, "without --sequence-chunks"}});
-  settle_placement(o.model);
+  complete_placement(o.model);
   must_suit(o.limit, o.model.placement, !o.layers.path.empty());
   must_suit(o.layers, o.limit);
   auto const dialect = dialect_of(o.dialect);

@@ -15,7 +15,7 @@
 
 namespace tool {
 
-// A JSON object whose every key has to be asked for: a slip of the pen is not passed over.
+// A JSON object whose every key has to be asked for, so that a misspelt key is an error.
 class json_object {
  public:
   explicit json_object(std::string const& path) : json_object(read_json_text(path)) {}

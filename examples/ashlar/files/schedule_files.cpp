@@ -50,7 +50,7 @@ void put_under(cost_options const& cost, schedule_file& file) {
     given = costs_of(cost, s.device_count(), s.micro_batch_count(), q);
     must_be_of_stages(cost, given, s.stage_count());
     file.scale = scale_of(cost, q);
-    if (!cost.stages_from().empty()) tell_chunks_apart(given, s.stage_count(), q);
+    if (!cost.stages_from().empty()) split_by_sequence_chunk(given, s.stage_count(), q);
     if (int const stages = given.passes.stages();
         given.passes.chunks() == 1 && stages != 0 && stages != s.stage_count())
       throw usage_error(fmt::format("'{}' has costs of {} stages, but there are {} stages",
@@ -73,7 +73,7 @@ schedule_file read_unchecked(std::string const& text, std::string const& path, l
     out.schedule = schedule_of_csv(text, path);
   } else {
     out = ashlar::read_json_schedule(json_text_of(text, path));
-    if (!out.rounded.empty()) tell_rounded(out.rounded);
+    if (!out.rounded.empty()) report_rounded(out.rounded);
     if (out.block) {
       int const group = out.block->micro_batch_count();
       if (micro_batches == 0) micro_batches = group;

@@ -172,7 +172,7 @@ ashlar::costs costs_of(cost_options const& o, long long p, long long m, int sequ
   return in_chunks(o, std::move(cost), sequence_chunks).cost;
 }
 
-void tell_chunks_apart(ashlar::costs& cost, int stage_count, int sequence_chunks) {
+void split_by_sequence_chunk(ashlar::costs& cost, int stage_count, int sequence_chunks) {
   int const q = sequence_chunks;
   if (q == 1 || cost.passes.period() != 1 || cost.passes.stages() != q * stage_count) return;
   std::vector<ashlar::stage_cost> each;

@@ -52,7 +52,7 @@ std::string words_of(cost_options const& options);
 
 // Costs from a file with a line for each stage and sequence chunk, the chunks of a stage one after the
 // other, are of chunks that differ. No others change.
-void tell_chunks_apart(ashlar::costs& cost, int stage_count, int sequence_chunks);
+void split_by_sequence_chunk(ashlar::costs& cost, int stage_count, int sequence_chunks);
 
 // Of how many stages the costs are; 1 if all are alike.
 int stages_in(ashlar::costs const& cost);

@@ -10,11 +10,11 @@ namespace tool {
 duration read_duration(std::string const& given_by, std::string_view text, long long least,
                        long long most) {
   duration d = ashlar::read_duration(given_by, text, least, most);
-  if (d.is_rounded) tell_rounded(text);
+  if (d.is_rounded) report_rounded(text);
   return d;
 }
 
-void tell_rounded(std::string_view text) {
+void report_rounded(std::string_view text) {
   static bool is_said = false;
   if (!std::exchange(is_said, true)) fmt::print(stderr, "note: {}\n", ashlar::rounding_words(text));
 }

@@ -22,7 +22,7 @@ duration read_duration(std::string const& given_by, std::string_view text, long 
                        long long most = ashlar::max_tick);
 
 // Says that a time, as it was written, is rounded, unless that was said before.
-void tell_rounded(std::string_view text);
+void report_rounded(std::string_view text);
 
 // The option stores into `values`, under its flag.
 CLI::Option* add_duration(CLI::App& command, char const* flag, std::map<std::string, duration>& values,

@@ -55,7 +55,7 @@ void must_fit(ashlar::layout_choice const& choice) {
 std::optional<ashlar::costs> by_chunk_of(layout_options const& o, int stage_count) {
   if (!o.own_cost && o.cost.stages_from().empty()) return std::nullopt;
   ashlar::costs cost = o.own_cost ? *o.own_cost : costs_of(o.cost, o.p, o.m);
-  tell_chunks_apart(cost, stage_count, static_cast<int>(o.sequence_chunks));
+  split_by_sequence_chunk(cost, stage_count, static_cast<int>(o.sequence_chunks));
   if (cost.passes.chunks() == 1) return std::nullopt;
   return cost;
 }
@@ -207,7 +207,7 @@ std::vector<ashlar::layout_choice> plain_layouts(layout_options const& o) {
 
 }  // namespace
 
-void settle_placement(layout_options& o) {
+void complete_placement(layout_options& o) {
   if (lists_devices(o.placement)) {
     o.own = read_placement("--placement", o.placement);
     if (o.own->route_count() > 1)
@@ -328,7 +328,7 @@ char const* name_of(ashlar::layer_division division) {
       return "evenly";
     case ashlar::layer_division::balanced:
       return "by time";
-    case ashlar::layer_division::promising:
+    case ashlar::layer_division::by_bound:
       return "by bound";
   }
   return "";

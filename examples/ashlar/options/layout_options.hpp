@@ -34,7 +34,7 @@ void add_layout_options(CLI::App& command, layout_options& options);
 
 // Reads a placement that is a list; then `p` is its number of devices. Throws usage_error, also for
 // another number given, and for several routes.
-void settle_placement(layout_options& options);
+void complete_placement(layout_options& options);
 
 // Of the costs that count.
 time_scale scale_of(layout_options const& options);

@@ -147,7 +147,7 @@ chosen_schedule from_catalog(shape_options const& o) {
   must_leave_chunks_to_causal(o.cost, stage_count, q);
   must_be_of_stages(o.cost, shape.cost, stage_count);
   if (!o.cost.stages_from().empty()) {
-    tell_chunks_apart(shape.cost, stage_count, q);
+    split_by_sequence_chunk(shape.cost, stage_count, q);
     if (shape.cost.passes.chunks() == 1 && stages_in(shape.cost) != stage_count)
       throw usage_error(fmt::format("'{}' has costs of {} stages, but {} on {} devices has {} stages",
                                     o.cost.stages_from(), stages_in(shape.cost), entry.name, o.p,

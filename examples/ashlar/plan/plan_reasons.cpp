@@ -50,7 +50,9 @@ std::string parts_of(plan_study const& s, planned_step const& step) {
 
 // By what share one plan is worse than another, by what the question wants small.
 double worse_by(plan_study const& s, planned_step const& step, planned_step const& than) {
-  return worth(s.question, step.plan, step.seconds) / worth(s.question, than.plan, than.seconds) - 1;
+  return objective_of(s.question, step.plan, step.seconds)
+             / objective_of(s.question, than.plan, than.seconds)
+         - 1;
 }
 
 // What the rules of the published sweeps would have tried, and why the answer is another.

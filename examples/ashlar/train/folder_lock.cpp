@@ -53,14 +53,14 @@ void must_be_writable(std::string const& folder) {
 
 }  // namespace
 
-folder_lock::folder_lock(std::string const& folder, std::chrono::milliseconds patience)
+folder_lock::folder_lock(std::string const& folder, std::chrono::milliseconds timeout)
     : path_(folder + "/.lock") {
   using steady = std::chrono::steady_clock;
   constexpr auto pause = std::chrono::milliseconds(50);
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw usage_error(fmt::format("cannot make the folder '{}': {}", folder, error.message()));
-  for (auto const end = steady::now() + patience;;) {
+  for (auto const end = steady::now() + timeout;;) {
     int const descriptor =
         open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
     if (descriptor < 0) refuse_file("write", path_);

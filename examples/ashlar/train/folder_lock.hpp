@@ -13,7 +13,7 @@ class folder_lock {
   // Makes the folder where there is none. Waits so long for a holder to end: one whose launcher was
   // killed needs a moment. Throws run_error, naming the folder and its holder; usage_error, saying why
   // nothing can be written there.
-  folder_lock(std::string const& folder, std::chrono::milliseconds patience);
+  folder_lock(std::string const& folder, std::chrono::milliseconds timeout);
   folder_lock(folder_lock const&) = delete;
   folder_lock& operator=(folder_lock const&) = delete;
   ~folder_lock();

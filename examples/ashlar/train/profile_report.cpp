@@ -54,7 +54,7 @@ void tell_begin(training const& t, std::size_t parameters) {
   if (!goes_to_output(t)) introduce(t, parameters);
 }
 
-void tell_links(ashlar::measured_costs const& m, training const& t) {
+void report_links(ashlar::measured_costs const& m, training const& t) {
   if (goes_to_output(t)) return;
   if (m.inside) fmt::print("{}", line_of("a message", *m.inside));
   if (m.between) fmt::print("{}", line_of("a message to another node", *m.between));

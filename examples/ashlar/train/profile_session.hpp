@@ -38,7 +38,7 @@ class profile_session {
     m.between = link(link_class::between);
     m.ring = ashlar::measure::ring_of([&](probe what) { return all_.time_sums(what); }, repeats,
                                       t_.devices());
-    if (all_.leads()) tell_links(m, t_);
+    if (all_.leads()) report_links(m, t_);
     ashlar::pass_times const own = passes();
     bool const split = split_backwards();
     ashlar::pass_times const parts = split ? passes() : own;

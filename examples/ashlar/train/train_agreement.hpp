@@ -15,7 +15,7 @@
 namespace tool {
 
 // A line for each option that decides about numbers, or about when processes meet.
-inline std::string told_options(training const& t) {
+inline std::string agreed_options(training const& t) {
   train_options const& o = *t.options;
   checkpoint_identity const& id = t.identity;
   std::string all;
@@ -42,8 +42,8 @@ inline std::string told_options(training const& t) {
   return all;
 }
 
-// `mine`: lines as those of told_options(). Throws agreed_error, on all processes, with the first option
-// that is not alike on all.
+// `mine`: lines as those of agreed_options(). Throws agreed_error, on all processes, with the first
+// option that is not alike on all.
 template <class Scalar>
 void must_be_alike(std::string const& mine, team<Scalar>& all) {
   std::vector<std::string> const told = all.tell_all(mine);

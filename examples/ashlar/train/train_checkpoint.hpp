@@ -52,7 +52,7 @@ class train_checkpoints {
   std::optional<checkpoint> claim() {
     if (!t_->options->save.empty())
       agreed([&] {
-        if (all_->leads()) lock_.emplace(t_->options->save, patience);
+        if (all_->leads()) lock_.emplace(t_->options->save, lock_timeout);
         return std::string();
       });
     std::optional<checkpoint> resumed;
@@ -113,7 +113,8 @@ class train_checkpoints {
   }
 
  private:
-  static constexpr std::chrono::seconds patience{5};  // processes of a launcher that was killed end in 2
+  // Processes of a launcher that was killed end within 2 s.
+  static constexpr std::chrono::seconds lock_timeout{5};
 
   static void copy_values(std::span<Scalar const> from, std::span<Scalar> to) {
     std::copy(from.begin(), from.end(), to.begin());

@@ -129,18 +129,18 @@ training agreed_training(train_options const& o, std::vector<int>& gpus, train_j
   int const failed = job.count_of(error != nullptr);
   if (failed == job.size() && !said.empty()) throw agreed_error(said);
   if (error && (job.rank() == 0 || failed < job.size())) std::rethrow_exception(error);
-  if (failed > 0) throw told_elsewhere{};
+  if (failed > 0) throw reported_elsewhere{};
   return std::move(*t);
 }
 
 // Between steps some wait while others write, or compare with the host: longer than a step may stall.
 std::unique_ptr<train_job> job_of(train_options const& o) {
-  std::chrono::milliseconds const patience = 10 * o.deadline_ms();
-  if (auto job = job_over_mpi(patience)) return job;
+  std::chrono::milliseconds const timeout = 10 * o.deadline_ms();
+  if (auto job = job_over_mpi(timeout)) return job;
   auto const place = ashlar::cuda::launch_place_from_environment();
   if (!place || place->size < 2) return nullptr;
   try {
-    return std::make_unique<tcp_job>(*place, patience);
+    return std::make_unique<tcp_job>(*place, timeout);
   } catch (ashlar::cuda::rendezvous_failed const& e) {
     throw run_error(fmt::format("process {}: {}", place->rank, e.what()));
   }
@@ -150,7 +150,7 @@ int train_in_job(train_options const& o, train_job& job) {
   if (o.restart > 0)
     throw usage_error("--restart starts no other processes on GPUs: leave that to their launcher");
   if (job.rank() != 0) {  // process 0 prints
-    tells_of_signals = 0;
+    reports_signals = 0;
     if (std::freopen("/dev/null", "w", stdout) == nullptr) throw run_error("cannot open /dev/null");
   }
   std::string const self = fmt::format("process {}: ", job.rank());
@@ -163,7 +163,7 @@ int train_in_job(train_options const& o, train_job& job) {
     return code;
   } catch (agreed_error const& e) {
     job.finish();
-    if (job.rank() != 0) throw told_elsewhere{e.code};
+    if (job.rank() != 0) throw reported_elsewhere{e.code};
     throw;
   } catch (usage_error const& e) {
     throw usage_error(self + e.what());

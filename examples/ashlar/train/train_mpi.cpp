@@ -200,7 +200,7 @@ training agreed_training(train_options const& o, int process, int processes) {
   }
   int const failed = count_of(error != nullptr, o.deadline_ms());
   if (error && (process == 0 || failed < processes)) std::rethrow_exception(error);
-  if (failed > 0) throw told_elsewhere{};
+  if (failed > 0) throw reported_elsewhere{};
   return std::move(*t);
 }
 
@@ -237,11 +237,11 @@ template <class Scalar>
 int train_on_mpi(train_options const& o) {
   mpi_frame const mpi(o.deadline_ms());
   if (mpi.process != 0) {  // process 0 prints
-    tells_of_signals = 0;
+    reports_signals = 0;
     if (std::freopen("/dev/null", "w", stdout) == nullptr)
       mpi.end_all(unusable, mpi.named(std::strerror(errno)));
   }
-  also_told = &ashlar::mpi::told_to_end;
+  also_set = &ashlar::mpi::termination_requested;
   stop_on_signals();
   training t = agreed_training(o, mpi.process, mpi.processes);
   std::optional<agreed_error> agreed;
@@ -249,7 +249,7 @@ int train_on_mpi(train_options const& o) {
     mpi_team<Scalar> all(t, mpi.process);
     try {
       int const code = session_of<Scalar>(t, all);
-      if (mpi.process == 0) tell_restarting(o, code);
+      if (mpi.process == 0) report_restarting(o, code);
       return code;
     } catch (agreed_error const& e) {
       agreed = e;
@@ -265,7 +265,7 @@ int train_on_mpi(train_options const& o) {
   } catch (std::exception const& e) {
     mpi.end_all(failed, mpi.named(e.what()));
   }
-  if (mpi.process != 0) throw told_elsewhere{agreed->code};
+  if (mpi.process != 0) throw reported_elsewhere{agreed->code};
   throw agreed_error(*agreed);
 }
 

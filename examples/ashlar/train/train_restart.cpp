@@ -32,7 +32,7 @@ namespace {
 std::string ended_file(train_options const& o) { return o.save + "/.ended"; }
 
 volatile std::sig_atomic_t child_process = 0;
-volatile std::sig_atomic_t told_to_stop = 0;
+volatile std::sig_atomic_t stop_signal = 0;
 
 // What to run: a launcher where the backend needs one, then this program with the line that it was
 // started with; later options overrule earlier ones. `from`: a checkpoint, or empty.
@@ -74,7 +74,7 @@ int run_to_the_end(std::vector<std::string> line) {
     _exit(unusable);
   }
   child_process = child;
-  if (told_to_stop != 0) kill(child, told_to_stop);  // it came before there was a child
+  if (stop_signal != 0) kill(child, stop_signal);  // it came before there was a child
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
@@ -106,7 +106,7 @@ std::string death_of(int status, bool launched) {
 int train_again_and_again(train_options const& o) {
   for (int const signal : {SIGINT, SIGTERM})
     std::signal(signal, [](int number) {
-      told_to_stop = number;
+      stop_signal = number;
       if (child_process != 0) kill(static_cast<pid_t>(child_process), number);
     });
   std::string from;
@@ -114,7 +114,7 @@ int train_again_and_again(train_options const& o) {
     std::error_code ignored;
     std::filesystem::remove(ended_file(o), ignored);
     int const status = run_to_the_end(line_of(o, from));
-    if (told_to_stop != 0) return code_of_signal(told_to_stop);
+    if (stop_signal != 0) return code_of_signal(stop_signal);
     if (std::optional<int> const told = told_code(o)) {
       std::filesystem::remove(ended_file(o), ignored);
       return *told;
@@ -132,7 +132,7 @@ int train_again_and_again(train_options const& o) {
   }
 }
 
-void tell_restarting(train_options const& o, int code) {
+void report_restarting(train_options const& o, int code) {
   if (o.restart == 0 && !o.save.empty() && is_given(*o.shape.command, "--restart"))
     std::ofstream(ended_file(o)) << code << '\n';
 }

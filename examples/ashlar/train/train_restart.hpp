@@ -12,6 +12,6 @@ int train_again_and_again(train_options const& options);
 
 // With which exit_code a training has ended that may have been started so: a launcher that was told to
 // end has a code of its own.
-void tell_restarting(train_options const& options, int code);
+void report_restarting(train_options const& options, int code);
 
 }  // namespace tool

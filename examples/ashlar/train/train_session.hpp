@@ -56,7 +56,7 @@ class train_session {
 
   // All processes return the same exit_code.
   int run() {
-    must_be_alike(told_options(t_), all_);
+    must_be_alike(agreed_options(t_), all_);
     std::optional<checkpoint> const resumed = checkpoints_.claim();
     must_be_alike(resumed ? fmt::format("--resume step {}", resumed->step) : "--resume nothing", all_);
     introduce(t_, all_.workers().front()->parameters());
@@ -178,7 +178,7 @@ class train_session {
     all_.unite(loads);
     loads_->add(loads);
   }
-  std::vector<ashlar::instruction_time> told_times() {
+  std::vector<ashlar::instruction_time> reported_times() {
     std::vector<ashlar::instruction_time> times = all_.times();
     all_.unite(times);
     return times;
@@ -269,7 +269,7 @@ class train_session {
   }
 
   int finish(int steps, double seconds) {
-    std::string const trace = o_.trace.empty() ? "" : trace_of(t_.program.view(), told_times());
+    std::string const trace = o_.trace.empty() ? "" : trace_of(t_.program.view(), reported_times());
     if (steps > 0) {
       std::optional<ashlar::simulation_options> const measured = machine_so_far();
       if (!report_.is_predicted()) predict(machine());

@@ -11,11 +11,11 @@ namespace tool {
 // The first signal that came, or 0.
 inline volatile std::sig_atomic_t interrupted = 0;
 // Whether this process says so; of several, one does.
-inline volatile std::sig_atomic_t tells_of_signals = 1;
+inline volatile std::sig_atomic_t reports_signals = 1;
 // Whether there is a step that the first signal waits for.
 inline volatile std::sig_atomic_t is_stepping = 0;
 // What a backend wants to have set when the first SIGTERM comes.
-inline std::sig_atomic_t volatile* also_told = nullptr;
+inline std::sig_atomic_t volatile* also_set = nullptr;
 
 // What a shell says of a program that a signal ended.
 inline int code_of_signal(int signal) { return 128 + signal; }
@@ -25,8 +25,8 @@ inline void stop_on_signals() {
     auto const before = std::signal(signal, [](int number) {
       if (interrupted != 0) std::_Exit(code_of_signal(number));
       interrupted = number;
-      if (number == SIGTERM && also_told != nullptr) *also_told = 1;
-      if (tells_of_signals == 0) return;
+      if (number == SIGTERM && also_set != nullptr) *also_set = 1;
+      if (reports_signals == 0) return;
       constexpr char after_step[] = "\nashlar: ends after this step; a second Ctrl-C ends at once\n",
                      before_first[] =
                          "\nashlar: ends before the first step; a second Ctrl-C ends at once\n";

@@ -51,7 +51,7 @@ attention_kernel(attention_shape shape, float scale, bf16 const* qkv, bf16* merg
       }
     for (sum_fragment& s : sums)
       for (int i = 0; i < 8; ++i) s.values[i] *= shrunk[half_of(i)];
-    add_weighed<D, columns>(sums, scores, tile + swept_elements<D>);
+    add_weighted<D, columns>(sums, scores, tile + swept_elements<D>);
   };
   int const end = first + block_rows < shape.context ? first + block_rows : shape.context;
   sweep<D>(0, end, copy, add);

@@ -90,8 +90,8 @@ attention_backward_kernel(attention_shape shape, float scale, bf16 const* qkv, b
           w = exp2f(w * (scale * log2_e) - less * log2_e);
           slopes[n].values[i] = w * (slopes[n].values[i] - dout);
         }
-      add_weighed<D, columns>(sums, slopes, tile);
-      if constexpr (of_keys) add_weighed<D, columns>(value_sums, weights, tile_up);
+      add_weighted<D, columns>(sums, slopes, tile);
+      if constexpr (of_keys) add_weighted<D, columns>(value_sums, weights, tile_up);
     }
   };
   int const end = of_keys || first + block_rows > shape.context ? shape.context : first + block_rows;

@@ -159,7 +159,7 @@ ASHLAR_DEVICE void multiply(own_sums<Columns>& products, own_factors<D> const& o
 
 // Adds to own rows the rows of a tile, weighed by the rounded weights.
 template <int D, int Columns>
-ASHLAR_DEVICE void add_weighed(own_sums<D>& sums, own_sums<Columns> const& weights, bf16 const* tile) {
+ASHLAR_DEVICE void add_weighted(own_sums<D>& sums, own_sums<Columns> const& weights, bf16 const* tile) {
   for (int k = 0; k < Columns / fragment_size; ++k) {
     fragment const w = rounded(weights[k]);
     for (int n = 0; n < D / fragment_size; ++n)

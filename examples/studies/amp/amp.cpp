@@ -45,10 +45,10 @@ void check_row(report& r, std::string const& what, setting const& s, json const&
   cut_costs const costs = amp_cut_costs(s.cluster(), layers, plan);
   plan.sizes = published_sizes(s, costs, plan);
   r.same(what + " stages of AMP", json(plan.sizes), row.at("amp_stage_sizes"));
-  double const predicted = amp_step_time(s.cluster(), layers, plan, amp_slips::published);
+  double const predicted = amp_step_time(s.cluster(), layers, plan, amp_bugs::published);
   r.near(what + " predicted", predicted, row.at("amp_predicted_s"), 0, 5e-5);
   r.near(what + " derived again", predicted, row.at("rederived_s"), 0, 1e-6);
-  r.near(what + " reduction", amp_reduction_time(s.cluster(), layers, plan, amp_slips::published),
+  r.near(what + " reduction", amp_reduction_time(s.cluster(), layers, plan, amp_bugs::published),
          row.at("dp_allreduce_s"), 0, 1e-6);
   double const theirs = pipeline_time(costs, plan.sizes);
   double const best = pipeline_time(costs, best_partition(costs, plan.grid.pipeline));
@@ -95,7 +95,7 @@ std::vector<run> read_runs(report& r, std::string const& name, setting const& s,
     std::vector<amp_layer> const layers = s.layers(plan.grid.tensor);
     cut_costs const costs = amp_cut_costs(s.cluster(), layers, plan);
     r.same(what + " stages", json(published_sizes(s, costs, plan)), json(plan.sizes));
-    r.near(what + " predicted", amp_step_time(s.cluster(), layers, plan, amp_slips::published),
+    r.near(what + " predicted", amp_step_time(s.cluster(), layers, plan, amp_bugs::published),
            std::stod(row.at("predicted_s")), 0, 5e-5);
     r.holds(what + " best partition", pipeline_time(costs, best_partition(costs, plan.grid.pipeline))
                                           <= pipeline_time(costs, plan.sizes) * (1 + 1e-12));

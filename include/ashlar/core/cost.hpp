@@ -56,14 +56,14 @@ struct costs : execution_costs {
 // The costs of two schedules, or blocks, of so many micro-batches that become one. Throws violation
 // {rule::parts_are_alike} where more differs than the times of micro-batches that are told apart.
 constexpr costs joined(costs a, int of_a, costs const& b, int of_b) {
-  bool const tells_apart = a.passes.micro_batches() != 0 || b.passes.micro_batches() != 0;
+  bool const are_distinguished = a.passes.micro_batches() != 0 || b.passes.micro_batches() != 0;
   bool const differ = a.on != b.on || a.message != b.message
                       || a.passes.overlapped != b.passes.overlapped
-                      || (tells_apart ? a.passes.stages() != b.passes.stages() && a.passes.stages() != 0
-                                            && b.passes.stages() != 0
-                                      : a.passes != b.passes);
+                      || (are_distinguished ? a.passes.stages() != b.passes.stages()
+                                                  && a.passes.stages() != 0 && b.passes.stages() != 0
+                                            : a.passes != b.passes);
   if (differ) refuse({.broken = rule::parts_are_alike});
-  if (tells_apart) a.passes = joined(a.passes, of_a, b.passes, of_b);
+  if (are_distinguished) a.passes = joined(a.passes, of_a, b.passes, of_b);
   return a;
 }
 

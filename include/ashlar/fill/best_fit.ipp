@@ -43,7 +43,7 @@ ASHLAR_INLINE void best_fit_packing::pack_group(int group) {
       failed = a.is_backward ? first_failure_backward(group, a.is_best) : first_failure(group, a);
       if (failed == part_times::nobody) return;
     }
-    if (times_.is_urgent(failed))
+    if (times_.is_needed_by_pipeline(failed))
       refuse({.broken = rule::no_pass_starts_before_its_input,
               .first = {.device = times_.device(failed), .what = times_.what(failed)}});
     if (waits_in_vain(failed))
@@ -153,7 +153,9 @@ ASHLAR_INLINE dynamic_array<int> best_fit_packing::ordered(int group, part_order
     if (is_of(number, group)) order.push_back(number);
   sort_by_rank(order, by);
   // What the pipeline waits for comes first, and with it what that waits for.
-  merge_sort(order, [&](int a, int b) { return times_.is_urgent(a) && !times_.is_urgent(b); });
+  merge_sort(order, [&](int a, int b) {
+    return times_.is_needed_by_pipeline(a) && !times_.is_needed_by_pipeline(b);
+  });
   return order;
 }
 

@@ -41,7 +41,7 @@ class exact_fit {
   // The earliest start not before `from` at which the part is ready and fits, or never.
   tick first_place(int number, tick from) const;
 
-  int first_urgent(dynamic_array<int> const& parts) const;
+  int first_needed_by_pipeline(dynamic_array<int> const& parts) const;
 
   schedule const& step_;
   tick length_;

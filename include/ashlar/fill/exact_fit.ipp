@@ -66,7 +66,7 @@ ASHLAR_INLINE int exact_fit::run(int device) {
   }
   if (best.back().end == never)
     refuse({.broken = rule::no_pass_starts_before_its_input,
-            .first = {.device = device, .what = times_.what(first_urgent(parts))}});
+            .first = {.device = device, .what = times_.what(first_needed_by_pipeline(parts))}});
   tick const start = best.back().end - times_.duration(nth(parts, best.back().last));
   for (std::size_t set = best.size() - 1; set != 0;) {
     auto const i = static_cast<std::size_t>(best[set].last);
@@ -87,9 +87,9 @@ ASHLAR_INLINE tick exact_fit::first_place(int number, tick from) const {
     }
 }
 
-ASHLAR_INLINE int exact_fit::first_urgent(dynamic_array<int> const& parts) const {
+ASHLAR_INLINE int exact_fit::first_needed_by_pipeline(dynamic_array<int> const& parts) const {
   for (int number : parts)
-    if (times_.is_urgent(number)) return number;
+    if (times_.is_needed_by_pipeline(number)) return number;
   return parts[0];
 }
 

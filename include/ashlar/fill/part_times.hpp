@@ -48,8 +48,8 @@ class part_times {
   // When what it gives to the pipeline has to be there.
   tick deadline(int number) const { return nth(deadlines_, number); }
 
-  // Whether the pipeline waits for it, or for what reads it.
-  bool is_urgent(int number) const { return nth(urgent_, number); }
+  // Whether a pass of the pipeline reads its output, directly or through other parts.
+  bool is_needed_by_pipeline(int number) const { return nth(needed_by_pipeline_, number); }
 
   bool is_placed(int number) const { return nth(starts_, number) != never; }
   tick start(int number) const { return nth(starts_, number); }
@@ -81,7 +81,7 @@ class part_times {
   dynamic_array<pass> passes_;
   dynamic_array<int> before_;
   dynamic_array<tick> released_, counted_, deadlines_, starts_;
-  dynamic_array<bool> urgent_;
+  dynamic_array<bool> needed_by_pipeline_;
 };
 
 // Places what has found no gap after `end` and all other parts of its device, in the order of the

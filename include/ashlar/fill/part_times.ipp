@@ -15,7 +15,7 @@ ASHLAR_INLINE part_times::part_times(schedule const& step, work_view const& work
       counted_(work.parts.size(), 0),
       deadlines_(work.parts.size(), never),
       starts_(work.parts.size(), never),
-      urgent_(work.parts.size(), false) {
+      needed_by_pipeline_(work.parts.size(), false) {
   for (int job = 0, number = 0; job < work.job_count(); ++job)
     for (int k = 0; k < work.part_count(job); ++k, ++number) enter({pass_kind::work, job, k}, step);
   result_table<pass_times> times(step.stage_count(), step.micro_batch_count(), {});
@@ -32,11 +32,12 @@ ASHLAR_INLINE part_times::part_times(schedule const& step, work_view const& work
     } else if (e.to.kind != pass_kind::work) {
       std::size_t const from = index(e.from);
       deadlines_[from] = min_of(deadlines_[from], time_of(e.to, step, times).start);
-      urgent_[from] = true;
+      needed_by_pipeline_[from] = true;
     }
   }
   for (int number = count(); number-- > 0;)
-    if (is_urgent(number)) for_each_before(number, [&](int from) { nth(urgent_, from) = true; });
+    if (is_needed_by_pipeline(number))
+      for_each_before(number, [&](int from) { nth(needed_by_pipeline_, from) = true; });
 }
 
 ASHLAR_INLINE tick part_times::work_is_there(int number) const {

@@ -63,7 +63,7 @@ class sheet_reader : json_reader {
     return static_cast<int>(whole(valued(root_, key), key, 1, input_limits::cluster_devices));
   }
 
-  // A slip of the pen is not passed over.
+  // A misspelt key is an error, not ignored.
   void must_be_known(bool may_have_nodes) const {
     std::vector<std::string> known{"name",         "names",        "generation",  "devices_per_node",
                                    "peak_flops",   "memory_bytes", "link_inside", "memory_bandwidth",

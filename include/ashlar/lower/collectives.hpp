@@ -29,7 +29,7 @@ struct collective {
 struct collective_plan {
   dynamic_array<collective> steps;  // in the order of the stream
   // By position: 1 if it opens a pair that cannot overlap, for want of a buffer.
-  dynamic_array<char> parted;
+  dynamic_array<char> split;
 };
 
 class collective_planner {
@@ -44,7 +44,7 @@ class collective_planner {
   template <class WeightBuffer, class GradientBuffer, class Late>
   constexpr collective_plan plan(int buffers, WeightBuffer weight_buffer, GradientBuffer gradient_buffer,
                                  Late late) {
-    part_pairs(weight_buffer);
+    split_pairs(weight_buffer);
     dynamic_array<use> weights(static_cast<std::size_t>(buffers)), gradients = weights;
     for (int i = 0; i < size(); ++i) {
       pass const what = at(i).what;
@@ -83,14 +83,14 @@ class collective_planner {
 
   constexpr int size() const { return static_cast<int>(order_.size()); }
   constexpr timed_pass const& at(int i) const { return nth(order_, i); }
-  constexpr bool overlaps_next(int i) const { return at(i).opens_pair() && nth(plan_.parted, i) == 0; }
+  constexpr bool overlaps_next(int i) const { return at(i).opens_pair() && nth(plan_.split, i) == 0; }
 
   template <class Buffer>
-  constexpr void part_pairs(Buffer buffer_of) {
-    plan_.parted = dynamic_array<char>(order_.size(), 0);
+  constexpr void split_pairs(Buffer buffer_of) {
+    plan_.split = dynamic_array<char>(order_.size(), 0);
     for (std::size_t i = 0; i + 1 < order_.size(); ++i) {
       int const a = order_[i].what.stage, b = order_[i + 1].what.stage;
-      if (order_[i].opens_pair() && a != b && buffer_of(a) == buffer_of(b)) plan_.parted[i] = 1;
+      if (order_[i].opens_pair() && a != b && buffer_of(a) == buffer_of(b)) plan_.split[i] = 1;
     }
   }
 
@@ -104,7 +104,7 @@ class collective_planner {
   constexpr void after(opcode code, use const& u) {
     int const before = u.last + (overlaps_next(u.last) ? 2 : 1);
     tick const end = s_.end_of(at(u.last), device_);
-    bool const early = before < size() && at(before).start < end;  // within a pair that is parted
+    bool const early = before < size() && at(before).start < end;  // within a pair that is split
     add(before, early ? at(before).start : end, code, u.stage);
   }
   // Before the pass at `needed`, after the last use of the buffer, not within a pair.

@@ -131,7 +131,7 @@ class lowering {
     for (timed_pass const& t : nth(s_.order, device)) {
       write_events(position, t.start);
       out_.advance(t.start);
-      bool const overlaps = t.opens_pair() && !sharing_.is_parted(static_cast<std::size_t>(position));
+      bool const overlaps = t.opens_pair() && !sharing_.is_split(static_cast<std::size_t>(position));
       out_.write({.code = opcode::compute, .overlaps_next = overlaps, .what = t.what}, ends_.of(t.what));
       ++position;
     }

@@ -40,9 +40,7 @@ class sharing_writer {
   }
 
   // Whether the pass at `position` of the device's order opens a pair that cannot overlap.
-  constexpr bool is_parted(std::size_t position) const {
-    return sharded_ && plan_.parted[position] != 0;
-  }
+  constexpr bool is_split(std::size_t position) const { return sharded_ && plan_.split[position] != 0; }
 
   // Writes what stands before an event of that time, or before the pass at a position.
   constexpr void write_until(int position, tick time) {

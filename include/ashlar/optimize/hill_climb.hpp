@@ -17,18 +17,17 @@ struct candidate {
   objective_value reached = {};
 };
 
-// The objective value of the schedule that a candidate gives. Choosy: a candidate that the first
-// dispatch puts a 64th above the best so far is not justified, because hardly any of these becomes
+// The objective value of the schedule that a candidate gives. With `prunes`, a candidate whose first
+// dispatch is more than 1/64 above the best so far is not justified, because hardly any of these becomes
 // better.
-class at_full_size {
+class full_evaluation {
  public:
-  explicit at_full_size(justifier& search, bool is_choosy = false)
-      : search_(&search), is_choosy_(is_choosy) {}
+  explicit full_evaluation(justifier& search, bool prunes = false) : search_(&search), prunes_(prunes) {}
   objective_value operator()(candidate const& k);
 
  private:
   justifier* search_;
-  bool is_choosy_;
+  bool prunes_;
 };
 
 // Where a hill climb starts: hops of a half, a sixth and none of the work, as V-ZB, V-Half and V-Min

@@ -10,13 +10,13 @@
 
 namespace ashlar {
 
-ASHLAR_INLINE objective_value at_full_size::operator()(candidate const& k) {
-  tick hopeless = max_tick;
-  if (is_choosy_ && search_->found()) {
+ASHLAR_INLINE objective_value full_evaluation::operator()(candidate const& k) {
+  tick cutoff = max_tick;
+  if (prunes_ && search_->found()) {
     tick const best = search_->judge(search_->best()).first;
-    hopeless = best + best / 64;
+    cutoff = best + best / 64;
   }
-  return search_->justify(plan_of(k.tracks, search_->of(), search_->passes()), k.how, hopeless);
+  return search_->justify(plan_of(k.tracks, search_->of(), search_->passes()), k.how, cutoff);
 }
 
 ASHLAR_INLINE delay_block start_of_hill_climb(justifier& search, memory_limit const& limit,

@@ -37,7 +37,7 @@ ASHLAR_INLINE bool has_delay_blocks(schedule const& s) {
 
 ASHLAR_INLINE std::vector<candidate> improve_plans(justifier& search, std::vector<schedule> const& seeds,
                                                    memory_limit const& limit, search_budget budget,
-                                                   bool is_choosy) {
+                                                   bool prunes) {
   for (schedule const& s : seeds)
     if (is_within(s, limit)) search.consider(s);
   for (int tries = 0; tries < 8; ++tries)
@@ -48,7 +48,7 @@ ASHLAR_INLINE std::vector<candidate> improve_plans(justifier& search, std::vecto
   schedule const& s = search.of();
   std::vector<candidate> tops;
   if (!has_delay_blocks(s)) return tops;
-  at_full_size evaluate(search);
+  full_evaluation evaluate(search);
   evaluate({{one_at_a_time(s)}, justification_options{}});  // fits wherever anything does
   if (is_long(s)) {
     surrogate estimate(search, limit, budget);
@@ -58,8 +58,8 @@ ASHLAR_INLINE std::vector<candidate> improve_plans(justifier& search, std::vecto
       k.reached = evaluate(k);
     }
   }
-  at_full_size choosy(search, is_choosy);
-  hill_climb(search, limit, choosy, 50, tops);
+  full_evaluation pruned(search, prunes);
+  hill_climb(search, limit, pruned, 50, tops);
   return tops;
 }
 

@@ -65,8 +65,8 @@ ASHLAR_INLINE list_scheduler::timeline iterated_local_search(
     local_search_detail::perturb(search, now, work, targets);
     list_scheduler::plan const plan = in_start_order(now.orders, targets);
     int const rounds = 1 + static_cast<int>(search.random(std::size_t{2}));
-    tick const hopeless = search.judge(now).first + farthest;
-    if (search.justify(plan, any_justification(search, rounds), hopeless) == objective_value{}) continue;
+    tick const cutoff = search.judge(now).first + farthest;
+    if (search.justify(plan, any_justification(search, rounds), cutoff) == objective_value{}) continue;
     objective_value const reached = rate(search.reached());
     if (reached > least) continue;
     least = reached;
@@ -76,8 +76,8 @@ ASHLAR_INLINE list_scheduler::timeline iterated_local_search(
 }
 
 ASHLAR_INLINE void iterated_local_search(justifier& search) {
-  bool const choosy = search.found() && is_long(search.of());
-  tick const farthest = choosy ? search.judge(search.best()).first / 64 : max_tick / 2;
+  bool const prunes = search.found() && is_long(search.of());
+  tick const farthest = prunes ? search.judge(search.best()).first / 64 : max_tick / 2;
   iterated_local_search(
       search, [&](list_scheduler::timeline const& t) { return search.judge(t); }, farthest);
 }

@@ -65,8 +65,8 @@ class justifier {
   bool is_solved() const { return found_ && judge(best_).first <= budget_.goal; }
   void spend(std::int64_t passes) { spent_ += passes; }
 
-  // Goes on with another budget in all, and with other random numbers.
-  void prolong(std::int64_t passes, std::uint64_t seed) {
+  // Sets the total budget, including what is spent, and a new seed.
+  void set_budget(std::int64_t passes, std::uint64_t seed) {
     budget_.passes = passes;
     random_ = seed;
   }
@@ -75,9 +75,9 @@ class justifier {
 
   // What had to wait for memory or inputs closes up with what follows. Returns the least objective value
   // on the way, which reached() has; that of no schedule, objective_value{}, where the plan gets stuck
-  // at once. A plan whose first dispatch is above `hopeless` is not taken further.
+  // at once. A plan whose first dispatch is above `cutoff` is not justified.
   objective_value justify(list_scheduler::plan const& planned, justification_options const& how,
-                          tick hopeless = max_tick);
+                          tick cutoff = max_tick);
   list_scheduler::timeline const& reached() const { return reached_; }
 
   // A schedule of the same passes as it is, where that is better.

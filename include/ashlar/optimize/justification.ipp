@@ -24,9 +24,9 @@ ASHLAR_INLINE objective_value justifier::judge(list_scheduler::timeline const& t
 }
 
 ASHLAR_INLINE objective_value justifier::justify(list_scheduler::plan const& planned,
-                                                 justification_options const& how, tick hopeless) {
+                                                 justification_options const& how, tick cutoff) {
   objective_value least;
-  if (!run(planned, how.at_first, least) || least.first > hopeless) return least;
+  if (!run(planned, how.at_first, least) || least.first > cutoff) return least;
   for (int round = 0; round < how.rounds; ++round) {
     objective_value const before = least;
     spent_ += size_;

@@ -37,7 +37,7 @@ class modulo_block {
   // The order and the first moment of a device's turns; the order has what it had.
   void set(std::size_t device, turns const& t) {
     devices_[device] = t;
-    settle(device);
+    place_passes(device);
   }
 
   // Small is good: how long the device that is busy longest has passes of one micro-batch, and the mean
@@ -67,7 +67,7 @@ class modulo_block {
   // Forwards down the chain, backwards up again, the chunks of a sequence in turn and then in reverse.
   void find_sequence(int stage_count);
 
-  void settle(std::size_t device);
+  void place_passes(std::size_t device);
 
   tick ready(int x) const;
 

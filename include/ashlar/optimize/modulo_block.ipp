@@ -29,7 +29,7 @@ ASHLAR_INLINE modulo_block::modulo_block(schedule const& s, memory_limit const& 
     left_.push_back(left);
     if (left > 0) devices_[d].order.push_back(precedence_graph::nobody);
   }
-  for (std::size_t d = 0; d < devices_.size(); ++d) settle(d);
+  for (std::size_t d = 0; d < devices_.size(); ++d) place_passes(d);
 }
 
 ASHLAR_INLINE tick modulo_block::cost() {
@@ -77,7 +77,7 @@ ASHLAR_INLINE void modulo_block::find_sequence(int stage_count) {
       }
 }
 
-ASHLAR_INLINE void modulo_block::settle(std::size_t device) {
+ASHLAR_INLINE void modulo_block::place_passes(std::size_t device) {
   tick t = devices_[device].first;
   for (int x : devices_[device].order) {
     if (x != precedence_graph::nobody) nth(moment_, x) = t;

@@ -117,12 +117,12 @@ ASHLAR_INLINE void iterated_tabu_search(justifier& search, memory_limit const& l
   for (bool is_first = true; !search.is_over(); is_first = false) {
     objective_value const least = search.judge(now);
     if (!is_first) {
-      tick const hopeless = is_long(search.of()) ? least.first + least.first / 64 : max_tick;
+      tick const cutoff = is_long(search.of()) ? least.first + least.first / 64 : max_tick;
       std::vector<tick> targets = now.start;
       local_search_detail::perturb(search, now, work, targets);
       objective_value const reached =
-          search.justify(in_start_order(now.orders, targets), any_justification(search, 1), hopeless);
-      if (reached == objective_value{} || reached.first > hopeless) continue;
+          search.justify(in_start_order(now.orders, targets), any_justification(search, 1), cutoff);
+      if (reached == objective_value{} || reached.first > cutoff) continue;
       if (reached <= least) now = search.reached();
     }
     tabu.run(is_first ? now : search.reached());

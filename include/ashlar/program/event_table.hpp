@@ -9,8 +9,8 @@
 
 namespace ashlar {
 
-// Whether a worker may want to know when an instruction is done: a gradient is complete then.
-constexpr bool is_told_when_done(instruction const& i) {
+// Whether a worker may be notified when the instruction is done: its gradient is complete then.
+constexpr bool notifies_when_done(instruction const& i) {
   return sums_gradient(i) && i.lane != compute_lane;
 }
 
@@ -83,7 +83,7 @@ class event_table {
       if (i > 0 && stream[i - 1].overlaps_next) continue;
       if (followed[i] == 0) last_.push_back(static_cast<int>(i));
       // Instructions that a worker is told about when they are done.
-      bool const told = is_told_when_done(stream[i]);
+      bool const told = notifies_when_done(stream[i]);
       if (followed[i] == 0 || told) give_event(static_cast<int>(i));
     }
   }

@@ -140,11 +140,11 @@ ASHLAR_INLINE std::string chrome_trace(std::vector<trace_span> const& spans, int
       named.insert(named.end(), {{span.device, -1}, {span.device, span.lane}});
   std::sort(named.begin(), named.end());
   named.erase(std::unique(named.begin(), named.end()), named.end());
-  std::vector<char> is_told(named.size(), 0);
+  std::vector<char> is_notified(named.size(), 0);
   auto const is_new = [&](int device, int lane) {
     auto const at =
         std::lower_bound(named.begin(), named.end(), std::pair{device, lane}) - named.begin();
-    return std::exchange(is_told[static_cast<std::size_t>(at)], char{1}) == 0;
+    return std::exchange(is_notified[static_cast<std::size_t>(at)], char{1}) == 0;
   };
   for (trace_span const& span : spans) {
     for (std::int64_t const at : {span.start_ns, span.end_ns})

@@ -55,17 +55,17 @@ void post(device_plan const& plan, int index, worker_of<D> w, D& d) {
   }
 }
 
-// Whether a worker is told of an instruction when it is done: that a gradient is complete.
+// Whether `reduced` of the worker is called when the instruction is done: its gradient is complete then.
 template <class Q>
-bool is_told(worker_ref<Q> w, device_plan::step const& s) {
-  return w.is_told() && sums_gradient(s.what);
+bool is_notified(worker_ref<Q> w, device_plan::step const& s) {
+  return w.is_notified() && sums_gradient(s.what);
 }
 
-// Tells it.
+// Calls the worker's `reduced`, if is_notified().
 template <class D>
-void tell(device_plan const& plan, int index, worker_of<D> w, D& d) {
+void notify(device_plan const& plan, int index, worker_of<D> w, D& d) {
   device_plan::step const& s = plan.at(index);
-  if (is_told(w, s)) w.reduced(d.queue_of(s.what.lane), s.parameters);
+  if (is_notified(w, s)) w.reduced(d.queue_of(s.what.lane), s.parameters);
 }
 
 template <class D>
@@ -88,7 +88,7 @@ void issue(device_plan const& plan, int index, worker_of<D> w, D& d) {
   if (plan.at(index).is_second) return;
   wait_before(plan, index, d);
   post<D>(plan, index, w, d);
-  tell<D>(plan, index, w, d);
+  notify<D>(plan, index, w, d);
   record(plan, index, d);
 }
 

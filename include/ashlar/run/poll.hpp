@@ -41,19 +41,19 @@ class poll_cursor {
     return true;
   }
 
-  // Moves a lane on by an instruction, if it can. `post` and `tell` take its index.
+  // Moves a lane on by an instruction, if it can. `post` and `notify` take its index.
   template <class D>
-  bool advance(device_plan const& plan, int lane, worker_of<D> w, D& d, act_on post, act_on tell) {
+  bool advance(device_plan const& plan, int lane, worker_of<D> w, D& d, act_on post, act_on notify) {
     int& next = nth(next_, lane);
     char& half = nth(half_, lane);
     if (next == static_cast<int>(plan.lane(lane).size())) return false;
     int const index = nth(plan.lane(lane), next);
-    bool const waits_to_tell = lane != compute_lane && is_told(w, plan.at(index));
+    bool const waits_to_notify = lane != compute_lane && is_notified(w, plan.at(index));
     if (half == 0) {
       for (int const other : plan.events().waits_of(index))
         if (!is_done(plan, other, d)) return false;
       post(index);
-      if (waits_to_tell) {
+      if (waits_to_notify) {
         record(plan, index, d);
         half = 1;
         return true;
@@ -61,7 +61,7 @@ class poll_cursor {
     } else if (!d.query(d.event_of(plan.events().event_of(index)))) {
       return false;
     }
-    tell(index);
+    notify(index);
     record(plan, index, d);
     half = 0;
     ++next;
@@ -77,21 +77,22 @@ class poll_cursor {
 // anything. Transfers go first. For devices whose verbs return at once, or as soon as the worker has
 // computed. The step has ended when cursor.is_at_end().
 template <class D>
-bool poll(device_plan const& plan, poll_cursor& cursor, worker_of<D> w, D& d, act_on post, act_on tell) {
+bool poll(device_plan const& plan, poll_cursor& cursor, worker_of<D> w, D& d, act_on post,
+          act_on notify) {
   bool moved = false;
   for (bool again = true; again;) {
     again = false;
     for (int lane = plan.lane_count(); lane-- > first_transfer_lane;)
-      while (cursor.advance<D>(plan, lane, w, d, post, tell)) moved = again = true;
+      while (cursor.advance<D>(plan, lane, w, d, post, notify)) moved = again = true;
   }
-  return cursor.advance<D>(plan, compute_lane, w, d, post, tell) || moved;
+  return cursor.advance<D>(plan, compute_lane, w, d, post, notify) || moved;
 }
 
 template <class D>
 bool poll(device_plan const& plan, poll_cursor& cursor, worker_of<D> w, D& d) {
   return poll<D>(
       plan, cursor, w, d, [&](int index) { post<D>(plan, index, w, d); },
-      [&](int index) { tell<D>(plan, index, w, d); });
+      [&](int index) { notify<D>(plan, index, w, d); });
 }
 
 }  // namespace ashlar

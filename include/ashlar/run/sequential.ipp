@@ -100,7 +100,7 @@ ASHLAR_INLINE void sequential::reduce(int group) {
       add_elements(sum, of_holder, element_of(group));
   }
   nth(gradients_, group) = sum;
-  if (workers_[0].is_told())
+  if (workers_[0].is_notified())
     for (std::size_t r = 0; r < workers_.size(); ++r)
       for (int device : groups().holders(group))
         workers_[r].reduced(only_, parameters(group, r, device));

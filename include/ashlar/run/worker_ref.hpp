@@ -95,7 +95,7 @@ class worker_ref {
   bool can_measure() const { return verbs_->measure != nullptr; }
   bool can_optimize() const { return verbs_->optimize != nullptr; }
   bool can_shard() const { return verbs_->shard != nullptr; }
-  bool is_told() const { return verbs_->reduced != nullptr; }  // of complete gradients
+  bool is_notified() const { return verbs_->reduced != nullptr; }  // of complete gradients
 
   void compute(Q& q, frame const& f) const { run_detail::present(verb(f.what.kind))(worker_, q, f); }
   // Both at once, or one after the other.

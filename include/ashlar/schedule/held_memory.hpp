@@ -37,7 +37,7 @@ class held_memory {
     if (!work_.knows(what) || work_.readers(what).empty()) return 0;
     auto const job = static_cast<std::size_t>(what.stage);
     byte_count const bytes = job < work_bytes_.size() ? work_bytes_[job].output : 0;
-    value_of(what)->owed = bytes;
+    value_of(what)->deferred = bytes;
     return bytes;
   }
 
@@ -47,15 +47,15 @@ class held_memory {
     if (what.kind != pass_kind::work) return of_inputs + given_back_by_pass(what);
     value* const own = value_of(what);
     if (own == nullptr || own->readers > 0) return of_inputs;
-    byte_count const unread = own->owed;
-    own->owed = 0;
+    byte_count const unread = own->deferred;
+    own->deferred = 0;
     return of_inputs + unread;
   }
 
  private:
   struct value {
-    int readers = 0;      // that have not ended
-    byte_count owed = 0;  // what the last of them gives back
+    int readers = 0;          // that have not ended
+    byte_count deferred = 0;  // bytes that are freed when the last of them ends
   };
 
   constexpr byte_count given_back_by_pass(pass what) {
@@ -63,10 +63,10 @@ class held_memory {
     byte_count const all = own.given_back_by(what.kind, mode_);
     if (work_.empty()) return all;
     if (mode_ == execution_mode::inference)
-      return let_go({pass_kind::forward, what.stage, what.micro_batch}, all);
+      return release_or_defer({pass_kind::forward, what.stage, what.micro_batch}, all);
     if (!gives_weight_gradient(what.kind)) return all;
-    return let_go({pass_kind::forward, what.stage, what.micro_batch}, all - own.weight_stash)
-           + let_go({pass_kind::backward, what.stage, what.micro_batch}, own.weight_stash);
+    return release_or_defer({pass_kind::forward, what.stage, what.micro_batch}, all - own.weight_stash)
+           + release_or_defer({pass_kind::backward, what.stage, what.micro_batch}, own.weight_stash);
   }
 
   constexpr byte_count given_back_of_inputs(pass what) {
@@ -74,17 +74,17 @@ class held_memory {
     for (work_edge const& e : work_.inputs(what)) {
       value* const v = value_of(e.from);
       if (v == nullptr || --v->readers > 0) continue;
-      sum += v->owed;
-      v->owed = 0;
+      sum += v->deferred;
+      v->deferred = 0;
     }
     return sum;
   }
 
-  // What goes now of what the pass has left.
-  constexpr byte_count let_go(pass of, byte_count bytes) {
+  // The bytes that are freed now. If readers have not ended, none: they are freed with the last reader.
+  constexpr byte_count release_or_defer(pass of, byte_count bytes) {
     value* const v = value_of(of);
     if (v == nullptr || v->readers == 0) return bytes;
-    v->owed += bytes;
+    v->deferred += bytes;
     return 0;
   }
 

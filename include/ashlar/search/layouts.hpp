@@ -5,8 +5,8 @@
 #include <ashlar/core/function_ref.hpp>
 #include <ashlar/optimize/budget.hpp>
 #include <ashlar/search/portfolio.hpp>
-#include <ashlar/search/race.hpp>
 #include <ashlar/search/search.hpp>
+#include <ashlar/search/successive_halving.hpp>
 
 #include <cstddef>
 #include <vector>

@@ -87,8 +87,8 @@ ASHLAR_INLINE std::vector<searched_layout> search_layouts(std::vector<layout_cho
     if (rounds == 0) break;
     searched_layout const& best = all[best_of(all)];
     double const reached = best.in_ticks(best.result.reached);
-    auto const hopeless = [&](std::size_t i) { return all[i].in_ticks(all[i].least()) >= reached; };
-    left.erase(std::remove_if(left.begin(), left.end(), hopeless), left.end());
+    auto const is_ruled_out = [&](std::size_t i) { return all[i].in_ticks(all[i].least()) >= reached; };
+    left.erase(std::remove_if(left.begin(), left.end(), is_ruled_out), left.end());
     auto const length = [&](std::size_t i) {
       return all[i].in_ticks(all[i].result.reached + (rounds - 1) * all[i].least());
     };

@@ -18,7 +18,7 @@ namespace ashlar {
 enum class layout : unsigned char { linear, v, looped, wave, given };
 
 // How layers were dealt to stages (plan/layered_layouts.hpp); `none`: stages are given as they are.
-enum class layer_division : unsigned char { none, even, balanced, promising };
+enum class layer_division : unsigned char { none, even, balanced, by_bound };
 
 // A model of which each of p devices holds a p-th, in one or more chunks.
 struct model_share {

@@ -3,7 +3,7 @@
 
 #include <ashlar/bounds/lower_bound.hpp>
 #include <ashlar/search/problem.hpp>
-#include <ashlar/search/race.hpp>
+#include <ashlar/search/successive_halving.hpp>
 
 #include <cstdint>
 #include <vector>
@@ -44,8 +44,8 @@ struct search_start {
 };
 
 // Searches with all that the catalog has on this placement as a start: no worse than any of them that
-// fits. Ends at the bound. Searches that differ in their seeds race(), each a task for `for_each_task`;
-// the result depends on the budget alone.
+// fits. Ends at the bound. It runs successive_halving(), each search a task for `for_each_task`. The
+// result depends on the budget alone.
 search_result search(search_problem const& problem, search_start const& start, search_budget budget,
                      search_watch watch = unwatched, task_runner for_each_task = one_after_the_other);
 

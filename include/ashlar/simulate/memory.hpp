@@ -104,7 +104,7 @@ class memory_walk {
            || kind == slot_kind::work_state;
   }
 
-  constexpr void let_go(value& v) {
+  constexpr void free_value(value& v) {
     if (v.writer >= 0 && v.bytes > 0) changes_.push_back({v.end, -v.bytes, v.writer});
     v.writer = -1;
   }
@@ -133,11 +133,11 @@ class memory_walk {
         }
         if (self.code == opcode::release) {
           v.end = t.end > v.end ? t.end : v.end;
-          let_go(v);
+          free_value(v);
           continue;
         }
         if (o.how == access::write || o.how == access::scratch) {
-          let_go(v);
+          free_value(v);
           v.writer = i;
           v.end = t.end;
           v.bytes = bytes;
@@ -152,7 +152,7 @@ class memory_walk {
         }
       }
     }
-    for (value& v : slots_) let_go(v);
+    for (value& v : slots_) free_value(v);
     merge_sort(changes_, [](change const& a, change const& b) {
       if (a.time != b.time) return a.time < b.time;
       if ((a.bytes < 0) != (b.bytes < 0)) return a.bytes < 0;  // what goes makes room for what comes

@@ -101,9 +101,9 @@ cudaError_t call(char const* name, Body body, on_error then = on_error::nothing)
   return remember(run());
 }
 
-// Device memory can be touched from the first `hold` to a `guard` after the last `let_go`.
+// Device memory can be touched from the first `hold` to a `guard` after the last `release`.
 void hold_memory();
-void let_go_of_memory();
+void release_memory();
 void guard_idle_memory();
 
 // For a new machine. Device memory is given back unless somebody holds it.

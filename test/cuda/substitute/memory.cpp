@@ -105,7 +105,7 @@ void hold_memory() {
   if (!touchable) protect(PROT_READ | PROT_WRITE);
 }
 
-void let_go_of_memory() { holds.fetch_sub(1, std::memory_order_relaxed); }
+void release_memory() { holds.fetch_sub(1, std::memory_order_relaxed); }
 
 void guard_idle_memory() {
   std::lock_guard const lock(guard_mutex);

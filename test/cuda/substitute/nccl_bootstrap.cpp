@@ -84,7 +84,7 @@ void serve(tcp_socket const& listener, std::uint64_t token, std::atomic<bool> co
   for (tcp_socket const& s : seated) static_cast<void>(write_frame(s, kind, what, end));
 }
 
-std::vector<rank_entry> tell_root(int port, rank_entry const& mine, instant end) {
+std::vector<rank_entry> register_with_root(int port, rank_entry const& mine, instant end) {
   inbox in(sizeof mine * 4096);
   try {
     tcp_socket const root = ashlar::cuda::connect_to(here, port, end);

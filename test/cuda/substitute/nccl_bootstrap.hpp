@@ -40,7 +40,7 @@ void serve(ashlar::cuda::tcp_socket const& listener, std::uint64_t token, std::a
            instant end);
 
 // A rank's part: all entries, by rank. Throws bootstrap_failed.
-std::vector<rank_entry> tell_root(int port, rank_entry const& mine, instant end);
+std::vector<rank_entry> register_with_root(int port, rank_entry const& mine, instant end);
 
 // Sockets to all ranks of the table, that to itself empty. Throws bootstrap_failed.
 std::vector<ashlar::cuda::tcp_socket> connect_all(ashlar::cuda::tcp_socket const& listener,

@@ -89,11 +89,11 @@ void exchange::post(collective_call& c) {
     if (r != rank_)
       peers_[static_cast<std::size_t>(r)].line.put_copy(
           {.kind = wire_kind::announce, .number = c.number}, std::as_bytes(std::span(&c.what, 1)));
-  settle(c);
+  start_if_agreed(c);
 }
 
 // Parts travel once all ranks are there and call the same.
-void exchange::settle(collective_call& c) {
+void exchange::start_if_agreed(collective_call& c) {
   if (c.agreed) return;
   for (int r = 0; r < size(); ++r) {
     if (r == rank_) continue;

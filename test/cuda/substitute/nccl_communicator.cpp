@@ -40,7 +40,7 @@ communicator_ptr taken(ncclComm_t handle) {
 
 // Until what was called for is over; false: not in time, or it never will be.
 bool waited_for(communicator const& c) {
-  auto const end = socket_clock::now() + chosen().patience;
+  auto const end = socket_clock::now() + chosen().timeout;
   while (!has_ended(c)) {
     if (c.traffic.error() != ncclSuccess || socket_clock::now() >= end) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

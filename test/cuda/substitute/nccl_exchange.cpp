@@ -157,7 +157,7 @@ void exchange::end(int rank, frame const& f) {
       return;
     case wire_kind::announce:
       p.announced[f.number] = p.announcing;
-      if (collectives_.contains(f.number)) settle(*collectives_.at(f.number));
+      if (collectives_.contains(f.number)) start_if_agreed(*collectives_.at(f.number));
       return;
     case wire_kind::part:
       --collectives_.at(f.number)->left[static_cast<std::size_t>(rank)];

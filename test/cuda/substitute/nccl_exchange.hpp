@@ -104,7 +104,7 @@ class exchange {
   void gone(int rank);
   void match(int rank);
   void match_own();
-  void settle(collective_call& c);
+  void start_if_agreed(collective_call& c);
   std::byte* begin(int rank, frame const& f);
   void end(int rank, frame const& f);
   void complain(ncclResult_t error, std::string const& words);

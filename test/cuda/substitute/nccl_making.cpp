@@ -58,7 +58,7 @@ communicator_ptr connected(std::vector<rank_entry> table, tcp_socket const& list
 }
 
 communicator_ptr first_made(int ranks, id_content const& id, int rank, int device) {
-  auto const end = socket_clock::now() + chosen().patience;
+  auto const end = socket_clock::now() + chosen().timeout;
   tcp_socket const listener = listen_here();
   tcp_socket meeting = listen_here();
   rank_entry const mine{.token = id.token,
@@ -68,12 +68,12 @@ communicator_ptr first_made(int ranks, id_content const& id, int rank, int devic
                         .device = device,
                         .port = ashlar::cuda::port_of(listener),
                         .meeting = ashlar::cuda::port_of(meeting)};
-  return connected(tell_root(id.port, mine, end), listener, std::move(meeting), rank, end);
+  return connected(register_with_root(id.port, mine, end), listener, std::move(meeting), rank, end);
 }
 
 // None for a rank without a colour.
 communicator_ptr split_off(communicator& parent, int color, int key) {
-  auto const end = socket_clock::now() + chosen().patience;
+  auto const end = socket_clock::now() + chosen().timeout;
   rank_entry mine = parent.table[static_cast<std::size_t>(parent.rank)];
   int const meet_at = parent.table[0].meeting;
   tcp_socket const listener = listen_here();
@@ -89,7 +89,7 @@ communicator_ptr split_off(communicator& parent, int color, int key) {
   std::vector<rank_entry> all;
   std::string wrong;
   try {
-    all = tell_root(meet_at, mine, end);
+    all = register_with_root(meet_at, mine, end);
   } catch (bootstrap_failed const& e) {
     wrong = e.what();
   }
@@ -146,7 +146,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
                              .port = ashlar::cuda::port_of(listener)};
     *id = {};
     std::memcpy(id->internal, &content, sizeof content);
-    auto const end = socket_clock::now() + chosen().patience;
+    auto const end = socket_clock::now() + chosen().timeout;
     std::thread([l = std::move(listener), token = content.token, stop = stopped_by_reset(), end] {
       serve(l, token, *stop, end);
     }).detach();

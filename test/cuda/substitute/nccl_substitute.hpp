@@ -17,7 +17,7 @@ struct settings {
   bool calls_wait = false;
   // How long ranks wait for each other when a communicator is made, and for operations when one is
   // destroyed.
-  std::chrono::milliseconds patience{30'000};
+  std::chrono::milliseconds timeout{30'000};
 };
 
 // Communicators and ids of this process that are left over are given up, as if it were new.

@@ -54,7 +54,7 @@ void run_operation(operation& o, std::uint64_t salt) {
   sleep_a_little(random);
   if (o.kind != work::marker) run_body(o);
   o.body = {};
-  if (o.kind == work::device) let_go_of_memory();
+  if (o.kind == work::device) release_memory();
   o.done->finish();
 }
 

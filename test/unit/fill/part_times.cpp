@@ -18,7 +18,7 @@ TEST_CASE("when parts can start") {
   CHECK((t.released(0) == 2 && t.released(2) == 0 && t.released(3) == 6));
   CHECK(t.released_by_count(0) == 1);  // one forward is enough
   CHECK((t.deadline(4) == 7 && t.deadline(0) == part_times::never));
-  CHECK((t.is_urgent(4) && !t.is_urgent(3)));
+  CHECK((t.is_needed_by_pipeline(4) && !t.is_needed_by_pipeline(3)));
   CHECK((t.ready(0) == 2 && t.ready(2) == part_times::never && !t.is_placed(0)));
   t.place(0, 5);
   CHECK((t.is_placed(0) && t.end(0) == 7 && t.ready(2) == 7));

@@ -17,7 +17,7 @@ namespace {
 TEST_CASE("a candidate counts what its schedule does") {
   schedule const s = uneven_v(2, 3, 1);
   justifier search(s, chunk_activations(4), {.passes = 10'000, .aim = objective::makespan});
-  at_full_size evaluate(search);
+  full_evaluation evaluate(search);
   objective_value const got = evaluate({{one_at_a_time(s)}, justification_options{}});
   CHECK((search.found() && search.spent() == 3 * search.size()));
   CHECK(got == search.judge(search.reached()));
@@ -78,7 +78,7 @@ TEST_CASE("a hill climb stops at its share, gets better, and its tops are the be
     memory_limit const limit = chunk_activations(3);
     search_budget const e{.passes = 200'000, .aim = objective::span};
     justifier search(s, limit, e);
-    at_full_size evaluate(search);
+    full_evaluation evaluate(search);
     evaluate({{one_at_a_time(s)}, justification_options{}});
     objective_value const first = search.judge(search.best());
     std::vector<candidate> tops;

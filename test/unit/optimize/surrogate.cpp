@@ -26,7 +26,7 @@ TEST_CASE("what is periodic needs not be made at full size") {
   objective_value const got = estimate(k);
   CHECK(got.first == makespan(s));
   CHECK((search.spent() == 3 * size_of_three && !search.found()));
-  at_full_size evaluate(search);
+  full_evaluation evaluate(search);
   CHECK(evaluate(k).first == got.first);
 }
 

@@ -103,7 +103,7 @@ void events_of(program const& p) {
         bool const ends_step =
             std::find(last_ones.begin(), last_ones.end(), static_cast<int>(i)) != last_ones.end();
         if (!pairs) CHECK(ends_step == (followed[i] == 0));
-        bool const told = is_told_when_done(stream[i]);
+        bool const told = notifies_when_done(stream[i]);
         CHECK((events.event_of(static_cast<int>(i)) >= 0) == (awaited[i] != 0 || ends_step || told));
         count += events.event_of(static_cast<int>(i)) >= 0;
       }

@@ -28,11 +28,11 @@ struct amp_plan {
   std::vector<int> sizes;  // layers of each stage
 };
 
-// What the authors' code does and the paper does not say.
-enum class amp_slips : unsigned char {
+// Where the authors' code differs from their paper.
+enum class amp_bugs : unsigned char {
   none,
-  published,  // a ring is as fast as its last link; the partition weighs a cut's cost, but forgets it
-              // then
+  published,  // a ring is as fast as its last link; the partition chooses a cut by its cost, but does
+              // not add that cost to its total
 };
 
 // A backward takes twice a forward. Between stages a message takes the slowest of the tensor ranks'
@@ -45,18 +45,18 @@ double stage_parameters(std::vector<amp_layer> const& layers, int first, int siz
 
 // Seconds of the longest of the rings that sum gradients.
 double amp_reduction_time(node_cluster const& cluster, std::vector<amp_layer> const& layers,
-                          amp_plan const& plan, amp_slips slips);
+                          amp_plan const& plan, amp_bugs bugs);
 
 // Seconds of a step: (B - 1) times the longest stage, the cuts, all layers, and the longest reduction.
 inline double amp_step_time(node_cluster const& cluster, std::vector<amp_layer> const& layers,
-                            amp_plan const& plan, amp_slips slips = amp_slips::none) {
+                            amp_plan const& plan, amp_bugs bugs = amp_bugs::none) {
   return pipeline_time(amp_cut_costs(cluster, layers, plan), plan.sizes)
-         + amp_reduction_time(cluster, layers, plan, slips);
+         + amp_reduction_time(cluster, layers, plan, bugs);
 }
 
-// The authors' dynamic programme over (layers, stages, longest stage behind). With its slip: it chooses
-// a cut with the cut's cost, but hands on the value without it, so that cuts further in front are not
-// seen from behind. Reached states only: at most O(p n^3) of them, each of n cuts.
+// The authors' dynamic program over (layers, stages, longest later stage), with its bug: it chooses a
+// cut including the cut's cost, but passes on the value without it, so earlier choices ignore the cost
+// of later cuts. Reached states only: at most O(p n^3) of them, each of n cuts.
 class amp_partition {
  public:
   // Refers to it.

@@ -41,7 +41,7 @@ ASHLAR_INLINE double stage_parameters(std::vector<amp_layer> const& layers, int 
 
 ASHLAR_INLINE double amp_reduction_time(node_cluster const& cluster,
                                         std::vector<amp_layer> const& layers, amp_plan const& plan,
-                                        amp_slips slips) {
+                                        amp_bugs bugs) {
   device_grid const& g = plan.grid;
   double longest = 0;
   if (g.data < 2) return longest;
@@ -54,7 +54,7 @@ ASHLAR_INLINE double amp_reduction_time(node_cluster const& cluster,
       double speed = 0;
       for (int d = 0; d < g.data; ++d) {
         double const link = cluster.link(g.device(stage, d, t), g.device(stage, (d + 1) % g.data, t));
-        speed = d == 0 || slips == amp_slips::published || link < speed ? link : speed;
+        speed = d == 0 || bugs == amp_bugs::published || link < speed ? link : speed;
       }
       longest = max_of(longest, 2.0 * (g.data - 1) / (g.data * speed) * parameters);
     }

@@ -20,11 +20,11 @@ std::vector<double> loads_of(std::vector<int> const& sizes, std::vector<double> 
 // by one to the device that then has least, each stage has at least one, and a device's stages as many
 // as each other, the first one more where it does not come out even. Exact, because layers are alike.
 // Throws violation{rule::parameter_is_at_least} unless there is a layer for each stage.
-std::vector<int> weighed_division(int layer_count, std::vector<double> const& layer, double head,
-                                  placement const& where);
+std::vector<int> balanced_division(int layer_count, std::vector<double> const& layer, double head,
+                                   placement const& where);
 
 // The same on devices alike.
-std::vector<int> weighed_division(int layer_count, double layer, double head, placement const& where);
+std::vector<int> balanced_division(int layer_count, double layer, double head, placement const& where);
 
 // A division in which each stage on a device of `group` has `more` layers more (or fewer, if negative),
 // and the other devices share the rest in the same way. Empty where a stage would have none.
@@ -33,7 +33,7 @@ std::vector<int> shifted_division(std::vector<int> const& sizes, int more, std::
 
 // The same for layers that each take their own time, cut so that the longest stage is shortest: exact
 // where each device has one stage.
-std::vector<int> weighed_division(std::vector<double> const& layers, int stage_count);
+std::vector<int> balanced_division(std::vector<double> const& layers, int stage_count);
 
 }  // namespace ashlar
 

@@ -10,15 +10,16 @@
 
 namespace ashlar::plan_detail {
 
-// Gives layers one by one to the device of `takers` that then has least to do, of its stages to the
-// first that is smallest. A layer takes what its device says. O(layers x devices).
+// Assigns layers one by one: each to the device of `eligible` that then has the least work, and there to
+// the smallest stage (the first of several). layer[d] is the time of a layer on device d. O(layers x
+// devices).
 ASHLAR_INLINE void deal_layers(int layer_count, std::vector<double> const& layer,
-                               std::vector<int> const& takers, placement const& where,
+                               std::vector<int> const& eligible, placement const& where,
                                std::vector<double>& load, std::vector<int>& sizes) {
   auto const at = [](int i) { return static_cast<std::size_t>(i); };
   for (; layer_count > 0; --layer_count) {
-    int least = takers[0];
-    for (int d : takers) {
+    int least = eligible[0];
+    for (int d : eligible) {
       double const then = load[at(d)] + layer[at(d)], so_far = load[at(least)] + layer[at(least)];
       if (then < so_far || (!(so_far < then) && load[at(d)] < load[at(least)])) least = d;
     }
@@ -46,22 +47,22 @@ ASHLAR_INLINE std::vector<double> loads_of(std::vector<int> const& sizes,
 
 namespace ashlar {
 
-ASHLAR_INLINE std::vector<int> weighed_division(int layer_count, std::vector<double> const& layer,
-                                                double head, placement const& where) {
+ASHLAR_INLINE std::vector<int> balanced_division(int layer_count, std::vector<double> const& layer,
+                                                 double head, placement const& where) {
   int const stage_count = where.stage_count();
   if (layer_count < stage_count) return uniform_partition(layer_count, stage_count);
-  std::vector<int> sizes = uniform_partition(stage_count, stage_count), takers;
+  std::vector<int> sizes = uniform_partition(stage_count, stage_count), eligible;
   std::vector<double> load = plan_detail::loads_of(sizes, layer, head, where);
-  for (int d = 0; d < where.device_count(); ++d) takers.push_back(d);
-  plan_detail::deal_layers(layer_count - stage_count, layer, takers, where, load, sizes);
+  for (int d = 0; d < where.device_count(); ++d) eligible.push_back(d);
+  plan_detail::deal_layers(layer_count - stage_count, layer, eligible, where, load, sizes);
   return sizes;
 }
 
-ASHLAR_INLINE std::vector<int> weighed_division(int layer_count, double layer, double head,
-                                                placement const& where) {
-  return weighed_division(layer_count,
-                          std::vector<double>(static_cast<std::size_t>(where.device_count()), layer),
-                          head, where);
+ASHLAR_INLINE std::vector<int> balanced_division(int layer_count, double layer, double head,
+                                                 placement const& where) {
+  return balanced_division(layer_count,
+                           std::vector<double>(static_cast<std::size_t>(where.device_count()), layer),
+                           head, where);
 }
 
 ASHLAR_INLINE std::vector<int> shifted_division(std::vector<int> const& sizes, int more,
@@ -87,7 +88,7 @@ ASHLAR_INLINE std::vector<int> shifted_division(std::vector<int> const& sizes, i
   return made;
 }
 
-ASHLAR_INLINE std::vector<int> weighed_division(std::vector<double> const& layers, int stage_count) {
+ASHLAR_INLINE std::vector<int> balanced_division(std::vector<double> const& layers, int stage_count) {
   cut_costs c{.layer = layers,
               .volume = std::vector<double>(layers.size(), 0.0),
               .link = std::vector<double>(static_cast<std::size_t>(stage_count), 0.0),

@@ -104,9 +104,10 @@ ASHLAR_INLINE tick busiest_of(search_problem const& problem) {
   return most;
 }
 
-// What the devices lack to have a schedule at all; then about how long the shortest takes: the bound of
-// a few micro-batches, whose start and end count, and the busiest device's work for the others.
-ASHLAR_INLINE division_value promise_of(search_problem problem) {
+// An estimate by which divisions are compared. First the memory that devices lack for any schedule; then
+// roughly the shortest time: the bound for a few micro-batches, plus the busiest device's work for the
+// others.
+ASHLAR_INLINE division_value estimate_of(search_problem problem) {
   byte_count lacking = 0;
   std::vector<byte_count> const least = smallest_budgets(problem);
   for (int d = 0; d < problem.where.device_count(); ++d)
@@ -150,14 +151,14 @@ ASHLAR_INLINE std::vector<layout_choice> divisions_of(layer_chain const& model,
   add(balanced, layer_division::balanced);
   if (most_bounds == 0) return found;
   // Where memory binds, what is balanced by time may be far from what is good: go on from both.
-  auto const promise = [&](std::vector<int> const& sizes) {
-    return plan_detail::promise_of(problem_of(sizes));
+  auto const estimate = [&](std::vector<int> const& sizes) {
+    return plan_detail::estimate_of(problem_of(sizes));
   };
   std::vector<int> const from_even =
-      plan_detail::descended(found[0].layers, 1, most_bounds / 2, promise);
-  std::vector<int> const from_balanced = plan_detail::descended(balanced, 1, most_bounds / 2, promise);
-  bool const even_is_better = promise(from_even) < promise(from_balanced);
-  add(even_is_better ? from_even : from_balanced, layer_division::promising);
+      plan_detail::descended(found[0].layers, 1, most_bounds / 2, estimate);
+  std::vector<int> const from_balanced = plan_detail::descended(balanced, 1, most_bounds / 2, estimate);
+  bool const even_is_better = estimate(from_even) < estimate(from_balanced);
+  add(even_is_better ? from_even : from_balanced, layer_division::by_bound);
   return found;
 }
 

@@ -36,7 +36,7 @@ ASHLAR_INLINE void add_once(training_plan& plan, std::vector<int> const& layers,
 // 1, 2, 4 and so on in each of its stages. Of what memory allows, the most even in time is near one of
 // these, and they are the same whatever the memory.
 ASHLAR_INLINE void add_shifted(plan_question const& q, training_plan& plan,
-                               std::vector<int> const& weighed, std::vector<double> const& layer,
+                               std::vector<int> const& balanced, std::vector<double> const& layer,
                                double head, std::size_t from, std::vector<training_plan>& made) {
   placement const where = placement_of(plan);
   for (int kind : plan.kinds) {
@@ -47,7 +47,7 @@ ASHLAR_INLINE void add_shifted(plan_question const& q, training_plan& plan,
     for (int sign : {1, -1})
       for (int more = 1;; more *= 2) {
         std::vector<int> const shifted =
-            shifted_division(weighed, sign * more, group, layer, head, where);
+            shifted_division(balanced, sign * more, group, layer, head, where);
         if (shifted.empty()) break;
         add_once(plan, shifted, from, made);
       }
@@ -66,7 +66,7 @@ ASHLAR_INLINE void add_divided(plan_question const& q, training_plan plan,
   if (listed_model const* const list = list_of(q, plan.layout.tensor); list != nullptr) {
     std::vector<double> each;
     for (listed_layer const& l : list->layers) each.push_back(layer_seconds(l, plan.layout).both());
-    add_once(plan, weighed_division(each, stage_count), from, made);
+    add_once(plan, balanced_division(each, stage_count), from, made);
     return;
   }
   std::vector<double> layer;
@@ -76,9 +76,9 @@ ASHLAR_INLINE void add_divided(plan_question const& q, training_plan plan,
   }
   device_kind const last = device_of_pipeline(q, plan, where.device_of(0, stage_count - 1));
   double const head = head_seconds(q.model, plan.layout, last.machine, last.constants).both();
-  std::vector<int> const weighed = weighed_division(q.model.layers, layer, head, where);
-  add_once(plan, weighed, from, made);
-  if (plan.kinds.size() > 1) add_shifted(q, plan, weighed, layer, head, from, made);
+  std::vector<int> const balanced = balanced_division(q.model.layers, layer, head, where);
+  add_once(plan, balanced, from, made);
+  if (plan.kinds.size() > 1) add_shifted(q, plan, balanced, layer, head, from, made);
 }
 
 // The schedules of one layout: every entry, with every number of chunks that it may have.

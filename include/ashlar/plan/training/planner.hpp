@@ -26,8 +26,9 @@ struct planned_step {
   schedule passes{};   // that order; empty: that of the catalog
 };
 
-// What a planner is at: it weighs all plans, then simulates some.
-enum class plan_phase : unsigned char { weighing, simulating };
+// Phase of answer(), for progress output: it checks the memory and bounds of all plans, then simulates
+// some.
+enum class plan_phase : unsigned char { checking, simulating };
 
 using plan_progress = function_ref<void(plan_phase, std::size_t done, std::size_t of)>;
 
@@ -38,21 +39,23 @@ struct plan_answer {
   int simulated = 0, ruled_out = 0;    // by their bound
 };
 
-// What the fullest device of a plan holds, of a schedule of its passes.
-void weigh(plan_question const& q, schedule const& s, planned_step& step);
+// Sets `fullest`, `bytes` and `budget` of `step`: the device with the highest share of its memory in use
+// when the plan runs `s`.
+void find_fullest_device(plan_question const& q, schedule const& s, planned_step& step);
 
-// What the question wants small.
-inline double worth(plan_question const& q, training_plan const& plan, double seconds) {
+// What the question minimizes: seconds of a step, or seconds times devices.
+inline double objective_of(plan_question const& q, training_plan const& plan, double seconds) {
   return q.objective == plan_objective::time ? seconds : seconds * plan.device_count();
 }
 
 // The `top` plans of least simulated time. Plans are simulated in the order of their bounds until the
-// next bound is no less than the worst of the best so far: none that is left out is better. `tell(phase,
-// done, of)` is called after each. Seconds for hundreds of devices. Throws violation{check(q)},
-// rule::parameter_is_at_least unless `top` is at least 1, rule::ticks_fit and rule::sizes_fit for a plan
-// whose times or bytes are out of range, so that nothing true can be said about it.
+// next bound is no less than the worst of the best so far: none that is left out is better.
+// `progress(phase, done, of)` is called after each. Seconds for hundreds of devices. Throws
+// violation{check(q)}, rule::parameter_is_at_least unless `top` is at least 1, rule::ticks_fit and
+// rule::sizes_fit for a plan whose times or bytes are out of range, so that nothing true can be said
+// about it.
 plan_answer answer(plan_question const& q, std::vector<catalog::entry const*> const& entries,
-                   std::size_t top, plan_progress tell);
+                   std::size_t top, plan_progress progress);
 
 // Looks for a better order of the plan's passes, with backwards split, within the memory of each device;
 // the step has it where its program is simulated to be shorter. Nothing changes without a budget.

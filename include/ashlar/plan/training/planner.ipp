@@ -35,7 +35,7 @@ class known_schedules {
 
 namespace ashlar {
 
-ASHLAR_INLINE void weigh(plan_question const& q, schedule const& s, planned_step& step) {
+ASHLAR_INLINE void find_fullest_device(plan_question const& q, schedule const& s, planned_step& step) {
   std::vector<byte_count> const peaks = peak_memory(s, bytes_of(q, step.plan));
   std::vector<double> const budgets = budgets_of(q, step.plan);
   step.bytes = 0;
@@ -63,11 +63,11 @@ ASHLAR_INLINE schedule const& known_schedules::of(training_plan const& plan) {
   return known_.back().passes;
 }
 
-ASHLAR_INLINE void insert_by_worth(plan_question const& q, planned_step const& step, std::size_t top,
-                                   std::vector<planned_step>& best) {
+ASHLAR_INLINE void insert_by_objective(plan_question const& q, planned_step const& step, std::size_t top,
+                                       std::vector<planned_step>& best) {
   std::size_t at = best.size();
-  double const own = worth(q, step.plan, step.seconds);
-  while (at > 0 && own < worth(q, best[at - 1].plan, best[at - 1].seconds)) --at;
+  double const own = objective_of(q, step.plan, step.seconds);
+  while (at > 0 && own < objective_of(q, best[at - 1].plan, best[at - 1].seconds)) --at;
   best.push_back(step);
   for (std::size_t j = best.size() - 1; j > at; --j) std::swap(best[j], best[j - 1]);
   if (best.size() > top) best.pop_back();
@@ -79,7 +79,7 @@ namespace ashlar {
 
 ASHLAR_INLINE plan_answer answer(plan_question const& q,
                                  std::vector<catalog::entry const*> const& entries, std::size_t top,
-                                 plan_progress tell) {
+                                 plan_progress progress) {
   if (top < 1)
     refuse({.broken = rule::parameter_is_at_least, .number = 1, .which = parameter::plan_count});
   plan_answer made;
@@ -87,13 +87,13 @@ ASHLAR_INLINE plan_answer answer(plan_question const& q,
   std::vector<training_plan> const all = all_plans(q, entries);
   for (training_plan const& plan : all) {
     planned_step step{.plan = plan};
-    weigh(q, known.of(plan), step);
-    tell(plan_phase::weighing, made.fitting.size() + made.rejected.size() + 1, all.size());
+    find_fullest_device(q, known.of(plan), step);
+    progress(plan_phase::checking, made.fitting.size() + made.rejected.size() + 1, all.size());
     step.bound = least_seconds(q, plan);
     (step.bytes > step.budget ? made.rejected : made.fitting).push_back(step);
   }
   merge_sort(made.fitting, [&](planned_step const& a, planned_step const& b) {
-    return worth(q, a.plan, a.bound) < worth(q, b.plan, b.bound);
+    return objective_of(q, a.plan, a.bound) < objective_of(q, b.plan, b.bound);
   });
   merge_sort(made.rejected, [](planned_step const& a, planned_step const& b) {
     return a.bytes / a.budget < b.bytes / b.budget;
@@ -101,15 +101,15 @@ ASHLAR_INLINE plan_answer answer(plan_question const& q,
   for (std::size_t i = 0; i < made.fitting.size(); ++i) {
     planned_step& step = made.fitting[i];
     if (made.best.size() == top
-        && worth(q, step.plan, step.bound)
-               >= worth(q, made.best.back().plan, made.best.back().seconds)) {
+        && objective_of(q, step.plan, step.bound)
+               >= objective_of(q, made.best.back().plan, made.best.back().seconds)) {
       made.ruled_out = static_cast<int>(made.fitting.size() - i);
       break;
     }
     step.seconds = simulated_seconds(q, step.plan);
     ++made.simulated;
-    plan_detail::insert_by_worth(q, step, top, made.best);
-    tell(plan_phase::simulating, i + 1, made.fitting.size());
+    plan_detail::insert_by_objective(q, step, top, made.best);
+    progress(plan_phase::simulating, i + 1, made.fitting.size());
   }
   return made;
 }
@@ -129,7 +129,7 @@ ASHLAR_INLINE void improve_step(plan_question const& q, planned_step& step, std:
   step.catalog = step.seconds;
   step.seconds = seconds;
   step.passes = found[0];
-  weigh(q, step.passes, step);
+  find_fullest_device(q, step.passes, step);
 }
 
 ASHLAR_INLINE layout_reason comes_before(plan_question const& q, training_plan const& a,

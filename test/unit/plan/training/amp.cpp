@@ -23,7 +23,7 @@ TEST_CASE("AMP: amp step") {
                .sizes = {2, 2}};
   // The cut leaves the node; the rings of two stay inside.
   CHECK(pipeline_time(amp_cut_costs(uneven_nodes(), four_layers(), two), two.sizes) == 2 * 6 + 2 + 12);
-  CHECK(amp_reduction_time(uneven_nodes(), four_layers(), two, amp_slips::none) == 2.0 / (2 * 4) * 12);
+  CHECK(amp_reduction_time(uneven_nodes(), four_layers(), two, amp_bugs::none) == 2.0 / (2 * 4) * 12);
   CHECK(amp_step_time(uneven_nodes(), four_layers(), two) == 26 + 3);
   // Embeddings of one stage count once.
   CHECK(stage_parameters(four_layers(), 0, 4) == 16);
@@ -36,14 +36,14 @@ TEST_CASE("AMP: last link") {
              .micro_batches = 1,
              .sizes = {4}};
   // Tensor rank 0 has devices 0 2 4: inside, across, across; rank 1 has 1 3 5: across, inside, across.
-  CHECK(amp_reduction_time(c, four_layers(), p, amp_slips::none) == 4.0 / 3 * 8);
-  CHECK(amp_reduction_time(c, four_layers(), p, amp_slips::published) == 4.0 / 3 * 8);
+  CHECK(amp_reduction_time(c, four_layers(), p, amp_bugs::none) == 4.0 / 3 * 8);
+  CHECK(amp_reduction_time(c, four_layers(), p, amp_bugs::published) == 4.0 / 3 * 8);
   node_cluster slow_first{.nodes = {{1, 4}, {2, 4}, {2, 4}}, .node_size = 1};
   amp_plan q{.grid = {.tensor = 1, .data = 2, .pipeline = 1},
              .micro_batch = 1,
              .micro_batches = 1,
              .sizes = {4}};
-  CHECK(amp_reduction_time(slow_first, four_layers(), q, amp_slips::none) == 16);
+  CHECK(amp_reduction_time(slow_first, four_layers(), q, amp_bugs::none) == 16);
 }
 
 // The first cut is chosen for the last stage's sake, as if it had no cost.
@@ -64,6 +64,6 @@ TEST_CASE("AMP: its code takes the last link of a ring") {
              .micro_batch = 1,
              .micro_batches = 1,
              .sizes = {4}};
-  CHECK(amp_reduction_time(c, four_layers(), p, amp_slips::none) == 1.5 * 16);
-  CHECK(amp_reduction_time(c, four_layers(), p, amp_slips::published) == 1.5 * 4);
+  CHECK(amp_reduction_time(c, four_layers(), p, amp_bugs::none) == 1.5 * 16);
+  CHECK(amp_reduction_time(c, four_layers(), p, amp_bugs::published) == 1.5 * 4);
 }

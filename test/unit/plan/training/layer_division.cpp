@@ -10,26 +10,26 @@ namespace {
 
 TEST_CASE("layer divisions: as even as the head allows") {
   placement const line = linear(devices{3});
-  CHECK(weighed_division(7, 1, 0, line) == std::vector<int>{3, 2, 2});
-  CHECK(weighed_division(7, 1, 1, line) == std::vector<int>{3, 3, 1});
-  CHECK(weighed_division(7, 1, 2, line) == std::vector<int>{3, 3, 1});
-  CHECK(weighed_division(7, 1, 9, line) == std::vector<int>{3, 3, 1});
+  CHECK(balanced_division(7, 1, 0, line) == std::vector<int>{3, 2, 2});
+  CHECK(balanced_division(7, 1, 1, line) == std::vector<int>{3, 3, 1});
+  CHECK(balanced_division(7, 1, 2, line) == std::vector<int>{3, 3, 1});
+  CHECK(balanced_division(7, 1, 9, line) == std::vector<int>{3, 3, 1});
   // The first device of a V has the first stage and the last.
-  CHECK(weighed_division(6, 1, 2, v_shape(devices{2})) == std::vector<int>{1, 2, 2, 1});
-  CHECK(weighed_division(6, 1, 0, looped(devices{2}, chunks{2})) == std::vector<int>{2, 2, 1, 1});
+  CHECK(balanced_division(6, 1, 2, v_shape(devices{2})) == std::vector<int>{1, 2, 2, 1});
+  CHECK(balanced_division(6, 1, 0, looped(devices{2}, chunks{2})) == std::vector<int>{2, 2, 1, 1});
   // Each layer its own time.
-  CHECK(weighed_division({1, 1, 1, 1, 4}, 2) == std::vector<int>{4, 1});
-  CHECK(weighed_division({4, 1, 1, 1, 1}, 2) == std::vector<int>{1, 4});
+  CHECK(balanced_division({1, 1, 1, 1, 4}, 2) == std::vector<int>{4, 1});
+  CHECK(balanced_division({4, 1, 1, 1, 1}, 2) == std::vector<int>{1, 4});
 }
 
 TEST_CASE("layer divisions: slower devices have fewer layers") {
   placement const line = linear(devices{3});
   // A device that takes three times as long gets a third.
-  CHECK(weighed_division(14, {1, 1, 3}, 0, line) == std::vector<int>{6, 6, 2});
-  CHECK(weighed_division(5, {9, 1, 1}, 0, line) == std::vector<int>{1, 2, 2});
+  CHECK(balanced_division(14, {1, 1, 3}, 0, line) == std::vector<int>{6, 6, 2});
+  CHECK(balanced_division(5, {9, 1, 1}, 0, line) == std::vector<int>{1, 2, 2});
   // Of two that would both be through at the same time, the one that has less so far gets the layer.
-  CHECK(weighed_division(5, {2, 1}, 0, linear(devices{2})) == std::vector<int>{2, 3});
-  CHECK(weighed_division(7, {1, 1, 1}, 1, line) == weighed_division(7, 1, 1, line));
+  CHECK(balanced_division(5, {2, 1}, 0, linear(devices{2})) == std::vector<int>{2, 3});
+  CHECK(balanced_division(7, {1, 1, 1}, 1, line) == balanced_division(7, 1, 1, line));
   std::vector<int> const even{6, 6, 2};
   // What one kind has more the other has less.
   CHECK(shifted_division(even, 1, {0, 1}, {1, 1, 3}, 0, line).empty());  // none would be left
@@ -43,5 +43,5 @@ TEST_CASE("layer divisions: slower devices have fewer layers") {
 }  // namespace
 
 TEST_CASE("layer divisions need a layer for each stage") {
-  CHECK_BREAKS(parameter_is_at_least, weighed_division(2, 1, 0, linear(devices{3})));
+  CHECK_BREAKS(parameter_is_at_least, balanced_division(2, 1, 0, linear(devices{3})));
 }

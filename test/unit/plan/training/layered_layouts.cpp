@@ -78,7 +78,7 @@ TEST_CASE("layers go where there is room") {
   CHECK_FALSE(check(found[0].problem).ok());
   CHECK(check(found.back().problem).ok());
   CHECK(found.back().layers == std::vector<int>{1, 3});
-  CHECK(found.back().division == layer_division::promising);
+  CHECK(found.back().division == layer_division::by_bound);
 }
 
 TEST_CASE("layered layouts: what cannot be dealt") {

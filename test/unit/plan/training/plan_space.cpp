@@ -95,17 +95,17 @@ TEST_CASE("training plans: plans of kinds") {
   q.model.hidden = 800;  // links hardly matter
   q.model.feed_forward = 3200;
   std::size_t alone = 0, together = 0;
-  bool is_weighed = false, is_shifted = false;
+  bool is_balanced = false, is_shifted = false;
   for (training_plan const& p : all_plans(q, {catalog::find("1f1b")})) {
     if (p.layout.again != recomputation::none) continue;
     CHECK(p.device_count() == (p.kinds.size() == 2 ? 4 : 2));
     ++(p.kinds.size() == 2 ? together : alone);
     if (p.layout.pipeline == 2 && p.kinds == std::vector<int>{1, 0}) {
-      is_weighed = is_weighed || p.layers == std::vector<int>{2, 4};
+      is_balanced = is_balanced || p.layers == std::vector<int>{2, 4};
       is_shifted = is_shifted || p.layers == std::vector<int>{1, 5};
     }
   }
-  CHECK((is_weighed && is_shifted));
+  CHECK((is_balanced && is_shifted));
   CHECK((alone == 2 * (1 + 1) && together > 2 * 2));
   // Layers dealt out alike: data ranks of both kinds, and pipelines of two and of four in both orders.
   q.deals_alike = true;

@@ -134,7 +134,7 @@ TEST_CASE("planner: fewer device seconds on fewer devices") {
   q.objective = plan_objective::device_time;
   plan_answer const a = answer(q, {catalog::find("1f1b")}, 1, no_words);
   CHECK(a.best[0].plan.device_count() == 1);  // it neither waits nor moves anything
-  CHECK(worth(q, a.best[0].plan, 3) == 3);
+  CHECK(objective_of(q, a.best[0].plan, 3) == 3);
   q.objective = plan_objective::time;
   CHECK(answer(q, {catalog::find("1f1b")}, 1, no_words).best[0].plan.device_count() == 4);
 }
@@ -147,7 +147,7 @@ TEST_CASE("planner: a search shortens a step within the memory of its devices") 
                            .entry = catalog::find("1f1b"),
                            .layers = {1, 1, 1, 1}};
   planned_step step{.plan = plan};
-  weigh(q, passes_of(plan, 8), step);
+  find_fullest_device(q, passes_of(plan, 8), step);
   step.bound = least_seconds(q, plan);
   double const before = step.seconds = simulated_seconds(q, plan);
   improve_step(q, step, 0);
@@ -161,7 +161,7 @@ TEST_CASE("planner: a search shortens a step within the memory of its devices") 
   // No room for more than 1F1B holds: still no longer.
   q.kinds[0].machine.memory = step.bytes;
   planned_step tight{.plan = plan};
-  weigh(q, passes_of(plan, 8), tight);
+  find_fullest_device(q, passes_of(plan, 8), tight);
   tight.seconds = before;
   improve_step(q, tight, 50'000);
   CHECK(tight.seconds <= before);

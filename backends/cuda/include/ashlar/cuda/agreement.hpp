@@ -3,8 +3,8 @@
 
 #include <ashlar/cuda/options.hpp>
 #include <ashlar/cuda/process_group.hpp>
+#include <ashlar/run/device_status.hpp>
 #include <ashlar/run/identity.hpp>
-#include <ashlar/run/standing.hpp>
 
 #include <chrono>
 #include <cstddef>

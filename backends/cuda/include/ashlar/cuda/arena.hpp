@@ -4,7 +4,7 @@
 #include <ashlar/cuda/handles.hpp>
 #include <ashlar/program/names.hpp>
 #include <ashlar/program/slot_layout.hpp>
-#include <ashlar/run/standing.hpp>
+#include <ashlar/run/device_status.hpp>
 
 #include <array>
 #include <cstddef>

@@ -8,8 +8,8 @@
 #include <ashlar/cuda/ranges.hpp>
 #include <ashlar/cuda/timeline.hpp>
 #include <ashlar/program/issue_order.hpp>
+#include <ashlar/run/device_status.hpp>
 #include <ashlar/run/drive.hpp>
-#include <ashlar/run/standing.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -122,7 +122,7 @@ class issuer {
         transport_->meet();
       }
       for (at = first; at != last; ++at)
-        if (!is_second(*at)) settle(*at);
+        if (!is_second(*at)) finish(*at);
     } catch (error const& e) {
       throw e.at("GPU " + std::to_string(at->of->gpu) + ", device " + std::to_string(at->of->number)
                  + ": " + to_string(at->of->plan.at(at->index).what));
@@ -140,14 +140,14 @@ class issuer {
     if (m.times) begins(m, p.index, s);
     post(m.plan, p.index, nth(workers_, p.rank), *m.on);
   }
-  void settle(part const& p) {
+  void finish(part const& p) {
     member& m = *p.of;
     on_gpu const here(m.gpu);
     cudaStream_t const s = m.on->queue_of(m.plan.at(p.index).what.lane).stream;
     if (m.times) ends(m, p.index, s);
-    tell(m.plan, p.index, nth(workers_, p.rank), *m.on);
+    notify(m.plan, p.index, nth(workers_, p.rank), *m.on);
     record(m.plan, p.index, *m.on);
-    if (m.marks.is_marked(p.index)) m.marks.tell(s, p.index);
+    if (m.marks.is_marked(p.index)) m.marks.report_position(s, p.index);
     m.marks.issues(progress_marks::none);
   }
   static void begins(member& m, int index, cudaStream_t s) {

@@ -31,27 +31,27 @@ class progress_marks {
     std::iota(positions.begin(), positions.end(), none);
     on_gpu const here(gpu);
     positions_ = device_memory(positions.size() * sizeof(int));
-    told_ = pinned_memory(sizeof(int));
-    std::memcpy(told_.data(), positions.data(), sizeof(int));
+    reported_ = pinned_memory(sizeof(int));
+    std::memcpy(reported_.data(), positions.data(), sizeof(int));
     upload(positions_.data(), positions.data(), positions_.size());
   }
 
   bool is_marked(int index) const { return nth(marked_, index) != 0; }
   // Puts a mark behind everything on the queue: `index` is done, or, with `none`, a step begins.
-  void tell(cudaStream_t on, int index) {
-    ASHLAR_CUDA(cudaMemcpyAsync, told_.data(),
+  void report_position(cudaStream_t on, int index) {
+    ASHLAR_CUDA(cudaMemcpyAsync, reported_.data(),
                 positions_.data() + static_cast<std::size_t>(index + 1) * sizeof(int), sizeof(int),
                 cudaMemcpyDeviceToHost, on);
   }
-  // The last mark that the host was told of.
+  // The last mark that was reported to the host.
   int last() const {
-    return std::atomic_ref<int>(*reinterpret_cast<int*>(told_.data())).load(std::memory_order_relaxed);
+    return std::atomic_ref<int>(*reinterpret_cast<int*>(reported_.data()))
+        .load(std::memory_order_relaxed);
   }
   // What the host is putting on the streams just now, or `none`. Set and read by different threads.
   void issues(int index) { std::atomic_ref<int>(issued_).store(index, std::memory_order_relaxed); }
   int issued() const { return std::atomic_ref<int>(issued_).load(std::memory_order_relaxed); }
-  // The first marked instruction after the last one that the host was told of; `none` if there are no
-  // more.
+  // The first marked instruction after last(); `none` if there are no more.
   int next() const {
     for (int i = last() + 1; i < static_cast<int>(marked_.size()); ++i)
       if (is_marked(i)) return i;
@@ -61,14 +61,14 @@ class progress_marks {
   // Something that never ends may still copy from and to these.
   void leave() {
     positions_.leave();
-    told_.leave();
+    reported_.leave();
   }
 
  private:
   std::vector<char> marked_;
   mutable int issued_ = none;
   device_memory positions_;
-  pinned_memory told_;
+  pinned_memory reported_;
 };
 
 }  // namespace ashlar::cuda

@@ -73,7 +73,7 @@ class rendezvous {
                                                      socket_clock::now() + deadline_);
     // Rank 0 may have said why it went.
     if (sent == transfer::late) throw rendezvous_failed("rank 0 takes no bytes" + in_time());
-    return parted(await(frame_kind::collection, (most_bytes + 8) * static_cast<std::size_t>(size())));
+    return split(await(frame_kind::collection, (most_bytes + 8) * static_cast<std::size_t>(size())));
   }
 
  private:
@@ -108,7 +108,7 @@ class rendezvous {
         if (rendezvous_detail::write_frame(peers_[0], frame_kind::hello, std::as_bytes(std::span(&h, 1)),
                                            end)
             == transfer::done)
-          if (wait_until_read(in, begin + patience()) != inbox::state::gone) {
+          if (wait_until_read(in, begin + answer_timeout()) != inbox::state::gone) {
             static_cast<void>(checked(in, frame_kind::welcome));
             return;
           }
@@ -132,7 +132,7 @@ class rendezvous {
   bytes await(frame_kind kind, std::size_t most) {
     if (size() == 1) return {};
     inbox in(most);
-    wait_until_read(in, socket_clock::now() + patience());
+    wait_until_read(in, socket_clock::now() + answer_timeout());
     return checked(in, kind);
   }
 
@@ -199,7 +199,7 @@ class rendezvous {
     }
     return one;
   }
-  std::vector<bytes> parted(bytes const& one) const {
+  std::vector<bytes> split(bytes const& one) const {
     std::span<std::byte const> rest = one;
     std::vector<bytes> all;
     for (std::uint64_t length = 0; rest.size() >= sizeof length;) {
@@ -226,7 +226,7 @@ class rendezvous {
   }
   std::string in_time() const { return rendezvous_detail::within(deadline_); }
   // Rank 0 may come late and then wait for others; it knows best whom to name.
-  std::chrono::milliseconds patience() const { return 2 * deadline_ + std::chrono::seconds(1); }
+  std::chrono::milliseconds answer_timeout() const { return 2 * deadline_ + std::chrono::seconds(1); }
 
   launch_place where_;
   std::chrono::milliseconds deadline_;

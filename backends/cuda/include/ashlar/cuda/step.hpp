@@ -27,7 +27,7 @@ class step_streams {
   // Issues a step: all streams start after the step before, and the step has ended when all have.
   void issue(function_ref<void()> act) {
     on_gpu const here(gpu());
-    for (auto& m : *members_) m->marks.tell(origin_.get(), progress_marks::none);
+    for (auto& m : *members_) m->marks.report_position(origin_.get(), progress_marks::none);
     ASHLAR_CUDA(cudaEventRecord, fork_.get(), origin_.get());
     for (auto& m : *members_) {
       for (stream const& s : m->on->streams()) ASHLAR_CUDA(cudaStreamWaitEvent, s.get(), fork_.get(), 0);

@@ -39,7 +39,7 @@ class watch {
 
   // Counts from now on.
   void begins() {
-    seen_ = standing();
+    seen_ = marks();
     moved_ = next_ = clock::now();
   }
 
@@ -50,7 +50,7 @@ class watch {
     next_ = now + std::chrono::milliseconds(10);
     if (std::string const why = transport_->failure(); !why.empty())
       throw stalled(why + "; " + where_all_stand(step));
-    if (std::vector<int> here = standing(); here != seen_) {
+    if (std::vector<int> here = marks(); here != seen_) {
       seen_ = std::move(here);
       moved_ = now;
     }
@@ -60,7 +60,7 @@ class watch {
   }
 
  private:
-  std::vector<int> standing() const {
+  std::vector<int> marks() const {
     std::vector<int> all;
     for (auto const& m : *members_) {
       all.push_back(m->marks.last());

@@ -22,7 +22,7 @@ struct device_end {
 
   // Runs a step until its end, or until `stopping`. Throws what the worker throws.
   void run(device_plan const& plan, std::atomic<bool> const& stopping,
-           std::chrono::nanoseconds patience) {
+           std::chrono::nanoseconds spin_time) {
     struct stopped {};
     auto const noting = [&](auto act) {
       return [&, act](int index) {
@@ -40,18 +40,18 @@ struct device_end {
       if (!is_posted_only(plan.at(index).what)) done.finish_quietly(index);
       if (pair) done.finish_quietly(index + 1);
     });
-    auto const tell_one = noting([&](int index) {
-      if (!is_told(worker, plan.at(index))) return;
-      tell(plan, index, worker, self);
+    auto const notify_one = noting([&](int index) {
+      if (!is_notified(worker, plan.at(index))) return;
+      notify(plan, index, worker, self);
       done.finish_quietly(index);
     });
     try {
       for (;;) {
         std::uint32_t const seen = done.changed.count();
         if (stopping.load(std::memory_order_acquire)) return;
-        if (poll<device>(plan, cursor, worker, self, post_one, tell_one)) continue;
+        if (poll<device>(plan, cursor, worker, self, post_one, notify_one)) continue;
         if (cursor.is_at_end(plan, self)) return;
-        done.changed.await_change(seen, patience);
+        done.changed.await_change(seen, spin_time);
       }
     } catch (stopped const&) {
     }

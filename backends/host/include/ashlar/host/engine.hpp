@@ -3,8 +3,8 @@
 
 #include <ashlar/check/check.hpp>
 #include <ashlar/host/device_end.hpp>
+#include <ashlar/host/device_status.hpp>
 #include <ashlar/host/error.hpp>
-#include <ashlar/host/standing.hpp>
 #include <ashlar/run/able.hpp>
 #include <ashlar/run/host_memory.hpp>
 
@@ -133,7 +133,8 @@ class engine {
                                                    options_.record ? times_.data() + first : nullptr));
     }
     // A waiting thread polls only if that takes the processor from nobody.
-    if (plans_.size() <= std::thread::hardware_concurrency()) patience_ = std::chrono::microseconds(100);
+    if (plans_.size() <= std::thread::hardware_concurrency())
+      spin_time_ = std::chrono::microseconds(100);
     try {
       for (std::size_t at = 0; at < plans_.size(); ++at) threads_.emplace_back([this, at] { live(at); });
     } catch (...) {  // the system has no more threads: those that live are joined without a destructor
@@ -160,7 +161,7 @@ class engine {
         seen = step_;
       }
       try {
-        ends_[at]->run(plans_[at], stopping_, patience_);
+        ends_[at]->run(plans_[at], stopping_, spin_time_);
       } catch (...) {
         ends_[at]->done.working = -1;
         fail(std::current_exception());
@@ -209,9 +210,9 @@ class engine {
 
   std::string where_stands(int number, clock::duration still) {
     auto const at = static_cast<std::size_t>(number);
-    standing const s = standing_of(view_, number / view_.device_count, plans_[at], ends_[at]->done,
-                                   *collectives_, static_cast<std::int64_t>(step_),
-                                   std::chrono::duration_cast<std::chrono::milliseconds>(still));
+    device_status const s = status_of(view_, number / view_.device_count, plans_[at], ends_[at]->done,
+                                      *collectives_, static_cast<std::int64_t>(step_),
+                                      std::chrono::duration_cast<std::chrono::milliseconds>(still));
     auto const name = [this](int other) { return name_of_device(view_, other); };
     return name(number) + " " + describe(view_, number, s, name);
   }
@@ -226,7 +227,7 @@ class engine {
   std::unique_ptr<collectives> collectives_;
   std::vector<std::unique_ptr<device_end>> ends_;  // by rank and device
   std::vector<last_move> seen_;                    // of each, while it is watched
-  std::chrono::nanoseconds patience_{0};
+  std::chrono::nanoseconds spin_time_{0};
   std::vector<instruction_time> times_;
   std::atomic<bool> stopping_ = false;
 

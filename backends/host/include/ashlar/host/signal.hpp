@@ -18,9 +18,9 @@ class signal {
   std::uint32_t count() const { return count_.load(std::memory_order_acquire); }
 
   // Returns when the count differs from `seen`: polls for a while, then sleeps.
-  void await_change(std::uint32_t seen, std::chrono::nanoseconds patience) const {
-    if (patience.count() > 0) {
-      auto const end = std::chrono::steady_clock::now() + patience;
+  void await_change(std::uint32_t seen, std::chrono::nanoseconds spin_time) const {
+    if (spin_time.count() > 0) {
+      auto const end = std::chrono::steady_clock::now() + spin_time;
       do {
         for (int spins = 0; spins < 64; ++spins)
           if (count() != seen) return;

@@ -5,8 +5,8 @@
 #include <ashlar/mpi/device.hpp>
 #include <ashlar/mpi/error.hpp>
 #include <ashlar/mpi/identity.hpp>
-#include <ashlar/mpi/lookout.hpp>
 #include <ashlar/mpi/session.hpp>
+#include <ashlar/mpi/watchdog.hpp>
 #include <ashlar/run/able.hpp>
 #include <ashlar/run/host_memory.hpp>
 #include <ashlar/run/poll.hpp>
@@ -72,13 +72,13 @@ class engine {
     // Requests that never end still refer to all this.
     static_cast<void>(memory_.release());
     static_cast<void>(device_.release());
-    static_cast<void>(lookout_.release());
+    static_cast<void>(watchdog_.release());
   }
 
   void run() {
     std::unique_lock lock(mutex_);
     guarded(lock, [&] {
-      lookout_->step_begins();
+      watchdog_->step_begins();
       device_->step_begins();
       cursor_->reset();
       drive(lock);
@@ -88,22 +88,22 @@ class engine {
   void meet(MPI_Request& request) {
     std::unique_lock lock(mutex_);
     guarded(lock, [&] {
-      lookout_->stand(activity::meets, -1);
+      watchdog_->set_activity(activity::synchronizes, -1);
       for (int over = 0;;) {
         require(MPI_Test(&request, &over, MPI_STATUS_IGNORE));
         if (over != 0) return;
-        lookout_->wait(lock);
+        watchdog_->wait(lock);
       }
     });
   }
 
   void work(function_ref<void()> act) {
     std::unique_lock lock(mutex_);
-    lookout_->stand(activity::computes, -1);
+    watchdog_->set_activity(activity::computes, -1);
     lock.unlock();
     auto const over = [&] {
       lock.lock();
-      lookout_->stand(activity::between_steps, -1);
+      watchdog_->set_activity(activity::between_steps, -1);
     };
     try {
       act();
@@ -152,7 +152,7 @@ class engine {
     cursor_ = std::make_unique<poll_cursor>(*plan_);
     device_ =
         std::make_unique<device>(comm, view_, *plan_, process_, options_.sums, options_.piece, mutex_);
-    lookout_ = std::make_unique<lookout>(comm, view_, process_, *device_, options_.deadline);
+    watchdog_ = std::make_unique<watchdog>(comm, view_, process_, *device_, options_.deadline);
     if (options_.progress == progress_by::thread) thread_ = std::jthread([this] { serve(); });
   }
 
@@ -176,20 +176,20 @@ class engine {
       fail(lock, name_of_process(view_, process_) + " fails");
       throw;
     }
-    lookout_->stand(activity::between_steps, -1);
+    watchdog_->set_activity(activity::between_steps, -1);
     main_looks_ = false;
   }
 
   void drive(std::unique_lock<std::mutex>& lock) {
     auto const working = [&](int index, auto act) {
-      lookout_->stand(activity::computes, index);
+      watchdog_->set_activity(activity::computes, index);
       main_looks_ = false;
       if (!device_->is_idle()) wake_.notify_one();
       lock.unlock();
       act();
       lock.lock();
       main_looks_ = true;
-      lookout_->stand(activity::waits, -1);
+      watchdog_->set_activity(activity::waits, -1);
       device_->ends(index);
     };
     auto const post_one = [&](int index) {
@@ -201,24 +201,24 @@ class engine {
       working(index, [&] { post(*plan_, index, worker_, *device_); });
       if (what.overlaps_next) device_->ends(index + 1);
     };
-    auto const tell_one = [&](int index) {
-      if (is_told(worker_, plan_->at(index)))
-        working(index, [&] { tell(*plan_, index, worker_, *device_); });
+    auto const notify_one = [&](int index) {
+      if (is_notified(worker_, plan_->at(index)))
+        working(index, [&] { notify(*plan_, index, worker_, *device_); });
     };
-    lookout_->stand(activity::waits, -1);
+    watchdog_->set_activity(activity::waits, -1);
     while (!cursor_->is_at_end(*plan_, *device_)) {
-      bool const posted = poll<device>(*plan_, *cursor_, worker_, *device_, post_one, tell_one);
+      bool const posted = poll<device>(*plan_, *cursor_, worker_, *device_, post_one, notify_one);
       if (device_->turn() || posted)
-        lookout_->moved();
+        watchdog_->moved();
       else
-        lookout_->wait(lock);
+        watchdog_->wait(lock);
     }
   }
 
   void fail(std::unique_lock<std::mutex>& lock, std::string const& why) {
     if (!lock.owns_lock()) lock.lock();
     failed_ = true;
-    if (!why.empty()) lookout_->announce(why);
+    if (!why.empty()) watchdog_->announce(why);
   }
 
   // The thread that looks after transfers while the main one is with the worker, and answers questions
@@ -229,7 +229,7 @@ class engine {
       bool const acts = !main_looks_ && !failed_;
       if (acts) {
         device_->turn();
-        lookout_->answer();
+        watchdog_->answer();
       }
       if (acts && !device_->is_idle())
         wake_.wait_for(lock, options_.period);
@@ -247,7 +247,7 @@ class engine {
   std::unique_ptr<device_plan> plan_;
   std::unique_ptr<poll_cursor> cursor_;
   std::unique_ptr<device> device_;
-  std::unique_ptr<lookout> lookout_;
+  std::unique_ptr<watchdog> watchdog_;
 
   std::mutex mutex_;  // guards the above and what follows
   std::condition_variable wake_;

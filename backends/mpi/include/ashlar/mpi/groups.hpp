@@ -4,8 +4,8 @@
 
 #include <ashlar/mpi/error.hpp>
 #include <ashlar/run/device_plan.hpp>
+#include <ashlar/run/device_status.hpp>
 #include <ashlar/run/members.hpp>
-#include <ashlar/run/standing.hpp>
 
 #include <mpi.h>
 

@@ -13,18 +13,18 @@ namespace ashlar::mpi {
 // Set when the launcher ends the job, as it does after a process has been killed: whoever waits in a
 // step for a process that does not answer then says so at once. If all answer, the step goes on; a
 // program may look at this between two steps.
-inline volatile std::sig_atomic_t told_to_end = 0;
+inline volatile std::sig_atomic_t termination_requested = 0;
 
 // main() of each process: begins MPI with threads, calls body() and returns what it returns. What it
 // throws is written to standard error with the process's number, and then all processes are ended.
-// The first SIGTERM sets told_to_end, another one ends the process.
+// The first SIGTERM sets termination_requested, another one ends the process.
 template <class Body>
 int launch(int argc, char** argv, Body body) {
   int level = 0, me = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
   std::signal(SIGTERM, [](int) {
-    told_to_end = 1;
+    termination_requested = 1;
     std::signal(SIGTERM, SIG_DFL);
   });
   try {

@@ -3,7 +3,7 @@
 
 #include <ashlar/core/nth.hpp>
 #include <ashlar/mpi/groups.hpp>
-#include <ashlar/run/standing.hpp>
+#include <ashlar/run/device_status.hpp>
 
 #include <mpi.h>
 
@@ -17,7 +17,7 @@
 
 namespace ashlar::mpi {
 
-inline std::string describe(program_view const& p, int process, standing const& s) {
+inline std::string describe(program_view const& p, int process, device_status const& s) {
   return describe(p, process, s, [&p](int other) { return name_of_process(p, other); });
 }
 
@@ -49,8 +49,8 @@ class watch {
 
   // Reads what has come, and answers questions with what this process does. At most once per
   // millisecond.
-  template <class Standing>
-  void look(Standing mine) {
+  template <class Status>
+  void look(Status mine) {
     clock::time_point const now = clock::now();
     if (now - looked_ < std::chrono::milliseconds(1)) return;
     looked_ = now;
@@ -71,7 +71,7 @@ class watch {
 
   void ask() {
     std::fill(answers_.begin(), answers_.end(), reply{});
-    tell_all({.what = note::asks});
+    send_to_all({.what = note::asks});
   }
   // The time since they were asked.
   bool all_answered() const {
@@ -102,18 +102,18 @@ class watch {
   void announce(std::string const& text) {
     note n{.what = note::fails};
     std::copy_n(text.begin(), std::min(text.size(), n.text.size() - 1), n.text.begin());
-    tell_all(n);
+    send_to_all(n);
   }
 
  private:
   struct reply {
     bool came = false;
-    standing where = {};
+    device_status where = {};
   };
   struct note {
     enum : int { asks, replies, fails } what = asks;
     int from = -1;
-    standing where = {};
+    device_status where = {};
     std::array<char, 2000> text{};  // cut where it does not fit
   };
   struct letter {
@@ -121,7 +121,7 @@ class watch {
     MPI_Request request = MPI_REQUEST_NULL;
   };
 
-  void tell_all(note const& n) {
+  void send_to_all(note const& n) {
     for (std::size_t i = 0; i < answers_.size(); ++i)
       if (static_cast<int>(i) != me_) put(outgoing_[i], n, static_cast<int>(i));
   }

@@ -1,10 +1,10 @@
-// Definitions of standing.hpp.
+// Definitions of device_status.hpp.
 #pragma once
 
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/program/names.hpp>
-#include <ashlar/run/standing.hpp>
+#include <ashlar/run/device_status.hpp>
 
 namespace ashlar {
 
@@ -14,13 +14,13 @@ ASHLAR_INLINE std::string name_of_device(program_view const& p, int number) {
   return rank + "device " + std::to_string(number % p.device_count);
 }
 
-ASHLAR_INLINE std::string describe(program_view const& p, int number, standing const& s,
+ASHLAR_INLINE std::string describe(program_view const& p, int number, device_status const& s,
                                    function_ref<std::string(int)> name) {
   std::string const time = std::to_string(s.for_ms) + " ms";
   std::string const between =
       "between steps " + std::to_string(s.step) + " and " + std::to_string(s.step + 1);
   if (s.what == activity::between_steps) return "has been " + between + " for " + time;
-  if (s.what == activity::meets) return "has waited " + time + " for all others " + between;
+  if (s.what == activity::synchronizes) return "has waited " + time + " for all others " + between;
   std::string text = (s.what == activity::computes ? "has computed for " : "has waited ") + time;
   if (s.index < 0)
     return text + (s.what == activity::computes ? " " + between : " for nothing that is under way");

@@ -1,6 +1,6 @@
 #include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
-#include <ashlar/run/standing.hpp>
+#include <ashlar/run/device_status.hpp>
 
 #include <doctest/doctest.h>
 
@@ -9,17 +9,17 @@
 
 using namespace ashlar;
 
-TEST_CASE("standing: what a device does, in words") {
+TEST_CASE("device_status: what a device does, in words") {
   program const p = catalog::find("1f1b")->make({devices{2}, micro_batches{2}}) | lower();
   program_view const v = p.view();
   auto const name = [&](int number) { return name_of_device(v, number); };
-  auto const words = [&](standing const& s) { return describe(v, 1, s, name); };
+  auto const words = [&](device_status const& s) { return describe(v, 1, s, name); };
   int receive = 0;
   while (v.stream(1)[static_cast<std::size_t>(receive)].code != opcode::receive) ++receive;
   std::string const where = "(position " + std::to_string(receive) + " of step 3)";
 
   CHECK(words({.step = 3, .for_ms = 5}) == "has been between steps 3 and 4 for 5 ms");
-  CHECK(words({.what = activity::meets, .step = 3, .for_ms = 5})
+  CHECK(words({.what = activity::synchronizes, .step = 3, .for_ms = 5})
         == "has waited 5 ms for all others between steps 3 and 4");
   CHECK(words({.what = activity::computes, .step = 3, .for_ms = 5})
         == "has computed for 5 ms between steps 3 and 4");
@@ -35,7 +35,7 @@ TEST_CASE("standing: what a device does, in words") {
         == "has computed for 7 ms: receive 0F0 from device 0 " + where);
 }
 
-TEST_CASE("standing: devices of several ranks have the rank in their names") {
+TEST_CASE("device_status: devices of several ranks have the rank in their names") {
   program const p =
       catalog::find("1f1b")->make({devices{2}, micro_batches{2}}) | lower({.data_ranks = 2});
   CHECK(name_of_device(p.view(), 1) == "rank 0, device 1");

@@ -1,4 +1,4 @@
-// Definitions of race.hpp.
+// Definitions of successive_halving.hpp.
 #pragma once
 
 #include <ashlar/core/algorithm.hpp>
@@ -10,37 +10,37 @@
 #include <ashlar/optimize/modulo_search.hpp>
 #include <ashlar/optimize/periodic_extension.hpp>
 #include <ashlar/optimize/tabu_search.hpp>
-#include <ashlar/search/race.hpp>
+#include <ashlar/search/successive_halving.hpp>
 
 #include <utility>
 
 namespace ashlar {
 
-ASHLAR_INLINE void racer::start(std::vector<schedule> const& seeds, bool is_choosy) {
+ASHLAR_INLINE void seeded_search::start(std::vector<schedule> const& seeds, bool prunes) {
   constexpr std::int64_t modulo_part = 40;  // percent
   schedule const& s = engine_.of();
   for (schedule const& each : seeds)
     if (is_within(each, limit_)) engine_.consider(each);
   if (has_delay_blocks(s) && is_long(s))
     improve_modulo_blocks(engine_, limit_, budget_.passes / 100 * modulo_part);
-  tops_ = improve_plans(engine_, seeds, limit_, budget_, is_choosy);
+  tops_ = improve_plans(engine_, seeds, limit_, budget_, prunes);
   if (budget_.passes >= saturating_product(enough_evaluations, engine_.size()))
     iterated_tabu_search(engine_, limit_);
   else
     iterated_local_search(engine_);
 }
 
-ASHLAR_INLINE void racer::go_on(std::int64_t passes, std::uint64_t seed) {
+ASHLAR_INLINE void seeded_search::resume(std::int64_t passes, std::uint64_t seed) {
   bool const other = now_.gained == 0 || other_.gained * now_.spent > now_.gained * other_.spent;
   if (other && has_delay_blocks(engine_.of())) {
     std::swap(now_, other_);
     climbs_ = !climbs_;
   }
-  engine_.prolong(engine_.spent() + passes, seed);
+  engine_.set_budget(engine_.spent() + passes, seed);
   double const before = static_cast<double>(reached().first);
   std::int64_t const spent = engine_.spent();
   if (climbs_) {
-    at_full_size evaluate(engine_, is_long(engine_.of()));
+    full_evaluation evaluate(engine_, is_long(engine_.of()));
     hill_climb(engine_, limit_, evaluate, 100, tops_);
   } else {
     iterated_tabu_search(engine_, limit_);
@@ -48,7 +48,7 @@ ASHLAR_INLINE void racer::go_on(std::int64_t passes, std::uint64_t seed) {
   now_ = {before - static_cast<double>(reached().first), static_cast<double>(engine_.spent() - spent)};
 }
 
-ASHLAR_INLINE std::size_t racer_count(std::int64_t passes, std::int64_t size, bool is_long) {
+ASHLAR_INLINE std::size_t search_count(std::int64_t passes, std::int64_t size, bool is_long) {
   constexpr std::size_t most = 4;
   constexpr std::int64_t enough_if_long = 5'000'000;
   std::int64_t enough = saturating_product(enough_evaluations, max_of<std::int64_t>(size, 1));
@@ -65,49 +65,49 @@ ASHLAR_INLINE std::uint64_t seed_of(std::uint64_t seed, std::uint64_t which) {
   return z ^ (z >> 31U);
 }
 
-ASHLAR_INLINE race_result race(schedule const& s, std::vector<schedule> const& seeds,
-                               memory_limit const& limit, search_budget budget, search_watch watch,
-                               task_runner for_each_task) {
+ASHLAR_INLINE halving_result successive_halving(schedule const& s, std::vector<schedule> const& seeds,
+                                                memory_limit const& limit, search_budget budget,
+                                                search_watch watch, task_runner for_each_task) {
   constexpr std::size_t rounds = 4, trial_part = 8;
   std::int64_t size = 1;
   for (auto const& order : s.order) size += static_cast<std::int64_t>(order.size());
-  std::size_t const count = racer_count(budget.passes, size, is_long(s));
+  std::size_t const count = search_count(budget.passes, size, is_long(s));
   auto const started = [&](std::int64_t passes, std::uint64_t seed) {
     search_budget part = budget;
     part.passes = passes;
     part.seed = seed;
-    return racer(s, limit, part, watch);
+    return seeded_search(s, limit, part, watch);
   };
   std::int64_t const share = budget.passes / static_cast<std::int64_t>(2 * count);
-  racer first =
+  seeded_search first =
       started(count == 1 ? budget.passes : share / static_cast<std::int64_t>(trial_part), budget.seed);
   first.start(seeds);
   std::int64_t passes = first.engine().spent();
   if (count == 1 || first.engine().is_solved()) return {std::move(first), passes};
 
-  std::vector<racer> all;
+  std::vector<seeded_search> all;
   for (std::size_t i = 0; i < count; ++i) all.push_back(started(share, seed_of(budget.seed, i)));
   for_each_task(count, [&](std::size_t i) { all[i].start(seeds, true); });
-  for (racer const& each : all) passes += each.engine().spent();
+  for (seeded_search const& each : all) passes += each.engine().spent();
   for (std::size_t round = 1;; ++round) {
     std::vector<std::size_t> ranking;
     for (std::size_t i = 0; i < count; ++i) ranking.push_back(i);
     merge_sort(ranking,
                [&](std::size_t a, std::size_t b) { return all[a].reached() < all[b].reached(); });
-    racer& best = all[ranking[0]];
+    seeded_search& best = all[ranking[0]];
     if (round > rounds || best.engine().is_solved())
       return {std::move(first.reached() < best.reached() ? first : best), passes};
     std::size_t const kept = max_of<std::size_t>(count >> round, 1);
-    std::vector<racer> next;
+    std::vector<seeded_search> next;
     for (std::size_t i = 0; i < count; ++i) {
       next.push_back(all[ranking[i % kept]]);
       passes -= next.back().engine().spent();
     }
     all.swap(next);
     for_each_task(count, [&](std::size_t i) {
-      all[i].go_on(share / static_cast<std::int64_t>(rounds), seed_of(budget.seed, round * count + i));
+      all[i].resume(share / static_cast<std::int64_t>(rounds), seed_of(budget.seed, round * count + i));
     });
-    for (racer const& each : all) passes += each.engine().spent();
+    for (seeded_search const& each : all) passes += each.engine().spent();
   }
 }
 

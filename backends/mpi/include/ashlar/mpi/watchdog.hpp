@@ -1,5 +1,5 @@
-// What a process does while nothing moves: it polls for a while, then sleeps, and shortly before the
-// deadline asks the others.
+// Waiting of an idle process: it spins, then sleeps, and shortly before the deadline asks its peers
+// whether they still make progress.
 #pragma once
 
 #include <ashlar/mpi/device.hpp>
@@ -7,7 +7,7 @@
 #include <ashlar/mpi/groups.hpp>
 #include <ashlar/mpi/session.hpp>
 #include <ashlar/mpi/watch.hpp>
-#include <ashlar/run/standing.hpp>
+#include <ashlar/run/device_status.hpp>
 
 #include <mpi.h>
 
@@ -22,15 +22,15 @@
 namespace ashlar::mpi {
 
 // Everything is called with the lock that guards the device, which is given up where this says so.
-class lookout {
+class watchdog {
  public:
   using clock = std::chrono::steady_clock;
 
   // The processes of `world` make theirs together. Refers to the device and to the program's memory.
-  lookout(MPI_Comm world, program_view const& p, int process, device& d,
-          std::chrono::milliseconds deadline)
+  watchdog(MPI_Comm world, program_view const& p, int process, device& d,
+           std::chrono::milliseconds deadline)
       : view_(p), process_(process), device_(&d), deadline_(deadline), watch_(world) {
-    stand(activity::between_steps, -1);
+    set_activity(activity::between_steps, -1);
     // A waiting thread polls only if that takes the processor from nobody.
     MPI_Comm node = MPI_COMM_NULL;
     int here = 0;
@@ -38,11 +38,11 @@ class lookout {
     require(MPI_Comm_size(node, &here));
     MPI_Comm_free(&node);
     if (static_cast<unsigned>(here) <= std::thread::hardware_concurrency())
-      patience_ = std::chrono::microseconds(500);
+      spin_time_ = std::chrono::microseconds(500);
   }
 
   void step_begins() { ++step_; }
-  void stand(activity what, int index) {
+  void set_activity(activity what, int index) {
     doing_ = what;
     index_ = index;
     moved();
@@ -52,7 +52,7 @@ class lookout {
   // Answers what others have asked. Throws peer_failed when one says that it has failed.
   void look() {
     answer();
-    if (!watch_.failure().empty()) throw peer_failed(watch_.failure() + "; " + own_words());
+    if (!watch_.failure().empty()) throw peer_failed(watch_.failure() + "; " + own_status());
   }
   // The same for a thread that cannot report the failures of others.
   void answer() {
@@ -63,8 +63,9 @@ class lookout {
   void wait(std::unique_lock<std::mutex>& lock) {
     look();
     auto const now = clock::now();
-    if (told_to_end != 0 || (now - since_ >= limit() && now >= not_before_)) return inquire(lock);
-    bool const soon = now - since_ < patience_;
+    if (termination_requested != 0 || (now - since_ >= limit() && now >= not_before_))
+      return inquire(lock);
+    bool const soon = now - since_ < spin_time_;
     lock.unlock();
     if (soon)
       std::this_thread::yield();
@@ -77,34 +78,34 @@ class lookout {
  private:
   // Of the deadline, or of what a launcher grants to those that it ends.
   std::chrono::milliseconds time_to_answer() const {
-    return std::min(deadline_ / 4, std::chrono::milliseconds(told_to_end != 0 ? 300 : 1000));
+    return std::min(deadline_ / 4, std::chrono::milliseconds(termination_requested != 0 ? 300 : 1000));
   }
   std::chrono::milliseconds limit() const { return deadline_ - time_to_answer(); }
 
   // Returns if there is a reason to go on.
   void inquire(std::unique_lock<std::mutex>& lock) {
-    bool const told = told_to_end != 0;
+    bool const ends = termination_requested != 0;
     watch_.ask();
     for (auto const end = clock::now() + time_to_answer();
          clock::now() < end && !watch_.all_answered();) {
-      if (device_->turn() && !told) return moved();
+      if (device_->turn() && !ends) return moved();
       lock.unlock();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       lock.lock();
       look();
     }
     // If a launcher ends all although no process has died, there is time to end the step.
-    if (watch_.all_answered() && (told || watch_.anyone_computes())) return moved();
+    if (watch_.all_answered() && (ends || watch_.anyone_computes())) return moved();
     if (auto const lately = watch_.last_moved(); watch_.all_answered() && lately < deadline_) {
       not_before_ = clock::now() + (deadline_ - lately);
       return;
     }
-    throw stalled(own_words() + (told ? "; the launcher ends all processes" : "")
+    throw stalled(own_status() + (ends ? "; the launcher ends all processes" : "")
                   + watch_.account(view_));
   }
 
-  standing where() const {
-    standing s{
+  device_status where() const {
+    device_status s{
         .what = doing_,
         .index = index_,
         .step = step_,
@@ -117,7 +118,7 @@ class lookout {
     if (!missing.empty()) s.missing = missing.front();
     return s;
   }
-  std::string own_words() const {
+  std::string own_status() const {
     return name_of_process(view_, process_) + " " + describe(view_, process_, where());
   }
 
@@ -126,7 +127,7 @@ class lookout {
   device* device_;
   std::chrono::milliseconds deadline_;
   watch watch_;
-  std::chrono::nanoseconds patience_{0};
+  std::chrono::nanoseconds spin_time_{0};
   activity doing_ = activity::between_steps;
   int index_ = -1;
   std::int64_t step_ = 0;

@@ -1,4 +1,4 @@
-#include <ashlar/search/race.hpp>
+#include <ashlar/search/successive_halving.hpp>
 // First, so that it needs nothing before it.
 #include "shapes.hpp"
 #include <ashlar/optimize/improve.hpp>
@@ -16,13 +16,13 @@ using namespace shapes;
 
 namespace {
 
-TEST_CASE("how many race, one after the other") {
-  CHECK((racer_count(0, 1, false) == 1 && racer_count(4'999, 1, true) == 1));
-  CHECK((racer_count(5'000, 1, false) == 2 && racer_count(4'999 * 90, 90, false) == 1));
-  CHECK((racer_count(10'000, 1, true) == 4 && racer_count(1'000'000'000, 1, false) == 4));
+TEST_CASE("how many searches share a budget") {
+  CHECK((search_count(0, 1, false) == 1 && search_count(4'999, 1, true) == 1));
+  CHECK((search_count(5'000, 1, false) == 2 && search_count(4'999 * 90, 90, false) == 1));
+  CHECK((search_count(10'000, 1, true) == 4 && search_count(1'000'000'000, 1, false) == 4));
   // Half a million passes are less than 1,250 schedules that are that long.
-  CHECK((racer_count(40'000'000, 500'000, true) == 4 && racer_count(40'000'000, 500'000, false) == 1));
-  CHECK(racer_count(19'999'999, 500'000, true) == 1);
+  CHECK((search_count(40'000'000, 500'000, true) == 4 && search_count(40'000'000, 500'000, false) == 1));
+  CHECK(search_count(19'999'999, 500'000, true) == 1);
   std::size_t sum = 0;
   one_after_the_other(4, [&](std::size_t i) { sum = 10 * sum + i; });
   CHECK(sum == 123);
@@ -46,15 +46,15 @@ struct backwards {
   }
 };
 
-TEST_CASE("a race comes to the same whatever the order of its tasks, and keeps to its budget") {
+TEST_CASE("successive halving: the result does not depend on the order of tasks; the budget is kept") {
   schedule const s = uneven_v(3, 5, 3);  // 90 passes
   memory_limit const limit = chunk_activations(3);
   std::vector<std::size_t> asked;
   int other = 0, better = 0;
   for (std::uint64_t seed : {1U, 2U, 3U}) {
     search_budget const e{.passes = 1'000'000, .seed = seed, .aim = objective::span};
-    auto one = race(s, {s}, limit, e, unwatched, one_after_the_other);
-    auto two = race(s, {s}, limit, e, unwatched, backwards{&asked});
+    auto one = successive_halving(s, {s}, limit, e, unwatched, one_after_the_other);
+    auto two = successive_halving(s, {s}, limit, e, unwatched, backwards{&asked});
     schedule const found = one.first.engine().result();
     CHECK(found == two.first.engine().result());
     CHECK(one.passes == two.passes);
@@ -63,12 +63,13 @@ TEST_CASE("a race comes to the same whatever the order of its tasks, and keeps t
     CHECK(check(found).ok());
     CHECK(is_within(found, limit));
     search_budget little = e;
-    little.passes = 20'000;  // nobody to race with
-    auto alone = race(s, {s}, limit, little, unwatched, backwards{nullptr});
+    little.passes = 20'000;  // enough for one search only
+    auto alone = successive_halving(s, {s}, limit, little, unwatched, backwards{nullptr});
     CHECK(one.first.reached() <= alone.first.reached());
     better += one.first.reached() < alone.first.reached() ? 1 : 0;
-    auto next = race(s, {s}, limit, {.passes = 1'000'000, .seed = seed + 3, .aim = objective::span},
-                     unwatched, one_after_the_other);
+    auto next = successive_halving(s, {s}, limit,
+                                   {.passes = 1'000'000, .seed = seed + 3, .aim = objective::span},
+                                   unwatched, one_after_the_other);
     other += next.first.engine().result() != found ? 1 : 0;
   }
   CHECK(asked == std::vector<std::size_t>(15, 4));  // a start and four rounds, of each seed
@@ -76,23 +77,23 @@ TEST_CASE("a race comes to the same whatever the order of its tasks, and keeps t
   CHECK(other > 0);  // the seed counts
 }
 
-TEST_CASE("what the first solves needs no race") {
+TEST_CASE("a problem that the first search solves needs no others") {
   schedule const s = uneven_v(3, 5, 3);
   search_budget e{.passes = 1'000'000, .aim = objective::span};
   e.goal = span(s);
-  auto const r = race(s, {s}, chunk_activations(99), e, unwatched, backwards{nullptr});
+  auto const r = successive_halving(s, {s}, chunk_activations(99), e, unwatched, backwards{nullptr});
   CHECK(r.passes < 10'000);
   CHECK(r.first.engine().is_solved());
 }
 
-TEST_CASE("a racer goes on from where it was, never back") {
+TEST_CASE("a search resumes from its best schedule and never gets worse") {
   schedule const s = uneven_v(3, 5, 3);
-  racer r(s, chunk_activations(3), {.passes = 20'000, .aim = objective::span}, unwatched);
+  seeded_search r(s, chunk_activations(3), {.passes = 20'000, .aim = objective::span}, unwatched);
   r.start({s});
   for (std::uint64_t seed = 1; seed < 12; ++seed) {
     objective_value const before = r.reached();
     std::int64_t const spent = r.engine().spent();
-    r.go_on(3'000, seed);
+    r.resume(3'000, seed);
     CHECK(r.reached() <= before);
     CHECK(r.engine().spent() >= spent + 3'000);
     CHECK(r.engine().spent() < spent + 3'000 + 9 * r.engine().size());

@@ -1,5 +1,4 @@
-// Where the devices of a step stand, for a backend's message when nothing has moved within its
-// deadline.
+// What a device does at the moment, for a backend's message when nothing has moved within its deadline.
 #pragma once
 
 #include <ashlar/core/function_ref.hpp>
@@ -10,11 +9,11 @@
 
 namespace ashlar {
 
-// What a device does. Between steps it may have to meet all others.
-enum class activity : int { between_steps, computes, waits, meets };
+// `synchronizes`: waits for all other devices, between steps.
+enum class activity : int { between_steps, computes, waits, synchronizes };
 
 // Devices are numbered rank after rank: rank · devices + device.
-struct standing {
+struct device_status {
   activity what = activity::between_steps;
   int index = -1;         // the instruction that it computes or waits for
   int missing_count = 0;  // of devices that it waits for
@@ -28,11 +27,11 @@ std::string name_of_device(program_view const& p, int number);
 
 // `has waited 3012 ms for device 1: receive 1F3 from device 1 (position 17 of step 4)`; name(number)
 // is what devices are called.
-std::string describe(program_view const& p, int number, standing const& s,
+std::string describe(program_view const& p, int number, device_status const& s,
                      function_ref<std::string(int)> name);
 
 }  // namespace ashlar
 
 #ifndef ASHLAR_COMPILED
-#include <ashlar/run/standing.ipp>
+#include <ashlar/run/device_status.ipp>
 #endif

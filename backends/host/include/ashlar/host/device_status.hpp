@@ -1,12 +1,12 @@
-// Where a device stands, for the message about a step in which nothing moves any more.
+// What a device does, for the message about a step in which nothing moves any more.
 #pragma once
 
 #include <ashlar/core/nth.hpp>
 #include <ashlar/host/collectives.hpp>
 #include <ashlar/host/progress.hpp>
 #include <ashlar/run/device_plan.hpp>
+#include <ashlar/run/device_status.hpp>
 #include <ashlar/run/members.hpp>
-#include <ashlar/run/standing.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -14,11 +14,11 @@
 
 namespace ashlar::host {
 
-// Where a device of a rank stands that has not moved for that long.
-inline standing standing_of(program_view const& p, int rank, device_plan const& plan,
-                            progress const& mine, collectives& all, std::int64_t step,
-                            std::chrono::milliseconds still) {
-  standing s{.index = mine.working, .step = step, .for_ms = still.count()};
+// The status of a device that has not moved for `still`.
+inline device_status status_of(program_view const& p, int rank, device_plan const& plan,
+                               progress const& mine, collectives& all, std::int64_t step,
+                               std::chrono::milliseconds still) {
+  device_status s{.index = mine.working, .step = step, .for_ms = still.count()};
   if (s.index >= 0) {
     s.what = activity::computes;
     return s;
