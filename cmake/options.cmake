@@ -16,6 +16,9 @@ set(ASHLAR_SANITIZE "" CACHE STRING "Sanitizers for tests and examples: address 
 set_property(CACHE ASHLAR_SANITIZE PROPERTY STRINGS "" address thread)
 
 include(GNUInstallDirs)
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
+endif()
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES AND PROJECT_IS_TOP_LEVEL)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)

@@ -9,3 +9,23 @@ install(FILES ${PROJECT_BINARY_DIR}/ashlar-config.cmake ${PROJECT_BINARY_DIR}/as
 
 configure_file(${PROJECT_SOURCE_DIR}/cmake/ashlar.pc.in ${PROJECT_BINARY_DIR}/ashlar.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/ashlar.pc DESTINATION ${CMAKE_INSTALL_DATADIR}/pkgconfig)
+
+# Packages: `cpack -G DEB` and `cpack -G TGZ` in a release build. One has the tool, one all that is to build with.
+if(PROJECT_IS_TOP_LEVEL)
+  set(CPACK_PACKAGE_VENDOR "The Ashlar authors")
+  set(CPACK_PACKAGE_CONTACT "the maintainers of Ashlar")
+  set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Pipeline schedules as values: an algebra, proofs, bounds, searches and predictions")
+  set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+  set(CPACK_STRIP_FILES ON)
+  set(CPACK_COMPONENTS_ALL tool development)
+  set(CPACK_DEB_COMPONENT_INSTALL ON)
+  set(CPACK_ARCHIVE_COMPONENT_INSTALL ON)
+  set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+  set(CPACK_DEBIAN_TOOL_PACKAGE_NAME ashlar)
+  set(CPACK_DEBIAN_TOOL_PACKAGE_SHLIBDEPS ON)
+  set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libashlar-dev)
+  set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS "nlohmann-json3-dev, librange-v3-dev, libopenmpi-dev")
+  set(CPACK_ASHLAR_NATIVE ${ASHLAR_NATIVE})
+  set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/portable.cmake)
+  include(CPack)
+endif()

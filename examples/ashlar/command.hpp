@@ -57,5 +57,10 @@ void add_simulate(CLI::App& app, action& chosen);
 void add_train(CLI::App& app, action& chosen);
 void add_profile(CLI::App& app, action& chosen);
 void add_trace_diff(CLI::App& app, action& chosen);
+void add_report(CLI::App& app, action& chosen);
+
+// What `check` says of a file with this text, under that name; `command` has none of its options.
+// Returns an exit_code; throws usage_error for a text that cannot be used.
+int check_text(CLI::App const& command, std::string const& name, std::string const& text);
 
 }  // namespace tool

@@ -3,6 +3,7 @@
 #include "manual.hpp"
 #include "options/kept_memory.hpp"
 #include "options/memory_cap.hpp"
+#include "report/build_words.hpp"
 #include <ashlar/render/diagnosis.hpp>
 
 #include <fmt/core.h>
@@ -53,7 +54,7 @@ void must_be_written() {
 
 int run(int argc, char** argv) {
   CLI::App app{"Pipeline-parallel schedules: show, export, check and run them.", "ashlar"};
-  app.set_version_flag("--version", ASHLAR_VERSION);
+  app.set_version_flag("--version", [] { return tool::build_words(); });
   app.require_subcommand(0, 1);
   std::string installed;
   app.add_option("--generate", installed, "what is installed beside the tool")
@@ -76,6 +77,7 @@ int run(int argc, char** argv) {
   tool::add_profile(app, chosen);
   tool::add_train(app, chosen);
   tool::add_trace_diff(app, chosen);
+  tool::add_report(app, chosen);
   for (CLI::App* const command : app.get_subcommands({}))
     if (command->get_name() != "list") tool::add_memory_cap(*command);
   if (argc > 1 && *argv[1] != '-') must_be_a_subcommand(app, argv[1]);

@@ -99,7 +99,7 @@ std::string manual_page(CLI::App const& app) {
   std::string text = fmt::format(
       ".TH ASHLAR 1 \"\" \"ashlar {}\" \"User Commands\"\n.SH NAME\nashlar \\- {}\n.SH SYNOPSIS\n"
       ".B ashlar\n\\fICOMMAND\\fR [\\fIOPTION\\fR]...\n.SH COMMANDS\n",
-      app.version(), escaped(app.get_description()));
+      ASHLAR_VERSION, escaped(app.get_description()));
   for (CLI::App const* const command : commands_of(app)) {
     text += ".SS " + escaped(command->get_name()) + "\n" + escaped(command->get_description()) + ".\n";
     for (CLI::Option const* const o : options_of(*command)) text += manual_of(*o);

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <fstream>
 #include <string>
 
 namespace {}  // namespace
@@ -155,7 +156,24 @@ TEST_CASE("help names every subcommand and option") {
   for (char const* word : {"pytorch", "json", "trace", "svg", "html", "--output", "--block",
                            "--transfers", "--memory", "--dark", "--light", "--against", "Examples:"})
     CHECK(contains(emit.out, word));
-  CHECK(run_tool("--version").code == 0);
+  tool_result const version = run_tool("--version");
+  CHECK(version.code == 0);
+  for (char const* word : {"ashlar ", "compiled by ", "backends: host"})
+    CHECK(contains(version.out, word));
+}
+
+TEST_CASE("report says what was built, and of a file its last name, its size and its verdict") {
+  std::string const file = (scratch() / "reported.csv").string();
+  std::ofstream(file) << "0F0,0B0\n";
+  tool_result const r = run_tool("report " + file + " " + file + ".no");
+  CHECK(r.code == 0);
+  CHECK(contains(r.out, run_tool("--version").out));
+  CHECK(contains(r.out, "\nreported.csv: 8 bytes, CRC-32 7bd9771d\n"));
+  CHECK(contains(r.out, "reported.csv: valid: 1 device"));
+  CHECK(contains(r.out, "reported.csv.no: cannot be read as text\n"));
+  CHECK(!contains(r.out, scratch().string()));
+  CHECK(!contains(r.out, "0F0"));
+  CHECK(contains(run_tool("report --contents " + file).out, "contents of reported.csv:\n0F0,0B0\n"));
 }
 
 TEST_CASE("a CSV with communication is written in each dialect, read and proved") {

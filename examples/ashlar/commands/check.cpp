@@ -152,10 +152,9 @@ int check_named(CLI::App const& command, check_options o) {
   return check_schedule(o, chosen.schedule, 0, chosen.scale);
 }
 
-int check(CLI::App const& command, check_options const& o) {
+// Of a file, which messages call `o.file`.
+int check_words(CLI::App const& command, check_options const& o, std::string const& text) {
   using namespace ashlar;
-  if (catalog::find_any(o.file) != nullptr) return check_named(command, o);
-  std::string const text = read_text(o.file);
   if (holds_json(text)) {
     schedule_file const read = read_unchecked(text, o.file, o.shape.m, o.shape.cost);
     must_have_effect(command, effects_on_file("JSON", read.block.has_value(), true, false));
@@ -179,7 +178,18 @@ int check(CLI::App const& command, check_options const& o) {
   return check_schedule(o, file.schedule, tokens.idle_slots, file.scale);
 }
 
+int check(CLI::App const& command, check_options const& o) {
+  if (ashlar::catalog::find_any(o.file) != nullptr) return check_named(command, o);
+  return check_words(command, o, read_text(o.file));
+}
+
 }  // namespace
+
+int check_text(CLI::App const& command, std::string const& name, std::string const& text) {
+  check_options o;
+  o.file = name;
+  return check_words(command, o, text);
+}
 
 void add_check(CLI::App& app, action& chosen) {
   auto* const command = app.add_subcommand(
