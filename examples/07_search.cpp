@@ -29,7 +29,7 @@ model_share measured() {
 constexpr std::int64_t activations = 4096 * MiB, weights_and_optimizer = 9216 * MiB;
 
 // A part in `chunk_count` chunks on devices with 20 GiB each.
-layout_choice on_cluster(layout shape, int chunk_count) {
+layout_choice on_cluster(placement_kind shape, int chunk_count) {
   layout_choice c = choose_layout(measured(), shape, chunk_count, 100);
   stage_memory const stage{.weights = weights_and_optimizer / chunk_count,
                            .stash = activations / chunk_count};
@@ -42,7 +42,8 @@ double milliseconds(double ticks) { return ticks / 100; }
 void search_all(char const* what, variety const& how) {
   std::vector<layout_choice> choices;
   for (layout_choice const& plain :
-       {on_cluster(layout::linear, 1), on_cluster(layout::v, 2), on_cluster(layout::looped, 2)})
+       {on_cluster(placement_kind::linear, 1), on_cluster(placement_kind::v, 2),
+        on_cluster(placement_kind::looped, 2)})
     for (layout_choice const& c : variants_of(plain, how))
       if (check(c.problem).ok()) choices.push_back(c);
   std::vector<searched_layout> const all =
@@ -61,7 +62,7 @@ void search_all(char const* what, variety const& how) {
 }  // namespace
 
 int main() {
-  search_problem const two_chunks = on_cluster(layout::v, 2).problem;
+  search_problem const two_chunks = on_cluster(placement_kind::v, 2).problem;
   std::printf("published V-shaped schedules that fit:");
   for (published_schedule const& known : published_on(two_chunks.where, two_chunks.m, two_chunks.cost))
     if (is_within(known.made, two_chunks.limit))

@@ -18,7 +18,7 @@ using namespace ashlar;
 struct example {
   schedule of;
   list_scheduler scheduler;  // under no limit
-  list_scheduler::timeline first;
+  list_scheduler::solution first;
   std::vector<tick> released;
 
   explicit example(random_case::dice& d) : of(any_schedule(d)), scheduler(of, chunk_activations(1'000)) {
@@ -44,14 +44,15 @@ struct example {
   }
 };
 
-inline insertion_move any_move(random_case::dice& d, precedence_graph::plan const& orders) {
+inline insertion_move any_move(random_case::dice& d, precedence_graph::device_orders const& orders) {
   auto const device = static_cast<std::size_t>(d.between(1, static_cast<int>(orders.size())) - 1);
   int const count = static_cast<int>(orders[device].size());
   int const first = d.between(0, count - 2), last = d.between(first + 1, std::min(first + 4, count - 1));
   return {device, static_cast<std::size_t>(first), static_cast<std::size_t>(last), d.percent(50)};
 }
 
-inline precedence_graph::plan moved(precedence_graph::plan orders, insertion_move const& m) {
+inline precedence_graph::device_orders moved(precedence_graph::device_orders orders,
+                                             insertion_move const& m) {
   auto const first = orders[m.device].begin() + static_cast<std::ptrdiff_t>(m.first);
   auto const end = orders[m.device].begin() + static_cast<std::ptrdiff_t>(m.last) + 1;
   std::rotate(first, m.is_later ? first + 1 : end - 1, end);

@@ -67,7 +67,7 @@ inline stage_graph random_graph(dice& d, int count) {
 }
 
 // Every chunk of a sequence gets costs of its own, often those of the stage, else more.
-inline void differ_by_chunk(dice& d, costs& cost, int q) {
+inline void differ_by_sequence_chunk(dice& d, costs& cost, int q) {
   std::vector<stage_cost> each;
   cost.passes.for_each([&](int, int, stage_cost const& alike) {
     for (int chunk = 0; chunk < q; ++chunk) {
@@ -79,7 +79,7 @@ inline void differ_by_chunk(dice& d, costs& cost, int q) {
       each.push_back(c);
     }
   });
-  cost.passes = pass_costs::by_stage_and_chunk(each, q);
+  cost.passes = pass_costs::by_stage_and_sequence_chunk(each, q);
 }
 
 // The same for micro-batches: sequences of different lengths.

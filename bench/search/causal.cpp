@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
       costs const whole(stage_cost{20, others + 2 * attention, others}, 1);
       causal_share const share{percent, 200 * percent / (100 + percent)};
       layout_choice const plain =
-          choose_layout({devices{8}, micro_batches{16}, whole}, layout::linear, 1, 100);
+          choose_layout({devices{8}, micro_batches{16}, whole}, placement_kind::linear, 1, 100);
       search_problem const alike = vary(plain, {}, q, {}).problem,
                            real = vary(plain, {}, q, {.causal = share}).problem;
       auto const bubble = [&](schedule const& s) {

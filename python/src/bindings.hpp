@@ -80,7 +80,7 @@ inline ashlar::causal_share causal_share_of(causal_percent const& given) {
 inline ashlar::causal_share causal_share_of(std::optional<causal_percent> const& given,
                                             ashlar::costs const& cost) {
   if (!given) return {};
-  if (cost.passes.chunks() > 1)
+  if (cost.passes.sequence_chunks() > 1)
     throw nb::value_error("causal has no effect on costs that are given for each chunk");
   return causal_share_of(*given);
 }

@@ -55,7 +55,7 @@ ashlar::costs make_costs(tick forward, tick backward_input, tick backward_weight
     made.passes =
         micro_batches ? ashlar::pass_costs::by_stage_and_micro_batch(
             std::move(each), within("micro_batches", *micro_batches, 1, tool::most_micro_batches))
-                      : ashlar::pass_costs::by_stage_and_chunk(std::move(each), q);
+                      : ashlar::pass_costs::by_stage_and_sequence_chunk(std::move(each), q);
   }
   made.on.links.inside.bandwidth = made.on.links.between.bandwidth = bandwidth;
   if (transfer_between_nodes) made.on.links.between.latency = *transfer_between_nodes;
@@ -83,8 +83,9 @@ std::string words_of(ashlar::costs const& c) {
     text += (text.empty() ? "(" : ", (") + std::to_string(s.forward) + ", "
             + std::to_string(s.backward_input) + ", " + std::to_string(s.backward_weight) + ")";
   });
-  std::string chunks =
-      c.passes.chunks() == 1 ? "" : ", sequence_chunks=" + std::to_string(c.passes.chunks());
+  std::string chunks = c.passes.sequence_chunks() == 1
+                           ? ""
+                           : ", sequence_chunks=" + std::to_string(c.passes.sequence_chunks());
   if (int const m = c.passes.micro_batches(); m != 0) chunks += ", micro_batches=" + std::to_string(m);
   return "Costs(per_stage=[" + text + "], transfer=" + std::to_string(c.on.links.inside.latency) + chunks
          + ")";
@@ -201,7 +202,7 @@ void bind_costs(nb::module_& m) {
           "apart "
           "already.")
       .def_prop_ro("per_stage", &ticks_of_stages)
-      .def_prop_ro("sequence_chunks", [](costs const& c) { return c.passes.chunks(); })
+      .def_prop_ro("sequence_chunks", [](costs const& c) { return c.passes.sequence_chunks(); })
       .def_prop_ro("micro_batches",
                    [](costs const& c) {
                      int const m = c.passes.micro_batches();

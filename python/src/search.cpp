@@ -38,7 +38,7 @@ class watch {
  public:
   watch(nb::object const& progress, objective aim) : progress_(&progress), aim_(aim) {}
 
-  bool operator()(ashlar::list_scheduler::timeline const& best, std::int64_t spent) {
+  bool operator()(ashlar::list_scheduler::solution const& best, std::int64_t spent) {
     auto const now = std::chrono::steady_clock::now();
     if (stopped_ || now < next_) return !stopped_;
     next_ = now + std::chrono::milliseconds(100);
@@ -102,17 +102,17 @@ ashlar::memory_limit limit_of(std::optional<limit_words> const& given,
   return limit;
 }
 
-char const* name_of(ashlar::layout shape) {
+char const* name_of(ashlar::placement_kind shape) {
   switch (shape) {
-    case ashlar::layout::linear:
+    case ashlar::placement_kind::linear:
       return "linear";
-    case ashlar::layout::v:
+    case ashlar::placement_kind::v:
       return "v";
-    case ashlar::layout::looped:
+    case ashlar::placement_kind::looped:
       return "looped";
-    case ashlar::layout::wave:
+    case ashlar::placement_kind::wave:
       return "wave";
-    case ashlar::layout::given:
+    case ashlar::placement_kind::given:
       break;
   }
   return "given";
@@ -126,18 +126,19 @@ ashlar::searched_layout search_placement(ashlar::placement const& where, long lo
                                          std::uint64_t seed, std::string const& aim,
                                          std::vector<schedule> const& starts,
                                          nb::object const& progress) {
-  search_problem problem{
-      .where = where,
-      .m = micro_batch_count(m),
-      .cost = cost,
-      .limit = limit_of(limit, memory, where),
-      .sequence_chunks = within("sequence_chunks", sequence_chunks.value_or(cost.passes.chunks()), 1,
-                                tool::most_sequence_chunks)};
+  search_problem problem{.where = where,
+                         .m = micro_batch_count(m),
+                         .cost = cost,
+                         .limit = limit_of(limit, memory, where),
+                         .sequence_chunks = within(
+                             "sequence_chunks", sequence_chunks.value_or(cost.passes.sequence_chunks()),
+                             1, tool::most_sequence_chunks)};
   search_options const o{budget, seed, aim_of(aim)};
   watch seen(progress, o.aim);
   nb::gil_scoped_release const free;
   search_result found = search_one(problem, o, 1, 0, starts, seen);
-  return {{.shape = ashlar::layout::given, .problem = std::move(problem)}, std::move(found), o.aim};
+  return {
+      {.shape = ashlar::placement_kind::given, .problem = std::move(problem)}, std::move(found), o.aim};
 }
 
 std::vector<ashlar::searched_layout> search_shapes(long long p, long long m, ashlar::costs const& cost,
@@ -146,7 +147,7 @@ std::vector<ashlar::searched_layout> search_shapes(long long p, long long m, ash
                                                    std::optional<causal_percent> const& causal,
                                                    std::int64_t budget, std::uint64_t seed,
                                                    std::string const& aim, nb::object const& progress) {
-  int const chunk_classes = cost.passes.chunks();
+  int const chunk_classes = cost.passes.sequence_chunks();
   if (cost.passes.stages() != 0)
     throw nb::value_error(
         "costs of a device's share of the model are one for all, or one for each chunk of a sequence; "
@@ -163,7 +164,7 @@ std::vector<ashlar::searched_layout> search_shapes(long long p, long long m, ash
                            + " chunks of a sequence, but sequence_chunks is "
                            + std::to_string(how.most_sequence_chunks))
                               .c_str());
-  if (chunk_classes > 1) how.by_chunk = cost;
+  if (chunk_classes > 1) how.by_sequence_chunk = cost;
   ashlar::model_share const model{device_count(p), micro_batch_count(m),
                                   ashlar::of_whole_sequences(cost)};
   auto const choices =

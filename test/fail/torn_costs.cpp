@@ -1,4 +1,4 @@
-// expect: has_wrong_size.*table::stage_chunk_costs
+// expect: has_wrong_size.*table::sequence_chunk_costs_of_stages
 // A table of costs with a row for which entries are missing cannot be made.
 #include <ashlar/ashlar.hpp>
 
@@ -10,5 +10,6 @@ constexpr int count = 4;
 constexpr int count = 3;
 #endif
 
-static_assert(pass_costs::by_stage_and_chunk(std::vector<stage_cost>(count, stage_cost{}), 2).chunks()
-              == 2);
+static_assert(
+    pass_costs::by_stage_and_sequence_chunk(std::vector<stage_cost>(count, stage_cost{}), 2).chunks()
+    == 2);

@@ -60,7 +60,7 @@ TEST_CASE("bounds and gaps, of schedules that have them") {
 TEST_CASE("costs of chunks that differ") {
   catalog::shape shape{.p = devices{2}, .m = micro_batches{2}, .sequence_chunks = 2};
   CHECK_FALSE(to_json(catalog::find("seq1f1b")->make(shape), "")["costs"].contains("sequence_chunks"));
-  shape.cost.passes = pass_costs::by_stage_and_chunk({{1, 2, 3}, {4, 5, 6}}, 2);
+  shape.cost.passes = pass_costs::by_stage_and_sequence_chunk({{1, 2, 3}, {4, 5, 6}}, 2);
   auto const costs = to_json(catalog::find("seq1f1b")->make(shape), "")["costs"];
   CHECK(costs["sequence_chunks"] == 2);
   REQUIRE(costs["per_stage"].size() == 4);

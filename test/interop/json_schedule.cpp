@@ -45,7 +45,8 @@ TEST_CASE("what to_json() writes comes back") {
 TEST_CASE("so do graphs, chunks that differ, and devices and links that differ") {
   comes_back(fork_join() | repeat(micro_batches{2}), "fork and join");
   catalog::shape chunks{.p = devices{2}, .m = micro_batches{2}, .sequence_chunks = 2};
-  chunks.cost.passes = pass_costs::by_stage_and_chunk({{1, 2, 3}, {4, 5, 6}, {1, 1, 1}, {2, 2, 2}}, 2);
+  chunks.cost.passes =
+      pass_costs::by_stage_and_sequence_chunk({{1, 2, 3}, {4, 5, 6}, {1, 1, 1}, {2, 2, 2}}, 2);
   comes_back(catalog::find("seq1f1b")->make(chunks), "seq1f1b");
   catalog::shape uneven{.p = devices{4}, .m = micro_batches{8}};
   uneven.cost.on.speeds = {100, 50, 100, 80};

@@ -100,7 +100,7 @@ TEST_CASE("a longer list, more memory and dearer passes") {
   }
 }
 
-enum class sequences : unsigned char { whole_or_alike, differ_by_chunk, differ };
+enum class sequences : unsigned char { whole_or_alike, differ_by_sequence_chunk, differ };
 
 workload tiny_workload(dice& d, sequences kind = sequences::whole_or_alike) {
   devices const p{d.between(1, 3)}, few{std::min(p.value, 2)};
@@ -125,7 +125,7 @@ workload tiny_workload(dice& d, sequences kind = sequences::whole_or_alike) {
                                                                 stages{w.where.stage_count()}));
   bool const both_ways = w.where.route_count() == 2;
   w.micro_batch_count = d.between(both_ways ? 2 : 1, p.value == 1 ? 5 : 4);
-  bool const differ = kind == sequences::differ_by_chunk;
+  bool const differ = kind == sequences::differ_by_sequence_chunk;
   if (differ || d.percent(20)) {
     w.sequence_chunks = d.between(differ ? 2 : 1, 3);
     w.micro_batch_count = w.sequence_chunks * d.between(1, 4 / w.sequence_chunks);
@@ -162,7 +162,7 @@ workload tiny_workload(dice& d, sequences kind = sequences::whole_or_alike) {
     m.weight_stash = d.between(0, 1);
   }
   w.cost = d.percent(30) ? costs(stage_cost{}, d.between(0, 1)) : random_costs(d, w.where.stage_count());
-  if (differ) differ_by_chunk(d, w.cost, w.sequence_chunks);
+  if (differ) differ_by_sequence_chunk(d, w.cost, w.sequence_chunks);
   if (each_differs) differ_by_micro_batch(d, w.cost, w.micro_batch_count);
   vary_machine(d, w.cost, w.where.device_count(), false);
   w.limit.budget.clear();
@@ -241,7 +241,7 @@ TEST_CASE("the bound is no more than the best of all orders where chunks of sequ
   int solved = 0, tight = 0, beyond_alike = 0;
   int const workloads = random_cases(200);
   FOR_SEEDS(workloads) {
-    workload const w = tiny_workload(d, sequences::differ_by_chunk);
+    workload const w = tiny_workload(d, sequences::differ_by_sequence_chunk);
     CAPTURE(seed);
     bound const b = workload_bound(w);
     for (search::aim const aim : {search::aim::span, search::aim::makespan}) {

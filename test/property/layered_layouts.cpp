@@ -75,8 +75,8 @@ TEST_CASE(
     int const p = d.between(1, 3), count = d.percent(40) && p < 3 ? 2 : 1;
     int const layer_count = p * count + d.between(0, 3);
     layer_chain const model = random_model(d, layer_count, p);
-    layout_choice const plain =
-        choose_layout({devices{p}, model.m, {}}, count == 1 ? layout::linear : layout::v, count, 100);
+    layout_choice const plain = choose_layout(
+        {devices{p}, model.m, {}}, count == 1 ? placement_kind::linear : placement_kind::v, count, 100);
     search_budget const e{.passes = 15'000, .seed = seed, .aim = objective::span};
     std::vector<layout_choice> const dealt = divisions_of(model, plain);
     REQUIRE_FALSE(dealt.empty());

@@ -28,10 +28,10 @@ std::vector<layout_choice> tiny_layouts(dice& d) {
   variety const how{.kept_percent = {d.percent(30) ? 50 : 100},
                     .most_sequence_chunks = d.percent(20) && model.m.value == 1 ? 2 : 1};
   std::vector<layout_choice> all;
-  for (layout const shape : {layout::linear, layout::v, layout::looped})
+  for (placement_kind const shape : {placement_kind::linear, placement_kind::v, placement_kind::looped})
     if (d.percent(60))
-      for (layout_choice& c :
-           variants_of(choose_layout(model, shape, shape == layout::linear ? 1 : 2, percent), how))
+      for (layout_choice& c : variants_of(
+               choose_layout(model, shape, shape == placement_kind::linear ? 1 : 2, percent), how))
         all.push_back(c);
   return all;
 }
@@ -46,7 +46,7 @@ std::vector<layout_choice> tiny_divisions(dice& d) {
                     .budget = {d.between(layer_count, 3 * layer_count)}};
   for (int i = 0; i < layer_count; ++i) model.layers.push_back({.cost = tiny_cost(d)});
   layout_choice const plain =
-      choose_layout({devices{p}, model.m, {pass_costs(), model.on}}, layout::linear, 1, 100);
+      choose_layout({devices{p}, model.m, {pass_costs(), model.on}}, placement_kind::linear, 1, 100);
   std::vector<layout_choice> all;
   for (int i = d.between(1, 3); i > 0; --i) {
     std::vector<int> sizes(static_cast<std::size_t>(p), 1);

@@ -71,7 +71,7 @@ search_problem random_problem(dice& d) {
   if (d.percent(20)) {
     problem.sequence_chunks = d.between(2, 3);
     problem.m = micro_batches{d.between(1, 4)};
-    if (d.percent(60)) differ_by_chunk(d, problem.cost, problem.sequence_chunks);
+    if (d.percent(60)) differ_by_sequence_chunk(d, problem.cost, problem.sequence_chunks);
   } else if (d.percent(20)) {
     differ_by_micro_batch(d, problem.cost, problem.m.value);
   }

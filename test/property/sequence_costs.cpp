@@ -41,7 +41,7 @@ costs said_of_each(costs c, int stage_count, int q) {
   std::vector<stage_cost> each;
   for (int stage = 0; stage < stage_count; ++stage)
     for (int chunk = 0; chunk < q; ++chunk) each.push_back(c.passes.of(stage));
-  c.passes = pass_costs::by_stage_and_chunk(each, q);
+  c.passes = pass_costs::by_stage_and_sequence_chunk(each, q);
   return c;
 }
 
@@ -132,7 +132,7 @@ TEST_CASE("chunks that differ: legal, all work done, bounded, as simulated") {
     CAPTURE(seed);
     int const q = s.graph.sequence_chunks();
     costs c = random_costs(d, s.stage_count());
-    differ_by_chunk(d, c, q);
+    differ_by_sequence_chunk(d, c, q);
     vary_machine(d, c, s.device_count(), false);
     s = retime(std::move(s), c);
     CHECK(check(s).ok());
@@ -161,13 +161,13 @@ TEST_CASE("chunks that differ: legal, all work done, bounded, as simulated") {
 
 TEST_CASE("costs of chunks are of the graph's") {
   auto const s = catalog::seq1f1b(devices{2}, 2) | repeat(micro_batches{4}) | squeeze();
-  schedule slower = retime(s, pass_costs::by_stage_and_chunk({{1, 2, 1}, {2, 3, 1}}, 2));
+  schedule slower = retime(s, pass_costs::by_stage_and_sequence_chunk({{1, 2, 1}, {2, 3, 1}}, 2));
   CHECK(check(slower).ok());
   CHECK(makespan(slower) > makespan(s));
   slower.graph = chain(stages{2});
-  CHECK(check(slower) == wrong_size(table::costs_of_chunks, 2, 1));
+  CHECK(check(slower) == wrong_size(table::sequence_chunk_costs, 2, 1));
   slower.graph = in_sequence_chunks(slower.graph, 4);
-  CHECK(check(slower) == wrong_size(table::costs_of_chunks, 2, 4));
+  CHECK(check(slower) == wrong_size(table::sequence_chunk_costs, 2, 4));
 }
 
 }  // namespace

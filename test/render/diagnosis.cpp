@@ -233,9 +233,9 @@ TEST_CASE("options of sharing that cannot be are refused in words") {
         == "the number of passes by which a gather is ahead must be at least 0, not -1");
 }
 TEST_CASE("a table of the wrong size is named, with how many entries it needs") {
-  CHECK(explain(wrong_size(table::costs_of_chunks, 4, 2))
+  CHECK(explain(wrong_size(table::sequence_chunk_costs, 4, 2))
             .ends_with("but chunks of a sequence that have costs of their own are 4, not 1 or 2"));
-  CHECK(explain(wrong_size(table::stage_chunk_costs, 5, 8))
+  CHECK(explain(wrong_size(table::sequence_chunk_costs_of_stages, 5, 8))
             .ends_with("but costs of chunks of sequences on all stages are 5, not 8"));
   CHECK(explain(wrong_size(table::stage_costs, 3, 4))
         == "tables must have an entry for each thing that they are about, but costs of stages are 3, not 1 or 4");

@@ -1,7 +1,7 @@
 // Stage graphs in pictures and words.
 #include "random.hpp"
 #include "random_cases.hpp"
-#include <ashlar/render/graph_layout.hpp>
+#include <ashlar/render/graph_drawing.hpp>
 #include <ashlar/render/svg_graph.hpp>
 #include <ashlar/render/text_graph.hpp>
 
@@ -32,7 +32,7 @@ TEST_CASE("graph layout: edges lead to the right, layer by layer, and nothing li
       for (int from = 0; from < to; ++from)
         if (d.percent(30)) edges.push_back({from, to});
     ashlar::stage_graph const g(ashlar::stages{count}, edges);
-    ashlar::render_detail::graph_layout const layout(g);
+    ashlar::render_detail::graph_drawing const layout(g);
     std::set<std::pair<int, double>> taken;
     for (int stage = 0; stage < count; ++stage)
       CHECK(taken.insert({layout.of(stage).layer, layout.of(stage).row}).second);
@@ -48,10 +48,10 @@ TEST_CASE("graph layout: edges lead to the right, layer by layer, and nothing li
 }
 
 TEST_CASE("graph layout: a chain is one line, branches lie beside each other") {
-  ashlar::render_detail::graph_layout const line(ashlar::chain(ashlar::stages{4}));
+  ashlar::render_detail::graph_drawing const line(ashlar::chain(ashlar::stages{4}));
   CHECK(line.row_count() == 1);
   CHECK(line.layer_count() == 4);
-  ashlar::render_detail::graph_layout const towers(two_towers_of_sizes());
+  ashlar::render_detail::graph_drawing const towers(two_towers_of_sizes());
   CHECK(towers.row_count() == 2);
   CHECK(towers.of(0).row == towers.of(1).row);  // no tower crosses the other
   CHECK(towers.of(2).row == towers.of(3).row);

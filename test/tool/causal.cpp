@@ -90,7 +90,7 @@ TEST_CASE("a schedule beside searches with costs of each chunk has these costs")
                + file)
           .out)[1]["published"];
   ashlar::costs const each(
-      ashlar::pass_costs::by_stage_and_chunk({{4, 6, 3}, {6, 9, 3}, {4, 6, 3}, {6, 8, 3}}, 2));
+      ashlar::pass_costs::by_stage_and_sequence_chunk({{4, 6, 3}, {6, 9, 3}, {4, 6, 3}, {6, 8, 3}}, 2));
   auto const overhead = [](char const* name, ashlar::costs const& cost) {
     return ashlar::overhead_span(ashlar::catalog::find(name)->make(
         {.p = ashlar::devices{2}, .m = ashlar::micro_batches{4}, .cost = cost}));

@@ -174,7 +174,8 @@ std::vector<frontier_part> parts_of(frontier_options const& o) {
   }
   ashlar::variety const how = variety_of(o.model, layouts[0]);
   ashlar::divided_model const model{
-      .cost = how.by_chunk ? *how.by_chunk : costs_of(o.model.cost, o.model.p, o.model.m),
+      .cost =
+          how.by_sequence_chunk ? *how.by_sequence_chunk : costs_of(o.model.cost, o.model.p, o.model.m),
       .piece_count = any ? static_cast<int>(o.model.p) : layouts[0].problem.where.stage_count(),
       .kept_percent = kept_by_all(how),
       .causal = how.causal};

@@ -52,11 +52,11 @@ void put_under(cost_options const& cost, schedule_file& file) {
     file.scale = scale_of(cost, q);
     if (!cost.stages_from().empty()) split_by_sequence_chunk(given, s.stage_count(), q);
     if (int const stages = given.passes.stages();
-        given.passes.chunks() == 1 && stages != 0 && stages != s.stage_count())
+        given.passes.sequence_chunks() == 1 && stages != 0 && stages != s.stage_count())
       throw usage_error(fmt::format("'{}' has costs of {} stages, but there are {} stages",
                                     cost.stages_from(), stages, s.stage_count()));
   } else if (!cost.causal.empty()) {
-    if (s.cost.passes.chunks() != 1) throw usage_error(chunks_have_costs);
+    if (s.cost.passes.sequence_chunks() != 1) throw usage_error(chunks_have_costs);
     ashlar::finer_costs each = with_causal_chunks(s.cost, q, causal_share_of(cost.causal));
     given = std::move(each.cost);
     file.scale.ticks_per_unit *= each.unit;

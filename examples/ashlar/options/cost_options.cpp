@@ -178,7 +178,7 @@ void split_by_sequence_chunk(ashlar::costs& cost, int stage_count, int sequence_
   std::vector<ashlar::stage_cost> each;
   cost.passes.for_each([&](int, int, ashlar::stage_cost const& c) { each.push_back(c); });
   ashlar::tick const overlapped = cost.passes.overlapped;
-  cost.passes = ashlar::pass_costs::by_stage_and_chunk(std::move(each), q);
+  cost.passes = ashlar::pass_costs::by_stage_and_sequence_chunk(std::move(each), q);
   cost.passes.overlapped = overlapped;
 }
 

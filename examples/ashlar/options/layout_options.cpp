@@ -20,17 +20,17 @@ namespace tool {
 
 namespace {
 
-using ashlar::layout;
+using ashlar::placement_kind;
 
-int chunk_count_of(layout shape, layout_options const& o) {
-  if (shape == layout::linear || shape == layout::v) {
+int chunk_count_of(placement_kind shape, layout_options const& o) {
+  if (shape == placement_kind::linear || shape == placement_kind::v) {
     if (o.v != 0)
       throw usage_error(
           fmt::format("-v/--chunks goes with --placement looped or wave, not {}", o.placement));
-    return shape == layout::v ? 2 : 1;
+    return shape == placement_kind::v ? 2 : 1;
   }
   int const count = o.v == 0 ? 2 : static_cast<int>(o.v);
-  if (shape == layout::wave && count % 2 != 0)
+  if (shape == placement_kind::wave && count % 2 != 0)
     throw usage_error(
         fmt::format("a wave goes down and up again: -v/--chunks must be even, not {}", count));
   return count;
@@ -56,7 +56,7 @@ std::optional<ashlar::costs> by_chunk_of(layout_options const& o, int stage_coun
   if (!o.own_cost && o.cost.stages_from().empty()) return std::nullopt;
   ashlar::costs cost = o.own_cost ? *o.own_cost : costs_of(o.cost, o.p, o.m);
   split_by_sequence_chunk(cost, stage_count, static_cast<int>(o.sequence_chunks));
-  if (cost.passes.chunks() == 1) return std::nullopt;
+  if (cost.passes.sequence_chunks() == 1) return std::nullopt;
   return cost;
 }
 
@@ -141,14 +141,16 @@ long long all_of_1f1b(ashlar::layout_choice const& c) {
 }
 
 // Of a placement that a formula makes, too, if it is that.
-layout shape_of(ashlar::placement const& where, int chunk_count) {
+placement_kind shape_of(ashlar::placement const& where, int chunk_count) {
   ashlar::devices const p{where.device_count()};
-  for (layout const shape : {layout::linear, layout::v, layout::looped, layout::wave})
-    if (where.stage_count() == p.value * chunk_count && (shape != layout::linear || chunk_count == 1)
-        && ((shape != layout::v && shape != layout::wave) || chunk_count % 2 == 0)
+  for (placement_kind const shape :
+       {placement_kind::linear, placement_kind::v, placement_kind::looped, placement_kind::wave})
+    if (where.stage_count() == p.value * chunk_count
+        && (shape != placement_kind::linear || chunk_count == 1)
+        && ((shape != placement_kind::v && shape != placement_kind::wave) || chunk_count % 2 == 0)
         && ashlar::lay_out(shape, p, chunk_count) == where)
       return shape;
-  return layout::given;
+  return placement_kind::given;
 }
 
 ashlar::layout_choice own_layout(layout_options const& o) {
@@ -184,14 +186,14 @@ std::vector<ashlar::layout_choice> plain_layouts(layout_options const& o) {
     must_be_few(o, most_chunks);
     ashlar::costs const cost = costs_of(o.cost, o.p, o.m);
     ashlar::model_share const model{p, m, cost};
-    must_fit(ashlar::choose_layout(model, layout::wave, most_chunks, 100));
+    must_fit(ashlar::choose_layout(model, placement_kind::wave, most_chunks, 100));
     return ashlar::layouts_for(model, 100);
   }
   if (o.own) return {own_layout(o)};
-  layout const shape = o.placement == "v"        ? layout::v
-                       : o.placement == "looped" ? layout::looped
-                       : o.placement == "wave"   ? layout::wave
-                                                 : layout::linear;
+  placement_kind const shape = o.placement == "v"        ? placement_kind::v
+                               : o.placement == "looped" ? placement_kind::looped
+                               : o.placement == "wave"   ? placement_kind::wave
+                                                         : placement_kind::linear;
   int const count = chunk_count_of(shape, o);
   must_be_few(o, count);
   ashlar::placement const where = ashlar::lay_out(shape, p, count);
@@ -260,7 +262,7 @@ ashlar::variety variety_of(layout_options const& o, ashlar::layout_choice const&
                       .causal = causal_share_of(o.cost.causal)};
   if (auto const each = by_chunk_of(o, plain.problem.where.stage_count())) {
     if (!o.cost.causal.empty()) throw usage_error(chunks_have_costs);
-    how.by_chunk = *each;
+    how.by_sequence_chunk = *each;
   }
   if (o.checkpoint.empty()) return how;
   how.kept_percent = read_list("--checkpoint", o.checkpoint, [](std::string_view share) {
@@ -334,17 +336,17 @@ char const* name_of(ashlar::layer_division division) {
   return "";
 }
 
-char const* shape_name(layout shape) {
+char const* shape_name(placement_kind shape) {
   switch (shape) {
-    case layout::linear:
+    case placement_kind::linear:
       return "linear";
-    case layout::v:
+    case placement_kind::v:
       return "v";
-    case layout::looped:
+    case placement_kind::looped:
       return "looped";
-    case layout::wave:
+    case placement_kind::wave:
       return "wave";
-    case layout::given:
+    case placement_kind::given:
       return "own";
   }
   return "";
@@ -365,7 +367,8 @@ std::string recomputed_words(ashlar::layout_choice const& choice) {
 
 std::string layout_name(ashlar::layout_choice const& choice) {
   std::string const name = shape_name(choice.shape);
-  bool const leaves_choice = choice.shape == layout::looped || choice.shape == layout::wave;
+  bool const leaves_choice =
+      choice.shape == placement_kind::looped || choice.shape == placement_kind::wave;
   return (leaves_choice ? name + ", " + counted(choice.chunk_count, "chunk") : name)
          + (choice.layers.empty() ? "" : fmt::format(", layers dealt {}", name_of(choice.division)))
          + recomputed_words(choice)

@@ -48,7 +48,7 @@ class observer {
   }
 
   // False when time is over.
-  bool operator()(ashlar::list_scheduler::timeline const& best, std::int64_t newly_spent) {
+  bool operator()(ashlar::list_scheduler::solution const& best, std::int64_t newly_spent) {
     if (seconds_ == 0 && !draws_) return true;
     spent_ += newly_spent;
     double const elapsed = seconds_since(first_);
@@ -63,7 +63,7 @@ class observer {
   }
 
  private:
-  void draw(ashlar::list_scheduler::timeline const& best, double elapsed) {
+  void draw(ashlar::list_scheduler::solution const& best, double elapsed) {
     constexpr double pause = 0.1;
     std::lock_guard const alone(drawing_);
     if (elapsed < last_ + pause) return;

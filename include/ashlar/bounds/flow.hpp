@@ -116,9 +116,9 @@ constexpr flow flow_of(workload const& w, counted_span counted) {
         for (int chunk = 0; chunk < w.cost.passes.period(); ++chunk) {
           tick const extra = taken ? w.extra(kind, stage, chunk, route) : 0;
           all += extra;
-          if (w.cost.passes.chunks() > 1) step.extra.push_back(extra);
+          if (w.cost.passes.sequence_chunks() > 1) step.extra.push_back(extra);
         }
-        if (w.cost.passes.chunks() == 1) step.more.push_back(all);
+        if (w.cost.passes.sequence_chunks() == 1) step.more.push_back(all);
       }
   };
   add(+1, pass_kind::forward);

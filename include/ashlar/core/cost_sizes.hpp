@@ -14,12 +14,13 @@ namespace ashlar {
 // rule::tables_agree.
 constexpr diagnosis check_sizes(execution_costs const& cost, int stage_count, int device_count, int m,
                                 int sequence_chunks) {
-  std::int64_t const rows = cost.passes.stages(), q = cost.passes.chunks();
-  if (q != 1 && q != sequence_chunks) return wrong_size(table::costs_of_chunks, q, sequence_chunks);
+  std::int64_t const rows = cost.passes.stages(), q = cost.passes.sequence_chunks();
+  if (q != 1 && q != sequence_chunks) return wrong_size(table::sequence_chunk_costs, q, sequence_chunks);
   if (int const given = cost.passes.micro_batches(); given != 0 && given != m)
     return wrong_size(table::micro_batch_costs, given, m);
   if (rows != 0 && rows != stage_count)
-    return wrong_size(q == 1 ? table::stage_costs : table::stage_chunk_costs, rows * q, q * stage_count);
+    return wrong_size(q == 1 ? table::stage_costs : table::sequence_chunk_costs_of_stages, rows * q,
+                      q * stage_count);
   if (!cost.on.speeds.empty() && static_cast<int>(cost.on.speeds.size()) != device_count)
     return wrong_size(table::device_speeds, cost.on.speeds.size(), device_count);
   return {};

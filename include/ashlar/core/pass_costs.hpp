@@ -58,22 +58,22 @@ class pass_costs {
     return static_cast<std::vector<stage_cost>&&>(each);
   }
 
-  // The chunks of sequences differ: with causal attention, later chunks take longer. The entries of the
-  // q chunks of a stage follow each other; only q entries are of all stages. Throws violation:
-  // rule::counts_are_positive, rule::tables_agree.
-  static constexpr pass_costs by_stage_and_chunk(std::vector<stage_cost> each, int q) {
-    return {static_cast<std::vector<stage_cost>&&>(each), q, table::stage_chunk_costs};
+  // Sequence chunks differ: with causal attention, later ones take longer. The entries of the q sequence
+  // chunks of a stage follow each other; if there are only q entries, they hold for all stages.
+  // Throws violation: rule::counts_are_positive, rule::tables_agree.
+  static constexpr pass_costs by_stage_and_sequence_chunk(std::vector<stage_cost> each, int q) {
+    return {static_cast<std::vector<stage_cost>&&>(each), q, table::sequence_chunk_costs_of_stages};
   }
   // Micro-batches differ, as sequences of different lengths do. The entries of the m micro-batches of a
-  // stage follow each other; only m entries are of all stages. Throws as by_stage_and_chunk().
+  // stage follow each other; only m entries are of all stages. Throws as by_stage_and_sequence_chunk().
   static constexpr pass_costs by_stage_and_micro_batch(std::vector<stage_cost> each, int m) {
     pass_costs made(static_cast<std::vector<stage_cost>&&>(each), m, table::micro_batch_costs);
     made.by_micro_batch_ = true;
     return made;
   }
   // The same for micro-batches of a few classes, of each of which a stage has an entry: class_of[k] is
-  // that of micro-batch k. Throws as by_stage_and_chunk(), and rule::tables_agree for a class without
-  // entries.
+  // that of micro-batch k. Throws as by_stage_and_sequence_chunk(), and rule::tables_agree for a class
+  // without entries.
   static constexpr pass_costs by_class(std::vector<stage_cost> const& each, int class_count,
                                        std::vector<int> const& class_of) {
     static_cast<void>(pass_costs(each, class_count, table::micro_batch_costs));
@@ -88,13 +88,14 @@ class pass_costs {
                                     static_cast<int>(class_of.size()));
   }
 
-  // Those of the first m micro-batches, if they are told apart; after the last comes the first again.
+  // The costs of the first m micro-batches, if micro-batches differ; after the last one comes the first
+  // again.
   friend constexpr pass_costs of_micro_batches(pass_costs c, int m) {
     if (c.by_micro_batch_ && c.period_ != m) return joined(c, m, c, 0);
     return c;
   }
-  // Those of the first micro-batches of `a`, then of `b`, told apart if either tells them apart; else
-  // those of `a`.
+  // If micro-batches differ in `a` or `b`: the costs of the first of_a micro-batches of `a`, then of the
+  // first of_b of `b`. Else `a`.
   friend constexpr pass_costs joined(pass_costs const& a, int of_a, pass_costs const& b, int of_b) {
     if (!a.by_micro_batch_ && !b.by_micro_batch_) return a;
     int const rows = a.stages() > b.stages() ? a.stages() : b.stages();
@@ -117,10 +118,10 @@ class pass_costs {
     return each_.data()[stage * stride_ + (period_ == 1 ? 0 : micro_batch % period_)];
   }
 
-  // What is told apart: so many stages, 0 if all are alike; chunks of a sequence, 1 if they are alike;
-  // and micro-batches, 0 if they are alike.
+  // How many stages have costs of their own, 0 if all are alike; how many sequence chunks, 1 if they are
+  // alike; how many micro-batches, 0 if they are alike.
   constexpr int stages() const { return stride_ == 0 ? 0 : static_cast<int>(each_.size()) / period_; }
-  constexpr int chunks() const { return by_micro_batch_ ? 1 : period_; }
+  constexpr int sequence_chunks() const { return by_micro_batch_ ? 1 : period_; }
   constexpr int micro_batches() const { return by_micro_batch_ ? period_ : 0; }
   constexpr bool are_alike() const { return each_.size() == 1; }
   // Micro-batches that are this many apart are alike. A multiple of them, or none more, is told apart.
@@ -164,7 +165,8 @@ class pass_costs {
   std::vector<stage_cost> each_;  // rows of `period_` micro-batches, one for each stage or one for all
   int stride_ = 0;                // from one stage to the next
   int period_ = 1;
-  bool by_micro_batch_ = false;  // a row is of all micro-batches, not of the chunks of a sequence
+  bool by_micro_batch_ =
+      false;  // a row is of all micro-batches, not of sequence chunks
 };
 
 }  // namespace ashlar

@@ -35,7 +35,8 @@ struct finer_costs {
 // micro-batches apart already, where chunks differ.
 constexpr finer_costs with_causal_chunks(costs mean, int q, causal_share share) {
   if (q < 1) refuse({.broken = rule::counts_are_positive, .number = q});
-  if (mean.passes.chunks() != 1) refuse(wrong_size(table::costs_of_chunks, mean.passes.chunks(), 1));
+  if (mean.passes.sequence_chunks() != 1)
+    refuse(wrong_size(table::sequence_chunk_costs, mean.passes.sequence_chunks(), 1));
   for (int const percent : {share.forward, share.backward_input})
     if (percent < 0 || percent > 100) refuse({.broken = rule::sizes_fit, .number = percent});
   auto const parts = [q](tick percent, tick chunk) {
@@ -48,7 +49,7 @@ constexpr finer_costs with_causal_chunks(costs mean, int q, causal_share share) 
       common = greatest_common_divisor(common, parts(percent, chunk));
   if (common == all) return {static_cast<costs&&>(mean)};
   if (int const m = mean.passes.micro_batches(); m != 0)
-    refuse(wrong_size(table::costs_of_chunks, m, 1));
+    refuse(wrong_size(table::sequence_chunk_costs, m, 1));
   finer_costs made{static_cast<costs&&>(mean), all / common};
   tick const overlapped = made.cost.passes.overlapped;
   std::vector<stage_cost> each;
@@ -64,7 +65,8 @@ constexpr finer_costs with_causal_chunks(costs mean, int q, causal_share share) 
       each.push_back(own);
     }
   });
-  made.cost.passes = pass_costs::by_stage_and_chunk(static_cast<std::vector<stage_cost>&&>(each), q);
+  made.cost.passes =
+      pass_costs::by_stage_and_sequence_chunk(static_cast<std::vector<stage_cost>&&>(each), q);
   stretch_transfers(made.cost, made.unit);
   if (overlapped != pass_costs::one_after_the_other)
     made.cost.passes.overlapped = saturating_product(overlapped, made.unit);
@@ -73,7 +75,7 @@ constexpr finer_costs with_causal_chunks(costs mean, int q, causal_share share) 
 
 // The costs of passes over whole sequences: each is the sum over its chunks.
 constexpr costs of_whole_sequences(costs c) {
-  int const q = c.passes.chunks();
+  int const q = c.passes.sequence_chunks();
   if (q == 1) return c;
   std::vector<stage_cost> whole;
   c.passes.for_each([&](int, int chunk, stage_cost const& one) {

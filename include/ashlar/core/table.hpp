@@ -11,15 +11,15 @@ enum class table : unsigned char {
   devices_of_placement,
   stages_of_graph,
   micro_batches_of_schedule,
-  stage_costs,        // or one entry for all
-  stage_chunk_costs,  // or one entry for all stages
-  costs_of_chunks,    // chunks of a sequence that costs tell apart, or 1
-  micro_batch_costs,  // of all micro-batches, or one entry for all
-  device_speeds,      // or none
-  stage_memory,       // or one entry for all
-  device_budgets,     // or one entry for all
-  micro_batch_sizes,  // of stages
-  in_flight_counts,   // of stages
+  stage_costs,                     // or one entry for all
+  sequence_chunk_costs_of_stages,  // or one entry for all stages
+  sequence_chunk_costs,            // chunks of a sequence that costs tell apart, or 1
+  micro_batch_costs,               // of all micro-batches, or one entry for all
+  device_speeds,                   // or none
+  stage_memory,                    // or one entry for all
+  device_budgets,                  // or one entry for all
+  micro_batch_sizes,               // of stages
+  in_flight_counts,                // of stages
   routes_of_workload,
   device_orders,
   stages_of_operators,

@@ -38,7 +38,7 @@ ASHLAR_INLINE nlohmann::ordered_json to_json(schedule const& s, std::string_view
   ordered_json cost{{"per_stage", std::move(per_stage)},
                     {"transfer", links.inside.time_of(s.cost.message)}};
   if (s.cost.passes.micro_batches() != 0) cost["micro_batches"] = s.cost.passes.micro_batches();
-  if (s.cost.passes.chunks() > 1) cost["sequence_chunks"] = s.cost.passes.chunks();
+  if (s.cost.passes.sequence_chunks() > 1) cost["sequence_chunks"] = s.cost.passes.sequence_chunks();
   if (links.node_size > 0) {
     cost["transfer_between_nodes"] = links.between.time_of(s.cost.message);
     cost["node_size"] = links.node_size;

@@ -138,7 +138,7 @@ class schedule_reader : json_reader {
     bool const has_chunks = given.contains("sequence_chunks");
     if (!given.contains("micro_batches")) {
       int const chunks = has_chunks ? sequence_chunks(given["sequence_chunks"]) : 1;
-      return pass_costs::by_stage_and_chunk(
+      return pass_costs::by_stage_and_sequence_chunk(
           read_stage_costs(given, stage_count, chunks, "sequence chunks"), chunks);
     }
     json const& count = given["micro_batches"];
@@ -161,7 +161,7 @@ class schedule_reader : json_reader {
       made.passes.overlapped = times_.ticks(given["overlapped"], "overlapped", 0);
     if (file_.contains("costs"))
       made_of(given, "costs", [&] {
-        int const chunks = made.passes.chunks(), told = made.passes.micro_batches();
+        int const chunks = made.passes.sequence_chunks(), told = made.passes.micro_batches();
         if (auto const d = check(made, stage_count, device_count, std::max(chunks, told), chunks);
             !d.ok())
           throw violation(d);

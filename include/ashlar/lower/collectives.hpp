@@ -26,24 +26,24 @@ struct collective {
 // it and its buffer holds another stage, and released after its last pass before the buffer changes
 // hands. The gradient in a buffer is cleared when a run of weight passes of its stage begins, and
 // scattered when that run ends.
-struct collective_plan {
+struct collective_order {
   dynamic_array<collective> steps;  // in the order of the stream
   // By position: 1 if it opens a pair that cannot overlap, for want of a buffer.
   dynamic_array<char> split;
 };
 
-class collective_planner {
+class collective_order_builder {
  public:
   // `buffer(stage)` of weights and of gradients; `late(stage)`: its gradient is reduced at the end.
-  constexpr collective_planner(schedule const& s, int device, int prefetch)
+  constexpr collective_order_builder(schedule const& s, int device, int prefetch)
       : s_(s), device_(device), order_(nth(s.order, device)), prefetch_(prefetch) {}
 
   // Times ascend from one step to the next, and no step is earlier than the ends of the passes that it
   // waits for. So no cycle of waits can arise when the events between devices are merged in by time. At
   // equal times, steps that end a use come first, then the events, then gathers.
   template <class WeightBuffer, class GradientBuffer, class Late>
-  constexpr collective_plan plan(int buffers, WeightBuffer weight_buffer, GradientBuffer gradient_buffer,
-                                 Late late) {
+  constexpr collective_order build(int buffers, WeightBuffer weight_buffer,
+                                   GradientBuffer gradient_buffer, Late late) {
     split_pairs(weight_buffer);
     dynamic_array<use> weights(static_cast<std::size_t>(buffers)), gradients = weights;
     for (int i = 0; i < size(); ++i) {
@@ -83,19 +83,19 @@ class collective_planner {
 
   constexpr int size() const { return static_cast<int>(order_.size()); }
   constexpr timed_pass const& at(int i) const { return nth(order_, i); }
-  constexpr bool overlaps_next(int i) const { return at(i).opens_pair() && nth(plan_.split, i) == 0; }
+  constexpr bool overlaps_next(int i) const { return at(i).opens_pair() && nth(made_.split, i) == 0; }
 
   template <class Buffer>
   constexpr void split_pairs(Buffer buffer_of) {
-    plan_.split = dynamic_array<char>(order_.size(), 0);
+    made_.split = dynamic_array<char>(order_.size(), 0);
     for (std::size_t i = 0; i + 1 < order_.size(); ++i) {
       int const a = order_[i].what.stage, b = order_[i + 1].what.stage;
-      if (order_[i].opens_pair() && a != b && buffer_of(a) == buffer_of(b)) plan_.split[i] = 1;
+      if (order_[i].opens_pair() && a != b && buffer_of(a) == buffer_of(b)) made_.split[i] = 1;
     }
   }
 
   constexpr void add(int before, tick time, opcode code, int stage) {
-    plan_.steps.push_back({before, time, code, stage});
+    made_.steps.push_back({before, time, code, stage});
   }
   constexpr void release(use const& w) {
     if (w.stage >= 0) after(opcode::release, w);
@@ -126,19 +126,19 @@ class collective_planner {
            : code == opcode::all_gather     ? 2
                                             : 3;
   }
-  constexpr collective_plan in_order() {
-    merge_sort(plan_.steps, [](collective const& a, collective const& b) {
+  constexpr collective_order in_order() {
+    merge_sort(made_.steps, [](collective const& a, collective const& b) {
       if (a.before != b.before) return a.before < b.before;
       return a.time != b.time ? a.time < b.time : rank_of(a.code) < rank_of(b.code);
     });
-    return std::move(plan_);
+    return std::move(made_);
   }
 
   schedule const& s_;
   int device_;
   std::vector<timed_pass> const& order_;
   int prefetch_;
-  collective_plan plan_;
+  collective_order made_;
 };
 
 }  // namespace ashlar

@@ -40,13 +40,16 @@ class sharing_writer {
   }
 
   // Whether the pass at `position` of the device's order opens a pair that cannot overlap.
-  constexpr bool is_split(std::size_t position) const { return sharded_ && plan_.split[position] != 0; }
+  constexpr bool is_split(std::size_t position) const {
+    return sharded_ && collectives_.split[position] != 0;
+  }
 
   // Writes what stands before an event of that time, or before the pass at a position.
   constexpr void write_until(int position, tick time) {
     while (sharded_ && stands_before(position)
-           && (plan_.steps[next_].time < time
-               || (plan_.steps[next_].time == time && plan_.steps[next_].code != opcode::all_gather)))
+           && (collectives_.steps[next_].time < time
+               || (collectives_.steps[next_].time == time
+                   && collectives_.steps[next_].code != opcode::all_gather)))
       write_next();
   }
   constexpr void write_ahead_of(int position) {
@@ -111,11 +114,11 @@ class sharing_writer {
       out_.put(slot_kind::gradient_shard, stage, out_.acquire(slot_kind::gradient_shard));
       clear(slot_kind::gradient_shard, stage);
     }
-    plan_ = collective_planner(s_, device_, options_.prefetch)
-                .plan(
-                    count, [&](int stage) { return nth(number_, stage) % weights; },
-                    [&](int stage) { return nth(number_, stage) % gradients; },
-                    [&](int stage) { return is_late(stage); });
+    collectives_ = collective_order_builder(s_, device_, options_.prefetch)
+                       .build(
+                           count, [&](int stage) { return nth(number_, stage) % weights; },
+                           [&](int stage) { return nth(number_, stage) % gradients; },
+                           [&](int stage) { return is_late(stage); });
     next_ = 0;
   }
 
@@ -125,7 +128,7 @@ class sharing_writer {
                && is_middle(out_.made().groups.stages(group)[0], s_.stage_count()));
   }
   constexpr bool stands_before(int position) const {
-    return next_ < plan_.steps.size() && plan_.steps[next_].before <= position;
+    return next_ < collectives_.steps.size() && collectives_.steps[next_].before <= position;
   }
 
   constexpr void write(instruction i) {
@@ -144,7 +147,7 @@ class sharing_writer {
   }
 
   constexpr void write_next() {
-    collective const c = plan_.steps[next_++];
+    collective const c = collectives_.steps[next_++];
     bool const scatters = c.code == opcode::reduce_scatter;
     if (c.code == opcode::clear) return clear(slot_kind::weight_gradient, c.stage);
     write({.code = c.code,
@@ -169,8 +172,8 @@ class sharing_writer {
   held_groups held_;
   std::vector<int> number_;  // by stage: which chunk of its device, where sharded
   int device_ = 0;
-  collective_plan plan_;
-  std::size_t next_ = 0;      // of the plan
+  collective_order collectives_;
+  std::size_t next_ = 0;      // of `collectives_`
   std::vector<int> late_;     // groups whose reduction has been put off
   std::vector<int> reduced_;  // groups in the order of reduction
 };

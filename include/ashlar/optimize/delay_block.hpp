@@ -1,6 +1,6 @@
-// A building block with offsets of any length, as a plan for the list scheduler: it may collide, because
-// only its order counts. Qi et al., Controllable Memory (2024), section 4, search offsets in whole
-// passes and leave others open.
+// A building block with offsets of any length, which gives the list scheduler its orders. Its passes may
+// collide, because only their order counts. Qi et al., Controllable Memory (2024), section 4, search
+// offsets in whole passes and leave others open.
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
@@ -61,8 +61,8 @@ delay_block one_at_a_time(schedule const& s);
 // The order of all passes of `s` (chain of stages, one route) as the block repeats; with tracks, every
 // so many micro-batches are alike, each of which has a block (the period is that of the first). O(n log
 // n).
-precedence_graph::plan plan_of(std::vector<delay_block> const& tracks, schedule const& s,
-                               precedence_graph const& passes);
+precedence_graph::device_orders orders_of_blocks(std::vector<delay_block> const& tracks,
+                                                 schedule const& s, precedence_graph const& passes);
 
 // Work of the busiest device for one sequence: a micro-batch, or all chunks of it.
 tick work_of_sequence(schedule const& s);

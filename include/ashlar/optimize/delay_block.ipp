@@ -96,17 +96,18 @@ ASHLAR_INLINE delay_block one_at_a_time(schedule const& s) {
   return b;
 }
 
-ASHLAR_INLINE precedence_graph::plan plan_of(std::vector<delay_block> const& tracks, schedule const& s,
-                                             precedence_graph const& passes) {
+ASHLAR_INLINE precedence_graph::device_orders orders_of_blocks(std::vector<delay_block> const& tracks,
+                                                               schedule const& s,
+                                                               precedence_graph const& passes) {
   bool fused = false;
   for (pass what : passes.what) fused = fused || what.kind == pass_kind::backward;
   dynamic_array<std::size_t> const leg = legs_of(s.where);
   std::vector<offsets_of_stages> offsets;
   for (delay_block const& b : tracks) offsets.push_back({b, leg, s, fused});
 
-  precedence_graph::plan plan(passes.orders.size());
+  precedence_graph::device_orders orders(passes.orders.size());
   dynamic_array<keyed_index> by_start;
-  for (std::size_t device = 0; device < plan.size(); ++device) {
+  for (std::size_t device = 0; device < orders.size(); ++device) {
     by_start.clear();
     for (int x : passes.orders[device]) {
       pass const what = nth(passes.what, x);
@@ -116,9 +117,9 @@ ASHLAR_INLINE precedence_graph::plan plan_of(std::vector<delay_block> const& tra
           {offsets[track].of(what) + turn * tracks[0].period, static_cast<std::size_t>(x)});
     }
     sort_by_key(by_start);
-    for (keyed_index const& k : by_start) plan[device].push_back(static_cast<int>(k.index));
+    for (keyed_index const& k : by_start) orders[device].push_back(static_cast<int>(k.index));
   }
-  return plan;
+  return orders;
 }
 
 ASHLAR_INLINE tick work_of_sequence(schedule const& s) {

@@ -22,7 +22,7 @@ namespace ashlar {
 // and what ends there at time t counts as t - released[d].
 class disjunctive_graph {
  public:
-  using plan = precedence_graph::plan;
+  using device_orders = precedence_graph::device_orders;
   static constexpr int nobody = precedence_graph::nobody;
 
   struct arc {
@@ -33,8 +33,8 @@ class disjunctive_graph {
   // `passes` must outlive the graph. O(passes).
   disjunctive_graph(precedence_graph const& passes, schedule const& s);
 
-  // Begins with the orders of a timeline; they have no cycle. O(passes).
-  void set(list_scheduler::timeline const& t, std::vector<tick> const& released);
+  // Begins with the orders of a solution; they have no cycle. O(passes).
+  void set(list_scheduler::solution const& t, std::vector<tick> const& released);
 
   // Puts passes of one device in another order: from position `first` on, those that were there. The
   // orders must have no cycle then. O(passes whose head or tail changes, and those sorted between
@@ -42,7 +42,7 @@ class disjunctive_graph {
   void replace(std::size_t device, std::size_t first, std::vector<int> const& part);
 
   precedence_graph const& passes() const { return *passes_; }
-  plan const& orders() const { return orders_; }
+  device_orders const& orders() const { return orders_; }
   // How many heads and tails it has computed.
   std::int64_t visits() const { return visits_; }
 
@@ -103,7 +103,7 @@ class disjunctive_graph {
 
   precedence_graph const* passes_;
   lists<arc> needs_, feeds_;  // of each pass
-  plan orders_;
+  device_orders orders_;
   std::vector<tick> released_;                // by device
   std::vector<std::size_t> position_, rank_;  // of each pass in its device's order and in sorted_
   std::vector<int> sorted_;                   // topologically

@@ -22,7 +22,7 @@ ASHLAR_INLINE disjunctive_graph::disjunctive_graph(precedence_graph const& passe
       rest_(passes.what.size(), 0),
       changed_((passes.what.size() + word - 1) / word, 0) {}
 
-ASHLAR_INLINE void disjunctive_graph::set(list_scheduler::timeline const& t,
+ASHLAR_INLINE void disjunctive_graph::set(list_scheduler::solution const& t,
                                           std::vector<tick> const& released) {
   orders_ = t.orders;
   released_ = released;

@@ -10,7 +10,8 @@
 
 namespace ashlar {
 
-// A point of the search space: blocks of micro-batches that take turns, and how their plan is justified.
+// A point of the search space: blocks of micro-batches that take turns, and how their orders are
+// justified.
 struct candidate {
   std::vector<delay_block> tracks;
   justification_options how;

@@ -16,7 +16,7 @@ ASHLAR_INLINE objective_value full_evaluation::operator()(candidate const& k) {
     tick const best = search_->judge(search_->best()).first;
     cutoff = best + best / 64;
   }
-  return search_->justify(plan_of(k.tracks, search_->of(), search_->passes()), k.how, cutoff);
+  return search_->justify(orders_of_blocks(k.tracks, search_->of(), search_->passes()), k.how, cutoff);
 }
 
 ASHLAR_INLINE delay_block start_of_hill_climb(justifier& search, memory_limit const& limit,

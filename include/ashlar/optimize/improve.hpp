@@ -19,9 +19,9 @@ bool has_delay_blocks(schedule const& s);
 // Spends the first half of the search's budget: on `seeds`, schedules of the same passes, and on
 // delay blocks where has_delay_blocks(), whose climb at full size may be pruned. What is left is for
 // iterated_local_search() or iterated_tabu_search(). Returns the best candidates on the way, best first.
-std::vector<candidate> improve_plans(justifier& search, std::vector<schedule> const& seeds,
-                                     memory_limit const& limit, search_budget budget,
-                                     bool prunes = false);
+std::vector<candidate> improve_orders(justifier& search, std::vector<schedule> const& seeds,
+                                      memory_limit const& limit, search_budget budget,
+                                      bool prunes = false);
 
 // What a search does not see: overlapped pairs, work, recomputes (whose memory it would count too
 // early) and inference, which has nothing to reorder.

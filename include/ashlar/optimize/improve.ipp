@@ -35,15 +35,16 @@ ASHLAR_INLINE bool has_delay_blocks(schedule const& s) {
          && s.mode == execution_mode::training;
 }
 
-ASHLAR_INLINE std::vector<candidate> improve_plans(justifier& search, std::vector<schedule> const& seeds,
-                                                   memory_limit const& limit, search_budget budget,
-                                                   bool prunes) {
+ASHLAR_INLINE std::vector<candidate> improve_orders(justifier& search,
+                                                    std::vector<schedule> const& seeds,
+                                                    memory_limit const& limit, search_budget budget,
+                                                    bool prunes) {
   for (schedule const& s : seeds)
     if (is_within(s, limit)) search.consider(s);
   for (int tries = 0; tries < 8; ++tries)
     for (schedule const& s : seeds)
       if (!search.is_over(8))
-        search.justify(search.passes().planned_like(s),
+        search.justify(search.passes().orders_of(s),
                        tries == 0 ? justification_options{} : any_justification(search, tries));
   schedule const& s = search.of();
   std::vector<candidate> tops;
@@ -86,7 +87,7 @@ ASHLAR_INLINE std::vector<schedule> improved_within(std::vector<schedule> const&
   if (fits && (budget.passes <= 0 || !idles)) return {first};
   justifier search(first, limit, budget);
   if (fits) search.consider(first);
-  improve_plans(search, seeds, limit, budget);
+  improve_orders(search, seeds, limit, budget);
   iterated_local_search(search);
   if (!search.found()) return {};
   schedule const found = search.result();

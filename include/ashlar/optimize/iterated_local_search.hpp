@@ -13,17 +13,17 @@ namespace local_search_detail {
 // Moves the target starts of a few passes, of a stage's passes of one kind (of every first, second,
 // third or fourth micro-batch), of a micro-batch, of all in a short time, or of all of a kind from a
 // micro-batch on; in long schedules it may repeat what some did instead.
-void perturb(justifier& search, list_scheduler::timeline const& t, tick work,
+void perturb(justifier& search, list_scheduler::solution const& t, tick work,
              std::vector<tick>& targets);
 
 }  // namespace local_search_detail
 
-// Perturb, justify, accept if not worse, until the budget ends; returns the last accepted timeline.
-// `rate` gives the objective value of a timeline; without a timeline to begin with nothing is done. What
+// Perturb, justify, accept if not worse, until the budget ends; returns the last accepted solution.
+// `rate` gives the objective value of a solution; without a solution to begin with nothing is done. What
 // the first dispatch puts more than `farthest` above the last accepted value of search.judge() is
 // dropped.
-list_scheduler::timeline iterated_local_search(
-    justifier& search, function_ref<objective_value(list_scheduler::timeline const&)> rate,
+list_scheduler::solution iterated_local_search(
+    justifier& search, function_ref<objective_value(list_scheduler::solution const&)> rate,
     tick farthest = max_tick / 2);
 
 // By what the search looks for. For a long schedule, few others can be tried. Half of them are dropped

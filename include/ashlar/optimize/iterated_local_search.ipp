@@ -13,7 +13,7 @@
 namespace ashlar::local_search_detail {
 
 // Lets some consecutive micro-batches of a long schedule do what a few others did.
-ASHLAR_INLINE void repeat_window(justifier& search, list_scheduler::timeline const& t, pass reference,
+ASHLAR_INLINE void repeat_window(justifier& search, list_scheduler::solution const& t, pass reference,
                                  std::vector<tick>& targets) {
   schedule const& s = search.of();
   int const q = s.graph.sequence_chunks(), m = s.micro_batch_count() / q, p = round_of(s) / q;
@@ -26,7 +26,7 @@ ASHLAR_INLINE void repeat_window(justifier& search, list_scheduler::timeline con
   targets = starts_of(extended_starts(start_table(t, what, s), {reference}, some), what);
 }
 
-ASHLAR_INLINE void perturb(justifier& search, list_scheduler::timeline const& t, tick work,
+ASHLAR_INLINE void perturb(justifier& search, list_scheduler::solution const& t, tick work,
                            std::vector<tick>& targets) {
   dynamic_array<pass> const& what = search.passes().what;
   std::size_t const n = what.size(), how = search.random(std::size_t{is_long(search.of()) ? 6U : 5U});
@@ -53,20 +53,20 @@ ASHLAR_INLINE void perturb(justifier& search, list_scheduler::timeline const& t,
 
 namespace ashlar {
 
-ASHLAR_INLINE list_scheduler::timeline iterated_local_search(
-    justifier& search, function_ref<objective_value(list_scheduler::timeline const&)> rate,
+ASHLAR_INLINE list_scheduler::solution iterated_local_search(
+    justifier& search, function_ref<objective_value(list_scheduler::solution const&)> rate,
     tick farthest) {
-  list_scheduler::timeline now = search.best();
+  list_scheduler::solution now = search.best();
   if (!search.found()) return now;
   tick const work = work_of_one(search.of());
   objective_value least = rate(now);
   while (!search.is_over()) {
     std::vector<tick> targets = now.start;
     local_search_detail::perturb(search, now, work, targets);
-    list_scheduler::plan const plan = in_start_order(now.orders, targets);
+    list_scheduler::device_orders const orders = in_start_order(now.orders, targets);
     int const rounds = 1 + static_cast<int>(search.random(std::size_t{2}));
     tick const cutoff = search.judge(now).first + farthest;
-    if (search.justify(plan, any_justification(search, rounds), cutoff) == objective_value{}) continue;
+    if (search.justify(orders, any_justification(search, rounds), cutoff) == objective_value{}) continue;
     objective_value const reached = rate(search.reached());
     if (reached > least) continue;
     least = reached;
@@ -79,7 +79,7 @@ ASHLAR_INLINE void iterated_local_search(justifier& search) {
   bool const prunes = search.found() && is_long(search.of());
   tick const farthest = prunes ? search.judge(search.best()).first / 64 : max_tick / 2;
   iterated_local_search(
-      search, [&](list_scheduler::timeline const& t) { return search.judge(t); }, farthest);
+      search, [&](list_scheduler::solution const& t) { return search.judge(t); }, farthest);
 }
 
 }  // namespace ashlar

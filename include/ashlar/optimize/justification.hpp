@@ -1,7 +1,7 @@
-// Justification: a plan is dispatched forward, then in reversed time from where it ended, then forward
-// again, so that passes that had to wait move up to those that follow. The best timeline on the way is
-// kept. Valls, Ballestin and Quintanilla, Justification and RCPSP: a technique that pays (2005); Li and
-// Willis (1992), as iterative forward and backward scheduling.
+// Justification: orders are dispatched forward, then in reversed time from where they ended, then
+// forward again, so that passes that had to wait move up to those that follow. The best solution on the
+// way is kept. Valls, Ballestin and Quintanilla, Justification and RCPSP: a technique that pays (2005);
+// Li and Willis (1992), as iterative forward and backward scheduling.
 #pragma once
 
 #include <ashlar/core/function_ref.hpp>
@@ -32,12 +32,12 @@ struct justification_options {
   int rounds = 1;
 };
 
-// Called with the best timeline and the number of passes dispatched since the last call; false ends the
+// Called with the best solution and the number of passes dispatched since the last call; false ends the
 // search. Searches that run on several threads call it at the same time.
-using search_watch = function_ref<bool(list_scheduler::timeline const&, std::int64_t)>;
+using search_watch = function_ref<bool(list_scheduler::solution const&, std::int64_t)>;
 
 // Never ends the search.
-inline bool unwatched(list_scheduler::timeline const&, std::int64_t) { return true; }
+inline bool unwatched(list_scheduler::solution const&, std::int64_t) { return true; }
 
 class justifier {
  public:
@@ -54,7 +54,7 @@ class justifier {
   std::int64_t spent() const { return spent_; }
   objective aim() const { return budget_.aim; }
   bool found() const { return found_; }
-  list_scheduler::timeline const& best() const { return best_; }
+  list_scheduler::solution const& best() const { return best_; }
   schedule result() const { return timed(s_, passes(), best_); }
 
   // Whether more than `share` percent of the budget is spent, the goal reached, or the watch says no.
@@ -71,14 +71,14 @@ class justifier {
     random_ = seed;
   }
 
-  objective_value judge(list_scheduler::timeline const& t) const;
+  objective_value judge(list_scheduler::solution const& t) const;
 
   // What had to wait for memory or inputs closes up with what follows. Returns the least objective value
-  // on the way, which reached() has; that of no schedule, objective_value{}, where the plan gets stuck
-  // at once. A plan whose first dispatch is above `cutoff` is not justified.
-  objective_value justify(list_scheduler::plan const& planned, justification_options const& how,
+  // on the way, which reached() has; that of no schedule, objective_value{}, where the devices come to
+  // wait for each other at once. Orders whose first dispatch is above `cutoff` are not justified.
+  objective_value justify(list_scheduler::device_orders const& orders, justification_options const& how,
                           tick cutoff = max_tick);
-  list_scheduler::timeline const& reached() const { return reached_; }
+  list_scheduler::solution const& reached() const { return reached_; }
 
   // A schedule of the same passes as it is, where that is better.
   void consider(schedule const& s);
@@ -93,12 +93,12 @@ class justifier {
   }
 
  private:
-  bool run(list_scheduler::plan const& planned, dispatch_rule rule, objective_value& least);
+  bool run(list_scheduler::device_orders const& orders, dispatch_rule rule, objective_value& least);
 
-  void keep(list_scheduler::timeline const& t, objective_value& least);
+  void keep(list_scheduler::solution const& t, objective_value& least);
 
   // By how much earlier than the last each device starts.
-  static std::vector<tick> skew(list_scheduler::timeline const& t);
+  static std::vector<tick> skew(list_scheduler::solution const& t);
 
   schedule s_;
   list_scheduler scheduler_;
@@ -107,7 +107,7 @@ class justifier {
   std::int64_t watched_ = 0;  // of what is spent, what the watch knows
   std::uint64_t random_;
   search_watch watch_;
-  list_scheduler::timeline now_, reversed_, reached_, best_;
+  list_scheduler::solution now_, reversed_, reached_, best_;
   bool found_ = false;
 };
 

@@ -10,7 +10,7 @@
 
 namespace ashlar {
 
-ASHLAR_INLINE objective_value justifier::judge(list_scheduler::timeline const& t) const {
+ASHLAR_INLINE objective_value justifier::judge(list_scheduler::solution const& t) const {
   switch (budget_.aim) {
     case objective::span:
       return {t.span, t.makespan};
@@ -23,10 +23,10 @@ ASHLAR_INLINE objective_value justifier::judge(list_scheduler::timeline const& t
   return {t.makespan + 3 * t.span, 0};
 }
 
-ASHLAR_INLINE objective_value justifier::justify(list_scheduler::plan const& planned,
+ASHLAR_INLINE objective_value justifier::justify(list_scheduler::device_orders const& orders,
                                                  justification_options const& how, tick cutoff) {
   objective_value least;
-  if (!run(planned, how.at_first, least) || least.first > cutoff) return least;
+  if (!run(orders, how.at_first, least) || least.first > cutoff) return least;
   for (int round = 0; round < how.rounds; ++round) {
     objective_value const before = least;
     spent_ += size_;
@@ -41,7 +41,7 @@ ASHLAR_INLINE objective_value justifier::justify(list_scheduler::plan const& pla
 }
 
 ASHLAR_INLINE void justifier::consider(schedule const& s) {
-  list_scheduler::timeline t{.orders = passes().planned_like(s),
+  list_scheduler::solution t{.orders = passes().orders_of(s),
                              .start = std::vector<tick>(passes().what.size(), 0)};
   tick first = max_tick;
   for (auto const& order : s.order)
@@ -54,15 +54,15 @@ ASHLAR_INLINE void justifier::consider(schedule const& s) {
   keep(t, ignored);
 }
 
-ASHLAR_INLINE bool justifier::run(list_scheduler::plan const& planned, dispatch_rule rule,
+ASHLAR_INLINE bool justifier::run(list_scheduler::device_orders const& orders, dispatch_rule rule,
                                   objective_value& least) {
   spent_ += size_;
-  if (!scheduler_.run(planned, rule, {}, now_)) return false;
+  if (!scheduler_.run(orders, rule, {}, now_)) return false;
   keep(now_, least);
   return true;
 }
 
-ASHLAR_INLINE void justifier::keep(list_scheduler::timeline const& t, objective_value& least) {
+ASHLAR_INLINE void justifier::keep(list_scheduler::solution const& t, objective_value& least) {
   objective_value const s = judge(t);
   if (s < least) {
     least = s;
@@ -72,7 +72,7 @@ ASHLAR_INLINE void justifier::keep(list_scheduler::timeline const& t, objective_
   found_ = true;
 }
 
-ASHLAR_INLINE std::vector<tick> justifier::skew(list_scheduler::timeline const& t) {
+ASHLAR_INLINE std::vector<tick> justifier::skew(list_scheduler::solution const& t) {
   std::vector<tick> released;
   tick latest = 0;
   for (std::vector<int> const& order : t.orders) {

@@ -1,5 +1,5 @@
-// List scheduling of a plan, an order of passes for each device: whenever a device is free, it takes one
-// of the next few passes of its list. The same loop runs in forward and in reversed time.
+// List scheduling of an order of passes for each device: whenever a device is free, it takes one of the
+// next few passes of its list. The same loop runs in forward and in reversed time.
 //
 // Source: the parallel schedule generation scheme of resource-constrained project scheduling (Kolisch,
 // Serial and parallel resource-constrained project scheduling methods revisited, 1996).
@@ -14,9 +14,9 @@
 
 namespace ashlar {
 
-// The priority rule within a plan: how far a device may leave its order.
+// The priority rule: how far a device may leave its order.
 struct dispatch_rule {
-  int window = 1;       // how many passes of its plan a device looks at
+  int window = 1;       // how many passes of its order a device looks at
   int tolerance = 100;  // percent of a pass's length by which one that could start may be delayed
 
   friend constexpr bool operator==(dispatch_rule const&, dispatch_rule const&) = default;
@@ -25,7 +25,7 @@ struct dispatch_rule {
 // A precedence graph of passes, ready to be dispatched again and again.
 class list_scheduler {
  public:
-  using plan = precedence_graph::plan;
+  using device_orders = precedence_graph::device_orders;
   static constexpr int nobody = precedence_graph::nobody;
 
   // Throws as precedence_graph does.
@@ -34,36 +34,37 @@ class list_scheduler {
   precedence_graph const& passes() const { return graph_; }
 
   // What a run gives.
-  struct timeline {
-    plan orders;              // as run
+  struct solution {
+    device_orders orders;     // as run
     std::vector<tick> start;  // by pass
     tick makespan = 0, span = 0;
   };
 
-  // Runs `planned` in forward time, every device free from `released` on (or from 0); false if the
-  // devices come to wait for each other, as they may where the plan itself exceeds the limit. O(passes
+  // Runs `orders` in forward time, every device free from `released` on (or from 0); false if the
+  // devices come to wait for each other, as they may where the orders exceed the limit. O(passes
   // (devices + window)).
-  bool run(plan const& planned, dispatch_rule rule, std::vector<tick> const& released, timeline& out) {
-    return walk(planned, rule, released, out, false);
+  bool run(device_orders const& orders, dispatch_rule rule, std::vector<tick> const& released,
+           solution& out) {
+    return walk(orders, rule, released, out, false);
   }
 
-  // The same in reversed time: `planned` is read from its end, backwards take memory and forwards give
+  // The same in reversed time: `orders` is read from its end, backwards take memory and forwards give
   // it back. `out` is in forward time again, its first pass at 0.
-  bool run_reversed(plan const& planned, dispatch_rule rule, std::vector<tick> const& released,
-                    timeline& out);
+  bool run_reversed(device_orders const& orders, dispatch_rule rule, std::vector<tick> const& released,
+                    solution& out);
 
-  tick end_of(timeline const& t, int number) const {
+  tick end_of(solution const& t, int number) const {
     auto const x = static_cast<std::size_t>(number);
     return t.start[x] + graph_.length[x];
   }
 
   // Finds makespan and span from the orders and starts.
-  void measure(timeline& out) const;
+  void measure(solution& out) const;
 
  private:
   struct device_state {
     tick free = 0;
-    int head = nobody;  // first of the plan that has not run
+    int head = nobody;  // first of its order that has not run
     std::int64_t held = 0, limit = 0;
     int pick = nobody;  // what it would run next
     int before_pick = nobody;
@@ -76,8 +77,8 @@ class list_scheduler {
   byte_count takes(std::size_t x) const { return (reversed_ ? graph_.gives : graph_.takes)[x]; }
   byte_count gives(std::size_t x) const { return (reversed_ ? graph_.takes : graph_.gives)[x]; }
 
-  bool walk(plan const& planned, dispatch_rule rule, std::vector<tick> const& released, timeline& out,
-            bool reversed);
+  bool walk(device_orders const& orders, dispatch_rule rule, std::vector<tick> const& released,
+            solution& out, bool reversed);
 
   // Earliest-starting pass in the window that fits memory, even after those it overtakes, and delays
   // none beyond tolerance. FIFO per (stage, kind).
@@ -95,8 +96,8 @@ class list_scheduler {
   dynamic_array<device_state> state_;
 };
 
-// `s` with the orders and starts of a timeline of its `passes`.
-schedule timed(schedule s, precedence_graph const& passes, list_scheduler::timeline const& t);
+// `s` with the orders and starts of a solution of its `passes`.
+schedule timed(schedule s, precedence_graph const& passes, list_scheduler::solution const& t);
 
 }  // namespace ashlar
 

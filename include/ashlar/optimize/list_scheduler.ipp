@@ -17,9 +17,9 @@ ASHLAR_INLINE list_scheduler::list_scheduler(schedule const& s, memory_limit con
   }
 }
 
-ASHLAR_INLINE bool list_scheduler::run_reversed(plan const& planned, dispatch_rule rule,
-                                                std::vector<tick> const& released, timeline& out) {
-  plan turned = planned;
+ASHLAR_INLINE bool list_scheduler::run_reversed(device_orders const& orders, dispatch_rule rule,
+                                                std::vector<tick> const& released, solution& out) {
+  device_orders turned = orders;
   for (std::vector<int>& order : turned) reverse(order);
   if (!walk(turned, rule, released, out, true)) return false;
   for (std::vector<int>& order : out.orders) reverse(order);
@@ -28,7 +28,7 @@ ASHLAR_INLINE bool list_scheduler::run_reversed(plan const& planned, dispatch_ru
   return true;
 }
 
-ASHLAR_INLINE void list_scheduler::measure(timeline& out) const {
+ASHLAR_INLINE void list_scheduler::measure(solution& out) const {
   out.makespan = out.span = 0;
   for (std::vector<int> const& order : out.orders) {
     if (order.empty()) continue;
@@ -39,8 +39,8 @@ ASHLAR_INLINE void list_scheduler::measure(timeline& out) const {
   }
 }
 
-ASHLAR_INLINE bool list_scheduler::walk(plan const& planned, dispatch_rule rule,
-                                        std::vector<tick> const& released, timeline& out,
+ASHLAR_INLINE bool list_scheduler::walk(device_orders const& orders, dispatch_rule rule,
+                                        std::vector<tick> const& released, solution& out,
                                         bool reversed) {
   reversed_ = reversed;
   lists<int> const& needs = reversed ? graph_.feeds : graph_.needs;
@@ -56,10 +56,10 @@ ASHLAR_INLINE bool list_scheduler::walk(plan const& planned, dispatch_rule rule,
   for (std::size_t d = 0; d < p_; ++d) {
     if (!released.empty()) state_[d].free = released[d];
     state_[d].limit = limit_[d];
-    if (planned[d].empty()) continue;
-    state_[d].head = planned[d][0];
-    for (int x : planned[d]) state_[d].streams |= nth(graph_.stream, x);
-    for (std::size_t i = 1; i < planned[d].size(); ++i) nth(next_, planned[d][i - 1]) = planned[d][i];
+    if (orders[d].empty()) continue;
+    state_[d].head = orders[d][0];
+    for (int x : orders[d]) state_[d].streams |= nth(graph_.stream, x);
+    for (std::size_t i = 1; i < orders[d].size(); ++i) nth(next_, orders[d][i - 1]) = orders[d][i];
   }
 
   for (std::size_t done = 0; done < n; ++done) {
@@ -122,7 +122,7 @@ ASHLAR_INLINE void list_scheduler::choose(device_state& at, dispatch_rule rule) 
 }
 
 ASHLAR_INLINE schedule timed(schedule s, precedence_graph const& passes,
-                             list_scheduler::timeline const& t) {
+                             list_scheduler::solution const& t) {
   for (std::size_t d = 0; d < s.order.size(); ++d) {
     s.order[d].clear();
     for (int x : t.orders[d]) s.order[d].push_back({nth(passes.what, x), nth(t.start, x)});

@@ -75,9 +75,9 @@ ASHLAR_INLINE void improve_modulo_blocks(justifier& search, memory_limit const& 
   }
   std::vector<tick> targets;
   for (pass const what : search.passes().what) targets.push_back(best.start_of(what));
-  precedence_graph::plan const plan = in_start_order(search.passes().orders, targets);
+  precedence_graph::device_orders const orders = in_start_order(search.passes().orders, targets);
   for (int i = 0; i < justifications && search.spent() < end && !search.is_over(); ++i)
-    search.justify(plan, i == 0 ? justification_options{} : any_justification(search, 2));
+    search.justify(orders, i == 0 ? justification_options{} : any_justification(search, 2));
 }
 
 }  // namespace ashlar

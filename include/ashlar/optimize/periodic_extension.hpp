@@ -1,4 +1,4 @@
-// Extends a timeline by repeating a window of micro-batches periodically.
+// Extends a solution by repeating a window of micro-batches periodically.
 #pragma once
 
 #include <ashlar/core/dynamic_array.hpp>
@@ -30,7 +30,7 @@ struct extension_window {
   int begin, end;   // begin < known; either end == wanted or wanted - known <= end < wanted
 };
 
-// The starts of passes in the extended timeline.
+// The starts of passes in the extended solution.
 class extended_starts {
  public:
   // `start`: of the known ones. The period, and how far what is joined stands apart, is what the slowest
@@ -52,8 +52,8 @@ class extended_starts {
   tick period_ = 0, delay_ = 0, delay_of_last_ = 0;
 };
 
-// The starts of a timeline as a table.
-result_table<tick> start_table(list_scheduler::timeline const& t, dynamic_array<pass> const& what,
+// The starts of a solution as a table.
+result_table<tick> start_table(list_scheduler::solution const& t, dynamic_array<pass> const& what,
                                schedule const& s);
 
 // The extended start of each of these passes.

@@ -36,7 +36,7 @@ ASHLAR_INLINE tick extended_starts::repeated(pass what, int i) const {
   return known(what, i - times * s_.count) + times * period_ + delay_;
 }
 
-ASHLAR_INLINE result_table<tick> start_table(list_scheduler::timeline const& t,
+ASHLAR_INLINE result_table<tick> start_table(list_scheduler::solution const& t,
                                              dynamic_array<pass> const& what, schedule const& s) {
   result_table<tick> start(s.stage_count(), s.micro_batch_count(), 0);
   for (std::size_t x = 0; x < what.size(); ++x)

@@ -12,10 +12,10 @@
 namespace ashlar {
 
 struct precedence_graph {
-  using plan = std::vector<std::vector<int>>;  // by device, passes by number
+  using device_orders = std::vector<std::vector<int>>;  // by device, passes by number
   static constexpr int nobody = -1;
 
-  plan orders;  // as in the schedule
+  device_orders orders;  // as in the schedule
   dynamic_array<pass> what;
   std::vector<int> device;
   std::vector<tick> length;
@@ -30,7 +30,7 @@ struct precedence_graph {
   // The orders of another schedule of the same passes on the same devices. Throws violation:
   // rule::tables_agree for other numbers of stages, micro-batches or devices, rule::every_pass_is_known
   // where it has another pass, rule::pass_is_on_its_device, rule::every_pass_is_present.
-  plan planned_like(schedule const& s) const;
+  device_orders orders_of(schedule const& s) const;
 
  private:
   int stage_count_, micro_batch_count_;

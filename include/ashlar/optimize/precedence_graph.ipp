@@ -53,7 +53,7 @@ ASHLAR_INLINE precedence_graph::precedence_graph(schedule const& s, memory_model
   feeds = {what.size(), [&](auto add) { for_each_need([&](int x, int y) { add(y, x); }); }};
 }
 
-ASHLAR_INLINE precedence_graph::plan precedence_graph::planned_like(schedule const& s) const {
+ASHLAR_INLINE precedence_graph::device_orders precedence_graph::orders_of(schedule const& s) const {
   if (s.stage_count() != stage_count_)
     refuse(wrong_size(table::stages_of_placement, s.stage_count(), stage_count_));
   if (s.micro_batch_count() != micro_batch_count_)
@@ -63,7 +63,7 @@ ASHLAR_INLINE precedence_graph::plan precedence_graph::planned_like(schedule con
   result_table<int> number(s.stage_count(), s.micro_batch_count(), nobody);
   for (std::size_t x = 0; x < what.size(); ++x)
     number.at(what[x].micro_batch, what[x].stage, result_of(what[x].kind)) = static_cast<int>(x);
-  plan all(s.order.size());
+  device_orders all(s.order.size());
   std::size_t count = 0;
   for (std::size_t d = 0; d < s.order.size(); ++d)
     for (timed_pass const& t : s.order[d]) {

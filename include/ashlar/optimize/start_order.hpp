@@ -1,4 +1,4 @@
-// From target starts of passes to a plan.
+// From target starts of passes to an order for each device.
 #pragma once
 
 #include <ashlar/core/ticks.hpp>
@@ -10,8 +10,8 @@ namespace ashlar {
 
 // Each device's passes by target start; those with the same in the order that they have. `targets`: by
 // pass. O(n log n).
-precedence_graph::plan in_start_order(precedence_graph::plan const& orders,
-                                      std::vector<tick> const& targets);
+precedence_graph::device_orders in_start_order(precedence_graph::device_orders const& orders,
+                                               std::vector<tick> const& targets);
 
 }  // namespace ashlar
 

@@ -11,17 +11,17 @@
 
 namespace ashlar {
 
-ASHLAR_INLINE precedence_graph::plan in_start_order(precedence_graph::plan const& orders,
-                                                    std::vector<tick> const& targets) {
-  precedence_graph::plan plan(orders.size());
+ASHLAR_INLINE precedence_graph::device_orders in_start_order(
+    precedence_graph::device_orders const& orders, std::vector<tick> const& targets) {
+  precedence_graph::device_orders made(orders.size());
   dynamic_array<keyed_index> sorted;  // places in the order
-  for (std::size_t d = 0; d < plan.size(); ++d) {
+  for (std::size_t d = 0; d < made.size(); ++d) {
     sorted.clear();
     for (std::size_t i = 0; i < orders[d].size(); ++i) sorted.push_back({nth(targets, orders[d][i]), i});
     sort_by_key(sorted);
-    for (keyed_index const& k : sorted) plan[d].push_back(orders[d][k.index]);
+    for (keyed_index const& k : sorted) made[d].push_back(orders[d][k.index]);
   }
-  return plan;
+  return made;
 }
 
 }  // namespace ashlar

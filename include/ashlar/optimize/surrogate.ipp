@@ -29,7 +29,8 @@ ASHLAR_INLINE surrogate::surrogate(justifier& search, memory_limit const& limit,
 
 ASHLAR_INLINE objective_value surrogate::operator()(candidate const& k) {
   std::int64_t const before = small_.spent();
-  objective_value const three = small_.justify(plan_of(k.tracks, small_.of(), small_.passes()), k.how);
+  objective_value const three =
+      small_.justify(orders_of_blocks(k.tracks, small_.of(), small_.passes()), k.how);
   search_->spend(small_.spent() - before);
   if (three == objective_value{}) return {};
   result_table<tick> const start = start_table(small_.reached(), small_.passes().what, small_.of());
@@ -46,11 +47,12 @@ ASHLAR_INLINE void surrogate::extend(candidate const& k) {
   precedence_graph const& passes = search_->passes();
   for (std::size_t i = 0; i < by_growth_.size() && i < most_windows; ++i) {
     extended_starts const longer(start, references_, windows_[by_growth_[i].index]);
-    list_scheduler::plan const plan = in_start_order(passes.orders, starts_of(longer, passes.what));
+    list_scheduler::device_orders const orders =
+        in_start_order(passes.orders, starts_of(longer, passes.what));
     for (justification_options const& how :
          {justification_options{}, k.how, any_justification(*search_, 2),
           any_justification(*search_, 2)})
-      search_->justify(plan, how);
+      search_->justify(orders, how);
   }
 }
 

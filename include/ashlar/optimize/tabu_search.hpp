@@ -23,11 +23,11 @@ class tabu_search {
   // `search` must outlive it. O(passes).
   tabu_search(justifier& search, memory_limit const& limit);
 
-  // Spends the search's budget from a timeline on, until many moves in a row bring nothing or no move is
-  // left. best() is then no longer than that timeline.
-  void run(list_scheduler::timeline const& from);
+  // Spends the search's budget from a solution on, until many moves in a row bring nothing or no move is
+  // left. best() is then no longer than that solution.
+  void run(list_scheduler::solution const& from);
 
-  list_scheduler::plan const& best() const { return best_; }
+  list_scheduler::device_orders const& best() const { return best_; }
 
  private:
   // By trial on the workloads of test/known_bubbles.hpp; half or twice as much makes little difference.
@@ -74,7 +74,7 @@ class tabu_search {
   std::vector<int> path_;
   dynamic_array<insertion_move> best_moves_, forbidden_moves_;
   tick best_estimate_ = max_tick, least_ = max_tick;
-  list_scheduler::plan best_;
+  list_scheduler::device_orders best_;
   std::int64_t clock_ = 0, charged_ = 0;
 };
 

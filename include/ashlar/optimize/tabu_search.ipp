@@ -18,7 +18,7 @@ ASHLAR_INLINE tabu_search::tabu_search(justifier& search, memory_limit const& li
   forbidden_until_.resize(size, 0);
 }
 
-ASHLAR_INLINE void tabu_search::run(list_scheduler::timeline const& from) {
+ASHLAR_INLINE void tabu_search::run(list_scheduler::solution const& from) {
   std::vector<tick> released(from.orders.size(), 0);
   // A span counts from where its device starts, a makespan from where the first one does.
   bool const by_device = search_->aim() != objective::makespan && search_->aim() != objective::program;
@@ -108,11 +108,11 @@ ASHLAR_INLINE std::int64_t& tabu_search::entry(int x, int y) {
 
 ASHLAR_INLINE void iterated_tabu_search(justifier& search, memory_limit const& limit) {
   if (!search.found()) return;
-  list_scheduler::timeline now = search.best();
+  list_scheduler::solution now = search.best();
   tick const work = work_of_one(search.of());
-  justification_options as_planned;
-  as_planned.skewed = true;
-  as_planned.rounds = 2;
+  justification_options how;
+  how.skewed = true;
+  how.rounds = 2;
   tabu_search tabu(search, limit);
   for (bool is_first = true; !search.is_over(); is_first = false) {
     objective_value const least = search.judge(now);
@@ -126,7 +126,7 @@ ASHLAR_INLINE void iterated_tabu_search(justifier& search, memory_limit const& l
       if (reached <= least) now = search.reached();
     }
     tabu.run(is_first ? now : search.reached());
-    if (search.justify(tabu.best(), as_planned) <= least) now = search.reached();
+    if (search.justify(tabu.best(), how) <= least) now = search.reached();
   }
 }
 

@@ -53,7 +53,7 @@ inline costs costs_of(question const& q, std::vector<stage_passes> const& passes
     }
   bool const is_apart = q.pipeline > 1 && !(passes.front().forward.transfer > 0);
   double const transfer = is_apart ? transfer_seconds(q, c) / chunks : 0;
-  return {pass_costs::by_stage_and_chunk(std::move(each), chunks),
+  return {pass_costs::by_stage_and_sequence_chunk(std::move(each), chunks),
           static_cast<tick>(transfer / one_tick + 0.5)};
 }
 

@@ -3,7 +3,7 @@
 
 #include <ashlar/core/compiled.hpp>
 #include <ashlar/core/refuse.hpp>
-#include <ashlar/render/graph_layout.hpp>
+#include <ashlar/render/graph_drawing.hpp>
 #include <ashlar/render/svg_canvas.hpp>
 #include <ashlar/render/svg_graph.hpp>
 
@@ -35,13 +35,13 @@ ASHLAR_INLINE std::string svg(stage_graph const& graph, placement const& where, 
   if (graph.count() > where.stage_count())
     refuse(wrong_size(table::stages_of_graph, graph.count(), where.stage_count()));
   constexpr double width = 86, height = 34, across = 136, down = 48, left = 20, top = 44;
-  graph_layout const layout(graph);
+  graph_drawing const layout(graph);
   double const middle = top + down * static_cast<double>(layout.row_count()) / 2;
-  auto const x_of = [&](graph_layout::point const& p) { return left + across * p.layer; };
-  auto const y_of = [&](graph_layout::point const& p) { return middle + down * p.row; };
+  auto const x_of = [&](graph_drawing::point const& p) { return left + across * p.layer; };
+  auto const y_of = [&](graph_drawing::point const& p) { return middle + down * p.row; };
   svg_canvas canvas;
   canvas.text(left, 18, o.title);
-  for (std::vector<graph_layout::point> const& edge : layout.edges()) {
+  for (std::vector<graph_drawing::point> const& edge : layout.edges()) {
     // Level through the layers between, bent from one to the next.
     std::string path = "M" + px(x_of(edge[0]) + width) + " " + px(y_of(edge[0]));
     for (std::size_t i = 1; i < edge.size(); ++i) {
@@ -57,7 +57,7 @@ ASHLAR_INLINE std::string svg(stage_graph const& graph, placement const& where, 
                 "rule");
   }
   for (int stage = 0; stage < graph.count(); ++stage) {
-    graph_layout::point const& p = layout.of(stage);
+    graph_drawing::point const& p = layout.of(stage);
     std::string numbers;
     for (int r = 0; r < where.route_count(); ++r)
       numbers += (r == 0 ? "" : ", ") + std::to_string(where.device_of(r, stage));

@@ -7,7 +7,7 @@
 namespace ashlar::render_detail {
 
 ASHLAR_INLINE std::string size_of_table(diagnosis const& d) {
-  bool const one_for_all = d.of == table::stage_costs || d.of == table::costs_of_chunks
+  bool const one_for_all = d.of == table::stage_costs || d.of == table::sequence_chunk_costs
                            || d.of == table::micro_batch_costs || d.of == table::stage_memory
                            || d.of == table::device_budgets;
   std::string const sizes =
@@ -27,9 +27,9 @@ ASHLAR_INLINE std::string size_of_table(diagnosis const& d) {
       return "micro-batches are " + sizes;
     case table::stage_costs:
       return "costs of stages are " + sizes;
-    case table::stage_chunk_costs:
+    case table::sequence_chunk_costs_of_stages:
       return "costs of chunks of sequences on all stages are " + sizes;
-    case table::costs_of_chunks:
+    case table::sequence_chunk_costs:
       return "chunks of a sequence that have costs of their own are " + sizes;
     case table::micro_batch_costs:
       return "micro-batches that have costs of their own are " + sizes;

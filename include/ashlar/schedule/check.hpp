@@ -75,9 +75,9 @@ constexpr diagnosis check_passes(schedule const& s, pass_ends& ends) {
         // alike.
         if (int const q = s.cost.passes.period();
             q != 1 && s.cost.passes.overlapped == pass_costs::one_after_the_other)
-          return wrong_size(
-              s.cost.passes.micro_batches() != 0 ? table::micro_batch_costs : table::costs_of_chunks, q,
-              1);
+          return wrong_size(s.cost.passes.micro_batches() != 0 ? table::micro_batch_costs
+                                                               : table::sequence_chunk_costs,
+                            q, 1);
       }
       if (!ends.passes.enter(t.what, s.end_of(t, where.device))) return ends.passes.clash(where);
     }

@@ -15,7 +15,7 @@
 namespace ashlar {
 
 // `given`: a placement that no formula makes.
-enum class layout : unsigned char { linear, v, looped, wave, given };
+enum class placement_kind : unsigned char { linear, v, looped, wave, given };
 
 // How layers were dealt to stages (plan/layered_layouts.hpp); `none`: stages are given as they are.
 enum class layer_division : unsigned char { none, even, balanced, by_bound };
@@ -32,7 +32,7 @@ struct model_share {
 struct layout_choice {
   static constexpr int other_stages = -1;
 
-  layout shape = layout::linear;
+  placement_kind shape = placement_kind::linear;
   int chunk_count = 1;        // on a device
   int recomputed_chunks = 0;  // the first of each device: those that would be held for longest; or
                               // other_stages, which recomputed_stages(problem) names
@@ -54,19 +54,20 @@ struct variety {
   causal_share causal = {};                       // for which later chunks of a sequence take longer
   // What the chunks of a sequence take, if that is known: then they are cut so or not at all. In ticks
   // of the layout, and messages as long as it says.
-  literal_optional<costs> by_chunk = std::nullopt;
+  literal_optional<costs> by_sequence_chunk = std::nullopt;
 
   int kept_percent_of(int stage) const {
     return kept_percent[kept_percent.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
   }
 };
 
-// Not for layout::given.
-placement lay_out(layout shape, devices p, int chunk_count);
+// Not for placement_kind::given.
+placement lay_out(placement_kind shape, devices p, int chunk_count);
 
 // `memory_percent`: of what 1F1B holds at most, p micro-batches of a p-th of the model. In chunk
 // activations.
-layout_choice choose_layout(model_share const& model, layout shape, int chunk_count, int memory_percent);
+layout_choice choose_layout(model_share const& model, placement_kind shape, int chunk_count,
+                            int memory_percent);
 
 // The stages that are among the first `count` chunks of their devices, on the first route.
 std::vector<int> first_chunks(placement const& where, int count);

@@ -12,24 +12,24 @@
 
 namespace ashlar {
 
-ASHLAR_INLINE placement lay_out(layout shape, devices p, int chunk_count) {
+ASHLAR_INLINE placement lay_out(placement_kind shape, devices p, int chunk_count) {
   switch (shape) {
-    case layout::linear:
+    case placement_kind::linear:
       return linear(p);
-    case layout::v:
+    case placement_kind::v:
       return v_shape(p);
-    case layout::looped:
+    case placement_kind::looped:
       return looped(p, chunks{chunk_count});
-    case layout::wave:
+    case placement_kind::wave:
       return wave(p, waves{chunk_count / 2});
-    case layout::given:
+    case placement_kind::given:
       break;
   }
   return linear(p);
 }
 
-ASHLAR_INLINE layout_choice choose_layout(model_share const& model, layout shape, int chunk_count,
-                                          int memory_percent) {
+ASHLAR_INLINE layout_choice choose_layout(model_share const& model, placement_kind shape,
+                                          int chunk_count, int memory_percent) {
   tick const part = chunk_count;
   layout_choice c{.shape = shape,
                   .chunk_count = chunk_count,
@@ -58,9 +58,9 @@ ASHLAR_INLINE layout_choice vary(layout_choice c, std::vector<int> const& recomp
   while (c.recomputed_chunks >= 0 && first_chunks(where, c.recomputed_chunks) != recomputed)
     --c.recomputed_chunks;  // to other_stages
   c.sequence_chunks = c.problem.sequence_chunks = sequence_chunks;
-  if (how.by_chunk && how.by_chunk->passes.chunks() == sequence_chunks) {
+  if (how.by_sequence_chunk && how.by_sequence_chunk->passes.sequence_chunks() == sequence_chunks) {
     tick const overlapped = c.problem.cost.passes.overlapped;
-    c.problem.cost.passes = how.by_chunk->passes;
+    c.problem.cost.passes = how.by_sequence_chunk->passes;
     c.problem.cost.passes.overlapped = overlapped;
   } else {
     c.unit *= sequence_chunks;
@@ -141,8 +141,8 @@ ASHLAR_INLINE std::vector<layout_choice> variants_of(layout_choice const& plain,
     refuse(wrong_size(table::stage_memory, how.kept_percent.size(), count));
   std::vector<layout_choice> found;
   std::vector<int> pieces = {1};
-  if (how.by_chunk)
-    pieces.push_back(how.by_chunk->passes.chunks());
+  if (how.by_sequence_chunk)
+    pieces.push_back(how.by_sequence_chunk->passes.sequence_chunks());
   else
     for (int q = 2; q <= how.most_sequence_chunks; q *= 2) pieces.push_back(q);
   for (int const q : pieces)
@@ -153,11 +153,11 @@ ASHLAR_INLINE std::vector<layout_choice> variants_of(layout_choice const& plain,
 
 ASHLAR_INLINE std::vector<layout_choice> plain_layouts(model_share const& model, int memory_percent) {
   std::vector<layout_choice> found;
-  for (auto const& [shape, count] : {std::pair{layout::linear, 1},
-                                     {layout::v, 2},
-                                     {layout::looped, 2},
-                                     {layout::looped, 4},
-                                     {layout::wave, 4}})
+  for (auto const& [shape, count] : {std::pair{placement_kind::linear, 1},
+                                     {placement_kind::v, 2},
+                                     {placement_kind::looped, 2},
+                                     {placement_kind::looped, 4},
+                                     {placement_kind::wave, 4}})
     found.push_back(choose_layout(model, shape, count, memory_percent));
   return found;
 }

@@ -28,15 +28,15 @@ ASHLAR_INLINE std::pair<schedule, tick> search_programs(justifier& engine, searc
                                                         std::vector<schedule> const& seeds) {
   constexpr std::int64_t dispatches = 20;  // that lowering and simulation cost about
   simulation_options const machine = machine_of(problem);
-  auto const made = [&](list_scheduler::timeline const& t) {
+  auto const made = [&](list_scheduler::solution const& t) {
     return squeeze(timed(engine.of(), engine.passes(), t));
   };
-  auto const simulated = [&](list_scheduler::timeline const& t) {
+  auto const simulated = [&](list_scheduler::solution const& t) {
     engine.spend(dispatches * engine.size());
     return time_program(lower(made(t)), machine).makespan;
   };
-  list_scheduler::timeline const best =
-      iterated_local_search(engine, [&](list_scheduler::timeline const& t) {
+  list_scheduler::solution const best =
+      iterated_local_search(engine, [&](list_scheduler::solution const& t) {
         if (t.makespan > engine.best().makespan + engine.best().makespan / 50) return objective_value{};
         return objective_value{simulated(t), t.makespan};
       });

@@ -33,9 +33,9 @@ class seeded_search {
   justifier const& engine() const { return engine_; }
   objective_value reached() const { return engine_.judge(engine_.best()); }
 
-  // The first half of the budget is for improve_plans(), for long schedules after modulo blocks. The
+  // The first half of the budget is for improve_orders(), for long schedules after modulo blocks. The
   // second half is for tabu search, or for iterated local search if the budget is small. `prunes`: as in
-  // improve_plans().
+  // improve_orders().
   void start(std::vector<schedule> const& seeds, bool prunes = false);
 
   // Dispatches that many passes more. It continues with hill climbing or with tabu search: with the one

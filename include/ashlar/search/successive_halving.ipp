@@ -23,7 +23,7 @@ ASHLAR_INLINE void seeded_search::start(std::vector<schedule> const& seeds, bool
     if (is_within(each, limit_)) engine_.consider(each);
   if (has_delay_blocks(s) && is_long(s))
     improve_modulo_blocks(engine_, limit_, budget_.passes / 100 * modulo_part);
-  tops_ = improve_plans(engine_, seeds, limit_, budget_, prunes);
+  tops_ = improve_orders(engine_, seeds, limit_, budget_, prunes);
   if (budget_.passes >= saturating_product(enough_evaluations, engine_.size()))
     iterated_tabu_search(engine_, limit_);
   else

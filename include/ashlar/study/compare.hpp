@@ -70,7 +70,7 @@ struct stage_costs {
 };
 
 // Costs of whole sequences are for all; those of chunks for as many chunks, and for whole sequences.
-diagnosis check_chunks(costs const& cost, int sequence_chunks);
+diagnosis check_sequence_chunk_count(costs const& cost, int sequence_chunks);
 
 // The most of each device. Stages that recompute keep a part of their activations until then.
 std::vector<double> peaks_of(schedule const& s, int parts, int kept_percent);

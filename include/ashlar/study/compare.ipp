@@ -51,11 +51,11 @@ ASHLAR_INLINE catalog::shape fitting(catalog::entry const& e, catalog::shape s) 
 
 namespace ashlar::study_detail {
 
-ASHLAR_INLINE diagnosis check_chunks(costs const& cost, int parts, int sequence_chunks) {
-  int const q = cost.passes.chunks(), m = cost.passes.micro_batches();
+ASHLAR_INLINE diagnosis check_sequence_chunk_count(costs const& cost, int parts, int sequence_chunks) {
+  int const q = cost.passes.sequence_chunks(), m = cost.passes.micro_batches();
   if (q != 1 && sequence_chunks != 1 && q != sequence_chunks)
-    return wrong_size(table::costs_of_chunks, q, sequence_chunks);
-  if (m != 0 && parts != 1) return wrong_size(table::costs_of_chunks, m, parts);
+    return wrong_size(table::sequence_chunk_costs, q, sequence_chunks);
+  if (m != 0 && parts != 1) return wrong_size(table::sequence_chunk_costs, m, parts);
   return {};
 }
 
@@ -64,10 +64,11 @@ ASHLAR_INLINE diagnosis check_chunks(costs const& cost, int parts, int sequence_
 // piece.
 ASHLAR_INLINE stage_costs costs_of_stages(divided_model const& model, int stage_count, int parts,
                                           int sequence_chunks, int device_count) {
-  if (diagnosis const d = check_chunks(model.cost, parts, sequence_chunks); !d.ok()) refuse(d);
+  if (diagnosis const d = check_sequence_chunk_count(model.cost, parts, sequence_chunks); !d.ok())
+    refuse(d);
   costs cost = model.cost;
   if (sequence_chunks == 1) cost = of_whole_sequences(std::move(cost));
-  int const q = cost.passes.chunks();  // told apart; 1: costs are of whole sequences
+  int const q = cost.passes.sequence_chunks();  // told apart; 1: costs are of whole sequences
   bool const alike = cost.passes.stages() == 0;
   int const piece_count = alike ? model.piece_count : cost.passes.stages();
   // Each piece in so many slivers that a stage has whole ones.
@@ -91,7 +92,7 @@ ASHLAR_INLINE stage_costs costs_of_stages(divided_model const& model, int stage_
       each.push_back(sum);
     }
   int const m = cost.passes.micro_batches();
-  made.cost.passes = m == 0 ? pass_costs::by_stage_and_chunk(std::move(each), q)
+  made.cost.passes = m == 0 ? pass_costs::by_stage_and_sequence_chunk(std::move(each), q)
                             : pass_costs::by_stage_and_micro_batch(std::move(each), m);
   if (tick const pair = cost.passes.overlapped; pair != pass_costs::one_after_the_other)
     made.cost.passes.overlapped = pair * (in_stage / shared);

@@ -98,11 +98,13 @@ TEST_CASE("chunks of a sequence that differ") {
   workload w = on_chain(2, 2, 9);
   w.sequence_chunks = 2;
   w.splits_backward = false;
-  w.cost.passes = pass_costs::by_stage_and_chunk({{1, 1, 1}, {1, 4, 1}, {1, 4, 1}, {1, 4, 1}}, 2);
+  w.cost.passes =
+      pass_costs::by_stage_and_sequence_chunk({{1, 1, 1}, {1, 4, 1}, {1, 4, 1}, {1, 4, 1}}, 2);
   CHECK(workload_bound(w).makespan == 15);    // F F F, B1 and B0 of device 1, then B0
   w.cost.passes.at(0, 0).backward_input = 6;  // then of B0, which is last, all counts
   CHECK(workload_bound(w).makespan == 20);
-  w.cost.passes = pass_costs::by_stage_and_chunk({{5, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}}, 2);
+  w.cost.passes =
+      pass_costs::by_stage_and_sequence_chunk({{5, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}}, 2);
   CHECK(workload_bound(w).makespan == 5 + 1 + 1 + 2 * 2 + 2);  // chunk 0 is in everybody's way
   CHECK(busiest_work(w) == 10);
 }
@@ -113,7 +115,8 @@ TEST_CASE("long chunks of later sequences") {
   workload w = on_chain(2, 8, 2);
   w.cost.on.links.inside.latency = 3;
   w.sequence_chunks = 2;
-  w.cost.passes = pass_costs::by_stage_and_chunk({{2, 2, 3}, {2, 2, 3}, {3, 7, 5}, {2, 2, 3}}, 2);
+  w.cost.passes =
+      pass_costs::by_stage_and_sequence_chunk({{2, 2, 3}, {2, 2, 3}, {3, 7, 5}, {2, 2, 3}}, 2);
   CHECK(workload_bound(w).span <= 99);
 }
 

@@ -20,13 +20,13 @@ TEST_CASE("costs are of one stage or of all, speeds of no device or of all") {
 TEST_CASE("costs of chunks are of as many as a sequence has") {
   std::vector<stage_cost> const six(6, stage_cost{});
   CHECK(check_sizes(costs(six), 6, 1, 3, 3).ok());  // chunks are alike
-  costs c(pass_costs::by_stage_and_chunk(six, 3));
+  costs c(pass_costs::by_stage_and_sequence_chunk(six, 3));
   CHECK(check_sizes(c, 2, 1, 3, 3).ok());
-  CHECK(check_sizes(c, 2, 1, 3, 1) == wrong_size(table::costs_of_chunks, 3, 1));
-  CHECK(check_sizes(c, 2, 1, 6, 6) == wrong_size(table::costs_of_chunks, 3, 6));
-  CHECK(check_sizes(c, 3, 1, 3, 3) == wrong_size(table::stage_chunk_costs, 6, 9));
-  CHECK(check_sizes(c, 6, 1, 3, 3) == wrong_size(table::stage_chunk_costs, 6, 18));
-  c.passes = pass_costs::by_stage_and_chunk(std::vector<stage_cost>(3, stage_cost{}), 3);
+  CHECK(check_sizes(c, 2, 1, 3, 1) == wrong_size(table::sequence_chunk_costs, 3, 1));
+  CHECK(check_sizes(c, 2, 1, 6, 6) == wrong_size(table::sequence_chunk_costs, 3, 6));
+  CHECK(check_sizes(c, 3, 1, 3, 3) == wrong_size(table::sequence_chunk_costs_of_stages, 6, 9));
+  CHECK(check_sizes(c, 6, 1, 3, 3) == wrong_size(table::sequence_chunk_costs_of_stages, 6, 18));
+  c.passes = pass_costs::by_stage_and_sequence_chunk(std::vector<stage_cost>(3, stage_cost{}), 3);
   CHECK(check_sizes(c, 4, 1, 3, 3).ok());  // stages are alike
 }
 

@@ -25,26 +25,27 @@ TEST_CASE("costs of a stage's passes") {
 
 TEST_CASE("chunks of a sequence have their own times") {
   // Stages 0 and 1, each of a sequence's first and second chunk.
-  auto c = pass_costs::by_stage_and_chunk({{1, 2, 3}, {4, 5, 6, 9}, {7, 8, 9}, {10, 11, 12}}, 2);
+  auto c =
+      pass_costs::by_stage_and_sequence_chunk({{1, 2, 3}, {4, 5, 6, 9}, {7, 8, 9}, {10, 11, 12}}, 2);
   auto const forward = [&](int stage, int k) { return c.of(stage, k).forward; };
   CHECK((forward(0, 0) == 1 && forward(0, 1) == 4 && forward(1, 0) == 7 && forward(1, 1) == 10));
   CHECK((forward(0, 6) == 1 && forward(1, 7) == 10));  // of the fourth sequence
   CHECK((c.of(1, 1).backward_weight == 12 && c.of(1).backward_weight == 9));
-  CHECK((c.stages() == 2 && c.chunks() == 2 && c.micro_batches() == 0 && !c.are_alike()));
-  c = pass_costs::by_stage_and_chunk({{1, 2, 3}, {4, 5, 6}}, 2);  // for all stages
+  CHECK((c.stages() == 2 && c.sequence_chunks() == 2 && c.micro_batches() == 0 && !c.are_alike()));
+  c = pass_costs::by_stage_and_sequence_chunk({{1, 2, 3}, {4, 5, 6}}, 2);  // for all stages
   CHECK((forward(0, 5) == 4 && forward(3, 4) == 1 && forward(3, 5) == 4 && c.stages() == 0));
   pass_costs const of_stages = pass_costs::by_stage({{1, 2, 3}, {4, 5, 6}});
-  CHECK((of_stages != c && of_stages.of(1, 0).forward == 4 && of_stages.chunks() == 1));
-  CHECK(pass_costs::by_stage_and_chunk({{4, 5, 6}}, 1) == pass_costs(stage_cost{4, 5, 6}));
+  CHECK((of_stages != c && of_stages.of(1, 0).forward == 4 && of_stages.sequence_chunks() == 1));
+  CHECK(pass_costs::by_stage_and_sequence_chunk({{4, 5, 6}}, 1) == pass_costs(stage_cost{4, 5, 6}));
 }
 
 TEST_CASE("micro-batches have their own times") {
   auto const c = pass_costs::by_stage_and_micro_batch({{1}, {2}, {3}, {4}, {5}, {6}}, 3);
   CHECK((c.of(0, 2).forward == 3 && c.of(1, 0).forward == 4 && c.of(1, 2).forward == 6));
-  CHECK((c.stages() == 2 && c.chunks() == 1 && c.micro_batches() == 3 && c.period() == 3));
+  CHECK((c.stages() == 2 && c.sequence_chunks() == 1 && c.micro_batches() == 3 && c.period() == 3));
   auto const alike = pass_costs::by_stage_and_micro_batch({{1}, {2}}, 2);
   CHECK((alike.stages() == 0 && alike.of(7, 1).forward == 2));
-  CHECK(alike != pass_costs::by_stage_and_chunk({{1}, {2}}, 2));
+  CHECK(alike != pass_costs::by_stage_and_sequence_chunk({{1}, {2}}, 2));
   // One micro-batch alone: no other number of them.
   CHECK(pass_costs::by_stage_and_micro_batch({{1}}, 1).micro_batches() == 1);
 }
@@ -63,15 +64,15 @@ TEST_CASE("micro-batches of classes take what their class takes") {
 TEST_CASE("tables of costs that cannot be") {
   CHECK_BREAKS(tables_agree, pass_costs(std::vector<stage_cost>{}));
   CHECK_BREAKS(tables_agree, pass_costs::by_stage({}));
-  CHECK_BREAKS(tables_agree, pass_costs::by_stage_and_chunk({{}, {}, {}}, 2));
-  CHECK_BREAKS(tables_agree, pass_costs::by_stage_and_chunk({}, 2));
+  CHECK_BREAKS(tables_agree, pass_costs::by_stage_and_sequence_chunk({{}, {}, {}}, 2));
+  CHECK_BREAKS(tables_agree, pass_costs::by_stage_and_sequence_chunk({}, 2));
   CHECK_BREAKS(tables_agree, pass_costs::by_stage_and_micro_batch({{}, {}, {}}, 2));
-  CHECK_BREAKS(counts_are_positive, pass_costs::by_stage_and_chunk({{}}, 0));
+  CHECK_BREAKS(counts_are_positive, pass_costs::by_stage_and_sequence_chunk({{}}, 0));
   CHECK_BREAKS(counts_are_positive, pass_costs::by_stage_and_micro_batch({{}}, -1));
 }
 
 TEST_CASE("all that is told apart is visited, and changed") {
-  auto c = pass_costs::by_stage_and_chunk({{1}, {2}, {3}, {4}}, 2);
+  auto c = pass_costs::by_stage_and_sequence_chunk({{1}, {2}, {3}, {4}}, 2);
   std::vector<std::pair<int, int>> seen;
   c.for_each([&](int stage, int chunk, stage_cost const& one) {
     seen.emplace_back(stage, chunk);
@@ -80,7 +81,7 @@ TEST_CASE("all that is told apart is visited, and changed") {
   CHECK(seen == std::vector<std::pair<int, int>>{{0, 0}, {0, 1}, {1, 0}, {1, 1}});
   c.change_each([](stage_cost& one) { one.forward *= 10; });
   c.at(1, 0).forward = 7;
-  CHECK(c == pass_costs::by_stage_and_chunk({{10}, {20}, {7}, {40}}, 2));
+  CHECK(c == pass_costs::by_stage_and_sequence_chunk({{10}, {20}, {7}, {40}}, 2));
 }
 
 }  // namespace

@@ -11,22 +11,22 @@ namespace {
 
 constexpr tick sum_of(costs const& c, pass_kind kind, int stage) {
   tick sum = 0;
-  for (int chunk = 0; chunk < c.passes.chunks(); ++chunk) sum += c.of({kind, stage, chunk}, 0);
+  for (int chunk = 0; chunk < c.passes.sequence_chunks(); ++chunk) sum += c.of({kind, stage, chunk}, 0);
   return sum;
 }
 
 TEST_CASE("later chunks attend to more") {
   // A half of the sequence's forward is attention: of two chunks the first takes 1/4 + 1/8 of it.
   finer_costs const halves = with_causal_chunks(costs(stage_cost{3, 5, 7}, 2), 2, {.forward = 50});
-  CHECK((halves.unit == 4 && halves.cost.passes.chunks() == 2));
-  CHECK(halves.cost.passes == pass_costs::by_stage_and_chunk({{9, 20, 28}, {15, 20, 28}}, 2));
+  CHECK((halves.unit == 4 && halves.cost.passes.sequence_chunks() == 2));
+  CHECK(halves.cost.passes == pass_costs::by_stage_and_sequence_chunk({{9, 20, 28}, {15, 20, 28}}, 2));
   CHECK(halves.cost.transfer(0, 1) == 8);
   // All of it: as 1 to 3 to 5.
   finer_costs const thirds =
       with_causal_chunks(costs(stage_cost{1, 1, 1, 2}), 3, {.forward = 100, .backward_input = 100});
   CHECK(thirds.unit == 3);
   CHECK(thirds.cost.passes
-        == pass_costs::by_stage_and_chunk({{1, 1, 3, 2}, {3, 3, 3, 6}, {5, 5, 3, 10}}, 3));
+        == pass_costs::by_stage_and_sequence_chunk({{1, 1, 3, 2}, {3, 3, 3, 6}, {5, 5, 3, 10}}, 3));
   costs const plain(stage_cost{3, 5, 7}, 2);
   CHECK((with_causal_chunks(plain, 4, {}).cost == plain && with_causal_chunks(plain, 4, {}).unit == 1));
   CHECK(with_causal_chunks(plain, 1, {80, 90}).cost == plain);  // one chunk is the sequence
@@ -48,7 +48,7 @@ TEST_CASE("chunks take together what the sequence takes") {
             CHECK(made.cost.of({kind, stage, chunk}, 0) >= made.cost.of({kind, stage, chunk - 1}, 0));
         }
       costs back = of_whole_sequences(made.cost);
-      CHECK((back.passes.chunks() == 1 && back.passes.stages() == 2));
+      CHECK((back.passes.sequence_chunks() == 1 && back.passes.stages() == 2));
       CHECK(back.passes.of(1).recompute == q * made.unit * 6);
       CHECK(back.passes.of(0).forward == q * made.unit * 3);
     }
@@ -67,7 +67,7 @@ TEST_CASE("shares of a sequence that cannot be") {
   CHECK(refused({}, 0, {}) == rule::counts_are_positive);
   CHECK(refused({}, 2, {.forward = 101}) == rule::sizes_fit);
   CHECK(refused({}, 2, {.backward_input = -1}) == rule::sizes_fit);
-  CHECK(refused(pass_costs::by_stage_and_chunk({{}, {}}, 2), 2, {}) == rule::tables_agree);
+  CHECK(refused(pass_costs::by_stage_and_sequence_chunk({{}, {}}, 2), 2, {}) == rule::tables_agree);
   costs const each(pass_costs::by_stage_and_micro_batch({{1}, {2}}, 2));
   CHECK(refused(each, 2, {.forward = 50}) == rule::tables_agree);
   CHECK(with_causal_chunks(each, 2, {}).cost == each);

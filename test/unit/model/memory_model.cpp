@@ -154,7 +154,7 @@ TEST_CASE("what an input pass gives back can be used at once") {
   CHECK((is_within(s, part) && !is_within(s, all)));
   CHECK((is_within(s, limits::sized({8}, {4}, {4})) && !is_within(s, limits::sized({4}, {4}, {1}))));
   list_scheduler with_part(s, part), with_all(s, all);
-  list_scheduler::timeline t;
+  list_scheduler::solution t;
   CHECK((with_part.run(with_part.passes().orders, {}, {}, t) && timed(s, with_part.passes(), t) == s));
   CHECK((with_part.run_reversed(with_part.passes().orders, {}, {}, t)
          && timed(s, with_part.passes(), t) == s));

@@ -13,13 +13,13 @@ using namespace shapes;
 
 namespace {
 
-// A device's plan.
-std::vector<pass> planned(schedule const& s, std::vector<delay_block> const& tracks,
+// A device's orders.
+std::vector<pass> ordered(schedule const& s, std::vector<delay_block> const& tracks,
                           std::size_t device) {
   precedence_graph const net(s, chunk_activations(100).memory);
   std::vector<pass> found;
-  precedence_graph::plan const plan = plan_of(tracks, s, net);
-  for (int x : plan[device]) found.push_back(net.what[static_cast<std::size_t>(x)]);
+  precedence_graph::device_orders const orders = orders_of_blocks(tracks, s, net);
+  for (int x : orders[device]) found.push_back(net.what[static_cast<std::size_t>(x)]);
   return found;
 }
 
@@ -45,21 +45,21 @@ TEST_CASE("a leg ends where a device would come again") {
   CHECK(std::ranges::equal(legs_of(linear(devices{1})), legs{0}));
 }
 
-TEST_CASE("the plan is the order of blocks that repeat") {
+TEST_CASE("the orders are those of blocks that repeat") {
   schedule const s = one_f_one_b(2, 3);
   delay_block b(1, work_of_one(s));
   CHECK(b.period == 3);
-  CHECK(planned(s, {b}, 0)
+  CHECK(ordered(s, {b}, 0)
         == std::vector<pass>{{F, 0, 0}, {F, 0, 1}, {B, 0, 0}, {F, 0, 2}, {B, 0, 1}, {B, 0, 2}});
-  CHECK(planned(s, {b}, 1)
+  CHECK(ordered(s, {b}, 1)
         == std::vector<pass>{{F, 1, 0}, {B, 1, 0}, {F, 1, 1}, {B, 1, 1}, {F, 1, 2}, {B, 1, 2}});
   delay_block late = b;
   late.turn[0] = 7;  // backwards so late that all forwards are before them
   std::vector<pass> const all_first{{F, 0, 0}, {F, 0, 1}, {F, 0, 2}, {B, 0, 0}, {B, 0, 1}, {B, 0, 2}};
-  CHECK(planned(s, {late}, 0) == all_first);
+  CHECK(ordered(s, {late}, 0) == all_first);
   late.period = 50;  // only the first track's counts
   // Every other micro-batch is late: its backward comes with that of the next.
-  CHECK(planned(s, {b, late}, 0)
+  CHECK(ordered(s, {b, late}, 0)
         == std::vector<pass>{{F, 0, 0}, {F, 0, 1}, {B, 0, 0}, {F, 0, 2}, {B, 0, 2}, {B, 0, 1}});
 }
 
@@ -82,11 +82,11 @@ TEST_CASE("sequences go back in reverse, recomputes come before backwards") {
   CHECK((turn_of({F, 0, 2}, 2) == 2 && turn_of({F, 0, 3}, 2) == 3));
   CHECK((turn_of({B, 0, 3}, 2) == 3 && turn_of({B, 0, 2}, 2) == 4 && turn_of({W, 0, 0}, 2) == 2));
   CHECK((turn_of({I, 0, 0}, 4) == 6 && turn_of({I, 0, 3}, 4) == 3 && turn_of({I, 0, 7}, 1) == 7));
-  CHECK(planned(s, {b}, 0)
+  CHECK(ordered(s, {b}, 0)
         == std::vector<pass>{
             {F, 0, 0}, {F, 0, 1}, {B, 0, 1}, {F, 0, 2}, {B, 0, 0}, {F, 0, 3}, {B, 0, 3}, {B, 0, 2}});
   schedule const again = recompute(one_f_one_b(1, 2), {0});
-  CHECK(planned(again, {b}, 0)
+  CHECK(ordered(again, {b}, 0)
         == std::vector<pass>{{F, 0, 0}, {R, 0, 0}, {B, 0, 0}, {F, 0, 1}, {R, 0, 1}, {B, 0, 1}});
 }
 
@@ -102,7 +102,8 @@ TEST_CASE("the work of the busiest device") {
 TEST_CASE("the work of a sequence whose chunks differ") {
   schedule s = one_f_one_b(2, 4);
   s.graph = in_sequence_chunks(s.graph, 2);
-  s.cost.passes = pass_costs::by_stage_and_chunk({{1, 1, 1}, {2, 3, 1}, {1, 2, 2}, {4, 5, 1}}, 2);
+  s.cost.passes =
+      pass_costs::by_stage_and_sequence_chunk({{1, 1, 1}, {2, 3, 1}, {1, 2, 2}, {4, 5, 1}}, 2);
   CHECK((work_of_sequence(s) == 15 && work_of_one(s) == 8));
   CHECK((mean_length(s, F, 0, 0) == 2 && mean_length(s, B, 1, 1) == 5 && mean_length(s, I, 0, 0) == 2));
   s.cost = costs(stage_cost{2, 3, 4});
@@ -117,7 +118,7 @@ TEST_CASE("one micro-batch at a time") {
   // Forwards and two transfers, three backwards and one; the weight pass of stage 1 is then the last.
   CHECK(b.period == 7 + 2 * 2 + (5 + 2 + 1) + 2 + 9);
   for (std::size_t d = 0; d < 2; ++d) {
-    std::vector<pass> const order = planned(s, {b}, d);
+    std::vector<pass> const order = ordered(s, {b}, d);
     for (std::size_t i = 0; i + 1 < order.size(); ++i)
       CHECK(order[i].micro_batch <= order[i + 1].micro_batch);
   }
@@ -125,7 +126,7 @@ TEST_CASE("one micro-batch at a time") {
 
 // The starts of a micro-batch's passes, listed pass by pass along its way: down two legs of three stages
 // and back.
-TEST_CASE("a plan sorts the starts along a micro-batch's way") {
+TEST_CASE("the orders sort the starts along the way of a micro-batch") {
   schedule const s =
       catalog::v_half(devices{3}) | repeat(micro_batches{4}) | retime(costs(stage_cost{3, 4, 2}, 1));
   precedence_graph const net(s, chunk_activations(100).memory);
@@ -149,10 +150,10 @@ TEST_CASE("a plan sorts the starts along a micro-batch's way") {
                                        : back + i + b.weight[stage / 3];
       return std::pair(at + what.micro_batch * b.period, x);
     };
-    precedence_graph::plan const plan = plan_of({b}, s, net);
+    precedence_graph::device_orders const orders = orders_of_blocks({b}, s, net);
     for (std::size_t device = 0; device < 3; ++device) {
-      CHECK(plan[device].size() == 6 * 4);
-      CHECK(std::is_sorted(plan[device].begin(), plan[device].end(),
+      CHECK(orders[device].size() == 6 * 4);
+      CHECK(std::is_sorted(orders[device].begin(), orders[device].end(),
                            [&](int x, int y) { return start_of(x) < start_of(y); }));
     }
   }

@@ -18,7 +18,7 @@ TEST_CASE("heads are the earliest starts") {
   schedule const s = catalog::zb_h1(devices{2}) | repeat(micro_batches{3})
                      | retime(costs(stage_cost{3, 4, 2}, 1)) | squeeze();
   list_scheduler scheduler(s, chunk_activations(2));
-  list_scheduler::timeline t;
+  list_scheduler::solution t;
   CHECK(scheduler.run(scheduler.passes().orders, {}, {}, t));
   disjunctive_graph graph(scheduler.passes(), s);
   graph.set(t, {0, 0});
@@ -37,7 +37,8 @@ TEST_CASE("heads are the earliest starts") {
 
 // The longest time from the start of each pass to the end of a device, which counts from its release:
 // found by looking at all passes again and again.
-std::vector<tick> plain_rests(moved_passes::example const& e, precedence_graph::plan const& orders) {
+std::vector<tick> plain_rests(moved_passes::example const& e,
+                              precedence_graph::device_orders const& orders) {
   precedence_graph const& passes = e.passes();
   std::vector<tick> rest(passes.what.size(), -max_tick);
   for (bool changes = true; changes;) {
@@ -67,9 +68,9 @@ TEST_CASE("after passes have changed places, all paths are as if they had always
     graph.set(e.first, e.released);
     for (int change = 0; change < 20; ++change) {
       auto const [device, first, last, is_later] = moved_passes::any_move(d, graph.orders());
-      precedence_graph::plan const orders =
+      precedence_graph::device_orders const orders =
           moved_passes::moved(graph.orders(), {device, first, last, is_later});
-      list_scheduler::timeline expected;
+      list_scheduler::solution expected;
       if (!e.scheduler.run(orders, {}, e.released, expected)) continue;  // circular
       ++changes;
       graph.replace(device, first,

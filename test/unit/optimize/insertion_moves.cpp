@@ -17,7 +17,7 @@ namespace {
 TEST_CASE("what may change places") {
   schedule const s = one_f_one_b(2, 2);  // device 0: F0 F1 B0 B1, device 1: F0 B0 F1 B1
   list_scheduler scheduler(s, chunk_activations(2));
-  list_scheduler::timeline t;
+  list_scheduler::solution t;
   CHECK(scheduler.run(scheduler.passes().orders, {}, {}, t));
   disjunctive_graph graph(scheduler.passes(), s);
   insertion_moves loose(graph, s, chunk_activations(2)), tight(graph, s, chunk_activations(1));
@@ -37,7 +37,8 @@ TEST_CASE("what may change places") {
   CHECK(loose.allows({1, 1, 2, false}));  // and back
 }
 
-bool keeps_micro_batches_in_order(precedence_graph const& passes, precedence_graph::plan const& orders) {
+bool keeps_micro_batches_in_order(precedence_graph const& passes,
+                                  precedence_graph::device_orders const& orders) {
   for (std::vector<int> const& order : orders)
     for (std::size_t i = 0; i < order.size(); ++i)
       for (std::size_t j = i + 1; j < order.size(); ++j) {
@@ -78,8 +79,8 @@ TEST_CASE(
     moves.reset();
     for (int i = 0; i < 30; ++i) {
       insertion_move const m = moved_passes::any_move(d, graph.orders());
-      precedence_graph::plan const orders = moved_passes::moved(graph.orders(), m);
-      list_scheduler::timeline t;
+      precedence_graph::device_orders const orders = moved_passes::moved(graph.orders(), m);
+      list_scheduler::solution t;
       bool const is_possible = e.scheduler.run(orders, {}, e.released, t)
                                && is_within(timed(e.of, passes, t), limit)
                                && keeps_micro_batches_in_order(passes, orders);

@@ -20,8 +20,8 @@ TEST_CASE("local search until the budget is spent") {
   iterated_local_search(search);
   CHECK((!search.found() && search.spent() == 0));  // nothing to perturb
   search.consider(s);
-  list_scheduler::timeline const last =
-      iterated_local_search(search, [&](list_scheduler::timeline const& t) { return search.judge(t); });
+  list_scheduler::solution const last =
+      iterated_local_search(search, [&](list_scheduler::solution const& t) { return search.judge(t); });
   CHECK((search.spent() >= 400 && search.spent() < 400 + 5 * 12));
   CHECK(search.judge(search.best()) <= search.judge(last));
   CHECK((makespan(search.result()) <= makespan(s) && check(search.result()).ok()));
@@ -69,12 +69,12 @@ TEST_CASE("another rate") {
   schedule const s = uneven_v(3, 4, 3);
   justifier search(s, chunk_activations(6), {.passes = 40'000});
   search.consider(s);
-  auto const begins_late = [](list_scheduler::timeline const& t) {
+  auto const begins_late = [](list_scheduler::solution const& t) {
     return objective_value{-t.start[static_cast<std::size_t>(t.orders[2].front())], 0};
   };
   std::vector<objective_value> rated;
-  list_scheduler::timeline const last =
-      iterated_local_search(search, [&](list_scheduler::timeline const& t) {
+  list_scheduler::solution const last =
+      iterated_local_search(search, [&](list_scheduler::solution const& t) {
         rated.push_back(begins_late(t));
         return rated.back();
       });

@@ -68,7 +68,7 @@ TEST_CASE("skewed, devices end as far apart as they began") {
   dispatch_rule const rule{.window = 4, .tolerance = 50};
   list_scheduler by_hand(s, limit);
   auto const spans = [&](bool skewed) {
-    list_scheduler::timeline t, back;
+    list_scheduler::solution t, back;
     if (!by_hand.run(by_hand.passes().orders, rule, {}, t)) return tick{-1};
     tick least = t.span, latest = 0;
     std::vector<tick> released;
@@ -99,7 +99,7 @@ TEST_CASE("what begins without hope is not justified") {
   CHECK(search.spent() == 4 * search.size());
 }
 
-TEST_CASE("a plan that gets stuck leaves nothing") {
+TEST_CASE("orders that get stuck leave nothing") {
   schedule const s = catalog::gpipe(devices{2}, micro_batches{3}) | repeat(micro_batches{3}) | squeeze();
   justifier search(s, chunk_activations(1), {.passes = 1000});
   CHECK(search.justify(search.passes().orders, {}) == objective_value{});  // it holds three
@@ -111,9 +111,9 @@ TEST_CASE("a plan that gets stuck leaves nothing") {
 // Two schedules: the span of one is shorter, the makespan of the other.
 TEST_CASE("what the objectives count") {
   schedule const s = one_f_one_b(2, 2);  // 0: F F . B . B B, spans and makespan of 9
-  list_scheduler::timeline quick{.orders = {}, .start = {}, .makespan = 10, .span = 9},
+  list_scheduler::solution quick{.orders = {}, .start = {}, .makespan = 10, .span = 9},
       narrow{.orders = {}, .start = {}, .makespan = 12, .span = 7};
-  auto const judged = [&](objective aim, list_scheduler::timeline const& t) {
+  auto const judged = [&](objective aim, list_scheduler::solution const& t) {
     return justifier(s, chunk_activations(2), {.passes = 1, .aim = aim}).judge(t);
   };
   CHECK((judged(objective::span, quick) == objective_value{9, 10}
@@ -158,7 +158,7 @@ TEST_CASE("a watch sees the best and what was spent, and ends the search") {
   std::vector<std::int64_t> seen;
   schedule const s = uneven(3, 5);
   std::int64_t sum = 0;
-  auto const watch = [&](list_scheduler::timeline const&, std::int64_t newly_spent) {
+  auto const watch = [&](list_scheduler::solution const&, std::int64_t newly_spent) {
     seen.push_back(newly_spent);
     sum += newly_spent;
     return sum < 1'000;

@@ -17,23 +17,23 @@ using namespace shapes;
 
 namespace {
 
-TEST_CASE("looking at one pass keeps the plan, both ways") {
+TEST_CASE("looking at one pass keeps the orders, both ways") {
   schedule const s = one_f_one_b(3, 4);
   list_scheduler d(s, chunk_activations(3));
-  list_scheduler::timeline t;
+  list_scheduler::solution t;
   CHECK(d.run(d.passes().orders, {}, {}, t));
   CHECK((t.orders == d.passes().orders && timed(s, d.passes(), t) == s && t.makespan == makespan(s)));
   CHECK(t.span == span(s));
   CHECK((d.run_reversed(d.passes().orders, {}, {}, t) && t.makespan == makespan(s)));
   CHECK(check(timed(s, d.passes(), t)).ok());
-  CHECK(d.passes().planned_like(s) == d.passes().orders);
+  CHECK(d.passes().orders_of(s) == d.passes().orders);
 }
 
-TEST_CASE("no more than the limit, whatever the plan") {
+TEST_CASE("no more than the limit, whatever the orders") {
   schedule const s = catalog::gpipe(devices{2}, micro_batches{4}) | repeat(micro_batches{4}) | squeeze();
   list_scheduler d(s, chunk_activations(2));
-  list_scheduler::timeline t;
-  CHECK(!d.run(d.passes().orders, {}, {}, t));  // the plan holds four
+  list_scheduler::solution t;
+  CHECK(!d.run(d.passes().orders, {}, {}, t));  // the orders holds four
   CHECK(d.run(d.passes().orders, {.window = 8}, {}, t));
   schedule const less = timed(s, d.passes(), t);
   CHECK(check(less).ok());
@@ -43,9 +43,8 @@ TEST_CASE("no more than the limit, whatever the plan") {
 TEST_CASE("what cannot be dispatched") {
   CHECK_BREAKS(every_pass_is_known, list_scheduler(with_work(one_f_one_b(2, 2)), chunk_activations(2)));
   list_scheduler const d(one_f_one_b(2, 2), chunk_activations(2));
-  CHECK_BREAKS(every_pass_is_known,
-               d.passes().planned_like(split_backward(catalog::one_f_one_b(devices{2}))
-                                       | repeat(micro_batches{2})));
+  CHECK_BREAKS(every_pass_is_known, d.passes().orders_of(split_backward(catalog::one_f_one_b(devices{2}))
+                                                         | repeat(micro_batches{2})));
 }
 
 // The rule as it is written, everything counted anew for every choice.
@@ -54,7 +53,7 @@ class plain_scheduler {
   plain_scheduler(precedence_graph const& net, schedule const& s, int limit, bool reversed)
       : net_(net), s_(s), limit_(limit), reversed_(reversed) {}
 
-  bool run(precedence_graph::plan rest, dispatch_rule rule, std::vector<tick> const& released) {
+  bool run(precedence_graph::device_orders rest, dispatch_rule rule, std::vector<tick> const& released) {
     rest_ = std::move(rest);
     std::size_t const p = rest_.size(), n = net_.what.size();
     start.assign(n, -1);
@@ -81,7 +80,7 @@ class plain_scheduler {
   }
 
   std::vector<tick> start;
-  precedence_graph::plan orders;
+  precedence_graph::device_orders orders;
 
  private:
   struct choice {
@@ -115,16 +114,16 @@ class plain_scheduler {
   choice choose(std::size_t d, dispatch_rule rule) const {
     choice found;
     tick latest_end = max_tick;
-    std::vector<int> const& plan = rest_[d];
-    for (int i = 0; i < std::min(static_cast<int>(plan.size()), rule.window); ++i) {
-      int const x = plan[static_cast<std::size_t>(i)];
+    std::vector<int> const& list = rest_[d];
+    for (int i = 0; i < std::min(static_cast<int>(list.size()), rule.window); ++i) {
+      int const x = list[static_cast<std::size_t>(i)];
       pass const what = net_.what[static_cast<std::size_t>(x)];
       if (ready(x) < 0) continue;
       byte_count held = held_[d] + takes(x);
       bool fits = takes(x) == 0 || held <= limit_, in_turn = true;
       held -= gives(x);
       for (int k = 0; k < i; ++k) {
-        int const y = plan[static_cast<std::size_t>(k)];
+        int const y = list[static_cast<std::size_t>(k)];
         pass const other = net_.what[static_cast<std::size_t>(y)];
         in_turn = in_turn && (other.stage != what.stage || other.kind != what.kind);
         fits = fits && (takes(x) == 0 || held + takes(y) <= limit_);
@@ -142,7 +141,7 @@ class plain_scheduler {
   schedule const& s_;
   byte_count limit_;
   bool reversed_;
-  precedence_graph::plan rest_;
+  precedence_graph::device_orders rest_;
   std::vector<tick> free_;
   std::vector<byte_count> held_;
 };
@@ -163,28 +162,29 @@ TEST_CASE("each choice is what the rule says, in both directions") {
 
     list_scheduler fast(s, chunk_activations(limit));
     precedence_graph const& net = fast.passes();
-    precedence_graph::plan plan = net.orders;  // in which micro-batches come in other orders, too
-    for (auto& order : plan)
+    precedence_graph::device_orders orders =
+        net.orders;  // in which micro-batches come in other orders, too
+    for (auto& order : orders)
       for (int i = d.between(0, 3); i > 0; --i) {
         int const last = static_cast<int>(order.size()) - 1;
         std::swap(order[static_cast<std::size_t>(d.between(0, last))],
                   order[static_cast<std::size_t>(d.between(0, last))]);
       }
-    list_scheduler::timeline t;
+    list_scheduler::solution t;
     plain_scheduler forward(net, s, limit, false);
-    bool const ended = forward.run(plan, rule, released);
-    REQUIRE(fast.run(plan, rule, released, t) == ended);
+    bool const ended = forward.run(orders, rule, released);
+    REQUIRE(fast.run(orders, rule, released, t) == ended);
     stuck += !ended;
     if (ended) {
       CHECK(t.orders == forward.orders);
       CHECK(t.start == forward.start);
-      other_orders += t.orders != plan;
+      other_orders += t.orders != orders;
     }
-    precedence_graph::plan turned = plan;
+    precedence_graph::device_orders turned = orders;
     for (auto& order : turned) std::reverse(order.begin(), order.end());
     plain_scheduler backward(net, s, limit, true);
     bool const both = backward.run(turned, rule, released);
-    REQUIRE(fast.run_reversed(plan, rule, released, t) == both);
+    REQUIRE(fast.run_reversed(orders, rule, released, t) == both);
     if (!both) continue;
     for (auto& order : backward.orders) std::reverse(order.begin(), order.end());
     CHECK(t.orders == backward.orders);

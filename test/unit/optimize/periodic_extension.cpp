@@ -72,7 +72,7 @@ TEST_CASE("the slowest pass sets the period") {
 TEST_CASE("what is periodic stays as it is") {
   schedule const s = one_f_one_b(2, 8);
   list_scheduler d(s, chunk_activations(2));
-  list_scheduler::timeline t;
+  list_scheduler::solution t;
   CHECK(d.run(d.passes().orders, {}, {}, t));
   dynamic_array<pass> const& what = d.passes().what;
   // 1F1B repeats every micro-batch: the same is found wherever one looks, until the last.

@@ -21,7 +21,7 @@ TEST_CASE("passes by number, what they need and feed") {
   schedule const s = catalog::zb_h1(devices{2}) | repeat(micro_batches{1})
                      | retime(costs(std::vector<stage_cost>{{2, 3, 4}, {5, 6, 7}}, 1));
   precedence_graph const net(s, limits::sized({10, 20}, {3, 20}));
-  CHECK(net.orders == precedence_graph::plan{{0, 1, 2}, {3, 4, 5}});
+  CHECK(net.orders == precedence_graph::device_orders{{0, 1, 2}, {3, 4, 5}});
   CHECK(std::ranges::equal(
       net.what, std::vector<pass>{{F, 0, 0}, {I, 0, 0}, {W, 0, 0}, {F, 1, 0}, {I, 1, 0}, {W, 1, 0}}));
   CHECK(net.device == std::vector<int>{0, 0, 0, 1, 1, 1});
@@ -51,12 +51,12 @@ TEST_CASE("a stream is a stage and a kind") {
 TEST_CASE("the orders of another schedule") {
   schedule const s = catalog::zb_h1(devices{2}) | repeat(micro_batches{3}) | squeeze();
   precedence_graph const net(s, chunk_activations(9).memory);
-  CHECK(net.planned_like(s) == net.orders);
+  CHECK(net.orders_of(s) == net.orders);
   schedule turned = s;
   std::reverse(turned.order[1].begin(), turned.order[1].end());
-  precedence_graph::plan expected = net.orders;
+  precedence_graph::device_orders expected = net.orders;
   std::reverse(expected[1].begin(), expected[1].end());
-  CHECK(net.planned_like(turned) == expected);
+  CHECK(net.orders_of(turned) == expected);
 }
 
 TEST_CASE("inference takes no memory for long") {
@@ -66,7 +66,7 @@ TEST_CASE("inference takes no memory for long") {
   CHECK(net.gives == net.takes);
 }
 
-TEST_CASE("what is no network, and what is no plan of it") {
+TEST_CASE("what is no network, and what is no order of its passes") {
   CHECK_BREAKS(every_pass_is_known, precedence_graph(with_work(one_f_one_b(2, 2)), {}));
   schedule far = one_f_one_b(2, 2);
   far.order[0][0].what.micro_batch = 2;
@@ -76,12 +76,12 @@ TEST_CASE("what is no network, and what is no plan of it") {
 
   precedence_graph const net(one_f_one_b(2, 3), chunk_activations(9).memory);
   for (schedule const& other : {one_f_one_b(2, 2), one_f_one_b(2, 4), one_f_one_b(3, 3)})
-    CHECK_BREAKS(tables_agree, net.planned_like(other));
-  CHECK_BREAKS(every_pass_is_known, net.planned_like(split_backward(one_f_one_b(2, 3))));
-  CHECK_BREAKS(pass_is_on_its_device, net.planned_like(mirror(one_f_one_b(2, 3))));
+    CHECK_BREAKS(tables_agree, net.orders_of(other));
+  CHECK_BREAKS(every_pass_is_known, net.orders_of(split_backward(one_f_one_b(2, 3))));
+  CHECK_BREAKS(pass_is_on_its_device, net.orders_of(mirror(one_f_one_b(2, 3))));
   schedule less = one_f_one_b(2, 3);
   less.order[1].pop_back();
-  CHECK_BREAKS(every_pass_is_present, net.planned_like(less));
+  CHECK_BREAKS(every_pass_is_present, net.orders_of(less));
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ TEST_CASE(
       same.run(again.best());
       CHECK(tabu.best() == same.best());
       CHECK(search.spent() == again.spent());
-      list_scheduler::timeline t;
+      list_scheduler::solution t;
       REQUIRE(list_scheduler(s, limit).run(tabu.best(), {}, {}, t));  // within the limit as planned
       search.justify(tabu.best(), {{}, {}, {}, true, 2});
       CHECK(search.best().span <= first);
@@ -57,10 +57,10 @@ TEST_CASE(
 }
 
 // When the last device ends if passes start as soon as they can, each device counted from its release.
-tick longest_after(precedence_graph::plan const& orders, schedule const& s, memory_limit const& limit,
-                   std::vector<tick> const& released) {
+tick longest_after(precedence_graph::device_orders const& orders, schedule const& s,
+                   memory_limit const& limit, std::vector<tick> const& released) {
   list_scheduler scheduler(s, limit);
-  list_scheduler::timeline t;
+  list_scheduler::solution t;
   REQUIRE(scheduler.run(orders, {}, released, t));
   tick longest = 0;
   for (std::size_t d = 0; d < released.size(); ++d)
@@ -78,7 +78,7 @@ TEST_CASE("what ten seeds come to in one run") {
       justifier search(s, limit, {.passes = 3'000'000, .seed = seed, .aim = objective::span});
       search.justify(search.passes().orders, {{96}, {}, {}});
       REQUIRE(search.found());
-      list_scheduler::timeline const first = search.best();
+      list_scheduler::solution const first = search.best();
       std::vector<tick> released;
       for (auto const& order : first.orders)
         released.push_back(first.start[static_cast<std::size_t>(order.front())]);

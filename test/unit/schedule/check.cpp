@@ -105,14 +105,14 @@ TEST_CASE("pairs of chunks that differ have a cost of their own") {
   schedule s = schedule_from_orders(linear(devices{1}), std::vector<int>(4, 0), {}, {order});
   for (std::size_t i = 2; i < 6; ++i) s.order[0][i].overlaps = 0;
   s.graph = in_sequence_chunks(s.graph, 2);
-  costs c(pass_costs::by_stage_and_chunk({{1, 2, 1}, {4, 5, 1}}, 2));
+  costs c(pass_costs::by_stage_and_sequence_chunk({{1, 2, 1}, {4, 5, 1}}, 2));
   c.passes.overlapped = 5;
   s = retime(s, c);
   CHECK(check(s).ok());
   CHECK(s.end_of(s.order[0].back(), 0) == 1 + 4 + 5 + 5 + 6 + 3);
   CHECK((s.order[0][4].start == 10 && s.order[0][5].start == 10));
   s.cost.passes.overlapped = pass_costs::one_after_the_other;  // of which chunks?
-  CHECK(check(s) == wrong_size(table::costs_of_chunks, 2, 1));
+  CHECK(check(s) == wrong_size(table::sequence_chunk_costs, 2, 1));
 }
 
 TEST_CASE("passes that take no time stand in an order that has no cycle") {

@@ -36,7 +36,7 @@ TEST_CASE("tables that do not go together are refused") {
   each_refuses(rule::tables_agree, [](schedule& s) { s.cost.passes = std::vector<stage_cost>(7); });
   each_refuses(rule::tables_agree, [](schedule& s) { s.cost.on.speeds = {100}; });
   each_refuses(rule::tables_agree, [](schedule& s) {
-    s.cost.passes = pass_costs::by_stage_and_chunk({{}, {}}, 2);
+    s.cost.passes = pass_costs::by_stage_and_sequence_chunk({{}, {}}, 2);
   });
   each_refuses(rule::tables_agree, [](schedule& s) { s.graph = chain(stages{3}); });
   each_refuses(rule::tables_agree, [](schedule& s) { s.where = linear(devices{3}); });

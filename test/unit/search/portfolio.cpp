@@ -20,33 +20,34 @@ model_share on_four(tick transfer) {
 
 TEST_CASE("layouts") {
   devices const p{4};
-  CHECK((lay_out(layout::linear, p, 1) == linear(p) && lay_out(layout::v, p, 2) == v_shape(p)));
-  CHECK(lay_out(layout::looped, p, 3) == looped(p, chunks{3}));
-  CHECK(lay_out(layout::wave, p, 4) == wave(p, waves{2}));
+  CHECK((lay_out(placement_kind::linear, p, 1) == linear(p)
+         && lay_out(placement_kind::v, p, 2) == v_shape(p)));
+  CHECK(lay_out(placement_kind::looped, p, 3) == looped(p, chunks{3}));
+  CHECK(lay_out(placement_kind::wave, p, 4) == wave(p, waves{2}));
 }
 
 TEST_CASE("the same model, cut finer") {
   model_share model = on_four(3);
-  layout_choice const c = choose_layout(model, layout::wave, 4, 75);
+  layout_choice const c = choose_layout(model, placement_kind::wave, 4, 75);
   CHECK((c.unit == 4 && c.chunk_count == 4 && c.problem.where == wave(devices{4}, waves{2})));
   // A quarter of the work a chunk, in ticks a quarter as long; a transfer takes as long as ever.
   CHECK(c.problem.cost == costs(stage_cost{20, 26, 14}, 12));
   CHECK(c.problem.limit == chunk_activations(12));  // three quarters of 4 micro-batches of 4 chunks
-  CHECK(choose_layout(model, layout::linear, 1, 100).problem.limit == chunk_activations(4));
-  CHECK(choose_layout(model, layout::linear, 1, 70).problem.limit
+  CHECK(choose_layout(model, placement_kind::linear, 1, 100).problem.limit == chunk_activations(4));
+  CHECK(choose_layout(model, placement_kind::linear, 1, 70).problem.limit
         == chunk_activations(2));  // whole ones
 }
 
 TEST_CASE("layouts that the memory leaves a schedule for") {
   model_share model = on_four(3);
   auto const shapes_for = [&](int percent) {
-    std::vector<layout> found;
+    std::vector<placement_kind> found;
     for (layout_choice const& c : layouts_for(model, percent)) found.push_back(c.shape);
     return found;
   };
-  using enum layout;
-  CHECK(shapes_for(100) == std::vector<layout>{linear, v, looped, looped, wave});
-  CHECK(shapes_for(25) == std::vector<layout>{linear, v, looped, looped, wave});
+  using enum placement_kind;
+  CHECK(shapes_for(100) == std::vector<placement_kind>{linear, v, looped, looped, wave});
+  CHECK(shapes_for(25) == std::vector<placement_kind>{linear, v, looped, looped, wave});
   CHECK(shapes_for(24).empty());  // less than one micro-batch
   // 30 % of 4 micro-batches is 1.2 of them.
   for (layout_choice const& c : layouts_for(model, 30, {{50}, 2}))
@@ -55,7 +56,7 @@ TEST_CASE("layouts that the memory leaves a schedule for") {
 
 TEST_CASE("chunks that recompute, sequences in chunks") {
   model_share model = on_four(3);
-  layout_choice const plain = choose_layout(model, layout::v, 2, 50);
+  layout_choice const plain = choose_layout(model, placement_kind::v, 2, 50);
   CHECK(variants_of(plain, {}).size() == 1);
   std::vector<layout_choice> const all = variants_of(plain, {{10}, 5});
   CHECK(all.size() == 9);  // none, one or two chunks again; sequences in 1, 2 and 4
@@ -74,12 +75,12 @@ TEST_CASE("chunks that recompute, sequences in chunks") {
 
 TEST_CASE("sequences in chunks that differ") {
   model_share model = on_four(3);
-  layout_choice const plain = choose_layout(model, layout::v, 2, 50);
+  layout_choice const plain = choose_layout(model, placement_kind::v, 2, 50);
   std::vector<layout_choice> all =
       variants_of(plain, {.most_sequence_chunks = 4, .causal = {.forward = 50}});
   CHECK((all.size() == 3 && all[0].problem.cost == plain.problem.cost));
   for (layout_choice const& c : all) {
-    CHECK((c.problem.cost.passes.chunks() == c.sequence_chunks && check(c.problem).ok()));
+    CHECK((c.problem.cost.passes.sequence_chunks() == c.sequence_chunks && check(c.problem).ok()));
     tick forwards = 0;
     for (int chunk = 0; chunk < c.sequence_chunks; ++chunk)
       forwards += c.problem.cost.of({F, 3, chunk}, 0);
@@ -88,10 +89,11 @@ TEST_CASE("sequences in chunks that differ") {
   }
   CHECK((all[1].unit == 2 * 2 * 4 && all[1].problem.cost.of({F, 0, 0}, 0) == 3 * 20));
   // As they were measured.
-  costs const by_chunk(pass_costs::by_stage_and_chunk({{6, 8, 5}, {6, 9, 5}, {8, 9, 4}}, 3), 5);
-  all = variants_of(plain, {.most_sequence_chunks = 4, .by_chunk = by_chunk});
+  costs const by_sequence_chunk(
+      pass_costs::by_stage_and_sequence_chunk({{6, 8, 5}, {6, 9, 5}, {8, 9, 4}}, 3), 5);
+  all = variants_of(plain, {.most_sequence_chunks = 4, .by_sequence_chunk = by_sequence_chunk});
   CHECK((all.size() == 2 && all[0].sequence_chunks == 1 && all[1].sequence_chunks == 3));
-  CHECK((all[1].unit == plain.unit && all[1].problem.cost.passes == by_chunk.passes));
+  CHECK((all[1].unit == plain.unit && all[1].problem.cost.passes == by_sequence_chunk.passes));
   CHECK(all[1].problem.cost.transfer(0, 1) == plain.problem.cost.transfer(0, 1));
   CHECK((check(all[1].problem).ok() && all[1].problem.limit == chunk_activations(12)));
 }
@@ -100,7 +102,7 @@ TEST_CASE("sequences in chunks that differ") {
 TEST_CASE("chunks that leave no room for 1F1B") {
   model_share model = on_four(3);
   variety how{.kept_percent = {10}};
-  layout_choice plain = choose_layout(model, layout::linear, 1, 50);
+  layout_choice plain = choose_layout(model, placement_kind::linear, 1, 50);
   CHECK(chunks_without_room(plain, 1, how) == std::vector<int>{0, 1});
   CHECK(chunks_without_room(plain, 2, how) == std::vector<int>{0});  // 5, 4, 3 and 2 halves
   plain.problem.limit = chunk_activations({4, 2, 1, 1});
@@ -108,7 +110,7 @@ TEST_CASE("chunks that leave no room for 1F1B") {
   plain.problem.limit = chunk_activations({1, 4, 4, 4});
   CHECK(chunks_without_room(plain, 1, how) == std::vector<int>{0});
   // All devices of a V hold as much: the first chunk of each, which is tried anyhow.
-  layout_choice const v = choose_layout(model, layout::v, 2, 50);
+  layout_choice const v = choose_layout(model, placement_kind::v, 2, 50);
   CHECK(chunks_without_room(v, 1, {.kept_percent = {10}}) == first_chunks(v.problem.where, 1));
   // Device 3 then holds 3 checkpoints, the rest of one while it recomputes, and 2 whole ones.
   layout_choice less = v;
@@ -120,7 +122,7 @@ TEST_CASE("chunks that leave no room for 1F1B") {
 
 TEST_CASE("sets of stages that recompute, as asked for") {
   model_share model = on_four(3);
-  layout_choice const plain = choose_layout(model, layout::v, 2, 50);
+  layout_choice const plain = choose_layout(model, placement_kind::v, 2, 50);
   variety how{.kept_percent = {10, 20, 30, 40, 50, 60, 70, 80}, .recomputed = {{0, 2, 5}, {}}};
   std::vector<layout_choice> const all = variants_of(plain, how);
   CHECK((all.size() == 2 && all[1].recomputed_chunks == 0 && all[1].memory_unit == 1));
@@ -135,13 +137,13 @@ TEST_CASE("sets of stages that recompute, as asked for") {
 
 TEST_CASE("variants: stages and shares that there are not") {
   model_share model = on_four(3);
-  layout_choice const plain = choose_layout(model, layout::v, 2, 50);
+  layout_choice const plain = choose_layout(model, placement_kind::v, 2, 50);
   CHECK_BREAKS(every_pass_is_known, variants_of(plain, {.kept_percent = {10}, .recomputed = {{8}}}));
   CHECK_BREAKS(tables_agree, variants_of(plain, {.kept_percent = {10, 20}}));
 }
 
 TEST_CASE("variants of a limit in bytes") {
-  layout_choice plain{.shape = layout::linear,
+  layout_choice plain{.shape = placement_kind::linear,
                       .problem = {.where = linear(devices{2}),
                                   .m = micro_batches{3},
                                   .cost = {},

@@ -216,7 +216,7 @@ TEST_CASE("a device without stages needs no memory") {
 
 TEST_CASE("a watch ends the search") {
   std::int64_t last = 0;
-  auto const watch = [&last](list_scheduler::timeline const& best, std::int64_t newly_spent) {
+  auto const watch = [&last](list_scheduler::solution const& best, std::int64_t newly_spent) {
     CHECK(best.makespan > 0);
     last += newly_spent;
     return last < 20'000;

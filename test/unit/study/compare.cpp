@@ -86,11 +86,11 @@ TEST_CASE("chunks of a sequence with causal attention") {
 TEST_CASE("chunks of a sequence with costs of their own") {
   catalog::entry const& chunked = *catalog::find("seq1f1b");
   catalog::shape shape{.p = devices{2}, .m = micro_batches{1}};
-  costs const cost(pass_costs::by_stage_and_chunk({{3, 3, 1}, {5, 5, 1}}, 2));
+  costs const cost(pass_costs::by_stage_and_sequence_chunk({{3, 3, 1}, {5, 5, 1}}, 2));
   CHECK(compare(chunked, shape, {.cost = cost, .piece_count = 2}).makespan == 13 + 13 + 3);
   CHECK(compare(*catalog::find("1f1b"), shape, {.cost = cost, .piece_count = 2}).makespan == 2 * 18);
   // Two stages of two pieces each, and stages of two thirds of one.
-  costs const each(pass_costs::by_stage_and_chunk(
+  costs const each(pass_costs::by_stage_and_sequence_chunk(
       {{1, 1, 1}, {2, 2, 1}, {2, 2, 0}, {3, 3, 0}, {3, 3, 1}, {5, 5, 1}, {0, 0, 0}, {0, 0, 0}}, 2));
   comparison const pieces = compare(chunked, shape, {.cost = each});
   CHECK((pieces.makespan == 13 + 13 + 3 && pieces.unit == 1));
@@ -105,7 +105,7 @@ TEST_CASE("costs of another number of chunks are refused") {
     return violations::broken_by(
         [&] { compare(*catalog::find(name), shape, {.cost = cost, .piece_count = 2}); });
   };
-  costs const cost(pass_costs::by_stage_and_chunk({{3, 3, 1}, {4, 4, 1}, {5, 5, 1}}, 3));
+  costs const cost(pass_costs::by_stage_and_sequence_chunk({{3, 3, 1}, {4, 4, 1}, {5, 5, 1}}, 3));
   CHECK(broken("seq1f1b", cost) == rule::tables_agree);
   CHECK(broken("1f1b", cost) == rule::none);
 }

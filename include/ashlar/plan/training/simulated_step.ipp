@@ -34,7 +34,7 @@ ASHLAR_INLINE simulation_options step_machine(std::vector<stage_seconds> const& 
     stage_memory& held = options.memory.stages[i / q];
     held.activation = held.gradient = message;
   }
-  options.cost.passes = pass_costs::by_stage_and_chunk(std::move(each), sequence_chunks);
+  options.cost.passes = pass_costs::by_stage_and_sequence_chunk(std::move(each), sequence_chunks);
   options.cost.on.links.inside = {.latency = 0, .bandwidth = 1};  // a tick a byte
   return options;
 }

@@ -18,7 +18,7 @@ layer_chain of_times(std::vector<tick> const& times, std::vector<byte_count> bud
   return model;
 }
 layout_choice on_line(int p) {
-  return choose_layout({devices{p}, micro_batches{1}, {}}, layout::linear, 1, 100);
+  return choose_layout({devices{p}, micro_batches{1}, {}}, placement_kind::linear, 1, 100);
 }
 std::vector<std::vector<int>> sizes_of(std::vector<layout_choice> const& all) {
   std::vector<std::vector<int>> sizes;
@@ -31,16 +31,17 @@ TEST_CASE("layers dealt to stages add up") {
                     .layers = {{{1, 2, 3}, 10, 4}, {{4, 5, 6}, 20, 5}, {{7, 8, 9, 1}, 30, 6}},
                     .on = {.links = {.inside = {2}, .between = {2}}},
                     .budget = {100, 200}};
-  layout_choice const c =
-      with_layers(model, choose_layout({devices{2}, micro_batches{1}, {}}, layout::linear, 1, 50),
-                  {2, 1}, layer_division::balanced);
+  layout_choice const c = with_layers(
+      model, choose_layout({devices{2}, micro_batches{1}, {}}, placement_kind::linear, 1, 50), {2, 1},
+      layer_division::balanced);
   CHECK((c.unit == 1 && c.memory_unit == 1 && c.layers == std::vector<int>{2, 1}));
   CHECK(c.problem.cost.passes == pass_costs::by_stage({{5, 7, 9}, {7, 8, 9, 1}}));
   CHECK((c.problem.cost.on.links.inside.latency == 2 && c.problem.m.value == 5));
   CHECK((c.problem.limit.memory.of(0).resident() == 30 && c.problem.limit.memory.of(0).stash == 9));
   CHECK((c.problem.limit.memory.of(1).resident() == 30 && c.problem.limit.memory.of(1).stash == 6));
   CHECK(c.problem.limit.budget == std::vector<byte_count>{100, 200});
-  layout_choice const halves = choose_layout({devices{1}, micro_batches{1}, {}}, layout::v, 2, 50);
+  layout_choice const halves =
+      choose_layout({devices{1}, micro_batches{1}, {}}, placement_kind::v, 2, 50);
   model.budget = {100};
   CHECK(halves.unit == 2);  // of a p-th of the model; layers have ticks of their own
   CHECK(with_layers(model, halves, {2, 1}, layer_division::balanced).unit == 1);
@@ -60,7 +61,7 @@ TEST_CASE("layers dealt evenly and by time") {
 TEST_CASE("the busiest device, not the longest stage") {
   layer_chain model = of_times({6, 1, 1, 1, 1, 1, 1, 6}, {100});
   model.on.speeds = {100, 50};
-  layout_choice const v = choose_layout({devices{2}, micro_batches{1}, {}}, layout::v, 2, 100);
+  layout_choice const v = choose_layout({devices{2}, micro_batches{1}, {}}, placement_kind::v, 2, 100);
   tick even = 0, least = max_tick;
   for (layout_choice const& c : divisions_of(model, v, 0)) {
     tick const busiest = plan_detail::busiest_of(c.problem);
@@ -89,7 +90,8 @@ TEST_CASE("layered layouts: what cannot be dealt") {
   CHECK_BREAKS(parameter_is_at_least, divisions_of(model, on_line(4)));
   std::vector<layout_choice> const all = layouts_for(model, devices{2});
   CHECK_FALSE(all.empty());
-  for (layout_choice const& c : all) CHECK(c.shape == layout::linear);  // the others have more stages
+  for (layout_choice const& c : all)
+    CHECK(c.shape == placement_kind::linear);  // the others have more stages
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ TEST_CASE("training plans: attention of a list") {
   costs const made = costs_of(q, plan);
   finer_costs const known =
       with_causal_chunks(std::vector<stage_cost>{{3, 6, 6}, {1, 2, 2}}, 2, q.lists[0].causal);
-  CHECK((made.passes.chunks() == 2 && made.passes.stages() == 2));
+  CHECK((made.passes.sequence_chunks() == 2 && made.passes.stages() == 2));
   made.passes.for_each([&](int stage, int chunk, stage_cost const& c) {
     stage_cost const& other = known.cost.passes.of(stage, chunk);
     CHECK(c.forward * known.unit == other.forward * 1'000'000'000);

@@ -6,7 +6,7 @@
 #include <ashlar/cuda/device.hpp>
 #include <ashlar/cuda/progress.hpp>
 #include <ashlar/cuda/ranges.hpp>
-#include <ashlar/cuda/timeline.hpp>
+#include <ashlar/cuda/step_timer.hpp>
 #include <ashlar/program/issue_order.hpp>
 #include <ashlar/run/device_status.hpp>
 #include <ashlar/run/drive.hpp>
@@ -30,7 +30,7 @@ struct member {
   std::unique_ptr<device> on;
   progress_marks marks;
   instruction_ranges ranges;
-  std::optional<timeline> times;
+  std::optional<step_timer> times;
   event end;  // of a lane, where a step is joined
 
   // Whatever may never end keeps what it uses.

@@ -13,10 +13,10 @@
 namespace ashlar::cuda {
 
 // If a step is captured into a graph, each event becomes a node of it.
-class timeline {
+class step_timer {
  public:
   // On the current GPU.
-  explicit timeline(std::size_t instructions) {
+  explicit step_timer(std::size_t instructions) {
     for (std::size_t i = 0; i < instructions; ++i) {
       begin_.push_back(event::make(timing::on));
       end_.push_back(event::make(timing::on));

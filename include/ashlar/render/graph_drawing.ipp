@@ -1,14 +1,14 @@
-// Definitions of graph_layout.hpp.
+// Definitions of graph_drawing.hpp.
 #pragma once
 
 #include <ashlar/core/compiled.hpp>
-#include <ashlar/render/graph_layout.hpp>
+#include <ashlar/render/graph_drawing.hpp>
 
 #include <algorithm>
 
 namespace ashlar::render_detail {
 
-ASHLAR_INLINE graph_layout::graph_layout(stage_graph const& graph)
+ASHLAR_INLINE graph_drawing::graph_drawing(stage_graph const& graph)
     : points_(static_cast<std::size_t>(graph.count())) {
   for (int stage = 0; stage < graph.count(); ++stage)
     for (int before : graph.predecessors(stage))
@@ -22,7 +22,7 @@ ASHLAR_INLINE graph_layout::graph_layout(stage_graph const& graph)
   for (int i = 0; i < sweeps; ++i) sweep(i % 2 == 0);
 }
 
-ASHLAR_INLINE std::vector<std::vector<graph_layout::point>> graph_layout::edges() const {
+ASHLAR_INLINE std::vector<std::vector<graph_drawing::point>> graph_drawing::edges() const {
   std::vector<std::vector<point>> all;
   for (auto const& numbers : edges_) {
     all.emplace_back();
@@ -31,19 +31,19 @@ ASHLAR_INLINE std::vector<std::vector<graph_layout::point>> graph_layout::edges(
   return all;
 }
 
-ASHLAR_INLINE std::size_t graph_layout::row_count() const {
+ASHLAR_INLINE std::size_t graph_drawing::row_count() const {
   std::size_t most = 1;
   for (auto const& layer : layers_) most = std::max(most, layer.size());
   return most;
 }
 
-ASHLAR_INLINE void graph_layout::put(int number, int layer) {
+ASHLAR_INLINE void graph_drawing::put(int number, int layer) {
   if (layers_.size() <= static_cast<std::size_t>(layer))
     layers_.resize(static_cast<std::size_t>(layer) + 1);
   nth(layers_, layer).push_back(number);
 }
 
-ASHLAR_INLINE std::vector<int> graph_layout::edge_through(int stage, int after) {
+ASHLAR_INLINE std::vector<int> graph_drawing::edge_through(int stage, int after) {
   std::vector<int> numbers{stage};
   for (int layer = at(stage).layer + 1; layer < at(after).layer; ++layer) {
     numbers.push_back(static_cast<int>(points_.size()));
@@ -60,7 +60,7 @@ ASHLAR_INLINE std::vector<int> graph_layout::edge_through(int stage, int after) 
   return numbers;
 }
 
-ASHLAR_INLINE void graph_layout::sweep(bool down) {
+ASHLAR_INLINE void graph_drawing::sweep(bool down) {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     auto& layer = layers_[down ? i : layers_.size() - 1 - i];
     std::vector<double> barycentre(points_.size(), 0);

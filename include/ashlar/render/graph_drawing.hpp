@@ -12,14 +12,14 @@
 namespace ashlar::render_detail {
 
 // Layers are numbered from the stages that nothing comes before; rows lie around 0.
-class graph_layout {
+class graph_drawing {
  public:
   struct point {
     int layer = 0;
     double row = 0;
   };
 
-  explicit graph_layout(stage_graph const& graph);
+  explicit graph_drawing(stage_graph const& graph);
 
   point const& of(int stage) const { return nth(points_, stage); }
   // In the order of the graph's edges: all points that one goes through, both ends too.
@@ -47,5 +47,5 @@ class graph_layout {
 }  // namespace ashlar::render_detail
 
 #ifndef ASHLAR_COMPILED
-#include <ashlar/render/graph_layout.ipp>
+#include <ashlar/render/graph_drawing.ipp>
 #endif
