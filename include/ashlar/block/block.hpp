@@ -26,6 +26,7 @@ struct cell {
   friend constexpr bool operator==(cell const&, cell const&) = default;
 };
 
+// A building block; repeat() makes a schedule of it. check() says whether it is right.
 struct block {
   stage_graph graph;
   placement where;
@@ -36,10 +37,12 @@ struct block {
   execution_mode mode = execution_mode::training;
 
   constexpr int micro_batch_count() const { return static_cast<int>(route.size()); }
+  // The device of a pass of the block, by the route of its micro-batch. The stage and micro-batch exist.
   constexpr int device_of(pass what) const {
     return where.device_of(nth(route, what.micro_batch), what.stage);
   }
 
+  // Ticks that the pass takes on its device.
   constexpr tick length_of(pass what) const { return cost.of(what, device_of(what)); }
 
   friend constexpr bool operator==(block const&, block const&) = default;

@@ -16,6 +16,7 @@ namespace ashlar {
 // When each result ends. Blocks, schedules and programs share this.
 class pass_register {
  public:
+  // Empty, for that many stages and micro-batches. O(stages · micro-batches).
   constexpr pass_register(int stage_count, int m) : entries_(stage_count, m) {}
 
   // Enters a pass whose stage and micro-batch exist, unless there is one with its result.
@@ -31,6 +32,7 @@ class pass_register {
             .first = where};
   }
 
+  // A pass that has been entered: its end in ticks.
   struct entry {
     bool present = false;
     bool fused = false;
@@ -45,6 +47,7 @@ class pass_register {
                                             : pass_kind::backward_input;
     }
   };
+  // The entry of the pass with this result. The stage and micro-batch exist.
   constexpr entry const& operator()(int micro_batch, int stage, result r) const {
     return entries_.at(micro_batch, stage, r);
   }

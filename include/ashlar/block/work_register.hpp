@@ -13,6 +13,7 @@
 
 namespace ashlar {
 
+// The parts of work that have been entered, and when they end.
 class work_register {
  public:
   // Refers to the work.
@@ -100,6 +101,7 @@ class work_register {
 
 // When every pass ends, of the pipeline and of work.
 struct pass_ends {
+  // Empty. Refers to `parts`.
   constexpr pass_ends(int stage_count, int micro_batch_count, work_view const& parts)
       : passes(stage_count, micro_batch_count), work(parts) {}
 

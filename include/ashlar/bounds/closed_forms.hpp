@@ -96,6 +96,7 @@ struct uniform_workload {
 
 namespace bounding {
 
+// Work plus idle time, if that is positive; else the work.
 constexpr tick at_least_work(tick work, tick idle) { return idle > 0 ? work + idle : work; }
 
 }  // namespace bounding

@@ -14,6 +14,8 @@ namespace ashlar::bounding {
 // No time at all: there is no bound on how early a pass starts.
 inline constexpr tick any_time = -max_tick;
 
+// The later of two ticks; and the end of what starts then and takes `length`, where any_time stays
+// any_time.
 constexpr tick later(tick a, tick b) { return a > b ? a : b; }
 constexpr tick after(tick start, tick length) { return start == any_time ? any_time : start + length; }
 
@@ -45,6 +47,7 @@ class earliest_starts {
     }
   }
 
+  // The earliest start of step k of a stage for a micro-batch, in ticks.
   constexpr tick start(int k, int stage, int micro_batch) const {
     return starts_[index(k, stage, micro_batch)];
   }

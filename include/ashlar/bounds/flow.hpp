@@ -15,6 +15,7 @@ namespace ashlar::bounding {
 // Steps follow each other on each stage; one takes memory, a later one gives it back. In reversed time
 // the same holds the other way round, so that a flow and its reverse are of one kind.
 struct flow {
+  // What every stage does once for each micro-batch, for example its forward.
   struct step {
     int direction = 0;           // +1: after this step of the stage before it, -1: of the stage after it
     std::vector<tick> length;    // by stage; of the shortest micro-batch
@@ -38,6 +39,7 @@ struct flow {
   constexpr int step_count() const { return static_cast<int>(steps.size()); }
   constexpr int device_count() const { return static_cast<int>(limit.size()); }
   constexpr int stage_count() const { return static_cast<int>(device.size()); }
+  // Lookups. All times are ticks; all indices exist.
   constexpr std::vector<int> const& on(int d) const { return nth(stages_of, d); }
   constexpr int device_of(int stage) const { return nth(device, stage); }
   constexpr int micro_batches_of(int stage) const { return nth(micro_batches, stage); }
@@ -78,6 +80,7 @@ struct flow {
   }
 };
 
+// The steps of a workload, in forward time. The workload is valid. O(stages · micro-batches).
 constexpr flow flow_of(workload const& w, counted_span counted) {
   flow f;
   int const S = f.route_length = w.where.stage_count();
@@ -133,6 +136,8 @@ constexpr flow flow_of(workload const& w, counted_span counted) {
   return f;
 }
 
+// The same steps in reversed time: last step first, against the order of the stages.
+// reversed(reversed(f)) == f.
 constexpr flow reversed(flow f) {
   for (std::size_t i = 0, j = f.steps.size(); i + 1 < j; ++i) std::swap(f.steps[i], f.steps[--j]);
   for (flow::step& s : f.steps) s.direction = -s.direction;

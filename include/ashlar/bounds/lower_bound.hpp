@@ -63,6 +63,7 @@ constexpr std::vector<int> origins(flow const& f) {
   return found;
 }
 
+// The bounds that follow from earliest starts in forward and in reversed time, in ticks.
 constexpr bound machine_bound(flow const& f) {
   flow const turned = reversed(f);
   bound b;

@@ -37,6 +37,7 @@ struct workload {
 
   static constexpr int no_limit = std::numeric_limits<int>::max();
 
+  // Whether the stage runs its forward again before its backward.
   constexpr bool recomputes(int stage) const {
     return mode == execution_mode::training && limit.memory.of(stage).recomputes();
   }

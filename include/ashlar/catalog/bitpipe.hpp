@@ -23,6 +23,7 @@ constexpr block bitpipe(devices p, unit_junction junction) {
   return both_ways(down);
 }
 
+// BitPipe is for an even number of devices and a multiple of p micro-batches.
 constexpr diagnosis check_bitpipe_shape(shape const& s) {
   return all_of({check_shape(s), multiple_of(parameter::device_count, s.p.value, 2),
                  multiple_of(parameter::micro_batch_count, s.m.value, s.p.value)});

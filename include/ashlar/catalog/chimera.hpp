@@ -41,16 +41,22 @@ constexpr block chimera_forward_doubling(devices p) {
   return both_ways(down);
 }
 
+// Chimera is for an even number of routes that divides the number of devices, and a multiple of p
+// micro-batches.
 constexpr diagnosis check_chimera_shape(shape const& s) {
   return all_of({check_shape(s), at_least(parameter::route_count, s.routes, 2),
                  multiple_of(parameter::route_count, s.routes, 2),
                  multiple_of(parameter::device_count, s.p.value, s.routes),
                  multiple_of(parameter::micro_batch_count, s.m.value, s.p.value)});
 }
+
+// Forward doubling is for an even number of devices and a multiple of 2p micro-batches.
 constexpr diagnosis check_forward_doubling_shape(shape const& s) {
   return all_of({check_shape(s), multiple_of(parameter::device_count, s.p.value, 2),
                  multiple_of(parameter::micro_batch_count, s.m.value, 2 * tick{s.p.value})});
 }
+
+// Backward halving is for an even number of devices and a multiple of p micro-batches.
 constexpr diagnosis check_backward_halving_shape(shape const& s) {
   return all_of({check_shape(s), multiple_of(parameter::device_count, s.p.value, 2),
                  multiple_of(parameter::micro_batch_count, s.m.value, s.p.value)});

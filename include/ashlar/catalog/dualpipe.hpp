@@ -29,6 +29,7 @@ class dualpipe_order {
     int backwards = 0;
   };
 
+  // The two directions, seen from the device that it writes for.
   constexpr dualpipe_order(direction zero, direction one) : zero_(zero), one_(one) {}
 
   // `h`: how many devices lie between this one and the nearer end; `half`: devices of half a way;
@@ -123,11 +124,14 @@ constexpr schedule dualpipev(devices p, micro_batches m) {
   return s;
 }
 
+// DualPipe is for an even number of devices, and an even number of micro-batches, at least 2p.
 constexpr diagnosis check_dualpipe_shape(shape const& s) {
   return all_of({check_shape(s), multiple_of(parameter::device_count, s.p.value, 2),
                  at_least(parameter::micro_batch_count, s.m.value, 2 * tick{s.p.value}),
                  multiple_of(parameter::micro_batch_count, s.m.value, 2)});
 }
+
+// DualPipeV is for at least 2p micro-batches.
 constexpr diagnosis check_dualpipev_shape(shape const& s) {
   return all_of(
       {check_shape(s), at_least(parameter::micro_batch_count, s.m.value, 2 * tick{s.p.value})});

@@ -15,6 +15,7 @@
 
 namespace ashlar::catalog {
 
+// All published schedules that are given by a formula. find() looks one up by name.
 inline constexpr std::array entries{
     entry{.name = "depth-first-accumulation",
           .summary = "one device, no pipeline: micro-batch after micro-batch, whatever p",

@@ -12,6 +12,7 @@
 
 namespace ashlar::catalog {
 
+// A published schedule: its name, its source and how it is made. make() gives the schedule.
 struct entry {
   char const* name;
   char const* summary;
@@ -26,6 +27,7 @@ struct entry {
   bool is_searched = false;  // the best that a search finds, which takes up to a second
   unsigned parameters = 0;   // which it looks at besides devices and micro-batches: see uses()
 
+  // Whether the schedule depends on this field of the shape.
   constexpr bool uses(parameter which) const {
     return (parameters >> static_cast<unsigned>(which) & 1U) != 0;
   }

@@ -64,6 +64,7 @@ constexpr schedule k_f_k_b(stage_graph const& graph, placement const& where, mic
   return relocate(std::move(s), where);
 }
 
+// 1F1B over any stage graph: k_f_k_b() with k = 1. Throws as that.
 constexpr schedule one_f_one_b(stage_graph const& graph, placement const& where, micro_batches m,
                                costs cost = {}) {
   return k_f_k_b(graph, where, m, std::vector<int>(static_cast<std::size_t>(graph.count()), 1),

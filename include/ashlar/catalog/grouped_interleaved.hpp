@@ -48,6 +48,7 @@ constexpr schedule grouped_interleaved(devices p, micro_batches m, chunks v, int
   return s;
 }
 
+// Micro-batches of a group: as many as the shape says, else one for each device.
 constexpr int close_group_of(shape const& s) { return s.group == 0 ? s.p.value : s.group; }
 
 // At least half of the devices, or the micro-batches of a group wait for each other in a cycle; more

@@ -11,6 +11,7 @@
 
 namespace ashlar::catalog {
 
+// Hanayo is for at least one wave, and passes that an int can count.
 constexpr diagnosis check_waves(shape const& s) {
   if (diagnosis const d =
           at_most(parameter::device_count, s.p.value, std::numeric_limits<int>::max() / 2);

@@ -12,6 +12,7 @@
 
 namespace ashlar::catalog {
 
+// The published schedules whose order is searched for. Making one takes up to about a second.
 inline constexpr std::array searched_entries{
     entry{.name = "zb-1p",
           .summary = "split backward, best schedule found under p micro-batches",

@@ -11,6 +11,7 @@
 
 namespace ashlar::catalog {
 
+// Seq1F1B is for at least one chunk of each sequence, and passes that an int can count.
 constexpr diagnosis check_sequence_chunks(shape const& s) {
   return check_count(s, parameter::sequence_chunk_count, s.sequence_chunks, s.m.value);
 }

@@ -64,6 +64,7 @@ constexpr diagnosis check_count(shape const& s, parameter which, int given, int 
       {at_least(which, given, 1), at_most(which, given, std::numeric_limits<int>::max() / factor)});
 }
 
+// For schedules with several chunks on each device: at least one, and passes that an int can count.
 constexpr diagnosis check_chunks(shape const& s) {
   return check_count(s, parameter::chunk_count, s.v.value, s.p.value);
 }

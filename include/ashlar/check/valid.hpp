@@ -56,6 +56,8 @@ requires(S == site{}) struct site_type<S> {
 
 }  // namespace valid_detail
 
+// True if check(Make()) finds nothing. Else it does not compile, and the compiler's message names the
+// rule, the devices, positions and passes.
 template <auto Make>
 consteval bool valid() {
   constexpr diagnosis d = valid_detail::found<Make>;

@@ -9,6 +9,7 @@
 
 namespace ashlar {
 
+// What a token does.
 enum class csv_action : unsigned char {
   compute,
   unshard,  // gather the stage's weights
@@ -23,6 +24,7 @@ enum class csv_action : unsigned char {
   wait_send_b,
 };
 
+// Which words a file uses for which passes. `detect`: found from the words themselves.
 enum class csv_dialect : unsigned char {
   detect,
   b_bw,         // B is the input gradient where there is a W, else the whole backward, as BW always is
@@ -31,8 +33,10 @@ enum class csv_dialect : unsigned char {
   waits,        // the same, and each send and each reduction has its wait
 };
 
+// The name that `--dialect` takes.
 char const* name_of(csv_dialect d);
 
+// A word of PyTorch's files, and what it means.
 struct csv_word {
   char const* name;
   csv_action action;
@@ -41,6 +45,7 @@ struct csv_word {
   char const* awaited = nullptr;  // of a wait: the word that starts what it waits for
 };
 
+// All words that a file may have.
 inline constexpr std::array csv_words{
     csv_word{"F", csv_action::compute, pass_kind::forward},
     csv_word{"I", csv_action::compute, pass_kind::backward_input},

@@ -29,8 +29,10 @@ std::string to_string(csv_problem const& p);
 // Takes the first few.
 class csv_problems {
  public:
+  // Keeps the first `most` problems.
   explicit csv_problems(std::size_t most) : most_(std::max<std::size_t>(most, 1)) {}
 
+  // Adds a problem; with a rule, the message is its sentence and what is wrong instead.
   void add(csv_problem p, std::string message);
   void add(csv_problem p, rule broken, std::string const& but) {
     p.broken = broken;

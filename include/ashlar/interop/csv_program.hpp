@@ -9,6 +9,7 @@
 
 namespace ashlar {
 
+// The program, and the token of each instruction.
 struct csv_streams {
   program value;
   std::vector<std::vector<int>> token_of;  // by device and instruction; -1: the file has none for it
@@ -20,6 +21,7 @@ struct csv_streams {
 // dialect without reductions has them done at the end of each line.
 class csv_program_writer {
  public:
+  // Refers to the tokens.
   csv_program_writer(csv_tokens const& tokens, placement where, transfer_lanes lanes);
   csv_program_writer(csv_program_writer const&) = delete;  // the shape refers to the program
   csv_program_writer& operator=(csv_program_writer const&) = delete;

@@ -10,8 +10,10 @@ namespace ashlar {
 // The token of an instruction between stages of a chain.
 std::string csv_name(opcode code, pass what, csv_dialect dialect);
 
+// Proves the program of a file.
 class csv_proof {
  public:
+  // Refers to both.
   csv_proof(csv_tokens const& tokens, csv_streams const& streams) : tokens_(tokens), streams_(streams) {}
 
   // Adds the first broken rule, if any.

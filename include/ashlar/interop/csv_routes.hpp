@@ -9,6 +9,7 @@
 
 namespace ashlar {
 
+// The routes of a file.
 struct csv_routes {
   std::vector<std::vector<int>> routes;  // devices by stage
   std::vector<int> route;                // of each micro-batch

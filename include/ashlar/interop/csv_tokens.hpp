@@ -15,6 +15,7 @@
 
 namespace ashlar {
 
+// How a file is read.
 struct csv_options {
   std::size_t most_problems = 5;  // what is more is not looked for
   csv_dialect dialect = csv_dialect::detect;
@@ -22,6 +23,7 @@ struct csv_options {
       transfer_lanes::one;  // of a device, in the program of a file with communication
 };
 
+// A cell of the file, or one half of a pair in a cell.
 struct csv_token {
   csv_word const* word = &csv_words[0];
   pass what;  // of a compute what it is in any dialect; else stage and micro-batch, if it has one
@@ -49,6 +51,7 @@ inline std::string to_string(csv_token const& t) {
   return t.word->of_micro_batch ? text + std::to_string(t.what.micro_batch) : text;
 }
 
+// All tokens of a file.
 struct csv_tokens {
   std::vector<std::vector<csv_token>> lines;  // by device
   csv_dialect dialect = csv_dialect::i_b;
@@ -59,6 +62,7 @@ struct csv_tokens {
   std::size_t idle_slots = 0;                       // empty cells, as PyTorch writes them
   execution_mode mode = execution_mode::inference;  // training where some pass is no forward
 
+  // A token; and where it is, for a problem or in words.
   csv_token const& token(site const& s) const { return nth(nth(lines, s.device), s.index); }
   csv_problem at(std::size_t device, csv_token const& t) const {
     return {static_cast<int>(device) + 1, t.column, to_string(t), ""};
@@ -81,6 +85,7 @@ int read_number(std::string_view& rest);
 
 }  // namespace csv_detail
 
+// The tokens of a file. What cannot be read goes to `problems`.
 csv_tokens read_csv_tokens(std::string_view text, csv_options const& options, csv_problems& problems);
 
 }  // namespace ashlar

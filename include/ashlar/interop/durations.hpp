@@ -27,6 +27,7 @@ struct time_scale {
   long long ticks_per_unit = 1;
   std::string unit = {};
 
+  // Ticks in the unit.
   double in_units(double ticks) const { return ticks / static_cast<double>(ticks_per_unit); }
   // "337.5"; and "337.5 ms" or "337.5 ticks".
   std::string number(tick t) const;

@@ -4,6 +4,7 @@
 
 namespace ashlar::input_limits {
 
+// The largest numbers of each.
 inline constexpr long long devices = 1'024;
 inline constexpr int cluster_devices = 1'000'000;
 inline constexpr long long micro_batches = 100'000;

@@ -9,12 +9,14 @@
 
 namespace ashlar {
 
+// A data sheet as a file has it.
 struct json_machine {
   std::string name = {};                // empty: the file says none
   std::vector<std::string> names = {};  // that people also write
   predict::machine machine = {};
 };
 
+// A cluster of nodes that are alike.
 struct json_cluster {
   json_machine sheet = {};
   int nodes = 1;

@@ -12,8 +12,10 @@ namespace ashlar {
 // input_errors say where the value stands, its key and what must be there.
 class json_reader {
  public:
+  // Refers to the text.
   explicit json_reader(json_text const& source) : source_(source) {}
 
+  // Throws input_error with the place of the value; and the value of a key, which must be there.
   [[noreturn]] void fail(nlohmann::json const& value, std::string const& what) const;
   nlohmann::json const& at(nlohmann::json const& object, char const* key) const;
   // What `make` makes of a value; of a rule that it breaks, the place and key, too.

@@ -9,6 +9,7 @@
 
 namespace ashlar {
 
+// A parsed text of JSON.
 struct json_text {
   std::string
       path;  // the file, or whatever messages shall call the text; empty: they say the place alone

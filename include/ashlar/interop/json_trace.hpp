@@ -21,6 +21,7 @@ struct trace_event {
   friend bool operator==(trace_event const&, trace_event const&) = default;
 };
 
+// The events of a trace.
 struct json_trace {
   std::vector<trace_event> events = {};
   int device_count = 0;

@@ -11,6 +11,7 @@ namespace ashlar {
 // Insertions, deletions and substitutions from one word to the other. O(|a| |b|).
 std::size_t edits(std::string_view a, std::string_view b);
 
+// The text with A-Z as a-z.
 std::string in_small_letters(std::string_view text);
 
 // The name that is nearest to a wrong one, regardless of case, if any is near; else empty.

@@ -13,6 +13,7 @@
 
 namespace ashlar {
 
+// What was read: a program, or the problems.
 struct csv_program {
   std::optional<program> value;       // proved; if there is no problem
   std::vector<csv_problem> problems;  // the first few

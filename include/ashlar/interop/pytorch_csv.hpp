@@ -21,6 +21,7 @@ namespace ashlar {
 // `dialect`: b_bw, or any other, which are the same here.
 std::string pytorch_csv(schedule const& s, csv_dialect dialect = csv_dialect::i_b);
 
+// What was read: a schedule, or the problems.
 struct csv_schedule {
   std::optional<schedule> value;      // squeezed under unit costs; if there is no problem
   std::vector<csv_problem> problems;  // the first few

@@ -15,6 +15,7 @@ namespace ashlar {
 // in vain. What no input tells is waited for at the end of the line.
 class send_waits {
  public:
+  // Finds the waits of all sends. O(instructions).
   explicit send_waits(program const& p);
 
   // The sends of a device in the order of their waits, each with the instruction that its wait is

@@ -32,6 +32,7 @@ struct collective_order {
   dynamic_array<char> split;
 };
 
+// Finds the collectives of one device of a schedule, in one pass over its order.
 class collective_order_builder {
  public:
   // `buffer(stage)` of weights and of gradients; `late(stage)`: its gradient is reduced at the end.

@@ -42,6 +42,7 @@ class lowering {
       for (timed_pass const& t : order) out_.shape().add(t.what);
   }
 
+  // Writes the program. To be called once.
   constexpr program run() {
     events_ = events_in_order(s_, out_.made().groups, ends_);
     lists<turn> const mine = turns_by_device();

@@ -11,6 +11,7 @@
 
 namespace ashlar {
 
+// How lower() makes a program; by default one data-parallel rank, and all that a schedule says.
 struct lower_options {
   transfer_lanes lanes = transfer_lanes::one;
   int data_ranks = 1;  // that run the pipeline side by side
@@ -31,6 +32,7 @@ struct lower_options {
   friend constexpr bool operator==(lower_options const&, lower_options const&) = default;
 };
 
+// Whether the options are in range: the first parameter that is not.
 constexpr diagnosis check(lower_options const& o) {
   auto const at_least = [](parameter which, int given, int bound) {
     return diagnosis{

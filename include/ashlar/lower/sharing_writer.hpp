@@ -13,8 +13,11 @@
 
 namespace ashlar {
 
+// Used device after device, from begin_device() to end_device(), with the passes in the order of the
+// schedule.
 class sharing_writer {
  public:
+  // Refers to the schedule and writes to `out`.
   constexpr sharing_writer(schedule const& s, lower_options const& options, stream_writer& out)
       : s_(s),
         options_(options),

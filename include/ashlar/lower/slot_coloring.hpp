@@ -11,6 +11,7 @@
 
 namespace ashlar {
 
+// When a slot may hold another value.
 enum class slot_reuse : unsigned char {
   when_free,  // the fewest slots
   never,      // a slot a value: nothing ever waits for a buffer
@@ -23,6 +24,7 @@ enum class slot_reuse : unsigned char {
 class slot_pool {
  public:
   constexpr slot_pool() = default;
+  // A pool without slots.
   explicit constexpr slot_pool(slot_reuse reuse) : reuse_(reuse) {}
 
   // Makes the pool as new. (Assigning a new pool leaks in the constant evaluation of nvcc's front end.)
@@ -45,6 +47,7 @@ class slot_pool {
     while (leaving_.size() > kept) leaving_.pop_back();
   }
 
+  // A free slot of this kind, or a new one.
   constexpr int acquire(slot_kind kind) {
     std::vector<int>& free = nth(free_, kind);
     if (free.empty()) {

@@ -13,8 +13,10 @@
 
 namespace ashlar {
 
+// Used device after device, from begin_stream() to end_stream().
 class stream_writer {
  public:
+  // Begins with a program that has all but instructions, operands and slots.
   constexpr stream_writer(program start, slot_reuse reuse)
       : made_(std::move(start)),
         shape_(made_.view()),
@@ -30,6 +32,7 @@ class stream_writer {
   stream_writer(stream_writer const&) = delete;  // the shape refers to the program
   stream_writer& operator=(stream_writer const&) = delete;
 
+  // Allocates for as many instructions and operands.
   constexpr void reserve(std::size_t instructions, std::size_t operands) {
     made_.instructions.reserve(instructions);
     made_.operands.reserve(operands);
@@ -38,6 +41,7 @@ class stream_writer {
   constexpr program const& made() const { return made_; }
   constexpr program take() { return std::move(made_); }
 
+  // What is written from now on belongs to this device, until end_stream().
   constexpr void begin_stream(int device) {
     device_ = device;
     pool_.clear();

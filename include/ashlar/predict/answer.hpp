@@ -20,6 +20,7 @@ struct spread {
 // By kind of run: on one node, on several.
 using spreads = std::array<std::array<spread, 2>, run_kind_count>;
 
+// What predict_run() returns. Times are seconds, sizes bytes.
 struct answer {
   step_terms step;
   // Whether runs like this one were measured: intervals are made of those.
@@ -33,6 +34,7 @@ struct answer {
   run_kind kind = run_kind::dense_16_bits;
   bool on_several_nodes = false;
 
+  // Tokens per second of all devices, and the model's operations per second of one device.
   double tokens_per_second(question const& q) const { return 1.0 * q.batch * q.sequence / step.seconds; }
   double flops_per_device(question const& q) const { return operations / step.seconds / q.devices; }
 };

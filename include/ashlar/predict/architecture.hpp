@@ -10,6 +10,7 @@ namespace ashlar::predict {
 // attention, whose state has a size of its own.
 enum class mixer_kind : unsigned char { none, attention, compressed, state_space };
 
+// What mixes the tokens of a layer: attention or a recurrence, with its sizes.
 struct mixer {
   mixer_kind kind = mixer_kind::none;
 
@@ -31,8 +32,10 @@ struct mixer {
   friend constexpr bool operator==(mixer const&, mixer const&) = default;
 };
 
+// What follows the mixer in a layer.
 enum class feed_forward_kind : unsigned char { none, dense, experts };
 
+// The feed-forward part of a layer, with its sizes.
 struct feed_forward {
   feed_forward_kind kind = feed_forward_kind::none;
   bool is_gated = false;    // a third matrix
@@ -49,6 +52,7 @@ struct feed_forward {
   friend constexpr bool operator==(feed_forward const&, feed_forward const&) = default;
 };
 
+// A layer of the model.
 struct layer {
   mixer mix;
   feed_forward feed;
@@ -61,6 +65,7 @@ struct frozen_parts {
   bool embedding = false, head = false;
   std::vector<bool> layers;  // by number; others are not
 
+  // Whether the layer of this number, from 0, is among them.
   bool has_layer(int number) const {
     auto const n = static_cast<std::size_t>(number);
     return n < layers.size() && layers[n];
@@ -73,6 +78,7 @@ struct frozen_parts {
 // or nothing, because those before it are, too.
 enum class gradient_kind : unsigned char { all, inputs, none };
 
+// A decoder: its layers, embedding and head.
 struct architecture {
   double hidden = 0;
   double vocabulary = 0;
@@ -90,6 +96,7 @@ struct architecture {
   frozen_parts frozen;
 
   int layer_count() const { return static_cast<int>(layers.size()); }
+  // The layer of this number, from 0.
   layer const& at(int number) const {
     return kinds[static_cast<unsigned>(layers[static_cast<unsigned>(number)])];
   }

@@ -8,6 +8,7 @@
 
 namespace ashlar::predict {
 
+// What calibrate() found.
 struct calibration {
   constants fitted;
   std::vector<double> before, after;  // predicted over measured, a run each

@@ -50,12 +50,14 @@ struct constants {
   friend constexpr bool operator==(constants const&, constants const&) = default;
 };
 
+// A constant by the name that files call it.
 struct named_constant {
   char const* name;
   double constants::*value;
   bool is_share;  // at most 1
 };
 
+// All constants by name.
 inline constexpr std::array<named_constant, 38> constant_names{{
     {"products.ampere.16", &constants::products_ampere_16, true},
     {"products.hopper.16", &constants::products_hopper_16, true},

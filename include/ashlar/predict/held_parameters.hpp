@@ -8,23 +8,27 @@
 
 namespace ashlar::predict {
 
+// Numbers of parameters, by the ranks that share them.
 struct parameter_counts {
   double dense = 0;   // summed over data x context ranks
   double expert = 0;  // summed over the ranks that hold the same experts
 
   double both() const { return dense + expert; }
+  // Adds the numbers of another part of the device's model.
   void add(parameter_counts const& other) {
     dense += other.dense;
     expert += other.expert;
   }
 };
 
+// The parameters of one device.
 struct held_parameters {
   parameter_counts all;
   parameter_counts trained;   // not frozen
   parameter_counts backward;  // that a backward uses
 };
 
+// The parameters of one stage on one of its tensor ranks.
 held_parameters held_by_stage(question const& q, stage const& s);
 // Of the stages with these numbers.
 held_parameters held_by_stages(question const& q, std::vector<stage> const& stages,

@@ -8,6 +8,7 @@
 
 namespace ashlar::predict {
 
+// Seconds of a forward and of its backward.
 struct seconds_each_way {
   double forward = 0, backward = 0;
   double weights = 0;  // of the backward: of weights' gradients

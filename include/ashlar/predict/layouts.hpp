@@ -17,12 +17,14 @@ struct open_sizes {
        expert_tensor = true, data = true, shares = true, again = true, ends = true;
 };
 
+// A layout, with what is predicted of it.
 struct ranked_layout {
   question asked;
   double seconds = 0;  // of a step
   double peak = 0;     // bytes, on any device
 };
 
+// What best_layouts() found.
 struct layouts_found {
   std::vector<ranked_layout> best;  // that fit, the fastest first; of equal ones that which holds less
   std::vector<ranked_layout> smallest;  // the one that holds least, whether it fits or not

@@ -3,6 +3,7 @@
 
 namespace ashlar::predict {
 
+// Generations of GPUs, by the names of their makers.
 enum class generation : unsigned char {
   volta,
   ampere,
@@ -19,6 +20,7 @@ enum class generation : unsigned char {
 // generations take the shares of the one that is built most like them.
 enum class family : unsigned char { ampere, hopper, blackwell, blackwell_ultra };
 
+// The family whose fitted constants hold for the generation.
 constexpr family family_of(generation g) {
   switch (g) {
     case generation::hopper:
@@ -37,6 +39,7 @@ constexpr family family_of(generation g) {
 // Of the values that products take.
 enum class number_format : unsigned char { bf16, fp16, fp32, fp8, mxfp8, nvfp4 };
 
+// Bits of an element, without its share of a scale.
 constexpr int bits_of(number_format f) {
   switch (f) {
     case number_format::fp32:
@@ -50,6 +53,8 @@ constexpr int bits_of(number_format f) {
       return 16;
   }
 }
+
+// Whether elements have fewer than 16 bits.
 constexpr bool is_low(number_format f) { return bits_of(f) < 16; }
 
 // Dense operations a second; 0: the device has no such products.
@@ -59,6 +64,7 @@ struct peak_rates {
   friend constexpr bool operator==(peak_rates const&, peak_rates const&) = default;
 };
 
+// A kind of device. Sizes are bytes, bandwidths bytes per second.
 struct machine {
   generation built = generation::hopper;
   peak_rates peak;

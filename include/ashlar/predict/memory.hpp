@@ -10,6 +10,7 @@
 
 namespace ashlar::predict {
 
+// Bytes of one device at its peak.
 struct memory_parts {
   double parameters = 0, gradients = 0, optimizer = 0;
   double activations = 0;
@@ -17,6 +18,7 @@ struct memory_parts {
   double gathered = 0;   // weights and gradients of layers at work, fully sharded
   double framework = 0;  // workspaces
 
+  // The sum of all parts.
   double all() const {
     return parameters + gradients + optimizer + activations + logits + gathered + framework;
   }

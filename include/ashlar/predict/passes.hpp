@@ -9,6 +9,7 @@
 
 namespace ashlar::predict {
 
+// Seconds of one pass, by what takes them.
 struct pass_terms {
   double products = 0, attention = 0, scan = 0, bytes = 0;  // on the device
   double tensor = 0, expert = 0, context = 0;               // exchanges, exposed
@@ -18,6 +19,7 @@ struct pass_terms {
   double weights = 0;   // of products: of weights' gradients
   double measured = 0;  // in place of all but the transfer
 
+  // Seconds that the device takes if the host keeps up.
   double on_device() const {
     return products + attention + scan + bytes + tensor + expert + context + measured;
   }
@@ -29,6 +31,7 @@ struct pass_terms {
   void leave_out_weights();
 };
 
+// Both passes of a stage.
 struct stage_passes {
   pass_terms forward, backward;
 
@@ -50,6 +53,7 @@ stage_passes passes_of_layer(question const& q, layer const& l, recomputation ag
 // Of the head and the loss: the product in 16 bits, loss_bytes a logit, one exchange of the input.
 stage_passes passes_of_head(question const& q, constants const& c);
 
+// The passes of each virtual stage for one micro-batch.
 std::vector<stage_passes> passes_of(question const& q, std::vector<stage> const& stages,
                                     constants const& c);
 

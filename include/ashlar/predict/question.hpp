@@ -37,6 +37,7 @@ struct measured_stage {
   double weights = not_measured;  // of the backward: of weights' gradients
 };
 
+// The run that is asked about.
 struct question {
   architecture model;
   machine device;
@@ -105,6 +106,7 @@ struct unpredictable : std::exception {
   requirement broken;
   long long number, limit;
 
+  // `it`: the number that breaks it; `most`: what it may be at most, where there is such a limit.
   unpredictable(requirement what_must_hold, long long it, long long most = 0)
       : broken(what_must_hold), number(it), limit(most) {}
   char const* what() const noexcept override { return "the run cannot be predicted"; }

@@ -20,6 +20,7 @@ enum class recomputation : unsigned char {
   full = 128           // the layer
 };
 
+// The union of both; and whether `part` is in `all`.
 constexpr recomputation operator|(recomputation a, recomputation b) {
   return static_cast<recomputation>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }
@@ -27,6 +28,7 @@ constexpr bool has(recomputation all, recomputation part) {
   return (static_cast<unsigned>(all) & static_cast<unsigned>(part)) != 0;
 }
 
+// Some layers of a model.
 struct chosen_layers {
   static constexpr int all = -1;
 

@@ -5,6 +5,7 @@
 
 namespace ashlar::predict {
 
+// What the training program does.
 struct stack {
   // FSDP of PyTorch or Megatron: weights or gradients of data ranks are shared.
   bool is_sharded = false;
@@ -23,8 +24,10 @@ struct stack {
   bool splits_sequences = false;
 };
 
+// What programs do in such a run.
 stack stack_of(question const& q);
 
+// Whether the machine is of Blackwell's family.
 inline bool is_blackwell(machine const& m) {
   return m.like() == family::blackwell || m.like() == family::blackwell_ultra;
 }
@@ -42,6 +45,7 @@ enum class run_kind : unsigned char {
 };
 inline constexpr int run_kind_count = 8;
 
+// The kind of run, by which intervals are told.
 run_kind run_kind_of(question const& q);
 
 }  // namespace ashlar::predict

@@ -9,6 +9,7 @@
 
 namespace ashlar::predict {
 
+// Seconds of a step, by what takes them.
 struct step_terms {
   double seconds = 0;
   double passes = 0;  // of the device that takes longest, all micro-batches

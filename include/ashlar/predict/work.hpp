@@ -14,6 +14,7 @@ struct product {
   bool is_low = true;  // in the low format where the run has one
 };
 
+// The arithmetic and the traffic of one layer.
 struct layer_work {
   std::vector<product> products;
   double scores = 0;                             // elements that a causal mask leaves
@@ -31,6 +32,7 @@ struct layer_work {
   double experts = 0;        // held here
 };
 
+// The work of one layer for one micro-batch, on one device.
 layer_work work_of(question const& q, layer const& l);
 
 // Of what a backward runs again.

@@ -28,6 +28,7 @@ struct program_extent {
   std::size_t work_edges = 0;
 };
 
+// The sizes of all tables of a program.
 constexpr program_extent extent_of(program const& p) {
   group_view const groups = p.groups.view();
   return {p.instructions.size(),
@@ -47,9 +48,11 @@ constexpr program_extent extent_of(program const& p) {
           p.work.view().into.size()};
 }
 
+// A program whose tables are arrays of fixed size, so that it may be static data.
 template <program_extent Extent>
 class frozen_program {
  public:
+  // Copies the program, whose extent_of() must be `Extent`.
   constexpr explicit frozen_program(program const& p) : counts_(p.view()) {
     copy(counts_.instructions, instructions_);
     copy(counts_.stream_begin, stream_begin_);
@@ -71,6 +74,7 @@ class frozen_program {
     copy(counts_.work.out_of, out_of_);
   }
 
+  // The program, as all functions that read one take it. Refers to this object.
   constexpr program_view view() const {
     program_view v = counts_;
     v.instructions = view_of(instructions_);

@@ -11,6 +11,7 @@ namespace ashlar {
 // 2014), which is a bijection, so that what differs in one number alone never collides.
 class hasher {
  public:
+  // Adds a number to the hash.
   constexpr void add(std::uint64_t number) {
     state_ += number + 0x9e3779b97f4a7c15;
     state_ = (state_ ^ (state_ >> 30)) * 0xbf58476d1ce4e5b9;

@@ -9,6 +9,7 @@
 
 namespace ashlar {
 
+// How many waits of an instruction are named.
 enum class wait_detail : unsigned char {
   last_of_a_lane,  // enough where the instructions of a lane end in its order
   all,             // each one, those of its own lane too
@@ -20,6 +21,7 @@ enum class wait_detail : unsigned char {
 // these, and the proofs reason about exactly these.
 class wait_table {
  public:
+  // The instructions that an instruction waits for, by index into the device's stream.
   constexpr list_view<int> of(int index) const {
     auto const i = static_cast<std::size_t>(index);
     return {on_.data() + begin_[i], on_.data() + begin_[i + 1]};

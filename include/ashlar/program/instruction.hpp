@@ -47,6 +47,7 @@ inline constexpr int gradient_norm = 0;
 // How an instruction uses a slot. Accumulation reads and writes. Scratch is a write that nobody reads.
 enum class access : unsigned char { read, write, accumulate, scratch };
 
+// A slot that an instruction reads or writes.
 struct operand {
   int slot = 0;  // on the instruction's device
   access how = access::read;
@@ -60,6 +61,7 @@ struct operand {
 inline constexpr int compute_lane = 0;
 inline constexpr int first_transfer_lane = 1;
 
+// One instruction of a device's stream. Which fields count depends on `code`.
 struct instruction {
   opcode code = opcode::compute;
   slot_kind subject = slot_kind::activation;  // clear and collectives: the kind of value

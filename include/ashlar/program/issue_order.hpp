@@ -20,6 +20,7 @@ struct rendezvous_list {
   std::vector<int> begin = {0};   // by rendezvous, and the end
 
   constexpr int size() const { return static_cast<int>(begin.size()) - 1; }
+  // The instructions that happen together, by index into the program.
   constexpr list_view<int> of(int rendezvous) const {
     auto const at = static_cast<std::size_t>(rendezvous);
     return {instructions.data() + begin[at], instructions.data() + begin[at + 1]};
@@ -29,11 +30,13 @@ struct rendezvous_list {
 // Notes what happens.
 class issuing_machine : public lane_machine<issuing_machine> {
  public:
+  // Walks the program and notes what happens together. Refers to its memory.
   constexpr explicit issuing_machine(program_view const& p)
       : lane_machine(p, partners_in_order(p), p.lane_count) {
     all_.instructions.reserve(p.instructions.size());
   }
 
+  // Called by the walk for each rendezvous.
   constexpr void happens(int, list_view<int> together) {
     for (int i : together) all_.instructions.push_back(i);
     all_.begin.push_back(static_cast<int>(all_.instructions.size()));

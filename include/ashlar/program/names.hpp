@@ -29,6 +29,7 @@ constexpr char letter_of(pass_kind kind) {
   return 'X';
 }
 
+// The name of a kind of pass, of value, of instruction.
 constexpr char const* name_of(pass_kind kind) {
   switch (kind) {
     case pass_kind::forward:
@@ -81,6 +82,7 @@ constexpr char const* name_of(slot_kind kind) {
   return "weight gradient";
 }
 
+// `2F5`: stage, letter of the kind, micro-batch.
 inline std::string to_string(pass what) {
   return std::to_string(what.stage) + letter_of(what.kind) + std::to_string(what.micro_batch);
 }

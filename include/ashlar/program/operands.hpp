@@ -32,6 +32,7 @@ class program_shape {
 
   constexpr program_view const& of() const { return p_; }
   constexpr bool is_sharded() const { return p_.sharding != sharding_level::none; }
+  // Whether the program recomputes this stage for this micro-batch.
   constexpr bool is_recomputed(pass const& what) const {
     return passes_.at(what.micro_batch, what.stage, result::recomputed) != 0;
   }

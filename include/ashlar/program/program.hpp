@@ -40,6 +40,7 @@ struct program_view {
   list_view<int> slot_begin;  // by device, and the end
   work_view work = {};
 
+  // The device of a stage, by the route of the micro-batch.
   constexpr int device_of(int micro_batch, int stage) const {
     int const taken = nth(route, micro_batch);
     return nth(where, taken * stage_count + stage);
@@ -59,6 +60,8 @@ struct program_view {
                                           : i.subject != slot_kind::gradient_shard;
   }
 
+  // Parts of the tables: a device's instructions and slots, an instruction's operands. Refer to the
+  // program.
   constexpr list_view<instruction> stream(int device) const {
     auto const d = static_cast<std::size_t>(device);
     return {instructions.data() + stream_begin[d], instructions.data() + stream_begin[d + 1]};
@@ -95,6 +98,8 @@ struct program {
   constexpr int device_count() const { return where.device_count(); }
   constexpr int stage_count() const { return where.stage_count(); }
   constexpr int micro_batch_count() const { return static_cast<int>(route.size()); }
+  // The lanes of a device: of transfers with a peer, by `lanes`, and after all of these that of
+  // collectives.
   constexpr int transfer_lane(int peer, opcode code) const {
     if (lanes == transfer_lanes::one) return first_transfer_lane;
     if (lanes == transfer_lanes::one_a_peer) return first_transfer_lane + peer;

@@ -16,6 +16,7 @@ namespace ashlar {
 // the lanes: the waits between lanes follow from the stream's order slot by slot (hazards.hpp).
 class slot_walk {
  public:
+  // Refers to the program, which is well formed.
   constexpr explicit slot_walk(program const& p) : p_(p), view_(p.view()), shape_(view_) {
     shape_.add_all();
   }
@@ -128,6 +129,8 @@ class slot_walk {
   diagnosis found_;
 };
 
+// The first read that finds another value than the one meant, or write that destroys one, with both
+// instructions. Assumes the levels before it. O(operands).
 constexpr diagnosis check_memory_safe(program const& p) { return slot_walk(p).run(); }
 
 }  // namespace ashlar

@@ -16,11 +16,13 @@ class message_index {
  public:
   static constexpr int nowhere = -1;
 
+  // The two halves of a transfer.
   struct ends {
     int send = nowhere;  // index into the program's instructions
     int receive = nowhere;
   };
 
+  // Refers to the program.
   constexpr explicit message_index(program const& p)
       : p_(p),
         found_(p.route.size() * static_cast<std::size_t>(p.graph.edge_count()) * 2),
@@ -32,6 +34,7 @@ class message_index {
   }
 
   constexpr int count() const { return static_cast<int>(found_.size()); }
+  // The halves of a message, by its number.
   constexpr ends const& of(int message) const { return nth(found_, message); }
 
   // Notes that an instruction is a half of the message. Returns the same half found before, if any.

@@ -16,6 +16,7 @@ namespace ashlar {
 // order.
 class sharing_walk {
  public:
+  // Refers to both.
   constexpr sharing_walk(program const& p, message_index const& index)
       : p_(p),
         index_(index),
@@ -195,6 +196,8 @@ class sharing_walk {
   diagnosis found_;
 };
 
+// The first rule about shared weights and gradients that the program breaks. Assumes the levels before
+// it.
 constexpr diagnosis check_sharing(program const& p, message_index const& index) {
   return sharing_walk(p, index).run();
 }

@@ -11,6 +11,7 @@
 
 namespace ashlar {
 
+// A dot: a schedule, its numbers and its bound.
 struct compared_schedule {
   std::string name;
   comparison numbers;

@@ -15,6 +15,7 @@ struct curve_panel {
   std::vector<std::vector<std::pair<double, double>>> curves;
 };
 
+// The title of a panel, and the names of its axes.
 struct curve_names {
   std::string title, x, y;
 };

@@ -14,13 +14,16 @@ namespace ashlar::render_detail {
 // Layers are numbered from the stages that nothing comes before; rows lie around 0.
 class graph_drawing {
  public:
+  // A place in the picture.
   struct point {
     int layer = 0;
     double row = 0;
   };
 
+  // Places the stages.
   explicit graph_drawing(stage_graph const& graph);
 
+  // The place of a stage.
   point const& of(int stage) const { return nth(points_, stage); }
   // In the order of the graph's edges: all points that one goes through, both ends too.
   std::vector<std::vector<point>> edges() const;

@@ -10,6 +10,7 @@
 
 namespace ashlar {
 
+// How a page is made.
 struct html_options {
   std::string_view title = "Pipeline schedule";
   std::string_view name = "schedule";

@@ -10,6 +10,7 @@
 
 namespace ashlar {
 
+// A curve and its name.
 struct named_curve {
   std::string name;
   std::vector<std::pair<double, double>> points;  // (x, y), by x

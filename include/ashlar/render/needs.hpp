@@ -9,6 +9,7 @@
 
 namespace ashlar {
 
+// A pass and the passes that it waits for.
 struct needing_pass {
   pass what;
   int device = 0;

@@ -31,6 +31,7 @@ inline bool wants_white_ink(rgb colour) {
   return y * y < 1.05 * 0.05;
 }
 
+// `#1f77b4`, as SVG and CSS have it.
 std::string hex(rgb colour);
 
 }  // namespace ashlar

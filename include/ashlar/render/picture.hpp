@@ -25,6 +25,7 @@ struct picture_box {
   cell_part part = cell_part::whole;
 };
 
+// What is drawn: boxes, and how many colours and rows they need.
 struct picture {
   dynamic_array<dynamic_array<picture_box>> rows;  // by device, in order of their starts
   bool shows[pass_kinds] = {};                     // by kind: whether there is such a pass

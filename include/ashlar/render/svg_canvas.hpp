@@ -17,6 +17,7 @@ std::string escape_xml(std::string_view raw);
 // no number is 0, what no picture can be as large as is 1e15.
 class pixels {
  public:
+  // Rounds to hundredths.
   explicit pixels(double value) : hundredths_(hundredths_of(value)) {}
 
   std::string text() const;

@@ -43,6 +43,7 @@ letter_size size_for(std::size_t letters, double narrowest);
 // the picture's longest label have none, so that labels do not come and go with their length.
 class svg_cells {
  public:
+  // Draws on the canvas. Refers to its arguments. `letters`: of the longest text in a box.
   svg_cells(svg_canvas& canvas, picture const& drawn, svg_frame const& f, std::size_t letters)
       : canvas_(canvas),
         drawn_(drawn),

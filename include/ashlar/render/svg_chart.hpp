@@ -55,12 +55,14 @@ struct svg_chart {
 // its left, or higher and lower, the nearer the better. A line leads to those that are far away.
 class dot_labels {
  public:
+  // Refers to the chart.
   explicit dot_labels(svg_chart const& chart) : chart_(chart) {}
 
   // Before the labels: a dot, the points of a curve.
   void keep_clear(double x, double y) { points_.emplace_back(x, y); }
   void keep_clear(std::vector<std::pair<double, double>> const& curve);
 
+  // Puts a name beside a dot, where it covers nothing.
   void add(svg_canvas& canvas, double x, double y, std::string_view name);
 
  private:

@@ -14,6 +14,7 @@ namespace ashlar::render_detail {
 // Samples with their words, in as many lines as it takes.
 class svg_legend {
  public:
+  // Draws on the canvas, from left to right, in lines that begin at `top` (pixels).
   svg_legend(svg_canvas& canvas, double left, double top, double right)
       : canvas_(canvas), left_(left), right_(right), x_(left), y_(top) {}
 

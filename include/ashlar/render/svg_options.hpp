@@ -14,6 +14,7 @@ struct time_unit {
   std::string_view name = "ticks";
 };
 
+// How an SVG picture is drawn.
 struct svg_options {
   std::string_view title = "";
   double widest = 4000;  // pixels of the time axis; long schedules are drawn narrower, then without

@@ -8,6 +8,7 @@
 
 namespace ashlar {
 
+// How a picture for a terminal is drawn.
 struct text_options {
   bool colour = false;
   int width = 100;  // columns of the terminal, at most 65536; 0: as wide as it takes

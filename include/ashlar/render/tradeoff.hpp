@@ -18,6 +18,7 @@ struct tradeoff_curve {
   std::vector<int> clusters;                           // their devices, one a point of `cost`
 };
 
+// Both charts as one SVG picture.
 std::string svg(std::vector<tradeoff_curve> const& curves, std::string_view title,
                 picture_theme theme = picture_theme::follow_reader);
 

@@ -14,6 +14,7 @@
 
 namespace ashlar {
 
+// Whether the instruction is a sum over the members of a group.
 inline bool sums(instruction const& i) {
   return i.code == opcode::all_reduce || i.code == opcode::reduce_scatter;
 }

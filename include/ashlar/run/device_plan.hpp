@@ -16,6 +16,7 @@ namespace ashlar {
 // Size, alignment and type of the values of a model: its worker's layout().
 using layout_function = function_ref<value_layout(value_key)>;
 
+// What an engine walks in a step of one device.
 class device_plan {
  public:
   // `layout` is the worker's; `memory` is as large and aligned as the table says, in whatever memory the
@@ -33,6 +34,7 @@ class device_plan {
   device_plan(device_plan&&) = default;      // and stay where they are
   device_plan& operator=(device_plan&&) = default;
 
+  // An instruction with what its code needs; the other fields are empty.
   struct step {
     instruction what;
     ashlar::frame frame;                 // of a compute
@@ -42,6 +44,7 @@ class device_plan {
     bool is_second = false;              // of an overlapped pair, which its first runs
   };
 
+  // An instruction by its index in the device's stream.
   step const& at(int index) const { return nth(steps_, index); }
   int size() const { return static_cast<int>(steps_.size()); }
   event_table const& events() const { return events_; }

@@ -68,6 +68,7 @@ void notify(device_plan const& plan, int index, worker_of<D> w, D& d) {
   if (is_notified(w, s)) w.reduced(d.queue_of(s.what.lane), s.parameters);
 }
 
+// Records the event of an instruction on its queue, if it has one.
 template <class D>
 void record(device_plan const& plan, int index, D& d) {
   if (int const event = plan.events().event_of(index); event >= 0)

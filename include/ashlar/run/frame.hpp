@@ -9,6 +9,7 @@
 
 namespace ashlar {
 
+// Memory of a device. Workers cast it to what they keep there.
 using buffer = std::span<std::byte>;
 
 // A message at a stage, at its place among the stage's neighbours in the graph. If stages have
@@ -113,6 +114,7 @@ struct message {
   friend constexpr bool operator==(message const&, message const&) = default;
 };
 
+// A send or a receive.
 struct transfer_call {
   int peer = 0;  // the other device
   message what;
@@ -134,6 +136,7 @@ enum class numerics : unsigned char {
   any_order,  // as a library likes, which may be faster in large groups
 };
 
+// The members of a collective.
 struct collective_group {
   group_scope scope = group_scope::holders;
   int of = 0;      // the group, below all_reduce_count() (groups.everyone(): all devices); or the device
@@ -142,6 +145,7 @@ struct collective_group {
   int size = 1;
 };
 
+// A collective of one member.
 struct collective_call {
   collective_group group;
   buffer whole;  // of an all_reduce what is summed in place

@@ -16,6 +16,7 @@ namespace ashlar {
 // One aligned allocation, of zeros.
 class aligned_memory {
  public:
+  // Zeroed memory of `size` bytes; `alignment` is a power of two.
   explicit aligned_memory(std::size_t size, std::size_t alignment = 64)
       : size_(size),
         data_(static_cast<std::byte*>(

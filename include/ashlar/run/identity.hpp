@@ -26,6 +26,7 @@ identity identity_of(program_view const& p, Worker const& w) {
   return identity_of(p, layout_function([&w](value_key key) -> value_layout { return w.layout(key); }));
 }
 
+// The identity in words, for the message about one that differs.
 std::string to_string(identity const& one);
 
 }  // namespace ashlar

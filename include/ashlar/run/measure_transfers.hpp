@@ -28,6 +28,7 @@ struct probe {
 struct idle_worker {
   std::size_t bytes;
 
+  // The worker's verbs, which compute nothing.
   value_layout layout(value_key) const { return {bytes, 64, element_type::f64}; }
   void forward(auto&, frame const&) const {}
   void backward(auto&, frame const&) const {}

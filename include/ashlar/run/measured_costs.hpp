@@ -16,6 +16,7 @@ struct measured_link {
   double bytes_per_second = 0;  // 0: the bytes take no time that could be measured
 };
 
+// What was measured. Times are nanoseconds, sizes bytes.
 struct measured_costs {
   // By stage: its forward, input, weight and recompute passes; without samples, it has none.
   std::vector<std::array<measured_time, 4>> stages = {};

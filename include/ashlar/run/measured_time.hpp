@@ -22,6 +22,7 @@ struct measured_time {
   friend bool operator==(measured_time const&, measured_time const&) = default;
 };
 
+// The median and quartiles of the values.
 inline measured_time measured_time_of(std::vector<double> values) {
   if (values.empty()) return {};
   std::sort(values.begin(), values.end());

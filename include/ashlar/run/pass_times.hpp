@@ -20,8 +20,10 @@ namespace ashlar {
 // Durations of passes, in nanoseconds, by stage and kind.
 class pass_times {
  public:
+  // `samples`: at index_of() a kind and stage, all its measured times.
   explicit pass_times(std::vector<std::vector<double>> samples) : samples_(std::move(samples)) {}
 
+  // Where the samples of a kind of pass of a stage are.
   static std::size_t index_of(pass_kind kind, int stage) {
     return static_cast<std::size_t>(stage) * pass_kinds + static_cast<std::size_t>(kind);
   }
@@ -67,6 +69,7 @@ inline std::array<measured_time, 4> stage_times(pass_times const& own, pass_time
 // Collects what passes take over any number of steps.
 class pass_timing {
  public:
+  // Without samples, for that many stages.
   explicit pass_timing(int stage_count) : samples_(static_cast<std::size_t>(stage_count) * pass_kinds) {}
 
   // A step of `program`: times of its instructions, rank after rank; of devices that is_here(rank,

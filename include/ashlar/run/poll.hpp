@@ -17,6 +17,7 @@ using act_on = function_ref<void(int)>;
 // How far a polled step has come.
 class poll_cursor {
  public:
+  // At the beginning of the step.
   explicit poll_cursor(device_plan const& plan)
       : next_(static_cast<std::size_t>(plan.lane_count()), 0), half_(next_.size(), 0) {}
 
@@ -26,6 +27,7 @@ class poll_cursor {
     half_.assign(half_.size(), 0);
   }
 
+  // Whether an instruction has been posted; and whether it is done, by its event.
   bool is_posted(device_plan const& plan, int index) const {
     return plan.position(index) < nth(next_, plan.at(index).what.lane);
   }

@@ -13,6 +13,7 @@ class value_sample {
  public:
   static constexpr std::size_t most = 4096;
 
+  // Adds a value, which is kept or not, at random.
   void add(double value, std::mt19937_64& random) {
     ++came_;
     if (kept_.size() < most)

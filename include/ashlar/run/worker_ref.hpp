@@ -90,6 +90,7 @@ class worker_ref {
 
   explicit operator bool() const { return worker_ != nullptr; }
 
+  // The worker's layout(); and which verbs it has.
   value_layout layout(value_key key) const { return verbs_->layout(worker_, key); }
   bool can(pass_kind kind) const { return verb(kind) != nullptr; }
   bool can_measure() const { return verbs_->measure != nullptr; }
@@ -97,6 +98,7 @@ class worker_ref {
   bool can_shard() const { return verbs_->shard != nullptr; }
   bool is_notified() const { return verbs_->reduced != nullptr; }  // of complete gradients
 
+  // Calls the verb of a pass. Throws std::invalid_argument if the worker has none.
   void compute(Q& q, frame const& f) const { run_detail::present(verb(f.what.kind))(worker_, q, f); }
   // Both at once, or one after the other.
   void overlapped(Q& q, frame const& forward, frame const& backward) const {

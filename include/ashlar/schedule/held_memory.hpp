@@ -32,6 +32,7 @@ class held_memory {
       if (value* const v = work_.is_collective(e.to) ? nullptr : value_of(e.from)) ++v->readers;
   }
 
+  // Bytes that the pass takes at its start.
   constexpr byte_count taken_by(pass what) {
     if (what.kind != pass_kind::work) return memory_.of(what.stage).taken_by(what.kind);
     if (!work_.knows(what) || work_.readers(what).empty()) return 0;
@@ -41,6 +42,7 @@ class held_memory {
     return bytes;
   }
 
+  // Bytes that are freed at the end of the pass.
   constexpr byte_count given_back_by(pass what) {
     if (work_.empty()) return given_back_by_pass(what);
     byte_count const of_inputs = given_back_of_inputs(what);

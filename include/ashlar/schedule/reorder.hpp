@@ -41,6 +41,7 @@ class gap_filler {
     for (std::size_t d = 0; d < p_; ++d) enter(d);
   }
 
+  // Moves the passes, in the schedule that the constructor was given.
   constexpr void run(reordering which) {
     bool const all = which == reordering::throughout;
     fill(all ? max_tick : through_);

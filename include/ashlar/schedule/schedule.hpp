@@ -29,6 +29,7 @@ struct timed_pass {
   friend constexpr bool operator==(timed_pass const&, timed_pass const&) = default;
 };
 
+// Which device runs which pass when. check() says whether it is valid; lower() makes a program of it.
 struct schedule {
   stage_graph graph;
   placement where;
@@ -42,6 +43,7 @@ struct schedule {
   constexpr int device_count() const { return where.device_count(); }
   constexpr int stage_count() const { return where.stage_count(); }
   constexpr int micro_batch_count() const { return static_cast<int>(route.size()); }
+  // The device of a pass of the pipeline, by the route of its micro-batch. Both exist.
   constexpr int device_of(pass const& what) const {
     return where.device_of(nth(route, what.micro_batch), what.stage);
   }

@@ -18,6 +18,7 @@ namespace ashlar {
 // Walks all devices' orders at once; a device that has to wait is woken by the pass that it waits for.
 class order_walk {
  public:
+  // Refers to the schedule, whose starts it changes.
   constexpr explicit order_walk(schedule& s)
       : s_(s),
         p_(static_cast<std::size_t>(s.device_count())),

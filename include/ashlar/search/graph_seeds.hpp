@@ -17,6 +17,7 @@ namespace ashlar {
 // that little is held at a time.
 class demand_order {
  public:
+  // Finds the orders.
   demand_order(stage_graph const& graph, placement const& where, int micro_batch_count);
 
   std::vector<std::vector<pass>> const& orders() const { return orders_; }

@@ -56,6 +56,7 @@ struct variety {
   // of the layout, and messages as long as it says.
   literal_optional<costs> by_sequence_chunk = std::nullopt;
 
+  // The share of this stage.
   int kept_percent_of(int stage) const {
     return kept_percent[kept_percent.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
   }

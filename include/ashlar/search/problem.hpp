@@ -26,6 +26,7 @@ struct search_problem {
   literal_optional<stage_graph> graph = std::nullopt;
 };
 
+// The graph that the problem names, else a chain, cut into sequence chunks.
 inline stage_graph graph_of(search_problem const& problem) {
   if (problem.graph) return *problem.graph;
   return in_sequence_chunks(chain(stages{problem.where.stage_count()}), problem.sequence_chunks);
@@ -36,6 +37,7 @@ inline bool is_of_a_chain(search_problem const& problem) {
   return !problem.graph || *problem.graph == chain(stages{problem.where.stage_count()});
 }
 
+// The stages whose memory says that they recompute, ascending.
 std::vector<int> recomputed_stages(search_problem const& problem);
 
 // What a search of a graph begins with: one of the largest micro-batches after the other.

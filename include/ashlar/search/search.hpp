@@ -10,6 +10,7 @@
 
 namespace ashlar {
 
+// What search() found. Times are ticks.
 struct search_result {
   schedule best = {};
   tick reached = 0;              // what the objective counts
@@ -17,6 +18,7 @@ struct search_result {
   std::int64_t passes = 0;       // dispatched
   std::int64_t evaluations = 0;  // of whole schedules
 
+  // The lower bound on what this objective counts.
   tick bound_of(objective aim) const {
     if (aim == objective::both) return least.makespan + 3 * least.span;
     return aim == objective::span ? least.span : least.makespan;
@@ -35,6 +37,7 @@ struct search_start {
   std::vector<schedule> seeds;
   bound least;
 
+  // Makes the published schedules for the problem's placement, under its costs, and the bound.
   explicit search_start(search_problem const& problem);
 
   // A schedule to begin with, too, for the same problem: its order is put under the problem's costs, its

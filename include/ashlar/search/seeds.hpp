@@ -7,11 +7,13 @@
 
 namespace ashlar {
 
+// A schedule of the catalog and its entry.
 struct published_schedule {
   catalog::entry const* entry;
   schedule made;
 };
 
+// Whether entries that are searches themselves count.
 enum class searched_entries : unsigned char { taken, left_out };
 
 // Every schedule of the catalog on this very placement, with one route and no overlapped pairs, made for

@@ -16,6 +16,7 @@ namespace ashlar {
 // Runs f(0) ... f(n - 1), possibly several at a time. They share no data.
 using task_runner = function_ref<void(std::size_t n, function_ref<void(std::size_t)> f)>;
 
+// A task_runner without threads.
 inline void one_after_the_other(std::size_t n, function_ref<void(std::size_t)> f) {
   for (std::size_t i = 0; i < n; ++i) f(i);
 }
@@ -26,6 +27,7 @@ inline constexpr std::int64_t enough_evaluations = 1'250;
 // One of several searches of the same problem.
 class seeded_search {
  public:
+  // Searches orders for the passes of `s`; the seed is the budget's. Throws as justifier does.
   seeded_search(schedule const& s, memory_limit const& limit, search_budget budget, search_watch watch)
       : limit_(limit), budget_(budget), engine_(s, limit, budget, watch) {}
 
@@ -63,6 +65,7 @@ std::size_t search_count(std::int64_t passes, std::int64_t size, bool is_long);
 // Independent seeds from one (splitmix64: Steele, Lea and Flood 2014).
 std::uint64_t seed_of(std::uint64_t seed, std::uint64_t which);
 
+// What successive_halving() found.
 struct halving_result {
   seeded_search first;      // the best
   std::int64_t passes = 0;  // dispatched by all

@@ -36,6 +36,7 @@ constexpr transfer_time time_of_transfer(simulation_options const& o, instructio
 // What the data-parallel ranks, and the holders of a group, do together.
 class shared_durations {
  public:
+  // Refers to both.
   constexpr shared_durations(program const& p, simulation_options const& o)
       : p_(p), o_(o), ranks_(p.data_ranks > 1 ? p.data_ranks : o.data_ranks) {}
 

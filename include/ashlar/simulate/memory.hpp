@@ -13,6 +13,7 @@
 
 namespace ashlar {
 
+// A point of a device's memory over time.
 struct memory_sample {
   tick time = 0;
   byte_count bytes = 0;  // from this time until the next sample
@@ -20,6 +21,7 @@ struct memory_sample {
   friend constexpr bool operator==(memory_sample const&, memory_sample const&) = default;
 };
 
+// What one device holds during a step, in the unit of the memory model.
 struct device_memory {
   byte_count resident = 0;  // weights and optimizer state, or this rank's shards of them, weight
                             // gradients and what work keeps: there all the time
@@ -38,11 +40,13 @@ struct device_memory {
 // pass.
 class memory_walk {
  public:
+  // Refers to its arguments.
   constexpr memory_walk(program const& p, timeline const& line, simulation_options const& o)
       : p_(p), view_(p.view()), shape_(view_), line_(line), o_(o) {
     shape_.add_all();
   }
 
+  // The memory of one device. O(n log n) in its operands. Throws violation{rule::sizes_fit}.
   constexpr device_memory run(int device) {
     device_memory m;
     int const parts = p_.sharding == sharding_level::none ? 1

@@ -19,16 +19,19 @@ namespace ashlar {
 // The share of one of so many parts, rounded up.
 constexpr byte_count share_of(byte_count size, int parts) { return size / parts + (size % parts != 0); }
 
+// When the halves of a transfer start.
 enum class transfer_mode : unsigned char {
   rendezvous,  // both halves start together, when both are up
   buffered,    // a send starts when it is up; its receive is over once the message is there
 };
 
+// What a transfer waits for on its device.
 enum class issue_mode : unsigned char {
   by_slots,   // a transfer waits for what its slots say, as the engine does
   in_stream,  // and also for every compute that stands before it in its device's stream
 };
 
+// What the simulation assumes. Times are ticks, sizes the unit of the memory model.
 struct simulation_options {
   execution_costs cost = {};
   memory_model memory = {};                // also the sizes of messages

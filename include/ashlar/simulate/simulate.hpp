@@ -15,6 +15,7 @@
 
 namespace ashlar {
 
+// What simulate() returns. Times are ticks.
 struct simulation {
   timeline line;                      // start and end of every instruction
   std::vector<device_usage> usage;    // by device

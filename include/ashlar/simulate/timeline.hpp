@@ -17,6 +17,7 @@ struct timed_instruction {
   friend constexpr bool operator==(timed_instruction const&, timed_instruction const&) = default;
 };
 
+// The times of all instructions of a program, simulated or measured, in ticks.
 struct timeline {
   std::vector<timed_instruction> timed;  // by index into the program's instructions
   tick makespan = 0;                     // end of the last instruction

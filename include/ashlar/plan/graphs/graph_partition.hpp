@@ -14,6 +14,7 @@
 
 namespace ashlar {
 
+// A stage of a plan: its operators, and how it runs.
 struct planned_stage {
   std::vector<int> operators;  // ascending
   stage_choice how;

@@ -17,11 +17,13 @@ struct operator_cost {
   byte_count kept = 0;                                        // from forward to backward, a sample
   byte_count output = 0;                                      // to each next operator, a sample
 
+  // Adds the times and bytes of another operator of the same stage.
   void add(operator_cost const& other);
 
   friend constexpr bool operator==(operator_cost const&, operator_cost const&) = default;
 };
 
+// A model that is not cut into stages yet.
 struct operator_model {
   stage_graph graph;  // an operator a stage
   std::vector<operator_cost> cost;

@@ -16,14 +16,17 @@ struct series_table {
   std::vector<int> next_cut;  // the first place from here on where it may be cut
 };
 
+// Tables, so that the cost of any part is found in constant time.
 class part_sums {
  public:
   constexpr part_sums() = default;
+  // `bandwidth`: bytes per tick between stages, 0 if messages take no time; `samples`: of a step.
   part_sums(operator_model const& model, part_tree const& tree, byte_count bandwidth, int samples)
       : bandwidth_(bandwidth), samples_(samples), sum_(tree.parts.size()), tables_(tree.parts.size()) {
     prepare(model, tree);
   }
 
+  // The cost of all operators of a part; and the tables of a part that is a series.
   operator_cost const& of(int part) const { return nth(sum_, part); }
   series_table const& series(int part) const { return nth(tables_, part); }
 

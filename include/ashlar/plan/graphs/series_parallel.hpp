@@ -10,6 +10,7 @@
 
 namespace ashlar {
 
+// One operator, parts one after another, or branches side by side.
 enum class part_kind : unsigned char { single, series, parallel };
 
 // One operator; parts one after another, of which each has operators or branches; or branches beside
@@ -30,6 +31,7 @@ struct part_tree {
   int root = -1;
   bool is_exact = true;
 
+  // A part by its number.
   graph_part const& of(int part) const { return nth(parts, part); }
 };
 
@@ -38,6 +40,7 @@ struct part_tree {
 // level of the tree.
 class tree_builder {
  public:
+  // Refers to the graph.
   explicit tree_builder(stage_graph const& graph);
 
   part_tree run();
@@ -74,6 +77,7 @@ class tree_builder {
   part_tree tree_;
 };
 
+// The tree of series and parallel parts of a graph.
 inline part_tree series_parallel(stage_graph const& graph) { return tree_builder(graph).run(); }
 
 }  // namespace ashlar

@@ -11,6 +11,7 @@
 
 namespace ashlar {
 
+// What choose() found. Time and penalties are ticks.
 struct choice {
   std::vector<int> of;     // the variant of each thing; empty if none fit
   variant what = {};       // all together
@@ -32,6 +33,7 @@ struct choice {
 // kernels: the integer programme of μ-cuDNN, section III.C, without a solver.
 class chooser {
  public:
+  // Refers to the variants. `limit`: bytes of all chosen together.
   chooser(std::vector<std::vector<variant>> const& things, byte_count limit)
       : things_(things), limit_(limit), taken_(things.size(), 0) {}
 

@@ -22,6 +22,7 @@ enum class part_sizes : unsigned char {
   all,
 };
 
+// Whether one of `of` parts of a micro-batch of so many samples may be so large.
 bool may_be_a_part(part_sizes sizes, int samples, int of);
 
 // Parts run one after the other in the same workspace: times add, the memory is that of the largest.

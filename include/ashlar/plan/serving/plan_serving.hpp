@@ -16,6 +16,7 @@ namespace ashlar {
 // passes `most`. The same holds layer by layer within a device, with the memory as a fourth number.
 class serving_search {
  public:
+  // Refers to both.
   serving_search(serving_problem const& problem, serving_bounds const& bounds)
       : problem_(problem), bounds_(bounds), p_(problem.device_count()), count_(problem.layer_count()) {}
 

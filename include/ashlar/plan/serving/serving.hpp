@@ -23,6 +23,7 @@ struct layer_variant {
   friend constexpr bool operator==(layer_variant const&, layer_variant const&) = default;
 };
 
+// The question: what each layer takes on each device in each bit width, and what a device may hold.
 struct serving_problem {
   std::vector<std::vector<std::vector<layer_variant>>> variants;  // by device, layer, bit width
   std::vector<byte_count> limit;                                  // by device
@@ -30,6 +31,7 @@ struct serving_problem {
 
   int device_count() const { return static_cast<int>(limit.size()); }
   int layer_count() const { return variants.empty() ? 0 : static_cast<int>(variants[0].size()); }
+  // The variants of a layer on a device, by bit width.
   std::vector<layer_variant> const& of(int device, int layer) const {
     return nth(nth(variants, device), layer);
   }
@@ -59,6 +61,7 @@ struct stage_load {
   friend constexpr bool operator==(stage_load const&, stage_load const&) = default;
 };
 
+// What each device of the plan has to do and to hold.
 std::vector<stage_load> loads_of(serving_problem const& problem, serving_plan const& plan);
 
 // What a plan comes to by the formula.

@@ -24,6 +24,7 @@ struct serving_bound {
 // numbers under the limits on memory, hence together a bound. O(devices * layers^2) choices.
 class serving_bounds {
  public:
+  // Finds the bounds for all runs of layers and devices.
   explicit serving_bounds(serving_problem const& problem);
 
   // The first `layers` layers on the first `devices` devices.

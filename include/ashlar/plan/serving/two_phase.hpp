@@ -75,6 +75,8 @@ struct two_phase_estimate {
   friend constexpr bool operator==(two_phase_estimate const&, two_phase_estimate const&) = default;
 };
 
+// The time of both phases by a closed form, in ticks; `by_device`: of each device, in the order of the
+// ring.
 two_phase_estimate two_phase_formula(two_phase const& shape, std::vector<phase_times> const& by_device);
 
 }  // namespace ashlar

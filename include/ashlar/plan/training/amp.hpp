@@ -21,6 +21,7 @@ struct amp_layer {
   bool is_embedding = false;  // several in one stage share their parameters
 };
 
+// A plan in AMP's terms.
 struct amp_plan {
   device_grid grid;
   int micro_batch = 1;  // samples

@@ -37,6 +37,7 @@ struct node_cluster {
   std::vector<node_links> nodes;
   int node_size = 1;
 
+  // The node of a device, and the links of its node.
   int node_of(int device) const { return device / node_size; }
   node_links const& links_of(int device) const { return nth(nodes, node_of(device)); }
   // Bandwidth between two devices: inside their node, or the slower of the two nodes' links.

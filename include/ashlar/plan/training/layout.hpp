@@ -9,6 +9,8 @@
 
 namespace ashlar {
 
+// How many ranks of each kind there are, and what their devices keep. The number of devices is tensor ·
+// pipeline · data.
 struct training_layout {
   int micro_batch = 1;  // sequences
   int tensor = 1;

@@ -22,6 +22,7 @@ struct listed_layer {
   double output = 0;  // bytes that the next layer gets; what is kept of a layer that is run again
 };
 
+// Layers as measured on `tensor` ranks.
 struct listed_model {
   int tensor = 1;  // ranks that each layer is split over
   std::vector<listed_layer> layers;

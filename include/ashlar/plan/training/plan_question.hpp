@@ -63,10 +63,12 @@ struct training_plan {
   int device_count() const { return layout.tensor * layout.pipeline * layout.data; }
 };
 
+// Whether the entry's placement is a V, which its name says.
 inline bool is_v_shaped(catalog::entry const& e) {
   return std::string_view(e.name).starts_with("v-") || std::string_view(e.name) == "1f1b-v";
 }
 
+// The placement of a plan's stages.
 placement placement_of(training_plan const& plan);
 
 // Enough micro-batches to show the most that is held: the schedules are in their steady part long
@@ -75,6 +77,8 @@ inline int enough_micro_batches(training_plan const& plan) {
   return min_of(plan.micro_batches, 4 * plan.layout.pipeline);
 }
 
+// The plan's schedule for that many micro-batches, with the unit costs of the catalog. Throws as
+// catalog::entry::make() does.
 schedule passes_of(training_plan const& plan, int micro_batch_count);
 
 // The list for so many tensor ranks, or null.

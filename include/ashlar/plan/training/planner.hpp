@@ -15,6 +15,7 @@
 
 namespace ashlar {
 
+// A plan with what its step takes.
 struct planned_step {
   training_plan plan;
   double bound = 0;    // seconds that no schedule of these stages is below
@@ -30,8 +31,10 @@ struct planned_step {
 // some.
 enum class plan_phase : unsigned char { checking, simulating };
 
+// Called with the phase, how many plans of it are done, and how many there are.
 using plan_progress = function_ref<void(plan_phase, std::size_t done, std::size_t of)>;
 
+// What answer() found.
 struct plan_answer {
   std::vector<planned_step> best;      // by seconds, or seconds times devices
   std::vector<planned_step> fitting;   // all that fit, by bounds; not all are simulated

@@ -15,6 +15,7 @@ struct parameter_sharing {
   sharding_level level = sharding_level::none;
   int data = 1;
 
+  // Whether data ranks share gradients.
   bool has_gradients() const {
     return level == sharding_level::gradients || level == sharding_level::full;
   }

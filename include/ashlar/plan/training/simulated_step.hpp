@@ -24,6 +24,7 @@ struct stage_seconds {
   static constexpr double half = -1;
 };
 
+// Whether passes run beside messages.
 enum class message_mode : unsigned char {
   beside,    // transfers run beside passes
   blocking,  // a device computes nothing while it sends forward or back

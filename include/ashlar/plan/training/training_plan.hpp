@@ -20,6 +20,7 @@ inline costs costs_of(plan_question const& q, training_plan const& plan) {
 // Bytes of each stage on one device: what is kept of a micro-batch, or of a piece of its sequences.
 memory_model bytes_of(plan_question const& q, training_plan const& plan);
 
+// Seconds of the plan's step, by simulation of its lowered program.
 inline double simulated_seconds(plan_question const& q, training_plan const& plan) {
   return simulated_step(passes_of(plan, plan.micro_batches), times_of(q, plan), message_mode::beside);
 }

@@ -5,6 +5,7 @@
 
 namespace ashlar {
 
+// The sizes of a decoder whose layers are alike.
 struct transformer {
   int layers = 1;
   double hidden = 1;

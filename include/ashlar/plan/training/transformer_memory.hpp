@@ -5,6 +5,7 @@
 
 namespace ashlar {
 
+// What a backward runs again.
 enum class recomputation : unsigned char {
   none,
   attention,  // of the scores and what is made of them: the published "selective"
