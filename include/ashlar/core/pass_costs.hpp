@@ -165,8 +165,7 @@ class pass_costs {
   std::vector<stage_cost> each_;  // rows of `period_` micro-batches, one for each stage or one for all
   int stride_ = 0;                // from one stage to the next
   int period_ = 1;
-  bool by_micro_batch_ =
-      false;  // a row is of all micro-batches, not of sequence chunks
+  bool by_micro_batch_ = false;  // a row is of all micro-batches, not of sequence chunks
 };
 
 }  // namespace ashlar
